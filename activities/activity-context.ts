@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity'
 
-/** The running activity's cancellation and heartbeats; outside of Temporal (a test), a signal that never fires. */
+/** Cancellation and heartbeats of the running activity; outside of Temporal (a test), a signal that never fires. */
 export interface ActivityScope {
   readonly signal: AbortSignal
   /** Name of this attempt, unique among all attempts. */
@@ -15,7 +15,7 @@ export interface ActivityScope {
 
 const never = new AbortController().signal
 
-/** The scope of the activity that runs now. */
+/** Returns the scope of the activity that runs now. */
 export function activityScope(): ActivityScope {
   const context = currentContext()
   if (context === undefined)
@@ -37,13 +37,13 @@ export function activityScope(): ActivityScope {
   }
 }
 
-/** The type of the activity that runs now; undefined outside of Temporal. */
+/** Returns the type of the activity that runs now; undefined outside of Temporal. */
 export function activityName(): string | undefined {
   return currentContext()?.info.activityType
 }
 
 /**
- * Runs a wait with heartbeats, so that a worker that died is noticed within the heartbeat timeout and a cancellation arrives.
+ * Runs a wait with heartbeats, so that a dead worker is noticed within the heartbeat timeout and a cancellation arrives.
  * The interval is short: the SDK throttles what reaches the server.
  */
 export async function withHeartbeats<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
@@ -54,7 +54,7 @@ export async function withHeartbeats<Result>(work: (signal: AbortSignal) => Prom
   try {
     return await work(context.cancellationSignal)
   } catch (error) {
-    // A cancelled wait ends as cancelled, whatever its interrupted request said.
+    // A cancelled wait ends as cancelled, whatever the error of its interrupted request.
     if (context.cancellationSignal.aborted) await context.cancelled
     throw error
   } finally {

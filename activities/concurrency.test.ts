@@ -3,7 +3,7 @@ import { forEachOf } from './concurrency.ts'
 
 const tick = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-it('takes each item once, and no more at a time than it may', async () => {
+it('takes each item once, and no more at a time than its limit', async () => {
   let running = 0
   let most = 0
   const done: number[] = []
@@ -18,7 +18,7 @@ it('takes each item once, and no more at a time than it may', async () => {
   expect(most).toBe(3)
 })
 
-it('goes on after an error, and tells it in the end', async () => {
+it('goes on after an error, and reports it in the end', async () => {
   const done: number[] = []
   const work = (bad: readonly number[]) =>
     forEachOf([1, 2, 3], 1, async (item) => {

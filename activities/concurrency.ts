@@ -1,5 +1,5 @@
 /**
- * Does something with each item, for at most `limit` of them at a time. All are tried; errors come together at the end, one alone as it is.
+ * Runs the work for each item, for at most `limit` of them at a time. All are tried; errors come together at the end, one alone as it is.
  */
 export async function forEachOf<T>(
   items: readonly T[],

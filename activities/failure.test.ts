@@ -6,7 +6,7 @@ import { ArmBudgetExhausted } from './azure/arm/arm-budget.ts'
 import { translatingFailures, waitingFailure } from './failure.ts'
 import { ApiError } from './kubernetes/client/api-error.ts'
 
-/** An answer of ARM that is an error. */
+/** Returns an error answer of ARM. */
 function armError(
   statusCode: number,
   code: string,
@@ -22,7 +22,7 @@ function armError(
   return error
 }
 
-/** What Temporal is told of an error. */
+/** Returns the failure that Temporal gets for an error. */
 async function translated(error: unknown): Promise<ApplicationFailure> {
   const { run } = translatingFailures({
     run: async () => {
@@ -57,7 +57,7 @@ describe('what an activity throws', () => {
     expect(failure).toBeInstanceOf(ApplicationFailure)
     expect(failure.type).toBe(type)
     expect(failure.nextRetryDelay).toBe(retryAfterMs)
-    // What may not be retried is a value, not an exception.
+    // A result that must not be retried is a value, not an exception.
     expect(failure.nonRetryable).not.toBe(true)
   })
 
@@ -68,7 +68,7 @@ describe('what an activity throws', () => {
     },
   )
 
-  test('is reported in a thousand characters at most, on the first line of what Azure says', async () => {
+  test('has a thousand characters at most, from the first line of the message of Azure', async () => {
     expect((await translated(new ApiError(500, 'InternalError', 'x'.repeat(5000)))).message).toHaveLength(1000)
     const { message } = await translated(armError(400, 'InvalidParameter', { message: 'first\nsecret body' }))
     expect(message).toContain('first')

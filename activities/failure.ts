@@ -6,13 +6,13 @@ import { azureFailure, failureMessage } from './azure/arm/azure-failure.ts'
 import { ApiError } from './kubernetes/client/api-error.ts'
 
 const maxMessageLength = 1000
-/** When a wait is over. */
+/** Shortest retry delay, after the activity itself has waited. */
 const soonMs = 100
 
 /**
- * The only translation of a failure into Temporal's: a short message without request bodies, what it is as type, and how long to wait: what
- * Azure or Kubernetes asks for, else what suits the failure, so that retries are not spent on what only a person can fix.
- * Everything is retried: what may not be retried is a value, not an exception.
+ * Translates a failure into Temporal's; the only place that does. The message is short and has no request bodies, the type names the failure. The
+ * wait is Azure's or Kubernetes', else one that suits the failure, so that retries are not spent on what only a user can fix.
+ * Everything is retried: a result that must not be retried is a value, not an exception.
  */
 function toFailure(error: unknown): unknown {
   if (error instanceof ApplicationFailure || error instanceof CancelledFailure || error instanceof CompleteAsyncError)
@@ -26,8 +26,8 @@ function toFailure(error: unknown): unknown {
 }
 
 /**
- * A failure of Azure whose wait, or the first part of it, the activity itself spends, so that it can end early. Other errors wait for nothing
- * here and stay as they are.
+ * Returns a failure of Azure whose wait, or the first part of it, the activity itself spends, so that it can end early. Other errors are not
+ * delayed here and stay as they are.
  */
 export function waitingFailure(
   error: unknown,

@@ -1,4 +1,4 @@
-/** Does the work for each item, so many at a time, in the order of the items. Errors: the first that the work throws, once all have ended. */
+/** Runs the work for each item, so many at a time, in the order of the items. Errors: the first that the work throws, once all have ended. */
 export async function inParallel<T>(
   items: readonly T[],
   width: number,

@@ -29,12 +29,12 @@ export interface AzureActivityDeps
     BillingExtensionDeps,
     InPlaceUpdateDeps {}
 
-/** An attempt to launch has two minutes, and should have some left when its turn comes. */
+/** Longest wait for a launch's turn: an attempt has two minutes, and should have some left when its turn comes. */
 const launchPatienceMs = 90_000
-/** A deletion has all the time, and waiting costs nothing. */
+/** Longest wait for a deletion's turn: it is not urgent, and waiting costs nothing. */
 const deletionPatienceMs = 3_600_000
 
-/** The activities of the azure queue. */
+/** Returns the activities of the azure queue. */
 export function createAzureActivities(deps: AzureActivityDeps): AzureActivities {
   const garbage = new GarbageCollector(deps)
   return translatingFailures<AzureActivities>({

@@ -1,6 +1,6 @@
 import type { Asked, ClaimRef, InitializationOutcome, RegistrationOutcome } from '../kubernetes/contract.ts'
 
-/** What one attempt to launch ended in. Capacity outcomes are values (docs/architecture.md "Invariants"). */
+/** The outcome of one attempt to launch. Capacity outcomes are values (docs/architecture.md "Invariants"). */
 export type LaunchOutcome =
   | {
       readonly kind: 'launched'
@@ -28,7 +28,7 @@ export type LaunchOutcome =
   /** The claim is being deleted, or gone, or has another UID. */
   | { readonly kind: 'claimGone' }
 
-/** How the VM's asynchronous creation ended. */
+/** The outcome of the VM's asynchronous creation. */
 export type InstanceOutcome =
   | { readonly kind: 'succeeded' }
   /** The VM failed after its PUT was accepted. A capacity failure has marked its offering unavailable. */
@@ -36,17 +36,17 @@ export type InstanceOutcome =
   | { readonly kind: 'vmGone' }
   | { readonly kind: 'claimGone' }
 
-/** Outcome of an operator's request to end a lifecycle by force. */
+/** The outcome of an operator's request to end a lifecycle by force. */
 export type ForceFinishOutcome =
   /**
-   * The finalizers are gone. `vm`: resource id of a VM that was left, and is garbage from now on; `left`: what became of the VM, in words.
+   * The finalizers are gone. `vm`: resource id of a VM that was left, and is garbage from now on; `left`: the state of the VM, in words.
    * `isVmGone`: the finalizers are still there, and the lifecycle has them removed together with the pods, which run nowhere.
    */
   | { readonly kind: 'finished'; readonly vm?: string; readonly left?: string; readonly isVmGone?: true }
   /** Nothing was done. */
   | { readonly kind: 'refused'; readonly message: string }
 
-/** What became of a VM that was accepted. `registered`: its Node has joined and is not ready yet. */
+/** The outcome of a VM that was accepted. `registered`: its Node has joined and is not ready yet. */
 export type JoinOutcome =
   | Exclude<InstanceOutcome, { kind: 'succeeded' }>
   | RegistrationOutcome
@@ -66,34 +66,37 @@ export interface GarbageReport {
 }
 
 export interface InPlaceReport {
-  /** How many VMs were changed. Names would fill the history. */
+  /** Number of VMs that were changed. Names would fill the history. */
   readonly updated: number
 }
 
 export interface AzureActivities {
   /** Reads the claim, adopts its VM or PUTs one, and writes the claim's status. `attempt` counts from 1 and names NIC and disk. */
   launch(input: { readonly claim: ClaimRef; readonly attempt: number }): Promise<LaunchOutcome>
-  /** Whether Azure says that the claim's VM does not exist. */
+  /** Returns whether Azure says that the claim's VM does not exist. */
   findInstance(input: { readonly claim: ClaimRef }): Promise<{ readonly exists: boolean }>
-  /** Waits, by the VM list that all waiting claims share, until the VM has failed, or its Node has joined and is registered; when the Node is ready soon, until it is initialized. */
+  /**
+   * Waits, by the VM list that all waiting claims share, until the VM has failed, or its Node has joined and is registered. When the Node is ready
+   * soon, waits until it is initialized.
+   */
   awaitNode(input: { readonly claim: ClaimRef }): Promise<JoinOutcome>
   /** Deletes the claim's VM, NIC and bootstrap token and waits until the VM is gone. `finalize`: then it removes the finalizers of Nodes and claim. */
   deleteInstance(input: {
     readonly claim: ClaimRef
     readonly finalize: boolean
   }): Promise<{ readonly existed: boolean }>
-  /** Ends the lifecycle of a claim that is being deleted without waiting for pods and volumes; its VM has to be gone, or is left with `leaveVm`. */
+  /** Ends the lifecycle of a deleting claim without waiting for pods and volumes. Its VM has to be gone, or is left with `leaveVm`. */
   forceFinish(input: {
     readonly claim: ClaimRef
     readonly asked: Asked
     readonly leaveVm: boolean
   }): Promise<ForceFinishOutcome>
-  /** Deletes VMs, NICs and disks without a claim, and registered claims without a VM; lets Nodes go that have neither. */
+  /** Deletes VMs, NICs and disks without a claim, and registered claims without a VM; releases Nodes that have neither. */
   collectGarbage(): Promise<GarbageReport>
-  /** Kubernetes version, images, subnet and readiness of each AKSNodeClass; readiness, validation and hash of each NodePool. */
+  /** Refreshes Kubernetes version, images, subnet and readiness of each AKSNodeClass; readiness, validation and hash of each NodePool. */
   refreshNodeClasses(): Promise<{ readonly nodeClasses: number; readonly ready: number }>
-  /** Tags and identities of VMs and NICs, as node classes and configuration ask for them now. */
+  /** Updates tags and identities of VMs and NICs to what node classes and configuration request now. */
   updateInPlace(): Promise<InPlaceReport>
-  /** Instance types, usages and prices, read again. */
+  /** Reads instance types, usages and prices again. */
   refreshCatalogue(): Promise<{ readonly instanceTypes: number; readonly prices: number }>
 }

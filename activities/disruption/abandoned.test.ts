@@ -32,7 +32,7 @@ async function world(claims: Readonly<Record<string, Json>>, nodes: Readonly<Rec
     cluster,
     stop,
     look,
-    /** Two looks, as far apart as it takes. */
+    /** Two evaluations, as far apart as required. */
     twoLooks: async () => {
       await pass(5000)
       await look()
@@ -67,7 +67,7 @@ describe('what no command holds', () => {
     expect(traces('a')).toEqual([])
   })
 
-  test('a replacement that nothing uses is deleted, one with pods becomes a node like any other', async () => {
+  test('a replacement that nothing uses is deleted, one with pods becomes an ordinary node', async () => {
     const { cluster, twoLooks, traces } = await world({ idle: replacing, used: replacing })
     cluster.put('pods', podJson('web', 'used'))
     await twoLooks()
@@ -118,7 +118,7 @@ describe('what is left alone', () => {
     expect(cluster.object('nodeclaims', 'new')?.metadata.annotations).toEqual(replacing.metadata.annotations)
   })
 
-  test('what a command took up between the two looks', async () => {
+  test('what a command took over between the two evaluations', async () => {
     const { cluster, look, lifecycles } = await world({ a: stamped })
     await pass(5000)
     await look()
@@ -129,7 +129,7 @@ describe('what is left alone', () => {
     expect(cluster.snapshot()).toEqual(before)
   })
 
-  test('what looked abandoned, did not, and does again starts again', async () => {
+  test('what seemed abandoned, did not, and does again starts again', async () => {
     const { cluster, look, lifecycles, traces } = await world({ a: stamped })
     await pass(5000)
     await look()
@@ -164,7 +164,7 @@ describe('what is left alone', () => {
   })
 })
 
-test('looks come at most every five seconds', async () => {
+test('evaluations come at most every five seconds', async () => {
   const { look, deps } = await world({ a: stamped })
   let asked = 0
   deps.lifecycles.isCommandRunning = async () => {

@@ -15,20 +15,20 @@ export interface AbandonedDeps extends CommandObjectsDeps {
   readonly nominations: Nominations
 }
 
-/** What seems abandoned is looked at twice, this far apart, and looked for as often. */
+/** Interval between the two checks of what seems abandoned, and between searches for it. */
 const lookEveryMs = 5000
 
 /** What a command leaves on a NodeClaim or its Node. */
 interface Trace {
   readonly claim: NodeClaim
-  /** Absent: a taint or a condition without any stamp, as the first writes of a commit leave. */
+  /** Unset for a taint or a condition without any stamp, as the first writes of a commit leave. */
   readonly commandId?: string
   readonly isReplacement?: true
 }
 
 /**
- * Frees what belongs to no command that runs: its commit was cut off for good, or its workflow is gone. The loop may be about to start it: but
- * then no evaluation runs until it has, and one from before is cancelled by the second look.
+ * Releases what belongs to no running command: its commit was cut off for good, or its workflow is gone. The loop may be about to start the
+ * workflow. But then no evaluation runs until it has, and an earlier evaluation is cancelled by the time of the second check.
  */
 export async function releaseAbandoned(
   deps: AbandonedDeps,
@@ -69,7 +69,7 @@ function* traces(deps: AbandonedDeps): Iterable<Trace> {
     if (stamp !== undefined) yield { claim, commandId: stamp }
     else if (isMarked(deps, claim)) yield { claim }
     const replaced = claim.metadata.annotations[annotations.replacementFor]
-    // As long as a candidate is there, be it on its way out, its pods may be about to come.
+    // As long as a candidate is there, even deleting, its pods may still come.
     if (replaced !== undefined && !stamps.has(replaced)) yield { claim, commandId: replaced, isReplacement: true }
   }
 }
@@ -81,7 +81,7 @@ function isMarked(deps: AbandonedDeps, claim: NodeClaim): boolean {
   )
 }
 
-/** Asks once for each command, by its own workflow. */
+/** Returns a function that asks once for each command, by its own workflow. */
 function runningCommands({ lifecycles }: AbandonedDeps): (commandId: string) => Promise<boolean> {
   const answers = new Map<string, Promise<boolean>>()
   return (commandId) => {

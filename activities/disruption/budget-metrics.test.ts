@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { sampleClaim, sampleNode, samplePool } from '../../core/sample-objects.ts'
 import { observeBudgets } from './budget-metrics.ts'
 
-it('budgets are told of each pool and reason, in lower case, with the nodes that use them up', async () => {
+it('budgets are published by pool and reason, in lower case, with the nodes that use them up', async () => {
   const names = ['a', 'b', 'c', 'd']
   const drifted = { nodes: '0', reasons: ['Drifted'] }
   const pools = new Map([

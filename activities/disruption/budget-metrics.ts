@@ -6,7 +6,7 @@ import { pausableReasons } from '../../core/pauses/pauses.ts'
 import { labels } from '../../core/requirements/labels.ts'
 import { labelsOf, stateNodes } from '../../core/scheduling/state-nodes.ts'
 
-/** Where the gauges look: at the watch cache, as it is at that moment. */
+/** The part of the watch cache that the gauges read, as it is at that moment. */
 interface ObservedCluster {
   readonly nodes: { values(): Iterable<Node> }
   readonly nodeClaims: { values(): Iterable<NodeClaim> }
@@ -16,8 +16,8 @@ interface ObservedCluster {
 const labelNames = ['nodepool', 'reason'] as const
 
 /**
- * What each pool's budgets allow in all for each reason, and how many nodes use of it, looked up when somebody asks. Upstream refreshes a reason
- * only while it has candidates (reference/karpenter-core.md 6.1); here the numbers are always those of now.
+ * Publishes what each pool's budgets allow in all for each reason, and how many nodes use of it, computed on each scrape. Upstream refreshes a
+ * reason only while it has candidates (reference/karpenter-core.md 6.1); here the numbers are always current.
  */
 export function observeBudgets(
   cluster: ObservedCluster,
@@ -61,7 +61,7 @@ interface Count {
   readonly consuming: number
 }
 
-/** By the rule by which the planner counts. */
+/** Counts by the planner's rule. */
 function countsOf(cluster: ObservedCluster): readonly Count[] {
   const nodes = stateNodes({ nodes: [...cluster.nodes.values()], nodeClaims: [...cluster.nodeClaims.values()] })
   const uses = budgetUses(nodes, {})

@@ -21,13 +21,13 @@ export interface CheckPlanDeps extends RequestEventsDeps, EvaluationDeps {
   readonly namespace: string
 }
 
-/** Changes that an answer reports, and their length: it is kept in a history. */
+/** Most changes in an answer, and their longest text: the answer is kept in a history. */
 const mostChanges = 50
 const longestChange = 300
 
 /**
- * Compares a plan with the cluster as it is, read live: what it was made of, what pauses forbid, and what a new simulation comes to. Where
- * all of it holds, or with `partial` a part, that is proposed; each commit looks once more.
+ * Compares a plan with the cluster as it is, read live: the plan's inputs, pauses, and the result of a new simulation. Where all of it holds,
+ * or with `partial` a part, that is proposed; each commit validates it again.
  */
 export async function checkPlan(deps: CheckPlanDeps, { id, partial, by }: ApplyRequest): Promise<PlanCheck> {
   const found = await new PlanStore(deps.client, deps.namespace).read(id, deps.now())
@@ -55,7 +55,7 @@ function whyUnfit({ id, cluster, commands }: DisruptionPlan, own: string): strin
   return commands.length === 0 ? `plan ${id} has nothing to do` : undefined
 }
 
-/** The commands that hold, and a line for each thing that keeps another from it. */
+/** Returns the commands that hold, and a line for each reason that another does not. */
 async function compared(
   deps: CheckPlanDeps,
   plan: DisruptionPlan,

@@ -107,7 +107,7 @@ class SmallWorld {
     this.put('NodePool', 'default', { spec: this.#poolSpec(change) })
   }
 
-  /** What the pass over NodePools does a moment after an edit. */
+  /** Writes the annotation as the pass over NodePools does after an edit. */
   stamp(hash: string) {
     this.put('NodePool', 'default', { metadata: { annotations: { [hashKeys[0]]: hash, [hashKeys[1]]: 'v3' } } })
   }
@@ -120,7 +120,7 @@ class SmallWorld {
     return conditionOf(this.cache.nodeClaims.get(name)?.status.conditions ?? [], type)
   }
 
-  /** One pass: how many writes it took, and why the first claim has drifted. */
+  /** Runs one pass. Returns how many writes it took, and why the first claim has drifted. */
   async pass() {
     const before = this.writes
     await keepClaimConditions(this.deps)
@@ -143,7 +143,7 @@ describe('Drifted as NodePools say', () => {
     expect(await world.pass()).toEqual({ writes: 0, drifted: undefined })
     world.edit({ labels: { team: 'a' } })
     expect(await world.pass()).toEqual({ writes: 3, drifted: 'NodePoolDrifted' })
-    // The annotation that follows is no news.
+    // The annotation that follows changes nothing.
     world.stamp(world.cache.nodePools.get('default')?.template.hash ?? '')
     expect(await world.pass()).toEqual({ writes: 0, drifted: 'NodePoolDrifted' })
     world.edit({})
@@ -199,7 +199,7 @@ describe('Drifted as NodePools say', () => {
     const { writes } = world
     await refreshDrift(world.deps)
     expect([world.writes, reason()]).toEqual([writes, 'NodePoolDrifted'])
-    // The pool's reason goes: what the class says is reported at once, without a moment of none.
+    // The pool's reason goes: the class's reason is reported at once, without a moment of none.
     world.edit({})
     expect(await world.pass()).toEqual({ writes: 1, drifted: 'NodeClassDrift' })
     world.editClass('1')

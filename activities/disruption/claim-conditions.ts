@@ -27,11 +27,11 @@ interface Wanted {
 
 interface PoolView {
   readonly wanted: Wanted
-  /** What the pool can buy; undefined: not known, so that nothing drifts by it. */
+  /** Types that the pool can buy. Undefined when not known, so that nothing drifts by it. */
   readonly types: readonly InstanceType[] | undefined
 }
 
-/** A claim that was found to be as it should be, by what, and until when time alone cannot change that (epoch ms). */
+/** A claim without pending changes, what it was compared with, and until when time alone cannot change that (epoch ms). */
 interface Settled {
   readonly wanted: Wanted
   readonly type: InstanceType | 'unknown' | undefined
@@ -46,8 +46,8 @@ interface ClaimChange {
 }
 
 /**
- * Keeps the conditions of NodeClaims that disruption goes by: Consolidatable, and Drifted as far as NodePools say so; what AKSNodeClasses say is
- * kept by the pass over node classes. A claim at which nothing changed since the last call costs a few comparisons.
+ * Keeps the NodeClaim conditions that disruption reads: Consolidatable, and Drifted as far as NodePools decide it. The pass over node classes
+ * keeps what AKSNodeClasses decide. A claim without changes since the last call costs a few comparisons.
  */
 export async function keepClaimConditions(deps: ClaimConditionsDeps): Promise<void> {
   const now = deps.now()
@@ -75,7 +75,7 @@ export async function keepClaimConditions(deps: ClaimConditionsDeps): Promise<vo
   for (const [news, names] of reported) deps.log.info({ nodeClaims: names.length, first: names.slice(0, 5) }, news)
 }
 
-/** What would have to be written; undefined: nothing. */
+/** Returns what has to be written; undefined for nothing. */
 function changeOf(
   deps: ClaimConditionsDeps,
   claim: NodeClaim,
@@ -137,8 +137,8 @@ function poolViews(deps: ClaimConditionsDeps): ReadonlyMap<string, PoolView> {
 }
 
 /**
- * The pool with the hash of its template as it is now: its annotation follows an edit a moment later. An annotation of another version is left
- * alone, since its claims have hashes of that version too.
+ * Returns the pool with the current hash of its template: its annotation follows an edit a moment later. An annotation of another version is
+ * left alone, since its claims have hashes of that version too.
  */
 function wantedOf(pool: NodePool): Wanted {
   const { uid, generation, resourceVersion, annotations: own } = pool.metadata
@@ -155,8 +155,8 @@ function wantedOf(pool: NodePool): Wanted {
 }
 
 /**
- * What a pool can buy, whether or not there is room for it. Until sizes are loaded, and where they leave the class nothing at all, nothing is
- * known: nodes are not replaced on doubt.
+ * Returns what a pool can buy, whether or not there is room for it. Undefined until sizes are loaded, and where they leave the class nothing
+ * at all: nodes are not replaced on doubt.
  */
 function buyable(
   { cache, catalogue }: ClaimConditionsDeps,

@@ -4,7 +4,7 @@ import type { NodeClaim } from '../../core/objects.ts'
 import { stampOf } from '../kubernetes/commands/command-objects.ts'
 import { commandMethod } from './proposals.ts'
 
-/** The disruption commands that run, by the stamps of their candidates; looked up when somebody asks, so also while nothing is evaluated. */
+/** Publishes the running disruption commands, by the stamps of their candidates; computed on each scrape, so also while nothing is evaluated. */
 export function observeCommandsInFlight(
   nodeClaims: { values(): Iterable<NodeClaim> },
   isReported: () => boolean,

@@ -4,35 +4,35 @@ import type { CandidateRef, ClaimRef } from '../kubernetes/contract.ts'
 
 /** A disruption that was decided but not yet begun. */
 export interface DisruptionProposal {
-  /** Of the method, and of a digest of the candidates as they stood: a command that failed is proposed again under another id. */
+  /** Made of the method, and of a digest of the candidates' state: a command that failed is proposed again under another id. */
   readonly id: string
   readonly method: DisruptionMethod
   readonly reason: DisruptionReason
   readonly decision: Decision
-  /** What an operator asked for: consolidateAfter is not waited for, and nothing is validated after a delay. */
+  /** Requested by an operator: consolidateAfter does not apply, and nothing is validated after a delay. */
   readonly forced: boolean
   readonly candidates: readonly CandidateRef[]
-  /** How many NodeClaims take their place. */
+  /** Number of NodeClaims that replace the candidates. */
   readonly replacements: number
   /** USD an hour. */
   readonly savings: number
 }
 
 export interface DisruptionInput {
-  /** Answer after one pass, whatever came of it. */
+  /** Return after one pass, whatever its result. */
   readonly once: boolean
-  /** An operator asks: consolidateAfter is not waited for. */
+  /** Requested by an operator: consolidateAfter does not apply. */
   readonly forced: boolean
-  /** What a forced pass is to be about, and how many nodes of each pool it may take at most. */
+  /** Scope of a forced pass, and how many nodes of each pool it may take at most. */
   readonly request?: ConsolidateRequest
   /** Proposals that wait to be committed: names of their NodeClaims, and their methods. */
   readonly validating?: { readonly nodeClaims: readonly string[]; readonly methods: readonly DisruptionMethod[] }
-  /** Methods of proposals that were given up since the last call, because of a pause or of what an operator asked for. */
+  /** Methods of proposals that were given up since the last call, because of a pause or an operator's request. */
   readonly abandoned?: readonly DisruptionMethod[]
 }
 
 export type DisruptionOutcome =
-  /** They hold together, and are committed in this order. */
+  /** Proposals that hold together, to be committed in this order. */
   | { readonly kind: 'proposed'; readonly proposals: readonly DisruptionProposal[] }
   | { readonly kind: 'idle' }
   | { readonly kind: 'paused' }
@@ -47,14 +47,14 @@ export type CommitOutcome =
       /** USD an hour. */
       readonly savings: number
     }
-  /** The proposal does not hold any more; nothing was written, or what was is undone. */
+  /** The proposal does not hold any more; nothing was written, or all writes are undone. */
   | { readonly kind: 'rejected'; readonly message: string }
 
-/** What a history holds of a plan; the plan itself stands in a ConfigMap. */
+/** Summary of a plan for a history; the plan itself is in a ConfigMap. */
 export interface PlanSummary {
   readonly id: string
   readonly commands: number
-  /** Nodes that would go, and that would come. */
+  /** Numbers of nodes that would go, and that would come. */
   readonly nodes: number
   readonly newNodes: number
   /** USD an hour. */
@@ -64,7 +64,7 @@ export interface PlanSummary {
 export type PlanCheck =
   /** To be committed in this order. `changes`: of commands that do not hold and are left out. */
   | { readonly kind: 'holds'; readonly proposals: readonly DisruptionProposal[]; readonly changes: readonly string[] }
-  /** What is not as in the plan any more, a line each. */
+  /** Differences from the plan, a line each. */
   | { readonly kind: 'changed'; readonly changes: readonly string[] }
   /** There is no such plan, it has no commands, or a pause forbids it. */
   | { readonly kind: 'refused'; readonly message: string }
@@ -73,12 +73,12 @@ export interface DisruptionActivities {
   /** Evaluates the cluster until something should be disrupted. */
   nextDisruption(input: DisruptionInput): Promise<DisruptionOutcome>
   /**
-   * Checks proposals of one evaluation against live state, marks their candidates and creates the replacements. Run again, it finds that done,
-   * or undoes it. Answers in their order.
+   * Validates proposals of one evaluation against live state, marks their candidates and creates the replacements. Run again, it finds that
+   * done, or undoes it. Answers in their order.
    */
   commitDisruptions(input: { readonly proposals: readonly DisruptionProposal[] }): Promise<readonly CommitOutcome[]>
   /** Keeps what disruption would do now as a plan. Nothing else is written. */
   planDisruption(request: PlanRequest): Promise<PlanSummary>
-  /** Compares a plan with the cluster as it is, and proposes what of it still holds. */
+  /** Compares a plan with the cluster as it is, and proposes the part that still holds. */
   checkPlan(request: ApplyRequest): Promise<PlanCheck>
 }

@@ -22,9 +22,9 @@ export interface DisruptionEventDeps {
   readonly disruptionMetrics: DisruptionMetrics
 }
 
-/** Reports by events what an evaluation came to (reference/karpenter-core.md 4.2, 4.7, 4.8, 6.2). */
+/** Publishes the results of an evaluation as events (reference/karpenter-core.md 4.2, 4.7, 4.8, 6.2). */
 export function publishFindings(deps: DisruptionEventDeps, evaluation: Evaluation): void {
-  // A burst of new nodes would be a burst of events that say nothing to their owner.
+  // A burst of new nodes would be a burst of events without use to their owner.
   for (const blocked of evaluation.blocked) if (!isPassing(blocked.cause)) publishBlocked(deps, blocked)
   for (const command of evaluation.commands) publishDecided(deps, command)
 }
@@ -39,13 +39,13 @@ function publishBlocked(deps: DisruptionEventDeps, { object, reason, cause }: Bl
   for (const about of found) {
     if (about === undefined) continue
     const { uid } = about.metadata
-    // A pool can be blocked for several disruption reasons at once; its message tells them apart.
+    // A pool can be blocked for several disruption reasons at once; its message distinguishes them.
     const values = object.kind === 'NodePool' ? [uid, message] : [uid]
     deps.events.record({ about: subject(about), reason, message, values })
   }
 }
 
-/** Reports both objects of each candidate. */
+/** Publishes events to both objects of each candidate. */
 function publishToCandidates(
   deps: DisruptionEventDeps,
   candidates: readonly Pick<Candidate, 'node' | 'nodeClaim'>[],
@@ -68,7 +68,7 @@ function publishDecided(deps: DisruptionEventDeps, command: DisruptionCommand): 
   }
 }
 
-/** A proposal did not hold when it was looked at again. Only what had been consolidation is reported, as upstream. */
+/** Publishes that a proposal did not hold when it was validated again. Only for former consolidation, as upstream. */
 export function publishRejected(
   deps: DisruptionEventDeps,
   { id, method, decision, savings, candidates: refs, replacements }: DisruptionProposal,

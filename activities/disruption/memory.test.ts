@@ -14,7 +14,7 @@ import type { ChangeListener } from '../kubernetes/cache/change-feed.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { DisruptionMemory } from './memory.ts'
 
-/** A memory that is told of changes by hand, at a time that stands still. */
+/** A memory that receives changes by hand, at a time that stands still. */
 function remembering(now = { ms: 0 }) {
   const listeners: ChangeListener[] = []
   const cache = { onChange: (listener: ChangeListener) => listeners.push(listener) } as unknown as ClusterCache
@@ -67,7 +67,7 @@ test.each<[string, CachedObject | undefined, CachedObject | undefined]>([
   expect(remembering().change(before, after)).toBe('noise')
 })
 
-test('a pass that would repeat a fruitless one is spared, until something or the time says otherwise', () => {
+test('a pass that would repeat a fruitless one is skipped, until a change or the time requires it', () => {
   const { memory, change, now } = remembering()
   const types = ['D2']
   expect(memory.isSpared([types])).toBe(false)
@@ -82,7 +82,7 @@ test('a pass that would repeat a fruitless one is spared, until something or the
   expect(memory.isSpared([types])).toBe(false)
 })
 
-test('what was undone rests, and its pool for that reason; a node that goes ends it', () => {
+test('what was undone is backed off, and its pool for that reason; a node that goes ends it', () => {
   const { memory, change } = remembering()
   change(stamped(claim), claim)
   expect(memory.resting()).toEqual({ nodePools: { Drifted: ['default'] }, nodeClaims: ['a-claim'] })

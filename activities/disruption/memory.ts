@@ -12,7 +12,7 @@ import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { BackOff } from '../provisioning/back-off.ts'
 import { commandReason } from './proposals.ts'
 
-/** A pass that came to nothing, and what it depended on. */
+/** A pass without a result, and its inputs. */
 interface Fruitless {
   readonly changes: number
   readonly inputs: readonly unknown[]
@@ -20,16 +20,16 @@ interface Fruitless {
 }
 
 /**
- * What a planner remembers between two evaluations, to spare those that would come to the same, and to leave alone for a while what has just
+ * State that a planner keeps between two evaluations, to skip those that would have the same result, and to back off what has just
  * failed. It is lost with the process, which costs an evaluation and at worst another failure.
  */
 export class DisruptionMemory {
-  /** Changes of the cluster on which a decision can depend, and those among them that can set nodes free. */
+  /** Number of changes that a decision can depend on, and of those among them that can free nodes. */
   changes = 0
   urgentChanges = 0
-  /** When stamps without a running command were looked for last, in epoch ms. */
+  /** When stamps without a running command were last searched for, in epoch ms. */
   lookedForAbandonedMs = 0
-  /** Since when something looks abandoned, in epoch ms, by its name. */
+  /** Since when something seems abandoned, in epoch ms, by its name. */
   readonly suspects = new Map<string, number>()
   readonly #pools = new BackOff()
   readonly #claims = new BackOff()
@@ -45,7 +45,7 @@ export class DisruptionMemory {
     })
   }
 
-  /** Whether an evaluation would only repeat what the last one found. `inputs` are what it depends on beside the cluster. */
+  /** Returns whether an evaluation would only repeat the last one. `inputs` are what it depends on besides the cluster. */
   isSpared(inputs: readonly unknown[]): boolean {
     const last = this.#fruitless
     return (
@@ -57,17 +57,17 @@ export class DisruptionMemory {
     )
   }
 
-  /** Until when the last pass that came to nothing spares others, in epoch ms. */
+  /** Until when the last pass without a result lets others be skipped, in epoch ms. */
   get sparedUntil(): number {
     return this.#fruitless?.untilMs ?? 0
   }
 
-  /** A pass that began after so many changes came to nothing, which time alone changes at `untilMs`. */
+  /** Records a pass that began after so many changes and had no result, which time alone changes at `untilMs`. */
   fruitless(changes: number, inputs: readonly unknown[], untilMs: number): void {
     this.#fruitless = { changes, inputs, untilMs }
   }
 
-  /** Nodes whose commands failed a moment ago. */
+  /** Returns nodes whose commands failed just now. */
   resting(): Resting {
     const now = this.#now()
     const nodePools: Partial<Record<DisruptionReason, string[]>> = {}
@@ -79,18 +79,18 @@ export class DisruptionMemory {
     return { nodePools, nodeClaims: this.#claims.resting(now) }
   }
 
-  /** When the next of them may be tried again, in epoch ms. */
+  /** Returns when the next of them may be tried again, in epoch ms. */
   restUntil(): number {
     return Math.min(this.#pools.nextEnd(this.#now()), this.#claims.nextEnd(this.#now()))
   }
 
-  /** A node could not be disrupted; with `pool`, for a reason that others of its pool share. */
+  /** Records that a node could not be disrupted; with `pool`, for a reason that others of its pool share. */
   failed(nodeClaim: string, pool?: { readonly nodePool: string; readonly reason: DisruptionReason }): void {
     if (pool !== undefined) this.#pools.failed(`${pool.reason}/${pool.nodePool}`, this.#now())
     this.#claims.failed(nodeClaim, this.#now())
   }
 
-  /** A stamp that goes away from a claim that stays reports a command that was undone, by whichever process. */
+  /** Learns of undone commands, by whichever process: a stamp goes away from a claim that stays. */
   #learn(before: NodeClaim | undefined, after: NodeClaim | undefined): void {
     const stamp = before?.metadata.annotations[annotations.disruptionCommand]
     if (before === undefined || stamp === undefined || before.metadata.deletionTimestamp !== undefined) return
@@ -107,7 +107,7 @@ export class DisruptionMemory {
 
 const memories = new WeakMap<ClusterCache, DisruptionMemory>()
 
-/** The memory of the process whose cache this is. */
+/** Returns the memory of the process with this cache. */
 export function memoryOf({
   cache,
   now,
@@ -122,7 +122,7 @@ export function memoryOf({
   return memory
 }
 
-/** Whether a change can make a node free to go, or a pool or a budget let it go. */
+/** Returns whether a change can free a node, or make a pool or a budget release one. */
 function isUrgent(kind: CachedKind, before: CachedObject | undefined, after: CachedObject | undefined): boolean {
   if (kind === 'Pod') {
     const wasActive = before !== undefined && isActive(before as Pod)
@@ -142,7 +142,7 @@ function isUrgent(kind: CachedKind, before: CachedObject | undefined, after: Cac
   )
 }
 
-/** Whether a decision can depend on a change. Heartbeats, probes and counts in a status come all the time and tell nothing. */
+/** Returns whether a decision can depend on a change. Heartbeats, probes and counts in a status come all the time and change nothing. */
 function isMaterial(kind: CachedKind, before: CachedObject | undefined, after: CachedObject | undefined): boolean {
   if (before === undefined || after === undefined) return true
   if (kind === 'NodePool') return isAnotherPool(before as NodePool, after as NodePool)

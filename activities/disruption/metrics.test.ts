@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { sampleClaim } from '../../core/sample-objects.ts'
 import { DisruptionMetrics } from './metrics.ts'
 
-/** What the registry shows after something was reported, without help, types and buckets. */
+/** Returns the registry's lines after a call, without help, types and buckets. */
 async function shownAfter(act: (metrics: DisruptionMetrics) => void): Promise<readonly string[]> {
   const registry = new Registry()
   act(new DisruptionMetrics(registry))
@@ -76,7 +76,7 @@ it.each([
   ])
 })
 
-it('moves are counted under each policy and scored under one, an endless score as a large one', async () => {
+it('moves are counted under each policy and scored under one, an infinite score as a large one', async () => {
   const move = { decision: 'approved', nodePool: 'web' } as const
   const shown = await shownAfter((metrics) => {
     metrics.scored({ ...move, policy: 'WhenEmptyOrUnderutilized' })

@@ -5,7 +5,7 @@ import { labels } from '../../core/requirements/labels.ts'
 import { durationMs } from '../../core/values/duration.ts'
 import { durationBuckets } from '../telemetry/buckets.ts'
 
-/** As much of a command as its metrics tell. */
+/** The part of a command that its metrics show. */
 interface CommandFacts {
   readonly method: DisruptionMethod
   readonly decision: Decision
@@ -16,21 +16,21 @@ interface DisruptedNode {
   readonly nodeClaim: NodeClaim
   /** The method of its command; a reason of upstream's list where there is no command. */
   readonly why: { readonly method: DisruptionMethod } | { readonly reason: string }
-  /** Absent: the pool is gone. */
+  /** Unset when the pool is gone. */
   readonly policy?: NodePool['disruption']['consolidationPolicy'] | undefined
   /** Pods that have to go elsewhere. */
   readonly reschedulablePods: number
 }
 
-/** How a proposal ended before it was a command: begun, refused by the live look, or given up when a signal came. */
+/** How a proposal ended: begun, rejected by the live validation, or given up when a signal came. */
 type ProposalOutcome = 'committed' | 'rejected' | 'abandoned'
 
-/** A move without any disruption scores without bound; the sum of the histogram should stay a number. */
+/** A move without any disruption has an infinite score; the sum of the histogram must stay finite. */
 const mostScore = 1000
 
 /**
- * What is told of disruption as it happens, by Karpenter's names and with the labels of 1.15 (reference/karpenter-core.md 6.1,
- * reference/karpenter-1.15.md 6). Budgets, costs and commands in flight are looked up when asked: `budget-metrics.ts`, `node-pool-cost.ts`,
+ * Metrics of disruption as it happens, by Karpenter's names and with the labels of 1.15 (reference/karpenter-core.md 6.1,
+ * reference/karpenter-1.15.md 6). Budgets, costs and commands in flight are computed on each scrape: `budget-metrics.ts`, `node-pool-cost.ts`,
  * `commands-in-flight.ts`.
  */
 export class DisruptionMetrics {
@@ -40,39 +40,39 @@ export class DisruptionMetrics {
     this.#all = create(registry)
   }
 
-  /** A method looked for a command, for so many milliseconds; whether it found one or not. */
+  /** Measures a method's search for a command in milliseconds, whether it found one or not. */
   evaluated(method: DisruptionMethod, ms: number): void {
     this.#all.evaluation.observe(labelsOf(method), ms / 1000)
   }
 
-  /** So many nodes are candidates of a method, before budgets. Multi-node and single-node share their reason, as upstream: the later one stays. */
+  /** Sets the number of a method's candidates, before budgets. Multi-node and single-node share their reason, as upstream: the later one stays. */
   eligible(method: DisruptionMethod, nodes: number): void {
     this.#all.eligible.set({ reason: labelsOf(method).reason }, nodes)
   }
 
-  /** A command was begun: its candidates are marked and its replacements created. Each pool among the candidates counts once. */
+  /** Counts a begun command: its candidates are marked and its replacements created. Each pool among the candidates counts once. */
   decided({ method, decision }: CommandFacts, nodePools: Iterable<string>): void {
     const of = { decision, ...labelsOf(method) }
     this.#all.decisions.inc(of)
     for (const nodepool of new Set(nodePools)) this.#all.decisionsByPool.inc({ nodepool, ...of })
   }
 
-  /** A method ended at its time limit with what it had by then. */
+  /** Counts a method that ended at its time limit with what it had by then. */
   timedOut(method: DisruptionMethod): void {
     this.#all.timeouts.inc({ consolidation_type: methodFacts[method].consolidationType })
   }
 
-  /** A proposal did not hold after the validation delay; counts its candidates that failed. */
+  /** Counts the failed candidates of a proposal that did not hold after the validation delay. */
   validationFailed(method: DisruptionMethod, candidates: number): void {
     this.#all.failedValidations.inc({ consolidation_type: methodFacts[method].consolidationType }, candidates)
   }
 
-  /** A command was undone; counts its replacements that had not been initialized. */
+  /** Counts the uninitialized replacements of a command that was undone. */
   queueFailed({ method, decision }: CommandFacts, uninitialized: number): void {
     this.#all.queueFailures.inc({ decision, ...labelsOf(method) }, uninitialized)
   }
 
-  /** A NodeClaim was deleted for one of the reasons that upstream counts. Only consolidation names the pool's policy. */
+  /** Counts a NodeClaim that was deleted for one of the reasons that upstream counts. Only consolidation names the pool's policy. */
   disrupted({ nodeClaim, why, policy, reschedulablePods }: DisruptedNode): void {
     const { reason, consolidation_type: type } =
       'method' in why ? labelsOf(why.method) : { ...why, consolidation_type: '' as const }
@@ -87,7 +87,7 @@ export class DisruptionMetrics {
     this.#all.pods.inc(of, reschedulablePods)
   }
 
-  /** A consolidation was judged by its pool's policy. Only Balanced gives a score, which may be infinite. */
+  /** Counts a consolidation judged by its pool's policy. Only Balanced gives a score, which may be infinite. */
   scored({
     decision,
     nodePool,
@@ -104,25 +104,25 @@ export class DisruptionMetrics {
     if (score !== undefined) this.#all.score.observe(of, Math.min(score, mostScore))
   }
 
-  /** A command is done, and a pool costs so many USD an hour less than before. What costs more, as drift may, is not counted. */
+  /** Counts what a pool saves by a finished command, in USD an hour. An increase, as by drift, is not counted. */
   saved(method: DisruptionMethod, nodePool: string, dollarsPerHour: number): void {
     const { reason } = labelsOf(method)
     this.#all.savings.inc({ nodepool: nodePool, reason }, Math.max(0, dollarsPerHour))
   }
 
-  /** A proposal has come to its end. */
+  /** Counts a proposal that ended. */
   proposed(method: DisruptionMethod, outcome: ProposalOutcome): void {
     this.#all.proposals.inc({ ...labelsOf(method), outcome })
   }
 }
 
-/** What upstream calls a method; the type of drift, which is no consolidation, is empty (reference/karpenter-core.md 4.1). */
+/** Returns upstream's labels of a method. The type of drift, which is no consolidation, is empty (reference/karpenter-core.md 4.1). */
 function labelsOf(method: DisruptionMethod) {
   const { reason, consolidationType } = methodFacts[method]
   return { reason: reason.toLowerCase(), consolidation_type: consolidationType }
 }
 
-/** Whether a drain is bounded: not at all, by a time, or by none at all (reference/karpenter-core.md 6.1). */
+/** Returns whether a drain is unbounded, bounded by a time, or gets no time at all (reference/karpenter-core.md 6.1). */
 function terminationMode({ spec }: NodeClaim): 'graceful' | 'eventual' | 'forceful' {
   const grace = durationMs(spec.terminationGracePeriod)
   if (grace === undefined) return 'graceful'

@@ -37,18 +37,18 @@ export interface NextDisruptionDeps
     RequestEventsDeps,
     EvaluationDeps {}
 
-/** Without a change that brings it forward, the cluster is looked at this often (reference/karpenter-core.md 4.1). */
+/** Interval of evaluations without a change that brings one forward (reference/karpenter-core.md 4.1). */
 const lookEveryMs = 10_000
 const pollMs = 30 * 60_000
-/** A burst of changes is looked at once. */
+/** Time to collect a burst of changes into one evaluation. */
 const burstMs = 50
-/** What was fruitless is evaluated again after this long although nothing changed; sooner where a budget has a schedule. */
+/** Time after which a fruitless evaluation is repeated although nothing changed; earlier where a budget has a schedule. */
 const spareMs = 5 * 60_000
 const spareScheduledMs = 30_000
-/** Passes that come to nothing take up no more than a third of a planner, however fast pods come and go. */
+/** Passes without a result take up no more than a third of a planner, however fast pods come and go. */
 const restPerWork = 2
 
-/** Evaluates the cluster until something should be disrupted. It changes nothing but conditions and events, and frees what no command holds. */
+/** Evaluates the cluster until something should be disrupted. Writes only conditions and events, and releases what no command holds. */
 export async function nextDisruption(
   deps: NextDisruptionDeps,
   input: DisruptionInput,
@@ -67,7 +67,7 @@ export async function nextDisruption(
     publishProtections(deps)
     await releaseAbandoned(deps, memory, signal)
     const startedAt = deps.now()
-    // What comes from here on may not be in the evaluation any more.
+    // Later changes may not be in the evaluation any more.
     const { changes, urgentChanges } = memory
     const { proposals, nextMs } = await pass(deps, memory, { input, pauses, changes })
     if (proposals.length > 0) return { kind: 'proposed', proposals }
@@ -81,13 +81,13 @@ export async function nextDisruption(
 interface PassInput {
   readonly input: DisruptionInput
   readonly pauses: Pauses
-  /** How many changes of the cluster had been seen when the pass began. */
+  /** Number of cluster changes that had been seen when the pass began. */
   readonly changes: number
 }
 
 interface PassResult {
   readonly proposals: readonly DisruptionProposal[]
-  /** When time alone may bring something, in epoch ms. */
+  /** When time alone may change the result, in epoch ms. */
   readonly nextMs: number
 }
 
@@ -109,14 +109,14 @@ async function pass(deps: NextDisruptionDeps, memory: DisruptionMemory, given: P
   return { proposals, nextMs }
 }
 
-/** What an evaluation depends on beside the objects of the cluster. */
+/** Returns what an evaluation depends on besides the objects of the cluster. */
 function dependsOn(deps: NextDisruptionDeps, { input, pauses }: PassInput): readonly unknown[] {
   const prices = [...instanceTypes(deps)].flat()
   const nominated = [...deps.nominations.targets(deps.now())].sort()
   return [...prices, JSON.stringify([input.validating ?? null, pauses.inForce, nominated])]
 }
 
-/** Whatever drifted is looked at first: a rollout is not to wait for a long search for savings. */
+/** Evaluates drift first: a rollout must not wait for a long search for savings. */
 async function evaluated(
   deps: NextDisruptionDeps,
   memory: DisruptionMemory,
@@ -142,7 +142,7 @@ async function evaluated(
 /** Methods whose commands are committed without a validation later on. */
 const methodsAtOnce = methodNames.filter((method) => methodFacts[method].validation === 'immediate')
 
-/** While a command waits to be validated, only methods go on whose commands wait for nothing. */
+/** Returns the methods that may go on while a command waits to be validated: those whose commands wait for nothing. */
 function methodsBeside(validating: readonly DisruptionMethod[]): readonly DisruptionMethod[] {
   return validating.some((method) => methodFacts[method].validation === 'delayed') ? methodsAtOnce : methodNames
 }
@@ -158,18 +158,18 @@ function hasScheduledBudgets({ cache }: NextDisruptionDeps): boolean {
   )
 }
 
-/** What is waited for between two passes. */
+/** The wait between two passes. */
 interface Rest {
   readonly memory: DisruptionMemory
-  /** How many urgent changes had been seen when the last pass began. */
+  /** Number of urgent changes that had been seen when the last pass began. */
   readonly urgentChanges: number
-  /** When time alone may bring something, in epoch ms. */
+  /** When time alone may change the result, in epoch ms. */
   readonly nextMs: number
-  /** How long it lasts at least, in milliseconds. */
+  /** Shortest time of the wait, in milliseconds. */
   readonly rest: number
 }
 
-/** Waits until a change may have set nodes free, or until the time for a look has come. */
+/** Waits until a change may have freed nodes, or until the time for an evaluation has come. */
 async function untilWorthALook(
   deps: NextDisruptionDeps,
   { memory, urgentChanges, nextMs, rest }: Rest,

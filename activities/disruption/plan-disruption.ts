@@ -20,7 +20,7 @@ export interface PlanDisruptionDeps extends EvaluationDeps {
 }
 
 /**
- * Evaluates the cluster and keeps what was found as a plan. Nodes under a pause of their own stand among those that stay; a pause of all
+ * Evaluates the cluster and keeps the result as a plan. Nodes under a pause of their own are listed as staying. A pause of all
  * disruption is reported, and the plan shows what it holds back. Run again by Temporal, it replaces its own plan.
  */
 export async function planDisruption(deps: PlanDisruptionDeps, request: PlanRequest): Promise<PlanSummary> {
@@ -62,7 +62,7 @@ export async function planDisruption(deps: PlanDisruptionDeps, request: PlanRequ
   }
 }
 
-/** Without what is null: Temporal's command line and UI may send that. */
+/** Returns the options without nulls, which Temporal's command line and UI may send. */
 function optionsOf({ nodePools, nodes, reasons, budget, now }: PlanRequest): PlanOptions {
   const given = { nodePools, nodes, reasons, budget, now }
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined && value !== null))

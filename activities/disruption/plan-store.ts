@@ -19,10 +19,10 @@ interface Stored {
 
 export type FoundPlan =
   | { readonly kind: 'found'; readonly plan: DisruptionPlan }
-  /** Why it cannot be had, and what to do. */
+  /** Why the plan is not available, and what to do. */
   | { readonly kind: 'missing'; readonly message: string }
 
-/** Plans in ConfigMaps of Joiner's namespace. The first digit of a plan's id names its place. */
+/** Plans in ConfigMaps in Joiner's namespace. The first digit of a plan's id names its place. */
 export class PlanStore {
   readonly #client: KubernetesClient
   readonly #namespace: string
@@ -54,8 +54,8 @@ export class PlanStore {
   }
 
   /**
-   * The id for a new plan: a place, and then `key`, seven hexadecimal digits. Places that are free come first, then the one whose plan ends
-   * first; the plan of the same key keeps its place. Plans whose time is over are removed.
+   * Returns the id for a new plan: a place, and then `key`, seven hexadecimal digits. Free places come first, then the one whose plan ends
+   * first; the plan of the same key keeps its place. Removes expired plans.
    */
   async newId(key: string, now: number): Promise<string> {
     const stored = await Promise.all(planPlaces.map((place) => this.#read(place)))
@@ -69,7 +69,7 @@ export class PlanStore {
     return `${free ?? oldest?.place ?? '0'}${key}`
   }
 
-  /** Keeps a plan in its place for its time from `now` on, in epoch ms; what was there is replaced. */
+  /** Writes a plan to its place, where it stays for its time from `now`, in epoch ms. Replaces an earlier plan there. */
   async write(plan: DisruptionPlan, now: number): Promise<void> {
     const name = planMapName(plan.id.charAt(0))
     const body = {
@@ -96,7 +96,7 @@ export class PlanStore {
         metadata: { ...body.metadata, name, namespace: this.#namespace },
       })
     } catch (error) {
-      // Somebody else made it in between: then it can be patched.
+      // Another process created it in between: then it can be patched.
       if (!isConflict(error)) throw error
       await this.#client.mergePatch(this.#path(name), body)
     }
@@ -119,7 +119,7 @@ export class PlanStore {
     return {
       place,
       id: own[annotationOf.id] ?? '',
-      // What does not say until when it is kept is over.
+      // An entry without an end time counts as expired.
       expiresMs: Number.isNaN(expiresMs) ? 0 : expiresMs,
       text: data?.[entry] ?? '',
     }

@@ -50,7 +50,7 @@ test('the id is the same for the same nodes in any order, and another once one o
   expect(idOf(command('drift', [a, b]))).not.toBe(id)
 })
 
-test('an id says its method, its reason and its digest', () => {
+test('an id contains its method, its reason and its digest', () => {
   const id = idOf(command('multi-node', [candidate('a')])) ?? ''
   expect(commandMethod(id)).toBe('multi-node')
   expect(commandReason(id)).toBe('Underutilized')

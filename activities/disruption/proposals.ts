@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import { type DisruptionCommand, type DisruptionMethod, methodFacts, reasonOf } from '../../core/disruption/command.ts'
 import type { DisruptionProposal } from './contract.ts'
 
-/** Candidates of one proposal and of one answer, which is kept in a history: what is beyond them is proposed by the next pass. */
+/** Most candidates of one proposal and of one answer, which is kept in a history. The next pass proposes the rest. */
 const mostOfProposal = 100
 const mostOfAnswer = 300
 
-/** Commands as proposals, in their order. Nodes that are empty need not go together, so many of them are several proposals. */
+/** Returns commands as proposals, in their order. Empty nodes need not go together, so many of them are several proposals. */
 export function proposalsOf(
   commands: readonly DisruptionCommand[],
   forced: boolean,
@@ -52,8 +52,8 @@ function proposalOf(command: DisruptionCommand, forced: boolean): DisruptionProp
 }
 
 /**
- * The id follows from the method and from the candidates as they stand: an evaluation that is run twice proposes the same, and what failed and
- * was undone, which changed them, is proposed again.
+ * Derives the id from the method and from the candidates' state. An evaluation that is run twice proposes the same. What failed and
+ * was undone has changed, and is proposed under a new id.
  */
 function commandIdOf({ method, candidates }: Pick<DisruptionCommand, 'method' | 'candidates'>): string {
   const stood = candidates
@@ -63,18 +63,18 @@ function commandIdOf({ method, candidates }: Pick<DisruptionCommand, 'method' | 
   return `${method}-${createHash('sha256').update(stood).digest('hex').slice(0, 10)}`
 }
 
-/** The digest of an id, which the names of replacements carry. */
+/** Returns the digest of an id, which the names of replacements carry. */
 export function commandDigest(id: string): string {
   return id.slice(id.lastIndexOf('-') + 1)
 }
 
-/** The method of a command; undefined: it is not an id of this release. */
+/** Returns the method of a command; undefined when it is not an id of this release. */
 export function commandMethod(id: string): DisruptionMethod | undefined {
   const method = id.slice(0, Math.max(0, id.lastIndexOf('-')))
   return Object.hasOwn(methodFacts, method) ? (method as DisruptionMethod) : undefined
 }
 
-/** Why a command disrupts its nodes. */
+/** Returns why a command disrupts its nodes. */
 export function commandReason(id: string) {
   const method = commandMethod(id)
   return method && methodFacts[method].reason

@@ -52,13 +52,13 @@ it('a timed protection is reported once when it begins and once when it is over'
   expect(pass(700_000)).toEqual([until.replace('00:10', '00:20')])
 })
 
-it('one that was over before anybody looked is no news', () => {
+it('one that was over before the first pass is not reported', () => {
   const { pod, pass } = setting()
   pod('10m')
   expect([...pass(700_000), ...pass(800_000)]).toEqual([])
 })
 
-it('what cannot be read is reported, with what to write instead', () => {
+it('an unreadable value is reported, with what to write instead', () => {
   const { pod, pass } = setting()
   pod('1d')
   expect(pass(0)).toEqual([
@@ -71,7 +71,7 @@ it('what cannot be read is reported, with what to write instead', () => {
   expect(pass(30_000)).toEqual([])
 })
 
-it('only pods that run on managed nodes are told of', () => {
+it('only pods that run on managed nodes are reported', () => {
   const { pod, pass } = setting()
   pod('bad', 'other')
   expect(pass(0)).toEqual([])

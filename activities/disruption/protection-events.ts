@@ -16,14 +16,14 @@ export interface ProtectionEventsDeps {
 
 type News = Pick<EventInput, 'reason' | 'message'>
 
-/** What was reported last of a pod, by its UID. */
+/** Last report of a pod, by its UID. */
 type Reported = ReadonlyMap<string, string>
 
 const reportedBy = new WeakMap<ProtectionEventsDeps['cache'], Reported>()
 
 /**
- * Reports of pods on managed nodes what their do-not-disrupt annotation does: that it cannot be read, until when it holds, and that it is over. Each
- * is reported once, not as long as it is so; what was over before this process began is no news (reference/karpenter-core.md 4.2, 6.2).
+ * Publishes what the do-not-disrupt annotation of pods on managed nodes does: it cannot be read, until when it holds, and that it is over. Each
+ * is published once. An annotation that was over before this process began is not (reference/karpenter-core.md 4.2, 6.2).
  */
 export function publishProtections({ cache, events, now }: ProtectionEventsDeps): void {
   const before = reportedBy.get(cache)

@@ -12,7 +12,7 @@ export interface TellEvaluationDeps {
   readonly now: () => number
 }
 
-/** What an evaluation looked at and how it judged, in metrics; and in the log the budgets that nobody can read and that therefore block their pool. */
+/** Publishes an evaluation's passes and judgements in metrics, and logs unreadable budgets, which block their pool. */
 export function publishEvaluation(
   deps: TellEvaluationDeps,
   { passes, notes }: Pick<Evaluation, 'passes' | 'notes'>,
@@ -31,7 +31,7 @@ export function publishEvaluation(
   for (const note of notes) reportMove(deps.disruptionMetrics, note)
 }
 
-/** Consolidations of single nodes that came as far as to be judged: upstream counts no others. */
+/** Counts consolidations of single nodes that were judged; upstream counts no others. */
 function reportMove(
   metrics: DisruptionMetrics,
   { method, candidate, outcome, scores }: Evaluation['notes'][number],

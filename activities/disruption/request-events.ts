@@ -14,7 +14,7 @@ export interface RequestEventsDeps {
 
 const mostNames = 5
 
-/** Reports NodePools who asked for a pass by hand, and what it found of their nodes. Where nothing is named and nothing was found nobody is reported. */
+/** Publishes to NodePools who requested a pass by hand, and what it found of their nodes. No event where nothing is named and nothing found. */
 export function publishConsolidateNow(
   deps: RequestEventsDeps,
   { by, nodePools = [], nodes, budget }: ConsolidateRequest,
@@ -32,7 +32,7 @@ export function publishConsolidateNow(
   })
 }
 
-/** Reports NodePools who carries out a plan, and which of their nodes go by it. */
+/** Publishes to NodePools who applies a plan, and which of their nodes go by it. */
 export function publishPlanApplied(
   deps: RequestEventsDeps,
   { id, by }: { readonly id: string; readonly by?: string | undefined },
@@ -47,7 +47,7 @@ export function publishPlanApplied(
 
 interface Telling {
   readonly reason: EventReason
-  /** NodePools that are reported even if nothing was found of their nodes. */
+  /** NodePools that get an event even if nothing was found of their nodes. */
   readonly named: readonly string[]
   readonly message: (found: string) => string
 }
@@ -66,7 +66,7 @@ function publish(
     if (pool === undefined) continue
     const nodes = candidates.get(name)?.map(({ nodeName }) => nodeName) ?? []
     const found = nodes.length === 0 ? 'nothing to do' : `${shown(nodes)} can go`
-    // Who asks twice is reported twice.
+    // A repeated request is published again.
     events.record({ about: subject(pool), reason, message: message(found), values: [pool.metadata.uid, String(now())] })
   }
 }

@@ -8,7 +8,7 @@ import { ApiError } from '../kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../kubernetes/client/client.ts'
 import { VerdictRecorder } from './verdicts.ts'
 
-/** The API server as far as ConfigMaps go. */
+/** The API server, limited to ConfigMaps. */
 class Maps {
   readonly data = new Map<string, Record<string, string>>()
   readonly writes: string[] = []

@@ -29,18 +29,18 @@ export interface VerdictsDeps extends StoreDeps, CatalogueOfPools {
   readonly verdicts: VerdictRecorder
 }
 
-/** A ConfigMap is written at most this often. */
+/** Shortest time between two writes of a ConfigMap. */
 const writeEveryMs = 30_000
-/** The time of the last evaluation is written this often where nothing else is. */
+/** Interval of writing the time of the last evaluation where nothing else is written. */
 const lastPassEveryMs = 60_000
-/** What other processes, or people, wrote is read again after this time, and when this process has not evaluated for a while. */
+/** Time after which the ConfigMaps are read again for writes of others, also when this process has not evaluated for a while. */
 const readEveryMs = 10 * 60_000
 const longestGapMs = 30_000
-/** The longest text of a verdict, and how much of the megabyte that a ConfigMap may hold its verdicts take. */
+/** Longest text of a verdict, and the share of a ConfigMap's megabyte that its verdicts take. */
 const longestVerdict = 2000
 const mostInMap = 900_000
 
-/** Keeps what the last evaluation found about each node in ConfigMaps. Evaluations never wait for it, and never fail by it. */
+/** Keeps the last verdict about each node in ConfigMaps. Evaluations never wait for it, and never fail by it. */
 export class VerdictRecorder {
   readonly #shards = Array.from({ length: verdictShards }, (_, shard) => new Shard(shard))
   #readAt = Number.NEGATIVE_INFINITY
@@ -49,13 +49,13 @@ export class VerdictRecorder {
   #working: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
 
-  /** Of evaluations that come while one is being written, the last one counts. */
+  /** Records an evaluation. Of those that come during a write, the last one counts. */
   record(deps: StoreDeps, evaluation: Evaluation, view: VerdictView): void {
     this.#next = { evaluation, view }
     this.#begin(deps)
   }
 
-  /** Once nothing is being written any more. */
+  /** Resolves when no write is under way. */
   async settled(): Promise<void> {
     await this.#working
   }
@@ -67,7 +67,7 @@ export class VerdictRecorder {
     })
   }
 
-  /** The next evaluation may be minutes away: what is not written yet is written when its time has come. */
+  /** Schedules the next write: the next evaluation may be minutes away. */
   #later(deps: StoreDeps): void {
     const isBehind = this.#next !== undefined || this.#shards.some((shard) => shard.isBehind)
     if (this.#timer !== undefined || !isBehind) return
@@ -120,7 +120,7 @@ export class VerdictRecorder {
   }
 }
 
-/** A verdict as it was found, and cut to what is kept of it. */
+/** A verdict as it was found, and shortened for the ConfigMap. */
 interface Kept {
   readonly found: Verdict
   readonly shown: Verdict
@@ -130,10 +130,10 @@ interface Kept {
 class Shard {
   /** By NodeClaim. */
   #kept: ReadonlyMap<string, Kept> = new Map()
-  /** As they stand in the ConfigMap; undefined: what stands there cannot be read. */
+  /** Verdicts in the ConfigMap; undefined for those that cannot be read. */
   #stored = new Map<string, Verdict | undefined>()
   #writtenAt = Number.NEGATIVE_INFINITY
-  /** Of the first one: when the cluster was evaluated last. */
+  /** Time of the last evaluation, in the first ConfigMap only. */
   #passAt: number | undefined
   #passWrittenAt = Number.NEGATIVE_INFINITY
   readonly #index: number
@@ -155,7 +155,7 @@ class Shard {
     )
   }
 
-  /** A verdict that says the same as before keeps its time. */
+  /** Keeps verdicts. A verdict with the same text keeps its time. */
   keep(verdicts: readonly Verdict[], passAt: number): void {
     const most = Math.min(longestVerdict, Math.floor(mostInMap / Math.max(1, verdicts.length)))
     this.#kept = new Map(verdicts.map((found) => [found.nodeClaim, this.#again(found, most)]))
@@ -169,7 +169,7 @@ class Shard {
     return { found, shown: before !== undefined && sameVerdict(before.shown, shown) ? before.shown : shown }
   }
 
-  /** Whether something is kept that is not written. */
+  /** Whether something kept is not written. */
   get isBehind(): boolean {
     const { changed, gone } = this.#news()
     return changed.length + gone.length > 0
@@ -201,7 +201,7 @@ class Shard {
   }
 }
 
-/** Keeps what an evaluation found about each node, for `joiner why`; at once, and without an error. */
+/** Keeps the verdicts of an evaluation, for `joiner why`; at once, and without an error. */
 export function recordVerdicts(deps: VerdictsDeps, evaluation: Evaluation): void {
   const { cache } = deps
   const nodes = stateNodes({ nodes: [...cache.nodes.values()], nodeClaims: [...cache.nodeClaims.values()] })

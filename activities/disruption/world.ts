@@ -16,7 +16,7 @@ import { ThreadFault } from '../scheduler-thread/supervised-thread.ts'
 
 export interface EvaluationDeps extends SolveDeps, PlanningSnapshotDeps {
   readonly nominations: Nominations
-  /** The scheduler a second time: a long evaluation keeps no pod waiting. */
+  /** A second scheduler, so that a long evaluation keeps no pod waiting. */
   readonly evaluator: SolverThread
   /** Whether single spot nodes are replaced by cheaper spot nodes (feature gate SpotToSpotConsolidation). */
   readonly spotToSpotConsolidation: boolean
@@ -24,16 +24,16 @@ export interface EvaluationDeps extends SolveDeps, PlanningSnapshotDeps {
 
 interface WorldOptions {
   readonly pauses: Pauses
-  /** Names of NodeClaims that proposals speak for. */
+  /** Names of NodeClaims that proposals reserve. */
   readonly reserved?: ReadonlySet<string>
 }
 
-/** What of the cluster is evaluated, and how. */
+/** Scope and settings of an evaluation. */
 export interface EvaluationInput
   extends Pick<EvaluationSettings, 'forced' | 'scope' | 'resting' | 'mostNodes' | 'methods'>,
     Pick<WorldOptions, 'pauses' | 'reserved'> {}
 
-/** All that can be disrupted now, by the cache at this moment. */
+/** Returns all that can be disrupted now, by the cache at this moment. */
 export async function evaluateCluster(
   deps: EvaluationDeps,
   { pauses, reserved, ...settings }: EvaluationInput,
@@ -42,7 +42,7 @@ export async function evaluateCluster(
   return blaming(deps, deps.evaluator.evaluate(request))
 }
 
-/** What disruption looks at before it asks where pods would go, from the cache at this moment. */
+/** Returns the state that disruption reads before it asks where pods would go, from the cache at this moment. */
 export function viewOf(deps: EvaluationDeps, pauses: Pauses): DisruptionView {
   const { cache } = deps
   const source = {
@@ -59,7 +59,7 @@ export function viewOf(deps: EvaluationDeps, pauses: Pauses): DisruptionView {
   })
 }
 
-/** Whether proposals of one evaluation still hold by the cache at this moment, each with those before it decided that do. */
+/** Returns whether proposals of one evaluation still hold by the cache at this moment, each after the earlier ones that do. */
 export async function validateTogether(
   deps: EvaluationDeps,
   proposals: readonly Proposed[],
@@ -68,7 +68,7 @@ export async function validateTogether(
   return blaming(deps, deps.evaluator.validateTogether({ ...requestFor(deps, pauses), forced }, proposals))
 }
 
-/** The activity is tried again, and what crashed it twice is left out then. */
+/** Reports a crash to the quarantine. The activity is retried, without what crashed it twice. */
 async function blaming<T>({ quarantine }: EvaluationDeps, answer: Promise<T>): Promise<T> {
   try {
     return await answer
@@ -79,7 +79,7 @@ async function blaming<T>({ quarantine }: EvaluationDeps, answer: Promise<T>): P
 }
 
 function requestFor(deps: EvaluationDeps, pauses: Pauses): EvaluationThreadRequest {
-  // A pod that was bound, or is gone, keeps no node any more.
+  // A pod that was bound, or is gone, holds no node any more.
   deps.nominations.keepOnly(new Set(podsToPlace(deps).map((pod) => pod.metadata.uid)))
   const { preferencePolicy, minValuesPolicy, reservedCapacity, defaultSpread } = deps.scheduling
   return {
@@ -94,7 +94,7 @@ function requestFor(deps: EvaluationDeps, pauses: Pauses): EvaluationThreadReque
   }
 }
 
-/** Names of replacements of commands under way, and of their Nodes. */
+/** Yields the names of replacements of running commands, and of their Nodes. */
 function* awaited({ cache }: EvaluationDeps): Iterable<string> {
   for (const { metadata, status } of replacementsInUse(cache.nodeClaims.values())) {
     yield metadata.name

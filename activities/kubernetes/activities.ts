@@ -27,7 +27,7 @@ export interface KubernetesActivityDeps
     JoiningDeps,
     DrainDeps {}
 
-/** The activities of the core and wait queues. */
+/** Returns the activities of the core and wait queues. */
 export function createKubernetesActivities(deps: KubernetesActivityDeps): KubernetesActivities {
   return translatingFailures<KubernetesActivities>({
     observe: ({ claim, retried }) => observe(deps, claim, retried),

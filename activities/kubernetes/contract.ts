@@ -5,13 +5,13 @@ import type { WantedHold } from '../../core/node-claim/node-requests.ts'
 import type { Lift } from '../../core/pauses/pause-requests.ts'
 import type { LoopName, Pause } from '../../core/pauses/pauses.ts'
 
-/** The NodeClaim a lifecycle belongs to. The UID tells a claim from a later one of the same name. */
+/** The NodeClaim of a lifecycle. The UID distinguishes it from a later claim of the same name. */
 export interface ClaimRef {
   readonly name: string
   readonly uid: string
 }
 
-/** What a lifecycle that is not inside a longer activity should do next. */
+/** The next step of a lifecycle that is not inside a longer activity. */
 export type NextStep =
   | { readonly kind: 'launch'; readonly startedAtMs: number }
   /** The claim was launched before (by an earlier run, or by Karpenter): go on with its registration. */
@@ -35,7 +35,7 @@ export interface Observation {
   readonly hold?: string
 }
 
-/** What an operator asked of a lifecycle, told in an event. */
+/** An operator's request to a lifecycle, published in an event. */
 export interface Asked {
   /** Epoch ms. */
   readonly atMs: number
@@ -44,9 +44,9 @@ export interface Asked {
 }
 
 export type HoldOutcome =
-  /** In words: what is so now. */
+  /** `message`: the state now, in words. */
   | { readonly kind: 'written'; readonly message: string }
-  /** The claim is gone or on its way out: a hold does not stop that. */
+  /** The claim is gone or being deleted: a hold does not stop that. */
   | { readonly kind: 'late'; readonly message: string }
 
 export type RegistrationOutcome =
@@ -66,7 +66,7 @@ export type DrainOutcome =
   | { readonly kind: 'drained'; readonly pods: number }
   /** The claim never had a Node, or its Node is gone already. */
   | { readonly kind: 'noNode' }
-  /** Goes on when it is called again: this is what it waits for by now. */
+  /** Goes on when it is called again; `waits` says what it waits for now. */
   | { readonly kind: 'waiting'; readonly waits: DrainWaits }
   /** No Node of the claim is ready. If its VM is gone there is nothing to drain; if not, call again. */
   | { readonly kind: 'notReady' }
@@ -85,14 +85,14 @@ export type GiveUpOutcome =
   /** Its Node has registered meanwhile. */
   | { readonly kind: 'kept' }
 
-/** What an operator asked of a loop: a pause, or to lift some. With neither, the time of the whole loop's pause is over. */
+/** An operator's request to a loop: a pause, or to lift some. With neither, the time of the whole loop's pause is over. */
 export interface PauseChange {
   readonly loop: LoopName
   readonly pause?: Pause
   readonly lift?: Lift
 }
 
-/** What the write of a pause has changed. */
+/** Result of writing a pause. */
 export interface PausesWritten {
   /** The pauses in force that a resume ended. */
   readonly lifted: readonly Pause[]
@@ -106,7 +106,7 @@ export interface CandidateRef extends ClaimRef {
   readonly nodeName: string
 }
 
-/** A disruption command, as the activities that carry it out need it. */
+/** A disruption command, as its activities need it. */
 export interface CommandWork {
   readonly commandId: string
   readonly method: DisruptionMethod
@@ -119,25 +119,25 @@ export interface CommandWork {
 
 export type ReplacementOutcome =
   | { readonly kind: 'ready' }
-  /** One is gone or on its way out. */
+  /** A replacement is gone or being deleted. */
   | { readonly kind: 'lost'; readonly message: string }
   | { readonly kind: 'late'; readonly message: string }
 
 export type DeletionOutcome =
   | { readonly kind: 'deleted' }
-  /** The last look forbids it; nothing was deleted. */
+  /** The last validation forbids it; nothing was deleted. */
   | { readonly kind: 'refused'; readonly message: string }
 
 export interface KubernetesActivities {
   /**
-   * Reads the claim and its Node and says what to do; makes sure that the finalizer is set; deletes a claim that expired, whose VM is about to
-   * end, or whose Node was sick for too long. `retried`: what an operator cut short for this look.
+   * Reads the claim and its Node and returns the next step. Makes sure that the finalizer is set. Deletes a claim that expired, whose VM is
+   * about to end, or whose Node was sick for too long. `retried`: the wait that an operator cut short for this call.
    */
   observe(input: {
     readonly claim: ClaimRef
     readonly retried?: Asked & { readonly what: string }
   }): Promise<Observation>
-  /** Puts an operator's hold on the claim, or takes away the one that is there. */
+  /** Puts an operator's hold on the claim, or removes the one that is there. */
   writeHold(input: {
     readonly claim: ClaimRef
     readonly hold?: WantedHold
@@ -151,13 +151,13 @@ export interface KubernetesActivities {
     readonly reason: GiveUpReason
     readonly message: string
   }): Promise<GiveUpOutcome>
-  /** Taints the Nodes, evicts their pods tier by tier and waits for the volumes. `reported`: what the caller knows, so that it hears of news only. */
+  /** Taints the Nodes, evicts their pods tier by tier and waits for the volumes. `reported`: what the caller knows; only changes are returned. */
   drain(input: { readonly claim: ClaimRef; readonly reported: DrainReported }): Promise<DrainOutcome>
   /** Removes the finalizers of Nodes and claim; the last step of a lifecycle. `isVmGone`: before that, the pods that were not drained. */
   finalize(input: { readonly claim: ClaimRef; readonly isVmGone: boolean }): Promise<void>
   /** Writes or clears pauses where every planner reads them, and shows them on the objects that they cover. */
   writePause(input: PauseChange): Promise<PausesWritten>
-  /** The pauses that stand in the cluster: a new run of a loop starts from them. `pause` is of the whole loop. */
+  /** Returns the pauses in the cluster: a new run of a loop starts from them. `pause` is of the whole loop. */
   readPause(input: {
     readonly loop: LoopName
   }): Promise<{ readonly pause?: Pause; readonly partial?: readonly Pause[] }>
@@ -166,8 +166,8 @@ export interface KubernetesActivities {
     readonly replacements: readonly ClaimRef[]
     readonly readyByMs: number
   }): Promise<ReplacementOutcome>
-  /** Looks at a command's NodeClaims a last time, deletes them and waits until they are gone. */
+  /** Validates a command's NodeClaims a last time, deletes them and waits until they are gone. */
   deleteCandidates(input: CommandWork): Promise<DeletionOutcome>
-  /** Takes taints, conditions and stamps of a command off again, and gives up replacements that nothing uses. */
+  /** Removes taints, conditions and stamps of a command, and gives up replacements that nothing uses. */
   undoCommand(input: CommandWork): Promise<void>
 }

@@ -22,7 +22,7 @@ interface Written {
   readonly involvedObject: { readonly name: string }
 }
 
-/** An API server that answers as it is reported and keeps what it was sent. */
+/** An API server that answers as configured and keeps what it receives. */
 function api(answer: () => Promise<Json> = () => Promise.resolve({})) {
   const written: Written[] = []
   const paths: string[] = []
@@ -44,7 +44,7 @@ afterEach(() => {
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms)
 
 describe('deduplication', () => {
-  test('the same reason about the same object is reported once in its time, whatever the message', async () => {
+  test('the same reason about the same object is recorded once in its time, whatever the message', async () => {
     const server = api()
     const recorder = new EventRecorder(server, log)
     const fail = (message: string) => recorder.record({ about: pod('a'), reason: 'FailedScheduling', message })
@@ -57,7 +57,7 @@ describe('deduplication', () => {
     expect(server.messages()).toEqual(['first', 'second'])
   })
 
-  test('another object, another reason and other values are news', async () => {
+  test('another object, another reason and other values are recorded', async () => {
     const server = api()
     const recorder = new EventRecorder(server, log)
     recorder.record({ about: pod('a'), reason: 'Evicted', message: '1' })
@@ -104,7 +104,7 @@ describe('limits', () => {
     expect(server.messages().slice(11)).toEqual(['100', '101', '102', '103', '104'])
   })
 
-  test('what a terminal would obey is escaped, and no message is longer than the API server takes', async () => {
+  test('control characters of terminals are escaped, and no message is longer than the API server accepts', async () => {
     const server = api()
     const recorder = new EventRecorder(server, log)
     const say = (name: string, message: string) =>
@@ -130,8 +130,8 @@ describe('limits', () => {
   })
 })
 
-describe('an API server that does not play along', () => {
-  test('a hanging one blocks nobody: few requests, bounded memory, and it goes on when the answer comes', async () => {
+describe('an API server that misbehaves', () => {
+  test('a hanging one blocks no caller: few requests, bounded memory, and it goes on when the answer comes', async () => {
     let release: () => void = () => {}
     const hanging = new Promise<Json>((resolve) => {
       release = () => resolve({})
@@ -147,7 +147,7 @@ describe('an API server that does not play along', () => {
     expect(server.written).toHaveLength(1004)
   })
 
-  test('a failing one fails nobody, and the next event is written', async () => {
+  test('a failing one fails no caller, and the next event is written', async () => {
     const server = api(() => Promise.reject(new Error('no')))
     const reported: unknown[] = []
     const recorder = new EventRecorder(server, { debug: (...args: unknown[]) => void reported.push(args) })
@@ -158,7 +158,7 @@ describe('an API server that does not play along', () => {
     expect(reported).toHaveLength(2)
   })
 
-  test('a client that throws at once fails nobody either', async () => {
+  test('a client that throws at once fails no caller either', async () => {
     const server = api(() => {
       throw new Error('not even a promise')
     })
@@ -169,7 +169,7 @@ describe('an API server that does not play along', () => {
   })
 })
 
-test('an event has its type from the table and stands in the namespace of its object', async () => {
+test('an event has its type from the table and is in the namespace of its object', async () => {
   const server = api()
   const recorder = new EventRecorder(server, log)
   recorder.record({ about: pod('a'), reason: 'FailedScheduling', message: 'no room' })
@@ -182,7 +182,7 @@ test('an event has its type from the table and stands in the namespace of its ob
   ])
 })
 
-test('transitions are reported each time', async () => {
+test('transitions are recorded each time', async () => {
   const server = api()
   const recorder = new EventRecorder(server, log)
   const is = (status: 'True' | 'False') => [{ type: 'Ready', status, reason: 'R', message: '' }]

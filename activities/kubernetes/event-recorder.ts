@@ -7,7 +7,7 @@ import type { KubernetesClient } from './client/client.ts'
 import { resourcePath } from './client/resources.ts'
 import { TokenBucket } from './client/token-bucket.ts'
 
-/** The object an event is about. */
+/** The object of an event. */
 export interface EventSubject {
   readonly apiVersion: string
   readonly kind: string
@@ -18,7 +18,7 @@ export interface EventInput {
   readonly about: EventSubject
   readonly reason: EventReason
   readonly message: string
-  /** What tells events of one reason apart, by default the object: the same values are not told again for a while, whatever the message. */
+  /** Key of deduplication within a reason, by default the object: the same values are not recorded again for a while, whatever the message. */
   readonly values?: readonly string[]
 }
 
@@ -30,14 +30,14 @@ interface Waiting {
   readonly at: number
 }
 
-/** Writes are paced: a burst of 500 pods must not take the API server from those who wait for its answers. */
+/** Rate of writes: a burst of 500 pods must not take the API server from other callers. */
 const pace = { perSecond: 20, burst: 100 }
-/** Beyond so many that wait, new ones are dropped: events are hints, and memory is not without end. */
+/** Most waiting events; new ones beyond it are dropped. Events are hints, and memory is limited. */
 const mostWaiting = 1000
-/** An API server that hangs is not asked more than this at once; the client gives each request up in time. */
+/** Most requests at once to an API server that hangs; the client gives each request up in time. */
 const mostInFlight = 4
 const forgetAt = 5000
-/** On a large cluster all of them may be news; looking through them again and again frees nothing. */
+/** Interval of forgetting: on a large cluster nothing may have expired, and searching again and again frees nothing. */
 const forgetEveryMs = 10_000
 
 /**
@@ -75,7 +75,7 @@ export class EventRecorder {
     this.#enqueue({ about, type, reason, message, at })
   }
 
-  /** Reports of conditions whose status changed. Each change is news, so nothing is deduplicated. */
+  /** Records conditions whose status changed. Each change is recorded, without deduplication. */
   recordTransitions(about: EventSubject, before: readonly Condition[], after: readonly Condition[]): void {
     const at = this.#now()
     for (const event of transitions(before, after)) this.#enqueue({ about, type: 'Normal', ...event, at })
@@ -130,7 +130,7 @@ export class EventRecorder {
   }
 }
 
-/** What the API server takes. */
+/** Longest message that the API server accepts. */
 const longestMessage = 1024
 
 function eventObject({ about, type, reason, message, at }: Waiting): Record<string, unknown> {
@@ -139,7 +139,7 @@ function eventObject({ about, type, reason, message, at }: Waiting): Record<stri
   return {
     apiVersion: 'v1',
     kind: 'Event',
-    // 253 characters are the most that a name may have.
+    // A name has at most 253 characters.
     metadata: { name: `${about.metadata.name.slice(0, 240)}.${randomBytes(6).toString('hex')}`, namespace },
     involvedObject: {
       apiVersion: about.apiVersion,
@@ -150,7 +150,7 @@ function eventObject({ about, type, reason, message, at }: Waiting): Record<stri
     },
     type,
     reason,
-    // It may quote what anybody has written, and is read in terminals.
+    // It may quote any user's text, and is read in terminals.
     message: printableLines(message.length > 1000 ? `${message.slice(0, 997)}...` : message).slice(0, longestMessage),
     source: { component: 'karpenter' },
     reportingComponent: 'karpenter',
@@ -161,7 +161,7 @@ function eventObject({ about, type, reason, message, at }: Waiting): Record<stri
   }
 }
 
-/** Makes the subject of an event from a decoded object. */
+/** Returns the subject of an event from a decoded object. */
 export function subject(object: { readonly kind: string; readonly metadata: ObjectMeta }): EventSubject {
   return { apiVersion: apiVersions[object.kind] ?? 'v1', kind: object.kind, metadata: object.metadata }
 }

@@ -3,7 +3,7 @@ import type { Json } from './client/answers.ts'
 import { ApiError } from './client/api-error.ts'
 import { Lease } from './lease.ts'
 
-/** One Lease object behind an API server with optimistic locks. Time in the cluster goes on by `passMs`. */
+/** One Lease object behind an API server with optimistic locks. Time in the cluster advances by `passMs`. */
 class FakeApi {
   nowMs = 0
   object: Json | undefined
@@ -50,7 +50,7 @@ function shiftRenewTime(api: FakeApi, byMs: number): void {
 }
 
 describe.each([-60_000, -10_000, 0, 10_000, 60_000])('with a holder whose clock is off by %d ms', (skewMs) => {
-  test('nobody takes a lease that is renewed, and it is taken 10 s after the last renewal was seen', async () => {
+  test('a renewed lease is not taken by another, and it is taken 10 s after the last renewal was seen', async () => {
     const api = new FakeApi()
     const [first, second] = [processOf(api, 'first'), processOf(api, 'second', 1e6)]
     expect(await first.tryHold()).toBe('taken')
@@ -69,7 +69,7 @@ describe.each([-60_000, -10_000, 0, 10_000, 60_000])('with a holder whose clock 
   })
 })
 
-test('two processes with any interleaving of tries and pauses never hold it at once', async () => {
+test('two processes with any interleaving of attempts and pauses never hold it at once', async () => {
   const api = new FakeApi()
   const all = [processOf(api, 'a'), processOf(api, 'b', 5e5), processOf(api, 'c', 9e8)]
   let seed = 7
@@ -86,7 +86,7 @@ test('two processes with any interleaving of tries and pauses never hold it at o
   expect(changes).toBeGreaterThan(100)
 })
 
-test('a holder that was away for longer than the duration takes the lease again, though nobody else did', async () => {
+test('a holder that was away for longer than the duration takes the lease again, though no other process did', async () => {
   const api = new FakeApi()
   const lease = processOf(api, 'first')
   expect(await lease.tryHold()).toBe('taken')
@@ -117,7 +117,7 @@ test('of two that take it at once one wins', async () => {
   expect(results.toSorted()).toEqual(['other', 'taken'])
 })
 
-test('a lease without a holder, as somebody may have written it, is taken', async () => {
+test('a lease without a holder, as a user may have written it, is taken', async () => {
   const api = new FakeApi()
   api.object = { metadata: { resourceVersion: '0' }, spec: {} }
   expect(await processOf(api, 'first').tryHold()).toBe('taken')

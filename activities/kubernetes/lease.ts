@@ -25,18 +25,18 @@ interface LeaseOptions {
   readonly monotonicMs?: () => number
 }
 
-/** What an attempt to hold a lease came to. */
+/** Result of an attempt to hold a lease. */
 export type Holding =
-  /** Held since now: it was somebody else's or nobody's, or this holder was too late to renew it. */
+  /** Held since now: another process or none held it, or this holder was too late to renew it. */
   | 'taken'
   /** Held without a gap. */
   | 'renewed'
-  /** Somebody else holds it, or was first to take it. */
+  /** Another process holds it, or was first to take it. */
   | 'other'
 
 /**
- * A coordination.k8s.io Lease, held by name: who bridges, and which planning attempt may write. Its age is the time since this process saw it change,
- * by this process's monotonic clock. Times in the object are never compared with a clock: clocks of two machines may differ.
+ * A coordination.k8s.io Lease, held by name: it decides who bridges, and which planning attempt may write. Its age is the time since this process
+ * saw it change, by this process's monotonic clock. Times in the object are never compared with a clock: clocks of two machines may differ.
  */
 export class Lease {
   readonly #deps: LeaseDeps
@@ -44,7 +44,7 @@ export class Lease {
   readonly #identity: string
   readonly #durationSeconds: number
   readonly #now: () => number
-  /** The version of the object that was seen last, and when it was seen first. */
+  /** The last seen version of the object, and when it was first seen. */
   #seen: { readonly version: string; readonly atMs: number } | undefined
   #heldUntilMs = Number.NEGATIVE_INFINITY
 
@@ -56,12 +56,12 @@ export class Lease {
     this.#now = options.monotonicMs ?? (() => performance.now())
   }
 
-  /** Whether `tryHold` held the lease less than its duration ago, so that nobody else can hold it yet. */
+  /** Whether `tryHold` held the lease less than its duration ago, so that no other process can hold it yet. */
   get isValid(): boolean {
     return this.#now() < this.#heldUntilMs
   }
 
-  /** Takes the lease from whoever holds it: for a caller that knows itself to be the only rightful holder. */
+  /** Takes the lease from any holder: for a caller that knows itself to be the only rightful holder. */
   async seize(): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       const lease = await this.#read()
@@ -74,15 +74,15 @@ export class Lease {
   }
 
   /**
-   * Takes or renews the lease. One that somebody else holds is taken once it has not changed for its duration; a process that sees it for the first time
-   * waits that long from then on.
+   * Takes or renews the lease. A lease of another holder is taken once it has not changed for its duration. A process that sees it for the first
+   * time waits that long from then on.
    */
   async tryHold(): Promise<Holding> {
     const { lease, ageMs } = await this.#observe()
     const { holderIdentity = '', leaseDurationSeconds = this.#durationSeconds } = lease?.spec ?? {}
     const isOthers = holderIdentity !== '' && holderIdentity !== this.#identity
     if (isOthers && ageMs < leaseDurationSeconds * 1000) return 'other'
-    // Whoever takes it next begins to count when the write has reached the server, which is later.
+    // The next holder begins to count when the write has reached the server, which is later.
     const beganMs = this.#now()
     if (!(await this.#write(lease))) return 'other'
     const wasValid = this.isValid && !isOthers
@@ -98,7 +98,7 @@ export class Lease {
     return { lease, ageMs: this.#now() - this.#seen.atMs }
   }
 
-  /** Whether the lease still names this holder, read from the API server. */
+  /** Returns whether the lease still names this holder, read from the API server. */
   async isHeld(): Promise<boolean> {
     return (await this.#read())?.spec?.holderIdentity === this.#identity
   }

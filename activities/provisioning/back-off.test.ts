@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { BackOff } from './back-off.ts'
 
-test('each failure in a row doubles the rest, up to five minutes', () => {
+test('each failure in a row doubles the back-off, up to five minutes', () => {
   const backOff = new BackOff()
   const rests: number[] = []
   let now = 0
@@ -27,7 +27,7 @@ test('nodes of one command that fail together count once, and a success ends it 
   expect(backOff.nextEnd(20_000)).toBe(30_000)
 })
 
-test('a failure long ago does not lengthen the rest', () => {
+test('a failure long ago does not lengthen the back-off', () => {
   const backOff = new BackOff()
   backOff.failed('web', 0)
   backOff.failed('web', 10_000 + 5 * 60_000 + 1)

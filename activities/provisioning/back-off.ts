@@ -5,7 +5,7 @@ interface Failures {
   readonly untilMs: number
 }
 
-/** What failed is left alone: for 10 s, twice as long after each failure in a row, for 5 minutes at most by default. Times are epoch ms. */
+/** Backs off what failed: for 10 s, twice as long after each failure in a row, for 5 minutes at most by default. Times are epoch ms. */
 export class BackOff {
   readonly #failures = new Map<string, Failures>()
   readonly #longestMs: number
@@ -18,7 +18,7 @@ export class BackOff {
   failed(key: string, now: number): void {
     const before = this.#failures.get(key)
     if (before !== undefined && before.untilMs > now) return
-    // Whatever failed long ago is not in a row with this.
+    // A failure long ago is not in a row with this one.
     const count = before === undefined || now - before.untilMs > this.#longestMs ? 0 : before.count
     const restMs = Math.min(shortestMs * 2 ** count, this.#longestMs)
     this.#failures.set(key, { count: count + 1, untilMs: now + restMs })
@@ -33,12 +33,12 @@ export class BackOff {
     return (this.#failures.get(key)?.untilMs ?? 0) > now
   }
 
-  /** All that rests now. */
+  /** Keys that are backed off now. */
   resting(now: number): readonly string[] {
     return [...this.#failures].filter(([, { untilMs }]) => untilMs > now).map(([key]) => key)
   }
 
-  /** When the first of them has rested. */
+  /** When the first of the back-offs ends. */
   nextEnd(now: number): number {
     const ends = [...this.#failures.values()].map(({ untilMs }) => untilMs).filter((at) => at > now)
     return Math.min(Number.POSITIVE_INFINITY, ...ends)

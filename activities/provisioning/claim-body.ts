@@ -8,7 +8,7 @@ import type { Json } from '../kubernetes/client/answers.ts'
 
 const minValuesRelaxed = 'karpenter.sh/nodeclaim-min-values-relaxed'
 
-/** Returns the NodeClaim to create: what is planned, and what the template of its pool gives to each of its nodes. */
+/** Returns the NodeClaim to create: the plan, and the metadata and spec that the pool's template gives to each of its nodes. */
 export function claimBody(
   nodePool: NodePool,
   planned: PlannedNodeClaim,
@@ -24,7 +24,7 @@ export function claimBody(
       labels: planned.labels,
       annotations: {
         ...own,
-        // Not the pool's annotation: an edit of a moment ago may not be in it, and then the new node would seem to have drifted.
+        // Not the pool's annotation: it may lag behind an edit, and then the new node would seem to have drifted.
         ...(hash === undefined
           ? {}
           : { [annotations.nodePoolHash]: hash, [annotations.nodePoolHashVersion]: nodePoolHashVersion }),

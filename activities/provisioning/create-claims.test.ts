@@ -93,7 +93,7 @@ describe('a planned claim', () => {
 describe('a claim that the API server refuses', () => {
   const tooMany = () => new ApiError(422, 'Invalid', 'NodeClaim is invalid: spec.requirements: Too many')
 
-  test('fails alone: the others are created, and its pods wait and are reported', async () => {
+  test('fails alone: the others are created, and its pods wait and get an event', async () => {
     const { cluster, create, claims, deps, reported } = await world()
     const bad = plannedClaim({ pods: [samplePod('bad', { nodeSelector: { bad: 'x' } })], labels: { bad: 'x' } })
     cluster.intercept(({ verb, body }) => {
@@ -128,7 +128,7 @@ describe('a claim that the API server refuses', () => {
 })
 
 describe('between two creations', () => {
-  test('a pause is obeyed: what is not created yet is not created', async () => {
+  test('a pause applies: no further claim is created', async () => {
     const { cluster, create, claims } = await world()
     let created = 0
     cluster.intercept(async ({ verb, path }) => {
@@ -143,7 +143,7 @@ describe('between two creations', () => {
     expect(claims().length).toBeGreaterThan(0)
   })
 
-  test('a pause that was there before lets none through', async () => {
+  test('an earlier pause lets none through', async () => {
     const { cluster, create, claims } = await world()
     pauses(cluster)
     expect(await create(many(3))).toEqual({ kind: 'paused', names: [], refused: 0 })
@@ -200,7 +200,7 @@ describe('the limits of a pool', () => {
     expect(await admitted()).toBe('admitted')
   })
 
-  test('do not count what the new claims take the place of', async () => {
+  test('do not count what the new claims replace', async () => {
     const { cluster, deps } = await limited({ nodes: '1' })
     cluster.put('nodeclaims', claimJson('a'))
     const admitted = async (without: readonly string[]) =>
@@ -222,7 +222,7 @@ describe('the limits of a pool', () => {
     })
   })
 
-  test('have room again for what was admitted and not created', async () => {
+  test('regain the room of what was admitted and not created', async () => {
     const { deps } = await limited({ cpu: '1' })
     const limits = new PoolLimits(deps)
     const planned = plannedClaim({ requests: parseResources({ cpu: '1' }) })

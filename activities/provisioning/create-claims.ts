@@ -33,13 +33,13 @@ export interface CreateClaimsDeps extends PoolLimitsDeps, PauseDeps {
   readonly metrics: PlanningMetrics
 }
 
-/** Claims that are being created at once. */
+/** Claims that are created at once. */
 const concurrency = 16
-/** Fence and pause are read from the API server this often while claims are created: well within the 2 s after which a pause must hold. */
+/** Interval of reading fence and pause from the API server during creation: well within the 2 s after which a pause must hold. */
 const checkEveryMs = 500
 
 export interface CreationOutcome {
-  /** `paused`: a pause came in between; the pods of what was not created stay pending. */
+  /** `paused`: a pause came in between; the pods of claims that were not created stay pending. */
   readonly kind: 'created' | 'paused'
   readonly names: readonly string[]
   /** How many claims the API server refused. */
@@ -48,8 +48,8 @@ export interface CreationOutcome {
 
 /**
  * Creates the claims of a plan, several at once, and starts their lifecycles. A claim that the API server refuses fails alone: the others are created.
- * No creation begins later than `checkEveryMs` after a look at fence and pause in the API server. A crash in between is harmless: the next attempt
- * sees what was created as capacity on its way.
+ * No creation begins later than `checkEveryMs` after a read of fence and pause from the API server. A crash in between is harmless: the next
+ * attempt sees created claims as in-flight capacity.
  * Errors: `FenceLostError` when another attempt has taken over; the API server's where they say nothing about the claim.
  */
 export async function createClaims(
@@ -81,7 +81,7 @@ export async function createClaims(
   return { kind: isPaused ? 'paused' : 'created', names, refused }
 }
 
-/** Answers whether creation may go on, from one look at the API server for all who ask within the interval. */
+/** Returns whether creation may go on, from one read of the API server for all callers within the interval. */
 function sharedCheck(deps: CreateClaimsDeps, fence: Fence): () => Promise<boolean> {
   let askedAt = Number.NEGATIVE_INFINITY
   let answer: Promise<boolean> = Promise.resolve(true)
@@ -106,7 +106,7 @@ async function createClaim(deps: CreateClaimsDeps, guards: Guards, planned: Plan
   return made
 }
 
-/** What a creation has to pass. */
+/** Checks that a creation has to pass. */
 interface Guards {
   readonly fence: Fence
   readonly limits: PoolLimits
@@ -115,9 +115,9 @@ interface Guards {
 interface NewClaim {
   readonly planned: PlannedNodeClaim
   readonly name: string
-  /** Beside those of every claim. */
+  /** Added to those of every claim. */
   readonly annotations?: Readonly<Record<string, string>>
-  /** What the metrics call the reason for it. */
+  /** The reason for it in the metrics. */
   readonly reason?: string
 }
 
@@ -178,7 +178,7 @@ async function startLifecycle({ lifecycles, log }: CreateClaimsDeps, claim: Node
   }
 }
 
-/** The pods back off, and are planned without others to share the claim. */
+/** Backs off the pods, which are then planned without others to share the claim. */
 function reportRefused(deps: CreateClaimsDeps, planned: PlannedNodeClaim, message: string): void {
   const { nodePool, pods } = planned
   deps.log.warn({ nodePool, pods: pods.map(podName).slice(0, 10), why: message }, 'API server rejected nodeclaim')
@@ -193,7 +193,7 @@ function reportRefused(deps: CreateClaimsDeps, planned: PlannedNodeClaim, messag
   }
 }
 
-/** The pods stay pending and are planned again, with the limits as they are now. */
+/** Leaves the pods pending: they are planned again, with the limits as they are then. */
 function reportOverLimit(
   { log, events }: CreateClaimsDeps,
   { nodePool, pods }: PlannedNodeClaim,
@@ -205,7 +205,7 @@ function reportOverLimit(
   }
 }
 
-/** Notes and says where a pod should go. */
+/** Records and publishes where a pod should go. */
 export function nominate(
   { nominations, events, now }: CreateClaimsDeps,
   pod: Pod,
@@ -216,7 +216,7 @@ export function nominate(
   events.record({ about: subject(pod), reason: 'Nominated', message: `Pod should schedule on: ${places.join(', ')}` })
 }
 
-/** Five characters as Kubernetes' own generated names have. */
+/** Returns five characters, as in Kubernetes' own generated names. */
 function randomSuffix(): string {
   const alphabet = 'bcdfghjklmnpqrstvwxz2456789'
   return Array.from({ length: 5 }, () => alphabet[randomInt(alphabet.length)]).join('')

@@ -23,7 +23,7 @@ test('is fresh for 3 s', async () => {
   expect(fence.isFresh).toBe(false)
 })
 
-test.each([-60_000, -1, 3000, 60_000])('a wall clock that was set by %d ms asks for a look', async (byMs) => {
+test.each([-60_000, -1, 3000, 60_000])('a wall clock that was set by %d ms requires a read', async (byMs) => {
   const fence = await take()
   vi.setSystemTime(Date.now() + byMs)
   expect(fence.isFresh).toBe(false)

@@ -1,17 +1,17 @@
 import type { KubernetesClient } from '../kubernetes/client/client.ts'
 import { Lease } from '../kubernetes/lease.ts'
 
-/** After this long without a look at the Lease, an attempt looks again before it writes: well under the heartbeat timeout of 10 s. */
+/** Time after which an attempt reads the Lease again before it writes: well under the heartbeat timeout of 10 s. */
 const validMs = 3000
-/** Whose attempts a fence keeps apart. */
+/** Fences by the loop whose attempts they keep apart. */
 export type FenceName = 'joiner-planner-fence' | 'joiner-disruption-fence'
 
-/** Thrown by an attempt that found its successor in the Lease. Its work is the successor's now. */
+/** Thrown by an attempt that found its successor in the Lease. The successor does the work now. */
 export class FenceLostError extends Error {
   override readonly name = 'FenceLostError'
 }
 
-/** A moment by both clocks: one that never goes back but stands still while a machine is suspended, and one that tells the time. */
+/** A moment by two clocks: one that never goes back but stands still while a machine is suspended, and the wall clock. */
 interface Moment {
   readonly monotonicMs: number
   readonly wallMs: number
@@ -33,7 +33,7 @@ export class Fence {
     this.#name = name
   }
 
-  /** Takes the fence for the attempt. Temporal started it because there is no other, or none that it still hears from. */
+  /** Takes the fence for the attempt. Temporal started it because there is no other, or no other sends heartbeats. */
   static async take(
     deps: { readonly client: KubernetesClient; readonly namespace: string },
     attemptId: string,
@@ -45,16 +45,16 @@ export class Fence {
     return fence
   }
 
-  /** True while no look at the Lease is needed before the next write. A clock that was set, forward or back, asks for one. */
+  /** True while the next write needs no read of the Lease. A clock that was set, forward or back, requires one. */
   get isFresh(): boolean {
     const { monotonicMs, wallMs } = now()
     const wallAgeMs = wallMs - this.#checkedAt.wallMs
     return monotonicMs - this.#checkedAt.monotonicMs < validMs && wallAgeMs >= 0 && wallAgeMs < validMs
   }
 
-  /** Reads the Lease unless that was done a moment ago. Errors: as `check`. */
+  /** Reads the Lease unless that was done just now. Errors: as `check`. */
   async checkIfStale(): Promise<void> {
-    // The clocks tell when this process had stopped: then somebody else may be at work now.
+    // The clocks show that this process had stopped: another attempt may have taken over.
     if (!this.isFresh) await this.check()
   }
 

@@ -12,7 +12,7 @@ import type { nodeClaimLifecycle } from '../../workflows/index.ts'
 import { pokeSignal } from '../../workflows/messages.ts'
 import { searchAttributes } from '../../workflows/search-attributes.ts'
 
-/** Starts and pokes lifecycles. A lifecycle that runs is left as it is; a start for it costs no event. */
+/** Starts and pokes lifecycles. Leaves a running lifecycle as it is; a start for it costs no event. */
 export class LifecycleStarter {
   readonly #client: Client
   readonly #cluster: string
@@ -23,12 +23,12 @@ export class LifecycleStarter {
     this.#cluster = cluster
   }
 
-  /** Whether this process has started the lifecycle already. */
+  /** Returns whether this process has started the lifecycle already. */
   hasStarted(claim: NodeClaim): boolean {
     return this.#started.has(claim.metadata.uid)
   }
 
-  /** Starts a claim's lifecycle unless it runs. `isNew`: the claim was created a moment ago and nothing has happened to it. */
+  /** Starts a claim's lifecycle unless it runs. `isNew`: the claim was created just now and nothing has happened to it. */
   async start(claim: NodeClaim, { isNew = false } = {}): Promise<void> {
     try {
       await this.#client.workflow.start<typeof nodeClaimLifecycle>('nodeClaimLifecycle', {
@@ -43,7 +43,7 @@ export class LifecycleStarter {
     if (this.#started.size > 20_000) this.#started.delete(this.#started.values().next().value as string)
   }
 
-  /** Tells a claim's lifecycle to look again; starts it if it does not run. */
+  /** Pokes a claim's lifecycle; starts it if it does not run. */
   async poke(claim: NodeClaim): Promise<void> {
     await this.#client.workflow.signalWithStart<typeof nodeClaimLifecycle>('nodeClaimLifecycle', {
       ...this.#options(claim),
@@ -51,7 +51,7 @@ export class LifecycleStarter {
     })
   }
 
-  /** Whether a disruption command still runs, by its own workflow (not by the list, which lags). */
+  /** Returns whether a disruption command still runs, by its own workflow (not by the list, which lags). */
   async isCommandRunning(commandId: string): Promise<boolean> {
     try {
       const { status } = await this.#client.workflow.getHandle(disruptionCommandId(this.#cluster, commandId)).describe()
@@ -76,7 +76,7 @@ export class LifecycleStarter {
           ...(isNew ? { createdAtMs: Date.parse(claim.metadata.creationTimestamp) } : {}),
         },
       ] as Parameters<typeof nodeClaimLifecycle>,
-      // A lifecycle that ended in failure (a terminated run) goes on in a new run; the claim's objects say where it stands.
+      // A lifecycle that ended in failure (a terminated run) goes on in a new run, from the state of the claim's objects.
       workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
       staticSummary: `NodeClaim ${name}${nodePool === undefined ? '' : ` of NodePool ${nodePool}`}`,
       typedSearchAttributes: [

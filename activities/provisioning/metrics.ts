@@ -23,9 +23,9 @@ export class PlanningMetrics {
   readonly #now: () => number
   readonly #cache: ClusterCache
   readonly #all: ReturnType<typeof create>
-  /** Pods that need a place, by UID, from the moment on when they were seen first. */
+  /** Pods that need a place, by UID, since they were first seen to. */
   readonly #waiting = new Map<string, Waiting>()
-  /** When a plan had a place for a pod first, by UID in epoch ms, until the pod is ready; a plan without one for it starts again. */
+  /** When a plan first had a place for a pod, by UID in epoch ms, until the pod is ready. A plan without a place for it resets this. */
   readonly #plannedAt = new Map<string, number>()
   readonly #waits: readonly PodWaits[]
 
@@ -41,7 +41,7 @@ export class PlanningMetrics {
     })
   }
 
-  /** Notes pods that are now seen to need a place, and forgets those that do not any more. */
+  /** Records pods that newly need a place, and forgets those that no longer do. */
   waiting(pods: readonly Pod[]): void {
     const present = new Set(pods.map(({ metadata }) => metadata.uid))
     for (const uid of this.#waiting.keys()) if (!present.has(uid)) this.#waiting.delete(uid)
@@ -51,7 +51,7 @@ export class PlanningMetrics {
     }
   }
 
-  /** Since when the longest waiting of these pods has waited for a decision, in epoch ms: now if none does. */
+  /** Returns since when the longest undecided of these pods has waited, in epoch ms: now if none has. */
   undecidedSince(pods: readonly Pod[]): number {
     let since = this.#now()
     for (const { metadata } of pods) {
@@ -61,7 +61,7 @@ export class PlanningMetrics {
     return since
   }
 
-  /** Reports of a pass that begins. Returns the function that reports its end. */
+  /** Records the start of a pass. Returns the function that records its end. */
   passBegins(id: string, pods: number): () => void {
     const of = { controller, scheduling_id: id }
     const startedAt = this.#now()
@@ -74,7 +74,7 @@ export class PlanningMetrics {
     }
   }
 
-  /** What came out of a pass. */
+  /** Records the result of a pass. */
   passed({ newNodeClaims, existing, unschedulable, ignored, zones }: ThreadPlan): void {
     this.#all.ignored.set(ignored)
     this.#all.unschedulable.set({ controller }, unschedulable.length - ignored)
@@ -82,7 +82,7 @@ export class PlanningMetrics {
     for (const [zone, pods] of zones) this.#all.byZone.set({ controller, zone }, pods)
     const placed = [...newNodeClaims, ...existing].flatMap(({ pods }) => pods)
     for (const { metadata } of placed) {
-      // Of a pod that went or started during the pass nobody would tell any more.
+      // A pod that went or started during the pass would never be removed.
       const current = this.#cache.pods.get(keyOf(metadata))
       if (current?.metadata.uid !== metadata.uid || hasStarted(current)) continue
       if (!this.#plannedAt.has(metadata.uid)) this.#plannedAt.set(metadata.uid, this.#now())
@@ -101,7 +101,7 @@ export class PlanningMetrics {
     if (after === undefined || hasStarted(after)) this.#plannedAt.delete((after ?? before)?.metadata.uid ?? '')
   }
 
-  /** A NodeClaim was created: for pods, or to replace others for a reason such as `drifted`. */
+  /** Counts a created NodeClaim: for pods, or to replace others for a reason such as `drifted`. */
   created({ nodePool, minValuesRelaxed = false }: PlannedNodeClaim, reason = 'provisioned'): void {
     this.#all.created.inc({
       reason,
@@ -110,7 +110,7 @@ export class PlanningMetrics {
     })
   }
 
-  /** The API server refused a planned NodeClaim. */
+  /** Counts a planned NodeClaim that the API server refused. */
   refused({ nodePool }: PlannedNodeClaim): void {
     this.#all.refused.inc({ nodepool: nodePool })
   }
@@ -200,7 +200,7 @@ function create(registry: Registry) {
   }
 }
 
-/** What is known of the cluster, looked up when somebody asks. */
+/** Gauges of the cluster state, computed on each scrape. */
 function observeCluster(cache: ClusterCache, now: () => number, registry: Registry): void {
   const startedAt = now()
   const isSynced = () => cache.unsynced.length === 0

@@ -17,17 +17,17 @@ import { batchWindow, podsNeedPlace, retryMs, type WaitingPodsDeps } from './wai
 
 export interface NextProvisioningDeps extends WaitingPodsDeps, CreateClaimsDeps, PauseDeps {}
 
-/** The long poll returns by itself after this time, so that its loop can checkpoint. */
+/** Time after which the long poll returns, so that its loop can checkpoint. */
 const pollMs = 30 * 60_000
-/** A pod with many constraints that the pass had no time for is planned again after this time. */
+/** Time after which a pod with many constraints that the pass had no time for is planned again. */
 const postponedMs = 2000
 const postponed =
   'pods with many constraints and preferences are planned after all others, and the pass had no time left; use fewer'
-/** How the reason begins why a pod is left out that keeps itself from every NodePool. */
+/** Beginning of the reason for leaving out a pod that excludes every NodePool. */
 const notOnOurNodes = 'configured to not run on a Karpenter provisioned node'
 
 /**
- * Waits for pods that need a node, plans them and creates NodeClaims. Returns when it did something. The state it keeps in memory (which pods were
+ * Waits for pods that need a node, plans them and creates NodeClaims. Returns after it did something. The state in memory (which pods were
  * tried) only saves work: all decisions are taken from the cluster.
  */
 export async function nextProvisioning(deps: NextProvisioningDeps, signal: AbortSignal): Promise<ProvisioningOutcome> {
@@ -73,7 +73,7 @@ async function planOnce(
     return createClaims(deps, fence, plan.newNodeClaims)
   })
   if (created.kind === 'paused') return { kind: 'paused' }
-  // The pods back off: there is nothing to tell the loop.
+  // The pods back off: there is nothing to report to the loop.
   if (created.refused === plan.newNodeClaims.length) return undefined
   const placed = plan.newNodeClaims.reduce((sum, claim) => sum + claim.pods.length, 0)
   return {
@@ -85,7 +85,7 @@ async function planOnce(
   }
 }
 
-/** What of pods is not looked at, because it is too much. */
+/** Publishes which preferences of pods were dropped, because there are too many. */
 function reportDropped({ events }: NextProvisioningDeps, pods: readonly Pod[]): void {
   for (const pod of pods) {
     const dropped = pod.excess?.dropped
@@ -94,7 +94,7 @@ function reportDropped({ events }: NextProvisioningDeps, pods: readonly Pod[]): 
   }
 }
 
-/** A pass that changes nothing is repeated every few seconds: it is told to those who want to know all. */
+/** Logs a pass: at debug when it creates nothing, since such passes are repeated every few seconds. */
 function logPass({ log }: NextProvisioningDeps, pods: number, plan: ThreadPlan): void {
   const { newNodeClaims, existing, unschedulable, stopped, ignored, snapshotMs, solveMs } = plan
   const onNodes = existing.reduce((sum, place) => sum + place.pods.length, 0)
@@ -142,7 +142,7 @@ function publishIgnoredPreferences({ events }: NextProvisioningDeps, pods: reado
   }
 }
 
-/** A claim whose Node has not joined is a place by itself. */
+/** Returns the place of a pod. A claim whose Node has not joined is a place by itself. */
 function placeOf({ cache }: NextProvisioningDeps, node: string, nodeClaim: string | undefined) {
   if (nodeClaim === undefined) return { node }
   return node === nodeClaim && cache.nodes.get(node) === undefined ? { nodeClaim } : { nodeClaim, node }
@@ -150,7 +150,7 @@ function placeOf({ cache }: NextProvisioningDeps, node: string, nodeClaim: strin
 
 function publishUnschedulable(deps: NextProvisioningDeps, pod: Pod, message: string): void {
   deps.log.debug({ pod: podName(pod), why: message }, 'could not schedule pod')
-  // Whoever keeps a pod from our nodes on purpose need not be reported.
+  // Skip the event for pods that exclude Karpenter nodes on purpose.
   if (message.includes(notOnOurNodes)) return
   deps.events.record({
     about: subject(pod),

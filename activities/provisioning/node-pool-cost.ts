@@ -4,18 +4,18 @@ import type { InstanceType } from '../../core/instance-type.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 import { labels } from '../../core/requirements/labels.ts'
 
-/** Where the gauge looks. */
+/** The cluster and prices that the gauge reads. */
 interface PricedCluster {
   readonly nodeClaims: () => Iterable<NodeClaim>
   /** By NodePool; the same arrays until something changes. */
   readonly instanceTypes: () => ReadonlyMap<string, readonly InstanceType[]>
-  /** Whether it is this process that says. */
+  /** Whether this process publishes. */
   readonly isReported: () => boolean
 }
 
 /**
- * What the nodes of each pool cost, in USD an hour, by the prices of now; looked up when somebody asks. A pool without nodes is not named,
- * and a size whose price is not known counts as nothing.
+ * Publishes what the nodes of each pool cost, in USD an hour at current prices, computed on each scrape. A pool without nodes has no series,
+ * and a size of unknown price counts as zero.
  */
 export function observeNodePoolCost(
   { nodeClaims, instanceTypes, isReported }: PricedCluster,

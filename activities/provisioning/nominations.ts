@@ -1,4 +1,4 @@
-/** A pod is counted on by its node for at least so long (reference/karpenter-core.md 3.14). */
+/** Shortest time that a nomination holds (reference/karpenter-core.md 3.14). */
 const shortestMs = 10_000
 
 interface Nomination {
@@ -8,13 +8,13 @@ interface Nomination {
 }
 
 /**
- * Which pending pod was planned onto which node. Kept in memory: after a restart the next pass finds the same room again.
+ * Records which pending pod was planned onto which node. Kept in memory: after a restart the next pass finds the same room again.
  * A nominated node is not disrupted.
  */
 export class Nominations {
   readonly #byPod = new Map<string, Nomination>()
   readonly #lifetimeMs: number
-  /** The answer of `targets`, as long as it holds: it is asked for each of many pods. */
+  /** Cached result of `targets`, which is called for each of many pods. */
   #targets: { readonly names: ReadonlySet<string>; readonly untilMs: number } | undefined
 
   /** A nomination holds for twice the longest batch window. */
@@ -27,12 +27,12 @@ export class Nominations {
     this.#byPod.set(podUid, { target, untilMs: now + this.#lifetimeMs })
   }
 
-  /** Name of the Node or NodeClaim that a pod was planned onto last. */
+  /** Returns the name of the Node or NodeClaim that a pod was last planned onto. */
   targetOf(podUid: string): string | undefined {
     return this.#byPod.get(podUid)?.target
   }
 
-  /** Names of nodes and claims that pods are about to land on. */
+  /** Returns the names of nodes and claims that pods are about to land on. */
   targets(now: number): ReadonlySet<string> {
     if (this.#targets === undefined || this.#targets.untilMs <= now) {
       const current = [...this.#byPod.values()].filter(({ untilMs }) => untilMs > now)

@@ -10,14 +10,14 @@ export interface PlanningSnapshotDeps {
   readonly now: () => number
 }
 
-/** Pods that need a place: those the scheduler gave up on, and those on nodes that are leaving. */
+/** Returns pods that need a place: those the scheduler gave up on, and those on nodes that are leaving. */
 export function podsToPlace(deps: PlanningSnapshotDeps): readonly Pod[] {
   return podsToPlaceOf(objectsOf(deps), deps.now())
 }
 
 /**
- * Kinds whose lag could mis-plan: pods, nodes and claims always; volumes only when a pod waits whose volume is not bound as far as is known,
- * since a volume that was bound a moment ago ties its pod to a zone.
+ * Returns the kinds whose lag could mis-plan: pods, nodes and claims always; volumes only when a pod waits whose volume is not known to be
+ * bound, since a volume that was bound just now ties its pod to a zone.
  */
 export function laggingKinds(deps: PlanningSnapshotDeps): readonly CachedKind[] {
   const { persistentVolumeClaims, persistentVolumes } = deps.cache

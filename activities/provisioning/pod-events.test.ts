@@ -96,7 +96,7 @@ async function see(json: Json): Promise<void> {
 describe('after the start', () => {
   beforeEach(begin)
 
-  it('a pod that is bound, ends and is deleted is reported each time', async () => {
+  it('a pod that is bound, ends and is deleted is recorded each time', async () => {
     await see(pod({ phase: 'Pending' }))
     expect(written).toEqual([])
     await see(pod({ bound: 1000 }))
@@ -117,7 +117,7 @@ describe('after the start', () => {
     expect(written).toEqual([time(1000)])
   })
 
-  it('a pod that is gone without an end is reported', async () => {
+  it('a pod that is gone without an end is recorded', async () => {
     await see(pod({ bound: 900 }))
     now += 60_000
     lists['pods'] = []
@@ -127,7 +127,7 @@ describe('after the start', () => {
     expect(written).toEqual([time(900), time(1060)])
   })
 
-  it('a pod that is bound from its first sight on counts from its binding', async () => {
+  it('a pod that is bound when first seen counts from its binding', async () => {
     await see(pod({ bound: 950 }))
     expect(written).toEqual([time(950)])
   })
@@ -138,7 +138,7 @@ describe('after the start', () => {
     expect(written).toEqual([])
   })
 
-  it('nothing is reported after the end', async () => {
+  it('nothing is recorded after the end', async () => {
     end()
     await see(pod({ bound: 1000 }))
     expect(written).toEqual([])

@@ -16,14 +16,14 @@ export interface PodEventsDeps {
   readonly now: () => number
 }
 
-/** Several events of one node within this time are one write (reference/karpenter-core.md 4.4). */
+/** Time within which several events of one node are one write (reference/karpenter-core.md 4.4). */
 const dedupeMs = 10_000
 const concurrency = 20
 
 /**
- * Keeps `status.lastPodEventTime` of NodeClaims: when a pod was last bound to the node, ended or began to end. consolidateAfter counts from it. What
- * happened while nobody looked is read from the pods that are there, with its own time: a restart alone is no event. Returns the function that ends
- * it.
+ * Keeps `status.lastPodEventTime` of NodeClaims: when a pod was last bound to the node, ended or began to end. consolidateAfter counts from it.
+ * Events that no process watched are read from the present pods, with their own times: a restart alone is no event. Returns the function that
+ * ends it.
  */
 export function trackPodEvents(deps: PodEventsDeps): () => void {
   const tracker = new PodEventTracker(deps)
@@ -41,7 +41,7 @@ export function trackPodEvents(deps: PodEventsDeps): () => void {
 class PodEventTracker {
   readonly #deps: PodEventsDeps
   readonly #pending = new Set<string>()
-  /** Pods may be known before their nodes are: until all are, nothing can be reported. */
+  /** Pods may be known before their nodes are: until all are, nothing is recorded. */
   #hasBegun = false
 
   constructor(deps: PodEventsDeps) {
@@ -65,7 +65,7 @@ class PodEventTracker {
     if (claim !== undefined) void this.#note(claim, before === undefined ? this.#lastEventOf(pod) : this.#deps.now())
   }
 
-  /** Never later than now: the clock of the scheduler or of a kubelet may be ahead of this one. */
+  /** Returns a time not later than now: the clock of the scheduler or of a kubelet may be ahead of this one. */
   #lastEventOf(pod: Pod): number {
     return Math.min(lastEventOf(pod), this.#deps.now())
   }
@@ -83,7 +83,7 @@ class PodEventTracker {
     this.#pending.add(uid)
     const { client, cache, log } = this.#deps
     try {
-      // Nobody else writes this field, so no lock is needed; the UID keeps it from a namesake.
+      // No other process writes this field, so no lock is needed; the UID keeps it from a namesake.
       const json = await client.patchStatus(resourcePath('nodeclaims', name), {
         metadata: { uid },
         status: { lastPodEventTime: timeText(atMs) },
@@ -98,14 +98,14 @@ class PodEventTracker {
   }
 }
 
-/** Whether a pod was just bound, ended, began to end or is gone. One that is seen for the first time was bound some time before. */
+/** Returns whether a pod was just bound, ended, began to end or is gone. A bound pod that is seen for the first time was bound earlier. */
 function isEvent(before: Pod | undefined, after: Pod | undefined): boolean {
   if (after === undefined) return before !== undefined && !isTerminal(before) && !isTerminating(before)
   if (before?.nodeName === undefined) return after.nodeName !== undefined
   return (isTerminal(after) && !isTerminal(before)) || (isTerminating(after) && !isTerminating(before))
 }
 
-/** When a pod that is bound was last bound, ended or began to end, in epoch ms, as far as it says. */
+/** Returns when a bound pod was last bound, ended or began to end, in epoch ms, as far as its status says. */
 function lastEventOf(pod: Pod): number {
   const { creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds = 0 } = pod.metadata
   const ended = isTerminal(pod) ? pod.conditions : pod.conditions.filter(({ type }) => type === 'PodScheduled')

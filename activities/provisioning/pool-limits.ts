@@ -16,7 +16,7 @@ export interface PoolLimitsDeps {
   readonly now: () => number
 }
 
-/** A NodePool is read again after this long while claims are created. */
+/** Time after which a NodePool is read again while claims are created. */
 const validMs = 500
 
 export type Admission =
@@ -31,8 +31,8 @@ interface Read {
 }
 
 /**
- * Holds the claims of one plan against the limits of their NodePools as the API server has them now, which may not be those of the plan
- * (reference/karpenter-core.md 3.14). A claim counts with what its pods ask for, from its admission on.
+ * Checks the claims of one plan against the limits of their NodePools as the API server has them now. They may differ from the plan's
+ * (reference/karpenter-core.md 3.14). A claim counts with its pods' requests from its admission.
  */
 export class PoolLimits {
   readonly #deps: PoolLimitsDeps
@@ -40,13 +40,13 @@ export class PoolLimits {
   readonly #read = new Map<string, Read>()
   readonly #usage = new Map<string, Resources>()
 
-  /** `without`: names of NodeClaims that do not count, because what is created takes their place. */
+  /** `without`: names of NodeClaims that do not count, because the new claims replace them. */
   constructor(deps: PoolLimitsDeps, without: ReadonlySet<string> = new Set()) {
     this.#deps = deps
     this.#without = without
   }
 
-  /** Whether a claim may be created. What is admitted is counted. */
+  /** Returns whether a claim may be created, and counts it if so. */
   async admit({ nodePool: name, requests }: Pick<PlannedNodeClaim, 'nodePool' | 'requests'>): Promise<Admission> {
     const nodePool = await this.#current(name)
     if (nodePool === undefined || nodePool.metadata.deletionTimestamp !== undefined) return { kind: 'poolGone' }
@@ -59,7 +59,7 @@ export class PoolLimits {
       : { kind: 'limitExceeded', message: `NodePool ${name}: spec.limits: ${excess}` }
   }
 
-  /** Takes back the count of a claim that was admitted and not created. */
+  /** Subtracts a claim that was admitted and not created. */
   giveBack({ nodePool, requests }: Pick<PlannedNodeClaim, 'nodePool' | 'requests'>): void {
     const usage = this.#usage.get(nodePool)
     if (usage !== undefined)
@@ -85,7 +85,7 @@ async function readPool({ client, cache }: PoolLimitsDeps, name: string): Promis
   }
 }
 
-/** What the pool's nodes have, those on their way included. */
+/** Returns the capacity of the pool's nodes, in-flight ones included. */
 function usageOf({ cache }: PoolLimitsDeps, pool: string, without: ReadonlySet<string>): Resources {
   const known = stateNodes({ nodes: [...cache.nodes.values()], nodeClaims: [...cache.nodeClaims.values()] })
   const own = known.filter(

@@ -59,7 +59,7 @@ describe('pods whose NodeClaim was refused', () => {
   }
   const providers = providersOf(1)
 
-  it('are planned apart at once when they shared it, and wait when they had it for themselves', () => {
+  it('are planned apart at once when they shared it, and wait when they did not share it', () => {
     const refused = new RefusedClaims()
     refused.refuse(providers, claim(...web, odd), 0)
     expect(web.map((pod) => refused.isWaiting(providers, pod, 0))).toEqual([false, false])
@@ -85,7 +85,7 @@ describe('pods whose NodeClaim was refused', () => {
     expect(waits).toEqual([10, 20, 40, 80, 160, 320, 600, 600])
   })
 
-  it('wait no longer when their spec, the NodePool or its class changes, and then the waits begin again', () => {
+  it('wait no longer when their spec, the NodePool or its class changes, and then the waits start again', () => {
     const refused = new RefusedClaims()
     refused.refuse(providers, claim(odd), 0)
     refused.refuse(providers, claim(odd), 10_000)

@@ -10,7 +10,7 @@ interface RefusedClaimsDeps {
 }
 
 const longestMs = 10 * 60_000
-/** An entry that nothing was refused for in this time is of pods that are gone. */
+/** Time without a refusal after which an entry belongs to pods that are gone. */
 const keptMs = 2 * longestMs
 
 interface Refused {
@@ -23,16 +23,16 @@ interface Refused {
 type Providers = RefusedClaimsDeps
 
 /**
- * Pods whose planned NodeClaim was refused. They share no new NodeClaim with other pods any more, so that a claim shows whose fault it is. Pods that
- * shared the refused one are planned again at once; pods that had it for themselves wait, from 10 s to 10 minutes. A change of the pods' spec, of the
- * NodePool or of its class ends this. Times are epoch ms. Kept in memory: after a restart the first refusal starts again.
+ * Pods whose planned NodeClaim was refused. They share no new NodeClaim with other pods any more, so that a claim shows which pods are at fault.
+ * Pods that shared the refused one are planned again at once. Pods that did not share it wait, from 10 s to 10 minutes. A change of the pods'
+ * spec, of the NodePool or of its class ends this. Times are epoch ms. Kept in memory: after a restart the first refusal starts again.
  */
 export class RefusedClaims {
   /** By the fingerprint of the pods. */
   readonly #refused = new Map<string, Refused>()
   readonly #backOff = new BackOff(longestMs)
 
-  /** Notes that the API server refuses a claim. */
+  /** Records that the API server refuses a claim. */
   refuse(providers: Providers, { nodePool, pods }: PlannedNodeClaim, now: number): void {
     this.#forgetOld(now)
     const fingerprints = new Set(pods.map(podFingerprint))
@@ -44,7 +44,7 @@ export class RefusedClaims {
     }
   }
 
-  /** Notes that a claim was created: its pods are like any others. */
+  /** Records that a claim was created: its pods are like any others. */
   accept({ pods }: PlannedNodeClaim): void {
     if (this.#refused.size === 0) return
     for (const fingerprint of new Set(pods.map(podFingerprint))) {
@@ -53,14 +53,14 @@ export class RefusedClaims {
     }
   }
 
-  /** Whether a pod has to wait. */
+  /** Returns whether a pod has to wait. */
   isWaiting(providers: Providers, pod: Pod, now: number): boolean {
     if (this.#refused.size === 0) return false
     const fingerprint = podFingerprint(pod)
     return this.#backOff.isResting(fingerprint, now) && this.#isRefused(providers, fingerprint)
   }
 
-  /** Groups of pods that must not share new NodeClaims with other pods, by the pods' names. */
+  /** Returns groups of pods that must not share new NodeClaims with other pods, by the pods' names. */
   apart(providers: Providers, pods: readonly Pod[]): ReadonlyMap<string, string> {
     if (this.#refused.size === 0) return new Map()
     const groups = pods.map((pod) => [podName(pod), podFingerprint(pod)] as const)
@@ -77,7 +77,7 @@ export class RefusedClaims {
   }
 }
 
-/** What of a NodePool and its class decides what NodeClaims look like. */
+/** Returns the state of a NodePool and its class that NodeClaims are made from. */
 function stateOf({ cache }: Providers, name: string): string {
   const nodePool = cache.nodePools.get(name)
   const nodeClass = nodePool && cache.nodeClasses.get(nodePool.template.spec.nodeClassRef.name)

@@ -16,20 +16,20 @@ export interface WaitingPodsDeps extends PlanningSnapshotDeps, SolveDeps {
   readonly metrics: PlanningMetrics
   readonly nominations: Nominations
   readonly unavailable: UnavailableOfferings
-  /** A batch of pods is closed after this long without a new one, in milliseconds. */
+  /** Time without a new pod after which a batch is closed, in milliseconds. */
   readonly batchIdleMs: number
-  /** And at the latest after this long. */
+  /** Longest time until a batch is closed. */
   readonly batchMaxMs: number
 }
 
-/** A pod that found no place is tried again after this time, or when nodes, pools or offerings change. */
+/** Time after which a pod that found no place is tried again, unless nodes, pools or offerings change earlier. */
 export const retryMs = 10_000
 const burstMs = 20
 
 /** When a pod that found no place is tried again, by its UID. */
 type Tried = Map<string, number>
 
-/** Whether a pod needs a plan: it was not tried a moment ago, and it is not counted on by a node that is still to come. */
+/** Returns whether a pod needs a plan: it was not tried just now, and no in-flight node is nominated for it. */
 function needsPlan(deps: WaitingPodsDeps, pod: Pod, tried: ReadonlyMap<string, number>): boolean {
   if ((tried.get(pod.metadata.uid) ?? 0) > deps.now()) return false
   if (isHeldBack(deps, pod)) return false
@@ -43,7 +43,7 @@ function needsPlan(deps: WaitingPodsDeps, pod: Pod, tried: ReadonlyMap<string, n
   return isUp && !deps.nominations.targets(deps.now()).has(target)
 }
 
-/** Waits until pods need a plan. False: the time is over. */
+/** Waits until pods need a plan. Returns false when the time is over. */
 export async function podsNeedPlace(
   deps: WaitingPodsDeps,
   { tried, untilMs }: { readonly tried: Tried; readonly untilMs: number },
@@ -69,13 +69,13 @@ export async function podsNeedPlace(
     const retryAt = pods.length > 0 ? deps.now() + retryMs : untilMs
     const next = Math.min(untilMs, retryAt, ...[...tried.values()].filter((at) => at > deps.now()))
     const changed = await changeOrClear(deps, { tried, ms: Math.max(next - deps.now(), 10), concerns }, signal)
-    // A burst of changes is looked at once.
+    // A burst of changes is evaluated once.
     if (changed) await pauseFor(burstMs, signal)
   }
   return false
 }
 
-/** As the cache's `changeWithin`; marks that somebody cleared are a change too, after which every pod is tried again. */
+/** Waits as the cache's `changeWithin`, and for cleared marks too, after which every pod is tried again. */
 async function changeOrClear(
   { cache, unavailable }: WaitingPodsDeps,
   { tried, ms, concerns }: { readonly tried: Tried; readonly ms: number; readonly concerns: ChangeFilter },
@@ -98,7 +98,7 @@ async function changeOrClear(
 
 type Provider = NodePool | NodeClass
 
-/** Whether a pool or node class changed in what plans depend on: its status counts nodes, which changes all the time. */
+/** Returns whether a pool or node class changed in what plans depend on. Its status counts nodes, which changes all the time. */
 function isAnother(before: Provider | undefined, after: Provider | undefined): boolean {
   if (before === undefined || after === undefined) return true
   const ready = (one: Provider) => isTrue(one.kind === 'NodePool' ? one.conditions : one.status.conditions, 'Ready')
@@ -109,7 +109,7 @@ function isAnother(before: Provider | undefined, after: Provider | undefined): b
   )
 }
 
-/** Whether a node or claim is on its way out by now and was not before. Of what is interrupted the Node says first. */
+/** Returns whether a node or claim begins to leave with this change. On interruption the Node is updated before its NodeClaim. */
 function beginsToLeave(before: unknown, after: unknown): boolean {
   if (after === undefined || annotations.interrupted in (after as Node | NodeClaim).metadata.annotations) return false
   const isGoing = (object: unknown) => isDeleting(object) || (object as Partial<Node>).isInterrupted === true
@@ -121,8 +121,8 @@ function isDeleting(object: unknown): boolean {
 }
 
 /**
- * Lets a burst arrive: until no new pod came and no node began to leave for the idle time, at most for the maximum
- * (reference/karpenter-core.md 3.1). Nodes count, since Azure takes many spot VMs back at once.
+ * Waits for the end of a burst: until no new pod came and no node began to leave for the idle time, at most for the maximum
+ * (reference/karpenter-core.md 3.1). Nodes count, since Azure reclaims many spot VMs at once.
  */
 export async function batchWindow(deps: WaitingPodsDeps, signal: AbortSignal): Promise<void> {
   const endMs = deps.now() + deps.batchMaxMs

@@ -2,23 +2,23 @@
 const mostBytes = 512
 const idBegins = 8
 
-/** What a thread does with an object: `reading` enters it into the thread's index, `planning` finds places. */
+/** Work of a thread on an object: `reading` enters it into the thread's index, `planning` finds places. */
 export type Doing = 'reading' | 'planning'
 
-/** What a thread was at work on. */
+/** The object that a thread was working on. */
 export interface InHand {
   readonly doing: Doing
   /** As `quarantineId` makes it. */
   readonly id: string
 }
 
-/** What a thread is at work on, in memory that it shares: it is there after the thread was ended, or ran out of memory. */
+/** The object that a thread is working on, in shared memory: it stays readable after the thread was ended or ran out of memory. */
 export class Breadcrumb {
   readonly shared: SharedArrayBuffer
   readonly #head: Int32Array
   readonly #id: Buffer
 
-  /** Without memory of another thread it has its own. */
+  /** Uses its own memory unless another thread's is given. */
   constructor(shared = new SharedArrayBuffer(idBegins + mostBytes)) {
     this.shared = shared
     this.#head = new Int32Array(shared, 0, 2)

@@ -6,7 +6,7 @@ import { labelsOf, stateNodes } from '../../core/scheduling/state-nodes.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import type { KeyedCandidate, Objects } from './keyed-evaluation.ts'
 
-/** Objects as the cache has them when the answer comes. */
+/** Looks up objects as the cache has them when the answer comes. */
 export function cachedObjects(
   cache: ClusterCache,
   instanceTypes: ReadonlyMap<string, readonly InstanceType[]>,

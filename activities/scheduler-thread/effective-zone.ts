@@ -4,7 +4,7 @@ import { intersect, operatorOf, type Requirement } from '../../core/requirements
 import { podRequirements, requirements } from '../../core/requirements/requirements.ts'
 import type { PodVolumes, SchedulingSnapshot } from '../../core/scheduling/snapshot.ts'
 
-/** How many pods can go to which zone: its name, `flexible` where several are left, `none` where none is. */
+/** Counts pods by the zone they can go to: its name, `flexible` where several are left, `none` where none is. */
 export function podsByZone({ pods, podVolumes }: SchedulingSnapshot): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
   for (const pod of pods) {
@@ -14,7 +14,7 @@ export function podsByZone({ pods, podVolumes }: SchedulingSnapshot): ReadonlyMa
   return counts
 }
 
-/** The zone that a pod's own demands and its volumes leave. */
+/** Returns the zone that remains after a pod's requirements and its volumes. */
 function effectiveZone(pod: Pod, volumes: PodVolumes | undefined): string {
   const isFree = volumes === undefined && pod.affinity?.nodeAffinity === undefined
   if (isFree && Object.keys(pod.nodeSelector).length === 0) return 'flexible'

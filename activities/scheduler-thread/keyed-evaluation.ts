@@ -6,7 +6,7 @@ import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
 import type { PlannedNodeClaim, SchedulingPlan } from '../../core/scheduling/snapshot.ts'
 
-/** A candidate by the name of its NodeClaim, with what was worked out for it. */
+/** A candidate by the name of its NodeClaim, with its computed price and cost. */
 export type KeyedCandidate = Pick<Candidate, 'price' | 'disruptionCost'> & { readonly nodeClaim: string }
 
 type Keyed<T extends { readonly pods: readonly Pod[] }> = Omit<T, 'pods'> & { readonly pods: readonly string[] }
@@ -25,7 +25,7 @@ type KeyedCommand = Omit<DisruptionCommand, 'candidates' | 'replacements' | 'pla
 
 type KeyedNote = Omit<Evaluation['notes'][number], 'candidate'> & { readonly candidate: KeyedCandidate }
 
-/** An evaluation in which objects go by their names: the other side of a thread has them. */
+/** An evaluation that names its objects: the other side of the thread has them. */
 export type KeyedEvaluation = Omit<Evaluation, 'commands' | 'notes'> & {
   readonly commands: readonly KeyedCommand[]
   readonly notes: readonly KeyedNote[]
@@ -66,13 +66,13 @@ function withKeys<T extends { readonly pods: readonly Pod[] }>({ pods, ...rest }
   return { ...rest, pods: pods.map(podName) }
 }
 
-/** Where names lead back to objects; undefined: it is gone. */
+/** Finds objects by their names; undefined when an object is gone. */
 export interface Objects {
   readonly candidate: (keyed: KeyedCandidate) => Candidate | undefined
   readonly pod: (key: string) => Pod | undefined
 }
 
-/** The evaluation with the objects as they are now. What is gone meanwhile is left out, and a command whose node is gone. */
+/** Returns the evaluation with the current objects. Leaves out objects that are gone, and commands whose node is gone. */
 export function evaluationOf({ commands, notes, ...rest }: KeyedEvaluation, objects: Objects): Evaluation {
   return {
     ...rest,

@@ -9,14 +9,14 @@ import type { DefaultSpreadConstraint } from '../../core/scheduling/topology/spr
 import type { UnschedulableCause } from '../../core/scheduling/unschedulable.ts'
 import type { KeyedEvaluation, KeyedValidation } from './keyed-evaluation.ts'
 
-/** An object as it is now, by its key in the watch cache; undefined: it is gone. */
+/** An object as it is now, by its key in the watch cache; undefined when it is gone. */
 export interface IndexChange {
   readonly kind: IndexedKind
   readonly key: string
   readonly object: IndexedObjects[IndexedKind] | undefined
 }
 
-/** What to plan with, besides the cluster itself. */
+/** Inputs of a plan, besides the cluster itself. */
 export interface PlanRequest {
   /** Epoch ms. */
   readonly now: number
@@ -24,32 +24,32 @@ export interface PlanRequest {
   readonly typeLists: ReadonlyMap<string, number>
   readonly options: Omit<SchedulingOptions, 'shouldStop' | 'heavyPodsBegin' | 'inHand'>
   readonly defaultSpread: readonly DefaultSpreadConstraint[]
-  /** The pass ends after so many milliseconds with what it has planned by then. */
+  /** Milliseconds after which the pass ends with what it has planned by then. */
   readonly timeLimitMs: number
   /** Names of pods that are not to be planned now. */
   readonly leftOut: ReadonlySet<string>
-  /** Groups of pods that share new NodeClaims with nobody else, by the pods' names. */
+  /** Groups of pods that share new NodeClaims with no other pods, by the pods' names. */
   readonly apart: ReadonlyMap<string, string>
 }
 
-/** What to evaluate with, besides the cluster itself. */
+/** Inputs of an evaluation, besides the cluster itself. */
 export interface EvaluationRequest
   extends Pick<PlanRequest, 'now' | 'typeLists' | 'options' | 'defaultSpread'>,
     Omit<EvaluationSettings, 'instanceTypes' | 'wellKnown' | 'scheduling' | 'policy' | 'clock'>,
     Pick<DisruptionView, 'nominated' | 'reserved'> {
   /** Pauses in force. */
   readonly pauses: readonly Pause[]
-  /** Present: only which of these still hold, each with those before it decided that do. */
+  /** If set, checks only which of these proposals still hold, each after the earlier ones that do. */
   readonly together?: readonly Proposed[]
 }
 
-/** What a thread is started with. */
+/** Data that a thread is started with. */
 export interface ThreadData {
   /** See `Breadcrumb`. */
   readonly breadcrumb: SharedArrayBuffer
 }
 
-/** To the thread. Messages are handled in order, so a plan sees every change that was sent before. */
+/** Messages to the thread. It handles them in order, so a plan sees every change that was sent before. */
 export type ToSolver =
   | { readonly kind: 'changes'; readonly changes: readonly IndexChange[] }
   | { readonly kind: 'types'; readonly list: number; readonly types: readonly InstanceType[] }
@@ -58,7 +58,7 @@ export type ToSolver =
   | { readonly kind: 'evaluate'; readonly request: EvaluationRequest }
   | { readonly kind: 'ping' }
 
-/** A plan in which pods go by their keys: the other side has the objects. */
+/** A plan that names its pods by their keys: the other side has the objects. */
 export interface KeyedPlan {
   readonly newNodeClaims: readonly (Omit<PlannedNodeClaim, 'pods'> & { readonly pods: readonly string[] })[]
   readonly existing: readonly { readonly node: string; readonly nodeClaim?: string; readonly pods: readonly string[] }[]
@@ -68,13 +68,13 @@ export interface KeyedPlan {
   readonly incompatiblePools?: NonNullable<SchedulingPlan['incompatiblePools']>
   readonly snapshotMs: number
   readonly solveMs: number
-  /** Pods that were left out before anything was tried; they are among the unschedulable ones. */
+  /** Number of pods that were left out before anything was tried; they are among the unschedulable ones. */
   readonly ignored: number
-  /** How many of the pods can go to which zone. */
+  /** Number of pods by the zone they can go to. */
   readonly zones: ReadonlyMap<string, number>
 }
 
-/** From the thread: the answers to what was asked, in their order. */
+/** Messages from the thread: the answers, in the order of the questions. */
 export type FromSolver =
   | { readonly kind: 'plan'; readonly plan: KeyedPlan }
   | { readonly kind: 'evaluation'; readonly evaluation: KeyedEvaluation }

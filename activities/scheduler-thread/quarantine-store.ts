@@ -5,7 +5,7 @@ import { readConfigMap, writeConfigMap } from '../kubernetes/client/config-map.t
 
 const name = 'joiner-quarantine'
 
-/** The ConfigMap of Joiner's namespace in which quarantined objects stand, an entry each. Errors: the API server's. */
+/** The ConfigMap in Joiner's namespace that holds quarantined objects, one entry each. Errors: the API server's. */
 export class QuarantineStore {
   readonly #client: KubernetesClient
   readonly #ref: { readonly name: string; readonly namespace: string }
@@ -29,7 +29,7 @@ export class QuarantineStore {
   }
 }
 
-/** Keys of ConfigMaps take no slashes. */
+/** Returns an id as a ConfigMap key, which takes no slashes. */
 function keyOf(id: string): string {
   return createHash('sha256').update(id).digest('hex').slice(0, 16)
 }

@@ -50,7 +50,7 @@ beforeEach(() => {
 
 afterEach(() => Promise.all(threads.map((thread) => thread.stop())))
 
-/** The one ConfigMap, as the API server has it. */
+/** The ConfigMap, as the API server has it. */
 class FakeConfigMap {
   data: Record<string, string> | undefined
   isDown = false
@@ -170,7 +170,7 @@ describe.each([
     for (const name of ['a', 'b', 'd', 'e']) addPod(name, {})
     addPod('c', { fault })
     const planner = start()
-    // What ends by itself has time for that on any machine; a thread that hangs is ended soon.
+    // A fault that ends by itself has time to do so on any machine; a thread that hangs is ended soon.
     const plan = planner.solver.plan.bind(planner.solver)
     planner.solver.plan = (request) => plan({ ...request, timeLimitMs: fault === 'hang' ? 4000 : 60_000 })
     const crashed = await planner.run()
@@ -219,7 +219,7 @@ describe('a quarantine', () => {
     await next.quarantine.refresh()
     expect(held(next)).toEqual([])
     expect(map.data).toEqual({})
-    // The thread knows the pod again.
+    // The thread receives the pod again.
     expect(await next.run()).toBe(2)
     expect(held(next)).toEqual(['c'])
   })
@@ -268,7 +268,7 @@ it('a pod that runs still fills its node, which stays', async () => {
   })
 })
 
-it('nobody is held for what the cluster does, and the error is reported', async () => {
+it('no pod is held for a fault of the cluster, and the error is reported', async () => {
   for (const name of ['a', 'b', 'c']) addPod(name, {})
   cache.upsert('Namespace', { metadata: metadata('broken') })
   const planner = start()

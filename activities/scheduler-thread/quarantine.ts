@@ -33,16 +33,16 @@ interface Deps {
   readonly now: () => number
 }
 
-/** What others wrote, or cleared, is read this often while something is quarantined. */
+/** Interval of reading what others wrote or cleared, while something is quarantined. */
 const readEveryMs = 5000
-/** Without its Node a NodeClaim looks like a node to come, and pods would wait for it. */
+/** Without its Node a NodeClaim would count as in-flight, and pods would wait for it. */
 const neverLeftOut: ReadonlySet<string> = new Set(['Node', 'NodeClaim'])
 
 type Listener = (isConcerned: (object: CachedObject) => boolean) => void
 
 /**
- * Objects that crashed passes of the scheduler, and are left out of it. Pods to be placed are tried alone before they are quarantined; other objects
- * are when the scheduler was at work on them in two crashes. It survives in a ConfigMap.
+ * Objects that crashed passes of the scheduler, and are left out of it. Pods to be placed are tried alone before they are quarantined. Other
+ * objects are quarantined when the scheduler was working on them in two crashes. A ConfigMap keeps the entries across restarts.
  */
 export class Quarantine {
   readonly #deps: Deps
@@ -61,27 +61,27 @@ export class Quarantine {
     observeQuarantine(() => this.#entries, registry)
   }
 
-  /** Calls the listener after each change, with the objects that it concerns. Returns the function that ends it. */
+  /** Calls the listener after each change, with the objects that it concerns. Returns the function that removes it. */
   onChange(listener: Listener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  /** Whether a pod is left out. */
+  /** Returns whether a pod is left out. */
   holds(pod: Pod): boolean {
     return this.#entryOf(pod) !== undefined
   }
 
   /**
-   * Returns an object as the scheduler may see it; undefined: not at all. A pod that runs still fills its node, which is not disrupted, but asks nothing
-   * of other nodes.
+   * Returns an object as the scheduler may see it; undefined: not at all. A running pod still fills its node, which is not disrupted, but makes
+   * no demands on other nodes.
    */
   shown(object: CachedObject): CachedObject | undefined {
     if (this.#entryOf(object) === undefined) return object
     return object.kind === 'Pod' && object.nodeName !== undefined ? standIn(object) : undefined
   }
 
-  /** Of pods that are to be planned, those for the next pass: all, but for the search for what crashed the last one. */
+  /** Selects the pods for the next pass: all, or a part during the search for what crashed the last one. */
   trial(pods: readonly Pod[]): readonly Pod[] {
     for (;;) {
       const { trial } = this.#search
@@ -92,12 +92,12 @@ export class Quarantine {
     }
   }
 
-  /** Notes that a pass ended well. */
+  /** Records that a pass succeeded. */
   passed(): void {
     this.#search.passed()
   }
 
-  /** Notes that a pass with these pods crashed. Returns whether another pass may do better. */
+  /** Records that a pass with these pods crashed. Returns whether another pass may do better. */
   async planCrashed(fault: ThreadFault, pods: readonly Pod[]): Promise<boolean> {
     if (fault.inHand?.doing === 'reading') return this.crashed(fault)
     const tried = [...new Set(pods.map(podFingerprint))]
@@ -108,7 +108,7 @@ export class Quarantine {
     return verdict.kind !== 'outside'
   }
 
-  /** Notes that a thread crashed at work on an object, if that is known. Returns whether another pass may do better. */
+  /** Records that a thread crashed while working on an object, if that is known. Returns whether another pass may do better. */
   async crashed(fault: ThreadFault): Promise<boolean> {
     const { id = '' } = fault.inHand ?? {}
     const object = this.#find(id)
@@ -126,7 +126,7 @@ export class Quarantine {
     }
   }
 
-  /** Reads what others wrote or cleared, and ends what is over. `isForced`: although nothing is quarantined here, or it was read a moment ago. */
+  /** Reads what others wrote or cleared, and ends expired entries. `isForced`: even if nothing is quarantined here or it was read just now. */
   async refresh(isForced = false): Promise<void> {
     const isDue = this.#entries.size > 0 && this.#deps.now() - this.#readAt >= readEveryMs
     if (!isForced && !isDue) return
@@ -148,7 +148,7 @@ export class Quarantine {
       const stored = await store.read()
       const entries = inForce(stored, hashOf, now())
       await store.remove([...stored.keys()].filter((id) => !entries.has(id)))
-      // What came in between is not in what was read.
+      // Entries added in between are not in what was read.
       const added = [...this.#entries].filter(([id]) => this.#unsaved.has(id))
       this.#replace(new Map([...entries, ...added]))
     } catch (error) {

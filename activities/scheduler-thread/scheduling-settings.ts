@@ -1,9 +1,9 @@
 import type { SchedulingOptions } from '../../core/scheduling/snapshot.ts'
 import type { DefaultSpreadConstraint } from '../../core/scheduling/topology/spread-defaults.ts'
 
-/** How pods are placed, as the process was reported. */
+/** Settings of scheduling, as the process was configured. */
 export interface SchedulingSettings
   extends Required<Pick<SchedulingOptions, 'preferencePolicy' | 'minValuesPolicy' | 'reservedCapacity'>> {
-  /** For pods that state no spread constraint; the cache watches what they need if there are any. */
+  /** For pods without spread constraints. The cache watches what these constraints need, if there are any. */
   readonly defaultSpread: readonly DefaultSpreadConstraint[]
 }

@@ -18,15 +18,15 @@ import { podsByZone } from './effective-zone.ts'
 import { keyedEvaluation, keyedValidation } from './keyed-evaluation.ts'
 import type { EvaluationRequest, FromSolver, KeyedPlan, PlanRequest, ThreadData, ToSolver } from './messages.ts'
 
-/** Pods with many constraints have this much of a pass, after all others. */
+/** Time that pods with many constraints get in a pass, after all others. */
 const heavyLimitMs = 500
 
 const index = new ClusterIndex()
 const memory = new SolverMemory()
 const typeLists = new Map<number, readonly InstanceType[]>()
-/** Types by pool, the same map as long as nothing changed: places know by it that they need not be made again. */
+/** Types by pool. It stays the same map until something changes, so that existing places need not be rebuilt. */
 let typesByPool: ReadonlyMap<string, readonly InstanceType[]> = new Map()
-/** What the thread is at work on. */
+/** Records what the thread is working on. */
 let breadcrumb = new Breadcrumb()
 const inHand = (pod: Pod | undefined) => {
   if (pod === undefined) breadcrumb.clear()
@@ -36,8 +36,8 @@ const inHand = (pod: Pod | undefined) => {
 type Schedule = typeof schedule
 
 /**
- * Answers what `SolverThread` asks: it keeps its own index of the cluster, told of changes, and plans on request. `scheduler`: another one than
- * Joiner's own. Errors: this is no thread of `SolverThread`.
+ * Answers the messages of `SolverThread`: keeps its own index of the cluster from the changes it receives, and plans on request. `scheduler`
+ * replaces Joiner's own. Errors: this is no thread of `SolverThread`.
  */
 export function serveSolver(scheduler: Schedule = schedule): void {
   const port = parentPort
@@ -139,7 +139,7 @@ function plan(request: PlanRequest, scheduler: Schedule): KeyedPlan {
   }
 }
 
-/** The snapshot with those pods to place that are asked for. */
+/** Returns the snapshot with only the requested pods to place. */
 function withPodsOf(snapshot: SchedulingSnapshot, { leftOut, apart }: PlanRequest): SchedulingSnapshot {
   if (leftOut.size === 0 && apart.size === 0) return snapshot
   const pods = snapshot.pods.filter((pod) => !leftOut.has(podName(pod)))

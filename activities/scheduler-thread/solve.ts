@@ -12,7 +12,7 @@ import type { SchedulingSettings } from './scheduling-settings.ts'
 import type { SolverThread, ThreadPlan } from './solver-thread.ts'
 import { ThreadFault } from './supervised-thread.ts'
 
-/** What NodePools can buy. */
+/** The cache and the catalogue, which say what NodePools can buy. */
 export interface CatalogueOfPools {
   readonly cache: ClusterCache
   readonly catalogue: Catalogue
@@ -29,12 +29,12 @@ export interface SolveDeps extends CatalogueOfPools {
   readonly scheduling: SchedulingSettings
 }
 
-/** A pass ends after this time with what it has planned by then; the rest is planned by the next one (reference/karpenter-core.md 3.2). */
+/** A pass ends after this time with what it has planned by then; the next pass plans the rest (reference/karpenter-core.md 3.2). */
 const solveLimitMs = 60_000
 
 /**
- * Plans pods that need a place, from the cluster as the cache has it at this moment. `all`: every pod that needs one. Returns undefined where the
- * scheduler failed and the next pass, without what is to blame, may do better. Errors: the scheduler failed for a reason that no pod explains.
+ * Plans pods that need a place, from the current state of the cache. `all`: every pod that needs one. Returns undefined where the scheduler
+ * failed and the next pass, without the pod at fault, may do better. Errors: the scheduler failed for a reason that no pod explains.
  */
 export async function solve(deps: SolveDeps, all: readonly Pod[]): Promise<ThreadPlan | undefined> {
   const { preferencePolicy, minValuesPolicy, reservedCapacity, defaultSpread } = deps.scheduling
@@ -62,7 +62,7 @@ export async function solve(deps: SolveDeps, all: readonly Pod[]): Promise<Threa
   }
 }
 
-/** Whether a pod has to wait before it is planned again. */
+/** Returns whether a pod has to wait before it is planned again. */
 export function isHeldBack(deps: SolveDeps, pod: Pod): boolean {
   const now = deps.now()
   return (
@@ -70,7 +70,7 @@ export function isHeldBack(deps: SolveDeps, pod: Pod): boolean {
   )
 }
 
-/** What each pool can buy now. Pools without a node class take no part. */
+/** Returns what each pool can buy now. Pools without a node class take no part. */
 export function instanceTypes({ cache, catalogue }: CatalogueOfPools) {
   return new Map(
     [...cache.nodePools.values()].flatMap(({ metadata, template }) => {

@@ -53,7 +53,7 @@ afterEach(async () => {
 })
 
 function start(): { cache: ClusterCache; thread: SolverThread } {
-  // Nothing is watched: the tests say what there is.
+  // Nothing is watched: the tests fill the cache.
   const cache = new ClusterCache({} as never, log)
   const thread = new SolverThread(cache, log)
   threads.push(thread)
@@ -102,7 +102,7 @@ it('ends a pass in time, with nothing for the pods that it did not reach', async
   expect(await planned(thread, { timeLimitMs: -1 })).toEqual({ claims: [], failed: [], stopped: true })
 })
 
-it('starts again after its thread has ended, and knows everything', async () => {
+it('starts again after its thread has ended, with the whole cluster', async () => {
   const { cache, thread } = start()
   cache.upsert('Pod', pod('only'))
   await thread.plan(request)

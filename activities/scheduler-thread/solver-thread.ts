@@ -14,7 +14,7 @@ import type { EvaluationRequest, IndexChange, KeyedPlan, PlanRequest } from './m
 import type { Quarantine } from './quarantine.ts'
 import { SupervisedThread, type ThreadFault, type ThreadSettings } from './supervised-thread.ts'
 
-/** A plan, and what there is to tell of its pass. */
+/** A plan, and the measurements of its pass. */
 export interface ThreadPlan extends SchedulingPlan, Pick<KeyedPlan, 'ignored' | 'zones' | 'snapshotMs' | 'solveMs'> {}
 
 export interface ThreadRequest extends Omit<PlanRequest, 'typeLists'> {
@@ -29,16 +29,16 @@ export interface EvaluationThreadRequest extends Omit<EvaluationRequest, 'typeLi
 
 type Answer = Awaited<ReturnType<SupervisedThread['ask']>>
 
-/** Changes are sent in bundles: as many as come in one turn of the event loop, and no more than this. */
+/** Most changes in a bundle. Changes of one turn of the event loop are sent together. */
 const bundleSize = 2000
 
-/** An evaluation of a very large cluster takes minutes. */
+/** Time limit of an evaluation, which takes minutes in a very large cluster. */
 const evaluationLimitMs = 10 * 60_000
 
 /**
- * The scheduler in a thread of its own, so that a long pass holds up no heartbeat and no watch. The thread keeps an index of the cluster
- * and is told of each change of the cache; a pass copies nothing. A thread that failed is replaced at the next plan and told everything, but for what
- * is quarantined.
+ * The scheduler in a thread of its own, so that a long pass holds up no heartbeat and no watch. The thread keeps an index of the cluster and
+ * receives each change of the cache; a pass copies nothing. A thread that failed is replaced at the next plan and receives everything again,
+ * except quarantined objects.
  */
 export class SolverThread {
   readonly #cache: ClusterCache
@@ -64,7 +64,7 @@ export class SolverThread {
     this.#thread = new SupervisedThread({ ...settings, log, onFault })
   }
 
-  /** Plans with what the cache knows now. Errors: `ThreadFault`. */
+  /** Plans with the current state of the cache. Errors: `ThreadFault`. */
   async plan({ instanceTypes, ...request }: ThreadRequest): Promise<ThreadPlan> {
     const typeLists = this.#prepare(instanceTypes)
     const answer = await this.#thread.ask({ kind: 'plan', request: { ...request, typeLists } }, request.timeLimitMs)
@@ -72,7 +72,7 @@ export class SolverThread {
     return this.#withPods(answer.plan)
   }
 
-  /** What should be disrupted, by what the cache knows now. Errors: as of a plan. */
+  /** Evaluates what should be disrupted, with the current state of the cache. Errors: as of a plan. */
   async evaluate({ instanceTypes, ...request }: EvaluationThreadRequest): Promise<Evaluation> {
     const typeLists = this.#prepare(instanceTypes)
     const answer = await this.#evaluated({ ...request, typeLists })
@@ -80,7 +80,7 @@ export class SolverThread {
     return evaluationOf(answer.evaluation, cachedObjects(this.#cache, instanceTypes))
   }
 
-  /** Which proposals of one evaluation still hold, each with those before it decided that do. Errors: as of a plan. */
+  /** Checks which proposals of one evaluation still hold, each after the earlier ones that do. Errors: as of a plan. */
   async validateTogether(
     { instanceTypes, ...request }: EvaluationThreadRequest,
     together: readonly Proposed[],
@@ -105,7 +105,7 @@ export class SolverThread {
     return this.#thread.ask({ kind: 'evaluate', request }, evaluationLimitMs)
   }
 
-  /** Starts the thread now rather than at the first plan, so that it learns of the cluster while the cache does. */
+  /** Starts the thread now rather than at the first plan, so that it receives the cluster while the cache does. */
   start(): void {
     if (this.#thread.isRunning) return
     this.#thread.start()
@@ -118,7 +118,7 @@ export class SolverThread {
     this.#enter(() => true)
   }
 
-  /** Resolves when the thread has taken in all changes so far. Errors: `ThreadFault`. */
+  /** Resolves when the thread has processed all changes so far. Errors: `ThreadFault`. */
   async idle(): Promise<void> {
     this.start()
     this.#flush()
@@ -139,7 +139,7 @@ export class SolverThread {
     const indexed = indexedKind(kind)
     if (indexed === undefined) return
     const shown = object && this.#quarantine ? this.#quarantine.shown(object) : object
-    // Controllers of several kinds stand together in the index.
+    // Controllers of several kinds share one index.
     const indexKey = indexed === 'PodController' ? `${kind}/${key}` : key
     this.#changes.push({ kind: indexed, key: indexKey, object: shown as IndexChange['object'] })
     if (this.#changes.length >= bundleSize) this.#flush()
@@ -172,7 +172,7 @@ export class SolverThread {
     }
   }
 
-  /** Another thread would have to be reported everything. */
+  /** Resets what was sent: another thread needs everything. */
   #forget(): void {
     this.#unsubscribe()
     clearImmediate(this.#flushing)
@@ -181,7 +181,7 @@ export class SolverThread {
     this.#lists = new Map()
   }
 
-  /** Pods that went meanwhile are left out. */
+  /** Puts in the pods; leaves out those that went meanwhile. */
   #withPods(plan: KeyedPlan): ThreadPlan {
     const pods = (keys: readonly string[]) => keys.flatMap((key) => this.#cache.pods.get(key) ?? [])
     return {

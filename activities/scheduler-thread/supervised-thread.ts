@@ -4,20 +4,20 @@ import type { Logger } from 'pino'
 import { Breadcrumb, type InHand } from './breadcrumb.ts'
 import type { FromSolver, ThreadData, ToSolver } from './messages.ts'
 
-/** What a thread may be late by; then it is ended. It may have to take in all of a large cluster before it begins. */
+/** Time that a thread may be late by before it is ended. It may have to read all of a large cluster before it begins. */
 const marginMs = 30_000
 const leastHeapMiB = 512
-/** The share of the process's memory that a thread's heap may have. */
+/** Share of the process's memory that a thread's heap may use. */
 const heapShare = 0.4
 
 export type ThreadCause = 'exception' | 'heap limit' | 'time limit' | 'exit'
 
-/** A thread failed, and was ended. */
+/** Thrown when a thread failed and was ended. */
 export class ThreadFault extends Error {
   override readonly name = 'ThreadFault'
   readonly inHand: InHand | undefined
 
-  /** `inHand`: what the thread was at work on, if that is known. */
+  /** `inHand`: the object that the thread was working on, if that is known. */
   constructor(cause: ThreadCause, message: string, inHand: InHand | undefined) {
     super(`scheduler ended by ${cause}: ${message}${inHand === undefined ? '' : ` (at work on ${inHand.id})`}`)
     this.inHand = inHand
@@ -30,7 +30,7 @@ export interface ThreadSettings {
   readonly file?: URL
   readonly heapMiB?: number
   readonly marginMs?: number
-  /** Called when the thread has failed. `isAsked`: those who wait for answers learn of it. */
+  /** Called when the thread has failed. `isAsked`: callers wait for answers and receive the error. */
   readonly onFault: (fault: ThreadFault, isAsked: boolean) => void
 }
 
@@ -43,7 +43,7 @@ interface Asked {
 }
 
 /**
- * A solver's thread that is ended when it throws, has no memory left, or does not answer in time. It is not started again before somebody does. Answers
+ * A solver's thread that is ended when it throws, runs out of memory, or does not answer in time. It is started again only on request. Answers
  * come in the order of the questions.
  */
 export class SupervisedThread {
@@ -82,7 +82,7 @@ export class SupervisedThread {
     this.#worker?.postMessage(message)
   }
 
-  /** Asks the thread, which must run. Errors: `ThreadFault`. */
+  /** Asks the thread, which must be running. Errors: `ThreadFault`. */
   ask(message: ToSolver, limitMs: number): Promise<Answer> {
     const answer = new Promise<Answer>((resolve, reject) => this.#asked.push({ limitMs, resolve, reject }))
     if (this.#asked.length === 1) this.#watch()
@@ -96,7 +96,7 @@ export class SupervisedThread {
     await worker?.terminate()
   }
 
-  /** Each question has its time from when the one before it was answered. */
+  /** Times the oldest question, from the answer to the one before it. */
   #watch(): void {
     clearTimeout(this.#timer)
     const [head] = this.#asked
@@ -107,7 +107,7 @@ export class SupervisedThread {
       const message = `no answer within ${(head.limitMs + margin) / 1000} s`
       if (worker !== undefined) this.#fail(worker, 'time limit', new Error(message))
     }
-    // Two spans: a process that was stopped finds that the first is over, and the answer comes in the second.
+    // Two timers: after the process was stopped the first one fires late, and the answer comes during the second.
     this.#timer = setTimeout(() => {
       this.#timer = setTimeout(late, margin).unref()
     }, head.limitMs).unref()
@@ -125,7 +125,7 @@ export class SupervisedThread {
     this.#watch()
   }
 
-  /** What a thread knows after a fault is not to be trusted. */
+  /** Ends the thread: after a fault its state is not to be trusted. */
   #fail(worker: Worker, cause: ThreadCause, error: Error): void {
     if (this.#worker !== worker) return
     const fault = new ThreadFault(cause, error.message, this.#breadcrumb.read())
@@ -146,7 +146,7 @@ export class SupervisedThread {
 }
 
 function defaultHeapMiB(): number {
-  // 0 or a huge number where the process is not limited.
+  // 0 or a huge number where the process has no limit.
   const limit = process.constrainedMemory()
   const bytes = limit > 0 && limit < totalmem() ? limit : totalmem()
   return Math.max(leastHeapMiB, Math.floor((bytes / 2 ** 20) * heapShare))

@@ -15,7 +15,7 @@ export const summaryQuantiles = [0, 0.5, 0.9, 0.99, 1]
 const hour = 3600
 const day = 24 * hour
 
-/** How long nodes lived, in seconds: from a quarter of an hour to 30 days. */
+/** Buckets of node lifetimes, in seconds: from a quarter of an hour to 30 days. */
 export const lifetimeBuckets = [
   ...[0.25, 0.5, 0.75, 1, 2, 4, 6, 8, 10, 12, 16, 20].map((hours) => hours * hour),
   ...[1, 2, 3, 5, 10, 15, 20, 25, 30].map((days) => days * day),

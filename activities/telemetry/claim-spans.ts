@@ -15,8 +15,8 @@ export interface ClaimSpansDeps extends ObjectWritesDeps {
 const launchSpan = 'nodeClaimLifecycle'
 
 /**
- * Does a step of a claim's lifecycle as a span. The trace is known by the claim's annotation, so a step belongs to it whichever process takes it,
- * and workflows need not know of it. A claim without one, and all while tracing is off, costs nothing.
+ * Runs a step of a claim's lifecycle as a span. The claim's annotation names the trace, so a step belongs to it in every process,
+ * and workflows need not know of it. Costs nothing for a claim without the annotation, or while tracing is off.
  */
 export async function claimSpan<T extends { readonly kind: string }>(
   deps: ClaimSpansDeps,
@@ -36,7 +36,7 @@ export async function claimSpan<T extends { readonly kind: string }>(
   )
 }
 
-/** Reports that a claim's launch is over: its Node is ready, or it was given up for `error`. */
+/** Records the end of a claim's launch: its Node is ready, or it was given up for `error`. */
 export async function launchEnds(deps: ClaimSpansDeps, ref: ClaimRef, error?: string): Promise<void> {
   const claim = await tracedClaim(deps, ref)
   if (claim === undefined) return
@@ -51,12 +51,12 @@ async function tracedClaim(deps: ClaimSpansDeps, ref: ClaimRef): Promise<NodeCla
   return claim?.metadata.annotations[annotations.traceParent] === undefined ? undefined : claim
 }
 
-/** Everybody finds the same id for the span of a launch, long before it is reported. */
+/** Derives the id of a launch's span, so that every process knows it long before the span is recorded. */
 function launchSpanId({ metadata }: NodeClaim): string {
   return createHash('sha256').update(metadata.uid).digest('hex').slice(0, 16)
 }
 
-/** `traceparent` of the launch: that of its creation with its own span in it. */
+/** `traceparent` of the launch: the trace of its creation with the launch's own span. */
 function launchParent(claim: NodeClaim): string | undefined {
   return claim.metadata.annotations[annotations.traceParent]?.replace(/-[0-9a-f]{16}-/, `-${launchSpanId(claim)}-`)
 }

@@ -2,7 +2,7 @@ import { Counter, Histogram, type Registry, register } from 'prom-client'
 import { activityName } from '../activity-context.ts'
 import { durationBuckets } from './buckets.ts'
 
-/** What upstream's controllers ask of a cloud (reference/karpenter-core.md 1.8). */
+/** Calls of upstream's controllers to a cloud (reference/karpenter-core.md 1.8). */
 type CloudProviderMethod = 'Create' | 'Delete' | 'Get' | 'List' | 'GetInstanceTypes' | 'IsDrifted'
 
 /** Upstream's names of errors. */
@@ -15,11 +15,11 @@ export type CloudProviderError =
 
 interface Call {
   readonly method: CloudProviderMethod
-  /** Empty where no NodePool is concerned. */
+  /** Empty where the call concerns no NodePool. */
   readonly nodePool?: string
 }
 
-/** Upstream's controller for what an activity does. */
+/** Upstream's controller for each activity. */
 const controllers: Readonly<Record<string, string>> = {
   launch: 'nodeclaim.lifecycle',
   awaitNode: 'nodeclaim.lifecycle',
@@ -31,7 +31,10 @@ const controllers: Readonly<Record<string, string>> = {
   refreshNodeClasses: 'nodeclaim.disruption',
 }
 
-/** Durations and errors of calls to Azure as upstream counts those of its cloud provider, named by the activity that calls (reference/karpenter-core.md 6.1, reference/karpenter-1.15.md 6). */
+/**
+ * Durations and errors of calls to Azure, as upstream counts calls to its cloud provider, named by the calling activity
+ * (reference/karpenter-core.md 6.1, reference/karpenter-1.15.md 6).
+ */
 export class CloudProviderMetrics {
   readonly #duration: Histogram<'controller' | 'method' | 'provider'>
   readonly #errors: Counter<'controller' | 'method' | 'provider' | 'error' | 'nodepool'>
@@ -52,7 +55,7 @@ export class CloudProviderMetrics {
     })
   }
 
-  /** Measures a call. `errorOf` names the error that an answer is; what is thrown is named by `thrown`. */
+  /** Measures a call. `errorOf` names the error in an answer; `thrown` names a thrown one. */
   async measure<T>(
     call: Call,
     work: () => Promise<T>,

@@ -8,12 +8,12 @@ import { type GaugeFamily, labelPairs, labelText } from './gauge-family.ts'
 
 type Conditioned = NodeClaim | NodePool | NodeClass | Node
 
-/** A kind of which conditions and terminations are reported, by the names of AWS' operatorpkg, from which Karpenter has them. */
+/** A kind whose conditions and terminations are published, under the names of AWS' operatorpkg, which Karpenter uses. */
 interface ConditionedKind {
   readonly kind: Conditioned['kind']
-  /** API group, for the older names that tell kinds apart by labels; absent: there are none of it. */
+  /** API group, for the older names, which distinguish kinds by labels. Unset where the kind has no older names. */
   readonly group?: string
-  /** Labels of the object that its series bear. */
+  /** Labels of the object that its series carry. */
   readonly labelKeys: readonly string[]
 }
 
@@ -28,7 +28,7 @@ const conditionedKinds: readonly ConditionedKind[] = [
 /** `karpenter.sh/nodepool` as `karpenter_sh_nodepool`. */
 const metricLabel = (key: string) => key.replaceAll(/[/.-]/g, '_')
 
-/** A name that the series of a kind go by, with the labels that stand for the object. */
+/** A metric name prefix of a kind, with the labels that identify the object. */
 interface Naming {
   readonly prefix: string
   readonly labelsOf: (object: Conditioned) => Readonly<Record<string, string>>
@@ -46,7 +46,7 @@ function namingsOf({ kind, group, labelKeys }: ConditionedKind): readonly Naming
   return [own, { prefix: 'operator', labelsOf: () => ({ group, kind }), labelNames: ['group', 'kind'] }]
 }
 
-/** What `objects` finds of a kind. */
+/** Returns the objects of a kind. */
 type Objects = (kind: Conditioned['kind']) => Iterable<Conditioned>
 
 /** The gauges of conditions and of objects that are being deleted. `now` is in epoch ms. */
@@ -101,10 +101,10 @@ function conditionsOf(object: Conditioned): readonly Condition[] {
   return object.kind === 'NodeClaim' || object.kind === 'AKSNodeClass' ? object.status.conditions : object.conditions
 }
 
-/** Reports of one change of an object; the second is undefined when it is gone. */
+/** Called for each change of an object; the second argument is undefined when it is gone. */
 type Reported = (before: Conditioned | undefined, after: Conditioned | undefined) => void
 
-/** Counts and measures transitions of conditions and ends of objects, as changes tell of them. Answers who is to be told of the changes of a kind. */
+/** Counts and measures transitions of conditions and ends of objects. Returns the listener for the changes of a kind. */
 export function conditionTransitions(
   now: () => number,
   registry: Registry = register,

@@ -11,7 +11,7 @@ import { type PodWaits, waitsFromCreation, waitsFromPlan } from './pod-waits.ts'
 const at = (seconds: number) => new Date(Date.parse('2026-01-01T00:00:00Z') + seconds * 1000).toISOString()
 const now = () => Date.parse(at(100))
 
-/** What a registry shows of sums and counts, without the buckets, which follow from them. */
+/** Returns a registry's sums and counts, without the buckets, which follow from them. */
 async function shown(registry: Registry): Promise<readonly string[]> {
   return (await registry.metrics())
     .split('\n')
@@ -148,7 +148,7 @@ test('a pod that is seen waiting is a gauge until it is bound and ready, and the
   expect(waiting(waits)).toEqual([`karpenter_pods_unstarted_time_seconds{${name}} 100`])
   change(scheduled, ready)
   expect(waiting(waits)).toEqual([])
-  // One that ran before anybody looked says nothing of its start.
+  // A pod that ran before this process watched says nothing of its start.
   change(undefined, { ...ready, metadata: { ...ready.metadata, uid: 'old' } })
   expect(await shown(registry)).toEqual([
     'karpenter_pods_bound_duration_seconds_sum{dynamic_resources="false"} 30',
@@ -158,7 +158,7 @@ test('a pod that is seen waiting is a gauge until it is bound and ready, and the
   ])
 })
 
-test('what has ended is told by one process; a pod that ends waiting is not told at all', async () => {
+test('what has ended is reported by one process; a pod that ends waiting is not reported at all', async () => {
   const registry = new Registry()
   const waits = waitsFromCreation({ now, isReported: () => false }, registry)
   for (const wait of waits) wait.changed(undefined, pending)
@@ -169,7 +169,7 @@ test('what has ended is told by one process; a pod that ends waiting is not told
   expect((await shown(registry)).filter((line) => !line.endsWith(' 0'))).toEqual([])
 })
 
-test('waits of planned pods count from their plan on', async () => {
+test('waits of planned pods count from their plan', async () => {
   const registry = new Registry()
   let planned: number | undefined
   const waits = waitsFromPlan({ now, plannedAt: () => planned }, registry)

@@ -26,7 +26,7 @@ test('values are escaped, empty ones are left out', () => {
   )
 })
 
-test('other work gets its turn while many series are written, and none is lost', async () => {
+test('other work runs while many series are written, and none is lost', async () => {
   const count = 200_000
   const samples = function* () {
     for (let index = 0; index < count; index++) yield [`{name="pod-${index}"}`, index] as const

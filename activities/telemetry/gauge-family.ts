@@ -1,22 +1,22 @@
 import { setImmediate } from 'node:timers/promises'
 
 /**
- * A gauge with a series for each of many objects, computed when somebody asks. prom-client keeps and sorts the labels of every series, which
- * at 100,000 pods stops the process for seconds; here each series is a line that is written and forgotten.
+ * A gauge with a series for each of many objects, computed on each scrape. prom-client keeps and sorts the labels of every series, which
+ * stops the process for seconds at 100,000 pods. Here each series is a line that is written and forgotten.
  */
 export interface GaugeFamily {
   readonly name: string
   readonly help: string
-  /** Labels as `labelText` writes them, and the value. Looked up while the cluster changes, so it must bear that. */
+  /** Labels as `labelText` writes them, and the value. The cluster may change during the iteration. */
   readonly samples: () => Iterable<readonly [labels: string, value: number]>
 }
 
 const chunkLength = 64 * 1024
-/** Heartbeats, watches and decisions of this process wait no longer than this for a scrape. */
+/** Longest time that heartbeats, watches and decisions of this process wait for a scrape. */
 const sliceMs = 5
 const linesBetweenLooks = 64
 
-/** The families in Prometheus' text format, in chunks. Other work gets its turn between them. */
+/** Yields the families in Prometheus' text format, in chunks. Other work runs between them. */
 export async function* exposition(families: Iterable<GaugeFamily>): AsyncGenerator<string> {
   let chunk = ''
   let lines = 0
@@ -43,7 +43,7 @@ const special = /[\\"\n]/
 const everySpecial = /[\\"\n]/g
 const escapes: Readonly<Record<string, string>> = { '\\': '\\\\', '"': '\\"', '\n': '\\n' }
 
-/** `a="b",c="d"`: labels without their braces, so that more can follow. An empty value is left out: to Prometheus that is the same. */
+/** `a="b",c="d"`: labels without their braces, so that more can follow. Leaves out empty values, which Prometheus treats as absent. */
 export function labelPairs(labels: Readonly<Record<string, string | undefined>>): string {
   let text = ''
   for (const name in labels) {
@@ -57,7 +57,7 @@ function escaped(value: string): string {
   return special.test(value) ? value.replaceAll(everySpecial, (char) => escapes[char] ?? char) : value
 }
 
-/** Labels in their braces, from pairs; empty ones are left out. */
+/** Joins pairs into labels with braces, without the empty ones. */
 export function labelText(...pairs: readonly string[]): string {
   let text = ''
   for (const pair of pairs) if (pair !== '') text += text === '' ? pair : `,${pair}`

@@ -4,7 +4,7 @@ import type { Node, NodeClaim } from '../../core/objects.ts'
 import { labels, terminationFinalizer } from '../../core/requirements/labels.ts'
 import { doublingBuckets, lifetimeBuckets, summaryQuantiles } from './buckets.ts'
 
-/** What is told of the lifecycles of NodeClaims and nodes as it happens, by Karpenter's names (reference/karpenter-core.md 6.1, counted as in 5.1, 5.4 to 5.6). */
+/** Metrics of the lifecycles of NodeClaims and nodes, by Karpenter's names (reference/karpenter-core.md 6.1, counted as in 5.1, 5.4 to 5.6). */
 export class LifecycleMetrics {
   readonly #all: ReturnType<typeof create>
   readonly #now: () => number
@@ -14,45 +14,45 @@ export class LifecycleMetrics {
     this.#all = create(registry)
   }
 
-  /** A claim's Node was registered. */
+  /** Counts a registered Node of a claim. */
   nodeCreated(claim: NodeClaim): void {
     this.#all.nodesCreated.inc(nodeLabels(claim))
   }
 
-  /** An eviction was answered with an HTTP status; 200 whenever the pod goes. */
+  /** Counts an answer to an eviction by its HTTP status; 200 whenever the pod goes. */
   evictionAnswered(code: number): void {
     this.#all.evictions.inc({ code: String(code) })
   }
 
-  /** A pod was evicted, for the reason that its node goes. */
+  /** Counts a pod that was evicted because of the reason its node goes. */
   podDrained(reason: string): void {
     this.#all.podsDrained.inc({ reason })
   }
 
-  /** A claim was deleted because a condition of its Node lasted for too long. */
+  /** Counts a claim that was deleted because a condition of its Node lasted too long. */
   repaired(claim: NodeClaim, condition: string): void {
     this.#all.repaired.inc({
       condition,
       ...poolLabel(claim),
       capacity_type: claim.metadata.labels[labels.capacityType] ?? '',
       image_id: claim.status.imageId ?? '',
-      // Its pods get no time.
+      // Its pods get no grace period.
       termination_mode: 'forceful',
     })
   }
 
-  /** The last pod has left a claim's Node. */
+  /** Measures a drain: the last pod has left a claim's Node. */
   nodeDrained(claim: NodeClaim): void {
     this.#all.nodesDrained.inc(poolLabel(claim))
   }
 
-  /** A claim's VM, which is gone, was being deleted since the condition InstanceTerminating. */
+  /** Measures the deletion of a claim's VM, which is gone, since the condition InstanceTerminating. */
   instanceTerminated(claim: NodeClaim): void {
     const since = conditionOf(claim.status.conditions, 'InstanceTerminating')?.lastTransitionTime
     if (since !== undefined) this.#all.instanceTermination.observe(poolLabel(claim), this.#secondsSince(since))
   }
 
-  /** A Node lost its finalizer; one that had lost it before is not counted again. */
+  /** Counts a Node that lost its finalizer. A Node without one was counted earlier. */
   nodeTerminated(node: Node, claim: NodeClaim): void {
     if (!node.metadata.finalizers.includes(terminationFinalizer)) return
     this.#all.nodesTerminated.inc(nodeLabels(claim))
@@ -62,7 +62,7 @@ export class LifecycleMetrics {
       this.#all.nodeTermination.observe(poolLabel(claim), this.#secondsSince(deletionTimestamp))
   }
 
-  /** The same of a NodeClaim. */
+  /** Counts a NodeClaim that lost its finalizer, likewise. */
   nodeClaimTerminated(claim: NodeClaim): void {
     if (!claim.metadata.finalizers.includes(terminationFinalizer)) return
     this.#all.claimsTerminated.inc({

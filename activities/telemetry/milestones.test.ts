@@ -23,7 +23,7 @@ function lines(work: (log: pino.Logger) => void) {
 }
 
 describe('milestones', () => {
-  test("bear Karpenter's messages and fields", () => {
+  test("have Karpenter's messages and fields", () => {
     const types = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
     const planned = { nodePool: 'general', instanceTypes: types, requests: parseResources({ cpu: '1' }) }
     const found = lines((log) => {

@@ -4,12 +4,12 @@ import { labels } from '../../core/requirements/labels.ts'
 import { formatResources } from '../../core/resources.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 
-/** Instance types that a log line names. */
+/** Most instance types that a log line names. */
 const mostTypes = 5
 
 /**
- * Logs the milestones of a NodeClaim's lifecycle at info, by Karpenter's messages and field names: what people search their logs for. A
- * milestone is logged by the attempt that writes it; after a crash between the write and the line it is missing.
+ * Logs the milestones of a NodeClaim's lifecycle at info, by Karpenter's messages and field names: people search their logs for these.
+ * The attempt that writes a milestone logs it; after a crash between the write and the line it is missing.
  */
 export const milestones = {
   created: (log: Logger, { metadata: { name } }: NodeClaim, planned: PlannedNodeClaim) =>

@@ -6,7 +6,7 @@ import { entryOf } from '../../core/values/records.ts'
 import { type GaugeFamily, labelPairs, labelText } from './gauge-family.ts'
 import { amountOf, resourceSamples } from './resource-samples.ts'
 
-/** As much of the watch cache as the gauges of nodes look at. */
+/** The part of the watch cache that the gauges of nodes read. */
 export interface ObservedNodes {
   readonly nodes: { values(): Iterable<Node> }
   readonly nodeClaims: { by(index: 'byProviderId', value: string): readonly NodeClaim[] }
@@ -14,7 +14,7 @@ export interface ObservedNodes {
   readonly pods: { by(index: 'byNode', value: string): readonly Pod[] }
 }
 
-/** What the pods of a node ask for and may use, those of DaemonSets in it and alone. */
+/** What the pods of a node request and are limited to: all pods, and those of DaemonSets alone. */
 interface Totals {
   readonly requests: Resources
   readonly limits: Resources
@@ -22,7 +22,7 @@ interface Totals {
   readonly daemonLimits: Resources
 }
 
-/** The gauges of nodes, of the whole cluster and of NodePools, by Karpenter's names (reference/karpenter-core.md 6.1). `now` is in epoch ms. */
+/** Gauges of nodes, of the whole cluster and of NodePools, by Karpenter's names (reference/karpenter-core.md 6.1). `now` is in epoch ms. */
 export function nodeGauges(cluster: ObservedNodes, now: () => number): readonly GaugeFamily[] {
   const totals = memoized((node: Node) => totalsOf(cluster.pods.by('byNode', node.metadata.name)))
   const pairs = memoized((node: Node) => pairsOf(node, isManaged(cluster, node)))
@@ -82,7 +82,7 @@ function nodePoolGauges({ nodePools }: ObservedNodes): readonly GaugeFamily[] {
   ]
 }
 
-/** Whether a node has a NodeClaim. */
+/** Returns whether a node has a NodeClaim. */
 export function isManaged({ nodeClaims }: Pick<ObservedNodes, 'nodeClaims'>, { providerId }: Node): boolean {
   return providerId !== undefined && nodeClaims.by('byProviderId', providerId.toLowerCase()).length > 0
 }
@@ -113,7 +113,7 @@ function* utilization(
   }
 }
 
-/** Metric label by the node label it shows: what stands after the slash, in snake case. Of two with the same name the first that is set counts. */
+/** Metric label by node label: the part after the slash, in snake case. Of two with the same name the first that is set counts. */
 const shown = [...wellKnownLabels].flatMap((key) => {
   const [, name] = key.split('/')
   return name === undefined ? [] : [[key, name.toLowerCase().replaceAll('-', '_')] as const]
@@ -125,7 +125,7 @@ function pairsOf({ metadata }: Node, managed: boolean): string {
   return labelPairs(values)
 }
 
-/** The labels by which pods are told apart by their nodes. */
+/** Labels of a pod's node, on the pod's series. */
 export function placeOf(node: Node | undefined) {
   const own = node?.metadata.labels ?? {}
   return {

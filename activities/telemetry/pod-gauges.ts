@@ -3,13 +3,13 @@ import type { Node, Pod } from '../../core/objects.ts'
 import { type GaugeFamily, labelPairs, labelText } from './gauge-family.ts'
 import { isManaged, type ObservedNodes, placeOf } from './node-gauges.ts'
 
-/** As much of the watch cache as the gauge of pods looks at. */
+/** The part of the watch cache that the gauge of pods reads. */
 interface ObservedPods extends Pick<ObservedNodes, 'nodeClaims'> {
   readonly pods: { values(): Iterable<Pod> }
   readonly nodes: { get(name: string): Node | undefined }
 }
 
-/** A series for each pod, with where it is (reference/karpenter-core.md 6.1). */
+/** Returns a series for each pod, with its place (reference/karpenter-core.md 6.1). */
 export function podStates(cluster: ObservedPods): GaugeFamily {
   return {
     name: 'karpenter_pods_state',

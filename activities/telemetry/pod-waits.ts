@@ -5,7 +5,7 @@ import { isTerminal } from '../../core/pods/pod-rules.ts'
 import { durationBuckets, summaryQuantiles } from './buckets.ts'
 import { type GaugeFamily, labelPairs, labelText } from './gauge-family.ts'
 
-/** What a wait of pods is called in metrics, and how it is reported. */
+/** Names and metrics of one kind of wait. */
 interface Wait {
   /** The condition that ends it. */
   readonly condition: 'PodScheduled' | 'Ready'
@@ -15,8 +15,8 @@ interface Wait {
 }
 
 /**
- * Waits of pods that this process has seen waiting: for a node, and for being ready. A wait that ends is reported once, by the time of the condition
- * that ends it; one that goes on is a gauge.
+ * Waits of pods that this process has seen waiting: for a node, and for being ready. A wait that ends is recorded once, by the time of the
+ * condition that ends it. A wait that goes on is a gauge.
  */
 export class PodWaits {
   readonly #wait: Wait
@@ -24,14 +24,14 @@ export class PodWaits {
   readonly #now: () => number
   readonly #waiting = new Map<string, Pod>()
 
-  /** `since` tells in epoch ms from when on a pod's wait counts; undefined: not yet. */
+  /** `since` returns the start of a pod's wait in epoch ms; undefined before it starts. */
   constructor(wait: Wait, { since, now }: { since: (pod: Pod) => number | undefined; now: () => number }) {
     this.#wait = wait
     this.#since = since
     this.#now = now
   }
 
-  /** To be told of each change of a pod. */
+  /** Records a change of a pod; called for each. */
   changed(before: Pod | undefined, after: Pod | undefined): void {
     const uid = (after ?? before)?.metadata.uid
     if (uid === undefined) return
@@ -41,7 +41,7 @@ export class PodWaits {
     }
     const ended = conditionOf(after.conditions, this.#wait.condition)
     if (ended?.status !== 'True') {
-      // A pod that ran before it was seen, and is not ready for the moment, does not start.
+      // A pod that ran before it was seen, and is not ready at the moment, is not starting.
       if (after.phase === 'Pending' || this.#waiting.has(uid)) this.#waiting.set(uid, after)
       return
     }
@@ -51,7 +51,7 @@ export class PodWaits {
     this.#wait.ended(after, Math.max(0, (Date.parse(ended.lastTransitionTime) - since) / 1000))
   }
 
-  /** The gauge of those that wait. */
+  /** The gauge of pods that wait. */
   family(): GaugeFamily {
     const { gauge, pairs } = this.#wait
     const [waiting, since, now] = [this.#waiting, this.#since, this.#now]
@@ -72,7 +72,7 @@ const dynamicResources = ({ resourceClaims }: Pod) => String(resourceClaims.leng
 const pairsWithResources = (pod: Pod) => labelPairs({ ...nameOf(pod), dynamic_resources: dynamicResources(pod) })
 const nameOf = ({ metadata: { name, namespace = '' } }: Pod) => ({ name, namespace })
 
-/** Waits from the creation of pods on. `isReported`: whether this process reports what has ended. */
+/** Waits from the creation of pods. `isReported`: whether this process reports what has ended. */
 export function waitsFromCreation(
   { now, isReported }: { readonly now: () => number; readonly isReported: () => boolean },
   registry: Registry = register,
@@ -121,7 +121,7 @@ export function waitsFromCreation(
   ]
 }
 
-/** Waits from the first plan that had a place for a pod on. `plannedAt` answers in epoch ms. */
+/** Waits from the first plan that had a place for a pod. `plannedAt` returns epoch ms. */
 export function waitsFromPlan(
   { now, plannedAt }: { readonly now: () => number; readonly plannedAt: (pod: Pod) => number | undefined },
   registry: Registry = register,
@@ -167,7 +167,7 @@ export function waitsFromPlan(
   ]
 }
 
-/** Whether nothing of a pod's start is left to be reported. */
+/** Returns whether a pod's start is complete, with nothing left to report. */
 export function hasStarted(pod: Pod): boolean {
   return isTerminal(pod) || isTrue(pod.conditions, 'Ready')
 }

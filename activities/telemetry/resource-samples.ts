@@ -2,14 +2,14 @@ import type { Resources } from '../../core/resources.ts'
 import type { Quantity } from '../../core/values/quantity.ts'
 import { labelPairs, labelText } from './gauge-family.ts'
 
-/** An amount as metrics tell it: cores of CPU, bytes, pieces. */
+/** Returns an amount in the unit of metrics: cores of CPU, bytes, pieces. */
 export function amountOf({ nano }: Quantity): number {
   return Number(nano) / 1e9
 }
 
 const names = new Map<string, string>()
 
-/** `resource_type="ephemeral_storage"` */
+/** Returns a resource's label pair, such as `resource_type="ephemeral_storage"`. */
 function resourceType(name: string): string {
   const known = names.get(name)
   if (known !== undefined) return known
@@ -18,7 +18,7 @@ function resourceType(name: string): string {
   return text
 }
 
-/** A sample for each resource of one object, whose other labels are `pairs`. */
+/** Yields a sample for each resource of one object, whose other labels are `pairs`. */
 export function* resourceSamples(pairs: string, amounts: Resources): Generator<readonly [string, number]> {
   for (const name in amounts) yield [labelText(pairs, resourceType(name)), amountOf(amounts[name] as Quantity)] as const
 }

@@ -1,27 +1,27 @@
-/** What a span says of itself. */
+/** Attributes of a span. */
 export type SpanAttributes = Readonly<Record<string, string | number | undefined>>
 
 export interface SpanOptions {
-  /** W3C `traceparent` of what it is a part of. Absent: of the span that runs now; if there is none it begins a trace. */
+  /** W3C `traceparent` of the parent span. Unset: the span that runs now; if there is none, the span begins a trace. */
   readonly parent?: string | undefined
   readonly attributes?: SpanAttributes
-  /** Epoch ms, where it began before now. */
+  /** Start in epoch ms, where it is earlier than now. */
   readonly startMs?: number
 }
 
-/** A span that is over when it is reported. */
+/** A span that is over when it is recorded. */
 interface PastSpan extends SpanOptions {
   readonly startMs: number
-  /** Its own id, where others were told of it before: 16 hexadecimal digits. */
+  /** Its own id, where others knew it before: 16 hexadecimal digits. */
   readonly spanId?: string
-  /** Why it failed. */
+  /** The error it failed with. */
   readonly error?: string | undefined
 }
 
-/** Spans as activities make them. Nobody who makes one has to know whether any are recorded. */
+/** Spans of activities. Callers need not know whether any are recorded. */
 export interface Tracing {
   readonly isOn: boolean
-  /** Does `work` as a span, which ends with it and fails with it. `addAttributes` adds to its attributes. */
+  /** Runs `work` as a span, which ends with it and fails with it. `addAttributes` adds to its attributes. */
   span<T>(
     name: string,
     options: SpanOptions,
@@ -29,9 +29,9 @@ export interface Tracing {
   ): Promise<T>
   /** Records a span that ends now. */
   past(name: string, span: PastSpan): void
-  /** W3C `traceparent` of the span that runs now; undefined: none is recorded. */
+  /** W3C `traceparent` of the span that runs now; undefined if none is recorded. */
   current(): string | undefined
-  /** Sends what is left. */
+  /** Sends the remaining spans. */
   stop(): Promise<void>
 }
 

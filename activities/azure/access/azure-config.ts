@@ -6,7 +6,7 @@ import { type Cloud, cloudOf } from '../arm/clouds.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { readNodeEgress } from './node-egress.ts'
 
-/** The cloud that the environment means. Errors: throws what is wrong with the file of AZURE_ENVIRONMENT_FILEPATH. */
+/** Returns the cloud that the environment configures. Errors: problems of the file of AZURE_ENVIRONMENT_FILEPATH. */
 export async function readCloud(config: AzureAccess): Promise<Cloud> {
   const described = await describedCloud(config.AZURE_ENVIRONMENT_FILEPATH)
   return cloudOf({
@@ -32,14 +32,14 @@ async function describedCloud(path: string | undefined): Promise<DescribedCloud 
   return parseEnvironmentFile(path, text)
 }
 
-/** What the cluster and Azure say where the environment is silent. */
+/** Facts from the cluster and Azure for unset settings. */
 export interface FoundFacts {
   readonly clusterUid: string
   readonly clusterDnsServiceIp: string
   readonly vnetGuid?: AzureConfig['vnetGuid']
 }
 
-/** What the environment and the cluster say of Azure, as activities use it. Errors: a file with CAs cannot be read. */
+/** Returns the configuration of Azure for activities, from the environment and the cluster. Errors: a file with CAs cannot be read. */
 export async function azureConfig(config: Config, cloud: Cloud, facts: FoundFacts): Promise<AzureConfig> {
   const vnetGuid = config.VNET_GUID === '' ? facts.vnetGuid : () => config.VNET_GUID
   const clusterEndpoint = new URL(config.CLUSTER_ENDPOINT).host
@@ -82,7 +82,7 @@ export async function azureConfig(config: Config, cloud: Cloud, facts: FoundFact
   }
 }
 
-/** Whether images come from AKS' shared galleries, and who hands out the token for them. */
+/** Returns whether images come from AKS' shared galleries, and the server of their token. */
 export function sharedGalleryOf(config: Config): Pick<AzureConfig, 'sharedGallery'> {
   if (!config.USE_SIG) return {}
   return {
@@ -90,7 +90,7 @@ export function sharedGalleryOf(config: Config): Pick<AzureConfig, 'sharedGaller
   }
 }
 
-/** The CA of the API server in base64: from the setting when it is there, else from the file. */
+/** Returns the CA of the API server in base64: from the setting when it is set, else from the file. */
 async function clusterCa(config: Config): Promise<string> {
   const bundle = config.CLUSTER_CA_BUNDLE
   if (bundle === undefined) return (await readFile(config.KUBELET_BOOTSTRAP_CA_FILE)).toString('base64')

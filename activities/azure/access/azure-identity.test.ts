@@ -19,7 +19,7 @@ function logged() {
   return { log, lines }
 }
 
-test('the log says which credential is used and whose token came, and never the token', async () => {
+test('the log says which credential is used and the owner of its token, and never the token', async () => {
   const { log, lines } = logged()
   const claims = Buffer.from(JSON.stringify({ oid: 'object', appid: 'client', tid: 'tenant' })).toString('base64url')
   const token = `e30.${claims}.c2VjcmV0`

@@ -8,7 +8,7 @@ import { tokenLimitMs, tryToken } from '../arm/access-token.ts'
 import { armScope, type Cloud } from '../arm/clouds.ts'
 import { type CredentialKind, chooseCredential, createCredential, type IdentitySettings } from '../arm/credentials.ts'
 
-/** How this process proves to Azure who it is. */
+/** Joiner's identity at Azure. */
 export interface AzureIdentity {
   readonly credential: TokenCredential
   readonly kind: CredentialKind
@@ -18,7 +18,7 @@ export interface AzureIdentity {
   readonly namespace: string
 }
 
-/** The identity that the settings mean. Errors: throws what is missing for it, and who sets that. */
+/** Returns the identity that the settings configure. Errors: the missing setting, and who sets it. */
 export function azureIdentity(config: AzureAccess, cloud: Cloud, env: NodeJS.ProcessEnv = process.env): AzureIdentity {
   const settings: IdentitySettings = {
     tenantId: config.AZURE_TENANT_ID,
@@ -56,7 +56,7 @@ function isOnPath(program: string, path: string): boolean {
 const retryMs = 10_000
 
 /**
- * Asks for a token until one comes, and says in the log whose it is; while none comes, what to do. Resolves with whether there is one: not when
+ * Requests a token until one comes, and logs its owner; while none comes, the remedy. Resolves with whether there is one: false when
  * the signal fires first.
  */
 export async function untilIdentified(identity: AzureIdentity, log: Logger, signal: AbortSignal): Promise<boolean> {

@@ -25,7 +25,7 @@ function configOf(env: Readonly<Record<string, string>> = {}): Config {
   return result.config
 }
 
-/** An API server with the namespace kube-system and a service, or without that. */
+/** An API server with the namespace kube-system, and with or without a service. */
 const apiServer = (service: () => Promise<Json>) => ({
   get: (path: string) =>
     path === '/api/v1/namespaces/kube-system' ? Promise.resolve({ metadata: { uid: 'cluster-uid' } }) : service(),
@@ -33,7 +33,7 @@ const apiServer = (service: () => Promise<Json>) => ({
 const serviceOf = (spec: Json) => apiServer(() => Promise.resolve({ spec }))
 const refusing = (code: number) => apiServer(() => Promise.reject(new ApiError(code, 'Reason', 'no')))
 
-/** Azure with one network, which shows its GUID at the given look. */
+/** Azure with one network, which shows its GUID at the given request. */
 function azureWith(found: string | undefined, atLook = 1) {
   const asked: (readonly string[])[] = []
   const virtualNetworks = {
@@ -54,7 +54,7 @@ describe('the DNS address', () => {
     expect(await findDnsServiceIp(kubernetes)).toBe(expected)
   })
 
-  test('is not guessed when the API server does not say', async () => {
+  test('is not guessed when the API server fails', async () => {
     await expect(findDnsServiceIp(refusing(503))).rejects.toMatchObject({ code: 503 })
   })
 })
@@ -79,7 +79,7 @@ describe('the GUID of the network', () => {
   })
 })
 
-describe('facts that nobody configured', () => {
+describe('facts that are not configured', () => {
   const silent = pino({ level: 'silent' })
   const kubernetes = serviceOf({ clusterIP: '10.2.0.10' })
 

@@ -9,11 +9,11 @@ import type { AzureClient } from '../arm/client.ts'
 import { parseSubnet } from '../launch/subnet.ts'
 import type { FoundFacts } from './azure-config.ts'
 
-/** What a cluster without the Service kube-dns is taken to have (reference/azure-provider.md 9.1). */
+/** DNS address of a cluster without the Service kube-dns (reference/azure-provider.md 9.1). */
 const defaultDnsServiceIp = '10.0.0.10'
 const retryMs = 5000
 
-/** The cluster IP of kube-dns, which nodes ask for names. Errors: what the API server says, other than that there is no such Service. */
+/** Returns the cluster IP of kube-dns, the nodes' DNS server. Errors: the API server's, other than that there is no such Service. */
 export async function findDnsServiceIp(kubernetes: Pick<KubernetesClient, 'get'>): Promise<string> {
   try {
     const service = await kubernetes.get('/api/v1/namespaces/kube-system/services/kube-dns')
@@ -25,18 +25,18 @@ export async function findDnsServiceIp(kubernetes: Pick<KubernetesClient, 'get'>
   }
 }
 
-/** The UID of the Namespace kube-system: the identity of a cluster, whatever its name. Errors: what the API server says. */
+/** Returns the UID of the Namespace kube-system: the identity of a cluster, whatever its name. Errors: the API server's. */
 export async function findClusterUid(kubernetes: Pick<KubernetesClient, 'get'>): Promise<string> {
   const namespace = await kubernetes.get(resourcePath('namespaces', 'kube-system'))
   return (namespace['metadata'] as { readonly uid: string }).uid
 }
 
-/** Whether nodes need to be reported the GUID of their virtual network, and nobody configured it (reference/azure-provider.md 9.1). */
+/** Returns whether nodes need the GUID of their virtual network, and it is not configured (reference/azure-provider.md 9.1). */
 export function needsVnetGuid(config: Config): boolean {
   return config.VNET_GUID === '' && config.NETWORK_PLUGIN === 'azure' && config.NETWORK_PLUGIN_MODE === 'overlay'
 }
 
-/** resourceGuid of the virtual network of the nodes. Errors: what ARM says, with the remedy. */
+/** Returns resourceGuid of the virtual network of the nodes. Errors: ARM's, with the remedy. */
 export async function findVnetGuid(network: AzureClient['network'], subnetId: string): Promise<string> {
   const subnet = parseSubnet(subnetId)
   if (subnet === undefined) throw new Error(`VNET_SUBNET_ID "${subnetId}" is not the id of a subnet; correct it`)
@@ -58,8 +58,8 @@ export interface FactsInput {
 }
 
 /**
- * What the cluster and Azure say where the environment is silent. The API server is waited for, as for all else; Azure is not, since a process
- * also looks after nodes that exist: its answer comes later, and launches wait for it. Errors: throws when the signal fires first.
+ * Finds facts for unset settings in the cluster and Azure. Waits for the API server, which everything needs. Does not wait for Azure, since a
+ * process also manages existing nodes: its answer comes later, and launches wait for it. Errors: throws when the signal fires first.
  */
 export async function findFacts(input: FactsInput): Promise<FoundFacts> {
   const { config, kubernetes, azure } = input
@@ -67,7 +67,7 @@ export async function findFacts(input: FactsInput): Promise<FoundFacts> {
     { ...input, what: 'the Namespace kube-system', remedy: 'Check the rights of the ServiceAccount' },
     () => findClusterUid(kubernetes),
   )
-  // What follows goes into custom data, which only this role writes.
+  // The following facts go into custom data, which only this role writes.
   if (!config.JOINER_ROLES.includes('azure'))
     return { clusterUid, clusterDnsServiceIp: config.DNS_SERVICE_IP ?? defaultDnsServiceIp }
   const clusterDnsServiceIp =
@@ -92,7 +92,7 @@ interface Reading {
   readonly signal: AbortSignal
 }
 
-/** Reads in the background until it succeeds. Errors of the function that it returns: LaunchBlocked while nothing is known. */
+/** Reads in the background until it succeeds. Errors of the returned function: LaunchBlocked while the result is unknown. */
 function readBehind(reading: Reading, read: () => Promise<string>): () => string {
   let known: string | undefined
   readUntilKnown(reading, read).then(
@@ -110,7 +110,7 @@ function readBehind(reading: Reading, read: () => Promise<string>): () => string
   }
 }
 
-/** Reads until it succeeds; each failure is logged with what it holds up. Errors: throws when the signal fires first. */
+/** Reads until it succeeds; logs each failure with what it blocks. Errors: throws when the signal fires first. */
 async function readUntilKnown<T>({ what, remedy, log, signal }: Reading, read: () => Promise<T>): Promise<T> {
   for (;;) {
     signal.throwIfAborted()

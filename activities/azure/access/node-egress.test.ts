@@ -24,19 +24,19 @@ async function file(name: string, text: string): Promise<string> {
 const egress = (env: Readonly<Record<string, string>>) =>
   readNodeEgress(settings.parse(env) as never, 'cluster.hcp.eastus.azmk8s.io:443')
 
-describe('what nodes trust and go out through', () => {
-  it('is nothing of their own where nothing is said', async () => {
+describe('CAs and proxies of nodes', () => {
+  it('are unset where nothing is configured', async () => {
     expect(await egress({})).toEqual({ customCaCerts: [] })
     expect(await egress({ JOINER_NODE_HTTP_PROXY: '', JOINER_NODE_CUSTOM_CA_FILE: '' })).toEqual({ customCaCerts: [] })
   })
 
-  it('is each CA of a bundle by itself, whatever stands between them', async () => {
+  it('are split into the CAs of a bundle, whatever is between them', async () => {
     const path = await file('bundle.pem', `# root\n${pem('AAA')}\nsubject=x\r\n${pem('BBB')}`)
     const { customCaCerts } = await egress({ JOINER_NODE_CUSTOM_CA_FILE: path })
     expect(customCaCerts.map((text) => Buffer.from(text, 'base64').toString())).toEqual([pem('AAA'), pem('BBB')])
   })
 
-  it('is one proxy for both schemes, past which go the node itself, Azure on the node and the API server', async () => {
+  it('are one proxy for both schemes, except for the node itself, Azure on the node and the API server', async () => {
     expect(
       await egress({ JOINER_NODE_HTTP_PROXY: 'http://proxy:3128', JOINER_NODE_NO_PROXY: '10.0.0.0/16, localhost' }),
     ).toEqual({
@@ -56,7 +56,7 @@ describe('what nodes trust and go out through', () => {
     })
   })
 
-  it("is the proxy's own CA too", async () => {
+  it("include the proxy's own CA", async () => {
     const path = await file('proxy.pem', pem('CCC'))
     const { httpProxy } = await egress({
       JOINER_NODE_HTTPS_PROXY: 'https://proxy:3129',

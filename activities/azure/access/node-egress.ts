@@ -3,13 +3,13 @@ import type { Config } from '../../../api/config.ts'
 import { certificatesOf } from '../../../api/settings/node-settings.ts'
 import type { AzureConfig } from '../azure-config.ts'
 
-/** Where no proxy stands between: the node itself, Azure's own addresses on every node, and the API server. */
+/** Destinations without the proxy: the node itself, Azure's own addresses on every node, and the API server. */
 const directEntries = ['localhost', '127.0.0.1', '168.63.129.16', '169.254.169.254']
 
-/** Azure takes 64 KiB of custom data; a few CAs fit beside everything else. */
+/** Most CAs: Azure accepts 64 KiB of custom data, and a few CAs fit beside everything else. */
 const mostCas = 10
 
-/** Which CAs nodes trust and which proxy they use. Errors: a file that cannot be read, or that holds no certificate or too many. */
+/** Reads the CAs that nodes trust and the proxy they use. Errors: a file that cannot be read, or that holds no certificate or too many. */
 export async function readNodeEgress(
   config: Config,
   apiServerHost: string,
@@ -34,7 +34,7 @@ export async function readNodeEgress(
   }
 }
 
-/** The certificates of a file, each as base64 of PEM. */
+/** Returns the certificates of a file, each as base64 of PEM. */
 async function readCertificates(variable: string, path: string | undefined): Promise<readonly string[]> {
   if (path === undefined) return []
   const fail = (what: string, remedy: string, cause?: unknown) =>

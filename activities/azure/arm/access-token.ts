@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises'
 import type { TokenCredential } from '@azure/identity'
 import type { CredentialKind, IdentitySettings } from './credentials.ts'
 
-/** A token must be had within this long (reference/azure-provider.md 9.5). */
+/** Time limit of a token request (reference/azure-provider.md 9.5). */
 export const tokenLimitMs = 5000
 
-/** Who a token says that one is. Empty where the token does not say. */
+/** Owner of a token, from its claims. Empty where the token lacks them. */
 interface TokenOwner {
   readonly objectId: string
   readonly clientId: string
@@ -21,11 +21,11 @@ export interface TokenRequest {
   readonly kind: CredentialKind
   readonly settings: IdentitySettings
   readonly scope: string
-  /** Where the ServiceAccount is that a federated credential must name. */
+  /** Namespace of the ServiceAccount that a federated credential must name. */
   readonly namespace: string
 }
 
-/** Asks for one token within the limit. The token itself goes nowhere. */
+/** Requests one token within the limit. The token itself is not passed on. */
 export async function tryToken(request: TokenRequest, limitMs = tokenLimitMs): Promise<TokenResult> {
   const abort = new AbortController()
   let timer: NodeJS.Timeout | undefined
@@ -61,7 +61,7 @@ function ownerOf(token: string): TokenOwner {
   return { objectId: text('oid'), clientId: text('appid') || text('azp'), tenantId: text('tid') }
 }
 
-/** The claims of a JSON web token, unchecked; none when it is something else. */
+/** Returns the claims of a JSON web token, unchecked; none when it is something else. */
 function claimsOf(token: string): Readonly<Record<string, unknown>> {
   try {
     return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8')) as Record<string, unknown>
@@ -70,7 +70,7 @@ function claimsOf(token: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** What to do about a token that was not given, by Entra's error codes (https://learn.microsoft.com/entra/identity-platform/reference-error-codes). */
+/** Returns the remedy for a denied token, by Entra's error codes (https://learn.microsoft.com/entra/identity-platform/reference-error-codes). */
 async function remedyFor(message: string, request: TokenRequest): Promise<string> {
   const { kind, settings } = request
   const code = /AADSTS(\d+)/.exec(message)?.[1]

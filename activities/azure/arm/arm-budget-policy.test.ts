@@ -64,7 +64,7 @@ describe('a refused request', () => {
     expect(arrivals).toHaveLength(1)
   })
 
-  it('is given back when its time is beyond all patience', async () => {
+  it('fails when its time is beyond the longest wait', async () => {
     const { send, arrivals } = client([refused(60)])
     expect((await send('PUT', 'vm')).status).toBe(429)
     await expect(send('PUT', 'other')).rejects.toBeInstanceOf(ArmBudgetExhausted)
@@ -94,7 +94,7 @@ describe('a refused request', () => {
     expect([at('DELETE c'), at('GET d')]).toEqual([1, 1])
   })
 
-  it('stops nobody else where only its own VM’s limit is reached', async () => {
+  it('stops no other request where only its own VM’s limit is reached', async () => {
     const own = { 'x-ms-ratelimit-remaining-resource': 'Microsoft.Compute/CreateVMResource;0' }
     const { send, arrivals, registry } = client([refused(15, own)])
     const first = send('PUT', 'a')
@@ -126,7 +126,7 @@ it('shares with the other replicas what Azure says is left', async () => {
   expect(budget.levels().get('armReads')).toBe(20)
 })
 
-it('says in metrics what was sent, answered and waited for', async () => {
+it('counts in metrics what was sent, answered and waited for', async () => {
   const { send, registry } = client([refused(2), [404]])
   const sent = send('GET', 'vm')
   await vi.runAllTimersAsync()

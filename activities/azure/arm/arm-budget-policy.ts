@@ -9,27 +9,27 @@ import { retryAfterMs } from './retry-after.ts'
 export interface ArmBudgetPolicyOptions {
   readonly budget: ArmBudget
   readonly metrics: ArmMetrics
-  /** How many processes share what Azure says is left. */
+  /** Number of processes that share Azure's remaining tokens. */
   readonly replicas: number
-  /** How long one request may wait for tokens altogether, in milliseconds; what would wait longer fails and is tried again later. */
+  /** Longest wait of one request for tokens altogether, in milliseconds. A longer wait fails, and is retried later. */
   readonly patienceMs?: number
 }
 
-/** Well below the time that an activity has for its one attempt, which may send several requests. */
+/** Well below the time limit of an activity's one attempt, which may send several requests. */
 const defaultPatienceMs = 45_000
-/** Azure refuses without a word about the time only where it documents none. */
+/** Wait after a refusal without a time, which Azure sends only where it documents none. */
 const silentRetryAfterMs = 5000
-/** Timers fire up to a millisecond early, and no refused request may. */
+/** Safety margin: timers fire up to a millisecond early, and no refused request may be sent early. */
 const marginMs = 20
-/** A request that has no effect, or the same effect twice. Others are tried again by whoever knows what they did. */
+/** Methods without an effect, or with the same effect twice. The callers of others retry, since they know the effect. */
 const repeatable: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'DELETE'])
 const never = new AbortController().signal
 
 /**
- * Holds requests back until this process's budget has tokens for them, and closes what Azure calls empty for as long as Azure says, for all
- * requests of the class. A request that was refused waits with them and is sent again, unless that takes too long: then it
- * fails with the time of its next try. The wait ends with the request's own signal and with that of the activity that sends it,
- * which is not the end of a request that was sent.
+ * Holds requests back until this process's budget has tokens for them. Closes what Azure calls empty for as long as Azure says, for all
+ * requests of the class. A refused request waits with them and is sent again, unless that takes too long: then it
+ * fails with the time of its next attempt. The wait ends with the request's own signal and with the activity's,
+ * which does not end a request that was sent.
  */
 export function armBudgetPolicy(options: ArmBudgetPolicyOptions): PipelinePolicy {
   return {
@@ -80,7 +80,7 @@ async function timed(
   }
 }
 
-/** What a 429 means for everybody else. `isOwn`: a limit of the one resource, which is no reason to hold up others. */
+/** Records a 429 for all other requests. `isOwn`: a limit of the one resource, which does not hold up others. */
 function refuse(
   { budget, metrics }: ArmBudgetPolicyOptions,
   operation: ArmOperation,

@@ -7,7 +7,7 @@ afterEach(() => void vi.useRealTimers())
 
 type Limits = Record<ArmBucket, { burst: number; perSecond: number }>
 
-/** All buckets are wide but those that are given. */
+/** Returns a budget whose buckets are wide but for the given ones. */
 function budget(narrow: Partial<Limits>, share = 1): ArmBudget {
   const wide = Object.fromEntries(armBuckets.map((name) => [name, { burst: 1e6, perSecond: 1e6 }])) as Limits
   return new ArmBudget({ share, now: () => Date.now(), limits: { ...wide, ...narrow } })
@@ -15,7 +15,7 @@ function budget(narrow: Partial<Limits>, share = 1): ArmBudget {
 
 const patient = 3_600_000
 
-/** When each of so many requests passed, in ms after the start. */
+/** Returns when each of so many requests passed, in ms after the start. */
 async function passages(one: ArmBudget, count: number, buckets: readonly ArmBucket[]): Promise<readonly number[]> {
   const times: number[] = []
   const all = Array.from({ length: count }, () => one.pass(buckets, patient).then(() => times.push(Date.now())))
@@ -48,7 +48,7 @@ describe('a budget', () => {
     expect(times.at(-1)).toBe(80_000)
   })
 
-  it('keeps the order of those who wait for the same bucket, and holds up nobody else', async () => {
+  it('keeps the order of requests that wait for the same bucket, and holds up no others', async () => {
     const one = budget({ armWrites: { burst: 1, perSecond: 1 } })
     const seen: string[] = []
     const note = (name: string, buckets: readonly ArmBucket[]) => one.pass(buckets, patient).then(() => seen.push(name))
@@ -81,7 +81,7 @@ describe('a refusal of Azure', () => {
     expect(await passages(one, 4, ['armWrites', 'createVm'])).toEqual([5100, 5200, 5300, 5400])
   })
 
-  it('also stops those who wait already', async () => {
+  it('also stops requests that wait already', async () => {
     const one = budget({ armWrites: { burst: 1, perSecond: 1 } })
     const times: number[] = []
     const all = [1, 2].map(() => one.pass(['armWrites'], patient).then(() => times.push(Date.now())))
@@ -107,8 +107,8 @@ it('knows no more tokens than Azure says are left', async () => {
   expect(await passages(one, 3, ['armReads'])).toEqual([0, 0, 500])
 })
 
-describe('who would wait too long', () => {
-  it('is sent away at once and told when to come, each a little later', async () => {
+describe('a request that would wait too long', () => {
+  it('is rejected at once with a time to retry, each a little later', async () => {
     const one = budget({ armWrites: { burst: 1, perSecond: 1 } })
     const waiting = [1, 2, 3].map(() => one.pass(['armWrites'], 2000))
     const away = await Promise.all([1, 2].map(() => one.pass(['armWrites'], 2000).catch((error: unknown) => error)))

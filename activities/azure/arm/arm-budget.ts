@@ -2,22 +2,22 @@ import { TokenBucket } from '../../kubernetes/client/token-bucket.ts'
 import { type ArmBucket, armBuckets, armLimits } from './arm-limits.ts'
 
 export interface ArmBudgetOptions {
-  /** Which part of each of Azure's limits this process may use. */
+  /** Share of each of Azure's limits that this process may use. */
   readonly share: number
   /** Milliseconds of a clock that is never set back. */
   readonly now: () => number
-  /** Told of each request that passes: seconds that it waited, and the bucket that kept it last, or its own when none did. */
+  /** Called for each request that passes, with the seconds that it waited and the bucket that kept it last, or its own when none did. */
   readonly waited?: (bucket: ArmBucket, seconds: number) => void
   readonly limits?: Readonly<Record<ArmBucket, { readonly burst: number; readonly perSecond: number }>>
 }
 
-/** How long a request waited, and the bucket that kept it last. */
+/** A request's wait, and the bucket that kept it last. */
 export interface Passage {
   readonly waitedMs: number
   readonly heldBy: ArmBucket | undefined
 }
 
-/** Too many requests wait already: the caller is to come back later. */
+/** Thrown when too many requests wait already: the caller has to retry later. */
 export class ArmBudgetExhausted extends Error {
   override readonly name = 'ArmBudgetExhausted'
   readonly bucket: ArmBucket
@@ -41,14 +41,14 @@ interface Waiter {
 }
 
 /**
- * This process's part of Azure's token buckets. Requests pass in the order in which they came, each when all its buckets have a token;
- * a bucket that Azure called empty stays closed until Azure's own time, and then lets through one by one.
+ * This process's part of Azure's token buckets. Requests pass in the order in which they came, each when all its buckets have a token.
+ * A bucket that Azure called empty stays closed until Azure's own time, and then lets requests through one by one.
  */
 export class ArmBudget {
   readonly #now: () => number
   readonly #buckets: ReadonlyMap<ArmBucket, TokenBucket>
   readonly #rates: ReadonlyMap<ArmBucket, number>
-  /** Until when those who were sent away have been told to stay away. */
+  /** Until when rejected requests have to stay away. */
   readonly #sentAwayUntil = new Map<ArmBucket, number>()
   readonly #queue = new Set<Waiter>()
   readonly #waited: (bucket: ArmBucket, seconds: number) => void
@@ -94,36 +94,36 @@ export class ArmBudget {
     })
   }
 
-  /** Azure refused for lack of tokens: nobody uses these buckets before that time is over. */
+  /** Closes buckets that Azure refused for lack of tokens, until that time is over. */
   refused(buckets: Iterable<ArmBucket>, retryAfterMs: number): void {
     const now = this.#now()
     for (const name of buckets) this.#bucket(name).close(now + retryAfterMs, now)
     this.#pump()
   }
 
-  /** Whether Azure called one of these buckets empty, and its time is not over. */
+  /** Returns whether Azure called one of these buckets empty, and its time is not over. */
   isClosed(buckets: readonly ArmBucket[]): boolean {
     return buckets.some((name) => this.#bucket(name).isClosed(this.#now()))
   }
 
-  /** A request that had passed is not sent after all. */
+  /** Puts back the tokens of a request that had passed and is not sent after all. */
   giveBack(buckets: readonly ArmBucket[]): void {
     for (const name of buckets) this.#bucket(name).giveBack(this.#now())
     this.#pump()
   }
 
-  /** Azure says how many tokens a bucket has left for this process. */
+  /** Records how many tokens Azure says a bucket has left for this process. */
   learn(bucket: ArmBucket, left: number): void {
     this.#bucket(bucket).lower(left, this.#now())
   }
 
-  /** Tokens that each bucket holds now. */
+  /** Returns the tokens that each bucket holds now. */
   levels(): ReadonlyMap<ArmBucket, number> {
     const now = this.#now()
     return new Map([...this.#buckets].map(([name, bucket]) => [name, bucket.level(now)]))
   }
 
-  /** Lets pass whoever can, in order: a bucket that an earlier one waits for is not drained by later ones. */
+  /** Lets requests pass, in order: later ones do not drain a bucket that an earlier one waits for. */
   #pump(): void {
     clearTimeout(this.#timer)
     const now = this.#now()
@@ -161,7 +161,7 @@ export class ArmBudget {
     return waits.reduce((longest, wait) => (wait.ms > longest.ms ? wait : longest))
   }
 
-  /** They come back one by one as well, when those who wait are through. */
+  /** Rejects a request. Rejected ones come back one by one as well, when the waiting ones are through. */
   #sentAway(bucket: ArmBucket, waitMs: number): ArmBudgetExhausted {
     const now = this.#now()
     const before = this.#sentAwayUntil.get(bucket) ?? 0

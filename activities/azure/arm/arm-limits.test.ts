@@ -62,14 +62,14 @@ describe('an operation', () => {
   })
 })
 
-describe('what ARM says is left', () => {
+describe('the remaining tokens of ARM', () => {
   const put = armOperation('PUT', `${group}/Microsoft.Compute/virtualMachines/vm`)
   const read = (headers: Readonly<Record<string, string>>) => {
     const { left, onlyItself } = remainingTokens(put, (name) => headers[name])
     return { left: Object.fromEntries(left), onlyItself }
   }
 
-  it('is read from both kinds of headers', () => {
+  it('are read from both kinds of headers', () => {
     expect(
       read({
         'x-ms-ratelimit-remaining-subscription-writes': '199',
@@ -79,7 +79,7 @@ describe('what ARM says is left', () => {
     ).toEqual({ left: { armWrites: 199, createVm: 1400 }, onlyItself: false })
   })
 
-  it('may be nothing of the one VM, and enough for all others', () => {
+  it('may be none for the one VM, and enough for all others', () => {
     const headers = {
       'x-ms-ratelimit-remaining-resource':
         'Microsoft.Compute/CreateVMSubscriptionMaximum;1400,Microsoft.Compute/CreateVMResource;0',
@@ -88,7 +88,7 @@ describe('what ARM says is left', () => {
     expect(read({ ...headers, 'x-ms-ratelimit-remaining-subscription-writes': '0' }).onlyItself).toBe(false)
   })
 
-  it('is unknown without headers, and where they cannot be read', () => {
+  it('are unknown without headers, and where these cannot be read', () => {
     expect(read({})).toEqual({ left: {}, onlyItself: false })
     expect(read({ 'x-ms-ratelimit-remaining-resource': 'Microsoft.Compute/Other;many' })).toEqual({
       left: {},

@@ -1,4 +1,4 @@
-/** What Azure grants a subscription at once and in steady state (reference/azure-limits.md 1). */
+/** Azure's limit of a subscription: a burst, and a steady rate (reference/azure-limits.md 1). */
 interface Limit {
   readonly burst: number
   readonly perSecond: number
@@ -8,8 +8,8 @@ const perMinute = (burst: number, tokens: number): Limit => ({ burst, perSecond:
 
 /**
  * Azure's documented limits by operation class, for one subscription, principal and region. Network's are a number in each five minutes: a fifth
- * at once and the rest evenly never exceeds it, wherever the five minutes begin. Those of single VMs need no bucket: one lifecycle
- * works on one VM, and Azure's own word about it holds up nobody else.
+ * at once and the rest evenly never exceeds it, wherever the five minutes begin. Limits of single VMs need no bucket: one lifecycle
+ * works on one VM, and Azure's refusal for it holds up no other.
  */
 export const armLimits = {
   armReads: { burst: 250, perSecond: 25 },
@@ -30,15 +30,15 @@ export type ArmBucket = keyof typeof armLimits
 
 export const armBuckets = Object.keys(armLimits) as readonly ArmBucket[]
 
-/** A request as budgets and metrics see it. */
+/** A request as budgets and metrics classify it. */
 export interface ArmOperation {
   /** Verb and type, such as `list virtualMachines`: few enough for a metric's label. */
   readonly name: string
-  /** Where it takes a token: ARM's own bucket first, then its resource provider's. */
+  /** Buckets it takes a token from: ARM's own first, then its resource provider's. */
   readonly buckets: readonly ArmBucket[]
 }
 
-/** Which operation a request is, by its method and its URL. */
+/** Returns the operation of a request, by its method and its URL. */
 export function armOperation(method: string, url: string): ArmOperation {
   const path = new URL(url).pathname
   const [, provider = '', below] = /.*\/providers\/([^/]+)\/(.*)$/i.exec(path) ?? []
@@ -49,7 +49,7 @@ export function armOperation(method: string, url: string): ArmOperation {
   return { name: `${verb} ${type}`, buckets: [armBucketOf(method), ...(own === undefined ? [] : [own])] }
 }
 
-/** Types and names alternate: an odd number of segments ends in a type, which is a list, or after a POST in an action. */
+/** Returns verb and type. Types and names alternate: an odd number of segments ends in a type, which is a list, or after a POST in an action. */
 function verbAndType(method: string, segments: readonly string[]): { readonly verb: string; readonly type: string } {
   const last = segments.at(-1) ?? 'unknown'
   const endsInType = segments.length % 2 === 1
@@ -83,11 +83,11 @@ function providerBucket(provider: string, verb: string, type: string): ArmBucket
   return machines[`${verb} ${type}`] ?? (type.startsWith('virtualMachines/') ? 'updateVm' : undefined)
 }
 
-/** Compute's policies that hold for one VM or one operation, as its header names them. */
+/** Compute's policies for one VM or one operation, as its header names them. */
 const ofOneResource = /Resource$/
 
 /**
- * What ARM's headers say is left of a request's buckets. `onlyItself`: its own VM's policy is used up, and none that others share.
+ * Returns the remaining tokens of a request's buckets, from ARM's headers. `onlyItself`: its own VM's policy is used up, and no shared one.
  * Headers: `x-ms-ratelimit-remaining-subscription-<kind>` and, of Compute, `x-ms-ratelimit-remaining-resource: <policy>;<left>,...`.
  */
 export function remainingTokens(

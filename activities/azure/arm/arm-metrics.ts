@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry, register } from 'prom-client'
 import type { ArmBucket } from './arm-limits.ts'
 
-/** What requests to Azure Resource Manager cost and wait for. */
+/** Metrics of requests to Azure Resource Manager and their waits. */
 export interface ArmMetrics {
   /** A request was answered; `status` is the HTTP status, or `error` when no answer came. */
   readonly answered: (operation: string, status: string, seconds: number) => void
@@ -11,7 +11,7 @@ export interface ArmMetrics {
   readonly throttled: (bucket: ArmBucket | 'alone') => void
 }
 
-/** `levels` tells the tokens of each bucket. */
+/** Creates the metrics. `levels` returns the tokens of each bucket. */
 export function createArmMetrics(
   levels: () => ReadonlyMap<ArmBucket, number>,
   registry: Registry = register,
@@ -54,7 +54,7 @@ export function createArmMetrics(
   }
 }
 
-/** Looked up when somebody asks. */
+/** Gauge of tokens, computed on each scrape. */
 function tokensOf(levels: () => ReadonlyMap<ArmBucket, number>, registers: Registry[]): Gauge {
   return new Gauge({
     name: 'joiner_arm_bucket_tokens',

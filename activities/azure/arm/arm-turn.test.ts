@@ -23,7 +23,7 @@ describe('a turn', () => {
     expect(takeTurn(budget, puts)).toBe(false)
   })
 
-  it('is given back when nothing was sent, also when the work failed', async () => {
+  it('puts its tokens back when nothing was sent, also when the work failed', async () => {
     const budget = make()
     await inTurn(budget, options, async () => 'adopted')
     const failed = inTurn(budget, options, () => Promise.reject(new Error('broken')))

@@ -10,13 +10,13 @@ export interface ArmTurnDeps extends ObjectWritesDeps {
   readonly budget: ArmBudget
 }
 
-/** Tokens that were taken for one request before it is known what it will say. */
+/** Tokens that were taken for one request before its content is known. */
 interface Turn {
   readonly buckets: readonly ArmBucket[]
   isUsed: boolean
 }
 
-/** The buckets of the request's class, and how long its turn is waited for. */
+/** The buckets of the request's class, and the longest wait for its turn. */
 interface AwaitedTurn {
   readonly buckets: readonly ArmBucket[]
   readonly patienceMs: number
@@ -26,8 +26,8 @@ interface AwaitedTurn {
 const turns = new AsyncLocalStorage<Turn>()
 
 /**
- * Does work that sends one request of a class, once there are tokens for it. So what the request says is decided from the state of the world after the
- * wait, and who cannot be served asks Azure nothing. Tokens that the work did not need are given back. Errors: as `ArmBudget.pass`.
+ * Runs work that sends one request of a class, once there are tokens for it. So the request's content is decided from the state after the
+ * wait, and work that cannot be served sends Azure nothing. Unused tokens are put back. Errors: as `ArmBudget.pass`.
  */
 export async function inTurn<T>(
   budget: ArmBudget,
@@ -43,7 +43,7 @@ export async function inTurn<T>(
   }
 }
 
-/** Uses up the turn in which this runs. False: there is none of this class, it is used, or Azure has closed its buckets since. */
+/** Uses up the current turn. Returns false when there is none of this class, it is used, or Azure has closed its buckets since. */
 export function takeTurn(budget: ArmBudget, buckets: readonly ArmBucket[]): boolean {
   const turn = turns.getStore()
   if (turn === undefined || turn.isUsed || turn.buckets.join() !== buckets.join() || budget.isClosed(buckets))
@@ -52,7 +52,7 @@ export function takeTurn(budget: ArmBudget, buckets: readonly ArmBucket[]): bool
   return true
 }
 
-/** As `inTurn`, for work on a claim: a claim that is deleted meanwhile is `gone`, and waits no longer. */
+/** Works like `inTurn`, for a claim: a claim that is deleted meanwhile is `gone`, and waits no longer. */
 export async function inTurnWhileWanted<T>(
   deps: ArmTurnDeps,
   ref: ClaimRef,

@@ -7,7 +7,7 @@ const vm =
   'https://arm/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/aks-a?api-version=1'
 const timeOf = (ms: number) => new Date(ms).toISOString()
 
-/** A policy beside a clock and a token server that counts what it is asked. */
+/** A policy with a clock and a token server that counts its requests. */
 function setup(answer: (asked: number) => { readonly status?: number; readonly body: unknown }) {
   const state = { now: 0, asked: [] as string[] }
   const policy = auxiliaryToken({
@@ -20,7 +20,7 @@ function setup(answer: (asked: number) => { readonly status?: number; readonly b
       return new Response(JSON.stringify(body), { status })
     },
   })
-  /** The header that a request leaves with. */
+  /** Sends a request and returns its header. */
   const send = async (method: 'PUT' | 'GET' | 'DELETE', url = vm): Promise<string | undefined> => {
     const request = createPipelineRequest({ url, method, headers: createHttpHeaders() })
     await policy.sendRequest(request, async (sent) => ({ request: sent, status: 200 }) as PipelineResponse)
@@ -34,7 +34,7 @@ const hour = (asked: number) => ({
 })
 
 describe('the token for shared galleries', () => {
-  it('goes with PUTs of VMs only, and is asked for with its scope', async () => {
+  it('goes with PUTs of VMs only, and is requested with its scope', async () => {
     const { state, send } = setup(hour)
     expect(await send('GET')).toBeUndefined()
     expect(await send('DELETE')).toBeUndefined()
@@ -59,7 +59,7 @@ describe('the token for shared galleries', () => {
     expect(await send('PUT')).toBe('Bearer t2')
   })
 
-  it('is asked for once by requests that come together', async () => {
+  it('is requested once for requests that come together', async () => {
     const { state, send } = setup(hour)
     expect(await Promise.all([send('PUT'), send('PUT'), send('PUT')])).toEqual(['Bearer t1', 'Bearer t1', 'Bearer t1'])
     expect(state.asked).toHaveLength(1)

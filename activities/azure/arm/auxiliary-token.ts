@@ -2,7 +2,7 @@ import type { PipelinePolicy } from '@azure/core-rest-pipeline'
 import type { AzureConfig } from '../azure-config.ts'
 import { armScope } from './clouds.ts'
 
-/** What the token server answers: Go's names and RFC 3339 times. */
+/** Answer of the token server: Go's names and RFC 3339 times. */
 interface TokenAnswer {
   readonly Token?: string
   readonly ExpiresOn?: string
@@ -17,19 +17,19 @@ interface Token {
 export interface AuxiliaryTokenInput {
   /** Address of the token server. */
   readonly url: string
-  /** What the token is for, such as `https://management.azure.com/.default`. */
+  /** Scope of the token, such as `https://management.azure.com/.default`. */
   readonly scope: string
   /** Epoch milliseconds. */
   readonly now: () => number
   readonly fetch: (url: string, signal: AbortSignal) => Promise<Response>
 }
 
-/** A token with less time left than this is not used any more. */
+/** A token with less time left is not used any more. */
 const leastLeftMs = 5 * 60_000
 const timeoutMs = 10_000
 
 /**
- * Puts AKS' token beside Joiner's own when a VM is made, since shared images lie in another tenant. The token is used until it should be
+ * Adds AKS' token to Joiner's own when a VM is made, since shared images are in another tenant. The token is used until it should be
  * renewed, or has less than five minutes left (reference/azure-provider.md 4.9). Requests that come meanwhile share one renewal.
  * Errors: the token server does not answer, or without a token.
  */
@@ -75,7 +75,7 @@ export function auxiliaryToken({ url, scope, now, fetch }: AuxiliaryTokenInput):
   }
 }
 
-/** The policy for images from shared galleries; undefined where a configuration takes none. */
+/** Returns the policy for images from shared galleries; undefined where a configuration uses none. */
 export function auxiliaryTokenFor({
   sharedGallery,
   tokenAudience = 'https://management.azure.com',

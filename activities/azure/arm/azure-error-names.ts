@@ -1,10 +1,10 @@
-// What the text of an Azure error names: policies, resources, images, and the role that is missing.
+// Names in the text of an Azure error: policies, resources, images, and the missing role.
 
-/** What a text names after a marker, up to the next quote. */
+/** Returns the name in a text after a marker, up to the next quote. */
 export const named = (text: string, pattern: RegExp) => pattern.exec(text)?.[1]
 const quoted = String.raw`\\?['"]`
 
-/** The role and where to assign it. Azure's text names who, which action and which scope. */
+/** Returns the role and where to assign it. Azure's text names the principal, the action and the scope. */
 export function roleRemedy(text: string): string {
   const linked = /perform action(?:\(s\))? ['"]?([^'"]+?)['"]? on the linked scope(?:\(s\))? ['"]?([^'"\s]+)/i.exec(
     text,
@@ -18,7 +18,7 @@ export function roleRemedy(text: string): string {
   return `Joiner's identity may not ${action} on ${scope}; run: ${assign}`
 }
 
-/** The least of Azure's roles that Joiner's documentation names for an action (reference/azure-provider.md 9.4). */
+/** Returns the least of Azure's roles that Joiner's documentation names for an action (reference/azure-provider.md 9.4). */
 function roleFor(action: string): string {
   const lower = action.toLowerCase()
   if (lower.includes('userassignedidentities')) return 'Managed Identity Operator'
@@ -27,7 +27,7 @@ function roleFor(action: string): string {
   return 'Virtual Machine Contributor'
 }
 
-/** The policies that a denial names: display names where Azure gives them, else ids. */
+/** Returns the policies that a denial names: display names where Azure gives them, else ids. */
 export function policyNames(text: string): string {
   const fields = ['policyAssignmentDisplayName', 'policyDefinitionDisplayName', 'policyAssignmentName']
   const own = fields.flatMap((field) => [

@@ -97,7 +97,7 @@ goldenSuite('azure/errors', 55, ({ cases }: { readonly cases: readonly ErrorCase
   })
 })
 
-/** The marks after a refusal, and how many of them are news. Not every refusal leaves one. */
+/** Returns the marks after a refusal, and how many of them are new. Not every refusal leaves one. */
 function marksAfter(
   { region, instanceType, zone, capacityType, priorMarks }: ErrorCase,
   refusal: Refusal | undefined,
@@ -124,7 +124,7 @@ function marksAfter(
   )
 }
 
-/** Texts are ours; what upstream's names, ours must name. */
+/** Expects our own texts, with every name that upstream's has. */
 function expectSaid({ reason, remedy, scope }: Refusal, { expected, ...attempted }: ErrorCase): void {
   expect(scope === 'nothing').toBe(expected.handledKind === 'InsufficientCapacityError')
   if (expected.conditionReason !== undefined) expect(reason).toBe(expected.conditionReason)

@@ -2,7 +2,7 @@ import { RestError } from '@azure/core-rest-pipeline'
 import { ArmBudgetExhausted } from './arm-budget.ts'
 import { retryAfterMs } from './retry-after.ts'
 
-/** Which offerings a refusal speaks of (reference/azure-provider.md 5). "Placement" is zonal or regional, as the attempt was. */
+/** The offerings that a refusal covers (reference/azure-provider.md 5). "Placement" is zonal or regional, as the attempt was. */
 export type MarkScope =
   | 'allSpot'
   | 'allZonesOfCapacityType'
@@ -17,7 +17,7 @@ export interface Refusal {
   readonly reason: string
   readonly scope: MarkScope
   readonly ttlMs: number
-  /** What happened and what can be done, for condition and event. */
+  /** The problem and its remedy, for condition and event. */
   readonly remedy: string
 }
 
@@ -34,7 +34,7 @@ const minute = 60_000
 const hour = 60 * minute
 
 /**
- * What ARM's error code says about capacity, in the order in which codes are looked at. Undefined: the error is not about capacity,
+ * Classifies ARM's error code as a lack of capacity, in the order in which codes are checked. Undefined when the error is not about capacity,
  * so it is a failure and not an outcome.
  */
 export function classifyRefusal(
@@ -101,7 +101,7 @@ function classifyQuota(text: string, instanceType: string, capacityType: string)
     return {
       reason: 'SubscriptionQuotaReached',
       scope: 'allZonesOfCapacityType',
-      // A plain test for these characters, as upstream's: a limit of 05 is taken for none as well.
+      // A plain test for these characters, as upstream's: a limit of 05 counts as none as well.
       ttlMs: text.includes('Current Limit: 0') ? hour : 10 * minute,
       remedy: `the subscription's ${capacityType} vCPU quota for the family of ${instanceType} is used up${numbers}; ask for more at ${askForQuota}, or allow other families`,
     }
@@ -119,7 +119,7 @@ function classifyQuota(text: string, instanceType: string, capacityType: string)
 
 const askForQuota = 'https://aka.ms/ProdportalCRP'
 
-/** The numbers in Azure's text, such as ` (limit 24, used 24, needed 2)`. */
+/** Returns the numbers in Azure's text, such as ` (limit 24, used 24, needed 2)`. */
 function quotaNumbers(text: string): string {
   const shown = [
     ['limit', /Current Limit: (\d+)/],
@@ -134,7 +134,7 @@ function quotaNumbers(text: string): string {
 }
 
 /**
- * ARM's error code of a failed call: the header's word before the body's (reference/azure-provider.md 10.2). Undefined when the failure is
+ * Returns ARM's error code of a failed call: the header's before the body's (reference/azure-provider.md 10.2). Undefined when the failure is
  * not an answer of ARM, or one without a code.
  */
 export function armErrorCode(error: unknown): string | undefined {
@@ -144,25 +144,25 @@ export function armErrorCode(error: unknown): string | undefined {
   return codes.find((code): code is string => typeof code === 'string' && code !== '')
 }
 
-/** The code as metrics name it. */
+/** Returns the code as metrics name it. */
 export function metricsErrorCode(error: unknown): string {
   return armErrorCode(error) ?? 'UnknownError'
 }
 
-/** The whole text of an ARM error, to look for the words that some codes need. Never to be shown or stored. */
+/** Returns the whole text of an ARM error, to search for the words that some codes need. Never to be shown or stored. */
 export function armErrorText(error: unknown): string {
   if (!(error instanceof RestError)) return String(error)
   return `${error.message} ${error.response?.bodyAsText ?? JSON.stringify(error.details ?? {})}`
 }
 
-/** The answer is HTTP 404, for whatever reason. It does not prove that a resource is gone; `isResourceGone` does. */
+/** Returns whether the answer is HTTP 404, for whatever reason. It does not prove that a resource is gone; `isResourceGone` does. */
 export function isNotFoundAnswer(error: unknown): boolean {
   return error instanceof RestError && error.statusCode === 404
 }
 
 /**
- * Whether ARM says that this very resource does not exist: `ResourceNotFound`, and about no other resource. `ResourceGroupNotFound`,
- * `SubscriptionNotFound`, `ParentResourceNotFound` and the like come of a wrong setting and prove nothing (reference/real-aks.md 1).
+ * Returns whether ARM says that this resource does not exist: `ResourceNotFound`, and about no other resource. `ResourceGroupNotFound`,
+ * `SubscriptionNotFound`, `ParentResourceNotFound` and the like come from a wrong setting and prove nothing (reference/real-aks.md 1).
  */
 export function isResourceGone(error: unknown, name: string): boolean {
   if (!isNotFoundAnswer(error) || armErrorCode(error)?.toLowerCase() !== 'resourcenotfound') return false
@@ -170,14 +170,14 @@ export function isResourceGone(error: unknown, name: string): boolean {
   return about === undefined || about.toLowerCase().endsWith(`/${name.toLowerCase()}`)
 }
 
-/** A message fit for conditions and histories: the code, the status and at most 300 characters of Azure's first line. */
+/** Returns a message fit for conditions and histories: the code, the status and at most 300 characters of Azure's first line. */
 export function scrubbedMessage(error: unknown): string {
   if (!(error instanceof RestError)) return error instanceof Error ? error.message.slice(0, 300) : 'unknown error'
   const [line = ''] = error.message.split('\n')
   return `${armErrorCode(error) ?? error.code ?? 'UnknownError'} (HTTP ${error.statusCode ?? 'none'}): ${line.slice(0, 300)}`
 }
 
-/** Seconds that Azure asks to wait before the next try. */
+/** Returns the seconds that Azure asks to wait before the next attempt. */
 export function retryAfterSeconds(error: unknown): number | undefined {
   if (error instanceof ArmBudgetExhausted) return error.retryAfterMs / 1000
   if (!(error instanceof RestError)) return undefined

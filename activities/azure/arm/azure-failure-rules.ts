@@ -1,25 +1,25 @@
-// What errors of Azure mean, as rules; docs/azure-failures.md documents them.
+// Rules that classify errors of Azure; docs/azure-failures.md documents them.
 import { imageIn, named, policyNames, resourceIn, roleRemedy } from './azure-error-names.ts'
 
 /**
- * When a failed call is worth trying again. `retrySoon`: it is over in seconds. `retryLater`: something has to come to an end first.
- * `waitForUser`: somebody has to change something. `capacity`: with another offering, at once.
+ * When a failed call is worth a retry. `retrySoon`: it is over in seconds. `retryLater`: something has to come to an end first.
+ * `waitForUser`: a user has to change something. `capacity`: with another offering, at once.
  */
 type RetryClass = 'retrySoon' | 'retryLater' | 'waitForUser' | 'capacity'
 
-/** What a failure is, and what to do about it. Capacity is an outcome and stands in `azure-error.ts`. */
+/** A failure and its remedy. Capacity is an outcome and is in `azure-error.ts`. */
 export interface Failure {
   readonly reason: string
   readonly remedy: string
   readonly retry: Exclude<RetryClass, 'capacity'>
-  /** The wait that Azure or the class asks for; absent: that of the retry policy. */
+  /** The wait that Azure or the class asks for. Unset: that of the retry policy. */
   readonly retryAfterMs?: number | undefined
 }
 
-/** What is known of a failed call, or of a VM that failed after it was accepted. */
+/** Facts of a failed call, or of a VM that failed after it was accepted. */
 export interface FailureFacts {
   readonly code: string
-  /** HTTP status; absent: no answer came, or it is not known. */
+  /** HTTP status. Unset when no answer came, or it is not known. */
   readonly status?: number | undefined
   readonly text: string
   readonly retryAfterMs?: number | undefined
@@ -29,7 +29,7 @@ export interface Rule {
   readonly reason: string
   readonly retry: Failure['retry']
   readonly codes?: readonly string[]
-  /** Beside the codes, or together with one. */
+  /** Alternative to the codes. */
   readonly also?: (facts: FailureFacts) => boolean
   readonly onlyIf?: (facts: FailureFacts) => boolean
   /** Nothing is known of the cause: it may be the size that was asked for. */
@@ -40,7 +40,7 @@ export interface Rule {
 const isThrottled = ({ code, status, text }: FailureFacts) =>
   status === 429 || (code === 'OperationNotAllowed' && /TooManyRequests|too many requests|throttl/i.test(text))
 
-/** The rules, in the order in which they are looked at; the first that applies decides. docs/azure-failures.md has a row for each. */
+/** The rules, in the order in which they are checked; the first that applies decides. docs/azure-failures.md has a row for each. */
 export const rules: readonly Rule[] = [
   {
     reason: 'Throttled',
@@ -227,7 +227,7 @@ const otherwise: Rule = {
   remedy: () => 'Azure failed; it is tried again',
 }
 
-/** The rule that decides: the first that applies. What no rule knows is Azure's, and tried again. */
+/** Returns the first rule that applies. A failure without a rule is Azure's, and retried. */
 export function ruleFor(facts: FailureFacts): Rule {
   return rules.find((rule) => applies(rule, facts)) ?? otherwise
 }

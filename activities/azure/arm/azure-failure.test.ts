@@ -230,7 +230,7 @@ describe('a failure', () => {
     expect(failureOf(facts).retryAfterMs).toBe(expected)
   })
 
-  it('is reported with what Azure said, in one line', () => {
+  it('is reported with the message of Azure, in one line', () => {
     const request = createPipelineRequest({ url: 'https://management.azure.com/' })
     const headers = createHttpHeaders({ 'retry-after': '3', 'x-ms-error-code': 'TooManyRequests' })
     const error = new RestError('slow down\nsecret', {

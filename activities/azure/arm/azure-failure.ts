@@ -8,10 +8,10 @@ const retryAfterMs: Readonly<Record<Failure['retry'], number | undefined>> = {
   retryLater: 15_000,
   waitForUser: waitForUserMs,
 }
-/** A throttled call that names no time. */
+/** Wait after a throttled call that names no time. */
 const throttledMs = 10_000
 
-/** What a failure is. Never undefined: what no rule knows is Azure's, and tried again. */
+/** Classifies a failure. Never undefined: a failure without a rule is Azure's, and retried. */
 export function failureOf(facts: FailureFacts): Failure {
   const rule = ruleFor(facts)
   const wait = facts.retryAfterMs ?? (rule.reason === 'Throttled' ? throttledMs : retryAfterMs[rule.retry])
@@ -23,7 +23,7 @@ export function failureOf(facts: FailureFacts): Failure {
   }
 }
 
-/** What Joiner itself finds in the way of a launch, before it asks Azure for a VM. The message names object, value and remedy. */
+/** Thrown when Joiner itself finds an obstacle to a launch, before it asks Azure for a VM. The message names object, value and remedy. */
 export class LaunchBlocked extends Error {
   readonly reason: 'ClusterNetworkUnknown' | 'NodeConfigurationRefused' | 'InstanceNotOwned' | 'CommonLaunchFailure'
   readonly retryAfterMs: number
@@ -36,7 +36,7 @@ export class LaunchBlocked extends Error {
   }
 }
 
-/** What the rules look for stands at its beginning; they search in a time that grows with the square of its length. */
+/** Longest text that rules search, whose time grows with the square of its length. What they search for is at its beginning. */
 const longestText = 10_000
 
 /** Returns the facts of an answer of ARM by which the rules decide. */
@@ -66,7 +66,7 @@ export function azureFailure(error: unknown): Failure | undefined {
     : undefined
 }
 
-/** Reason, remedy and what Azure said, in one line that is fit for conditions, events and histories. */
+/** Returns reason, remedy and Azure's message, in one line that is fit for conditions, events and histories. */
 export function failureMessage(error: unknown, { reason, remedy }: Failure): string {
   if (error instanceof LaunchBlocked) return `${reason}: ${remedy}`
   return `${reason}: ${remedy}. Azure said: ${scrubbedMessage(error)}`

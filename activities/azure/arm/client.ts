@@ -12,7 +12,7 @@ export interface AzureClient {
   readonly network: NetworkManagementClient
 }
 
-/** A request that ARM does not answer fails after this long: a connection that hangs must not hold up a shared list for ever. */
+/** Time limit of a request to ARM: a connection that hangs must not hold up a shared list for ever. */
 const requestTimeoutMs = 30_000
 
 const requestTimeout: PipelinePolicy = {
@@ -24,7 +24,7 @@ const requestTimeout: PipelinePolicy = {
 }
 
 /**
- * The SDK clients. Their own retries are off: Joiner's durable retries and budgets decide, and hidden sleeps would break both
+ * Creates the SDK clients. Their own retries are off: Joiner's durable retries and budgets decide, and hidden sleeps would break both
  * (reference/azure-sdk.md 6). `policies` see every request.
  */
 export function createAzureClient(

@@ -1,8 +1,8 @@
 import type { CloudName, DescribedCloud } from '../../../api/azure-cloud.ts'
 
-/** Where a cloud is found, and for whom its tokens are. */
+/** Addresses of a cloud, and the audience of its tokens. */
 export interface Cloud {
-  /** The cloud as nodes and images know it. */
+  /** Name of the cloud for nodes and images. */
   readonly name: CloudName
   /** Whether it is one of Azure's own, whose name is known. */
   readonly isKnown: boolean
@@ -42,7 +42,7 @@ const clouds: Readonly<Record<CloudName, Cloud>> = {
 
 export interface CloudSettings {
   readonly name: CloudName
-  /** Takes the place of the name. */
+  /** Replaces the name. */
   readonly described?: DescribedCloud | undefined
   /** Addresses that were set one by one. */
   readonly armEndpoint?: string | undefined
@@ -50,7 +50,7 @@ export interface CloudSettings {
   readonly pricesEndpoint?: string | undefined
 }
 
-/** The cloud that the settings mean: what is set singly comes before what a file describes, and that before the cloud's own. */
+/** Returns the cloud that the settings configure. Single settings precede the file's, and these precede the cloud's own. */
 export function cloudOf(settings: CloudSettings): Cloud {
   const { described } = settings
   const { pricesEndpoint, ...base } = described === undefined ? clouds[settings.name] : describedCloud(described)
@@ -74,7 +74,7 @@ function describedCloud(described: DescribedCloud): Cloud {
   }
 }
 
-/** The scope that asks for a token for ARM. */
+/** Returns the scope that requests a token for ARM. */
 export function armScope(tokenAudience: string): string {
   return `${tokenAudience}/.default`
 }

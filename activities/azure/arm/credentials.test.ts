@@ -74,7 +74,7 @@ describe('clouds', () => {
     expect(cloud.pricesEndpoint !== undefined).toBe(hasPrices)
   })
 
-  test('a file describes a cloud of any name, which has no prices; what is set singly comes first', () => {
+  test('a file describes a cloud of any name, which has no prices; single settings come first', () => {
     const described = {
       name: 'AzureStack',
       resourceManagerEndpoint: 'https://arm.local/',

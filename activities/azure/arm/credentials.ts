@@ -7,17 +7,17 @@ import {
 } from '@azure/identity'
 import type { Cloud } from './clouds.ts'
 
-/** What the environment says of Joiner's own identity at Azure. */
+/** Settings of the environment for Joiner's own identity at Azure. */
 export interface IdentitySettings {
   readonly tenantId?: string | undefined
   readonly clientId?: string | undefined
   readonly clientSecret?: string | undefined
   readonly federatedTokenFile?: string | undefined
-  /** AZURE_TOKEN_CREDENTIALS: the credential that is to be used, whatever else is there. */
+  /** AZURE_TOKEN_CREDENTIALS: the credential to use, whatever else is there. */
   readonly wanted?: string | undefined
   /** A managed identity's endpoint other than the VM's own. */
   readonly identityEndpoint?: string | undefined
-  /** Whether the process runs in a pod, where nobody is logged in to the Azure CLI. */
+  /** Whether the process runs in a pod, where the Azure CLI has no login. */
   readonly isInCluster: boolean
   /** Whether `az` can be run. */
   readonly hasCli: boolean
@@ -29,7 +29,7 @@ export type CredentialChoice =
   | {
       readonly kind: 'chosen'
       readonly credential: CredentialKind
-      /** Why this one, to be logged. */
+      /** The reason of the choice, for the log. */
       readonly because: string
     }
   | { readonly kind: 'none'; readonly message: string }
@@ -67,8 +67,8 @@ const neededFor: Readonly<
 }
 
 /**
- * Chooses how Joiner proves who it is: what AZURE_TOKEN_CREDENTIALS names, else the first of what is there, in the order in which Azure's own
- * SDKs look: environment, workload identity, managed identity, Azure CLI (reference/azure-provider.md 9.5).
+ * Chooses Joiner's credential: the one that AZURE_TOKEN_CREDENTIALS names, else the first available in the order of Azure's own
+ * SDKs: environment, workload identity, managed identity, Azure CLI (reference/azure-provider.md 9.5).
  */
 export function chooseCredential(settings: IdentitySettings): CredentialChoice {
   const wanted = settings.wanted?.toLowerCase()
@@ -96,12 +96,12 @@ function checked(credential: CredentialKind, because: string, settings: Identity
   return { kind: 'none', message: `credential "${credential}" (${because}): ${reported.join('; ')}` }
 }
 
-/** The SDK's credential of a kind. Its own retries are off: who asks for a token decides how long that may take. */
+/** Returns the SDK's credential of a kind. Its own retries are off: the caller decides how long a token may take. */
 export function createCredential(kind: CredentialKind, settings: IdentitySettings, cloud: Cloud): TokenCredential {
   const { tenantId = '', clientId = '', clientSecret = '', federatedTokenFile = '' } = settings
   const common = {
     authorityHost: cloud.authorityHost,
-    // The authority is configured; asking the public cloud whether it knows it would fail in every other cloud.
+    // The authority is configured; validating it with the public cloud would fail in every other cloud.
     disableInstanceDiscovery: true,
     retryOptions: { maxRetries: 0 },
   }

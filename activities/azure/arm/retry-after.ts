@@ -1,6 +1,6 @@
 /**
- * Milliseconds that an answer asks to wait before the next try: `retry-after-ms` and `x-ms-retry-after-ms`, or `Retry-After` in seconds or as
- * an HTTP date. Undefined when it asks for nothing; a date that has passed is no wait.
+ * Returns the milliseconds that an answer asks to wait before the next attempt: `retry-after-ms` and `x-ms-retry-after-ms`, or `Retry-After` in
+ * seconds or as an HTTP date. Undefined when it asks for nothing; a date that has passed is no wait.
  */
 export function retryAfterMs(header: (name: string) => string | undefined, nowMs: number): number | undefined {
   for (const name of ['retry-after-ms', 'x-ms-retry-after-ms']) {

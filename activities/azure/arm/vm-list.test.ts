@@ -8,7 +8,7 @@ const log = pino({ level: 'silent' })
 const pace = { fastestMs: 1, slowestMs: 4, pagesPerSecond: 100_000 }
 const never = new AbortController().signal
 
-/** A list whose answers are given one by one, each VM on a page of its own; the last one is repeated. */
+/** A list with scripted answers, each VM on a page of its own; the last one is repeated. */
 function scripted(...answers: (readonly string[] | Error)[]) {
   const state = { calls: 0 }
   const vms = new VmList(
@@ -24,13 +24,13 @@ function scripted(...answers: (readonly string[] | Error)[]) {
 }
 
 describe('the shared list', () => {
-  it('is read once for all who wait', async () => {
+  it('is read once for all waits', async () => {
     const { vms, state } = scripted(['a', 'b'])
     const seen = await Promise.all(
       Array.from({ length: 50 }, () => vms.waitFor((snapshot) => snapshot.get('a')?.name, never)),
     )
     expect(new Set(seen)).toEqual(new Set(['a']))
-    // One for the first who came, one for those who came while it was being read.
+    // One for the first wait, one for those that came while it was being read.
     expect(state.calls).toBeLessThanOrEqual(2)
   })
 
@@ -40,7 +40,7 @@ describe('the shared list', () => {
     expect(state.calls).toBe(4)
   })
 
-  it('is not read while nobody waits', async () => {
+  it('is not read without a wait', async () => {
     const { vms, state } = scripted([])
     await vms.waitFor(() => true, never)
     const before = state.calls
@@ -69,7 +69,7 @@ describe('the shared list', () => {
       { fastestMs: 1, slowestMs: 4, pagesPerSecond: 200 },
     )
     const three = vms.waitFor(() => (times.length === 3 ? true : undefined), never)
-    // Who comes meanwhile makes it no faster.
+    // A wait that comes meanwhile makes it no faster.
     const soon = new Promise((resolve) => setTimeout(resolve, 5)).then(() =>
       vms.waitFor(() => times.length > 2 || undefined, never),
     )
@@ -79,7 +79,7 @@ describe('the shared list', () => {
     expect(third - second).toBeGreaterThanOrEqual(48)
   })
 
-  it('is read once in an interval also when each who waits is answered before the next comes', async () => {
+  it('is read once in an interval also when each wait ends before the next begins', async () => {
     const times: number[] = []
     const vms = new VmList(
       async function* (): AsyncGenerator<readonly VirtualMachine[]> {
@@ -109,7 +109,7 @@ describe('the shared list', () => {
     expect(seen).toEqual([undefined, undefined, undefined])
   })
 
-  it('tells a wait what its look threw', async () => {
+  it('passes to a wait what its observer threw', async () => {
     const { vms } = scripted(['a'])
     await expect(
       vms.waitFor(() => {

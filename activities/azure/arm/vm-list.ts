@@ -3,7 +3,7 @@ import type { VirtualMachine } from '@azure/arm-compute'
 import type { Logger } from 'pino'
 import { armLimits } from './arm-limits.ts'
 
-/** VMs by name; `undefined` for a name: no such VM in the last list. */
+/** VMs by name; `undefined` for a name that the last list lacks. */
 export type VmSnapshot = ReadonlyMap<string, VirtualMachine>
 
 export interface VmListPace {
@@ -11,11 +11,11 @@ export interface VmListPace {
   readonly fastestMs: number
   /** Pause while nothing happens. */
   readonly slowestMs: number
-  /** Each page is a request: a group of many pages is listed less often, so that no more than this is spent on average. */
+  /** Most pages per second on average: each page is a request, so a group of many pages is listed less often. */
   readonly pagesPerSecond: number
 }
 
-/** The pace within this process's part of Azure's limit on lists of VMs, of which others need some as well (garbage collection). */
+/** Returns the pace within this process's part of Azure's limit on lists of VMs. Others need some of it as well (garbage collection). */
 export function paceWithin(share: number): VmListPace {
   return { fastestMs: 500, slowestMs: 5000, pagesPerSecond: (armLimits.listVms.perSecond * share) / 2 }
 }
@@ -26,8 +26,8 @@ interface Waiter {
 }
 
 /**
- * One list of the resource group's VMs per poll interval, shared by everybody who waits for a VM, so that ARM reads do not grow with the
- * number of launches (design: workflows). It lists only while somebody waits, faster after changes and slower while nothing happens.
+ * One list of the resource group's VMs per poll interval, shared by all waits for VMs. So ARM reads do not grow with the
+ * number of launches (design: workflows). It lists only during waits, faster after changes and slower while nothing happens.
  */
 export class VmList {
   readonly #list: () => AsyncIterable<readonly VirtualMachine[]>
@@ -39,7 +39,7 @@ export class VmList {
   #shortestMs: number
   #wake: (() => void) | undefined
 
-  /** Runs what is read for all outside of the activity that happened to ask first: it goes on when that one ends. */
+  /** Runs shared reads outside of the activity that happened to ask first: they go on when that activity ends. */
   readonly #forAll = AsyncLocalStorage.snapshot()
 
   /** `list` reads the group's VMs page by page. */
@@ -51,7 +51,7 @@ export class VmList {
     this.#shortestMs = pace.fastestMs
   }
 
-  /** Waits until `observe` returns something about the list. Every look uses a list that was begun after the wait. */
+  /** Waits until `observe` returns something about the list. It only gets lists that were begun after the wait. */
   waitFor<T>(observe: (snapshot: VmSnapshot) => T | undefined, signal: AbortSignal): Promise<T> {
     return new Promise((resolve, reject) => {
       const end = () => {
@@ -100,7 +100,7 @@ export class VmList {
           this.#log.warn({ err: error }, 'failed to list VMs, retrying')
           this.#intervalMs = this.#pace.slowestMs
         }
-        // Also when nobody waits: who comes next must not list sooner than the interval allows.
+        // Also without waits: the next one must not list sooner than the interval allows.
         await this.#pause()
       }
     } finally {
@@ -131,7 +131,7 @@ export class VmList {
         done,
         this.#waiters.size === 0 ? this.#shortestMs : Math.max(this.#intervalMs, this.#shortestMs),
       )
-      // A new waiter should not sit out a long interval, yet a burst of them must not list without pause.
+      // A new wait should not last for a long interval, yet a burst of them must not list without pause.
       this.#wake = () => {
         clearTimeout(timer)
         timer = setTimeout(done, Math.max(0, startedAt + this.#shortestMs - performance.now()))

@@ -1,8 +1,8 @@
 import type { PipelinePolicy } from '@azure/core-rest-pipeline'
 
 /**
- * Some answers of the SKU list spell a zone detail's `name` as `Name`, which the SDK drops without a word: ultra disks would then be known in
- * no zone. The answer is put right before the SDK reads it.
+ * Corrects the SKU list before the SDK reads it: some answers spell a zone detail's `name` as `Name`, which the SDK drops without a word. Ultra
+ * disks would then be known in no zone.
  */
 export const zoneDetailSpelling: PipelinePolicy = {
   name: 'joinerZoneDetailSpelling',

@@ -4,7 +4,7 @@ import { observeCapacity } from './capacity-metrics.ts'
 import { noMarks, offeringMarks, withMarks } from './mark.ts'
 import type { Quota } from './quota.ts'
 
-it('quota by family and marks by reason are reported', async () => {
+it('quota by family and marks by reason are published', async () => {
   const registry = new Registry()
   const reported = { untilMs: 10, reason: 'AllocationFailure' }
   const d4 = { instanceType: 'a', family: 'f', vCpus: 4, zone: '0', capacityType: 'on-demand' }

@@ -3,10 +3,10 @@ import type { Marks } from './mark.ts'
 import type { Quota } from './quota.ts'
 import type { Usage } from './quota-accounting.ts'
 
-/** Usages are of other things than vCPUs as well, such as virtual networks. */
+/** Returns whether a usage is of vCPUs: others are of virtual networks, for example. */
 const isOfVCpus = (pool: string) => /cores$|family$/.test(pool)
 
-/** Gauges of what keeps offerings from being bought: quota by family, in lower case, and marks. Looked up when somebody asks. */
+/** Gauges of quota by family, in lower case, and of marks, which make offerings unavailable. Computed on each scrape. */
 export function observeCapacity(
   { quota, unavailable }: { readonly quota: Quota; readonly unavailable: { readonly marks: Marks } },
   registry: Registry = register,

@@ -124,7 +124,7 @@ interface AllocateCase {
     readonly resources?: { readonly requests?: Readonly<Record<string, string>> }
   }
   readonly expected: {
-    /** What can be chosen of, or how many. */
+    /** The eligible offerings, or their number. */
     readonly eligible?: readonly string[]
     readonly eligibleCount?: number
     readonly candidateCount: number

@@ -17,7 +17,7 @@ export interface Choice {
   readonly capacityType: string
 }
 
-/** What of a NodeClaim decides which offerings it can use. */
+/** The fields of a NodeClaim that decide which offerings it can use. */
 export interface Wanted {
   readonly uid: string
   readonly requirements: Requirements
@@ -25,7 +25,7 @@ export interface Wanted {
 }
 
 /**
- * The offering that a claim gets: the first of the ranking. It is found without ranking the rest, since each attempt of a launch waits
+ * Returns the offering that a claim gets: the first of the ranking. It is found without ranking the rest, since each attempt of a launch waits
  * for it.
  */
 export function chooseOffering(types: readonly InstanceType[], claim: Wanted): Choice | undefined {
@@ -45,7 +45,7 @@ export function chooseOffering(types: readonly InstanceType[], claim: Wanted): C
   return best
 }
 
-/** All that a claim can use: per type its offerings, the best first, and the types by their best (reference/azure-provider.md 4.2, 4.3). */
+/** Returns all that a claim can use: per type its offerings, the best first, and the types by their best (reference/azure-provider.md 4.2, 4.3). */
 export function rankOfferings(types: readonly InstanceType[], claim: Wanted): readonly (readonly Choice[])[] {
   return types
     .filter((type) => typeMatches(type, claim.requirements) && fits(claim.requests, allocatable(type)))
@@ -66,7 +66,7 @@ function choiceOf(instanceType: InstanceType, offering: Offering): Choice {
 }
 
 /**
- * By price, then spot before on-demand, zonal before regional, type name, and among equal zones one that the claim's UID picks, so that
+ * Compares by price, then spot before on-demand, zonal before regional, type name. Among equal zones the claim's UID picks one, so that
  * equal claims spread.
  */
 function compare(a: Choice, b: Choice, uid: string): number {
@@ -77,7 +77,7 @@ function compare(a: Choice, b: Choice, uid: string): number {
   return spread(uid, a.zone) - spread(uid, b.zone)
 }
 
-/** A number that depends on claim and zone alone. */
+/** Returns a number that depends on claim and zone alone. */
 function spread(uid: string, zone: string): number {
   let hash = 2166136261
   for (const char of `${zone}/${uid}`) hash = Math.imul(hash ^ char.charCodeAt(0), 16777619)

@@ -7,11 +7,11 @@ import { keptMarks, type Marks, noMarks } from './mark.ts'
 import { formatMarks, parseMarks, withinBytes } from './mark-format.ts'
 
 const configMapName = 'joiner-unavailable-offerings'
-/** Kubernetes takes a ConfigMap of 1 MiB; what surrounds keys and values needs its share. */
+/** Most bytes of marks: Kubernetes accepts a ConfigMap of 1 MiB, and its metadata needs a share. */
 const mostBytes = 850 * 1024
 const mostConflicts = 8
 
-/** The ConfigMap as it was seen. Without a version there is none. */
+/** The ConfigMap as last read. Without a version there is none. */
 export interface StoredMarks {
   readonly resourceVersion?: string
   /** All entries, damaged ones included. */
@@ -60,7 +60,7 @@ export class MarkStore {
       try {
         return storedMarks(await this.#write(stored.resourceVersion, changes))
       } catch (error) {
-        // Not found: somebody deleted it since it was read.
+        // Not found: a user deleted it since it was read.
         if (!(isConflict(error) || isNotFound(error)) || attempt >= mostConflicts) throw error
       }
       stored = await this.read()

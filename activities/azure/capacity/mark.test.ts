@@ -84,12 +84,12 @@ describe('a mark', () => {
     expect([d4, d8].map((offering) => isBlocked(marks, offering, { nowMs: 20 }))).toEqual([false, true])
   })
 
-  it('is news when it blocks more', () => {
+  it('counts as news when it blocks more', () => {
     const again = (offering: OfferingId) => withMarks(marked([d4, 10]), offeringMarks(offering, reported(20)), 0).news
     expect([again(d4), again(d8), again(d2), again({ ...d4, zone: '0' })]).toEqual([0, 0, 1, 1])
   })
 
-  it('has a key that a ConfigMap takes, also where a family has a space in its name', () => {
+  it('has a key that a ConfigMap accepts, also where a family has a space in its name', () => {
     const spaced = { ...d4, family: 'Standard NCASv3_T4 Family' }
     for (const scope of ['allSpot', 'allZonesOfCapacityType', 'zoneAllCapacityTypes'] as const)
       for (const key of withMarks(noMarks, marksFor(spaced, scope, { ...reported(1), zones }), 0).marks.keys())

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { MarkScope } from '../arm/azure-error.ts'
 
-/** One way to buy one size, as marks speak of it. Zone `0` is regional. */
+/** One way to buy one size, as marks identify it. Zone `0` is regional. */
 export interface OfferingId {
   readonly instanceType: string
   /** Name of the quota family; empty when it is not known. */
@@ -12,7 +12,7 @@ export interface OfferingId {
 }
 
 interface Reported {
-  /** Epoch ms from which on the mark says nothing. */
+  /** Epoch ms at which the mark expires. */
   readonly untilMs: number
   readonly reason: string
   /** What Azure said, or what was observed. */
@@ -60,7 +60,7 @@ export interface SizeMark extends Reported, SizeUse {
 
 export type Mark = OfferingMark | FamilyMark | AllSpotMark | SizeMark
 
-/** Marks by their key, which is one that a ConfigMap takes. At most one mark has a key. */
+/** Marks by their key, which a ConfigMap accepts. At most one mark has a key. */
 export type Marks = ReadonlyMap<string, Mark>
 
 export const noMarks: Marks = new Map()
@@ -86,7 +86,7 @@ const digest = (text: string) => createHash('sha256').update(text).digest('hex')
 export const familyKey = (family: string, zone: string, capacityType: string) =>
   `family.${escaped(capacityType)}.${escaped(zone)}.${escaped(family.toLowerCase())}`
 
-/** Some family names hold a space. */
+/** Escapes spaces, which some family names hold. */
 function escaped(text: string): string {
   return text.replaceAll(/[^-_a-zA-Z0-9]/g, (char) => `.${char.codePointAt(0)?.toString(16)}.`)
 }
@@ -117,7 +117,7 @@ export function marksFor(
   )
 }
 
-/** A size that is refused is refused with its family's larger ones; of a size whose family is not known, only itself. */
+/** Returns the marks of a refused size and of its family's larger ones; of a size with unknown family, only its own. */
 export function offeringMarks(
   { instanceType, family, vCpus, zone, capacityType }: OfferingId,
   reported: Reported,
@@ -128,7 +128,7 @@ export function offeringMarks(
 }
 
 /**
- * The marks with more of them. Marking again sets the time again, even when that shortens it; a family keeps the lower threshold while it
+ * Adds marks. Marking again resets the time, even when that shortens it; a family keeps the lower threshold while it
  * is marked. `news` counts what blocks more than before: a family or all spot that was not marked or not from so few vCPUs on, and a size
  * without a family (reference/azure-provider.md 3.8).
  */
@@ -155,7 +155,7 @@ export function withMarks(
   return { marks: after, news }
 }
 
-/** The marks that have not run out. */
+/** Returns the marks that have not expired. */
 export function liveMarks(marks: Marks, nowMs: number): Marks {
   return new Map([...marks].filter(([, mark]) => mark.untilMs > nowMs))
 }

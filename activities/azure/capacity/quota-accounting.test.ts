@@ -50,7 +50,7 @@ describe('vCPUs in flight', () => {
     expect(inFlight([use({ capacityType: 'spot' })], [], countedAtMs)).toEqual(new Map([[spotPool, 4]]))
   })
 
-  it('count what is about to be asked for', () => {
+  it('count launches that are about to be requested', () => {
     expect(inFlight([], [use(), use({ vCpus: 2 })], countedAtMs).get(pool)).toBe(6)
   })
 })

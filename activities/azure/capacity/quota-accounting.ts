@@ -18,7 +18,7 @@ interface UsageItem {
   readonly currentValue: number
 }
 
-/** The usages by pool. */
+/** Returns the usages by pool. */
 export function usagesOf(items: Iterable<UsageItem>): Usages {
   const usages = new Map<string, Usage>()
   for (const { name, limit, currentValue } of items) {
@@ -27,12 +27,12 @@ export function usagesOf(items: Iterable<UsageItem>): Usages {
   return usages
 }
 
-/** Usages as JSON holds them: a list of pools with their usage. */
+/** Returns usages as JSON: a list of pools with their usage. */
 export function encodeUsages(usages: Usages): unknown {
   return [...usages]
 }
 
-/** The inverse of `encodeUsages`. Errors: what is not such a list. */
+/** The inverse of `encodeUsages`. Errors: JSON that is not such a list. */
 export function decodeUsages(json: unknown): Usages {
   const isPool = (entry: unknown): entry is [string, Usage] =>
     Array.isArray(entry) &&
@@ -42,14 +42,14 @@ export function decodeUsages(json: unknown): Usages {
   return new Map(json)
 }
 
-/** vCPUs that a VM takes of its pools. */
+/** vCPUs that a VM takes from its pools. */
 export interface Demand {
   readonly family: string
   readonly vCpus: number
   readonly capacityType: string
 }
 
-/** The pools that a VM counts in. */
+/** Returns the pools that a VM counts in. */
 export function poolsOf({ family, capacityType }: Omit<Demand, 'vCpus'>): readonly string[] {
   return capacityType === 'spot' ? [spotPool] : [family.toLowerCase(), regionalPool]
 }
@@ -60,17 +60,17 @@ export interface VmUse extends Demand {
   readonly goneAtMs?: number
 }
 
-/** Times of conditions have whole seconds, and Azure's count of what runs may be a moment behind. */
+/** Tolerance for the whole seconds of condition times, and for Azure's count, which may lag a moment. */
 const countedLaterMs = 5000
 
-/** Whether Azure's count of this time can lack a VM. A VM that is counted twice until the next poll does less harm than one that is not at all. */
+/** Returns whether Azure's count of this time can lack a VM. Until the next poll, counting a VM twice does less harm than missing it. */
 export function isTakenSince({ launchedAtMs }: Pick<VmUse, 'launchedAtMs'>, countedAtMs: number): boolean {
   return launchedAtMs >= countedAtMs - countedLaterMs
 }
 
 /**
- * vCPUs by pool that Azure's count of a time does not know yet: of VMs launched since, less those of VMs that it counts and that are gone
- * since, and those of launches that are about to be asked for.
+ * Returns vCPUs by pool that Azure's count of a time does not include: of VMs launched since and of launches about to be requested, less those
+ * of counted VMs that are gone since.
  */
 export function inFlight(
   uses: Iterable<VmUse>,
@@ -91,20 +91,20 @@ export function inFlight(
   return sums
 }
 
-/** A pool that has no room. */
+/** A pool without enough room. */
 export interface Shortage extends Usage {
   readonly pool: string
   readonly inFlight: number
   readonly needed: number
 }
 
-/** vCPUs that a pool has left; endless where Azure names no limit (reference/azure-provider.md 3.9). */
+/** Returns the vCPUs that a pool has left; infinite where Azure names no limit (reference/azure-provider.md 3.9). */
 export function freeOf(usages: Usages, flying: ReadonlyMap<string, number>, pool: string): number {
   const usage = usages.get(pool)
   return usage === undefined ? Number.POSITIVE_INFINITY : usage.limit - usage.current - (flying.get(pool) ?? 0)
 }
 
-/** The pools that have no room for a VM. */
+/** Returns the pools that have no room for a VM. */
 export function shortagesOf(usages: Usages, flying: ReadonlyMap<string, number>, demand: Demand): readonly Shortage[] {
   return poolsOf(demand).flatMap((pool) => {
     const usage = usages.get(pool)
@@ -113,14 +113,14 @@ export function shortagesOf(usages: Usages, flying: ReadonlyMap<string, number>,
   })
 }
 
-/** Whether a family's quota leaves room for so many vCPUs, by Azure's count alone. A family without a usage has room. */
+/** Returns whether a family's quota leaves room for so many vCPUs, by Azure's count alone. A family without a usage has room. */
 export function hasQuota(usages: Usages, family: string, vCpus: number): boolean {
   return vCpus <= freeOf(usages, new Map(), family.toLowerCase())
 }
 
 /**
- * What of the quota decides which sizes can be bought: per pool that has not room for the largest size, the largest size that it has room
- * for. Launches that do not change it leave lists of instance types as they are. `steps`: the vCPUs of all sizes, ascending.
+ * Returns the state of the quota that decides which sizes can be bought: for each pool without room for the largest size, the largest size
+ * that fits. Launches that do not change it leave lists of instance types as they are. `steps`: the vCPUs of all sizes, ascending.
  */
 export function quotaSignature(usages: Usages, flying: ReadonlyMap<string, number>, steps: readonly number[]): string {
   const largest = steps.at(-1) ?? 0
@@ -132,7 +132,7 @@ export function quotaSignature(usages: Usages, flying: ReadonlyMap<string, numbe
   return parts.join(',')
 }
 
-/** What a shortage is and how it ends, for conditions and events. */
+/** Returns a shortage and its remedy as text, for conditions and events. */
 export function shortageText({ pool, limit, current, inFlight: flying, needed }: Shortage): string {
   const name =
     pool === regionalPool

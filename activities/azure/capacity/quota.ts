@@ -21,13 +21,13 @@ import {
   type VmUse,
 } from './quota-accounting.ts'
 
-/** Usages older than this say nothing any more, and quota counts as free (reference/azure-provider.md 3.9). */
+/** Age above which usages expire, and quota counts as free (reference/azure-provider.md 3.9). */
 const usageLifetimeMs = 15 * 60_000
 const pollEveryMs = 10 * 60_000
-/** How soon it is polled again when launches or deletions made the last count out of date. */
+/** Delay of the next poll after launches or deletions made the last count out of date. */
 const pollWhenChangedMs = 60_000
 const retryMs = 30_000
-/** A launch whose answer was lost is repeated, or found, within this time. */
+/** Time within which a launch whose answer was lost is repeated, or found. */
 const reservedMs = 2 * 60_000
 
 interface LaunchedVm {
@@ -42,8 +42,8 @@ interface Reservation extends Demand {
 }
 
 /**
- * The subscription's vCPU quota in the region: Azure's count, polled, and what NodeClaims took and gave back since. That is derived from
- * the watched NodeClaims, so every replica knows it; what this very process is about to ask for counts from its choice on. A process with the
+ * The subscription's vCPU quota in the region: Azure's count, polled, and what NodeClaims took and released since. The latter is derived from
+ * the watched NodeClaims, so every replica knows it. This process's own launches count from their choice on. A process with the
  * role azure polls and stores the count, the others follow what is stored.
  */
 export class Quota {
@@ -55,7 +55,7 @@ export class Quota {
   readonly #now: () => number
   readonly #endWatching: () => void
   #usages: Usages = new Map()
-  /** When Azure's count was asked for. */
+  /** When Azure's count was requested. */
   #countedAtMs = Number.NEGATIVE_INFINITY
   #polledAtMs = Number.NEGATIVE_INFINITY
   /** By claim, and those that are gone by a number of their own. */
@@ -70,7 +70,7 @@ export class Quota {
   constructor(deps: {
     /** Undefined in a process without the role azure. */
     readonly azure: AzureClient | undefined
-    /** Where processes with the role azure store Azure's count for the others. */
+    /** Store of Azure's count, from processes with the role azure to the others. */
     readonly document: Pick<DurableDocument, 'write' | 'follow'>
     readonly location: string
     readonly cache: ClusterCache
@@ -89,7 +89,7 @@ export class Quota {
     })
   }
 
-  /** Polls, or follows what others poll, in the background until `stop`. */
+  /** Polls, or follows other processes' polls, in the background until `stop`. */
   start(): void {
     if (this.#azure === undefined) {
       this.#endFollowing = this.#document.follow((stored) => this.#takeStored(stored), this.#log)
@@ -106,7 +106,7 @@ export class Quota {
     this.#endWatching()
   }
 
-  /** Asks Azure for its count, and stores it. Errors: what Azure says; the last count stays. */
+  /** Requests Azure's count, and stores it. Errors: Azure's; the last count stays. */
   async poll(): Promise<void> {
     if (this.#azure === undefined)
       throw new Error('usages: this process has no role azure; only a process with it polls')
@@ -137,12 +137,12 @@ export class Quota {
     this.#sums = undefined
   }
 
-  /** Azure's last count, while it is young enough to mean something; else empty. */
+  /** Azure's last count, or an empty one when it has expired. */
   get usages(): Usages {
     return this.#now() - this.#polledAtMs <= usageLifetimeMs ? this.#usages : new Map()
   }
 
-  /** vCPUs by pool that Azure's last count does not know. */
+  /** vCPUs by pool that Azure's last count does not include. */
   get inFlight(): ReadonlyMap<string, number> {
     const now = this.#now()
     for (const [uid, { untilMs }] of this.#reserved) if (untilMs <= now) this.release(uid)
@@ -150,31 +150,31 @@ export class Quota {
     return this.#sums
   }
 
-  /** Whether there is room for one more VM. Unknown families and stale counts have room. */
+  /** Returns whether there is room for one more VM. Unknown families and expired counts have room. */
   hasRoom(demand: Demand): boolean {
     return this.shortages(demand).length === 0
   }
 
-  /** The pools that keep a VM from being made. */
+  /** Returns the pools that prevent a VM. */
   shortages(demand: Demand): readonly Shortage[] {
     return shortagesOf(this.usages, this.inFlight, demand)
   }
 
-  /** Changes when other sizes can be bought than before. `steps`: the vCPUs of all sizes, ascending. */
+  /** Returns a value that changes when the sizes that can be bought change. `steps`: the vCPUs of all sizes, ascending. */
   signature(steps: readonly number[]): string {
     return quotaSignature(this.usages, this.inFlight, steps)
   }
 
   /**
-   * Holds a VM's vCPUs for a claim, between the choice of its size and the moment when the claim itself says what it took. A claim holds
-   * one VM's at most.
+   * Reserves a VM's vCPUs for a claim, between the choice of its size and the moment when the claim's status shows it. A claim reserves
+   * at most one VM's.
    */
   reserve(uid: string, demand: Demand): void {
     this.#reserved.set(uid, { ...demand, untilMs: this.#now() + reservedMs })
     this.#sums = undefined
   }
 
-  /** Azure refused, or the choice starts again. */
+  /** Releases a reservation: Azure refused, or the choice starts again. */
   release(uid: string): void {
     if (this.#reserved.delete(uid)) this.#sums = undefined
   }
@@ -203,7 +203,7 @@ export class Quota {
     }
   }
 
-  /** The next poll: soon when the last count is out of date. */
+  /** Schedules the next poll: soon when the last count is out of date. */
   #schedule(delayMs?: number): void {
     if (!this.#isStarted) return
     clearTimeout(this.#timer)
@@ -225,7 +225,7 @@ export class Quota {
   }
 }
 
-/** The VM that a claim says it has; undefined while it is being launched, or launched again. */
+/** Returns the VM in a claim's status; undefined while it is being launched, or launched again. */
 export function launchedVm({ metadata, status }: NodeClaim): LaunchedVm | undefined {
   const launched = conditionOf(status.conditions, 'Launched')
   const instanceType = metadata.labels[labels.instanceType]

@@ -24,7 +24,7 @@ export interface RefusalDeps extends ObjectWritesDeps {
   readonly vmCreates: VmCreateMetrics
 }
 
-/** Marks the offerings that a refusal speaks of, for every replica. */
+/** Marks the offerings that a refusal covers, for every replica. */
 export async function markRefused(deps: RefusalDeps, attempted: Attempted, refusal: Refusal): Promise<void> {
   const size = deps.catalogue.size(attempted.instanceType)
   const zones = [regionalZone, ...(size?.zones ?? []).map((zone) => zoneLabel(deps.config.location, zone))]
@@ -35,7 +35,7 @@ export async function markRefused(deps: RefusalDeps, attempted: Attempted, refus
   })
 }
 
-/** Launched is not True (any more): the claim is being launched (again), and why is said. */
+/** Sets Launched to Unknown with the reason: the claim is being launched (again). */
 export async function setLaunchedUnknown(
   deps: RefusalDeps,
   ref: ClaimRef,
@@ -47,8 +47,8 @@ export async function setLaunchedUnknown(
 }
 
 /**
- * A failure that is not about capacity: the claim's condition and an event say what it is and what to do. Nothing is told of errors that
- * do not come from Azure, nor of a claim that has its VM.
+ * Reports a failure that is not about capacity: the claim's condition and an event name it and the remedy. Nothing is reported for errors that
+ * do not come from Azure, nor for a claim that has its VM.
  */
 export async function reportFailure(deps: RefusalDeps, ref: ClaimRef, error: unknown): Promise<void> {
   const failure = azureFailure(error)

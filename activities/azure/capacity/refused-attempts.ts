@@ -1,4 +1,4 @@
-/** What a refused attempt leaves to the one that follows it. */
+/** Results of a refused attempt for the next one. */
 interface Left {
   readonly attempt: number
   readonly token: string
@@ -9,9 +9,9 @@ const lifetimeMs = 30_000
 const mostKept = 1000
 
 /**
- * What the next attempt at a claim need not find out again, for the attempt after one whose PUT Azure refused at once: there is no VM of the
- * claim's name, since the attempt had looked and its PUT makes a VM or nothing; and the bootstrap token that it minted is unused, since the
- * lifecycle does nothing between two attempts. Kept for a moment in the process that was refused; another process looks for itself.
+ * Results for the attempt after one whose PUT Azure refused at once. There is no VM of the claim's name, since the attempt had checked and its
+ * PUT makes a VM or nothing. The bootstrap token that it minted is unused, since the lifecycle does nothing between two attempts. Kept for a
+ * moment in the process that was refused; another process checks for itself.
  */
 export class RefusedAttempts {
   readonly #left = new Map<string, Left>()
@@ -26,7 +26,7 @@ export class RefusedAttempts {
     this.#left.set(claimUid, { attempt, token, atMs: this.#now() })
   }
 
-  /** What the attempt just before this one left, for this one use. */
+  /** Takes the results of the attempt just before this one, for one use. */
   take(claimUid: string, attempt: number): { readonly token: string } | undefined {
     const left = this.#left.get(claimUid)
     this.#left.delete(claimUid)

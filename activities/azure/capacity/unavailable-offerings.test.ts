@@ -22,7 +22,7 @@ const ttlMs = 60_000
 const reported = { ttlMs, reason: 'AllocationFailure', zones }
 const configMap = 'joiner-unavailable-offerings'
 
-/** A replica over a cluster. */
+/** A replica in a cluster. */
 function replica(cluster: FakeCluster) {
   const deps = { client: cluster.client, namespace: 'joiner', now: () => Date.now(), log: pino({ level: 'silent' }) }
   const offerings = new UnavailableOfferings(deps)
@@ -56,7 +56,7 @@ describe('a refused offering', () => {
     expect(stored(cluster)).not.toEqual([])
   })
 
-  test('is offered again when its time is over, and the version says so once', async () => {
+  test('is offered again when its time is over, and the version changes once', async () => {
     const own = replica(new FakeCluster())
     await pass(0)
     await own.mark(offering(), 'zoneOfCapacityType', reported)
@@ -131,7 +131,7 @@ describe('many refusals', () => {
   })
 })
 
-test('what a watch says late takes away nothing that was written since', async () => {
+test('a late watch event removes nothing that was written since', async () => {
   const cluster = new FakeCluster()
   let letThrough = () => {}
   const client = Object.assign(Object.create(cluster.client) as typeof cluster.client, {
@@ -157,14 +157,14 @@ test('what a watch says late takes away nothing that was written since', async (
   own.onCleared(() => {
     cleared += 1
   })
-  // It reports the first mark alone.
+  // The late event has the first mark alone.
   letThrough()
   await pass(0)
   expect([own.isMarked(first), own.isMarked(second), cleared]).toEqual([true, true, 0])
 })
 
 describe('what an operator clears', () => {
-  test('is offered again at once, and whoever waits for it is reported', async () => {
+  test('is offered again at once, and waiting listeners are called', async () => {
     const cluster = new FakeCluster()
     const own = replica(cluster)
     await pass(0)
@@ -192,7 +192,7 @@ describe('what an operator clears', () => {
     expect(stored(cluster)).toEqual(['spot'])
   })
 
-  test('is not told of a mark that merely ran out', async () => {
+  test('is not reported for a mark that merely expired', async () => {
     const cluster = new FakeCluster()
     const own = replica(cluster)
     await pass(0)

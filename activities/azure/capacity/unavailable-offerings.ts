@@ -26,9 +26,9 @@ interface Waiting {
 }
 
 /**
- * Marks on offerings that Azure refused, kept in one ConfigMap that every replica watches: a restart knows them, and the others learn of
- * them at once. What this process marks counts here from the first moment on, and is durable when `mark` returns. Marks that come while one
- * is being written are written together, so that a storm of refusals costs few requests.
+ * Marks on offerings that Azure refused, kept in one ConfigMap that every replica watches: they survive a restart, and other replicas see
+ * them at once. Marks of this process count here at once, and are durable when `mark` returns. Marks that come during a write
+ * are written together, so that a storm of refusals costs few requests.
  */
 export class UnavailableOfferings {
   readonly #store: MarkStore
@@ -38,7 +38,7 @@ export class UnavailableOfferings {
   readonly #waiting: Waiting[] = []
   readonly #listeners = new Set<() => void>()
   #stored: StoredMarks | undefined
-  /** The latest version seen, deletions included. */
+  /** The latest version that was received, deletions included. */
   #latest = 0n
   #marks: Marks = noMarks
   #nextEndMs = Number.POSITIVE_INFINITY
@@ -66,7 +66,7 @@ export class UnavailableOfferings {
     )
   }
 
-  /** Begins to watch. */
+  /** Starts the watch. */
   start(): void {
     void this.#watch.run()
   }
@@ -90,7 +90,7 @@ export class UnavailableOfferings {
     })
   }
 
-  /** Rises with whatever changes what is blocked: a refusal that is news, one that ran out, a clear. */
+  /** Rises with each change of what is blocked: a new refusal, an expiry, a clear. */
   get version(): number {
     this.#expire()
     return this.#version
@@ -106,20 +106,20 @@ export class UnavailableOfferings {
     return blockingMark(this.#marks, offering, { nowMs: this.#now(), use })
   }
 
-  /** The marks that have not run out. */
+  /** The marks that have not expired. */
   get marks(): Marks {
     return liveMarks(this.#marks, this.#now())
   }
 
-  /** Calls the listener when marks were taken back before their time. Returns the function that ends it. */
+  /** Calls the listener when marks were cleared before their time. Returns the function that removes it. */
   onCleared(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
   /**
-   * Marks the offerings that a refusal speaks of, and returns when every replica and every restart will know. Errors: what the API server
-   * says; then nothing is marked.
+   * Marks the offerings that a refusal covers, and returns when every replica and every restart will know. Errors: the API server's;
+   * then nothing is marked.
    */
   mark(
     offering: OfferingId,
@@ -174,7 +174,7 @@ export class UnavailableOfferings {
     this.#isWriting = false
   }
 
-  /** Takes what the API server has, unless something newer was seen before. */
+  /** Applies the API server's state, unless something newer was received already. */
   #accept(stored: StoredMarks, resourceVersion = stored.resourceVersion): void {
     const version = BigInt(resourceVersion ?? 0)
     if (version < this.#latest) return
@@ -188,7 +188,7 @@ export class UnavailableOfferings {
     this.#onSynced = []
   }
 
-  /** What is stored, and what is about to be. */
+  /** Combines stored marks with those about to be stored. */
   #refresh(): void {
     const now = this.#now()
     const added = this.#waiting.flatMap((one) => one.added)

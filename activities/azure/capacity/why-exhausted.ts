@@ -7,7 +7,7 @@ import type { Mark, OfferingId } from './mark.ts'
 import { type Demand, type Shortage, shortageText } from './quota-accounting.ts'
 
 const shownAtMost = 3
-/** A type has these from its available offerings alone, so one that has none left matches none of them. */
+/** Keys that a type has from its available offerings alone, so one that has none left matches none of them. */
 const offeringKeys: ReadonlySet<string> = new Set([
   labels.zone,
   labels.capacityType,
@@ -21,7 +21,7 @@ interface Obstacles {
   readonly shortagesOf: (demand: Demand) => readonly Shortage[]
 }
 
-/** Why a claim has nothing left that it could be launched as: the marks and quotas that stand before the offerings it allows. */
+/** Explains why a claim has no offering left: the marks and quotas that block the offerings it allows. */
 export function whyExhausted(types: readonly InstanceType[], claim: Wanted, obstacles: Obstacles): string {
   const ofType = new Map([...claim.requirements].filter(([key]) => !offeringKeys.has(key)))
   const fitting = types.filter((type) => typeMatches(type, ofType) && fits(claim.requests, allocatable(type)))

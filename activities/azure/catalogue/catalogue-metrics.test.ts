@@ -37,7 +37,7 @@ beforeEach(() => {
   )
 })
 
-/** The lines of a metric, without its prefix. */
+/** Returns the lines of a metric, without its prefix. */
 async function lines(name: string): Promise<readonly string[]> {
   const text = await registry.metrics()
   return text.split('\n').filter((line) => line.startsWith(`${name}{`))

@@ -7,7 +7,7 @@ import type { Catalogue } from './catalogue.ts'
 
 type Observed = Pick<Catalogue, 'sizes' | 'prices' | 'instanceTypesFor'>
 
-/** Metrics of what the region sells, by upstream's names, and of how old that knowledge is. Looked up when somebody asks. */
+/** Metrics of what the region sells, by upstream's names, and of the age of that data. Computed on each scrape. */
 export function observeCatalogue(
   {
     catalogue,
@@ -26,8 +26,8 @@ export function observeCatalogue(
 }
 
 /**
- * There are thousands of offerings, and a list changes only when something about it does: until then nothing is set again. Of several node
- * classes each has its types; an offering that one of them can have is available.
+ * Publishes types and offerings. There are thousands, and a list changes only when something about it does: until then nothing is set again. Each
+ * of several node classes has its types; an offering that one of them can have is available.
  */
 function observeTypes(lists: () => readonly (readonly InstanceType[])[], registry: Registry): void {
   let gauges = 0
@@ -38,7 +38,7 @@ function observeTypes(lists: () => readonly (readonly InstanceType[])[], registr
       help,
       labelNames: ['instance_type', ...more],
       registers: [registry],
-      // Each is written out in a turn of the event loop of its own: together they would hold up a launch for too long.
+      // Each is written out in a turn of the event loop of its own: together they would delay a launch for too long.
       async collect() {
         for (let turn = 0; turn < turns; turn++) await nextTurn()
         refresh()

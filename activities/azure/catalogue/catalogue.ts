@@ -18,17 +18,17 @@ import { fetchPrices } from './retail-prices.ts'
 import { decodeSizes, encodeSizes, readSizes, type Sizes, sizesFormat } from './size-list.ts'
 import type { VmSize } from './sku.ts'
 
-/** Lists that are kept: one for each node class and each of the few v1beta1 settings that pools have for it. */
+/** Most lists that are kept: one for each node class and each of the few v1beta1 settings that pools have for it. */
 const mostCached = 100
 const loadPatienceMs = 10_000
 
 interface CatalogueDeps {
-  /** Undefined in a process without the role azure: it uses what a process with that role stores. */
+  /** Undefined in a process without the role azure, which uses what a process with that role stores. */
   readonly azure: AzureClient | undefined
   readonly config: AzureConfig
   readonly unavailable: UnavailableOfferings
   readonly quota: Quota
-  /** Where the last good answers are kept. */
+  /** Store of the last good answers. */
   readonly kubernetes: KubernetesClient
   readonly namespace: string
   readonly log: Logger
@@ -42,7 +42,7 @@ interface CachedList {
   readonly types: readonly InstanceType[]
 }
 
-/** What the region sells: sizes and prices, the last good answer of each. Nobody waits for Azure here but `refresh`. */
+/** The sizes and prices that the region sells, as of the last good answers. Only `refresh` waits for Azure. */
 export class Catalogue {
   readonly sizes: RefreshedAnswer<Sizes>
   readonly prices: RefreshedAnswer<RegionPrices>
@@ -50,7 +50,7 @@ export class Catalogue {
   readonly #unavailable: UnavailableOfferings
   readonly #quota: Quota
   readonly #now: () => number
-  /** The vCPUs that sizes have, ascending, by the version of the sizes. */
+  /** The vCPU counts of sizes, ascending, by the version of the sizes. */
   #vCpuSteps: { readonly version: number; readonly steps: readonly number[] } = { version: -1, steps: [] }
   readonly #cache = new Map<string, CachedList>()
 
@@ -63,7 +63,7 @@ export class Catalogue {
     this.prices = new RefreshedAnswer(priceSource(deps), deps.log, deps.now)
   }
 
-  /** Loads in the background and again from time to time; a failed load is tried again soon. */
+  /** Loads in the background and again from time to time; retries a failed load soon. */
   start(): void {
     this.sizes.start()
     this.prices.start()
@@ -77,7 +77,7 @@ export class Catalogue {
 
   /**
    * Waits until sizes have been loaded once. Errors: throws when they were not within ten seconds, so that the caller's own retry
-   * says so and goes on.
+   * reports it and goes on.
    */
   async whenLoaded(signal: AbortSignal): Promise<void> {
     const deadline = this.#now() + loadPatienceMs
@@ -95,7 +95,7 @@ export class Catalogue {
     return this.sizes.answer?.value.get(instanceType)
   }
 
-  /** Reads sizes and prices again, for all replicas. Errors: what Azure says; the last good answers stay. */
+  /** Reads sizes and prices again, for all replicas. Errors: Azure's; the last good answers stay. */
   async refresh(): Promise<{ readonly instanceTypes: number; readonly prices: number }> {
     const [sizes, prices] = await Promise.all([
       this.sizes.refresh(),
@@ -105,7 +105,7 @@ export class Catalogue {
   }
 
   /**
-   * The instance types of a node class as they can be bought now, for a pool with these kubelet settings of v1beta1; the same array until
+   * Returns the instance types of a node class as they can be bought now, for a pool with these kubelet settings of v1beta1; the same array until
    * something changes.
    */
   instanceTypesFor(nodeClass: NodeClass, kubelet?: KubeletConversion): readonly InstanceType[] {
@@ -154,7 +154,7 @@ function relevant({ name: _name, kubelet: _kubelet, spec, ...rest }: NodeClassSe
   return { ...rest, spec: own }
 }
 
-/** A restart asks for sizes again, since that is one request and restrictions may have been lifted meanwhile; prices are many pages. */
+/** Returns the source of sizes. A restart requests them again: it is one request, and restrictions may have changed. Prices are many pages. */
 function sizeSource({ azure, config, kubernetes, namespace }: CatalogueDeps): AnswerSource<Sizes> {
   const about = { format: sizesFormat, subscription: config.subscriptionId, region: config.location }
   return {

@@ -12,11 +12,11 @@ const decompress = promisify(gunzip)
 
 /** The entry of `binaryData` that holds the document. */
 const entry = 'document.json.gz'
-/** A ConfigMap takes 1 MiB with all its entries. */
+/** Most bytes: a ConfigMap accepts 1 MiB with all its entries. */
 const mostBytes = 1_000_000
 const mostAttempts = 8
 
-/** Something that was read from outside and is worth keeping, as JSON, with the time at which it was read. */
+/** An external answer that is worth keeping, as JSON, with the time at which it was read. */
 export interface StoredDocument {
   readonly json: unknown
   readonly readAtMs: number
@@ -24,7 +24,7 @@ export interface StoredDocument {
 
 /**
  * A JSON document in a ConfigMap, compressed, so that every replica and every restart has what one of them has read. Of several writers the
- * one with the latest reading wins. What it is about (a region, say) is written beside it: a document about something else counts as none.
+ * one with the latest reading wins. Its subject (a region, say) is written beside it: a document about another subject counts as none.
  */
 export class DurableDocument {
   readonly #client: KubernetesClient
@@ -92,7 +92,7 @@ export class DurableDocument {
     }
   }
 
-  /** What a ConfigMap holds; undefined when it is about something else. Errors: the document is damaged. */
+  /** Returns the document in a ConfigMap; undefined when it is about another subject. Errors: the document is damaged. */
   async #stored(map: Json): Promise<StoredDocument | undefined> {
     const readAtMs = this.#readAt(map)
     const packed = (map['binaryData'] as Record<string, string> | undefined)?.[entry]
@@ -129,7 +129,7 @@ export class DurableDocument {
     }
   }
 
-  /** When the document was read; undefined: it is about something else. */
+  /** Returns when the document was read; undefined when it is about another subject. */
   #readAt(map: Json): number | undefined {
     const data = (map['data'] ?? {}) as Readonly<Record<string, string>>
     if (Object.entries(this.#about).some(([key, value]) => data[key] !== value)) return undefined

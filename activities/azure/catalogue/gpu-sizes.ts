@@ -39,12 +39,12 @@ function expand(pattern: string): readonly string[] {
   return choices.split(',').flatMap((choice) => expand(`${before}${choice}${after}`))
 }
 
-/** Whether a node can install the GPU's driver at boot: there is an installer for NVIDIA's alone. */
+/** Returns whether a node can install the GPU's driver at boot: only NVIDIA's has an installer. */
 export function hasInstallableDriver({ vendor }: GpuSize): boolean {
   return vendor === 'nvidia'
 }
 
-/** What AKS knows of a GPU size; undefined: it has no GPU, or none that node images drive. */
+/** Returns what AKS supports of a GPU size; undefined when it has no GPU, or none that node images drive. */
 export function gpuSize(skuName: string): GpuSize | undefined {
   return table.get(
     skuName

@@ -46,7 +46,7 @@ const sale: Sale = {
   hasQuota: () => true,
 }
 
-it('makes again only the types of which offerings came or went, and the same as without memory', () => {
+it('rebuilds only the types of which offerings came or went, and the same as without memory', () => {
   const lists = new InstanceTypeLists(setting)
   const before = lists.list(sale)
   const marked: Sale = {

@@ -76,7 +76,7 @@ function listTypes(golden: ListCase): readonly InstanceType[] {
   })
 }
 
-/** A set as the cases write it: values, a bare operator, or both. */
+/** Returns a set as the cases write it: values, a bare operator, or both. */
 function describeSet(set: Requirement): unknown {
   const operator = operatorOf(set)
   if (operator === 'In') return sortedValues(set)
@@ -88,7 +88,7 @@ const describeSets = (sets: Requirements) =>
 const amounts = (given: Amounts) => Object.fromEntries(Object.entries(given).map(([k, v]) => [k, quantity(v).nano]))
 const nanos = (given: Resources = {}) => Object.fromEntries(Object.entries(given).map(([k, v]) => [k, v.nano]))
 
-/** An offering's own requirements stand beside its priority, which follows from the capacity type. */
+/** Returns an offering. Its own requirements are beside its priority, which follows from the capacity type. */
 function describeOffering({ requirements, price, available }: Offering) {
   const { [labels.zone]: zone, [labels.capacityType]: capacityType, ...rest } = describeSets(requirements)
   return { zone, capacityType, price, available, rest }
@@ -150,14 +150,14 @@ function expectedType({
   }
 }
 
-/** Sizes of the whole catalogue that did not become a type, for the list or for this node class. */
+/** Returns sizes of the whole catalogue that did not become a type, for the list or for this node class. */
 function excludedNames(golden: ListCase, types: readonly InstanceType[]): readonly string[] {
   const offered = new Set(types.map(({ name }) => name))
   const sizes = goldenSkus(golden.region).filter(({ resourceType }) => resourceType === 'virtualMachines')
   return sizes.flatMap(({ name = '' }) => (offered.has(name) ? [] : [name])).sort()
 }
 
-/** How many types each configuration describes. */
+/** Number of types that each configuration describes. */
 const configurations: Readonly<Record<number, string>> = {
   10: 'default-westcentralus node-rg-long-with-parens',
   16: 'default fips-sig-ubuntu image-ubuntu2204 kubelet-config marks-all-spot marks-single network-none osdisk-256 overhead-0 quota-limited',

@@ -13,7 +13,7 @@ import { RequirementPool } from './requirement-pool.ts'
 import type { VmSize } from './sku.ts'
 import { placementScope, regionalZone, zoneLabel } from './zones.ts'
 
-/** What of the surroundings is in every type. */
+/** Settings that go into every type. */
 interface TypeSetting {
   readonly region: string
   readonly nodeClass: NodeClassSettings
@@ -21,29 +21,29 @@ interface TypeSetting {
   readonly nodeResourceGroup: string
 }
 
-/** What is sold just now. */
+/** Sizes, prices and availability at present. */
 export interface Sale {
   readonly sizes: Iterable<VmSize>
   readonly prices: Prices
   readonly isMarked: (offering: OfferingId) => boolean
-  /** Whether the quota of a family leaves room for so many vCPUs, on demand. */
+  /** Returns whether the quota of a family leaves room for so many vCPUs, on demand. */
   readonly hasQuota: (family: string, vCpus: number) => boolean
-  /** The same for spot, whose quota has no families. Absent: there is room, as upstream takes it. */
+  /** The same for spot, whose quota has no families. Unset: there is room, as upstream assumes. */
   readonly hasSpotQuota?: (family: string, vCpus: number) => boolean
 }
 
-/** The instance types that a node class can use, with their offerings (reference/azure-provider.md 2.1, 3.3-3.6). */
+/** Returns the instance types that a node class can use, with their offerings (reference/azure-provider.md 2.1, 3.3-3.6). */
 export function instanceTypes(input: TypeSetting & Sale): readonly InstanceType[] {
   return new InstanceTypeLists(input).list(input)
 }
 
-/** One way to buy a size, whether it can be had or not. */
+/** One way to buy a size, whether it is available or not. */
 interface Place {
   readonly id: OfferingId & { readonly capacityType: CapacityType }
   readonly requirements: Requirements
 }
 
-/** What a size is to a node class, whatever is sold of it. */
+/** Facts of a size for a node class that do not depend on offerings. */
 interface Facts {
   readonly places: readonly Place[]
   readonly requirements: readonly Requirement[]
@@ -54,8 +54,8 @@ interface Facts {
 }
 
 /**
- * The lists of one node class, one after another. Of a size of which nothing changed the type is the same object as before: lists are made
- * again at each refusal, and of thousands of offerings a refusal concerns a few.
+ * The successive lists of one node class. A size without changes keeps its type as the same object: lists are rebuilt
+ * at each refusal, and of thousands of offerings a refusal concerns a few.
  */
 export class InstanceTypeLists {
   readonly #setting: TypeSetting
@@ -148,7 +148,7 @@ export class InstanceTypeLists {
     return sets
   }
 
-  /** Zones, capacity types and the like are those of available offerings only. */
+  /** Returns requirements of available offerings only, such as zones and capacity types. */
   #offered(offerings: readonly Offering[]): readonly Requirement[] {
     const available = new Set(offerings.filter((o) => o.available).map((o) => o.requirements))
     return [labels.zone, labels.capacityType, placementScopeKey, ultraSsdKey].map((key) => {
@@ -167,7 +167,7 @@ function isSame(a: readonly Offering[], b: readonly Offering[]): boolean {
   return a.every((offering, at) => offering.available === b[at]?.available && offering.price === b[at].price)
 }
 
-/** Why a node class cannot use a size; undefined: it can (reference/azure-provider.md 3.3). */
+/** Returns why a node class cannot use a size; undefined when it can (reference/azure-provider.md 3.3). */
 export function refusedByNodeClass(size: VmSize, nodeClass: NodeClassSettings): string | undefined {
   if (nodeClass.spec.security?.encryptionAtHost && !size.encryptionAtHost) return 'no encryption at host'
   if (nodeClass.trustedLaunch && !(size.trustedLaunch && size.hyperVGenerations.includes('2')))
@@ -180,12 +180,12 @@ export function refusedByNodeClass(size: VmSize, nodeClass: NodeClassSettings): 
   return undefined
 }
 
-/** Whether the image family has an image with the GPU's driver. */
+/** Returns whether the image family has an image with the GPU's driver. */
 function runsOn({ images }: GpuSize, { osSku }: NodeClassSettings): boolean {
   return images.some((image) => (osSku === 'Ubuntu' ? image === 'Ubuntu' : image !== 'Ubuntu'))
 }
 
-/** A size's labels, apart from what depends on offerings. */
+/** Returns a size's labels, except those that depend on offerings. */
 function fixedRequirements(
   size: VmSize,
   { region, nodeClass, nodeResourceGroup }: TypeSetting,
@@ -224,7 +224,7 @@ function fixedRequirements(
   ]
 }
 
-/** The node resource group as a label value (2.1). It may hold letters of any alphabet; a label holds fewer. */
+/** Returns the node resource group as a label value (2.1). It may hold letters of any alphabet; a label holds fewer. */
 export function clusterLabel(nodeResourceGroup: string): string {
   const cut = nodeResourceGroup.replace(/[^A-Za-z0-9_.-]/g, '-').slice(0, 63)
   return /[-_.]$/.test(cut) ? `${cut.slice(0, 62)}z` : cut
@@ -242,7 +242,7 @@ function capacityOf(size: VmSize, nodeClass: NodeClassSettings, overheadPercent:
   }
 }
 
-/** `podsPerCore` of a v1beta1 template lowers the number; 0 sets no limit, as for kubelet. */
+/** Returns the number of pods. `podsPerCore` of a v1beta1 template lowers it; 0 sets no limit, as for kubelet. */
 function podsOf({ vCpus }: VmSize, { maxPods, v1beta1Kubelet }: NodeClassSettings): number {
   const perCore = v1beta1Kubelet?.podsPerCore ?? 0
   return perCore === 0 ? maxPods : Math.min(maxPods, perCore * vCpus)

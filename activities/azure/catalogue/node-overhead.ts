@@ -6,7 +6,7 @@ import { entryOf } from '../../../core/values/records.ts'
 import { withoutEmpty } from '../node-config/kubelet-flags.ts'
 
 /**
- * Bytes of a VM's memory that its operating system sees: whole GiB less what hypervisor and firmware keep, a share of them
+ * Returns the bytes of a VM's memory that its operating system sees: whole GiB less what hypervisor and firmware keep, a share of them
  * (reference/azure-provider.md 3.4).
  */
 export function memoryWithoutOverhead(memoryGib: number, overheadShare: number): number {
@@ -14,7 +14,7 @@ export function memoryWithoutOverhead(memoryGib: number, overheadShare: number):
   return bytes - Math.ceil(bytes * overheadShare)
 }
 
-/** What pods cannot have (reference/azure-provider.md 3.4). What a v1beta1 template says stands for itself, the rest for AKS' own numbers. */
+/** Returns resources that pods cannot have (reference/azure-provider.md 3.4). Values of a v1beta1 template replace AKS' own numbers. */
 export function overheadOf(
   size: { readonly vCpus: number; readonly memoryGib: number },
   capacity: Resources,
@@ -31,12 +31,12 @@ export function overheadOf(
   }
 }
 
-/** `pid` is a matter of kubelet alone. */
+/** Returns reserved amounts without `pid`, which only concerns kubelet. */
 function amountsOf(reserved: Readonly<Record<string, string>> = {}): Resources {
   return parseResources(Object.fromEntries(Object.entries(reserved).filter(([name]) => name !== 'pid')))
 }
 
-/** The first threshold that is met evicts, so the highest of hard and soft counts. */
+/** Returns the highest of hard and soft thresholds: the first that is met evicts. */
 function evictionThreshold(capacity: Resources, { evictionHard, evictionSoft }: KubeletConversion): Resources {
   const hard = { 'memory.available': '750Mi', ...withoutEmpty(evictionHard) }
   return maxResources(...[hard, withoutEmpty(evictionSoft)].map((signals) => thresholdsOf(capacity, signals)))
@@ -56,7 +56,7 @@ function thresholdsOf(capacity: Resources, signals: Readonly<Record<string, stri
   )
 }
 
-/** An amount, or a share of what there is, in whole units. */
+/** Returns an amount, or a share of the capacity, in whole units. */
 function thresholdAmount(amount: string, capacity: Quantity): Quantity {
   if (!amount.endsWith('%')) return quantity(amount)
   const nano = (capacity.nano * BigInt(Math.round(Number(amount.slice(0, -1)) * 100))) / 10_000n
@@ -82,7 +82,7 @@ const memoryShares: Brackets = [
 
 type Brackets = readonly (readonly [amount: number, share: number])[]
 
-/** Floating point as upstream's, so that rounding down gives the same thousandth. */
+/** Sums in floating point as upstream, so that rounding down gives the same thousandth. */
 function reservedOf(total: number, brackets: Brackets): number {
   let left = total
   let reserved = 0
@@ -94,12 +94,12 @@ function reservedOf(total: number, brackets: Brackets): number {
   return reserved
 }
 
-/** CPU that AKS keeps for the kubelet, in thousandths of a core: a falling share of each further core (reference/azure-provider.md 3.4). */
+/** Returns the CPU that AKS keeps for the kubelet, in thousandths of a core: a falling share of each core (reference/azure-provider.md 3.4). */
 export function kubeReservedMilliCpu(vCpus: number): number {
   return Math.trunc(reservedOf(vCpus, cpuShares) * 1000)
 }
 
-/** Memory that AKS keeps for the kubelet, in MiB: a falling share of the size's own GiB. */
+/** Returns the memory that AKS keeps for the kubelet, in MiB: a falling share of the size's own GiB. */
 export function kubeReservedMib(memoryGib: number): number {
   return Math.trunc(reservedOf(memoryGib, memoryShares) * 1024)
 }

@@ -49,7 +49,7 @@ describe('modelled prices beside the real ones of eastus', () => {
   })
 })
 
-/** Spearman's: 1 where both sides have the same order, 0 where they have nothing to do with each other. */
+/** Returns Spearman's correlation: 1 where both sides have the same order, 0 where they are unrelated. */
 function rankCorrelation(pairs: readonly (readonly [number, number])[]): number {
   const ranksOf = (side: 0 | 1) => {
     const order = pairs.map((_, at) => at).sort((a, b) => (pairs[a]?.[side] ?? 0) - (pairs[b]?.[side] ?? 0))

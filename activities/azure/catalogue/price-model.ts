@@ -1,4 +1,4 @@
-/** What of a size the model of prices looks at. */
+/** The part of a size that the price model reads. */
 export interface PricedSize {
   readonly name: string
   /** The letter of its family, such as `D`. */
@@ -10,7 +10,7 @@ export interface PricedSize {
   readonly gpuName?: string
 }
 
-/** USD an hour of a vCPU by the family's letter, without its memory. Rounded from what such sizes cost; nobody's list. */
+/** USD an hour of a vCPU by the family's letter, without its memory. Rounded from the prices of such sizes. */
 const ofVCpu: Readonly<Record<string, number>> = {
   A: 0.035,
   B: 0.022,
@@ -25,7 +25,7 @@ const ofVCpu: Readonly<Record<string, number>> = {
 }
 const ofAnyVCpu = 0.04
 const ofGib = 0.0045
-/** USD an hour of one GPU by its name in the size's; of one that the name does not tell, something in between. */
+/** USD an hour of one GPU by its name in the size's; a value in between for one that the name does not give. */
 const ofGpu: Readonly<Record<string, number>> = {
   A10: 0.1,
   A100: 2.2,
@@ -39,12 +39,12 @@ const ofGpu: Readonly<Record<string, number>> = {
 }
 const ofAnyGpu = 1.5
 const arm64Share = 0.8
-/** Prices of spot follow the market; this is about the middle of them. */
+/** Share of the on-demand price for spot, about the middle of market prices. */
 const spotShare = 0.25
 
 /**
- * A price for a size by its family and what it holds, in USD an hour. It stands in only while no price list was ever read: it puts small before
- * large, Arm before x64 and spot before on-demand, so that a price API that cannot be reached does not keep a new cluster from scaling.
+ * Estimates a size's price by its family and contents, in USD an hour. It is used only while no price list was ever read: it puts small before
+ * large, Arm before x64 and spot before on-demand. So an unreachable price API does not keep a new cluster from scaling.
  */
 export function modelledPrice(size: PricedSize, capacityType: 'spot' | 'on-demand'): number {
   const { seriesFamily, arch, vCpus, memoryGib, gpus, gpuName = '' } = size

@@ -7,7 +7,7 @@ import { instanceTypes } from './instance-types.ts'
 import { decodePrices, encodePrices, type PriceItem, pricesOf } from './pricing.ts'
 
 describe('prices', () => {
-  it('leave out Windows and low priority, and tell spot apart', () => {
+  it('leave out Windows and low priority, and separate spot', () => {
     const prices = pricesOf([
       { armSkuName: 'a', retailPrice: 1, skuName: 'A', productName: 'Virtual Machines A Series' },
       { armSkuName: 'a', retailPrice: 9, skuName: 'A', productName: 'Virtual Machines A Series Windows' },
@@ -92,7 +92,7 @@ const plainOptions = {
   vmMemoryOverheadPercent: 0.075,
 } as const
 
-/** The different prices of a type's offerings: one of each capacity type. */
+/** Returns the different prices of a type's offerings: one of each capacity type. */
 function pricesByCapacityType(offerings: readonly Offering[]): Readonly<Record<string, readonly number[]>> {
   const groups = Map.groupBy(offerings, capacityTypeOf)
   return Object.fromEntries([...groups].map(([key, all]) => [key, [...new Set(all.map(({ price }) => price))]]))

@@ -1,6 +1,6 @@
 import { modelledPrice, type PricedSize } from './price-model.ts'
 
-/** Price of what no price list names: deprioritised, not excluded (reference/azure-provider.md 3.6). */
+/** Price of sizes that no price list names: deprioritised, not excluded (reference/azure-provider.md 3.6). */
 const unknownPrice = 999
 
 /** Prices of sizes in USD an hour. */
@@ -8,7 +8,7 @@ export interface Prices {
   priceOf(size: PricedSize, capacityType: 'spot' | 'on-demand'): number
 }
 
-/** What a price list says of a region's Linux VMs, by size. */
+/** A price list of a region's Linux VMs, by size. */
 export class PriceList implements Prices {
   readonly onDemand: ReadonlyMap<string, number>
   readonly spot: ReadonlyMap<string, number>
@@ -18,7 +18,7 @@ export class PriceList implements Prices {
     this.spot = spot
   }
 
-  /** How many prices there are. */
+  /** Number of prices. */
   get size(): number {
     return this.onDemand.size + this.spot.size
   }
@@ -31,13 +31,13 @@ export class PriceList implements Prices {
 /** Prices while no list was ever read: an estimate of each size. */
 export const modelledPrices: Prices = { priceOf: modelledPrice }
 
-/** A price list with the region that it is of, which may be another than was asked for. */
+/** A price list with its region, which may differ from the requested one. */
 export interface RegionPrices {
   readonly region: string
   readonly list: PriceList
 }
 
-/** A row of the retail price API, as far as it is looked at. */
+/** The columns of the retail price API that are read. */
 export interface PriceItem {
   readonly armSkuName?: string
   readonly retailPrice?: number
@@ -46,7 +46,7 @@ export interface PriceItem {
   readonly skuName?: string
 }
 
-/** Linux prices among the items of price pages; the last one of a size wins. */
+/** Returns Linux prices among the items of price pages; the last one of a size wins. */
 export function pricesOf(items: readonly PriceItem[]): PriceList {
   const onDemand = new Map<string, number>()
   const spot = new Map<string, number>()
@@ -59,15 +59,15 @@ export function pricesOf(items: readonly PriceItem[]): PriceList {
   return new PriceList(onDemand, spot)
 }
 
-/** Changes when price lists are kept in another way. */
+/** Version of the stored format of price lists. */
 export const pricesFormat = '1'
 
-/** Prices as JSON holds them. */
+/** Returns prices as JSON. */
 export function encodePrices({ region, list }: RegionPrices): unknown {
   return { region, onDemand: Object.fromEntries(list.onDemand), spot: Object.fromEntries(list.spot) }
 }
 
-/** The inverse of `encodePrices`. Errors: what is not such a list. */
+/** The inverse of `encodePrices`. Errors: JSON that is not such a list. */
 export function decodePrices(json: unknown): RegionPrices {
   const { region, onDemand, spot } = json as Partial<Record<'onDemand' | 'spot', Record<string, number>>> & {
     readonly region?: string

@@ -6,7 +6,7 @@ import { type AnswerSource, RefreshedAnswer } from './refreshed-answer.ts'
 const hour = 3_600_000
 const start = Date.parse('2026-01-01T00:00:00Z')
 
-/** One ConfigMap for all that share it. */
+/** One ConfigMap for all replicas that share it. */
 class Document {
   stored: StoredDocument | undefined
   readonly #followers = new Set<(document: StoredDocument) => void>()
@@ -32,7 +32,7 @@ let document: Document
 let asked: string[]
 const made: RefreshedAnswer<string>[] = []
 
-/** A replica whose Azure gives these answers one after the other, and fails after the last. */
+/** A replica whose Azure gives these answers in a row, and fails after the last. */
 function replica(name: string, answers: readonly string[], changes: Partial<AnswerSource<string>> = {}) {
   let next = 0
   const answer = new RefreshedAnswer<string>(
@@ -112,7 +112,7 @@ describe('a refreshed answer', () => {
     expect(asked.length - before).toBeLessThanOrEqual(9)
   })
 
-  it('comes soon after a start at which nobody answered', async () => {
+  it('comes soon after a start without an answer', async () => {
     let isSilent = true
     const answer = replica('a', [], {
       ask: () => (isSilent ? Promise.reject(new Error('silence')) : Promise.resolve('hello')),
@@ -124,7 +124,7 @@ describe('a refreshed answer', () => {
     expect(answer.answer?.value).toBe('hello')
   })
 
-  it('is what was kept where nobody can be asked', async () => {
+  it('is what was kept where there is no source to ask', async () => {
     document.stored = { json: { word: 'kept' }, readAtMs: start - 100 * hour }
     const answer = replica('a', [], { ask: undefined })
     await vi.advanceTimersByTimeAsync(hour)
@@ -132,7 +132,7 @@ describe('a refreshed answer', () => {
     await expect(answer.refresh()).rejects.toThrow('words: nobody can be asked')
   })
 
-  it('is taken at once from whoever asks, by a process that follows and asks for nothing', async () => {
+  it('is taken at once from the process that asks, by a process that follows and asks for nothing', async () => {
     const follower = replica('b', ['never'], { follows: true })
     const asker = replica('a', ['hello', 'again'])
     await vi.advanceTimersByTimeAsync(0)

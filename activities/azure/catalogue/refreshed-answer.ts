@@ -2,26 +2,26 @@ import type { Logger } from 'pino'
 import type { DurableDocument, StoredDocument } from './durable-document.ts'
 
 const hourMs = 3_600_000
-/** Answers older than this are asked for again. */
+/** Age above which answers are requested again. */
 const lifetimeMs = 12 * hourMs
-/** Replicas do not all ask at the same time: each waits up to this much longer, and finds what another has read meanwhile. */
+/** Longest random delay of a request, so that replicas do not all ask at once, and find what another has read meanwhile. */
 const spreadMs = 0.5 * hourMs
-/** What other replicas have read is known here at the latest after this time. */
+/** Interval of reading what other replicas have stored. */
 const lookEveryMs = 5 * 60_000
 const firstRetryMs = 5000
 const longestRetryMs = 10 * 60_000
 
-/** Where an answer comes from. */
+/** The source of an answer. */
 export interface AnswerSource<T> {
   /** Its name in the log: `VM sizes`. */
   readonly what: string
-  /** What a reader of the log should look at when asking fails. */
+  /** What a reader of the log should check when asking fails. */
   readonly remedy: string
-  /** Asks for it; undefined: there is nobody to ask, and only what was kept is used. */
+  /** Requests the answer. Undefined when there is no source, and only what was kept is used. */
   readonly ask: (() => Promise<T>) | undefined
-  /** Another process asks: this one takes what that one stores, at once. */
+  /** Whether another process asks, and this one takes at once what that one stores. */
   readonly follows: boolean
-  /** Whether to ask at every start, though what was kept is young. */
+  /** Whether to ask at every start, though what was kept is recent. */
   readonly asksAtStart: boolean
   readonly document: Pick<DurableDocument, 'read' | 'write' | 'follow'>
   readonly encode: (value: T) => unknown
@@ -31,14 +31,14 @@ export interface AnswerSource<T> {
 interface Answer<T> {
   readonly value: T
   readonly readAtMs: number
-  /** `list`: this process asked; `durable`: it is what another, or one before it, has kept. */
+  /** `list`: this process asked; `durable`: another process, or an earlier one, has kept it. */
   readonly source: 'list' | 'durable'
 }
 
 /**
- * A slow answer of Azure's that nobody waits for: the last good one, taken from its ConfigMap at the start, asked for again each twelve hours,
- * and kept there for other replicas and for starts at which nobody answers. Failures are repeated with growing pauses and change nothing.
- * A process that follows asks for nothing and watches the ConfigMap.
+ * A slow answer of Azure's without waits: the last good one. It is read from its ConfigMap at the start, requested again each twelve hours,
+ * and stored for other replicas and for starts without an answer. Failures are retried with growing pauses and change nothing.
+ * A process that follows sends no requests and watches the ConfigMap.
  */
 export class RefreshedAnswer<T> {
   readonly #source: AnswerSource<T>
@@ -58,7 +58,7 @@ export class RefreshedAnswer<T> {
     this.#now = now
   }
 
-  /** The last good answer; undefined: there was none yet. */
+  /** The last good answer; undefined when there was none yet. */
   get answer(): Answer<T> | undefined {
     return this.#answer
   }
@@ -68,12 +68,12 @@ export class RefreshedAnswer<T> {
     return this.#version
   }
 
-  /** How often asking has failed since it was last answered. */
+  /** Number of failures since the last answer. */
   get failures(): number {
     return this.#failures
   }
 
-  /** Begins to keep the answer fresh in the background. */
+  /** Keeps the answer fresh in the background. */
   start(): void {
     if (!this.#source.follows) void this.#turn(this.#source.asksAtStart)
     else this.#endFollowing = this.#source.document.follow((stored) => this.#takeStored(stored), this.#log)
@@ -85,7 +85,7 @@ export class RefreshedAnswer<T> {
     this.#endFollowing()
   }
 
-  /** Asks now, and keeps what is answered; who asks meanwhile gets the same. Errors: those of asking; the last good answer stays. */
+  /** Asks now, and stores the answer; concurrent callers share it. Errors: those of asking; the last good answer stays. */
   async refresh(): Promise<T> {
     this.#asking ??= this.#ask().finally(() => {
       this.#asking = undefined
@@ -121,7 +121,7 @@ export class RefreshedAnswer<T> {
     this.#timer.unref()
   }
 
-  /** Takes what another replica has read, if it is later than what is known here. */
+  /** Reads what another replica has stored, if it is later than what is known here. */
   async #look(): Promise<void> {
     try {
       const stored = await this.#source.document.read(this.#answer?.readAtMs)

@@ -2,13 +2,13 @@ import { inValues, type Requirement } from '../../../core/requirements/requireme
 import type { Requirements } from '../../../core/requirements/requirements.ts'
 
 /**
- * Requirements that many instance types have in common, each made once: a region has hundreds of types with thousands of offerings, and what
- * they share need neither be kept nor sent to the scheduler's thread for each of them.
+ * Requirements that many instance types share, each made once: a region has hundreds of types with thousands of offerings. Shared requirements
+ * need neither be kept nor sent to the scheduler's thread for each of them.
  */
 export class RequirementPool {
   readonly #byKey = new Map<string, Map<string, Requirement>>()
 
-  /** The set with these values only. */
+  /** Returns the set with these values only. */
   set(key: string, values: readonly string[]): Requirement {
     let sets = this.#byKey.get(key)
     if (sets === undefined) {

@@ -49,7 +49,7 @@ interface PageAnswer {
   readonly more?: boolean
 }
 
-/** Answers one request after the other. */
+/** Sends its answers in a row. */
 class PriceApi {
   readonly filters: string[] = []
   readonly #server: Server

@@ -2,11 +2,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { request } from 'undici'
 import { type PriceItem, pricesOf, type RegionPrices } from './pricing.ts'
 
-/** Where the region has no prices, or none by that name, those of this one stand in, as upstream: it is the order that counts. */
+/** Region whose prices are used where the region has none, or none by that name, as upstream: only the order matters. */
 const fallbackRegion = 'eastus'
 const pageTimeoutMs = 30_000
 const pageAttempts = 4
-/** Who asks for a longer wait is asked again at the next refresh. */
+/** Longest wait of a throttled read; after a longer one the next refresh reads again. */
 const longestWaitMs = 60_000
 const mostPages = 1000
 
@@ -49,7 +49,7 @@ async function readItems(endpoint: string, region: string): Promise<readonly Pri
   return items
 }
 
-/** The API throttles readers of many pages, and says for how long. */
+/** Reads a page. The API throttles readers of many pages, and says for how long. */
 async function readPage(url: string): Promise<PricePage> {
   for (let attempt = 1; ; attempt++) {
     const response = await request(url, { signal: AbortSignal.timeout(pageTimeoutMs) })

@@ -24,7 +24,7 @@ describe('the spelling of zone details', () => {
   }
   const body = '{"zoneDetails":[{"Name" : ["1"],"capabilities":[{"name":"Name","value":"True"}]}]}'
 
-  it('is put right in lists of SKUs', async () => {
+  it('is corrected in lists of SKUs', async () => {
     const skus = 'https://arm/subscriptions/s/providers/Microsoft.Compute/skus?api-version=2021-07-01'
     expect(await answerTo(skus, body)).toBe(body.replace('"Name" :', '"name" :'))
   })

@@ -1,13 +1,13 @@
 import type { AzureClient } from '../arm/client.ts'
 import { parseSku, type VmSize } from './sku.ts'
 
-/** Changes when sizes are read from SKUs in another way, so that what an older version has kept counts as none. */
+/** Version of reading sizes from SKUs: sizes stored under another one count as none. */
 export const sizesFormat = '1'
 
 /** Sizes that nodes can have, by name. */
 export type Sizes = ReadonlyMap<string, VmSize>
 
-/** Reads the region's sizes from the resource SKUs. Errors: what Azure says; a region without a usable size. */
+/** Reads the region's sizes from the resource SKUs. Errors: Azure's; a region without a usable size. */
 export async function readSizes({ compute }: AzureClient, region: string): Promise<Sizes> {
   const sizes = new Map<string, VmSize>()
   for await (const sku of compute.resourceSkus.list({ filter: `location eq '${region}'` })) {
@@ -18,12 +18,12 @@ export async function readSizes({ compute }: AzureClient, region: string): Promi
   return sizes
 }
 
-/** Sizes as JSON holds them. */
+/** Returns sizes as JSON. */
 export function encodeSizes(sizes: Sizes): unknown {
   return [...sizes.values()].map((size) => ({ ...size, ultraSsdZones: [...size.ultraSsdZones] }))
 }
 
-/** The inverse of `encodeSizes`. Errors: what is not a list of sizes. */
+/** The inverse of `encodeSizes`. Errors: JSON that is not a list of sizes. */
 export function decodeSizes(json: unknown): Sizes {
   if (!Array.isArray(json) || json.length === 0) throw new Error('kept VM sizes: not a list of sizes')
   const sizes = json as readonly (Omit<VmSize, 'ultraSsdZones'> & { readonly ultraSsdZones: readonly string[] })[]

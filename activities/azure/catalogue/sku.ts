@@ -49,13 +49,13 @@ export function parseSku(sku: ResourceSku, region: string): SkuResult {
 
 type Capabilities = ReadonlyMap<string, string>
 
-/** 0 where it is no number. */
+/** Returns a capability's number, or 0 where it is none. */
 function amount(capabilities: Capabilities, key: string): number {
   const value = Number(capabilities.get(key) ?? 0)
   return Number.isFinite(value) ? value : 0
 }
 
-/** Beyond what any machine has; a number like that is a mistake. */
+/** Limits beyond any machine; a larger number is a mistake. */
 const [mostVCpus, mostGib] = [100_000, 1_000_000]
 
 function refusedSize(name: string, parts: VmSizeName, capabilities: Capabilities): string | undefined {
@@ -137,12 +137,12 @@ function ultraSsdZones(sku: ResourceSku): ReadonlySet<string> {
   )
 }
 
-/** Some answers of the service spell the list of zones `Name`. */
+/** Returns the zones of a detail; some answers of the service spell the list `Name`. */
 function zonesOfDetail(detail: ResourceSkuZoneDetails & { readonly Name?: readonly string[] }): readonly string[] {
   return detail.name ?? detail.Name ?? []
 }
 
-/** Only the first kind of local disk that exists counts, even where a later one would hold the OS disk (3.5). */
+/** Returns the first kind of local disk that exists, even where a later one would hold the OS disk (3.5). */
 function ephemeralOsDisk(capabilities: Capabilities): VmSize['ephemeralOsDisk'] {
   if (capabilities.get('EphemeralOSDiskSupported') !== 'True') return undefined
   const number = (key: string) => amount(capabilities, key)

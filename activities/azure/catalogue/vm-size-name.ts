@@ -1,11 +1,11 @@
-/** What the name of a VM size says, such as `Standard_NC24ads_A100_v4`. */
+/** The parts of a VM size's name, such as `Standard_NC24ads_A100_v4`. */
 export interface VmSizeName {
   /** The letter that a series begins with: `N`. */
   readonly family: string
   /** Further capitals: `C`; empty where there are none. */
   readonly subfamily: string
   readonly vCpus: number
-  /** vCPUs that are left of them in a size with constrained cores, `8` in `DS14-8_v2`. */
+  /** vCPUs in use in a size with constrained cores, `8` in `DS14-8_v2`. */
   readonly constrainedVCpus?: number
   /** Small letters after the vCPUs: `ads`. */
   readonly features: string
@@ -19,14 +19,14 @@ export interface VmSizeName {
 }
 
 // Family, sub-family, vCPUs, constrained cores, features, accelerator, parent of confidential VMs, cores in use (M416s_8_v2), version,
-// promotion (reference/azure-provider.md 3.2). MI300X is not taken for an accelerator, as upstream: those sizes have no label sku-gpu-name.
+// promotion (reference/azure-provider.md 3.2). MI300X does not count as an accelerator, as upstream: those sizes have no label sku-gpu-name.
 const grammar =
   /^(?<family>[A-Z])(?<subfamily>[A-Z]{0,2}?)(?<vCpus>\d+)(?:-(?<constrained>\d+))?(?<features>[abcdefilmnostpPr]*|C+|NP)_?(?:MI300X_)?(?:(?:xl_)?(?<accelerator>(?!MI300X)[A-Z]+\d+[A-Z]*)_?)?(?<parent>_?cc_)?(?:_?\d+_)?(?<version>v[1-9])?(?<promo>_Promo)?$/
 
-/** Azure's own have some 40 characters; the grammar's time grows with the square of the length. */
+/** Longest name that is parsed: Azure's own have some 40 characters, and the grammar's time grows with the square of the length. */
 const longestName = 100
 
-/** Reads a size's name. Undefined: it is not one that is understood, so that nobody guesses what the size can do. */
+/** Parses a size's name. Undefined when it is not understood, so that no feature is guessed. */
 export function parseVmSizeName(name: string): VmSizeName | undefined {
   if (name.length > longestName) return undefined
   const parts = grammar.exec(name.replace(/^(Standard|Basic)_/, ''))?.groups
@@ -45,17 +45,17 @@ export function parseVmSizeName(name: string): VmSizeName | undefined {
   }
 }
 
-/** The series that a size belongs to, such as `NCads_v4`: the value of `karpenter.azure.com/sku-series`. */
+/** Returns the series of a size, such as `NCads_v4`: the value of `karpenter.azure.com/sku-series`. */
 export function seriesOf({ family, subfamily, features, version }: VmSizeName): string {
   return `${family}${subfamily}${features}${version === '' ? '' : `_${version}`}`
 }
 
-/** The generation as the label `karpenter.azure.com/sku-version` has it: `4`. A size without one is of the first. */
+/** Returns the generation for the label `karpenter.azure.com/sku-version`: `4`. A size without one is of the first. */
 export function generationOf({ version }: VmSizeName): string {
   return version === '' ? '1' : version.slice(1)
 }
 
-/** Confidential sizes need images and settings of their own, which AKS nodes do not have. */
+/** Returns whether a size is confidential. These need images and settings of their own, which AKS nodes do not have. */
 export function isConfidential({ family, subfamily }: VmSizeName): boolean {
   return subfamily.startsWith('C') && (family === 'D' || family === 'E')
 }
@@ -67,7 +67,7 @@ const unfit: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** Sizes that AKS takes for no node at all, whatever they hold (reference/azure-provider.md 3.2). */
+/** Returns whether AKS accepts a size for no node at all, whatever it contains (reference/azure-provider.md 3.2). */
 export function isUnfit(name: string): boolean {
   return unfit.has(name)
 }

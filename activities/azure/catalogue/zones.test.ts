@@ -10,12 +10,12 @@ goldenFunctions({
 })
 
 describe('the zone label of a resource', () => {
-  it('is 0 where it stands in no zone', () => {
+  it('is 0 where it is in no zone', () => {
     expect(zoneLabelOf({ location: 'eastus' })).toBe('0')
     expect(zoneLabelOf({ location: 'eastus', zones: [] })).toBe('0')
   })
 
-  it('cannot be told of one in several zones', () => {
+  it('is an error for one in several zones', () => {
     expect(() => zoneLabelOf({ location: 'eastus', zones: ['1', '2'] })).toThrow('zones "1, 2"')
   })
 })

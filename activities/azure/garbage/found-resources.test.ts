@@ -108,7 +108,7 @@ test.each([
   expect(isUnattached(disk as Parameters<typeof isUnattached>[0])).toBe(is)
 })
 
-describe('what the list has for a claim', () => {
+describe('the listed VM of a claim', () => {
   const own = providerId(azureConfig, 'a')
   const elsewhere = own.replace('mc_group', 'mc_other')
   const claim = (id: string | undefined): NodeClaim => {

@@ -17,7 +17,7 @@ export interface FoundResourcesDeps {
   readonly cloudProvider: CloudProviderMetrics
 }
 
-/** What of the node resource group is this cluster's, and by which NodePool it was made. */
+/** The resources in the node resource group that are this cluster's, and their NodePools. */
 export interface FoundResources {
   /** All VMs of the resource group, whoever owns them, by provider id in lower case. */
   readonly listed: ReadonlyMap<string, VirtualMachine>
@@ -38,8 +38,8 @@ export interface UnprovenDisk {
 
 /**
  * Lists VMs, NICs and disks of the node resource group, all pages, and keeps what is provably this cluster's: VMs and NICs by their tags, OS
- * disks by their name, which is made for that. VMs come first, so that what belongs to a listed VM is never taken for a leftover.
- * Errors: the VMs cannot be listed. NICs and disks that cannot be are logged and searched again by the next pass.
+ * disks by their name, which is made for that. VMs come first, so that the parts of a listed VM never count as leftovers.
+ * Errors: the VMs cannot be listed. Failed lists of NICs and disks are logged, and repeated by the next pass.
  */
 export async function findResources(deps: FoundResourcesDeps): Promise<FoundResources> {
   const { azure, config } = deps
@@ -112,8 +112,8 @@ function foundVm({
 }
 
 /**
- * The NIC as a leftover of ours, if it is one: without a VM, and with the tags that VMs have. Karpenter's NICs have the name of their VM, without an
- * attempt, and name no claim's UID (reference/azure-provider.md 8.2).
+ * Returns the NIC as a leftover of ours, if it is one: without a VM, and with the tags that VMs have. Karpenter's NICs have the name of their
+ * VM, without an attempt, and name no claim's UID (reference/azure-provider.md 8.2).
  */
 export function leftoverNic(
   { name = '', tags, virtualMachine }: NetworkInterface,
@@ -127,10 +127,10 @@ export function leftoverNic(
     : { name, claimName: claimNameOf(name.replace(/-\d+$/, '')), claimUid }
 }
 
-/** Whether nothing uses a disk. */
+/** Returns whether a disk is unused. */
 export function isUnattached({ managedBy, diskState }: Disk): boolean {
   return managedBy === undefined && diskState === 'Unattached'
 }
 
-/** Joiner's and Karpenter's resources are called `aks-NODECLAIM...`; what has our tags and another name was tagged by somebody else. */
+/** Returns whether a name is ours, `aks-NODECLAIM...`. A resource with our tags and another name was tagged by somebody else. */
 const hasOurName = (name: string) => name.startsWith('aks-')

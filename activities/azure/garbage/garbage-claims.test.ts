@@ -47,7 +47,7 @@ describe('a claim without a VM', () => {
     expect(cluster.object('nodeclaims', 'gone')).toEqual(before)
   })
 
-  test('in the list is kept when Azure itself knows the VM', async () => {
+  test('in the list is kept when Azure itself has the VM', async () => {
     const { azure, cluster, add, collect } = world()
     add('other')
     add('gone', { vm: false, node: silent })
@@ -74,7 +74,7 @@ describe('a claim without a VM', () => {
 describe('a Node whose claim and VM are gone', () => {
   const leaving = { metadata: { deletionTimestamp: at(-60) } }
 
-  test('and that is being deleted is let go', async () => {
+  test('and that is being deleted is released', async () => {
     const { cluster, add, collect } = world()
     add('lost', { claim: false, vm: false, node: leaving })
     expect(await collect()).toEqual({ ...nothing, nodes: ['aks-lost'] })

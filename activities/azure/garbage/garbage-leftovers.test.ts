@@ -51,7 +51,7 @@ describe('a leftover NIC or disk', () => {
     expect(azure.names(kind)).not.toContain(name)
   })
 
-  test('that was away for a pass is seen again', async () => {
+  test('that was away for a pass is seen for the first time again', async () => {
     const { azure, collect } = world()
     azure.put('disks', diskOf('lost'), unattached)
     await collect()

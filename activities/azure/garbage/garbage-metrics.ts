@@ -1,10 +1,10 @@
 import { Counter, Gauge, type Registry, register } from 'prom-client'
 
-/** What garbage collection deletes, as its metric names it. */
+/** Kinds of garbage, as the metric names them. */
 const garbageKinds = ['virtualMachine', 'networkInterface', 'disk', 'nodeClaim', 'node'] as const
 export type GarbageKind = (typeof garbageKinds)[number]
 
-/** Counts what garbage collection deleted. All kinds stand at zero from the start, so that an alert sees the first one. */
+/** Counts what garbage collection deleted. All kinds start at zero, so that an alert sees the first one. */
 export function garbageCounter(registry: Registry = register): Counter<'resource'> {
   const name = 'joiner_garbage_collected_total'
   const existing = registry.getSingleMetric(name)
@@ -19,7 +19,7 @@ export function garbageCounter(registry: Registry = register): Counter<'resource
   return counter
 }
 
-/** Counts what the last pass left alone because its name is no proof that this cluster made it. */
+/** Counts what the last pass left alone because its name does not prove that this cluster made it. */
 export function unprovenGauge(registry: Registry = register): Gauge<'resource' | 'cause'> {
   const name = 'joiner_garbage_unproven'
   const existing = registry.getSingleMetric(name)

@@ -10,7 +10,7 @@ import { ApiError } from '../../kubernetes/client/api-error.ts'
 useFakeTime()
 
 describe('a VM without a claim', () => {
-  test('is deleted with NIC and disk, and an event about its NodePool says it', async () => {
+  test('is deleted with NIC and disk, and an event about its NodePool reports it', async () => {
     const { azure, add, collect, reported, registry } = world()
     add('lost', { claim: false, node: false })
     expect(await collect()).toEqual({ ...nothing, virtualMachines: ['aks-lost'] })
@@ -58,7 +58,7 @@ describe('a VM without a claim', () => {
     expect(await collect()).toEqual({ ...nothing, virtualMachines })
   })
 
-  test('is looked at once more before it goes: a claim that has the name by then keeps it', async () => {
+  test('is checked once more before it goes: a claim that has the name by then keeps it', async () => {
     const { azure, cluster, add, collect } = world()
     add('lost', { claim: false, node: false })
     cluster.intercept(({ verb, path }) => {
@@ -88,7 +88,7 @@ describe('a VM without a claim', () => {
     expect(azure.writes).toEqual([])
   })
 
-  test('that cannot be deleted now is left to the next pass, and keeps nobody else', async () => {
+  test('that cannot be deleted now is left to the next pass, and keeps no other', async () => {
     const { azure, add, collect, logged } = world()
     add('lost', { claim: false, node: false })
     add('lost-too', { claim: false, node: false })
@@ -96,7 +96,7 @@ describe('a VM without a claim', () => {
       request === 'DELETE virtualMachines/aks-lost' ? { status: 409, code: 'OperationNotAllowed' } : undefined,
     )
     expect((await collect()).virtualMachines).toEqual(['aks-lost-too'])
-    // Azure lets go by itself, so this is no warning.
+    // Azure releases it by itself, so this is no warning.
     expect(logged.map((line) => JSON.parse(line) as Json)).toContainEqual(
       expect.objectContaining({ level: 30, name: 'aks-lost' }),
     )
@@ -104,7 +104,7 @@ describe('a VM without a claim', () => {
     expect((await collect()).virtualMachines).toEqual(['aks-lost'])
   })
 
-  test('and whose claim cannot be looked for is left alone', async () => {
+  test('and whose claim cannot be read is left alone', async () => {
     const { azure, cluster, add, collect } = world()
     add('lost', { claim: false, node: false })
     cluster.intercept(({ verb, path }) => {

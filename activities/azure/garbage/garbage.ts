@@ -34,10 +34,10 @@ export interface GarbageDeps extends FoundResourcesDeps, LeftAloneDeps, Orphaned
   readonly budget: ArmBudget
 }
 
-/** Requests of a pass that are under way at once. */
+/** Most requests of a pass at once. */
 const width = 16
 
-/** What a deletion waits for its turn under ARM's limits, before it is left to the next pass. */
+/** Longest wait of a deletion for its turn under ARM's limits, before it is left to the next pass. */
 const patienceMs = 60_000
 
 /**
@@ -46,7 +46,7 @@ const patienceMs = 60_000
  */
 const seenForMs = 10_000
 
-/** Azure's refusals to delete what something still holds; it lets go by itself (reference/azure-provider.md 8.2). */
+/** Azure's refusals to delete what is still in use; Azure releases it by itself (reference/azure-provider.md 8.2). */
 const heldCodes: ReadonlySet<string> = new Set([
   'NicReservedForAnotherVm',
   'NicInUse',
@@ -57,13 +57,15 @@ const heldCodes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * What no lifecycle owns: VMs, NICs and OS disks of this cluster without a NodeClaim, registered NodeClaims without a VM, Nodes that are being deleted and whose claim and VM are gone. Finding any is an alarm, told by an event, a metric and a log line: lifecycles clean up after themselves.
+ * Collects what no lifecycle owns: VMs, NICs and OS disks of this cluster without a NodeClaim, registered NodeClaims without a VM, and Nodes that
+ * are being deleted and whose claim and VM are gone. Finding any is an alarm, reported by an event, a metric and a log line: lifecycles clean up
+ * after themselves.
  */
 export class GarbageCollector {
   readonly #deps: GarbageDeps
   readonly #collected: ReturnType<typeof garbageCounter>
   readonly #unproven: ReturnType<typeof unprovenGauge>
-  /** When a NIC or disk was seen without an owner first, by its name. */
+  /** When a NIC or disk was first seen without an owner, by its name. */
   readonly #seen = new Map<string, number>()
 
   constructor(deps: GarbageDeps, registry?: Registry) {
@@ -73,8 +75,8 @@ export class GarbageCollector {
   }
 
   /**
-   * One pass. Everything is listed before claims are read, since a claim always exists before what is made for it; each suspect is looked
-   * at live before it goes. What cannot be deleted is left to the next pass.
+   * Runs one pass. Everything is listed before claims are read, since a claim always exists before its resources. Each suspect is checked
+   * live before it goes. What cannot be deleted is left to the next pass.
    * Errors: VMs or claims cannot be read.
    */
   async collect(signal: AbortSignal): Promise<GarbageReport> {
@@ -104,7 +106,7 @@ export class GarbageCollector {
     return report
   }
 
-  /** Names of the items that went. One that fails does not keep the others. */
+  /** Returns the names of the items that were deleted. A failure does not keep the others. */
   async #each<T extends { readonly name: string }>(
     items: readonly T[],
     remove: (item: T) => Promise<boolean>,
@@ -127,8 +129,8 @@ export class GarbageCollector {
   }
 
   /**
-   * Claim and owner are read once the deletion may be sent at once: a claim that has the name by then owns the VM, or makes room for its own, and tags
-   * that were changed since the list no longer prove anything.
+   * Deletes a VM. Claim and owner are read when the request may be sent at once: by then a claim of the name owns the VM, or makes room
+   * for its own. Tags that changed since the list no longer prove anything.
    */
   async #vm({ name, claimName, claimUid }: FoundVm, found: FoundResources, signal: AbortSignal): Promise<boolean> {
     const turn = { buckets: ['armDeletes', 'deleteVm'], patienceMs, signal } as const
@@ -198,7 +200,7 @@ export class GarbageCollector {
     }
   }
 
-  /** NICs and disks that an earlier pass has seen without an owner as well. */
+  /** Returns NICs and disks that an earlier pass has seen without an owner as well. */
   #seenTwice({ networkInterfaces, disks }: GarbageSuspects): Pick<GarbageSuspects, 'networkInterfaces' | 'disks'> {
     const now = this.#deps.now()
     const key = (kind: GarbageKind, { name }: FoundPart) => `${kind}/${name}`
@@ -224,7 +226,7 @@ export class GarbageCollector {
     this.#deps.events.record({ about, reason: 'GarbageCollected', message, values: [kind, name] })
   }
 
-  /** Events are about the NodePool that a VM or NIC was made for; without one, about Joiner's namespace. */
+  /** Returns the subject of events: the NodePool of a VM or NIC; without one, Joiner's namespace. */
   #about({ nodePools }: FoundResources, name: string): EventSubject {
     const pool = this.#deps.cache.nodePools.get(nodePools.get(name) ?? '')
     return pool === undefined ? ownNamespace(this.#deps) : subject(pool)

@@ -11,7 +11,7 @@ interface KnownClaimDeps {
   readonly config: AzureConfig
 }
 
-/** A NodeClaim as the rules of garbage see it. */
+/** Returns a NodeClaim as the rules of garbage need it. */
 export function knownClaim(
   deps: KnownClaimDeps,
   claim: NodeClaim,

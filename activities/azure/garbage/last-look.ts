@@ -1,6 +1,6 @@
 import { isResourceGone } from '../arm/azure-error.ts'
 
-/** Deletes what a last look still allows. False: it was gone already, or is not to be deleted. */
+/** Deletes what a last check still allows. Returns false when it was gone already, or is not to be deleted. */
 export async function deleted(
   name: string,
   mayGo: () => Promise<boolean>,

@@ -13,17 +13,17 @@ export interface LeftAloneDeps extends StatusWritesDeps {
   readonly config: AzureConfig
 }
 
-/** Whether most registered NodeClaims were found to have their VM; present while they were not. Ready does not follow from it. */
+/** Condition that says whether most registered NodeClaims were found to have their VM; present while they were not. Does not affect Ready. */
 const conditionType = 'InstancesFound'
 
-/** Joiner's own namespace, which events are about that no NodePool can have. */
+/** Returns Joiner's own namespace, the subject of events without a NodePool. */
 export function ownNamespace({ namespace }: LeftAloneDeps): EventSubject {
   return { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, uid: '' } }
 }
 
 /**
- * Reports why garbage collection deletes nothing or less than it found: in the log, by events, and in a condition of every AKSNodeClass, which goes
- * with the doubt. `why` is unset when nothing is in doubt.
+ * Reports why garbage collection deletes nothing or less than it found: in the log, by events, and in a condition of every AKSNodeClass, which
+ * goes with the doubt. `why` is unset when nothing is in doubt.
  */
 export async function reportWithheld(deps: LeftAloneDeps, why: string | undefined): Promise<void> {
   const nodeClasses = [...deps.cache.nodeClasses.values()]

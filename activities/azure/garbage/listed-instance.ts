@@ -9,8 +9,8 @@ import { providerId } from '../launch/virtual-machine.ts'
 type ListedVm = Pick<VirtualMachine, 'id' | 'tags'>
 
 /**
- * What Azure's list has for a NodeClaim, by the provider id in its status, never by an id composed from its name: its VM may lie in another resource
- * group than the configured one. `listed` holds the VMs of that group, whoever owns them, by provider id in lower case.
+ * Returns the VM that Azure's list has for a NodeClaim, by the provider id in its status, never by an id composed from its name: its VM may be in
+ * another resource group than the configured one. `listed` holds the VMs of that group, whoever owns them, by provider id in lower case.
  */
 export function listedInstance(
   claim: NodeClaim,

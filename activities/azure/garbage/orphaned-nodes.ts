@@ -15,15 +15,15 @@ export interface OrphanedNodesDeps extends ClaimVmDeps, ObjectWritesDeps {
   readonly config: AzureConfig
 }
 
-/** A Node that the cache knows and that no NodeClaim will ever end. */
+/** A Node in the cache that no NodeClaim will ever end. */
 export interface OrphanedNode {
   readonly name: string
   readonly claimName: string
 }
 
 /**
- * The Nodes that are being deleted and wait for a NodeClaim that is gone, since its finalizer was removed by hand. Kubernetes deletes what a claim
- * owned, and Joiner's finalizer holds it. Only a Node that names that claim as its owner and its VM as its provider id is proven to be one.
+ * Returns the Nodes that are being deleted and wait for a NodeClaim that is gone, since its finalizer was removed by hand. Kubernetes deletes a
+ * claim's dependants, and Joiner's finalizer holds them. Only a Node that names that claim as its owner and its VM as its provider id is proven.
  * The cache must be up to date.
  */
 export function orphanedNodes({ cache, config }: Pick<OrphanedNodesDeps, 'cache' | 'config'>): readonly OrphanedNode[] {
@@ -41,7 +41,7 @@ export function orphanedNodes({ cache, config }: Pick<OrphanedNodesDeps, 'cache'
 const isHeldByUs = ({ metadata }: Node) =>
   metadata.deletionTimestamp !== undefined && metadata.finalizers.includes(terminationFinalizer)
 
-/** Lets such a Node go once its VM is gone. Returns whether it did. */
+/** Releases such a Node once its VM is gone. Returns whether it did. */
 export async function releaseNode(deps: OrphanedNodesDeps, { name, claimName }: OrphanedNode): Promise<boolean> {
   if ((await getVm(deps, claimName)) !== undefined) return false
   let released = false

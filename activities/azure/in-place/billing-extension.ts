@@ -25,10 +25,10 @@ export interface BillingExtensionDeps extends ObjectWritesDeps {
 export const billingExtensionName = 'computeAksLinuxBilling'
 
 const concurrency = 10
-/** A pass makes room for the other sweeps; what is left is found by the next one. */
+/** Most PUTs of a pass, which makes room for the other sweeps; the next pass finds the rest. */
 const mostPerPass = 500
 
-/** Azure's own record that a VM is an AKS node (reference/azure-provider.md 4.5). It changes nothing on the node. */
+/** Returns Azure's own record that a VM is an AKS node (reference/azure-provider.md 4.5). It changes nothing on the node. */
 export function billingExtension(
   { location }: Pick<AzureConfig, 'location'>,
   tags: Readonly<Record<string, string>>,
@@ -46,8 +46,8 @@ export function billingExtension(
 
 /**
  * Gives each node that has joined its billing extension, where that is switched on. It is a sweep and no step of a launch: a launch ends when
- * its node joins, maybe before Azure calls the VM created, and no pod waits for this. The claim says when it is done, so a crash repeats one PUT,
- * which changes nothing. What fails is logged, and tried again by the next pass.
+ * its node joins, maybe before Azure calls the VM created, and no pod waits for this. The claim records when it is done, so a crash repeats one PUT,
+ * which changes nothing. Failures are logged, and retried by the next pass.
  */
 export async function ensureBillingExtensions(deps: BillingExtensionDeps, signal: AbortSignal): Promise<void> {
   if (!deps.config.billingExtension) return

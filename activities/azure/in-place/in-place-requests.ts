@@ -1,4 +1,4 @@
-// The requests that bring a VM, its NICs and its extension up to what is asked for.
+// Requests that update a VM, its NICs and its extension in place.
 import type { VirtualMachine, VirtualMachineIdentity } from '@azure/arm-compute'
 import type { NetworkInterface } from '@azure/arm-network'
 import { inPlaceChange, isNothing } from '../../../core/node-class/in-place-update.ts'
@@ -14,7 +14,7 @@ interface Arm {
   readonly config: AzureConfig
 }
 
-/** What a resource should have, and the names of those of its tags that are Joiner's. */
+/** The wanted state of a resource, and the names of those of its tags that are Joiner's. */
 interface Wanted {
   readonly state: InPlaceState
   readonly ours: readonly string[]
@@ -27,7 +27,7 @@ export async function changeNic({ azure, config }: Arm, nic: NetworkInterface, {
     await azure.network.networkInterfaces.updateTags(config.nodeResourceGroup, nic.name ?? '', { tags: { ...tags } })
 }
 
-/** The extension is Joiner's own, so its tags are replaced. A VM that has none is as good. */
+/** Replaces the tags of the extension, which is Joiner's own. A VM without one needs no change. */
 export async function changeExtension({ azure, config }: Arm, claim: string, { tags }: InPlaceState): Promise<void> {
   try {
     await azure.compute.virtualMachineExtensions
@@ -52,13 +52,13 @@ export async function changeVm({ azure, config }: Arm, vm: VirtualMachine, wante
   return true
 }
 
-/** What a VM lacks. */
+/** Returns what a VM lacks. */
 export function changeOf(vm: VirtualMachine, { state, ours }: Wanted) {
   const identities = Object.keys(vm.identity?.userAssignedIdentities ?? {})
   return inPlaceChange({ tags: vm.tags ?? {}, identities }, ours, state)
 }
 
-/** An update adds the identities that it names. The kind replaces the kind before, so an identity of the system's own is named again. */
+/** Returns identities for an update, which adds them. The kind replaces the earlier kind, so a system-assigned identity is named again. */
 function identityWith({ identity }: VirtualMachine, ids: readonly string[]): VirtualMachineIdentity {
   return {
     type: identity?.type?.includes('SystemAssigned') ? 'SystemAssigned, UserAssigned' : 'UserAssigned',

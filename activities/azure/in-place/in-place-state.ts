@@ -6,7 +6,7 @@ import { annotations, labels } from '../../../core/requirements/labels.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { nodeTags } from '../launch/tags.ts'
 
-/** What of a claim's VM is changed in place: its tags and identities, as class and configuration ask for them now (reference/azure-provider.md 8.3). */
+/** Returns the wanted tags and identities of a claim's VM, by class and configuration as they are now (reference/azure-provider.md 8.3). */
 export function inPlaceGoal(
   config: AzureConfig,
   nodeClass: NodeClass,
@@ -16,7 +16,7 @@ export function inPlaceGoal(
   return { identities: config.nodeIdentities, tags }
 }
 
-/** What a claim says once its VM is as it should be: the hash, and the names of the tags that are Joiner's to take away again. */
+/** Returns a claim's annotations once its VM is up to date: the hash, and the names of the tags that Joiner may remove again. */
 export function inPlaceStamps(goal: InPlaceState): Record<string, string> {
   return {
     [annotations.inPlaceUpdateHash]: inPlaceUpdateHash(goal),
@@ -24,12 +24,12 @@ export function inPlaceStamps(goal: InPlaceState): Record<string, string> {
   }
 }
 
-/** Names of tags as the annotation holds them. */
+/** Returns names of tags as the annotation holds them. */
 export function tagNamesText(names: readonly string[]): string {
   return JSON.stringify(names.toSorted((a, b) => (a < b ? -1 : 1)))
 }
 
-/** The names of the tags that Joiner set; undefined: nobody wrote them down, as on nodes of Karpenter. */
+/** Returns the names of the tags that Joiner set; undefined when they were not recorded, as on nodes of Karpenter. */
 export function tagNamesOf({
   annotations: own,
 }: Pick<NodeClaim['metadata'], 'annotations'>): readonly string[] | undefined {

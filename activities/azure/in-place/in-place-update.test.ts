@@ -10,7 +10,7 @@ import { updateInPlace } from './in-place-update.ts'
 
 useFakeTime()
 
-/** A claim with its VM and NIC, of a class that asks for these tags. */
+/** A claim with its VM and NIC, of a class that requests these tags. */
 function world(tags: Json = { team: 'x' }, claim: Json = {}, vmTags: Readonly<Record<string, string>> = tagsOf('a')) {
   const cluster = new FakeCluster()
   const azure = new FakeAzure()
@@ -40,8 +40,8 @@ const azureIdOf = (type: string, name: string, { subscriptionId }: { readonly su
   `/subscriptions/${subscriptionId}/resourceGroups/MC_group/providers/Microsoft.${type}/${name}`
 const namesOf = (text: string | undefined) => JSON.parse(text ?? '[]') as readonly string[]
 
-describe('tags that a node class asks for', () => {
-  test('are set on VM and NIC, and written down on the claim; those of ownership stay', async () => {
+describe('tags of a node class', () => {
+  test('are set on VM and NIC, and recorded on the claim; those of ownership stay', async () => {
     const { update, annotations, vmTags, nicTags } = world()
     expect(await update()).toEqual({ updated: 1 })
     expect(vmTags()).toMatchObject({ ...tagsOf('a'), team: 'x' })
@@ -62,7 +62,7 @@ describe('tags that a node class asks for', () => {
     expect([azure.writes, asked]).toEqual([[], 0])
   })
 
-  test('that a class asks for no more go, and tags of others stay', async () => {
+  test('that a class no longer has are removed, and tags of others stay', async () => {
     const { cluster, azure, update, vmTags } = world()
     await update()
     azure.put('virtualMachines', 'aks-a', {
@@ -75,7 +75,7 @@ describe('tags that a node class asks for', () => {
     expect(vmTags()).not.toHaveProperty('team')
   })
 
-  test('that say whose a VM is are not taken from a class', async () => {
+  test('of ownership are not taken from a class', async () => {
     const { update, vmTags } = world({
       team: 'x',
       'karpenter.azure.com_aksmachine_nodeclaim': 'x',
@@ -140,7 +140,7 @@ describe('what is left alone', () => {
 })
 
 describe('an update that is cut off', () => {
-  test("before the VM was changed has written down which tags are Joiner's, and goes on", async () => {
+  test("before the VM was changed has recorded which tags are Joiner's, and goes on", async () => {
     const { azure, update, annotations, vmTags } = world()
     const end = azure.intercept((request) =>
       request === 'PATCH virtualMachines/aks-a' ? { status: 500, code: 'InternalServerError' } : undefined,

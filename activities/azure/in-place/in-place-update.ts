@@ -29,29 +29,29 @@ export interface InPlaceUpdateDeps extends ObjectWritesDeps {
 }
 
 const concurrency = 10
-/** So many claims are changed, looked at and written down together: a crash repeats no more than that. */
+/** Number of claims that are changed, checked and recorded together: a crash repeats no more than that. */
 const batchSize = 100
-/** How long the last VM of a batch may take to settle; one that takes longer is looked at by the next pass. */
+/** Time for the last VM of a batch to settle; the next pass checks one that takes longer. */
 const settleMs = 60_000
 
-/** A claim whose VM is not, or is not known to be, what its class asks for. */
+/** A claim whose VM differs, or may differ, from what its class requests. */
 interface Due {
   readonly claim: NodeClaim
   readonly goal: InPlaceState
 }
 
 /**
- * Brings tags and identities of VMs, and tags of their NICs, up to what their AKSNodeClasses ask for now. Nothing to do costs no request; else
- * all VMs and NICs are listed once, and each resource that differs is written once. The claim's annotations are written last, so that what a
- * crash cut off is found again, and found done (reference/azure-provider.md 8.3).
- * Errors: what ARM says of a VM, once all others were tried; an event on the claim tells it too.
+ * Updates tags and identities of VMs, and tags of their NICs, to what their AKSNodeClasses request now. Nothing to do costs no request. Otherwise
+ * all VMs and NICs are listed once, and each resource that differs is written once. The claim's annotations are written last: after a crash the
+ * claim is found again, and found done (reference/azure-provider.md 8.3).
+ * Errors: ARM's about a VM, once all others were tried; an event on the claim reports it too.
  */
 export async function updateInPlace(deps: InPlaceUpdateDeps, signal: AbortSignal): Promise<InPlaceReport> {
   await deps.cache.catchUp(['AKSNodeClass', 'NodeClaim'])
   const due = [...deps.cache.nodeClaims.values()].flatMap((claim) => dueOf(deps, claim))
   const isChanged = ({ claim, goal }: Due) =>
     claim.metadata.annotations[annotations.inPlaceUpdateHash] !== inPlaceStamps(goal)[annotations.inPlaceUpdateHash]
-  // The hash says that the VM is as it should be, so the tags that it should have are the ones that were set.
+  // The hash says that the VM is up to date, so its wanted tags are the ones that were set.
   await forEachOf(
     due.filter((one) => !isChanged(one)),
     concurrency,
@@ -66,7 +66,7 @@ export async function updateInPlace(deps: InPlaceUpdateDeps, signal: AbortSignal
   return { updated }
 }
 
-/** A claim that is going, or whose node has not joined yet, is left alone: a launch may still replace its VM. */
+/** Returns the claim if it is due. A claim that is going, or whose node has not joined yet, is not: a launch may still replace its VM. */
 function dueOf({ cache, config }: InPlaceUpdateDeps, claim: NodeClaim): readonly Due[] {
   const nodeClass = cache.nodeClasses.get(claim.spec.nodeClassRef.name)
   const { metadata, status } = claim
@@ -92,7 +92,7 @@ async function resourcesOf({ azure, config }: InPlaceUpdateDeps): Promise<Found>
   return { vms, nics }
 }
 
-/** Returns how many VMs of the batch are as they should be now. */
+/** Returns how many VMs of the batch are up to date now. */
 async function updateBatch(
   deps: InPlaceUpdateDeps,
   { batch, found }: { readonly batch: readonly Due[]; readonly found: Found },
@@ -121,10 +121,10 @@ async function updateBatch(
   return updated
 }
 
-/** `left`: the VM is gone, somebody else's, or busy; the next pass looks again. `settling`: an update of the VM was asked for. */
+/** `left`: the VM is gone, somebody else's, or busy; the next pass checks again. `settling`: an update of the VM was requested. */
 type Answer = 'left' | 'asItShouldBe' | 'settling'
 
-/** Asks for what a claim's VM and its NICs lack. */
+/** Requests what a claim's VM and its NICs lack. */
 async function ask(deps: InPlaceUpdateDeps, { claim, goal }: Due, { vms, nics }: Found): Promise<Answer> {
   const { name, uid } = claim.metadata
   const vm = vms.get(vmName(name))
@@ -147,7 +147,7 @@ async function ask(deps: InPlaceUpdateDeps, { claim, goal }: Due, { vms, nics }:
   return (await changeVm(deps, vm, wanted)) ? 'settling' : 'asItShouldBe'
 }
 
-/** The names of tags that are about to be set are written down first: after a crash it is known still that they are Joiner's. */
+/** Records the names of tags before they are set: after a crash it is still known that they are Joiner's. */
 async function noteNewTags(deps: InPlaceUpdateDeps, claim: NodeClaim, { tags }: InPlaceState): Promise<void> {
   const ours = oursOf(claim)
   const added = Object.keys(tags).filter((key) => !ours.includes(key))
@@ -156,12 +156,12 @@ async function noteNewTags(deps: InPlaceUpdateDeps, claim: NodeClaim, { tags }: 
   await updateClaim(deps, claim.metadata, () => ({ metadata: { annotations: noted } }))
 }
 
-/** The names of the tags that Joiner has set on a claim's resources. */
+/** Returns the names of the tags that Joiner has set on a claim's resources. */
 function oursOf(claim: NodeClaim): readonly string[] {
   return tagNamesOf(claim.metadata) ?? []
 }
 
-/** Waits until the list of VMs, which all waits share, shows the VM as it should be. False: it did not get there in time. */
+/** Waits until the shared list of VMs shows the VM up to date. Returns false when it was not in time. */
 async function hasSettled(deps: InPlaceUpdateDeps, { claim, goal }: Due, signal: AbortSignal): Promise<boolean> {
   const limit = AbortSignal.timeout(settleMs)
   try {
@@ -185,7 +185,7 @@ async function hasSettled(deps: InPlaceUpdateDeps, { claim, goal }: Due, signal:
   }
 }
 
-/** Writes down that a claim's VM is as it should be. */
+/** Records that a claim's VM is up to date. */
 async function stamp(deps: InPlaceUpdateDeps, { claim, goal }: Due): Promise<void> {
   const stamps = inPlaceStamps(goal)
   await updateClaim(deps, claim.metadata, ({ metadata }) =>

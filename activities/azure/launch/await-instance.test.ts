@@ -12,7 +12,7 @@ describe('waiting for the VM of a launched claim', () => {
   const launched = (change: Json = {}) =>
     claimJson('a', { status: { conditions: [condition('Launched'), condition('Registered', 'Unknown')], ...change } })
 
-  test('ends when its Node has registered, whatever Azure says', async () => {
+  test('ends when its Node has registered, whatever the state of the VM', async () => {
     const { azure, cluster, awaits } = world(launched())
     azure.becomes('aks-a', 'Creating')
     const work = awaits()
@@ -36,7 +36,7 @@ describe('waiting for the VM of a launched claim', () => {
     expect(await ended(work)).toEqual({ kind: 'claimGone' })
   })
 
-  test('that failed for lack of capacity marks the offering, takes the token back and launches again', async () => {
+  test('that failed for lack of capacity marks the offering, revokes the token and launches again', async () => {
     const { azure, cluster, deps, awaits, condition: of } = world(launched())
     azure.becomes('aks-a', 'Creating')
     const work = awaits()
@@ -88,7 +88,7 @@ describe('waiting for the VM of a launched claim', () => {
     expect(await ended(work)).toEqual({ kind: 'succeeded' })
   })
 
-  test('that runs and whose Node does not come has Azure asked why, ten minutes before the end and one', async () => {
+  test('that runs and whose Node does not come is diagnosed ten minutes and one minute before the end', async () => {
     const { cluster, awaits, reported, condition: of } = world(launched())
     const work = awaits()
     await pass(4.5 * 60_000)

@@ -14,12 +14,12 @@ import { awaitInstance } from './instance.ts'
 
 export interface AwaitNodeDeps extends ClaimSpansDeps, JoiningDeps, InstanceDeps {}
 
-/** A Node that is ready soon after it joined needs no step of its own; one that takes longer is a phase that an operator should see. */
+/** Time for a Node to become ready without a step of its own; a longer wait is a phase that operators should see. */
 const soonMs = 30_000
 
 /**
  * Waits until a claim's VM has failed or its Node has joined, and for a while longer until the Node is ready. A Node that has joined wins over
- * whatever Azure still says of its VM, and its bootstrap token is deleted. Errors: as `awaitInstance` and `awaitRegistration`.
+ * Azure's state of its VM, and its bootstrap token is deleted. Errors: as `awaitInstance` and `awaitRegistration`.
  */
 export async function awaitNode(deps: AwaitNodeDeps, ref: ClaimRef, signal: AbortSignal): Promise<JoinOutcome> {
   const outcome = await joinedOrFailed(deps, ref, signal)
@@ -67,7 +67,7 @@ async function joinedOrFailed(deps: AwaitNodeDeps, ref: ClaimRef, signal: AbortS
     return first.kind === 'succeeded' ? await joined : first
   } finally {
     ended.abort()
-    // Whichever lost was cancelled just now.
+    // The other wait was cancelled just now.
     await Promise.allSettled(waits)
   }
 }

@@ -17,7 +17,7 @@ interface Secret extends Json {
   readonly stringData: Readonly<Record<string, string>>
 }
 
-/** kube-system's Secrets, as the API server keeps them for somebody who may create and delete only. */
+/** kube-system's Secrets, as the API server keeps them for a client that may create and delete only. */
 class Secrets {
   readonly kept = new Map<string, Secret>()
 
@@ -41,7 +41,7 @@ class Secrets {
 }
 
 describe('the id of a token', () => {
-  it('is always one that Kubernetes takes, and follows from the UID', () => {
+  it('is always one that Kubernetes accepts, and follows from the UID', () => {
     fc.assert(
       fc.property(fc.uuid(), (any) => {
         expect(bootstrapTokenId(any)).toMatch(/^[a-z0-9]{6}$/)
@@ -58,7 +58,7 @@ describe('the id of a token', () => {
 })
 
 describe('a token', () => {
-  it('joins one group, expires, and says whose it is', async () => {
+  it('joins one group, expires, and names its owner', async () => {
     const secrets = new Secrets()
     const token = await createBootstrapToken(secrets, uid, expiresAtMs)
     const { metadata, stringData } = secrets.only

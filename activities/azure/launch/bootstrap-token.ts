@@ -6,15 +6,15 @@ import { resourcePath } from '../../kubernetes/client/resources.ts'
 
 const namespace = 'kube-system'
 
-/** Label of a token's Secret: the UID of the NodeClaim it was made for. The chart's admission policy demands it. */
+/** Label of a token's Secret: the UID of its NodeClaim. The chart's admission policy requires it. */
 const claimUidLabel = 'joiner.sh/nodeclaim-uid'
 
-/** Group of whoever joins with one of these tokens, and the only one that the chart lets join. */
+/** Group of nodes that join with one of these tokens, and the only one that the chart lets join. */
 const joinersGroup = 'system:bootstrappers:joiner'
 
 /**
- * Id of a claim's token, and with it the name of its Secret: 6 characters of base 36 that follow from the claim's UID. So the token is deleted
- * without being looked for, and Joiner needs no right to read Secrets there. Two claims share an id once in 2.2e9 pairs (docs/adr/0019).
+ * Returns the id of a claim's token, and with it the name of its Secret: 6 characters of base 36 that follow from the claim's UID. So the token is
+ * deleted without a search, and Joiner needs no right to read Secrets there. Two claims share an id once in 2.2e9 pairs (docs/adr/0019).
  */
 export function bootstrapTokenId(claimUid: string): string {
   const digest = createHash('sha256').update(claimUid).digest().readBigUInt64BE()
@@ -22,7 +22,7 @@ export function bootstrapTokenId(claimUid: string): string {
 }
 
 /**
- * A new bootstrap token for a claim, `id.secret`, that expires at `expiresAtMs`; undefined when a token of its id exists. As all tokens here it
+ * Creates a bootstrap token for a claim, `id.secret`, that expires at `expiresAtMs`; undefined when a token of its id exists. As all tokens here it
  * is a secret: it goes into custom data and nowhere else, never into a result, a log or an error.
  */
 export async function createBootstrapToken(
@@ -55,8 +55,8 @@ export async function createBootstrapToken(
 }
 
 /**
- * A new token for a claim instead of the one that exists and that nobody can read. To be called only when no VM holds that one. Errors: a token of
- * the id was made in between, by another attempt of this launch; the next attempt tries again.
+ * Replaces a claim's existing token, which cannot be read. To be called only when no VM holds it. Errors: another attempt of this launch made
+ * a token of the id in between; the next attempt tries again.
  */
 export async function replaceBootstrapToken(
   client: Pick<KubernetesClient, 'create' | 'delete'>,
@@ -71,7 +71,7 @@ export async function replaceBootstrapToken(
   )
 }
 
-/** Deletes a claim's token: the claim is registered, falls back or terminates. None is success. */
+/** Deletes a claim's token: the claim is registered, falls back or terminates. A missing token is success. */
 export async function revokeBootstrapToken(client: Pick<KubernetesClient, 'delete'>, claimUid: string): Promise<void> {
   await client.delete(resourcePath('secrets', secretName(claimUid), namespace)).catch((error: unknown) => {
     if (!isNotFound(error)) throw error

@@ -23,7 +23,7 @@ interface LaunchRequest {
 }
 
 /**
- * The best offering for a claim among the types that the node class has an image for; or why there is none: `whyNothing` says why no
+ * Returns the best offering for a claim among the types that the node class has an image for, or why there is none: `whyNothing` explains why no
  * offering is left.
  */
 export function chooseLaunch(

@@ -20,19 +20,19 @@ export interface ClaimVmDeps {
   readonly cloudProvider: CloudProviderMetrics
 }
 
-/** A VM that the list does not show and Azure still knows is searched again after this long. */
+/** Delay before a VM that the list lacks and Azure still has is checked again. */
 const lagMs = 1000
 
-/** Of a Linux VM in Azure. A NodeClaim may have a longer name, and then never has a VM. */
+/** Longest name of a Linux VM in Azure. A NodeClaim may have a longer name, and then never has a VM. */
 const longestVmName = 64
 
 /**
- * The VM of the claim's name as Azure has it now, whoever owns it; undefined when Azure says that there is no such VM.
- * Errors: whatever else ARM says, a missing resource group or subscription included, which prove nothing about the VM.
+ * Returns the VM of the claim's name as Azure has it now, whoever owns it; undefined when Azure says that there is no such VM.
+ * Errors: whatever else ARM answers, a missing resource group or subscription included, which prove nothing about the VM.
  */
 export async function getVm(deps: ClaimVmDeps, claimName: string): Promise<VirtualMachine | undefined> {
   const name = vmName(claimName)
-  // ARM answers to such a name as it does to a wrong path, which would say nothing about the VM.
+  // ARM answers such a name like a wrong path, which would prove nothing about the VM.
   if (name.length > longestVmName) return undefined
   return deps.cloudProvider.measure({ method: 'Get' }, async () => {
     try {
@@ -58,13 +58,13 @@ export async function deleteVm(deps: ClaimVmDeps, claimName: string): Promise<vo
   })
 }
 
-/** Empty for a claim of no pool, or one that is gone. */
+/** Returns a claim's NodePool, or an empty text for a claim of no pool, or one that is gone. */
 export function nodePoolOf({ cache }: ClaimVmDeps, claimName: string): string {
   return cache.nodeClaims.get(claimName)?.metadata.labels[labels.nodePool] ?? ''
 }
 
 /**
- * Waits until the claim's VM is gone: the list that all waits share does not show it, and Azure, asked for this very VM, says that it does not
+ * Waits until the claim's VM is gone: the shared list does not show it, and a GET of this VM says that it does not
  * exist. A list alone proves nothing, since it may come from the wrong resource group or be incomplete.
  */
 export async function vmGone(deps: ClaimVmDeps, claimName: string, signal: AbortSignal): Promise<void> {
@@ -75,18 +75,18 @@ export async function vmGone(deps: ClaimVmDeps, claimName: string, signal: Abort
   }
 }
 
-/** A NodeClaim as a VM's tags name it. */
+/** Returns a NodeClaim as a VM's tags name it. */
 export function claimIdentity({ metadata }: Pick<NodeClaim, 'metadata'>): ClaimIdentity {
   return { uid: metadata.uid, nodePool: metadata.labels[labels.nodePool] }
 }
 
-/** What stands under the name of a claim's VM. `why` of a foreign VM follows "VM NAME". */
+/** The VM under the name of a claim's. `why` of a foreign VM follows "VM NAME". */
 export type ClaimVm =
   | { readonly kind: 'none' }
   | { readonly kind: 'own'; readonly vm: VirtualMachine }
   | { readonly kind: 'foreign'; readonly why: string }
 
-/** Looks for a claim's VM and checks by its tags that it is the claim's. Errors: as `getVm`. */
+/** Reads a claim's VM and checks by its tags that it is the claim's. Errors: as `getVm`. */
 export async function findClaimVm(deps: ClaimVmDeps, name: string, claim: ClaimIdentity): Promise<ClaimVm> {
   const vm = await getVm(deps, name)
   if (vm === undefined) return { kind: 'none' }
@@ -96,8 +96,8 @@ export async function findClaimVm(deps: ClaimVmDeps, name: string, claim: ClaimI
 }
 
 /**
- * Why the VM that a claim's status names must be held to exist though Joiner cannot delete it; undefined when nothing of the claim is left in Azure
- * after `found`, its own VM, has gone. What is launched has a provider id, so a claim without one never had another VM.
+ * Returns why the VM in a claim's status must be assumed to exist though Joiner cannot delete it. Undefined when nothing of the claim is left in
+ * Azure after `found`, its own VM, has gone. A launched claim has a provider id, so a claim without one never had another VM.
  */
 export function unprovenVm(deps: ClaimVmDeps, { metadata, status }: NodeClaim, found: ClaimVm): string | undefined {
   if (status.providerId === undefined) return undefined
@@ -107,7 +107,7 @@ export function unprovenVm(deps: ClaimVmDeps, { metadata, status }: NodeClaim, f
   return found.kind === 'foreign' ? `VM ${vmName(metadata.name)} ${found.why}, so Joiner does not delete it` : undefined
 }
 
-/** `spot` or `on-demand`. */
+/** Returns `spot` or `on-demand`. */
 export function capacityTypeOfVm(vm: VirtualMachine): 'spot' | 'on-demand' {
   return vm.priority === 'Spot' ? 'spot' : 'on-demand'
 }

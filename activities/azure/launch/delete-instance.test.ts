@@ -44,7 +44,7 @@ describe('deleting the VM of a claim', () => {
     expect([azure.names('networkInterfaces'), azure.names('disks')]).toEqual([[], []])
   })
 
-  test('of a claim that nobody has deleted is refused; VM and token stay', async () => {
+  test('of a claim that is not being deleted is refused; VM and token stay', async () => {
     const { azure, cluster, deletes } = world(claimJson('a'))
     await expect(deletes()).rejects.toThrow('metadata.deletionTimestamp is not set')
     expect(azure.writes).toEqual([])
@@ -59,7 +59,7 @@ describe('deleting the VM of a claim', () => {
     expect(reported.map(({ reason }) => reason)).toEqual(['FailedTermination'])
   })
 
-  test.each(foreign)('%s is no business of a claim that never had a VM', async (_, tags) => {
+  test.each(foreign)('%s does not concern a claim that never had a VM', async (_, tags) => {
     const { azure, deletes } = world(goingClaim('a', { status: { providerID: undefined } }), tags)
     expect(await ended(deletes())).toEqual({ existed: false })
     expect(azure.writes).toEqual([])
@@ -77,7 +77,7 @@ describe('deleting the VM of a claim', () => {
     expect(cluster.names('secrets')).toEqual([])
   })
 
-  test('of a claim that is gone is known by the UID alone', async () => {
+  test('of a claim that is gone is identified by the UID alone', async () => {
     const { azure, deletes } = world(claimJson('b'))
     expect(await ended(deletes())).toEqual({ existed: true })
     expect(azure.names('virtualMachines')).toEqual([])
@@ -86,7 +86,7 @@ describe('deleting the VM of a claim', () => {
     expect(other.azure.writes).toEqual([])
   })
 
-  test('is not asked for twice while it goes', async () => {
+  test('is not requested twice while it goes', async () => {
     const { azure, deletes } = world()
     azure.becomes('aks-a', 'Deleting')
     setTimeout(() => azure.remove('virtualMachines', 'aks-a'), 3000)
@@ -94,7 +94,7 @@ describe('deleting the VM of a claim', () => {
     expect(azure.writes).toEqual([])
   })
 
-  test('does not believe a list that does not show the VM', async () => {
+  test('does not rely on a list that does not show the VM', async () => {
     const { azure, deletes } = world()
     azure.deletesTakeMs = 20_000
     azure.intercept((request) => {

@@ -13,7 +13,7 @@ describe('ending a lifecycle by force', () => {
     ended(forceFinish(deps, { claim: ref, asked, leaveVm }))
   const abandonedTag = 'joiner.sh_abandoned'
 
-  test('of a claim that lives is refused', async () => {
+  test('of a claim that is not being deleted is refused', async () => {
     const { azure, cluster, deps, reported } = world(claimJson('a'))
     const before = cluster.object('nodeclaims', 'a')
     expect(await finish(deps, true)).toMatchObject({
@@ -42,7 +42,7 @@ describe('ending a lifecycle by force', () => {
     expect(azure.writes).toEqual([])
   })
 
-  test('leaves the VM to garbage collection by a tag, and lets Node and claim go', async () => {
+  test('leaves the VM to garbage collection by a tag, and releases Node and claim', async () => {
     const { azure, cluster, deps } = world()
     cluster.put('nodes', nodeJson('a'))
     const outcome = await finish(deps, true)

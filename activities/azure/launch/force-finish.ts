@@ -19,9 +19,9 @@ export interface ForceFinishDeps extends NodeRequestsDeps, FinalizeDeps, ClaimVm
 type Input = Parameters<AzureActivities['forceFinish']>[0]
 
 /**
- * Ends the lifecycle of a claim that hangs in its deletion: pods and volumes are not waited for. It never guesses about the VM: one that exists, or of
- * which Azure does not tell, is left behind only where the operator says so, tagged for garbage collection. Run again it goes on where it stood.
- * Where the VM is gone (`isVmGone`), the lifecycle has the last step done by the role core.
+ * Ends the lifecycle of a claim that hangs in its deletion: pods and volumes are not waited for. It never guesses about the VM. One that exists,
+ * or whose state is unknown, is left behind only on the operator's request, tagged for garbage collection. Run again it goes on from the current
+ * state. Where the VM is gone (`isVmGone`), the lifecycle has the role core run the last step.
  */
 export async function forceFinish(deps: ForceFinishDeps, input: Input): Promise<ForceFinishOutcome> {
   const outcome = await finish(deps, input)
@@ -43,7 +43,7 @@ export async function forceFinish(deps: ForceFinishDeps, input: Input): Promise<
 
 async function finish(deps: ForceFinishDeps, { claim: ref, asked, leaveVm }: Input): Promise<ForceFinishOutcome> {
   const refused = (message: string) => ({ kind: 'refused' as const, message })
-  // A signal can come without one; an update is refused before.
+  // A signal can come without one; an update is rejected before.
   if (asked.reason === undefined)
     return refused('the message gives no reason, and without one the lifecycle is not ended')
   const claim = await liveClaim(deps, ref)
@@ -56,7 +56,7 @@ async function finish(deps: ForceFinishDeps, { claim: ref, asked, leaveVm }: Inp
   if (found.kind !== 'gone' && !leaveVm) return refused(`${found.message}; ${remedy}`)
   const left = found.kind === 'gone' ? {} : await abandon(deps, found, { name: ref.name, atMs: asked.atMs })
   await revokeBootstrapToken(deps.client, ref.uid)
-  // Its pods run nowhere and are deleted with the finalizers, which only the role core may do.
+  // Its pods run nowhere. The role core deletes them with the finalizers; only it may do that.
   if (found.kind === 'gone' && found.isNowhere) return { kind: 'finished', isVmGone: true }
   await finalize(deps, ref)
   return { kind: 'finished', ...left }
@@ -66,14 +66,14 @@ const remedy =
   'let Azure delete it (its deletion is tried again: joiner node retry), or leave it to garbage collection by --leave-vm ("leaveVm": true)'
 
 type Look =
-  /** `isNowhere`: nor does another claim have a VM of that name, so whatever ran on it runs no more. */
+  /** `isNowhere`: no other claim has a VM of that name either, so its pods run nowhere. */
   | { readonly kind: 'gone'; readonly isNowhere: boolean }
   | { readonly kind: 'exists'; readonly vm: VirtualMachine; readonly message: string }
   /** The claim's status names a VM that is not proven to be its own: it is never touched. */
   | { readonly kind: 'unproven'; readonly message: string }
   | { readonly kind: 'unknown'; readonly message: string }
 
-/** A VM of that name that is not proven to be the claim's, and that its status does not name, is not this claim's business. */
+/** Reads the VM. One that is not proven to be the claim's, and that its status does not name, does not concern this claim. */
 async function look(deps: ForceFinishDeps, claim: NodeClaim): Promise<Look> {
   const { name } = claim.metadata
   try {
@@ -90,7 +90,7 @@ async function look(deps: ForceFinishDeps, claim: NodeClaim): Promise<Look> {
 }
 
 /**
- * Tags a VM as one that nobody waits for. One that Azure does not let be tagged is left all the same, as the operator said: it carries the UID of
+ * Tags a VM as abandoned. One that Azure does not let be tagged is left all the same, on the operator's request: it carries the UID of
  * a claim that is gone, which makes it garbage as well.
  */
 async function abandon(

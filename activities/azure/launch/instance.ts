@@ -22,15 +22,15 @@ export interface InstanceDeps extends JoinEvidenceDeps, ClaimVmDeps, LearnDeps {
   readonly lifecycleMetrics: LifecycleMetrics
 }
 
-/** Before the registration deadline: when a boot is plainly late, and with time enough for the last look. */
+/** Times before the registration deadline: when a boot is plainly late, and with time enough for the last check. */
 const evidenceTimes = [10 * 60_000, 60_000] as const
 
-/** The list of VMs may lag behind a PUT; a VM that it does not show is searched again after this long. */
+/** Delay before a VM that the list lacks is checked again: the list may lag behind a PUT. */
 const lagMs = 1000
 
 /**
- * Waits until a VM has been created or has failed. It also ends when the Node has joined (then Azure's word decides nothing) and when
- * the claim is going. A failure marks its offering and sets Launched back, so that the lifecycle launches again.
+ * Waits until a VM has been created or has failed. Also ends when the Node has joined (then Azure's state decides nothing) and when
+ * the claim is going. A failure marks its offering and resets Launched, so that the lifecycle launches again.
  */
 export async function awaitInstance(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
   const ended = new AbortController()
@@ -40,7 +40,7 @@ export async function awaitInstance(deps: InstanceDeps, ref: ClaimRef, signal: A
     return await Promise.race(waits)
   } finally {
     ended.abort()
-    // Whichever lost was cancelled just now.
+    // The other wait was cancelled just now.
     await Promise.allSettled(waits)
   }
 }
@@ -69,8 +69,8 @@ async function azureDecides(deps: InstanceDeps, ref: ClaimRef, signal: AbortSign
 }
 
 /**
- * A VM that runs and whose Node does not come: what Azure knows of it is reported while somebody can still look into it, and once more before the claim
- * is given up. The wait costs a timer; it ends with the first word of the cluster.
+ * Reports Azure's facts about a VM that runs and whose Node does not come: while somebody can still inspect it, and once more before the claim
+ * is given up. The wait costs a timer; it ends with the first change in the cluster.
  */
 async function watchJoining(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
   for (const beforeDeadlineMs of evidenceTimes) {
@@ -91,7 +91,7 @@ function settled(vm: VirtualMachine | undefined): VirtualMachine | 'gone' | unde
   return state === 'Succeeded' || state === 'Failed' || state === 'Deleting' ? vm : undefined
 }
 
-/** A VM that the list calls failed or gone is read singly before anything follows from it; undefined: the list was out of date. */
+/** Reads a VM that the list calls failed or gone singly, before anything follows from it. Undefined when the list was out of date. */
 async function judge(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome | undefined> {
   const vm = await getVm(deps, ref.name)
   if (vm === undefined || vm.provisioningState === 'Deleting') {
@@ -104,13 +104,13 @@ async function judge(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Pr
   const { attempted, reason, message, retryAfterMs } = await judgeFailedVm(deps, cachedClaim(deps, ref), vm)
   await fallBack(deps, ref, { reason, message })
   deps.log.info({ nodeClaim: ref.name, ...attempted, reason, why: message }, 'launch failed after Azure accepted it')
-  // The outcome means another attempt at once, so what has to happen before it is waited for here.
+  // The outcome means another attempt at once, so its wait takes place here.
   if (retryAfterMs > 0) await pauseFor(retryAfterMs, signal)
   const { instanceType, capacityType, zone } = attempted
   return { kind: 'failed', reason, message: `${instanceType} ${capacityType} in zone ${zone}: ${message}` }
 }
 
-/** The claim is launched again: the token that the lost VM holds is worthless from now on. */
+/** Prepares another launch of the claim: revokes the token, which the lost VM holds. */
 async function fallBack(
   deps: InstanceDeps,
   ref: ClaimRef,
@@ -121,7 +121,7 @@ async function fallBack(
 }
 
 /**
- * Returns whether the claim may still have a VM: one of its name exists, whoever owns it, or its status names one that Joiner cannot look at.
+ * Returns whether the claim may still have a VM: one of its name exists, whoever owns it, or its status names one that Joiner cannot read.
  * Errors: as `getVm`.
  */
 export async function findInstance(deps: InstanceDeps, ref: ClaimRef): Promise<{ readonly exists: boolean }> {
@@ -141,7 +141,7 @@ export async function deleteInstance(
 ): Promise<{ readonly existed: boolean }> {
   const claim = await claimBeingDeleted(deps, ref)
   await revokeBootstrapToken(deps.client, ref.uid)
-  // Of a claim that is gone the tag of its UID proves as much.
+  // For a claim that is gone the tag of its UID proves as much.
   const found = await findClaimVm(deps, ref.name, claim === undefined ? ref : claimIdentity(claim))
   if (found.kind === 'own') {
     if (found.vm.provisioningState !== 'Deleting') await deleteVm(deps, ref.name)

@@ -9,8 +9,8 @@ import type { LaunchOutcome } from '../contract.ts'
 export interface InvalidClaimDeps extends ObjectWritesDeps {}
 
 /**
- * Refuses a claim whose values a node cannot have, and says so in its condition Launched. A claim that was made by hand has met no other check, and
- * its spec never changes, so another attempt would end in the same way. Undefined: nothing is wrong with it.
+ * Rejects a claim whose values a node cannot have, in its condition Launched. A claim that was made by hand has passed no other check, and
+ * its spec never changes, so another attempt would have the same result. Undefined when nothing is wrong with it.
  */
 export async function refuseInvalid(
   deps: InvalidClaimDeps,

@@ -3,7 +3,7 @@ import { describeVm, withoutSecrets } from './join-evidence.ts'
 
 const running = [{ displayStatus: 'Provisioning succeeded' }, { displayStatus: 'VM running' }]
 
-it('says power, agent, extensions that failed and the end of the log', () => {
+it('shows power, agent, extensions that failed and the end of the log', () => {
   const text = describeVm(
     {
       instanceView: {

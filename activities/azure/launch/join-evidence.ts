@@ -20,7 +20,7 @@ interface EvidenceDeps {
 
 export interface JoinEvidenceDeps extends EvidenceDeps, ObjectWritesDeps {}
 
-/** Room that the evidence has in a condition, beside what is said around it. */
+/** Longest evidence in a condition, beside its surrounding text. */
 const mostChars = 900
 const mostOfOneText = 200
 const lastLines = 6
@@ -28,8 +28,8 @@ const logChars = 16_384
 const logTimeoutMs = 10_000
 
 /**
- * What Azure knows of a VM that runs and does not join: power, agent, extensions that failed, and the end of its serial log where boot
- * diagnostics can be read. Bounded and without secrets, fit for conditions and events. Errors: what Azure says to the first look; the log is extra.
+ * Returns Azure's facts about a VM that runs and does not join: power, agent, failed extensions, and the end of its serial log where boot
+ * diagnostics can be read. Bounded and without secrets, fit for conditions and events. Errors: Azure's to the first read; the log is extra.
  */
 export async function joinEvidence(deps: EvidenceDeps, claimName: string, signal: AbortSignal): Promise<string> {
   const name = vmName(claimName)
@@ -44,7 +44,7 @@ export async function joinEvidence(deps: EvidenceDeps, claimName: string, signal
   return describeVm(vm, log)
 }
 
-/** Says in the claim's Registered condition, and in an event, what Azure knows of its VM; nothing of a claim whose Node has joined meanwhile. */
+/** Publishes Azure's facts in the claim's Registered condition and an event; nothing for a claim whose Node has joined meanwhile. */
 export async function reportNotJoined(deps: JoinEvidenceDeps, ref: ClaimRef, signal: AbortSignal): Promise<void> {
   const evidence = await joinEvidence(deps, ref.name, signal)
   const claim = cachedClaim(deps, ref)
@@ -59,12 +59,12 @@ export async function reportNotJoined(deps: JoinEvidenceDeps, ref: ClaimRef, sig
   )
 }
 
-/** Whether a claim's Node may still join: it has not, and several have not either. */
+/** Returns whether a claim's Node may still join: none has registered, and there are not several. */
 function isAwaited(claim: NodeClaim): boolean {
   return !isTrue(claim.status.conditions, 'Registered') && !registrationFailed(claim)
 }
 
-/** The evidence as text; `log` is the end of the serial log. */
+/** Returns the evidence as text; `log` is the end of the serial log. */
 export function describeVm({ instanceView }: Pick<VirtualMachine, 'instanceView'>, log: string | undefined): string {
   const { statuses = [], vmAgent, extensions = [] } = instanceView ?? {}
   const reported = [
@@ -92,7 +92,7 @@ function lastOf(log: string): string {
     .join(' | ')
 }
 
-/** What a machine writes may hold what it was given: tokens, keys, signatures and whatever looks like one. */
+/** Removes secrets: a machine's output may hold tokens, keys, signatures and whatever looks like one. */
 export function withoutSecrets(text: string): string {
   return text
     .replaceAll(/-----BEGIN [^-]*-----.*?(-----END [^-]*-----|$)/gs, '***')
@@ -105,7 +105,7 @@ export function withoutSecrets(text: string): string {
     .replaceAll(/[A-Za-z0-9+/_-]{40,}={0,2}/g, '***')
 }
 
-/** Boot diagnostics may be off, which Azure says by an error. */
+/** Reads the serial log. Boot diagnostics may be off, which Azure reports by an error. */
 async function serialLog(
   { azure, config }: Omit<EvidenceDeps, 'log'>,
   name: string,
@@ -120,7 +120,7 @@ async function serialLog(
   const { statusCode, body } = await request(serialConsoleLogBlobUri, {
     signal: AbortSignal.any([signal, AbortSignal.timeout(logTimeoutMs)]),
   })
-  // Storage does not serve the end of a blob alone.
+  // Storage does not serve only the end of a blob.
   let end = ''
   for await (const chunk of body.setEncoding('utf8')) end = (end + String(chunk)).slice(-logChars)
   if (statusCode >= 300) throw new Error(`the serial log was answered with ${statusCode}`)

@@ -44,7 +44,7 @@ describe('Azure refuses', () => {
     )
   })
 
-  test('one offering after the other: each attempt asks for another, until none is left', async () => {
+  test('one offering after the other: each attempt requests another, until none is left', async () => {
     const requirements = [...onDemand, inValues('node.kubernetes.io/instance-type', 'Standard_D2s_v5')]
     const { azure, launch } = world(newClaim({ requirements }))
     azure.refusePuts(noRoom, noRoom, noRoom, noRoom)
@@ -62,7 +62,7 @@ describe('Azure refuses', () => {
     expect(zones.sort()).toEqual(['0', 'westus2-1', 'westus2-2', 'westus2-3'])
   })
 
-  test('and the next attempt takes over without looking again: no GET of the VM, the same token', async () => {
+  test('and the next attempt takes over without reading again: no GET of the VM, the same token', async () => {
     const { azure, launch, tokens } = world()
     azure.refusePuts(noSku)
     await launch(1)
@@ -75,7 +75,7 @@ describe('Azure refuses', () => {
     expect(tokens()).toEqual([secretName])
   })
 
-  test('and an attempt that is not the next looks for itself', async () => {
+  test('and an attempt that is not the next reads for itself', async () => {
     const { azure, launch } = world()
     azure.refusePuts(noSku)
     await launch(1)
@@ -131,7 +131,7 @@ describe('Azure refuses', () => {
     expect([...deps.quota.inFlight.values()].every((vCpus) => vCpus === 0)).toBe(true)
   })
 
-  test('the last vCPUs of a family: what a failed try had reserved is free for the next one', async () => {
+  test('the last vCPUs of a family: what a failed attempt had reserved is free for the next one', async () => {
     const usages = new Map([['standarddsv5family', { limit: 2, current: 0 }]])
     const { azure, launch } = world(newClaim(), nodeClassJson(), usages)
     azure.refusePuts({ status: 500, code: 'InternalServerError' })

@@ -9,7 +9,7 @@ import type { LaunchOutcome } from '../contract.ts'
 useFakeTime()
 
 describe('a launch', () => {
-  test('makes the cheapest VM that fits, and writes what it made into the claim', async () => {
+  test('makes the cheapest VM that fits, and records it in the claim', async () => {
     const { azure, cluster, launch, launched, tokens } = world()
     const outcome = (await launch()) as LaunchOutcome & { kind: 'launched' }
     expect(outcome).toMatchObject({ kind: 'launched', instanceType: 'Standard_D2s_v5', capacityType: 'on-demand' })
@@ -158,7 +158,7 @@ describe('a claim for which nothing is to be launched', () => {
     expect(azure.writes).toEqual([])
   })
 
-  test('is not launched from a class without an image for the type, and is reported which', async () => {
+  test('is not launched from a class without an image for the type, and reports which', async () => {
     const { azure, launch } = world(newClaim(), nodeClassJson('default', { status: { images: [] } }))
     expect(await launch()).toMatchObject({ kind: 'nodeClassNotReady' })
     expect(azure.writes).toEqual([])
@@ -209,7 +209,7 @@ describe('a launch that is repeated after a crash', () => {
     expect(azure.writes).toEqual(['PUT virtualMachines/aks-a'])
   })
 
-  test("makes a new token when the old one may lie in nobody's hands", async () => {
+  test('makes a new token when the old one may be lost', async () => {
     const { cluster, launch } = world()
     cluster.put('secrets', {
       metadata: { name: secretName, namespace: 'kube-system', uid: 'old' },

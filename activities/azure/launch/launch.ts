@@ -31,7 +31,7 @@ export interface LaunchDeps extends TakeOverDeps, InvalidClaimDeps, PutVmDeps {}
 
 const registrationMs = 15 * 60_000
 const tokenMarginMs = 5 * 60_000
-/** Well below the time that one attempt may take. */
+/** Well below the time limit of one attempt. */
 const longestWaitMs = 60_000
 
 type LaunchInput = Parameters<AzureActivities['launch']>[0]
@@ -43,9 +43,9 @@ const createErrors: Readonly<Partial<Record<LaunchOutcome['kind'], CloudProvider
 }
 
 /**
- * One attempt to make a claim's VM. The VM's name follows from the claim's, so a repeated attempt finds what an earlier one made:
+ * Runs one attempt to make a claim's VM. The VM's name follows from the claim's, so a repeated attempt finds what an earlier one made:
  * GET before PUT, adoption of a VM that carries this claim's UID (or none: Karpenter's), removal of one that failed.
- * Errors: what Azure or the API server says besides capacity; a node class that is being looked at; a catalogue not loaded yet.
+ * Errors: Azure's or the API server's besides capacity; a node class that is not validated yet; a catalogue that is not loaded yet.
  */
 export async function launch(deps: LaunchDeps, input: LaunchInput, signal: AbortSignal): Promise<LaunchOutcome> {
   const { claim: ref } = input
@@ -58,7 +58,7 @@ export async function launch(deps: LaunchDeps, input: LaunchInput, signal: Abort
   } catch (error) {
     await reportFailure(deps, ref, error)
     const { waitMs, failure } = waitingFailure(error, longestWaitMs)
-    // A wait of Temporal's would keep a claim that is deleted meanwhile from its end.
+    // A wait of Temporal's would delay the end of a claim that is deleted meanwhile.
     if (waitMs > 0 && (await isGoneWithin(deps, ref, { ms: waitMs, signal }))) return { kind: 'claimGone' }
     throw failure
   }
@@ -78,7 +78,7 @@ async function launchOnce(
   }
   const known = registered(claim)
   if (known !== undefined) return known
-  // Without sizes and prices nothing could be chosen, and a VM could not be described: a restart is not a lack of capacity.
+  // Without sizes and prices no choice is possible, and a VM could not be described: a restart is not a lack of capacity.
   await deps.catalogue.whenLoaded(signal)
   const vm = await prefetched.vm
   if (vm !== undefined) {
@@ -95,8 +95,8 @@ async function launchOnce(
 }
 
 /**
- * The outcome of the launch that a registered claim had. It has its Node, so nothing is launched again, whoever asks: a VM that Azure calls failed may
- * still run pods.
+ * Returns the outcome of the launch that a registered claim had. It has its Node, so nothing is launched again, whoever asks: a VM that Azure
+ * calls failed may still run pods.
  */
 function registered({ metadata, status }: NodeClaim): LaunchOutcome | undefined {
   const { providerId, imageId = '', conditions } = status
@@ -116,13 +116,13 @@ interface Prefetched {
   readonly claim: Promise<NodeClaim | undefined>
   /** The VM of the claim's name. */
   readonly vm: Promise<VirtualMachine | undefined>
-  /** Undefined: the token of an earlier attempt exists, which a VM may hold. */
+  /** Undefined when the token of an earlier attempt exists, which a VM may hold. */
   readonly token: Promise<string | undefined>
 }
 
 /**
- * A pod waits for a launch, so what it has to look at is looked at all at once. An attempt that follows a refusal knows that there is no VM, has
- * its token, and finds in the cache the claim whose condition was written just now. What turns out not to be needed may fail.
+ * Prefetches in parallel what a launch reads, since a pod waits for it. An attempt that follows a refusal knows that there is no VM, and
+ * has its token. It finds in the cache the claim whose condition was written just now. Prefetches that turn out not to be needed may fail.
  */
 function prefetch(deps: LaunchDeps, ref: ClaimRef, attempt: number): Prefetched {
   const left = deps.refusedAttempts.take(ref.uid, attempt)
@@ -141,20 +141,20 @@ function prefetch(deps: LaunchDeps, ref: ClaimRef, attempt: number): Prefetched 
 }
 
 /**
- * The claim, with its finalizer. A first attempt follows the claim's creation, of which the cache says; should it be deleted meanwhile, what was
- * made for it goes as well.
+ * Returns the claim, with its finalizer. A first attempt follows the claim's creation, which is in the cache. Should it be deleted meanwhile, its
+ * resources are deleted as well.
  */
 async function claimToLaunch(deps: LaunchDeps, ref: ClaimRef, isFirst: boolean): Promise<NodeClaim | undefined> {
   const claim = (isFirst ? cachedClaim(deps, ref) : undefined) ?? (await liveClaim(deps, ref))
   return claim === undefined || claim.metadata.deletionTimestamp !== undefined ? claim : withFinalizer(deps, claim)
 }
 
-/** One that is not used goes when the claim ends. */
+/** Returns when a token expires. An unused one goes when the claim ends. */
 function tokenExpiresAtMs(deps: LaunchDeps): number {
   return deps.now() + registrationMs + tokenMarginMs
 }
 
-/** Why a node class cannot be used. One that nobody has looked at since its last change is waited for, by trying again. */
+/** Returns why a node class cannot be used. One that was not validated since its last change is waited for, by a retry. */
 async function unreadiness(
   deps: LaunchDeps,
   claim: NodeClaim,
@@ -184,7 +184,7 @@ interface ChooseInput {
 }
 
 async function choose(deps: LaunchDeps, { claim, nodeClass, attempt, token }: ChooseInput): Promise<LaunchOutcome> {
-  // What an earlier attempt of this claim held is free for this one.
+  // What an earlier attempt of this claim reserved is free for this one.
   deps.quota.release(claim.metadata.uid)
   const { name } = nodeClass.metadata
   takeLaunchTurn(deps, name)
@@ -200,7 +200,7 @@ async function choose(deps: LaunchDeps, { claim, nodeClass, attempt, token }: Ch
     throw new Error(`size ${chosen.typeName} left the catalogue just now; the launch is tried again`)
   // Nothing was awaited since the choice, so no other launch can have chosen the same vCPUs.
   deps.quota.reserve(claim.metadata.uid, { ...size, capacityType: chosen.capacityType })
-  // By now no VM of the claim exists, so a token that does is held by none.
+  // By now no VM of the claim exists, so none holds an existing token.
   const bootstrapToken =
     (await token) ?? (await replaceBootstrapToken(deps.client, claim.metadata.uid, tokenExpiresAtMs(deps)))
   return putVm(deps, { claim, chosen, size, image, attempt, nodeClass, bootstrapToken })

@@ -58,7 +58,7 @@ const types = instanceTypes({
   nodeResourceGroup: 'MC_group',
 })
 
-/** Every well-known label of a type, required in all values that it has, and one of the user's own. */
+/** Requires every well-known label of a type, in all values that it has, and one of the user's own. */
 function pickyPool(type: InstanceType, operator: 'In' | 'Exists') {
   const wanted = [...type.requirements.values()]
     .filter(({ key, complement, values }) => wellKnownLabels.has(key) && !complement && values.size > 0)

@@ -102,7 +102,7 @@ describe('backend pools', () => {
     expect((await facts.poolsAfter(stale)).ids).toEqual(['/pools/a'])
   })
 
-  it('are there before the first launch, and a failure in the background harms nobody', async () => {
+  it('are there before the first launch, and a failure in the background harms no launch', async () => {
     const { facts, state } = network()
     state.failing = true
     facts.warm()

@@ -2,20 +2,20 @@ import type { LoadBalancer, NetworkSecurityGroup } from '@azure/arm-network'
 import type { Logger } from 'pino'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
 
-/** The cluster's own security group and what its name says (reference/azure-provider.md 4.4). */
+/** The cluster's own security group and the facts in its name (reference/azure-provider.md 4.4). */
 export interface ClusterNetwork {
   readonly securityGroupId: string
   readonly securityGroupName: string
   readonly routeTableName: string
 }
 
-/** The backend pools that a node joins, and of which list they are: pools are asked for again only by who saw the newest list fail. */
+/** The backend pools that a node joins, and their list: pools are read again only for a caller that saw the newest list fail. */
 export interface BackendPools {
   readonly ids: readonly string[]
   readonly generation: number
 }
 
-/** What one node is reported and given of the network. */
+/** The network of one node. */
 export type NodeNetwork = ClusterNetwork & { readonly poolIds: readonly string[] }
 
 interface Lists {
@@ -32,8 +32,8 @@ interface Options {
 const poolsTtlMs = 2 * 3_600_000
 
 /**
- * What every launch needs to know of the cluster's network. It is listed once per process and shared by all launches, so none waits for
- * it but the first after a start: the security group is kept for ever, the load balancers' pools for 2 hours or until Azure says that
+ * The facts of the cluster's network that every launch needs. They are listed once per process and shared by all launches, so only the first
+ * launch after a start waits: the security group is kept for ever, the load balancers' pools for 2 hours or until Azure says that
  * one is gone.
  */
 export class NetworkFacts {
@@ -48,14 +48,14 @@ export class NetworkFacts {
     this.#options = options
   }
 
-  /** Lists both in the background, so that the first launch finds them. A failure is told by the launch that meets it again. */
+  /** Lists both in the background, so that the first launch finds them. A failure is reported by the launch that meets it again. */
   warm(): void {
     void Promise.all([this.network(), this.pools()]).catch((error: unknown) => {
       this.#options.log.warn({ err: error }, 'failed to read cluster network, retrying')
     })
   }
 
-  /** Errors: none or several security groups have the name that AKS gives the cluster's; what ARM says. */
+  /** Returns the network. Errors: none or several security groups have the name that AKS gives the cluster's; ARM's. */
   network(): Promise<ClusterNetwork> {
     if (this.#network === undefined) {
       const listed = this.#readNetwork()
@@ -67,14 +67,14 @@ export class NetworkFacts {
     return this.#network
   }
 
-  /** Errors: what ARM says. A cluster without load balancers has no pools. */
+  /** Returns the backend pools; none without load balancers. Errors: ARM's. */
   pools(): Promise<BackendPools> {
     const known = this.#pools
     if (known !== undefined && this.#options.now() - known.listedAtMs < poolsTtlMs) return known.value
     return this.#listPools()
   }
 
-  /** The pools as they are now, for a launch whose pools Azure did not find. Launches that failed alike share one list. */
+  /** Reads the pools again, for a launch whose pools Azure did not find. Launches that failed alike share one list. */
   poolsAfter(stale: BackendPools): Promise<BackendPools> {
     return this.#generation > stale.generation ? this.pools() : this.#listPools()
   }
@@ -103,12 +103,12 @@ export class NetworkFacts {
   }
 }
 
-/** The eight digits in the name that AKS gives a cluster's security group; undefined for any other name. */
+/** Returns the eight digits in the name that AKS gives a cluster's security group; undefined for any other name. */
 export function clusterIdOf(securityGroupName: string): string | undefined {
   return /^aks-agentpool-(\d{8})-nsg$/i.exec(securityGroupName)?.[1]
 }
 
-/** The one security group that AKS made for the cluster's nodes. */
+/** Returns the one security group that AKS made for the cluster's nodes. */
 function clusterNetwork(
   groups: readonly Pick<NetworkSecurityGroup, 'id' | 'name'>[],
   nodeResourceGroup: string,
@@ -137,7 +137,7 @@ function clusterNetwork(
 const clusterBalancers: ReadonlySet<string> = new Set(['kubernetes', 'kubernetes-internal'])
 const ipv6Pools: ReadonlySet<string> = new Set(['aksoutboundbackendpool-ipv6', 'kubernetes-ipv6'])
 
-/** The pools of a load balancer that nodes join by their NIC: AKS' own balancers, without IPv6 and without pools of addresses. */
+/** Returns a load balancer's pools that nodes join by their NIC: AKS' own balancers, without IPv6 and without pools of addresses. */
 function backendPools({ name = '', backendAddressPools = [] }: LoadBalancer): readonly string[] {
   if (!clusterBalancers.has(name.toLowerCase())) return []
   return backendAddressPools.flatMap(({ id, name: pool = '', loadBalancerBackendAddresses = [] }) => {

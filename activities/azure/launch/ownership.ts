@@ -4,7 +4,7 @@ import { tagKeys } from './tags.ts'
 
 type Tags = Readonly<Record<string, string>> | undefined
 
-/** Whose a VM or NIC is, as far as its tags prove it. A name proves nothing (docs/architecture.md "Invariants"). */
+/** The owner of a VM or NIC, as far as its tags prove it. A name proves nothing (docs/architecture.md "Invariants"). */
 type Ownership =
   | {
       readonly kind: 'ours'
@@ -43,7 +43,7 @@ export function ownershipOf(tags: Tags, { clusterName, clusterUid }: ClusterIden
   }
 }
 
-/** The value of a tag, whose name may be written in another case: to Azure it is the same name. */
+/** Returns the value of a tag, whose name may be written in another case: to Azure it is the same name. */
 function tagOf(tags: Tags, key: string): string | undefined {
   if (tags?.[key] !== undefined) return tags[key]
   return Object.entries(tags ?? {}).find(([name]) => name.toLowerCase() === key)?.[1]
@@ -57,10 +57,10 @@ export interface ClaimIdentity {
   readonly nodePool?: string | undefined
 }
 
-/** Whose VM it is that has the name of a NodeClaim's. */
+/** The owner of the VM with the name of a NodeClaim's. */
 export type VmOwner =
   | { readonly kind: 'claim' }
-  /** Of a NodeClaim of this cluster that had the name before. */
+  /** An earlier NodeClaim of this cluster with the same name. */
   | { readonly kind: 'earlierClaim'; readonly uid: string }
   | { readonly kind: 'foreign'; readonly why: string }
 

@@ -44,7 +44,7 @@ const input: PutInput = {
   bootstrapToken: `abcdef.${secret}`,
 }
 
-/** Azure, which refuses each PUT of a VM with the next of some answers; and what it was asked for. */
+/** Azure, which refuses each PUT of a VM with the next of some answers; and the requests it received. */
 function refusing(answers: readonly { readonly status: number; readonly code: string; readonly message: string }[]) {
   const seen = { pools: [] as string[][], conditions: [] as (string | undefined)[], balancers: 0 }
   const azure = fakeArm(({ url, body, headers }) => {
@@ -96,13 +96,13 @@ function refusing(answers: readonly { readonly status: number; readonly code: st
 const existsAlready = { status: 412, code: 'PreconditionFailed', message: 'exists' }
 
 describe('the PUT of a VM', () => {
-  it('makes a VM or nothing: one that is there meanwhile is looked at by the next try', async () => {
+  it('makes a VM or nothing: one that is there meanwhile is checked by the next attempt', async () => {
     const { deps, seen } = refusing([existsAlready])
     await expect(putVm(deps, input)).rejects.toThrow('VM aks-default-abc exists by now')
     expect(seen.conditions).toEqual(['*'])
   })
 
-  it('is repeated once with the pools as they are now, when Azure does not find one of those that were known', async () => {
+  it('is repeated once with current pools, when Azure does not find one of the cached ones', async () => {
     const message = 'Resource /LB/kubernetes/backendAddressPools/pool-1 referenced by resource nic was not found.'
     const { deps, seen } = refusing([{ status: 400, code: 'InvalidResourceReference', message }, existsAlready])
     await expect(putVm(deps, input)).rejects.toThrow('exists by now')

@@ -39,7 +39,7 @@ export interface PutInput {
   readonly bootstrapToken: string
 }
 
-/** Makes the VM that was chosen and writes it into the claim; a refusal about capacity is an outcome, and marks what it speaks of. */
+/** Makes the chosen VM and records it in the claim. A refusal about capacity is an outcome, and marks the offerings that it covers. */
 export async function putVm(deps: PutVmDeps, input: PutInput): Promise<LaunchOutcome> {
   const { claim, chosen, image, attempt } = input
   const create = {
@@ -77,7 +77,7 @@ function attemptedBy({ typeName, zone, capacityType }: Chosen): Attempted {
   return { instanceType: typeName, zone, capacityType }
 }
 
-/** The load balancers' pools are known for a while. When Azure does not find one any more, they are read again and the PUT is repeated, once. */
+/** Sends the PUT with cached pools. When Azure does not find one any more, they are read again and the PUT is repeated, once. */
 async function putWithPools(deps: PutVmDeps, input: PutInput): Promise<void> {
   const pools = await deps.network.pools()
   try {
@@ -89,7 +89,7 @@ async function putWithPools(deps: PutVmDeps, input: PutInput): Promise<void> {
   }
 }
 
-/** The PUT makes a VM or nothing: what is there already is never changed by it. */
+/** Sends the PUT, which makes a VM or nothing: it never changes an existing one. */
 async function submit(deps: PutVmDeps, input: PutInput, pools: BackendPools): Promise<void> {
   const { claim, chosen, image, size, attempt, nodeClass } = input
   const body = vmRequest({

@@ -21,10 +21,10 @@ export interface RecordLaunchDeps extends ObjectWritesDeps {
   readonly config: AzureConfig
 }
 
-/** What a launch writes into its claim. */
+/** Fields that a launch writes into its claim. */
 interface LaunchRecord {
   readonly labels: Readonly<Record<string, string>>
-  /** What the node class was when the VM was made from it, by which drift is reported. */
+  /** The node class's state when the VM was made from it, which drift is compared with. */
   readonly annotations: Readonly<Record<string, string>>
   readonly status: {
     readonly providerID: string
@@ -42,7 +42,7 @@ interface LaunchedVm {
   readonly imageId: string
 }
 
-/** A claim's labels, annotations and status after its launch (reference/azure-provider.md 4.6). */
+/** Returns a claim's labels, annotations and status after its launch (reference/azure-provider.md 4.6). */
 export function launchRecord({ config, nodeClass, claim, chosen, imageId }: LaunchedVm): LaunchRecord {
   const type = chosen.instanceType
   return {
@@ -71,8 +71,8 @@ function classHashes({ metadata }: NodeClass): Record<string, string> {
 }
 
 /**
- * Writes what was launched into the claim: labels first, then the status with Launched True, each under an optimistic lock. Labels of
- * an earlier attempt that the new VM does not have are removed. A claim that went away meanwhile is an outcome.
+ * Records a launch in its claim: labels first, then the status with Launched True, each under an optimistic lock. Removes labels of
+ * an earlier attempt that the new VM does not have. A claim that went away meanwhile is an outcome.
  */
 export async function recordLaunch(
   deps: RecordLaunchDeps,
@@ -113,7 +113,7 @@ export async function recordLaunch(
   }
 }
 
-/** Of a claim that was launched before, its Node may have joined already. */
+/** Returns whether the Node is awaited. That of a claim that was launched before may have joined already. */
 function isAwaited(conditions: readonly Condition[]): boolean {
   return (conditionOf(conditions, 'Registered')?.status ?? 'Unknown') === 'Unknown'
 }

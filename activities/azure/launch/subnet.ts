@@ -1,4 +1,4 @@
-/** A subnet's id, taken apart. */
+/** The parts of a subnet's id. */
 export interface SubnetId {
   readonly subscriptionId: string
   readonly resourceGroup: string
@@ -9,7 +9,7 @@ export interface SubnetId {
 const shape =
   /^\/subscriptions\/([^/]*)\/resourceGroups\/([^/]*)\/providers\/Microsoft\.Network\/virtualNetworks\/([^/]*)\/subnets\/([^/]*)$/i
 
-/** Reads a subnet's id; undefined when the text is none. */
+/** Parses a subnet's id; undefined when the text is none. */
 export function parseSubnet(id: string): SubnetId | undefined {
   const match = shape.exec(id)
   if (match === null) return undefined
@@ -17,7 +17,7 @@ export function parseSubnet(id: string): SubnetId | undefined {
   return { subscriptionId, resourceGroup, vnet, name }
 }
 
-/** Whether a subnet is the one that AKS itself made for a cluster (reference/azure-provider.md 4.4). */
+/** Returns whether a subnet is the one that AKS itself made for a cluster (reference/azure-provider.md 4.4). */
 export function isAksManaged({ vnet, name, resourceGroup }: SubnetId, nodeResourceGroup: string): boolean {
   return (
     /^aks-vnet-\d{8}$/.test(vnet) &&
@@ -26,17 +26,17 @@ export function isAksManaged({ vnet, name, resourceGroup }: SubnetId, nodeResour
   )
 }
 
-/** What ARM reports a subnet's addresses. */
+/** ARM's fields about a subnet's addresses. */
 export interface SubnetAddresses {
   readonly addressPrefix?: string
   readonly addressPrefixes?: readonly string[]
   readonly ipConfigurations?: readonly unknown[]
 }
 
-/** How many addresses Azure keeps of each prefix (https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq). */
+/** Number of addresses that Azure keeps of each prefix (https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq). */
 const reservedAddresses = 5
 
-/** How many addresses nodes can have in a subnet, and how many of them nobody has. IPv6 counts for nothing: nodes have none. */
+/** Returns the number of addresses for nodes in a subnet, and of free ones. IPv6 counts for nothing: nodes have none. */
 export function subnetSpace({ addressPrefix, addressPrefixes = [], ipConfigurations = [] }: SubnetAddresses): {
   readonly size: number
   readonly free: number

@@ -4,16 +4,16 @@ import type { AzureConfig } from '../azure-config.ts'
 export const tagKeys = {
   nodePool: 'karpenter.sh_nodepool',
   cluster: 'karpenter.azure.com_cluster',
-  /** UID of the Namespace kube-system: a second cluster of the same name is another one. */
+  /** UID of the Namespace kube-system: it distinguishes a second cluster of the same name. */
   clusterUid: 'joiner.sh_cluster-uid',
   claimUid: 'joiner.sh_nodeclaim-uid',
-  /** On machines of AKS (node auto-provisioning), which bear the tags of Karpenter as well. */
+  /** On machines of AKS (node auto-provisioning), which carry the tags of Karpenter as well. */
   aksMachine: 'karpenter.azure.com_aksmachine_nodeclaim',
   /** When an operator ended the lifecycle of the VM's claim without it: garbage once the claim is gone. */
   abandoned: 'joiner.sh_abandoned',
 } as const
 
-/** The tags that a node's resources have in every implementation, from low to high (reference/azure-provider.md 4.4). */
+/** Returns the tags that a node's resources have in every implementation, from low to high (reference/azure-provider.md 4.4). */
 export function nodeTags(
   { additionalTags, clusterName }: Pick<AzureConfig, 'additionalTags' | 'clusterName'>,
   { tags = {} }: Pick<NodeClassSpec, 'tags'>,
@@ -37,7 +37,7 @@ const reserved: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Tags as an AKSNodeClass or a setting has them, without those that say whose a VM is: with the tag of AKS machines it would be one that Joiner never
+ * Returns tags of an AKSNodeClass or a setting, without those of ownership: with the tag of AKS machines a VM would be one that Joiner never
  * deletes. Tag names may not hold a slash.
  */
 function usersTags(tags: Readonly<Record<string, string>>): Record<string, string> {

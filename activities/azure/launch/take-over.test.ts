@@ -8,7 +8,7 @@ import { launch } from './launch.ts'
 
 useFakeTime()
 
-describe('a VM that stands under the name of the claim', () => {
+describe('a VM with the name of the claim', () => {
   test.each(['Creating', 'Updating', 'Succeeded'])('and is its own (%s) is adopted: no second PUT', async (state) => {
     const { azure, cluster, launch, launched } = world()
     plant(azure, tagsOf('uid-a'), state)
@@ -46,7 +46,7 @@ describe('a VM that stands under the name of the claim', () => {
     }
   })
 
-  test('of a claim that lives is left to that claim', async () => {
+  test('of a claim that exists is left to that claim', async () => {
     const { azure, cluster, launch } = world()
     cluster.put('nodeclaims', claimJson('other'))
     plant(azure, tagsOf('uid-other'))
@@ -101,7 +101,7 @@ describe('a VM that stands under the name of the claim', () => {
     expect(await launch(2)).toMatchObject({ kind: 'launched', instanceType: 'Standard_D2s_v5' })
   })
 
-  test('by the time of the PUT is looked at by the next try, and never changed', async () => {
+  test('by the time of the PUT is checked by the next attempt, and never changed', async () => {
     const { azure, launch } = world()
     const end = azure.intercept((request) => {
       if (request !== 'PUT virtualMachines/aks-a') return

@@ -18,7 +18,7 @@ import { attemptOf, vmName } from './virtual-machine.ts'
 export interface TakeOverDeps extends LearnDeps, ClaimVmDeps {}
 
 /**
- * Decides what a VM of the claim's name means: an earlier success of this launch, its failure, or remains that make room first.
+ * Decides on a VM of the claim's name: an earlier success of this launch, its failure, or remains that make room first.
  * Errors: `LaunchBlocked` for a VM that is not proven to be this cluster's: it is neither adopted nor deleted.
  */
 export async function takeOver(
@@ -47,7 +47,7 @@ export async function takeOver(
   return { kind: 'capacity', reason: failure.reason, message: failure.message, ...failure.attempted }
 }
 
-/** A VM with the UID of another NodeClaim that still exists is that one's, whatever it is called. */
+/** Returns why a VM is foreign: one with the UID of another existing NodeClaim is that one's, whatever its name. */
 function whyForeign({ cache }: TakeOverDeps, owner: VmOwner): string | undefined {
   if (owner.kind === 'foreign') return owner.why
   if (owner.kind === 'claim') return undefined

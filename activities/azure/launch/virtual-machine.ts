@@ -26,17 +26,17 @@ export interface VirtualMachineInput {
   readonly ultraSsd: boolean
 }
 
-/** Name of a claim's VM and computer (reference/azure-provider.md 4.1). */
+/** Returns the name of a claim's VM and computer (reference/azure-provider.md 4.1). */
 export function vmName(claimName: string): string {
   return `${nodeNamePrefix}${claimName}`
 }
 
-/** The claim that a VM is named after. */
+/** Returns the claim that a VM is named after. */
 export function claimNameOf(vm: string): string {
   return vm.replace(/^aks-/, '')
 }
 
-/** Which attempt of its claim made a VM, by the name of its disk; undefined for a VM that Joiner did not make. */
+/** Returns the attempt that made a VM, by the name of its disk; undefined for a VM that Joiner did not make. */
 export function attemptOf(vm: VirtualMachine): number | undefined {
   return vm.tags?.[tagKeys.claimUid] === undefined
     ? undefined
@@ -45,23 +45,23 @@ export function attemptOf(vm: VirtualMachine): number | undefined {
 
 type ResourceScope = Pick<AzureConfig, 'subscriptionId' | 'nodeResourceGroup'>
 
-/** The ARM id of a claim's VM. */
+/** Returns the ARM id of a claim's VM. */
 export function vmId({ subscriptionId, nodeResourceGroup }: ResourceScope, claimName: string): string {
   return `/subscriptions/${subscriptionId}/resourceGroups/${nodeResourceGroup}/providers/Microsoft.Compute/virtualMachines/${vmName(claimName)}`
 }
 
-/** The provider id of a claim's node. */
+/** Returns the provider id of a claim's node. */
 export function providerId(config: ResourceScope, claimName: string): string {
   return providerIdOf(vmId(config, claimName))
 }
 
-/** A VM's id as the cloud provider writes it on Nodes: with the resource group in lower case. */
+/** Returns a VM's id as the cloud provider writes it on Nodes: with the resource group in lower case. */
 export function providerIdOf(vmId: string): string {
   return `azure://${vmId.replace(/(?<=\/resourceGroups\/)[^/]*/i, (group) => group.toLowerCase())}`
 }
 
 /**
- * The body of the one PUT that makes a node: VM, NIC and OS disk together (reference/azure-provider.md 4.4; the NIC is inline by design).
+ * Returns the body of the one PUT that makes a node: VM, NIC and OS disk together (reference/azure-provider.md 4.4; the NIC is inline by design).
  * NIC and disk carry the attempt's number, since Azure keeps a failed VM's NIC for a while.
  */
 export function virtualMachine(input: VirtualMachineInput): VirtualMachine {
@@ -101,7 +101,7 @@ export function virtualMachine(input: VirtualMachineInput): VirtualMachine {
   }
 }
 
-/** Tags of all that is made for a claim: those of every implementation, and whose it is. */
+/** Returns the tags of all that is made for a claim: those of every implementation, and those of ownership. */
 export function vmTags({
   config,
   nodeClass,
@@ -163,14 +163,14 @@ function networkInterface(input: VirtualMachineInput) {
   }
 }
 
-/** AKS guards the subnet that it makes itself; in anybody else's network the NIC brings the cluster's security group. */
+/** Returns whether the NIC brings the cluster's security group: AKS guards only the subnet that it makes itself. */
 function needsSecurityGroup({ config, nodeClass }: VirtualMachineInput): boolean {
   const subnet = parseSubnet(nodeClass.subnetId)
   return subnet === undefined || !isAksManaged(subnet, config.nodeResourceGroup)
 }
 
 function securityProfile({ spec, trustedLaunch }: NodeClassSettings): Pick<VirtualMachine, 'securityProfile'> {
-  // Where nothing is said of encryption, nothing is said to Azure either.
+  // An unset encryption stays unset for Azure.
   const { encryptionAtHost, trustedLaunch: { vtpm = false, secureBoot = false } = {} } = spec.security ?? {}
   if (encryptionAtHost === undefined && !trustedLaunch) return {}
   return {

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
 import { vmCreateMetrics } from './vm-create-metrics.ts'
 
-it('VMs that were asked for are counted by what they were asked for as, failures by phase and code too', async () => {
+it('requested VMs are counted by their offering, failures by phase and code too', async () => {
   const registry = new Registry()
   const create = { instanceType: 'D4', zone: 'westus2-1', capacityType: 'spot', imageId: 'image', nodePool: 'general' }
   vmCreateMetrics(registry).started(create)

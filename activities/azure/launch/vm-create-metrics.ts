@@ -3,21 +3,21 @@ import type { Attempted } from '../arm/azure-error.ts'
 
 const labelNames = ['image', 'size', 'zone', 'capacity_type', 'nodepool'] as const
 
-/** What a VM was asked for as. */
+/** The requested offering of a VM. */
 interface VmCreate extends Attempted {
   readonly imageId: string
   /** Empty for a NodeClaim of no pool. */
   readonly nodePool: string
 }
 
-/** Counters of VMs that were asked for, by upstream's names (reference/azure-provider.md 5, "Metrics"). */
+/** Counters of requested VMs, by upstream's names (reference/azure-provider.md 5, "Metrics"). */
 export interface VmCreateMetrics {
   readonly started: (create: VmCreate) => void
   /** `sync`: the PUT was refused; `async`: the VM failed after it was accepted. */
   readonly failed: (create: VmCreate, phase: 'sync' | 'async', errorCode: string) => void
 }
 
-/** The counters of a registry; made once in it. */
+/** Returns the counters of a registry; made once in it. */
 export function vmCreateMetrics(registry: Registry = register): VmCreateMetrics {
   const counter = <L extends string>(name: string, help: string, labels: readonly L[]) =>
     (registry.getSingleMetric(name) as Counter<L> | undefined) ??

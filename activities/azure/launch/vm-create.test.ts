@@ -79,7 +79,7 @@ interface NicProperties extends Json {
 const uid = 'claim-uid'
 const token = 'abcdef.0123456789abcdef'
 
-/** All that a launch works with, up to the choice of the offering. */
+/** Prepares everything that a launch works with, up to the choice of the offering. */
 async function launchOf({ region, options, azure, nodeClass, nodeClaim }: CreateCase) {
   const config = goldenConfig(region, options)
   const spec = nodeClass.defaultedSpec
@@ -123,7 +123,7 @@ async function launchOf({ region, options, azure, nodeClass, nodeClaim }: Create
   }
 }
 
-/** The facts as the product reads them, from lists as ARM answers them. */
+/** Returns the facts as the product reads them, from lists as ARM answers them. */
 async function networkOf(azure: CreateCase['azure'], nodeResourceGroup: string): Promise<NodeNetwork> {
   const name = azure.networkSecurityGroup
   const id = `/subscriptions/12345678-1234-1234-1234-123456789012/resourceGroups/${nodeResourceGroup}/providers/Microsoft.Network/networkSecurityGroups/${name}`
@@ -141,7 +141,7 @@ async function networkOf(azure: CreateCase['azure'], nodeResourceGroup: string):
   return { ...(await facts.network()), poolIds: (await facts.pools()).ids }
 }
 
-/** What goes over the wire for the VM and for its extension. */
+/** Returns what goes over the wire for the VM and for its extension. */
 async function wireOf(
   launch: Awaited<ReturnType<typeof launchOf>>,
 ): Promise<{ readonly vm: VmOnWire; readonly extension: Json }> {
@@ -239,7 +239,7 @@ function expectedNic({ nic, nicName }: NonNullable<CreateCase['expected']>): Jso
   }
 }
 
-/** The node configuration that a VM would find in its custom data. */
+/** Returns the node configuration that a VM would find in its custom data. */
 function nodeConfig(customData: string) {
   const document = Buffer.from(customData, 'base64').toString()
   const payload = /<<'JOINER_CONFIG' > \S+\n([A-Za-z0-9+/=]+)\nJOINER_CONFIG/.exec(document)?.[1]
@@ -253,7 +253,7 @@ function nodeConfig(customData: string) {
   }
 }
 
-/** The amounts of a flag such as `--kube-reserved`, whose order and form are free. */
+/** Returns the amounts of a flag such as `--kube-reserved`, whose order and form are free. */
 const amounts = (text = '') =>
   Object.fromEntries(text.split(',').map((part) => [part.split('=')[0], quantity(part.split('=')[1] ?? '0').nano]))
 const comparable = (flags: Readonly<Record<string, string>>) => ({
@@ -264,7 +264,7 @@ const comparable = (flags: Readonly<Record<string, string>>) => ({
 const nanos = (given: Readonly<Record<string, string>> = {}) =>
   Object.fromEntries(Object.entries(given).map(([name, amount]) => [name, quantity(amount).nano]))
 
-/** Where the claim leaves several zones, which one is taken is free: those of the case are put in place of Joiner's. */
+/** Replaces Joiner's zone with the case's, where the claim leaves several zones and the choice is free. */
 function settleZone(golden: CreateCase, launch: Awaited<ReturnType<typeof launchOf>>) {
   const { choice } = launch
   const zone = golden.expected?.returnedNodeClaim.labels['topology.kubernetes.io/zone']
@@ -322,7 +322,7 @@ goldenSuite('azure/vm-create', 42, ({ cases }: { readonly cases: readonly Create
     expect(extension).toEqual({ ...body, tags: withUid(tags) })
   })
 
-  it.for(created)('$name: what the NodeClaim learns', async (golden) => {
+  it.for(created)('$name: what the NodeClaim records', async (golden) => {
     const { returnedNodeClaim: expected } = golden.expected as NonNullable<CreateCase['expected']>
     const { config, spec, stored, claim, choice } = settleZone(golden, await launchOf(golden))
     if (choice.kind !== 'chosen') throw new Error(choice.message)

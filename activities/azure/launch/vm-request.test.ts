@@ -22,7 +22,7 @@ function claimOf(name: string, labels: Readonly<Record<string, string>>) {
   }
 }
 
-/** The node configuration that a VM would find in its custom data. */
+/** Returns the node configuration that a VM would find in its custom data. */
 function nodeConfig(customData: string | undefined) {
   const document = Buffer.from(customData ?? '', 'base64').toString()
   const payload = /<<'JOINER_CONFIG' > \S+\n([A-Za-z0-9+/=]+)\nJOINER_CONFIG/.exec(document)?.[1]

@@ -27,7 +27,7 @@ export interface VmRequestInput {
   readonly bootstrapToken: string
 }
 
-/** The body of the PUT that makes a claim's node: the VM and, in its custom data, all that the node needs to join. */
+/** Returns the body of the PUT that makes a claim's node: the VM and, in its custom data, all that the node needs to join. */
 export function vmRequest(input: VmRequestInput): VirtualMachine {
   const { config, nodeClass, network, claim, chosen, size, attempt, imageId } = input
   const { name, uid } = claim.metadata

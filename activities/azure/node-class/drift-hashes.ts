@@ -10,8 +10,8 @@ import { type ObjectRef, updateObject } from '../../kubernetes/client/status-wri
 export interface DriftHashesDeps extends ObjectWritesDeps {}
 
 /**
- * Marks a node class with its finalizer, its drift hash and the hash's version. When the version is another one, hashes cannot be compared:
- * then the claims are brought up to date first (reference/azure-provider.md 1.4 and 1.5). Returns the class as it is afterwards; undefined
+ * Writes a node class' finalizer, drift hash and the hash's version. Hashes of another version cannot be compared: then the claims are
+ * updated first (reference/azure-provider.md 1.4 and 1.5). Returns the class as it is afterwards; undefined
  * when it is gone.
  */
 export async function stampNodeClass(deps: DriftHashesDeps, nodeClass: NodeClass): Promise<NodeClass | undefined> {
@@ -40,7 +40,7 @@ function hashes({ spec }: NodeClass): Record<string, string> {
   }
 }
 
-/** A claim that has drifted already keeps its hash: that it differs is why it is replaced. */
+/** Rehashes a claim. One that has drifted already keeps its hash: the difference is why it is replaced. */
 function rehashClaim(
   deps: DriftHashesDeps,
   ref: ObjectRef,

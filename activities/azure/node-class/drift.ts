@@ -17,8 +17,8 @@ export interface DriftDeps extends ObjectWritesDeps {
 const concurrency = 20
 
 /**
- * Keeps the condition Drifted of every NodeClaim as it should be. Everything is told from the cache, and a claim is written only when its
- * condition changes. What a NodePool says of drift comes before, and is kept by the planner (`keepClaimConditions`).
+ * Keeps the condition Drifted of every NodeClaim up to date, as far as AKSNodeClasses decide it. Reads only the cache, and writes a claim only
+ * when its condition changes. Drift from a NodePool comes first, and is kept by the planner (`keepClaimConditions`).
  */
 export async function refreshDrift(deps: DriftDeps): Promise<void> {
   await forEachOf([...deps.cache.nodeClaims.values()], concurrency, (claim) => refreshClaim(deps, claim))
@@ -40,7 +40,7 @@ async function refreshClaim(deps: DriftDeps, seen: NodeClaim): Promise<void> {
   )
 }
 
-/** What the AKSNodeClass says of a claim's drift, from the cache. That it cannot be reported is logged. */
+/** Returns a claim's drift from its AKSNodeClass, by the cache. Logs when it cannot be determined. */
 export function azureDriftOf({ cache, config, log }: DriftDeps, claim: NodeClaim): Drift {
   const nodePool = cache.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
   const { providerId } = claim.status

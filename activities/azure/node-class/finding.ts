@@ -2,7 +2,7 @@ import type { NodeClass } from '../../../api/objects.ts'
 import { type ConditionChange, isTrueAt } from '../../../core/conditions.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 
-/** What one part of a look at an AKSNodeClass found. What is absent stays as it was; an error is reported once all parts have run. */
+/** Result of one part of validating an AKSNodeClass. Unset fields stay as they were; an error is reported once all parts have run. */
 export interface Finding {
   readonly conditions?: readonly ConditionChange[]
   readonly status?: {
@@ -14,8 +14,8 @@ export interface Finding {
 }
 
 /**
- * The finding of what could not be read: what was read before, of the same spec, stays, since an outage is no reason to stop. Without that
- * nothing is known: Unknown, not False, which would end launches.
+ * Returns the finding after a failed read: an earlier result for the same spec stays, since an outage is no reason to stop. Without one the
+ * result is Unknown, not False, which would end launches.
  */
 export function unread(
   nodeClass: NodeClass,

@@ -18,7 +18,7 @@ const config = goldenConfig('westus2', {
 })
 const image = { id: '/CommunityGalleries/g/images/i/versions/1', requirements: [] }
 
-describe('what was found (reference/azure-provider.md 1.6)', () => {
+describe('findings (reference/azure-provider.md 1.6)', () => {
   it.each([
     ['images', [image], 'True', undefined, [image]],
     ['no images: those of before go', [], 'False', 'ImagesNotFound', []],
@@ -29,7 +29,7 @@ describe('what was found (reference/azure-provider.md 1.6)', () => {
     expect(finding.status?.images).toEqual(left)
   })
 
-  it('what cannot be read stays as it was read of the same spec, and is Unknown else', () => {
+  it('after a failed read an earlier result for the same spec stays, and it is Unknown otherwise', () => {
     const error = new Error('no answer')
     const of = (observedGeneration: number): NodeClass => {
       const base = goldenNodeClass({}, { conditions: [{ type: 'SubnetsReady', status: 'True', observedGeneration }] })
@@ -96,7 +96,7 @@ describe('what was found (reference/azure-provider.md 1.6)', () => {
       before === undefined ? {} : { localDnsState: before },
     )
     expect(localDnsDecision(nodeClass, config, '1.36.0')).toBe(state)
-    // What launches make of it.
+    // The effect on launches.
     const stored = { ...nodeClass, status: { ...nodeClass.status, localDnsState: state } }
     expect(nodeClassSettings(stored, config).localDnsEnabled).toBe(state === 'Enabled')
   })

@@ -65,7 +65,7 @@ describe('images that were found', () => {
     expect(await versions()).toEqual(at('2'))
   })
 
-  it('are searched again for another version of Kubernetes, and when somebody deletes them', async () => {
+  it('are read again for another version of Kubernetes, and when a user deletes them', async () => {
     const { state, versions } = setup()
     await versions()
     state.version = '2'
@@ -75,7 +75,7 @@ describe('images that were found', () => {
     expect(await versions()).toEqual(at('2'))
   })
 
-  it('are not kept when there are none, nor longer than they are good', async () => {
+  it('are not kept when there are none, nor longer than they are valid', async () => {
     const { state, versions } = setup()
     state.version = ''
     expect(await versions()).toEqual([])

@@ -12,24 +12,24 @@ export interface ImageCacheDeps extends ImageVersionsDeps {
 }
 
 /**
- * The ConfigMap that holds what galleries were found to hold. It is in the cluster, not in a process, so that all replicas tell the same and
- * a restart changes no image. Whoever deletes it lets Joiner look at once.
+ * The ConfigMap with the images that galleries were found to hold. It is in the cluster, not in a process, so that all replicas agree and
+ * a restart changes no image. Deleting it makes Joiner read the galleries at once.
  */
 const imageVersionsConfigMap = 'joiner-image-versions'
 
-/** Found images stay this long, per definitions and Kubernetes version (reference/azure-provider.md 6.3). */
+/** Time that found images are kept, per definitions and Kubernetes version (reference/azure-provider.md 6.3). */
 const keptMs = 3 * 24 * 3_600_000
 
 interface Entry {
   /** RFC 3339. */
   readonly readAt: string
-  /** Id of the image of each definition; null: the gallery has none. */
+  /** Id of the image of each definition; null when the gallery has none. */
   readonly images: Readonly<Record<string, string | null>>
 }
 
 /**
- * The newest image of each definition as it was found at most three days ago; a look at the galleries when nobody did for this Kubernetes
- * version. Nothing found at all is not kept.
+ * Returns the newest image of each definition, as found at most three days ago. Reads the galleries when there is no such result for this
+ * Kubernetes version. An empty result is not kept.
  */
 export async function cachedImages(
   deps: ImageCacheDeps,
@@ -53,7 +53,7 @@ export async function cachedImages(
   return newest
 }
 
-/** Keys of ConfigMaps hold letters, digits, dots, dashes and underscores only. */
+/** Returns an entry's key. Keys of ConfigMaps hold letters, digits, dots, dashes and underscores only. */
 function entryKey({ config }: ImageCacheDeps, [first]: readonly ImageDefinition[], kubernetesVersion: string): string {
   const gallery = config.sharedGallery === undefined ? 'community' : 'shared'
   return `${gallery}.${first?.name ?? ''}.${kubernetesVersion}`.replaceAll(/[^-._a-zA-Z0-9]/g, '_')
@@ -70,7 +70,7 @@ function currentEntry(text: string | undefined, nowMs: number): Entry | undefine
   }
 }
 
-/** Undefined: the entry does not speak of all of the definitions. */
+/** Returns an entry's images; undefined when it lacks one of the definitions. */
 function imagesOf({ images }: Entry, definitions: readonly ImageDefinition[]): readonly ResolvedImage[] | undefined {
   if (definitions.some(({ name }) => images[name] === undefined)) return undefined
   return definitions.flatMap((definition) => {

@@ -18,8 +18,8 @@ export interface ImageVersionsDeps {
 const http = createDefaultHttpClient()
 
 /**
- * The newest image of each definition, in the order given; a definition without versions is left out (reference/azure-provider.md 6.3).
- * Errors: what ARM says.
+ * Returns the newest image of each definition, in the order given; a definition without versions is left out (reference/azure-provider.md 6.3).
+ * Errors: ARM's.
  */
 export async function newestImages(
   deps: ImageVersionsDeps,
@@ -46,7 +46,7 @@ export async function newestImages(
   return images.filter((image) => image !== undefined)
 }
 
-/** By publishing date: versions of two schemes cannot be compared otherwise. */
+/** Returns the newest version by publishing date: versions of two schemes cannot be compared otherwise. */
 async function newestOfCommunity(
   { azure, config }: ImageVersionsDeps,
   gallery: string,
@@ -69,8 +69,8 @@ export interface NodeImageVersion {
 }
 
 /**
- * The newest version of each image of AKS' Linux galleries, by `gallery/definition`. The list holds more galleries, and images in two schemes
- * of versions, `2022.10.03` and `202512.18.0` (reference/azure-provider.md 6.3).
+ * Returns the newest version of each image of AKS' Linux galleries, by `gallery/definition`. The list holds more galleries, and images in two
+ * schemes of versions, `2022.10.03` and `202512.18.0` (reference/azure-provider.md 6.3).
  */
 export function newestOfShared(versions: readonly NodeImageVersion[]): ReadonlyMap<string, string> {
   const newest = new Map<string, string>()
@@ -83,7 +83,7 @@ export function newestOfShared(versions: readonly NodeImageVersion[]): ReadonlyM
   return newest
 }
 
-/** Compares the parts between dots as numbers; with equal parts the longer one is newer. What is no number is not newer than anything. */
+/** Compares the parts between dots as numbers; with equal parts the longer one is newer. A part that is no number is never newer. */
 function isNewer(version: string, other: string): boolean {
   const [own, others] = [version.split('.'), other.split('.')]
   for (let i = 0; i < Math.min(own.length, others.length); i++) {
@@ -98,14 +98,14 @@ const nodeImageApiVersion = '2026-04-02-preview'
 
 interface NodeImageList {
   readonly value?: readonly NodeImageVersion[]
-  /** What some versions of the API call the list. */
+  /** Name of the list in some versions of the API. */
   readonly values?: readonly NodeImageVersion[]
   readonly nextLink?: string
 }
 
 /**
- * AKS' list of node images of the region. The compute client's pipeline sends the requests, so that they are authorised, timed and counted as
- * all others: of Microsoft.ContainerService's own client library this one call would be all that is used.
+ * Reads AKS' list of node images of the region. The compute client's pipeline sends the requests, so that they are authorised, timed and counted
+ * as all others: Microsoft.ContainerService's own client library would be used for this one call only.
  */
 async function listNodeImageVersions({ azure, config }: ImageVersionsDeps): Promise<readonly NodeImageVersion[]> {
   const { subscriptionId, location, armEndpoint = 'https://management.azure.com' } = config

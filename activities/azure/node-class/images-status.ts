@@ -15,8 +15,8 @@ const unknown = 'ImagesUnknownError'
 const open = { kind: 'open' } as const
 
 /**
- * Looks for the newest images for a Kubernetes version, and decides which of them new nodes get; no version known: there is nothing to look
- * for (reference/azure-provider.md 1.6 and 6.4).
+ * Finds the newest images for a Kubernetes version, and decides which of them new nodes get. Without a known version there is nothing to
+ * search (reference/azure-provider.md 1.6 and 6.4).
  */
 export async function findImages(
   deps: ImagesStatusDeps,
@@ -29,26 +29,26 @@ export async function findImages(
   const definitions = imageDefinitions(settings, resolveImageFamily(settings, version))
   if (settings.fips && deps.config.sharedGallery === undefined) return fipsRefused(settings)
   try {
-    // Outside of a window only images that are right are kept: none after an upgrade of Kubernetes, and none that were not found.
+    // Outside of a window only valid images are kept: none after an upgrade of Kubernetes, and none that were not found.
     const window = isNew || !hasImages(nodeClass) ? open : await readMaintenanceWindow(deps)
     if (window.kind === 'invalid') throw new Error(window.message)
     const newest = await cachedImages(deps, definitions, version)
     return imagesFinding(settings, { existing: nodeClass.status.images, newest }, window)
   } catch (error) {
-    // Images of the version before must not be taken for new nodes, so the upgrade stands in the condition until they are found.
+    // Images of the earlier version must not be used for new nodes, so the condition shows the upgrade until new ones are found.
     const before = conditionOf(nodeClass.status.conditions, type)
     if (isNew || before?.reason === 'KubernetesUpgrade') return { error }
     return unread(nodeClass, { type, reason: unknown, what: 'images' }, error)
   }
 }
 
-/** Whether its images were right when they were found. That they could not be looked at since is no reason to take others. */
+/** Returns whether its images were valid when they were found. A failure to read them since is no reason to use others. */
 function hasImages({ status }: NodeClass): boolean {
   const ready = conditionOf(status.conditions, type)
   return ready?.status === 'True' || ready?.reason === unknown
 }
 
-/** What found images mean. Without any, those of before go as well: they are not what the spec asks for. */
+/** Returns the finding for found images. Without any, the earlier ones go as well: they do not match the spec. */
 export function imagesFinding(
   settings: NodeClassSettings,
   { existing, newest }: { readonly existing: readonly ResolvedImage[]; readonly newest: readonly ResolvedImage[] },

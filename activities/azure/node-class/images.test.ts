@@ -33,7 +33,7 @@ interface ImageCase {
   readonly images: readonly ResolvedImage[] | null
 }
 
-/** Galleries that hold what the table of images lists: the calls of the SDK that are used, answered from it. */
+/** Galleries that hold the images of the table: the SDK's calls in use, answered from it. */
 function galleries({ communityGalleryVersions, nodeImageVersions }: ImageTable) {
   const list = async function* (_location: string, gallery: string, definition: string) {
     const found = communityGalleryVersions.find(
@@ -65,7 +65,7 @@ goldenSuite(
       const settings = settingsOf(golden)
       const family = resolveImageFamily(settings, golden.kubernetesVersion)
       const deps = { azure, config: golden.useSIG ? { ...config, sharedGallery: shared } : config }
-      // Images with FIPS are in shared galleries only, and a class that asks for them elsewhere is refused before anybody looks.
+      // Images with FIPS are in shared galleries only. A class that requests them elsewhere is rejected before any read.
       const isRefused = settings.fips && !golden.useSIG
       const images = isRefused ? [] : await newestImages(deps, imageDefinitions(settings, family))
       expect({ family, images }).toEqual({ family: golden.effectiveFamily, images: golden.images ?? [] })
@@ -153,7 +153,7 @@ describe('images outside of a maintenance window (reference/azure-provider.md 6.
   })
 })
 
-describe('what a VM says of its image', () => {
+describe('the image id of a VM', () => {
   it.each([
     [undefined, ''],
     [{ id: '/subscriptions/s/galleries/g' }, '/subscriptions/s/galleries/g'],

@@ -13,13 +13,13 @@ export interface ResolvedImage {
   readonly requirements: readonly RequirementSpec[]
 }
 
-/** What images of a node are like. `Ubuntu` alone is 20.04, which is there with FIPS only. */
+/** Families of node images. `Ubuntu` alone is 20.04, which exists with FIPS only. */
 type Family = 'Ubuntu' | 'Ubuntu2204' | 'Ubuntu2404' | 'AzureLinux2' | 'AzureLinux3'
 
-/** What of a node class decides its images. */
+/** The settings of a node class that decide its images. */
 export type ImageSettings = Pick<NodeClassSettings, 'imageFamily' | 'fips' | 'trustedLaunch'>
 
-/** The family that a node class' image family stands for on this Kubernetes version (reference/azure-provider.md 6.1). */
+/** Returns the family of a node class' image family on this Kubernetes version (reference/azure-provider.md 6.1). */
 export function resolveImageFamily(
   { imageFamily, fips, trustedLaunch }: ImageSettings,
   kubernetesVersion: string,
@@ -31,7 +31,7 @@ export function resolveImageFamily(
   return isAtLeast(kubernetesVersion, '1.34.0') ? 'Ubuntu2404' : 'Ubuntu2204'
 }
 
-/** A version may begin with "v" and leave out its patch. What is no version is older than all. */
+/** Compares versions. One may begin with "v" and leave out its patch. A text that is no version is older than all. */
 function isAtLeast(version: string, minimum: string): boolean {
   const plain = version.replace(/^v/, '')
   return compareVersions(/^\d+\.\d+$/.test(plain) ? `${plain}.0` : plain, minimum) >= 0
@@ -75,7 +75,7 @@ const linux = {
 
 const fips3 = [...linux.fips, 'gen2arm64fips']
 
-/** How a family's definitions are named: what stands around the kind, and the kinds that there are in order of priority (6.2). */
+/** Definition names of a family: the text around the kind, and the available kinds in order of priority (6.2). */
 const definitionNames: Readonly<
   Record<
     Family,
@@ -110,8 +110,8 @@ const definitionNames: Readonly<
 }
 
 /**
- * Definitions of a family in the order in which a VM size takes the first that suits it (reference/azure-provider.md 6.2); none where AKS
- * publishes no image of that kind.
+ * Returns definitions of a family in the order in which a VM size uses the first that suits it (reference/azure-provider.md 6.2); none where
+ * AKS publishes no image of that kind.
  */
 export function imageDefinitions({ fips, trustedLaunch }: ImageSettings, family: Family): readonly ImageDefinition[] {
   const { gallery, prefix, suffix, kinds } = definitionNames[family]
@@ -125,17 +125,17 @@ export function imageDefinitions({ fips, trustedLaunch }: ImageSettings, family:
   }))
 }
 
-/** Id of an image in a community gallery, which everybody may read. */
+/** Returns the id of an image in a community gallery, which everybody may read. */
 export function communityImageId({ name, gallery }: ImageDefinition, version: string): string {
   return `/CommunityGalleries/${gallery.community}/images/${name}/versions/${version}`
 }
 
-/** Id of an image in a shared gallery, in the subscription that AKS shares it from. */
+/** Returns the id of an image in a shared gallery, in the subscription that AKS shares it from. */
 export function sharedImageId({ name, gallery }: ImageDefinition, version: string, subscriptionId: string): string {
   return `/subscriptions/${subscriptionId}/resourceGroups/${gallery.resourceGroup}/providers/Microsoft.Compute/galleries/${gallery.shared}/images/${name}/versions/${version}`
 }
 
-/** An image as the status names it. Requirements are sorted by the length of their keys, so that the status does not change by itself (6.4). */
+/** Returns an image as the status names it. Requirements are sorted by the length of their keys, so that the status is stable (6.4). */
 export function resolvedImage(id: string, { arch, generation }: ImageDefinition): ResolvedImage {
   const needed = [
     { key: 'karpenter.azure.com/sku-hyperv-generation', operator: 'In' as const, values: [generation] },
@@ -147,14 +147,14 @@ export function resolvedImage(id: string, { arch, generation }: ImageDefinition)
   }
 }
 
-/** The definition that an image is a version of: its id without the version, in lower case, since ARM's ids know no case. */
+/** Returns the definition of an image: its id without the version, in lower case, since ARM's ids know no case. */
 function baseImageId(id: string): string {
   return id.toLowerCase().replace(/\/versions\/.*$/, '')
 }
 
 /**
- * Images to keep outside of a maintenance window: each definition that is still asked for stays at the version it has; one that is new comes
- * at its newest; one that is not asked for goes (reference/azure-provider.md 6.4).
+ * Returns images to keep outside of a maintenance window: each definition that is still requested stays at its version. A new one comes
+ * at its newest; one that is not requested goes (reference/azure-provider.md 6.4).
  */
 export function keptImages(
   existing: readonly ResolvedImage[],
@@ -164,7 +164,7 @@ export function keptImages(
   return newest.map((image) => ({ ...image, id: versions.get(baseImageId(image.id)) ?? image.id }))
 }
 
-/** The first image that suits an instance type. */
+/** Returns the first image that suits an instance type. */
 export function selectImage(
   images: NodeClass['status']['images'],
   instanceType: InstanceType,
@@ -172,7 +172,7 @@ export function selectImage(
   return images.find((image) => sharedKeysIntersect(instanceType.requirements, requirements(image.requirements)))
 }
 
-/** The id by which a VM names its image; a marketplace image is publisher:offer:sku:version. Empty: it names none. */
+/** Returns the id by which a VM names its image; a marketplace image is publisher:offer:sku:version. Empty when it names none. */
 export function imageIdOf(reference: ImageReference | undefined): string {
   if (reference === undefined) return ''
   const { id, communityGalleryImageId, sharedGalleryImageId, publisher, offer, sku, version } = reference

@@ -23,7 +23,7 @@ describe('the Kubernetes version of new nodes (reference/azure-provider.md 1.6)'
     expect(finding.conditions?.at(-1)).toEqual(ready)
   })
 
-  it('a newer one makes the images wrong', () => {
+  it('a newer one makes the images invalid', () => {
     expect(look('1.33.2', 'v1.34.0').conditions?.[0]).toMatchObject({
       type: 'ImagesReady',
       status: 'False',
@@ -33,11 +33,11 @@ describe('the Kubernetes version of new nodes (reference/azure-provider.md 1.6)'
     expect(look(undefined, 'v1.33.2').conditions).toEqual([ready])
   })
 
-  it('an older one is taken as long as none is ready', () => {
+  it('an older one is used as long as none is ready', () => {
     expect(look('1.33.2', 'v1.32.9', []).status?.kubernetesVersion).toBe('1.32.9')
   })
 
-  it('what says nothing changes nothing', () => {
+  it('an answer without a version changes nothing', () => {
     const failed = new Error('no answer')
     const none = kubernetesVersionFinding({ status: { images: [], conditions: [] } }, { kind: 'error', error: failed })
     expect(none).toEqual({ error: failed })

@@ -2,14 +2,14 @@ import type { NodeClass } from '../../../api/objects.ts'
 import { isTrue } from '../../../core/conditions.ts'
 import type { Finding } from './finding.ts'
 
-/** What the API server said of its version, or why it did not. */
+/** The API server's version, or why it is unknown. */
 export type ServerVersion =
   | { readonly kind: 'version'; readonly gitVersion: string }
   | { readonly kind: 'error'; readonly error: unknown }
 
 /**
- * The Kubernetes version of new nodes: the API server's, but never an older one than before, as while its replicas are upgraded one by one.
- * With a newer one the images are no longer right (reference/azure-provider.md 1.6). An answer that says nothing changes nothing.
+ * Returns the finding for the Kubernetes version of new nodes: the API server's, but never an older one than before, as during an upgrade of its
+ * replicas. A newer one makes the images invalid (reference/azure-provider.md 1.6). An answer without a version changes nothing.
  */
 export function kubernetesVersionFinding({ status }: Pick<NodeClass, 'status'>, server: ServerVersion): Finding {
   if (server.kind === 'error') return { error: server.error }
@@ -33,7 +33,7 @@ export function kubernetesVersionFinding({ status }: Pick<NodeClass, 'status'>, 
 
 const semver = /^(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+.*)?$/
 
-/** Order of two versions without "v" (https://semver.org, 11): below zero when the first is older. What is no version is older than all. */
+/** Compares two versions without "v" (https://semver.org, 11): below zero when the first is older. A text that is no version is older than all. */
 export function compareVersions(a: string, b: string): number {
   const [left, right] = [semver.exec(a), semver.exec(b)]
   if (left === null || right === null) return Number(left !== null) - Number(right !== null)

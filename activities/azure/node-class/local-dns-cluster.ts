@@ -6,7 +6,7 @@ export interface LocalDnsClusterDeps {
   readonly client: KubernetesClient
 }
 
-/** Policies of the network plugins, which may forbid what a node-local DNS server does. */
+/** Policies of the network plugins, which may forbid the traffic of a node-local DNS server. */
 const policyPaths = [
   '/apis/cilium.io/v2/ciliumnetworkpolicies',
   '/apis/cilium.io/v2/ciliumclusterwidenetworkpolicies',
@@ -15,8 +15,8 @@ const policyPaths = [
 ] as const
 
 /**
- * Whether something in the cluster stands in the way of node-local DNS: a DaemonSet that does it already, or, where policies are enforced, any
- * policy besides AKS' own (reference/azure-provider.md 1.6). Errors: what the API server says.
+ * Returns whether something in the cluster prevents node-local DNS: a DaemonSet that does it already, or, where policies are enforced, any
+ * policy besides AKS' own (reference/azure-provider.md 1.6). Errors: the API server's.
  */
 export async function clusterForbidsLocalDns({ client }: LocalDnsClusterDeps, networkPolicy: string): Promise<boolean> {
   if (await exists(client, resourcePath('daemonsets', 'node-local-dns', 'kube-system'))) return true
@@ -39,7 +39,7 @@ async function exists(client: LocalDnsClusterDeps['client'], path: string): Prom
   }
 }
 
-/** A kind that the cluster does not know has no objects. */
+/** Returns whether there are objects at a path. A kind that the cluster does not know has none. */
 async function hasAny(client: LocalDnsClusterDeps['client'], path: string): Promise<boolean> {
   try {
     return (await client.list(path, { limit: 1 })).items.length > 0

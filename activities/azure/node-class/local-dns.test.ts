@@ -31,12 +31,12 @@ describe('local DNS that is preferred (reference/azure-provider.md 1.6)', () => 
   })
 })
 
-describe('what in the cluster stands in the way of local DNS', () => {
+describe('objects in the cluster that prevent local DNS', () => {
   const policies = '/apis/networking.k8s.io/v1/networkpolicies'
   const own = { metadata: { namespace: 'kube-system', name: 'konnectivity-agent' } }
   const policy = { metadata: { namespace: 'default', name: 'deny' } }
 
-  /** A look at a cluster with these objects by path; other kinds are not known to it. */
+  /** Evaluates a cluster with these objects by path; other kinds do not exist in it. */
   async function look(
     objects: Readonly<Record<string, readonly object[] | number>>,
     change: { readonly daemonSet?: boolean; readonly networkPolicy?: string } = {},
@@ -87,7 +87,7 @@ describe('what in the cluster stands in the way of local DNS', () => {
     expect(finding.conditions).toEqual([{ type: 'LocalDNSReady', status: 'True' }])
   })
 
-  it('is not asked where policies are not enforced', async () => {
+  it('are not read where policies are not enforced', async () => {
     const { finding, asked } = await look({ [policies]: [policy] }, { networkPolicy: '' })
     expect(finding.status?.localDnsState).toBe('Enabled')
     expect(asked).toEqual([])

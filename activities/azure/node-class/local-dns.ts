@@ -14,14 +14,14 @@ export interface LocalDnsDeps extends LocalDnsClusterDeps {
 
 const type = 'LocalDNSReady'
 
-/** AKS turns Preferred on for clusters of this version on, so for none today. */
+/** Version from which AKS turns Preferred on, so for no cluster today. */
 const preferredFrom = '1.99.0'
 
-/** What the spec and the state so far say; `ask`: the cluster decides. */
+/** Decision by the spec and the earlier state; `ask`: the cluster decides. */
 type Decision = 'Enabled' | 'Disabled' | 'ask'
 
 /**
- * Whether new nodes answer DNS queries themselves. Preferred leaves it to what version, network and images allow; once it is on it stays on:
+ * Returns whether new nodes answer DNS queries themselves. Preferred depends on version, network and images; once it is on it stays on:
  * nodes of one class must not differ because something in the cluster changed (reference/azure-provider.md 1.6).
  */
 export function localDnsDecision(
@@ -35,12 +35,12 @@ export function localDnsDecision(
   if (mode !== 'Preferred') return 'Disabled'
   if (status.localDnsState === 'Enabled') return 'Enabled'
   if (kubernetesVersion === undefined || compareVersions(kubernetesVersion, preferredFrom) < 0) return 'Disabled'
-  // Ubuntu alone is 20.04, whose images cannot do it.
+  // Ubuntu alone is 20.04, whose images do not support it.
   const isTooOld = resolveImageFamily(nodeClassSettings(nodeClass, config), kubernetesVersion) === 'Ubuntu'
   return config.networkPlugin === 'none' || isTooOld ? 'Disabled' : 'ask'
 }
 
-/** The state and its condition. What cannot be found out leaves the state as it is. */
+/** Finds the state and its condition. A failed read leaves the state as it is. */
 export async function findLocalDns(
   deps: LocalDnsDeps,
   nodeClass: NodeClass,

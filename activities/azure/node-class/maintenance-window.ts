@@ -20,7 +20,7 @@ export type MaintenanceWindow =
   | { readonly kind: 'closed'; readonly from: string; readonly to: string }
   | { readonly kind: 'invalid'; readonly message: string }
 
-/** Whether new images may be taken now. Errors: what the API server says. */
+/** Returns whether new images may be used now. Errors: the API server's. */
 export async function readMaintenanceWindow({
   client,
   config,
@@ -30,7 +30,7 @@ export async function readMaintenanceWindow({
   return maintenanceWindow(await readConfigMap(client, ref), config.systemNamespace, now())
 }
 
-/** The window that the entries of the ConfigMap describe. Without ConfigMap, or without both entries, there is no schedule: it is open. */
+/** Returns the window in the entries of the ConfigMap. Without ConfigMap, or without both entries, there is no schedule: it is open. */
 export function maintenanceWindow(
   entries: Readonly<Record<string, string>> | undefined,
   namespace: string,
@@ -56,7 +56,7 @@ export function maintenanceWindow(
 
 const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 
-/** Epoch milliseconds of an RFC 3339 time; undefined: it is none. */
+/** Returns epoch milliseconds of an RFC 3339 time; undefined when it is none. */
 function timeOf(text: string): number | undefined {
   const ms = rfc3339.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(ms) ? undefined : ms

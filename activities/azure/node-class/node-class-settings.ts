@@ -4,10 +4,10 @@ import { withDefaults } from '../../../api/served.ts'
 import type { KubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
 import type { AzureConfig } from '../azure-config.ts'
 
-/** What of an AKSNodeClass decides instance types and VMs. */
+/** The settings of an AKSNodeClass that decide instance types and VMs. */
 export interface NodeClassSettings {
   readonly name: string
-  /** As the schema has it, with its defaults. What needs more than a look at it stands beside it. */
+  /** The spec as in the schema, with its defaults. Settings that need more evaluation are beside it. */
   readonly spec: NodeClassSpec
   readonly imageFamily: NodeClassSpec['imageFamily']
   readonly osSku: string
@@ -18,18 +18,18 @@ export interface NodeClassSettings {
   readonly gpuDriver: boolean
   readonly artifactStreaming: boolean
   readonly localDnsEnabled: boolean
-  /** Of the node class; empty where `v1beta1Kubelet` is there. */
+  /** Kubelet settings of the node class; empty where `v1beta1Kubelet` is set. */
   readonly kubelet: KubeletSettings
-  /** What a NodePool of v1beta1 says of kubelet. */
+  /** Kubelet settings of a NodePool of v1beta1. */
   readonly v1beta1Kubelet: KubeletConversion | undefined
 }
 
-/** `spec.kubelet` of a node class, none of which may be there. */
+/** `spec.kubelet` of a node class, with every field optional. */
 export type KubeletSettings = Partial<NonNullable<NodeClassSpec['kubelet']>>
 
 /**
- * Returns what a node class decides. The CRD's schema has checked the values. Kubelet settings that a NodePool has from v1beta1 replace those of the class,
- * all of them, as in Karpenter 1.0; what they do not say of pods stays a matter of the class.
+ * Returns the settings of a node class. The CRD's schema has checked the values. Kubelet settings that a NodePool has from v1beta1 replace all
+ * of the class' settings, as in Karpenter 1.0; the class decides the number of pods where they do not.
  */
 export function nodeClassSettings(
   nodeClass: NodeClass,
@@ -57,7 +57,7 @@ export function nodeClassSettings(
   }
 }
 
-/** How many pods a node takes: what the node class says, else AKS' own number for the network plugin (reference/azure-provider.md 3.4). */
+/** Returns the most pods of a node: the node class' number, or AKS' own for the network plugin (reference/azure-provider.md 3.4). */
 export function maxPodsOf(networkPlugin: string, networkPluginMode: string, ofNodeClass?: number): number {
   if (ofNodeClass !== undefined) return ofNodeClass
   if (networkPlugin === 'none') return 250

@@ -45,7 +45,7 @@ export async function refreshNodeClasses(
 ): Promise<{ readonly nodeClasses: number; readonly ready: number }> {
   await deps.cache.catchUp(['AKSNodeClass', 'NodePool'])
   const nodeClasses = [...deps.cache.nodeClasses.values()]
-  // A finalizer is removed by what is there now, not by what the watches told last.
+  // A finalizer is removed by the current state, not by what the watches last reported.
   if (nodeClasses.some(isDeleting)) await deps.cache.catchUp(['NodeClaim'])
   const version = await serverVersion(deps)
   const results = await Promise.allSettled(
@@ -76,7 +76,7 @@ async function serverVersion({ client }: NodeClassStatusDeps): Promise<ServerVer
   }
 }
 
-/** Looks at everything that a node class' readiness depends on. All parts run, whatever one of them says; errors come together at the end. */
+/** Validates everything that a node class' readiness depends on. All parts run, whatever one of them finds; errors are combined at the end. */
 async function refreshNodeClass(deps: NodeClassStatusDeps, seen: NodeClass, server: ServerVersion): Promise<void> {
   const nodeClass = await stampNodeClass(deps, seen)
   if (nodeClass === undefined || isDeleting(nodeClass)) return
@@ -95,7 +95,7 @@ async function refreshNodeClass(deps: NodeClassStatusDeps, seen: NodeClass, serv
   throwJoined(findings.flatMap(({ error }) => (error === undefined ? [] : [error])))
 }
 
-/** The version that the other parts are about: the new one, or the one that stands in the status, which is good for this very spec only. */
+/** Returns the version for the other parts: the new one, or the one in the status, which is valid for this spec only. */
 function knownVersion(
   { status, metadata }: NodeClass,
   found: Finding,
@@ -107,7 +107,7 @@ function knownVersion(
   return version === undefined || !isKnown ? undefined : { version, isNew }
 }
 
-/** Writes what was found. A spec that changed meanwhile is read again: what was found is about the one before. */
+/** Writes findings. A spec that changed meanwhile is validated again: the findings are about the earlier one. */
 async function writeFindings(
   deps: NodeClassStatusDeps,
   nodeClass: NodeClass,
@@ -133,7 +133,7 @@ async function writeFindings(
   deps.events.record({ about: subject(nodeClass), reason: 'NotReady', message: why, values })
 }
 
-/** The fields of the status that differ. The order of images counts: the first that suits a machine is taken. */
+/** Returns the fields of the status that differ. The order of images matters: the first that suits a machine is used. */
 function changedStatus(
   before: NodeClass['status'],
   { images, kubernetesVersion, localDnsState }: NonNullable<Finding['status']>,

@@ -13,7 +13,7 @@ export interface SubnetStatusDeps {
 
 const type = 'SubnetsReady'
 
-/** Checks the subnet's id, then looks whether it is there (reference/azure-provider.md 1.6). */
+/** Checks the subnet's id, then whether it exists (reference/azure-provider.md 1.6). */
 export async function findSubnet(
   deps: SubnetStatusDeps,
   nodeClass: NodeClass,
@@ -37,12 +37,12 @@ export async function findSubnet(
   }
 }
 
-/** A subnet with room for fewer nodes than this is told of. */
+/** Room below which a subnet is reported, in nodes. */
 const scarceNodes = 5
 
 /**
- * That a subnet is nearly full, where ARM says. It is no reason to stop: addresses come back, and Azure refuses what does not fit. The text
- * does not count them, so that the status is not written again with each node.
+ * Returns a warning about a subnet that is nearly full, where ARM shows it. It is no reason to stop: addresses come back, and Azure refuses what
+ * does not fit. The text contains no count, so that the status is not written again with each node.
  */
 export function scarcityOf(subnet: SubnetAddresses, perNode: number): string | undefined {
   const { size, free } = subnetSpace(subnet)
@@ -51,7 +51,7 @@ export function scarcityOf(subnet: SubnetAddresses, perNode: number): string | u
   return `the subnet has addresses for ${room} (${perNode} each); enlarge it, or choose a larger one`
 }
 
-/** Only where pods have addresses of the subnet does a node need more than one. */
+/** Returns the addresses per node. A node needs more than one only where pods have addresses of the subnet. */
 function addressesPerNode(
   { maxPods }: Pick<NodeClassSettings, 'maxPods'>,
   { networkPlugin, networkPluginMode }: AzureConfig,
@@ -59,14 +59,14 @@ function addressesPerNode(
   return networkPlugin === 'azure' && networkPluginMode !== 'overlay' ? Math.max(1, maxPods) : 1
 }
 
-/** A subnet that nodes may be in as far as its id says, or why not. */
+/** A subnet that nodes may be in as far as its id shows, or why not. */
 export type CheckedSubnet =
   | { readonly kind: 'subnet'; readonly subnet: SubnetId }
   | { readonly kind: 'invalid'; readonly message: string }
 
 /**
- * Nodes must reach the cluster's other nodes, so their subnet lies in the cluster's network; in a network that AKS made for the cluster
- * there is no other subnet to choose. Ids are compared with regard to case, as upstream does (reference/azure-provider.md 1.6).
+ * Checks a subnet's id. Nodes must reach the cluster's other nodes, so their subnet must be in the cluster's network; in a network that AKS made
+ * for the cluster there is no other subnet to choose. Ids are compared with regard to case, as upstream does (reference/azure-provider.md 1.6).
  */
 export function checkSubnet(
   id: string,

@@ -10,8 +10,8 @@ export interface TerminationDeps extends StatusWritesDeps {}
 const namesShown = 5
 
 /**
- * Lets an AKSNodeClass that is being deleted go once no NodeClaim names it, since until then it says what their nodes are like
- * (reference/azure-provider.md 1.5). The cache must be up to date on NodeClaims. The deletion of the last one starts the next look.
+ * Releases an AKSNodeClass that is being deleted once no NodeClaim names it, since until then it describes their nodes
+ * (reference/azure-provider.md 1.5). The cache must be up to date on NodeClaims. The deletion of the last one starts the next check.
  */
 export async function terminateNodeClass(deps: TerminationDeps, nodeClass: NodeClass): Promise<void> {
   const { name } = nodeClass.metadata
@@ -30,7 +30,7 @@ export async function terminateNodeClass(deps: TerminationDeps, nodeClass: NodeC
   })
 }
 
-/** Five names, and how many more. Sorted, so that the same claims make the same message. */
+/** Returns five names, and how many more. Sorted, so that the same claims make the same message. */
 export function waitingMessage(claims: readonly string[]): string {
   const sorted = claims.toSorted()
   const shown = sorted.slice(0, namesShown).join(', ')

@@ -21,7 +21,7 @@ const shape =
   /^\/subscriptions\/[^/]+\/resourceGroups\/([^/]+)\/providers\/Microsoft\.Compute\/diskEncryptionSets\/([^/]+)$/i
 
 /**
- * Whether VMs can be made as they are asked for, and join: the values are those that a node takes, and a disk encryption set may be read
+ * Validates that VMs can be made as specified, and can join: nodes accept the values, and a disk encryption set may be read
  * (reference/azure-provider.md 1.6).
  */
 export async function validate(
@@ -57,7 +57,7 @@ function valueErrors({ spec }: NodeClass, settings: NodeClassSettings, config: A
   ]
 }
 
-/** What a failed read of a disk encryption set means. Only a refusal says something about the node class. */
+/** Returns the finding for a failed read of a disk encryption set. Only a refusal says something about the node class. */
 export function encryptionSetFinding(nodeClass: string, id: string, error: unknown): Finding {
   if (!(error instanceof RestError) || (error.statusCode !== 401 && error.statusCode !== 403)) return { error }
   const message = `AKSNodeClass ${nodeClass}: disk encryption set "${id}" may not be read: ${scrubbedMessage(error)}; give Joiner's identity the role Reader on it`

@@ -33,7 +33,7 @@ function input(change: Partial<BootstrapInput> = {}): BootstrapInput {
 }
 
 describe('the node configuration', () => {
-  it('has what the node cannot do without', () => {
+  it('has the required fields of a node', () => {
     expect(aksNodeConfig(input())).toMatchObject({
       version: 'v1',
       kubernetes_version: '1.36.3',
@@ -74,11 +74,11 @@ describe('the node configuration', () => {
   })
 })
 
-describe('what a node class asks of the node itself', () => {
+describe('settings of a node class for the node itself', () => {
   const of = (spec: Readonly<Record<string, unknown>>, change: Partial<BootstrapInput> = {}) =>
     aksNodeConfig(input({ nodeClass: nodeClassSettings(goldenNodeClass(spec), config), ...change }))
 
-  it('is left out where nothing is asked', () => {
+  it('are left out where they are unset', () => {
     const written = Object.keys(aksNodeConfig(input()))
     for (const field of [
       'custom_linux_os_config',
@@ -91,7 +91,7 @@ describe('what a node class asks of the node itself', () => {
     expect(aksNodeConfig(input()).kubelet_config).not.toHaveProperty('enable_kubelet_config_file')
   })
 
-  it('is kernel settings, DNS and kubelet fields without a flag', () => {
+  it('are kernel settings, DNS and kubelet fields without a flag', () => {
     expect(
       of({
         linuxOSConfig: { sysctls: { vmSwappiness: 10 } },
@@ -123,8 +123,8 @@ describe('what a node class asks of the node itself', () => {
   })
 })
 
-describe('what all nodes trust and go out through', () => {
-  it('stands in their configuration', () => {
+describe('CAs and proxies of all nodes', () => {
+  it('are in their configuration', () => {
     const httpProxy = { httpProxy: 'http://p:1', httpsProxy: 'http://p:2', noProxy: ['localhost'], trustedCa: 'Y2E=' }
     const nodeConfig = aksNodeConfig(input({ config: { ...config, customCaCerts: ['Y2VydDE='], httpProxy } }))
     expect(nodeConfig).toMatchObject({
@@ -141,7 +141,7 @@ describe('what all nodes trust and go out through', () => {
 })
 
 describe('a configuration with which no node would join', () => {
-  it('is refused by the paths of what is wrong, without its values', () => {
+  it('is rejected by the paths of its errors, without its values', () => {
     const nodeClass = nodeClassSettings(goldenNodeClass({ vnetSubnetID: 'nonsense' }), config)
     const other = { ...config, location: '' }
     expect(() => assertUsable(aksNodeConfig(input({ nodeClass, config: other })))).toThrow(
@@ -152,7 +152,7 @@ describe('a configuration with which no node would join', () => {
     expect(() => assertUsable(typo)).not.toThrow(/0123456789abcdef|yes/)
   })
 
-  it('is refused when Azure would not take so much', () => {
+  it('is rejected when it is too large for Azure', () => {
     const certificate = Buffer.alloc(60_000, 'x').toString('base64')
     const nodeConfig = aksNodeConfig(input({ config: { ...config, customCaCerts: [certificate] } }))
     expect(() => customData(nodeConfig)).toThrow(/bytes of custom data, and Azure takes 65535; name fewer CAs/)
@@ -177,10 +177,10 @@ describe('custom data', () => {
     }
   })
 
-  it('writes the configuration where the node looks for it, for root alone, and starts the node controller without waiting', () => {
+  it('writes the configuration where the node reads it, for root alone, and starts the node controller without waiting', () => {
     expect(document).toContain('/opt/azure/containers/aks-node-controller-config.json')
     expect(document).toMatch(/chmod 0600 \S+config\.json/)
-    // The launcher must not inherit the mask: what it writes is for others too.
+    // The launcher must not inherit the mask: its files are for others too.
     expect(document).toMatch(/\(\numask 077\nbase64 -d [^)]*\n\)\nchmod/)
     expect(document).toContain('nohup /bin/bash /opt/azure/containers/aks-node-controller-launcher.sh')
     expect(document).toContain('systemctl start --no-block aks-node-controller.service')

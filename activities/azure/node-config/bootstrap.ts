@@ -21,10 +21,10 @@ export interface BootstrapInput {
   readonly kubeletFlags: Readonly<Record<string, string>>
 }
 
-/** By which a node finds out whether it reaches the outside. The node runs it as it is. */
+/** Command by which a node checks whether it reaches the outside. The node runs it as it is. */
 export const outboundCommand = 'curl -v --insecure --proxy-insecure https://mcr.microsoft.com/v2/'
 
-/** The document that the node's own controller turns into a kubelet (aks-node-controller, version 1; reference/bootstrap.md 4). */
+/** Returns the document that the node's own controller turns into a kubelet (aks-node-controller, version 1; reference/bootstrap.md 4). */
 export function aksNodeConfig(input: BootstrapInput): NodeConfig {
   const { config, nodeClass, vmSize, kubernetesVersion } = input
   const nvidia = input.gpuVendor === 'nvidia' && nodeClass.gpuDriver
@@ -97,7 +97,7 @@ function operatingSystem({ spec }: NodeClassSettings): Pick<NodeConfig, 'custom_
   return os === undefined ? {} : { custom_linux_os_config: os }
 }
 
-/** Whom the node trusts and through what it goes out, besides what its image brings. */
+/** Returns the CAs that the node trusts and its proxy, besides what its image brings. */
 function outgoing({
   customCaCerts,
   httpProxy: proxy,
@@ -117,7 +117,7 @@ function outgoing({
   }
 }
 
-/** Below 1.34 nodes fetch the kubelet; later ones have it in the image (reference/azure-provider.md 7.1). */
+/** Returns the kubelet's download. Nodes below 1.34 fetch the kubelet; later ones have it in the image (reference/azure-provider.md 7.1). */
 function kubeBinary(version: string, arch: string): NonNullable<NodeConfig['kube_binary_config']> {
   const minor = minorVersion(version)
   const provider = credentialProviderUrl(version, arch)
@@ -130,7 +130,7 @@ function kubeBinary(version: string, arch: string): NonNullable<NodeConfig['kube
   }
 }
 
-/** Where the node fetches the registry's credential provider; undefined below Kubernetes 1.30, whose kubelet needs none. */
+/** Returns the URL of the registry's credential provider; undefined below Kubernetes 1.30, whose kubelet needs none. */
 export function credentialProviderUrl(kubernetesVersion: string, arch: string): string | undefined {
   const version = credentialProviders[Math.min(minorVersion(kubernetesVersion), 33)]
   return version === undefined
@@ -148,7 +148,7 @@ const credentialProviders: Readonly<Record<number, string>> = {
   33: '1.33.0',
 }
 
-/** Azure's own CNI is set up by the node; overlay and Cilium are set up by what runs in the cluster. */
+/** Returns the network plugin. The node sets up Azure's own CNI; components in the cluster set up overlay and Cilium. */
 function networkPlugin({
   networkPlugin,
   networkPluginMode,

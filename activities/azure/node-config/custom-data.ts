@@ -7,12 +7,12 @@ const boundary = '==joiner-node-config=='
 const containers = '/opt/azure/containers'
 const configPath = `${containers}/aks-node-controller-config.json`
 
-/** Azure takes custom data of 64 KiB, and no more. */
+/** Largest custom data that Azure accepts, 64 KiB. */
 const mostBytes = 65_535
 
 /**
- * Returns cloud-init's document around a node configuration, base64 as `osProfile.customData` wants it (reference/bootstrap.md 2). Errors: LaunchBlocked
- * where a node could do nothing with the configuration, where a text does not have the form of its field, and where Azure would not take so much.
+ * Returns cloud-init's document around a node configuration, base64 as `osProfile.customData` requires it (reference/bootstrap.md 2). Errors:
+ * LaunchBlocked where a node could not use the configuration, where a text does not have the form of its field, and where it is too large.
  */
 export function customData(nodeConfig: NodeConfig): string {
   assertUsable(nodeConfig)
@@ -22,7 +22,7 @@ export function customData(nodeConfig: NodeConfig): string {
   return cloudInitDocument(nodeConfig)
 }
 
-/** The document without a look at what is in it. Errors: it is too large for Azure. */
+/** Returns the document without a check of its contents. Errors: it is too large for Azure. */
 export function cloudInitDocument(nodeConfig: Readonly<Record<string, unknown>>): string {
   const payload = Buffer.from(JSON.stringify(nodeConfig)).toString('base64')
   const document =
@@ -40,8 +40,8 @@ export function cloudInitDocument(nodeConfig: Readonly<Record<string, unknown>>)
 }
 
 /**
- * A node ignores what it does not know and cannot do without some fields, and would only be noticed by never joining. Errors: what is
- * wrong, by its path and without its value, since a configuration holds a token.
+ * Checks a configuration. A node ignores unknown fields and requires some others; an error would only show by the node never joining. Errors: the
+ * problem, by its path and without its value, since a configuration holds a token.
  */
 export function assertUsable(nodeConfig: NodeConfig): void {
   const { problems } = parseNodeConfig(nodeConfig)
@@ -60,7 +60,7 @@ export function assertUsable(nodeConfig: NodeConfig): void {
 const part = (type: string, body: string) =>
   `--${boundary}\r\nContent-Type: ${type}\r\nMIME-Version: 1.0\r\nContent-Transfer-Encoding: 7bit\r\n\r\n${body}\r\n`
 
-/** Runs before the node's network is up. The order of its steps is part of the contract; only the configuration's file is for root alone. */
+/** Returns the script that runs before the node's network is up. The order of its steps is part of the contract; only the file is for root alone. */
 function boothook(payload: string): string {
   const preload = `${containers}/provision_preload.sh`
   const launcher = `${containers}/aks-node-controller-launcher.sh`

@@ -22,7 +22,7 @@ const config = goldenConfig('westus2', {
 
 const sizes = goldenSizes('eastus')
 
-/** What VM sizes a node may have, and all that Azure and it are reported: the body of the PUT, with its custom data in clear. */
+/** Returns the VM sizes that a node may have, and all data for Azure and the node: the body of the PUT, with its custom data in clear. */
 function reportedOf(spec: Json): string {
   const nodeClass = nodeClassSettings(goldenNodeClass(spec), config)
   const body = vmRequest({
@@ -70,10 +70,10 @@ const zone = {
   serveStale: 'Immediate',
 }
 
-/** What has to be there for a field to matter. */
+/** Settings that other fields need to matter. */
 const base: Json = { localDNS: { mode: 'Required', vnetDNSOverrides: [zone], kubeDNSOverrides: [zone] } }
 
-/** Another value than the base's, where the schema does not tell one. */
+/** Another value than the base's, where the schema does not give one. */
 const samples: Readonly<Record<string, unknown>> = {
   vnetSubnetID: goldenSubnet.replace('aks-subnet', 'other'),
   tags: { team: 'red' },
@@ -89,13 +89,13 @@ const samples: Readonly<Record<string, unknown>> = {
 
 const fields = fieldsOf(nodeClassSpec)
 
-/** Whether some value of a field makes another node. */
+/** Returns whether some value of a field makes another node. */
 function hasEffect(field: SchemaField): boolean {
   const before = reportedOf(base)
   return valuesOf(field, samples).some((value) => reportedOf(withValue(base, field, value)) !== before)
 }
 
-/** Fields of which the table says that they change nothing on nodes: those that its expressions name. */
+/** Returns the fields that the table says change nothing on nodes: those that its expressions name. */
 function saidToHaveNone(policies: typeof warningPolicies): readonly string[] {
   const rows = policies
     .filter(({ about }) => about.some(({ kind }) => kind === 'AKSNodeClass'))
@@ -103,7 +103,7 @@ function saidToHaveNone(policies: typeof warningPolicies): readonly string[] {
   return rows.flatMap(({ holds }) => [...holds.matchAll(/object\.spec\.([A-Za-z.]+)/g)].map(([, name = '']) => name))
 }
 
-/** Warnings that are wrong: some field under the one that is warned of has an effect. */
+/** Returns warnings that are wrong: some field under the warned one has an effect. */
 function wrongWarnings(policies: typeof warningPolicies): readonly string[] {
   return saidToHaveNone(policies).filter((warned) =>
     fields.some((field) => isAmong(field, [warned]) && hasEffect(field)),
@@ -111,11 +111,11 @@ function wrongWarnings(policies: typeof warningPolicies): readonly string[] {
 }
 
 describe('every field of an AKSNodeClass', () => {
-  it.each(fields.map((field) => [field.name, field] as const))('%s changes nodes, or is warned of', (_name, field) => {
+  it.each(fields.map((field) => [field.name, field] as const))('%s changes nodes, or has a warning', (_name, field) => {
     expect(hasEffect(field)).toBe(!isAmong(field, saidToHaveNone(warningPolicies)))
   })
 
-  it('is among those that were looked at', () => {
+  it('is among those that were checked', () => {
     expect(fields.length).toBeGreaterThan(70)
   })
 })

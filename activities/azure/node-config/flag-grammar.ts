@@ -12,7 +12,7 @@ const path = of(/^\/[A-Za-z0-9._/-]+$/)
 const duration = of(/^\+?[0-9.]+(ns|us|ms|s|m|h)([0-9.]+(ns|us|ms|s|m|h))*$/)
 const address = of(/^[0-9A-Fa-f:.]+$/)
 const amount = '[+-]?[0-9.]*([eE][+-]?[0-9]+|[A-Za-z]{0,2})'
-/** Empty where nothing is known of the VM size. */
+/** Empty where the VM size is unknown. */
 const reserved: Check = (text) => text === '' || reservation(text)
 const reservation = listOf(of(new RegExp(`^[a-z0-9./-]+=${amount}$`)))
 const threshold = listOf(of(new RegExp(`^[a-zA-Z.]+<(${amount}|[0-9.]+%)$`)))
@@ -24,7 +24,7 @@ const taint: Check = (text) => {
   return effects.test(text) && qualifiedNameErrors(key).length === 0 && labelValueErrors(value.join('=')).length === 0
 }
 
-/** The form of each flag's value. Joiner gives no others. */
+/** The form of each flag's value. Joiner sets no others. */
 const flags: Readonly<Record<string, Check>> = {
   '--address': address,
   '--allowed-unsafe-sysctls': listOf(of(/^[a-z0-9_./-]+\*?$/)),
@@ -78,7 +78,7 @@ const flags: Readonly<Record<string, Check>> = {
   '--topology-manager-policy': word,
 }
 
-/** Whether a kubelet flag is one that Joiner gives, and its value has the form of that flag. */
+/** Returns whether Joiner sets a kubelet flag, and its value has the form of that flag. */
 export function isFlagValue(flag: string, value: string): boolean {
   return Object.hasOwn(flags, flag) && (flags[flag] as Check)(value)
 }

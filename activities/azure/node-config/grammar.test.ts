@@ -32,7 +32,7 @@ const config: AzureConfig = {
   },
 }
 
-/** All that users and operators decide of a node. */
+/** All settings of users and operators for a node. */
 interface Settings {
   readonly config?: Partial<AzureConfig>
   readonly nodeClass?: Readonly<Record<string, unknown>>

@@ -6,12 +6,12 @@ import { outboundCommand } from './bootstrap.ts'
 import { isFlagValue } from './flag-grammar.ts'
 
 /*
- * The form of every text in a node configuration. Scripts of the node image put most of them into the environment of a shell, and labels and
+ * The form of every text in a node configuration. Scripts of the node image put most of them into the environment of a shell. They put labels and
  * flags, unquoted, into an EnvironmentFile of systemd, where a line break begins another setting and a blank another flag (reference/bootstrap.md 2,
- * 4). What is written here was checked before; this is the last look, and a text whose field has no form here is refused as well.
+ * 4). The texts were checked before; this is the last check, and it also rejects a text whose field has no form here.
  */
 
-/** A form, and where the value of such a field comes from. */
+/** A form, and the source of such a field's value. */
 interface Form {
   readonly isValid: (text: string) => boolean
   readonly source: string

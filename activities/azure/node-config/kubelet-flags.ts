@@ -28,7 +28,7 @@ const cipherSuites = [
   'TLS_RSA_WITH_AES_128_GCM_SHA256',
 ].join(',')
 
-// What AKS nodes of every version run with (reference/azure-provider.md 7.2).
+// Flags of AKS nodes of every version (reference/azure-provider.md 7.2).
 const everyVersion: Readonly<Record<string, string>> = {
   '--address': '0.0.0.0',
   '--anonymous-auth': 'false',
@@ -57,7 +57,7 @@ const everyVersion: Readonly<Record<string, string>> = {
   '--tls-private-key-file': '/etc/kubernetes/certs/kubeletserver.key',
 }
 
-/** The kubelet's flags: AKS' own, then what the node class and the instance type decide (reference/azure-provider.md 7.2). */
+/** Returns the kubelet's flags: AKS' own, then those of node class and instance type (reference/azure-provider.md 7.2). */
 export function kubeletFlags(input: KubeletFlagsInput): Record<string, string> {
   const { kubeReserved, systemReserved } = input.v1beta1Kubelet ?? {}
   return {
@@ -73,7 +73,7 @@ export function kubeletFlags(input: KubeletFlagsInput): Record<string, string> {
   }
 }
 
-/** The minor version of `1.33.4` or `v1.33.4`: 33. */
+/** Returns the minor version of `1.33.4` or `v1.33.4`: 33. */
 export function minorVersion(kubernetesVersion: string): number {
   return Number(kubernetesVersion.replace(/^v/, '').split('.')[1] ?? 0)
 }
@@ -108,7 +108,7 @@ const fieldFlags: Readonly<Record<Exclude<keyof KubeletSettings, 'cpuCFSQuotaPer
   podPidsLimit: '--pod-max-pids',
 }
 
-/** Fields that kubelet takes as flags; `cpuCFSQuotaPeriod` and `failSwapOn` have none and need the kubelet's config file. */
+/** Returns fields that kubelet accepts as flags; `cpuCFSQuotaPeriod` and `failSwapOn` have none and need the kubelet's config file. */
 function nodeClassFlags(kubelet: KubeletSettings): Record<string, string> {
   const fields = Object.keys(fieldFlags) as (keyof typeof fieldFlags)[]
   return Object.fromEntries(
@@ -120,8 +120,8 @@ function nodeClassFlags(kubelet: KubeletSettings): Record<string, string> {
 }
 
 /**
- * What a v1beta1 template says of kubelet, as flags. AKS' threshold of memory stays where another signal only is named, since instance types
- * are planned with it.
+ * Returns kubelet settings of a v1beta1 template as flags. AKS' threshold of memory stays where only another signal is named, since instance
+ * types are planned with it.
  */
 function v1beta1Flags(kubelet: KubeletConversion = {}): Record<string, string> {
   const { clusterDNS = [], podsPerCore, evictionMaxPodGracePeriod } = kubelet
@@ -141,7 +141,7 @@ function v1beta1Flags(kubelet: KubeletConversion = {}): Record<string, string> {
 
 const text = (value: number | boolean | undefined) => (value === undefined ? '' : String(value))
 
-/** A threshold that is empty is one that is not set. */
+/** Removes empty thresholds, which count as unset. */
 export function withoutEmpty(amounts: Readonly<Record<string, string>> = {}): Record<string, string> {
   return Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount !== ''))
 }
@@ -153,7 +153,7 @@ function thresholds(amounts: Readonly<Record<string, string>>): string {
     .join(',')
 }
 
-/** A new node keeps pods away until it is registered, unless the claim says so itself. */
+/** Returns the taints. A new node keeps pods away until it is registered, unless the claim has that taint itself. */
 function registeredTaints({ taints, startupTaints }: KubeletFlagsInput): readonly Taint[] {
   const unregistered: Taint = { key: taintKeys.unregistered, effect: 'NoExecute' }
   const given = [...taints, ...startupTaints]

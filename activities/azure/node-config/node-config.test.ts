@@ -12,7 +12,7 @@ interface ConfigCase {
   }
 }
 
-// What the node makes of each configuration (its environment, sysctls and kubelet file) is tested where the simulator's VMs boot.
+// How the node uses each configuration (its environment, sysctls and kubelet file) is tested where the simulator's VMs boot.
 goldenSuite('azure/anc-config', 19, ({ cases }: { readonly cases: readonly ConfigCase[] }) => {
   it.for(cases)('$name', ({ config, expected }) => {
     const parsed = parseNodeConfig(config)

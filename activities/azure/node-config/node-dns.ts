@@ -23,7 +23,7 @@ const ownZone: DnsZone = {
 }
 const everythingElse = { ...common, zone: '.', protocol: 'PreferUDP' } as const
 
-/** What AKS sets up where nothing is said (https://learn.microsoft.com/azure/aks/localdns-custom): a node without zones could resolve nothing. */
+/** AKS' defaults (https://learn.microsoft.com/azure/aks/localdns-custom): a node without zones could resolve nothing. */
 const defaults: DnsZones = {
   vnetDNSOverrides: [{ ...everythingElse, forwardDestination: 'VnetDNS' }, ownZone],
   kubeDNSOverrides: [{ ...everythingElse, forwardDestination: 'ClusterCoreDNS' }, ownZone],
@@ -61,5 +61,5 @@ function overrides(zones: readonly DnsZone[]): NonNullable<Profile['vnet_dns_ove
   )
 }
 
-/** The CRD's schema has checked the text. */
+/** Parses a duration, whose text the CRD's schema has checked. */
 const seconds = (duration: string) => Number((parseGoDuration(duration) ?? 0n) / 1_000_000_000n)

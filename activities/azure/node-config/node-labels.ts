@@ -9,7 +9,7 @@ import { parseSubnet } from '../launch/subnet.ts'
 import type { NodeClassSettings } from '../node-class/node-class-settings.ts'
 import { minorVersion } from './kubelet-flags.ts'
 
-/** What a launch chose, and of the type what is known: an adopted VM's type may have left the catalogue. */
+/** The choice of a launch, and the known facts of its type: an adopted VM's type may have left the catalogue. */
 export interface Chosen {
   readonly typeName: string
   readonly instanceType?: InstanceType | undefined
@@ -21,7 +21,7 @@ export interface Chosen {
 const placementScopeKey = 'karpenter.azure.com/placement-scope'
 const ultraSsdKey = 'karpenter.azure.com/sku-storage-ultra-ssd'
 
-/** Labels of the launched NodeClaim: the instance type's, the choice's, and what the claim itself asked of Azure (reference/azure-provider.md 4.6). */
+/** Returns labels of the launched NodeClaim: the type's, the choice's, and the claim's own for Azure (reference/azure-provider.md 4.6). */
 export function launchedLabels(chosen: Chosen, wanted: Requirements, region: string): Record<string, string> {
   const priority = chosen.capacityType === 'spot' ? 'spot' : 'regular'
   const asked = Object.entries(singleValued(wanted)).filter(
@@ -42,7 +42,7 @@ export function launchedLabels(chosen: Chosen, wanted: Requirements, region: str
 const notFromLaunch: ReadonlySet<string> = new Set([labels.nodePool, labels.nodeClass])
 const isFromLaunch = (key: string) => wellKnownLabels.has(key) && !notFromLaunch.has(key)
 
-/** Labels of an earlier launch of the same claim that the new one does not have. */
+/** Returns labels of an earlier launch of the same claim that the new one does not have. */
 export function outdatedLabels(
   before: Readonly<Record<string, string>>,
   after: Readonly<Record<string, string>>,
@@ -50,7 +50,7 @@ export function outdatedLabels(
   return Object.keys(before).filter((key) => isFromLaunch(key) && !Object.hasOwn(after, key))
 }
 
-/** A claim's labels without those that launches write: an earlier attempt's zone or size says nothing about the next one. */
+/** Returns a claim's labels without those that launches write: an earlier attempt's zone or size does not affect the next one. */
 export function labelsBeforeLaunch(given: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(given).filter(([key]) => !isFromLaunch(key)))
 }
@@ -63,7 +63,7 @@ function choiceLabels({ zone, capacityType, ultraSsd }: Chosen): Record<string, 
   }
 }
 
-/** Whether the claim asks for ultra disks and takes nothing else. */
+/** Returns whether the claim requires ultra disks. */
 export function requiresUltraSsd(wanted: Requirements): boolean {
   const set = wanted.get(ultraSsdKey)
   if (set === undefined) return false
@@ -81,8 +81,8 @@ export interface KubeletLabelsInput {
 }
 
 /**
- * Labels that the kubelet registers with (reference/azure-provider.md 2.2). Keys that NodeRestriction forbids are left out; those and
- * what only the claim knows arrive with registration.
+ * Returns labels that the kubelet registers with (reference/azure-provider.md 2.2). Keys that NodeRestriction forbids are left out; those and
+ * the ones that only the claim has arrive with registration.
  */
 export function kubeletLabels(input: KubeletLabelsInput): Record<string, string> {
   const { chosen } = input
@@ -104,7 +104,7 @@ function baseLabels({ config, nodeClass, imageFamilyResolved, chosen }: KubeletL
     'kubernetes.azure.com/cluster': clusterLabel(config.nodeResourceGroup),
     'kubernetes.azure.com/kubelet-identity-client-id': config.kubeletIdentityClientId,
     'kubernetes.azure.com/mode': 'user',
-    // As upstream: a spot node learns its priority from the claim when it is registered.
+    // As upstream: a spot node gets its priority from the claim when it is registered.
     'kubernetes.azure.com/scalesetpriority': 'regular',
     'kubernetes.azure.com/priority': 'regular',
     'kubernetes.azure.com/os-sku': nodeClass.osSku,
@@ -119,7 +119,7 @@ function baseLabels({ config, nodeClass, imageFamilyResolved, chosen }: KubeletL
   }
 }
 
-/** Whether the kubelet tells the subnet of its node: Azure's overlay network looks for it. */
+/** Returns whether the kubelet publishes the subnet of its node, which Azure's overlay network reads. */
 export function hasSubnetLabel({
   networkPlugin,
   networkPluginMode,
@@ -157,12 +157,12 @@ const kubeletOwn: ReadonlySet<string> = new Set([
   'beta.kubernetes.io/arch',
 ])
 
-/** Whether a label is one that every kubelet sets by itself, or the cloud provider for it. */
+/** Returns whether every kubelet sets a label by itself, or the cloud provider does for it. */
 export function isKubeletOwn(key: string): boolean {
   return kubeletOwn.has(key)
 }
 
-/** Whether NodeRestriction lets a kubelet set a label on its own node. */
+/** Returns whether NodeRestriction lets a kubelet set a label on its own node. */
 export function kubeletMaySet(key: string): boolean {
   const slash = key.indexOf('/')
   const domain = slash < 0 ? '' : key.slice(0, slash)
@@ -171,7 +171,7 @@ export function kubeletMaySet(key: string): boolean {
   return isKubeletOwn(key) || within('kubelet.kubernetes.io') || within('node.kubernetes.io')
 }
 
-/** The labels that requirements leave no choice for. */
+/** Returns the labels that requirements fix to one value. */
 function singleValued(sets: Requirements): Record<string, string> {
   return Object.fromEntries(
     [...sets.values()].flatMap((set) =>

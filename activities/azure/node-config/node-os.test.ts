@@ -4,12 +4,12 @@ import type { KubeletSettings } from '../node-class/node-class-settings.ts'
 import { kubeletConfigFile, linuxOsConfig } from './node-os.ts'
 
 describe('the operating system of a node', () => {
-  it("is the image's where nothing is said", () => {
+  it("is the image's where nothing is set", () => {
     expect(linuxOsConfig(undefined)).toBeUndefined()
     expect(linuxOsConfig({})).toBeUndefined()
   })
 
-  it('has kernel settings, swap in whole mebibytes and huge pages as asked', () => {
+  it('has kernel settings, swap in whole mebibytes and huge pages as configured', () => {
     expect(
       linuxOsConfig({
         swapFileSize: '1500Mi',

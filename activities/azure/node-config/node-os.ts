@@ -44,7 +44,7 @@ const sysctlFields: Readonly<Record<keyof KernelSettings, keyof Sysctls>> = {
 
 const mebibyte = 1_048_576n * 1_000_000_000n
 
-/** Kernel settings, swap and huge pages of the node; undefined: the node image decides all of them. */
+/** Returns kernel settings, swap and huge pages of the node; undefined when the node image decides all of them. */
 export function linuxOsConfig(os: LinuxOs | undefined): OsConfig | undefined {
   if (os === undefined || Object.keys(os).length === 0) return undefined
   const { swapFileSize, transparentHugePageEnabled, transparentHugePageDefrag, sysctls } = os
@@ -68,8 +68,8 @@ function sysctlConfig(sysctls: KernelSettings): Sysctls {
 }
 
 /**
- * The kubelet's configuration file, for what it takes no flag for; all else stays a flag, and nothing is said twice. Undefined: nothing
- * but kubelet's own defaults. A CPU quota period needs a feature gate besides.
+ * Returns the kubelet's configuration file, for fields without a flag; all else stays a flag, and nothing is set twice. Undefined when there are
+ * only kubelet's own defaults. A CPU quota period needs a feature gate besides.
  */
 export function kubeletConfigFile(
   kubelet: KubeletSettings,
@@ -90,7 +90,7 @@ export function kubeletConfigFile(
 
 const kubeletsPeriod = 100_000_000n
 
-/** The CRD defaults the period to kubelet's own, so that alone is no wish. Zero means kubelet's own too. */
+/** Returns whether a period is kubelet's own. The CRD defaults it to that, so it is no preference. Zero means kubelet's own too. */
 function isOwnPeriod(period: string): boolean {
   const nanoseconds = parseGoDuration(period)
   return nanoseconds !== undefined && nanoseconds !== kubeletsPeriod && nanoseconds !== 0n

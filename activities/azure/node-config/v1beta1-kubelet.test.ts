@@ -70,15 +70,15 @@ describe('pods that a node may have', () => {
   })
 })
 
-describe('what pods cannot have', () => {
+describe('resources that pods cannot have', () => {
   const left = (kubelet?: KubeletConversion) => formatResources(allocatable(typeWith(kubelet)))
 
-  test("without the annotation AKS' own numbers stand", () => {
+  test("without the annotation AKS' own numbers apply", () => {
     expect(typeWith().overhead).toEqual(typeWith({}).overhead)
     expect(left()).toMatchObject({ cpu: '3860m', memory: `${16384 - 2662 - 750}Mi` })
   })
 
-  test('reserved amounts stand for themselves, the others stay', () => {
+  test('reserved amounts replace the defaults, the others stay', () => {
     expect(left({ kubeReserved: { cpu: '1' }, systemReserved: { memory: '100Mi', pid: '500' } })).toMatchObject({
       cpu: '3',
       memory: `${16384 - 2662 - 750 - 100}Mi`,
@@ -115,7 +115,7 @@ describe("kubelet's flags", () => {
     })
   }
 
-  test('every setting reaches kubelet, and what is not said stays as AKS has it', () => {
+  test('every setting reaches kubelet, and unset ones stay as AKS has them', () => {
     const before = flags(undefined)
     const after = flags({
       clusterDNS: ['10.1.0.10', '10.1.0.11'],

@@ -23,7 +23,7 @@ import { commandDigest } from '../proposals.ts'
 
 export interface CommandWritesDeps extends CommandObjectsDeps, CreateClaimsDeps, PauseDeps {}
 
-/** What the proposals of one call have in common. */
+/** State that the proposals of one call share. */
 export interface Shared {
   readonly fence: Fence
   readonly limits: PoolLimits
@@ -33,17 +33,17 @@ export interface Shared {
 export interface Refusal {
   readonly reason: 'budget' | 'scheduling' | 'churn' | 'unknown'
   readonly message: string
-  /** Whether it is the pool that has no room for replacements, whichever node they are for. */
+  /** Whether the pool has no room for replacements, whichever node they are for. */
   readonly isOfPool?: boolean
 }
 
-/** Candidates marked between two looks at the pause. */
+/** Candidates marked between two reads of the pause. */
 const batchSize = 10
 const concurrency = 16
 const disrupted = { key: taintKeys.disrupted, effect: 'NoSchedule' } as const
 const isTainted = ({ taints }: Node) => taints.some((taint) => sameTaint(taint, disrupted))
 
-/** What a proposal that becomes a command leaves in the cluster: taints, conditions, replacements and stamps. All of it can be undone. */
+/** Writes of a proposal that becomes a command: taints, conditions, replacements and stamps. All of them can be undone. */
 export class CommandWrites {
   readonly #deps: CommandWritesDeps
   readonly #shared: Shared
@@ -55,12 +55,12 @@ export class CommandWrites {
     this.#proposal = proposal
   }
 
-  /** Why a pause that covers one of these candidates now forbids the command; undefined: none does. */
+  /** Returns why a pause that covers one of these candidates now forbids the command; undefined when none does. */
   async paused(candidates: readonly CandidateRef[]): Promise<Refusal | undefined> {
     return this.pausedBy(await readPauses(this.#deps, this.#deps.now()), candidates)
   }
 
-  /** The same for pauses that were read already. */
+  /** Returns the same for pauses that were read already. */
   pausedBy(pauses: Pauses, candidates: readonly CandidateRef[]): Refusal | undefined {
     const { reason } = this.#proposal
     for (const { name, nodeName, nodePool } of candidates) {
@@ -75,21 +75,21 @@ export class CommandWrites {
     return claim !== undefined && claim.metadata.deletionTimestamp === undefined && stampOf(claim) === this.#proposal.id
   }
 
-  /** Whether a candidate has taint and condition. */
+  /** Returns whether a candidate has taint and condition. */
   isMarked(ref: CandidateRef): boolean {
     const claim = cachedClaim(this.#deps, ref)
     const node = claim && claimNode(this.#deps, claim)
     return claim !== undefined && node !== undefined && this.#saysWhy(claim) && isTainted(node)
   }
 
-  /** Replacements that carry the command's id. */
+  /** Returns replacements that carry the command's id. */
   replacements(): readonly NodeClaim[] {
     return [...this.#deps.cache.nodeClaims.values()].filter(
       ({ metadata }) => metadata.annotations[annotations.replacementFor] === this.#proposal.id,
     )
   }
 
-  /** Taints and conditions, some at a time, so that a pause that comes in between is obeyed. */
+  /** Writes taints and conditions, some at a time, so that a pause that comes in between applies. */
   async mark(candidates: readonly CandidateRef[]): Promise<Refusal | undefined> {
     for (let at = 0; at < candidates.length; at += batchSize) {
       const paused = at > 0 ? await this.paused(candidates) : undefined
@@ -124,7 +124,7 @@ export class CommandWrites {
     return refs
   }
 
-  /** Writes the stamps, by which nodes count as leaving. */
+  /** Writes the stamps, which make nodes count as leaving. */
   async stamp(candidates: readonly CandidateRef[]): Promise<Refusal | undefined> {
     const { id } = this.#proposal
     let lost: string | undefined
@@ -140,14 +140,14 @@ export class CommandWrites {
       : { reason: 'churn', message: `NodeClaim ${lost} was deleted by somebody else meanwhile` }
   }
 
-  /** Takes taint, condition and stamp off candidates. */
+  /** Removes taint, condition and stamp from candidates. */
   async release(candidates: readonly CandidateRef[]): Promise<void> {
     await forEachOf(candidates, concurrency, async (ref) => {
       await releaseCandidate(this.#deps, ref, { commandId: this.#proposal.id, unstamped: true })
     })
   }
 
-  /** Takes everything back, also what an earlier attempt wrote. */
+  /** Undoes everything, also writes of an earlier attempt. */
   async undo(): Promise<void> {
     await this.release(this.#proposal.candidates)
     await forEachOf(this.replacements(), concurrency, async (claim) => {
@@ -159,7 +159,7 @@ export class CommandWrites {
     return conditionOf(status.conditions, 'DisruptionReason')?.reason === this.#proposal.reason
   }
 
-  /** What is gone by now is found by the look that follows. */
+  /** Marks a candidate. The validation that follows finds candidates that are gone by now. */
   async #markOne(ref: ClaimRef): Promise<void> {
     const { reason } = this.#proposal
     const claim = this.#deps.cache.nodeClaims.get(ref.name)

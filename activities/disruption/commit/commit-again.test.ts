@@ -45,7 +45,7 @@ describe('a later attempt', () => {
     expect(plan.looks).toBe(0)
   })
 
-  test('gives the stamps that a crash left out', async () => {
+  test('writes the stamps that a crash left out', async () => {
     const { cluster, commit } = await world()
     marked(cluster, 'a')
     marked(cluster, 'b', null)

@@ -78,7 +78,7 @@ describe('what fails on the way', () => {
     expect(marksOf(cluster)).toEqual(free)
   })
 
-  test('a replacement that the API server refuses rests the nodes and not their pool', async () => {
+  test('a replacement that the API server refuses backs off the nodes and not their pool', async () => {
     const { cluster, commit, deps } = await world()
     cluster.intercept(({ verb, path }) => {
       if (verb === 'create' && path.endsWith('/nodeclaims'))

@@ -67,13 +67,13 @@ describe('a proposal that holds', () => {
     expect(marksOf(cluster)).toEqual({ a: 'taint Empty emptiness-0123456789', b: 'taint Empty emptiness-0123456789' })
   })
 
-  test('is looked at twice: before it is marked and after', async () => {
+  test('is validated twice: before it is marked and after', async () => {
     const { commit, plan } = await world()
     await commit([proposal(['a', 'b'])])
     expect(plan.looks).toBe(2)
   })
 
-  test('counts on the places that its pods are to have, and tells the pods', async () => {
+  test('nominates the places of its pods, and publishes events to the pods', async () => {
     const { commit, plan, deps, reported } = await world()
     const pod = samplePod('web')
     plan.replacements = [plannedClaim({ pods: [pod] })]
@@ -110,7 +110,7 @@ describe('a proposal that does not hold', () => {
     return { kind: 'invalid', reason, change: { kind: 'missing', candidates: 1, example: undefined } }
   }
 
-  test.each(['budget', 'scheduling', 'churn'] as const)('(%s) at the first look changes nothing', async (reason) => {
+  test.each(['budget', 'scheduling', 'churn'] as const)('(%s) at the first check changes nothing', async (reason) => {
     const { cluster, commit, reported } = await world(['a', 'b'], () => invalid(reason))
     const [outcome] = await commit([proposal(['a', 'b'])])
     expect(outcome).toEqual({ kind: 'rejected', message: invalidText(invalid(reason)) })
@@ -145,7 +145,7 @@ describe('a proposal that does not hold', () => {
     expect(marksOf(cluster)).toEqual({ a: 'free', b: 'taint Drifted drift-9876543210' })
   })
 
-  test('of drift is told to nobody by events, as upstream', async () => {
+  test('of drift publishes no event, as upstream', async () => {
     const { commit, reported } = await world(['a'], () => invalid('scheduling'))
     await commit([proposal(['a'], { method: 'drift', reason: 'Drifted' })])
     expect(reported.filter(({ reason }) => reason === 'ConsolidationRejected')).toEqual([])

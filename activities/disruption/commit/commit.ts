@@ -20,20 +20,20 @@ import { CommandWrites } from './command-writes.ts'
 
 export interface CommitDeps extends DisruptionEventDeps, CommandWritesDeps, EvaluationDeps {}
 
-/** How old replacements may be that an earlier attempt made, for their command to go on: a worker that died is missed after 10 s. */
+/** Greatest age of an earlier attempt's replacements for their command to go on: a dead worker is noticed after 10 s. */
 const finishWithinMs = 60_000
-/** How long replacements may take, by the number of nodes that are being disrupted (reference/karpenter-core.md 4.11). */
+/** Time for replacements, by the number of nodes that are being disrupted (reference/karpenter-core.md 4.11). */
 const readyMsPerNode = 80
 const shortestReadyMs = 10 * 60_000
 const longestReadyMs = 60 * 60_000
-/** What a validation depends on. */
+/** Kinds that a validation depends on. */
 const kinds = ['Pod', 'Node', 'NodeClaim', 'NodePool', 'PodDisruptionBudget'] as const
 
 /**
- * Checks proposals of one evaluation against live state and begins those that still hold: taints and conditions first, then the replacements,
- * and the stamps last, by which nodes count as leaving; before there are replacements, their pods would be given others. What fails on the way
- * is undone. Run again after a crash it finishes what has all its replacements, or undoes what there is; it never plans again. Proposals of one call are either
- * all forced or none is. What they have in common is looked up once, so that many begin about as fast as one.
+ * Validates proposals of one evaluation against live state and begins those that still hold: taints and conditions, then replacements, then stamps.
+ * With the stamp nodes count as leaving: before there are replacements, their pods would be given others. What fails on the way is undone. Run
+ * again after a crash it finishes a command that has all its replacements, or undoes it; it never plans again. Proposals of one call are either
+ * all forced or none is. They share lookups, so that many begin about as fast as one.
  */
 export async function commitDisruptions(
   deps: CommitDeps,
@@ -51,7 +51,7 @@ export async function commitDisruptions(
   return isFirst ? begin(deps, commits) : Promise.all(commits.map((commit) => commit.finishOrUndo()))
 }
 
-/** What fails for one proposal ends the attempt once the others are through; the next attempt finds those that are. */
+/** Begins proposals. A failure of one ends the attempt once the others are through; the next attempt finds those that began. */
 async function begin(deps: CommitDeps, commits: readonly Commit[]): Promise<readonly CommitOutcome[]> {
   const failures: unknown[] = []
   const each = async (act: (commit: Commit) => Promise<void>) => {
@@ -61,21 +61,21 @@ async function begin(deps: CommitDeps, commits: readonly Commit[]): Promise<read
   try {
     await look(deps, commits)
     await each((commit) => commit.mark())
-    // The scheduler may have bound a pod between the look and the taint.
+    // The scheduler may have bound a pod between the validation and the taint.
     await deps.cache.catchUp(['Pod'])
     if (failures.length === 0) await look(deps, commits)
     if (failures.length === 0) await each((commit) => commit.complete())
   } catch (error) {
     failures.push(error)
   }
-  // Another attempt that has taken over undoes what there is.
+  // Another attempt that has taken over undoes what is there.
   if (failures.some((error) => error instanceof FenceLostError)) throw failures[0]
   const outcomes = await Promise.all(commits.map((commit) => commit.end(failures.length > 0)))
   if (failures.length > 0) throw failures[0]
   return outcomes
 }
 
-/** Holds the proposals against the cluster as it is now, each with those before it decided that hold. */
+/** Validates the proposals against the cluster as it is now, each after the earlier ones that hold. */
 async function look(deps: CommitDeps, commits: readonly Commit[]): Promise<void> {
   const pauses = await readPauses(deps, deps.now())
   const open = commits.filter((commit) => commit.isOpen && commit.obeys(pauses))
@@ -89,7 +89,7 @@ async function look(deps: CommitDeps, commits: readonly Commit[]): Promise<void>
   for (const [at, commit] of open.entries()) commit.applyValidation(validations[at] as Validation)
 }
 
-/** What was refused is not proposed again at once, whatever an evaluation makes of it. */
+/** Backs off what was refused, so that no evaluation proposes it again at once. */
 function rest(deps: CommitDeps, { reason, candidates }: DisruptionProposal, { isOfPool = false }: Refusal): void {
   const memory = memoryOf(deps)
   for (const { name, nodePool } of candidates) memory.failed(name, isOfPool ? { nodePool, reason } : undefined)
@@ -106,7 +106,7 @@ class Commit {
   #hasWritten = false
   #isComplete = false
   #refusal: Refusal | undefined
-  /** As the last look found it. */
+  /** As the last validation found it. */
   #command: DisruptionCommand | undefined
 
   constructor(deps: CommitDeps, shared: Shared, proposal: DisruptionProposal) {
@@ -131,7 +131,7 @@ class Commit {
     return { method, decision, candidates: this.#candidates.map(({ uid }) => uid), replacements }
   }
 
-  /** Whether no pause covers it. */
+  /** Returns whether no pause covers it. */
   obeys(pauses: Pauses): boolean {
     this.#refusal = this.#writes.pausedBy(pauses, this.#candidates)
     return this.isOpen
@@ -154,7 +154,7 @@ class Commit {
     this.#refusal = await this.#writes.mark(this.#candidates)
   }
 
-  /** Replacements and stamps, of what the last look found. */
+  /** Writes replacements and stamps for what the last validation found. */
   async complete(): Promise<void> {
     const command = this.#command as DisruptionCommand
     await this.#releaseLost()
@@ -164,7 +164,7 @@ class Commit {
     this.#publish(command)
   }
 
-  /** The outcome, with what has no future undone; `cutShort`: so is all that is not complete. */
+  /** Returns the outcome, and undoes what cannot become a command; with `cutShort` also all that is not complete. */
   async end(cutShort: boolean): Promise<CommitOutcome> {
     if (this.#isComplete) return this.committed()
     if (this.#hasWritten) await this.#writes.undo()
@@ -200,9 +200,9 @@ class Commit {
   }
 
   /**
-   * A later attempt. Replacements come after the marks and stamps come last, so where all replacements are there only stamps can be missing: they
-   * are given now, since a replacement that is thrown away was a VM for nothing. Pauses, holds and do-not-disrupt that came meanwhile are found by the
-   * last look before a deletion; budgets and the rest are not looked at again, so what is older than a crash takes is undone.
+   * Runs a later attempt. Replacements come after the marks and stamps come last, so where all replacements are there only stamps can be missing.
+   * They are written now, since an unused replacement wastes a VM. Pauses, holds and do-not-disrupt that came meanwhile are found by the last
+   * validation before a deletion. Budgets and the rest are not validated again, so what is older than the time for a crash is undone.
    */
   async finishOrUndo(): Promise<CommitOutcome> {
     const { method, candidates, replacements } = this.#proposal
@@ -210,7 +210,7 @@ class Commit {
     const made = this.#writes.replacements().filter(({ metadata }) => metadata.deletionTimestamp === undefined)
     this.#replacements = made.map(({ metadata: { name, uid } }) => ({ name, uid }))
     const isReplaced = made.length === replacements
-    // Empty nodes go each by itself: those that were not stamped are freed.
+    // Empty nodes go each by itself: those that were not stamped are released.
     if (methodFacts[method].holdsInPart && stamped.length > 0) this.#candidates = stamped
     else if (!isReplaced || (stamped.length < candidates.length && !(await this.#isFinished(made))))
       return this.#undone()
@@ -225,7 +225,7 @@ class Commit {
     return { kind: 'rejected', message }
   }
 
-  /** Whether what an earlier attempt had begun a moment ago, and had not undone, could be ended by stamps. */
+  /** Returns whether a command that an earlier attempt began just now, and did not undo, only needs stamps. */
   async #isFinished(made: readonly NodeClaim[]): Promise<boolean> {
     const oldest = Math.min(...made.map(({ metadata }) => Date.parse(metadata.creationTimestamp)))
     if (made.length === 0 || this.#deps.now() - oldest > finishWithinMs) return false
@@ -234,7 +234,7 @@ class Commit {
     return (await this.#writes.stamp(this.#candidates)) === undefined
   }
 
-  /** Empty nodes that do not stay empty are left out; of other commands nothing can be missing here. */
+  /** Releases empty nodes that did not stay empty. Other commands can miss no candidates here. */
   async #releaseLost(): Promise<void> {
     const kept = new Set(this.#candidates.map(({ uid }) => uid))
     const lost = this.#proposal.candidates.filter(({ uid }) => !kept.has(uid))
@@ -251,7 +251,7 @@ class Commit {
     return undefined
   }
 
-  /** The places that the pods are to have are not disrupted meanwhile. */
+  /** Nominates the places that the pods are to have, so that these are not disrupted meanwhile. */
   #publish({ method, decision, candidates, plan, replacements }: DisruptionCommand): void {
     this.#deps.disruptionMetrics.decided(
       { method, decision },

@@ -68,10 +68,10 @@ interface KindRule {
 const everyRole = ['core', 'bridge', 'azure', 'planner'] as const
 const planner = ['planner'] as const
 
-/** An object in a list does not say its kind. */
+/** Decodes a controller; an object in a list does not contain its kind. */
 const controller = (kind: PodController['kind']) => (json: Json) => decodePodController({ ...json, kind })
 
-/** How each kind is read, and which roles watch it. */
+/** Decoders and watching roles by kind. */
 export const kindRules: Readonly<Record<CachedKind, KindRule>> = {
   Pod: { resource: 'pods', decode: decodePod, roles: ['core', 'bridge', 'planner'] },
   Node: { resource: 'nodes', decode: decodeNode, roles: everyRole },
@@ -94,7 +94,7 @@ export const kindRules: Readonly<Record<CachedKind, KindRule>> = {
   PersistentVolume: { resource: 'persistentvolumes', decode: decodePersistentVolume, roles: planner },
   StorageClass: { resource: 'storageclasses', decode: decodeStorageClass, roles: planner },
   CSINode: { resource: 'csinodes', decode: decodeCsiNode, roles: planner },
-  // There can be many of these, with large pod templates; of what is sent only metadata and selector are kept.
+  // There can be many of these, with large pod templates; only metadata and selector are kept.
   Service: { resource: 'services', decode: decodeService, roles: planner, forDefaultSpread: true },
   ReplicaSet: { resource: 'replicasets', decode: controller('ReplicaSet'), roles: planner, forDefaultSpread: true },
   StatefulSet: { resource: 'statefulsets', decode: controller('StatefulSet'), roles: planner, forDefaultSpread: true },
@@ -106,17 +106,17 @@ export const kindRules: Readonly<Record<CachedKind, KindRule>> = {
   },
 }
 
-/** What a process does with its cache. */
+/** How a process uses its cache. */
 export interface CacheUse {
   /** The roles of the process. Default: all. */
   readonly roles?: readonly Role[]
-  /** It gives pods without spread constraints those of the cluster. */
+  /** Whether it applies the cluster's default spread constraints to pods without any. */
   readonly defaultSpread?: boolean
-  /** What of a Node's conditions announces the end of its VM. */
+  /** Node conditions that announce the end of a VM. */
   readonly nodeRules?: NodeRules
 }
 
-/** The kinds that a process watches. */
+/** Returns the kinds that a process watches. */
 export function kindsFor({ roles = everyRole, defaultSpread = false }: CacheUse): readonly CachedKind[] {
   return (Object.keys(kindRules) as CachedKind[]).filter((kind) => {
     const { roles: readers, forDefaultSpread = false } = kindRules[kind]

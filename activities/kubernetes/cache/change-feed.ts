@@ -17,7 +17,7 @@ export type ChangeFilter = (change: ClusterChange) => boolean
 
 export type ChangeListener = (change: ClusterChange) => void
 
-/** Passes changes on to whoever listens or waits. */
+/** Passes changes on to listeners and waits. */
 export class ChangeFeed {
   readonly #log: Logger
   readonly #listeners = new Set<ChangeListener>()
@@ -26,15 +26,15 @@ export class ChangeFeed {
     this.#log = log
   }
 
-  /** Calls the listener after each change. Returns the function that ends it. */
+  /** Calls the listener after each change. Returns the function that removes it. */
   onChange(listener: ChangeListener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
   /**
-   * Waits until `observe` returns something, asking at once and after each change that `concerns` lets through.
-   * Rejects when the signal fires. Waiters are many, so `concerns` must be cheap.
+   * Waits until `observe` returns a value, asking at once and after each change that `concerns` lets through.
+   * Rejects when the signal fires. There are many waits, so `concerns` must be cheap.
    */
   waitFor<T>(concerns: ChangeFilter, observe: () => T | undefined, signal: AbortSignal): Promise<T> {
     return new Promise((resolve, reject) => {

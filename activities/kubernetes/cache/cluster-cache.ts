@@ -28,7 +28,7 @@ import { Store } from './store.ts'
 import { UnreadableObjects } from './unreadable-objects.ts'
 
 /**
- * The cluster as the watches tell it, in the shapes that decisions use; each object is decoded once per event.
+ * The cluster as the watches report it, in the shapes that decisions use; each object is decoded once per event.
  * Invariants: an older resource version never replaces a newer one; a deleted object does not come back by a late event;
  * what this process wrote can be entered at once (`upsert`).
  */
@@ -67,7 +67,7 @@ export class ClusterCache extends ChangeFeed {
   readonly #unreadable: UnreadableObjects
   #onSynced: (() => void)[] = []
 
-  /** Kinds that `use` does not need are not watched: their stores stay empty. */
+  /** Watches only the kinds that `use` needs; the other stores stay empty. */
   constructor(client: KubernetesClient, log: Logger, use: CacheUse = {}) {
     super(log)
     this.#unreadable = new UnreadableObjects(log)
@@ -125,7 +125,7 @@ export class ClusterCache extends ChangeFeed {
     for (const watch of this.#watches) watch.stop()
   }
 
-  /** The kinds whose first list has not come yet. */
+  /** The kinds whose first list is missing. */
   get unsynced(): readonly CachedKind[] {
     return [...this.#unsynced]
   }
@@ -136,7 +136,7 @@ export class ClusterCache extends ChangeFeed {
     return new Promise((resolve) => this.#onSynced.push(resolve))
   }
 
-  /** Returns the object of a kind by its namespace and name, or its name alone; undefined: there is none, or kinds of this name are not kept. */
+  /** Returns the object of a kind by its namespace and name, or its name alone. Undefined when there is none, or the kind is not kept. */
   find(kind: string, key: string): CachedObject | undefined {
     return Object.hasOwn(this.#stores, kind) ? this.#stores[kind as CachedKind].get(key) : undefined
   }
@@ -164,9 +164,9 @@ export class ClusterCache extends ChangeFeed {
   }
 
   /**
-   * Brings the cache up to what the API server has now for these kinds, by an uncached list. Objects that the watches have not told yet
-   * enter at once; what is not in the list and is older than it leaves. Large objects are left to the watches: a hundred of them would take longer
-   * to read than all else.
+   * Brings the cache up to the API server's current state of these kinds, by an uncached list. Objects that the watches have not reported yet
+   * enter at once; objects that are missing from the list and older than it leave. Large objects are left to the watches: a hundred of them would
+   * take longer to read than all else.
    */
   async catchUp(kinds: readonly CachedKind[], signal?: AbortSignal): Promise<void> {
     await Promise.all(
@@ -199,7 +199,7 @@ export class ClusterCache extends ChangeFeed {
     }
   }
 
-  /** What is not among these objects, which have entered already, has gone. `unread`: names that were not listed. */
+  /** Removes objects that are not among these, which have entered already. `unread`: names that were not listed. */
   #replace(
     kind: CachedKind,
     {

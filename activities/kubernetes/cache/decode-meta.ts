@@ -1,7 +1,7 @@
 import type { ObjectMeta, OwnerReference } from '../../../core/objects.ts'
 import type { Json } from '../client/answers.ts'
 
-/** What users key: labels, annotations, amounts. */
+/** Maps with keys of the user: labels, annotations, amounts. */
 export type Text = Record<string, string>
 
 interface MetaJson {

@@ -24,8 +24,8 @@ const spread = (at: number, whenUnsatisfiable = 'ScheduleAnyway') => ({
   whenUnsatisfiable,
 })
 
-describe('what a pod asks of the scheduler', () => {
-  it('is kept as it is while it is not too much', () => {
+describe('the constraints of a pod', () => {
+  it('are kept as they are within the limits', () => {
     const spec = {
       nodeSelector: { zone: 'a' },
       affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'k' }] } },
@@ -36,7 +36,7 @@ describe('what a pod asks of the scheduler', () => {
     expect([pod.affinity, pod.topologySpreadConstraints]).toEqual([spec.affinity, spec.topologySpreadConstraints])
   })
 
-  it('has no more preferences of a kind than the first', () => {
+  it('keep only the first preferences of a kind', () => {
     const preferred = times(70, (at) => ({
       weight: 1,
       preference: { matchExpressions: [{ key: `p${at}`, operator: 'Exists' }] },
@@ -57,7 +57,7 @@ describe('what a pod asks of the scheduler', () => {
     })
   })
 
-  it('leaves out the preferences that are too long', () => {
+  it('leave out the preferences that are too long', () => {
     const preference = (length: number) => ({
       weight: 1,
       preference: { matchExpressions: [{ key: 'x'.repeat(length), operator: 'Exists' }] },
@@ -70,7 +70,7 @@ describe('what a pod asks of the scheduler', () => {
     expect(pod.excess?.dropped).toContain('1 of 3 left out')
   })
 
-  it('is refused where what it requires is too much, with the field and how much it may be', () => {
+  it('are refused where requirements are too large, with the field and its limit', () => {
     const spreads = times(65, (at) => spread(at, 'DoNotSchedule'))
     const pod = decodePod(
       podOf({ topologySpreadConstraints: spreads, tolerations: times(300, () => ({ operator: 'Exists' })) }),
@@ -93,7 +93,7 @@ describe('what a pod asks of the scheduler', () => {
   })
 })
 
-/** Texts in a decoded pod, and their characters. */
+/** Counts texts in a decoded pod, and their characters. */
 function sizeOf(value: unknown): { texts: number; characters: number } {
   const all = JSON.stringify(value, (_, one: unknown) => (typeof one === 'bigint' ? String(one) : one))
   return { texts: all.split('"').length / 2, characters: all.length }
@@ -106,7 +106,7 @@ test.each(hostileShapes.map((shape) => [shape.name, shape] as const))('%s: what 
   expect(characters).toBeLessThan(512 * 1024)
 })
 
-test('annotations that nothing is decided by are not kept, and the controller among many owners is', () => {
+test('annotations that no decision reads are not kept, and the controller among many owners is', () => {
   const owners = times(100, (at) => ({
     apiVersion: 'apps/v1',
     kind: at === 90 ? 'DaemonSet' : 'Thing',

@@ -31,7 +31,7 @@ interface PodStatusJson {
   nominatedNodeName?: string
 }
 
-/** The annotations of pods that something is decided by; the others are not kept. */
+/** Annotations of pods that decisions read; the others are not kept. */
 const keptAnnotations = [
   annotations.doNotDisrupt,
   'karpenter.sh/disruption-cost',
@@ -39,8 +39,8 @@ const keptAnnotations = [
 ]
 
 /**
- * A pod with its requests computed; `requests` counts the pod itself as one of `pods`. What is decoded is bounded (`podLimits`), however large the pod
- * is: lists are cut, and `excess` says what is missing.
+ * Decodes a pod with its requests; `requests` counts the pod itself as one of `pods`. The result is bounded (`podLimits`), however large the
+ * pod is: lists are cut, and `excess` describes the missing part.
  */
 export function decodePod(json: Json): Pod {
   const all = decodeMeta(json)
@@ -84,7 +84,7 @@ export function decodePod(json: Json): Pod {
   }
 }
 
-/** The node that a pod is bound to, or that the scheduler freed for it. Empty names are unset. */
+/** Returns the node that a pod is bound to, or that the scheduler freed for it. Empty names are unset. */
 function placement({ nodeName }: PodSpecJson, { nominatedNodeName }: PodStatusJson): Partial<Pod> {
   return { ...(nodeName ? { nodeName } : {}), ...(nominatedNodeName ? { nominatedNodeName } : {}) }
 }
@@ -101,7 +101,7 @@ function boundedMeta(all: ObjectMeta): ObjectMeta {
     labels: Object.keys(labels).length > podLimits.labels ? firstLabels(labels) : labels,
     annotations: Object.fromEntries(kept),
     finalizers: finalizers.slice(0, podLimits.ownerReferences),
-    // The controller decides what kind of pod it is.
+    // The controller decides which kind of pod it is.
     ownerReferences:
       ownerReferences.length > podLimits.ownerReferences
         ? [...ownerReferences.filter(isController), ...ownerReferences.slice(0, podLimits.ownerReferences)]
@@ -113,7 +113,7 @@ function firstLabels(labels: ObjectMeta['labels']): ObjectMeta['labels'] {
   return Object.fromEntries(Object.entries(labels).slice(0, podLimits.labels))
 }
 
-/** Names of the resources that its containers ask for or are limited to, up to one more than are looked at. */
+/** Returns names of the resources that containers request or are limited to, up to one more than are evaluated. */
 function resourceNames({ containers = [], initContainers = [] }: PodSpecJson): ReadonlySet<string> {
   const names = new Set<string>()
   for (const { resources } of [...containers, ...initContainers]) {
@@ -125,7 +125,7 @@ function resourceNames({ containers = [], initContainers = [] }: PodSpecJson): R
 
 const ordinary = ['cpu', 'memory', 'ephemeral-storage']
 
-/** The pod as if it asked for the ordinary resources and the first of the others alone. */
+/** Returns the pod with only the ordinary resources and the first of the others. */
 function withResources(json: Json, names: ReadonlySet<string>): Json {
   const kept = new Set([...ordinary, ...[...names].slice(0, podLimits.resources)])
   const some = (amounts: Text | undefined) =>
@@ -139,7 +139,7 @@ function withResources(json: Json, names: ReadonlySet<string>): Json {
   return { ...json, spec: { ...spec, containers: cut(spec.containers), initContainers: cut(spec.initContainers) } }
 }
 
-/** Pods with any are not planned: more than the first are of no use. */
+/** Returns the first resource claims: pods with any are not planned, so more are of no use. */
 function resourceClaims(spec: PodSpecJson): readonly string[] {
   const ofContainers = [...(spec.initContainers ?? []), ...(spec.containers ?? [])].flatMap(
     ({ resources }) => resources?.claims ?? [],

@@ -22,7 +22,7 @@ export function decodeService(json: Json): Service {
   return { kind: 'Service', metadata: decodeMeta(json), ...(selector === undefined ? {} : { selector }) }
 }
 
-/** A ReplicationController's selector is a plain map of labels. */
+/** Decodes a controller of pods. A ReplicationController's selector is a plain map of labels. */
 export function decodePodController(json: Json): PodController {
   const kind = json['kind'] as PodController['kind']
   const { selector } = (json['spec'] ?? {}) as { selector?: LabelSelector & Record<string, string> }

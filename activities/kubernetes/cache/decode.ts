@@ -49,7 +49,7 @@ export function decodeNode(json: Json): Node {
 
 type ClaimSpecJson = NodePoolSpecJson['template']['spec']
 
-/** A scenario may leave out requirements, which the API server does not take, and an age, which the API server fills in. */
+/** Decodes a claim's spec. A scenario may leave out requirements, which the API server rejects, and an age, which the API server fills in. */
 function decodeClaimSpec(
   spec: Omit<ClaimSpecJson, 'requirements'> & Partial<Pick<ClaimSpecJson, 'requirements'>>,
 ): NodeClaimSpec {
@@ -122,7 +122,7 @@ export function decodeNodeClass(json: Json): NodeClass {
   }
 }
 
-/** A DaemonSet as the pod that it puts on nodes; a container's limits stand in for requests that it does not set. */
+/** Decodes a DaemonSet as the pod that it puts on nodes; a container's limits replace requests that it does not set. */
 export function decodeDaemonSet(json: Json): DaemonSet {
   const metadata = decodeMeta(json)
   const template = (

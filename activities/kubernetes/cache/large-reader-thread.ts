@@ -1,4 +1,4 @@
-// The reader's thread: it parses and decodes large objects, so that nobody else has to hold them.
+// Entry of the reader's thread, which parses and decodes large objects, so that no other thread has to hold them.
 import { parentPort } from 'node:worker_threads'
 import type { ObjectMeta } from '../../../core/objects.ts'
 import type { Json } from '../client/answers.ts'
@@ -18,7 +18,7 @@ port.on('message', ({ kind, text }: ToReader) => {
   port.postMessage(answer)
 })
 
-/** An event, or a list. */
+/** Reads an event, or a list. */
 function read(kind: CachedKind, json: Json): Json {
   if (json['object'] !== undefined) return { ...json, object: readObject(kind, json['object'] as Json) }
   const items = (json['items'] ?? []) as readonly Json[]

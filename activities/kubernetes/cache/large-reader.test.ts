@@ -34,7 +34,7 @@ test('a large list keeps its order, with the size of each item, and one that can
   expect(() => decoded('Pod', (read['items'] as never[])[1] as never)).toThrow('quantity "many"')
 })
 
-test('answers come to those who asked, and what is no JSON is an error of its own', async () => {
+test('answers reach their callers, and invalid JSON is a separate error', async () => {
   const reader = new LargeReader(log)
   const [first, broken, last] = await Promise.allSettled([
     reader.read('Pod', JSON.stringify({ type: 'ADDED', object: podJson('first') })),

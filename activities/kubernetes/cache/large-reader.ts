@@ -4,12 +4,12 @@ import type { ObjectMeta } from '../../../core/objects.ts'
 import type { Json } from '../client/answers.ts'
 import { type CachedKind, type CachedObject, kindRules } from './cached-kinds.ts'
 
-/** What a thread may hold while it reads. Texts of some MiB become several times as much when they are parsed. */
+/** Memory limit of a reading thread. Texts of some MiB become several times as large when they are parsed. */
 const mostHeapMiB = 192
-/** A thread that has had nothing to read for so long is ended. */
+/** Time without work after which the thread is ended. */
 const idleMs = 30_000
 
-/** An object that was decoded where it was read. */
+/** An object that was decoded in the reading thread. */
 export interface ReadObject {
   readonly metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'uid' | 'resourceVersion'>
   readonly read: CachedObject | { readonly error: string }
@@ -28,7 +28,7 @@ interface Asked {
 }
 
 /**
- * Reads objects of MiBs in a thread of its own: neither the time nor the memory that they take is this thread's. What comes back is as small as decoded
+ * Reads objects of MiBs in a thread of its own, which bears their time and memory. The result is as small as decoded
  * objects are. Errors: the text is no JSON, or the thread ended.
  */
 export class LargeReader {
@@ -41,7 +41,7 @@ export class LargeReader {
     this.#log = log
   }
 
-  /** The event or list of a text, with objects as `ReadObject`s. */
+  /** Returns the event or list of a text, with objects as `ReadObject`s. */
   async read(kind: CachedKind, text: string): Promise<Json> {
     this.#worker ??= this.#start()
     clearTimeout(this.#idle)
@@ -89,7 +89,7 @@ export class LargeReader {
   }
 }
 
-/** Decodes an object, if that was not done where it was read. Errors: it cannot be read. */
+/** Decodes an object, unless the reading thread did. Errors: it cannot be read. */
 export function decoded(kind: CachedKind, json: Json): CachedObject {
   const { read } = json as Partial<ReadObject>
   if (read === undefined) return kindRules[kind].decode(json)

@@ -23,10 +23,10 @@ const event = (type: WatchEvent['type'], name: string, version: number): WatchEv
   size: 1,
 })
 
-/** What one watch does: its events, then its end or an error. */
+/** Script of one watch: its events, then its end or an error. */
 type Script = readonly (WatchEvent | Error)[]
 
-/** Lists and watches as they are scripted; the last watch stays open. */
+/** Runs scripted lists and watches; the last watch stays open. */
 function watching(lists: readonly (readonly Json[] | Error)[], watches: readonly Script[]) {
   const reported: string[] = []
   const asked: string[] = []
@@ -63,7 +63,7 @@ function watching(lists: readonly (readonly Json[] | Error)[], watches: readonly
 }
 
 describe('a watch', () => {
-  test('tells the whole list and then each change, in their order', async () => {
+  test('reports the whole list and then each change, in their order', async () => {
     const { reported, asked } = watching(
       [[object('a', 1), object('b', 2)]],
       [[event('ADDED', 'c', 11), event('MODIFIED', 'a', 12), event('DELETED', 'b', 13), event('BOOKMARK', '', 20)]],
@@ -82,7 +82,7 @@ describe('a watch', () => {
     expect(asked).toEqual(['list', 'watch 10'])
   })
 
-  test('that ends goes on from the last version that it heard of, without a list', async () => {
+  test('that ends goes on from the last version that it received, without a list', async () => {
     const { asked } = watching([[]], [[event('ADDED', 'a', 11)], [event('BOOKMARK', '', 40)], []])
     await pass(0)
     expect(asked).toEqual(['list', 'watch 10', 'watch 11', 'watch 40'])
@@ -96,7 +96,7 @@ describe('a watch', () => {
     expect(reported).toEqual(['replaced a 10', 'replaced b 10'])
   })
 
-  test('that breaks goes on from where it was, more and more slowly', async () => {
+  test('that breaks goes on from where it was, with growing delays', async () => {
     const broken = new Error('ECONNRESET')
     const { asked } = watching([[]], [[event('ADDED', 'a', 11), broken], [broken], [broken], [broken], []])
     await pass(0)
@@ -107,7 +107,7 @@ describe('a watch', () => {
     expect(asked).toEqual(['list', 'watch 10', 'watch 11', 'watch 11', 'watch 11', 'watch 11'])
   })
 
-  test('waits no longer than ten seconds between two tries, however often it fails', async () => {
+  test('waits no longer than ten seconds between two attempts, however often it fails', async () => {
     const broken = new Error('ECONNREFUSED')
     const { asked } = watching(
       Array.from({ length: 60 }, () => broken),
@@ -117,7 +117,7 @@ describe('a watch', () => {
     expect(asked.length).toBeGreaterThan(30)
   })
 
-  test('whose first list fails is not told of as empty', async () => {
+  test('whose first list fails is not reported as empty', async () => {
     const { reported } = watching([new ApiError(403, 'Forbidden', 'no'), [object('a', 1)]], [[]])
     await pass(0)
     expect(reported).toEqual([])

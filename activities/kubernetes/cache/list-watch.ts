@@ -4,35 +4,35 @@ import { isGone } from '../client/api-error.ts'
 import type { KubernetesClient } from '../client/client.ts'
 
 export interface ListWatchHandlers {
-  /** Parses what is large. */
+  /** Parses large texts. */
   readonly parseLarge?: ParseLarge
-  /** Objects of a list as its pages come. Then `replaced` is given their names only, so that no more than a page is held as it travels. */
+  /** Objects of a list, as its pages come. Then `replaced` gets only their names, so that no more than a page is held in wire form. */
   readonly listed?: (page: ListResult) => void
-  /** The complete list, at the start and after a version was forgotten: whatever is not in it is gone. */
+  /** The complete list, at the start and after a version was forgotten: objects that are missing from it are gone. */
   readonly replaced: (objects: readonly Json[], resourceVersion: string) => void
-  /** `size`: its characters as it travelled. */
+  /** `size`: its characters on the wire. */
   readonly changed: (object: Json, size: number) => void
   readonly deleted: (object: Json) => void
   /** A bookmark: everything up to this version has been reported. */
   readonly reached: (resourceVersion: string) => void
 }
 
-/** What is watched, and how. */
+/** The watched resource, and the settings of its watch. */
 interface WatchedResource {
   readonly client: KubernetesClient
-  /** Of the resource's list, with its query. */
+  /** Path of the resource's list, with its query. */
   readonly path: string
   readonly log: Logger
 }
 
-/** The server sends a bookmark each minute; after this silence the connection is taken for dead. */
+/** Silence after which the connection counts as dead: the server sends a bookmark each minute. */
 const idleMs = 75_000
 const maxBackoffMs = 10_000
 
 /**
- * Keeps a local picture of one resource: pages through a list, then watches with bookmarks, for ever. It resumes from the last version
- * it heard of, lists again when that version is forgotten (410), and backs off with jitter while the server cannot be reached.
- * It never stops by itself; the library's informer does, which is why this exists (reference/temporal.md 9.3).
+ * Keeps a local copy of one resource: pages through a list, then watches with bookmarks, for ever. It resumes from the last version
+ * it received, and lists again when that version is forgotten (410). It backs off with jitter while the server cannot be reached.
+ * It never stops by itself; the library's informer does, which is why this class exists (reference/temporal.md 9.3).
  */
 export class ListWatch {
   readonly #client: KubernetesClient

@@ -2,8 +2,8 @@ import { isAksMachine } from '../../../core/node-claim/aks-machine.ts'
 import type { CachedObject } from './cached-kinds.ts'
 
 /**
- * NodePools and NodeClaims can belong to another provider that lives in the same cluster, and NodeClaims to node auto-provisioning, whose machines AKS
- * makes and deletes. Joiner never sees them; their Nodes count as nodes that nobody manages.
+ * Returns whether an object belongs to another provider: NodePools and NodeClaims of one in the same cluster, or NodeClaims of node
+ * auto-provisioning, whose machines AKS makes and deletes. Joiner never sees them; their Nodes count as unmanaged nodes.
  */
 export function isOfAnotherProvider(object: CachedObject): boolean {
   if (object.kind !== 'NodeClaim' && object.kind !== 'NodePool') return false

@@ -15,14 +15,14 @@ const thing = (name: string, version: number, node?: string, uid = `uid-${name}`
 })
 const storeOf = () => new Store<Thing>({ byNode: ({ node }) => node })
 
-/** Enters an object as the cache does: only where it is news. */
+/** Enters an object as the cache does: only if it is newer. */
 function enter(store: Store<Thing>, one: Thing): boolean {
   const isNews = store.admits(one.metadata.name, one.metadata)
   if (isNews) store.set(one.metadata.name, one)
   return isNews
 }
 
-describe('what is news', () => {
+describe('what is newer', () => {
   test.each<[string, (store: Store<Thing>) => void, Thing, boolean]>([
     ['an object that was not there', () => {}, thing('a', 5), true],
     ['a later version', (store) => enter(store, thing('a', 5)), thing('a', 6), true],

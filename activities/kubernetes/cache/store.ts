@@ -2,7 +2,7 @@ import type { ObjectMeta } from '../../../core/objects.ts'
 
 type Indexers<T> = Readonly<Record<string, (object: T) => string | undefined>>
 
-/** How long a deletion is remembered against late events, in entries. */
+/** Most deletions that are remembered against late events. */
 const rememberedDeletions = 10_000
 
 /** Objects of one kind by key, with indexes. Versions are compared as whole numbers, which Kubernetes 1.35 guarantees. */
@@ -30,12 +30,12 @@ export class Store<T extends { readonly metadata: ObjectMeta }> {
     return this.#objects.size
   }
 
-  /** The objects for which an index gave this value. */
+  /** Returns the objects with this value in an index. */
   by(index: string, value: string): readonly T[] {
     return [...(this.#indexes.get(index)?.get(value)?.values() ?? [])]
   }
 
-  /** Whether an object is news: newer than what is stored, and not one that is known to be deleted. */
+  /** Returns whether an object is newer than the stored one, and not known to be deleted. */
   admits(key: string, meta: Pick<ObjectMeta, 'uid' | 'resourceVersion'>): boolean {
     const version = BigInt(meta.resourceVersion)
     const deletedAt = this.#deleted.get(`${key}/${meta.uid}`)
@@ -44,7 +44,7 @@ export class Store<T extends { readonly metadata: ObjectMeta }> {
     return stored === undefined || BigInt(stored.metadata.resourceVersion) < version
   }
 
-  /** Enters an object. Errors: an index cannot be made of it; then nothing has changed. */
+  /** Enters an object. Errors: an index fails on it; then nothing has changed. */
   set(key: string, object: T): void {
     const values = Object.entries(this.#indexers).map(([name, indexer]) => [name, indexer(object)] as const)
     this.#unindex(key)
@@ -72,13 +72,13 @@ export class Store<T extends { readonly metadata: ObjectMeta }> {
     return [...this.#objects].filter(([, object]) => BigInt(object.metadata.resourceVersion) <= version)
   }
 
-  /** Notes that everything up to a version has been reported. */
+  /** Records that everything up to a version has been reported. */
   reach(resourceVersion: string): void {
     const version = BigInt(resourceVersion)
     if (version > this.#reached) this.#reached = version
   }
 
-  /** Whether everything up to a version has been reported. */
+  /** Returns whether everything up to a version has been reported. */
   reached(resourceVersion: string): boolean {
     return this.#reached >= BigInt(resourceVersion)
   }

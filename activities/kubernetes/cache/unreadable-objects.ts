@@ -3,10 +3,10 @@ import type { ObjectMeta } from '../../../core/objects.ts'
 import type { CachedKind } from './cached-kinds.ts'
 import { keyOf } from './object-key.ts'
 
-/** Objects that cannot be read are remembered up to this number, so that each is logged once. */
+/** Most unreadable objects that are remembered, so that each is logged once. */
 const mostReported = 10_000
 
-/** Logs objects that cannot be read, each version once: lists bring them again and again, which is no news. */
+/** Logs unreadable objects, each version once: lists bring them again and again. */
 export class UnreadableObjects {
   readonly #log: Logger
   /** Versions by kind and key. */

@@ -1,4 +1,4 @@
-// What the API server answers: objects, lists, events and errors, as they travel.
+// Answers of the API server as they travel: objects, lists, events and errors.
 import type { Dispatcher } from 'undici'
 import { ApiError } from './api-error.ts'
 
@@ -18,7 +18,7 @@ export type ParseLarge = (text: string) => Promise<Json>
 
 export interface ReadOptions {
   readonly signal?: AbortSignal | undefined
-  /** By default large texts are parsed like any other, which takes tens of milliseconds and as many MiB each. */
+  /** Unset: large texts are parsed like any other, which takes tens of milliseconds and as many MiB each. */
   readonly parseLarge?: ParseLarge | undefined
 }
 
@@ -43,7 +43,7 @@ export function listResult(page: {
   }
 }
 
-/** The text of a body; undefined: it has more bytes than that, and the rest was not read. */
+/** Returns the text of a body. Undefined when it has more bytes than `most`; then the rest was not read. */
 export async function readAtMost(body: Dispatcher.ResponseData['body'], most: number): Promise<string | undefined> {
   const chunks: Buffer[] = []
   let size = 0
@@ -80,10 +80,10 @@ export async function parsed(text: string, parseLarge: ParseLarge | undefined): 
   return parseLarge === undefined ? (JSON.parse(text) as Json) : parseLarge(text)
 }
 
-/** Events and short pages with more characters than this are parsed by whoever is good at it. */
+/** Characters above which events and short pages are passed to `ParseLarge`. */
 export const largeText = 256 * 2 ** 10
 
-/** The event of a line of a watch. Errors: `ApiError` for an event that is one. */
+/** Returns the event in a line of a watch. Errors: `ApiError` for an event that is one. */
 export async function eventIn(line: string, parseLarge: ParseLarge | undefined): Promise<WatchEvent> {
   const json = await parsed(line, line.length >= largeText ? parseLarge : undefined)
   const event = json as unknown as Omit<WatchEvent, 'size'>
@@ -101,7 +101,7 @@ export class Lines {
   readonly #decoder = new TextDecoder()
   #pieces: string[] = []
 
-  /** The lines that end in this chunk, without empty ones. */
+  /** Returns the lines that end in this chunk, without empty ones. */
   endedBy(chunk: Uint8Array): readonly string[] {
     const [first = '', ...others] = this.#decoder.decode(chunk, { stream: true }).split('\n')
     this.#pieces.push(first)

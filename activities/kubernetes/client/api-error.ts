@@ -3,7 +3,7 @@ export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly code: number
   readonly reason: string
-  /** Where the answer says it. */
+  /** Set where the answer contains it. */
   retryAfterSeconds?: number
 
   constructor(code: number, reason: string, message: string) {
@@ -13,22 +13,22 @@ export class ApiError extends Error {
   }
 }
 
-/** The object does not exist (any more). */
+/** Returns whether the object does not exist (any more). */
 export function isNotFound(error: unknown): boolean {
   return error instanceof ApiError && error.code === 404
 }
 
-/** An optimistic lock was lost, or the object exists already. */
+/** Returns whether an optimistic lock was lost, or the object exists already. */
 export function isConflict(error: unknown): boolean {
   return error instanceof ApiError && error.code === 409
 }
 
-/** A watch or a list continuation asked for a version that the server has forgotten. */
+/** Returns whether a watch or a list continuation requested a version that the server has forgotten. */
 export function isGone(error: unknown): boolean {
   return error instanceof ApiError && error.code === 410
 }
 
-/** An eviction that a PodDisruptionBudget forbids now, or a throttled request. */
+/** Returns whether a PodDisruptionBudget forbids an eviction now, or a request was throttled. */
 export function isTooManyRequests(error: unknown): boolean {
   return error instanceof ApiError && error.code === 429
 }

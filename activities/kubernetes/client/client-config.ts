@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { type Cluster, KubeConfig, type User } from '@kubernetes/client-node'
 import { parse } from 'yaml'
 
-/** A token file is read again this often: tokens are renewed well before they end. */
+/** Interval of reading a token file again: tokens are renewed well before they end. */
 const tokenReadEveryMs = 5000
 
 /** Certificates of a connection, as client-node gives them. */
@@ -13,7 +13,7 @@ interface Certificates {
   key?: string | Buffer
 }
 
-/** How a cluster is reached. */
+/** Address and credentials of a cluster. */
 interface Connection {
   readonly server: string
   readonly tls: Certificates & { readonly rejectUnauthorized?: boolean }
@@ -37,7 +37,7 @@ export async function readConnection(kubeconfig: string | undefined): Promise<Co
   }
 }
 
-/** What a connection to the cluster presents and trusts. */
+/** Returns the certificates that a connection presents and trusts. */
 function tlsOptions(tls: Certificates, cluster: Cluster): Connection['tls'] {
   return {
     ...(tls.ca === undefined ? {} : { ca: tls.ca }),

@@ -21,7 +21,7 @@ async function clientOf(server: Server): Promise<KubernetesClient> {
   return client
 }
 
-/** Serves objects of these sizes as lists with `limit` and `continue`; reports each request's limit and of the bytes of its answer. */
+/** Serves objects of these sizes as lists with `limit` and `continue`; reports each request's limit and the bytes of its answer. */
 function listing(sizes: readonly number[], asked: (limit: number, bytes: number) => void): Server {
   return createServer((request, response) => {
     const query = new URL(request.url ?? '', 'http://server').searchParams
@@ -68,7 +68,7 @@ test('a list with large objects among small ones is read whole, with no page abo
   expect(pages.flat()).toEqual(sizes.map((_, at) => `object-${at}`))
   const taken = answers.filter(({ bytes }) => bytes <= 8 * MiB)
   expect(taken.length).toBe(pages.length)
-  // Most of what is sent is used: a page that is too large is not asked for in the same size again.
+  // Most of what is sent is used: a page that is too large is not requested in the same size again.
   expect(answers.length).toBeLessThan(2 * pages.length)
 })
 

@@ -16,7 +16,7 @@ import { ApiError } from './api-error.ts'
 import { readConnection } from './client-config.ts'
 import type { Operation } from './json-patch.ts'
 
-/** Is told of each request for which the client lacks a right: of what the API server says about it. */
+/** Called for each request for which the client lacks a right, with the API server's message. */
 export type OnForbidden = (message: string) => void
 
 interface RequestOptions {
@@ -36,9 +36,9 @@ interface DeleteOptions {
 const patchRefused = 'the server rejected our request due to an error in our request'
 const requestTimeoutMs = 10_000
 const listTimeoutMs = 60_000
-/** Objects that a page is asked for. */
+/** Number of objects that a page requests. */
 const pageSize = 500
-/** What a page of several objects may have in bytes: users may make objects of some MiB, and a page is in memory several times over. */
+/** Most bytes of a page of several objects: users may make objects of some MiB, and a page is in memory several times over. */
 const mostPageBytes = 8 * 2 ** 20
 
 /**
@@ -63,7 +63,7 @@ export class KubernetesClient {
     this.#onForbidden = options.onForbidden ?? (() => {})
   }
 
-  /** From a kubeconfig file, or from the pod's own service account when no file is named. */
+  /** Creates a client from a kubeconfig file, or from the pod's own service account when no file is named. */
   static async load(kubeconfig: string | undefined, onForbidden?: OnForbidden): Promise<KubernetesClient> {
     const { tls, ...connection } = await readConnection(kubeconfig)
     return new KubernetesClient({
@@ -85,8 +85,8 @@ export class KubernetesClient {
   }
 
   /**
-   * Reads a list page by page. A page that turns out to be too large is asked for again with fewer objects, so that a list never takes much more
-   * memory than its largest object.
+   * Reads a list page by page. A page that turns out to be too large is requested again with fewer objects. So a list never takes much
+   * more memory than its largest object.
    */
   async *listPages(
     path: string,
@@ -120,12 +120,12 @@ export class KubernetesClient {
     return this.#json('PATCH', path, { body, contentType: 'application/merge-patch+json' })
   }
 
-  /** JSON patch. Errors: a test in it that did not hold is a conflict (409). */
+  /** JSON patch. Errors: a failed test in it is a conflict (409). */
   async jsonPatch(path: string, operations: readonly Operation[]): Promise<Json> {
     try {
       return await this.#json('PATCH', path, { body: operations, contentType: 'application/json-patch+json' })
     } catch (error) {
-      // The API server says 422 of an object that is not valid as well, but names the object then.
+      // The API server answers 422 for an invalid object as well, but names the object then.
       if (error instanceof ApiError && error.code === 422 && error.message.includes(patchRefused))
         throw new ApiError(409, 'Conflict', error.message)
       throw error
@@ -137,13 +137,13 @@ export class KubernetesClient {
     return this.mergePatch(`${path}/status`, body)
   }
 
-  /** Deletes an object; with a `uid`, only that very object, with a `resourceVersion` only as it was read (409 otherwise). */
+  /** Deletes an object: with a `uid`, only the object with that UID; with a `resourceVersion`, only as it was read (409 otherwise). */
   delete(path: string, { gracePeriodSeconds, ...preconditions }: DeleteOptions = {}): Promise<Json> {
     const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions, gracePeriodSeconds }
     return this.#json('DELETE', path, { body })
   }
 
-  /** Asks for the eviction of one very pod. 429: a PodDisruptionBudget says no for now. */
+  /** Requests the eviction of the pod with this UID. 429: a PodDisruptionBudget forbids it for now. */
   evict(namespace: string, name: string, uid: string): Promise<Json> {
     return this.create(
       `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}/eviction`,
@@ -161,7 +161,7 @@ export class KubernetesClient {
     return String((await this.get('/version'))['gitVersion'])
   }
 
-  /** The server's clock, as the header of an answer has it; undefined: the server does not say. */
+  /** The server's clock, from the header of an answer; undefined when it has none. */
   async serverDate(): Promise<string | undefined> {
     const { headers, body } = await this.#send('GET', '/version', {})
     await body.dump()
@@ -170,7 +170,7 @@ export class KubernetesClient {
 
   /**
    * Watches a path from a resource version. Ends when the server ends it, throws on transport errors, `ApiError` 410 included.
-   * `idleMs`: with nothing heard for so long (bookmarks count) the connection is taken for dead.
+   * `idleMs`: silence (bookmarks end it) after which the connection counts as dead.
    */
   async *watch(
     path: string,

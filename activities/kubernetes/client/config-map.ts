@@ -8,7 +8,7 @@ export interface ConfigMapRef {
   readonly namespace: string
 }
 
-/** The entries of a ConfigMap, read from the API server; undefined: there is no such ConfigMap. */
+/** Returns the entries of a ConfigMap, read from the API server; undefined when there is no such ConfigMap. */
 export async function readConfigMap(
   client: KubernetesClient,
   { name, namespace }: ConfigMapRef,
@@ -22,7 +22,7 @@ export async function readConfigMap(
 }
 
 /**
- * Sets entries of a ConfigMap, and removes those that are null; the others stay. It is made when there is something to set. Returns all
+ * Sets entries of a ConfigMap, and removes those that are null; the others stay. Creates it when there is something to set. Returns all
  * entries as they are afterwards.
  */
 export async function writeConfigMap(
@@ -49,7 +49,7 @@ export async function writeConfigMap(
     })
     return data
   } catch (error) {
-    // Somebody else made it in between: then it can be patched.
+    // Another process created it in between: then it can be patched.
     if (!isConflict(error)) throw error
     return entriesOf(await client.mergePatch(path, { data: entries }))
   }

@@ -14,11 +14,11 @@ import { resourcePath } from './resources.ts'
 
 type Client = Pick<KubernetesClient, 'get' | 'mergePatch'>
 
-/** The CRD that carries the marker. Its neighbours have none, so that a claim is one write. */
+/** The CRD that carries the marker. The other CRDs have none, so that a claim is one write. */
 export const markedCrd = 'nodepools.karpenter.sh'
 const crdPath = resourcePath('customresourcedefinitions', markedCrd)
 
-/** The installation that a process belongs to. Errors: what the API server says of the namespace. */
+/** Returns the installation that a process belongs to. Errors: the API server's, about the namespace. */
 export async function ownInstallation(client: Client, release: string, namespace: string): Promise<Installation> {
   const { metadata } = await client.get(resourcePath('namespaces', namespace))
   return { release, namespace, uid: (metadata as { readonly uid: string }).uid }
@@ -29,21 +29,21 @@ interface Metadata {
   readonly annotations?: Readonly<Record<string, string>>
 }
 
-/** The marker of a CRD. Undefined: it has none. */
+/** Returns the marker of a CRD; undefined when it has none. */
 export function markerOf(crd: Json): string | undefined {
   return (crd['metadata'] as Metadata).annotations?.[installationAnnotation]
 }
 
-/** Whose the CRDs are, and whether they are there at all. */
+/** The owner of the CRDs, or that they are missing. */
 export type Found = Ownership | { readonly kind: 'missing' }
 
-/** Reads whose the CRDs are. Errors: what the API server says. */
+/** Reads the owner of the CRDs. Errors: the API server's. */
 export async function readOwnership(client: Client, own: Installation): Promise<Found> {
   const crd = await readMarkedCrd(client)
   return crd === undefined ? { kind: 'missing' } : ownershipOf(markerOf(crd), own)
 }
 
-/** The CRD with the marker. Undefined: it is not installed. */
+/** Returns the CRD with the marker; undefined when it is not installed. */
 export async function readMarkedCrd(client: Client): Promise<Json | undefined> {
   try {
     return await client.get(crdPath)
@@ -54,8 +54,8 @@ export async function readMarkedCrd(client: Client): Promise<Json | undefined> {
 }
 
 /**
- * Claims the CRDs unless another installation has them. Of two that try at once the API server lets one through, by the resource version. Errors:
- * what the API server says.
+ * Claims the CRDs unless another installation owns them. Of two that try at once the API server lets one through, by the resource version.
+ * Errors: the API server's.
  */
 export async function claimInstallation(client: Client, own: Installation, log: Logger): Promise<Found> {
   const crd = await readMarkedCrd(client)
@@ -68,8 +68,8 @@ export async function claimInstallation(client: Client, own: Installation, log: 
 }
 
 /**
- * Whether this installation may write to its CRDs, as a watch has seen the marked one. A marker that somebody took away, as an upgrade of the CRDs may, is
- * claimed again. Errors: what the API server says.
+ * Returns whether this installation may write to its CRDs, as a watch has seen the marked one. A marker that was removed, as an upgrade of
+ * the CRDs may do, is claimed again. Errors: the API server's.
  */
 export async function mayWriteCrds(client: Client, crd: Json, own: Installation): Promise<boolean> {
   const { kind } = ownershipOf(markerOf(crd), own)
@@ -89,7 +89,7 @@ export async function writeMarker(client: Client, crd: Json, installation: Insta
   }
 }
 
-/** Why this installation does no work, with the remedy. Undefined: it may work. */
+/** Returns why this installation does no work, with the remedy. Undefined when it may work. */
 export function installationProblem(found: Found, own: Installation): string | undefined {
   const ours = `release "${own.release}" in namespace "${own.namespace}"`
   switch (found.kind) {

@@ -27,7 +27,7 @@ test('leaves a list alone that is to stay, and one that is being deleted is not 
   ])
 })
 
-test('says the same as the merge patch that it was made of', () => {
+test('has the effect of its merge patch', () => {
   const text = fc.string({ unit: fc.constantFrom('a', '/', '~', '1', '0'), minLength: 1, maxLength: 6 })
   const list = fc.array(text, { maxLength: 3 })
   const object = fc.record({

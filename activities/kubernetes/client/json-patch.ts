@@ -10,9 +10,9 @@ export type Operation =
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * A merge patch as a JSON patch that holds only for the very object, not being deleted unless it was, whose lists are those that the patch was
- * decided from. Unlike a lock by `resourceVersion` it does not lose to writers of other fields: a Node that joins has its kubelet and three controllers
- * writing to it at once.
+ * Returns a merge patch as a JSON patch that applies only to the object with the same UID. Its deletion state and its lists must be those that
+ * the patch was decided from. Unlike a lock by `resourceVersion` it does not conflict with writers of other fields: when a Node joins, its kubelet
+ * and three controllers write to it at once.
  * `before`: the object's fields that `patch` may name; empty lists and maps stand for absent ones, as the API server leaves them out.
  */
 export function guardedPatch(
@@ -38,7 +38,7 @@ function operations(patch: Fields, before: Fields, parent: string): readonly Ope
   })
 }
 
-/** A map that is not there yet. What a merge patch takes away is not in it. */
+/** Adds a map that is missing, without what the merge patch removes. */
 function added(map: Fields, path: string): readonly Operation[] {
   if (Object.keys(map).length === 0) return []
   const set = Object.entries(map).filter(([, value]) => value !== null)
@@ -52,7 +52,7 @@ function replaced(list: readonly unknown[], known: readonly unknown[], path: str
   return [guard, list.length === 0 ? { op: 'remove', path } : { op: 'replace', path, value: list }]
 }
 
-/** API servers take a field that is not there for null. */
+/** Tests that a field is absent: API servers read a missing field as null. */
 function absent(path: string): Operation {
   return { op: 'test', path, value: null }
 }

@@ -1,6 +1,6 @@
 import type { KubernetesClient } from './client.ts'
 
-/** An API server that has just started refuses what it allows a moment later: it has not read its roles yet. */
+/** Delays before the checks: an API server that has just started forbids requests until it has read its roles. */
 const looksAfterMs = [3000, 10_000]
 
 interface Right {
@@ -12,7 +12,7 @@ interface Right {
   readonly name?: string
 }
 
-/** The right that a refusal by RBAC speaks of. Undefined: it speaks of none, as when an event comes too late for its namespace. */
+/** Returns the right that a refusal by RBAC names. Undefined when it names none, as when an event comes too late for its namespace. */
 export function refusedRight(message: string): Right | undefined {
   const found =
     /(?:^| )[a-z0-9.]+(?: "(?<name>[^"]*)")? is forbidden: User "[^"]*" cannot (?<verb>\w+) resource "(?<resource>[^"/]+)(?:\/(?<subresource>[^"]+))?" in API group "(?<group>[^"]*)"(?: in the namespace "(?<namespace>[^"]+)")?/.exec(
@@ -22,7 +22,7 @@ export function refusedRight(message: string): Right | undefined {
   return Object.fromEntries(Object.entries(found.groups ?? {}).filter(([, value]) => value !== undefined)) as never
 }
 
-/** Reports refusals by RBAC that are still true some seconds later, by the API server's own word. */
+/** Reports refusals by RBAC that the API server confirms some seconds later. */
 export class MissingRights {
   readonly #client: Pick<KubernetesClient, 'create'>
   readonly #report: (reason: string) => void
@@ -39,7 +39,7 @@ export class MissingRights {
     this.#looksAfterMs = looks
   }
 
-  /** Notes that a request was answered with 403. */
+  /** Records that a request was answered with 403. */
   refused(message: string): void {
     const right = refusedRight(message)
     if (right === undefined || this.#pending.has(message)) return
@@ -58,7 +58,7 @@ export class MissingRights {
     return true
   }
 
-  /** Undefined: the API server does not say. */
+  /** Undefined when the API server does not answer. */
   async #isAllowed(right: Right): Promise<boolean | undefined> {
     try {
       const { status } = await this.#client.create('/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {

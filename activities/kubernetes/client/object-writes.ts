@@ -17,15 +17,15 @@ import {
 
 export interface ObjectWritesDeps extends StatusWritesDeps {}
 
-/** The claim as the cache has it; undefined when it is gone or its name belongs to another claim. */
+/** Returns the claim as the cache has it; undefined when it is gone or its name belongs to another claim. */
 export function cachedClaim(deps: ObjectWritesDeps, ref: ClaimRef): NodeClaim | undefined {
   return cachedObject(deps, 'NodeClaim', ref)
 }
 
 /**
- * The claim that an irreversible step is about; undefined when it is gone. Whoever scheduled the step, it is refused for a claim that lives: Temporal
- * decides when a step is taken, the cluster whether (docs/temporal.md). The claim is read past the cache unless the cache knows that it is being
- * deleted: a deletion is never taken back, and what is being deleted gets no finalizer any more.
+ * Returns the claim of an irreversible step; undefined when it is gone. The step is refused for a claim that is not being deleted, whoever scheduled
+ * it: Temporal decides when a step runs, the cluster whether (docs/temporal.md). The claim is read past the cache unless the cache knows of its
+ * deletion: a deletion is never taken back, and an object that is being deleted gets no new finalizer.
  * Errors: the claim is not being deleted.
  */
 export async function claimBeingDeleted(deps: ObjectWritesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
@@ -38,14 +38,14 @@ export async function claimBeingDeleted(deps: ObjectWritesDeps, ref: ClaimRef): 
   return claim
 }
 
-/** The claim as the API server has it now. It enters the cache at once. */
+/** Reads the claim from the API server. It enters the cache at once. */
 export function liveClaim(deps: ObjectWritesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
   return liveObject(deps, 'NodeClaim', ref)
 }
 
 /**
- * Changes a claim's metadata under an optimistic lock. `change` decides from the object it is given and is asked again, with
- * the live object, when somebody else wrote first. Returns the claim as it is afterwards; undefined when it is gone.
+ * Changes a claim's metadata under an optimistic lock. `change` decides from the object it gets. After a conflict it is called again, with
+ * the live object. Returns the claim as it is afterwards; undefined when it is gone.
  */
 export function updateClaim(
   deps: ObjectWritesDeps,
@@ -58,7 +58,7 @@ export function updateClaim(
   })
 }
 
-/** The same for the status subresource: `change` returns the fields of `status`. */
+/** Changes the status subresource likewise: `change` returns the fields of `status`. */
 export function updateClaimStatus(
   deps: ObjectWritesDeps,
   ref: ClaimRef,
@@ -67,7 +67,7 @@ export function updateClaimStatus(
   return updateStatus(deps, { kind: 'NodeClaim', ref }, change)
 }
 
-/** Sets conditions of a claim and what follows from them. `changes` returns nothing when all is as it should be. */
+/** Sets conditions of a claim and what follows from them. `changes` returns nothing when nothing has to change. */
 export function setClaimConditions(
   deps: ObjectWritesDeps,
   ref: ClaimRef,

@@ -16,7 +16,7 @@ useFakeTime()
 const ref = { name: 'a', uid: 'uid-a' }
 const conflict = () => new ApiError(409, 'Conflict', 'the object has been modified')
 
-/** A value of which the cache knows an old version, and a server that takes the newest alone. */
+/** A value of which the cache knows an old version, and a server that accepts only the newest. */
 function versioned(cached: number | undefined, live: number | undefined) {
   const decidedFrom: number[] = []
   const access = {
@@ -30,7 +30,7 @@ function versioned(cached: number | undefined, live: number | undefined) {
   return { decidedFrom, access, write: () => ended(writeOptimistically(access)) }
 }
 
-describe('a write by what was seen', () => {
+describe('an optimistic write', () => {
   test.each<[string, number | undefined, number | undefined, readonly number[], number | undefined]>([
     ['that the cache is right about needs no read', 7, 7, [7], 8],
     ['that the cache is late about is decided again from the live object', 3, 7, [3, 7], 8],
@@ -161,7 +161,7 @@ describe('a change of a claim', () => {
     else expect((await found) === undefined).toBe(expected === 'gone')
   })
 
-  test('for an irreversible step believes the API server where the cache knows of no deletion', async () => {
+  test('for an irreversible step reads the API server where the cache knows of no deletion', async () => {
     const { cluster, deps } = world()
     cluster.lag()
     cluster.edit('nodeclaims', 'a', { metadata: { deletionTimestamp: at(0) } })
@@ -217,7 +217,7 @@ describe('a status with several writers', () => {
     expect(types).toEqual(expect.arrayContaining(['Launched', 'Registered', 'Drained']))
   })
 
-  test('is not written when all is as it should be', async () => {
+  test('is not written when nothing has to change', async () => {
     const { cluster, deps } = world()
     await set(deps, 'Registered')
     const { attempts } = cluster
@@ -275,7 +275,7 @@ describe('a ConfigMap', () => {
     expect(dataOf(cluster)).toEqual({ b: '2', c: '3' })
   })
 
-  test('that somebody makes at the same time gets the entry as well', async () => {
+  test('that another process makes at the same time gets the entry as well', async () => {
     const cluster = new FakeCluster()
     cluster.intercept(({ verb }) => {
       if (verb === 'create') cluster.put('configmaps', { metadata: place, data: { theirs: '1' } })
@@ -284,7 +284,7 @@ describe('a ConfigMap', () => {
     expect(dataOf(cluster)).toEqual({ theirs: '1', own: '2' })
   })
 
-  test('that cannot be read is not taken for an empty one', async () => {
+  test('that cannot be read does not count as an empty one', async () => {
     const cluster = new FakeCluster()
     cluster.intercept(() => {
       throw new ApiError(503, 'ServiceUnavailable', 'away')

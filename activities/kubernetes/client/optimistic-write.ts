@@ -1,12 +1,12 @@
 import { pauseFor } from '../../activity-context.ts'
 import { isConflict, isNotFound } from './api-error.ts'
 
-/** A merge patch of an object, without the lock; undefined: nothing to change. */
+/** A merge patch of an object, without the lock; undefined when nothing changes. */
 export type Patch = Readonly<Record<string, unknown>> | undefined
 
-/** How an object is found and written. `write` fails with a conflict when the object is not the one it was decided from. */
+/** Reads and writes of an object. `write` fails with a conflict when the object is not the one it was decided from. */
 export interface Access<T> {
-  /** What the cache knows: the first decision needs no read. */
+  /** The object in the cache: the first decision needs no read. */
   readonly cached: () => T | undefined
   /** The object as the API server has it now; undefined when it is gone. */
   readonly live: () => Promise<T | undefined>
@@ -15,16 +15,16 @@ export interface Access<T> {
 }
 
 /**
- * A lost lock means that somebody else's write went through, so it is decided again at once, by the live object, however often that
- * takes. Time bounds it, below the shortest timeout of an activity: what still loses then says so in its failure, and Temporal retries.
+ * Time limit of retries after conflicts. A conflict means that another write went through, so the decision is repeated at once with the live
+ * object. The limit is below the shortest timeout of an activity: a failure then names the conflict, and Temporal retries.
  */
 const conflictsMs = 7000
-/** Waits between later attempts are random, so that writers that met do not meet again. */
+/** Longest wait between later attempts. It is random, so that writers that met do not meet again. */
 const longestPauseMs = 100
 
 const never = new AbortController().signal
 
-/** Writes by what was seen. Returns the object as it is afterwards; undefined when it is gone. */
+/** Writes optimistically. Returns the object as it is afterwards; undefined when it is gone. */
 export async function writeOptimistically<T>({ cached, live, write }: Access<T>): Promise<T | undefined> {
   const giveUpAt = performance.now() + conflictsMs
   let object = cached() ?? (await live())
@@ -35,14 +35,14 @@ export async function writeOptimistically<T>({ cached, live, write }: Access<T>)
       if (isNotFound(error)) return undefined
       if (!isConflict(error) || performance.now() > giveUpAt) throw error
     }
-    // The first conflict is mostly a cache that lagged; nothing is gained by waiting.
+    // The first conflict mostly comes from a lagging cache; waiting gains nothing.
     if (attempt > 1) await pauseFor(Math.random() * Math.min(longestPauseMs, 2 ** attempt), never)
     object = await live()
   }
   return undefined
 }
 
-/** A merge patch that only the very object takes, and only in the version that it was decided from. */
+/** Returns a merge patch that applies only to the same object, and only in the version that it was decided from. */
 export function lockedPatch(
   patch: Readonly<Record<string, unknown>>,
   { resourceVersion, uid }: { readonly resourceVersion: string; readonly uid: string },
@@ -52,8 +52,8 @@ export function lockedPatch(
 }
 
 /**
- * A merge patch of maps leaves what others wrote beside it, so the object's identity is lock enough. One that holds a list replaces the
- * list, so it must come from the latest object.
+ * Returns a merge patch with the lock it needs. A patch of maps leaves other writers' entries, so the UID is lock enough. One that holds a
+ * list replaces the list, so it must come from the latest object.
  */
 export function patchOf(
   patch: Readonly<Record<string, unknown>>,

@@ -27,7 +27,7 @@ const groups = {
 export type ResourceName = keyof typeof groups
 
 /**
- * The API path of a resource: all of it, of one namespace, or one object.
+ * Returns the API path of a resource: all of it, of one namespace, or one object.
  * Errors: a namespaced object named without its namespace is a programming error.
  */
 export function resourcePath(resource: ResourceName, name?: string, namespace?: string): string {

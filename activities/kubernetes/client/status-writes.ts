@@ -33,13 +33,13 @@ interface Objects {
 /** The kinds whose status Joiner writes. */
 export type StatusKind = ConditionedKind & keyof Objects
 
-/** One very object: a new one of the same name is another. */
+/** Identifies one object by UID: a new one of the same name is another. */
 export interface ObjectRef {
   readonly name: string
   readonly uid: string
 }
 
-/** The object that a write is about. */
+/** The object that a write concerns. */
 interface Written<K extends StatusKind> {
   readonly kind: K
   readonly ref: ObjectRef
@@ -73,7 +73,7 @@ const accesses: { readonly [K in StatusKind]: Access<Objects[K]> } = {
   },
 }
 
-/** The object as the cache has it; undefined when it is gone or its name belongs to another. */
+/** Returns the object as the cache has it; undefined when it is gone or its name belongs to another. */
 export function cachedObject<K extends StatusKind>(
   deps: StatusWritesDeps,
   kind: K,
@@ -83,7 +83,7 @@ export function cachedObject<K extends StatusKind>(
   return object?.metadata.uid === ref.uid ? object : undefined
 }
 
-/** The object as the API server has it now. It enters the cache at once. */
+/** Reads the object from the API server. It enters the cache at once. */
 export async function liveObject<K extends StatusKind>(
   deps: StatusWritesDeps,
   kind: K,
@@ -102,8 +102,8 @@ export async function liveObject<K extends StatusKind>(
 }
 
 /**
- * Changes an object by a patch that `request` sends. `decide` is given the object that the cache has, and is asked again, with the live
- * object, when somebody else wrote first. Returns the object as it is afterwards; undefined when it is gone.
+ * Changes an object by a patch that `request` sends. `decide` gets the object in the cache. After a conflict it is called again, with the live
+ * object. Returns the object as it is afterwards; undefined when it is gone.
  */
 export function updateObject<K extends StatusKind>(
   deps: StatusWritesDeps,
@@ -126,8 +126,8 @@ export function updateObject<K extends StatusKind>(
 }
 
 /**
- * Writes an object's status, which has several writers: what they decide goes through only for the object that they decided from, so none
- * undoes another's. `decide` returns the fields of `status` to merge; undefined: nothing to write.
+ * Writes an object's status, which has several writers. A decision applies only to the object that it was made from, so no writer
+ * undoes another's. `decide` returns the fields of `status` to merge; undefined for nothing.
  */
 export function updateStatus<K extends StatusKind>(
   deps: StatusWritesDeps,
@@ -147,7 +147,7 @@ export interface StatusChange {
   readonly status?: Readonly<Record<string, unknown>>
 }
 
-/** Sets conditions of an object, and Ready, which follows from them. `decide` returns nothing when all is as it should be. */
+/** Sets conditions of an object, and Ready, which follows from them. `decide` returns nothing when nothing has to change. */
 export function setConditions<K extends StatusKind>(
   deps: StatusWritesDeps,
   written: Written<K>,

@@ -1,4 +1,4 @@
-/** Lets so many through a second on average, and `burst` at once. Times are in milliseconds of any one clock. */
+/** Admits so many a second on average, and `burst` at once. Times are in milliseconds of any one clock. */
 export class TokenBucket {
   readonly #perSecond: number
   readonly #burst: number
@@ -13,7 +13,7 @@ export class TokenBucket {
     this.#at = now
   }
 
-  /** Whether one more may pass now. */
+  /** Takes a token. Returns whether there was one. */
   take(now: number): boolean {
     this.#refill(now)
     if (this.#tokens < 1) return false
@@ -21,43 +21,43 @@ export class TokenBucket {
     return true
   }
 
-  /** In how many milliseconds the next one may pass, or the one after `ahead` others. */
+  /** Returns in how many milliseconds the next token is available, or the one after `ahead` others. */
   waitMs(now: number, ahead = 0): number {
     this.#refill(now)
     const missing = ahead + 1 - this.#tokens
     return missing <= 0 ? 0 : Math.max(0, this.#closedUntil - now) + Math.ceil((missing / this.#perSecond) * 1000)
   }
 
-  /** What it holds now. */
+  /** Returns the number of tokens now. */
   level(now: number): number {
     this.#refill(now)
     return this.#tokens
   }
 
-  /** It turns out to hold no more than so many. */
+  /** Lowers the number of tokens to at most so many. */
   lower(tokens: number, now: number): void {
     this.#refill(now)
     this.#tokens = Math.min(this.#tokens, Math.max(0, tokens))
   }
 
-  /** One that passed did not need to. */
+  /** Puts back a token that was not needed. */
   giveBack(now: number): void {
     this.#refill(now)
     if (!this.isClosed(now)) this.#tokens = Math.min(this.#burst, this.#tokens + 1)
   }
 
-  /** Whether the time of `close` is not over. */
+  /** Returns whether the time of `close` is not over. */
   isClosed(now: number): boolean {
     return now < this.#closedUntil
   }
 
-  /** It is empty, and is filled no sooner than from `untilMs` on: who waits then comes one by one. */
+  /** Empties the bucket and refills it from `untilMs`, so that waiting callers proceed one by one. */
   close(untilMs: number, now: number): void {
     this.lower(0, now)
     this.#closedUntil = Math.max(this.#closedUntil, untilMs)
   }
 
-  /** A clock that was set back gives nothing and takes nothing. */
+  /** Refills by the time that passed. A clock that was set back changes nothing. */
   #refill(now: number): void {
     const since = Math.max(this.#at, this.#closedUntil)
     this.#tokens = Math.min(this.#burst, this.#tokens + (Math.max(0, now - since) / 1000) * this.#perSecond)

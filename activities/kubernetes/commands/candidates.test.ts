@@ -98,7 +98,7 @@ describe('deleting the candidates of a command', () => {
   })
 
   test.each(obstacles.filter(([name]) => !name.startsWith('when') && !/pool|reason/.test(name)))(
-    'of an emptiness command leaves the one that %s and frees it',
+    'of an emptiness command leaves the one that %s and releases it',
     async (name, change) => {
       const { cluster, deletes, lifecyclesEnd } = world()
       change(cluster)
@@ -150,7 +150,7 @@ describe('deleting the candidates of a command', () => {
     expect(stateOf(cluster, ['a', 'b'])).toEqual({ a: untouched, b: untouched })
   })
 
-  test('believes the API server and not a cache that lags about a replacement', async () => {
+  test('reads a replacement from the API server and not from a cache that lags', async () => {
     const { cluster, deletes, lifecyclesEnd } = world()
     replacement(cluster, 'new', false)
     cluster.lag()
@@ -162,7 +162,7 @@ describe('deleting the candidates of a command', () => {
     expect(await ended(work)).toEqual({ kind: 'deleted' })
   })
 
-  test('makes the replacements nodes like any others, and keeps them', async () => {
+  test('makes the replacements ordinary nodes, and keeps them', async () => {
     const { cluster, deletes, lifecyclesEnd } = world()
     replacement(cluster, 'new')
     lifecyclesEnd()
@@ -192,7 +192,7 @@ describe('deleting the candidates of a command', () => {
     expect(await ended(work)).toEqual({ kind: 'deleted' })
   })
 
-  test('on a later attempt frees a node that must stay by then', async () => {
+  test('on a later attempt releases a node that must stay by then', async () => {
     const { cluster, deletes } = world()
     cluster.edit('nodeclaims', 'a', { metadata: { deletionTimestamp: at(0) } })
     cluster.edit('nodeclaims', 'b', { metadata: { annotations: { 'joiner.sh/hold-until': 'released' } } })

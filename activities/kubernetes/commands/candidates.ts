@@ -22,8 +22,8 @@ import { releaseCandidate, releaseReplacement, stampOf } from './command-objects
 export interface CandidatesDeps extends CommandObjectsDeps, PauseDeps, DisruptionCountDeps {}
 
 /**
- * Deletes a command's candidates and waits until the last is gone, after a last look at them as they are now. Nodes of a command go together or
- * not at all, empty ones each by itself. A second attempt goes on where one is being deleted already; a node that must stay by then is freed.
+ * Deletes a command's candidates and waits until the last is gone, after a last validation with live state. Nodes of a command go together or
+ * not at all, empty ones each by itself. A second attempt goes on where one is being deleted already; it releases a node that must stay by then.
  */
 export async function deleteCandidates(
   deps: CandidatesDeps,
@@ -54,7 +54,7 @@ export async function deleteCandidates(
   return { kind: 'deleted' }
 }
 
-/** A replacement of the command that pods cannot move to yet, whatever the caller has waited for. */
+/** Returns a replacement of the command that pods cannot move to yet, whatever the caller has waited for. */
 async function unreadyReplacement(deps: CandidatesDeps, commandId: string): Promise<string | undefined> {
   const isUnready = ({ metadata, status }: NodeClaim) =>
     metadata.annotations[annotations.replacementFor] === commandId && !isTrue(status.conditions, 'Initialized')
@@ -70,7 +70,7 @@ type Look =
   | { readonly kind: 'going' }
   | { readonly kind: 'refused'; readonly ref: ClaimRef; readonly message: string }
 
-/** A candidate read live: whether it may still be deleted. */
+/** Reads a candidate live and returns whether it may still be deleted. */
 async function lastLook(
   deps: CandidatesDeps,
   ref: CandidateRef,
@@ -114,7 +114,7 @@ async function remove(
   })
 }
 
-/** Both objects tell it, each once for a reason (reference/karpenter-core.md 6.2). */
+/** Publishes a disruption on both objects, once for each reason (reference/karpenter-core.md 6.2). */
 function publishDisruption(deps: CandidatesDeps, claim: NodeClaim): void {
   const why = conditionOf(claim.status.conditions, 'DisruptionReason')?.reason ?? 'Unknown'
   const node = claimNode(deps, claim)
@@ -142,15 +142,15 @@ async function untilGone(
   )
 }
 
-/** Of a command over several pools each is given the part of its nodes. */
+/** Counts savings. Each pool of a command gets the share of its nodes. */
 function measureSavings(deps: CandidatesDeps, { method, candidates, savings }: CommandWork): void {
   for (const [pool, own] of Map.groupBy(candidates, ({ nodePool }) => nodePool))
     deps.disruptionMetrics.saved(method, pool, (savings * own.length) / candidates.length)
 }
 
 /**
- * Takes a command back: frees the candidates that still carry its id and are not being deleted, then gives up the replacements. Where a
- * candidate is going all the same its pods may need them, so they stay.
+ * Undoes a command: releases the candidates that still carry its id and are not being deleted, then gives up the replacements. Where a
+ * candidate goes all the same its pods may need them, so they stay.
  */
 export async function undoCommand(deps: CandidatesDeps, work: CommandWork): Promise<void> {
   const { commandId, candidates, replacements, method, decision } = work

@@ -13,22 +13,22 @@ import { livePodsOn } from '../lifecycle/live-pods.ts'
 
 export interface CommandObjectsDeps extends ObjectWritesDeps {}
 
-/** The stamp of a claim: the command that it is disrupted by. */
+/** Returns the stamp of a claim: the id of the command that disrupts it. */
 export function stampOf({ metadata }: NodeClaim): string | undefined {
   return metadata.annotations[annotations.disruptionCommand]
 }
 
 /**
- * Takes taint, condition and stamp off a candidate, the stamp last: what is interrupted is found again by it. A claim that is being deleted, or
- * that another command has stamped, is left alone; `unstamped`: one that has no stamp is freed all the same.
- * Returns whether it is gone or on its way out.
+ * Removes taint, condition and stamp from a candidate, the stamp last, so that an interrupted release finds it again. A claim that is being
+ * deleted, or that another command has stamped, is left alone; `unstamped`: one without a stamp is released all the same.
+ * Returns whether it is gone or being deleted.
  */
 export async function releaseCandidate(
   deps: CommandObjectsDeps,
   ref: ClaimRef,
   { commandId, unstamped = false }: { readonly commandId: string; readonly unstamped?: boolean },
 ): Promise<boolean> {
-  // Read live: the process that marked the claim may be another one, ahead of this one's watch.
+  // Read live: another process may have marked the claim, ahead of this one's watch.
   const claim = await liveClaim(deps, ref)
   if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return true
   const stamp = stampOf(claim)
@@ -62,8 +62,8 @@ async function untaint(deps: CommandObjectsDeps, nodeName: string): Promise<void
 }
 
 /**
- * Gives up a replacement. One that pods use, or that is `kept` for another reason, only loses the annotation and is a node like others; what
- * nobody uses is deleted. Returns whether it had not been initialized.
+ * Gives up a replacement. One that pods use, or that is `kept` for another reason, only loses the annotation and becomes an ordinary node.
+ * An unused one is deleted. Returns whether it had not been initialized.
  */
 export async function releaseReplacement(
   deps: CommandObjectsDeps,

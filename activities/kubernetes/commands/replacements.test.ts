@@ -22,7 +22,7 @@ describe('waiting for replacements', () => {
     return { cluster, reported, wait, becomesReady }
   }
 
-  test('ends at once when all have been initialized, and nobody is told of a wait', async () => {
+  test('ends at once when all have been initialized, and no wait is reported', async () => {
     const { wait, reported } = waiting(true)
     expect(await wait()).toEqual({ kind: 'ready' })
     expect(reported).toEqual([])

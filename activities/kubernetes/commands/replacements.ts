@@ -9,15 +9,15 @@ import { untilDeadline } from '../lifecycle/joining.ts'
 export interface ReplacementsDeps extends ObjectWritesDeps {}
 
 /**
- * Waits until every replacement of a command has been initialized once. It ends as well when one is lost: it is gone or on its way out, because
- * its launch failed or because somebody deleted it.
+ * Waits until every replacement of a command has been initialized once. Also ends when one is lost: it is gone or being deleted, because
+ * its launch failed or a user deleted it.
  */
 export async function awaitReplacements(
   deps: ReplacementsDeps,
   { replacements, readyByMs }: Pick<CommandWork, 'replacements'> & { readonly readyByMs: number },
   signal: AbortSignal,
 ): Promise<ReplacementOutcome> {
-  // Read live: the process that created them may be another one, ahead of this one's watch.
+  // Read live: another process may have created them, ahead of this one's watch.
   await Promise.all(replacements.map((ref) => liveClaim(deps, ref)))
   const initialized = new Set<string>()
   const look = (): ReplacementOutcome | undefined => {

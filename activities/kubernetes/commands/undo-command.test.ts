@@ -9,11 +9,11 @@ import { undoCommand } from './candidates.ts'
 
 useFakeTime()
 
-describe('taking a command back', () => {
+describe('undoing a command', () => {
   const withReplacement = (names: readonly string[]) =>
     workOn(names, { replacements: [{ name: 'new', uid: 'uid-new' }] })
 
-  test('frees the candidates and deletes a replacement that nothing uses', async () => {
+  test('releases the candidates and deletes a replacement that nothing uses', async () => {
     const { cluster, deps } = world()
     replacement(cluster, 'new')
     cluster.edit('nodeclaims', 'new', { metadata: { finalizers: null } })
@@ -22,7 +22,7 @@ describe('taking a command back', () => {
     expect(cluster.names('nodes')).toEqual(['aks-a', 'aks-b', 'aks-new'])
   })
 
-  test('keeps a replacement on which pods run by then, as a node like any other', async () => {
+  test('keeps a replacement on which pods run by then, as an ordinary node', async () => {
     const { cluster, deps } = world()
     replacement(cluster, 'new')
     cluster.put('pods', podJson('web', 'new'))
@@ -84,7 +84,7 @@ describe('taking a command back', () => {
     expect(stateOf(cluster, ['a'])).toEqual({ a: 'free' })
   })
 
-  test('frees a claim whose Node is gone', async () => {
+  test('releases a claim whose Node is gone', async () => {
     const { cluster, deps } = world(['a'])
     cluster.remove('nodes', 'aks-a')
     await undoCommand(deps, workOn(['a']))

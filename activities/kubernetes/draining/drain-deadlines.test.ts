@@ -25,7 +25,7 @@ import { drain } from './drain.ts'
 useFakeTime()
 
 describe('a claim with a terminationGracePeriod', () => {
-  test('has the end of its drain in an annotation, told once, and the end stays', async () => {
+  test('has the end of its drain in an annotation, reported once, and the end stays', async () => {
     const { cluster, drain, reported } = world({ claim: graced(100), pods: [podJson('web', 'a')] })
     await pass(20_000)
     await ended(drain())
@@ -66,7 +66,7 @@ describe('a claim with a terminationGracePeriod', () => {
     expect(reported.find(({ reason }) => reason === 'Disrupted')?.about).toBe('Pod/web')
   })
 
-  test('waits past its end for pods that were told to go, until their kubelet is a minute late', async () => {
+  test('waits past its end for pods that are terminating, until their kubelet is a minute late', async () => {
     const { cluster, drain } = world({ claim: graced(60), pods: [podJson('web', 'a')] })
     cluster.podsTakeMs = Number.POSITIVE_INFINITY
     expect(await ended(drain(), 200_000)).toEqual({ kind: 'drained', pods: 1 })
@@ -74,7 +74,7 @@ describe('a claim with a terminationGracePeriod', () => {
     expect(Date.now()).toBeLessThan(Date.parse(at(95)))
   })
 
-  test('without one a pod that nobody may evict stays for ever', async () => {
+  test('without one a pod that may not be evicted stays for ever', async () => {
     const { cluster, drain, stop } = world({ pods: [podJson('web', 'a', { metadata: guarded })] })
     const work = drain().catch(() => {})
     await pass(3_600_000)
@@ -124,7 +124,7 @@ describe('an interrupted node', () => {
     expect(cluster.names('pods')).toEqual(['web'])
   })
 
-  test('has its last pods told two seconds before the VM ends, so that they hear of it', async () => {
+  test('deletes its last pods two seconds before the VM ends, so that they can react', async () => {
     const { cluster, deps, stop } = world({
       nodes: [nodeJson('a', { status: { conditions: ending(40) } })],
       pods: [podJson('web', 'a', { metadata: guarded, spec: { terminationGracePeriodSeconds: 1 } })],

@@ -67,7 +67,7 @@ describe('a pod that does not go', () => {
     expect(cluster.names('pods')).toEqual(['guarded', 'web'])
   })
 
-  test('goes as soon as its budget allows it, not only after the wait between two tries', async () => {
+  test('goes as soon as its budget allows it, not only after the wait between two attempts', async () => {
     const { cluster, drain } = world({ pods: [podJson('web', 'a')], budgets: [budgetJson('web', 0)] })
     const work = drain()
     await pass(60_000)
@@ -78,7 +78,7 @@ describe('a pod that does not go', () => {
     expect(await ended(work)).toEqual({ kind: 'drained', pods: 1 })
   })
 
-  test('is not taken for gone when the API server fails, and the failure is reported', async () => {
+  test('does not count as gone when the API server fails, and the failure is reported', async () => {
     const { cluster, drain, reported } = world({ pods: [podJson('web', 'a')] })
     const end = cluster.intercept(({ verb }) => {
       if (verb === 'evict') throw new ApiError(500, 'InternalError', 'etcd is away')
@@ -91,7 +91,7 @@ describe('a pod that does not go', () => {
     expect(await ended(work)).toEqual({ kind: 'drained', pods: 1 })
   })
 
-  test('since its kubelet is silent is not waited for a minute after its time is over', async () => {
+  test('whose kubelet is silent is not waited for once a minute has passed after its time', async () => {
     const stuck = podJson('stuck', 'a', { metadata: { deletionTimestamp: at(-61) } })
     const { cluster, drain } = world({ pods: [stuck], claim: goingClaim('a', { status: tainted }) })
     expect(await ended(drain())).toEqual({ kind: 'drained', pods: 0 })

@@ -1,6 +1,6 @@
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import type { EventRecorder } from '../event-recorder.ts'
-// The one place that says, by events and metrics, that a pod has been drained, a node has been drained and a termination has ended.
+// The one place that records, by events and metrics, that a pod has been drained, a node has been drained and a termination has ended.
 
 import type { Node, NodeClaim, Pod } from '../../../core/objects.ts'
 import { terminationFinalizer } from '../../../core/requirements/labels.ts'
@@ -11,18 +11,18 @@ export interface DrainRecordDeps {
   readonly lifecycleMetrics: LifecycleMetrics
 }
 
-/** An answer to the request for an eviction. `code`: the HTTP status; 200 whenever the pod goes. */
+/** Records an answer to the request for an eviction. `code`: the HTTP status; 200 whenever the pod goes. */
 export function evictionAnswered(deps: DrainRecordDeps, code: number): void {
   deps.lifecycleMetrics.evictionAnswered(code)
 }
 
-/** A pod that the eviction API took. `reason`: why its node goes. */
+/** Records a pod that the eviction API evicts. `reason`: why its node goes. */
 export function podEvicted(deps: DrainRecordDeps, pod: Pod, reason: string): void {
   deps.lifecycleMetrics.podDrained(reason)
   deps.events.record({ about: subject(pod), reason: 'Evicted', message: `Evicted pod: ${reason}` })
 }
 
-/** A pod that was deleted past budgets and annotations, because the time of its claim ends. */
+/** Records a pod that was deleted past budgets and annotations, because the time of its claim ends. */
 export function podDeleted(
   deps: DrainRecordDeps,
   pod: Pod,
@@ -38,24 +38,24 @@ export function podDeleted(
   })
 }
 
-/** A pod that was deleted because its machine does not exist. */
+/** Records a pod that was deleted because its machine does not exist. */
 export function podLost(deps: DrainRecordDeps, pod: Pod): void {
   const message = `Deleting the pod: the VM of its node ${pod.nodeName} is gone`
   deps.events.record({ about: subject(pod), reason: 'Disrupted', message })
 }
 
-/** The last pod has left the Nodes of a claim. */
+/** Records that the last pod has left the Nodes of a claim. */
 export function nodeDrained(deps: DrainRecordDeps, claim: NodeClaim): void {
   deps.lifecycleMetrics.nodeDrained(claim)
 }
 
-/** A Node's finalizer is gone. `node`: as it was before. */
+/** Records that a Node's finalizer is gone. `node`: as it was before. */
 export function nodeTerminated(deps: DrainRecordDeps, node: Node, claim: NodeClaim): void {
   publishFinalized(deps, node)
   deps.lifecycleMetrics.nodeTerminated(node, claim)
 }
 
-/** A claim's finalizer is gone, the end of its lifecycle. `claim`: as it was before. */
+/** Records that a claim's finalizer is gone, the end of its lifecycle. `claim`: as it was before. */
 export function claimTerminated(deps: DrainRecordDeps, claim: NodeClaim): void {
   publishFinalized(deps, claim)
   deps.lifecycleMetrics.nodeClaimTerminated(claim)

@@ -18,15 +18,15 @@ import { subject } from '../event-recorder.ts'
 
 export interface DrainReportDeps extends ObjectWritesDeps {}
 
-/** What is not blocked is worth a write when it takes this long; conditions are written this often at most. */
+/** Time after which an unblocked wait is written, and shortest time between two writes of conditions. */
 const writeEveryMs = 5000
 
-/** The condition of a claim that a wait is reported in, and the event about its Nodes. */
+/** The condition of a claim that reports a wait, and the event about its Nodes. */
 export interface ReportedAs {
   readonly condition: 'Drained' | 'VolumesDetached'
   readonly reason: string
   readonly event: 'FailedDraining' | 'AwaitingVolumeDetachment'
-  /** The sentence that the named waits belong to. */
+  /** Returns the sentence for the named waits. */
   readonly text: (named: string) => string
 }
 
@@ -47,7 +47,7 @@ export class DrainReport {
     this.#askedMs = this.#writtenMs = deps.now()
   }
 
-  /** Takes in what keeps the Nodes now, and tells it where it is due. Returns what the lifecycle should know at once. */
+  /** Records what holds the Nodes now, and writes it where that is due. Returns what the lifecycle should know at once. */
   async waitingFor(holds: readonly Hold[], nodes: readonly Node[], as: ReportedAs): Promise<DrainOutcome | undefined> {
     const now = this.#deps.now()
     const before = this.#seen.length > 0 ? this.#seen : this.#reported.waits.on
@@ -58,15 +58,15 @@ export class DrainReport {
   }
 
   /**
-   * Whether the lifecycle should look for the VM before more is done: no Node of it is ready (reference/karpenter-core.md 5.5). Only Azure can tell a
-   * machine that is gone from one that is silent.
+   * Returns whether the lifecycle should check for the VM before more is done: no Node of it is ready (reference/karpenter-core.md 5.5). Only
+   * Azure distinguishes a machine that is gone from one that is silent.
    */
   isVmInDoubt(nodes: readonly Node[]): boolean {
     if (nodes.length === 0 || nodes.some(isReady)) return false
     return isVmLookDue(this.#reported, this.#askedMs, this.#deps.now())
   }
 
-  /** What is blocked is reported at once, the rest when it takes its time. */
+  /** Returns whether a write is due: at once for what is blocked, after a while for the rest. */
   #isWriteDue(now: number): boolean {
     const isFirst = this.#written === '' && this.#seen.some(({ isBlocked }) => isBlocked)
     return this.#seen.length > 0 && (isFirst || now >= this.#writtenMs + writeEveryMs)
@@ -88,7 +88,7 @@ export class DrainReport {
   }
 }
 
-/** Other things that block are reported again at once; what merely takes its time is not. */
+/** Returns the names of blocked waits: a change of these is published at once; waits that only take time are not. */
 function blockedNames(seen: readonly SeenHold[], { on }: DrainWaits): readonly string[] {
   return seen.slice(0, on.length).flatMap(({ isBlocked, what }) => (isBlocked ? [what] : []))
 }

@@ -66,7 +66,7 @@ describe('volumes', () => {
     })
   }
 
-  test('of a claim that cannot be read are not taken for detached', async () => {
+  test('of a claim that cannot be read do not count as detached', async () => {
     const { cluster, drain } = world({ attachments: [attachmentJson('disk', 'a')], pods: [stayingPod()] })
     cluster.intercept(({ path }) => {
       if (path.includes('persistentvolumeclaims')) throw new ApiError(503, 'ServiceUnavailable', 'away')
@@ -78,7 +78,7 @@ describe('volumes', () => {
 describe('a Node that is not ready', () => {
   const silent = [nodeJson('a', { status: { conditions: [condition('Ready', 'Unknown')] } })]
 
-  test('is left untouched until the lifecycle has looked whether its VM exists', async () => {
+  test('is left untouched until the lifecycle has checked whether its VM exists', async () => {
     const { cluster, drain, taints } = world({ nodes: silent, pods: [podJson('web', 'a')] })
     expect(await drain(nothingReported)).toEqual({ kind: 'notReady' })
     expect(taints()).toEqual([])

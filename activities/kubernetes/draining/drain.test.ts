@@ -15,8 +15,8 @@ import type { Json } from '../client/answers.ts'
 
 useFakeTime()
 
-describe('what is not to be drained is not touched', () => {
-  test('a claim that nobody has deleted, whoever scheduled the step', async () => {
+describe('a drain leaves untouched', () => {
+  test('a claim that is not being deleted, whoever scheduled the step', async () => {
     const { cluster, drain } = world({ claim: claimJson('a'), pods: [podJson('web', 'a')] })
     const before = cluster.snapshot()
     await expect(drain()).rejects.toThrow('NodeClaim a: metadata.deletionTimestamp is not set')
@@ -49,7 +49,7 @@ describe('what is not to be drained is not touched', () => {
     expect(cluster.snapshot()).toEqual(before)
   })
 
-  test('a Node that the watch has not told of is found by a read, and drained', async () => {
+  test('a Node that the watch has not reported is found by a read, and drained', async () => {
     const { cluster, drain, deps } = world({ nodes: [], claim: goingClaim('a', { status: tainted }) })
     cluster.lag()
     cluster.put('nodes', nodeJson('a'))
@@ -159,7 +159,7 @@ describe('a drain', () => {
     expect(Date.now() - startedAt).toBeGreaterThanOrEqual(ms)
   })
 
-  test('does not take a cache that lags for an empty node', async () => {
+  test('does not read a lagging cache as an empty node', async () => {
     const { cluster, drain } = world({ claim: goingClaim('a', { status: tainted }) })
     cluster.lag()
     cluster.put('pods', podJson('unheard-of', 'a'))
@@ -197,7 +197,7 @@ describe('a drain', () => {
     ])
   })
 
-  test('ends when somebody takes the finalizer off the Node', async () => {
+  test('ends when a user removes the finalizer of the Node', async () => {
     const { cluster, drain } = world({ pods: [podJson('guarded', 'a', { metadata: guarded })] })
     const work = drain()
     await pass(2000)

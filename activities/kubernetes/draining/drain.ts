@@ -26,16 +26,16 @@ import { attachmentsInTheWay } from './volumes.ts'
 
 export interface DrainDeps extends DrainReportDeps, EvictionsDeps, NodeDeletionDeps, VolumesDeps, NodeHealthDeps {}
 
-/** How long a node is watched at least for pods that were bound at the last moment (reference/karpenter-core.md 5.5). */
+/** Shortest time that a node is watched for pods that were bound at the last moment (reference/karpenter-core.md 5.5). */
 const lateBindingMs = 5000
-/** How long before its VM ends the last pods of an interrupted node are deleted at the latest: two looks. */
+/** Time before the end of an interrupted node's VM at which its last pods are deleted at the latest: two polls. */
 const beforeVmEndsMs = 2000
-/** Between two looks at what a budget, a grace period or a disk holds back; changes end the wait early. */
+/** Interval of polling what a budget, a grace period or a disk holds back; changes end the wait early. */
 const pollMs = 1000
 
 /**
- * Takes the Nodes of a claim out of service: taint, eviction tier by tier through the eviction API, then the volumes. What is waited for stands in the
- * claim's conditions and in events. Run again, it goes on where the cluster stands. `reported`: what the lifecycle knows, so that it hears of news.
+ * Takes the Nodes of a claim out of service: taint, eviction tier by tier through the eviction API, then the volumes. Waits are reported in the
+ * claim's conditions and in events. Run again, it goes on from the cluster's state. `reported`: what the lifecycle knows; only changes are returned.
  */
 export async function drain(
   deps: DrainDeps,
@@ -73,7 +73,7 @@ class Drain {
   readonly #report: DrainReport
   readonly #signal: AbortSignal
   readonly #evictions: Evictions
-  /** The claim as it was seen last: its deadline may be moved while it drains. */
+  /** The claim as last seen: its deadline may move during the drain. */
   #claim: NodeClaim
 
   constructor(
@@ -104,7 +104,7 @@ class Drain {
     return early ?? { kind: 'drained', pods: this.#evictions.count }
   }
 
-  /** Says that the drain has begun. Returns since when no pod should land here any more (epoch ms). */
+  /** Writes that the drain has begun. Returns since when no pod should land here any more (epoch ms). */
   async #begin(): Promise<number> {
     const claim = await setClaimConditions(this.#deps, this.#claim.metadata, ({ status }) =>
       conditionOf(status.conditions, 'Drained') === undefined
@@ -113,7 +113,7 @@ class Drain {
     )
     const since = (type: string) =>
       Date.parse(conditionOf(claim?.status.conditions ?? [], type)?.lastTransitionTime ?? '')
-    // A disruption command taints the Node before it says why.
+    // A disruption command taints the Node before it writes the reason.
     const wasTainted = this.#nodes.every(({ taints }) => taints.some(({ key }) => key === taintKeys.disrupted))
     const times = [since('Drained'), ...(wasTainted ? [since('DisruptionReason')] : [])]
     return Math.min(...times.filter((time) => !Number.isNaN(time)), this.#deps.now())
@@ -154,7 +154,7 @@ class Drain {
     }
   }
 
-  /** The time of an interrupted VM is over: its kubelet says nothing more of pods that were told to go. */
+  /** Returns whether the time of an interrupted VM is over: then its kubelet reports nothing more of terminating pods. */
   #isVmOver(): boolean {
     const deadline = this.#isInterrupted() ? this.#deadline() : undefined
     return deadline !== undefined && this.#deps.now() >= deadline
@@ -164,7 +164,7 @@ class Drain {
     return annotations.interrupted in this.#latestClaim().metadata.annotations
   }
 
-  /** The VM is gone when its time is over, so that pods have to be reported a little before. */
+  /** Returns the deadline of pods. An interrupted VM is gone at its deadline, so pods have to be deleted a little before. */
   #podDeadline(): number | undefined {
     const deadline = this.#deadline()
     return deadline !== undefined && this.#isInterrupted() ? deadline - beforeVmEndsMs : deadline
@@ -180,7 +180,7 @@ class Drain {
     })
   }
 
-  /** Whether the API server, asked past the cache, knows of nothing that is waited for. */
+  /** Returns whether the API server, read past the cache, has nothing left to wait for. */
   async #isEmpty(): Promise<boolean> {
     await Promise.all(this.#names.map((name) => livePodsOn(this.#deps, name)))
     return this.#plan().done
@@ -190,7 +190,7 @@ class Drain {
     return this.#names.flatMap((name) => this.#deps.cache.nodes.get(name) ?? [])
   }
 
-  /** Somebody took their finalizers off: nothing is left to drain. */
+  /** Returns whether the Nodes are gone because a user removed their finalizers: nothing is left to drain. */
   async #areNodesGone(): Promise<boolean> {
     return (await liveNodes(this.#deps, this.#latestClaim())).length === 0
   }
@@ -208,7 +208,7 @@ class Drain {
     return conditionOf(this.#latestClaim().status.conditions, 'DisruptionReason')?.reason ?? 'Forceful Termination'
   }
 
-  /** Mostly no volume is attached any more, and one write says both. A drain that goes on is not told again. */
+  /** Writes the end of the drain, once. Mostly no volume is attached any more, and one write reports both. */
   async #drained(): Promise<undefined> {
     if (isTrue(this.#latestClaim().status.conditions, 'Drained')) return
     const isDetached = (await attachmentsInTheWay(this.#deps, this.#names)).length === 0
@@ -216,7 +216,7 @@ class Drain {
     nodeDrained(this.#deps, this.#latestClaim())
   }
 
-  /** After the claim's deadline its VM goes with what is attached to it. */
+  /** Writes the end of the wait for volumes. After the claim's deadline its VM goes with what is attached to it. */
   async #detached(isDetached: boolean): Promise<undefined> {
     await this.#set(
       isDetached ? detached : { type: 'VolumesDetached', status: 'False', reason: 'TerminationGracePeriodElapsed' },

@@ -70,13 +70,13 @@ describe('an answer to an eviction', () => {
     expect([evictions.count, reported]).toEqual([0, []])
   })
 
-  test.each([404, 409])('%i: the pod is gone, evicted by nobody', async (code) => {
+  test.each([404, 409])('%i: the pod is gone, and no eviction is counted', async (code) => {
     const { evictions, reported } = drainWith(() => new ApiError(code, 'Gone', ''))
     await evictions.carryOut(evicting, 'Drifted', undefined)
     expect([evictions.refusalOf(web), evictions.count, reported]).toEqual([undefined, 0, []])
   })
 
-  test('that it is taken is reported once', async () => {
+  test('success is reported once', async () => {
     const { evictions, asked, reported, counted } = drainWith(() => undefined)
     for (let look = 0; look < 2; look += 1) await evictions.carryOut(evicting, 'Drifted', undefined)
     expect([evictions.count, asked]).toEqual([1, ['evict web-1']])
@@ -85,7 +85,7 @@ describe('an answer to an eviction', () => {
   })
 })
 
-test('a pod that is refused is asked for more and more rarely, and at once when a budget of its namespace changes', async () => {
+test('a pod that is refused is requested with growing delays, and at once when a budget of its namespace changes', async () => {
   const { clock, asked, evictions } = drainWith(tooMany)
   const askedWithin = async (ms: number) => {
     const before = asked.length

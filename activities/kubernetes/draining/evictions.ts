@@ -18,9 +18,9 @@ export interface EvictionsDeps extends DrainRecordDeps {
   readonly now: () => number
 }
 
-/** Between two requests for a pod that was refused (reference/karpenter-core.md 5.6); a change of a budget ends the wait. */
+/** Delays between two requests for a pod that was refused (reference/karpenter-core.md 5.6); a change of a budget ends the wait. */
 const backoffMs = { shortest: 100, longest: 10_000 }
-/** The API server says so with code 500, as it does of failures of its own. */
+/** The API server answers this with code 500, as it does its own failures. */
 const manyBudgets = 'more than one PodDisruptionBudget'
 
 interface Refused extends Refusal {
@@ -29,7 +29,7 @@ interface Refused extends Refusal {
   readonly retryAtMs: number
 }
 
-/** Asks for the pods of one drain to go, each by itself: one that is refused waits longer and longer, and holds up no other. */
+/** Evicts the pods of one drain, each by itself: a refused one waits longer and longer, and holds up no other. */
 export class Evictions {
   readonly #deps: EvictionsDeps
   readonly #gone = new Set<string>()
@@ -44,12 +44,12 @@ export class Evictions {
     return this.#gone.size
   }
 
-  /** Why the API server does not evict a pod; undefined: it does, or was not asked. */
+  /** Returns why the API server does not evict a pod; undefined when it does, or was not asked. */
   refusalOf(pod: Pod): Refusal | undefined {
     return this.#refused.get(pod.metadata.uid)
   }
 
-  /** What a budget of this namespace refused is asked for again at once. Returns whether there is anything. */
+  /** Ends the wait of pods that a budget of this namespace refused. Returns whether there are any. */
   budgetChanged(namespace: string | undefined): boolean {
     let found = false
     for (const [uid, refused] of this.#refused) {
@@ -60,7 +60,7 @@ export class Evictions {
     return found
   }
 
-  /** Does what the plan says. `reason`: why the node goes; `deadlineMs`: when its claim's time is over, if it has one. */
+  /** Carries out the plan. `reason`: why the node goes; `deadlineMs`: when its claim's time is over, if it has one. */
   async carryOut(plan: DrainPlan, reason: string, deadlineMs: number | undefined): Promise<void> {
     await Promise.all([
       ...plan.forceDelete.map((forced) => this.#delete(forced, deadlineMs)),
@@ -96,7 +96,7 @@ export class Evictions {
     try {
       await this.#deps.client.delete(resourcePath('pods', name, namespace), { uid, gracePeriodSeconds })
     } catch (error) {
-      // The next look tries again: time is short, so there is no longer wait.
+      // The next poll tries again: time is short, so there is no longer wait.
       if (!isNotFound(error) && !isConflict(error))
         this.#deps.log.warn({ err: error, pod: `${namespace}/${name}` }, 'failed to force-delete pod')
       return

@@ -57,7 +57,7 @@ describe('the end of a claim', () => {
     expect(cluster.snapshot()).toEqual(before)
   })
 
-  test('that nobody has deleted is refused, and touches nothing', async () => {
+  test('that is not being deleted is refused, and touches nothing', async () => {
     const { cluster, finalize } = world(claimJson('a'), [nodeJson('a')], [podJson('web', 'a')])
     const before = cluster.snapshot()
     await expect(finalize(true)).rejects.toThrow('metadata.deletionTimestamp is not set')
@@ -70,7 +70,7 @@ describe('the end of a claim', () => {
     expect(left()).toEqual({ claims: [], nodes: [] })
   })
 
-  test('deletes a Node that nobody has deleted yet', async () => {
+  test('deletes a Node that is not being deleted yet', async () => {
     const { left, finalize } = world(goingClaim('a'), [nodeJson('a')])
     await ended(finalize())
     expect(left()).toEqual({ claims: [], nodes: [] })
@@ -154,7 +154,7 @@ describe('a Node that another finalizer holds', () => {
 describe('pods of a VM that is gone', () => {
   const pods = [podJson('web', 'a'), podJson('elsewhere', 'b'), daemonJson('logs', 'a'), mirrorJson('proxy', 'a')]
 
-  test('are deleted at once, so that others are made; daemons and mirrors are not', async () => {
+  test('are deleted at once, so that their controllers make others; daemons and mirrors are not', async () => {
     const { cluster, finalize, reported } = world(goingClaim('a'), [goingNode([ours])], pods)
     await ended(finalize(true))
     expect(cluster.names('pods')).toEqual(['elsewhere', 'logs', 'proxy'])
@@ -185,7 +185,7 @@ describe('pods of a VM that is gone', () => {
     expect(left()).toEqual({ claims: [], nodes: [] })
   })
 
-  test('of the same name that were made again are not deleted', async () => {
+  test('of the same name that were made since are not deleted', async () => {
     const { cluster, finalize } = world(goingClaim('a'), [goingNode([ours])], pods)
     cluster.intercept(({ verb, path }) => {
       if (verb === 'delete' && path.endsWith('/pods/web'))
@@ -196,7 +196,7 @@ describe('pods of a VM that is gone', () => {
   })
 })
 
-describe('somebody who writes at the same time', () => {
+describe('a concurrent write', () => {
   test('to the claim loses nothing, and the finalizer still goes', async () => {
     const { cluster, finalize } = world(goingClaim('a', { metadata: { finalizers: [ours] } }), [])
     let isFirst = true

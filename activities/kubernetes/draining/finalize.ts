@@ -21,20 +21,20 @@ export interface FinalizeDeps extends DrainRecordDeps, NodeDeletionDeps {
   readonly log: Logger
 }
 
-/** How long one attempt waits for Nodes that others hold; Temporal tries again. Below the limit of the activity. */
+/** Time that one attempt waits for Nodes that others hold; then Temporal retries. Below the limit of the activity. */
 const patienceMs = 5000
 const pollMs = 500
 
 const never = new AbortController().signal
 
-/** Deletions of pods that are under way at once. */
+/** Most deletions of pods at once. */
 const width = 16
 
 /**
- * The last step of a lifecycle: every Node of the claim's VM goes, then the claim's finalizer (reference/karpenter-core.md 5.4). Gone already is success.
- * `isVmGone`: its pods were not drained since they run nowhere any more. They are deleted here, so that their controllers make others now and not when
- * Kubernetes collects them, most of a minute later.
- * Errors: a Node that another finalizer holds, by name; the next attempt looks again.
+ * Finishes a lifecycle: every Node of the claim's VM goes, then the claim's finalizer (reference/karpenter-core.md 5.4). Gone already is
+ * success. `isVmGone`: its pods were not drained since they run nowhere any more. They are deleted here, so that their controllers make others
+ * now and not when Kubernetes collects them, most of a minute later.
+ * Errors: a Node that another finalizer holds, by name; the next attempt checks again.
  */
 export async function finalize(deps: FinalizeDeps, ref: ClaimRef, { isVmGone = false } = {}): Promise<void> {
   const claim = await claimBeingDeleted(deps, ref)
@@ -48,7 +48,7 @@ export async function finalize(deps: FinalizeDeps, ref: ClaimRef, { isVmGone = f
   claimTerminated(deps, claim)
 }
 
-/** Daemons would be made again as long as the Node is there. */
+/** Deletes lost pods, except daemons, which would be made again as long as the Node is there. */
 async function deleteLostPods(deps: FinalizeDeps, nodeName: string): Promise<void> {
   const pods = (await livePodsOn(deps, nodeName)).filter((pod) => !isDaemonPod(pod) && !isMirrorPod(pod))
   const deleteOne = async (pod: Pod) => {
@@ -83,12 +83,12 @@ async function removeNode(
   }
 }
 
-/** The API server removes what is being deleted with its last finalizer. */
+/** Returns whether removing the last finalizer removes the Node, because it is being deleted. */
 function isGoneWithoutFinalizers({ metadata: { deletionTimestamp, finalizers } }: Node): boolean {
   return deletionTimestamp !== undefined && finalizers.length === 0
 }
 
-/** The finalizers that a Node which is being deleted still has; undefined: it is gone. */
+/** Returns the finalizers of a Node that is being deleted; undefined when it is gone. */
 async function holdersOf(deps: FinalizeDeps, { metadata }: Node): Promise<readonly string[] | undefined> {
   let json: Json
   try {
@@ -101,7 +101,7 @@ async function holdersOf(deps: FinalizeDeps, { metadata }: Node): Promise<readon
   return uid === metadata.uid ? finalizers : undefined
 }
 
-/** The patch that takes the finalizer away; undefined where there is none. */
+/** Returns the patch that removes the finalizer; undefined where there is none. */
 export function withoutFinalizer(finalizers: readonly string[]) {
   return finalizers.includes(terminationFinalizer)
     ? { metadata: { finalizers: finalizers.filter((one) => one !== terminationFinalizer) } }

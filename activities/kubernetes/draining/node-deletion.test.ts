@@ -10,7 +10,7 @@ const ours = 'karpenter.sh/termination'
 const taint = { key: 'karpenter.sh/disrupted', effect: 'NoSchedule' }
 const excluded = { 'node.kubernetes.io/exclude-from-external-load-balancers': 'karpenter' }
 
-/** What is written to a Node, and whether its deletion is asked for. */
+/** Returns what is written to a Node, and whether its deletion is requested. */
 async function begun(metadata: Json, taints: readonly Json[]) {
   const json = { metadata: { name: 'a', uid: 'a', resourceVersion: '1', ...metadata }, spec: { taints } }
   const patches: (readonly Operation[])[] = []

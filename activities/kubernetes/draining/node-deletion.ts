@@ -12,14 +12,14 @@ const disrupted: Taint = { key: taintKeys.disrupted, effect: 'NoSchedule' }
 const excluded = 'karpenter'
 
 /**
- * Taints a Node and takes it out of load balancers before anything is evicted, and asks for its deletion; its finalizer holds it until the VM is
+ * Taints a Node and takes it out of load balancers before any eviction, and requests its deletion. Its finalizer holds it until the VM is
  * gone (reference/karpenter-core.md 5.5).
  */
 export async function beginNodeDeletion(deps: NodeDeletionDeps, node: Node): Promise<void> {
   const { name } = node.metadata
   const after = await updateNode(deps, name, (current) => {
     const { metadata, taints } = current
-    // Kubernetes takes no new finalizer on an object that is being deleted.
+    // Kubernetes accepts no new finalizer on an object that is being deleted.
     const isHeld = metadata.deletionTimestamp !== undefined || metadata.finalizers.includes(terminationFinalizer)
     const isMarked =
       taints.some((taint) => sameTaint(taint, disrupted)) && metadata.labels[labels.excludeFromBalancers] === excluded
@@ -35,7 +35,7 @@ export async function beginNodeDeletion(deps: NodeDeletionDeps, node: Node): Pro
   if (after !== undefined && after.metadata.deletionTimestamp === undefined) await deleteNode(deps, node)
 }
 
-/** Asks for the deletion of that very Node. Returns whether it is gone already. */
+/** Requests the deletion of the Node with this UID. Returns whether it is gone already. */
 export async function deleteNode(deps: NodeDeletionDeps, { metadata: { name, uid } }: Node): Promise<boolean> {
   try {
     await deps.client.delete(resourcePath('nodes', name), { uid })

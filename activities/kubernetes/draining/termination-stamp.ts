@@ -6,7 +6,7 @@ import { claimBeingDeleted, type ObjectWritesDeps, updateClaim } from '../client
 import type { ClaimRef } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
 
-/** With a terminationGracePeriod the end of the drain is fixed once, in an annotation that everybody can read. */
+/** Fixes the end of the drain of a claim with a terminationGracePeriod, once, in an annotation that everybody can read. */
 export async function stampTermination(deps: ObjectWritesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
   const claim = await claimBeingDeleted(deps, ref)
   const deadline = claim && terminationDeadline(claim)

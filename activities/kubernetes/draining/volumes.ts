@@ -13,7 +13,7 @@ export interface VolumesDeps {
   readonly now: () => number
 }
 
-/** The attachments that the VM of drained Nodes waits for: those of pods that stay on them go with it. */
+/** Returns the attachments that the VM of drained Nodes waits for. Those of pods that stay on the Nodes go with the VM. */
 export async function attachmentsInTheWay(
   deps: VolumesDeps,
   nodeNames: readonly string[],
@@ -27,7 +27,7 @@ export async function attachmentsInTheWay(
   return blockingVolumeAttachments(attachments, new Set(nodeNames), new Set(volumes.flat()))
 }
 
-/** The persistent volumes that a pod uses. */
+/** Returns the persistent volumes that a pod uses. */
 async function volumesOf(deps: VolumesDeps, pod: Pod): Promise<readonly string[]> {
   const names = await Promise.all(
     pod.persistentVolumeClaims.map(async (name) => {

@@ -25,8 +25,8 @@ export function countDisruption(deps: DisruptionCountDeps, claim: NodeClaim, rea
 }
 
 /**
- * Asks for a claim's deletion: of that very claim, and only once. Returns whether this call began it: of two that ask at the same time (an
- * activity that was retried while its first attempt still ran), one counts it.
+ * Requests a claim's deletion: of the claim with this UID, and only once. Returns whether this call began it: of two that ask at the same time
+ * (an activity that was retried while its first attempt still ran), one counts it.
  */
 export async function deleteClaim(deps: ObjectWritesDeps, ref: ClaimRef): Promise<boolean> {
   const { name, uid } = ref

@@ -7,7 +7,7 @@ import { liveNodes } from './claim-nodes.ts'
 
 const group = 'azure:///subscriptions/s/resourceGroups/mc/providers/Microsoft.Compute/virtualMachines'
 
-/** The Node that is found where the API server has `nodes`: provider ids by name. They joined, and `labels` are what they registered with. */
+/** Returns the Node that is found where the API server has `nodes`: provider ids by name. They joined, and registered with `labels`. */
 async function found(
   nodes: Readonly<Record<string, string>>,
   status: object,

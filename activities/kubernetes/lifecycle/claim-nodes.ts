@@ -12,25 +12,25 @@ export interface ClaimNodesDeps {
   readonly cache: ClusterCache
 }
 
-/** The Nodes with the provider id of a claim as the cache has them, whoever's they are: one, or by mistake several. */
+/** Returns all Nodes with the provider id of a claim, as the cache has them: one, or by mistake several. */
 export function nodesOfVm(deps: ClaimNodesDeps, { status: { providerId } }: NodeClaim): readonly Node[] {
   return providerId === undefined ? [] : deps.cache.nodes.by('byProviderId', providerId.toLowerCase())
 }
 
-/** Those of them that are proven to be the claim's. */
+/** Returns those of them that are proven to be the claim's. */
 export function claimNodes(deps: ClaimNodesDeps, claim: NodeClaim): readonly Node[] {
   return nodesOfVm(deps, claim).filter((node) => isNodeOf(claim, node))
 }
 
-/** The Node of a claim, found by its provider id; of several the one that it was registered with. */
+/** Returns the Node of a claim by its provider id; of several the one that it was registered with. */
 export function claimNode(deps: ClaimNodesDeps, claim: NodeClaim): Node | undefined {
   const nodes = claimNodes(deps, claim)
   return nodes.find(({ metadata }) => metadata.name === claim.status.nodeName) ?? nodes[0]
 }
 
 /**
- * The Nodes of a claim, looked for in the API server before they are said to be missing: what ends a lifecycle must not take a watch that lags for a Node
- * that is gone.
+ * Returns the Nodes of a claim. Reads the API server before it reports them missing: the end of a lifecycle must not mistake a lagging watch
+ * for a Node that is gone.
  */
 export async function liveNodes(deps: ClaimNodesDeps, claim: NodeClaim): Promise<readonly Node[]> {
   const known = claimNodes(deps, claim)
@@ -38,14 +38,14 @@ export async function liveNodes(deps: ClaimNodesDeps, claim: NodeClaim): Promise
 }
 
 /**
- * The Node of a claim as the API server has it now; undefined when there is none. A launch whose answer was lost may have left a VM, and so a
- * Node, that the claim's status does not name: it is known by the VM's name.
+ * Reads the Node of a claim from the API server; undefined when there is none. A launch whose answer was lost may have left a VM, and so a
+ * Node, that the claim's status does not name: it is found by the VM's name.
  */
 export async function readNode(deps: ClaimNodesDeps, claim: NodeClaim): Promise<Node | undefined> {
   const { nodeName, providerId } = claim.status
   // Azure's kubelets name their Nodes after the VM, which the provider id ends with.
   const vm = providerId?.slice(providerId.lastIndexOf('/') + 1) ?? `aks-${claim.metadata.name}`
-  // Status and name of a claim that was made by hand hold any text, of which no request is made.
+  // Status and name of a claim that was made by hand may hold any text, which must not become a request.
   if (subdomainErrors(nodeName ?? vm).length > 0) return undefined
   try {
     const json = await deps.client.get(resourcePath('nodes', nodeName ?? vm))

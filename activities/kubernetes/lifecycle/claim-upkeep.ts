@@ -15,15 +15,15 @@ export interface ClaimUpkeepDeps extends ObjectWritesDeps {
 
 const concurrency = 20
 
-/** Between two looks at what a node has (reference/karpenter-core.md 5.2). */
+/** Interval of comparing a node's resources (reference/karpenter-core.md 5.2). */
 const consistencyMs = 10 * 60_000
 
-/** When a claim was last held against its Node, in this process. What is lost with it is looked at once more. */
+/** When a claim was last compared with its Node, in this process. After a restart it is compared once more. */
 const checkedAt = new Map<string, number>()
 
 /**
- * A pass over all NodeClaims that are not being deleted, from the cache: old ones and their Nodes get the label of their node class, and
- * initialized ones are held against what their Nodes have (reference/karpenter-core.md 5.2).
+ * Maintains all NodeClaims that are not being deleted, from the cache: old ones and their Nodes get the label of their node class, and
+ * initialized ones are compared with the resources of their Nodes (reference/karpenter-core.md 5.2).
  */
 export async function keepUpClaims(deps: ClaimUpkeepDeps): Promise<void> {
   const claims = [...deps.cache.nodeClaims.values()].filter(({ metadata }) => metadata.deletionTimestamp === undefined)

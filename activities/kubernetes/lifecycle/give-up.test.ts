@@ -38,7 +38,7 @@ function world(claim: Json = claimJson('a'), node: Json = nodeJson('a')) {
   }
 }
 
-describe('what a lifecycle should do next', () => {
+describe('the next step of a lifecycle', () => {
   test.each<[string, Json, string]>([
     ['a new claim is launched', claimJson('a', waiting()), 'launch'],
     ['a launched claim waits for its Node', claimJson('a', waiting('Launched')), 'awaitRegistration'],
@@ -64,7 +64,7 @@ describe('what a lifecycle should do next', () => {
     ])
   })
 
-  test('a claim that is being deleted gets no finalizer any more: Kubernetes takes none', async () => {
+  test('a claim that is being deleted gets no finalizer any more: Kubernetes accepts none', async () => {
     const { deps, cluster } = world(claimJson('a', { metadata: { finalizers: ['example.com/x'] } }))
     const seen = deps.cache.nodeClaims.get('a')
     cluster.lag()
@@ -73,7 +73,7 @@ describe('what a lifecycle should do next', () => {
     expect(after?.metadata.finalizers).toEqual(['example.com/x'])
   })
 
-  test('a claim whose Node somebody deleted is deleted with it', async () => {
+  test('a claim whose Node is being deleted is deleted with it', async () => {
     const { observe, isGoing } = world(claimJson('a'), nodeJson('a', { metadata: { deletionTimestamp: at(0) } }))
     expect((await observe()).step).toEqual({ kind: 'terminate' })
     expect(isGoing()).toBe(true)
@@ -132,7 +132,7 @@ describe('a Node that ends its claim', () => {
     })
   })
 
-  test('is not deleted for a condition that is over, of which only the cache has not heard', async () => {
+  test('is not deleted for a condition that is over, of which only the cache does not know', async () => {
     const ending = nodeJson('a', { status: { conditions: [condition('Ready'), condition('VMEventScheduled')] } })
     const { cluster, observe, isGoing } = world(claimJson('a'), ending)
     cluster.lag()
@@ -141,7 +141,7 @@ describe('a Node that ends its claim', () => {
     expect(isGoing()).toBe(false)
   })
 
-  test('is repaired after the time that is tolerated, by a deletion whose pods get no time', async () => {
+  test('is repaired after the time that is tolerated, by a deletion without a grace period for pods', async () => {
     const { cluster, observe, isGoing } = world(
       claimJson('a'),
       nodeJson('a', { status: { conditions: [condition('Ready', 'False')] } }),

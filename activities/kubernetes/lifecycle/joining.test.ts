@@ -58,7 +58,7 @@ function clusterWith(nodes: readonly string[], conditions: readonly Json[] = [at
     cache,
     end,
     outcome: () => awaitRegistration(deps, ref, end.signal),
-    /** As only the API server knows. */
+    /** Sets Launched in the API server only. */
     launchedLater: () => {
       const lastTransitionTime = new Date(start + 60_000).toISOString()
       claim = { ...claim, status: { providerID, conditions: [{ ...at('Launched', 'True'), lastTransitionTime }] } }
@@ -76,10 +76,10 @@ function clusterWith(nodes: readonly string[], conditions: readonly Json[] = [at
   }
 }
 
-/** Long enough for whatever is not waiting for time. */
+/** Long enough for whatever does not wait for time. */
 const settle = () => new Promise((resolve) => setTimeout(resolve, 50))
 
-test('a claim whose launch the cache has not heard of is not given up before its time', async () => {
+test('a claim whose launch the cache does not know is not given up before its time', async () => {
   const cluster = clusterWith([])
   cluster.launchedLater()
   cluster.clock.now = start + 15 * 60_000 - 100
@@ -87,7 +87,7 @@ test('a claim whose launch the cache has not heard of is not given up before its
 })
 
 describe('several Nodes with the provider id of one VM', () => {
-  test('are told by name, and the claim is never registered', async () => {
+  test('are reported by name, and the claim is never registered', async () => {
     const cluster = clusterWith(['aks-a', 'double'])
     const outcome = cluster.outcome()
     await settle()
@@ -100,7 +100,7 @@ describe('several Nodes with the provider id of one VM', () => {
     expect(await outcome).toEqual({ kind: 'claimGone' })
   })
 
-  test('are not looked at again when one is left, until the time is over', async () => {
+  test('are not checked again when one is left, until the time is over', async () => {
     const failed = [at('Launched', 'True'), at('Registered', 'False', 'MultipleNodesFound')]
     const cluster = clusterWith(['aks-a'], failed)
     cluster.clock.now = start + 15 * 60_000 - 100
@@ -121,7 +121,7 @@ describe('several Nodes with the provider id of one VM', () => {
   })
 })
 
-test('a claim that is deleted while its Node is awaited is let go at once', async () => {
+test('a claim that is deleted while its Node is awaited is released at once', async () => {
   const cluster = clusterWith([])
   const outcome = cluster.outcome()
   await settle()

@@ -25,13 +25,13 @@ export interface JoiningDeps extends NodeHealthDeps, NodePoolHealthDeps {
   readonly lifecycleMetrics: LifecycleMetrics
 }
 
-/** A node that is not ready after this long says in the claim's condition what it lacks. */
+/** Time after which the condition of a claim reports what its node lacks. */
 const reportAfterMs = 2000
 
-/** How often a node that does not become ready is looked at for what time alone brings about: expiry, and repair. */
+/** Interval of checking an unready node for changes by time alone: expiry, and repair. */
 const pollMs = 30_000
 
-/** Whether a change can matter to one claim: the claim itself, or a Node with its provider id. */
+/** Returns a filter for changes that can matter to one claim: the claim itself, or a Node with its provider id. */
 function concernsClaim(deps: JoiningDeps, ref: ClaimRef) {
   return ({ kind, key, before, after }: ClusterChange): boolean => {
     if (kind === 'NodeClaim') return key === ref.name
@@ -42,7 +42,7 @@ function concernsClaim(deps: JoiningDeps, ref: ClaimRef) {
   }
 }
 
-/** The claim while it lives; `gone` when it is deleted, being deleted or another one's. */
+/** Returns the claim; `gone` when it is deleted, being deleted or another one's. */
 function livingClaim(deps: JoiningDeps, ref: ClaimRef): NodeClaim | 'gone' {
   const claim = cachedClaim(deps, ref)
   return claim === undefined || claim.metadata.deletionTimestamp !== undefined ? 'gone' : claim
@@ -81,7 +81,7 @@ export async function awaitRegistration(
   return { kind: 'registered', nodeName }
 }
 
-/** The Nodes that bear the provider id of a claim. */
+/** The Nodes with the provider id of a claim. */
 interface Joined {
   readonly nodes: readonly Node[]
   readonly claim: NodeClaim
@@ -100,13 +100,13 @@ async function untilRegistrationEnds<T>(
   )
   if (found !== 'timeout') return found
   if (deadline < limit) return { kind: 'observeAgain' }
-  // The claim that the wait began with may have been the cache's, from before its launch.
+  // The wait may have begun with the cache's claim, from before its launch.
   const current = await liveClaim(deps, ref)
   if (current !== undefined && registrationDeadline(current) > limit) return { kind: 'observeAgain' }
   return { kind: 'timeout', message: timeoutMessage(deps, ref) }
 }
 
-/** Several Nodes for one VM: the claim says so and never registers; it ends when its time is over, or when somebody deletes it. */
+/** Waits for the end after several Nodes joined for one VM. The claim reports it and never registers; time or its deletion ends it. */
 async function awaitFailedRegistration(
   deps: JoiningDeps,
   { nodes, claim: { metadata: ref } }: Joined,
@@ -124,7 +124,7 @@ async function awaitFailedRegistration(
   return untilRegistrationEnds(deps, { claim: written, look: gone }, signal)
 }
 
-/** With what was found out about the VM meanwhile. */
+/** Returns the timeout's message, with what was found out about the VM. */
 function timeoutMessage(deps: JoiningDeps, ref: ClaimRef): string {
   const condition = conditionOf(cachedClaim(deps, ref)?.status.conditions ?? [], 'Registered')
   const known = condition?.message === nodeNotFound.message ? undefined : condition?.message
@@ -157,13 +157,13 @@ async function registerNode(deps: JoiningDeps, claim: NodeClaim, nodeName: strin
   })
 }
 
-/** Waits until the Node can take pods; what it still lacks stands in the claim's Initialized condition. */
+/** Waits until the Node can take pods; the claim's Initialized condition says what it still lacks. */
 export async function awaitInitialization(
   deps: JoiningDeps,
   ref: ClaimRef,
   signal: AbortSignal,
 ): Promise<InitializationOutcome> {
-  // The watch may not have told this process of the claim yet.
+  // The watch may not have reported the claim to this process yet.
   if (cachedClaim(deps, ref) === undefined) await liveClaim(deps, ref)
   const startedAt = deps.now()
   let reported = ''
@@ -182,19 +182,19 @@ export async function awaitInitialization(
     if (state.message !== reported && isWorthWriting) {
       reported = state.message
       reporting = setClaimConditions(deps, ref, (current) =>
-        // An attempt that was frozen meanwhile must not take back what its successor wrote.
+        // An attempt that was frozen meanwhile must not overwrite what its successor wrote.
         isTrue(current.status.conditions, 'Initialized')
           ? undefined
           : { conditions: [{ type: 'Initialized', status: 'Unknown', reason: state.reason, message: state.message }] },
       ).catch((error: unknown) => {
-        // The next look writes it.
+        // The next check writes it.
         reported = ''
         deps.log.debug({ nodeClaim: ref.name, err: error }, 'failed to write condition Initialized')
       })
     }
     return undefined
   }
-  // Not by the clock: a timer may ring a millisecond before its time, and nothing else may change for long.
+  // Not by the clock: a timer may fire a millisecond early, and nothing else may change for long.
   const timer = setTimeout(() => {
     isWorthWriting = true
     ready()
@@ -224,7 +224,7 @@ export async function awaitInitialization(
   return { kind: 'initialized', ...wakeOf(claim, deps.now(), { node: seen, rules: deps.nodeRules }) }
 }
 
-/** A wait that ends after `ms` as `timeout`. */
+/** Waits; ends after `ms` as `timeout`. */
 export async function untilDeadline<T>(
   ms: number,
   signal: AbortSignal,

@@ -8,7 +8,7 @@ export interface LivePodsDeps {
   readonly cache: ClusterCache
 }
 
-/** The pods of a node as the API server has them now. */
+/** Reads the pods of a node from the API server. */
 export async function livePodsOn(deps: LivePodsDeps, nodeName: string): Promise<readonly Pod[]> {
   const { items } = await deps.client.list('/api/v1/pods', { fieldSelector: `spec.nodeName=${nodeName}` })
   for (const item of items) deps.cache.upsert('Pod', item)

@@ -54,7 +54,7 @@ function claimJson(annotations: object = {}) {
   }
 }
 
-/** What `observe` says and does, `atOnce` times beside itself, where the watch has told of some Nodes and the API server knows others. */
+/** Returns what `observe` answers and does, `atOnce` times in parallel, where the watch has reported some Nodes and the API server has others. */
 async function observed(
   cached: readonly object[],
   live: readonly { metadata: { name: string } }[],
@@ -106,7 +106,7 @@ const stamp = (ms: number) =>
   `"karpenter.sh/nodeclaim-termination-timestamp":"${new Date(now + ms).toISOString().replace('.000Z', 'Z')}"`
 const interrupted = '"joiner.sh/interrupted":"PreemptionScheduled"'
 
-test('an interrupted claim is told when its VM ends before it is deleted', async () => {
+test('an interrupted claim records when its VM ends before it is deleted', async () => {
   const node = nodeJson('a', [well, preempted(8000)])
   expect(await observed([node], [node])).toEqual({
     step: { kind: 'terminate' },
@@ -115,13 +115,13 @@ test('an interrupted claim is told when its VM ends before it is deleted', async
   })
 })
 
-test('an end that is nearer already stays', async () => {
+test('an earlier end stays', async () => {
   const node = nodeJson('a', [well, preempted(8000)])
   const nearer = { 'karpenter.sh/nodeclaim-termination-timestamp': new Date(now + 1000).toISOString() }
   expect((await observed([node], [node], { annotations: nearer })).did[0]).toBe(`patch {${interrupted}}`)
 })
 
-test('a sick Node has its claim deleted, without time for its pods', async () => {
+test('a sick Node has its claim deleted, without a grace period for its pods', async () => {
   const node = nodeJson('a', [sick])
   expect(await observed([node], [node])).toEqual({
     step: { kind: 'terminate' },
@@ -137,7 +137,7 @@ test('of two that repair one claim at the same time, one counts it', async () =>
   expect(counted).toEqual(['unhealthy', 'Ready'])
 })
 
-test('nothing is deleted for what only the watch says', async () => {
+test('nothing is deleted for what only the watch reports', async () => {
   for (const conditions of [[sick], [well, preempted(8000)]])
     expect(await observed([nodeJson('a', conditions)], [nodeJson('a', [well])])).toMatchObject({
       step: { kind: 'steady' },
@@ -145,7 +145,7 @@ test('nothing is deleted for what only the watch says', async () => {
     })
 })
 
-test('a Node that was fixed a moment ago is not replaced, though its peers are well by then as well', async () => {
+test('a Node that recovered just now is not replaced, though its peers have recovered as well', async () => {
   const [node, fixed] = [nodeJson('a', [sick]), nodeJson('a', [well])]
   Object.assign(fixed.metadata, { resourceVersion: '2' })
   const outcome = await observed([node], [node], { listed: [fixed] })

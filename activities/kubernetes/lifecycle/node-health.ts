@@ -23,13 +23,13 @@ export interface NodeHealthDeps extends ObjectWritesDeps {
 }
 
 /**
- * Planners see the condition of the Node too, and let a burst arrive for a second: so long pods stay where they are, as long as there is time,
- * so that they are planned while they still run, and all nodes that Azure takes at once in one pass.
+ * Time that pods stay on an interrupted node, if there is any. Planners see the Node's condition too, and let a burst arrive for a second.
+ * So pods are planned while they still run, and all nodes that Azure reclaims at once are planned in one pass.
  */
 const headStartMs = 1500
 const enoughTimeMs = 10_000
 
-/** Makes a claim end with its VM, before it is deleted. Resolves when its drain should begin. */
+/** Records the end of the VM as the end of its claim, before the claim is deleted. Resolves when its drain should begin. */
 export async function announceInterruption(
   deps: NodeHealthDeps,
   ref: ClaimRef,
@@ -40,7 +40,7 @@ export async function announceInterruption(
   if (isNews && hasTime) await pauseFor(headStartMs, activityScope().signal)
 }
 
-/** Draws the end of a drain nearer where the VM of one of the Nodes ends sooner. Where nothing changed it costs a look at the cache. */
+/** Brings the end of a drain forward where the VM of one of the Nodes ends sooner. Without a change it costs a read of the cache. */
 export async function applyInterruption(deps: NodeHealthDeps, claim: NodeClaim, nodes: readonly Node[]): Promise<void> {
   for (const node of nodes) {
     const interruption = interruptionOf(node, deps.nodeRules, deps.now())
@@ -48,7 +48,7 @@ export async function applyInterruption(deps: NodeHealthDeps, claim: NodeClaim, 
   }
 }
 
-/** Writes that what runs there is gone when the VM ends, whatever budgets and annotations say. Returns whether that is news. */
+/** Writes that the pods end with the VM, whatever budgets and annotations say. Returns whether that is new. */
 async function endWithVm(
   deps: NodeHealthDeps,
   ref: ClaimRef,
@@ -74,7 +74,7 @@ async function endWithVm(
   return true
 }
 
-/** The annotation that ends a claim's pods at that time; undefined: they end no later already. */
+/** Returns the annotation that ends a claim's pods at that time; undefined when they already end no later. */
 function earlierStamp(claim: NodeClaim, deadlineMs: number): Readonly<Record<string, string>> | undefined {
   const known = terminationDeadline(claim)
   const isStamped = claim.metadata.annotations[annotations.terminationTimestamp] !== undefined
@@ -83,8 +83,8 @@ function earlierStamp(claim: NodeClaim, deadlineMs: number): Readonly<Record<str
 }
 
 /**
- * Whether a claim may be deleted because its Node is sick: not while more than a fifth of its pool is, or of the cluster where it has none
- * (reference/karpenter-core.md 5.3). `node` was read live, and the cache knows what is later. When it may, the claim's pods have no more time.
+ * Returns whether a claim may be deleted because its Node is sick: not while more than a fifth of its pool is, or of the cluster where it has
+ * none (reference/karpenter-core.md 5.3). `node` was read live, and the cache knows later changes. If so, the claim's pods get no more time.
  */
 export async function prepareRepair(
   deps: NodeHealthDeps,

@@ -12,8 +12,8 @@ export interface NodeRequestsDeps extends ObjectWritesDeps {
 }
 
 /**
- * Puts a hold on a claim, or without one takes the claim's away. Planners read it live before they commit. Run twice it changes nothing. One whose
- * deletion has begun is not held up by it, so nothing is written there.
+ * Puts a hold on a claim, or without one removes the claim's. Planners read it live before they commit. Run twice it changes nothing. A hold
+ * does not stop a deletion that has begun, so nothing is written there.
  */
 export async function writeHold(
   deps: NodeRequestsDeps,
@@ -52,14 +52,14 @@ function withAnnotations(
   return { metadata: { ...claim.metadata, annotations } }
 }
 
-/** An operator cut short what a lifecycle waited for. */
+/** Publishes that an operator cut short a wait of a lifecycle. */
 export function reportRetry(deps: NodeRequestsDeps, ref: ClaimRef, retried: Asked & { readonly what: string }): void {
   const message = `${retried.what} is started again, as asked for${askedText(retried)}`
   reportAsked(deps, ref, { reason: 'RetryNow', message, asked: retried })
   deps.log.info({ nodeClaim: ref.name, ...retried }, 'retrying step on request')
 }
 
-/** An event on the claim, once for each time that an operator asks. It needs no read, so the API server's troubles do not hold it up. */
+/** Publishes an event on the claim, once for each operator's request. It needs no read, so failures of the API server do not delay it. */
 export function reportAsked(
   deps: NodeRequestsDeps,
   ref: ClaimRef,

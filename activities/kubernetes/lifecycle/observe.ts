@@ -23,7 +23,7 @@ export interface ObserveDeps extends NodeRequestsDeps, NodeHealthDeps, NodePoolH
   readonly lifecycleMetrics: LifecycleMetrics
 }
 
-/** Reads a claim and its Node as they are now and says what its lifecycle should do. */
+/** Reads a claim and its Node live and returns the next step of its lifecycle. */
 export async function observe(
   deps: ObserveDeps,
   ref: ClaimRef,
@@ -37,7 +37,7 @@ export async function observe(
   return { step, ...(claim === undefined ? {} : shown(claim, deps.now())) }
 }
 
-/** Does what a step asks for that deletes the claim, and answers with what is left for its lifecycle to do. */
+/** Carries out a step that deletes the claim, and returns what is left for its lifecycle to do. */
 async function acted(
   deps: ObserveDeps,
   { ref, claim }: { readonly ref: ClaimRef; readonly claim: NodeClaim | undefined },
@@ -58,7 +58,7 @@ async function acted(
   }
 }
 
-/** Deletes a claim for what its Node's conditions say, if the Node still says so when it is read past the cache. */
+/** Deletes a claim because of its Node's conditions, if the Node still has them when it is read past the cache. */
 async function endedByNode(deps: ObserveDeps, ref: ClaimRef, claim: NodeClaim): Promise<NextStep> {
   const node = await readNode(deps, claim)
   const at = { uid: ref.uid, now: deps.now() }
@@ -69,7 +69,7 @@ async function endedByNode(deps: ObserveDeps, ref: ClaimRef, claim: NodeClaim): 
     await announceInterruption(deps, ref, step.interruption)
   } else {
     await deps.cache.catchUp(['Node'])
-    // That its peers are well enough for a repair may be news of the moment since it was read, and that it is well itself, too.
+    // Since the read, its peers may have recovered enough for a repair, and so may the Node itself.
     const latest = nextStep(claim, at, {
       node: deps.cache.nodes.get(node.metadata.name) ?? node,
       rules: deps.nodeRules,
@@ -87,7 +87,7 @@ async function endedByNode(deps: ObserveDeps, ref: ClaimRef, claim: NodeClaim): 
   return { kind: 'terminate' }
 }
 
-/** A claim that nobody's planner made gets its finalizer; a claim of which a Node is being deleted is deleted with it. */
+/** Sets the finalizer of a claim that no planner made; deletes a claim one of whose Nodes is being deleted. */
 async function prepare(deps: ObserveDeps, ref: ClaimRef, claim: NodeClaim): Promise<NodeClaim | undefined> {
   if (claimNodes(deps, claim).some(({ metadata }) => metadata.deletionTimestamp !== undefined)) {
     await deleteClaim(deps, ref)
@@ -96,7 +96,7 @@ async function prepare(deps: ObserveDeps, ref: ClaimRef, claim: NodeClaim): Prom
   return withFinalizer(deps, claim)
 }
 
-/** The claim with the finalizer, which has to stand before a VM is made for it; undefined when it is gone. One that is being deleted stays as it is. */
+/** Returns the claim with the finalizer, which must be set before its VM is made; undefined when it is gone. A deleting one stays as it is. */
 export async function withFinalizer(deps: ObjectWritesDeps, claim: NodeClaim): Promise<NodeClaim | undefined> {
   if (claim.metadata.finalizers.includes(terminationFinalizer)) return claim
   const { name, uid } = claim.metadata

@@ -11,8 +11,8 @@ import { resourcePath } from '../client/resources.ts'
 export interface NodePoolHashDeps extends ObjectWritesDeps {}
 
 /**
- * The drift hash of a pool and its version, as its annotations. They follow from the template as it is stored, so it is read.
- * A version other than Joiner's comes first to the pool's claims, so that none is compared by a hash of another kind
+ * Writes the drift hash of a pool and its version to its annotations. They follow from the template as it is stored, so it is read.
+ * A version other than Joiner's is first replaced on the pool's claims, so that none is compared by a hash of another kind
  * (reference/karpenter-core.md 5.2).
  */
 export async function stampPoolHash(deps: NodePoolHashDeps, { metadata }: NodePool): Promise<void> {
@@ -31,7 +31,7 @@ export async function stampPoolHash(deps: NodePoolHashDeps, { metadata }: NodePo
   }
 }
 
-/** A claim that has drifted keeps its hash: what it was before the versions changed cannot be reported any more. */
+/** Rehashes claims. One that has drifted keeps its hash: its state before the versions changed is unknown. */
 async function rehashClaims(deps: NodePoolHashDeps, pool: string, hash: string): Promise<void> {
   await deps.cache.catchUp(['NodeClaim'])
   const claims = [...deps.cache.nodeClaims.values()].filter(({ metadata }) => metadata.labels[labels.nodePool] === pool)

@@ -7,12 +7,12 @@ import { setConditions, updateObject } from '../client/status-writes.ts'
 
 export interface NodePoolHealthDeps extends StatusWritesDeps {}
 
-/** Many claims of a pool join at once: one after the other they find that all is written, side by side they would fight for the lock. */
+/** Writes under way. Many claims of a pool join at once: in a row they find that all is written, in parallel they would conflict. */
 const recording = new Map<string, Promise<unknown>>()
 
 /**
- * Notes on a claim's pool whether the claim became a node (reference/karpenter-core.md 5.1). What one condition cannot hold stands in an
- * annotation, so that every replica and the next process count on. It writes nothing for success upon success.
+ * Records on a claim's pool whether the claim became a node (reference/karpenter-core.md 5.1). An annotation keeps what one condition cannot
+ * hold, so that every replica and the next process count on. It writes nothing for repeated success.
  */
 export async function recordRegistration(deps: NodePoolHealthDeps, claim: NodeClaim, joined: boolean): Promise<void> {
   const uid = claim.metadata.ownerReferences.find(({ kind }) => kind === 'NodePool')?.uid
@@ -30,7 +30,7 @@ export async function recordRegistration(deps: NodePoolHealthDeps, claim: NodeCl
 async function record(deps: NodePoolHealthDeps, claim: NodeClaim, joined: boolean): Promise<void> {
   const name = claim.metadata.labels[labels.nodePool]
   const pool = name === undefined ? undefined : deps.cache.nodePools.get(name)
-  // A pool that is gone or being deleted makes no more nodes: nobody would read it.
+  // A pool that is gone or being deleted makes no more nodes: the record would have no reader.
   if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return
   const { nodeClassRef } = pool.template.spec
   const generation =

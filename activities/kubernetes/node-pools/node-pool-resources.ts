@@ -4,12 +4,12 @@ import { updateStatus } from '../client/status-writes.ts'
 
 export interface NodePoolResourcesDeps extends StatusWritesDeps {}
 
-/** As often as upstream counts (reference/karpenter-core.md 5.2): a burst of nodes is one write in so long. */
+/** Upstream's interval of counting (reference/karpenter-core.md 5.2): a burst of nodes within it is one write. */
 const spacingMs = 5000
 
 /**
- * Writes what each pool's nodes have together into its status, where it differs. `writtenAt` holds when each pool, by UID, was written last:
- * one that was written a moment ago stays due. Errors: what the API server says; the other pools are written nonetheless.
+ * Writes the total resources of each pool's nodes into its status, where they differ. `writtenAt` holds when each pool, by UID, was last written;
+ * one that was written just now stays due. Errors: the API server's; the other pools are written nonetheless.
  */
 export async function writeCounts(
   deps: NodePoolResourcesDeps,

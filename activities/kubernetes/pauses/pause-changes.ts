@@ -10,7 +10,7 @@ export interface PauseChangesDeps extends PauseConditionsDeps, PauseDeps {
   readonly log: Logger
 }
 
-/** The pauses of a loop as a new run of it starts from them. */
+/** Returns the pauses of a loop, from which a new run of it starts. */
 export async function pausesInForce(
   deps: PauseChangesDeps,
   loop: LoopName,
@@ -22,8 +22,8 @@ export async function pausesInForce(
 }
 
 /**
- * Writes what an operator asked for, then shows it on the objects that it covers. A pause is in force once it is written, so a condition that
- * cannot be set holds nothing up: a later pass sets it.
+ * Writes an operator's request, then shows it on the objects that it covers. A pause is in force once it is written, so a condition that
+ * cannot be set delays nothing: a later pass sets it.
  */
 export async function changePauses(deps: PauseChangesDeps, change: PauseChange): Promise<PausesWritten> {
   const written = await writePause(deps, change, deps.now())

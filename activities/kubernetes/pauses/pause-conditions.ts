@@ -12,7 +12,7 @@ export interface PauseConditionsDeps extends StatusWritesDeps, PauseDeps {}
 const type = 'DisruptionPaused'
 
 /**
- * Removes pauses whose time is over and shows those in force: the pass that whoever looks at the cluster regularly makes. It writes only
+ * Removes expired pauses and shows those in force; part of every regular pass over the cluster. It writes only
  * where something differs.
  */
 export async function refreshPauses(deps: PauseConditionsDeps): Promise<Pauses> {
@@ -22,9 +22,9 @@ export async function refreshPauses(deps: PauseConditionsDeps): Promise<Pauses> 
 }
 
 /**
- * Keeps the condition DisruptionPaused, and says by events when it comes and goes. On NodePools it stands for pauses of the cluster, of the
- * pool and of a reason; on NodeClaims for those of the very node, since a NodePool reports all its nodes at once. `whyLifted` is reported where
- * it goes.
+ * Keeps the condition DisruptionPaused, and publishes events when it comes and goes. On NodePools it covers pauses of the cluster, of the
+ * pool and of a reason. On NodeClaims it covers those of that node, since a NodePool reports for all its nodes at once. `whyLifted` is published
+ * where it goes.
  */
 export async function keepPauseConditions(deps: PauseConditionsDeps, pauses: Pauses, whyLifted: string): Promise<void> {
   const { nodePools, nodeClaims } = deps.cache
@@ -61,7 +61,7 @@ interface Kinds {
   readonly NodeClaim: NodeClaim
 }
 
-/** An object, and the pauses that its condition stands for. */
+/** An object, and the pauses that its condition covers. */
 interface Covered<K extends keyof Kinds> {
   readonly kind: K
   readonly object: Kinds[K]
@@ -83,7 +83,7 @@ async function keep<K extends keyof Kinds>(
     if (isAsIs(current)) return undefined
     return message === '' ? { clear: [type] } : { conditions: [{ type, status: 'True', reason: 'Paused', message }] }
   })
-  // Another process was first: it has told.
+  // Another process was first and has published it.
   if (after === undefined || after === before) return
   const { uid } = object.metadata
   if (message === '') {

@@ -67,7 +67,7 @@ describe('what is paused', () => {
     await expect(readPause(deps, 'provisioning', now())).rejects.toThrow('away')
   })
 
-  test('is told to a new run of the loop: the whole, and the parts', async () => {
+  test('is passed to a new run of the loop: the whole, and the parts', async () => {
     const { deps } = world({ disruption: text(), 'disruption.nodepool.default': text({ reason: 'part' }) })
     expect(await pausesInForce(deps, 'disruption')).toMatchObject({
       pause: { reason: 'upgrade' },
@@ -160,7 +160,7 @@ describe('pauses whose time is over', () => {
     expect(keys()).toEqual(['disruption.nodepool.default'])
   })
 
-  test('are left when somebody wrote meanwhile: it may be a new pause', async () => {
+  test('are left when another process wrote meanwhile: it may be a new pause', async () => {
     const { cluster, deps, keys } = world(data)
     cluster.intercept(({ verb }) => {
       if (verb === 'patch') cluster.edit('configmaps', 'joiner-pauses', { data: { disruption: text() } }, 'joiner')
@@ -210,7 +210,7 @@ describe('the condition DisruptionPaused', () => {
     expect(cluster.attempts).toHaveLength(length)
   })
 
-  test('that cannot be written holds up no pause', async () => {
+  test('that cannot be written delays no pause', async () => {
     const { cluster, deps, keys } = world()
     cluster.intercept(({ path }) => {
       if (path.endsWith('/status')) throw new ApiError(500, 'InternalError', 'away')

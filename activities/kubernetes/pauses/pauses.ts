@@ -23,19 +23,19 @@ export interface PauseDeps {
 }
 
 /**
- * The pause of a whole loop, read from the API server and not from a cache: it decides whether the next write may happen.
- * What cannot be read counts as a pause without end, since a pause is a brake.
+ * Returns the pause of a whole loop, read from the API server and not from a cache: it decides whether the next write may happen.
+ * An unreadable entry counts as a pause without end, since a pause is a brake.
  */
 export async function readPause(deps: PauseDeps, loop: LoopName, now: number): Promise<Pause | undefined> {
   return new Pauses(await readLoopPauses(deps, loop, now)).wholeLoop
 }
 
-/** All pauses of disruption that are in force, read live by one request: what a planner obeys before each pass and before each commit. */
+/** Returns all pauses of disruption in force, read live by one request. Planners apply them before each pass and before each commit. */
 export async function readPauses(deps: PauseDeps, now: number): Promise<Pauses> {
   return new Pauses(await readLoopPauses(deps, 'disruption', now))
 }
 
-/** The pauses of a loop that are in force, of all scopes, read live. */
+/** Returns the pauses of a loop that are in force, of all scopes, read live. */
 export async function readLoopPauses(
   { client, namespace }: PauseDeps,
   loop: LoopName,
@@ -46,8 +46,8 @@ export async function readLoopPauses(
 }
 
 /**
- * Writes a pause, or clears those that a resume means. Running it twice changes nothing. A pause is one request, since it is a brake. Lifting
- * the pause of a whole loop also removes the entries that cannot be read and counted as one.
+ * Writes a pause, or clears those that a resume names. Running it twice changes nothing. A pause is one request, since it is a brake. Lifting
+ * the pause of a whole loop also removes the unreadable entries that counted as one.
  */
 export async function writePause(deps: PauseDeps, change: PauseChange, now: number): Promise<PausesWritten> {
   const { loop, pause } = change
@@ -68,13 +68,13 @@ function clearedKeys({ loop, lift }: PauseChange, { keys, unreadable }: StoredPa
   if (lift?.all === true) return keys
   const scope = lift?.scope ?? wholeLoop
   const key = pauseKey(loop, scope)
-  // What ends by its time alone lifts nothing else.
+  // A pause that only expired lifts nothing else.
   return scope.kind === 'cluster' && lift !== undefined ? [key, ...unreadable] : [key]
 }
 
 /**
- * Removes the entries whose time is over, unless somebody wrote since they were read, and returns what of disruption is in force. Planners do not wait
- * for it: they go by the time.
+ * Removes expired entries, unless another process wrote since they were read, and returns the pauses of disruption in force. Planners do not
+ * wait for it: they check the times.
  */
 export async function removeOverPauses(
   { client, namespace }: PauseDeps,
