@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander'
+import { refusals } from './azure/refusals.ts'
 import { consolidation } from './disruption/consolidation.ts'
 import { disruption } from './disruption/disruption.ts'
 import { disruptionParityReport } from './disruption/disruption-parity.ts'
@@ -50,6 +51,13 @@ program
   .description('pods that each need a node: from the scale request to the last one Running, and back to no node')
   .option('--pods <counts>', 'how many, for one run each', counts, [5, 100, 500])
   .action(async ({ pods }: { readonly pods: readonly number[] }) => scaleUp(pods))
+program
+  .command('refusals')
+  .description(
+    'every way in which Azure refuses a VM: what Joiner does about it, and how soon a pod runs on another offering',
+  )
+  .option('--only <text>', 'only cases whose name holds this text')
+  .action(async ({ only }: { readonly only?: string }) => refusals(only))
 program
   .command('lifecycle')
   .description('NodeClaims become initialized nodes and go again: times by phase, CPU by process, memory, events')

@@ -67,6 +67,9 @@ export const wellKnownLabels: ReadonlySet<string> = new Set([
   ...aksWellKnown,
 ])
 
+/** The zone label of Azure's disk driver, on Nodes and in the node affinity of volumes. */
+const diskZone = 'topology.disk.csi.azure.com/zone'
+
 const aliases: ReadonlyMap<string, string> = new Map(
   Object.entries({
     'failure-domain.beta.kubernetes.io/zone': labels.zone,
@@ -74,13 +77,18 @@ const aliases: ReadonlyMap<string, string> = new Map(
     'beta.kubernetes.io/arch': labels.arch,
     'beta.kubernetes.io/os': labels.os,
     'beta.kubernetes.io/instance-type': labels.instanceType,
-    'topology.disk.csi.azure.com/zone': labels.zone,
+    [diskZone]: labels.zone,
   }),
 )
 
 /** Returns the stable name of a label key that is an older or a driver's own one. */
 export function normalizedLabel(key: string): string {
   return aliases.get(key) ?? key
+}
+
+/** Returns a label's value under the stable name of its key. The disk driver calls the region without a zone "" (reference/azure-provider.md 2.1). */
+export function normalizedValue(key: string, value: string): string {
+  return key === diskZone && value === '' ? '0' : value
 }
 
 /** Returns the domain of a label key: the part before the slash. */

@@ -1,5 +1,5 @@
 import type { RequirementOperator, RequirementSpec } from '../objects.ts'
-import { normalizedLabel } from './labels.ts'
+import { normalizedLabel, normalizedValue } from './labels.ts'
 
 /**
  * The values that one label key may take: a finite set, or the complement of one, with optional inclusive integer bounds (reference/karpenter-core.md
@@ -35,7 +35,7 @@ function parseBound(text: string): bigint {
 export function requirement(spec: RequirementSpec): Requirement {
   const key = normalizedLabel(spec.key)
   const { operator } = spec
-  const values = spec.values ?? []
+  const values = (spec.values ?? []).map((value) => normalizedValue(spec.key, value))
   const base = {
     key,
     ...(spec.minValues === undefined || spec.minValues === null ? {} : { minValues: spec.minValues }),

@@ -1,5 +1,5 @@
 import type { Affinity, RequirementSpec } from '../objects.ts'
-import { labels, normalizedLabel } from './labels.ts'
+import { labels, normalizedLabel, normalizedValue } from './labels.ts'
 import {
   describe,
   intersect,
@@ -26,7 +26,7 @@ export function requirements(entries: Iterable<RequirementSpec>): Requirements {
 export function requirementsOfLabels(labels: Readonly<Record<string, string>>): Requirements {
   return merge(
     new Map(),
-    Object.entries(labels).map(([key, value]) => inValues(normalizedLabel(key), [value])),
+    Object.entries(labels).map(([key, value]) => inValues(normalizedLabel(key), [normalizedValue(key, value)])),
   )
 }
 
