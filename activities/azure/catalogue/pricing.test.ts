@@ -4,7 +4,7 @@ import { goldenConfig, goldenLivePrices, goldenNodeClass, goldenSizes } from '..
 import { goldenSuite } from '../../../test/vectors/golden-suite.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 import { instanceTypes } from './instance-types.ts'
-import { decodePrices, encodePrices, type PriceItem, pricesOf } from './pricing.ts'
+import { decodePrices, encodePrices, isUnknownPrice, type PriceItem, pricesOf } from './pricing.ts'
 
 describe('prices', () => {
   it('leave out Windows and low priority, and separate spot', () => {
@@ -17,6 +17,20 @@ describe('prices', () => {
     expect(prices.priceOf({ name: 'a' }, 'on-demand')).toBe(1)
     expect(prices.priceOf({ name: 'a' }, 'spot')).toBe(0.2)
     expect(prices.priceOf({ name: 'b' }, 'spot')).toBe(999)
+  })
+
+  it('of 0 are none: of 31 sizes that cost 0 but for one, that one is chosen', () => {
+    const [first, ...sizes] = goldenSizes('eastus').slice(0, 31)
+    if (first === undefined) throw new Error('the table of sizes is empty')
+    const prices = pricesOf([
+      ...sizes.map(({ name }) => ({ armSkuName: name, retailPrice: 0 })),
+      { armSkuName: first.name, retailPrice: 3.5 },
+    ])
+    expect(prices.priceOf(first, 'on-demand')).toBe(3.5)
+    for (const size of sizes) {
+      const price = prices.priceOf(size, 'on-demand')
+      expect([isUnknownPrice(price), price > 3.5]).toEqual([true, true])
+    }
   })
 
   it('are the same after they were kept', () => {

@@ -3,6 +3,12 @@ import { modelledPrice, type PricedSize } from './price-model.ts'
 /** Price of sizes that no price list names: deprioritised, not excluded (reference/azure-provider.md 3.6). */
 const unknownPrice = 999
 
+/** Azure lists sizes that it does not sell yet with a price of 0, which is none (reference/real-aks.md 2). */
+const isPrice = (price: number | undefined): price is number => price !== undefined && price > 0
+
+/** Whether a price stands for one that is not known. */
+export const isUnknownPrice = (price: number) => price >= unknownPrice
+
 /** Prices of sizes in USD an hour. */
 export interface Prices {
   priceOf(size: PricedSize, capacityType: 'spot' | 'on-demand'): number
@@ -24,7 +30,8 @@ export class PriceList implements Prices {
   }
 
   priceOf({ name }: { readonly name: string }, capacityType: 'spot' | 'on-demand'): number {
-    return (capacityType === 'spot' ? this.spot : this.onDemand).get(name) ?? unknownPrice
+    const price = (capacityType === 'spot' ? this.spot : this.onDemand).get(name)
+    return isPrice(price) ? price : unknownPrice
   }
 }
 

@@ -57,6 +57,7 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'joiner-instance-types-'))
   writeFileSync(join(folder, 'skus.json'), JSON.stringify({ value: skus }))
   writeFileSync(join(folder, 'prices.json'), JSON.stringify(prices))
+  writeFileSync(join(folder, 'page.json'), JSON.stringify({ ...prices, NextPageLink: 'https://prices/?$skip=100' }))
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
@@ -99,7 +100,7 @@ describe('joiner instance-types', () => {
       '0.05',
       '6/6',
     ])
-    expect(rows[2]?.slice(7)).toEqual(['0.16', '(999)', '3/6'])
+    expect(rows[2]?.slice(7)).toEqual(['0.16', '(unknown)', '3/6'])
     expect(rows.slice(1, 5).map(([name]) => name)).toEqual([
       'Standard_D4s_v5',
       'Standard_D4ps_v5',
@@ -181,6 +182,7 @@ describe('joiner instance-types', () => {
   it.each([
     [1, ['--catalogue', 'nothing.json'], 'nothing.json: cannot be read'],
     [1, ['--catalogue', 'prices.json'], 'prices.json: holds no resource SKUs'],
+    [1, ['--catalogue', 'skus.json', '--prices', 'page.json'], 'page.json: NextPageLink: names a page that is missing'],
     [1, [...files, '--region', 'eastus'], '--region eastus: skus.json holds the SKUs of westus2'],
     [1, [...files, '--requirements', 'a b c'], 'requirement "a b c": is not understood'],
     [1, [...files, '--node-class', 'skus.json'], 'skus.json: kind is missing'],

@@ -1,3 +1,4 @@
+import { isUnknownPrice } from '../../../activities/azure/catalogue/pricing.ts'
 import { allocatable, capacityTypeOf, type Offering, zoneOf } from '../../../core/instance-type.ts'
 import { type Quantity, quantityMilliValue } from '../../../core/values/quantity.ts'
 import { aligned } from '../simulate/words.ts'
@@ -80,7 +81,7 @@ function priceText(offerings: readonly Offering[], capacityType: string): string
   if (own.length === 0) return '-'
   const available = own.filter((offering) => offering.available)
   const price = Math.min(...(available.length > 0 ? available : own).map((offering) => offering.price))
-  const text = String(Number(price.toFixed(5)))
+  const text = isUnknownPrice(price) ? 'unknown' : String(Number(price.toFixed(5)))
   return available.length > 0 ? text : `(${text})`
 }
 

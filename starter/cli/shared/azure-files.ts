@@ -86,21 +86,32 @@ type PricedItem = PriceItem & { readonly armRegionName?: string }
 
 /** What the files say of a region's prices. Errors: InputError, also where they say nothing of it. */
 export async function readPrices(files: readonly InputFile[], region: string): Promise<PriceList> {
-  const items = (await Promise.all(files.map(priceItems))).flat()
+  const pages = (await Promise.all(files.map(pricePages))).flat()
+  if (pages.length > 0 && pages.every(({ isLast }) => !isLast))
+    throw new InputError(
+      `${files.map(({ file }) => inputName(file)).join(', ')}: NextPageLink: names a page that is missing, so the list is not whole; add the pages that follow, or leave out --prices to have them fetched`,
+    )
+  const items = pages.flatMap((page) => page.items)
   const prices = pricesOf(items.filter(({ armRegionName = region }) => armRegionName === region))
   if (prices.size === 0)
     throw new InputError(`${files.map(({ file }) => inputName(file)).join(', ')}: holds no price of region ${region}`)
   return prices
 }
 
-async function priceItems(input: InputFile): Promise<readonly PricedItem[]> {
+interface PricePage {
+  readonly items: readonly PricedItem[]
+  /** Whether no page follows. */
+  readonly isLast: boolean
+}
+
+async function pricePages(input: InputFile): Promise<readonly PricePage[]> {
   const json = await onlyValue(input)
   const pages = Array.isArray(json) ? json : [json]
-  return pages.flatMap((page: unknown): readonly PricedItem[] => {
+  return pages.map((page: unknown): PricePage => {
     const items: unknown = isObject(page) ? (page['Items'] ?? [page]) : undefined
     if (Array.isArray(items)) {
       refuse(items, priceItem, { file: inputName(input.file), what: 'price' })
-      return items as readonly PricedItem[]
+      return { items: items as readonly PricedItem[], isLast: !(isObject(page) && page['NextPageLink']) }
     }
     throw new InputError(`${inputName(input.file)}: is not an answer of the retail prices API; it has a list Items`)
   })
