@@ -77,6 +77,9 @@ describe('values', () => {
       SIG_SUBSCRIPTION_ID: 'aks',
       SIG_ACCESS_TOKEN_SERVER_URL: 'http://tokens.example',
       JOINER_BILLING_EXTENSION: true,
+      JOINER_BOOT_DIAGNOSTICS: false,
+      JOINER_AZURE_API_VERSIONS:
+        'Microsoft.Compute/virtualMachines=2024-07-01,Microsoft.Network/loadBalancers=2023-11-01',
       JOINER_NODE_CUSTOM_CA_FILE: '/etc/joiner/node-ca.crt',
       JOINER_NODE_HTTP_PROXY: 'http://proxy.example:3128',
       JOINER_NODE_HTTPS_PROXY: 'https://proxy.example:3129',

@@ -67,6 +67,8 @@ export const fullValues = {
     diskEncryptionSetId: '/subscriptions/sub/resourceGroups/keys/providers/Microsoft.Compute/diskEncryptionSets/disks',
     sharedGallery: { enabled: true, subscriptionId: 'aks', tokenServerUrl: 'http://tokens.example' },
     billingExtension: true,
+    bootDiagnostics: false,
+    apiVersions: { 'Microsoft.Compute/virtualMachines': '2024-07-01', 'Microsoft.Network/loadBalancers': '2023-11-01' },
     armBudgetShare: 0.5,
     sdkLogging: false,
     nodes: {

@@ -45,6 +45,10 @@ export interface AzureConfig {
   readonly sharedGallery?: { readonly subscriptionId: string; readonly tokenServerUrl: string }
   /** Whether each VM gets AKS' billing extension, which costs one more PUT. */
   readonly billingExtension: boolean
+  /** Whether Azure keeps the serial log of each VM, in storage that it manages. Unset: it does. */
+  readonly bootDiagnostics?: boolean
+  /** API versions by resource type in lower case, before the table of `api-versions.ts`. */
+  readonly apiVersions?: ReadonlyMap<string, string>
   /** CAs that nodes trust besides Azure's own, as PEMs in base64, and an HTTP proxy. */
   readonly customCaCerts: readonly string[]
   readonly httpProxy?: {

@@ -6,6 +6,8 @@ const subnetPattern =
   /^\/subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/Microsoft\.Network\/virtualNetworks\/[^/]+\/subnets\/[^/]+$/i
 const identityPattern =
   /^\/subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/Microsoft\.ManagedIdentity\/userAssignedIdentities\/[^/]+$/i
+/** `TYPE=VERSION`, more of them after commas, or nothing. */
+const apiVersionList = /^(\s*(Microsoft\.(Compute|Network)\/\w+=\d{4}-\d{2}-\d{2}(-preview)?\s*(,(?=\s*\S)|$)))*$/
 const encryptionSetPattern =
   /^\/subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/Microsoft\.Compute\/diskEncryptionSets\/[^/]+$/i
 
@@ -115,6 +117,14 @@ export const azureSettings = {
   SIG_SUBSCRIPTION_ID: z.string().default(''),
   SIG_ACCESS_TOKEN_SERVER_URL: z.string().default(''),
   JOINER_BILLING_EXTENSION: flag(false),
+  JOINER_BOOT_DIAGNOSTICS: flag(true),
+  JOINER_AZURE_API_VERSIONS: z
+    .string()
+    .refine(
+      (text) => apiVersionList.test(text),
+      'is not a list of API versions; write Microsoft.Compute/virtualMachines=2024-07-01, more after commas, or leave it empty',
+    )
+    .default(''),
   JOINER_AZURE_REPLICAS: z.coerce.number().int().min(1).default(1),
   // Other clusters and people also use the subscription's limits; the rest is theirs.
   JOINER_ARM_BUDGET_SHARE: z.coerce

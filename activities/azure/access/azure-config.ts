@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { type DescribedCloud, parseEnvironmentFile } from '../../../api/azure-cloud.ts'
 import type { AzureAccess, Config } from '../../../api/config.ts'
 import { certificateForm } from '../../../api/settings/azure-settings.ts'
+import { parseApiVersions } from '../arm/api-versions.ts'
 import { type Cloud, cloudOf } from '../arm/clouds.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { readNodeEgress } from './node-egress.ts'
@@ -75,6 +76,8 @@ export async function azureConfig(config: Config, cloud: Cloud, facts: FoundFact
     ...sharedGalleryOf(config),
     // Clouds of other names have no billing of AKS (reference/azure-provider.md 10.2).
     billingExtension: config.JOINER_BILLING_EXTENSION && cloud.isKnown,
+    bootDiagnostics: config.JOINER_BOOT_DIAGNOSTICS,
+    apiVersions: parseApiVersions(config.JOINER_AZURE_API_VERSIONS),
     ...(await readNodeEgress(config, clusterEndpoint)),
     azureReplicas: config.JOINER_AZURE_REPLICAS,
     clusterDnsServiceIp: config.DNS_SERVICE_IP ?? facts.clusterDnsServiceIp,

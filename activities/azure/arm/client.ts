@@ -3,6 +3,7 @@ import { NetworkManagementClient } from '@azure/arm-network'
 import type { PipelinePolicy } from '@azure/core-rest-pipeline'
 import type { TokenCredential } from '@azure/identity'
 import type { AzureConfig } from '../azure-config.ts'
+import { apiVersionPolicy } from './api-versions.ts'
 import { auxiliaryTokenFor } from './auxiliary-token.ts'
 import { armScope } from './clouds.ts'
 import { zoneDetailSpelling } from './zone-detail-spelling.ts'
@@ -28,12 +29,19 @@ const requestTimeout: PipelinePolicy = {
  * (reference/azure-sdk.md 6). `policies` see every request.
  */
 export function createAzureClient(
-  config: Pick<AzureConfig, 'subscriptionId' | 'armEndpoint' | 'tokenAudience' | 'sharedGallery'>,
+  config: Pick<AzureConfig, 'subscriptionId' | 'armEndpoint' | 'tokenAudience' | 'sharedGallery' | 'apiVersions'>,
   credential: TokenCredential,
   policies: readonly PipelinePolicy[] = [],
 ): AzureClient {
   const auxiliary = auxiliaryTokenFor(config)
-  const all = [requestTimeout, zoneDetailSpelling, ...(auxiliary === undefined ? [] : [auxiliary]), ...policies]
+  const versions = apiVersionPolicy(config.apiVersions ?? new Map())
+  const all = [
+    requestTimeout,
+    versions,
+    zoneDetailSpelling,
+    ...(auxiliary === undefined ? [] : [auxiliary]),
+    ...policies,
+  ]
   const options = {
     retryOptions: { maxRetries: 0 },
     additionalPolicies: all.map((policy) => ({ policy, position: 'perCall' as const })),

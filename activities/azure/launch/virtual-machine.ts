@@ -97,6 +97,7 @@ export function virtualMachine(input: VirtualMachineInput): VirtualMachine {
       ? { priority: 'Spot' as const, evictionPolicy: 'Delete' as const, billingProfile: { maxPrice: -1 } }
       : { priority: 'Regular' as const }),
     ...securityProfile(nodeClass),
+    ...(config.bootDiagnostics === false ? {} : { diagnosticsProfile: { bootDiagnostics: { enabled: true } } }),
     ...(input.ultraSsd ? { additionalCapabilities: { ultraSSDEnabled: true } } : {}),
   }
 }
@@ -172,13 +173,13 @@ function needsSecurityGroup({ config, nodeClass }: VirtualMachineInput): boolean
 function securityProfile({ spec, trustedLaunch }: NodeClassSettings): Pick<VirtualMachine, 'securityProfile'> {
   // An unset encryption stays unset for Azure.
   const { encryptionAtHost, trustedLaunch: { vtpm = false, secureBoot = false } = {} } = spec.security ?? {}
-  if (encryptionAtHost === undefined && !trustedLaunch) return {}
   return {
     securityProfile: {
       ...(encryptionAtHost === undefined ? {} : { encryptionAtHost }),
       ...(trustedLaunch
-        ? { securityType: 'TrustedLaunch' as const, uefiSettings: { secureBootEnabled: secureBoot, vTpmEnabled: vtpm } }
-        : {}),
+        ? { securityType: 'TrustedLaunch', uefiSettings: { secureBootEnabled: secureBoot, vTpmEnabled: vtpm } }
+        : // Without it, newer API versions make a Trusted Launch VM where size and image can be one (reference/real-aks.md 3).
+          { securityType: 'Standard' }),
     },
   }
 }

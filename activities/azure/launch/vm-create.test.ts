@@ -204,7 +204,7 @@ const withUid = (tags: Json) => ({
 
 function expectedVm({ vm }: NonNullable<CreateCase['expected']>): Json {
   const { name: _inUrl, zones, tags, ...rest } = vm
-  const { networkProfile: _apart, storageProfile, ...properties } = vm.properties
+  const { networkProfile: _apart, storageProfile, securityProfile, ...properties } = vm.properties
   const { osDisk, ...storage } = storageProfile as Json & { readonly osDisk: Json & { readonly name: string } }
   return {
     ...rest,
@@ -212,6 +212,9 @@ function expectedVm({ vm }: NonNullable<CreateCase['expected']>): Json {
     ...(zones.length === 0 ? {} : { zones }),
     properties: {
       ...properties,
+      // These two differ from upstream on purpose: an explicit security type, and boot diagnostics.
+      securityProfile: { securityType: 'Standard', ...(securityProfile as Json | undefined) },
+      diagnosticsProfile: { bootDiagnostics: { enabled: true } },
       storageProfile: {
         ...storage,
         osDisk: { ...osDisk, name: osDiskName('cluster-uid', claimNameOf(osDisk.name), 1) },

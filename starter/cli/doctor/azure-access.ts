@@ -1,4 +1,5 @@
 import { type TokenResult, tokenLimitMs } from '../../../activities/azure/arm/access-token.ts'
+import { apiVersionOf, parseApiVersions } from '../../../activities/azure/arm/api-versions.ts'
 import { parseSubnet } from '../../../activities/azure/launch/subnet.ts'
 import { ArmRefusal } from './arm-reader.ts'
 import { type Check, type Finding, fail, ok, reason, warn } from './check.ts'
@@ -25,39 +26,28 @@ interface Read {
   readonly path: string
 }
 
-/** Everything that Joiner reads of Azure, once each. */
+/** Everything that Joiner reads of Azure, once each, with the API versions that it uses. */
 function reads({ config }: DoctorContext): readonly Read[] {
   const subscription = `/subscriptions/${config.ARM_SUBSCRIPTION_ID}`
   const group = groupId(config)
-  const ofGroup = (provider: string, type: string): Read => ({
-    what: type,
-    path: `${group}/providers/${provider}/${type}`,
+  const overrides = parseApiVersions(config.JOINER_AZURE_API_VERSIONS)
+  const read = (what: string, path: string, filter = ''): Read => ({
+    what,
+    path: `${path}?api-version=${apiVersionOf(path, overrides)}${filter}`,
   })
-  const compute = 'api-version=2024-07-01'
-  const network = 'api-version=2024-05-01'
-  const withVersion = (read: Read, version: string): Read => ({ ...read, path: `${read.path}?${version}` })
+  const ofGroup = (provider: string, type: string) => read(type, `${group}/providers/${provider}/${type}`)
+  const inRegion = `&$filter=${encodeURIComponent(`location eq '${config.LOCATION}'`)}`
   return [
-    withVersion(ofGroup('Microsoft.Compute', 'virtualMachines'), compute),
-    withVersion(ofGroup('Microsoft.Compute', 'disks'), 'api-version=2024-03-02'),
-    withVersion(ofGroup('Microsoft.Network', 'networkInterfaces'), network),
-    withVersion(ofGroup('Microsoft.Network', 'networkSecurityGroups'), network),
-    withVersion(ofGroup('Microsoft.Network', 'loadBalancers'), network),
-    {
-      what: 'usages',
-      path: `${subscription}/providers/Microsoft.Compute/locations/${config.LOCATION}/usages?${compute}`,
-    },
-    {
-      what: 'skus',
-      path: `${subscription}/providers/Microsoft.Compute/skus?api-version=2021-07-01&$filter=${encodeURIComponent(`location eq '${config.LOCATION}'`)}`,
-    },
+    ofGroup('Microsoft.Compute', 'virtualMachines'),
+    ofGroup('Microsoft.Compute', 'disks'),
+    ofGroup('Microsoft.Network', 'networkInterfaces'),
+    ofGroup('Microsoft.Network', 'networkSecurityGroups'),
+    ofGroup('Microsoft.Network', 'loadBalancers'),
+    read('usages', `${subscription}/providers/Microsoft.Compute/locations/${config.LOCATION}/usages`),
+    read('skus', `${subscription}/providers/Microsoft.Compute/skus`, inRegion),
     ...(config.NODE_OSDISK_DISKENCRYPTIONSET_ID === ''
       ? []
-      : [
-          {
-            what: 'the disk encryption set',
-            path: `${config.NODE_OSDISK_DISKENCRYPTIONSET_ID}?api-version=2024-03-02`,
-          },
-        ]),
+      : [read('the disk encryption set', config.NODE_OSDISK_DISKENCRYPTIONSET_ID)]),
   ]
 }
 

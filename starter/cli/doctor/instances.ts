@@ -1,4 +1,5 @@
 import { findClusterUid } from '../../../activities/azure/access/found-facts.ts'
+import { apiVersions } from '../../../activities/azure/arm/api-versions.ts'
 import { listedInstance } from '../../../activities/azure/garbage/listed-instance.ts'
 import { tagKeys } from '../../../activities/azure/launch/tags.ts'
 import { providerIdOf } from '../../../activities/azure/launch/virtual-machine.ts'
@@ -24,7 +25,7 @@ type Listed = ReadonlyMap<string, VmJson>
 /** Whether the VMs of registered NodeClaims are found where Joiner looks for them, which garbage collection depends on. */
 export function instancesCheck(context: DoctorContext): Check {
   const { config, arm, kubernetes } = context
-  const path = `${groupId(config)}/providers/Microsoft.Compute/virtualMachines?api-version=2024-07-01`
+  const path = `${groupId(config)}/providers/Microsoft.Compute/virtualMachines?api-version=${apiVersions['Microsoft.Compute/virtualMachines']}`
   return {
     name: 'instances',
     remedy: `look at the VMs: az vm list --resource-group ${config.AZURE_NODE_RESOURCE_GROUP} --output table`,

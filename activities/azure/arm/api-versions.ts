@@ -1,0 +1,70 @@
+import type { PipelinePolicy } from '@azure/core-rest-pipeline'
+
+/**
+ * The API version of each resource type that Joiner calls: the oldest that has every field it sends, since clouds get versions months after one another
+ * (reference/real-aks.md 3). Virtual machines: NICs made with the VM, `securityType: Standard`, and spot in one body.
+ */
+export const apiVersions = {
+  'Microsoft.Compute/virtualMachines': '2025-04-01',
+  'Microsoft.Compute/locations': '2025-04-01',
+  'Microsoft.Compute/skus': '2021-07-01',
+  'Microsoft.Compute/disks': '2024-03-02',
+  'Microsoft.Compute/diskEncryptionSets': '2024-03-02',
+  'Microsoft.Network/networkInterfaces': '2024-05-01',
+  'Microsoft.Network/networkSecurityGroups': '2024-05-01',
+  'Microsoft.Network/loadBalancers': '2024-05-01',
+  'Microsoft.Network/virtualNetworks': '2024-05-01',
+} as const satisfies Readonly<Record<string, string>>
+
+export type VersionedType = keyof typeof apiVersions
+
+const types = new Map(Object.entries(apiVersions).map(([type, version]) => [type.toLowerCase(), version]))
+
+/**
+ * Returns the API version for a path of ARM, or undefined for a resource type that is not in the table. `overrides` go before the table, by the lower-case
+ * name of the type.
+ */
+export function apiVersionOf(path: string, overrides: ReadonlyMap<string, string> = new Map()): string | undefined {
+  const named = [...path.matchAll(/\/providers\/([^/]+)\/([^/?]+)/gi)].at(-1)
+  if (named === undefined) return undefined
+  // Galleries are read below locations and have versions of their own.
+  if (/\/(communityGalleries|sharedGalleries)\//i.test(path)) return undefined
+  const type = `${named[1]}/${named[2]}`.toLowerCase()
+  return overrides.get(type) ?? types.get(type)
+}
+
+/** Returns a policy that asks with the table's versions, whatever version a client of the SDK was generated for. */
+export function apiVersionPolicy(overrides: ReadonlyMap<string, string>): PipelinePolicy {
+  return {
+    name: 'joinerApiVersion',
+    sendRequest(request, next) {
+      const url = new URL(request.url)
+      const version = apiVersionOf(url.pathname, overrides)
+      if (version !== undefined) {
+        url.searchParams.set('api-version', version)
+        request.url = url.href
+      }
+      return next(request)
+    },
+  }
+}
+
+/**
+ * Reads versions for a national cloud, such as `Microsoft.Compute/virtualMachines=2024-07-01,Microsoft.Network/loadBalancers=2023-11-01`. Errors: an entry
+ * that is no type with a version.
+ */
+export function parseApiVersions(text: string): ReadonlyMap<string, string> {
+  const entries = text.split(',').map((entry) => entry.trim())
+  return new Map(
+    entries
+      .filter((entry) => entry !== '')
+      .map((entry) => {
+        const [, type, version] = /^([\w.]+\/\w+)=(\d{4}-\d{2}-\d{2}(?:-preview)?)$/.exec(entry) ?? []
+        if (type === undefined || version === undefined || !types.has(type.toLowerCase()))
+          throw new Error(
+            `"${entry}": must be TYPE=VERSION with one of the types ${Object.keys(apiVersions).join(', ')}; use Microsoft.Compute/virtualMachines=2024-07-01`,
+          )
+        return [type.toLowerCase(), version]
+      }),
+  )
+}
