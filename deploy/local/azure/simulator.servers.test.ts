@@ -271,6 +271,10 @@ describe('a refusal has code, status and the name of the thing', () => {
       status: 400,
       body: { error: { code: 'MissingApiVersionParameter' } },
     })
+    expect(await simulator.send('GET', `${vm}?api-version=2030-01-01`, { token })).toMatchObject({
+      status: 400,
+      body: { error: { code: 'NoRegisteredProviderFound', message: expect.stringContaining('2025-04-01') as string } },
+    })
     const elsewhere = `${vm.replace(ids.subscriptionId, ids.tenantId)}?api-version=2026-04-01`
     expect(await simulator.send('GET', elsewhere, { token })).toMatchObject({
       status: 404,

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { NetworkSetup } from '../network/network-setup.ts'
+import { checkApiVersion } from './api-versions.ts'
 import { ArmError, resourceNotFound } from './arm-error.ts'
 import type { SimulatorConfig } from './config.ts'
 import { SortedMap } from './sorted-map.ts'
@@ -23,6 +24,7 @@ export function checkRequest(request: ArmRequest, config: SimulatorConfig, netwo
   const path = request.url.split('?')[0] ?? ''
   if (!request.query['api-version'])
     throw new ArmError(400, 'MissingApiVersionParameter', 'Every request needs the query parameter api-version.')
+  checkApiVersion(path, request.query['api-version'], config.location)
   const subscription = /^\/subscriptions\/([^/]+)/i.exec(path)?.[1]
   if (subscription !== undefined && subscription.toLowerCase() !== config.subscriptionId.toLowerCase())
     throw new ArmError(404, 'SubscriptionNotFound', `The subscription '${subscription}' could not be found.`)

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { refusalOf } from '../admin/refusal-words.ts'
 import { announce } from '../server/announce.ts'
+import { securityProfileOf } from '../server/api-versions.ts'
 import type { ArmDeps } from '../server/arm-deps.ts'
 import { ArmError, resourceNotFound } from '../server/arm-error.ts'
 import { type ArmRequest, pageOf, pathOf } from '../server/arm-request.ts'
@@ -35,7 +36,8 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
     const refusal = faults.take('failSync', attempt)
     if (refusal !== undefined) throw refusalOf(refusal, { method: 'PUT', path: pathOf(request), attempt }, config)
     const addresses = freeAddresses(request.body, deps)
-    const { machine, operation } = lifecycle.create({ name, body: request.body, size, addresses, failure })
+    const body = withSecurityProfile(request)
+    const { machine, operation } = lifecycle.create({ name, body, size, addresses, failure })
     if (faults.take('resetAfterCommit', attempt) !== undefined) {
       reply.hijack()
       request.raw.socket.destroy()
@@ -127,6 +129,11 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
       throw resourceNotFound('Microsoft.Compute/virtualMachines', name, config.nodeResourceGroup)
     return machine
   }
+}
+
+function withSecurityProfile({ body, query }: ArmRequest<MachineBody>): MachineBody {
+  const securityProfile = securityProfileOf(body, query['api-version'] ?? '')
+  return securityProfile === undefined ? body : { ...body, properties: { ...body.properties, securityProfile } }
 }
 
 /** Properties that no PUT may change, by the name that the refusal gives. */

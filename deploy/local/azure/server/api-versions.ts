@@ -1,0 +1,48 @@
+import { ArmError } from './arm-error.ts'
+
+/** API versions of Azure's public cloud by provider, as https://learn.microsoft.com/azure/templates lists them. Types that are not here take any. */
+const known: Readonly<Record<string, readonly string[]>> = {
+  'microsoft.compute/virtualmachines': [
+    '2022-11-01',
+    '2023-03-01',
+    '2023-07-01',
+    '2023-09-01',
+    '2024-03-01',
+    '2024-07-01',
+    '2024-11-01',
+    '2025-04-01',
+    '2025-11-01',
+    '2026-04-01',
+  ],
+  'microsoft.network/networkinterfaces': ['2023-11-01', '2024-01-01', '2024-05-01', '2024-07-01', '2025-01-01'],
+  'microsoft.network/networksecuritygroups': ['2023-11-01', '2024-01-01', '2024-05-01', '2024-07-01', '2025-01-01'],
+  'microsoft.network/loadbalancers': ['2023-11-01', '2024-01-01', '2024-05-01', '2024-07-01', '2025-01-01'],
+}
+
+/** From this version on a VM without a security type is a Trusted Launch VM, where its image can be one (reference/real-aks.md 3). */
+const trustedLaunchByDefault = '2025-11-01'
+
+/** Errors: `NoRegisteredProviderFound` for a version that the resource type of a path does not have. */
+export function checkApiVersion(path: string, version: string, location: string): void {
+  const [, provider, type] = /\/providers\/(Microsoft\.\w+)\/(\w+)/i.exec(path) ?? []
+  const versions = known[`${provider}/${type}`.toLowerCase()]
+  if (versions === undefined || versions.includes(version)) return
+  throw new ArmError(
+    400,
+    'NoRegisteredProviderFound',
+    `No registered resource provider found for location '${location}' and API version '${version}' for type '${type}'. The supported api-versions are '${versions.join(', ')}'.`,
+  )
+}
+
+/** Returns the security profile that a VM gets: its own, or that of Trusted Launch where the version makes it the default. */
+export function securityProfileOf(
+  { properties }: { readonly properties: Readonly<Record<string, unknown>> },
+  version: string,
+): Readonly<Record<string, unknown>> | undefined {
+  const own = properties['securityProfile'] as Readonly<Record<string, unknown>> | undefined
+  const image = JSON.stringify(properties['storageProfile'] ?? {})
+  const isDefault =
+    version >= trustedLaunchByDefault && own?.['securityType'] === undefined && /gen2(?!arm64)/i.test(image)
+  if (!isDefault) return own
+  return { ...own, securityType: 'TrustedLaunch', uefiSettings: { secureBootEnabled: true, vTpmEnabled: true } }
+}
