@@ -36,35 +36,37 @@ test('an underutilised cluster shrinks to what the solver would pay, and no PodD
   expect(report.commands.flatMap(({ tooLate }) => tooLate)).toEqual([])
 }, 600_000)
 
-test('a dear node gives way to a cheaper one that is initialized first, and its budgeted pods move one by one', async () => {
+test('an expensive node gives way to a cheaper one that is initialized first, and its budgeted pods move one by one', async () => {
   const shop: SpreadWorkload = {
     name: 'shop',
     replicas: 3,
     cpu: '4',
     memory: '1Gi',
     spread: 'none',
-    nodePool: 'dear',
+    nodePool: 'expensive',
     budget: { maxUnavailable: 1 },
   }
   // The cluster may still be shrinking: pods that move must not come here.
-  await world.apply(dedicatedPool('dear', '100%', 'Never'), ...objectsOf(shop))
+  await world.apply(dedicatedPool('expensive', '100%', 'Never'), ...objectsOf(shop))
   const witness = await Witness.start(world.cluster)
-  const claims = () => witness.now('nodeClaim').filter(({ metadata }) => metadata.labels?.[poolLabel] === 'dear')
+  const claims = () => witness.now('nodeClaim').filter(({ metadata }) => metadata.labels?.[poolLabel] === 'expensive')
   const coresOf = (claim: Witnessed | undefined) => claim?.metadata.labels?.['karpenter.azure.com/sku-cpu']
   try {
     await untilHealthy(world, witness, [shop], 120_000)
-    const [dear, ...others] = claims()
-    expect([coresOf(dear), others]).toEqual(['16', []])
+    const [expensive, ...others] = claims()
+    expect([coresOf(expensive), others]).toEqual(['16', []])
     const small = { ...shop, cpu: '300m' }
     await world.apply(...objectsOf(small))
     await untilHealthy(world, witness, [small], 120_000)
     const since = witness.moments().at(-1)?.revision ?? 0
-    await world.apply(dedicatedPool('dear', '100%', '1s'))
+    await world.apply(dedicatedPool('expensive', '100%', '1s'))
     const isCheap = async () => claims().length === 1 && coresOf(claims()[0]) === '2'
-    await world.until('the dear node has given way to a cheap one', isCheap, 180_000)
+    await world.until('the expensive node has given way to a cheap one', isCheap, 180_000)
     await untilHealthy(world, witness, [small], 60_000)
     const moments = witness.moments()
-    const commands = commandsOver(moments).filter(({ candidates }) => candidates.includes(dear?.metadata.name ?? ''))
+    const commands = commandsOver(moments).filter(({ candidates }) =>
+      candidates.includes(expensive?.metadata.name ?? ''),
+    )
     expect(commands).toMatchObject([
       {
         reason: 'Underutilized',

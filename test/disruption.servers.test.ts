@@ -115,27 +115,29 @@ test('two half-empty nodes become one, and all pods run on it', async () => {
   expect(results).toEqual([{ outcome: 'done', message: '1 nodes are gone' }])
 }, 300_000)
 
-test('a dear node is replaced by a cheaper one, which is up before the old one goes', async () => {
-  await world.apply(savingPool('dear', ['16']), podsOf('dear', 1, '1'))
-  const [dear] = await untilSettled('dear', 1, 1)
+test('an expensive node is replaced by a cheaper one, which is up before the old one goes', async () => {
+  await world.apply(savingPool('expensive', ['16']), podsOf('expensive', 1, '1'))
+  const [expensive] = await untilSettled('expensive', 1, 1)
   // Long enough that the command is seen to wait for its replacement.
   await world.timing({ bootMs: 4000 })
-  await world.apply(savingPool('dear', ['2', '16']))
-  const seen = await deletions('dear', async () => {
-    const claims = await claimsOf('dear')
+  await world.apply(savingPool('expensive', ['2', '16']))
+  const seen = await deletions('expensive', async () => {
+    const claims = await claimsOf('expensive')
     return (
-      claims.length === 1 && claims[0]?.metadata.name !== dear?.metadata.name && (await world.running('dear')) === 1
+      claims.length === 1 &&
+      claims[0]?.metadata.name !== expensive?.metadata.name &&
+      (await world.running('expensive')) === 1
     )
   })
-  expect([...seen.keys()]).toEqual([dear?.metadata.name])
-  const [beside] = (seen.get(dear?.metadata.name ?? '') ?? []).filter(
-    ({ metadata }) => metadata.uid !== dear?.metadata.uid,
+  expect([...seen.keys()]).toEqual([expensive?.metadata.name])
+  const [beside] = (seen.get(expensive?.metadata.name ?? '') ?? []).filter(
+    ({ metadata }) => metadata.uid !== expensive?.metadata.uid,
   )
-  expect(beside?.metadata.name).toMatch(/^dear-[0-9a-f]{10}-0$/)
+  expect(beside?.metadata.name).toMatch(/^expensive-[0-9a-f]{10}-0$/)
   expect(beside && isTrue(beside, 'Initialized')).toBe(true)
-  const [cheap] = await claimsOf('dear')
+  const [cheap] = await claimsOf('expensive')
   expect(cheap?.metadata.labels?.['karpenter.azure.com/sku-cpu']).toBe('2')
-  await world.until('nothing is left of the command', async () => (await traces('dear')).length === 0)
+  await world.until('nothing is left of the command', async () => (await traces('expensive')).length === 0)
   await world.timing({ bootMs: 0 })
   const reported = (await world.list('events')).filter(
     ({ involvedObject }) => involvedObject?.name === cheap?.metadata.name,

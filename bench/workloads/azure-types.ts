@@ -17,7 +17,7 @@ export const azureLabels = [
 
 /**
  * Instance types from the simulator's VM families. The table has fewer sizes than a region of Azure, so each comes in as many
- * generations as it takes, each a little dearer than the one before; every one in three zones, on demand and as spot.
+ * generations as it takes, each a little more expensive than the one before; every one in three zones, on demand and as spot.
  */
 export function azureTypes(count: number): readonly InstanceTypeJson[] {
   const all = [...sizes.values()]

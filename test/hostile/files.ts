@@ -89,8 +89,8 @@ function dumps(): readonly NamedText[] {
     ['the hostile AKSNodeClasses', dump(parts(hostileClasses()))],
     ['the hostile pods of little cost', dump(pods.filter(({ what }) => !costs.has(what)))],
   ]
-  const dear = pods.filter(({ what }) => costs.has(what))
-  return [...dear.map((pod): NamedText => [`a pod that ${pod.what}`, dump([pod])]), ...lists]
+  const expensive = pods.filter(({ what }) => costs.has(what))
+  return [...expensive.map((pod): NamedText => [`a pod that ${pod.what}`, dump([pod])]), ...lists]
 }
 
 /** Without those that fill a file alone. */

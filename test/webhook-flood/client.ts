@@ -18,8 +18,8 @@ const review = (inner: string) =>
   Buffer.from(
     `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"u","desiredAPIVersion":"karpenter.sh/v1","objects":[${inner}]}}`,
   )
-/** Within all limits, and as dear as can be. */
-const dear = review(Array(600_000).fill('{}').join(','))
+/** Within all limits, and as expensive as can be. */
+const expensive = review(Array(600_000).fill('{}').join(','))
 const deep = review(`${'{"a":'.repeat(200_000)}1${'}'.repeat(200_000)}`)
 
 /** What was begun and has no outcome yet. */
@@ -85,7 +85,7 @@ hold(400, () => connect({ host: '127.0.0.1', port, localAddress }))
 hold(50, () => slow('POST /convert/x HTTP/1.1\r\nhost: x\r\nx-slow: '))
 if (known !== undefined) {
   void repeat('63 MB to the right path', objects, known)
-  for (let at = 0; at < 4; at++) void repeat('600,000 objects', dear, known)
+  for (let at = 0; at < 4; at++) void repeat('600,000 objects', expensive, known)
   void repeat('200,000 levels', deep, known)
   hold(50, () => slow(`POST ${known} HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n`))
 }

@@ -65,7 +65,7 @@ it('sees quota that is used up, and new prices', () => {
   const before = lists.list(sale)
   const without = { ...sale, hasQuota: () => false }
   expect(lists.list(without)).toEqual(instanceTypes({ ...setting, ...without }))
-  const dearer = { ...sale, prices: priced(2) }
-  expect(lists.list(dearer)).toEqual(instanceTypes({ ...setting, ...dearer }))
+  const higher = { ...sale, prices: priced(2) }
+  expect(lists.list(higher)).toEqual(instanceTypes({ ...setting, ...higher }))
   expect(lists.list(sale)).toEqual(before)
 })
