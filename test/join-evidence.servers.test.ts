@@ -1,7 +1,7 @@
 // What Azure knows of a VM that does not join, read by the SDK's clients.
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { joinEvidence } from '../activities/azure/launch/join-evidence.ts'
+import { joinEvidence } from '../activities/azure/join/join-evidence.ts'
 import { group, joinersClient, vmBody } from '../deploy/local/azure/sdk-clients.ts'
 import { SimulatorProcess } from '../deploy/local/azure/simulator-process.ts'
 import { goldenConfig } from './vectors/golden-cases.ts'

@@ -103,7 +103,11 @@ export const azureSettings = {
   NETWORK_DATAPLANE: z
     .enum(['cilium', 'azure', ''], { error: 'is not supported; use cilium or azure, or leave it empty' })
     .default('cilium'),
-  NETWORK_POLICY: z.string().default(''),
+  NETWORK_POLICY: z
+    .enum(['azure', 'calico', 'cilium', 'none', ''], {
+      error: 'is not supported; use azure, calico, cilium or none, or leave it empty',
+    })
+    .default(''),
   VNET_GUID: guid('resourceGuid of the virtual network'),
   ADDITIONAL_TAGS: tagList.default({}),
   NODE_OSDISK_DISKENCRYPTIONSET_ID: z

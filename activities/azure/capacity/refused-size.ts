@@ -79,7 +79,7 @@ function namesSize(text: string, { instanceType }: Attempted): boolean {
 
 /** Azure names zones by number, such as "The zone(s) '3' for resource ... is not supported". */
 function zoneRefusal(text: string, attempted: Attempted): Refusal | undefined {
-  const number = /-(\d+)$/.exec(attempted.zone)?.[1]
+  const number = /(?:^|-)(\d+)$/.exec(attempted.zone)?.[1]
   const named = /zone(?:\(s\)|s)? ['"]?(\d+)['"]?/i.exec(text)?.[1]
   if (number === undefined || named !== number) return undefined
   return {

@@ -6,7 +6,10 @@ import { annotations } from '../../../core/requirements/labels.ts'
 import { requirements } from '../../../core/requirements/requirements.ts'
 import { parseResources } from '../../../core/resources.ts'
 import { quantity } from '../../../core/values/quantity.ts'
+import { cseEnvironment } from '../../../deploy/local/azure/boot/cse-environment.ts'
+import { NodeConfig } from '../../../deploy/local/azure/boot/node-config.ts'
 import { fakeArm } from '../../../test/fake-arm.ts'
+import { forbiddenDifferences, type Variables } from '../../../test/vectors/bootstrap-differences.ts'
 import {
   type GoldenOptions,
   goldenConfig,
@@ -54,12 +57,13 @@ interface CreateCase {
     readonly resourceGroup: string
     readonly vmName: string
     readonly nicName: string
-    readonly vm: Json & { readonly zones: readonly string[]; readonly tags: Json; readonly properties: Json }
+    readonly vm: Json & { readonly zones: readonly string[] | null; readonly tags: Json; readonly properties: Json }
     readonly nic: { readonly location: string; readonly tags: Json; readonly properties: NicProperties }
     readonly extensions: readonly { readonly extensionName: string; readonly body: Json & { readonly tags: Json } }[]
     readonly bootstrap: {
       readonly kubeletFlags: Readonly<Record<string, string>>
       readonly nodeLabels: Readonly<Record<string, string>>
+      readonly variables: Variables
     }
     readonly returnedNodeClaim: {
       readonly labels: Readonly<Record<string, string>>
@@ -209,7 +213,7 @@ function expectedVm({ vm }: NonNullable<CreateCase['expected']>): Json {
   return {
     ...rest,
     tags: withUid(tags),
-    ...(zones.length === 0 ? {} : { zones }),
+    ...(zones === null || zones.length === 0 ? {} : { zones }),
     properties: {
       ...properties,
       // These two differ from upstream on purpose: an explicit security type, and boot diagnostics.
@@ -251,8 +255,6 @@ function nodeConfig(customData: string) {
       readonly kubelet_flags: Readonly<Record<string, string>>
       readonly kubelet_node_labels: Readonly<Record<string, string>>
     }
-    readonly bootstrapping_config: Json
-    readonly cluster_config: { readonly cluster_network_config: Json }
   }
 }
 
@@ -315,11 +317,7 @@ goldenSuite('azure/vm-create', 42, ({ cases }: { readonly cases: readonly Create
     const config = nodeConfig(customData)
     expect(comparable(config.kubelet_config.kubelet_flags)).toEqual(comparable(expected.bootstrap.kubeletFlags))
     expect(config.kubelet_config.kubelet_node_labels).toEqual(expected.bootstrap.nodeLabels)
-    expect(config.bootstrapping_config['tls_bootstrapping_token']).toBe(token)
-    expect(config.cluster_config.cluster_network_config).toMatchObject({
-      security_group_name: golden.azure.networkSecurityGroup,
-      route_table: golden.azure.networkSecurityGroup.replace('-nsg', '-routetable'),
-    })
+    expect(forbiddenDifferences(cseEnvironment(new NodeConfig(config)), expected.bootstrap.variables)).toEqual([])
     expect(expected.extensions.map(({ extensionName }) => extensionName)).toEqual([billingExtensionName])
     const { name: _inUrl, type: _too, tags, ...body } = expected.extensions[0]?.body ?? { tags: {} }
     expect(extension).toEqual({ ...body, tags: withUid(tags) })

@@ -119,7 +119,23 @@ describe('settings of a node class for the node itself', () => {
     ['none', '', '', 'NETWORK_PLUGIN_NONE'],
   ] as const)('of network %s %s %s is set up by %s', (networkPlugin, networkPluginMode, networkDataplane, plugin) => {
     const other = { ...config, networkPlugin, networkPluginMode, networkDataplane }
-    expect(of({}, { config: other }).network_config).toEqual({ network_plugin: plugin })
+    expect(of({}, { config: other }).network_config?.network_plugin).toBe(plugin)
+  })
+
+  it.each([
+    ['azure', 'NETWORK_POLICY_AZURE'],
+    ['calico', 'NETWORK_POLICY_CALICO'],
+    ['cilium', undefined],
+    ['none', undefined],
+    ['', undefined],
+  ] as const)('with the policy %j is told %s', (networkPolicy, expected) => {
+    expect(of({}, { config: { ...config, networkPolicy } }).network_config?.network_policy).toBe(expected)
+  })
+
+  it.each(['amd64', 'arm64'] as const)("unpacks Azure's CNI for %s", (arch) => {
+    expect(of({}, { arch }).network_config?.vnet_cni_plugins_url).toBe(
+      `https://acs-mirror.azureedge.net/azure-cni/v1.4.32/binaries/azure-vnet-cni-linux-${arch}-v1.4.32.tgz`,
+    )
   })
 })
 

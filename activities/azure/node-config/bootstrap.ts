@@ -55,7 +55,7 @@ export function aksNodeConfig(input: BootstrapInput): NodeConfig {
       cluster_join_method: 'CLUSTER_JOIN_METHOD_GENERATE_CSR',
       tls_bootstrapping_token: input.bootstrapToken,
     },
-    network_config: { network_plugin: networkPlugin(config) },
+    network_config: networkConfig(input),
     gpu_config: { enable_nvidia: nvidia, config_gpu_driver: nvidia },
     ...(nodeClass.artifactStreaming && input.arch === 'amd64' ? { enable_artifact_streaming: true } : {}),
     ...(nodeClass.localDnsEnabled ? { local_dns_profile: localDnsProfile(nodeClass.spec.localDNS) } : {}),
@@ -148,12 +148,23 @@ const credentialProviders: Readonly<Record<number, string>> = {
   33: '1.33.0',
 }
 
-/** Returns the network plugin. The node sets up Azure's own CNI; components in the cluster set up overlay and Cilium. */
-function networkPlugin({
-  networkPlugin,
-  networkPluginMode,
-  networkDataplane,
-}: AzureConfig): 'NETWORK_PLUGIN_AZURE' | 'NETWORK_PLUGIN_NONE' {
+/**
+ * Returns what the node itself does for the network of pods. It sets up Azure's own CNI from `vnet_cni_plugins_url`, and without that URL it would never get
+ * ready; components in the cluster set up overlay and Cilium, for whose policy the contract has no value (reference/real-aks.md 4).
+ */
+function networkConfig({ config, arch }: BootstrapInput): NonNullable<NodeConfig['network_config']> {
+  const { networkPlugin, networkPluginMode, networkDataplane, networkPolicy } = config
   const byNode = networkPlugin === 'azure' && networkPluginMode !== 'overlay' && networkDataplane !== 'cilium'
-  return byNode ? 'NETWORK_PLUGIN_AZURE' : 'NETWORK_PLUGIN_NONE'
+  const policy = contractPolicies[networkPolicy]
+  return {
+    network_plugin: byNode ? 'NETWORK_PLUGIN_AZURE' : 'NETWORK_PLUGIN_NONE',
+    ...(policy === undefined ? {} : { network_policy: policy }),
+    vnet_cni_plugins_url: `${mirror}/azure-cni/v${azureCniVersion}/binaries/azure-vnet-cni-linux-${arch}-v${azureCniVersion}.tgz`,
+  }
+}
+
+const azureCniVersion = '1.4.32'
+const contractPolicies: Readonly<Record<string, 'NETWORK_POLICY_AZURE' | 'NETWORK_POLICY_CALICO'>> = {
+  azure: 'NETWORK_POLICY_AZURE',
+  calico: 'NETWORK_POLICY_CALICO',
 }

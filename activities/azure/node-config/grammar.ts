@@ -44,6 +44,7 @@ const forms: Readonly<Record<string, Form>> = {
   'kube_binary_config.kube_binary_url': from(settings, url),
   'kube_binary_config.pod_infra_container_image_url': from(settings, of(/^[a-z0-9./:-]+$/)),
   'kube_binary_config.linux_credential_provider_url': from(settings, url),
+  'network_config.vnet_cni_plugins_url': from(settings, url),
   'api_server_config.api_server_name': from('CLUSTER_ENDPOINT', of(/^([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:\d+)?$/)),
   'auth_config.tenant_id': from('AZURE_TENANT_ID', id),
   'auth_config.subscription_id': from('ARM_SUBSCRIPTION_ID', id),
@@ -85,6 +86,7 @@ const enumerations: ReadonlySet<string> = new Set([
   'bootstrapping_config.bootstrapping_auth_method',
   'bootstrapping_config.cluster_join_method',
   'network_config.network_plugin',
+  'network_config.network_policy',
 ])
 
 const dnsWords: ReadonlySet<string> = new Set([

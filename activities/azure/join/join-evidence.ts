@@ -10,7 +10,7 @@ import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import type { AzureClient } from '../arm/client.ts'
 import type { AzureConfig } from '../azure-config.ts'
-import { vmName } from './virtual-machine.ts'
+import { vmName } from '../launch/virtual-machine.ts'
 
 interface EvidenceDeps {
   readonly log: Logger

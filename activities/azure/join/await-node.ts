@@ -8,9 +8,9 @@ import { claimSpan, launchEnds } from '../../telemetry/claim-spans.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
 import { learnFromSuccess, learnFromTimeout } from '../capacity/learn.ts'
 import type { JoinOutcome } from '../contract.ts'
-import { revokeBootstrapToken } from './bootstrap-token.ts'
-import type { InstanceDeps } from './instance.ts'
-import { awaitInstance } from './instance.ts'
+import { revokeBootstrapToken } from '../launch/bootstrap-token.ts'
+import type { InstanceDeps } from '../launch/instance.ts'
+import { awaitInstance } from '../launch/instance.ts'
 
 export interface AwaitNodeDeps extends ClaimSpansDeps, JoiningDeps, InstanceDeps {}
 
