@@ -88,6 +88,7 @@ const facts: Facts = {
   'spot-to-spot-disabled': {},
   'few-spot-types': { needed: count, found: count },
   'no-ready-pool': {},
+  'image-on-trial': { nodeClass: text },
   'static-pool-at-limit': {},
   'static-pool-reservations-full': {},
   budget: { nodePool: text },

@@ -57,6 +57,7 @@ const rules = {
   NodeClassResolutionError: { type: 'Warning' },
   AsyncProvisioningError: { type: 'Warning' },
   // Launches of an AKSNodeClass fail alike for every size.
+  ImageGivenUp: { type: 'Warning', dedupeMs: 5 * minute, own: true },
   CommonLaunchFailure: { type: 'Warning', dedupeMs: 5 * minute, own: true },
   // A pod with preferred node affinity that no node can meet. It stays so until the pod's template changes.
   PreferenceIgnored: { type: 'Warning', own: true, dedupeMs: 24 * 60 * minute },

@@ -1,6 +1,7 @@
 import type { DisruptionView } from '../../core/disruption/candidates.ts'
 import type { Evaluation, EvaluationSettings } from '../../core/disruption/evaluate.ts'
 import type { FilterSettings } from '../../core/disruption/filters.ts'
+import { imageTrials } from '../../core/disruption/image-trial.ts'
 import { replacementsInUse } from '../../core/disruption/replacements-in-use.ts'
 import type { Proposed, Validation } from '../../core/disruption/validate.ts'
 import { disruptionView } from '../../core/disruption/world.ts'
@@ -38,7 +39,11 @@ export async function evaluateCluster(
   deps: EvaluationDeps,
   { pauses, reserved, ...settings }: EvaluationInput,
 ): Promise<Evaluation> {
-  const request = { ...requestFor(deps, pauses), ...settings, ...(reserved && { reserved }) }
+  const request = {
+    ...requestFor(deps, { pauses, ...(reserved && { reserved }) }),
+    ...settings,
+    ...(reserved && { reserved }),
+  }
   return blaming(deps, deps.evaluator.evaluate(request))
 }
 
@@ -65,7 +70,7 @@ export async function validateTogether(
   proposals: readonly Proposed[],
   { pauses, forced }: Pick<WorldOptions, 'pauses'> & Required<Pick<FilterSettings, 'forced'>>,
 ): Promise<readonly Validation[]> {
-  return blaming(deps, deps.evaluator.validateTogether({ ...requestFor(deps, pauses), forced }, proposals))
+  return blaming(deps, deps.evaluator.validateTogether({ ...requestFor(deps, { pauses }), forced }, proposals))
 }
 
 /** Reports a crash to the quarantine. The activity is retried, without what crashed it twice. */
@@ -78,7 +83,7 @@ async function blaming<T>({ quarantine }: EvaluationDeps, answer: Promise<T>): P
   }
 }
 
-function requestFor(deps: EvaluationDeps, pauses: Pauses): EvaluationThreadRequest {
+function requestFor(deps: EvaluationDeps, { pauses, reserved }: WorldOptions): EvaluationThreadRequest {
   // A pod that was bound, or is gone, holds no node any more.
   deps.nominations.keepOnly(new Set(podsToPlace(deps).map((pod) => pod.metadata.uid)))
   const { preferencePolicy, minValuesPolicy, reservedCapacity, defaultSpread } = deps.scheduling
@@ -91,6 +96,11 @@ function requestFor(deps: EvaluationDeps, pauses: Pauses): EvaluationThreadReque
     pauses: pauses.inForce,
     spotToSpot: deps.spotToSpotConsolidation,
     terminateFirst: false,
+    imageTrials: imageTrials({
+      nodeClaims: deps.cache.nodeClaims.values(),
+      nodeClasses: deps.cache.nodeClasses.values(),
+      reserved,
+    }),
   }
 }
 

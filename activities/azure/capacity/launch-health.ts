@@ -2,8 +2,8 @@
 export interface UnexplainedFailure {
   readonly nodeClass: string
   readonly instanceType: string
-  /** `refused`: Azure made no VM, or the VM failed. `notRegistered`: the VM ran, and its Node did not join in time. */
-  readonly kind: 'refused' | 'notRegistered'
+  /** `refused`: Azure made no VM. `failed`: the VM failed after Azure had accepted it. `notRegistered`: the VM ran, and its Node did not join in time. */
+  readonly kind: 'refused' | 'failed' | 'notRegistered'
   /** What failures that are alike have in common, such as Azure's code. */
   readonly signature: string
 }
@@ -40,7 +40,8 @@ interface Pace {
 }
 
 /** How many equal failures of one size mark it. A Node that does not join takes 15 minutes, so it counts for more. */
-const failuresOfSize = { refused: 3, notRegistered: 2 } as const
+const failuresOfSize = { refused: 3, failed: 3, notRegistered: 2 } as const
+const failuresOfImage = 2
 const sizesInCommon = 3
 const firstWaitMs = 2000
 const longestWaitMs = 30_000
@@ -53,6 +54,8 @@ export class LaunchHealth {
   readonly #now: () => number
   readonly #series = new Map<string, Series>()
   readonly #paces = new Map<string, Pace>()
+  /** How many VMs with an image failed or did not join, by class and image. */
+  readonly #images = new Map<string, number>()
 
   constructor(now: () => number) {
     this.#now = now
@@ -72,6 +75,16 @@ export class LaunchHealth {
       return { kind: 'common', sizes: [...series.sizes.keys()], isNew }
     }
     return count >= failuresOfSize[kind] ? { kind: 'mark' } : { kind: 'counted' }
+  }
+
+  /** Counts a VM that failed or did not join with an image that no node has proved yet. Returns whether the image is to be marked. */
+  failedOnTrial(nodeClass: string, image: string): boolean {
+    const key = imageKey(nodeClass, image)
+    const count = (this.#images.get(key) ?? 0) + 1
+    this.#images.set(key, count)
+    if (count < failuresOfImage) return false
+    this.#images.delete(key)
+    return true
   }
 
   /**
@@ -116,3 +129,5 @@ export class LaunchHealth {
     this.#paces.set(nodeClass, pace)
   }
 }
+
+const imageKey = (nodeClass: string, image: string) => `${nodeClass} ${image.toLowerCase()}`

@@ -5,6 +5,8 @@ import { subject } from '../../kubernetes/event-recorder.ts'
 import { classifyRefusal } from '../arm/azure-error.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
 import { type FailureFacts, ruleFor } from '../arm/azure-failure-rules.ts'
+import { isProven, workingImage } from '../node-class/image-standing.ts'
+import type { RefusedImage } from './lasting-mark.ts'
 import type { LaunchHealth, UnexplainedFailure } from './launch-health.ts'
 import { markRefused, type RefusalDeps } from './refusal.ts'
 import { type AttemptedLaunch, avoidable } from './refused-size.ts'
@@ -12,6 +14,9 @@ import { type AttemptedLaunch, avoidable } from './refused-size.ts'
 export interface LearnDeps extends RefusalDeps {
   readonly launchHealth: LaunchHealth
 }
+
+/** A launch that Azure accepted. */
+export type JoinedLaunch = Pick<AttemptedLaunch, 'nodeClass' | 'instanceType' | 'image'>
 
 /** Another offering is to be tried at once, or none is left that could help. */
 export interface Lesson {
@@ -45,23 +50,65 @@ export async function learnFromRefusal(
     return { kind: 'capacity', reason: found.size.reason, message: found.remedy }
   }
   const rule = ruleFor(facts)
-  if (rule.isUnexplained !== true) return undefined
-  const { nodeClass, instanceType } = attempted
   const signature = facts.code === '' ? `HTTP ${facts.status ?? 'none'}` : facts.code
-  return learnFromUnexplained(
-    deps,
-    { nodeClass, instanceType, kind: 'refused', signature },
-    `${signature}: ${facts.text.split('\n')[0]?.slice(0, 200) ?? ''}`,
-  )
+  const cause = `${signature}: ${facts.text.split('\n')[0]?.slice(0, 200) ?? ''}`
+  const { nodeClass, instanceType, image } = attempted
+  if (rule.reason === 'ImageNotFound') return giveUpImage(deps, { nodeClass, image, reason: rule.reason, cause })
+  if (rule.isUnexplained !== true) return undefined
+  const kind = attempted.wasAccepted === true ? 'failed' : 'refused'
+  if (kind === 'failed') {
+    const lesson = await learnOfImage(deps, attempted, { reason: 'RepeatedFailure', cause })
+    if (lesson !== undefined) return lesson
+  }
+  return learnFromUnexplained(deps, { nodeClass, instanceType, kind, signature }, cause)
+}
+
+/**
+ * Counts a failure against an image that no node has proved yet, and gives the image up at the second. Undefined: the image is proved or the only one, so
+ * that the size may be at fault. Errors: as `learnFromRefusal`.
+ */
+async function learnOfImage(
+  deps: LearnDeps,
+  { nodeClass, image }: Pick<AttemptedLaunch, 'nodeClass' | 'image'>,
+  why: { readonly reason: string; readonly cause: string },
+): Promise<Lesson | undefined> {
+  const claims = deps.cache.nodeClaims
+  if (image === '' || isProven(claims.values(), nodeClass, image)) return undefined
+  if (workingImage(claims.values(), nodeClass, image) === undefined) return undefined
+  if (!deps.launchHealth.failedOnTrial(nodeClass, image))
+    return { kind: 'capacity', reason: why.reason, message: `a node with the new image ${image} failed: ${why.cause}` }
+  return giveUpImage(deps, { nodeClass, image, ...why })
+}
+
+/** Marks an image and gives the class the one that works. Undefined: no other is known to work. */
+async function giveUpImage(deps: LearnDeps, image: RefusedImage): Promise<Lesson | undefined> {
+  const other = workingImage(deps.cache.nodeClaims.values(), image.nodeClass, image.image)
+  if (other === undefined) return undefined
+  await deps.unavailable.markImage(image)
+  const message = `node image ${image.image} is given up (${image.reason}: ${image.cause}); new nodes get ${other}`
+  const nodeClass = deps.cache.nodeClasses.get(image.nodeClass)
+  if (nodeClass !== undefined) {
+    deps.log.warn({ nodeClass: image.nodeClass, why: message }, 'node image is given up')
+    deps.events.record({ about: subject(nodeClass), reason: 'ImageGivenUp', message, values: [image.image] })
+    const { images } = nodeClass.status
+    const kept = images.map((one) => (one.id.toLowerCase() === image.image.toLowerCase() ? { ...one, id: other } : one))
+    await setConditions(deps, { kind: 'AKSNodeClass', ref: nodeClass.metadata }, () => ({
+      conditions: [{ type: 'ImagesReady', status: 'True', message }],
+      status: { images: kept },
+    }))
+  }
+  return { kind: 'capacity', reason: 'ImageGivenUp', message }
 }
 
 /** Counts a VM whose Node did not join in time, and marks its size when that was the second. Errors: as `learnFromRefusal`. */
 export async function learnFromTimeout(
   deps: LearnDeps,
-  { nodeClass, instanceType }: Pick<AttemptedLaunch, 'nodeClass' | 'instanceType'>,
+  { nodeClass, instanceType, image }: JoinedLaunch,
 ): Promise<void> {
+  const cause = 'VMs ran, and their Nodes did not join in time'
+  if (await learnOfImage(deps, { nodeClass, image }, { reason: 'RegistrationTimeout', cause })) return
   const failure = { nodeClass, instanceType, kind: 'notRegistered', signature: 'RegistrationTimeout' } as const
-  await learnFromUnexplained(deps, failure, 'VMs ran, and their Nodes did not join in time')
+  await learnFromUnexplained(deps, failure, cause)
 }
 
 async function learnFromUnexplained(
@@ -106,13 +153,17 @@ async function reportCommonCause(deps: LearnDeps, name: string, message: string)
  */
 export async function learnFromSuccess(
   deps: LearnDeps,
-  { nodeClass, instanceType }: Pick<AttemptedLaunch, 'nodeClass' | 'instanceType'>,
+  { nodeClass, instanceType, image }: JoinedLaunch,
   stage: 'accepted' | 'registered',
 ): Promise<void> {
   const { cleared } = deps.launchHealth.succeeded(nodeClass, stage)
   if (cleared.length > 0) await clearSuspicions(deps, nodeClass, cleared)
   if (stage === 'registered')
-    await deps.unavailable.clearSizes((mark) => mark.instanceType === instanceType && mark.untilMs <= deps.now())
+    await deps.unavailable.clearLasting((mark) =>
+      mark.kind === 'size'
+        ? mark.instanceType === instanceType && mark.untilMs <= deps.now()
+        : mark.nodeClass === nodeClass && mark.image.toLowerCase() === image.toLowerCase(),
+    )
   if (deps.launchHealth.commonCause(nodeClass) !== undefined) return
   const seen = deps.cache.nodeClasses.get(nodeClass)
   if (seen === undefined || conditionOf(seen.status.conditions, 'LaunchHealthy')?.status !== 'False') return
@@ -123,8 +174,12 @@ export async function learnFromSuccess(
 
 function clearSuspicions(deps: LearnDeps, nodeClass: string, sizes: readonly string[]): Promise<void> {
   const names = new Set(sizes)
-  return deps.unavailable.clearSizes(
-    (mark) => suspicions.has(mark.reason) && mark.nodeClass === nodeClass && names.has(mark.instanceType),
+  return deps.unavailable.clearLasting(
+    (mark) =>
+      mark.kind === 'size' &&
+      suspicions.has(mark.reason) &&
+      mark.nodeClass === nodeClass &&
+      names.has(mark.instanceType),
   )
 }
 

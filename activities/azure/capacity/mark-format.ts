@@ -1,5 +1,5 @@
 // How marks are stored in the ConfigMap.
-import { familyKey, type Mark, type Marks, markKey, type SizeMark } from './mark.ts'
+import { familyKey, type ImageMark, type Mark, type Marks, markKey, type SizeMark } from './mark.ts'
 
 /** A mark as it stands in the ConfigMap: readable by people, the time as text. */
 function formatMark(mark: Mark): string {
@@ -21,6 +21,7 @@ export function parseMark(text: string): Mark | undefined {
   const reported = { untilMs, reason, ...(typeof cause === 'string' ? { cause } : {}) }
   if (kind === 'allSpot') return { kind, ...reported }
   if (kind === 'size') return parseSize(value, reported)
+  if (kind === 'image') return parseImage(value, reported)
   const { instanceType, family, minVCpus, zone, capacityType } = value
   if (typeof family !== 'string' || typeof zone !== 'string' || typeof capacityType !== 'string') return undefined
   const place = { family, zone, capacityType, ...reported }
@@ -42,6 +43,14 @@ function parseSize(
     ...(typeof nodeClass === 'string' ? { nodeClass } : {}),
     ...reported,
   }
+}
+
+function parseImage(
+  { image, nodeClass, lastsMs }: Readonly<Record<string, unknown>>,
+  reported: Pick<ImageMark, 'untilMs' | 'reason' | 'cause'>,
+): ImageMark | undefined {
+  if (typeof image !== 'string' || typeof nodeClass !== 'string' || typeof lastsMs !== 'number') return undefined
+  return { kind: 'image', image, nodeClass, lastsMs, ...reported }
 }
 
 /** The marks of a ConfigMap's data. An entry under another key than its own is damaged too. */

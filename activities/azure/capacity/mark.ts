@@ -58,7 +58,17 @@ export interface SizeMark extends Reported, SizeUse {
   readonly lastsMs: number
 }
 
-export type Mark = OfferingMark | FamilyMark | AllSpotMark | SizeMark
+/** A node image that is not there, or whose nodes do not join, for one AKSNodeClass. */
+export interface ImageMark extends Reported {
+  readonly kind: 'image'
+  /** Its id, with the version. */
+  readonly image: string
+  readonly nodeClass: string
+  /** As of a size. */
+  readonly lastsMs: number
+}
+
+export type Mark = OfferingMark | FamilyMark | AllSpotMark | SizeMark | ImageMark
 
 /** Marks by their key, which a ConfigMap accepts. At most one mark has a key. */
 export type Marks = ReadonlyMap<string, Mark>
@@ -69,6 +79,7 @@ export const noMarks: Marks = new Map()
 export function markKey(mark: Mark): string {
   if (mark.kind === 'allSpot') return 'spot'
   if (mark.kind === 'size') return sizeKey(mark.instanceType, mark)
+  if (mark.kind === 'image') return imageKey(mark.image, mark.nodeClass)
   const place = `${escaped(mark.capacityType)}.${escaped(mark.zone)}`
   return mark.kind === 'offering'
     ? `offering.${place}.${escaped(mark.instanceType)}`
@@ -80,6 +91,9 @@ export function sizeKey(instanceType: string, { image = '', nodeClass = '' }: Si
   const use = image === '' && nodeClass === '' ? '' : `.${digest(`${image} ${nodeClass}`)}`
   return `size.${escaped(instanceType)}${use}`
 }
+
+/** Ids of images know no case. */
+export const imageKey = (image: string, nodeClass: string) => `image.${digest(`${image.toLowerCase()} ${nodeClass}`)}`
 
 const digest = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 16)
 
@@ -160,13 +174,14 @@ export function liveMarks(marks: Marks, nowMs: number): Marks {
   return new Map([...marks].filter(([, mark]) => mark.untilMs > nowMs))
 }
 
-/** The marks that have not run out, and those of sizes that are remembered. */
+/** The marks that have not run out, and those of sizes and images that are remembered. */
 export function keptMarks(marks: Marks, nowMs: number): Marks {
   return new Map([...marks].filter(([, mark]) => forgottenAtMs(mark) > nowMs))
 }
 
 /** When the mark is forgotten, in epoch ms. */
-export const forgottenAtMs = (mark: Mark) => mark.untilMs + (mark.kind === 'size' ? mark.lastsMs : 0)
+export const forgottenAtMs = (mark: Mark) =>
+  mark.untilMs + (mark.kind === 'size' || mark.kind === 'image' ? mark.lastsMs : 0)
 
 /** Whether two sets of marks can block different offerings. Times do not matter: that a mark runs out is seen when it does. */
 export function blockAlike(a: Marks, b: Marks): boolean {

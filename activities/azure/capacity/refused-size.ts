@@ -1,12 +1,14 @@
 // Refusals that another size, zone or family avoids, beside the capacity codes of azure-error.ts.
 import type { Attempted, MarkScope, Refusal } from '../arm/azure-error.ts'
 import { type FailureFacts, ruleFor } from '../arm/azure-failure-rules.ts'
-import type { RefusedSize } from './size-mark.ts'
+import type { RefusedSize } from './lasting-mark.ts'
 
 /** What a launch asked for. */
 export interface AttemptedLaunch extends Attempted {
   readonly image: string
   readonly nodeClass: string
+  /** Whether Azure had accepted the VM, which then failed. */
+  readonly wasAccepted?: true
 }
 
 /** A refusal that names what to avoid: a whole size, or offerings of it as the capacity codes do. */

@@ -3,9 +3,12 @@ import { ListWatch } from '../../kubernetes/cache/list-watch.ts'
 import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import type { MarkScope } from '../arm/azure-error.ts'
 import { blockingMark, isBlocked, type OfferingUse } from './blocking-mark.ts'
+import { imageMark, type RefusedImage, type RefusedSize, sizeMark } from './lasting-mark.ts'
 import {
   blockAlike,
   forgottenAtMs,
+  type ImageMark,
+  imageKey,
   keptMarks,
   liveMarks,
   type Mark,
@@ -17,7 +20,6 @@ import {
   withMarks,
 } from './mark.ts'
 import { MarkStore, nothingStored, type StoredMarks, storedMarks } from './mark-store.ts'
-import { type RefusedSize, sizeMark } from './size-mark.ts'
 
 interface Waiting {
   readonly added: readonly Mark[]
@@ -138,6 +140,19 @@ export class UnavailableOfferings {
     return mark.untilMs
   }
 
+  /** Marks a node image for an AKSNodeClass, as `markSize` does. */
+  async markImage(image: RefusedImage): Promise<number> {
+    const mark = imageMark(this.#marks, image, this.#now())
+    await this.#add([mark])
+    return mark.untilMs
+  }
+
+  /** The mark of a node image that has not run out; undefined when there is none. */
+  imageMarkOf(image: string, nodeClass: string): ImageMark | undefined {
+    const mark = this.#marks.get(imageKey(image, nodeClass))
+    return mark?.kind === 'image' && mark.untilMs > this.#now() ? mark : undefined
+  }
+
   #add(added: readonly Mark[]): Promise<void> {
     const { marks, news } = withMarks(this.#marks, added, this.#now())
     this.#show(marks, news)
@@ -147,9 +162,9 @@ export class UnavailableOfferings {
     })
   }
 
-  /** Removes the marks of sizes for which `isMeant` holds, remembered ones too. Errors: as `mark`; then they stay. */
-  async clearSizes(isMeant: (mark: SizeMark) => boolean): Promise<void> {
-    const isGone = (mark: Mark) => mark.kind === 'size' && isMeant(mark)
+  /** Removes the marks of sizes and images for which `isMeant` holds, remembered ones too. Errors: as `mark`; then they stay. */
+  async clearLasting(isMeant: (mark: SizeMark | ImageMark) => boolean): Promise<void> {
+    const isGone = (mark: Mark) => (mark.kind === 'size' || mark.kind === 'image') && isMeant(mark)
     if (![...this.#marks.values()].some(isGone)) return
     const without = (marks: Marks) => new Map([...marks].filter(([, mark]) => !isGone(mark)))
     this.#accept(await this.#store.change(this.#stored, without))

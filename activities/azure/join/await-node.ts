@@ -35,7 +35,7 @@ async function learnFromOutcome(deps: AwaitNodeDeps, ref: ClaimRef, { kind }: Jo
   const claim = cachedClaim(deps, ref)
   const instanceType = claim?.metadata.labels[labels.instanceType]
   if (claim === undefined || instanceType === undefined) return
-  const launch = { nodeClass: claim.spec.nodeClassRef.name, instanceType }
+  const launch = { nodeClass: claim.spec.nodeClassRef.name, instanceType, image: claim.status.imageId ?? '' }
   try {
     if (kind === 'timeout') await learnFromTimeout(deps, launch)
     if (kind === 'registered') await learnFromSuccess(deps, launch, 'registered')

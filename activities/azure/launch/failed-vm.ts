@@ -38,7 +38,7 @@ export async function judgeFailedVm(
   const nodePool = vm.tags?.[tagKeys.nodePool] ?? ''
   const image = imageIdOf(vm.storageProfile?.imageReference)
   deps.vmCreates.failed({ ...attempted, imageId: image, nodePool }, 'async', code)
-  const launch = { ...attempted, image, nodeClass: claim?.spec.nodeClassRef.name ?? '' }
+  const launch = { ...attempted, image, nodeClass: claim?.spec.nodeClassRef.name ?? '', wasAccepted: true } as const
   const lesson = await learnFromRefusal(deps, { code, text }, launch)
   if (lesson !== undefined)
     return { attempted, reason: lesson.reason, message: lesson.message, isCapacity: true, retryAfterMs: 0 }

@@ -60,7 +60,11 @@ export async function putVm(deps: PutVmDeps, input: PutInput): Promise<LaunchOut
   deps.log.info({ nodeClaim: claim.metadata.name, instanceType: typeName, zone, capacityType, attempt }, 'accepted VM')
   const [outcome] = await Promise.all([
     recordLaunch(deps, claim, { chosen, imageId: image.id }),
-    learnFromSuccess(deps, { nodeClass: input.nodeClass.metadata.name, instanceType: typeName }, 'accepted'),
+    learnFromSuccess(
+      deps,
+      { nodeClass: input.nodeClass.metadata.name, instanceType: typeName, image: image.id },
+      'accepted',
+    ),
   ])
   return outcome
 }

@@ -84,7 +84,7 @@ export function newestOfShared(versions: readonly NodeImageVersion[]): ReadonlyM
 }
 
 /** Compares the parts between dots as numbers; with equal parts the longer one is newer. A part that is no number is never newer. */
-function isNewer(version: string, other: string): boolean {
+export function isNewer(version: string, other: string): boolean {
   const [own, others] = [version.split('.'), other.split('.')]
   for (let i = 0; i < Math.min(own.length, others.length); i++) {
     const [a = '', b = ''] = [own[i], others[i]]

@@ -1,14 +1,20 @@
 import type { NodeClass } from '../../../api/objects.ts'
 import { type ConditionChange, conditionOf } from '../../../core/conditions.ts'
+import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
+import type { UnavailableOfferings } from '../capacity/unavailable-offerings.ts'
 import { type Finding, unread } from './finding.ts'
 import type { ImageCacheDeps } from './image-cache.ts'
 import { cachedImages } from './image-cache.ts'
+import { workingImage } from './image-standing.ts'
 import { imageDefinitions, keptImages, type ResolvedImage, resolveImageFamily } from './images.ts'
 import type { MaintenanceWindowDeps } from './maintenance-window.ts'
 import { type MaintenanceWindow, readMaintenanceWindow } from './maintenance-window.ts'
 import { type NodeClassSettings, nodeClassSettings } from './node-class-settings.ts'
 
-export interface ImagesStatusDeps extends MaintenanceWindowDeps, ImageCacheDeps {}
+export interface ImagesStatusDeps extends MaintenanceWindowDeps, ImageCacheDeps {
+  readonly cache: ClusterCache
+  readonly unavailable: UnavailableOfferings
+}
 
 const type = 'ImagesReady'
 const unknown = 'ImagesUnknownError'
@@ -33,7 +39,11 @@ export async function findImages(
     const window = isNew || !hasImages(nodeClass) ? open : await readMaintenanceWindow(deps)
     if (window.kind === 'invalid') throw new Error(window.message)
     const newest = await cachedImages(deps, definitions, version)
-    return imagesFinding(settings, { existing: nodeClass.status.images, newest }, window)
+    return withFallbacks(
+      deps,
+      nodeClass,
+      imagesFinding(settings, { existing: nodeClass.status.images, newest }, window),
+    )
   } catch (error) {
     // Images of the earlier version must not be used for new nodes, so the condition shows the upgrade until new ones are found.
     const before = conditionOf(nodeClass.status.conditions, type)
@@ -63,6 +73,20 @@ export function imagesFinding(
   const waiting = newest.some(({ id }, i) => id !== images[i]?.id)
   const message = `newer images wait for the maintenance window from ${window.from} to ${window.to}`
   return { conditions: [{ type, status: 'True', ...(waiting ? { message } : {}) }], status: { images } }
+}
+
+/** Replaces images that were given up with versions that work, where there are any. */
+function withFallbacks({ unavailable, cache }: ImagesStatusDeps, { metadata }: NodeClass, finding: Finding): Finding {
+  const messages: string[] = []
+  const images = finding.status?.images?.map((image) => {
+    const mark = unavailable.imageMarkOf(image.id, metadata.name)
+    const other = mark && workingImage(cache.nodeClaims.values(), metadata.name, image.id)
+    if (other === undefined) return image
+    messages.push(`node image ${image.id} is given up (${mark?.reason}: ${mark?.cause}); new nodes get ${other}`)
+    return { ...image, id: other }
+  })
+  if (images === undefined || messages.length === 0) return finding
+  return { ...finding, conditions: [{ type, status: 'True', message: messages.join('; ') }], status: { images } }
 }
 
 function fipsRefused(settings: NodeClassSettings): Finding {

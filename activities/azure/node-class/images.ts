@@ -148,9 +148,12 @@ export function resolvedImage(id: string, { arch, generation }: ImageDefinition)
 }
 
 /** Returns the definition of an image: its id without the version, in lower case, since ARM's ids know no case. */
-function baseImageId(id: string): string {
+export function baseImageId(id: string): string {
   return id.toLowerCase().replace(/\/versions\/.*$/, '')
 }
+
+/** Returns the version of an image, such as `202512.18.0`; empty where its id names none. */
+export const imageVersion = (id: string) => /\/versions\/([^/]+)$/i.exec(id)?.[1] ?? ''
 
 /**
  * Returns images to keep outside of a maintenance window: each definition that is still requested stays at its version. A new one comes

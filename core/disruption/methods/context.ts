@@ -4,6 +4,7 @@ import type { PoolBudget } from '../budgets/pool-budgets.ts'
 import type { Blocked, Candidate, DisruptionView } from '../candidates.ts'
 import type { Decision } from '../command.ts'
 import type { ConsolidationSettings } from '../consolidation.ts'
+import type { ImageTrial } from '../image-trial.ts'
 import type { DisruptionPolicy } from '../policy.ts'
 import type { Score } from '../score.ts'
 import type { Simulator } from '../simulation.ts'
@@ -15,6 +16,8 @@ export interface MethodSettings extends ConsolidationSettings {
   readonly scheduling: SchedulingOptions
   /** Whether a node may go before its replacement where it takes up the only capacity for it. */
   readonly terminateFirst: boolean
+  /** Trials of new node images, by AKSNodeClass. Unset: none. */
+  readonly imageTrials?: ReadonlyMap<string, ImageTrial>
 }
 
 /** Context of a method. After each command that a method yields, `view` and `simulator` are the cluster as the command leaves it. */
@@ -69,6 +72,23 @@ export function bySavings(candidates: readonly Candidate[]): readonly Candidate[
 
 function compareNames({ node: a }: Candidate, { node: b }: Candidate): number {
   return a.metadata.name < b.metadata.name ? -1 : a.metadata.name > b.metadata.name ? 1 : 0
+}
+
+/**
+ * Whether a candidate has to wait until a first node with a new image of its AKSNodeClass has initialized, which is noted. `begun`: classes whose trial
+ * began in this evaluation.
+ */
+export function waitsForTrial(context: MethodContext, candidate: Candidate, begun: ReadonlySet<string>): boolean {
+  const { name: nodeClass } = candidate.nodePool.template.spec.nodeClassRef
+  const trial = context.settings.imageTrials?.get(nodeClass)
+  if (trial === undefined || (trial === 'untried' && !begun.has(nodeClass))) return false
+  context.note({
+    candidate,
+    outcome: 'hindered',
+    cause: { kind: 'image-on-trial', nodeClass },
+    event: 'DisruptionBlocked',
+  })
+  return true
 }
 
 export function noteBudget(context: MethodContext, candidate: Candidate): void {

@@ -2,18 +2,20 @@ import { conditionOf, isTrue } from '../../conditions.ts'
 import type { Candidate } from '../candidates.ts'
 import { type DisruptionCommand, savingsOf } from '../command.ts'
 import { reservationOf, type Simulation, withoutPlace } from '../simulation.ts'
-import { hasBudget, type MethodContext, noteBudget, poolOf, takeBudget } from './context.ts'
+import { hasBudget, type MethodContext, noteBudget, poolOf, takeBudget, waitsForTrial } from './context.ts'
 import { type Explanation, type Method, notLookedAt, type Unnoted, unsuitable } from './method.ts'
 
 /** Yields a command for each drifted node that can be replaced (reference/karpenter-core.md 4.8). */
 function* compute(candidates: readonly Candidate[], context: MethodContext): Iterable<DisruptionCommand> {
   const left = sharesOf(context)
+  const begun = new Set<string>()
   for (const candidate of inOrder(candidates)) {
     const share = left.get(poolOf(candidate)) ?? 0
-    if (share <= 0) continue
+    if (share <= 0 || waitsForTrial(context, candidate, begun)) continue
     const command = replace(candidate, context)
     if (command === undefined) continue
     left.set(poolOf(candidate), share - 1)
+    begun.add(candidate.nodePool.template.spec.nodeClassRef.name)
     yield command
   }
 }

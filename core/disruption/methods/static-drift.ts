@@ -15,17 +15,27 @@ import type { Candidate, DisruptionView } from '../candidates.ts'
 import { isMarked } from '../candidates.ts'
 import { type DisruptionCommand, savingsOf } from '../command.ts'
 import { reservationOf } from '../simulation.ts'
-import { type MethodContext, poolOf, takeBudget } from './context.ts'
+import { type MethodContext, poolOf, takeBudget, waitsForTrial } from './context.ts'
 import { firstOf, type Method, notLookedAt, unsuitable } from './method.ts'
 
 /** Yields a replacement from the template for each drifted node of a static pool, within budget and node limit (reference/karpenter-core.md 4.8). */
 function* compute(candidates: readonly Candidate[], context: MethodContext): Iterable<DisruptionCommand> {
-  for (const [pool, own] of Map.groupBy(candidates, poolOf)) yield* ofPool(pool, own, context)
+  const begun = new Set<string>()
+  for (const [pool, own] of Map.groupBy(candidates, poolOf)) {
+    const { name } = (own[0] as Candidate).nodePool.template.spec.nodeClassRef
+    const isOnTrial = context.settings.imageTrials?.has(name) === true
+    const allowed = own.filter((candidate) => !waitsForTrial(context, candidate, begun))
+    const commands = ofPool(pool, isOnTrial ? allowed.slice(0, 1) : allowed, context)
+    if (commands.length > 0) begun.add(name)
+    yield* commands
+  }
 }
 
 function ofPool(pool: string, own: readonly Candidate[], context: MethodContext): readonly DisruptionCommand[] {
   const budget = context.budgets.get(pool) ?? 0
-  const { nodePool } = own[0] as Candidate
+  const [first] = own
+  if (first === undefined) return []
+  const { nodePool } = first
   const counts = countsOf(pool, context.view)
   // Scaling down comes first.
   if (budget === 0 || counts.active + counts.leaving > (nodePool.replicas ?? 0)) return []

@@ -41,6 +41,8 @@ const texts: Readonly<Record<Cause['kind'], string>> = {
   'nothing-cheaper': "Can't replace with a cheaper node",
   'nothing-cheaper-than-one': 'nothing is cheaper than one of the nodes',
   'spot-to-spot-disabled': "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node",
+  'image-on-trial':
+    'AKSNodeClass default has a new node image; a first node with it has to initialize before others are replaced',
   'few-spot-types':
     'SpotToSpotConsolidation requires 15 cheaper instance type options than the current candidate to consolidate, got 3',
   'no-ready-pool': 'no NodePool is ready',

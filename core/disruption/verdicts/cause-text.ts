@@ -54,6 +54,8 @@ const texts: Texts = {
   'few-spot-types': ({ needed, found }) =>
     `SpotToSpotConsolidation requires ${needed} cheaper instance type options than the current candidate to consolidate, got ${found}`,
   'no-ready-pool': () => 'no NodePool is ready',
+  'image-on-trial': ({ nodeClass }) =>
+    `AKSNodeClass ${nodeClass} has a new node image; a first node with it has to initialize before others are replaced`,
   'static-pool-at-limit': () => 'static NodePool is at its node limit and cannot stage a replacement',
   'static-pool-reservations-full': () =>
     "static NodePool's capacity reservations are full and cannot stage a replacement",

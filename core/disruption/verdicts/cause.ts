@@ -67,6 +67,8 @@ export type Hindrance =
   | { readonly kind: 'spot-to-spot-disabled' }
   | { readonly kind: 'few-spot-types'; readonly needed: number; readonly found: number }
   | { readonly kind: 'no-ready-pool' }
+  /** A node with a new image of the AKSNodeClass has to initialize first. */
+  | { readonly kind: 'image-on-trial'; readonly nodeClass: string }
   | { readonly kind: 'static-pool-at-limit' }
   | { readonly kind: 'static-pool-reservations-full' }
 

@@ -57,6 +57,7 @@ export const sampleCauses: Samples = {
   'nothing-cheaper': { kind: 'nothing-cheaper' },
   'nothing-cheaper-than-one': { kind: 'nothing-cheaper-than-one' },
   'spot-to-spot-disabled': { kind: 'spot-to-spot-disabled' },
+  'image-on-trial': { kind: 'image-on-trial', nodeClass: 'default' },
   'few-spot-types': { kind: 'few-spot-types', needed: 15, found: 3 },
   'no-ready-pool': { kind: 'no-ready-pool' },
   'static-pool-at-limit': { kind: 'static-pool-at-limit' },

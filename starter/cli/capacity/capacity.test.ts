@@ -26,6 +26,7 @@ const { marks } = withMarks(
 const name = (mark: Mark) => {
   if (mark.kind === 'allSpot') return 'spot'
   if (mark.kind === 'size') return `${mark.instanceType} everywhere`
+  if (mark.kind === 'image') return mark.image
   return `${mark.kind === 'offering' ? mark.instanceType : mark.family} ${mark.zone}`
 }
 

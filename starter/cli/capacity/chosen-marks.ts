@@ -25,6 +25,7 @@ function isMeant(mark: Mark, { instanceType, family, zone, capacityType }: MarkF
     const names = [instanceType, family, zone].some((field) => field !== undefined)
     return !names && (capacityType === undefined || capacityType === 'spot')
   }
+  if (mark.kind === 'image') return [instanceType, family, zone, capacityType].every((field) => field === undefined)
   const isSize = instanceType === undefined || mark.kind === 'family' || isSameName(mark.instanceType, instanceType)
   // A size that does not work anywhere is not offered in any zone.
   if (mark.kind === 'size') return isSize && family === undefined

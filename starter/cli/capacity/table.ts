@@ -30,19 +30,22 @@ function what(mark: Mark): string {
   if (mark.kind === 'allSpot') return 'all spot'
   if (mark.kind === 'offering') return mark.instanceType
   if (mark.kind === 'size') return `${mark.instanceType}${useText(mark)}`
+  if (mark.kind === 'image') return `image ${shortId(mark.image)}, AKSNodeClass ${mark.nodeClass}`
   return mark.minVCpus < 0 ? `${mark.family}, all sizes` : `${mark.family}, ${mark.minVCpus} vCPUs and more`
 }
 
-const isEverywhere = (mark: Mark): mark is Extract<Mark, { readonly kind: 'allSpot' | 'size' }> =>
-  mark.kind === 'allSpot' || mark.kind === 'size'
+const isEverywhere = (mark: Mark): mark is Extract<Mark, { readonly kind: 'allSpot' | 'size' | 'image' }> =>
+  mark.kind === 'allSpot' || mark.kind === 'size' || mark.kind === 'image'
 
 function useText({ image, nodeClass }: SizeUse): string {
   if (nodeClass !== undefined) return `, AKSNodeClass ${nodeClass}`
-  return image === undefined ? '' : `, image ${image.split('/').slice(-3).join('/')}`
+  return image === undefined ? '' : `, image ${shortId(image)}`
 }
 
+const shortId = (image: string) => image.split('/').slice(-3).join('/')
+
 function capacityTypeOf(mark: Mark): string {
-  if (mark.kind === 'size') return 'all'
+  if (mark.kind === 'size' || mark.kind === 'image') return 'all'
   return mark.kind === 'allSpot' ? 'spot' : mark.capacityType
 }
 

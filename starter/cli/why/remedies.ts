@@ -93,6 +93,10 @@ function hinderedRemedy({ cause }: Move, facts: NodeFacts): readonly string[] {
       return [
         `let NodePool "${poolName(facts)}" allow more instance types, so that ${cause.needed} cheaper ones are on sale`,
       ]
+    case 'image-on-trial':
+      return [
+        `wait for the first node with the new image (kubectl get nodeclaims); kubectl describe aksnodeclass ${cause.nodeClass} says when an image was given up`,
+      ]
     case 'no-ready-pool':
       return ['kubectl get nodepools: none is ready']
     case 'several-new-nodes':

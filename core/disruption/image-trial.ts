@@ -1,0 +1,52 @@
+import { isTrue } from '../conditions.ts'
+import type { NodeClaim, NodeClass } from '../objects.ts'
+import { annotations } from '../requirements/labels.ts'
+
+/**
+ * The trial of new node images of an AKSNodeClass, of which no node has initialized yet. `untried`: no node with them is on its way; `trying`: one is, or a
+ * command will make one. Until one has initialized, drift replaces one node at a time.
+ */
+export type ImageTrial = 'untried' | 'trying'
+
+interface Trials {
+  readonly nodeClaims: Iterable<NodeClaim>
+  readonly nodeClasses: Iterable<NodeClass>
+  /** Names of NodeClaims that are about to get a command. */
+  readonly reserved?: ReadonlySet<string> | undefined
+}
+
+/**
+ * Returns the classes whose images are on trial: nodes of the class have initialized with other images, and none with these. A class without nodes has
+ * nothing to lose.
+ */
+export function imageTrials({ nodeClaims, nodeClasses, reserved }: Trials): ReadonlyMap<string, ImageTrial> {
+  const byClass = Map.groupBy(nodeClaims, ({ spec }) => spec.nodeClassRef.name)
+  const trials = new Map<string, ImageTrial>()
+  for (const { metadata, status } of nodeClasses) {
+    const images = new Set(status.images.map(({ id }) => id.toLowerCase()))
+    const stages = (byClass.get(metadata.name) ?? []).map((claim) => stageOf(claim, images, reserved))
+    if (images.size === 0 || stages.includes('proof') || !stages.some(isOld)) continue
+    trials.set(metadata.name, stages.includes('trying') || stages.includes('old, leaving') ? 'trying' : 'untried')
+  }
+  return trials
+}
+
+type Stage = 'proof' | 'trying' | 'old' | 'old, leaving' | 'other'
+
+const isOld = (stage: Stage) => stage === 'old' || stage === 'old, leaving'
+
+function stageOf(
+  { metadata, status }: NodeClaim,
+  images: ReadonlySet<string>,
+  reserved: ReadonlySet<string> | undefined,
+): Stage {
+  const isNew = images.has((status.imageId ?? '').toLowerCase())
+  if (isTrue(status.conditions, 'Initialized')) {
+    if (isNew) return 'proof'
+    const isLeaving =
+      metadata.annotations[annotations.disruptionCommand] !== undefined || reserved?.has(metadata.name) === true
+    return isLeaving && isTrue(status.conditions, 'Drifted') ? 'old, leaving' : 'old'
+  }
+  // A NodeClaim without an image is on its way to one of these.
+  return metadata.deletionTimestamp === undefined && (isNew || !status.imageId) ? 'trying' : 'other'
+}
