@@ -78,6 +78,8 @@ describe('values', () => {
       SIG_ACCESS_TOKEN_SERVER_URL: 'http://tokens.example',
       JOINER_BILLING_EXTENSION: true,
       JOINER_BOOT_DIAGNOSTICS: false,
+      JOINER_IMAGE_MIN_VERSION: '202604.01.0',
+      JOINER_IMAGE_MIN_AGE: 36 * 3_600_000,
       JOINER_AZURE_API_VERSIONS:
         'Microsoft.Compute/virtualMachines=2024-07-01,Microsoft.Network/loadBalancers=2023-11-01',
       JOINER_NODE_CUSTOM_CA_FILE: '/etc/joiner/node-ca.crt',

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { cloudNames, knownCloud } from '../azure-cloud.ts'
-import { commaList, flag, isTrue, optionalText, required } from './setting-types.ts'
+import { commaList, duration, flag, isTrue, optionalText, required } from './setting-types.ts'
 
 const subnetPattern =
   /^\/subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/Microsoft\.Network\/virtualNetworks\/[^/]+\/subnets\/[^/]+$/i
@@ -122,6 +122,15 @@ export const azureSettings = {
   SIG_ACCESS_TOKEN_SERVER_URL: z.string().default(''),
   JOINER_BILLING_EXTENSION: flag(false),
   JOINER_BOOT_DIAGNOSTICS: flag(true),
+  JOINER_IMAGE_MIN_VERSION: z
+    .string()
+    .regex(
+      /^(\d{6}\.\d{1,2}\.\d+)?$/,
+      'is not the version of a node image; write one such as 202604.01.0, or leave it empty',
+    )
+    // Older images do not have the node's controller (reference/bootstrap.md 6).
+    .default('202501.00.0'),
+  JOINER_IMAGE_MIN_AGE: duration.default(0),
   JOINER_AZURE_API_VERSIONS: z
     .string()
     .refine(

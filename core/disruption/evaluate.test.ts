@@ -143,6 +143,22 @@ describe('evaluate', () => {
     expect(drift({ policy: karpenterPolicy })).toEqual(['drift replace a by eight by four|eight'])
   })
 
+  it.each([
+    ['untried', ['drift replace a by four|eight']],
+    ['trying', []],
+  ] as const)('while new images are %s, drift begins with %j', (trial, expected) => {
+    const nodes = ['a', 'b', 'c'].map((name) => node(name, 'four', ['Drifted']))
+    const pods = nodes.map(({ node: own }) => pod(`p-${own.metadata.name}`, own.metadata.name, '3'))
+    const policy = { ...joinerPolicy, driftShare: 1 }
+    const { nodeClassRef } = pool().template.spec
+    const imageTrials = new Map([[nodeClassRef.name, trial]])
+    expect(found(world(nodes, { pods }), { methods: ['drift'], policy, imageTrials })).toEqual(expected)
+    expect(found(world(nodes, { pods }), { methods: ['drift'], policy })).toHaveLength(3)
+    const { notes } = evaluate(world(nodes, { pods }), { ...settings, methods: ['drift'], policy, imageTrials })
+    const waiting = notes.filter(({ cause }) => cause.kind === 'image-on-trial')
+    expect(waiting).toHaveLength(3 - expected.length)
+  })
+
   it('consolidates several single nodes in one pass, each with the others already done', () => {
     const nodes = ['a', 'b', 'c'].map((name) => node(name, 'eight'))
     const pods = nodes.map(({ node: own }) => pod(`p-${own.metadata.name}`, own.metadata.name, '3500m'))

@@ -132,6 +132,10 @@ export const annotations = {
   /** On a NodeClaim whose VM Azure is about to end: the condition of the Node that announced it. */
   interrupted: 'joiner.sh/interrupted',
   billingExtension: 'joiner.sh/billing-extension',
+  /** On an AKSNodeClass: the version of node images that its nodes get, such as `202512.18.0`. */
+  imageVersion: 'joiner.sh/image-version',
+  /** On an AKSNodeClass: `true` keeps the versions of its node images. */
+  holdImages: 'joiner.sh/hold-images',
   /** W3C traceparent of a NodeClaim's creation, while traces are on. */
   traceParent: 'joiner.sh/traceparent',
 } as const

@@ -54,6 +54,23 @@ describe('failures without a cause', () => {
     expect(verdicts(failure('a'), failure('c'), failure('a'))).toEqual(['counted', 'counted', 'counted'])
   })
 
+  it('of VMs that fail after Azure accepted them outlast the acceptance of the next', () => {
+    const { health, verdicts } = world()
+    const failed = failure('a', { kind: 'failed' })
+    const kinds = [1, 2, 3].flatMap(() => {
+      health.succeeded('default', 'accepted')
+      return verdicts(failed)
+    })
+    expect(kinds).toEqual(['counted', 'counted', 'mark'])
+  })
+
+  it('with an image on trial give it up at the second, by class', () => {
+    const { health } = world()
+    expect(['a', 'b', 'a'].map((nodeClass) => health.failedOnTrial(nodeClass, '/I/1'))).toEqual([false, false, true])
+    expect(health.failedOnTrial('b', '/i/1')).toBe(true)
+    expect(health.failedOnTrial('a', '/i/1')).toBe(false)
+  })
+
   it('of Nodes that do not join outlast a VM that Azure accepts', () => {
     const { health, verdicts } = world()
     verdicts(timeout('a'))

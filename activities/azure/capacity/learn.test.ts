@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { newClaim, world } from '../../../test/fakes/launch-world.ts'
+import { claimJson, condition, nodeClassJson } from '../../../test/fakes/objects.ts'
 import { useFakeTime } from '../../../test/fakes/time.ts'
 import { type RefusalCase, refusalCases } from '../../../test/refusals/cases.ts'
 import { learnFromRefusal, learnFromSuccess, learnFromTimeout } from './learn.ts'
@@ -149,5 +150,77 @@ describe('Nodes that do not join', () => {
     for (const one of [a, a, a, a, a, b, b, b, b, b]) await learnFromTimeout(deps, one)
     await learnFromSuccess(deps, c, 'registered')
     expect(marked(deps)).toEqual([])
+  })
+})
+
+describe('a new node image', () => {
+  const [working, fresh] = ['202512.18.0', '202601.01.0'].map((version) => `/g/images/2404/versions/${version}`) as [
+    string,
+    string,
+  ]
+  const launch = { ...d2, image: fresh }
+  const notFound = { code: 'GalleryImageNotFound', status: 404, text: 'The gallery image is not available.' }
+  const broken = { code: 'OSProvisioningTimedOut', text: 'OS Provisioning did not finish.' }
+  const requirements = [{ key: 'kubernetes.io/arch', operator: 'In', values: ['amd64'] }]
+
+  /** A class whose images are new, and a node that has initialized with an image. */
+  function upgraded(image = working) {
+    const made = world(newClaim(), nodeClassJson('default', { status: { images: [{ id: fresh, requirements }] } }))
+    made.cluster.put(
+      'nodeclaims',
+      claimJson('old', { status: { imageID: image, conditions: [condition('Initialized')] } }),
+    )
+    const images = () => made.cluster.object('aksnodeclasses', 'default')?.status['images']
+    return { ...made, images, marked: () => [...made.deps.unavailable.marks.values()].map(({ kind }) => kind) }
+  }
+
+  test('whose Nodes do not join is given up at the second, and the class gets the one that works', async () => {
+    const { deps, images, marked, reported } = upgraded()
+    await learnFromTimeout(deps, launch)
+    expect(marked()).toEqual([])
+    await learnFromTimeout(deps, launch)
+    expect(marked()).toEqual(['image'])
+    expect(images()).toEqual([{ id: working, requirements }])
+    expect(reported.map(({ reason }) => reason)).toContain('ImageGivenUp')
+  })
+
+  test('whose VMs fail is given up at the second, and no size is blamed', async () => {
+    const { deps, marked } = upgraded()
+    const failed = () => learnFromRefusal(deps, broken, { ...launch, wasAccepted: true })
+    expect(await failed()).toMatchObject({ kind: 'capacity' })
+    expect(await failed()).toMatchObject({ kind: 'capacity', reason: 'ImageGivenUp' })
+    expect(marked()).toEqual(['image'])
+  })
+
+  test('that the gallery does not have is given up at once', async () => {
+    const { deps, images, marked } = upgraded()
+    expect(await learnFromRefusal(deps, notFound, launch)).toMatchObject({ reason: 'ImageGivenUp' })
+    expect([marked(), images()]).toEqual([['image'], [{ id: working, requirements }]])
+  })
+
+  test.each([
+    ['that a node has proved is not blamed', fresh],
+    ['without another that works is not blamed', '/g/images/2204/versions/202512.18.0'],
+  ])('%s', async (_, image) => {
+    const { deps, images, marked } = upgraded(image)
+    await learnFromTimeout(deps, launch)
+    await learnFromTimeout(deps, launch)
+    expect(await learnFromRefusal(deps, notFound, launch)).toBeUndefined()
+    expect([marked(), images()]).toEqual([['size'], [{ id: fresh, requirements }]])
+  })
+
+  test('is left out for a day, then for two, for up to a week, until a Node joins with it', async () => {
+    const { deps } = upgraded()
+    const days: number[] = []
+    for (let time = 0; time < 5; time += 1) {
+      await learnFromRefusal(deps, notFound, launch)
+      const left = (deps.unavailable.imageMarkOf(fresh.toUpperCase(), 'default')?.untilMs ?? 0) - deps.now()
+      days.push(left / 86_400_000)
+      vi.setSystemTime(deps.now() + left + 1000)
+    }
+    expect(days).toEqual([1, 2, 4, 7, 7])
+    await learnFromSuccess(deps, launch, 'registered')
+    await learnFromRefusal(deps, notFound, launch)
+    expect(((deps.unavailable.imageMarkOf(fresh, 'default')?.untilMs ?? 0) - deps.now()) / 86_400_000).toBe(1)
   })
 })

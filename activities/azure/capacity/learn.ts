@@ -5,6 +5,7 @@ import { subject } from '../../kubernetes/event-recorder.ts'
 import { classifyRefusal } from '../arm/azure-error.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
 import { type FailureFacts, ruleFor } from '../arm/azure-failure-rules.ts'
+import { refreshDrift } from '../node-class/drift.ts'
 import { isProven, workingImage } from '../node-class/image-standing.ts'
 import type { RefusedImage } from './lasting-mark.ts'
 import type { LaunchHealth, UnexplainedFailure } from './launch-health.ts'
@@ -96,6 +97,8 @@ async function giveUpImage(deps: LearnDeps, image: RefusedImage): Promise<Lesson
       conditions: [{ type: 'ImagesReady', status: 'True', message }],
       status: { images: kept },
     }))
+    // Nodes that have the image that works do not differ from the class any more, and must not be replaced.
+    await refreshDrift(deps)
   }
   return { kind: 'capacity', reason: 'ImageGivenUp', message }
 }

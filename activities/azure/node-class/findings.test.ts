@@ -4,7 +4,7 @@ import type { NodeClass } from '../../../api/objects.ts'
 import { goldenConfig, goldenNodeClass, goldenSubnet } from '../../../test/vectors/golden-cases.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { unread } from './finding.ts'
-import { imagesFinding } from './images-status.ts'
+import { imagesFinding, pinnedImages } from './images-status.ts'
 import { localDnsDecision } from './local-dns.ts'
 import { nodeClassSettings } from './node-class-settings.ts'
 import { waitingMessage } from './termination.ts'
@@ -27,6 +27,32 @@ describe('findings (reference/azure-provider.md 1.6)', () => {
     const finding = imagesFinding(settings, { existing: [image], newest: images }, { kind: 'open' })
     expect(finding.conditions?.map((c) => [c.type, c.status, c.reason])).toEqual([['ImagesReady', status, reason]])
     expect(finding.status?.images).toEqual(left)
+  })
+
+  it.each<[string, 'open' | 'held', string]>([
+    ['open', 'open', '2'],
+    ['held by an annotation', 'held', '1'],
+  ])('newer images, %s', (_, kind, version) => {
+    const settings = nodeClassSettings(goldenNodeClass({}), config)
+    const newest = [{ ...image, id: image.id.replace('1', '2') }]
+    const finding = imagesFinding(settings, { existing: [image], newest }, { kind })
+    expect(finding.status?.images?.map(({ id }) => id)).toEqual([image.id.replace('1', version)])
+    expect(finding.conditions?.[0]?.message).toEqual(
+      kind === 'held' ? expect.stringContaining('joiner.sh/hold-images') : undefined,
+    )
+  })
+
+  it.each<[string, string | undefined, string | undefined]>([
+    ['202512.18.0', 'True', '/CommunityGalleries/g/images/i/versions/202512.18.0'],
+    ['latest', 'False', undefined],
+    ['../../x', 'False', undefined],
+  ])('the version %j of an annotation', (version, status, id) => {
+    const plain = goldenNodeClass({})
+    const pinned = { ...plain, metadata: { ...plain.metadata, annotations: { 'joiner.sh/image-version': version } } }
+    const finding = pinnedImages(pinned, [image])
+    expect(finding?.conditions?.[0]?.status).toBe(status)
+    expect(finding?.status?.images?.[0]?.id).toBe(id)
+    expect(pinnedImages(plain, [image])).toBeUndefined()
   })
 
   it('after a failed read an earlier result for the same spec stays, and it is Unknown otherwise', () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { goldenConfig } from '../../../test/vectors/golden-cases.ts'
 import { ApiError } from '../../kubernetes/client/api-error.ts'
 import { cachedImages } from './image-cache.ts'
+import { newestImages } from './image-versions.ts'
 import { imageDefinitions } from './images.ts'
 import type { ImagesStatusDeps } from './images-status.ts'
 
@@ -52,6 +53,26 @@ function setup() {
 }
 
 const at = (version: string) => [`2404gen2containerd/versions/${version}`, `2404containerd/versions/${version}`]
+
+describe('the floor of node images', () => {
+  const now = Date.UTC(2026, 3, 10)
+  const day = 24 * 3_600_000
+  it.each<[string, { readonly minVersion: string; readonly minAgeMs: number } | undefined, string | undefined]>([
+    ['takes any without one', undefined, '202604.09.0'],
+    ['takes what is not older than the version', { minVersion: '202604.09.0', minAgeMs: 0 }, '202604.09.0'],
+    ['takes nothing that is older', { minVersion: '202605.01.0', minAgeMs: 0 }, undefined],
+    ['waits until an image has its age', { minVersion: '', minAgeMs: 3 * day }, '202604.01.0'],
+  ])('%s', async (_, imageFloor, expected) => {
+    const list = async function* () {
+      for (const name of ['202604.01.0', '202604.09.0'])
+        yield { name, publishedDate: new Date(Date.UTC(2026, 3, Number(name.slice(7, 9)))) }
+    }
+    const own = imageFloor === undefined ? config : { ...config, imageFloor }
+    const azure = { compute: { communityGalleryImageVersions: { list } } } as never
+    const [found] = await newestImages({ azure, config: own, now: () => now }, definitions)
+    expect(found?.id.split('/').at(-1)).toBe(expected)
+  })
+})
 
 describe('images that were found', () => {
   it('stay for three days, whatever is published', async () => {

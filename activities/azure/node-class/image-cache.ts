@@ -6,8 +6,6 @@ import { type ImageDefinition, type ResolvedImage, resolvedImage } from './image
 
 export interface ImageCacheDeps extends ImageVersionsDeps {
   readonly client: KubernetesClient
-  /** Epoch milliseconds. */
-  readonly now: () => number
   readonly namespace: string
 }
 

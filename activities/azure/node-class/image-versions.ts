@@ -13,6 +13,8 @@ import {
 export interface ImageVersionsDeps {
   readonly azure: AzureClient
   readonly config: AzureConfig
+  /** Epoch milliseconds. */
+  readonly now: () => number
 }
 
 const http = createDefaultHttpClient()
@@ -27,7 +29,9 @@ export async function newestImages(
 ): Promise<readonly ResolvedImage[]> {
   if (definitions.length === 0) return []
   const { sharedGallery } = deps.config
-  const shared = sharedGallery && newestOfShared(await listNodeImageVersions(deps))
+  const shared =
+    sharedGallery &&
+    newestOfShared((await listNodeImageVersions(deps)).filter(({ version = '' }) => isUsable(deps, version)))
   const images = await Promise.all(
     definitions.map(async (definition): Promise<ResolvedImage | undefined> => {
       const { gallery, name } = definition
@@ -46,17 +50,32 @@ export async function newestImages(
   return images.filter((image) => image !== undefined)
 }
 
+/** Whether a version is not below the floor of the settings. A version of another scheme, such as `2022.10.03`, has no floor. */
+function isUsable({ config, now }: ImageVersionsDeps, version: string, publishedAt = publishedBy(version)): boolean {
+  const { minVersion, minAgeMs } = config.imageFloor ?? { minVersion: '', minAgeMs: 0 }
+  if (publishedAt === undefined) return true
+  if (minAgeMs > 0 && now() - publishedAt.getTime() < minAgeMs) return false
+  return minVersion === '' || publishedBy(version) === undefined || !isNewer(minVersion, version)
+}
+
+/** Returns the day that a version such as `202512.18.0` names. */
+function publishedBy(version: string): Date | undefined {
+  const [, year, month, day] = /^(\d{4})(\d{2})\.(\d{1,2})\.\d+$/.exec(version) ?? []
+  return year === undefined ? undefined : new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)))
+}
+
 /** Returns the newest version by publishing date: versions of two schemes cannot be compared otherwise. */
 async function newestOfCommunity(
-  { azure, config }: ImageVersionsDeps,
+  deps: ImageVersionsDeps,
   gallery: string,
   definition: string,
 ): Promise<string | undefined> {
+  const { azure, config } = deps
   let newest: { readonly name: string; readonly publishedAt: number } | undefined
   for await (const version of azure.compute.communityGalleryImageVersions.list(config.location, gallery, definition)) {
     const publishedAt = version.publishedDate?.getTime() ?? 0
-    if (version.name !== undefined && (newest === undefined || publishedAt > newest.publishedAt))
-      newest = { name: version.name, publishedAt }
+    if (version.name === undefined || !isUsable(deps, version.name, version.publishedDate)) continue
+    if (newest === undefined || publishedAt > newest.publishedAt) newest = { name: version.name, publishedAt }
   }
   return newest?.name
 }

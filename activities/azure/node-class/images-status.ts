@@ -1,12 +1,13 @@
 import type { NodeClass } from '../../../api/objects.ts'
 import { type ConditionChange, conditionOf } from '../../../core/conditions.ts'
+import { annotations } from '../../../core/requirements/labels.ts'
 import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
 import type { UnavailableOfferings } from '../capacity/unavailable-offerings.ts'
 import { type Finding, unread } from './finding.ts'
 import type { ImageCacheDeps } from './image-cache.ts'
 import { cachedImages } from './image-cache.ts'
 import { workingImage } from './image-standing.ts'
-import { imageDefinitions, keptImages, type ResolvedImage, resolveImageFamily } from './images.ts'
+import { imageDefinitions, keptImages, type ResolvedImage, resolveImageFamily, withImageVersion } from './images.ts'
 import type { MaintenanceWindowDeps } from './maintenance-window.ts'
 import { type MaintenanceWindow, readMaintenanceWindow } from './maintenance-window.ts'
 import { type NodeClassSettings, nodeClassSettings } from './node-class-settings.ts'
@@ -19,6 +20,7 @@ export interface ImagesStatusDeps extends MaintenanceWindowDeps, ImageCacheDeps 
 const type = 'ImagesReady'
 const unknown = 'ImagesUnknownError'
 const open = { kind: 'open' } as const
+type OpenOrClosed = Exclude<MaintenanceWindow, { kind: 'invalid' }> | { readonly kind: 'held' }
 
 /**
  * Finds the newest images for a Kubernetes version, and decides which of them new nodes get. Without a known version there is nothing to
@@ -39,11 +41,10 @@ export async function findImages(
     const window = isNew || !hasImages(nodeClass) ? open : await readMaintenanceWindow(deps)
     if (window.kind === 'invalid') throw new Error(window.message)
     const newest = await cachedImages(deps, definitions, version)
-    return withFallbacks(
-      deps,
-      nodeClass,
-      imagesFinding(settings, { existing: nodeClass.status.images, newest }, window),
-    )
+    const pinned = pinnedImages(nodeClass, newest)
+    if (pinned !== undefined) return pinned
+    const found = imagesFinding(settings, { existing: nodeClass.status.images, newest }, heldOr(nodeClass, window))
+    return withFallbacks(deps, nodeClass, found)
   } catch (error) {
     // Images of the earlier version must not be used for new nodes, so the condition shows the upgrade until new ones are found.
     const before = conditionOf(nodeClass.status.conditions, type)
@@ -62,7 +63,7 @@ function hasImages({ status }: NodeClass): boolean {
 export function imagesFinding(
   settings: NodeClassSettings,
   { existing, newest }: { readonly existing: readonly ResolvedImage[]; readonly newest: readonly ResolvedImage[] },
-  window: Exclude<MaintenanceWindow, { kind: 'invalid' }>,
+  window: OpenOrClosed,
 ): Finding {
   if (newest.length === 0) {
     const message = `no image of family "${settings.imageFamily}" is published in this region${settings.fips ? ' with FIPS' : ''}; choose another imageFamily`
@@ -71,8 +72,30 @@ export function imagesFinding(
   if (window.kind === 'open') return { conditions: [{ type, status: 'True' }], status: { images: newest } }
   const images = keptImages(existing, newest)
   const waiting = newest.some(({ id }, i) => id !== images[i]?.id)
-  const message = `newer images wait for the maintenance window from ${window.from} to ${window.to}`
+  const message =
+    window.kind === 'held'
+      ? `newer images wait until annotation ${annotations.holdImages} is removed`
+      : `newer images wait for the maintenance window from ${window.from} to ${window.to}`
   return { conditions: [{ type, status: 'True', ...(waiting ? { message } : {}) }], status: { images } }
+}
+
+/** Returns the images of the version that an annotation names; undefined without the annotation. Whether they are there shows when a VM is made. */
+export function pinnedImages({ metadata }: NodeClass, newest: readonly ResolvedImage[]): Finding | undefined {
+  const version = metadata.annotations[annotations.imageVersion]
+  if (version === undefined || newest.length === 0) return undefined
+  if (!/^[0-9]+(\.[0-9]+){2}$/.test(version)) {
+    const message = `AKSNodeClass ${metadata.name}: annotation ${annotations.imageVersion} "${version.slice(0, 60)}" is not the version of a node image; write one such as 202512.18.0, or remove it`
+    return { conditions: [{ type, status: 'False', reason: 'ImageVersionInvalid', message }] }
+  }
+  const images = newest.map((image) => ({ ...image, id: withImageVersion(image.id, version) }))
+  const message = `annotation ${annotations.imageVersion} keeps version ${version}`
+  return { conditions: [{ type, status: 'True', message }], status: { images } }
+}
+
+/** Returns the window, closed while an annotation holds the images. */
+function heldOr(nodeClass: NodeClass, window: OpenOrClosed): OpenOrClosed {
+  const isHeld = nodeClass.metadata.annotations[annotations.holdImages] === 'true'
+  return isHeld && hasImages(nodeClass) ? { kind: 'held' } : window
 }
 
 /** Replaces images that were given up with versions that work, where there are any. */

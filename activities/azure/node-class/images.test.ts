@@ -64,7 +64,7 @@ goldenSuite(
     it.each(file.cases)('$name', async (golden) => {
       const settings = settingsOf(golden)
       const family = resolveImageFamily(settings, golden.kubernetesVersion)
-      const deps = { azure, config: golden.useSIG ? { ...config, sharedGallery: shared } : config }
+      const deps = { azure, now: () => 0, config: golden.useSIG ? { ...config, sharedGallery: shared } : config }
       // Images with FIPS are in shared galleries only. A class that requests them elsewhere is rejected before any read.
       const isRefused = settings.fips && !golden.useSIG
       const images = isRefused ? [] : await newestImages(deps, imageDefinitions(settings, family))

@@ -152,6 +152,10 @@ export function baseImageId(id: string): string {
   return id.toLowerCase().replace(/\/versions\/.*$/, '')
 }
 
+/** Returns the id of another version of an image. */
+export const withImageVersion = (id: string, version: string) =>
+  id.replace(/\/versions\/[^/]+$/i, `/versions/${version}`)
+
 /** Returns the version of an image, such as `202512.18.0`; empty where its id names none. */
 export const imageVersion = (id: string) => /\/versions\/([^/]+)$/i.exec(id)?.[1] ?? ''
 
