@@ -200,7 +200,7 @@ describe('a new node image', () => {
 
   test.each([
     ['that a node has proved is not blamed', fresh],
-    ['without another that works is not blamed', '/g/images/2204/versions/202512.18.0'],
+    ['without another version that works is not blamed', '/g/images/2204/versions/202601.01.0'],
   ])('%s', async (_, image) => {
     const { deps, images, marked } = upgraded(image)
     await learnFromTimeout(deps, launch)

@@ -6,7 +6,7 @@ import { classifyRefusal } from '../arm/azure-error.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
 import { type FailureFacts, ruleFor } from '../arm/azure-failure-rules.ts'
 import { refreshDrift } from '../node-class/drift.ts'
-import { isProven, workingImage } from '../node-class/image-standing.ts'
+import { isProven, withWorkingImages, workingImage } from '../node-class/image-standing.ts'
 import type { RefusedImage } from './lasting-mark.ts'
 import type { LaunchHealth, UnexplainedFailure } from './launch-health.ts'
 import { markRefused, type RefusalDeps } from './refusal.ts'
@@ -91,11 +91,14 @@ async function giveUpImage(deps: LearnDeps, image: RefusedImage): Promise<Lesson
   if (nodeClass !== undefined) {
     deps.log.warn({ nodeClass: image.nodeClass, why: message }, 'node image is given up')
     deps.events.record({ about: subject(nodeClass), reason: 'ImageGivenUp', message, values: [image.image] })
-    const { images } = nodeClass.status
-    const kept = images.map((one) => (one.id.toLowerCase() === image.image.toLowerCase() ? { ...one, id: other } : one))
+    const { images } = withWorkingImages(nodeClass.status.images, {
+      claims: () => deps.cache.nodeClaims.values(),
+      nodeClass: image.nodeClass,
+      isRefused: (id) => deps.unavailable.imageMarkOf(id, image.nodeClass) !== undefined,
+    })
     await setConditions(deps, { kind: 'AKSNodeClass', ref: nodeClass.metadata }, () => ({
       conditions: [{ type: 'ImagesReady', status: 'True', message }],
-      status: { images: kept },
+      status: { images },
     }))
     // Nodes that have the image that works do not differ from the class any more, and must not be replaced.
     await refreshDrift(deps)

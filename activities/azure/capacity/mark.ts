@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { MarkScope } from '../arm/azure-error.ts'
+import { imageVersion } from '../node-class/images.ts'
 
 /** One way to buy one size, as marks identify it. Zone `0` is regional. */
 export interface OfferingId {
@@ -58,10 +59,10 @@ export interface SizeMark extends Reported, SizeUse {
   readonly lastsMs: number
 }
 
-/** A node image that is not there, or whose nodes do not join, for one AKSNodeClass. */
+/** A version of node images that is not there, or whose nodes do not join, for one AKSNodeClass. */
 export interface ImageMark extends Reported {
   readonly kind: 'image'
-  /** Its id, with the version. */
+  /** Id of the image that showed it, with the version. */
   readonly image: string
   readonly nodeClass: string
   /** As of a size. */
@@ -92,8 +93,9 @@ export function sizeKey(instanceType: string, { image = '', nodeClass = '' }: Si
   return `size.${escaped(instanceType)}${use}`
 }
 
-/** Ids of images know no case. */
-export const imageKey = (image: string, nodeClass: string) => `image.${digest(`${image.toLowerCase()} ${nodeClass}`)}`
+/** What goes wrong with one image of a version goes wrong with those of other machines too: AKS makes them together. */
+export const imageKey = (image: string, nodeClass: string) =>
+  `image.${digest(`${imageVersion(image) || image.toLowerCase()} ${nodeClass}`)}`
 
 const digest = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 16)
 

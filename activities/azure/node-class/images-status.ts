@@ -6,7 +6,7 @@ import type { UnavailableOfferings } from '../capacity/unavailable-offerings.ts'
 import { type Finding, unread } from './finding.ts'
 import type { ImageCacheDeps } from './image-cache.ts'
 import { cachedImages } from './image-cache.ts'
-import { workingImage } from './image-standing.ts'
+import { withWorkingImages } from './image-standing.ts'
 import { imageDefinitions, keptImages, type ResolvedImage, resolveImageFamily, withImageVersion } from './images.ts'
 import type { MaintenanceWindowDeps } from './maintenance-window.ts'
 import { type MaintenanceWindow, readMaintenanceWindow } from './maintenance-window.ts'
@@ -100,16 +100,17 @@ function heldOr(nodeClass: NodeClass, window: OpenOrClosed): OpenOrClosed {
 
 /** Replaces images that were given up with versions that work, where there are any. */
 function withFallbacks({ unavailable, cache }: ImagesStatusDeps, { metadata }: NodeClass, finding: Finding): Finding {
-  const messages: string[] = []
-  const images = finding.status?.images?.map((image) => {
-    const mark = unavailable.imageMarkOf(image.id, metadata.name)
-    const other = mark && workingImage(cache.nodeClaims.values(), metadata.name, image.id)
-    if (other === undefined) return image
-    messages.push(`node image ${image.id} is given up (${mark?.reason}: ${mark?.cause}); new nodes get ${other}`)
-    return { ...image, id: other }
+  if (finding.status?.images === undefined) return finding
+  const { images, replaced } = withWorkingImages(finding.status.images, {
+    claims: () => cache.nodeClaims.values(),
+    nodeClass: metadata.name,
+    isRefused: (id) => unavailable.imageMarkOf(id, metadata.name) !== undefined,
   })
-  if (images === undefined || messages.length === 0) return finding
-  return { ...finding, conditions: [{ type, status: 'True', message: messages.join('; ') }], status: { images } }
+  const [first] = replaced
+  const mark = first === undefined ? undefined : unavailable.imageMarkOf(first, metadata.name)
+  if (mark === undefined) return finding
+  const message = `node image ${mark.image} is given up until ${new Date(mark.untilMs).toISOString()} (${mark.reason}: ${mark.cause}); new nodes get ${images[0]?.id}`
+  return { ...finding, conditions: [{ type, status: 'True', message }], status: { images } }
 }
 
 function fipsRefused(settings: NodeClassSettings): Finding {

@@ -148,7 +148,7 @@ export function resolvedImage(id: string, { arch, generation }: ImageDefinition)
 }
 
 /** Returns the definition of an image: its id without the version, in lower case, since ARM's ids know no case. */
-export function baseImageId(id: string): string {
+function baseImageId(id: string): string {
   return id.toLowerCase().replace(/\/versions\/.*$/, '')
 }
 

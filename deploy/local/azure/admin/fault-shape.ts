@@ -8,7 +8,7 @@ type Shapes = Readonly<Record<string, z.ZodType>>
 /** What a fault of any kind may say; the compiler sees that it is all of it. */
 const common: Readonly<Record<keyof Fault, z.ZodType>> = {
   kind: text,
-  match: strictRecord(matchFields),
+  match: strictRecord({ ...matchFields, image: text }),
   count: numberFrom(1),
   forMs: numberFrom(0),
   probability: numberFrom(0, 1),

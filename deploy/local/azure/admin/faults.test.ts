@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { Faults } from './faults.ts'
 
-const attempt = { sku: 'Standard_D4s_v5', zone: '1', capacityType: 'spot' } as const
+const attempt = { sku: 'Standard_D4s_v5', zone: '1', capacityType: 'spot', image: '' } as const
 
 /** Which of so many creates a fault hits. */
 function hits(faults: Faults, creates: number): readonly boolean[] {

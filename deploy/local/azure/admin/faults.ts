@@ -4,6 +4,8 @@ export interface Match {
   /** ARM zone number; `0` for a regional VM. */
   readonly zone?: string
   readonly capacityType?: 'spot' | 'on-demand'
+  /** Version of the node image. */
+  readonly image?: string
 }
 
 export type Fault = {
@@ -60,6 +62,8 @@ export interface Attempt {
   readonly sku: string
   readonly zone: string
   readonly capacityType: 'spot' | 'on-demand'
+  /** Version of the node image; empty when the VM names none. */
+  readonly image: string
 }
 
 /** Faults on demand, each for its next `count` hits. They are not kept on disk. */
@@ -138,6 +142,7 @@ function applies(match: Match | undefined, attempt: Attempt | undefined): boolea
   return (
     (match.sku === undefined || match.sku === attempt.sku) &&
     (match.zone === undefined || match.zone === attempt.zone) &&
-    (match.capacityType === undefined || match.capacityType === attempt.capacityType)
+    (match.capacityType === undefined || match.capacityType === attempt.capacityType) &&
+    (match.image === undefined || match.image === attempt.image)
   )
 }
