@@ -104,6 +104,8 @@ test('while the first node with an image has not initialized, no other node is r
       ({ reason, message = '' }) => reason === 'DisruptionBlocked' && message.includes('has a new node image'),
     )
   })
+  // By then a VM runs that says nothing, and the nodes were looked at several times.
+  await world.until('its VM runs', async () => (await others()).every((claim) => holds(claim, 'Launched')))
   expect((await others()).length).toBe(1)
   expect((await initialized()).length).toBe(nodes)
   expect(await world.running(name)).toBe(nodes)

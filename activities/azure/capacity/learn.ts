@@ -126,7 +126,7 @@ async function learnFromUnexplained(
   const verdict = deps.launchHealth.failed(failure)
   if (verdict.kind === 'counted') return undefined
   if (verdict.kind === 'mark') {
-    const reason = kind === 'refused' ? 'RepeatedFailure' : 'RegistrationTimeout'
+    const reason = kind === 'notRegistered' ? 'RegistrationTimeout' : 'RepeatedFailure'
     await deps.unavailable.markSize({ instanceType, nodeClass, reason, cause })
     return {
       kind: 'capacity',

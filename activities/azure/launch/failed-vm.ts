@@ -1,8 +1,8 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { type Attempted, launchFailedReason } from '../arm/azure-error.ts'
-import { failureOf } from '../arm/azure-failure.ts'
-import { type LearnDeps, learnFromRefusal } from '../capacity/learn.ts'
+import { failureOf, LaunchBlocked } from '../arm/azure-failure.ts'
+import { type LearnDeps, type Lesson, learnFromRefusal } from '../capacity/learn.ts'
 import { zoneLabelOf } from '../catalogue/zones.ts'
 import { imageIdOf } from '../node-class/images.ts'
 import { capacityTypeOfVm } from './claim-vm.ts'
@@ -39,9 +39,15 @@ export async function judgeFailedVm(
   const image = imageIdOf(vm.storageProfile?.imageReference)
   deps.vmCreates.failed({ ...attempted, imageId: image, nodePool }, 'async', code)
   const launch = { ...attempted, image, nodeClass: claim?.spec.nodeClassRef.name ?? '', wasAccepted: true } as const
-  const lesson = await learnFromRefusal(deps, { code, text }, launch)
+  const lesson = await learn(deps, { code, text }, launch)
   if (lesson !== undefined)
-    return { attempted, reason: lesson.reason, message: lesson.message, isCapacity: true, retryAfterMs: 0 }
+    return {
+      attempted,
+      reason: lesson.reason,
+      message: lesson.message,
+      isCapacity: lesson.kind !== 'blocked',
+      retryAfterMs: 0,
+    }
   const failure = failureOf({ code, text })
   const said = text.split('\n')[0]?.slice(0, 300)
   return {
@@ -50,5 +56,25 @@ export async function judgeFailedVm(
     message: `VM ${vm.name} failed: ${failure.reason}: ${failure.remedy}. Azure said: ${code}${said ? `: ${said}` : ''}`,
     isCapacity: false,
     retryAfterMs: failure.retryAfterMs ?? 0,
+  }
+}
+
+interface Blocked {
+  readonly kind: 'blocked'
+  readonly reason: string
+  readonly message: string
+}
+
+/** A cause that all sizes share must not keep the failed VM: what holds launches back is asked before the next one. */
+async function learn(
+  deps: LearnDeps,
+  facts: Parameters<typeof learnFromRefusal>[1],
+  launch: Parameters<typeof learnFromRefusal>[2],
+): Promise<Lesson | Blocked | undefined> {
+  try {
+    return await learnFromRefusal(deps, facts, launch)
+  } catch (error) {
+    if (!(error instanceof LaunchBlocked)) throw error
+    return { kind: 'blocked', reason: error.reason, message: error.message }
   }
 }
