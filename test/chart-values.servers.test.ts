@@ -78,6 +78,7 @@ describe('values', () => {
       SIG_ACCESS_TOKEN_SERVER_URL: 'http://tokens.example',
       JOINER_BILLING_EXTENSION: true,
       JOINER_BOOT_DIAGNOSTICS: false,
+      JOINER_UNTESTED_SIZES: true,
       JOINER_IMAGE_MIN_VERSION: '202604.01.0',
       JOINER_IMAGE_MIN_AGE: 36 * 3_600_000,
       JOINER_AZURE_API_VERSIONS:

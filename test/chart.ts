@@ -68,6 +68,7 @@ export const fullValues = {
     sharedGallery: { enabled: true, subscriptionId: 'aks', tokenServerUrl: 'http://tokens.example' },
     billingExtension: true,
     bootDiagnostics: false,
+    untestedSizes: true,
     images: { minVersion: '202604.01.0', minAge: '36h' },
     apiVersions: { 'Microsoft.Compute/virtualMachines': '2024-07-01', 'Microsoft.Network/loadBalancers': '2023-11-01' },
     armBudgetShare: 0.5,

@@ -47,6 +47,8 @@ export interface AzureConfig {
   readonly billingExtension: boolean
   /** Whether Azure keeps the serial log of each VM, in storage that it manages. Unset: it does. */
   readonly bootDiagnostics?: boolean
+  /** Whether sizes of families that are not known to work as nodes are chosen like others. Unset: only when nothing else fits. */
+  readonly untestedSizes?: boolean
   /** Which versions of node images are used: none older than `minVersion`, none published less than `minAgeMs` ago. Unset: any. */
   readonly imageFloor?: { readonly minVersion: string; readonly minAgeMs: number }
   /** API versions by resource type in lower case, before the table of `api-versions.ts`. */

@@ -122,6 +122,7 @@ export const azureSettings = {
   SIG_ACCESS_TOKEN_SERVER_URL: z.string().default(''),
   JOINER_BILLING_EXTENSION: flag(false),
   JOINER_BOOT_DIAGNOSTICS: flag(true),
+  JOINER_UNTESTED_SIZES: flag(false),
   JOINER_IMAGE_MIN_VERSION: z
     .string()
     .regex(

@@ -77,6 +77,7 @@ export async function azureConfig(config: Config, cloud: Cloud, facts: FoundFact
     // Clouds of other names have no billing of AKS (reference/azure-provider.md 10.2).
     billingExtension: config.JOINER_BILLING_EXTENSION && cloud.isKnown,
     bootDiagnostics: config.JOINER_BOOT_DIAGNOSTICS,
+    untestedSizes: config.JOINER_UNTESTED_SIZES,
     imageFloor: { minVersion: config.JOINER_IMAGE_MIN_VERSION, minAgeMs: config.JOINER_IMAGE_MIN_AGE },
     apiVersions: parseApiVersions(config.JOINER_AZURE_API_VERSIONS),
     ...(await readNodeEgress(config, clusterEndpoint)),

@@ -136,6 +136,7 @@ export class Catalogue {
       nodeClass,
       memoryOverheadPercent: this.#config.vmMemoryOverheadPercent,
       nodeResourceGroup: this.#config.nodeResourceGroup,
+      allowsUntested: this.#config.untestedSizes === true,
     })
   }
 

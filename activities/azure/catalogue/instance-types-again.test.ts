@@ -69,3 +69,15 @@ it('sees quota that is used up, and new prices', () => {
   expect(lists.list(higher)).toEqual(instanceTypes({ ...setting, ...higher }))
   expect(lists.list(sale)).toEqual(before)
 })
+
+it('a size of a family that is not known to work costs as one without a price, unless that is allowed', () => {
+  const prices = (allowsUntested: boolean) => {
+    const [known] = sale.sizes
+    if (known === undefined) throw new Error('no size')
+    const strange = { ...known, name: 'Standard_D4s_v6', family: 'standardDXv99Family' }
+    const types = instanceTypes({ ...setting, ...sale, sizes: [strange], allowsUntested })
+    return [...new Set(types.flatMap(({ offerings }) => offerings.map(({ price }) => price)))]
+  }
+  expect(prices(false)).toEqual([999])
+  expect(prices(true)).toContain(1)
+})

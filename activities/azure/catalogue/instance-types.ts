@@ -8,9 +8,10 @@ import type { OfferingId } from '../capacity/mark.ts'
 import type { NodeClassSettings } from '../node-class/node-class-settings.ts'
 import { type GpuSize, hasInstallableDriver } from './gpu-sizes.ts'
 import { memoryWithoutOverhead, overheadOf } from './node-overhead.ts'
-import type { Prices } from './pricing.ts'
+import { type Prices, unknownPrice } from './pricing.ts'
 import { RequirementPool } from './requirement-pool.ts'
 import type { VmSize } from './sku.ts'
+import { isTestedFamily } from './tested-families.ts'
 import { placementScope, regionalZone, zoneLabel } from './zones.ts'
 
 /** Settings that go into every type. */
@@ -19,6 +20,8 @@ interface TypeSetting {
   readonly nodeClass: NodeClassSettings
   readonly memoryOverheadPercent: number
   readonly nodeResourceGroup: string
+  /** Whether sizes of families that are not in `tested-families.ts` cost what the price list says. Unset: they cost as if they had no price. */
+  readonly allowsUntested?: boolean
 }
 
 /** Sizes, prices and availability at present. */
@@ -80,7 +83,9 @@ export class InstanceTypeLists {
       'on-demand': hasQuota(size.family, size.vCpus),
       spot: size.spotCapable && hasSpotQuota?.(size.family, size.vCpus) !== false,
     }
-    const price = { 'on-demand': prices.priceOf(size, 'on-demand'), spot: prices.priceOf(size, 'spot') }
+    const isTrusted = this.#setting.allowsUntested === true || isTestedFamily(size.family)
+    const priceOf = (type: CapacityType) => (isTrusted ? prices.priceOf(size, type) : unknownPrice)
+    const price = { 'on-demand': priceOf('on-demand'), spot: priceOf('spot') }
     const offerings = facts.places.map(({ id, requirements }): Offering => {
       const available = isSold[id.capacityType] && !isMarked(id)
       return { price: price[id.capacityType], available, requirements }

@@ -1,7 +1,7 @@
 import { modelledPrice, type PricedSize } from './price-model.ts'
 
 /** Price of sizes that no price list names: deprioritised, not excluded (reference/azure-provider.md 3.6). */
-const unknownPrice = 999
+export const unknownPrice = 999
 
 /** Azure lists sizes that it does not sell yet with a price of 0, which is none (reference/real-aks.md 2). */
 const isPrice = (price: number | undefined): price is number => price !== undefined && price > 0

@@ -11,6 +11,7 @@ import { subject } from '../../kubernetes/event-recorder.ts'
 import type { AzureClient } from '../arm/client.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { vmName } from '../launch/virtual-machine.ts'
+import { joinProblem } from './join-problem.ts'
 
 interface EvidenceDeps {
   readonly log: Logger
@@ -67,7 +68,10 @@ function isAwaited(claim: NodeClaim): boolean {
 /** Returns the evidence as text; `log` is the end of the serial log. */
 export function describeVm({ instanceView }: Pick<VirtualMachine, 'instanceView'>, log: string | undefined): string {
   const { statuses = [], vmAgent, extensions = [] } = instanceView ?? {}
+  const told = [...extensions.flatMap(({ statuses: own = [] }) => own.map(({ message = '' }) => message)), log ?? '']
+  const problem = joinProblem(told.join('\n'))
   const reported = [
+    ...(problem === undefined ? [] : [problem]),
     `VM: ${statuses.map(({ displayStatus }) => displayStatus ?? '').join(', ') || 'no status'}`,
     `agent: ${(vmAgent?.statuses ?? []).map(statusText).join(', ') || 'has not reported'}`,
     ...extensions.flatMap(({ name, statuses: own = [] }) =>
