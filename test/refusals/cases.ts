@@ -1,7 +1,7 @@
 // How Azure refuses a VM, and what Joiner has to do about each: the table of reference/real-aks.md 1.
 
 /** Which VM was asked for. `zone`: ARM's number. */
-export interface Asked {
+interface Asked {
   readonly size: string
   readonly zone: string
 }
@@ -10,7 +10,7 @@ export interface Asked {
  * `another`: the same NodeClaim is launched as another offering at once, and what was refused is marked with `reason`. `wait`: the launch is tried again
  * by itself, and nothing is marked. `named`: somebody has to change something; the NodeClaim says `reason` and the words, and nothing is marked.
  */
-export type Reaction =
+type Reaction =
   | { readonly kind: 'another'; readonly reason: string }
   | { readonly kind: 'wait'; readonly reason: string }
   | { readonly kind: 'named'; readonly reason: string; readonly words: RegExp }

@@ -16,8 +16,6 @@ export const apiVersions = {
   'Microsoft.Network/virtualNetworks': '2024-05-01',
 } as const satisfies Readonly<Record<string, string>>
 
-export type VersionedType = keyof typeof apiVersions
-
 const types = new Map(Object.entries(apiVersions).map(([type, version]) => [type.toLowerCase(), version]))
 
 /**

@@ -9,7 +9,7 @@ import { quantity } from '../../../core/values/quantity.ts'
 import { cseEnvironment } from '../../../deploy/local/azure/boot/cse-environment.ts'
 import { NodeConfig } from '../../../deploy/local/azure/boot/node-config.ts'
 import { fakeArm } from '../../../test/fake-arm.ts'
-import { forbiddenDifferences, type Variables } from '../../../test/vectors/bootstrap-differences.ts'
+import { forbiddenDifferences, type Variables, withoutOwnFields } from '../../../test/vectors/azure-differences.ts'
 import {
   type GoldenOptions,
   goldenConfig,
@@ -208,7 +208,7 @@ const withUid = (tags: Json) => ({
 
 function expectedVm({ vm }: NonNullable<CreateCase['expected']>): Json {
   const { name: _inUrl, zones, tags, ...rest } = vm
-  const { networkProfile: _apart, storageProfile, securityProfile, ...properties } = vm.properties
+  const { networkProfile: _apart, storageProfile, ...properties } = vm.properties
   const { osDisk, ...storage } = storageProfile as Json & { readonly osDisk: Json & { readonly name: string } }
   return {
     ...rest,
@@ -216,9 +216,6 @@ function expectedVm({ vm }: NonNullable<CreateCase['expected']>): Json {
     ...(zones === null || zones.length === 0 ? {} : { zones }),
     properties: {
       ...properties,
-      // These two differ from upstream on purpose: an explicit security type, and boot diagnostics.
-      securityProfile: { securityType: 'Standard', ...(securityProfile as Json | undefined) },
-      diagnosticsProfile: { bootDiagnostics: { enabled: true } },
       storageProfile: {
         ...storage,
         osDisk: { ...osDisk, name: osDiskName('cluster-uid', claimNameOf(osDisk.name), 1) },
@@ -309,8 +306,15 @@ goldenSuite('azure/vm-create', 42, ({ cases }: { readonly cases: readonly Create
     const { customData } = properties.osProfile
     expect({
       ...vm,
-      properties: { ...properties, osProfile: { ...properties.osProfile, customData: '<customData>' } },
+      properties: withoutOwnFields(
+        { ...properties, osProfile: { ...properties.osProfile, customData: '<customData>' } },
+        expected.vm.properties,
+      ),
     }).toEqual(expectedVm(expected))
+    expect(vm.properties).toMatchObject({
+      diagnosticsProfile: { bootDiagnostics: { enabled: true } },
+      securityProfile: { securityType: expect.stringMatching(/^(Standard|TrustedLaunch)$/) },
+    })
     expect(networkProfile.networkInterfaceConfigurations).toEqual([expectedNic(expected)])
     expect(launch.config.nodeResourceGroup).toBe(expected.resourceGroup)
     expect(vmName(launch.claim.metadata.name)).toBe(expected.vmName)

@@ -1,4 +1,25 @@
-// Where the environment of a node's provisioning differs from the reference provider's, each with its reason (reference/bootstrap.md 7, reference/real-aks.md 4).
+// Everything in which requests to Azure and node configurations differ from the reference provider's, each with its reason (reference/bootstrap.md 7,
+// reference/real-aks.md). Prices: what costs 0 or has no price costs 999 in both.
+
+type Json = Readonly<Record<string, unknown>>
+
+/**
+ * Returns the properties of a VM without what Joiner sends besides: boot diagnostics in storage that Azure manages, and an explicit security type, without
+ * which newer API versions make a Trusted Launch VM. Anything else stays, so that it is compared; `theirs` shows what the reference provider sends too.
+ */
+export function withoutOwnFields(ours: Json, theirs: Json): Json {
+  const { diagnosticsProfile, securityProfile, ...rest } = ours
+  const isOwnDiagnostics = JSON.stringify(diagnosticsProfile) === '{"bootDiagnostics":{"enabled":true}}'
+  const { securityType, ...security } = (securityProfile ?? {}) as Json
+  const isOwnType =
+    securityType === 'Standard' && (theirs['securityProfile'] as Json | undefined)?.['securityType'] === undefined
+  const shown = isOwnType ? security : (securityProfile as Json | undefined)
+  return {
+    ...rest,
+    ...(isOwnDiagnostics || diagnosticsProfile === undefined ? {} : { diagnosticsProfile }),
+    ...(shown === undefined || Object.keys(shown).length === 0 ? {} : { securityProfile: shown }),
+  }
+}
 
 export type Variables = Readonly<Record<string, string>>
 
@@ -30,7 +51,7 @@ const dhcpV6: Difference = {
     ours !== undefined && theirs === '' && IPV6_DUAL_STACK_ENABLED === 'false',
 }
 
-export const bootstrapDifferences: Readonly<Record<string, Difference>> = {
+const bootstrapDifferences: Readonly<Record<string, Difference>> = {
   CNI_PLUGINS_URL: retired,
   CONTAINER_RUNTIME: retired,
   ENABLE_TLS_BOOTSTRAPPING: retired,
