@@ -150,7 +150,7 @@ describe('what is broken is found, and nothing else', () => {
   })
 
   test('a role that is missing, by the actions that it would allow', async () => {
-    await world.operator.simulator('POST', '/settings', { roles: ['Network Contributor'] })
+    await world.operator.simulator('POST', '/settings', { roles: ['Network Contributor', 'Reader'] })
     const { of, bad } = await examined()
     expect(bad).toEqual(['azure roles'])
     const { details, remedies } = of('azure roles')

@@ -74,7 +74,7 @@ function knownWords(code: string, refused: Refused, config: Config): Words {
 }
 
 /** `Microsoft.Compute/virtualMachines/extensions/write`. */
-function actionOf({ method, path }: Refused): string {
+export function actionOf({ method, path }: Refused): string {
   const [, provider = 'Microsoft.Resources', rest = ''] = /\/providers\/([^/]+)\/(.*)$/i.exec(path) ?? []
   const types = rest.split('/').filter((_part, index) => index % 2 === 0)
   const verbs: Readonly<Record<string, string>> = { GET: 'read', DELETE: 'delete', POST: 'action' }

@@ -39,6 +39,6 @@ export interface LiveSettings extends Timing {
   readonly diskEncryptionSets?: readonly string[]
   /** How much later Resource Graph learns of a change. Default 0. */
   readonly graphLagMs?: number
-  /** Built-in roles that the identity has, as the permissions API says; nothing is refused for want of one. */
+  /** Built-in roles that the identity has, as the permissions API says; what they do not allow in the node resource group is refused. */
   readonly roles?: readonly RoleName[]
 }

@@ -16,7 +16,7 @@ import { registerVirtualMachines } from '../virtual-machines/virtual-machines.ts
 import type { ArmDeps, JournalEntry } from './arm-deps.ts'
 import { ArmError, registerArmErrors } from './arm-error.ts'
 import { type ArmRequest, callOf, checkRequest, isOutsideNodeGroup, operationOf, pathOf } from './arm-request.ts'
-import { registerAuthorization } from './authorization.ts'
+import { authorize, registerAuthorization } from './authorization.ts'
 
 /** Azure Resource Manager, as far as Joiner's SDK clients see it. Paths are matched without regard to case. */
 export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
@@ -36,6 +36,7 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
     authenticate(request, reply)
     throttle(reply, deps.throttling, config)
     checkRequest(request as ArmRequest, config, deps.network.setup)
+    authorize(request as ArmRequest, config)
   })
   app.addHook('onSend', async (request, reply) => {
     const entry = journalled.get(request)
