@@ -40,3 +40,16 @@ it('the table names what is used and what stands in the way', () => {
   ])
   expect(quotaTable(rows, true)).toContain('standardFSv2Family')
 })
+
+it('a family that Azure lists no quota for is unknown, not endless', () => {
+  const rows = quotaRows({
+    usages: usagesOf([usage('standardDSv5Family', 10, 0), usage('cores', 1000, 0)]),
+    sizes,
+    buyable: [{ pool: 'general', onDemand: sizes, spot: new Map() }],
+    uses: [],
+    countedAtMs,
+  })
+  expect(quotaTable(rows, false).split('\n').slice(1)).toEqual([
+    'standardFSv2Family  unknown  unknown  0          unknown  -',
+  ])
+})

@@ -22,10 +22,11 @@ interface BlockedPool {
 export interface QuotaRow {
   /** A family, or `cores` or `lowPriorityCores`: the total of the region on demand and of spot. */
   readonly family: string
-  readonly limit: number
-  readonly used: number
+  /** `unknown` where Azure lists no quota for the family, such as one that counts in a category. */
+  readonly limit: number | 'unknown'
+  readonly used: number | 'unknown'
   readonly inFlight: number
-  readonly free: number
+  readonly free: number | 'unknown'
   readonly blocks: readonly BlockedPool[]
 }
 
@@ -41,13 +42,22 @@ export function quotaRows(input: {
   const flying = inFlight(uses, [], countedAtMs)
   const names = new Map([...sizes.values()].map(({ family }) => [family.toLowerCase(), family]))
   names.set('cores', 'cores').set(spotPool, 'lowPriorityCores')
-  return [...usages].flatMap(([pool, { limit, current }]) => {
+  const listed = [...usages].flatMap(([pool, { limit, current }]) => {
     const family = names.get(pool)
     if (family === undefined) return []
     const free = freeOf(usages, flying, pool)
     const blocks = buyable.flatMap((each) => blockedOf(each, pool, free) ?? [])
     return [{ family, limit, used: current, inFlight: flying.get(pool) ?? 0, free, blocks }]
   })
+  const bought = new Set(
+    buyable.flatMap(({ onDemand }) => [...onDemand.values()].map(({ family }) => family.toLowerCase())),
+  )
+  const unlisted = [...bought].filter((pool) => pool !== '' && !usages.has(pool))
+  const unknown = { limit: 'unknown', used: 'unknown', free: 'unknown', blocks: [] } as const
+  return [
+    ...listed,
+    ...unlisted.map((pool) => ({ family: names.get(pool) ?? pool, inFlight: flying.get(pool) ?? 0, ...unknown })),
+  ]
 }
 
 function blockedOf({ pool: nodePool, onDemand, spot }: Buyable, pool: string, free: number): BlockedPool | undefined {
@@ -64,7 +74,7 @@ const header = ['FAMILY', 'LIMIT', 'USED', 'IN FLIGHT', 'FREE', 'BLOCKS']
 /** What is used or stands in a NodePool's way; with `all`, every family. */
 export function quotaTable(rows: readonly QuotaRow[], all: boolean): string {
   const shown = rows.filter(
-    ({ used, inFlight: flying, blocks }) => all || used > 0 || flying !== 0 || blocks.length > 0,
+    ({ used, inFlight: flying, blocks }) => all || used === 'unknown' || used > 0 || flying !== 0 || blocks.length > 0,
   )
   const order = (row: QuotaRow) => `${row.family.includes('ores') ? 0 : 1}${row.family.toLowerCase()}`
   const lines = [...shown]
