@@ -21,13 +21,14 @@ interface PricePage {
  */
 export async function fetchPrices(endpoint: string, region: string): Promise<RegionPrices> {
   for (const asked of new Set([region, fallbackRegion])) {
-    const list = pricesOf(await readItems(endpoint, asked))
+    const list = pricesOf(await fetchPriceItems(endpoint, asked))
     if (list.size > 0) return { region: asked, list }
   }
   throw new Error(`retail prices: ${endpoint} has none, neither of region "${region}" nor of "${fallbackRegion}"`)
 }
 
-async function readItems(endpoint: string, region: string): Promise<readonly PriceItem[]> {
+/** Reads all pages of the region's prices. Errors: the endpoint cannot be reached, or answers something else than pages. */
+export async function fetchPriceItems(endpoint: string, region: string): Promise<readonly PriceItem[]> {
   const filter = [
     "priceType eq 'Consumption'",
     "currencyCode eq 'USD'",

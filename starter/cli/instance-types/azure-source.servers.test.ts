@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ids, SimulatorProcess } from '../../../deploy/local/azure/simulator-process.ts'
+import { readPrices } from '../shared/azure-files.ts'
+import { fetchedPrices } from '../simulate/fetched-prices.ts'
 import { readAzure } from './azure-source.ts'
 
 let simulator: SimulatorProcess
@@ -41,5 +43,15 @@ test('what the environment lacks, and what Azure refuses, is reported in a few w
   )
   await expect(readAzure({ ...environment(), ARM_SUBSCRIPTION_ID: 'other' }, [], ids.location)).rejects.toThrow(
     /^resource SKUs of region westus2: .*SubscriptionNotFound \(HTTP 404\)/,
+  )
+})
+
+test('simulate fetches the prices of a region itself, all pages of them', async () => {
+  const file = await fetchedPrices(ids.location, environment())
+  const prices = await readPrices([file], ids.location)
+  expect(prices.priceOf({ name: 'Standard_D4s_v5' }, 'on-demand')).toBe(0.192)
+  expect(prices.size).toBeGreaterThan(100)
+  await expect(fetchedPrices(ids.location, { JOINER_PRICES_ENDPOINT: 'https://127.0.0.1:9' })).rejects.toThrow(
+    /^--fetch-prices westus2: .*ECONNREFUSED.*; use --prices FILE$/,
   )
 })

@@ -22,7 +22,7 @@ flags about placement.
 --complete reads hand-written manifests as a scenario: a NodePool without conditions is ready, and a pod without a
 node and without a PodScheduled condition is pending.
 Manifests need --catalog: a scenario's "instanceTypes", or resource SKUs of one region (az vm list-skus -o json, or
-ARM's answer) with --prices, answers of the retail prices API.
+ARM's answer) with --prices, answers of the retail prices API, or with --fetch-prices REGION, which asks it.
 
 It gets as much processor time and memory as its input may need: 1.5 s and 320 MiB of objects for less than a megabyte.
 
@@ -41,6 +41,10 @@ export function registerSimulate(program: Command): void {
     .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
     .option('--catalog <file>', "instance types or resource SKUs; replaces a scenario's own instance types")
     .option('--prices <file>', 'retail prices for resource SKUs; repeatable', another, [])
+    .option(
+      '--fetch-prices <region>',
+      'ask the retail price API (or JOINER_PRICES_ENDPOINT) for the prices of resource SKUs',
+    )
     .option('--complete', 'complete manifests without status, as scenarios are')
     .option('--disruption', 'report what would be disrupted instead of where pods would go')
     .addOption(
@@ -77,6 +81,7 @@ export function registerSimulate(program: Command): void {
 interface Options extends SimulateSettings {
   readonly catalog?: string
   readonly prices: readonly string[]
+  readonly fetchPrices?: string
   readonly schedulerConfig?: string
   readonly timeLimit?: number
 }
@@ -87,16 +92,22 @@ async function simulate(inputs: readonly string[], options: Options): Promise<nu
     import('../bounded/run.ts'),
     import('./inputs.ts'),
   ])
-  const { catalog: catalogFile, prices: priceFiles, schedulerConfig: configFile, timeLimit, ...settings } = options
+  const { catalog: catalogFile, prices: priceFiles, fetchPrices, schedulerConfig: configFile, ...more } = options
+  const { timeLimit, ...settings } = more
   const files = await readInputs(inputs)
   const catalog = catalogFile === undefined ? undefined : await needInput(catalogFile)
-  const prices = await Promise.all(priceFiles.map(needInput))
+  const prices = await Promise.all([
+    ...priceFiles.map(needInput),
+    ...(fetchPrices ? [(await import('./fetched-prices.ts')).fetchedPrices(fetchPrices)] : []),
+  ])
   const schedulerConfig = configFile === undefined ? undefined : await needInput(configFile)
   const all = [...files, ...prices, ...(catalog ? [catalog] : []), ...(schedulerConfig ? [schedulerConfig] : [])]
   const input = { files, prices, settings, ...(catalog && { catalog }), ...(schedulerConfig && { schedulerConfig }) }
   const bounds = boundsOf(all, timeLimit)
-  const more = { ...bounds, milliseconds: bounds.milliseconds * settings.rounds }
-  return runBounded({ name: 'simulate', input }, all, more)
+  return runBounded({ name: 'simulate', input }, all, {
+    ...bounds,
+    milliseconds: bounds.milliseconds * settings.rounds,
+  })
 }
 
 function another(file: string, before: readonly string[]): readonly string[] {
