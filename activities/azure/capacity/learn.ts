@@ -5,27 +5,11 @@ import { subject } from '../../kubernetes/event-recorder.ts'
 import { classifyRefusal } from '../arm/azure-error.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
 import { type FailureFacts, ruleFor } from '../arm/azure-failure-rules.ts'
-import { refreshDrift } from '../node-class/drift.ts'
-import { isProven, withWorkingImages, workingImage } from '../node-class/image-standing.ts'
-import type { RefusedImage } from './lasting-mark.ts'
-import type { LaunchHealth, UnexplainedFailure } from './launch-health.ts'
-import { markRefused, type RefusalDeps } from './refusal.ts'
+import type { UnexplainedFailure } from './launch-health.ts'
+import { giveUpImage, learnOfImage } from './learn-image.ts'
+import type { JoinedLaunch, LearnDeps, Lesson } from './lesson.ts'
+import { markRefused } from './refusal.ts'
 import { type AttemptedLaunch, avoidable } from './refused-size.ts'
-
-export interface LearnDeps extends RefusalDeps {
-  readonly launchHealth: LaunchHealth
-}
-
-/** A launch that Azure accepted. */
-export type JoinedLaunch = Pick<AttemptedLaunch, 'nodeClass' | 'instanceType' | 'image'>
-
-/** Another offering is to be tried at once, or none is left that could help. */
-export interface Lesson {
-  readonly kind: 'capacity' | 'exhausted'
-  /** Of the condition Launched. */
-  readonly reason: string
-  readonly message: string
-}
 
 const suspicions: ReadonlySet<string> = new Set(['RepeatedFailure', 'RegistrationTimeout'])
 
@@ -62,48 +46,6 @@ export async function learnFromRefusal(
     if (lesson !== undefined) return lesson
   }
   return learnFromUnexplained(deps, { nodeClass, instanceType, kind, signature }, cause)
-}
-
-/**
- * Counts a failure against an image that no node has proved yet, and gives the image up at the second. Undefined: the image is proved or the only one, so
- * that the size may be at fault. Errors: as `learnFromRefusal`.
- */
-async function learnOfImage(
-  deps: LearnDeps,
-  { nodeClass, image }: Pick<AttemptedLaunch, 'nodeClass' | 'image'>,
-  why: { readonly reason: string; readonly cause: string },
-): Promise<Lesson | undefined> {
-  const claims = deps.cache.nodeClaims
-  if (image === '' || isProven(claims.values(), nodeClass, image)) return undefined
-  if (workingImage(claims.values(), nodeClass, image) === undefined) return undefined
-  if (!deps.launchHealth.failedOnTrial(nodeClass, image))
-    return { kind: 'capacity', reason: why.reason, message: `a node with the new image ${image} failed: ${why.cause}` }
-  return giveUpImage(deps, { nodeClass, image, ...why })
-}
-
-/** Marks an image and gives the class the one that works. Undefined: no other is known to work. */
-async function giveUpImage(deps: LearnDeps, image: RefusedImage): Promise<Lesson | undefined> {
-  const other = workingImage(deps.cache.nodeClaims.values(), image.nodeClass, image.image)
-  if (other === undefined) return undefined
-  await deps.unavailable.markImage(image)
-  const message = `node image ${image.image} is given up (${image.reason}: ${image.cause}); new nodes get ${other}`
-  const nodeClass = deps.cache.nodeClasses.get(image.nodeClass)
-  if (nodeClass !== undefined) {
-    deps.log.warn({ nodeClass: image.nodeClass, why: message }, 'node image is given up')
-    deps.events.record({ about: subject(nodeClass), reason: 'ImageGivenUp', message, values: [image.image] })
-    const { images } = withWorkingImages(nodeClass.status.images, {
-      claims: () => deps.cache.nodeClaims.values(),
-      nodeClass: image.nodeClass,
-      isRefused: (id) => deps.unavailable.imageMarkOf(id, image.nodeClass) !== undefined,
-    })
-    await setConditions(deps, { kind: 'AKSNodeClass', ref: nodeClass.metadata }, () => ({
-      conditions: [{ type: 'ImagesReady', status: 'True', message }],
-      status: { images },
-    }))
-    // Nodes that have the image that works do not differ from the class any more, and must not be replaced.
-    await refreshDrift(deps)
-  }
-  return { kind: 'capacity', reason: 'ImageGivenUp', message }
 }
 
 /** Counts a VM whose Node did not join in time, and marks its size when that was the second. Errors: as `learnFromRefusal`. */

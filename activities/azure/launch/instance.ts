@@ -7,7 +7,7 @@ import { cachedClaim, claimBeingDeleted, liveClaim, setClaimConditions } from '.
 import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
-import type { LearnDeps } from '../capacity/learn.ts'
+import type { LearnDeps } from '../capacity/lesson.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { InstanceOutcome } from '../contract.ts'
 import type { JoinEvidenceDeps } from '../join/join-evidence.ts'
