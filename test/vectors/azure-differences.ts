@@ -1,5 +1,5 @@
 // Everything in which requests to Azure and node configurations differ from the reference provider's, each with its reason (reference/bootstrap.md 7,
-// reference/real-aks.md). Prices: what costs 0 or has no price costs 999 in both.
+// reference/real-aks.md 4). Prices: what costs 0 or has no price costs 999 in both.
 
 type Json = Readonly<Record<string, unknown>>
 
