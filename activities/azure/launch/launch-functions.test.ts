@@ -1,4 +1,4 @@
-import { it } from 'vitest'
+import { expect, it } from 'vitest'
 import { goldenFunctions } from '../../../test/vectors/golden-functions.ts'
 import { readVectors } from '../../../test/vectors/packs.ts'
 import { clusterLabel } from '../catalogue/instance-types.ts'
@@ -69,4 +69,13 @@ it('leaves out what Joiner has no use for, and says so', () => {
     const count = cases.filter((golden) => golden.function === name).length
     console.log(`azure/functions: ${count} cases of ${name} are left out: ${why}`)
   }
+})
+
+it.each([
+  ['aks-vnet-12345678', 'aks-subnet', true],
+  ['AKS-VNET-12345678', 'AKS-Subnet', true],
+  ['aks-vnet-12345678', 'nodes', false],
+  ['corp-aks-vnet-12345678', 'aks-subnet', false],
+])('network %s with subnet %s is the one that AKS made: %s', (vnet, name, expected) => {
+  expect(isAksManaged({ subscriptionId: 's', resourceGroup: 'mc_RG', vnet, name }, 'MC_rg')).toBe(expected)
 })

@@ -17,11 +17,11 @@ export function parseSubnet(id: string): SubnetId | undefined {
   return { subscriptionId, resourceGroup, vnet, name }
 }
 
-/** Returns whether a subnet is the one that AKS itself made for a cluster (reference/azure-provider.md 4.4). */
+/** Returns whether a subnet is the one that AKS itself made for a cluster (reference/azure-provider.md 4.4). ARM's names know no case. */
 export function isAksManaged({ vnet, name, resourceGroup }: SubnetId, nodeResourceGroup: string): boolean {
   return (
-    /^aks-vnet-\d{8}$/.test(vnet) &&
-    name === 'aks-subnet' &&
+    /^aks-vnet-\d{8}$/i.test(vnet) &&
+    name.toLowerCase() === 'aks-subnet' &&
     resourceGroup.toLowerCase() === nodeResourceGroup.toLowerCase()
   )
 }
