@@ -100,6 +100,7 @@ function requestFor(deps: EvaluationDeps, { pauses, reserved }: WorldOptions): E
       nodeClaims: deps.cache.nodeClaims.values(),
       nodeClasses: deps.cache.nodeClasses.values(),
       reserved,
+      now: deps.now(),
     }),
   }
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { NodeClaim, NodeClass } from '../objects.ts'
-import { sampleClaim, sampleCondition } from '../sample-objects.ts'
+import { sampleClaim, sampleCondition, sampleTime } from '../sample-objects.ts'
 import { imageTrials } from './image-trial.ts'
 
 const nodeClass = (name: string, ...images: readonly string[]) =>
@@ -40,6 +40,7 @@ it.each<[string, readonly NodeClaim[], 'untried' | 'trying' | undefined]>([
   ['are not tried by a node of an old image that still starts', [old, claim('n', '/i/versions/1', [])], 'untried'],
 ])('images %s', (_, nodeClaims, expected) => {
   const trials = imageTrials({
+    now: sampleTime + 60_000,
     nodeClaims,
     nodeClasses: [nodeClass('default', '/i/versions/2'), nodeClass('other', '/i/versions/9')],
   })
@@ -50,7 +51,19 @@ it.each<[string, readonly NodeClaim[], 'untried' | 'trying' | undefined]>([
 it('a node that a proposal takes counts as going, and a class without images has no trial', () => {
   const reserved = new Set([old.metadata.name])
   expect(
-    imageTrials({ nodeClaims: [old], nodeClasses: [nodeClass('default', '/i/versions/2')], reserved }).get('default'),
+    imageTrials({
+      now: sampleTime + 60_000,
+      nodeClaims: [old],
+      nodeClasses: [nodeClass('default', '/i/versions/2')],
+      reserved,
+    }).get('default'),
   ).toBe('trying')
-  expect(imageTrials({ nodeClaims: [old], nodeClasses: [nodeClass('default')] }).size).toBe(0)
+  expect(imageTrials({ now: sampleTime + 60_000, nodeClaims: [old], nodeClasses: [nodeClass('default')] }).size).toBe(0)
+})
+
+it('a node that has not initialized for half an hour holds up no other trial', () => {
+  const stuck = claim('stuck', '/i/versions/2', ['Registered'])
+  const at = (now: number) =>
+    imageTrials({ nodeClaims: [old, stuck], nodeClasses: [nodeClass('default', '/i/versions/2')], now }).get('default')
+  expect([at(sampleTime + 29 * 60_000), at(sampleTime + 31 * 60_000)]).toEqual(['trying', 'untried'])
 })

@@ -13,18 +13,23 @@ interface Trials {
   readonly nodeClasses: Iterable<NodeClass>
   /** Names of NodeClaims that are about to get a command. */
   readonly reserved?: ReadonlySet<string> | undefined
+  /** Epoch milliseconds. */
+  readonly now: number
 }
+
+/** A node that has not initialized for so long holds nothing up any more: another one is tried. */
+const longestTryMs = 30 * 60_000
 
 /**
  * Returns the classes whose images are on trial: nodes of the class have initialized with other images, and none with these. A class without nodes has
  * nothing to lose.
  */
-export function imageTrials({ nodeClaims, nodeClasses, reserved }: Trials): ReadonlyMap<string, ImageTrial> {
+export function imageTrials({ nodeClaims, nodeClasses, reserved, now }: Trials): ReadonlyMap<string, ImageTrial> {
   const byClass = Map.groupBy(nodeClaims, ({ spec }) => spec.nodeClassRef.name)
   const trials = new Map<string, ImageTrial>()
   for (const { metadata, status } of nodeClasses) {
     const images = new Set(status.images.map(({ id }) => id.toLowerCase()))
-    const stages = (byClass.get(metadata.name) ?? []).map((claim) => stageOf(claim, images, reserved))
+    const stages = (byClass.get(metadata.name) ?? []).map((claim) => stageOf(claim, { images, reserved, now }))
     if (images.size === 0 || stages.includes('proof') || !stages.some(isOld)) continue
     trials.set(metadata.name, stages.includes('trying') || stages.includes('old, leaving') ? 'trying' : 'untried')
   }
@@ -37,8 +42,7 @@ const isOld = (stage: Stage) => stage === 'old' || stage === 'old, leaving'
 
 function stageOf(
   { metadata, status }: NodeClaim,
-  images: ReadonlySet<string>,
-  reserved: ReadonlySet<string> | undefined,
+  { images, reserved, now }: Pick<Trials, 'reserved' | 'now'> & { readonly images: ReadonlySet<string> },
 ): Stage {
   const isNew = images.has((status.imageId ?? '').toLowerCase())
   if (isTrue(status.conditions, 'Initialized')) {
@@ -48,5 +52,7 @@ function stageOf(
     return isLeaving && isTrue(status.conditions, 'Drifted') ? 'old, leaving' : 'old'
   }
   // A NodeClaim without an image is on its way to one of these.
-  return metadata.deletionTimestamp === undefined && (isNew || !status.imageId) ? 'trying' : 'other'
+  const isOnItsWay =
+    metadata.deletionTimestamp === undefined && now - Date.parse(metadata.creationTimestamp) < longestTryMs
+  return isOnItsWay && (isNew || !status.imageId) ? 'trying' : 'other'
 }
