@@ -35,6 +35,8 @@ export class FaultyWorld {
   /** Starts everything but Joiner, which will have these settings. */
   static async startServers(settings: Readonly<Record<string, string>> = {}): Promise<FaultyWorld> {
     const world = await World.start()
+    // Repeated work must fit into what Azure lets one subscription do.
+    await world.operator.simulator('POST', '/settings', { throttling: 'documented' })
     const [{ proxy, kubeconfig }, azure] = await Promise.all([Proxy.beforeApiServer(world), Proxy.beforeAzure(world)])
     const addresses = { KUBECONFIG: kubeconfig, JOINER_ARM_ENDPOINT: azure.address }
     return new FaultyWorld(world, { proxy, azure }, { ...addresses, ...settings })
