@@ -1,5 +1,17 @@
 import { ArmError } from './arm-error.ts'
 
+const networkVersions = [
+  '2023-11-01',
+  '2024-01-01',
+  '2024-05-01',
+  '2024-07-01',
+  '2024-10-01',
+  '2025-01-01',
+  '2025-03-01',
+  '2025-05-01',
+  '2026-01-01',
+]
+
 /** API versions of Azure's public cloud by provider, as https://learn.microsoft.com/azure/templates lists them. Types that are not here take any. */
 const known: Readonly<Record<string, readonly string[]>> = {
   'microsoft.compute/virtualmachines': [
@@ -14,9 +26,9 @@ const known: Readonly<Record<string, readonly string[]>> = {
     '2025-11-01',
     '2026-04-01',
   ],
-  'microsoft.network/networkinterfaces': ['2023-11-01', '2024-01-01', '2024-05-01', '2024-07-01', '2025-01-01'],
-  'microsoft.network/networksecuritygroups': ['2023-11-01', '2024-01-01', '2024-05-01', '2024-07-01', '2025-01-01'],
-  'microsoft.network/loadbalancers': ['2023-11-01', '2024-01-01', '2024-05-01', '2024-07-01', '2025-01-01'],
+  'microsoft.network/networkinterfaces': networkVersions,
+  'microsoft.network/networksecuritygroups': networkVersions,
+  'microsoft.network/loadbalancers': networkVersions,
 }
 
 /** From this version on a VM without a security type is a Trusted Launch VM, where its image can be one (reference/real-aks.md 3). */
