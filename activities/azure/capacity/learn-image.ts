@@ -2,7 +2,7 @@
 import { setConditions } from '../../kubernetes/client/status-writes.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import { refreshDrift } from '../node-class/drift.ts'
-import { isProven, withWorkingImages, workingImage } from '../node-class/image-standing.ts'
+import { isPinned, isProven, withWorkingImages, workingImage } from '../node-class/image-standing.ts'
 import type { RefusedImage } from './lasting-mark.ts'
 import type { LearnDeps, Lesson } from './lesson.ts'
 import type { AttemptedLaunch } from './refused-size.ts'
@@ -17,7 +17,8 @@ export async function learnOfImage(
   why: { readonly reason: string; readonly cause: string },
 ): Promise<Lesson | undefined> {
   const claims = deps.cache.nodeClaims
-  if (image === '' || isProven(claims.values(), nodeClass, image)) return undefined
+  const seen = deps.cache.nodeClasses.get(nodeClass)
+  if (image === '' || (seen && isPinned(seen)) || isProven(claims.values(), nodeClass, image)) return undefined
   if (workingImage(claims.values(), nodeClass, image) === undefined) return undefined
   if (!deps.launchHealth.failedOnTrial(nodeClass, image))
     return { kind: 'capacity', reason: why.reason, message: `a node with the new image ${image} failed: ${why.cause}` }
@@ -27,18 +28,14 @@ export async function learnOfImage(
 /** Marks an image and gives the class the one that works. Undefined: no other is known to work. Errors: those of the API server. */
 export async function giveUpImage(deps: LearnDeps, image: RefusedImage): Promise<Lesson | undefined> {
   const other = workingImage(deps.cache.nodeClaims.values(), image.nodeClass, image.image)
-  if (other === undefined) return undefined
+  const nodeClass = deps.cache.nodeClasses.get(image.nodeClass)
+  if (other === undefined || (nodeClass && isPinned(nodeClass))) return undefined
   await deps.unavailable.markImage(image)
   const message = `node image ${image.image} is given up (${image.reason}: ${image.cause}); new nodes get ${other}`
-  const nodeClass = deps.cache.nodeClasses.get(image.nodeClass)
   if (nodeClass !== undefined) {
     deps.log.warn({ nodeClass: image.nodeClass, why: message }, 'node image is given up')
     deps.events.record({ about: subject(nodeClass), reason: 'ImageGivenUp', message, values: [image.image] })
-    const { images } = withWorkingImages(nodeClass.status.images, {
-      claims: () => deps.cache.nodeClaims.values(),
-      nodeClass: image.nodeClass,
-      isRefused: (id) => deps.unavailable.imageMarkOf(id, image.nodeClass) !== undefined,
-    })
+    const { images } = withWorkingImages(deps, nodeClass, nodeClass.status.images)
     await setConditions(deps, { kind: 'AKSNodeClass', ref: nodeClass.metadata }, () => ({
       conditions: [{ type: 'ImagesReady', status: 'True', message }],
       status: { images },

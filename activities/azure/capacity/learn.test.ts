@@ -198,6 +198,24 @@ describe('a new node image', () => {
     expect([marked(), images()]).toEqual([['image'], [{ id: working, requirements }]])
   })
 
+  test('that an annotation names is not given up', async () => {
+    const { deps, images, marked, cluster } = upgraded()
+    const annotations = { 'joiner.sh/image-version': '202601.01.0' }
+    const status = { images: [{ id: fresh, requirements }] }
+    cluster.put('aksnodeclasses', nodeClassJson('default', { metadata: { annotations }, status }))
+    await learnFromTimeout(deps, launch)
+    await learnFromTimeout(deps, launch)
+    expect(await learnFromRefusal(deps, notFound, launch)).toBeUndefined()
+    expect([marked(), images()]).toEqual([['size'], [{ id: fresh, requirements }]])
+  })
+
+  test('that was given up a moment ago is launched no more, whatever the class still says', async () => {
+    const { deps, cluster, launch: launched } = upgraded()
+    await deps.unavailable.markImage({ image: fresh, nodeClass: 'default', reason: 'ImageNotFound', cause: 'gone' })
+    expect(cluster.object('aksnodeclasses', 'default')?.status['images']).toEqual([{ id: fresh, requirements }])
+    expect(await launched()).toMatchObject({ kind: 'launched', imageId: working })
+  })
+
   test.each([
     ['that a node has proved is not blamed', fresh],
     ['without another version that works is not blamed', '/g/images/2204/versions/202601.01.0'],

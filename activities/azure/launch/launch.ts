@@ -17,6 +17,7 @@ import { takeLaunchTurn } from '../capacity/learn.ts'
 import { isGoneWithin, reportFailure, setLaunchedUnknown } from '../capacity/refusal.ts'
 import { whyExhausted } from '../capacity/why-exhausted.ts'
 import type { AzureActivities, LaunchOutcome } from '../contract.ts'
+import { withWorkingImages } from '../node-class/image-standing.ts'
 import { createBootstrapToken, replaceBootstrapToken, revokeBootstrapToken } from './bootstrap-token.ts'
 import { chooseLaunch } from './choose-launch.ts'
 import { getVm, nodePoolOf } from './claim-vm.ts'
@@ -183,7 +184,13 @@ interface ChooseInput {
   readonly token: Prefetched['token']
 }
 
-async function choose(deps: LaunchDeps, { claim, nodeClass, attempt, token }: ChooseInput): Promise<LaunchOutcome> {
+async function choose(
+  deps: LaunchDeps,
+  { claim, nodeClass: seen, attempt, token }: ChooseInput,
+): Promise<LaunchOutcome> {
+  // An image may have been given up a moment ago.
+  const { images } = withWorkingImages(deps, seen, seen.status.images)
+  const nodeClass = { ...seen, status: { ...seen.status, images } }
   // What an earlier attempt of this claim reserved is free for this one.
   deps.quota.release(claim.metadata.uid)
   const { name } = nodeClass.metadata

@@ -1,6 +1,9 @@
 // What is known of a node image by the nodes that have it. Nothing is stored: nodes that have initialized are the proof.
 import { isTrue } from '../../../core/conditions.ts'
-import type { NodeClaim } from '../../../core/objects.ts'
+import type { NodeClaim, NodeClass } from '../../../core/objects.ts'
+import { annotations } from '../../../core/requirements/labels.ts'
+import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
+import type { UnavailableOfferings } from '../capacity/unavailable-offerings.ts'
 import { isNewer } from './image-versions.ts'
 import { imageVersion, type ResolvedImage, withImageVersion } from './images.ts'
 
@@ -34,23 +37,30 @@ export function workingImage(claims: Claims, nodeClass: string, image: string): 
   return found === undefined ? undefined : withImageVersion(image, found)
 }
 
-/** Returns images of which those of a refused version are replaced as `workingImage` has it, and the replaced ones. */
+export interface ImageStandingDeps {
+  readonly cache: ClusterCache
+  readonly unavailable: UnavailableOfferings
+}
+
+/** Whether an annotation names the version of the class's images, so that no other is used instead. */
+export const isPinned = ({ metadata }: Pick<NodeClass, 'metadata'>) =>
+  metadata.annotations[annotations.imageVersion] !== undefined
+
+/** Returns images of which those that were given up are replaced as `workingImage` has it, and the replaced ones. */
 export function withWorkingImages(
+  { cache, unavailable }: ImageStandingDeps,
+  nodeClass: Pick<NodeClass, 'metadata'>,
   images: readonly ResolvedImage[],
-  { claims, nodeClass, isRefused }: Refusals,
 ): { readonly images: readonly ResolvedImage[]; readonly replaced: readonly string[] } {
+  if (isPinned(nodeClass)) return { images, replaced: [] }
+  const { name } = nodeClass.metadata
   const replaced: string[] = []
   const usable = images.map((image) => {
-    const other = isRefused(image.id) ? workingImage(claims(), nodeClass, image.id) : undefined
+    if (unavailable.imageMarkOf(image.id, name) === undefined) return image
+    const other = workingImage(cache.nodeClaims.values(), name, image.id)
     if (other === undefined) return image
     replaced.push(image.id)
     return { ...image, id: other }
   })
   return { images: usable, replaced }
-}
-
-interface Refusals {
-  readonly claims: () => Claims
-  readonly nodeClass: string
-  readonly isRefused: (image: string) => boolean
 }

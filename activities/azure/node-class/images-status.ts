@@ -1,21 +1,16 @@
 import type { NodeClass } from '../../../api/objects.ts'
 import { type ConditionChange, conditionOf } from '../../../core/conditions.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
-import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
-import type { UnavailableOfferings } from '../capacity/unavailable-offerings.ts'
 import { type Finding, unread } from './finding.ts'
 import type { ImageCacheDeps } from './image-cache.ts'
 import { cachedImages } from './image-cache.ts'
-import { withWorkingImages } from './image-standing.ts'
+import { type ImageStandingDeps, withWorkingImages } from './image-standing.ts'
 import { imageDefinitions, keptImages, type ResolvedImage, resolveImageFamily, withImageVersion } from './images.ts'
 import type { MaintenanceWindowDeps } from './maintenance-window.ts'
 import { type MaintenanceWindow, readMaintenanceWindow } from './maintenance-window.ts'
 import { type NodeClassSettings, nodeClassSettings } from './node-class-settings.ts'
 
-export interface ImagesStatusDeps extends MaintenanceWindowDeps, ImageCacheDeps {
-  readonly cache: ClusterCache
-  readonly unavailable: UnavailableOfferings
-}
+export interface ImagesStatusDeps extends MaintenanceWindowDeps, ImageCacheDeps, ImageStandingDeps {}
 
 const type = 'ImagesReady'
 const unknown = 'ImagesUnknownError'
@@ -99,15 +94,11 @@ function heldOr(nodeClass: NodeClass, window: OpenOrClosed): OpenOrClosed {
 }
 
 /** Replaces images that were given up with versions that work, where there are any. */
-function withFallbacks({ unavailable, cache }: ImagesStatusDeps, { metadata }: NodeClass, finding: Finding): Finding {
+function withFallbacks(deps: ImagesStatusDeps, nodeClass: NodeClass, finding: Finding): Finding {
   if (finding.status?.images === undefined) return finding
-  const { images, replaced } = withWorkingImages(finding.status.images, {
-    claims: () => cache.nodeClaims.values(),
-    nodeClass: metadata.name,
-    isRefused: (id) => unavailable.imageMarkOf(id, metadata.name) !== undefined,
-  })
+  const { images, replaced } = withWorkingImages(deps, nodeClass, finding.status.images)
   const [first] = replaced
-  const mark = first === undefined ? undefined : unavailable.imageMarkOf(first, metadata.name)
+  const mark = first === undefined ? undefined : deps.unavailable.imageMarkOf(first, nodeClass.metadata.name)
   if (mark === undefined) return finding
   const message = `node image ${mark.image} is given up until ${new Date(mark.untilMs).toISOString()} (${mark.reason}: ${mark.cause}); new nodes get ${images[0]?.id}`
   return { ...finding, conditions: [{ type, status: 'True', message }], status: { images } }
