@@ -157,6 +157,7 @@ describe('evaluate', () => {
     const { notes } = evaluate(world(nodes, { pods }), { ...settings, methods: ['drift'], policy, imageTrials })
     const waiting = notes.filter(({ cause }) => cause.kind === 'image-on-trial')
     expect(waiting).toHaveLength(3 - expected.length)
+    expect(waiting.filter(({ event }) => event !== undefined)).toHaveLength(1)
   })
 
   it('consolidates several single nodes in one pass, each with the others already done', () => {

@@ -74,11 +74,17 @@ function compareNames({ node: a }: Candidate, { node: b }: Candidate): number {
   return a.metadata.name < b.metadata.name ? -1 : a.metadata.name > b.metadata.name ? 1 : 0
 }
 
+/** AKSNodeClasses whose trial of an image began in this evaluation, and those of which an event says that nodes wait for it. */
+export interface TrialsSeen {
+  readonly begun: Set<string>
+  readonly told: Set<string>
+}
+
 /**
- * Whether a candidate has to wait until a first node with a new image of its AKSNodeClass has initialized, which is noted. `begun`: classes whose trial
- * began in this evaluation.
+ * Whether a candidate has to wait until a first node with a new image of its AKSNodeClass has initialized, which is noted. One event of a class is enough:
+ * all of its nodes wait for the same.
  */
-export function waitsForTrial(context: MethodContext, candidate: Candidate, begun: ReadonlySet<string>): boolean {
+export function waitsForTrial(context: MethodContext, candidate: Candidate, { begun, told }: TrialsSeen): boolean {
   const { name: nodeClass } = candidate.nodePool.template.spec.nodeClassRef
   const trial = context.settings.imageTrials?.get(nodeClass)
   if (trial === undefined || (trial === 'untried' && !begun.has(nodeClass))) return false
@@ -86,8 +92,9 @@ export function waitsForTrial(context: MethodContext, candidate: Candidate, begu
     candidate,
     outcome: 'hindered',
     cause: { kind: 'image-on-trial', nodeClass },
-    event: 'DisruptionBlocked',
+    ...(told.has(nodeClass) ? {} : { event: 'DisruptionBlocked' as const }),
   })
+  told.add(nodeClass)
   return true
 }
 

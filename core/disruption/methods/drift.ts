@@ -8,14 +8,14 @@ import { type Explanation, type Method, notLookedAt, type Unnoted, unsuitable } 
 /** Yields a command for each drifted node that can be replaced (reference/karpenter-core.md 4.8). */
 function* compute(candidates: readonly Candidate[], context: MethodContext): Iterable<DisruptionCommand> {
   const left = sharesOf(context)
-  const begun = new Set<string>()
+  const trials = { begun: new Set<string>(), told: new Set<string>() }
   for (const candidate of inOrder(candidates)) {
     const share = left.get(poolOf(candidate)) ?? 0
-    if (share <= 0 || waitsForTrial(context, candidate, begun)) continue
+    if (share <= 0 || waitsForTrial(context, candidate, trials)) continue
     const command = replace(candidate, context)
     if (command === undefined) continue
     left.set(poolOf(candidate), share - 1)
-    begun.add(candidate.nodePool.template.spec.nodeClassRef.name)
+    trials.begun.add(candidate.nodePool.template.spec.nodeClassRef.name)
     yield command
   }
 }

@@ -20,13 +20,13 @@ import { firstOf, type Method, notLookedAt, unsuitable } from './method.ts'
 
 /** Yields a replacement from the template for each drifted node of a static pool, within budget and node limit (reference/karpenter-core.md 4.8). */
 function* compute(candidates: readonly Candidate[], context: MethodContext): Iterable<DisruptionCommand> {
-  const begun = new Set<string>()
+  const trials = { begun: new Set<string>(), told: new Set<string>() }
   for (const [pool, own] of Map.groupBy(candidates, poolOf)) {
     const { name } = (own[0] as Candidate).nodePool.template.spec.nodeClassRef
     const isOnTrial = context.settings.imageTrials?.has(name) === true
-    const allowed = own.filter((candidate) => !waitsForTrial(context, candidate, begun))
+    const allowed = own.filter((candidate) => !waitsForTrial(context, candidate, trials))
     const commands = ofPool(pool, isOnTrial ? allowed.slice(0, 1) : allowed, context)
-    if (commands.length > 0) begun.add(name)
+    if (commands.length > 0) trials.begun.add(name)
     yield* commands
   }
 }
