@@ -67,3 +67,13 @@ it('a node that has not initialized for half an hour holds up no other trial', (
     imageTrials({ nodeClaims: [old, stuck], nodeClasses: [nodeClass('default', '/i/versions/2')], now }).get('default')
   expect([at(sampleTime + 29 * 60_000), at(sampleTime + 31 * 60_000)]).toEqual(['trying', 'untried'])
 })
+
+it('nodes whose drift by image is over, and whose condition does not say so yet, are not replaced', () => {
+  const drifted = { ...sampleCondition('Drifted'), reason: 'ImageDrift' }
+  const back = claim('back', '/i/versions/2', ['Initialized'])
+  const stale = { ...back, status: { ...back.status, conditions: [...back.status.conditions, drifted] } }
+  const trialOf = (one: NodeClaim) =>
+    imageTrials({ nodeClaims: [one], nodeClasses: [nodeClass('default', '/i/versions/2')], now: sampleTime })
+  expect(trialOf(stale).get('default')).toBe('trying')
+  expect(trialOf(back).size).toBe(0)
+})

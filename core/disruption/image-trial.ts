@@ -1,4 +1,4 @@
-import { isTrue } from '../conditions.ts'
+import { conditionOf, isTrue } from '../conditions.ts'
 import type { NodeClaim, NodeClass } from '../objects.ts'
 import { annotations } from '../requirements/labels.ts'
 
@@ -30,13 +30,17 @@ export function imageTrials({ nodeClaims, nodeClasses, reserved, now }: Trials):
   for (const { metadata, status } of nodeClasses) {
     const images = new Set(status.images.map(({ id }) => id.toLowerCase()))
     const stages = (byClass.get(metadata.name) ?? []).map((claim) => stageOf(claim, { images, reserved, now }))
-    if (images.size === 0 || stages.includes('proof') || !stages.some(isOld)) continue
-    trials.set(metadata.name, stages.includes('trying') || stages.includes('old, leaving') ? 'trying' : 'untried')
+    const isWaiting = stages.includes('outdated')
+    const isOnTrial = images.size > 0 && !stages.includes('proof') && stages.some(isOld)
+    if (!isWaiting && !isOnTrial) continue
+    const isTried = isWaiting || stages.includes('trying') || stages.includes('old, leaving')
+    trials.set(metadata.name, isTried ? 'trying' : 'untried')
   }
   return trials
 }
 
-type Stage = 'proof' | 'trying' | 'old' | 'old, leaving' | 'other'
+/** `outdated`: its condition says that its image is not the class's, which it is. The class went back to it a moment ago. */
+type Stage = 'proof' | 'outdated' | 'trying' | 'old' | 'old, leaving' | 'other'
 
 const isOld = (stage: Stage) => stage === 'old' || stage === 'old, leaving'
 
@@ -46,7 +50,8 @@ function stageOf(
 ): Stage {
   const isNew = images.has((status.imageId ?? '').toLowerCase())
   if (isTrue(status.conditions, 'Initialized')) {
-    if (isNew) return 'proof'
+    const drifted = conditionOf(status.conditions, 'Drifted')
+    if (isNew) return drifted?.status === 'True' && drifted.reason === 'ImageDrift' ? 'outdated' : 'proof'
     const isLeaving =
       metadata.annotations[annotations.disruptionCommand] !== undefined || reserved?.has(metadata.name) === true
     return isLeaving && isTrue(status.conditions, 'Drifted') ? 'old, leaving' : 'old'
