@@ -14,6 +14,7 @@ import { refreshDrift } from './drift.ts'
 import type { DriftHashesDeps } from './drift-hashes.ts'
 import { stampNodeClass } from './drift-hashes.ts'
 import type { Finding } from './finding.ts'
+import { withWorkingImages } from './image-standing.ts'
 import type { ImagesStatusDeps } from './images-status.ts'
 import { findImages } from './images-status.ts'
 import { kubernetesVersionFinding, type ServerVersion } from './kubernetes-version.ts'
@@ -119,7 +120,9 @@ async function writeFindings(
   const after = await setConditions(deps, { kind: 'AKSNodeClass', ref: nodeClass.metadata }, (current) => {
     before = current
     if (current.metadata.generation !== nodeClass.metadata.generation || isDeleting(current)) return undefined
-    const status = changedStatus(current.status, found)
+    // An image may have been given up since the findings.
+    const images = found.images && withWorkingImages(deps, current, found.images).images
+    const status = changedStatus(current.status, { ...found, ...(images && { images }) })
     return Object.keys(status).length === 0 ? { conditions } : { conditions, status }
   })
   if (after === undefined || after === before || isTrue(after.status.conditions, 'Ready')) return
