@@ -10,6 +10,7 @@ const layers = [
   'workers',
   'starter',
   'deploy',
+  'bench',
   'test/vectors',
   'test/api',
   'test/citations',

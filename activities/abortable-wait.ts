@@ -15,6 +15,19 @@ export function pauseOf(ms: number, signal: AbortSignal): Promise<void> {
   })
 }
 
+/** Resolves when `subscribe`'s callback is called. Rejects when the signal fires, also where it has fired already. */
+export function untilCalled(subscribe: (called: () => void) => void, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const cancelled = () => reject(signal.reason instanceof Error ? signal.reason : new Error('the wait was cancelled'))
+    if (signal.aborted) return cancelled()
+    signal.addEventListener('abort', cancelled, { once: true })
+    subscribe(() => {
+      signal.removeEventListener('abort', cancelled)
+      resolve()
+    })
+  })
+}
+
 /** Resolves when the signal fires. */
 export function whenAborted(signal: AbortSignal): Promise<undefined> {
   return new Promise((resolve) => {

@@ -175,15 +175,15 @@ const planner: readonly Rule[] = [
   own('configmaps', 'get', { why: 'joiner status, run in a pod of joiner-planner', names: ['joiner-prices'] }),
   createLeases,
   ownLeases('leases', 'get patch', {
-    why: 'one attempt writes',
-    names: ['joiner-planner-fence', 'joiner-disruption-fence'],
+    why: 'one process plans, and one attempt of it writes',
+    names: ['joiner-planner', 'joiner-planner-fence', 'joiner-disruption-fence'],
   }),
 ]
 
 /** Serves the API server's conversion webhook. */
 const conversion: readonly Rule[] = [
   on('apiextensions.k8s.io')('customresourcedefinitions', 'list watch patch', {
-    why: 'where the webhook is and whom to trust; the policy joiner-conversion allows no other change',
+    why: 'where the webhook is, whom to trust, whether v1beta1 is served; the policy joiner-conversion allows no more',
     names: ['nodepools.karpenter.sh', 'nodeclaims.karpenter.sh'],
   }),
   marker,

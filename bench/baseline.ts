@@ -1,8 +1,12 @@
-import type { World } from '../test/world.ts'
+import type { Operator } from '../deploy/local/operator.ts'
 import { scale } from './nodes/scale.ts'
 import type { Timeline } from './nodes/timeline.ts'
 
 const parallelRequests = 20
+
+interface World {
+  readonly operator: Operator
+}
 
 /**
  * Kubernetes' own part of a scale-up: the same pods onto nodes that kwok already keeps, without Joiner.

@@ -1,4 +1,6 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
+import type { Cloud } from '../deploy/local/cluster.ts'
+import { cloudNames, count, counts, share } from './arguments.ts'
 import { refusals } from './azure/refusals.ts'
 import { consolidation } from './disruption/consolidation.ts'
 import { disruption } from './disruption/disruption.ts'
@@ -12,34 +14,15 @@ import { fallback } from './nodes/fallback.ts'
 import { latency } from './nodes/latency.ts'
 import { lifecycle } from './nodes/lifecycle.ts'
 import { lifecyclesOpen } from './nodes/lifecycles-open.ts'
-import { scaleUp } from './nodes/scale-up.ts'
 import { throttling } from './nodes/throttling.ts'
+import { waits } from './nodes/waits.ts'
+import { scaleUp } from './scale-up/scale-up.ts'
 import { parity } from './scheduling/parity.ts'
 import { planner } from './scheduling/planner.ts'
 import { scheduling } from './scheduling/scheduling.ts'
 import { whatIf } from './scheduling/what-if.ts'
 import { scrape } from './scrape.ts'
 import { scenarioNamed } from './workloads/workloads.ts'
-
-/** `5,100` -> [5, 100]. */
-function counts(text: string): readonly number[] {
-  const values = text.split(',').map(Number)
-  if (!values.every((value) => Number.isSafeInteger(value) && value > 0))
-    throw new InvalidArgumentError(`"${text}" is not a list of positive numbers like 5,100.`)
-  return values
-}
-
-function count(text: string): number {
-  const [value, ...more] = counts(text)
-  if (value === undefined || more.length > 0) throw new InvalidArgumentError(`"${text}" is not one positive number.`)
-  return value
-}
-
-function share(text: string): number {
-  const value = Number(text)
-  if (!(value > 0 && value <= 1)) throw new InvalidArgumentError(`"${text}" is not a share like 0.5.`)
-  return value
-}
 
 const program = new Command('npm run bench --')
   .description(
@@ -50,7 +33,21 @@ program
   .command('scale-up')
   .description('pods that each need a node: from the scale request to the last one Running, and back to no node')
   .option('--pods <counts>', 'how many, for one run each', counts, [5, 100, 500])
-  .action(async ({ pods }: { readonly pods: readonly number[] }) => scaleUp(pods))
+  .option(
+    '--peer',
+    'Karpenter (built from its Go module, needs Go) on the same servers before Joiner, and ratios to it',
+  )
+  .option(
+    '--cloud <names>',
+    'how VMs become Nodes: boot, by the bootstrap of their kubelets; instant, by the operator at once, as in the cloud of the peer; or both as instant,boot (default: boot; with --peer both)',
+    cloudNames,
+  )
+  .action(
+    async (options: { readonly pods: readonly number[]; readonly peer?: true; readonly cloud?: readonly Cloud[] }) => {
+      const peer = options.peer === true
+      await scaleUp({ pods: options.pods, peer, clouds: options.cloud ?? (peer ? ['instant', 'boot'] : ['boot']) })
+    },
+  )
 program
   .command('refusals')
   .description(
@@ -76,6 +73,11 @@ program
   .description('memory of one worker that holds many open lifecycles')
   .option('--count <count>', 'how many', count, 5000)
   .action(async ({ count: lifecycles }: { readonly count: number }) => lifecyclesOpen(lifecycles))
+program
+  .command('waits')
+  .description('what a change of the cluster costs, by how many lifecycles wait for one')
+  .option('--waiters <counts>', 'how many, for one row each', counts, [10, 100, 1000, 5000])
+  .action(({ waiters }: { readonly waiters: readonly number[] }) => waits(waiters))
 program
   .command('reclaim')
   .description('Azure takes spot VMs back, all at once: passes of the planner, and until their pods run elsewhere')

@@ -124,7 +124,7 @@ export function transitions(
   before: readonly Condition[],
   after: readonly Condition[],
 ): readonly { readonly reason: string; readonly message: string }[] {
-  return after.flatMap(({ type, status, reason, message }) => {
+  const events = after.flatMap(({ type, status, reason, message }) => {
     const old = before.find((condition) => condition.type === type)
     if (old === undefined || old.status === status) return []
     const why = message ? `, Message: ${message}` : ''
@@ -135,4 +135,6 @@ export function transitions(
       },
     ]
   })
+  // Ready follows from the others: what they say needs no second event.
+  return events.length > 1 ? events.filter(({ reason }) => reason !== 'Ready') : events
 }

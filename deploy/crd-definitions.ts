@@ -28,6 +28,8 @@ export interface Version {
   readonly shape?: Shape
   /** Warning for those who use it; the version is deprecated. */
   readonly deprecationWarning?: string
+  /** Not served, and there for objects that are stored in it. Where the chart's values ask for it, Joiner serves it (workers/conversion). */
+  readonly unserved?: true
 }
 
 export interface Definition extends Shape {
@@ -109,6 +111,8 @@ export const definitions: readonly Definition[] = [
       {
         name: 'v1beta1',
         storage: false,
+        // The API server would have each written NodeClaim converted for watchers of this version, and nobody watches it.
+        unserved: true,
         deprecationWarning: deprecated('NodeClaim'),
         shape: {
           spec: oldNodeClaimSpec,

@@ -59,11 +59,12 @@ const conversion = {
   },
 }
 
-function versionOf(definition: Definition, { name, storage, deprecationWarning, shape }: Version): Json {
+function versionOf(definition: Definition, version: Version): Json {
+  const { name, storage, deprecationWarning, unserved, shape } = version
   const { spec, status, columns, scale } = shape ?? definition
   return {
     name,
-    served: true,
+    served: unserved !== true,
     storage,
     ...(deprecationWarning === undefined ? {} : { deprecated: true, deprecationWarning }),
     additionalPrinterColumns: columns,

@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { kindRules, kindsFor } from '../activities/kubernetes/cache/cached-kinds.ts'
 import { readConfig, readConversionConfig } from '../api/config.ts'
+import { serveAnnotation } from '../workers/conversion/custom-resources.ts'
 import {
   binding,
   budget,
@@ -241,6 +242,18 @@ describe.each(cases)('the chart with $name', ({ values, azureAccount }) => {
         spec: { conversion: { strategy: 'Webhook', webhook: { clientConfig: { service: named } } } },
       })
     }
+  })
+
+  test('v1beta1 of NodeClaims is served where a value asks for it, which the pods read in their Secret', async () => {
+    const [secret] = manifests.filter(({ kind }) => kind === 'Secret')
+    expect(secret?.metadata.annotations).toEqual({ [serveAnnotation]: String(values === fullValues) })
+    const crd = parse(await readFile(join(chartFolder, 'crds', 'karpenter.sh_nodeclaims.yaml'), 'utf8')) as {
+      readonly spec: { readonly versions: readonly { readonly name: string; readonly served: boolean }[] }
+    }
+    expect(crd.spec.versions.map(({ name, served }) => [name, served])).toEqual([
+      ['v1', true],
+      ['v1beta1', false],
+    ])
   })
 
   test('each Deployment selects its own pods, and one PodDisruptionBudget protects just these', () => {

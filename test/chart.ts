@@ -36,7 +36,7 @@ export const fullValues = {
   },
   provider: { replicas: 4, resources: { requests: { cpu: '4' } } },
   planner: { replicas: 1, resources: { requests: { cpu: '3' } } },
-  conversion: { replicas: 5, resources: { requests: { cpu: '5' } } },
+  conversion: { replicas: 5, resources: { requests: { cpu: '5' } }, nodeClaims: { serveV1beta1: true } },
   serviceAccount: { name: 'scaler', annotations: { team: 'platform' } },
   workloadIdentity: { clientId: 'client', tenantId: 'tenant' },
   temporal: { address: 'temporal.example:17233', namespace: 'nodes', workerVersioning: true },

@@ -123,8 +123,9 @@ test('in a pod of joiner-azure all is well as far as its account may look', asyn
   })
   expect(of('conversion webhook')).toMatchObject({
     status: 'warn',
-    summary: expect.stringContaining('may not create NodeClaims') as string,
+    summary: expect.stringContaining('may not create NodePools') as string,
   })
+  expect(of('custom resources').details.join()).toContain('no client has written it lately')
   const united = await examined({ KUBECONFIG: world.installation.kubeconfig })
   expect(united.of('kubernetes rights').summary).toContain('may not ask about the rights of others')
 })
@@ -234,6 +235,45 @@ describe('what is broken is found, and nothing else', () => {
     expect(code).toBe(2)
     expect(stderr).toContain('NETWORK_PLUGIN "kubenet": is not supported; use azure or none')
     expect(stderr).toContain('CLUSTER_NAME "": is empty')
+  })
+
+  test('v1beta1 of NodeClaims that a client wrote, and that may be stored, while it is not served', async () => {
+    const path = '/apis/karpenter.sh/v1beta1/nodeclaims'
+    const claim = {
+      apiVersion: 'karpenter.sh/v1beta1',
+      kind: 'NodeClaim',
+      metadata: { name: 'foreign' },
+      spec: { nodeClassRef: { apiVersion: 'example.com/v1', kind: 'OtherClass', name: 'other' }, requirements: [] },
+    }
+    await world.installation.applyRights({ 'conversion.nodeClaims.serveV1beta1': true })
+    await world.until('it is served', () => world.operator.api('POST', `${path}?fieldManager=old-tool`, claim))
+    const healthy = await examined()
+    expect(healthy.bad).toEqual([])
+    expect(healthy.of('conversion webhook').summary).toBe('a NodePool and a NodeClaim of v1beta1 would be stored as v1')
+    expect(healthy.stdout).toContain('nodeclaims.karpenter.sh: v1, v1beta1 served')
+
+    await world.installation.applyRights()
+    await world.until('it is not served', () =>
+      world.operator.api('GET', path).then(
+        () => false,
+        () => true,
+      ),
+    )
+    const crd = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodeclaims.karpenter.sh'
+    await world.operator.api('PATCH', `${crd}/status`, { status: { storedVersions: ['v1', 'v1beta1'] } })
+    const { code, of, bad } = await examined()
+    expect([code, bad]).toEqual([0, ['custom resources']])
+    const { summary, details, remedies } = of('custom resources')
+    const said = [summary, ...details].join('\n')
+    expect(said).toContain('nodeclaims.karpenter.sh: status.storedVersions has "v1beta1", which is not served')
+    expect(said).toMatch(
+      /NodeClaim foreign: metadata.managedFields has apiVersion "karpenter.sh\/v1beta1" of manager "old-tool" at 20/,
+    )
+    expect(remedies.join('\n')).toContain('--set conversion.nodeClaims.serveV1beta1=true')
+
+    await world.operator.api('PATCH', `${crd}/status`, { status: { storedVersions: ['v1'] } })
+    await world.operator.kubectl(['delete', 'nodeclaim', 'foreign'])
+    expect((await examined()).bad).toEqual([])
   })
 
   test('CRDs of another version, rights that were taken away, and nobody who converts', async () => {

@@ -73,7 +73,7 @@ export class FaultyWorld {
   }
 
   /** Waits until each of the pools has so many nodes and nothing else. Returns what is seen then. */
-  async untilWhole(pools: readonly string[], nodes = 1, ms = 60_000): Promise<Picture> {
+  async untilWhole(pools: readonly string[], nodes = 1, ms = 90_000): Promise<Picture> {
     let last = ''
     const look = async () => {
       const seen = await this.look()

@@ -301,7 +301,12 @@ describe('when most NodeClaims look lost, nothing is deleted and the reason is s
     await world.operator.kubectl(['delete', 'nodeclaim', name, '--wait=false'])
     await world.until(
       'the deletion was tried',
-      async () => (await world.lifecycles(`NodeClaim = '${name}' AND NodePhase = 'Terminating'`)).length > 0,
+      async () =>
+        (
+          await world.lifecycles(
+            `WorkflowId STARTS_WITH 'nodeclaim/${clusterName}/${name}/' AND NodePhase = 'Terminating'`,
+          )
+        ).length > 0,
     )
     await world.trigger('garbageCollection')
     await world.until('Azure was asked', async () => (await logged('ResourceGroupNotFound')) > 2)

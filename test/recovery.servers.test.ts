@@ -115,7 +115,9 @@ async function deleteWhole(name: string): Promise<void> {
       ...networkInterfaces,
       ...disks,
     ]
-    return names.every((each) => each !== name && !each.startsWith(`aks-${name}`))
+    // Another NodeClaim's name may begin with this one's.
+    const isOf = new RegExp(`^(aks-)?${name}(?![a-z0-9])`)
+    return !names.some((each) => isOf.test(each))
   })
 }
 

@@ -281,6 +281,14 @@ describe('by the API server', () => {
     expect(await refusal(as('joiner-conversion').mergePatch(crd, { spec: { versions } }))).toMatch(/nothing else of it/)
   })
 
+  test('joiner-conversion changes whether v1beta1 of NodeClaims is served, and of no other version', async () => {
+    const serve = (version: number, value: boolean) =>
+      as('joiner-conversion').jsonPatch(crd, [{ op: 'replace', path: `/spec/versions/${version}/served`, value }])
+    await serve(1, true)
+    await serve(1, false)
+    expect(await refusal(serve(0, false))).toMatch(/nothing else of it/)
+  })
+
   test('joiner-conversion changes where it converts, and no other CRD', async () => {
     const { port } = new URL(`https://localhost:${world.cluster.ports.conversion}`)
     const clientConfig = { url: `https://localhost:${port}/another` }

@@ -40,7 +40,7 @@ test('settings of v1beta1 reach NodeClaim, plan and node, and its lifecycle is t
     const reported = (await world.list('events')).filter(
       ({ involvedObject }) => involvedObject?.name === claim?.metadata.name,
     )
-    return ['Registered', 'Initialized', 'Ready'].every((type) =>
+    return ['Registered', 'Initialized'].every((type) =>
       reported.some(
         ({ reason, message }) =>
           reason === type &&

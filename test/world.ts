@@ -10,11 +10,11 @@ import { timeText } from '../core/values/time.ts'
 import type { Fault } from '../deploy/local/azure/admin/faults.ts'
 import type { Timing } from '../deploy/local/azure/admin/settings.ts'
 import type { JournalEntry } from '../deploy/local/azure/server/arm-deps.ts'
-import { clusterName } from '../deploy/local/cluster.ts'
+import { clusterName, type ServerOptions } from '../deploy/local/cluster.ts'
 import type { Installation } from '../deploy/local/installation.ts'
 import type { LocalCluster } from '../deploy/local/local-cluster.ts'
 import type { Operator } from '../deploy/local/operator.ts'
-import { type TemporalOptions, temporalSettings } from '../deploy/local/temporal.ts'
+import { temporalSettings } from '../deploy/local/temporal.ts'
 import { connectClient, temporalClient } from '../starter/temporal/connect.ts'
 import { nodeClass } from './applied-objects.ts'
 import { cleanUp } from './clusters/clean-up.ts'
@@ -43,6 +43,7 @@ export interface Seen {
       readonly status: string
       readonly reason: string
       readonly message: string
+      readonly lastTransitionTime?: string
     }[]
   }
 }
@@ -113,7 +114,7 @@ export class World {
   }
 
   /** Starts everything but Joiner itself. */
-  static async start(options: TemporalOptions = {}): Promise<World> {
+  static async start(options: ServerOptions = {}): Promise<World> {
     const installed = await takeCluster(options)
     return new World(installed, await connectClient(temporalSettings(installed.cluster)))
   }

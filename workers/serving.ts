@@ -3,6 +3,7 @@ import { flushCompileCache } from 'node:module'
 import type { Client } from '@temporalio/client'
 import type { Logger } from 'pino'
 import { whenAborted } from '../activities/abortable-wait.ts'
+import { Lease } from '../activities/kubernetes/lease.ts'
 import { trackPodEvents } from '../activities/provisioning/pod-events.ts'
 import type { Config } from '../api/config.ts'
 import { Bridge } from '../starter/bridge/bridge.ts'
@@ -11,9 +12,10 @@ import type { TemporalSettings } from '../starter/temporal/settings.ts'
 import { bundleDigest, workflowBundle } from './bundle.ts'
 import { observeCluster } from './cluster-observer.ts'
 import type { ProcessDeps } from './dependencies.ts'
+import { plannerLease, planWhileLeading } from './planner-lease.ts'
 import type { Readiness } from './readiness.ts'
 import { runWorkers } from './running-workers.ts'
-import { createTaskWorkers } from './task-workers.ts'
+import { createPlanWorker, createTaskWorkers } from './task-workers.ts'
 import { giveBackWhenIdle } from './telemetry/idle-memory.ts'
 import type { GaugeSource } from './telemetry/metrics-text.ts'
 import type { TemporalLink } from './temporal-link.ts'
@@ -70,7 +72,7 @@ export async function serve(
   gauges.push(observer.families, () => deps.metrics.families())
   // An activity that looks into an empty cache would take nodes and pods that it does not know yet for gone.
   await Promise.race([deps.cache.synced(), whenAborted(signal)])
-  const workers = await createTaskWorkers({
+  const taskWorkers = () => ({
     connection: link.current,
     namespace,
     dataConverter: dataConverter(settings),
@@ -80,8 +82,24 @@ export async function serve(
     workflowBundle: bundle,
     version: versioning.options,
   })
+  const workers = await createTaskWorkers(taskWorkers())
   link.serve(workers)
-  const running = runWorkers(workers, signal)
+  // Pods wait for NodeClaims, so these do not wait behind the requests of a mass drain.
+  const planningClient = deps.client.withOwnConnections()
+  const running = Promise.all([
+    runWorkers(workers, signal),
+    ...(roles.has('planner')
+      ? [
+          planWhileLeading({
+            lease: new Lease(deps, { ...plannerLease, identity }),
+            makeWorker: () => createPlanWorker(taskWorkers(), planningClient),
+            onWorker: (worker) => link.serve(worker === undefined ? workers : [...workers, worker]),
+            log,
+            signal,
+          }),
+        ]
+      : []),
+  ])
   readiness.has(working)
   log.info({ identity, roles: [...roles], workflowCode, version: versioning.options?.version }, 'started workers')
   // By now all is loaded. Left to its end, a process that is killed would keep nothing for the one after it.

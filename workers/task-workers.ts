@@ -4,6 +4,7 @@ import { createAzureActivities } from '../activities/azure/activities.ts'
 import { armLimits } from '../activities/azure/arm/arm-limits.ts'
 import { createDisruptionActivities } from '../activities/disruption/activities.ts'
 import { createKubernetesActivities } from '../activities/kubernetes/activities.ts'
+import type { KubernetesClient } from '../activities/kubernetes/client/client.ts'
 import { createProvisioningActivities } from '../activities/provisioning/activities.ts'
 import type { Role } from '../api/config.ts'
 import { taskQueue } from '../core/task-queues.ts'
@@ -40,18 +41,8 @@ export interface TaskWorkersInput {
   readonly version: WorkerDeploymentOptions | undefined
 }
 
-/** The Temporal workers of a process's roles. They share its connection, its cache and its clients. */
-export async function createTaskWorkers({
-  connection,
-  namespace,
-  dataConverter,
-  roles,
-  deps,
-  identity,
-  workflowBundle,
-  version,
-}: TaskWorkersInput): Promise<readonly Worker[]> {
-  const common = {
+const commonOptions = ({ connection, namespace, dataConverter, identity }: TaskWorkersInput) =>
+  ({
     connection,
     namespace,
     dataConverter,
@@ -59,7 +50,26 @@ export async function createTaskWorkers({
     // Waits end as soon as they are reported, so that another replica takes them up; writes are not interrupted and finish.
     shutdownGraceTime: '100ms',
     shutdownForceTime: '20s',
-  } satisfies Partial<WorkerOptions>
+  }) satisfies Partial<WorkerOptions>
+
+/** The Temporal worker of planning, which one process of a cluster runs (`planner-lease.ts`). `client`: for provisioning. */
+export function createPlanWorker(input: TaskWorkersInput, client: KubernetesClient): Promise<Worker> {
+  const { deps } = input
+  const provisioning = createProvisioningActivities({ ...deps, client })
+  return Worker.create({
+    ...commonOptions(input),
+    taskQueue: taskQueue('plan', deps.cluster),
+    activities: { ...provisioning, ...createDisruptionActivities(deps) },
+    maxConcurrentActivityTaskExecutions: 10,
+    // Two long polls, and now and then a plan that somebody asks for.
+    maxConcurrentActivityTaskPolls: 4,
+  })
+}
+
+/** The Temporal workers of a process's roles but planning. They share its connection, its cache and its clients. */
+export async function createTaskWorkers(input: TaskWorkersInput): Promise<readonly Worker[]> {
+  const { roles, deps, workflowBundle, version } = input
+  const common = commonOptions(input)
   const options: WorkerOptions[] = []
   if (roles.has('core')) {
     const activities = createKubernetesActivities(deps)
@@ -93,17 +103,6 @@ export async function createTaskWorkers({
       maxConcurrentActivityTaskExecutions: waitsAtOnce,
       maxConcurrentActivityTaskPolls: polls,
       maxTaskQueueActivitiesPerSecond: azureActivitiesPerSecond,
-    })
-  }
-  if (roles.has('planner')) {
-    options.push({
-      ...common,
-      taskQueue: taskQueue('plan', deps.cluster),
-      activities: { ...createProvisioningActivities(deps), ...createDisruptionActivities(deps) },
-      maxConcurrentActivityTaskExecutions: 10,
-      // Two long polls, and now and then a plan that somebody asks for.
-      maxConcurrentActivityTaskPolls: 4,
-      maxHeartbeatThrottleInterval: '1s',
     })
   }
   return Promise.all(options.map((each) => Worker.create(each)))

@@ -13,6 +13,20 @@ function queueOf(role: TaskQueueRole): string {
 // Work that was cut off resumes soon, both after a crash and after a long outage: a pod that waits for a node waits for this too.
 const steadyRetry = { initialInterval: '500ms', backoffCoefficient: 1.5, maximumInterval: '10s' } as const
 
+/**
+ * Heartbeat timeouts. The SDK sends a heartbeat after four fifths of it, so a process that was killed is noticed by then at the latest. What acts
+ * is taken up within 20 s; a wait may take longer, since nothing depends on it sooner (docs/adr/0026-heartbeats-are-few.md).
+ */
+const actingBeat = '15s'
+const waitingBeat = '30s'
+
+/** Work that lasts as long as what it waits for. It ends with the workflow's interest, whatever it does by then. */
+const withoutEnd = {
+  startToCloseTimeout: '365d',
+  cancellationType: ActivityCancellationType.TRY_CANCEL,
+  retry: steadyRetry,
+} as const
+
 /** Single Kubernetes reads and writes. */
 export const kubernetes = () =>
   proxyActivities<
@@ -39,16 +53,23 @@ export const undoing = () =>
     retry: steadyRetry,
   })
 
-/** Waits on cluster state. The watch cache answers them, so they cost no request and no event while they last. */
-export const waits = () =>
-  proxyActivities<
-    Pick<KubernetesActivities, 'awaitInitialization' | 'drain' | 'awaitReplacements' | 'deleteCandidates'>
-  >({
+/**
+ * Steps on cluster state that act, or that a deletion follows at once: pods are evicted, replacements awaited, NodeClaims deleted. The watch cache
+ * answers their waits, at no request and no event.
+ */
+export const clusterSteps = () =>
+  proxyActivities<Pick<KubernetesActivities, 'drain' | 'awaitReplacements' | 'deleteCandidates'>>({
     taskQueue: queueOf('wait'),
-    startToCloseTimeout: '365d',
-    heartbeatTimeout: '10s',
-    cancellationType: ActivityCancellationType.TRY_CANCEL,
-    retry: steadyRetry,
+    ...withoutEnd,
+    heartbeatTimeout: actingBeat,
+  })
+
+/** The wait for a Node to be ready, likewise. */
+export const waits = () =>
+  proxyActivities<Pick<KubernetesActivities, 'awaitInitialization'>>({
+    taskQueue: queueOf('wait'),
+    ...withoutEnd,
+    heartbeatTimeout: waitingBeat,
   })
 
 /** One launch attempt. The limit is Karpenter's launch timeout; a lost answer is retried and adopts the VM it made. */
@@ -62,14 +83,20 @@ export const launching = () =>
     retry: steadyRetry,
   })
 
-/** Waits on Azure: they share one VM list per poll interval. */
-export const azure = () =>
-  proxyActivities<Pick<AzureActivities, 'awaitNode' | 'deleteInstance'>>({
+/** The wait for a VM and its Node: waits share one VM list per poll interval. */
+export const joins = () =>
+  proxyActivities<Pick<AzureActivities, 'awaitNode'>>({
     taskQueue: queueOf('azure'),
-    startToCloseTimeout: '365d',
-    heartbeatTimeout: '10s',
-    cancellationType: ActivityCancellationType.TRY_CANCEL,
-    retry: steadyRetry,
+    ...withoutEnd,
+    heartbeatTimeout: waitingBeat,
+  })
+
+/** The deletion of a VM, which shares these lists. */
+export const deletions = () =>
+  proxyActivities<Pick<AzureActivities, 'deleteInstance'>>({
+    taskQueue: queueOf('azure'),
+    ...withoutEnd,
+    heartbeatTimeout: actingBeat,
   })
 
 /** Retry options for work whose answer an operator waits for: the answer comes soon, even if it is a failure. */
@@ -126,14 +153,22 @@ export const vmUpdates = () =>
     retry: { ...steadyRetry, maximumAttempts: 5 },
   })
 
-/** The long polls of the loops. A worker that died is noticed within the heartbeat timeout. */
-export const polls = () =>
-  proxyActivities<ProvisioningActivities & Pick<DisruptionActivities, 'nextDisruption'>>({
+/** The long poll of provisioning. Pods wait for it, so a worker that died is noticed soon. */
+export const planningPolls = () =>
+  proxyActivities<ProvisioningActivities>({
     taskQueue: queueOf('plan'),
+    ...withoutEnd,
     startToCloseTimeout: '45m',
-    heartbeatTimeout: '10s',
-    cancellationType: ActivityCancellationType.TRY_CANCEL,
-    retry: { initialInterval: '500ms', backoffCoefficient: 1 },
+    heartbeatTimeout: actingBeat,
+  })
+
+/** The long poll of disruption. */
+export const disruptionPolls = () =>
+  proxyActivities<Pick<DisruptionActivities, 'nextDisruption'>>({
+    taskQueue: queueOf('plan'),
+    ...withoutEnd,
+    startToCloseTimeout: '45m',
+    heartbeatTimeout: waitingBeat,
   })
 
 /** The commit of disruptions. It is the only writer, so its outcome is always awaited. */

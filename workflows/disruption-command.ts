@@ -1,7 +1,7 @@
 import { CancellationScope, setCurrentDetails, setHandler } from '@temporalio/workflow'
 import type { CommandWork } from '../activities/kubernetes/contract.ts'
 import type { DisruptionReason } from '../core/disruption/command.ts'
-import { undoing, waits } from './activities.ts'
+import { clusterSteps, undoing } from './activities.ts'
 import { commandStatusQuery } from './messages.ts'
 
 export interface DisruptionCommandInput extends Omit<CommandWork, 'commandId'> {
@@ -43,14 +43,14 @@ export async function disruptionCommand(input: DisruptionCommandInput): Promise<
   try {
     if (replacements.length > 0) {
       enter(`waiting until ${names.replacements.join(', ')} can take pods`)
-      const waited = await waits().awaitReplacements.executeWithOptions(
+      const waited = await clusterSteps().awaitReplacements.executeWithOptions(
         { summary: `until ${replacements.length} replacements are initialized` },
         [{ replacements, readyByMs }],
       )
       if (waited.kind !== 'ready') return await undo(waited.message)
     }
     enter(`deleting ${names.candidates.join(', ')}`)
-    const deleted = await waits().deleteCandidates.executeWithOptions(
+    const deleted = await clusterSteps().deleteCandidates.executeWithOptions(
       { summary: `delete ${candidates.length} NodeClaims` },
       [work],
     )

@@ -18,7 +18,7 @@ import { type DisruptionMethod, methodFacts } from '../core/disruption/command.t
 import { type ApplyRequest, type ConsolidateRequest, pauseOfRequest } from '../core/disruption/plan/plan-requests.ts'
 import { type Pause, pauseText } from '../core/pauses/pauses.ts'
 import { disruptionCommandId } from '../core/task-queues.ts'
-import { commits, plans, polls } from './activities.ts'
+import { commits, disruptionPolls, plans } from './activities.ts'
 import { disruptionCommand } from './disruption-command.ts'
 import { type DisruptionRequest, DisruptionRequests } from './disruption-requests.ts'
 import { loopStatusQuery, type RequestAnswer, type StartedCommand } from './messages.ts'
@@ -150,7 +150,7 @@ class DisruptionLoop {
     }
     return untilCommand(
       this.#pause,
-      () => polls().nextDisruption.executeWithOptions({ summary: 'next command' }, [input]),
+      () => disruptionPolls().nextDisruption.executeWithOptions({ summary: 'next command' }, [input]),
       { alsoWhen: () => this.#requests.areWaiting, ...untilDue(waiting) },
     )
   }
@@ -173,7 +173,7 @@ class DisruptionLoop {
     this.#enter('evaluating, as an operator asks')
     const hasScope = Object.keys(request).length > 0
     const outcome = await this.#pause.applyWhile(
-      polls().nextDisruption.executeWithOptions({ summary: 'consolidate now' }, [
+      disruptionPolls().nextDisruption.executeWithOptions({ summary: 'consolidate now' }, [
         { once: true, forced: true, ...(hasScope ? { request } : {}) },
       ]),
     )
@@ -259,7 +259,7 @@ class DisruptionLoop {
         parentClosePolicy: ParentClosePolicy.ABANDON,
         args: [{ cluster, id, method, reason, decision, candidates, replacements, readyByMs, savings }],
         staticSummary: `${reason}: ${decision} ${candidates.length} nodes`,
-        typedSearchAttributes: attributesOf(cluster, candidates),
+        typedSearchAttributes: attributesOf(candidates),
       })
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
@@ -303,17 +303,11 @@ function textOf({ proposal: { id, candidates } }: Pick<Validating, 'proposal'>):
 }
 
 /** A single pool and a single node are recorded by name; several are not. */
-function attributesOf(cluster: string, candidates: DisruptionProposal['candidates']) {
+function attributesOf(candidates: DisruptionProposal['candidates']) {
   const [first, ...rest] = candidates
   const isOnePool = first !== undefined && rest.every(({ nodePool }) => nodePool === first.nodePool)
   return [
-    { key: searchAttributes.cluster, value: cluster },
     ...(isOnePool ? [{ key: searchAttributes.nodePool, value: first.nodePool }] : []),
-    ...(first !== undefined && rest.length === 0
-      ? [
-          { key: searchAttributes.nodeClaim, value: first.name },
-          { key: searchAttributes.nodeName, value: first.nodeName },
-        ]
-      : []),
+    ...(first !== undefined && rest.length === 0 ? [{ key: searchAttributes.nodeName, value: first.nodeName }] : []),
   ]
 }

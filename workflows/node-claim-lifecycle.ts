@@ -18,7 +18,16 @@ import type {
 } from '../activities/kubernetes/contract.ts'
 import { type DrainWaits, nothingReported, waitsText } from '../core/node-claim/drain-waits.ts'
 import type { Wake } from '../core/node-claim/lifecycle.ts'
-import { azure, instanceReads, kubernetes, launching, localReads, waits } from './activities.ts'
+import {
+  clusterSteps,
+  deletions,
+  instanceReads,
+  joins,
+  kubernetes,
+  launching,
+  localReads,
+  waits,
+} from './activities.ts'
 import { type LifecycleStatus, lifecycleStatusQuery, pokeSignal } from './messages.ts'
 import { NodeRequests } from './node-requests.ts'
 import { type SearchAttributeName, searchAttributes } from './search-attributes.ts'
@@ -208,7 +217,7 @@ class Lifecycle {
   /** A node that joined takes precedence over anything Azure still reports of its VM. */
   async #register(): Promise<NextStep | undefined> {
     this.#enter('Registering', 'the Node to join')
-    const outcome = await azure().awaitNode.executeWithOptions({ summary: 'VM is created, Node joins' }, [
+    const outcome = await joins().awaitNode.executeWithOptions({ summary: 'VM is created, Node joins' }, [
       { claim: this.#claim },
     ])
     switch (outcome.kind) {
@@ -256,7 +265,7 @@ class Lifecycle {
     this.#drainWaits = undefined
     this.#enter('Terminating', 'the VM to be gone')
     const isVmGone = drained === 'vmGone'
-    await azure().deleteInstance.executeWithOptions({ summary: 'delete VM, NIC, disk, token' }, [
+    await deletions().deleteInstance.executeWithOptions({ summary: 'delete VM, NIC, disk, token' }, [
       { claim: this.#claim, finalize: !isVmGone },
     ])
     // Pods that were not drained are deleted with the finalizers, which only the role core may do.
@@ -272,7 +281,7 @@ class Lifecycle {
     this.#drainWaits = undefined
     this.#enter('Draining', 'pods to leave the Node')
     for (let reported = nothingReported; ; ) {
-      const outcome = await waits().drain.executeWithOptions({ summary: 'evict pods, wait for volumes' }, [
+      const outcome = await clusterSteps().drain.executeWithOptions({ summary: 'evict pods, wait for volumes' }, [
         { claim: this.#claim, reported },
       ])
       if (outcome.kind === 'drained' || outcome.kind === 'noNode') return 'drained'

@@ -9,7 +9,7 @@ import {
 } from '@temporalio/workflow'
 import type { ProvisioningOutcome } from '../activities/provisioning/contract.ts'
 import type { Pause } from '../core/pauses/pauses.ts'
-import { polls } from './activities.ts'
+import { planningPolls } from './activities.ts'
 import { loopStatusQuery } from './messages.ts'
 import { LoopPause } from './pausing.ts'
 
@@ -50,7 +50,7 @@ export async function provisioningLoop(input: LoopInput): Promise<void> {
     }
     enter('waiting for pods that need a node')
     const outcome = await untilCommand(pause, () =>
-      polls().nextProvisioning.executeWithOptions({ summary: 'next plan' }, []),
+      planningPolls().nextProvisioning.executeWithOptions({ summary: 'next plan' }, []),
     )
     if (outcome?.kind === 'planned') rounds += 1
     if (outcome?.kind === 'paused') await pause.recover()

@@ -2,11 +2,12 @@ import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/commo
 
 const keyword = (name: string) => defineSearchAttributeKey(name, SearchAttributeType.KEYWORD)
 
-/** The search attributes of lifecycles; registered by the bootstrap before any workflow starts. */
+/**
+ * The search attributes of lifecycles; registered by the bootstrap before any workflow starts. The cluster is part of the task queue's name, and
+ * the NodeClaim of the workflow's id: a store of SQL has few places for attributes, which other users of a namespace need too.
+ */
 export const searchAttributes = {
-  cluster: keyword('Cluster'),
   nodePool: keyword('NodePool'),
-  nodeClaim: keyword('NodeClaim'),
   nodeName: keyword('NodeName'),
   nodePhase: keyword('NodePhase'),
   instanceType: keyword('InstanceType'),

@@ -26,11 +26,13 @@ async function world(claims: Readonly<Record<string, Json>>, nodes: Readonly<Rec
   }
   const known = await planningDeps(cluster)
   const stop = new AbortController()
-  const look = () => ended(releaseAbandoned(known.deps, memoryOf(known.deps), stop.signal))
+  const evaluating = { isLatest: async () => true, signal: stop.signal }
+  const look = () => ended(releaseAbandoned(known.deps, memoryOf(known.deps), evaluating))
   return {
     ...known,
     cluster,
     stop,
+    evaluating,
     look,
     /** Two evaluations, as far apart as required. */
     twoLooks: async () => {
@@ -143,13 +145,27 @@ describe('what is left alone', () => {
     expect(cluster.attempts).toEqual([])
   })
 
+  test('a running command that the list does not show yet', async () => {
+    const { cluster, deps, twoLooks } = await world({ a: stamped })
+    deps.lifecycles.isCommandRunning = async () => true
+    await twoLooks()
+    expect(cluster.attempts).toEqual([])
+  })
+
   test('everything when Temporal cannot be asked', async () => {
     const { cluster, deps, look } = await world({ a: stamped })
-    deps.lifecycles.isCommandRunning = async () => {
+    deps.lifecycles.listedCommands = async () => {
       throw new Error('temporal is away')
     }
     await pass(5000)
     await expect(look()).rejects.toThrow('temporal is away')
+    expect(cluster.attempts).toEqual([])
+  })
+
+  test('everything by an evaluation that a commit has overtaken', async () => {
+    const { cluster, evaluating, twoLooks } = await world({ a: stamped })
+    evaluating.isLatest = async () => false
+    await twoLooks()
     expect(cluster.attempts).toEqual([])
   })
 
@@ -167,9 +183,9 @@ describe('what is left alone', () => {
 test('evaluations come at most every five seconds', async () => {
   const { look, deps } = await world({ a: stamped })
   let asked = 0
-  deps.lifecycles.isCommandRunning = async () => {
+  deps.lifecycles.listedCommands = async () => {
     asked += 1
-    return true
+    return new Set([id])
   }
   await pass(5000)
   for (let index = 0; index < 10; index += 1) {

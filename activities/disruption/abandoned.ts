@@ -18,6 +18,13 @@ export interface AbandonedDeps extends CommandObjectsDeps {
 /** Interval between the two checks of what seems abandoned, and between searches for it. */
 const lookEveryMs = 5000
 
+/** The evaluation that looks. */
+interface Evaluating {
+  /** Whether no commit has begun since it did. */
+  readonly isLatest: () => Promise<boolean>
+  readonly signal: AbortSignal
+}
+
 /** What a command leaves on a NodeClaim or its Node. */
 interface Trace {
   readonly claim: NodeClaim
@@ -28,30 +35,35 @@ interface Trace {
 
 /**
  * Releases what belongs to no running command: its commit was cut off for good, or its workflow is gone. The loop may be about to start the
- * workflow. But then no evaluation runs until it has, and an earlier evaluation is cancelled by the time of the second check.
+ * workflow. But then no evaluation runs until it has, and an earlier one that has not heard of its end finds that a commit began after it did.
  */
 export async function releaseAbandoned(
   deps: AbandonedDeps,
   memory: DisruptionMemory,
-  signal: AbortSignal,
+  { isLatest, signal }: Evaluating,
 ): Promise<void> {
   const now = deps.now()
   if (now - memory.lookedForAbandonedMs < lookEveryMs) return
   memory.lookedForAbandonedMs = now
-  const isRunning = runningCommands(deps)
+  const known = [...traces(deps)]
+  const running = known.some(({ commandId }) => commandId !== undefined)
+    ? await deps.lifecycles.listedCommands()
+    : new Set<string>()
   const found = new Map<string, Trace>()
-  for (const trace of traces(deps)) {
-    if (trace.commandId !== undefined && (await isRunning(trace.commandId))) continue
-    found.set(`${trace.claim.metadata.uid} ${trace.commandId ?? ''}`, trace)
-  }
+  for (const trace of known)
+    if (trace.commandId === undefined || !running.has(trace.commandId))
+      found.set(`${trace.claim.metadata.uid} ${trace.commandId ?? ''}`, trace)
+  const isRunning = runningCommands(deps)
   for (const name of memory.suspects.keys()) if (!found.has(name)) memory.suspects.delete(name)
   for (const [name, trace] of found) {
     const since = memory.suspects.get(name)
     if (since === undefined) memory.suspects.set(name, now)
     else if (now - since >= lookEveryMs) {
-      signal.throwIfAborted()
-      await release(deps, trace)
       memory.suspects.delete(name)
+      if (!(await isLatest())) return
+      signal.throwIfAborted()
+      // The list may lag, so the command itself decides.
+      if (trace.commandId === undefined || !(await isRunning(trace.commandId))) await release(deps, trace)
     }
   }
 }

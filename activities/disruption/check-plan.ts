@@ -4,6 +4,7 @@ import type { DisruptionPlan } from '../../core/disruption/plan/plan.ts'
 import { pausesOn, planChanges, proposedOf, simulationChange } from '../../core/disruption/plan/plan-changes.ts'
 import type { ApplyRequest } from '../../core/disruption/plan/plan-requests.ts'
 import type { Pauses } from '../../core/pauses/pauses.ts'
+import { activityScope } from '../activity-context.ts'
 import type { KubernetesClient } from '../kubernetes/client/client.ts'
 import { readPauses } from '../kubernetes/pauses/pauses.ts'
 import type { PlanCheck } from './contract.ts'
@@ -26,7 +27,7 @@ const mostChanges = 50
 const longestChange = 300
 
 /**
- * Compares a plan with the cluster as it is, read live: the plan's inputs, pauses, and the result of a new simulation. Where all of it holds,
+ * Compares a plan with the cluster as it is: the plan's inputs, pauses, and the result of a new simulation. Where all of it holds,
  * or with `partial` a part, that is proposed; each commit validates it again.
  */
 export async function checkPlan(deps: CheckPlanDeps, { id, partial, by }: ApplyRequest): Promise<PlanCheck> {
@@ -36,7 +37,7 @@ export async function checkPlan(deps: CheckPlanDeps, { id, partial, by }: ApplyR
   const unfit = whyUnfit(plan, deps.cluster)
   if (unfit !== undefined) return { kind: 'refused', message: unfit }
   await deps.cache.synced()
-  await deps.cache.catchUp(['Pod', 'Node', 'NodeClaim', 'NodePool', 'PodDisruptionBudget'])
+  await deps.cache.connected(activityScope().signal)
   const pauses = await readPauses(deps, deps.now())
   const paused = [...new Set(plan.commands.flatMap((command) => pausesOn(command, pauses)))]
   if (paused.length > 0 && (partial !== true || pauses.wholeLoop !== undefined))

@@ -5,6 +5,7 @@ import type { Pauses } from '../../core/pauses/pauses.ts'
 import { pauseFor } from '../activity-context.ts'
 import type { PauseConditionsDeps } from '../kubernetes/pauses/pause-conditions.ts'
 import { refreshPauses } from '../kubernetes/pauses/pause-conditions.ts'
+import { fenceVersion } from '../provisioning/fence.ts'
 import { instanceTypes } from '../scheduler-thread/solve.ts'
 import type { AbandonedDeps } from './abandoned.ts'
 import { releaseAbandoned } from './abandoned.ts'
@@ -59,13 +60,16 @@ export async function nextDisruption(
   await deps.cache.synced()
   await deps.quarantine.refresh(true)
   const memory = memoryOf(deps)
+  const fence = await fenceVersion(deps, 'joiner-disruption-fence')
+  const isLatest = async () => (await fenceVersion(deps, 'joiner-disruption-fence')) === fence
   do {
+    signal.throwIfAborted()
     await deps.quarantine.refresh()
     const pauses = await refreshPauses(deps)
     if (pauses.wholeLoop !== undefined) return { kind: 'paused' }
     await keepClaimConditions(deps)
     publishProtections(deps)
-    await releaseAbandoned(deps, memory, signal)
+    await releaseAbandoned(deps, memory, { isLatest, signal })
     const startedAt = deps.now()
     // Later changes may not be in the evaluation any more.
     const { changes, urgentChanges } = memory

@@ -28,7 +28,7 @@ export async function planDisruption(deps: PlanDisruptionDeps, request: PlanRequ
   const { by } = request
   const options = optionsOf(request)
   await deps.cache.synced()
-  await deps.cache.catchUp(['Pod', 'Node', 'NodeClaim', 'NodePool', 'PodDisruptionBudget'])
+  await deps.cache.connected(activityScope().signal)
   const { inForce } = await readPauses(deps, deps.now())
   const pauses = new Pauses(inForce.filter((pause) => scopeOf(pause).kind !== 'cluster'))
   const [methods, scope] = [methodsFor(options), scopeFor(options)]

@@ -1,3 +1,4 @@
+import { pauseFor } from '../activity-context.ts'
 import { isConflict, isNotFound } from './client/api-error.ts'
 import type { KubernetesClient } from './client/client.ts'
 import { resourcePath } from './client/resources.ts'
@@ -21,6 +22,8 @@ interface LeaseOptions {
   readonly name: string
   readonly identity: string
   readonly durationSeconds: number
+  /** Time after which `tryHold` no longer waits for a request, in milliseconds. Default: as long as the client does. */
+  readonly requestMs?: number
   /** A clock that never goes back, in milliseconds. Default: `performance.now`. */
   readonly monotonicMs?: () => number
 }
@@ -43,6 +46,7 @@ export class Lease {
   readonly #name: string
   readonly #identity: string
   readonly #durationSeconds: number
+  readonly #requestMs: number | undefined
   readonly #now: () => number
   /** The last seen version of the object, and when it was first seen. */
   #seen: { readonly version: string; readonly atMs: number } | undefined
@@ -53,6 +57,7 @@ export class Lease {
     this.#name = options.name
     this.#identity = options.identity
     this.#durationSeconds = options.durationSeconds
+    this.#requestMs = options.requestMs
     this.#now = options.monotonicMs ?? (() => performance.now())
   }
 
@@ -61,11 +66,15 @@ export class Lease {
     return this.#now() < this.#heldUntilMs
   }
 
-  /** Takes the lease from any holder: for a caller that knows itself to be the only rightful holder. */
-  async seize(): Promise<void> {
+  /**
+   * Takes the lease from any holder: for a caller that knows itself to be the only rightful holder. Returns the name of the holder before;
+   * empty for none.
+   */
+  async seize(): Promise<string> {
     for (let attempt = 1; ; attempt++) {
       const lease = await this.#read()
-      if (await this.#write(lease)) return
+      const before = lease?.spec?.holderIdentity ?? ''
+      if (await this.#write(lease)) return before
       if (attempt >= 5)
         throw new Error(
           `Lease ${this.#deps.namespace}/${this.#name}: lost ${attempt} races for it; another attempt keeps taking it`,
@@ -75,19 +84,34 @@ export class Lease {
 
   /**
    * Takes or renews the lease. A lease of another holder is taken once it has not changed for its duration. A process that sees it for the first
-   * time waits that long from then on.
+   * time waits that long from then on. Errors: the API server's, and that it did not answer in time; a lease that is held stays valid meanwhile.
    */
   async tryHold(): Promise<Holding> {
-    const { lease, ageMs } = await this.#observe()
+    const { lease, ageMs } = await this.#inTime(this.#observe())
     const { holderIdentity = '', leaseDurationSeconds = this.#durationSeconds } = lease?.spec ?? {}
     const isOthers = holderIdentity !== '' && holderIdentity !== this.#identity
     if (isOthers && ageMs < leaseDurationSeconds * 1000) return 'other'
     // The next holder begins to count when the write has reached the server, which is later.
     const beganMs = this.#now()
-    if (!(await this.#write(lease))) return 'other'
+    if (!(await this.#inTime(this.#write(lease)))) return 'other'
     const wasValid = this.isValid && !isOthers
     this.#heldUntilMs = beganMs + this.#durationSeconds * 1000
     return wasValid ? 'renewed' : 'taken'
+  }
+
+  /** Waits for a request no longer than is set. A write that goes through later renews the lease for less time than this holder could claim. */
+  async #inTime<T>(request: Promise<T>): Promise<T> {
+    if (this.#requestMs === undefined) return request
+    const over = new AbortController()
+    const late = pauseFor(this.#requestMs, over.signal).then(() => {
+      throw new Error(`Lease ${this.#name}: the API server has not answered for ${this.#requestMs} ms`)
+    })
+    try {
+      return await Promise.race([request, late])
+    } finally {
+      over.abort()
+      await late.catch(() => {})
+    }
   }
 
   /** Reads the lease, and how long this process has seen it unchanged. */

@@ -23,7 +23,7 @@ async function world(pool: Json = {}) {
     cluster,
     ...known,
     create: async (planned: readonly PlannedNodeClaim[]) => {
-      const fence = await Fence.take(known.deps, 'attempt')
+      const fence = await Fence.take(known.deps, 'joiner-planner-fence')
       return ended(createClaims(known.deps, fence, planned))
     },
     claims: () => cluster.all('nodeclaims'),
@@ -182,7 +182,12 @@ describe('the limits of a pool', () => {
 
   test('count nodes that are there, those on their way, and not those that leave', async () => {
     const { cluster, deps } = await limited({ nodes: '3' })
-    const admitted = async () => (await new PoolLimits(deps).admit(plannedClaim())).kind
+    const admitted = async () => {
+      const limits = new PoolLimits(deps)
+      const { kind } = await limits.admit(plannedClaim())
+      if (kind === 'admitted') limits.giveBack(plannedClaim())
+      return kind
+    }
     cluster.put('nodeclaims', claimJson('a'))
     cluster.put('nodes', nodeJson('a'))
     cluster.put(
@@ -230,6 +235,46 @@ describe('the limits of a pool', () => {
     expect((await limits.admit(planned)).kind).toBe('limitExceeded')
     limits.giveBack(planned)
     expect((await limits.admit(planned)).kind).toBe('admitted')
+  })
+
+  test('are one count for provisioning and disruption that create at the same time', async () => {
+    const { cluster, deps } = await limited({ nodes: '3' })
+    const [provisioning, disruption] = [new PoolLimits(deps), new PoolLimits(deps)]
+    const kindsOf = async (...all: readonly PoolLimits[]) => {
+      const kinds: string[] = []
+      for (const limits of all) kinds.push((await limits.admit(plannedClaim())).kind)
+      return kinds
+    }
+    expect(await kindsOf(provisioning, disruption)).toEqual(['admitted', 'admitted'])
+    // One of them is there, the other is still being created.
+    cluster.put('nodeclaims', claimJson('a'))
+    provisioning.created(plannedClaim())
+    const later = new PoolLimits(deps)
+    expect(await kindsOf(later, provisioning, disruption, later)).toEqual([
+      'admitted',
+      'limitExceeded',
+      'limitExceeded',
+      'limitExceeded',
+    ])
+    disruption.giveBack(plannedClaim())
+    expect(await kindsOf(provisioning)).toEqual(['admitted'])
+  })
+
+  test('regain the room of a claim that could not even be requested', async () => {
+    const { cluster, deps, create, claims } = await limited({ nodes: '1' })
+    const { tracing } = deps
+    const broken = {
+      ...tracing,
+      current: () => {
+        throw new Error('no trace')
+      },
+    }
+    Object.assign(deps, { tracing: broken })
+    await expect(create(many(1))).rejects.toThrow('no trace')
+    Object.assign(deps, { tracing })
+    expect(claims()).toEqual([])
+    await create(many(1))
+    expect(cluster.names('nodeclaims')).toHaveLength(1)
   })
 
   test.each<[string, (cluster: FakeCluster) => void]>([

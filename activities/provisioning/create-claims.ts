@@ -4,6 +4,7 @@ import type { NodeClaim, Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
 import { annotations } from '../../core/requirements/labels.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
+import { forEachOf } from '../concurrency.ts'
 import { decodeNodeClaim } from '../kubernetes/cache/decode.ts'
 import type { Json } from '../kubernetes/client/answers.ts'
 import { resourcePath } from '../kubernetes/client/resources.ts'
@@ -47,9 +48,10 @@ export interface CreationOutcome {
 }
 
 /**
- * Creates the claims of a plan, several at once, and starts their lifecycles. A claim that the API server refuses fails alone: the others are created.
+ * Creates the claims of a plan, several at once, and then starts their lifecycles: launches of the first would take the CPU that the creation of the
+ * others needs, and pods wait for those too. A claim that the API server refuses fails alone: the others are created.
  * No creation begins later than `checkEveryMs` after a read of fence and pause from the API server. A crash in between is harmless: the next
- * attempt sees created claims as in-flight capacity.
+ * attempt sees created claims as in-flight capacity, and the bridge starts what has no lifecycle.
  * Errors: `FenceLostError` when another attempt has taken over; the API server's where they say nothing about the claim.
  */
 export async function createClaims(
@@ -57,7 +59,7 @@ export async function createClaims(
   fence: Fence,
   planned: readonly PlannedNodeClaim[],
 ): Promise<CreationOutcome> {
-  const names: string[] = []
+  const created: NodeClaim[] = []
   let refused = 0
   const waiting = planned.values()
   const mayGoOn = sharedCheck(deps, fence)
@@ -71,14 +73,15 @@ export async function createClaims(
         return
       }
       const made = await createClaim(deps, { fence, limits }, claim)
-      if (made.kind === 'created') names.push(made.claim.metadata.name)
+      if (made.kind === 'created') created.push(made.claim)
       else if (made.kind === 'refused') refused += 1
     }
   }
   const results = await Promise.allSettled(Array.from({ length: concurrency }, worker))
+  await forEachOf(created, concurrency, (claim) => startLifecycle(deps, claim))
   const failed = results.find((result) => result.status === 'rejected')
   if (failed !== undefined) throw failed.reason
-  return { kind: isPaused ? 'paused' : 'created', names, refused }
+  return { kind: isPaused ? 'paused' : 'created', names: created.map(({ metadata }) => metadata.name), refused }
 }
 
 /** Returns whether creation may go on, from one read of the API server for all callers within the interval. */
@@ -128,8 +131,8 @@ type Creation =
   | Exclude<Admission, { readonly kind: 'admitted' }>
 
 /**
- * Creates one claim, if its pool is there and has room for it, and starts its lifecycle. Errors: as `Fence.check`, and the API server's where they say
- * nothing about the claim.
+ * Creates one claim, if its pool is there and has room for it. The caller starts its lifecycle. Errors: as `Fence.check`, and the API server's where
+ * they say nothing about the claim.
  */
 export async function createOne(
   deps: CreateClaimsDeps,
@@ -138,22 +141,30 @@ export async function createOne(
 ): Promise<Creation> {
   const admission = await limits.admit(planned)
   if (admission.kind !== 'admitted') return admission
-  await fence.checkIfStale()
-  const about = { 'k8s.nodeclaim.name': name, 'karpenter.nodepool': planned.nodePool }
-  return deps.tracing.span('create NodeClaim', { attributes: about }, async () => {
-    const traceParent = deps.tracing.current()
-    const added = traceParent === undefined ? own : { ...own, [annotations.traceParent]: traceParent }
-    const submitted = await submit(deps, claimBody(admission.nodePool, planned, { name, annotations: added }))
-    if (submitted.kind === 'refused') {
-      limits.giveBack(planned)
-      deps.metrics.refused(planned)
+  let mayBeThere = false
+  try {
+    await fence.checkIfStale()
+    const about = { 'k8s.nodeclaim.name': name, 'karpenter.nodepool': planned.nodePool }
+    return await deps.tracing.span('create NodeClaim', { attributes: about }, async () => {
+      const traceParent = deps.tracing.current()
+      const added = traceParent === undefined ? own : { ...own, [annotations.traceParent]: traceParent }
+      const body = claimBody(admission.nodePool, planned, { name, annotations: added })
+      // Where the answer is lost the watch reports what was created.
+      mayBeThere = true
+      const submitted = await submit(deps, body)
+      if (submitted.kind === 'refused') {
+        mayBeThere = false
+        deps.metrics.refused(planned)
+        return submitted
+      }
+      deps.metrics.created(planned, reason)
+      milestones.created(deps.log, submitted.claim, planned)
       return submitted
-    }
-    deps.metrics.created(planned, reason)
-    milestones.created(deps.log, submitted.claim, planned)
-    await startLifecycle(deps, submitted.claim)
-    return submitted
-  })
+    })
+  } finally {
+    if (mayBeThere) limits.created(planned)
+    else limits.giveBack(planned)
+  }
 }
 
 async function submit(deps: CreateClaimsDeps, body: Json): Promise<Extract<Creation, { kind: 'created' | 'refused' }>> {
@@ -170,7 +181,8 @@ async function submit(deps: CreateClaimsDeps, body: Json): Promise<Extract<Creat
   }
 }
 
-async function startLifecycle({ lifecycles, log }: CreateClaimsDeps, claim: NodeClaim): Promise<void> {
+/** Starts the lifecycle of a claim that was created just now. A failure is logged: then the bridge starts it. */
+export async function startLifecycle({ lifecycles, log }: CreateClaimsDeps, claim: NodeClaim): Promise<void> {
   try {
     await lifecycles.start(claim, { isNew: true })
   } catch (error) {

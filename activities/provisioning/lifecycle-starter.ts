@@ -8,6 +8,7 @@ import {
 import type { NodeClaim } from '../../core/objects.ts'
 import { labels } from '../../core/requirements/labels.ts'
 import { disruptionCommandId, lifecycleId, taskQueue } from '../../core/task-queues.ts'
+import { runningCommands } from '../../core/workflow-queries.ts'
 import type { nodeClaimLifecycle } from '../../workflows/index.ts'
 import { pokeSignal } from '../../workflows/messages.ts'
 import { searchAttributes } from '../../workflows/search-attributes.ts'
@@ -51,6 +52,16 @@ export class LifecycleStarter {
     })
   }
 
+  /** Returns the ids of the disruption commands that Temporal lists as running. The list lags by seconds. */
+  async listedCommands(): Promise<ReadonlySet<string>> {
+    const query = runningCommands(this.#cluster)
+    const prefix = disruptionCommandId(this.#cluster, '')
+    const listed = new Set<string>()
+    for await (const { workflowId } of this.#client.workflow.list({ query, pageSize: 1000 }))
+      listed.add(workflowId.slice(prefix.length))
+    return listed
+  }
+
   /** Returns whether a disruption command still runs, by its own workflow (not by the list, which lags). */
   async isCommandRunning(commandId: string): Promise<boolean> {
     try {
@@ -80,8 +91,6 @@ export class LifecycleStarter {
       workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
       staticSummary: `NodeClaim ${name}${nodePool === undefined ? '' : ` of NodePool ${nodePool}`}`,
       typedSearchAttributes: [
-        { key: searchAttributes.cluster, value: this.#cluster },
-        { key: searchAttributes.nodeClaim, value: name },
         { key: searchAttributes.nodePhase, value: 'Launching' },
         ...(nodePool === undefined ? [] : [{ key: searchAttributes.nodePool, value: nodePool }]),
       ],

@@ -2,7 +2,6 @@ import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
 import type { SchedulingPlan } from '../../core/scheduling/snapshot.ts'
 import { unschedulableText } from '../../core/scheduling/unschedulable-text.ts'
-import { activityScope } from '../activity-context.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import type { PauseDeps } from '../kubernetes/pauses/pauses.ts'
 import { readPause } from '../kubernetes/pauses/pauses.ts'
@@ -12,7 +11,7 @@ import type { ProvisioningOutcome } from './contract.ts'
 import type { CreateClaimsDeps } from './create-claims.ts'
 import { createClaims, nominate } from './create-claims.ts'
 import { Fence } from './fence.ts'
-import { laggingKinds, podsToPlace } from './planning-snapshot.ts'
+import { podsToPlace } from './planning-snapshot.ts'
 import { batchWindow, podsNeedPlace, retryMs, type WaitingPodsDeps } from './waiting-pods.ts'
 
 export interface NextProvisioningDeps extends WaitingPodsDeps, CreateClaimsDeps, PauseDeps {}
@@ -34,18 +33,24 @@ export async function nextProvisioning(deps: NextProvisioningDeps, signal: Abort
   const untilMs = deps.now() + pollMs
   await deps.cache.synced()
   await deps.quarantine.refresh(true)
-  const fence = await Fence.take(deps, activityScope().attemptId)
+  const fence = await Fence.take(deps, 'joiner-planner-fence')
+  if (fence.mayLackWrites) await catchUp(deps, signal)
   const tried = new Map<string, number>()
   while (deps.now() < untilMs) {
     if (!(await podsNeedPlace(deps, { tried, untilMs }, signal))) return { kind: 'idle' }
     await batchWindow(deps, signal)
     if ((await readPause(deps, 'provisioning', deps.now())) !== undefined) return { kind: 'paused' }
-    await deps.cache.catchUp(laggingKinds(deps), signal)
+    await deps.cache.connected(signal)
     await deps.unavailable.synced(signal)
     const outcome = await planOnce(deps, fence, tried)
     if (outcome !== undefined) return outcome
   }
   return { kind: 'idle' }
+}
+
+/** Reads what an earlier attempt may have written: a claim that is not known would be created twice. */
+async function catchUp({ cache }: NextProvisioningDeps, signal: AbortSignal): Promise<void> {
+  await Promise.all([cache.catchUp(['NodeClaim', 'Node'], signal), cache.catchUpUnboundPods(signal)])
 }
 
 async function planOnce(

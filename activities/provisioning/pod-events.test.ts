@@ -14,10 +14,12 @@ let cache: ClusterCache
 let lists: Record<string, Json[]>
 let written: string[]
 let end: () => void
+let isInitialized: boolean
 
 beforeEach(() => {
   now = start + 1000_000
   written = []
+  isInitialized = true
   lists = {
     nodes: [object('n1', { spec: { providerID: 'azure:///n1' } })],
     nodeclaims: [claim()],
@@ -52,7 +54,12 @@ function object(name: string, rest: object = {}, metadata: object = {}): Json {
 }
 
 function claim(lastPodEventTime?: string): Json {
-  const status = { providerID: 'AZURE:///n1', ...(lastPodEventTime === undefined ? {} : { lastPodEventTime }) }
+  const conditions = [{ type: 'Initialized', status: isInitialized ? 'True' : 'Unknown', lastTransitionTime: time(0) }]
+  const status = {
+    providerID: 'AZURE:///n1',
+    conditions,
+    ...(lastPodEventTime === undefined ? {} : { lastPodEventTime }),
+  }
   return object('c1', {
     spec: { nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'd' } },
     status,
@@ -107,6 +114,14 @@ describe('after the start', () => {
     now += 20_000
     await see(pod({ bound: 1000, phase: 'Succeeded', ready: 1020, metadata: { deletionTimestamp: time(1040) } }))
     expect(written).toEqual([time(1000), time(1020), time(1040)])
+  })
+
+  it('nothing is recorded of a node that is not initialized: consolidateAfter counts from that anyway', async () => {
+    isInitialized = false
+    cache.upsert('NodeClaim', claim())
+    await see(pod({ phase: 'Pending' }))
+    await see(pod({ bound: 1000 }))
+    expect(written).toEqual([])
   })
 
   it('several events within ten seconds are one', async () => {

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { conditionOf } from '../../core/conditions.ts'
 import type { NodeClaim, Pod } from '../../core/objects.ts'
 import { isDaemonPod, isTerminal, isTerminating } from '../../core/pods/pod-rules.ts'
 import { timeText } from '../../core/values/time.ts'
@@ -79,7 +80,11 @@ class PodEventTracker {
 
   async #note({ metadata: { name, uid, deletionTimestamp }, status }: NodeClaim, atMs: number): Promise<void> {
     if (this.#pending.has(uid) || deletionTimestamp !== undefined) return
-    if (atMs - Date.parse(status.lastPodEventTime ?? '1970-01-01T00:00:00Z') < dedupeMs) return
+    // consolidateAfter of a new node counts from its initialization, so the pods that it was made for are no event.
+    const initialized = conditionOf(status.conditions, 'Initialized')
+    if (initialized?.status !== 'True') return
+    const countsFrom = status.lastPodEventTime ?? initialized.lastTransitionTime
+    if (countsFrom !== undefined && atMs - Date.parse(countsFrom) < dedupeMs) return
     this.#pending.add(uid)
     const { client, cache, log } = this.#deps
     try {

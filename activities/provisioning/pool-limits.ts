@@ -30,40 +30,82 @@ interface Read {
   readonly nodePool: Promise<NodePool | undefined>
 }
 
+/** What a process has admitted to each NodePool. */
+interface Admitted {
+  /** All that was ever admitted, less what was given back. */
+  readonly total: Map<string, Resources>
+  /** What is being created: the cache does not have it yet. */
+  readonly underWay: Map<string, Resources>
+}
+
+/** Provisioning and disruption of a process share one count. */
+const admittedBy = new WeakMap<ClusterCache, Admitted>()
+
+function admittedOf(cache: ClusterCache): Admitted {
+  const known = admittedBy.get(cache) ?? { total: new Map(), underWay: new Map() }
+  admittedBy.set(cache, known)
+  return known
+}
+
+/** The usage of a pool when a plan first asked for it, and what had been admitted by then. */
+interface Base {
+  readonly usage: Resources
+  readonly total: Resources
+}
+
 /**
  * Checks the claims of one plan against the limits of their NodePools as the API server has them now. They may differ from the plan's
- * (reference/karpenter-core.md 3.14). A claim counts with its pods' requests from its admission.
+ * (reference/karpenter-core.md 3.14). A claim counts with its pods' requests from its admission, in every plan of this process that is carried out.
  */
 export class PoolLimits {
   readonly #deps: PoolLimitsDeps
   readonly #without: ReadonlySet<string>
   readonly #read = new Map<string, Read>()
-  readonly #usage = new Map<string, Resources>()
+  readonly #bases = new Map<string, Base>()
+  readonly #admitted: Admitted
 
   /** `without`: names of NodeClaims that do not count, because the new claims replace them. */
   constructor(deps: PoolLimitsDeps, without: ReadonlySet<string> = new Set()) {
     this.#deps = deps
     this.#without = without
+    this.#admitted = admittedOf(deps.cache)
   }
 
-  /** Returns whether a claim may be created, and counts it if so. */
-  async admit({ nodePool: name, requests }: Pick<PlannedNodeClaim, 'nodePool' | 'requests'>): Promise<Admission> {
+  /**
+   * Returns whether a claim may be created, and counts it if so. Then the caller says how it ended: `created`, `giveBack`, or `created` where it
+   * cannot know.
+   */
+  async admit(planned: Pick<PlannedNodeClaim, 'nodePool' | 'requests'>): Promise<Admission> {
+    const { nodePool: name } = planned
     const nodePool = await this.#current(name)
     if (nodePool === undefined || nodePool.metadata.deletionTimestamp !== undefined) return { kind: 'poolGone' }
-    const before = this.#usage.get(name) ?? usageOf(this.#deps, name, this.#without)
-    const usage = mergeResources(before, requests, { nodes: integerQuantity(1) })
-    const excess = limitExcess(nodePool.limits, usage)
-    this.#usage.set(name, excess === undefined ? usage : before)
-    return excess === undefined
-      ? { kind: 'admitted', nodePool }
-      : { kind: 'limitExceeded', message: `NodePool ${name}: spec.limits: ${excess}` }
+    const excess = limitExcess(nodePool.limits, mergeResources(this.#usage(name), sizeOf(planned)))
+    if (excess !== undefined) return { kind: 'limitExceeded', message: `NodePool ${name}: spec.limits: ${excess}` }
+    add(this.#admitted.total, planned)
+    add(this.#admitted.underWay, planned)
+    return { kind: 'admitted', nodePool }
+  }
+
+  /** Records that an admitted claim was created: the cache has it, or will. */
+  created(planned: Pick<PlannedNodeClaim, 'nodePool' | 'requests'>): void {
+    subtract(this.#admitted.underWay, planned)
   }
 
   /** Subtracts a claim that was admitted and not created. */
-  giveBack({ nodePool, requests }: Pick<PlannedNodeClaim, 'nodePool' | 'requests'>): void {
-    const usage = this.#usage.get(nodePool)
-    if (usage !== undefined)
-      this.#usage.set(nodePool, subtractResources(usage, requests, { nodes: integerQuantity(1) }))
+  giveBack(planned: Pick<PlannedNodeClaim, 'nodePool' | 'requests'>): void {
+    subtract(this.#admitted.underWay, planned)
+    subtract(this.#admitted.total, planned)
+  }
+
+  /** Returns the usage of a pool: as it was when this plan began, and what any plan has admitted since. */
+  #usage(name: string): Resources {
+    const { total, underWay } = this.#admitted
+    const base = this.#bases.get(name) ?? {
+      usage: mergeResources(usageOf(this.#deps, name, this.#without), underWay.get(name) ?? {}),
+      total: total.get(name) ?? {},
+    }
+    this.#bases.set(name, base)
+    return mergeResources(base.usage, subtractResources(total.get(name) ?? {}, base.total))
   }
 
   #current(name: string): Promise<NodePool | undefined> {
@@ -73,6 +115,18 @@ export class PoolLimits {
     this.#read.set(name, { atMs: this.#deps.now(), nodePool })
     return nodePool
   }
+}
+
+function sizeOf({ requests }: Pick<PlannedNodeClaim, 'requests'>): Resources {
+  return mergeResources(requests, { nodes: integerQuantity(1) })
+}
+
+function add(sums: Map<string, Resources>, planned: Pick<PlannedNodeClaim, 'nodePool' | 'requests'>): void {
+  sums.set(planned.nodePool, mergeResources(sums.get(planned.nodePool) ?? {}, sizeOf(planned)))
+}
+
+function subtract(sums: Map<string, Resources>, planned: Pick<PlannedNodeClaim, 'nodePool' | 'requests'>): void {
+  sums.set(planned.nodePool, subtractResources(sums.get(planned.nodePool) ?? {}, sizeOf(planned)))
 }
 
 async function readPool({ client, cache }: PoolLimitsDeps, name: string): Promise<NodePool | undefined> {

@@ -43,14 +43,6 @@ async function measure(world: World, nodes: number): Promise<Measured> {
   const since = () => Date.now() - startMs
   await forAll(taken, (vm) => world.operator.simulator('POST', `/vms/${vm}/evict`, {}))
   const reported = since()
-  const requested = await world.until(
-    'every replacement is a NodeClaim',
-    async () => {
-      const claims = await world.list('nodeclaims')
-      return claims.filter(({ metadata }) => !isTaken.has(`aks-${metadata.name}`)).length >= nodes && since()
-    },
-    limitMs,
-  )
   const running = await world.until(
     'all pods run on other nodes',
     async () => {
@@ -66,6 +58,10 @@ async function measure(world: World, nodes: number): Promise<Measured> {
       return objects.every(({ length }) => length === nodes) && since()
     },
     limitMs,
+  )
+  // By the API server's clock, in whole seconds: this process is too busy with its own requests to see it in time.
+  const requested = Math.max(
+    ...(await world.list('nodeclaims')).map(({ metadata }) => Date.parse(metadata.creationTimestamp) - startMs),
   )
   const left = (await world.azure()).virtualMachines.filter(({ name }) => isTaken.has(name)).length
   if (left > 0) throw new Error(`${left} of the VMs that were taken back are still there`)

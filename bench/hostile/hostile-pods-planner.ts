@@ -11,7 +11,7 @@ import { hostileCluster } from '../workloads/hostile-cluster.ts'
 import type { PlannerFigures } from './hostile-pods.ts'
 
 const [server = '', hostile = '0'] = process.argv.slice(2)
-const client = new KubernetesClient({ server, dispatcher: new Agent(), token: () => '' })
+const client = new KubernetesClient({ server, connect: () => new Agent(), token: () => '' })
 const log = pino({ level: 'error' }, process.stderr)
 const cache = new ClusterCache(client, log, { roles: ['planner'] })
 const solver = new SolverThread(cache, log)

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { standaloneClaim } from '../../test/applied-objects.ts'
 import { forAll } from '../../test/arm-calls.ts'
+import { auditedRequests } from '../../test/audit-log.ts'
 import { claimsPath, type Seen, World } from '../../test/world.ts'
 import { nodesOnly } from '../baseline.ts'
 import { circumstances, othersCpu, seconds, table } from '../report.ts'
@@ -25,6 +26,8 @@ type TimeOf = (lifecycle: NodeTimes) => number | undefined
 
 interface Half {
   readonly tookMs: number
+  /** Requests that the API server answered, by actor and verb. */
+  readonly requests: ReadonlyMap<string, number>
   readonly cpu: readonly (readonly [string, number])[]
   readonly strangersCpu: number
 }
@@ -42,7 +45,7 @@ interface Measured {
 
 /** Takes NodeClaims to initialized nodes and back to nothing, and prints where time, CPU, memory and events go. */
 export async function lifecycle(nodes: number): Promise<void> {
-  const world = await World.start({ temporalInMemory: true })
+  const world = await World.start({ temporalInMemory: true, audit: true })
   let timeline: Timeline | undefined
   try {
     timeline = await Timeline.start(world.cluster)
@@ -109,7 +112,23 @@ async function half(world: World, work: () => Promise<number>): Promise<Half> {
   const cpu = cpuBetween(before, await allUsages(world))
   const own = cpu.reduce((sum, [, used]) => sum + used, 0)
   const strangersCpu = Math.max((await machineCpuSeconds()) - machineBefore - own, 0)
-  return { tookMs: endMs - startMs, cpu, strangersCpu }
+  const requests = await requestsBetween(world, startMs, endMs)
+  return { tookMs: endMs - startMs, cpu, strangersCpu, requests }
+}
+
+async function requestsBetween(world: World, startMs: number, endMs: number): Promise<ReadonlyMap<string, number>> {
+  const { stateDir } = world.cluster
+  // The record is complete up to a request that came later.
+  await world.until('the API server has recorded its requests', async () =>
+    (await auditedRequests(stateDir)).some(({ atMs }) => atMs > endMs + 1000),
+  )
+  const counts = new Map<string, number>()
+  for (const { actor, what, code, atMs } of await auditedRequests(stateDir)) {
+    if (atMs < startMs || atMs > endMs) continue
+    const key = `${actor}: ${what}${code === 409 ? ' (conflict)' : ''}`
+    counts.set(key, (counts.get(key) ?? 0) + 1)
+  }
+  return counts
 }
 
 function allUsages(world: World): Promise<ReadonlyMap<string, Usage>> {
@@ -187,5 +206,19 @@ function report({ nodes, baseline, up, down, phases, events, rss }: Measured): s
     ],
     ['peak RSS', [...rss].map(([name, mib]) => `${name} ${mib.toFixed(0)}`).join(', ') + ' MiB'],
   ]
-  return `### Lifecycles, ${circumstances()}\n\n${table(['', `${nodes} nodes`], rows)}\n`
+  const requests = `Requests that the API server answered, per node:\n\n${requestTable(nodes, up.requests, down.requests)}`
+  return `### Lifecycles, ${circumstances()}\n\n${table(['', `${nodes} nodes`], rows)}\n\n${requests}\n`
+}
+
+/** Requests per node, the most frequent first, without those that come less than once for ten nodes. */
+function requestTable(nodes: number, up: Half['requests'], down: Half['requests']): string {
+  const perNode = (counts: Half['requests'], key: string) => (counts.get(key) ?? 0) / nodes
+  const rows = [...new Set([...up.keys(), ...down.keys()])]
+    .map((key) => ({ key, up: perNode(up, key), down: perNode(down, key) }))
+    .filter((row) => row.up + row.down >= 0.1)
+    .sort((a, b) => b.up + b.down - (a.up + a.down))
+  return table(
+    ['actor: request', 'up', 'down'],
+    rows.map((row) => [row.key, row.up.toFixed(1), row.down.toFixed(1)]),
+  )
 }

@@ -102,7 +102,7 @@ export class Timeline {
   /** Watches, and lists again where the API server ended a watch. */
   async #follow(kind: Watched, listed: string): Promise<void> {
     try {
-      for (let version = listed; ; version = await this.#list(kind)) {
+      for (let version = listed; ; version = await this.#listAgain(kind)) {
         const body = await this.#get(`${watched[kind]}&watch=1&resourceVersion=${version}`)
         for await (const line of createInterface({ input: body })) {
           const { type, object } = JSON.parse(line) as { readonly type: string; readonly object: Seen }
@@ -113,6 +113,15 @@ export class Timeline {
     } catch (error) {
       if (!this.#closed) this.#failure = new Error(`the watch of ${kind} ended: ${String(error)}`)
     }
+  }
+
+  /** What happens meanwhile is seen late, which a reader of figures should know. */
+  async #listAgain(kind: Watched): Promise<string> {
+    const startedMs = Date.now()
+    const version = await this.#list(kind)
+    const blindMs = Date.now() - startedMs
+    if (blindMs > 1000) console.error(`changes of ${kind} were not seen for ${(blindMs / 1000).toFixed(1)} s`)
+    return version
   }
 
   /** Takes over what is there now. Returns the version from which to watch. */
@@ -129,9 +138,9 @@ export class Timeline {
     return list.metadata.resourceVersion
   }
 
-  /** The API server answers 429 for a while after a CRD was made; it is asked again then. */
+  /** The API server answers 429 for a while after a CRD was made, and 504 if that takes it long; it is asked again then. */
   async #get(path: string) {
-    const deadline = Date.now() + 30_000
+    const deadline = Date.now() + 120_000
     for (;;) {
       const { body, statusCode } = await request(`${this.#cluster.server}${path}`, {
         dispatcher: this.#agent,
@@ -139,7 +148,8 @@ export class Timeline {
       })
       if (statusCode === 200) return body
       await body.dump()
-      if (statusCode !== 429 || Date.now() > deadline) throw new Error(`${path} was answered with ${statusCode}`)
+      if ((statusCode !== 429 && statusCode < 500) || Date.now() > deadline)
+        throw new Error(`${path} was answered with ${statusCode}`)
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
   }

@@ -9,6 +9,7 @@ import { circumstances, table } from '../report.ts'
 import { largeCluster } from '../workloads/azure-workloads.ts'
 import type { Scenario } from '../workloads/scenario.ts'
 import { entering } from './entering.ts'
+import { type PlannerPasses, plannerPasses } from './planner-pass.ts'
 
 const passes = 20
 /** How much of the cluster changes from one pass to the next. */
@@ -42,6 +43,8 @@ export async function planner(): Promise<void> {
       rounds.push({ ...plan, totalMs: performance.now() - askedAt })
     }
     report(scenario, coldMs, first, rounds)
+    await thread.stop()
+    reportPasses(await plannerPasses(scenario, changedShare))
   } finally {
     await thread.stop()
   }
@@ -73,6 +76,26 @@ function report(
     `\n${description}; ${passes} passes, ${changedShare * 100} % of the running pods changed before each. Pods placed: ${placed} on nodes, ` +
       `${first.newNodeClaims.length} new NodeClaims, ${first.unschedulable.length} without a place. Cold, with reading all objects: ` +
       `${(coldMs / 1000).toFixed(1)} s. Memory of the process: ${(process.memoryUsage().rss / 2 ** 20).toFixed(0)} MiB.`,
+  )
+}
+
+function reportPasses({ times, lists }: PlannerPasses): void {
+  const [median, least, most] = [times[Math.floor(times.length / 2)], times[0], times.at(-1)].map((ms) =>
+    (ms ?? 0).toFixed(0),
+  )
+  console.log(
+    `\n${table(
+      ['ms', 'median', 'least', 'most', 'lists'],
+      [
+        [
+          'from a pending pod in the cache to its NodeClaim created',
+          String(median),
+          String(least),
+          String(most),
+          String(lists),
+        ],
+      ],
+    )}\n\nWhole passes of the activity on the same cluster, without the batch window; the API server answers at once.`,
   )
 }
 

@@ -1,12 +1,10 @@
-import { type Size, sizes } from '../../deploy/local/azure/catalogue/catalogue.ts'
+import { type Size, sizes, spotShare } from '../../deploy/local/azure/catalogue/catalogue.ts'
 import { archKey, capacityTypeKey, type InstanceTypeJson, isOneOf, type RequirementJson, zoneKey } from './scenario.ts'
 
 export const azureZones = ['eastus-1', 'eastus-2', 'eastus-3'] as const
 export const gpuResource = 'nvidia.com/gpu'
 
 const sku = (name: string) => `karpenter.azure.com/sku-${name}`
-/** Spot has one price per region, as in Azure's price list. */
-const spotShare = 0.2
 const gpuLabels = [sku('gpu-count'), sku('gpu-manufacturer'), sku('gpu-name')]
 
 export const azureLabels = [

@@ -6,14 +6,38 @@ import { fileURLToPath } from 'node:url'
 import { Agent, request } from 'undici'
 import type { SimulatorConfig } from './azure/server/config.ts'
 import { freePorts } from './free-ports.ts'
-import { apiserverSpec, controllerManagerSpec, etcdSpec, kubeconfig, kwokSpec, schedulerSpec } from './kubernetes.ts'
+import {
+  apiserverSpec,
+  auditArgs,
+  controllerManagerSpec,
+  etcdSpec,
+  kubeconfig,
+  kwokSpec,
+  schedulerSpec,
+} from './kubernetes.ts'
 import type { LocalCluster, Ports } from './local-cluster.ts'
 import { createPki } from './pki.ts'
-import { type Progress, resolveBinaries, type ServerName } from './server-binaries.ts'
+import { type Progress, resolveBinaries } from './server-binaries.ts'
+import type { ServerName } from './server-versions.ts'
 import { Supervisor } from './supervisor.ts'
 import { type TemporalOptions, temporalEnvironment, temporalSpecs } from './temporal.ts'
 
-export interface ClusterOptions extends TemporalOptions {
+/**
+ * How a VM becomes a Node. `boot`: its kubelet trades its bootstrap token for a certificate and registers the Node. `instant`: the operator registers
+ * the same Node as soon as there is the VM.
+ */
+export const clouds = ['boot', 'instant'] as const
+export type Cloud = (typeof clouds)[number]
+
+/** What the servers of a cluster can be told. */
+export interface ServerOptions extends TemporalOptions {
+  /** Default `boot`. */
+  readonly cloud?: Cloud
+  /** The API server writes a line for each request that it has answered (`test/audit-log.ts` reads them). */
+  readonly audit?: boolean
+}
+
+export interface ClusterOptions extends ServerOptions {
   /** One directory for state, logs, keys and kubeconfigs. Default: `joiner/local` in the user's state directory. */
   readonly stateDir?: string
   readonly progress?: Progress
@@ -70,7 +94,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
     options.onCrash?.(name, reason)
   })
   try {
-    return await Promise.race([crashed, startAll({ stateDir, binaries, supervisor, temporal: options })])
+    return await Promise.race([crashed, startAll({ stateDir, binaries, supervisor, options })])
   } catch (error) {
     await supervisor.stopAll()
     throw error
@@ -81,15 +105,10 @@ interface StartInput {
   readonly stateDir: string
   readonly binaries: Readonly<Record<ServerName, string>>
   readonly supervisor: Supervisor
-  readonly temporal: TemporalOptions
+  readonly options: ServerOptions
 }
 
-async function startAll({
-  stateDir,
-  binaries,
-  supervisor,
-  temporal: temporalOptions,
-}: StartInput): Promise<LocalCluster> {
+async function startAll({ stateDir, binaries, supervisor, options }: StartInput): Promise<LocalCluster> {
   const pki = await createPki(join(stateDir, 'pki'))
   const ports = await choosePorts()
   const { apiserver, temporalUi, azure } = ports
@@ -101,7 +120,7 @@ async function startAll({
   await writeFile(adminKubeconfig, kubeconfig({ server, caFile: pki.caFile, user: { token: adminToken } }), {
     mode: 0o600,
   })
-  const temporalEnv = await temporalEnvironment({ ports, pki, stateDir }, temporalOptions)
+  const temporalEnv = await temporalEnvironment({ ports, pki, stateDir }, options)
   const cluster: LocalCluster = {
     stateDir,
     ports,
@@ -118,10 +137,10 @@ async function startAll({
     stop: () => supervisor.stopAll(),
   }
   supervisor.start(etcdSpec(cluster))
-  for (const spec of temporalSpecs(cluster, temporalOptions)) supervisor.start(spec)
-  supervisor.start(apiserverSpec(cluster, tokens))
+  for (const spec of temporalSpecs(cluster, options)) supervisor.start(spec)
+  supervisor.start(apiserverSpec(cluster, tokens, options.audit === true ? await auditArgs(stateDir) : []))
   const simulatorConfig = join(stateDir, 'azure.json')
-  await writeFile(simulatorConfig, JSON.stringify(simulatorSettings(cluster), null, 2))
+  await writeFile(simulatorConfig, JSON.stringify(await simulatorSettings(cluster, options), null, 2))
   supervisor.start({
     name: 'azure',
     command: process.execPath,
@@ -142,13 +161,18 @@ export async function untilServersAnswer({ temporalUi, azureEndpoint, pki }: Loc
   await until('azure', 20_000, () => isOk(`${azureEndpoint}/admin/state`, pki.caFile))
 }
 
-function simulatorSettings({ ports, stateDir, pki, server }: LocalCluster): SimulatorConfig {
+async function simulatorSettings(
+  { ports, stateDir, pki, server, adminToken }: LocalCluster,
+  { cloud = 'boot' }: ServerOptions,
+): Promise<SimulatorConfig> {
+  const operatorTokenFile = join(stateDir, 'pki', 'operator.token')
+  if (cloud === 'instant') await writeFile(operatorTokenFile, adminToken, { mode: 0o600 })
   return {
     port: ports.azure,
     stateDir: join(stateDir, 'azure'),
     certFile: pki.serverCertFile,
     keyFile: pki.serverKeyFile,
-    kubernetes: { server, caFile: pki.caFile },
+    kubernetes: { server, caFile: pki.caFile, ...(cloud === 'instant' ? { operatorTokenFile } : {}) },
     ...azureIds,
     subnetId,
     clusterName,

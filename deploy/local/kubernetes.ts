@@ -1,4 +1,5 @@
 // How the processes of a local Kubernetes are started.
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { stringify } from 'yaml'
@@ -24,7 +25,11 @@ export function etcdSpec({ binaries, ports, stateDir }: LocalCluster): ProcessSp
   }
 }
 
-export function apiserverSpec({ binaries, ports, pki }: LocalCluster, tokens: string): ProcessSpec {
+export function apiserverSpec(
+  { binaries, ports, pki }: LocalCluster,
+  tokens: string,
+  more: readonly string[],
+): ProcessSpec {
   return {
     name: 'kube-apiserver',
     command: binaries['kube-apiserver'],
@@ -46,6 +51,7 @@ export function apiserverSpec({ binaries, ports, pki }: LocalCluster, tokens: st
       '--allow-privileged',
       '--max-requests-inflight=1200',
       '--max-mutating-requests-inflight=600',
+      ...more,
     ],
   }
 }
@@ -111,4 +117,25 @@ export function kubeconfig({ server, caFile, user }: KubeconfigInput): string {
     users: [{ name: 'local', user }],
     contexts: [{ name: 'local', context: { cluster: 'local', user: 'local' } }],
   })
+}
+
+/** Where an API server records its requests. */
+export const auditLogFile = (stateDir: string) => join(stateDir, 'audit.log')
+
+/** Writes the policy, and returns the arguments of an API server that records each answered request but watches. */
+export async function auditArgs(stateDir: string): Promise<readonly string[]> {
+  const policy = {
+    apiVersion: 'audit.k8s.io/v1',
+    kind: 'Policy',
+    omitStages: ['RequestReceived', 'ResponseStarted', 'Panic'],
+    rules: [{ level: 'None', verbs: ['watch'] }, { level: 'Metadata' }],
+  }
+  const policyFile = join(stateDir, 'audit-policy.yaml')
+  await writeFile(policyFile, stringify(policy))
+  return [
+    `--audit-policy-file=${policyFile}`,
+    `--audit-log-path=${auditLogFile(stateDir)}`,
+    '--audit-log-mode=batch',
+    '--audit-log-batch-max-wait=1s',
+  ]
 }

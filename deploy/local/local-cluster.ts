@@ -1,5 +1,5 @@
 import type { Pki } from './pki.ts'
-import type { ServerName } from './server-binaries.ts'
+import type { ServerName } from './server-versions.ts'
 import type { Supervisor } from './supervisor.ts'
 
 /** Ports of the loopback interface. */

@@ -6,109 +6,10 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import lockfile from 'proper-lockfile'
-import { download, type Release } from './download.ts'
+import { download } from './download.ts'
+import { type Server, type ServerName, servers } from './server-versions.ts'
 
 const run = promisify(execFile)
-
-const kubernetesVersion = '1.36.3'
-const kubernetesFlags = [
-  `-X k8s.io/component-base/version.gitVersion=v${kubernetesVersion}`,
-  '-X k8s.io/component-base/version.gitMajor=1',
-  '-X k8s.io/component-base/version.gitMinor=36',
-].join(' ')
-
-interface Server {
-  readonly version: string
-  /** Folder under `servers/` with the module that pins the source. */
-  readonly family: string
-  readonly package: string
-  readonly ldflags?: string
-  /** Arguments that make it print its version. */
-  readonly versionArgs: readonly string[]
-  readonly release: (platform: string) => Release
-}
-
-const kubernetes = (name: string, versionArgs: readonly string[] = ['--version']): Server => ({
-  version: kubernetesVersion,
-  family: 'kubernetes',
-  package: `k8s.io/kubernetes/cmd/${name}`,
-  ldflags: kubernetesFlags,
-  versionArgs,
-  release: (platform) => {
-    const url = `https://dl.k8s.io/release/v${kubernetesVersion}/bin/${platform}/${name}`
-    return { url, checksumUrl: `${url}.sha256` }
-  },
-})
-
-/** The servers of the local cluster, each at one version. */
-const servers = {
-  etcd: {
-    version: '3.6.16',
-    family: 'etcd',
-    package: 'go.etcd.io/etcd/server/v3',
-    versionArgs: ['--version'],
-    release: (platform: string) => {
-      const archive = `etcd-v3.6.16-${platform.replace('/', '-')}`
-      const base = 'https://github.com/etcd-io/etcd/releases/download/v3.6.16'
-      return { url: `${base}/${archive}.tar.gz`, checksumUrl: `${base}/SHA256SUMS`, member: `${archive}/etcd` }
-    },
-  },
-  'kube-apiserver': kubernetes('kube-apiserver'),
-  'kube-controller-manager': kubernetes('kube-controller-manager'),
-  'kube-scheduler': kubernetes('kube-scheduler'),
-  kubectl: kubernetes('kubectl', ['version', '--client']),
-  kwok: {
-    version: '0.8.0',
-    family: 'kwok',
-    package: 'sigs.k8s.io/kwok/cmd/kwok',
-    versionArgs: ['--version'],
-    release: (platform: string) => {
-      const url = `https://github.com/kubernetes-sigs/kwok/releases/download/v0.8.0/kwok-${platform.replace('/', '-')}`
-      return { url, checksumUrl: `${url}.sha256` }
-    },
-  },
-  temporal: {
-    version: '1.8.2',
-    family: 'temporal',
-    package: 'github.com/temporalio/cli/cmd/temporal',
-    versionArgs: ['--version'],
-    release: (platform: string) => {
-      const archive = `temporal_cli_1.8.2_${platform.replace('/', '_')}.tar.gz`
-      const base = 'https://github.com/temporalio/cli/releases/download/v1.8.2'
-      return { url: `${base}/${archive}`, checksumUrl: `${base}/checksums.txt`, member: 'temporal' }
-    },
-  },
-  /** The whole server, which can demand client certificates and tokens. The development server in the CLI cannot. */
-  'temporal-server': {
-    version: '1.31.2',
-    family: 'temporal-server',
-    package: 'go.temporal.io/server/cmd/server',
-    versionArgs: ['--version'],
-    release: (platform: string) => {
-      const archive = `temporal_1.31.2_${platform.replace('/', '_')}.tar.gz`
-      const base = 'https://github.com/temporalio/temporal/releases/download/v1.31.2'
-      return { url: `${base}/${archive}`, checksumUrl: `${base}/checksums.txt`, member: 'temporal-server' }
-    },
-  },
-  helm: {
-    version: '4.3.1',
-    family: 'helm',
-    package: 'helm.sh/helm/v4/cmd/helm',
-    versionArgs: ['version', '--short'],
-    release: (platform: string) => {
-      const archive = `helm-v4.3.1-${platform.replace('/', '-')}.tar.gz`
-      return {
-        url: `https://get.helm.sh/${archive}`,
-        checksumUrl: `https://get.helm.sh/${archive}.sha256sum`,
-        member: `${platform.replace('/', '-')}/helm`,
-      }
-    },
-  },
-} as const satisfies Record<string, Server>
-
-export type ServerName = keyof typeof servers
-/** What tests need. `npm run temporal-tls` alone needs the whole Temporal server, and finds or builds it by itself. */
-export const serverNames = (Object.keys(servers) as readonly ServerName[]).filter((name) => name !== 'temporal-server')
 
 export type Progress = (line: string) => void
 
@@ -171,23 +72,38 @@ async function isExecutable(path: string): Promise<boolean> {
 
 /** Whether a command exists and says that it is the pinned version. */
 async function hasVersion(name: ServerName, command: string): Promise<boolean> {
+  const { version, versionArgs }: Server = servers[name]
+  if (versionArgs === undefined) return false
   try {
-    const { stdout } = await run(command, [...servers[name].versionArgs], { timeout: 5000 })
-    return stdout.split(/[\s:+]/).some((word) => word.replace(/^v/, '') === servers[name].version)
+    const { stdout } = await run(command, [...versionArgs], { timeout: 5000 })
+    return stdout.split(/[\s:+]/).some((word) => word.replace(/^v/, '') === version)
   } catch {
     return false
   }
 }
 
 async function downloaded(name: ServerName, target: string, progress: Progress): Promise<boolean> {
-  const server: Server = servers[name]
+  const { version, release }: Server = servers[name]
+  if (release === undefined) return false
   const temporary = `${target}.download`
-  const bytes = await download(server.release(platform), (line) => progress(`${name} ${server.version}: ${line}`))
+  const bytes = await download(release(platform), (line) => progress(`${name} ${version}: ${line}`))
   if (bytes === undefined) return false
   await writeFile(temporary, bytes)
   await chmod(temporary, 0o755)
   await rename(temporary, target)
   return true
+}
+
+/** The folder with the module that pins a server's source, where `go` knows it. */
+function sourceFolder(name: ServerName): string {
+  return join(dirname(fileURLToPath(import.meta.url)), 'servers', servers[name].family)
+}
+
+/** Where Go keeps the files of a module that a server is built from; it fetches them if it has lost them. */
+export async function moduleFiles(name: ServerName, module: string): Promise<string> {
+  await requireGo()
+  const { stdout } = await run('go', ['mod', 'download', '-json', module], { cwd: sourceFolder(name) })
+  return (JSON.parse(stdout) as { readonly Dir: string }).Dir
 }
 
 async function build(name: ServerName, target: string, progress: Progress): Promise<void> {
@@ -212,7 +128,7 @@ async function build(name: ServerName, target: string, progress: Progress): Prom
       server.package,
     ]
     const child = spawn('go', args, {
-      cwd: join(dirname(fileURLToPath(import.meta.url)), 'servers', server.family),
+      cwd: sourceFolder(name),
       env: { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-buildvcs=false' },
       stdio: ['ignore', log.fd, log.fd],
     })

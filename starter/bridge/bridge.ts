@@ -9,10 +9,12 @@ import type { Node, NodeClaim } from '../../core/objects.ts'
 import { claimOfLifecycle, singletonIds, taskQueue } from '../../core/task-queues.ts'
 import type { inPlaceUpdates, nodeClassStatus } from '../../workflows/index.ts'
 import { pokeSignal } from '../../workflows/messages.ts'
+import { areLoopsRunning } from './cluster-loops.ts'
 import { makeCurrent, type OwnVersion } from './current-version.ts'
 import type { NodePoolCounterDeps } from './node-pool-counter.ts'
 import { startNodePoolCounter } from './node-pool-counter.ts'
-import { isDeleting, isSameSpec, isUntouched, wasLastOfItsClass } from './object-facts.ts'
+import { isDeleting, isSameSpec, isSettled, isUnderWay, isUntouched, wasLastOfItsClass } from './object-facts.ts'
+import { compareLifecycles, pokeOrphan } from './open-lifecycles.ts'
 import { endStuckRuns } from './stuck-runs.ts'
 import { WorkQueue } from './work-queue.ts'
 
@@ -39,18 +41,23 @@ export interface BridgeInput {
 
 const leaseSeconds = 10
 const renewMs = 3000
-/** How often runs are looked for that this version of the workflow code cannot go on with: one list request. */
-const retryStuckMs = 30_000
-/** How long a planner is given to start the lifecycle of a claim that it made. */
-const plannersOwnMs = 1000
+/** Time after which a request for the Lease counts as failed, and pause before the next one: both fit several times into the Lease's duration. */
+const leaseRequestMs = 2500
+const retryLeaseMs = 500
+/** How often runs are looked for that somebody ended, or that this version of the workflow code cannot go on with: three requests. */
+const lookForRunsMs = 20_000
+/** How long a planner is given to start the lifecycle of a claim that it made: it creates all claims of a plan first. */
+const plannersOwnMs = 10_000
 /** Passes over all objects that a change asks for at once; keys of the work queue beside those of claims. */
 const statusKey = 'nodeClassStatus'
 const inPlaceKey = 'inPlaceUpdates'
 const versionKey = 'workerVersion'
+/** Beginning of the keys of lifecycles without a NodeClaim. */
+const orphanKey = 'orphan/'
 
 /**
  * Turns watch events into pokes: "look again", without content. Only the holder of the Lease does, so that replicas do not multiply them; a poke too
- * many changes nothing. Every resync starts what should run and does not, at no cost for what runs.
+ * many changes nothing. Every resync compares the lifecycles that run with the NodeClaims, and costs nothing where they agree.
  */
 export class Bridge {
   readonly #input: BridgeInput
@@ -70,6 +77,7 @@ export class Bridge {
       name: 'joiner-bridge',
       identity: input.identity,
       durationSeconds: leaseSeconds,
+      requestMs: leaseRequestMs,
     })
     this.#queue = new WorkQueue((key) => this.#work(key), {
       concurrency: 20,
@@ -89,7 +97,7 @@ export class Bridge {
     this.#timers.push(
       setInterval(() => void this.#holdLease(), renewMs),
       setInterval(() => void this.#resync(), resyncMs),
-      setInterval(() => void this.#restartStuck(), retryStuckMs),
+      setInterval(() => void this.#restartRuns(), lookForRunsMs),
     )
   }
 
@@ -122,21 +130,28 @@ export class Bridge {
       if (holding === 'taken') {
         deps.log.info({ identity }, 'became bridge leader')
         await deps.cache.synced()
-        this.#pokeAll()
+        this.#pokeUnsettled()
       }
     } catch (error) {
-      deps.log.warn({ err: error }, 'failed to renew bridge lease, retrying')
+      // It leads until the Lease has run out: until then no other process can hold it.
+      deps.log.warn({ err: error, leads: this.isLeader }, 'failed to renew bridge lease, retrying')
+      setTimeout(() => void this.#holdLease(), retryLeaseMs).unref()
     } finally {
       this.#isHolding = false
     }
   }
 
-  /** A new leader looks at everything once: it cannot know what its predecessor still had to tell. */
-  #pokeAll(): void {
+  /**
+   * A new leader cannot know what its predecessor still had to tell. It looks at what is under way: a lifecycle at rest has missed nothing, and
+   * the next resync finds one that does not run.
+   */
+  #pokeUnsettled(): void {
     this.#queue.add(versionKey)
     this.#queue.add(statusKey)
     this.#queue.add(inPlaceKey)
-    for (const claim of this.#input.deps.cache.nodeClaims.values()) this.#queue.add(`poke/${claim.metadata.name}`)
+    const { deps } = this.#input
+    for (const claim of deps.cache.nodeClaims.values())
+      if (!isSettled(deps, claim)) this.#queue.add(`poke/${claim.metadata.name}`, 'routine')
   }
 
   async #resync(): Promise<void> {
@@ -149,16 +164,33 @@ export class Bridge {
     }
     if (!this.isLeader) return
     this.#queue.add(versionKey)
-    for (const claim of deps.cache.nodeClaims.values()) this.#queue.add(`start/${claim.metadata.name}`)
-    for (const node of deps.cache.nodes.values()) this.#onNode(undefined, node)
+    for (const claim of deps.cache.nodeClaims.values())
+      if (!isSettled(deps, claim) && !isUnderWay(claim)) this.#queue.add(`poke/${claim.metadata.name}`, 'routine')
+    await this.#compareLifecycles()
   }
 
-  async #restartStuck(): Promise<void> {
+  /** Starts lifecycles that should run, and has those end that have no NodeClaim. */
+  async #compareLifecycles(): Promise<void> {
+    const { client, deps } = this.#input
+    try {
+      const { missing, orphaned } = await compareLifecycles(client, deps.cluster, deps.cache.nodeClaims.values())
+      for (const { metadata } of missing) this.#queue.add(`start/${metadata.name}`, 'routine')
+      for (const id of orphaned) this.#queue.add(`${orphanKey}${id}`, 'routine')
+      if (missing.length + orphaned.length > 0)
+        deps.log.info({ missing: missing.length, orphaned: orphaned.length }, 'lifecycles differ from nodeclaims')
+    } catch (error) {
+      deps.log.warn({ err: error }, 'failed to list lifecycles, the next resync retries')
+    }
+  }
+
+  /** Restarts loops and lifecycles that somebody terminated, and those that this version cannot replay. */
+  async #restartRuns(): Promise<void> {
     if (this.#stopped || !this.isLeader) return
     const { client, deps } = this.#input
     try {
+      const loops = await areLoopsRunning(client, deps.cluster)
       const ended = await endStuckRuns({ client, cluster: deps.cluster, log: deps.log })
-      if (ended.length > 0) await this.#input.bootstrap()
+      if (ended.length > 0 || !loops) await this.#input.bootstrap()
       for (const name of ended.map(claimOfLifecycle)) if (name !== undefined) this.#queue.add(`start/${name}`)
       this.#failedLooks = 0
     } catch (error) {
@@ -199,8 +231,11 @@ export class Bridge {
     this.#queue.add(`vanished/${claim.metadata.uid}`)
   }
 
-  #startUnlessStarted(claim: NodeClaim): void {
-    if (!this.#input.deps.lifecycles.hasStarted(claim)) this.#queue.add(`start/${claim.metadata.name}`)
+  #startUnlessStarted({ metadata: { name, uid } }: NodeClaim): void {
+    const claim = this.#input.deps.cache.nodeClaims.get(name)
+    if (claim?.metadata.uid !== uid || this.#input.deps.lifecycles.hasStarted(claim)) return
+    // A lifecycle that another process started has written of its launch by now, or is about to.
+    if (claim.status.conditions.length === 0) this.#queue.add(`start/${name}`)
   }
 
   #onNode(before: Node | undefined, after: Node | undefined): void {
@@ -234,6 +269,7 @@ export class Bridge {
       })
       return
     }
+    if (key.startsWith(orphanKey)) return pokeOrphan(client, key.slice(orphanKey.length))
     const [action, name = ''] = key.split('/')
     const claim = action === 'vanished' ? this.#vanished.get(name) : deps.cache.nodeClaims.get(name)
     if (claim === undefined) return

@@ -42,6 +42,23 @@ export async function startLoops(input: LoopsInput): Promise<NameOwner> {
   return { kind: 'ours' }
 }
 
+/** Returns whether both loops run. Errors: what Temporal says. */
+export async function areLoopsRunning(client: Pick<Client, 'workflow'>, cluster: string): Promise<boolean> {
+  const running = await Promise.all(loops.map((loop) => runningLoop({ client, cluster }, loop)))
+  return running.every((run) => run !== undefined)
+}
+
+/** Describes a loop's run; undefined where it does not run. */
+async function runningLoop({ client, cluster }: Pick<LoopsInput, 'client' | 'cluster'>, loop: (typeof loops)[number]) {
+  try {
+    const run = await client.workflow.getHandle(singletonIds[loop](cluster)).describe()
+    return run.status.name === 'RUNNING' ? run : undefined
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return undefined
+    throw error
+  }
+}
+
 /** Ends the loops that another cluster left under the name. Returns their ids. Errors: what Temporal says. */
 export async function freeName(input: LoopsInput): Promise<readonly string[]> {
   const ended: string[] = []
@@ -73,17 +90,12 @@ async function ownerOfLoop(
   { client, cluster, clusterUid }: LoopsInput,
   loop: (typeof loops)[number],
 ): Promise<NameOwner> {
+  const run = await runningLoop({ client, cluster }, loop)
+  if (run === undefined) return { kind: 'unused' }
+  const uid = run.memo?.[clusterUidMemo]
+  if (uid === clusterUid) return { kind: 'ours' }
   const workflowId = singletonIds[loop](cluster)
-  try {
-    const { status, memo, runId } = await client.workflow.getHandle(workflowId).describe()
-    if (status.name !== 'RUNNING') return { kind: 'unused' }
-    const uid = memo?.[clusterUidMemo]
-    if (uid === clusterUid) return { kind: 'ours' }
-    return { kind: 'foreign', workflowId, runId, uid: typeof uid === 'string' ? uid : undefined }
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return { kind: 'unused' }
-    throw error
-  }
+  return { kind: 'foreign', workflowId, runId: run.runId, uid: typeof uid === 'string' ? uid : undefined }
 }
 
 async function startLoop({ client, cluster, clusterUid }: LoopsInput, loop: (typeof loops)[number]): Promise<void> {

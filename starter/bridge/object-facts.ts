@@ -1,7 +1,9 @@
 // What of an object decides whether a change of it is worth a poke.
 import type { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
+import { isTrue } from '../../core/conditions.ts'
+import { type NodeRules, needsLook } from '../../core/node-claim/node-health.ts'
 import type { NodeClaim, ObjectMeta } from '../../core/objects.ts'
-import { terminationFinalizer } from '../../core/requirements/labels.ts'
+import { annotations, terminationFinalizer } from '../../core/requirements/labels.ts'
 
 /** A claim that somebody has just made: nothing has happened to it, nor to anything in its name. */
 export function isUntouched({ metadata, status }: NodeClaim): boolean {
@@ -34,4 +36,29 @@ export function wasLastOfItsClass(
   const nodeClass = nodeClasses.get(nodeClassRef.name)
   if (nodeClass === undefined || !isDeleting(nodeClass)) return false
   return ![...nodeClaims.values()].some(({ spec }) => spec.nodeClassRef.name === nodeClassRef.name)
+}
+
+/**
+ * Whether the lifecycle of a claim rests and has nothing to hear of: its node is initialized and stays. `now`: epoch ms.
+ */
+export function isSettled(
+  {
+    cache,
+    nodeRules,
+    now,
+  }: { readonly cache: ClusterCache; readonly nodeRules: NodeRules; readonly now: () => number },
+  claim: NodeClaim,
+): boolean {
+  const { metadata, status } = claim
+  if (isUnderWay(claim) || metadata.annotations[annotations.holdUntil] !== undefined) return false
+  const nodes = cache.nodes.by('byProviderId', status.providerId?.toLowerCase() ?? '')
+  return (
+    nodes.length > 0 &&
+    nodes.every((node) => !isDeleting(node) && !needsLook({ before: undefined, after: node }, nodeRules, now()))
+  )
+}
+
+/** Whether a claim's node is on its way, or on its way out: the lifecycle waits for just that, and needs no poke. */
+export function isUnderWay(claim: NodeClaim): boolean {
+  return isDeleting(claim) || !isTrue(claim.status.conditions, 'Initialized')
 }

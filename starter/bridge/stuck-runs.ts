@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client'
 import type { Logger } from 'pino'
-import { taskQueue } from '../../core/task-queues.ts'
+import { onQueueOf } from '../../core/workflow-queries.ts'
 
 /** What the server reports a run whose workflow code cannot go on: its history asks for another code, or the code throws. */
 const problems = ['NonDeterministicError', 'WorkflowWorkerUnhandledFailure'].map(
@@ -18,7 +18,7 @@ export interface StuckRunsInput {
  * can be rebuilt from Kubernetes objects, so a run that is started again costs time and no node (ADR 12). Returns the ids of their workflows.
  */
 export async function endStuckRuns({ client, cluster, log }: StuckRunsInput): Promise<readonly string[]> {
-  const query = `ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue('core', cluster)}' AND TemporalReportedProblems IN (${problems.join(', ')})`
+  const query = `ExecutionStatus = 'Running' AND ${onQueueOf(cluster)} AND TemporalReportedProblems IN (${problems.join(', ')})`
   const ended: string[] = []
   for await (const { workflowId, runId, type } of client.workflow.list({ query })) {
     log.warn({ workflowId, runId, workflowType: type }, 'restarting workflow run that this version cannot replay')

@@ -128,3 +128,26 @@ describe('a work queue', () => {
     expect(queue.pending).toBe(0)
   })
 })
+
+describe('lanes', () => {
+  test('what is urgent overtakes routine work, and always finds a place', async () => {
+    const { queue, keys } = queueOf({ concurrency: 4, takesMs: 100 })
+    for (let at = 0; at < 10; at++) queue.add(`routine ${at}`, 'routine')
+    await pass(10)
+    expect(keys()).toHaveLength(3)
+    queue.add('urgent')
+    await pass(0)
+    expect(keys().at(-1)).toBe('urgent')
+    queue.add('urgent 2')
+    await pass(100)
+    expect(keys().slice(3, 5)).toEqual(['urgent', 'urgent 2'])
+  })
+
+  test('a key that becomes urgent runs once, in its turn among the urgent', async () => {
+    const { queue, keys } = queueOf({ concurrency: 1, takesMs: 10 })
+    for (const key of ['a', 'b', 'c']) queue.add(key, 'routine')
+    queue.add('c')
+    await pass(1000)
+    expect(keys()).toEqual(['a', 'c', 'b'])
+  })
+})

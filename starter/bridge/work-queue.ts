@@ -8,13 +8,19 @@ export interface WorkQueueOptions {
   readonly onError: (key: string, error: unknown, attempt: number) => void
 }
 
+/** What is urgent comes first; routine work leaves a quarter of the places free for it. */
+export type Lane = 'urgent' | 'routine'
+
 interface Entry {
   dirty: boolean
   running: boolean
   attempt: number
   notBefore: number
+  lane: Lane
   timer?: NodeJS.Timeout
 }
+
+const routineShare = 0.75
 
 /**
  * Runs work by key: a key added while it waits is not added twice, one added while it runs runs once more,
@@ -25,7 +31,8 @@ export class WorkQueue {
   readonly #work: (key: string) => Promise<void>
   readonly #options: WorkQueueOptions
   #running = 0
-  #waiting: string[] = []
+  #routineRunning = 0
+  #waiting: Record<Lane, string[]> = { urgent: [], routine: [] }
   #stopped = false
 
   constructor(work: (key: string) => Promise<void>, options: WorkQueueOptions) {
@@ -33,11 +40,14 @@ export class WorkQueue {
     this.#options = options
   }
 
-  add(key: string): void {
+  /** Adds a key. One that waits among the routine work and is urgent now changes the lane. */
+  add(key: string, lane: Lane = 'urgent'): void {
     if (this.#stopped) return
-    const entry = this.#entries.get(key) ?? { dirty: false, running: false, attempt: 0, notBefore: 0 }
+    const entry = this.#entries.get(key) ?? { dirty: false, running: false, attempt: 0, notBefore: 0, lane }
     this.#entries.set(key, entry)
-    if (entry.dirty) return
+    const isPromoted = entry.dirty && entry.lane === 'routine' && lane === 'urgent'
+    if (entry.dirty && !isPromoted) return
+    entry.lane = lane
     entry.dirty = true
     if (!entry.running) this.#schedule(key, entry)
   }
@@ -51,34 +61,38 @@ export class WorkQueue {
     this.#stopped = true
     for (const entry of this.#entries.values()) clearTimeout(entry.timer)
     this.#entries.clear()
-    this.#waiting = []
+    this.#waiting = { urgent: [], routine: [] }
   }
 
   #schedule(key: string, entry: Entry): void {
+    clearTimeout(entry.timer)
     const delayMs = entry.notBefore - Date.now()
     if (delayMs <= 0) this.#enqueue(key)
     else entry.timer = setTimeout(() => this.#enqueue(key), delayMs)
   }
 
   #enqueue(key: string): void {
-    this.#waiting.push(key)
+    this.#waiting[this.#entries.get(key)?.lane ?? 'routine'].push(key)
     this.#pump()
   }
 
   #pump(): void {
     while (this.#running < this.#options.concurrency) {
-      const key = this.#waiting.shift()
+      const mayRunRoutine = this.#routineRunning < Math.ceil(this.#options.concurrency * routineShare)
+      const key = this.#waiting.urgent.shift() ?? (mayRunRoutine ? this.#waiting.routine.shift() : undefined)
       if (key === undefined) return
-      void this.#run(key)
+      const entry = this.#entries.get(key)
+      // A key that changed the lane stands in both; its second turn finds it done.
+      if (entry?.dirty === true && !entry.running) void this.#run(key, entry)
     }
   }
 
-  async #run(key: string): Promise<void> {
-    const entry = this.#entries.get(key)
-    if (entry === undefined) return
+  async #run(key: string, entry: Entry): Promise<void> {
+    const { lane } = entry
     entry.dirty = false
     entry.running = true
     this.#running += 1
+    if (lane === 'routine') this.#routineRunning += 1
     try {
       await this.#work(key)
       entry.attempt = 0
@@ -91,6 +105,7 @@ export class WorkQueue {
       this.#options.onError(key, error, entry.attempt)
     } finally {
       this.#running -= 1
+      if (lane === 'routine') this.#routineRunning -= 1
       entry.running = false
       if (this.#entries.get(key) === entry) {
         if (entry.dirty) this.#schedule(key, entry)

@@ -216,6 +216,24 @@ describe('offline as in the API server', () => {
     expect(Math.min(count.admitted, count.warned, count.validated)).toBeGreaterThan(100)
   })
 
+  test('are expressions that the API server understands', async () => {
+    interface Policy {
+      readonly metadata: { readonly name: string }
+      readonly status?: { readonly typeChecking?: object }
+    }
+    const path = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies'
+    const found = await vi.waitFor(
+      async () => {
+        const { items } = await server.operator.api<{ items: readonly Policy[] }>('GET', path)
+        expect(items.filter(({ status }) => status?.typeChecking === undefined)).toEqual([])
+        return items
+      },
+      { timeout: 30_000 },
+    )
+    expect(found.map(({ metadata }) => metadata.name)).toContain('joiner-conversion')
+    expect(found.map(({ status }) => status?.typeChecking)).toEqual(found.map(() => ({})))
+  })
+
   test("are the refusals of Joiner's accounts, and of nobody else", async () => {
     const requests = await privilegedRequests(server.operator)
     for (const [what, request, isDenied] of requests) {

@@ -289,8 +289,10 @@ describe('kubectl', () => {
 
 describe('2,000 NodeClaims', () => {
   it('are listed in v1beta1 in under 2 s', async () => {
+    await world.installation.applyRights({ 'conversion.nodeClaims.serveV1beta1': true })
     world.startJoiner('joiner', withoutTemporal)
     await converts(20_000)
+    await world.until('v1beta1 of NodeClaims is served', () => world.operator.api('GET', claims('v1beta1')))
     const count = 2000
     let next = 0
     const create = async () => {

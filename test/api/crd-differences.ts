@@ -29,7 +29,7 @@ export const differences: readonly Difference[] = [
     facts: ['nodepools versions', 'nodeclaims versions'],
     upstream: 'v1',
     ours: 'v1, v1beta1',
-    reason: 'manifests of 2024 apply unchanged',
+    reason: 'manifests of 2024 apply unchanged; NodeClaims that are stored as v1beta1 can be read',
   },
   {
     facts: references.map((at) => `${at} rule self!=""`),

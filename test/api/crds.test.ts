@@ -92,6 +92,13 @@ describe('CRDs beside upstream’s', () => {
 })
 
 describe('CRDs', () => {
+  it('serve every version but one, which is served on request', () => {
+    const unserved = crds.flatMap(({ spec }) =>
+      spec.versions.filter(({ served }) => served !== true).map(({ name }) => `${spec.names.plural} ${name}`),
+    )
+    expect(unserved).toEqual(['nodeclaims v1beta1'])
+  })
+
   it('describe the CapacityBuffer as the reference does', () => {
     const crd = crds.find(({ spec }) => spec.names.plural === 'capacitybuffers')
     expect(Object.fromEntries(crd === undefined ? [] : factsOf(crd))).toEqual(capacityBufferFacts)

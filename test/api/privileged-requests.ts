@@ -54,7 +54,17 @@ export async function privilegedRequests(operator: Operator): Promise<readonly P
     'GET',
     '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodepools.karpenter.sh',
   )
-  return [...secretRequests(own, foreign), ...nameRequests(), ...crdRequests(crd)]
+  const claims = await operator.api<Crd>(
+    'GET',
+    '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodeclaims.karpenter.sh',
+  )
+  return [
+    ...secretRequests(own, foreign),
+    ...nameRequests(),
+    ...crdRequests(crd),
+    ...servingRequests(crd, 'NodePools', true),
+    ...servingRequests(claims, 'NodeClaims', false),
+  ]
 }
 
 async function stored(operator: Operator, object: Stored): Promise<Stored> {
@@ -125,6 +135,32 @@ function nameRequests(): readonly PrivilegedRequest[] {
     ['a ConfigMap of an account elsewhere', configMap('a', { username: 'system:serviceaccount:other:joiner' }), false],
     ['a Lease of its own', lease('joiner-b'), false],
     ['a Lease of another name', lease('b'), true],
+  ]
+}
+
+/** Changes of what is served: of v1beta1 of NodeClaims alone, and of that nothing else. */
+function servingRequests(crd: Crd, kind: string, isDenied: boolean): readonly PrivilegedRequest[] {
+  const [first = {}, old = {}] = crd.spec.versions
+  const update = (...versions: readonly Json[]): AdmissionRequest => ({
+    operation: 'UPDATE',
+    resource: { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' },
+    userInfo: conversion,
+    oldObject: crd,
+    object: { ...crd, spec: { ...crd.spec, versions } },
+  })
+  const turned = (version: Json) => ({ ...version, served: version['served'] !== true })
+  const selectableFields = [{ jsonPath: `.spec${kind === 'NodePools' ? '.template.spec' : ''}.nodeClassRef.name` }]
+  const { deprecationWarning: _warning, ...unwarned } = turned(old) as Json
+  return [
+    [`${kind} of v1beta1, served or not`, update(first, turned(old)), isDenied],
+    [`${kind} of v1, served or not`, update(turned(first), old), true],
+    [`${kind} of v1beta1 and v1, served or not`, update(turned(first), turned(old)), true],
+    [`${kind} of v1beta1, with another schema`, update(first, { ...turned(old), schema: first['schema'] }), true],
+    [`${kind} of v1beta1, without a warning`, update(first, unwarned), true],
+    [`${kind} of v1beta1, with a field more`, update(first, { ...turned(old), selectableFields }), true],
+    [`${kind} of v1beta1, with a name`, update(first, { ...turned(old), name: 'v1beta2' }), true],
+    [`${kind} without v1beta1`, update(first), true],
+    [`${kind} with a third version`, update(first, old, { ...old, name: 'v1alpha1' }), true],
   ]
 }
 

@@ -4,11 +4,10 @@ import { rmSync } from 'node:fs'
 import { mkdtemp, readdir, rm, truncate } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { startCluster, untilServersAnswer } from '../../deploy/local/cluster.ts'
+import { type ServerOptions, startCluster, untilServersAnswer } from '../../deploy/local/cluster.ts'
 import { Installation } from '../../deploy/local/installation.ts'
 import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
 import { Operator } from '../../deploy/local/operator.ts'
-import type { TemporalOptions } from '../../deploy/local/temporal.ts'
 import { EtcdState } from './etcd-state.ts'
 
 /** A cluster with Joiner's CRDs and rights. */
@@ -37,7 +36,7 @@ const stateful = [
 const isSharing = () => process.env['JOINER_TEST_SHARED_CLUSTERS'] === '1'
 
 /** Returns a cluster in which nothing has happened since Joiner was installed: one that a suite has left, or a new one. */
-export async function takeCluster(options: TemporalOptions = {}): Promise<Installed> {
+export async function takeCluster(options: ServerOptions = {}): Promise<Installed> {
   const isPlain = Object.keys(options).length === 0
   const left = isPlain ? idle.pop() : undefined
   if (left !== undefined) {

@@ -46,8 +46,8 @@ export interface MatrixOptions {
 const patienceMs = 20_000
 /** The same for a row that is alone in its batch. */
 const lonelyPatienceMs = 60_000
-/** Renewed all the time. */
-const bridgeLease = 'leases joiner-bridge'
+/** Leases that are renewed all the time. */
+const renewed = /leases joiner-(bridge|planner)$/
 /** How often it is looked whether a stage is over, and a write that did not come will not. */
 const lookEveryMs = 2000
 const settleMs = 240_000
@@ -108,14 +108,14 @@ export class Matrix {
 
   /** What a process writes at its start belongs to no node. */
   async #untilStarted(): Promise<void> {
-    const isLeading = async () => this.seen.some(({ kind }) => kind.endsWith(bridgeLease))
+    const isLeading = async () => this.seen.some(({ kind }) => renewed.test(kind))
     await this.#faulty.world.until('Joiner leads', isLeading, settleMs)
     await this.#untilQuiet()
   }
 
   /** What follows from a stage may come some seconds later. */
   async #untilQuiet(): Promise<void> {
-    const count = () => this.seen.filter(({ kind }) => !kind.endsWith(bridgeLease)).length
+    const count = () => this.seen.filter(({ kind }) => !renewed.test(kind)).length
     let [before, lastMs] = [count(), Date.now()]
     const isQuiet = async () => {
       if (count() !== before) [before, lastMs] = [count(), Date.now()]

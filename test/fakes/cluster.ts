@@ -86,8 +86,8 @@ export class FakeCluster {
       await this.#intercept({ verb: 'list', path })
       return this.#list(path, query)
     },
-    listPages: async function* (this: KubernetesClient, path: string) {
-      yield await this.list(path)
+    listPages: async function* (this: KubernetesClient, path: string, query: Record<string, string> = {}) {
+      yield await this.list(path, query)
     },
     /** Changes from now on, of a path that a list took. */
     watch: (path: string, { signal }: { signal: AbortSignal }) => this.#watch(path, signal),

@@ -57,6 +57,7 @@ export async function planningDeps(cluster: FakeCluster, look: Look = () => unde
     lifecycles: {
       start: async (claim: NodeClaim) => void lifecycles.started.push(claim.metadata.name),
       isCommandRunning: async (id: string) => lifecycles.running.has(id),
+      listedCommands: async () => lifecycles.running,
       hasStarted: () => false,
     },
     nominations: new Nominations(10_000),

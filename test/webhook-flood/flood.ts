@@ -82,7 +82,7 @@ async function convert(world: World, end: number): Promise<readonly (number | un
   while (Date.now() < end) {
     const begun = Date.now()
     const isConverted = await world.operator
-      .api('POST', '/apis/karpenter.sh/v1beta1/nodeclaims?dryRun=All', oldClaim)
+      .api('POST', '/apis/karpenter.sh/v1beta1/nodepools?dryRun=All', oldPool)
       .then(() => true)
       .catch(() => false)
     times.push(isConverted ? Date.now() - begun : undefined)
@@ -91,13 +91,17 @@ async function convert(world: World, end: number): Promise<readonly (number | un
   return times
 }
 
-const oldClaim = {
+const oldPool = {
   apiVersion: 'karpenter.sh/v1beta1',
-  kind: 'NodeClaim',
+  kind: 'NodePool',
   metadata: { generateName: 'flood-' },
   spec: {
-    nodeClassRef: { apiVersion: 'karpenter.azure.com/v1alpha2', kind: 'AKSNodeClass', name: 'default' },
-    requirements: [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }],
+    template: {
+      spec: {
+        nodeClassRef: { apiVersion: 'karpenter.azure.com/v1alpha2', kind: 'AKSNodeClass', name: 'default' },
+        requirements: [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }],
+      },
+    },
   },
 }
 

@@ -6,7 +6,7 @@ import { markedCrd } from '../../activities/kubernetes/client/installation.ts'
 import { resourcePath } from '../../activities/kubernetes/client/resources.ts'
 import type { Json } from '../../api/conversion/residue.ts'
 import { dueKeys, type Keys, keysOf, secretData, secretName } from './certificate-secret.ts'
-import { conversionPatch, convertedCrds, serviceName, trusts } from './custom-resources.ts'
+import { conversionPatch, convertedCrds, serviceName, servingPatch, trusts } from './custom-resources.ts'
 import { WebhookThread } from './webhook-thread.ts'
 
 /** Certificates last a year, so a look now and then is enough; what others change is told by the watches. */
@@ -28,8 +28,8 @@ interface ConversionInput {
 
 /**
  * Serves the conversion of old API versions, and sees to what it needs: a certificate and a path in one Secret that all replicas share, and CRDs
- * that trust it and point to this installation. Whatever somebody else takes away (a chart upgrade wipes the CA bundle) is put back at once.
- * It needs only the API server. Any replica may do any of it; the Secret's resource version decides who was first.
+ * that trust it, point to this installation and serve what the chart's values ask for. Whatever somebody else takes away (a chart upgrade wipes
+ * the CA bundle) is put back at once. It needs only the API server. Any replica may do any of it; the Secret's resource version decides who was first.
  */
 export class ConversionService {
   readonly #input: ConversionInput
@@ -133,6 +133,19 @@ export class ConversionService {
       this.#crds.set(name, await client.mergePatch(resourcePath('customresourcedefinitions', name), patch))
       log.info({ crd: name }, 'registered conversion webhook certificate with the API server')
       this.#again = true
+    }
+    await this.#serveAsked()
+  }
+
+  /** Serves the old versions that the Secret asks for, which is after the API server knows who converts them. */
+  async #serveAsked(): Promise<void> {
+    const { client, log } = this.#input
+    for (const [name, crd] of this.#crds) {
+      const patch = this.#secret && servingPatch(name, crd, this.#secret)
+      if (patch === undefined) continue
+      const patched = await client.jsonPatch(resourcePath('customresourcedefinitions', name), patch)
+      this.#crds.set(name, patched)
+      log.info({ crd: name, patch }, 'changed which old versions the API server serves')
     }
   }
 

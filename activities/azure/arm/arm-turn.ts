@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { claimTopic } from '../../kubernetes/cache/change-feed.ts'
 import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { cachedClaim } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef } from '../../kubernetes/contract.ts'
@@ -62,7 +63,7 @@ export async function inTurnWhileWanted<T>(
   const unwanted = new AbortController()
   const watch = deps.cache
     .waitFor(
-      ({ kind, key }) => kind === 'NodeClaim' && key === ref.name,
+      [claimTopic(ref.name)],
       () => (cachedClaim(deps, ref)?.metadata.deletionTimestamp === undefined ? undefined : true),
       AbortSignal.any([signal, over.signal]),
     )

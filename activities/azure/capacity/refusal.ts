@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { isTrue } from '../../../core/conditions.ts'
 import { pauseFor } from '../../activity-context.ts'
+import { claimTopic } from '../../kubernetes/cache/change-feed.ts'
 import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { cachedClaim, setClaimConditions } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef } from '../../kubernetes/contract.ts'
@@ -64,7 +65,7 @@ export async function isGoneWithin(
   const over = new AbortController()
   const both = AbortSignal.any([signal, over.signal])
   const gone = deps.cache.waitFor(
-    ({ kind, key }) => kind === 'NodeClaim' && key === ref.name,
+    [claimTopic(ref.name)],
     () => {
       const claim = cachedClaim(deps, ref)
       return claim === undefined || claim.metadata.deletionTimestamp !== undefined ? true : undefined

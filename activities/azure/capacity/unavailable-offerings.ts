@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { untilCalled } from '../../abortable-wait.ts'
 import { ListWatch } from '../../kubernetes/cache/list-watch.ts'
 import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import type { MarkScope } from '../arm/azure-error.ts'
@@ -80,16 +81,7 @@ export class UnavailableOfferings {
   /** Waits until the marks have been read once. Rejects when the signal fires. */
   async synced(signal: AbortSignal): Promise<void> {
     if (this.#stored !== undefined) return
-    await new Promise<void>((resolve, reject) => {
-      const cancelled = () =>
-        reject(signal.reason instanceof Error ? signal.reason : new Error('the wait was cancelled'))
-      if (signal.aborted) return cancelled()
-      signal.addEventListener('abort', cancelled, { once: true })
-      this.#onSynced.push(() => {
-        signal.removeEventListener('abort', cancelled)
-        resolve()
-      })
-    })
+    await untilCalled((synced) => this.#onSynced.push(synced), signal)
   }
 
   /** Rises with each change of what is blocked: a new refusal, an expiry, a clear. */

@@ -82,7 +82,7 @@ export class GarbageCollector {
   async collect(signal: AbortSignal): Promise<GarbageReport> {
     const deps = this.#deps
     const found = await findResources(deps)
-    await deps.cache.catchUp(['NodeClaim', 'Node'])
+    await deps.cache.connected(signal)
     const claims = [...deps.cache.nodeClaims.values()]
     const suspects = garbageIn({ ...found, claims: claims.map((claim) => knownClaim(deps, claim, found)) }, deps.now())
     await reportWithheld(deps, suspects.withheld)

@@ -47,7 +47,7 @@ interface Due {
  * Errors: ARM's about a VM, once all others were tried; an event on the claim reports it too.
  */
 export async function updateInPlace(deps: InPlaceUpdateDeps, signal: AbortSignal): Promise<InPlaceReport> {
-  await deps.cache.catchUp(['AKSNodeClass', 'NodeClaim'])
+  await deps.cache.catchUp(['AKSNodeClass'])
   const due = [...deps.cache.nodeClaims.values()].flatMap((claim) => dueOf(deps, claim))
   const isChanged = ({ claim, goal }: Due) =>
     claim.metadata.annotations[annotations.inPlaceUpdateHash] !== inPlaceStamps(goal)[annotations.inPlaceUpdateHash]

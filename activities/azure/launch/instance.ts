@@ -3,6 +3,7 @@ import { isTrue } from '../../../core/conditions.ts'
 import { registrationDeadline } from '../../../core/node-claim/lifecycle.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { pauseFor } from '../../activity-context.ts'
+import { claimTopic } from '../../kubernetes/cache/change-feed.ts'
 import { cachedClaim, claimBeingDeleted, liveClaim, setClaimConditions } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
@@ -47,7 +48,7 @@ export async function awaitInstance(deps: InstanceDeps, ref: ClaimRef, signal: A
 
 function clusterDecides(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
   return deps.cache.waitFor(
-    ({ kind, key }) => kind === 'NodeClaim' && key === ref.name,
+    [claimTopic(ref.name)],
     (): InstanceOutcome | undefined => {
       const claim = cachedClaim(deps, ref)
       if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }

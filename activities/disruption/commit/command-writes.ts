@@ -15,7 +15,7 @@ import { claimNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
 import type { PauseDeps } from '../../kubernetes/pauses/pauses.ts'
 import { readPauses } from '../../kubernetes/pauses/pauses.ts'
 import type { CreateClaimsDeps } from '../../provisioning/create-claims.ts'
-import { createOne } from '../../provisioning/create-claims.ts'
+import { createOne, startLifecycle } from '../../provisioning/create-claims.ts'
 import type { Fence } from '../../provisioning/fence.ts'
 import type { PoolLimits } from '../../provisioning/pool-limits.ts'
 import type { DisruptionProposal } from '../contract.ts'
@@ -116,6 +116,7 @@ export class CommandWrites {
         const message = `no replacement can be created: ${why}`
         return { reason: 'scheduling', message, isOfPool: made.kind !== 'refused' }
       }
+      await startLifecycle(this.#deps, made.claim)
       const { name, uid } = made.claim.metadata
       refs.push({ name, uid })
       const message = `Launching NodeClaim: ${reason}`

@@ -3,8 +3,10 @@ import { invalidText, type Proposed, type Validation } from '../../../core/disru
 import type { NodeClaim } from '../../../core/objects.ts'
 import type { Pauses } from '../../../core/pauses/pauses.ts'
 import { activityScope } from '../../activity-context.ts'
+import { forEachOf } from '../../concurrency.ts'
 import { stampOf } from '../../kubernetes/commands/command-objects.ts'
 import type { CandidateRef, ClaimRef } from '../../kubernetes/contract.ts'
+import { livePodsOn } from '../../kubernetes/lifecycle/live-pods.ts'
 import { readPauses } from '../../kubernetes/pauses/pauses.ts'
 import { nominate } from '../../provisioning/create-claims.ts'
 import { Fence, FenceLostError } from '../../provisioning/fence.ts'
@@ -26,11 +28,9 @@ const finishWithinMs = 60_000
 const readyMsPerNode = 80
 const shortestReadyMs = 10 * 60_000
 const longestReadyMs = 60 * 60_000
-/** Kinds that a validation depends on. */
-const kinds = ['Pod', 'Node', 'NodeClaim', 'NodePool', 'PodDisruptionBudget'] as const
 
 /**
- * Validates proposals of one evaluation against live state and begins those that still hold: taints and conditions, then replacements, then stamps.
+ * Validates proposals of one evaluation against the cluster and begins those that still hold: taints and conditions, then replacements, then stamps.
  * With the stamp nodes count as leaving: before there are replacements, their pods would be given others. What fails on the way is undone. Run
  * again after a crash it finishes a command that has all its replacements, or undoes it; it never plans again. Proposals of one call are either
  * all forced or none is. They share lookups, so that many begin about as fast as one.
@@ -39,10 +39,11 @@ export async function commitDisruptions(
   deps: CommitDeps,
   proposals: readonly DisruptionProposal[],
 ): Promise<readonly CommitOutcome[]> {
-  const { attemptId, isFirst } = activityScope()
+  const { isFirst, signal } = activityScope()
   await deps.cache.synced()
-  await deps.cache.catchUp(kinds)
-  const fence = await Fence.take(deps, attemptId, 'joiner-disruption-fence')
+  await deps.cache.connected(signal)
+  const fence = await Fence.take(deps, 'joiner-disruption-fence')
+  if (fence.mayLackWrites) await deps.cache.catchUp(['NodeClaim', 'Node'], signal)
   const limits = new PoolLimits(
     deps,
     new Set(proposals.flatMap(({ candidates }) => candidates.map(({ name }) => name))),
@@ -62,7 +63,13 @@ async function begin(deps: CommitDeps, commits: readonly Commit[]): Promise<read
     await look(deps, commits)
     await each((commit) => commit.mark())
     // The scheduler may have bound a pod between the validation and the taint.
-    await deps.cache.catchUp(['Pod'])
+    await forEachOf(
+      commits.flatMap((commit) => commit.nodes),
+      readsAtOnce,
+      async (node) => {
+        await livePodsOn(deps, node)
+      },
+    )
     if (failures.length === 0) await look(deps, commits)
     if (failures.length === 0) await each((commit) => commit.complete())
   } catch (error) {
@@ -74,6 +81,9 @@ async function begin(deps: CommitDeps, commits: readonly Commit[]): Promise<read
   if (failures.length > 0) throw failures[0]
   return outcomes
 }
+
+/** Nodes whose pods are read at once. */
+const readsAtOnce = 16
 
 /** Validates the proposals against the cluster as it is now, each after the earlier ones that hold. */
 async function look(deps: CommitDeps, commits: readonly Commit[]): Promise<void> {
@@ -120,6 +130,11 @@ class Commit {
   /** Whether nothing has been found against it so far. */
   get isOpen(): boolean {
     return this.#refusal === undefined
+  }
+
+  /** The Nodes of its candidates, while nothing was found against it. */
+  get nodes(): readonly string[] {
+    return this.isOpen ? this.#candidates.map(({ nodeName }) => nodeName) : []
   }
 
   get isForced(): boolean {

@@ -12,83 +12,137 @@ export interface ClusterChange {
   readonly after: CachedObject | undefined
 }
 
-/** Which changes matter to a wait. Called for every change of the cluster, so it must be cheap. */
+/** Which changes matter to a wait. */
 export type ChangeFilter = (change: ClusterChange) => boolean
 
 export type ChangeListener = (change: ClusterChange) => void
 
+/** What a change is about. Waits name topics, so that a change costs the same however many others wait. */
+export type Topic = `claim ${string}` | `node ${string}` | `budgets ${string}`
+
+/** The topic of a NodeClaim: changes of itself, and of Nodes with its provider id. */
+export const claimTopic = (name: string): Topic => `claim ${name}`
+/** The topic of a Node: changes of itself, of its pods and of the volumes that are attached to it. */
+export const nodeTopic = (name: string): Topic => `node ${name}`
+/** The topic of the PodDisruptionBudgets of a namespace. */
+export const budgetsTopic = (namespace: string): Topic => `budgets ${namespace}`
+
+/** The changes that end a wait, and its longest time in milliseconds. */
+interface Within {
+  readonly ms: number
+  readonly concerns: ChangeFilter
+}
+
 /** Passes changes on to listeners and waits. */
-export class ChangeFeed {
+export abstract class ChangeFeed {
   readonly #log: Logger
   readonly #listeners = new Set<ChangeListener>()
+  readonly #byTopic = new Map<Topic, Set<ChangeListener>>()
 
   constructor(log: Logger) {
     this.#log = log
   }
 
-  /** Calls the listener after each change. Returns the function that removes it. */
+  /** Calls the listener after each change of the cluster, so it must be cheap. Returns the function that removes it. */
   onChange(listener: ChangeListener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  /**
-   * Waits until `observe` returns a value, asking at once and after each change that `concerns` lets through.
-   * Rejects when the signal fires. There are many waits, so `concerns` must be cheap.
-   */
-  waitFor<T>(concerns: ChangeFilter, observe: () => T | undefined, signal: AbortSignal): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const first = observe()
-      if (first !== undefined) return resolve(first)
-      const end = this.onChange((change) => {
-        if (!concerns(change)) return
-        const value = observe()
-        if (value === undefined) return
-        finish()
-        resolve(value)
-      })
-      const cancelled = () => {
-        finish()
-        reject(signal.reason instanceof Error ? signal.reason : new Error('the wait was cancelled'))
-      }
-      const finish = () => {
-        end()
-        signal.removeEventListener('abort', cancelled)
-      }
-      if (signal.aborted) cancelled()
-      else signal.addEventListener('abort', cancelled, { once: true })
-    })
+  /** Waits until `observe` returns a value, asking at once and after each change of these topics. Rejects when the signal fires. */
+  waitFor<T>(topics: readonly Topic[], observe: () => T | undefined, signal: AbortSignal): Promise<T> {
+    return wait((listener) => this.#onTopics(topics, listener), observe, signal)
   }
 
   /** Waits for a change that `concerns` lets through, at most `ms`. Returns whether one came. Rejects when the signal fires. */
-  async changeWithin(ms: number, concerns: ChangeFilter, signal: AbortSignal): Promise<boolean> {
-    const over = new AbortController()
-    const both = AbortSignal.any([signal, over.signal])
-    let changed = false
-    const change = this.waitFor(
-      (about) => {
-        changed ||= concerns(about)
-        return changed
-      },
-      () => (changed ? true : undefined),
-      both,
-    )
-    try {
-      await Promise.race([change, pauseFor(ms, both)])
-      return changed
-    } finally {
-      over.abort()
-      await Promise.allSettled([change])
+  changeWithin(ms: number, concerns: ChangeFilter, signal: AbortSignal): Promise<boolean> {
+    return changeWithin((listener) => this.onChange(listener), { ms, concerns }, signal)
+  }
+
+  /** Waits likewise for a change of these topics. */
+  changeOf(topics: readonly Topic[], within: Within, signal: AbortSignal): Promise<boolean> {
+    return changeWithin((listener) => this.#onTopics(topics, listener), within, signal)
+  }
+
+  /** Returns what a change is about. */
+  protected abstract topicsOf(change: ClusterChange): readonly Topic[]
+
+  protected notify(change: ClusterChange): void {
+    for (const listener of this.#listeners) this.#call(listener, change)
+    if (this.#byTopic.size === 0) return
+    for (const topic of this.topicsOf(change))
+      for (const listener of this.#byTopic.get(topic) ?? []) this.#call(listener, change)
+  }
+
+  #onTopics(topics: readonly Topic[], listener: ChangeListener): () => void {
+    for (const topic of topics) {
+      const waiting = this.#byTopic.get(topic) ?? new Set()
+      this.#byTopic.set(topic, waiting.add(listener))
+    }
+    return () => {
+      for (const topic of topics) {
+        const waiting = this.#byTopic.get(topic)
+        waiting?.delete(listener)
+        if (waiting?.size === 0) this.#byTopic.delete(topic)
+      }
     }
   }
 
-  protected notify(change: ClusterChange): void {
-    for (const listener of this.#listeners) {
-      try {
-        listener(change)
-      } catch (error) {
-        this.#log.error({ kind: change.kind, object: change.key, err: error }, 'cluster cache listener failed')
-      }
+  #call(listener: ChangeListener, change: ClusterChange): void {
+    try {
+      listener(change)
+    } catch (error) {
+      this.#log.error({ kind: change.kind, object: change.key, err: error }, 'cluster cache listener failed')
     }
+  }
+}
+
+type Subscribe = (listener: ChangeListener) => () => void
+
+function wait<T>(
+  subscribe: Subscribe,
+  observe: (change?: ClusterChange) => T | undefined,
+  signal: AbortSignal,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const first = observe()
+    if (first !== undefined) return resolve(first)
+    const end = subscribe((change) => {
+      const value = observe(change)
+      if (value === undefined) return
+      finish()
+      resolve(value)
+    })
+    const cancelled = () => {
+      finish()
+      reject(signal.reason instanceof Error ? signal.reason : new Error('the wait was cancelled'))
+    }
+    const finish = () => {
+      end()
+      signal.removeEventListener('abort', cancelled)
+    }
+    if (signal.aborted) cancelled()
+    else signal.addEventListener('abort', cancelled, { once: true })
+  })
+}
+
+async function changeWithin(subscribe: Subscribe, { ms, concerns }: Within, signal: AbortSignal): Promise<boolean> {
+  const over = new AbortController()
+  const both = AbortSignal.any([signal, over.signal])
+  let changed = false
+  const change = wait(
+    subscribe,
+    (about) => {
+      changed ||= about !== undefined && concerns(about)
+      return changed ? true : undefined
+    },
+    both,
+  )
+  try {
+    await Promise.race([change, pauseFor(ms, both)])
+    return changed
+  } finally {
+    over.abort()
+    await Promise.allSettled([change])
   }
 }

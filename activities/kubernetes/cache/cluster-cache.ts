@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { NodeClass } from '../../../api/objects.ts'
 import { isInterrupted, type NodeRules, noNodeRules } from '../../../core/node-claim/node-health.ts'
 import type { Node, NodeClaim, NodePool, ObjectMeta, Pod, PodDisruptionBudget } from '../../../core/objects.ts'
+import { isProvisionable } from '../../../core/pods/pod-rules.ts'
 import type {
   CsiNode,
   DaemonSet,
@@ -14,11 +15,15 @@ import type {
   VolumeAttachment,
 } from '../../../core/pods/related-objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
+import { isLeaving } from '../../../core/scheduling/state-nodes.ts'
+import { untilCalled } from '../../abortable-wait.ts'
+import { forEachOf } from '../../concurrency.ts'
 import type { Json, ListResult } from '../client/answers.ts'
+import { isNotFound } from '../client/api-error.ts'
 import type { KubernetesClient } from '../client/client.ts'
 import { resourcePath } from '../client/resources.ts'
 import { type CachedKind, type CachedObject, type CacheUse, kindRules, kindsFor } from './cached-kinds.ts'
-import { ChangeFeed } from './change-feed.ts'
+import { budgetsTopic, ChangeFeed, type ClusterChange, claimTopic, nodeTopic, type Topic } from './change-feed.ts'
 import { LargeObjects, withoutNames } from './large-objects.ts'
 import { decoded, LargeReader } from './large-reader.ts'
 import { ListWatch, readList } from './list-watch.ts'
@@ -26,6 +31,9 @@ import { keyOf } from './object-key.ts'
 import { isOfAnotherProvider } from './other-providers.ts'
 import { Store } from './store.ts'
 import { UnreadableObjects } from './unreadable-objects.ts'
+
+/** Pods that are read at once where they are read one by one. */
+const readsAtOnce = 16
 
 /**
  * The cluster as the watches report it, in the shapes that decisions use; each object is decoded once per event.
@@ -37,9 +45,17 @@ export class ClusterCache extends ChangeFeed {
     byNode: (pod) => pod.nodeName,
     byDoNotDisrupt: ({ metadata }) =>
       metadata.annotations[annotations.doNotDisrupt] === undefined ? undefined : 'set',
+    byProvisionable: (pod) => (isProvisionable(pod) ? 'yes' : undefined),
   })
-  readonly nodes = new Store<Node>({ byProviderId: (node) => node.providerId?.toLowerCase() })
-  readonly nodeClaims = new Store<NodeClaim>({ byProviderId: (claim) => claim.status.providerId?.toLowerCase() })
+  readonly nodes = new Store<Node>({
+    byProviderId: (node) => node.providerId?.toLowerCase(),
+    byLeaving: (node) =>
+      node.isInterrupted === true || node.metadata.deletionTimestamp !== undefined ? 'yes' : undefined,
+  })
+  readonly nodeClaims = new Store<NodeClaim>({
+    byProviderId: (claim) => claim.status.providerId?.toLowerCase(),
+    byLeaving: (claim) => (isLeaving(claim, undefined) ? 'yes' : undefined),
+  })
   readonly nodePools = new Store<NodePool>()
   readonly nodeClasses = new Store<NodeClass>()
   readonly daemonSets = new Store<DaemonSet>()
@@ -65,7 +81,9 @@ export class ClusterCache extends ChangeFeed {
   readonly #large = new LargeObjects()
   readonly #reader: LargeReader
   readonly #unreadable: UnreadableObjects
+  readonly #cutOff = new Set<CachedKind>()
   #onSynced: (() => void)[] = []
+  #onConnected: (() => void)[] = []
 
   /** Watches only the kinds that `use` needs; the other stores stay empty. */
   constructor(client: KubernetesClient, log: Logger, use: CacheUse = {}) {
@@ -114,6 +132,7 @@ export class ClusterCache extends ChangeFeed {
           },
           deleted: (object) => this.#delete(kind, object),
           reached: (version) => this.#stores[kind].reach(version),
+          connected: (isConnected) => this.#noteConnection(kind, isConnected),
         },
       )
       this.#watches.push(watch)
@@ -134,6 +153,21 @@ export class ClusterCache extends ChangeFeed {
   synced(): Promise<void> {
     if (this.#unsynced.size === 0) return Promise.resolve()
     return new Promise((resolve) => this.#onSynced.push(resolve))
+  }
+
+  /**
+   * Resolves when every watch is connected. A connected watch reports a change within moments; a connection that died is noticed after
+   * 20 s at most (`KubernetesClient.load`). Decisions that rest on the watches wait for this first. Rejects when the signal fires.
+   */
+  async connected(signal: AbortSignal): Promise<void> {
+    if (this.#cutOff.size === 0) return
+    this.#log.debug({ kinds: [...this.#cutOff] }, 'waiting for interrupted watches')
+    await untilCalled((connected) => this.#onConnected.push(connected), signal)
+  }
+
+  #noteConnection(kind: CachedKind, isConnected: boolean): void {
+    if (!isConnected) this.#cutOff.add(kind)
+    else if (this.#cutOff.delete(kind) && this.#cutOff.size === 0) for (const go of this.#onConnected.splice(0)) go()
   }
 
   /** Returns the object of a kind by its namespace and name, or its name alone. Undefined when there is none, or the kind is not kept. */
@@ -164,9 +198,9 @@ export class ClusterCache extends ChangeFeed {
   }
 
   /**
-   * Brings the cache up to the API server's current state of these kinds, by an uncached list. Objects that the watches have not reported yet
-   * enter at once; objects that are missing from the list and older than it leave. Large objects are left to the watches: a hundred of them would
-   * take longer to read than all else.
+   * Brings the cache up to the API server's current state of these kinds, by an uncached list: for small kinds, and for the moments when this
+   * process takes over from another. Objects that the watches have not reported yet enter at once; objects that are missing from the list and
+   * older than it leave. Large objects are left to the watches: a hundred of them would take longer to read than all else.
    */
   async catchUp(kinds: readonly CachedKind[], signal?: AbortSignal): Promise<void> {
     await Promise.all(
@@ -183,6 +217,46 @@ export class ClusterCache extends ChangeFeed {
         this.#replace(kind, { objects, resourceVersion, unread })
       }),
     )
+  }
+
+  /** Brings the pods without a node up to date likewise. Those that were bound meanwhile are read one by one. */
+  async catchUpUnboundPods(signal?: AbortSignal): Promise<void> {
+    const path = resourcePath('pods')
+    const parseLarge = (text: string) => this.#reader.read('Pod', text)
+    const pages = this.#client.listPages(path, { fieldSelector: 'spec.nodeName=', signal, parseLarge })
+    const { objects, resourceVersion } = await readList(pages, (page) => this.#enter('Pod', page))
+    const unbound = new Set(objects.map(({ metadata }) => keyOf(metadata as ObjectMeta)))
+    const others = this.pods.olderThan(resourceVersion).filter(([key, pod]) => !pod.nodeName && !unbound.has(key))
+    await forEachOf(others, readsAtOnce, async ([, { metadata }]) => {
+      try {
+        this.upsert('Pod', await this.#client.get(resourcePath('pods', metadata.name, metadata.namespace), {}, signal))
+      } catch (error) {
+        if (!isNotFound(error)) throw error
+        this.#delete('Pod', { metadata: { ...metadata, resourceVersion } })
+      }
+    })
+  }
+
+  protected topicsOf({ kind, key, before, after }: ClusterChange): readonly Topic[] {
+    switch (kind) {
+      case 'NodeClaim':
+        return [claimTopic(key)]
+      case 'Node': {
+        const ids = new Set([before, after].flatMap((node) => (node as Node | undefined)?.providerId ?? []))
+        const claims = [...ids].flatMap((id) => this.nodeClaims.by('byProviderId', id.toLowerCase()))
+        return [nodeTopic(key), ...claims.map(({ metadata }) => claimTopic(metadata.name))]
+      }
+      case 'Pod':
+      case 'VolumeAttachment': {
+        // Another object of the same name may be elsewhere.
+        const names = [before, after].flatMap((one) => (one as Pod | VolumeAttachment | undefined)?.nodeName ?? [])
+        return [...new Set(names)].map(nodeTopic)
+      }
+      case 'PodDisruptionBudget':
+        return [budgetsTopic((after ?? before)?.metadata.namespace ?? 'default')]
+      default:
+        return []
+    }
   }
 
   #judged(object: CachedObject): CachedObject {

@@ -15,6 +15,8 @@ export interface ListWatchHandlers {
   readonly deleted: (object: Json) => void
   /** A bookmark: everything up to this version has been reported. */
   readonly reached: (resourceVersion: string) => void
+  /** The watch is interrupted, or connected again. */
+  readonly connected?: (isConnected: boolean) => void
 }
 
 /** The watched resource, and the settings of its watch. */
@@ -84,6 +86,7 @@ export class ListWatch {
       signal: this.#stop.signal,
       idleMs,
       parseLarge: this.#handlers.parseLarge,
+      onOpen: () => this.#handlers.connected?.(true),
     })) {
       const version = (object['metadata'] as { resourceVersion: string }).resourceVersion
       if (type === 'DELETED') this.#handlers.deleted(object)
@@ -100,6 +103,8 @@ export class ListWatch {
   }
 
   async #afterFailure(error: unknown): Promise<void> {
+    // A version that expired is no failure, but until the list is there changes are missing.
+    this.#handlers.connected?.(false)
     if (isGone(error)) {
       this.#resourceVersion = undefined
       this.#log.debug({ path: this.#path }, 'watched version expired, listing again')

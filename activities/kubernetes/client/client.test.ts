@@ -13,7 +13,11 @@ afterEach(async () => {
 async function clientOf(server: Server): Promise<KubernetesClient> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
-  const client = new KubernetesClient({ server: `http://127.0.0.1:${port}`, dispatcher: new Agent(), token: () => '' })
+  const client = new KubernetesClient({
+    server: `http://127.0.0.1:${port}`,
+    connect: () => new Agent(),
+    token: () => '',
+  })
   closing.push(
     () => client.close(),
     () => new Promise((resolve) => server.close(resolve).closeAllConnections()),

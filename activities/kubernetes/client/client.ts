@@ -27,6 +27,13 @@ interface RequestOptions {
   readonly timeoutMs?: number
 }
 
+interface ClientOptions {
+  readonly server: string
+  readonly connect: () => Dispatcher
+  readonly token: () => string | undefined
+  readonly onForbidden?: OnForbidden
+}
+
 interface DeleteOptions {
   readonly uid?: string
   readonly resourceVersion?: string
@@ -36,6 +43,11 @@ interface DeleteOptions {
 const patchRefused = 'the server rejected our request due to an error in our request'
 const requestTimeoutMs = 10_000
 const listTimeoutMs = 60_000
+/**
+ * Silence after which TCP asks whether the other side is there. It gives up after ten seconds without an answer, so a watch whose connection
+ * died stays unnoticed for 20 s at most.
+ */
+const keepAliveDelayMs = 10_000
 /** Number of objects that a page requests. */
 const pageSize = 500
 /** Most bytes of a page of several objects: users may make objects of some MiB, and a page is in memory several times over. */
@@ -47,20 +59,28 @@ const mostPageBytes = 8 * 2 ** 20
  */
 export class KubernetesClient {
   readonly server: string
+  readonly #options: ClientOptions
   readonly #dispatcher: Dispatcher
   readonly #token: () => string | undefined
   readonly #onForbidden: OnForbidden
+  readonly #others: KubernetesClient[] = []
 
-  constructor(options: {
-    readonly server: string
-    readonly dispatcher: Dispatcher
-    readonly token: () => string | undefined
-    readonly onForbidden?: OnForbidden
-  }) {
+  constructor(options: ClientOptions) {
     this.server = options.server
-    this.#dispatcher = options.dispatcher
+    this.#options = options
+    this.#dispatcher = options.connect()
     this.#token = options.token
     this.#onForbidden = options.onForbidden ?? (() => {})
+  }
+
+  /**
+   * Returns a client with connections of its own, which end with those of this one. A client queues requests beyond its connections: what must not
+   * wait behind the requests of hundreds of drains has its own.
+   */
+  withOwnConnections(): KubernetesClient {
+    const other = new KubernetesClient(this.#options)
+    this.#others.push(other)
+    return other
   }
 
   /** Creates a client from a kubeconfig file, or from the pod's own service account when no file is named. */
@@ -68,7 +88,12 @@ export class KubernetesClient {
     const { tls, ...connection } = await readConnection(kubeconfig)
     return new KubernetesClient({
       ...connection,
-      dispatcher: new Agent({ connect: tls, connections: 64, keepAliveTimeout: 30_000 }),
+      connect: () =>
+        new Agent({
+          connect: { ...tls, keepAliveInitialDelay: keepAliveDelayMs },
+          connections: 64,
+          keepAliveTimeout: 30_000,
+        }),
       ...(onForbidden === undefined ? {} : { onForbidden }),
     })
   }
@@ -178,6 +203,8 @@ export class KubernetesClient {
       readonly resourceVersion: string
       readonly signal: AbortSignal
       readonly idleMs: number
+      /** Called when the server has accepted the watch. */
+      readonly onOpen?: () => void
     },
   ): AsyncGenerator<WatchEvent> {
     const dead = new AbortController()
@@ -189,6 +216,7 @@ export class KubernetesClient {
       resourceVersion: options.resourceVersion,
     }
     const response = await this.#send('GET', path, { query, signal, timeoutMs: 0 })
+    options.onOpen?.()
     let timer = setTimeout(() => dead.abort(), options.idleMs)
     const lines = new Lines()
     try {
@@ -209,8 +237,8 @@ export class KubernetesClient {
   }
 
   /** Closes the connections; running requests fail. */
-  close(): Promise<void> {
-    return this.#dispatcher.destroy()
+  async close(): Promise<void> {
+    await Promise.all([this.#dispatcher.destroy(), ...this.#others.map((other) => other.close())])
   }
 
   async #json(method: Dispatcher.HttpMethod, path: string, options: RequestOptions): Promise<Json> {

@@ -7,6 +7,7 @@ import { type Pauses, pauseText } from '../../../core/pauses/pauses.ts'
 import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../../../core/pods/pod-rules.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { activityScope } from '../../activity-context.ts'
+import { claimTopic } from '../cache/change-feed.ts'
 import { cachedClaim, liveClaim } from '../client/object-writes.ts'
 import type { CandidateRef, ClaimRef, CommandWork, DeletionOutcome } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
@@ -134,9 +135,8 @@ async function untilGone(
     const claim = cachedClaim(deps, ref)
     return claim === undefined || (claim.metadata.deletionTimestamp === undefined && stampOf(claim) !== commandId)
   }
-  const names = new Set(candidates.map(({ name }) => name))
   await deps.cache.waitFor(
-    ({ kind, key }) => kind === 'NodeClaim' && names.has(key),
+    candidates.map(({ name }) => claimTopic(name)),
     () => (candidates.every(isSettled) ? true : undefined),
     signal,
   )

@@ -1,5 +1,5 @@
 import { isTrue } from '../../../core/conditions.ts'
-import type { ClusterChange } from '../cache/change-feed.ts'
+import { claimTopic } from '../cache/change-feed.ts'
 import type { ObjectWritesDeps } from '../client/object-writes.ts'
 import { cachedClaim, liveClaim } from '../client/object-writes.ts'
 import type { ClaimRef, CommandWork, ReplacementOutcome } from '../contract.ts'
@@ -31,11 +31,8 @@ export async function awaitReplacements(
     return initialized.size === replacements.length ? { kind: 'ready' } : undefined
   }
   if (look() === undefined) publishWaiting(deps, replacements)
-  const names = new Set(replacements.map(({ name }) => name))
-  const concerns = ({ kind, key }: ClusterChange) => kind === 'NodeClaim' && names.has(key)
-  const outcome = await untilDeadline(readyByMs - deps.now(), signal, (both) =>
-    deps.cache.waitFor(concerns, look, both),
-  )
+  const topics = replacements.map(({ name }) => claimTopic(name))
+  const outcome = await untilDeadline(readyByMs - deps.now(), signal, (both) => deps.cache.waitFor(topics, look, both))
   if (outcome !== 'timeout') return outcome
   const late = replacements.filter(({ uid }) => !initialized.has(uid)).map(({ name }) => name)
   return { kind: 'late', message: `not initialized in time: ${late.join(', ')}` }

@@ -3,10 +3,9 @@ import { type DrainPlan, drainPlan } from '../../../core/node-claim/drain.ts'
 import { type DrainReported, podHold, volumeHold } from '../../../core/node-claim/drain-waits.ts'
 import { terminationDeadline } from '../../../core/node-claim/lifecycle.ts'
 import type { Node, NodeClaim, Pod } from '../../../core/objects.ts'
-import type { VolumeAttachment } from '../../../core/pods/related-objects.ts'
 import { annotations, taintKeys } from '../../../core/requirements/labels.ts'
 import { timeText } from '../../../core/values/time.ts'
-import type { ClusterChange } from '../cache/change-feed.ts'
+import { budgetsTopic, type ClusterChange, claimTopic, nodeTopic } from '../cache/change-feed.ts'
 import { cachedClaim, setClaimConditions } from '../client/object-writes.ts'
 import type { ClaimRef, DrainOutcome } from '../contract.ts'
 import { liveNodes } from '../lifecycle/claim-nodes.ts'
@@ -228,24 +227,13 @@ class Drain {
   }
 
   async #changeWithin(ms: number): Promise<void> {
-    await this.#deps.cache.changeWithin(ms, (change) => this.#concerns(change), this.#signal)
-  }
-
-  #concerns({ kind, key, before, after }: ClusterChange): boolean {
-    const object = after ?? before
-    switch (kind) {
-      case 'Pod':
-        return this.#names.includes((object as Pod).nodeName ?? '')
-      case 'Node':
-        return this.#names.includes(key)
-      case 'NodeClaim':
-        return key === this.#claim.metadata.name
-      case 'VolumeAttachment':
-        return this.#names.includes((object as VolumeAttachment).nodeName)
-      case 'PodDisruptionBudget':
-        return this.#evictions.budgetChanged(object?.metadata.namespace)
-      default:
-        return false
-    }
+    const topics = [
+      claimTopic(this.#claim.metadata.name),
+      ...this.#names.map(nodeTopic),
+      ...this.#evictions.refusingNamespaces().map(budgetsTopic),
+    ]
+    const concerns = ({ kind, before, after }: ClusterChange) =>
+      kind !== 'PodDisruptionBudget' || this.#evictions.budgetChanged((after ?? before)?.metadata.namespace)
+    await this.#deps.cache.changeOf(topics, { ms, concerns }, this.#signal)
   }
 }

@@ -49,6 +49,11 @@ export class Evictions {
     return this.#refused.get(pod.metadata.uid)
   }
 
+  /** Returns the namespaces of pods that were refused, whose budgets are worth hearing of. */
+  refusingNamespaces(): readonly string[] {
+    return [...new Set([...this.#refused.values()].map(({ namespace }) => namespace))]
+  }
+
   /** Ends the wait of pods that a budget of this namespace refused. Returns whether there are any. */
   budgetChanged(namespace: string | undefined): boolean {
     let found = false

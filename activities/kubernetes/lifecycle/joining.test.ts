@@ -1,6 +1,10 @@
 import pino from 'pino'
 import { describe, expect, test } from 'vitest'
+import { transitions } from '../../../core/events.ts'
 import { registrationDeadline } from '../../../core/node-claim/lifecycle.ts'
+import type { Condition } from '../../../core/objects.ts'
+import { FakeCluster } from '../../../test/fakes/cluster.ts'
+import { condition, nodeJson, claimJson as sampleClaim } from '../../../test/fakes/objects.ts'
 import { ClusterCache } from '../cache/cluster-cache.ts'
 import type { Json } from '../client/answers.ts'
 import { ApiError } from '../client/api-error.ts'
@@ -127,4 +131,82 @@ test('a claim that is deleted while its Node is awaited is released at once', as
   await settle()
   await cluster.deleteClaim()
   expect(await outcome).toEqual({ kind: 'claimGone' })
+})
+
+describe('a Node that joins', () => {
+  const startupTaint = { key: 'example.com/starting', effect: 'NoSchedule' }
+
+  /** Returns what is requested and what becomes of claim and Node when a Node with these fields joins. */
+  async function joined(node: Json, claim: Json = {}) {
+    const cluster = new FakeCluster()
+    const conditions = [
+      condition('Launched'),
+      condition('Registered', 'Unknown'),
+      condition('Initialized', 'Unknown'),
+      condition('Ready', 'Unknown'),
+    ].map((each) => Object.assign(each, { observedGeneration: 1 }))
+    const launched = { nodeName: undefined, conditions }
+    cluster.put('nodeclaims', sampleClaim('a', { metadata: { generation: 1 }, spec: claim, status: launched }))
+    const own = {
+      labels: { 'karpenter.sh/capacity-type': 'on-demand' },
+      finalizers: undefined,
+      ownerReferences: undefined,
+    }
+    const unregistered = { key: 'karpenter.sh/unregistered', effect: 'NoExecute' }
+    cluster.put('nodes', nodeJson('a', { metadata: own, spec: { taints: [unregistered] }, ...node }))
+    const events: string[] = []
+    const deps = {
+      client: cluster.client,
+      cache: cluster.cacheOf(),
+      log: pino({ level: 'silent' }),
+      now: () => start,
+      events: {
+        record() {},
+        recordTransitions: (_: unknown, before: readonly Condition[], after: readonly Condition[]) =>
+          void events.push(...transitions(before, after).map(({ reason }) => reason)),
+      },
+      lifecycleMetrics: { nodeCreated() {} },
+    } as never
+    const outcome = await awaitRegistration(deps, { name: 'a', uid: 'uid-a' }, new AbortController().signal)
+    const { status } = cluster.object('nodeclaims', 'a') ?? {}
+    const { metadata, spec } = cluster.object('nodes', 'aks-a') ?? {}
+    return {
+      outcome,
+      events,
+      writes: cluster.attempts.map((attempt) => attempt.split('/').at(-1) ?? attempt),
+      isTrue: (status?.conditions ?? []).filter((each) => each.status === 'True').map(({ type }) => type),
+      marks: ['registered', 'initialized'].filter((mark) => metadata?.labels[`karpenter.sh/${mark}`] === 'true'),
+      taints: spec?.taints.map(({ key }) => key),
+    }
+  }
+
+  test('ready is registered and initialized by one write of the Node and one of the claim, told in two events', async () => {
+    expect(await joined({})).toEqual({
+      outcome: { kind: 'registered', nodeName: 'aks-a' },
+      events: ['Registered', 'Initialized'],
+      writes: ['aks-a', 'status'],
+      isTrue: ['Launched', 'Registered', 'Initialized', 'Ready'],
+      marks: ['registered', 'initialized'],
+      taints: [],
+    })
+  })
+
+  test.each<[string, Json, Json, readonly string[]]>([
+    ['not ready', { status: { conditions: [condition('Ready', 'False')] } }, {}, []],
+    ['ready, but with startup taints to come', {}, { startupTaints: [startupTaint] }, [startupTaint.key]],
+    [
+      'ready, without a resource that the claim requests',
+      {},
+      { resources: { requests: { 'nvidia.com/gpu': '1' } } },
+      [],
+    ],
+  ])('%s is registered at once and initialized later', async (_, node, claim, taints) => {
+    expect(await joined(node, claim)).toMatchObject({
+      outcome: { kind: 'registered', nodeName: 'aks-a' },
+      events: ['Registered'],
+      isTrue: ['Launched', 'Registered'],
+      marks: ['registered'],
+      taints,
+    })
+  })
 })

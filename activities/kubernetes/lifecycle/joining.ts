@@ -12,7 +12,7 @@ import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { labels, taintKeys } from '../../../core/requirements/labels.ts'
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import { milestones } from '../../telemetry/milestones.ts'
-import type { ClusterChange } from '../cache/change-feed.ts'
+import { claimTopic } from '../cache/change-feed.ts'
 import { cachedClaim, liveClaim, setClaimConditions, updateNode } from '../client/object-writes.ts'
 import type { ClaimRef, InitializationOutcome, RegistrationOutcome } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
@@ -26,21 +26,10 @@ export interface JoiningDeps extends NodeHealthDeps, NodePoolHealthDeps {
 }
 
 /** Time after which the condition of a claim reports what its node lacks. */
-const reportAfterMs = 2000
+const reportAfterMs = 15_000
 
 /** Interval of checking an unready node for changes by time alone: expiry, and repair. */
 const pollMs = 30_000
-
-/** Returns a filter for changes that can matter to one claim: the claim itself, or a Node with its provider id. */
-function concernsClaim(deps: JoiningDeps, ref: ClaimRef) {
-  return ({ kind, key, before, after }: ClusterChange): boolean => {
-    if (kind === 'NodeClaim') return key === ref.name
-    if (kind !== 'Node') return false
-    const wanted = deps.cache.nodeClaims.get(ref.name)?.status.providerId?.toLowerCase()
-    const node = (after ?? before) as Node
-    return wanted !== undefined && node.providerId?.toLowerCase() === wanted
-  }
-}
 
 /** Returns the claim; `gone` when it is deleted, being deleted or another one's. */
 function livingClaim(deps: JoiningDeps, ref: ClaimRef): NodeClaim | 'gone' {
@@ -69,15 +58,19 @@ export async function awaitRegistration(
   const [node, ...others] = found.nodes
   if (node === undefined || others.length > 0) return awaitFailedRegistration(deps, found, signal)
   const nodeName = node.metadata.name
-  await registerNode(deps, found.claim, nodeName)
+  const isInitialized = await registerNode(deps, found.claim, nodeName)
   await recordRegistration(deps, found.claim, true)
   const written = await setClaimConditions(deps, ref, () => ({
-    conditions: [{ type: 'Registered', status: 'True' }],
+    conditions: [
+      { type: 'Registered', status: 'True' },
+      ...(isInitialized ? ([{ type: 'Initialized', status: 'True' }] as const) : []),
+    ],
     status: { nodeName },
   }))
   if (written === undefined) return { kind: 'claimGone' }
   deps.lifecycleMetrics.nodeCreated(written)
   milestones.registered(deps.log, written)
+  if (isInitialized) milestones.initialized(deps.log, written)
   return { kind: 'registered', nodeName }
 }
 
@@ -96,7 +89,7 @@ async function untilRegistrationEnds<T>(
   const limit = registrationDeadline(claim)
   const deadline = Math.min(limit, expiryDue(claim, deps.now()) ?? limit)
   const found = await untilDeadline(deadline - deps.now(), signal, (both) =>
-    deps.cache.waitFor(concernsClaim(deps, ref), look, both),
+    deps.cache.waitFor([claimTopic(ref.name)], look, both),
   )
   if (found !== 'timeout') return found
   if (deadline < limit) return { kind: 'observeAgain' }
@@ -131,8 +124,12 @@ function timeoutMessage(deps: JoiningDeps, ref: ClaimRef): string {
   return `VM aks-${ref.name} did not join within 15 minutes; look at its boot diagnostics, and at the network path to the API server${known ? `. Last known: ${known}` : ''}`
 }
 
-async function registerNode(deps: JoiningDeps, claim: NodeClaim, nodeName: string): Promise<void> {
-  await updateNode(deps, nodeName, (node) => {
+/**
+ * Writes what registration changes on the Node. A Node that can take pods by then is marked as initialized in the same request. Returns whether it
+ * was.
+ */
+async function registerNode(deps: JoiningDeps, claim: NodeClaim, nodeName: string): Promise<boolean> {
+  const after = await updateNode(deps, nodeName, (node) => {
     if (
       node.metadata.labels[labels.registered] === 'true' &&
       !node.taints.some(({ key }) => key === taintKeys.unregistered)
@@ -153,8 +150,13 @@ async function registerNode(deps: JoiningDeps, claim: NodeClaim, nodeName: strin
         message: `Node ${nodeName} joined without taint ${taintKeys.unregistered}: pods may have landed on it before its labels and taints stood`,
       })
     }
-    return { metadata: { labels: own, annotations, finalizers, ownerReferences }, spec: { taints } }
+    const marks = initializationState(claim, { ...node, taints }).initialized ? { [labels.initialized]: 'true' } : {}
+    return {
+      metadata: { labels: { ...own, ...marks }, annotations, finalizers, ownerReferences },
+      spec: { taints },
+    }
   })
+  return after?.metadata.labels[labels.initialized] === 'true'
 }
 
 /** Waits until the Node can take pods; the claim's Initialized condition says what it still lacks. */
@@ -201,8 +203,7 @@ export async function awaitInitialization(
   }, reportAfterMs)
   let outcome: 'timeout' | NonNullable<ReturnType<typeof ready>>
   try {
-    do
-      outcome = await untilDeadline(pollMs, signal, (both) => deps.cache.waitFor(concernsClaim(deps, ref), ready, both))
+    do outcome = await untilDeadline(pollMs, signal, (both) => deps.cache.waitFor([claimTopic(ref.name)], ready, both))
     while (outcome === 'timeout')
   } finally {
     clearTimeout(timer)

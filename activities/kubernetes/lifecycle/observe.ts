@@ -4,6 +4,7 @@ import { holdOf, holdText } from '../../../core/node-claim/hold.ts'
 import { type LifecycleStep, nextStep } from '../../../core/node-claim/lifecycle.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { labels, terminationFinalizer } from '../../../core/requirements/labels.ts'
+import { activityScope } from '../../activity-context.ts'
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import type { ObjectWritesDeps } from '../client/object-writes.ts'
 import { liveClaim, updateClaim } from '../client/object-writes.ts'
@@ -68,13 +69,8 @@ async function endedByNode(deps: ObserveDeps, ref: ClaimRef, claim: NodeClaim): 
   if (step.kind === 'interrupt') {
     await announceInterruption(deps, ref, step.interruption)
   } else {
-    await deps.cache.catchUp(['Node'])
-    // Since the read, its peers may have recovered enough for a repair, and so may the Node itself.
-    const latest = nextStep(claim, at, {
-      node: deps.cache.nodes.get(node.metadata.name) ?? node,
-      rules: deps.nodeRules,
-    })
-    if (latest.kind !== 'repair') return acted(deps, { ref, claim }, latest)
+    // The repair depends on the conditions of the node's peers, which only the watch reports.
+    await deps.cache.connected(activityScope().signal)
     const verdict = await prepareRepair(deps, ref, { claim, node, repair: step.repair })
     if (verdict !== 'delete') {
       const otherwise = nextStep(claim, { ...at, now: deps.now() }, { node, rules: { ...deps.nodeRules, repairs: [] } })

@@ -1,4 +1,4 @@
-import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
+import { ApiError, isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
 import { type Check, type Finding, fail, ok, reason, warn, worst } from './check.ts'
 import type { DoctorContext } from './context.ts'
 
@@ -78,27 +78,32 @@ export function conversionCheck({ kubernetes, config }: DoctorContext): Check {
     name: 'conversion webhook',
     remedy: remedies[0] ?? '',
     run: async () => {
-      try {
-        await kubernetes.create('/apis/karpenter.sh/v1beta1/nodeclaims?dryRun=All', sample)
-        return ok('a NodeClaim of v1beta1 would be stored as v1')
-      } catch (error) {
-        if (error instanceof ApiError && error.code === 403)
-          return warn(`it was not tried, since this identity may not create NodeClaims: ${reason(error)}`, [
-            'run joiner doctor with the rights of an administrator',
-          ])
-        return fail(`a NodeClaim of v1beta1 cannot be stored as v1: ${reason(error)}`, remedies)
-      }
+      const stored: string[] = []
+      for (const { plural, sample } of samples)
+        try {
+          await kubernetes.create(`/apis/karpenter.sh/v1beta1/${plural}?dryRun=All`, sample)
+          stored.push(sample.kind)
+        } catch (error) {
+          // NodeClaims are served as v1beta1 on request only.
+          if (sample.kind === 'NodeClaim' && isNotFound(error)) continue
+          if (error instanceof ApiError && error.code === 403)
+            return warn(`it was not tried, since this identity may not create ${sample.kind}s: ${reason(error)}`, [
+              'run joiner doctor with the rights of an administrator',
+            ])
+          return fail(`a ${sample.kind} of v1beta1 cannot be stored as v1: ${reason(error)}`, remedies)
+        }
+      return ok(`a ${stored.join(' and a ')} of v1beta1 would be stored as v1`)
     },
   }
 }
 
 /** What is only read may come from a cache of objects that were converted before. */
-const sample = {
-  apiVersion: 'karpenter.sh/v1beta1',
-  kind: 'NodeClaim',
-  metadata: { generateName: 'joiner-doctor-' },
-  spec: {
-    nodeClassRef: { apiVersion: 'karpenter.azure.com/v1alpha2', kind: 'AKSNodeClass', name: 'default' },
-    requirements: [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }],
-  },
+const node = {
+  nodeClassRef: { apiVersion: 'karpenter.azure.com/v1alpha2', kind: 'AKSNodeClass', name: 'default' },
+  requirements: [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }],
 }
+const old = { apiVersion: 'karpenter.sh/v1beta1', metadata: { generateName: 'joiner-doctor-' } }
+const samples = [
+  { plural: 'nodepools', sample: { ...old, kind: 'NodePool', spec: { template: { spec: node } } } },
+  { plural: 'nodeclaims', sample: { ...old, kind: 'NodeClaim', spec: node } },
+] as const

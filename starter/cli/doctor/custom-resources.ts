@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
-import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
+import { ApiError, isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
+import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { capacityBufferSpec } from '../../../api/capacity-buffer.ts'
 import { nodeClaimSpec } from '../../../api/node-claim.ts'
 import { nodeClassSpec } from '../../../api/node-class.ts'
@@ -8,14 +9,16 @@ import { nodeOverlaySpec } from '../../../api/node-overlay.ts'
 import { nodePoolSpec } from '../../../api/node-pool.ts'
 import { type Check, type Finding, fail, ok, reason, worst } from './check.ts'
 import type { DoctorContext } from './context.ts'
+import { oldClaims, unservedFinding } from './old-claims.ts'
 
 interface Kind {
   readonly group: string
   readonly plural: string
   readonly kind: string
-  /** The version that Joiner reads, and those that it converts. */
+  /** The version that Joiner reads, those that it converts, and one that it converts where the chart's values ask for it. */
   readonly version: string
   readonly others: readonly string[]
+  readonly onRequest?: string
   readonly spec: z.ZodType
 }
 
@@ -33,7 +36,8 @@ const kinds: readonly Kind[] = [
     plural: 'nodeclaims',
     kind: 'NodeClaim',
     version: 'v1',
-    others: ['v1beta1'],
+    others: [],
+    onRequest: oldClaims.version,
     spec: nodeClaimSpec,
   },
   {
@@ -66,27 +70,45 @@ const remedies = [
   'kubectl apply --server-side --force-conflicts -f deploy/crds, or: helm show crds deploy/chart | kubectl apply --server-side --force-conflicts -f -',
 ]
 
-/** Whether the CRDs are there, serve every version, and know every field that this Joiner knows. */
-export function customResourcesCheck({ kubernetes }: DoctorContext): Check {
+/** Whether the CRDs are there, serve every version that is needed, and know every field that this Joiner knows. */
+export function customResourcesCheck({ kubernetes, config, now }: DoctorContext): Check {
   return {
     name: 'custom resources',
     remedy: 'kubectl get crds; kubectl api-resources --api-group karpenter.sh',
-    run: async () => worst(await Promise.all(kinds.map((kind) => lookAt(kind)))),
+    run: async () => worst((await Promise.all(kinds.map((kind) => lookAt(kind)))).flat()),
   }
 
-  async function lookAt({ group, plural, kind, version, others, spec }: Kind): Promise<Finding> {
+  async function lookAt(wanted: Kind): Promise<readonly Finding[]> {
+    const { group, plural, version, others, onRequest } = wanted
     const name = `${plural}.${group}`
     const missing: string[] = []
     for (const each of [version, ...others]) if (!(await isServed(group, each, plural))) missing.push(each)
-    if (missing.includes(version)) return fail(`${name} is not installed, or does not serve ${version}`, remedies)
-    if (missing.length > 0) return fail(`${name} does not serve ${missing.join(', ')}`, remedies)
+    if (missing.includes(version)) return [fail(`${name} is not installed, or does not serve ${version}`, remedies)]
+    if (missing.length > 0) return [fail(`${name} does not serve ${missing.join(', ')}`, remedies)]
+    if (onRequest === undefined) return [await fieldsFinding(wanted, [version, ...others])]
+    if (await isServed(group, onRequest, plural)) return [await fieldsFinding(wanted, [version, ...others, onRequest])]
+    return Promise.all([fieldsFinding(wanted, [version, ...others]), unservedOldClaims()])
+  }
+
+  async function unservedOldClaims(): Promise<Finding> {
+    const [crd, { items }] = await Promise.all([
+      kubernetes.get(resourcePath('customresourcedefinitions', oldClaims.crd)).catch((error: unknown) => {
+        if (error instanceof ApiError && error.code === 403) return undefined
+        throw error
+      }),
+      kubernetes.list(`/apis/${oldClaims.group}/v1/nodeclaims`),
+    ])
+    return unservedFinding({ crd, claims: items, now: now(), namespace: config.JOINER_NAMESPACE })
+  }
+
+  async function fieldsFinding({ group, plural, kind, version, spec }: Kind, served: string[]): Promise<Finding> {
+    const name = `${plural}.${group}`
     const document = await kubernetes.get(`/openapi/v3/apis/${group}/${version}`)
     const installed = new Set(fieldsOf(installedSpec(document, { group, version, kind }), document))
     const unknown = fieldsOf(z.toJSONSchema(spec, { io: 'input', unrepresentable: 'any' }) as Schema).filter(
       (path) => !installed.has(path),
     )
-    if (unknown.length === 0)
-      return ok(`${name}: ${[version, ...others].join(', ')} served, all ${installed.size} fields known`)
+    if (unknown.length === 0) return ok(`${name}: ${served.join(', ')} served, all ${installed.size} fields known`)
     const shown = unknown.slice(0, 5).map((path) => `spec.${path}`)
     return fail(
       `${name} is of another version: it lacks ${unknown.length} fields, such as ${shown.join(', ')}`,

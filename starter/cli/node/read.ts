@@ -5,6 +5,7 @@ import { KubernetesClient } from '../../../activities/kubernetes/client/client.t
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { lifecycleId } from '../../../core/task-queues.ts'
+import { ofNodeOrClaim, runningLifecycles } from '../../../core/workflow-queries.ts'
 import { lifecycleStatusQuery } from '../../../workflows/messages.ts'
 import { searchAttributes } from '../../../workflows/search-attributes.ts'
 import { reason } from '../doctor/check.ts'
@@ -49,9 +50,8 @@ async function listLives(
   { client, cluster }: TemporalAccess,
   only: string | undefined,
 ): Promise<readonly LifecycleFacts[]> {
-  const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`
-  const named = only === undefined ? '' : ` AND (NodeClaim = ${quoted(only)} OR NodeName = ${quoted(only)})`
-  const query = `WorkflowType = 'nodeClaimLifecycle' AND ExecutionStatus = 'Running' AND Cluster = ${quoted(cluster)}${named}`
+  const named = only === undefined ? '' : ` AND ${ofNodeOrClaim(cluster, only)}`
+  const query = `${runningLifecycles(cluster)}${named}`
   const prefix = lifecycleId(cluster, { name: '', uid: '' }).slice(0, -1)
   const lifecycles: LifecycleFacts[] = []
   for await (const { workflowId, typedSearchAttributes: attributes } of client.workflow.list({

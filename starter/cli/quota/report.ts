@@ -45,7 +45,8 @@ export function quotaRows(input: {
   const listed = [...usages].flatMap(([pool, { limit, current }]) => {
     const family = names.get(pool)
     if (family === undefined) return []
-    const free = freeOf(usages, flying, pool)
+    // A VM that Azure may have counted already is taken off once more: below 0 it says no more than that nothing is free.
+    const free = Math.max(0, freeOf(usages, flying, pool))
     const blocks = buyable.flatMap((each) => blockedOf(each, pool, free) ?? [])
     return [{ family, limit, used: current, inFlight: flying.get(pool) ?? 0, free, blocks }]
   })

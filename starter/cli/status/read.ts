@@ -7,6 +7,7 @@ import { readLoopPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
 import { QuarantineStore } from '../../../activities/scheduler-thread/quarantine-store.ts'
 import { type LoopName, type Pause, wholeLoop } from '../../../core/pauses/pauses.ts'
 import { disruptionCommandId, type TaskQueueRole, taskQueue } from '../../../core/task-queues.ts'
+import { runningCommands, runningLifecycles } from '../../../core/workflow-queries.ts'
 import { commandStatusQuery, type LoopStatus, loopStatusQuery } from '../../../workflows/messages.ts'
 import { searchAttributes } from '../../../workflows/search-attributes.ts'
 import { MissingKeyError } from '../../temporal/encryption.ts'
@@ -103,7 +104,7 @@ export function innermost(failure: proto.temporal.api.failure.v1.IFailure): stri
 async function readCommands({ client, connection, cluster }: TemporalAccess): Promise<readonly CommandReport[]> {
   const prefix = disruptionCommandId(cluster, '')
   const found: { readonly id: string; readonly startedMs: number }[] = []
-  const query = "WorkflowType = 'disruptionCommand' AND ExecutionStatus = 'Running'"
+  const query = runningCommands(cluster)
   for await (const { workflowId, startTime } of client.workflow.list({ query }))
     if (workflowId.startsWith(prefix))
       found.push({ id: workflowId.slice(prefix.length), startedMs: startTime.getTime() })
@@ -122,7 +123,7 @@ async function readCommands({ client, connection, cluster }: TemporalAccess): Pr
 
 async function readNodes({ client, cluster }: TemporalAccess): Promise<readonly NodeReport[]> {
   const nodes: NodeReport[] = []
-  const query = `WorkflowType = 'nodeClaimLifecycle' AND ExecutionStatus = 'Running' AND Cluster = '${cluster.replaceAll("'", "''")}'`
+  const query = runningLifecycles(cluster)
   for await (const { typedSearchAttributes: attributes } of client.workflow.list({ query, pageSize: 1000 }))
     nodes.push({
       nodePool: attributes.get(searchAttributes.nodePool) ?? '(none)',

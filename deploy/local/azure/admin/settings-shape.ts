@@ -110,7 +110,7 @@ export const configShape = strictRecord(
     stateDir: path,
     certFile: path,
     keyFile: path,
-    kubernetes: record({ server: text, caFile: path }, ['server', 'caFile']),
+    kubernetes: record({ server: text, caFile: path, operatorTokenFile: path }, ['server', 'caFile']),
     subscriptionId: text,
     tenantId: text,
     clientId: text,

@@ -205,7 +205,7 @@ export function skuJson({ name, family, vCpus, memoryGib }: Size, location: stri
   }
 }
 
-const spotShare = 0.2
+export const spotShare = 0.2
 
 /** A row of the retail price list. */
 export type PriceItem = Readonly<Record<string, unknown>>

@@ -9,7 +9,12 @@ export interface SimulatorConfig extends LiveSettings {
   readonly certFile: string
   readonly keyFile: string
   /** The API server that booted VMs join; absent: VMs boot without joining anything. */
-  readonly kubernetes?: { readonly server: string; readonly caFile: string }
+  readonly kubernetes?: {
+    readonly server: string
+    readonly caFile: string
+    /** Bearer token of the cluster's operator: Nodes are made with it, without token and certificate of their own. Absent: kubelets bootstrap. */
+    readonly operatorTokenFile?: string
+  }
   readonly subscriptionId: string
   readonly tenantId: string
   readonly clientId: string

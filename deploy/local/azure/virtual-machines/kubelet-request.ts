@@ -1,4 +1,21 @@
-import { type Agent, type Dispatcher, request } from 'undici'
+import { readFileSync } from 'node:fs'
+import { Agent, type Dispatcher, request } from 'undici'
+import type { SimulatorConfig } from '../server/config.ts'
+
+/** How the API server is reached about a VM's Node: by the certificate of its kubelet, or by the operator's token. */
+export interface Connection {
+  readonly server: string
+  readonly agent: Agent
+  readonly token?: string
+}
+
+/** The operator's connection, which all VMs share. Undefined: their kubelets have their own. */
+export function operatorConnection({ kubernetes }: Pick<SimulatorConfig, 'kubernetes'>): Connection | undefined {
+  if (kubernetes?.operatorTokenFile === undefined) return undefined
+  const { server, caFile, operatorTokenFile } = kubernetes
+  const agent = new Agent({ connect: { ca: readFileSync(caFile, 'utf8') }, connections: 32 })
+  return { server, agent, token: readFileSync(operatorTokenFile, 'utf8').trim() }
+}
 
 interface KubeletRequest {
   readonly method: Dispatcher.HttpMethod
@@ -25,6 +42,14 @@ export async function send(
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
   return { status: response.statusCode, text: await response.body.text() }
+}
+
+/** Sends a request about a VM's Node. */
+export function sendBy(
+  { server, agent, token }: Connection,
+  { path, ...rest }: Omit<KubeletRequest, 'url' | 'token'> & { readonly path: string },
+): ReturnType<typeof send> {
+  return send(agent, { ...rest, url: `${server}${path}`, ...(token === undefined ? {} : { token }) })
 }
 
 /** As a node does: tries again until it works or the boot time is over. */

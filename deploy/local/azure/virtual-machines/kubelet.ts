@@ -6,7 +6,7 @@ import type { KubeletStart } from '../boot/kubelet-start.ts'
 import { nodeName, nodeObject } from '../boot/node-object.ts'
 import { provision } from '../boot/provision.ts'
 import type { SimulatorConfig } from '../server/config.ts'
-import { retrying, send } from './kubelet-request.ts'
+import { type Connection, operatorConnection, retrying, send, sendBy } from './kubelet-request.ts'
 import type { Machine } from './machine.ts'
 import type { Machines } from './machines.ts'
 
@@ -17,26 +17,24 @@ const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
 const bootTimeoutMs = 600_000
 const foreverSeconds = 365 * 24 * 3600
 
-/** How a VM's kubelet reaches the API server. */
-interface Connection {
-  readonly server: string
-  readonly agent: Agent
-}
-
 /**
  * What a booted VM does on the cluster: it is provisioned from its custom data, as a node image would be; then the kubelet that this
- * started bootstraps its certificate and registers its Node. kwok plays the rest of the kubelet for as long as the Node carries its annotation.
+ * started bootstraps its certificate and registers its Node. In an instant cloud the operator registers that Node instead. kwok plays the rest of
+ * the kubelet for as long as the Node carries its annotation.
  */
 export class Kubelets {
   readonly #config: SimulatorConfig
   readonly #machines: Machines
+  /** Of VMs that have a certificate, by name. */
   readonly #connections = new Map<string, Connection>()
+  readonly #operator: Connection | undefined
   #running = 0
   #queue: (() => void)[] = []
 
   constructor(config: SimulatorConfig, machines: Machines) {
     this.#config = config
     this.#machines = machines
+    this.#operator = operatorConnection(config)
   }
 
   /** Boots a VM. How it went stands in the machine's `boot`; what went wrong is logged as a console would show it. */
@@ -68,24 +66,23 @@ export class Kubelets {
   async silence(machine: Machine): Promise<void> {
     const connection = this.#connectionOf(machine)
     if (connection === undefined) return
-    const { agent, server } = connection
     const name = nodeName(machine)
     const silenced = [
-      send(agent, {
+      sendBy(connection, {
         method: 'PATCH',
-        url: `${server}/api/v1/nodes/${name}`,
+        path: `/api/v1/nodes/${name}`,
         body: { metadata: { annotations: { 'kwok.x-k8s.io/node': null } } },
       }),
       // kwok renews the lease of any node that it has had, until somebody else holds it.
-      send(agent, {
+      sendBy(connection, {
         method: 'PATCH',
-        url: `${server}/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${name}`,
+        path: `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${name}`,
         body: { spec: { holderIdentity: name, leaseDurationSeconds: foreverSeconds } },
       }),
     ]
     // Refused or not: the Node may be gone already.
     await Promise.allSettled(silenced)
-    await agent.destroy()
+    await this.#connections.get(machine.name)?.agent.destroy()
     this.#connections.delete(machine.name)
   }
 
@@ -93,9 +90,9 @@ export class Kubelets {
   async report(machine: Machine, conditions: readonly Readonly<Record<string, string>>[]): Promise<void> {
     const connection = this.#connectionOf(machine)
     if (connection === undefined) return
-    const url = `${connection.server}/api/v1/nodes/${nodeName(machine)}/status`
+    const path = `/api/v1/nodes/${nodeName(machine)}/status`
     const body = { status: { conditions } }
-    await send(connection.agent, { method: 'PATCH', url, body, patch: 'strategic-merge' }).then(
+    await sendBy(connection, { method: 'PATCH', path, body, patch: 'strategic-merge' }).then(
       ({ status, text }) => {
         if (status >= 300) console.error(`${machine.name}: conditions were refused: ${status} ${text.slice(0, 300)}`)
       },
@@ -105,6 +102,7 @@ export class Kubelets {
 
   /** The connection of a VM that has joined; after a restart it is made again from its custom data. */
   #connectionOf(machine: Machine): Connection | undefined {
+    if (this.#operator !== undefined) return machine.boot === undefined ? undefined : this.#operator
     const customData = machine.body.properties.osProfile?.customData
     const { credential } = machine
     if (credential === undefined || customData === undefined || this.#config.kubernetes === undefined) return undefined
@@ -116,18 +114,23 @@ export class Kubelets {
 
   async #join(machine: Machine, kubelet: KubeletStart): Promise<void> {
     const deadline = Date.now() + bootTimeoutMs
-    machine.credential ??= await this.#credential(machine, kubelet, deadline)
-    this.#machines.save(machine)
-    const { agent, server } = this.#connect(machine, kubelet, machine.credential)
+    const connection = this.#operator ?? (await this.#certified(machine, kubelet, deadline))
     await retrying(deadline, async () => {
       if (this.#isGone(machine)) return
       const body = nodeObject(machine, kubelet, this.#config)
-      const answer = await send(agent, { method: 'POST', url: `${server}/api/v1/nodes`, body })
+      const answer = await sendBy(connection, { method: 'POST', path: '/api/v1/nodes', body })
       if (answer.status !== 201 && answer.status !== 409)
         throw new Error(`Node was refused: ${answer.status} ${answer.text.slice(0, 300)}`)
     })
     machine.joined = true
     this.#machines.save(machine)
+  }
+
+  /** The connection of a kubelet that has bootstrapped its certificate. */
+  async #certified(machine: Machine, kubelet: KubeletStart, deadline: number): Promise<Connection> {
+    machine.credential ??= await this.#credential(machine, kubelet, deadline)
+    this.#machines.save(machine)
+    return this.#connect(machine, kubelet, machine.credential)
   }
 
   #credential(

@@ -1,0 +1,31 @@
+// What the arguments of benchmarks may be.
+import { InvalidArgumentError } from 'commander'
+import { type Cloud, clouds } from '../deploy/local/cluster.ts'
+
+/** `5,100` -> [5, 100]. */
+export function counts(text: string): readonly number[] {
+  const values = text.split(',').map(Number)
+  if (!values.every((value) => Number.isSafeInteger(value) && value > 0))
+    throw new InvalidArgumentError(`"${text}" is not a list of positive numbers like 5,100.`)
+  return values
+}
+
+export function count(text: string): number {
+  const [value, ...more] = counts(text)
+  if (value === undefined || more.length > 0) throw new InvalidArgumentError(`"${text}" is not one positive number.`)
+  return value
+}
+
+export function share(text: string): number {
+  const value = Number(text)
+  if (!(value > 0 && value <= 1)) throw new InvalidArgumentError(`"${text}" is not a share like 0.5.`)
+  return value
+}
+
+/** `instant,boot` -> both, each once. */
+export function cloudNames(text: string): readonly Cloud[] {
+  const names = [...new Set(text.split(','))]
+  const isCloud = (name: string): name is Cloud => (clouds as readonly string[]).includes(name)
+  if (!names.every(isCloud)) throw new InvalidArgumentError(`"${text}" is not boot, instant, or both as instant,boot.`)
+  return names
+}

@@ -1,0 +1,59 @@
+import type { Cloud } from '../../deploy/local/cluster.ts'
+import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
+import type { Operator } from '../../deploy/local/operator.ts'
+import { nodeClass, nodePool } from '../../test/applied-objects.ts'
+import { World } from '../../test/world.ts'
+
+/** An autoscaler and servers of its own, on which nothing has happened yet. */
+export interface Contender {
+  /** As a table calls it. */
+  readonly title: string
+  readonly cluster: LocalCluster
+  readonly operator: Operator
+  /** Name of its process. */
+  readonly controller: string
+  /** Starts it with its NodePool, and waits until pods may come. */
+  begin(): Promise<void>
+  /** What it tells about a scale-up that began then, beside what watches see. */
+  told(sinceMs: number): Promise<Told>
+  /** Errors: something is left although NodeClaims and Nodes are gone. */
+  checkLeft(): Promise<void>
+  stop(): Promise<void>
+}
+
+interface Told {
+  /** In epoch ms. */
+  readonly lastVmAcceptedMs?: number
+  readonly plans?: { readonly count: number; readonly solveMs: number }
+}
+
+/** A NodePool for the pods of the benchmark: the same for all contenders. */
+export const pool = nodePool({ consolidateAfter: '30s' })
+
+export async function joiner(cloud: Cloud): Promise<Contender> {
+  const world = await World.start({ cloud })
+  return {
+    title: `Joiner, ${cloud} cloud`,
+    cluster: world.cluster,
+    operator: world.operator,
+    controller: 'joiner',
+    begin: async () => {
+      world.startJoiner()
+      await world.apply(pool, nodeClass())
+      await world.untilReady(pool.metadata.name)
+    },
+    told: async (sinceMs) => {
+      const plans = await world.plans(sinceMs)
+      const puts = (await world.journal()).filter(({ method }) => method === 'PUT').map(({ atMs }) => atMs)
+      return {
+        lastVmAcceptedMs: Math.max(...puts),
+        plans: { count: plans.length, solveMs: plans.reduce((sum, { solveMs }) => sum + solveMs, 0) },
+      }
+    },
+    checkLeft: async () => {
+      const left = (await world.azure()).virtualMachines.length
+      if (left > 0) throw new Error(`${left} VMs are left without a NodeClaim`)
+    },
+    stop: () => world.stop(),
+  }
+}

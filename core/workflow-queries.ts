@@ -1,0 +1,25 @@
+// Queries for Temporal's list of workflows. They use as few search attributes as they can, since others than Joiner's are Temporal's own.
+import { lifecycleId, taskQueue } from './task-queues.ts'
+
+const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`
+
+/** Workflows of one cluster. */
+export function onQueueOf(cluster: string): string {
+  return `TaskQueue = ${quoted(taskQueue('core', cluster))}`
+}
+
+/** Lifecycles that run. */
+export function runningLifecycles(cluster: string): string {
+  return `WorkflowType = 'nodeClaimLifecycle' AND ExecutionStatus = 'Running' AND ${onQueueOf(cluster)}`
+}
+
+/** Disruption commands that run. */
+export function runningCommands(cluster: string): string {
+  return `WorkflowType = 'disruptionCommand' AND ExecutionStatus = 'Running' AND ${onQueueOf(cluster)}`
+}
+
+/** A condition for the lifecycle of the Node or NodeClaim of a name. */
+export function ofNodeOrClaim(cluster: string, name: string): string {
+  const prefix = lifecycleId(cluster, { name, uid: '' })
+  return `(NodeName = ${quoted(name)} OR WorkflowId STARTS_WITH ${quoted(prefix)})`
+}

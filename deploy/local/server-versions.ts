@@ -1,0 +1,112 @@
+import type { Release } from './download.ts'
+
+const kubernetesVersion = '1.36.3'
+const kubernetesFlags = [
+  `-X k8s.io/component-base/version.gitVersion=v${kubernetesVersion}`,
+  '-X k8s.io/component-base/version.gitMajor=1',
+  '-X k8s.io/component-base/version.gitMinor=36',
+].join(' ')
+
+export interface Server {
+  readonly version: string
+  /** Folder under `servers/` with the module that pins the source. */
+  readonly family: string
+  readonly package: string
+  readonly ldflags?: string
+  /** Arguments that make it print its version. Absent: it cannot, so none is looked for on the PATH. */
+  readonly versionArgs?: readonly string[]
+  /** Where its binary is published. Absent: nowhere, so it is built. */
+  readonly release?: (platform: string) => Release
+}
+
+const kubernetes = (name: string, versionArgs: readonly string[] = ['--version']): Server => ({
+  version: kubernetesVersion,
+  family: 'kubernetes',
+  package: `k8s.io/kubernetes/cmd/${name}`,
+  ldflags: kubernetesFlags,
+  versionArgs,
+  release: (platform) => {
+    const url = `https://dl.k8s.io/release/v${kubernetesVersion}/bin/${platform}/${name}`
+    return { url, checksumUrl: `${url}.sha256` }
+  },
+})
+
+/** The servers of the local cluster, each at one version. */
+export const servers = {
+  etcd: {
+    version: '3.6.16',
+    family: 'etcd',
+    package: 'go.etcd.io/etcd/server/v3',
+    versionArgs: ['--version'],
+    release: (platform: string) => {
+      const archive = `etcd-v3.6.16-${platform.replace('/', '-')}`
+      const base = 'https://github.com/etcd-io/etcd/releases/download/v3.6.16'
+      return { url: `${base}/${archive}.tar.gz`, checksumUrl: `${base}/SHA256SUMS`, member: `${archive}/etcd` }
+    },
+  },
+  'kube-apiserver': kubernetes('kube-apiserver'),
+  'kube-controller-manager': kubernetes('kube-controller-manager'),
+  'kube-scheduler': kubernetes('kube-scheduler'),
+  kubectl: kubernetes('kubectl', ['version', '--client']),
+  kwok: {
+    version: '0.8.0',
+    family: 'kwok',
+    package: 'sigs.k8s.io/kwok/cmd/kwok',
+    versionArgs: ['--version'],
+    release: (platform: string) => {
+      const url = `https://github.com/kubernetes-sigs/kwok/releases/download/v0.8.0/kwok-${platform.replace('/', '-')}`
+      return { url, checksumUrl: `${url}.sha256` }
+    },
+  },
+  temporal: {
+    version: '1.8.2',
+    family: 'temporal',
+    package: 'github.com/temporalio/cli/cmd/temporal',
+    versionArgs: ['--version'],
+    release: (platform: string) => {
+      const archive = `temporal_cli_1.8.2_${platform.replace('/', '_')}.tar.gz`
+      const base = 'https://github.com/temporalio/cli/releases/download/v1.8.2'
+      return { url: `${base}/${archive}`, checksumUrl: `${base}/checksums.txt`, member: 'temporal' }
+    },
+  },
+  /** The whole server, which can demand client certificates and tokens. The development server in the CLI cannot. */
+  'temporal-server': {
+    version: '1.31.2',
+    family: 'temporal-server',
+    package: 'go.temporal.io/server/cmd/server',
+    versionArgs: ['--version'],
+    release: (platform: string) => {
+      const archive = `temporal_1.31.2_${platform.replace('/', '_')}.tar.gz`
+      const base = 'https://github.com/temporalio/temporal/releases/download/v1.31.2'
+      return { url: `${base}/${archive}`, checksumUrl: `${base}/checksums.txt`, member: 'temporal-server' }
+    },
+  },
+  /** Another autoscaler with a cloud that only makes Nodes, for benchmarks that compare. */
+  karpenter: {
+    version: '1.14.1',
+    family: 'karpenter',
+    package: 'sigs.k8s.io/karpenter/kwok',
+  },
+  helm: {
+    version: '4.3.1',
+    family: 'helm',
+    package: 'helm.sh/helm/v4/cmd/helm',
+    versionArgs: ['version', '--short'],
+    release: (platform: string) => {
+      const archive = `helm-v4.3.1-${platform.replace('/', '-')}.tar.gz`
+      return {
+        url: `https://get.helm.sh/${archive}`,
+        checksumUrl: `https://get.helm.sh/${archive}.sha256sum`,
+        member: `${platform.replace('/', '-')}/helm`,
+      }
+    },
+  },
+} as const satisfies Record<string, Server>
+
+export type ServerName = keyof typeof servers
+
+/** What only some commands start: they find or build it by themselves. */
+const unusual: readonly ServerName[] = ['temporal-server', 'karpenter']
+
+/** What tests need. */
+export const serverNames = (Object.keys(servers) as readonly ServerName[]).filter((name) => !unusual.includes(name))

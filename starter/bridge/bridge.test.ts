@@ -1,0 +1,169 @@
+import { WorkflowNotFoundError } from '@temporalio/client'
+import { pino } from 'pino'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { LifecycleStarter } from '../../activities/provisioning/lifecycle-starter.ts'
+import { lifecycleId } from '../../core/task-queues.ts'
+import { FakeCluster } from '../../test/fakes/cluster.ts'
+import { claimJson, condition, nodeJson } from '../../test/fakes/objects.ts'
+import { pass, useFakeTime } from '../../test/fakes/time.ts'
+import { Bridge } from './bridge.ts'
+
+useFakeTime()
+
+const initialized = ['Launched', 'Registered', 'Initialized'].map((type) => condition(type))
+const interruption = { type: 'VMEventScheduled', status: 'True' }
+
+/** A Temporal that records what the bridge sends. `listed`: the lifecycles that its list shows. */
+function fakeTemporal(listed: () => readonly string[], loops: { running: boolean }) {
+  const sent: string[] = []
+  let answers = Promise.resolve()
+  const workflow = {
+    async *list({ query }: { query: string }) {
+      if (query.includes("WorkflowType = 'nodeClaimLifecycle'")) for (const workflowId of listed()) yield { workflowId }
+    },
+    start: async (_: string, { workflowId }: { workflowId: string }) => {
+      await answers
+      sent.push(`start ${workflowId}`)
+    },
+    signalWithStart: async (_: string, { workflowId }: { workflowId: string }) => {
+      await answers
+      sent.push(`poke ${workflowId}`)
+    },
+    getHandle: (workflowId: string) => ({
+      signal: async () => {
+        if (workflowId.includes('/ended/')) throw new WorkflowNotFoundError('ended', workflowId, undefined)
+        sent.push(`signal ${workflowId}`)
+      },
+      describe: async () => ({ status: { name: loops.running ? 'RUNNING' : 'TERMINATED' } }),
+    }),
+  }
+  return {
+    client: { workflow } as never,
+    sent,
+    /** Requests are not answered until the returned function is called. */
+    hold: () => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      answers = promise
+      return resolve
+    },
+  }
+}
+
+async function world(claims: number, listed?: (cluster: FakeCluster) => readonly string[]) {
+  const cluster = new FakeCluster()
+  for (let at = 0; at < claims; at++) {
+    cluster.put('nodeclaims', claimJson(`c${at}`, { status: { conditions: initialized } }))
+    cluster.put('nodes', nodeJson(`c${at}`))
+  }
+  const idOf = (name: string) =>
+    lifecycleId('test', { name, uid: cluster.object('nodeclaims', name)?.metadata.uid ?? '' })
+  const loops = { running: true }
+  const all = () => cluster.names('nodeclaims').map(idOf)
+  const temporal = fakeTemporal(() => listed?.(cluster) ?? all(), loops)
+  const cache = cluster.cacheOf()
+  let bootstraps = 0
+  const bridge = new Bridge({
+    deps: {
+      client: cluster.client,
+      cache,
+      log: pino({ level: 'silent' }),
+      now: () => Date.now(),
+      events: { record() {}, recordTransitions() {} } as never,
+      namespace: 'joiner',
+      cluster: 'test',
+      nodeRules: { interruptions: [interruption], repairs: [] } as never,
+      lifecycles: new LifecycleStarter(temporal.client, 'test'),
+    },
+    client: temporal.client,
+    connection: {} as never,
+    bootstrap: async () => {
+      bootstraps += 1
+      loops.running = true
+    },
+    temporalNamespace: 'default',
+    identity: 'a',
+    resyncMs: 300_000,
+    version: undefined,
+  })
+  cache.synced = async () => {}
+  onTestFinished(() => bridge.stop())
+  return { cluster, bridge, idOf, loops, ...temporal, bootstraps: () => bootstraps }
+}
+
+const lifecyclesIn = (sent: readonly string[]) => sent.filter((each) => each.includes('nodeclaim/'))
+
+describe('the bridge', () => {
+  test('leads on through a failed and a slow request for its Lease, and pokes nobody', async () => {
+    const { cluster, bridge, sent } = await world(5000)
+    bridge.start()
+    await pass(100)
+    expect(bridge.isLeader).toBe(true)
+    const led: boolean[] = []
+    for (const fault of ['fails', 'hangs']) {
+      let faults = 1
+      const end = cluster.intercept(async ({ path }) => {
+        if (!path.endsWith('joiner-bridge') || faults-- <= 0) return
+        if (fault === 'fails') throw new Error('HTTP 500')
+        await new Promise((resolve) => setTimeout(resolve, 60_000))
+      })
+      for (let at = 0; at < 40; at++) {
+        await pass(500)
+        led.push(bridge.isLeader)
+      }
+      end()
+    }
+    expect(new Set(led)).toEqual(new Set([true]))
+    expect(lifecyclesIn(sent)).toEqual([])
+  })
+
+  test('that takes over pokes what is under way, and nothing that rests', async () => {
+    const { cluster, bridge, sent, idOf } = await world(20)
+    const conditions = [condition('Launched')]
+    cluster.put('nodeclaims', claimJson('launching', { status: { conditions } }))
+    cluster.put('nodeclaims', claimJson('alone', { status: { conditions: initialized } }))
+    cluster.edit('nodes', 'aks-c3', { status: { conditions: [interruption] } })
+    bridge.start()
+    await pass(100)
+    const expected = ['launching', 'alone', 'c3'].map((name) => `poke ${idOf(name)}`)
+    expect(lifecyclesIn(sent).toSorted()).toEqual(expected.toSorted())
+  })
+
+  test('starts at a resync what does not run, has those end that have no NodeClaim, and leaves the rest alone', async () => {
+    const orphans = ['nodeclaim/test/gone/uid-1', 'nodeclaim/test/ended/uid-2']
+    const { bridge, sent, idOf } = await world(10, (cluster) => [
+      ...cluster
+        .all('nodeclaims')
+        .filter(({ metadata }) => metadata.name !== 'c4')
+        .map(({ metadata }) => lifecycleId('test', metadata)),
+      ...orphans,
+    ])
+    bridge.start()
+    await pass(301_000)
+    expect(lifecyclesIn(sent).toSorted()).toEqual(['signal nodeclaim/test/gone/uid-1', `start ${idOf('c4')}`])
+  })
+
+  test('tells of an interruption at once, while Temporal is slow to answer a resync of thousands', async () => {
+    const { cluster, bridge, sent, idOf, hold } = await world(2000, () => [])
+    bridge.start()
+    await pass(299_900)
+    const answer = hold()
+    await pass(200)
+    cluster.edit('nodes', 'aks-c1999', { status: { conditions: [interruption] } })
+    await pass(0)
+    answer()
+    await pass(0)
+    const poke = lifecyclesIn(sent).indexOf(`poke ${idOf('c1999')}`)
+    expect(poke).toBeGreaterThanOrEqual(0)
+    expect(poke).toBeLessThan(20)
+  })
+
+  test('has loops that somebody terminated begun again within 30 s', async () => {
+    const { bridge, loops, bootstraps } = await world(1)
+    bridge.start()
+    await pass(1000)
+    loops.running = false
+    await pass(30_000)
+    expect(bootstraps()).toBe(1)
+    expect(loops.running).toBe(true)
+  })
+})

@@ -1,0 +1,93 @@
+import type { Worker } from '@temporalio/worker'
+import { pino } from 'pino'
+import { expect, onTestFinished, test } from 'vitest'
+import { Lease } from '../activities/kubernetes/lease.ts'
+import { FakeCluster } from '../test/fakes/cluster.ts'
+import { pass, useFakeTime } from '../test/fakes/time.ts'
+import { plannerLease, planWhileLeading } from './planner-lease.ts'
+
+useFakeTime()
+
+/** A process that may plan. Its worker is shut down as Temporal's is. */
+function planner(cluster: FakeCluster, identity: string) {
+  const stop = new AbortController()
+  const state = { isPlanning: false, workers: 0 }
+  const makeWorker = async () => {
+    const ended = Promise.withResolvers<void>()
+    let running = 'INITIALIZED'
+    state.workers += 1
+    return {
+      getState: () => running,
+      run: () => {
+        running = 'RUNNING'
+        state.isPlanning = true
+        return ended.promise
+      },
+      shutdown: () => {
+        running = 'STOPPED'
+        state.isPlanning = false
+        ended.resolve()
+      },
+    } as unknown as Worker
+  }
+  const lease = new Lease({ client: cluster.client, namespace: 'joiner' }, { ...plannerLease, identity })
+  const done = planWhileLeading({
+    lease,
+    makeWorker,
+    onWorker: () => {},
+    log: pino({ level: 'silent' }),
+    signal: stop.signal,
+  })
+  onTestFinished(() => stop.abort())
+  return { state, stop, done }
+}
+
+const holder = (cluster: FakeCluster) =>
+  cluster.object('leases', 'joiner-planner', 'joiner')?.spec['holderIdentity'] as string | undefined
+
+test('one of two processes plans, and the other takes over at once when it ends', async () => {
+  const cluster = new FakeCluster()
+  const first = planner(cluster, 'a')
+  await pass(100)
+  const second = planner(cluster, 'b')
+  await pass(60_000)
+  expect([first.state, second.state]).toEqual([
+    { isPlanning: true, workers: 1 },
+    { isPlanning: false, workers: 0 },
+  ])
+  first.stop.abort()
+  await pass(0)
+  expect(holder(cluster)).toBe('')
+  await pass(500)
+  expect(second.state.isPlanning).toBe(true)
+  await first.done
+})
+
+test('a planner goes on while the API server fails, and until another has the Lease', async () => {
+  const cluster = new FakeCluster()
+  const first = planner(cluster, 'a')
+  await pass(100)
+  const end = cluster.intercept(() => {
+    throw new Error('HTTP 500')
+  })
+  await pass(120_000)
+  expect(first.state).toEqual({ isPlanning: true, workers: 1 })
+  end()
+  cluster.edit('leases', 'joiner-planner', { spec: { holderIdentity: 'b' } }, 'joiner')
+  await pass(2000)
+  expect(first.state.isPlanning).toBe(false)
+  expect(holder(cluster)).toBe('b')
+})
+
+test('a planner that died is replaced when its Lease has run out', async () => {
+  const cluster = new FakeCluster()
+  const first = planner(cluster, 'a')
+  await pass(100)
+  first.stop.abort()
+  cluster.edit('leases', 'joiner-planner', { spec: { holderIdentity: 'dead' } }, 'joiner')
+  const second = planner(cluster, 'b')
+  await pass(9500)
+  expect(second.state.isPlanning).toBe(false)
+  await pass(1500)
+  expect(second.state.isPlanning).toBe(true)
+})
