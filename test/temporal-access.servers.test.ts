@@ -198,14 +198,34 @@ describe("without administrator's rights", () => {
     JOINER_RESYNC_INTERVAL: '2s',
   })
 
-  test('missing search attributes are named with the command that makes them, and Joiner waits for them', async () => {
+  /** Brings up one more node and returns the search attributes of its lifecycle. */
+  async function attributesOfNewLifecycle(namespace: string): Promise<readonly string[]> {
+    const before = new Set((await world.list('nodeclaims')).map(({ metadata }) => metadata.name))
+    await world.scale('inflate', before.size + 1)
+    await world.untilRunning(before.size + 1)
+    const claim = (await world.list('nodeclaims')).find(({ metadata }) => !before.has(metadata.name))
+    const id = `nodeclaim/${clusterName}/${claim?.metadata.name}/${claim?.metadata.uid}`
+    const { typedSearchAttributes } = await new Client({ connection, namespace }).workflow.getHandle(id).describe()
+    const own = new Set<string>(Object.values(searchAttributes).map(({ name }) => name))
+    return typedSearchAttributes.getAll().flatMap(({ key: { name } }) => (own.has(name) ? [name] : []))
+  }
+
+  test('without search attributes nodes come up, the log has the command that makes them, and once made they are used', async () => {
     await start(settings())
     const text = await untilLogged('search-attribute create')
     const command = /temporal (operator search-attribute create [^"]*--namespace bare)/.exec(text)?.[1] ?? ''
     for (const { name } of Object.values(searchAttributes)) expect(command).toContain(`--name ${name} --type Keyword`)
-    expect(await readiness()).toContain('waiting for workers: ')
+    expect(await attributesOfNewLifecycle('bare')).toEqual([])
+    expect(await logged('search-attribute create')).toHaveLength(1)
     await world.temporalCli(command.split(' '))
+    await world.crash()
+    await start(settings())
     await untilWorking()
+    expect((await attributesOfNewLifecycle('bare')).toSorted()).toEqual(
+      Object.values(searchAttributes)
+        .map(({ name }) => name)
+        .toSorted(),
+    )
   })
 
   test('Joiner works with what was made beforehand, and says once which Schedules are missing and how they are made', async () => {
@@ -241,15 +261,27 @@ describe("without administrator's rights", () => {
     })
   })
 
-  test('a search attribute of another type is named', async () => {
+  const directly = (namespace: string) => ({
+    ...plain,
+    TEMPORAL_ADDRESS: `127.0.0.1:${world.cluster.ports.temporal}`,
+    TEMPORAL_NAMESPACE: namespace,
+  })
+
+  test('a search attribute of another type is named, and nodes come up without any', async () => {
     await namespace('typed')
     await world.temporalCli('operator search-attribute create --name NodePool --type Text --namespace typed'.split(' '))
-    await start({
-      ...plain,
-      TEMPORAL_ADDRESS: `127.0.0.1:${world.cluster.ports.temporal}`,
-      TEMPORAL_NAMESPACE: 'typed',
-    })
-    await untilLogged('search attributes NodePool: have another type than Keyword')
+    await start(directly('typed'))
+    await untilLogged('search attributes of another type than Keyword: NodePool')
+    expect(await attributesOfNewLifecycle('typed')).toEqual([])
+  })
+
+  test('a visibility store without room for search attributes is named, and nodes come up without any', async () => {
+    await namespace('full')
+    const others = Array.from({ length: 10 }, (_, at) => ['--name', `Other${at}`, '--type', 'Keyword']).flat()
+    await world.temporalCli(['operator', 'search-attribute', 'create', ...others, '--namespace', 'full'])
+    await start(directly('full'))
+    await untilLogged('Temporal refuses to make them')
+    expect(await attributesOfNewLifecycle('full')).toEqual([])
   })
 
   test('a caller that may do nothing is reported what it lacks', async () => {

@@ -143,14 +143,23 @@ async function work(input: Work): Promise<void> {
   }
   const reported = new Set<string>()
   const bootstrapOnce = () =>
-    bootstrap({ ...name, client, plainClient: name.client, connection, namespace, log, reported })
+    bootstrap({
+      ...name,
+      client,
+      plainClient: name.client,
+      connection,
+      namespace,
+      log,
+      reported,
+      onAttributes: (areUsable) => deps.lifecycles.useAttributes(areUsable),
+    })
   const answerOf = (owner: NameOwner): Answer<undefined> => {
     const problem = nameProblem(owner, name, namespace)
     return problem === undefined ? { kind: 'yes', value: undefined } : { kind: 'no', problem, isForeign: true }
   }
   readiness.lacks(working)
   readiness.has(connected)
-  // An unregistered search attribute would fail every start, and another cluster's tasks are not ours, so bootstrap comes before the workers.
+  // Only the bootstrap knows which search attributes a start may name, and another cluster's tasks are not ours, so it comes before the workers.
   await untilYes({
     ask: async () => answerOf(await bootstrapOnce()),
     what: 'the preparation of Temporal',

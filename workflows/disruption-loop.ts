@@ -40,6 +40,8 @@ interface Validating {
 
 export interface DisruptionLoopInput {
   readonly cluster: string
+  /** The namespace has no search attributes for commands. */
+  readonly withoutAttributes?: true
   readonly state?: NonNullable<LoopInput['state']> & {
     /** Requested forced evaluations that have not begun. */
     readonly requests?: readonly ConsolidateRequest[]
@@ -99,7 +101,7 @@ class DisruptionLoop {
     this.#requests.close('the loop begins a new run at this very moment; ask again')
     await this.#pause.finish()
     await continueAsNew<typeof disruptionLoop>({
-      cluster: this.#input.cluster,
+      ...this.#input,
       state: {
         rounds: this.#rounds,
         ...this.#pause.state,
@@ -252,14 +254,14 @@ class DisruptionLoop {
   async #start({ id, method, reason, decision }: DisruptionProposal, outcome: CommitOutcome): Promise<void> {
     if (outcome.kind === 'rejected') return
     const { candidates, replacements, readyByMs, savings } = outcome
-    const { cluster } = this.#input
+    const { cluster, withoutAttributes = false } = this.#input
     try {
       await startChild(disruptionCommand, {
         workflowId: disruptionCommandId(cluster, id),
         parentClosePolicy: ParentClosePolicy.ABANDON,
         args: [{ cluster, id, method, reason, decision, candidates, replacements, readyByMs, savings }],
         staticSummary: `${reason}: ${decision} ${candidates.length} nodes`,
-        typedSearchAttributes: attributesOf(candidates),
+        ...(withoutAttributes ? {} : { typedSearchAttributes: attributesOf(candidates) }),
       })
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error

@@ -343,9 +343,10 @@ class Lifecycle {
     }
   }
 
-  /** Upserts what changed, in one event. */
+  /** Upserts what changed, in one event. A lifecycle that began without attributes is in a namespace that has none, where an upsert would fail. */
   #publish(): void {
     const known = workflowInfo().typedSearchAttributes
+    if (known.get(searchAttributes.nodePhase) === undefined) return
     const changed = [...this.#attributes]
       .map(([name, value]) => ({ key: searchAttributes[name], value }))
       .filter(({ key, value }) => known.get(key) !== value)

@@ -18,10 +18,16 @@ export class LifecycleStarter {
   readonly #client: Client
   readonly #cluster: string
   readonly #started = new Set<string>()
+  #hasAttributes = true
 
   constructor(client: Client, cluster: string) {
     this.#client = client
     this.#cluster = cluster
+  }
+
+  /** Says whether Temporal's namespace has the search attributes of lifecycles; a start that names an unknown one would fail. */
+  useAttributes(areUsable: boolean): void {
+    this.#hasAttributes = areUsable
   }
 
   /** Returns whether this process has started the lifecycle already. */
@@ -90,10 +96,12 @@ export class LifecycleStarter {
       // A lifecycle that ended in failure (a terminated run) goes on in a new run, from the state of the claim's objects.
       workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
       staticSummary: `NodeClaim ${name}${nodePool === undefined ? '' : ` of NodePool ${nodePool}`}`,
-      typedSearchAttributes: [
-        { key: searchAttributes.nodePhase, value: 'Launching' },
-        ...(nodePool === undefined ? [] : [{ key: searchAttributes.nodePool, value: nodePool }]),
-      ],
+      ...(this.#hasAttributes && {
+        typedSearchAttributes: [
+          { key: searchAttributes.nodePhase, value: 'Launching' },
+          ...(nodePool === undefined ? [] : [{ key: searchAttributes.nodePool, value: nodePool }]),
+        ],
+      }),
     }
   }
 }

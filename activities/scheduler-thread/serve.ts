@@ -7,6 +7,7 @@ import type { InstanceType } from '../../core/instance-type.ts'
 import type { Pod } from '../../core/objects.ts'
 import { Pauses } from '../../core/pauses/pauses.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
+import { SharedParts } from '../../core/pods/shared-parts.ts'
 import { quarantineId } from '../../core/quarantine.ts'
 import { wellKnownLabels } from '../../core/requirements/labels.ts'
 import { ClusterIndex } from '../../core/scheduling/cluster-index.ts'
@@ -23,6 +24,8 @@ const heavyLimitMs = 500
 
 const index = new ClusterIndex()
 const memory = new SolverMemory()
+/** What a message copied is shared again. */
+const parts = new SharedParts()
 const typeLists = new Map<number, readonly InstanceType[]>()
 /** Types by pool. It stays the same map until something changes, so that existing places need not be rebuilt. */
 let typesByPool: ReadonlyMap<string, readonly InstanceType[]> = new Map()
@@ -66,7 +69,7 @@ function handle(message: ToSolver, scheduler: Schedule): FromSolver | undefined 
     case 'changes':
       for (const { kind, key, object } of message.changes) {
         breadcrumb.set('reading', kind === 'PodController' ? key : quarantineId(kind, key))
-        index.apply(kind, key, object)
+        index.apply(kind, key, object?.kind === 'Pod' ? parts.of(object) : object)
       }
       return undefined
     case 'types':

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import type { Proposed, Validation } from '../../core/disruption/validate.ts'
 import type { InstanceType } from '../../core/instance-type.ts'
-import type { Pod } from '../../core/objects.ts'
+import type { Condition, Pod } from '../../core/objects.ts'
 import type { IndexedKind } from '../../core/scheduling/cluster-index.ts'
 import type { PlannedNodeClaim, SchedulingPlan } from '../../core/scheduling/snapshot.ts'
 import type { CachedKind, CachedObject } from '../kubernetes/cache/cached-kinds.ts'
@@ -138,7 +138,7 @@ export class SolverThread {
   #changed(kind: CachedKind, key: string, object: CachedObject | undefined): void {
     const indexed = indexedKind(kind)
     if (indexed === undefined) return
-    const shown = object && this.#quarantine ? this.#quarantine.shown(object) : object
+    const shown = decidedOn(object && this.#quarantine ? this.#quarantine.shown(object) : object)
     // Controllers of several kinds share one index.
     const indexKey = indexed === 'PodController' ? `${kind}/${key}` : key
     this.#changes.push({ kind: indexed, key: indexKey, object: shown as IndexChange['object'] })
@@ -196,6 +196,16 @@ export class SolverThread {
       ),
     }
   }
+}
+
+/** What decisions read of an object: of a pod's conditions those that do not hold (`isProvisionable`, and pods that are not ready). */
+function decidedOn(object: CachedObject | undefined): CachedObject | undefined {
+  if (object?.kind !== 'Pod' || object.conditions.every(isNeeded)) return object
+  return { ...object, conditions: object.conditions.filter(isNeeded) }
+}
+
+function isNeeded({ status, reason }: Condition): boolean {
+  return status !== 'True' || reason === 'Unschedulable'
 }
 
 function unexpected({ kind }: Answer): Error {

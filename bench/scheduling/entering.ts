@@ -13,16 +13,61 @@ export function entering(cache: ClusterCache, { now }: Scenario): (object: Json)
     version += 1
     const metadata = object['metadata'] as Json
     const namespace = kind === 'Pod' ? { namespace: 'default' } : {}
+    const seconds = (version * 7919) % 2_592_000
+    const born = new Date(Date.parse(now) - seconds * 1000).toISOString().replace('.000', '')
     const own = { uid: `${kind}/${String(metadata['name'])}`, creationTimestamp: now, ...namespace, ...metadata }
-    cache.upsert(kind, { ...object, metadata: { ...own, resourceVersion: String(version) }, ...statusOf(kind, object) })
+    const served = {
+      ...object,
+      metadata: { ...own, ...(kind === 'Pod' && { creationTimestamp: born }), resourceVersion: String(version) },
+    }
+    if (kind === 'Pod') cache.upsert(kind, parsedAgain(podOf(served, born)))
+    else if (kind === 'NodePool') cache.upsert(kind, { ...served, status: { conditions: [condition('Ready', now)] } })
+    else cache.upsert(kind, served)
   }
 }
 
-const unschedulable = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }
+/** As an answer of the API server: nothing is the same object as in another. */
+function parsedAgain(object: Json): Json {
+  return JSON.parse(JSON.stringify(object)) as Json
+}
 
-function statusOf(kind: (typeof kinds)[number], { spec, status }: Json): Json {
-  if (kind === 'NodePool') return { status: { conditions: [{ type: 'Ready', status: 'True' }] } }
-  if (kind !== 'Pod') return {}
-  if ((spec as Json)['nodeName'] !== undefined) return { status: { phase: 'Running', ...(status as Json | undefined) } }
-  return { status: { phase: 'Pending', conditions: [unschedulable] } }
+const unschedulable = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }
+const condition = (type: string, lastTransitionTime: string) => ({
+  type,
+  status: 'True',
+  lastProbeTime: null,
+  lastTransitionTime,
+})
+const later = (time: string) => new Date(Date.parse(time) + 3000).toISOString().replace('.000', '')
+const bySeconds = (key: string) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 })
+const defaultTolerations = [
+  bySeconds('node.kubernetes.io/not-ready'),
+  bySeconds('node.kubernetes.io/unreachable'),
+] as const
+const kubeletConditions = ['PodReadyToStartContainers', 'Initialized', 'Ready', 'ContainersReady', 'PodScheduled']
+
+/** A pod of a ReplicaSet, as the API server and a kubelet complete it. */
+function podOf({ metadata, spec, status, ...rest }: Json, born: string): Json {
+  const { labels } = metadata as { readonly labels?: Readonly<Record<string, string>> }
+  const app = labels?.['app'] ?? 'wide'
+  const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: `${app}-6f5d7c9b4`, uid: `uid-of-${app}` }
+  const { nodeName } = spec as { readonly nodeName?: string }
+  const phase =
+    nodeName === undefined
+      ? { phase: 'Pending', conditions: [unschedulable] }
+      : {
+          phase: 'Running',
+          startTime: born,
+          conditions: kubeletConditions.map((type) => condition(type, /eady/.test(type) ? later(born) : born)),
+        }
+  return {
+    ...rest,
+    metadata: {
+      ...(metadata as Json),
+      labels: { ...labels, 'pod-template-hash': '6f5d7c9b4' },
+      ownerReferences: [{ ...owner, controller: true, blockOwnerDeletion: true }],
+    },
+    spec: { tolerations: defaultTolerations, terminationGracePeriodSeconds: 30, ...(spec as Json) },
+    status: { ...phase, ...(status as Json | undefined) },
+  }
 }

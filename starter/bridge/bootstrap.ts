@@ -21,18 +21,28 @@ export interface BootstrapDeps {
   readonly cluster: string
   readonly clusterUid: string
   readonly log: Logger
-  /** Schedules of which the log has said that they may not be made: once is enough. */
+  /** What the log has said of Schedules that may not be made, and of search attributes: once is enough. */
   readonly reported: Set<string>
+  /** Receives whether lifecycles can have search attributes. */
+  readonly onAttributes: (areUsable: boolean) => void
 }
 
 /**
  * Makes what must exist once per cluster. Every replica calls it at start and at each resync: done already is success. Returns whose the cluster's
- * name is; where it is another cluster's nothing of that cluster is changed. Errors: what Temporal says, and search attributes that are missing.
+ * name is; where it is another cluster's nothing of that cluster is changed. Errors: what Temporal says.
  */
 export async function bootstrap(deps: BootstrapDeps): Promise<NameOwner> {
   const { connection, namespace, cluster, clusterUid, log } = deps
-  await ensureAttributes({ connection, namespace, log })
-  const owner = await startLoops({ client: deps.plainClient, cluster, clusterUid })
+  const attributes = await ensureAttributes({ connection, namespace, log })
+  if (attributes.kind === 'unusable' && !deps.reported.has(attributes.problem)) {
+    deps.reported.add(attributes.problem)
+    log.warn(
+      `lifecycles run without search attributes, and lists in Temporal cannot be filtered: ${attributes.problem}`,
+    )
+  }
+  const withAttributes = attributes.kind === 'usable'
+  deps.onAttributes(withAttributes)
+  const owner = await startLoops({ client: deps.plainClient, cluster, clusterUid, withAttributes })
   if (owner.kind !== 'foreign') await ensureSchedules(deps)
   return owner
 }

@@ -17,6 +17,8 @@ export interface LoopsInput {
   readonly client: Pick<Client, 'workflow'>
   readonly cluster: string
   readonly clusterUid: string
+  /** Whether the namespace has the search attributes of disruption commands. Default: yes. */
+  readonly withAttributes?: boolean
 }
 
 const loops = ['provisioningLoop', 'disruptionLoop'] as const
@@ -98,7 +100,10 @@ async function ownerOfLoop(
   return { kind: 'foreign', workflowId, runId: run.runId, uid: typeof uid === 'string' ? uid : undefined }
 }
 
-async function startLoop({ client, cluster, clusterUid }: LoopsInput, loop: (typeof loops)[number]): Promise<void> {
+async function startLoop(
+  { client, cluster, clusterUid, withAttributes = true }: LoopsInput,
+  loop: (typeof loops)[number],
+): Promise<void> {
   await client.workflow.start<typeof provisioningLoop | typeof disruptionLoop>(loop, {
     workflowId: singletonIds[loop](cluster),
     taskQueue: taskQueue('core', cluster),
@@ -106,7 +111,7 @@ async function startLoop({ client, cluster, clusterUid }: LoopsInput, loop: (typ
     // A pause is a brake: it must not wait behind the tasks of the many lifecycles whose making it is to stop.
     priority: { priorityKey: 1 },
     memo: { [clusterUidMemo]: clusterUid },
-    args: [{ cluster }],
+    args: [{ cluster, ...(loop === 'disruptionLoop' && !withAttributes && { withoutAttributes: true }) }],
     staticSummary:
       loop === 'provisioningLoop'
         ? 'pods that need a node -> NodeClaims'

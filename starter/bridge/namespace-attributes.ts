@@ -45,39 +45,56 @@ export async function readAttributes(connection: Services, namespace: string): P
   }
 }
 
-export interface AttributesInput {
+interface AttributesInput {
   readonly connection: Services
   readonly namespace: string
   readonly log: Logger
 }
 
+/** Whether lifecycles can have search attributes; otherwise why not, with the remedy. */
+export type AttributeUse = { readonly kind: 'usable' } | { readonly kind: 'unusable'; readonly problem: string }
+
 /**
- * Sees to the search attributes of lifecycles: starts would fail without them. Where Joiner may not make them somebody else does beforehand. Errors: one
- * is missing and may not be made, or has another type; the message holds the remedy.
+ * Sees to the search attributes of lifecycles. Where they are not there and cannot be made, lifecycles run without: only lists in Temporal show less.
+ * Errors: what Temporal says when it does not answer.
  */
-export async function ensureAttributes({ connection, namespace, log }: AttributesInput): Promise<void> {
+export async function ensureAttributes({ connection, namespace, log }: AttributesInput): Promise<AttributeUse> {
   const found = await readAttributes(connection, namespace)
-  if (found.kind === 'usable') return
+  if (found.kind === 'usable') return found
+  const unusable = (problem: string): AttributeUse => ({
+    kind: 'unusable',
+    problem: `Temporal's namespace "${namespace}" ${problem}`,
+  })
   if (found.kind === 'unusable')
-    throw new Error(
-      `Temporal's namespace "${namespace}" lacks search attributes, and Joiner may not list them (${found.message}); an administrator runs: ${attributeCommand(names, namespace)}`,
+    return unusable(
+      `lacks search attributes, and Joiner may not list them (${found.message}); an administrator runs: ${attributeCommand(names, namespace)}`,
     )
   if (found.wrong.length > 0)
-    throw new Error(
-      `Temporal's namespace "${namespace}": search attributes ${found.wrong.join(', ')}: have another type than Keyword; set temporal.namespace to a namespace of Joiner's own`,
+    return unusable(
+      `has search attributes of another type than Keyword: ${found.wrong.join(', ')}; set temporal.namespace to a namespace of Joiner's own`,
     )
-  if (found.missing.length === 0) return
+  if (found.missing.length === 0) return { kind: 'usable' }
   try {
     await connection.operatorService.addSearchAttributes({
       namespace,
       searchAttributes: Object.fromEntries(found.missing.map((name) => [name, keyword])),
     })
     log.info({ searchAttributes: found.missing }, 'registered search attributes')
+    return { kind: 'usable' }
   } catch (error) {
-    if (!isDenied(error) && grpcCode(error) !== grpcCodes.unimplemented) throw error
-    throw new Error(
-      `Temporal's namespace "${namespace}" lacks the search attributes ${found.missing.join(', ')}, and Joiner may not make them; an administrator runs: ${attributeCommand(found.missing, namespace)}`,
-      { cause: error },
+    const lacks = `lacks the search attributes ${found.missing.join(', ')}`
+    const command = attributeCommand(found.missing, namespace)
+    if (isDenied(error) || grpcCode(error) === grpcCodes.unimplemented)
+      return unusable(`${lacks}, and Joiner may not make them; an administrator runs: ${command}`)
+    if (!isRefused(error)) throw error
+    return unusable(
+      `${lacks}, and Temporal refuses to make them (${(error as Error).message}): a visibility store of SQL has 10 places for Keyword attributes of all namespaces; remove some that nobody uses (temporal operator search-attribute remove), then run: ${command}`,
     )
   }
+}
+
+/** Whether Temporal said no, for example since its store is full; anything else may be over at the next try. */
+function isRefused(error: unknown): boolean {
+  const { invalidArgument, failedPrecondition, resourceExhausted } = grpcCodes
+  return [invalidArgument, failedPrecondition, resourceExhausted].some((code) => code === grpcCode(error))
 }

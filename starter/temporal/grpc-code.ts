@@ -3,6 +3,8 @@ export const grpcCodes = {
   invalidArgument: 3,
   notFound: 5,
   permissionDenied: 7,
+  resourceExhausted: 8,
+  failedPrecondition: 9,
   unimplemented: 12,
   unauthenticated: 16,
 } as const

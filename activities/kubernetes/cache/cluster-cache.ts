@@ -14,6 +14,7 @@ import type {
   StorageClass,
   VolumeAttachment,
 } from '../../../core/pods/related-objects.ts'
+import { SharedParts } from '../../../core/pods/shared-parts.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { isLeaving } from '../../../core/scheduling/state-nodes.ts'
 import { untilCalled } from '../../abortable-wait.ts'
@@ -82,6 +83,7 @@ export class ClusterCache extends ChangeFeed {
   readonly #reader: LargeReader
   readonly #unreadable: UnreadableObjects
   readonly #cutOff = new Set<CachedKind>()
+  readonly #parts = new SharedParts()
   #onSynced: (() => void)[] = []
   #onConnected: (() => void)[] = []
 
@@ -184,7 +186,7 @@ export class ClusterCache extends ChangeFeed {
     const before = store.get(key)
     let after: CachedObject
     try {
-      after = this.#judged(decoded(kind, json))
+      after = this.#kept(decoded(kind, json))
       if (isOfAnotherProvider(after)) {
         if (before !== undefined) this.#delete(kind, json)
         return
@@ -259,7 +261,9 @@ export class ClusterCache extends ChangeFeed {
     }
   }
 
-  #judged(object: CachedObject): CachedObject {
+  /** The object as it is kept: a Node is judged, a pod shares its parts with others. */
+  #kept(object: CachedObject): CachedObject {
+    if (object.kind === 'Pod') return this.#parts.of(object)
     return object.kind === 'Node' && isInterrupted(object, this.#nodeRules)
       ? { ...object, isInterrupted: true }
       : object

@@ -65,7 +65,7 @@ export function decodePod(json: Json): Pod {
     kind: 'Pod',
     metadata: boundedMeta(all),
     phase: status.phase ?? 'Pending',
-    conditions: status.conditions ?? [],
+    conditions: keptConditions(status.conditions),
     requests: { ...podRequests(priced), pods: integerQuantity(1) },
     limits: limitsOf(priced),
     nodeSelector,
@@ -82,6 +82,18 @@ export function decodePod(json: Json): Pod {
     ...(spec.priorityClassName === undefined ? {} : { priorityClassName: spec.priorityClassName }),
     ...(status.startTime === undefined ? {} : { startTime: status.startTime }),
   }
+}
+
+/** Returns the conditions that decisions read, without their messages. */
+function keptConditions(all: readonly Condition[] = []): readonly Condition[] {
+  return all
+    .filter(({ type }) => type === 'PodScheduled' || type === 'Ready')
+    .map(({ type, status, reason, lastTransitionTime }) => ({
+      type,
+      status,
+      ...(reason === undefined ? {} : { reason }),
+      ...(lastTransitionTime === undefined ? {} : { lastTransitionTime }),
+    }))
 }
 
 /** Returns the node that a pod is bound to, or that the scheduler freed for it. Empty names are unset. */

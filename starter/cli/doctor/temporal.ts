@@ -38,14 +38,18 @@ export function temporalCheck({ config, temporal }: Pick<DoctorContext, 'config'
     const attributes = await readAttributes(connection, namespace)
     if (attributes.kind === 'usable') return versionsOf(connection, `${reported}, search attributes can be queried`)
     if (attributes.kind === 'unusable')
-      return fail(`${reported}: search attributes cannot be listed, nor queried: ${attributes.message}`, [
-        'make them as docs/temporal.md says',
-      ])
+      return warn(
+        `${reported}: search attributes cannot be listed, nor queried: ${attributes.message}; Joiner runs without them, and lists in Temporal cannot be filtered`,
+        ['make them as docs/temporal.md says'],
+      )
     const { missing, wrong } = attributes
     if (wrong.length > 0)
-      return fail(`${reported}: search attributes of another type than Keyword: ${wrong.join(', ')}`, [
-        `use a namespace of Joiner's own: temporal operator namespace create --namespace joiner --address ${address}, and set temporal.namespace`,
-      ])
+      return warn(
+        `${reported}: search attributes of another type than Keyword: ${wrong.join(', ')}; Joiner runs without any`,
+        [
+          `use a namespace of Joiner's own: temporal operator namespace create --namespace joiner --address ${address}, and set temporal.namespace`,
+        ],
+      )
     if (missing.length > 0)
       return warn(
         `${reported}: search attributes ${missing.join(', ')} are missing; Joiner registers them when it starts`,
