@@ -94,9 +94,10 @@ export class Installation {
     return {
       name,
       command: process.execPath,
-      args: [join(root, 'starter', 'joiner.ts'), 'worker'],
+      // As in the image (deploy/Dockerfile).
+      args: ['--max-semi-space-size=16', join(root, 'starter', 'joiner.ts'), 'worker'],
       cwd: root,
-      env: { ...this.#environment(name), ...overrides },
+      env: { MALLOC_ARENA_MAX: '2', ...this.#environment(name), ...overrides },
     }
   }
 
