@@ -46,8 +46,8 @@ const burstMs = 50
 /** Time after which a fruitless evaluation is repeated although nothing changed; earlier where a budget has a schedule. */
 const spareMs = 5 * 60_000
 const spareScheduledMs = 30_000
-/** Passes without a result take up no more than a third of a planner, however fast pods come and go. */
-const restPerWork = 2
+/** Passes without a result take up no more than a fifth of a core, however fast pods come and go. */
+const restPerWork = 4
 
 /** Evaluates the cluster until something should be disrupted. Writes only conditions and events, and releases what no command holds. */
 export async function nextDisruption(

@@ -9,6 +9,7 @@ import { circumstances, table } from '../report.ts'
 import { largeCluster } from '../workloads/azure-workloads.ts'
 import type { Scenario } from '../workloads/scenario.ts'
 import { entering } from './entering.ts'
+import { plannerMemory } from './planner-memory.ts'
 import { type PlannerPasses, plannerPasses } from './planner-pass.ts'
 
 const passes = 20
@@ -45,6 +46,7 @@ export async function planner(): Promise<void> {
     report(scenario, coldMs, first, rounds)
     await thread.stop()
     reportPasses(await plannerPasses(scenario, changedShare))
+    console.log(`\n${await plannerMemory()}`)
   } finally {
     await thread.stop()
   }
