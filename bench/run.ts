@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import type { Cloud } from '../deploy/local/cluster.ts'
 import { cloudNames, count, counts, share } from './arguments.ts'
 import { refusals } from './azure/refusals.ts'
+import { day } from './day/day.ts'
 import { consolidation } from './disruption/consolidation.ts'
 import { disruption } from './disruption/disruption.ts'
 import { disruptionParityReport } from './disruption/disruption-parity.ts'
@@ -55,6 +56,14 @@ program
   )
   .option('--only <text>', 'only cases whose name holds this text')
   .action(async ({ only }: { readonly only?: string }) => refusals(only))
+program
+  .command('day')
+  .description(
+    'a day of a cluster, compressed: rising and falling demand, rollouts, spot waves, a changed template; two planners, processes as in the chart',
+  )
+  .option('--pods <count>', 'how many pods are made in all; 20 are a node', count, 40_000)
+  .option('--hour <seconds>', 'how long an hour lasts', count, 60)
+  .action(async ({ pods, hour }: { readonly pods: number; readonly hour: number }) => day({ pods, hourSeconds: hour }))
 program
   .command('lifecycle')
   .description('NodeClaims become initialized nodes and go again: times by phase, CPU by process, memory, events')

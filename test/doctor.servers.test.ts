@@ -48,13 +48,12 @@ afterEach(async () => {
 
 /** Runs the command as an administrator does, with the settings and the identity of joiner-azure. */
 async function run(args: readonly string[], settings: Readonly<Record<string, string>> = {}) {
-  const spec = world.installation.processSpec('doctor', {
+  const spec = world.installation.commandSpec(['doctor', ...args], {
     NODE_IDENTITIES: nodeIdentity,
     KUBECONFIG: world.cluster.adminKubeconfig,
     ...settings,
   })
-  const [script = ''] = spec.args
-  const child = spawn(spec.command, [script, 'doctor', ...args], {
+  const child = spawn(spec.command, spec.args, {
     cwd: spec.cwd,
     env: { PATH: process.env['PATH'], ...spec.env },
   })

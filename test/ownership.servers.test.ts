@@ -211,15 +211,10 @@ test('garbage collection takes what is proven to be ours and nothing else', asyn
 describe('when most NodeClaims look lost, nothing is deleted and the reason is shown', () => {
   /** Joiner's doctor with other settings; what it says about instances. */
   async function doctor(settings: Readonly<Record<string, string>>) {
-    const { command, args, cwd, env } = world.installation.processSpec('doctor', settings)
+    const { command, args, cwd, env } = world.installation.commandSpec(['doctor', '--output', 'json'], settings)
     const { execFile } = await import('node:child_process')
     const stdout = await new Promise<string>((resolve) => {
-      execFile(
-        command,
-        [args[0] ?? '', 'doctor', '--output', 'json'],
-        { cwd, env: { PATH: process.env['PATH'], ...env } },
-        (_, out) => resolve(out),
-      )
+      execFile(command, args, { cwd, env: { PATH: process.env['PATH'], ...env } }, (_, out) => resolve(out))
     })
     const { checks } = JSON.parse(stdout) as {
       readonly checks: readonly {

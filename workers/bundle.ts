@@ -105,9 +105,10 @@ async function storeBundle(bundlePath: string, code: string): Promise<void> {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  // All bundles, or the one that is asked for unless it is there and no source is younger.
   const asked = process.argv[2]
   for (const [kind, path] of Object.entries(bundlePaths) as [BundleKind, string][]) {
-    if (asked !== undefined && asked !== kind) continue
+    if (asked !== undefined && (asked !== kind || (await isFresh(path)))) continue
     const code = await buildWorkflowBundle(kind)
     await storeBundle(path, code)
     console.log(`${path} ${code.length} bytes sha256 ${bundleDigest(code)}`)

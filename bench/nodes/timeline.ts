@@ -18,6 +18,7 @@ export type Stage =
   | 'podRunning'
   | 'nodeCreated'
   | 'nodeUsable'
+  | 'nodeTainted'
   | 'claimCreated'
   | 'claimLaunched'
   | 'claimRegistered'
@@ -172,6 +173,7 @@ export class Timeline {
       case 'nodes':
         this.#reach('nodeCreated', uid)
         if (isTrue('Ready') && (spec.taints ?? []).length === 0) this.#reach('nodeUsable', uid)
+        if (spec.taints?.some(({ key }) => key === 'karpenter.sh/disrupted') === true) this.#reach('nodeTainted', uid)
         return
       case 'nodeClaims':
         this.#reach('claimCreated', uid)

@@ -78,6 +78,10 @@ async function measureDown(contender: Contender, timeline: Timeline, limitMs: nu
   const after = await allUsages(contender)
   return {
     downMs: goneMs - startMs,
+    downStages: {
+      'first Node tainted': (timeline.first('nodeTainted') ?? startMs) - startMs,
+      'last Node tainted': (timeline.last('nodeTainted') ?? startMs) - startMs,
+    },
     cpuDown: cpuBetween(before, after),
     peakRssMiB: new Map([...after].map(([name, usage]) => [name, usage.peakRssMiB] as const)),
   }

@@ -10,6 +10,7 @@ const peer: Measured = {
   upMs: 2500,
   downMs: 50_000,
   stages: { 'last NodeClaim': 1000, 'last VM accepted': undefined },
+  downStages: { 'last Node tainted': 46_000 },
   replaced: 0,
   cpuUp: [
     ['etcd', 2],
@@ -58,6 +59,7 @@ it('a comparison has the peer first, and ratios to it where there is something t
   expect(row(text, '**scale to 0').slice(0, 3)).toEqual(['**50.0 s**', '**40.0 s**', '0.80'])
   expect(row(text, '... last NodeClaim').slice(0, 3)).toEqual(['1.00 s', '1.50 s', '1.50'])
   expect(row(text, '... last VM accepted').slice(0, 3)).toEqual(['', '2.00 s', ''])
+  expect(row(text, '... last Node tainted').slice(0, 3)).toEqual(['46.0 s', '46.0 s', '1.00'])
   expect(row(text, '... plans').slice(0, 3)).toEqual(['', '1, 0.03 s', ''])
   expect(row(text, "the controller's CPU, up").slice(0, 3)).toEqual(['1.0 s', '3.0 s', '3.00'])
   expect(row(text, "the controller's peak RSS").slice(0, 3)).toEqual(['100 MiB', '400 MiB', '4.00'])

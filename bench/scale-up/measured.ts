@@ -18,6 +18,8 @@ export interface Measured {
   readonly downMs: number
   /** Milliseconds after the scale request, in the order in which they are reached. Undefined: this contender has no such stage. */
   readonly stages: Readonly<Record<string, number | undefined>>
+  /** The same of the way down. */
+  readonly downStages: Readonly<Record<string, number>>
   /** Absent: it does not say. */
   readonly plans?: { readonly count: number; readonly solveMs: number }
   /** Pods that were deleted before all ran, and made again by their ReplicaSet. */
@@ -58,6 +60,7 @@ export function comparedTable(peer: Measured, others: readonly Measured[]): stri
 
 function rowsOf(results: readonly Measured[]): readonly Row[] {
   const stages = Object.keys(results[0]?.stages ?? {})
+  const downStages = Object.keys(results[0]?.downStages ?? {})
   return [
     { ...figure('**scale request to last pod Running**', seconds, ({ upMs }) => upMs), cell: bold(({ upMs }) => upMs) },
     figure('baseline: same pods, nodes already there', seconds, ({ baselineMs }) => baselineMs),
@@ -73,6 +76,7 @@ function rowsOf(results: readonly Measured[]): readonly Row[] {
       ...figure('**scale to 0 until no node is left**', seconds, ({ downMs }) => downMs),
       cell: bold(({ downMs }) => downMs),
     },
+    ...downStages.map((stage) => figure(`... ${stage}`, seconds, (measured) => measured.downStages[stage])),
     figure("the controller's CPU, up", cpuText, ({ cpuUp, controller }) => used(cpuUp, controller)),
     figure("the controller's CPU, down", cpuText, ({ cpuDown, controller }) => used(cpuDown, controller)),
     figure("the controller's peak RSS", mebibytes, (measured) => rss(measured, [measured.controller])),

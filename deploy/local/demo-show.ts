@@ -1,4 +1,6 @@
+import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import color from 'picocolors'
 import { connectClient, temporalClient } from '../../starter/temporal/connect.ts'
 import { clusterName, startCluster } from './cluster.ts'
@@ -25,6 +27,7 @@ interface SimulatorState {
 }
 
 const pods = 5
+const bundler = fileURLToPath(new URL('../../workers/bundle.ts', import.meta.url))
 
 interface Started {
   readonly cluster: LocalCluster
@@ -54,7 +57,9 @@ export class Show {
     const say = (text: string) =>
       console.log(`${color.dim(`${((Date.now() - startedAt) / 1000).toFixed(1).padStart(6)} s`)}  ${text}`)
     say('starting etcd, Kubernetes, kwok, Temporal and the Azure simulator')
-    const cluster = await startCluster({ stateDir, progress: say })
+    // Joiner would bundle its workflows at its start; servers start meanwhile.
+    const bundling = promisify(execFile)(process.execPath, [bundler, 'plain'])
+    const [cluster] = await Promise.all([startCluster({ stateDir, progress: say }), bundling])
     const operator = new Operator(cluster)
     const installation = new Installation(cluster, operator)
     const show = new Show({ cluster, operator, installation, startedAt })

@@ -23,6 +23,7 @@ import type { ProcessSpec } from './supervisor.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
+const commandLine = join(root, 'starter', 'joiner.ts')
 
 /** Nobody logs in to a simulated VM. */
 const sshPublicKey = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGpvaW5lci1sb2NhbC1jbHVzdGVyLWtleS0wMDAwMDAw joiner-local'
@@ -95,10 +96,15 @@ export class Installation {
       name,
       command: process.execPath,
       // As in the image (deploy/Dockerfile).
-      args: ['--max-semi-space-size=16', join(root, 'starter', 'joiner.ts'), 'worker'],
+      args: ['--max-semi-space-size=16', commandLine, 'worker'],
       cwd: root,
       env: { MALLOC_ARENA_MAX: '2', ...this.#environment(name), ...overrides },
     }
+  }
+
+  /** One of Joiner's commands with its arguments, such as `doctor`, with a process's settings. */
+  commandSpec(args: readonly string[], overrides: Readonly<Record<string, string>> = {}): ProcessSpec {
+    return { ...this.processSpec(args[0], overrides), args: [commandLine, ...args] }
   }
 
   /** A process for each Deployment of the chart, with its roles, its account's rights alone, and no credentials that the chart does not give it. */

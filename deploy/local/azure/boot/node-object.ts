@@ -24,6 +24,8 @@ export function nodeObject(
     pods: String(kubelet.maxPods),
   }
   const group = nodeResourceGroup.toLowerCase()
+  const instanceType = body.properties.hardwareProfile.vmSize
+  const place = zone === undefined ? '0' : `${body.location}-${zone}`
   return {
     apiVersion: 'v1',
     kind: 'Node',
@@ -35,9 +37,15 @@ export function nodeObject(
         'kubernetes.io/hostname': nodeName(machine),
         'kubernetes.io/os': 'linux',
         'kubernetes.io/arch': arch,
-        'node.kubernetes.io/instance-type': body.properties.hardwareProfile.vmSize,
+        'node.kubernetes.io/instance-type': instanceType,
         'topology.kubernetes.io/region': body.location,
-        'topology.kubernetes.io/zone': zone === undefined ? '0' : `${body.location}-${zone}`,
+        'topology.kubernetes.io/zone': place,
+        // The old names come with the new ones; kube-controller-manager would add them by a write of its own.
+        'beta.kubernetes.io/os': 'linux',
+        'beta.kubernetes.io/arch': arch,
+        'beta.kubernetes.io/instance-type': instanceType,
+        'failure-domain.beta.kubernetes.io/region': body.location,
+        'failure-domain.beta.kubernetes.io/zone': place,
       },
     },
     spec: {
