@@ -1,6 +1,6 @@
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { ownAccount, readConnection } from './client-config.ts'
@@ -72,27 +72,75 @@ describe('a kubeconfig', () => {
   })
 
   it.each([
-    ['without a current context', { 'current-context': 'nowhere' }],
-    ['whose cluster is missing', { clusters: [] }],
-    ['of nothing', { contexts: null }],
-  ])('%s is an error that names it', async (_what, change) => {
+    ['without a current context', { 'current-context': '' }, 'current-context is not set; name one by --context: there, here'],
+    ['whose context is missing', { 'current-context': 'x' }, 'there is no context "x"; name one by --context: there, here'],
+    ['whose cluster is missing', { clusters: [] }, 'context "here" names no cluster with a server'],
+    ['of nothing', { contexts: null }, 'there is no context "here"; name one by --context: there is none'],
+  ])('%s is an error that names it', async (_what, change, message) => {
     const path = await kubeconfig({ server: 'https://a' }, {}, change)
-    await expect(readConnection(path)).rejects.toThrow(`${path}: current-context names no cluster`)
+    await expect(readConnection(path)).rejects.toThrow(`kubeconfig ${path}: ${message}`)
   })
 
-  it('with a plugin has the token that the plugin prints', async () => {
+  it('may be several files, of which the first that has a name counts and one may be missing', async () => {
+    const first = await kubeconfig({ server: 'https://a' }, { tokenFile: 'token' }, { clusters: [] })
+    await mkdir(join(folder, 'more'))
+    const second = join(folder, 'more', 'config')
+    const clusters = [{ name: 'a', cluster: { server: 'https://second', 'certificate-authority': 'ca' } }]
+    const users = [{ name: 'a', user: { token: 'of the second' } }]
+    await writeFile(second, stringify({ 'current-context': 'there', clusters, users }))
+    await writeFile(join(folder, 'token'), 'of the first')
+    await writeFile(join(folder, 'more', 'ca'), 'ca beside its file')
+    const { server, tls, token } = await readConnection([first, join(folder, 'none'), second].join(delimiter))
+    expect(server).toBe('https://second')
+    expect(String(tls.ca)).toBe('ca beside its file')
+    expect(token()).toBe('of the first')
+    await expect(readConnection(join(folder, 'none'))).rejects.toThrow('there is no such file; run az aks get-credentials')
+  })
+
+  it('is read for another context, namespace and user when asked', async () => {
+    const path = await kubeconfig({ server: 'https://a' }, { as: 'bob', 'as-groups': ['staff'] })
+    expect((await readConnection(path)).headers).toEqual({ 'impersonate-user': 'bob', 'impersonate-group': ['staff'] })
+    const other = await readConnection({ files: [path], context: 'there', as: 'eve', asGroups: ['a', 'b'] })
+    expect(other.server).toBe('https://b')
+    expect(other.token()).toBe('of b')
+    expect(other.headers).toEqual({ 'impersonate-user': 'eve', 'impersonate-group': ['a', 'b'] })
+  })
+
+  it('that is no YAML is an error that names it', async () => {
+    const path = join(folder, 'broken')
+    await writeFile(path, 'a: [')
+    await expect(readConnection(path)).rejects.toThrow(`kubeconfig ${path}: cannot be read: `)
+  })
+
+  /** A kubeconfig whose plugin is the shell script, beside it. */
+  async function withPlugin(script: string): Promise<string> {
     const plugin = join(folder, 'plugin')
-    const credential = {
-      kind: 'ExecCredential',
-      apiVersion: 'client.authentication.k8s.io/v1',
-      status: { token: 'of it' },
-    }
-    await writeFile(plugin, `#!/bin/sh\necho '${JSON.stringify(credential)}'\n`)
+    await writeFile(plugin, `#!/bin/sh\n${script}\n`)
     await chmod(plugin, 0o755)
-    const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: plugin, interactiveMode: 'Never' }
-    const { token, tls } = await readConnection(await kubeconfig({ server: 'https://a' }, { exec }))
+    const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: './plugin', interactiveMode: 'Never' }
+    return kubeconfig({ server: 'https://a' }, { exec })
+  }
+
+  it('with a plugin has the token that the plugin prints, which learns what it is asked for', async () => {
+    const credential = `{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"of it"}}`
+    const info = join(folder, 'info')
+    const { token, tls } = await readConnection(
+      await withPlugin(`echo "$KUBERNETES_EXEC_INFO" > ${info}; echo '${credential}'`),
+    )
     expect(token()).toBe('of it')
     expect(tls).toEqual({})
+    expect(JSON.parse(await readFile(info, 'utf8'))).toEqual({
+      kind: 'ExecCredential',
+      apiVersion: 'client.authentication.k8s.io/v1',
+      spec: { interactive: false },
+    })
+  })
+
+  it('whose plugin fails says so, with what the plugin wrote', async () => {
+    const path = await withPlugin('echo "token expired" >&2; exit 1')
+    await expect(readConnection(path)).rejects.toThrow(
+      `the credential plugin ${folder}/plugin of the context "here" failed: token expired; run kubectl get nodes once`,
+    )
   })
 })
 

@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
-import { dirname, resolve } from 'node:path'
-import { parse } from 'yaml'
+import { delimiter } from 'node:path'
+import { asKubeconfig, type ChosenContext, impersonation, type KubeconfigSource, readKubeconfig } from './kubeconfig.ts'
 
 /** Interval of reading a token again, from its file or its plugin: tokens are renewed well before they end. */
 const tokenReadEveryMs = 5000
+/** A plugin that opens a browser takes a while. */
+const pluginMs = 60_000
 /** Where a pod finds its service account. */
 const serviceAccountPath = '/var/run/secrets/kubernetes.io/serviceaccount'
 
@@ -20,49 +22,29 @@ export interface Connection {
     readonly rejectUnauthorized?: false
   }
   readonly token: () => string | undefined
-}
-
-/** The parts of a kubeconfig that are read here (https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/). */
-interface Kubeconfig {
-  readonly 'current-context'?: string
-  readonly contexts?: readonly { readonly name: string; readonly context?: { cluster?: string; user?: string } }[]
-  readonly clusters?: readonly { readonly name: string; readonly cluster?: ClusterEntry }[]
-  readonly users?: readonly { readonly name: string; readonly user?: UserEntry }[]
-}
-
-interface ClusterEntry {
-  readonly server?: string
-  readonly 'certificate-authority'?: string
-  readonly 'certificate-authority-data'?: string
-  readonly 'insecure-skip-tls-verify'?: boolean
-  readonly 'tls-server-name'?: string
-}
-
-interface UserEntry {
-  readonly token?: string
-  readonly tokenFile?: string
-  readonly 'client-certificate'?: string
-  readonly 'client-certificate-data'?: string
-  readonly 'client-key'?: string
-  readonly 'client-key-data'?: string
-  readonly exec?: unknown
-  readonly 'auth-provider'?: unknown
+  /** Sent with every request: whom it is made for. */
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>
+  /** URL of a proxy that requests go through. */
+  readonly proxy?: string
+  /** The context's namespace. */
+  readonly namespace?: string
+  /** Undefined with the pod's own account. */
+  readonly context?: ChosenContext
 }
 
 /**
- * Reads a kubeconfig, or the pod's own service account when no file is named. Errors: a file that cannot be read, a kubeconfig whose context names no
- * cluster, a process that is in no pod.
+ * Reads a kubeconfig, or the pod's own service account when nothing is named. Errors: a file that cannot be read, a context that names no cluster, a
+ * plugin that fails, a process that is in no pod.
  */
-export async function readConnection(kubeconfig: string | undefined): Promise<Connection> {
-  if (kubeconfig === undefined) return ownAccount(serviceAccountPath, process.env)
-  const { cluster, user } = currentEntries((parse(readFileSync(kubeconfig, 'utf8')) ?? {}) as Kubeconfig)
-  if (cluster?.server === undefined)
-    throw new Error(`kubeconfig ${kubeconfig}: current-context names no cluster; set current-context`)
+export async function readConnection(source: string | KubeconfigSource | undefined): Promise<Connection> {
+  if (source === undefined) return ownAccount(serviceAccountPath, process.env)
+  const context = readKubeconfig(typeof source === 'string' ? { files: source.split(delimiter) } : source)
+  const { cluster, user } = context
   const hasPlugin = user.exec !== undefined || user['auth-provider'] !== undefined
-  const plugin = hasPlugin ? await credentialPlugin(kubeconfig) : undefined
+  const plugin = hasPlugin ? await credentialPlugin(context) : undefined
   const read = (file: string | undefined, data: string | undefined) => {
     if (data) return Buffer.from(data, 'base64')
-    return file ? readFileSync(resolve(dirname(kubeconfig), file)) : undefined
+    return file ? readFileSync(file) : undefined
   }
   const { 'tls-server-name': servername, 'insecure-skip-tls-verify': isUnverified = false } = cluster
   const tls = {
@@ -73,17 +55,13 @@ export async function readConnection(kubeconfig: string | undefined): Promise<Co
   }
   const given = Object.fromEntries(Object.entries(tls).filter(([, value]) => value !== undefined))
   return {
-    server: cluster.server.replace(/\/$/, ''),
+    server: cluster.server,
     tls: { ...given, ...(isUnverified ? { rejectUnauthorized: false } : {}) },
-    token: plugin?.token ?? tokenOf(user, kubeconfig),
-  }
-}
-
-function currentEntries(config: Kubeconfig): { readonly cluster: ClusterEntry | undefined; readonly user: UserEntry } {
-  const context = config.contexts?.find(({ name }) => name === config['current-context'])?.context
-  return {
-    cluster: config.clusters?.find(({ name }) => name === context?.cluster)?.cluster,
-    user: config.users?.find(({ name }) => name === context?.user)?.user ?? {},
+    token: plugin?.token ?? tokenOf(user),
+    headers: impersonation(user),
+    ...(cluster['proxy-url'] ? { proxy: cluster['proxy-url'] } : {}),
+    ...(context.namespace === undefined ? {} : { namespace: context.namespace }),
+    context,
   }
 }
 
@@ -101,8 +79,8 @@ export function ownAccount(folder: string, environment: Readonly<Record<string, 
   }
 }
 
-function tokenOf({ token, tokenFile }: UserEntry, kubeconfig: string): Connection['token'] {
-  return tokenFile ? fileToken(resolve(dirname(kubeconfig), tokenFile)) : () => token
+function tokenOf({ token, tokenFile }: ChosenContext['user']): Connection['token'] {
+  return tokenFile ? fileToken(tokenFile) : () => token
 }
 
 function fileToken(file: string): Connection['token'] {
@@ -123,17 +101,17 @@ interface Plugin extends Pick<Connection, 'token'>, Pick<Connection['tls'], 'cer
  * The credentials of a kubeconfig that names a plugin, such as kubelogin. Only here the library is loaded: its models take 80 MiB, and no process in a
  * cluster needs them. It runs the plugin again when a token has expired. Errors: the plugin fails.
  */
-async function credentialPlugin(kubeconfig: string): Promise<Plugin> {
+async function credentialPlugin(context: ChosenContext): Promise<Plugin> {
   const { KubeConfig } = await import('@kubernetes/client-node')
   const config = new KubeConfig()
-  config.loadFromFile(kubeconfig)
+  config.loadFromString(asKubeconfig(context))
   const ask = async () => {
     const options: { cert?: string | Buffer; key?: string | Buffer; headers?: Record<string, string> } = {}
     await config.applyToHTTPSOptions(options)
     const token = /^Bearer (.*)$/.exec(options.headers?.['Authorization'] ?? '')?.[1]
     return { token, cert: options.cert, key: options.key }
   }
-  const { token: first, cert, key } = await ask()
+  const { token: first, cert, key } = await answered(context, ask())
   let token = first
   let askedAt = Date.now()
   const renewed = () => {
@@ -150,4 +128,23 @@ async function credentialPlugin(kubeconfig: string): Promise<Plugin> {
     return token
   }
   return { token: renewed, ...(cert && { cert }), ...(key && { key }) }
+}
+
+/** Waits for a plugin. The library keeps what it writes, so one that asks for a login would seem to hang. Errors: the plugin fails, or is silent. */
+async function answered<T>({ name, user }: ChosenContext, asked: Promise<T>): Promise<T> {
+  const what = `credential plugin ${user.exec?.command ?? user['auth-provider']?.name} of the context "${name}"`
+  const remedy = 'run kubectl get nodes once, which shows what it asks for'
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    const silent = new Error(`the ${what} did not answer in ${pluginMs / 1000} s; ${remedy}`)
+    timer = setTimeout(() => reject(silent), pluginMs)
+  })
+  try {
+    return await Promise.race([asked, late])
+  } catch (error) {
+    const { message } = error as Error
+    throw message.startsWith('the credential') ? error : new Error(`the ${what} failed: ${message.trim()}; ${remedy}`)
+  } finally {
+    clearTimeout(timer)
+  }
 }

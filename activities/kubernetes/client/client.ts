@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher, request } from 'undici'
+import { Agent, type Dispatcher, ProxyAgent, request } from 'undici'
 import {
   apiError,
   eventIn,
@@ -13,8 +13,9 @@ import {
   type WatchEvent,
 } from './answers.ts'
 import { ApiError } from './api-error.ts'
-import { readConnection } from './client-config.ts'
+import { type Connection, readConnection } from './client-config.ts'
 import type { Operation } from './json-patch.ts'
+import type { KubeconfigSource } from './kubeconfig.ts'
 
 /** Called for each request for which the client lacks a right, with the API server's message. */
 export type OnForbidden = (message: string) => void
@@ -27,10 +28,8 @@ interface RequestOptions {
   readonly timeoutMs?: number
 }
 
-interface ClientOptions {
-  readonly server: string
+interface ClientOptions extends Pick<Connection, 'server' | 'token' | 'headers'> {
   readonly connect: () => Dispatcher
-  readonly token: () => string | undefined
   readonly onForbidden?: OnForbidden
 }
 
@@ -83,18 +82,23 @@ export class KubernetesClient {
     return other
   }
 
-  /** Creates a client from a kubeconfig file, or from the pod's own service account when no file is named. */
-  static async load(kubeconfig: string | undefined, onForbidden?: OnForbidden): Promise<KubernetesClient> {
-    const { tls, ...connection } = await readConnection(kubeconfig)
+  /** Creates a client from a kubeconfig, or from the pod's own service account when nothing is named. Errors: as `readConnection`. */
+  static async load(source: string | KubeconfigSource | undefined, onForbidden?: OnForbidden): Promise<KubernetesClient> {
+    return KubernetesClient.of(await readConnection(source), onForbidden)
+  }
+
+  static of({ server, tls, token, headers, proxy }: Connection, onForbidden?: OnForbidden): KubernetesClient {
+    const limits = { connections: 64, keepAliveTimeout: 30_000 }
+    const connect = { ...tls, keepAliveInitialDelay: keepAliveDelayMs }
     return new KubernetesClient({
-      ...connection,
+      server,
+      token,
       connect: () =>
-        new Agent({
-          connect: { ...tls, keepAliveInitialDelay: keepAliveDelayMs },
-          connections: 64,
-          keepAliveTimeout: 30_000,
-        }),
-      ...(onForbidden === undefined ? {} : { onForbidden }),
+        proxy === undefined
+          ? new Agent({ connect, ...limits })
+          : new ProxyAgent({ uri: proxy, requestTls: tls, ...limits }),
+      ...(headers && { headers }),
+      ...(onForbidden && { onForbidden }),
     })
   }
 
@@ -264,6 +268,7 @@ export class KubernetesClient {
       headers: {
         accept: 'application/json',
         'user-agent': 'joiner',
+        ...this.#options.headers,
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
         ...(options.body === undefined ? {} : { 'content-type': options.contentType ?? 'application/json' }),
       },
