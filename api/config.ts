@@ -132,6 +132,11 @@ function partErrors(given: Readonly<Record<string, string | undefined>>, { issue
   }
 }
 
+/** Returns whether `readConfig` reads a variable of this name. */
+export function isSetting(name: string): boolean {
+  return name in environment.shape || Object.keys(withSynonyms({ [name]: 'x' })).some((known) => known !== name)
+}
+
 /** Reads the configuration. Errors: throws with all problems at once, each with the variable, its value and the remedy. */
 export function readConfig(given: Readonly<Record<string, string | undefined>>): ConfigResult {
   const env = withSynonyms(given)

@@ -145,6 +145,7 @@ const azure: readonly Rule[] = [
 
 const whenSpread = { when: 'defaultSpread' } as const
 
+const inPod = 'joiner status, why pod and capacity list, run in a pod of joiner-planner'
 /** Decides, and creates NodeClaims. */
 const planner: readonly Rule[] = [
   karpenter('nodeclaims', 'get list watch create patch delete', 'creates claims, stamps candidates, undoes commands'),
@@ -172,7 +173,8 @@ const planner: readonly Rule[] = [
     why: 'sizes, prices, quota and refused offerings',
     names: ['joiner-catalogue', 'joiner-prices', 'joiner-quota', 'joiner-unavailable-offerings'],
   }),
-  own('configmaps', 'get', { why: 'joiner status, run in a pod of joiner-planner', names: ['joiner-prices'] }),
+  own('configmaps', 'get', { why: inPod, names: ['joiner-prices', 'joiner-unavailable-offerings'] }),
+  cluster('pods', 'get', inPod),
   createLeases,
   ownLeases('leases', 'get patch', {
     why: 'one process plans, and one attempt of it writes',
@@ -194,6 +196,7 @@ const conversion: readonly Rule[] = [
   }),
 ]
 
+const ofJoiner = "Joiner's settings, and how Temporal is reached"
 /** Reads and writes of the command line, with the rights of its user. */
 const operator: readonly Rule[] = [
   karpenter('nodepools nodeclaims', 'get list', 'budgets, node, pause, quota, why'),
@@ -209,6 +212,8 @@ const operator: readonly Rule[] = [
   own('configmaps', 'get patch delete', { why: 'plan, apply', names: planMaps }),
   own('configmaps', 'get patch', { why: 'quarantine list, quarantine clear, status', names: ['joiner-quarantine'] }),
   own('configmaps', 'get patch', { why: 'capacity list, capacity clear', names: ['joiner-unavailable-offerings'] }),
+  own('configmaps', 'get', { why: ofJoiner, names: ['joiner-settings', 'joiner-files'] }),
+  on('apps', 'own')('deployments', 'get', { why: ofJoiner, names: ['joiner', 'joiner-azure'] }),
 ]
 
 const aggregated = "part of Kubernetes' own role of this name"

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
+import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 // What was compiled is kept, and so all else is imported afterwards. Where nothing can be kept it is done again.
@@ -28,6 +29,10 @@ const [
   import('./cli/validate/validate.ts'),
 ])
 
+// As a plugin of kubectl it goes by that name; kubectl completes such a plugin by running another of this one.
+const called = basename(process.argv[1] ?? '')
+if (called === 'kubectl_complete-joiner') process.argv.splice(2, 0, 'complete', '--')
+const programName = called.startsWith('kubectl') ? 'kubectl joiner' : 'joiner'
 const command = process.argv[2] ?? ''
 // What a server does at its end is for its log, with traces.
 if (command !== 'worker') guardProcess(command)
@@ -36,28 +41,15 @@ if (!['worker', 'local', 'demo', 'azure'].includes(command)) guardOutput(process
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
-const program = new Command('joiner')
+// A shell completes the command that it is asked to complete.
+const program = new Command(command.startsWith('complet') ? 'joiner' : programName)
   .description("A node autoscaler for AKS: Karpenter's API, Temporal's durability.")
-  .showHelpAfterError('(see joiner --help)')
+  .showHelpAfterError(`(see ${programName} --help)`)
   .version(version, '-V, --version', 'Print the version')
   // As the help of the commands says: 2 for options that cannot be read.
   .exitOverride(({ exitCode }) => process.exit(exitCode === 1 ? 2 : exitCode))
 
-program
-  .command('version')
-  .description('Print the version')
-  .action(() => console.log(version))
-
-program
-  .command('worker')
-  .description(
-    'Run the roles named in JOINER_ROLES (core, azure, planner, bridge, conversion; default: all); settings come from the environment',
-  )
-  .action(async () => {
-    const { runWorker } = await import('../workers/run-worker.ts')
-    process.exit(await runWorker(process.env))
-  })
-
+program.commandsGroup('Without a cluster:')
 registerConvert(program)
 registerInstanceTypes(program)
 registerSimulate(program)
@@ -67,57 +59,37 @@ registerValidate(program)
  * Commands that need none of the others' code: two are over in a moment, most of which it would take to load it, and each restart of a worker waits
  * for what it loads.
  */
-const standsAlone = ['convert', 'instance-types', 'simulate', 'validate', 'worker'].includes(command)
+const standsAlone = ['convert', 'instance-types', 'simulate', 'validate', 'worker', 'version'].includes(command)
 
-if (!standsAlone) {
-  const [
-    { registerApply },
-    { registerBudgets },
-    { registerCapacity },
-    { registerConsolidate },
-    { registerDoctor },
-    { registerNode },
-    { registerPause },
-    { registerPlan },
-    { registerQuarantine },
-    { registerQuota },
-    { registerStatus },
-    { registerTakeover },
-    { registerWhy },
-  ] = await Promise.all([
-    import('./cli/operate/apply-command.ts'),
-    import('./cli/budgets/command.ts'),
-    import('./cli/capacity/command.ts'),
-    import('./cli/operate/consolidate-command.ts'),
-    import('./cli/doctor/command.ts'),
-    import('./cli/node/command.ts'),
-    import('./cli/operate/pause-command.ts'),
-    import('./cli/operate/plan-command.ts'),
-    import('./cli/quarantine/command.ts'),
-    import('./cli/quota/command.ts'),
-    import('./cli/status/command.ts'),
-    import('./cli/takeover/command.ts'),
-    import('./cli/why/command.ts'),
-  ])
-  registerApply(program)
-  registerBudgets(program)
-  registerCapacity(program)
-  registerConsolidate(program)
-  registerDoctor(program)
-  registerNode(program)
-  registerPause(program)
-  registerPlan(program)
-  registerQuarantine(program)
-  registerQuota(program)
-  registerStatus(program)
-  registerTakeover(program)
-  registerWhy(program)
-  // The image ships without the local cluster, whose libraries are for development.
-  const local = await import('../deploy/local/commands.ts').catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') return undefined
-    throw error
+if (!standsAlone) (await import('./cli/commands.ts')).registerClusterCommands(program)
+
+program.commandsGroup('Processes and development:')
+program
+  .command('worker')
+  .description(
+    'Run the roles named in JOINER_ROLES (core, azure, planner, bridge, conversion; default: all); settings come from the environment',
+  )
+  .action(async () => {
+    const { runWorker } = await import('../workers/run-worker.ts')
+    process.exit(await runWorker(process.env))
   })
-  local?.registerLocalCommands(program)
+// The image ships without the local cluster, whose libraries are for development.
+const local = standsAlone
+  ? undefined
+  : await import('../deploy/local/commands.ts').catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') return undefined
+      throw error
+    })
+local?.registerLocalCommands(program)
+program.commandsGroup('Other:')
+program
+  .command('version')
+  .description('Print the version')
+  .action(() => console.log(version))
+if (['completion', 'complete', '', 'help', '--help', '-h'].includes(command)) {
+  const { default: completion } = await import('@bomb.sh/tab/commander')
+  // It reads the commands that are registered by now.
+  completion(program, { completionCommandName: 'completion' })
 }
 
 try {

@@ -79,7 +79,7 @@ test('what budgets allow, and which of them is the limit, in the table and in th
 
 test('a schedule that cannot be read blocks all, and the remedy is said', async () => {
   await setBudgets({ nodes: '60%' }, { nodes: '1', schedule: '0 25 * * *', duration: '1h' })
-  expect(await read('--reason', 'Empty')).toMatchObject({
+  expect(await read('--disruption-reason', 'Empty')).toMatchObject({
     problems: [{ budget: 1, blocks: true, message: expect.stringContaining('its hour "25"') as string }],
     reasons: [{ reason: 'Empty', allowed: 0, left: 0, limitedBy: [1], blockedUntil: null, nextWindow: null }],
   })

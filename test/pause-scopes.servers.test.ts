@@ -137,7 +137,7 @@ test('a pause of all shows on every NodePool, and a resume of everything lifts w
 })
 
 test('joiner pause, status and resume say who, why and until when', async () => {
-  const paused = await world.joiner('pause', '--nodepool', 'general', '--why', 'release day', '--for', '2h')
+  const paused = await world.joiner('pause', '--nodepool', 'general', '--reason', 'release day', '--until', '2h')
   expect(paused).toMatch(/^disruption of NodePool "general" is paused by .* since .* until .*: release day\n$/)
   expect(paused).toContain(`by ${operatorUser} since`)
   const [text, json] = await Promise.all([world.joiner('status'), world.joiner('status', '--output', 'json')])
@@ -151,7 +151,7 @@ test('joiner pause, status and resume say who, why and until when', async () => 
   expect(text).toContain(`PAUSED  ${paused.trim()}`)
   const [resumed] = await Promise.all([
     world.joiner('resume', '--all'),
-    expect(world.joiner('pause', '--why', 'x', '--cluster', 'elsewhere')).rejects.toMatchObject({
+    expect(world.joiner('pause', '--reason', 'x', '--cluster', 'elsewhere')).rejects.toMatchObject({
       code: 1,
       stderr: expect.stringContaining('the disruption loop of cluster "elsewhere" does not run'),
     }),

@@ -71,7 +71,7 @@ describe('where clients must show a certificate', () => {
     await world.scale('inflate', 1)
     await world.untilRunning(1)
     expect(await world.joiner('status')).toContain('general')
-    expect(await world.joiner('pause', '--provisioning', '--why', 'a test')).toContain('a test')
+    expect(await world.joiner('pause', '--provisioning', '--reason', 'a test')).toContain('a test')
     expect(await world.joiner('resume', '--provisioning')).toContain('resumed')
   })
 
@@ -198,16 +198,19 @@ describe("without administrator's rights", () => {
     JOINER_RESYNC_INTERVAL: '2s',
   })
 
-  /** Brings up one more node and returns the search attributes of its lifecycle. */
-  async function attributesOfNewLifecycle(namespace: string): Promise<readonly string[]> {
+  /** Brings up one more node. Returns a function that reads the search attributes of its lifecycle. */
+  async function newLifecycle(namespace: string): Promise<() => Promise<readonly string[]>> {
     const before = new Set((await world.list('nodeclaims')).map(({ metadata }) => metadata.name))
     await world.scale('inflate', before.size + 1)
     await world.untilRunning(before.size + 1)
     const claim = (await world.list('nodeclaims')).find(({ metadata }) => !before.has(metadata.name))
     const id = `nodeclaim/${clusterName}/${claim?.metadata.name}/${claim?.metadata.uid}`
-    const { typedSearchAttributes } = await new Client({ connection, namespace }).workflow.getHandle(id).describe()
+    const handle = new Client({ connection, namespace }).workflow.getHandle(id)
     const own = new Set<string>(Object.values(searchAttributes).map(({ name }) => name))
-    return typedSearchAttributes.getAll().flatMap(({ key: { name } }) => (own.has(name) ? [name] : []))
+    return async () => {
+      const { typedSearchAttributes } = await handle.describe()
+      return typedSearchAttributes.getAll().flatMap(({ key: { name } }) => (own.has(name) ? [name] : []))
+    }
   }
 
   test('without search attributes nodes come up, the log has the command that makes them, and once made they are used', async () => {
@@ -215,17 +218,18 @@ describe("without administrator's rights", () => {
     const text = await untilLogged('search-attribute create')
     const command = /temporal (operator search-attribute create [^"]*--namespace bare)/.exec(text)?.[1] ?? ''
     for (const { name } of Object.values(searchAttributes)) expect(command).toContain(`--name ${name} --type Keyword`)
-    expect(await attributesOfNewLifecycle('bare')).toEqual([])
+    expect(await (await newLifecycle('bare'))()).toEqual([])
     expect(await logged('search-attribute create')).toHaveLength(1)
     await world.temporalCli(command.split(' '))
     await world.crash()
     await start(settings())
     await untilWorking()
-    expect((await attributesOfNewLifecycle('bare')).toSorted()).toEqual(
-      Object.values(searchAttributes)
-        .map(({ name }) => name)
-        .toSorted(),
-    )
+    const attributes = await newLifecycle('bare')
+    // The name of the Node follows once the lifecycle has seen it.
+    await world.until('the lifecycle has all search attributes', async () => {
+      const count = Object.values(searchAttributes).length
+      return (await attributes()).length === count
+    })
   })
 
   test('Joiner works with what was made beforehand, and says once which Schedules are missing and how they are made', async () => {
@@ -272,7 +276,7 @@ describe("without administrator's rights", () => {
     await world.temporalCli('operator search-attribute create --name NodePool --type Text --namespace typed'.split(' '))
     await start(directly('typed'))
     await untilLogged('search attributes of another type than Keyword: NodePool')
-    expect(await attributesOfNewLifecycle('typed')).toEqual([])
+    expect(await (await newLifecycle('typed'))()).toEqual([])
   })
 
   test('a visibility store without room for search attributes is named, and nodes come up without any', async () => {
@@ -281,7 +285,7 @@ describe("without administrator's rights", () => {
     await world.temporalCli(['operator', 'search-attribute', 'create', ...others, '--namespace', 'full'])
     await start(directly('full'))
     await untilLogged('Temporal refuses to make them')
-    expect(await attributesOfNewLifecycle('full')).toEqual([])
+    expect(await (await newLifecycle('full'))()).toEqual([])
   })
 
   test('a caller that may do nothing is reported what it lacks', async () => {
@@ -365,7 +369,7 @@ describe('with encryption', () => {
     await world.untilRunning(claims + 1)
     expect([...(await histories()).keyIds].toSorted()).toEqual(['first', 'second'])
     const both = keys(`second:${key(2)},first:${key(1)}`)
-    expect(await world.joinerWith(both, 'pause', '--why', 'sealed')).toContain('sealed')
+    expect(await world.joinerWith(both, 'pause', '--reason', 'sealed')).toContain('sealed')
     expect(await failed(world.joinerWith(settings(), 'status'))).toContain('encrypted with the key "second"')
     await world.joinerWith(both, 'resume')
   })

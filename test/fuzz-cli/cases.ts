@@ -34,7 +34,7 @@ function plain({ name, values }: Seed): CaseFile {
   return { name, bytes: new TextEncoder().encode(JSON.stringify(values[0])) }
 }
 
-const output = (random: Random) => ['--output', random.pick(['text', 'json'])]
+const output = (random: Random) => ['--output', random.pick(['table', 'json', 'yaml'])]
 const anySeed = (random: Random) =>
   random.chance(0.7) ? random.pick(corpus.manifests) : random.pick([...everySeed, corpus.cluster, corpus.cluster])
 
@@ -88,7 +88,7 @@ const instanceTypes: Kind = (random) => {
   const files = [skus, prices, nodeClass].map((seed) => (seed === changed ? mutated(random, seed) : plain(seed)))
   const more = random.pick([[], ['--excluded'], ['--limit', '1']])
   const shape = random.pick(['table', 'wide', 'name', 'json', 'yaml'])
-  const words = ['--catalogue', skus.name, '--prices', prices.name, '--node-class', nodeClass.name, '-o', shape]
+  const words = ['--catalog', skus.name, '--prices', prices.name, '--node-class', nodeClass.name, '-o', shape]
   return {
     words: ['instance-types', ...more, ...words],
     files: [...files].sort((a) => (a.name === changed.name ? -1 : 1)),
@@ -129,13 +129,13 @@ export function jobOf({
   const option = (flag: string) => (rest.includes(flag) ? rest[rest.indexOf(flag) + 1] : undefined)
   const optional = (key: string, flag: string) => (option(flag) === undefined ? {} : { [key]: input(option(flag)) })
   const prices = option('--prices') === undefined ? [] : [input(option('--prices'))]
-  const shape = (option('--output') ?? option('-o') ?? 'text') as never
+  const shape = (option('--output') ?? option('-o') ?? 'table') as never
   if (command === 'convert') return { name: 'convert', input: { file: input(rest.at(-1)) } }
   if (command === 'validate') return { name: 'validate', input: { files: [input(rest.at(-1))], output: shape } }
   if (command === 'instance-types') {
     const limit = option('--limit') === undefined ? {} : { limit: Number(option('--limit')) }
     const settings = { requirements: [], output: shape, excluded: rest.includes('--excluded'), ...limit }
-    const given = { ...optional('catalogue', '--catalogue'), ...optional('nodeClass', '--node-class') }
+    const given = { ...optional('catalogue', '--catalog'), ...optional('nodeClass', '--node-class') }
     return { name: 'instance-types', input: { settings, prices, ...given } }
   }
   if (command !== 'simulate') return undefined

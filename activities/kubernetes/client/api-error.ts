@@ -18,6 +18,11 @@ export function isNotFound(error: unknown): boolean {
   return error instanceof ApiError && error.code === 404
 }
 
+/** Returns whether the caller lacks a right. */
+export function isForbidden(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 403
+}
+
 /** Returns whether an optimistic lock was lost, or the object exists already. */
 export function isConflict(error: unknown): boolean {
   return error instanceof ApiError && error.code === 409

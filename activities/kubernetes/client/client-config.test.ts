@@ -72,8 +72,16 @@ describe('a kubeconfig', () => {
   })
 
   it.each([
-    ['without a current context', { 'current-context': '' }, 'current-context is not set; name one by --context: there, here'],
-    ['whose context is missing', { 'current-context': 'x' }, 'there is no context "x"; name one by --context: there, here'],
+    [
+      'without a current context',
+      { 'current-context': '' },
+      'current-context is not set; name one by --context: there, here',
+    ],
+    [
+      'whose context is missing',
+      { 'current-context': 'x' },
+      'there is no context "x"; name one by --context: there, here',
+    ],
     ['whose cluster is missing', { clusters: [] }, 'context "here" names no cluster with a server'],
     ['of nothing', { contexts: null }, 'there is no context "here"; name one by --context: there is none'],
   ])('%s is an error that names it', async (_what, change, message) => {
@@ -94,7 +102,9 @@ describe('a kubeconfig', () => {
     expect(server).toBe('https://second')
     expect(String(tls.ca)).toBe('ca beside its file')
     expect(token()).toBe('of the first')
-    await expect(readConnection(join(folder, 'none'))).rejects.toThrow('there is no such file; run az aks get-credentials')
+    await expect(readConnection(join(folder, 'none'))).rejects.toThrow(
+      'there is no such file; run az aks get-credentials',
+    )
   })
 
   it('is read for another context, namespace and user when asked', async () => {

@@ -83,7 +83,10 @@ export class KubernetesClient {
   }
 
   /** Creates a client from a kubeconfig, or from the pod's own service account when nothing is named. Errors: as `readConnection`. */
-  static async load(source: string | KubeconfigSource | undefined, onForbidden?: OnForbidden): Promise<KubernetesClient> {
+  static async load(
+    source: string | KubeconfigSource | undefined,
+    onForbidden?: OnForbidden,
+  ): Promise<KubernetesClient> {
     return KubernetesClient.of(await readConnection(source), onForbidden)
   }
 

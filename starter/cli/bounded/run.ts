@@ -1,6 +1,7 @@
 import { getHeapStatistics } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { ReportedError } from '../shared/reported-error.ts'
+import { lineWidth } from '../shared/table.ts'
 import type { FromThread } from './from-thread.ts'
 import type { InputFile } from './input.ts'
 import type { JobInput, JobName } from './jobs.ts'
@@ -42,7 +43,7 @@ export async function runBounded<Name extends JobName>(
   bounds: Bounds = boundsOf(files),
 ): Promise<number> {
   const worker = new Worker(new URL('thread.ts', import.meta.url), {
-    workerData: { name, input },
+    workerData: { name, input, lineWidth: lineWidth() },
     transferList: files.map(({ bytes }) => bytes.buffer),
     resourceLimits: { maxOldGenerationSizeMb: bounds.heapMiB },
   })

@@ -1,5 +1,6 @@
 import { parentPort as port, workerData } from 'node:worker_threads'
 import { complain, isDebugging } from '../shared/boundary.ts'
+import { setLineWidth } from '../shared/table.ts'
 import type { FromThread } from './from-thread.ts'
 import { type JobInput, type JobName, jobs } from './jobs.ts'
 
@@ -7,10 +8,13 @@ import { type JobInput, type JobName, jobs } from './jobs.ts'
 export interface Job<Name extends JobName = JobName> {
   readonly name: Name
   readonly input: JobInput<Name>
+  /** How many characters a line of a table may have: a thread knows of no terminal. */
+  readonly lineWidth?: number
 }
 
 /** Does a job and returns its exit code, whatever happens in it. */
-export async function perform({ name, input }: Job): Promise<number> {
+export async function perform({ name, input, lineWidth }: Job): Promise<number> {
+  if (lineWidth !== undefined) setLineWidth(lineWidth)
   // Parsers make an error for each odd sign, and its trace would be most of the work.
   if (!isDebugging()) Error.stackTraceLimit = 0
   try {

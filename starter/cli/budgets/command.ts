@@ -1,29 +1,27 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { pausableReasons } from '../../../core/pauses/pauses.ts'
+import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
+import { print } from '../shared/output.ts'
 import { few } from '../simulate/words.ts'
 import type { PoolBudgets, ReadCluster, Reason } from './report.ts'
 
-interface Options {
-  readonly reason?: Reason
+interface Options extends ClusterOptions {
+  readonly disruptionReason?: Reason
   readonly days: number
-  readonly namespace: string
-  readonly output: 'text' | 'json'
+  readonly output: OutputFormat
 }
 
 const mostDays = 92
 
 /** Adds `budgets`, which shows what disruption budgets allow now and in the days to come. */
 export function registerBudgets(program: Command): void {
-  program
-    .command('budgets')
+  outputOption(clusterOptions(program.command('budgets')))
     .argument('[nodepools...]', 'NodePools (default: all)')
     .description(
       'Show how many nodes disruption budgets allow to disrupt, now and in the coming days, and the limiting budget',
     )
-    .addOption(new Option('--reason <reason>', 'limit to this reason').choices([...pausableReasons]))
+    .addOption(new Option('--disruption-reason <reason>', 'limit to this reason').choices([...pausableReasons]))
     .option('--days <count>', `days to look ahead, ${mostDays} at most`, days, 7)
-    .option('--namespace <name>', "Joiner's namespace, where pauses stand", process.env['JOINER_NAMESPACE'] ?? 'joiner')
-    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
     .addHelpText(
       'after',
       `
@@ -31,7 +29,7 @@ BUDGET is the least that the budgets in force allow at once, IN USE are nodes th
 what may still be begun. Percentages are of the pool's initialized nodes, rounded up. Schedules are in UTC. What is foretold holds for as many nodes as there are now.
 A budget whose schedule cannot be read blocks all disruption of its pool; it is named, with what to write instead.
 Expiry (expireAfter) asks no budget. In JSON, null stands for no limit or no end in sight, and limitedBy for indexes of spec.disruption.budgets.
-  joiner budgets general --reason Drifted --days 14
+  joiner budgets general --disruption-reason Drifted --days 14
 Exit code: 0, 1 when the cluster does not answer, 2 when a NodePool does not exist.`,
     )
     .action(async (names: readonly string[], options: Options) => {
@@ -55,9 +53,9 @@ async function run(names: readonly string[], options: Options): Promise<number> 
   const now = Date.now()
   let cluster: ReadCluster
   try {
-    cluster = await readCluster(options.namespace, now)
+    cluster = await readCluster(options, now)
   } catch (error) {
-    console.error(`${reason(error)}; check KUBECONFIG and --namespace "${options.namespace}"`)
+    console.error(`${reason(error)}; check --kubeconfig, --context and -n "${options.namespace}"`)
     return 1
   }
   const existing = cluster.nodePools.map(({ metadata }) => metadata.name)
@@ -69,7 +67,7 @@ async function run(names: readonly string[], options: Options): Promise<number> 
     return 2
   }
   const nodePools = cluster.nodePools.filter(({ metadata }) => names.length === 0 || names.includes(metadata.name))
-  const reasons = options.reason === undefined ? pausableReasons : [options.reason]
+  const reasons = options.disruptionReason === undefined ? pausableReasons : [options.disruptionReason]
   await show(budgetReport({ ...cluster, nodePools }, { reasons, now, days: options.days }), options)
   return 0
 }
@@ -80,10 +78,8 @@ async function show(pools: readonly PoolBudgets[], { output, days: ahead }: Opti
     import('./json.ts'),
     import('./times.ts'),
   ])
-  if (output === 'json') console.log(budgetsJson(pools))
-  else if (pools.length === 0) console.log('there are no NodePools of AKS')
-  else {
-    const times = new Times(Intl.DateTimeFormat().resolvedOptions().timeZone)
-    console.log(budgetsText(pools, { days: ahead, times }))
-  }
+  const times = new Times(Intl.DateTimeFormat().resolvedOptions().timeZone)
+  await print(output, budgetsJson(pools), () =>
+    pools.length === 0 ? 'there are no NodePools of AKS' : budgetsText(pools, { days: ahead, times }),
+  )
 }

@@ -4,14 +4,14 @@ import { pauseText } from '../../../core/pauses/pauses.ts'
 import type { Gate, PoolBudgets, ReasonBudget } from './report.ts'
 
 /** The report for programs: times as RFC 3339, null where there is no limit or no end in sight. */
-export function budgetsJson(pools: readonly PoolBudgets[]): string {
+export function budgetsJson(pools: readonly PoolBudgets[]) {
   const nodePools = pools.map(({ reasons, findings, nodePauses, ...pool }) => ({
     ...pool,
     problems: findings.map(({ index, isBlocking, message }) => ({ budget: index, blocks: isBlocking, message })),
     nodePauses: nodePauses.map((pause) => pauseText('disruption', pause)),
     reasons: reasons.map(reasonJson),
   }))
-  return JSON.stringify({ nodePools }, null, 2)
+  return { nodePools }
 }
 
 function reasonJson({ reason, allowed, left, limitedBy, gate, periods, pauses }: ReasonBudget) {

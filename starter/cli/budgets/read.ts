@@ -1,19 +1,18 @@
 import { decodeNode, decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
-import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { readPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
+import { withCluster } from '../access/cluster.ts'
 import { readPools } from '../doctor/context.ts'
-import { kubeconfig } from '../shared/kubeconfig.ts'
+import type { ClusterOptions } from '../shared/options.ts'
 import type { ReadCluster } from './report.ts'
 
 /** NodePools of AKS, nodes and pauses as they are now. Errors: what the API server says. */
-export async function readCluster(namespace: string, now: number): Promise<ReadCluster> {
-  const client = await KubernetesClient.load(kubeconfig())
-  try {
+export function readCluster(options: ClusterOptions, now: number): Promise<ReadCluster> {
+  return withCluster(options, async (client) => {
     const [{ nodePools }, nodes, nodeClaims, pauses] = await Promise.all([
       readPools(client),
       client.list('/api/v1/nodes'),
       client.list('/apis/karpenter.sh/v1/nodeclaims'),
-      readPauses({ client, namespace }, now),
+      readPauses({ client, namespace: options.namespace }, now),
     ])
     return {
       nodePools,
@@ -21,7 +20,5 @@ export async function readCluster(namespace: string, now: number): Promise<ReadC
       nodeClaims: nodeClaims.items.map((item) => decodeNodeClaim(item)),
       pauses,
     }
-  } finally {
-    await client.close()
-  }
+  })
 }

@@ -1,13 +1,13 @@
 import { type Command, Option } from 'commander'
 import { liveMarks, type Mark, type Marks } from '../../../activities/azure/capacity/mark.ts'
-import { kubeconfig } from '../shared/kubeconfig.ts'
+import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
+import { isForPrograms, print } from '../shared/output.ts'
 import { counted } from '../simulate/words.ts'
 import { chosenMarks, type MarkFilter } from './chosen-marks.ts'
 import { marksTable } from './table.ts'
 
-interface Options extends MarkFilter {
-  readonly namespace: string
-  readonly output: 'text' | 'json'
+interface Options extends MarkFilter, ClusterOptions {
+  readonly output: OutputFormat
 }
 
 /** Adds `capacity`, which shows and clears what Azure refused. */
@@ -42,32 +42,25 @@ Options together mean what all of them name. Every replica offers again at once 
 }
 
 function common(command: Command): Command {
-  return command
+  return outputOption(clusterOptions(command))
     .option('--instance-type <name>', 'limit to this size, such as Standard_D4s_v5')
     .option('--family <name>', 'limit to this quota family, such as standardDSv5Family')
     .option('--zone <label>', 'limit to this zone, such as westus2-1; 0 is the region without zones')
     .addOption(new Option('--capacity-type <type>', 'limit to this capacity type').choices(['on-demand', 'spot']))
-    .option('--namespace <name>', "Joiner's namespace", process.env['JOINER_NAMESPACE'] ?? 'joiner')
-    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
 }
 
 type Store = import('../../../activities/azure/capacity/mark-store.ts').MarkStore
 
-async function run({ namespace }: Options, work: (store: Store) => Promise<void>): Promise<void> {
-  const [{ KubernetesClient }, { MarkStore }] = await Promise.all([
-    import('../../../activities/kubernetes/client/client.ts'),
+async function run(options: Options, work: (store: Store) => Promise<void>): Promise<void> {
+  const [{ withCluster }, { MarkStore }] = await Promise.all([
+    import('../access/cluster.ts'),
     import('../../../activities/azure/capacity/mark-store.ts'),
   ])
   try {
-    const client = await KubernetesClient.load(kubeconfig())
-    try {
-      await work(new MarkStore(client, namespace, Date.now))
-    } finally {
-      await client.close()
-    }
+    await withCluster(options, (client) => work(new MarkStore(client, options.namespace, Date.now)))
   } catch (error) {
     fail(
-      `${error instanceof Error ? error.message : String(error)}; check KUBECONFIG and --namespace "${namespace}"`,
+      `${error instanceof Error ? error.message : String(error)}; check --kubeconfig, --context and -n "${options.namespace}"`,
       1,
     )
   }
@@ -75,7 +68,7 @@ async function run({ namespace }: Options, work: (store: Store) => Promise<void>
 
 async function list(store: Store, options: Options): Promise<void> {
   const { marks } = await store.read()
-  show(chosenMarks(liveMarks(marks, Date.now()), options), options, 'nothing is left out')
+  await show(chosenMarks(liveMarks(marks, Date.now()), options), options, 'nothing is left out')
 }
 
 async function clear(store: Store, options: Options, isDry: boolean): Promise<void> {
@@ -89,8 +82,8 @@ async function clear(store: Store, options: Options, isDry: boolean): Promise<vo
   }
   if (isDry) decide(liveMarks((await store.read()).marks, Date.now()))
   else await store.change(undefined, decide)
-  show(cleared, options, 'no exclusions match')
-  if (options.output === 'json') return
+  await show(cleared, options, 'no exclusions match')
+  if (isForPrograms(options.output)) return
   if (cleared.length > 0) console.log(`${counted(cleared.length, 'mark')} ${isDry ? 'would be ' : ''}cleared`)
   const families = [...kept.values()].filter(({ kind }) => kind === 'family').length
   if (options.instanceType !== undefined && families > 0)
@@ -99,11 +92,9 @@ async function clear(store: Store, options: Options, isDry: boolean): Promise<vo
     )
 }
 
-function show(marks: readonly Mark[], { output }: Options, nothing: string): void {
-  if (output === 'json') {
-    const shown = marks.map(({ untilMs, ...mark }) => ({ ...mark, until: new Date(untilMs).toISOString() }))
-    console.log(JSON.stringify(shown, null, 2))
-  } else console.log(marks.length === 0 ? nothing : marksTable(marks, Date.now()))
+function show(marks: readonly Mark[], { output }: Options, nothing: string): Promise<void> {
+  const shown = marks.map(({ untilMs, ...mark }) => ({ ...mark, until: new Date(untilMs).toISOString() }))
+  return print(output, shown, () => (marks.length === 0 ? nothing : marksTable(marks, Date.now())))
 }
 
 function fail(message: string, code: number): void {

@@ -1,5 +1,5 @@
 import type { Mark, SizeUse } from '../../../activities/azure/capacity/mark.ts'
-import { aligned } from '../simulate/words.ts'
+import { aligned } from '../shared/table.ts'
 
 const header = ['UNAVAILABLE', 'CAPACITY', 'ZONES', 'REASON', 'UNTIL', 'LEFT', 'CAUSE']
 

@@ -1,33 +1,32 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import pc from 'picocolors'
-import { readConfig } from '../../../api/config.ts'
+import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
+import { isForPrograms, print } from '../shared/output.ts'
 import { writeStyled } from '../shared/terminal.ts'
 import type { CheckResult } from './check.ts'
 import { reason } from './check.ts'
 import { asJson, findingText, summaryText } from './report.ts'
 
-interface Options {
-  readonly output: 'text' | 'json'
+interface Options extends ClusterOptions {
+  readonly output: OutputFormat
   readonly envFile?: string
   readonly serviceAccount: string
 }
 
 export function registerDoctor(program: Command): void {
-  program
-    .command('doctor')
+  outputOption(clusterOptions(program.command('doctor')))
     .description(
       'Check what Joiner needs from Azure, Kubernetes and Temporal, and print the commands that fix each problem',
     )
-    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
     .option('--env-file <file>', 'file of NAME=value settings that override the environment')
     .option('--service-account <name>', 'ServiceAccount of joiner-azure', 'joiner-azure')
     .addHelpText(
       'after',
       `
-Settings are those of joiner worker. In a cluster: kubectl exec --namespace joiner deployment/joiner-azure -- node starter/joiner.ts doctor
-From elsewhere, with az login and a kubeconfig: KUBECONFIG=~/.kube/config joiner doctor --env-file joiner.env
+Settings are those of Joiner in the cluster, over which the environment and --env-file stand. From a laptop it asks Azure as who ran az login; as
+Joiner's own identity: kubectl exec --namespace joiner deployment/joiner-azure -- node starter/joiner.ts doctor
 Nothing is changed. Exit code: 0 when nothing failed (warnings included), 1 when something did, 2 for settings that cannot be read.`,
     )
     .action(async (options: Options) => {
@@ -35,7 +34,8 @@ Nothing is changed. Exit code: 0 when nothing failed (warnings included), 1 when
     })
 }
 
-async function doctor({ output, envFile, serviceAccount }: Options): Promise<number> {
+async function doctor(options: Options): Promise<number> {
+  const { output, envFile, serviceAccount } = options
   let env: NodeJS.ProcessEnv
   try {
     env = envFile === undefined ? process.env : { ...process.env, ...parseEnv(readFileSync(envFile, 'utf8')) }
@@ -43,15 +43,20 @@ async function doctor({ output, envFile, serviceAccount }: Options): Promise<num
     console.error(`--env-file ${envFile}: cannot be read: ${reason(error)}`)
     return 2
   }
-  const parsed = readConfig(env)
   // Loaded late, as is what looks: the clients of Azure and Temporal would be most of the time of --help.
-  const [{ examine }, { readTemporalSettings }] = await Promise.all([
-    import('./doctor.ts'),
-    import('../../temporal/settings.ts'),
-  ])
-  const temporal = readTemporalSettings(env)
-  if (parsed.kind === 'errors' || temporal.kind === 'errors') {
-    for (const result of [parsed, temporal])
+  const [{ examine }, { readTemporalSettings }, { azureSettings }, { reachTemporal }, { kubeconfigSource }] =
+    await Promise.all([
+      import('./doctor.ts'),
+      import('../../temporal/settings.ts'),
+      import('../access/azure-settings.ts'),
+      import('../access/reach-temporal.ts'),
+      import('../access/cluster.ts'),
+    ])
+  const given = await azureSettings(options, env)
+  const reach = given.kind === 'settings' ? await reachTemporal(options, env) : undefined
+  const temporal = readTemporalSettings(reach?.env ?? env)
+  if (given.kind === 'errors' || temporal.kind === 'errors') {
+    for (const result of [given, temporal])
       if (result.kind === 'errors') for (const error of result.errors) console.error(error)
     return 2
   }
@@ -64,9 +69,10 @@ async function doctor({ output, envFile, serviceAccount }: Options): Promise<num
   try {
     results.push(
       ...(await examine({
-        config: parsed.config,
+        config: given.config,
         temporal: temporal.settings,
-        env,
+        env: given.env,
+        cluster: kubeconfigSource(options, env),
         serviceAccount,
         onStart: (names) => {
           for (const name of names) open.add(name)
@@ -76,8 +82,8 @@ async function doctor({ output, envFile, serviceAccount }: Options): Promise<num
         onEnd: (result) => {
           open.delete(result.name)
           progress()
-          if (output === 'text')
-            writeStyled(process.stdout, `${findingText(result, pc.createColors(process.stdout.isTTY))}\n`)
+          if (!isForPrograms(output))
+            writeStyled(process.stdout, `${findingText(result, pc.createColors(pc.isColorSupported && process.stdout.isTTY))}\n`)
         },
       })),
     )
@@ -85,6 +91,6 @@ async function doctor({ output, envFile, serviceAccount }: Options): Promise<num
     console.error(reason(error))
     return 1
   }
-  console.log(output === 'json' ? asJson(results) : summaryText(results))
+  await print(output, asJson(results), () => summaryText(results))
   return results.some(({ status }) => status === 'fail') ? 1 : 0
 }

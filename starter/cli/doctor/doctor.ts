@@ -2,6 +2,7 @@ import { readCloud } from '../../../activities/azure/access/azure-config.ts'
 import { azureIdentity } from '../../../activities/azure/access/azure-identity.ts'
 import { tryToken } from '../../../activities/azure/arm/access-token.ts'
 import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import type { KubeconfigSource } from '../../../activities/kubernetes/client/kubeconfig.ts'
 import type { Config } from '../../../api/config.ts'
 import type { TemporalSettings } from '../../temporal/settings.ts'
 import { ArmReader } from './arm-reader.ts'
@@ -21,6 +22,8 @@ export interface DoctorInput {
   readonly config: Config
   readonly temporal: TemporalSettings
   readonly env: NodeJS.ProcessEnv
+  /** Undefined: the account of the pod. */
+  readonly cluster: KubeconfigSource | undefined
   /** Name of the ServiceAccount with the identity at Azure. */
   readonly serviceAccount: string
   readonly onStart: (names: readonly string[]) => void
@@ -35,13 +38,14 @@ export async function examine({
   config,
   temporal,
   env,
+  cluster,
   serviceAccount,
   onStart,
   onEnd,
 }: DoctorInput): Promise<readonly CheckResult[]> {
   const cloud = await readCloud(config)
   const identity = azureIdentity(config, cloud, env)
-  const kubernetes = await KubernetesClient.load(config.KUBECONFIG)
+  const kubernetes = await KubernetesClient.load(cluster)
   try {
     const token = tryToken(identity)
     let pools: Promise<Pools> | undefined

@@ -26,7 +26,7 @@ export function summaryText(results: readonly CheckResult[]): string {
 }
 
 /** The findings for programs. */
-export function asJson(results: readonly CheckResult[]): string {
+export function asJson(results: readonly CheckResult[]): object {
   const checks = results.map(({ name, status, summary, details = [], remedies = [], ms }) => ({
     name,
     status,
@@ -35,5 +35,5 @@ export function asJson(results: readonly CheckResult[]): string {
     remedies,
     ms,
   }))
-  return JSON.stringify({ healthy: results.every(({ status }) => status !== 'fail'), checks }, undefined, 2)
+  return { healthy: results.every(({ status }) => status !== 'fail'), checks }
 }

@@ -20,7 +20,7 @@ export async function readAzure(
 ): Promise<RegionSale> {
   const result = readAzureAccess({ ...env, ...(asked === undefined ? {} : { LOCATION: asked }) })
   if (result.kind === 'errors')
-    throw new InputError([...result.errors, 'or give --catalogue FILE, and Azure is not asked'].join('\n'))
+    throw new InputError([...result.errors, 'or give --catalog FILE, and Azure is not asked'].join('\n'))
   const { config } = result
   const region = config.LOCATION.toLowerCase()
   const cloud = await readCloud(config)
@@ -49,7 +49,7 @@ function credential(...given: Parameters<typeof azureIdentity>) {
   try {
     return azureIdentity(...given).credential
   } catch (error) {
-    throw new InputError(`${(error as Error).message}; or give --catalogue FILE, and Azure is not asked`)
+    throw new InputError(`${(error as Error).message}; or give --catalog FILE, and Azure is not asked`)
   }
 }
 

@@ -1,13 +1,14 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
+import { type ClusterOptions, clusterOptions, outputOption } from '../shared/options.ts'
 import type { InstanceTypesSettings } from './run.ts'
 
 const help = `
 Prints the instance types of a region as the planner sees them for a node class, the cheapest first, and those that
 cannot be had last. Types that the requirements exclude are left out.
 
-With --catalogue everything comes from files, and Azure is not asked: resource SKUs of one region (ARM's answer, or
+With --catalog everything comes from files, and Azure is not asked: resource SKUs of one region (ARM's answer, or
 az vm list-skus -o json), and prices as the retail price API answers. Without it the SKUs of the subscription
-ARM_SUBSCRIPTION_ID are read with the credential that the environment gives, or that of the Azure CLI, with
+ARM_SUBSCRIPTION_ID (or that of Joiner in the cluster of the kubeconfig) are read with the credential that the environment gives, or that of the Azure CLI, with
 quota, and prices unless --prices gives them. What has no quota counts as not available; refusals that a cluster's
 Joiner remembers do not (joiner capacity list).
 Prices are in USD an hour. Without a price list they are modelled, and standard error says so; a size that a list does
@@ -23,25 +24,19 @@ Exit status: 0 also when nothing is left, 1 for input that cannot be used and fo
 
 Examples:
   joiner instance-types --region eastus --requirements 'karpenter.azure.com/sku-family in (D)'
-  joiner instance-types --catalogue skus.json --prices prices.json --node-class class.yaml --limit 20
-  joiner instance-types --catalogue skus.json --excluded`
+  joiner instance-types --catalog skus.json --prices prices.json --node-class class.yaml --limit 20
+  joiner instance-types --catalog skus.json --excluded`
 
 /** Registers `joiner instance-types`. What it needs is loaded when it is asked for. */
 export function registerInstanceTypes(program: Command): void {
-  program
-    .command('instance-types')
+  outputOption(clusterOptions(program.command('instance-types')), ['name'])
     .option('--region <name>', "region (default: the catalogue file's, else LOCATION)")
     .option('--requirements <selector>', 'requirements that types must meet; repeatable', another, [])
-    .option('--catalogue <file>', 'file of resource SKUs to read instead of asking Azure')
+    .option('--catalog <file>', 'file of resource SKUs to read instead of asking Azure')
     .option('--prices <file>', 'file of retail prices to read instead of asking the API; repeatable', another, [])
     .option('--node-class <file>', 'YAML of an AKSNodeClass (default: an empty one)')
     .option('--limit <count>', 'most types to print', wholeNumber)
     .option('--excluded', 'list the excluded sizes instead, each with the reason')
-    .addOption(
-      new Option('-o, --output <format>', 'output format')
-        .choices(['table', 'wide', 'name', 'json', 'yaml'])
-        .default('table'),
-    )
     .description('List the instance types that the planner can choose from, by price')
     .addHelpText('after', help)
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
@@ -50,8 +45,8 @@ export function registerInstanceTypes(program: Command): void {
     })
 }
 
-interface Options extends InstanceTypesSettings {
-  readonly catalogue?: string
+interface Options extends InstanceTypesSettings, ClusterOptions {
+  readonly catalog?: string
   readonly prices: readonly string[]
   readonly nodeClass?: string
 }
@@ -64,7 +59,8 @@ async function instanceTypes(options: Options): Promise<number> {
     import('../bounded/input.ts'),
     import('../bounded/run.ts'),
   ])
-  const { catalogue: catalogueFile, prices: priceFiles, nodeClass: classFile, ...settings } = options
+  const { catalog: catalogueFile, prices: priceFiles, nodeClass: classFile, ...settings } = options
+  if (catalogueFile === undefined) await takeSettings(options)
   const catalogue = catalogueFile === undefined ? undefined : await needInput(catalogueFile)
   const nodeClass = classFile === undefined ? undefined : await needInput(classFile)
   const prices = await Promise.all(priceFiles.map(needInput))
@@ -72,6 +68,18 @@ async function instanceTypes(options: Options): Promise<number> {
   const input = { settings, prices, ...(catalogue && { catalogue }), ...(nodeClass && { nodeClass }) }
   const bounds = boundsOf(files, catalogue === undefined ? azureMs : undefined)
   return runBounded({ name: 'instance-types', input }, files, bounds)
+}
+
+/** Azure is asked as Joiner in the cluster asks it, where the environment does not say how. Without a cluster the environment has to. */
+async function takeSettings(options: ClusterOptions): Promise<void> {
+  if (process.env['ARM_SUBSCRIPTION_ID'] ?? process.env['AZURE_SUBSCRIPTION_ID']) return
+  const { clusterEnvironment } = await import('../access/azure-settings.ts')
+  try {
+    for (const [name, value] of Object.entries(await clusterEnvironment(options, process.env)))
+      process.env[name] ??= value
+  } catch (error) {
+    console.error(`note: Joiner's settings are not read from a cluster: ${(error as Error).message}`)
+  }
 }
 
 function another(value: string, before: readonly string[]): readonly string[] {

@@ -69,7 +69,7 @@ function run(...args: readonly string[]): Promise<{ code: number; out: string; e
   })
 }
 
-const files = ['--catalogue', 'skus.json', '--prices', 'prices.json']
+const files = ['--catalog', 'skus.json', '--prices', 'prices.json']
 
 describe('joiner instance-types', () => {
   it('lists what a region sells by its lowest price; what no list names comes last', async () => {
@@ -168,7 +168,7 @@ describe('joiner instance-types', () => {
 
   it('models prices where there is no list, and says so', async () => {
     const { out, err } = await run(
-      '--catalogue',
+      '--catalog',
       'skus.json',
       '-o',
       'name',
@@ -180,9 +180,9 @@ describe('joiner instance-types', () => {
   })
 
   it.each([
-    [1, ['--catalogue', 'nothing.json'], 'nothing.json: cannot be read'],
-    [1, ['--catalogue', 'prices.json'], 'prices.json: holds no resource SKUs'],
-    [1, ['--catalogue', 'skus.json', '--prices', 'page.json'], 'page.json: NextPageLink: names a page that is missing'],
+    [1, ['--catalog', 'nothing.json'], 'nothing.json: cannot be read'],
+    [1, ['--catalog', 'prices.json'], 'prices.json: holds no resource SKUs'],
+    [1, ['--catalog', 'skus.json', '--prices', 'page.json'], 'page.json: NextPageLink: names a page that is missing'],
     [1, [...files, '--region', 'eastus'], '--region eastus: skus.json holds the SKUs of westus2'],
     [1, [...files, '--requirements', 'a b c'], 'requirement "a b c": is not understood'],
     [1, [...files, '--node-class', 'skus.json'], 'skus.json: kind is missing'],

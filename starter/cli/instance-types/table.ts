@@ -1,7 +1,7 @@
 import { isUnknownPrice } from '../../../activities/azure/catalogue/pricing.ts'
 import { allocatable, capacityTypeOf, type Offering, zoneOf } from '../../../core/instance-type.ts'
 import { type Quantity, quantityMilliValue } from '../../../core/values/quantity.ts'
-import { aligned } from '../simulate/words.ts'
+import { aligned } from '../shared/table.ts'
 import type { ExcludedSize, ListedType } from './listed-type.ts'
 
 type Column = readonly [title: string, cell: (listed: ListedType) => string]

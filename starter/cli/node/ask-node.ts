@@ -14,7 +14,7 @@ import {
 } from '../../../workflows/messages.ts'
 import { noAnswer, updateAnswer } from '../operate/ask-loop.ts'
 import type { TemporalAccess } from '../operate/temporal-access.ts'
-import { CommandError } from '../operate/temporal-options.ts'
+import { CommandError } from '../shared/command-error.ts'
 import { findLifecycles } from './read.ts'
 import type { LifecycleFacts } from './report.ts'
 

@@ -1,21 +1,21 @@
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { isScopeName } from '../../../core/pauses/pauses.ts'
-import { parseGoDuration } from '../../../core/values/duration.ts'
-import { askerOptions } from '../operate/request-options.ts'
+import { askerOptions, untilOption } from '../operate/request-options.ts'
 import { endOf } from '../operate/scope-options.ts'
 import { type TemporalOptions, temporalOptions, whereToRun } from '../operate/temporal-options.ts'
 import { confirmed } from '../shared/confirm.ts'
+import { type OutputFormat, outputOption } from '../shared/options.ts'
 import type { NodeAsking } from './ask-node.ts'
 
 interface ReadOptions extends TemporalOptions {
   readonly nodepool?: string
-  readonly output: 'text' | 'json'
+  readonly output: OutputFormat
 }
 
 interface AskOptions extends TemporalOptions {
   readonly reason?: string
   readonly by?: string
-  readonly output: 'text' | 'json'
+  readonly output: OutputFormat
 }
 
 interface HoldOptions extends AskOptions {
@@ -90,10 +90,7 @@ ${exitCodes}`,
   askerOptions(node.command('hold').argument('<name>', nameHelp))
     .description('Exclude a node from disruption for a time, or until it is released')
     .requiredOption('--reason <text>', 'reason to show with the hold')
-    .option(
-      '--until <duration or time>',
-      'end of the hold: a duration such as 2h, or a time such as 2026-12-01T06:00:00Z',
-    )
+    .addOption(untilOption('end of the hold'))
     .option('--expiry', 'delay expiry (expireAfter) as well')
     .addHelpText(
       'after',
@@ -107,7 +104,7 @@ ${exitCodes}`,
     )
     .action(hold)
   askerOptions(node.command('release').argument('<name>', nameHelp))
-    .description('end a hold')
+    .description('End a hold')
     .addHelpText('after', `\n${whereToRun}\n${exitCodes}`)
     .action((name: string, options: AskOptions) => ask(name, options, { what: 'release', request: texts(options) }))
   registerForce(node)
@@ -136,9 +133,7 @@ ${exitCodes}`,
 }
 
 function reading(command: Command): Command {
-  return temporalOptions(command).addOption(
-    new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'),
-  )
+  return outputOption(temporalOptions(command))
 }
 
 function texts({ reason, by }: AskOptions): { readonly reason?: string; readonly by?: string } {
@@ -148,23 +143,14 @@ function texts({ reason, by }: AskOptions): { readonly reason?: string; readonly
 async function hold(name: string, options: HoldOptions): Promise<void> {
   const { until, expiry } = options
   if (options.reason.trim() === '') return usage('--reason: say why, for whoever finds the hold')
-  const end = until === undefined ? undefined : holdEnd(until, Date.now())
-  if (end?.kind === 'error') return usage(end.message)
+  const end = endOf(until, Date.now())
+  if (end.kind === 'error') return usage(end.message)
   const request = {
     ...texts(options),
-    ...(end?.value === undefined ? {} : { until: end.value }),
+    ...(end.value === undefined ? {} : { until: end.value }),
     ...(expiry === undefined ? {} : { expiry }),
   }
   return ask(name, options, { what: 'hold', request })
-}
-
-/** The end of a hold by a duration or a time. `now`: epoch ms. */
-function holdEnd(text: string, now: number): ReturnType<typeof endOf> {
-  const nanoseconds = parseGoDuration(text)
-  if (nanoseconds === undefined) return endOf({ until: text }, now)
-  return nanoseconds > 0n
-    ? endOf({ for: text }, now)
-    : { kind: 'error', message: `--until "${text}": a hold has to last; write it as 90m, 2h or 1h30m` }
 }
 
 async function forceFinish(name: string, options: ForceOptions): Promise<void> {

@@ -1,16 +1,17 @@
 import proto from '@temporalio/proto'
 import { forEachOf } from '../../../activities/concurrency.ts'
 import { decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
-import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { lifecycleId } from '../../../core/task-queues.ts'
 import { ofNodeOrClaim, runningLifecycles } from '../../../core/workflow-queries.ts'
 import { lifecycleStatusQuery } from '../../../workflows/messages.ts'
 import { searchAttributes } from '../../../workflows/search-attributes.ts'
+import { withCluster } from '../access/cluster.ts'
 import { reason } from '../doctor/check.ts'
 import type { TemporalAccess } from '../operate/temporal-access.ts'
-import { kubeconfig } from '../shared/kubeconfig.ts'
+import type { ConnectionOptions } from '../shared/options.ts'
 import { innermost } from '../status/read.ts'
 import type { EventFacts } from '../why/facts.ts'
 import { readEvents } from '../why/read.ts'
@@ -106,25 +107,26 @@ function retriedSteps({ pendingActivities }: Described): readonly Retried[] {
 }
 
 /** What the cluster knows; a text: why it cannot be read. */
-export async function readClaims(): Promise<readonly NodeClaim[] | string> {
-  return reading(async (client) =>
+export async function readClaims(options: ConnectionOptions): Promise<readonly NodeClaim[] | string> {
+  return reading(options, async (client) =>
     (await client.list(resourcePath('nodeclaims'))).items.map((item) => decodeNodeClaim(item)),
   )
 }
 
 /** Events of a NodeClaim, the latest first; a text: why they cannot be read. */
-export async function readClaimEvents(uid: string): Promise<readonly EventFacts[] | string> {
-  return reading((client) => readEvents(client, [uid], 'default'))
+export async function readClaimEvents(
+  options: ConnectionOptions,
+  uid: string,
+): Promise<readonly EventFacts[] | string> {
+  return reading(options, (client) => readEvents(client, [uid], 'default'))
 }
 
-async function reading<T>(read: (client: KubernetesClient) => Promise<T>): Promise<T | string> {
+async function reading<T>(
+  options: ConnectionOptions,
+  read: (client: KubernetesClient) => Promise<T>,
+): Promise<T | string> {
   try {
-    const client = await KubernetesClient.load(kubeconfig())
-    try {
-      return await read(client)
-    } finally {
-      await client.close()
-    }
+    return await withCluster(options, read)
   } catch (error) {
     return reason(error)
   }

@@ -2,13 +2,15 @@ import { printable } from '../../../core/values/printable.ts'
 import { clusterFacts } from '../operate/operator.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
 import type { TemporalOptions } from '../operate/temporal-options.ts'
+import type { OutputFormat } from '../shared/options.ts'
+import { isForPrograms, print } from '../shared/output.ts'
 import { askNode, findLifecycle, type NodeAsking } from './ask-node.ts'
 import { readClaimEvents, readClaims, readLifecycles } from './read.ts'
 import { type LifecycleFacts, type NodeFacts, nodeRows, rowNamed } from './report.ts'
 import { detailsJson, detailsText, listText, rowJson } from './table.ts'
 
 interface Shown extends TemporalOptions {
-  readonly output: 'text' | 'json'
+  readonly output: OutputFormat
 }
 
 /** Prints all nodes. Returns the exit code. */
@@ -18,7 +20,7 @@ export async function listNodes(options: Shown & { readonly nodepool?: string })
   const { nodepool } = options
   const rows = nodeRows(facts, now).filter(({ nodePool }) => nodepool === undefined || nodePool === nodepool)
   if (facts.claims === undefined && facts.lifecycles === undefined) return 1
-  console.log(options.output === 'json' ? JSON.stringify(rows.map(rowJson), null, 2) : listText(rows, now))
+  await print(options.output, rows.map(rowJson), () => listText(rows, now))
   const isWhole = facts.claims !== undefined && facts.lifecycles?.every(({ status }) => status !== 'silent') === true
   return isWhole ? 0 : 1
 }
@@ -36,7 +38,7 @@ export async function showNode(name: string, options: Shown): Promise<number> {
   }
   const claim = facts.claims?.find(({ metadata }) => metadata.uid === row.uid)
   const lifecycle = facts.lifecycles?.find(({ uid }) => uid === row.uid)
-  const events = await readClaimEvents(row.uid)
+  const events = await readClaimEvents(options, row.uid)
   if (typeof events === 'string') console.error(`note: events cannot be read: ${events}`)
   const details = {
     row,
@@ -44,7 +46,7 @@ export async function showNode(name: string, options: Shown): Promise<number> {
     ...(lifecycle === undefined ? {} : { lifecycle }),
     ...(typeof events === 'string' ? {} : { events }),
   }
-  console.log(options.output === 'json' ? JSON.stringify(detailsJson(details), null, 2) : detailsText(details, now))
+  await print(options.output, detailsJson(details), () => detailsText(details, now))
   // Joiner's own identity, with which the command runs in the pod, may write events and not read them.
   const isWhole = claim !== undefined && lifecycle !== undefined && lifecycle.status !== 'silent'
   return isWhole ? 0 : 1
@@ -54,7 +56,7 @@ export async function showNode(name: string, options: Shown): Promise<number> {
 async function readBoth(options: TemporalOptions, only?: string): Promise<NodeFacts> {
   let lifecycles: readonly LifecycleFacts[] | undefined
   const [claims] = await Promise.all([
-    readClaims(),
+    readClaims(options),
     withTemporal(options, async (access) => {
       lifecycles = await readLifecycles(access, only)
       return 0
@@ -62,7 +64,9 @@ async function readBoth(options: TemporalOptions, only?: string): Promise<NodeFa
   ])
   if (lifecycles === undefined) console.error('note: without Temporal, phases come from the conditions of NodeClaims')
   if (typeof claims === 'string')
-    console.error(`note: NodeClaims cannot be read (${claims}); check KUBECONFIG. Holds and conditions are missing`)
+    console.error(
+      `note: NodeClaims cannot be read (${claims}); check --kubeconfig and --context. Holds and conditions are missing`,
+    )
   return {
     ...(typeof claims === 'string' ? {} : { claims }),
     ...(lifecycles === undefined ? {} : { lifecycles }),
@@ -81,10 +85,10 @@ export async function askOne(
       process.exit(130)
     })
     const lifecycle = await findLifecycle(access, name)
-    const by = options.by ?? (await clusterFacts({ loop: 'disruption' })).by
+    const by = options.by ?? (await clusterFacts(options, { loop: 'disruption' })).by
     const answer = await askNode(access, lifecycle, { ...asking, request: { ...asking.request, by } } as NodeAsking)
-    if (options.output === 'json') console.log(JSON.stringify({ nodeClaim: lifecycle.name, ...answer }, null, 2))
-    else if (answer.kind === 'done') console.log(printable(answer.message))
+    if (isForPrograms(options.output) || answer.kind === 'done')
+      await print(options.output, { nodeClaim: lifecycle.name, ...answer }, () => printable(answer.message))
     else console.error(printable(answer.message))
     return answer.kind === 'done' ? 0 : 1
   })

@@ -1,7 +1,7 @@
 import type { Condition, NodeClaim } from '../../../core/objects.ts'
 import { timeText } from '../../../core/values/time.ts'
 import type { LifecycleStatus } from '../../../workflows/messages.ts'
-import { aligned } from '../simulate/words.ts'
+import { aligned } from '../shared/table.ts'
 import { ago, shortened } from '../status/table.ts'
 import type { EventFacts } from '../why/facts.ts'
 import { section } from '../why/node-text.ts'

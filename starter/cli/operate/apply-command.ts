@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
 import { isPlanId } from '../../../core/disruption/plan/plan-requests.ts'
 import type { InputFile } from '../bounded/input.ts'
-import { type RequestOptions, requestOptions } from './request-options.ts'
-import { CommandError, whereToRun } from './temporal-options.ts'
+import { CommandError } from '../shared/command-error.ts'
+import { askerOptions, type RequestOptions } from './request-options.ts'
+import { whereToRun } from './temporal-options.ts'
 
 interface Options extends RequestOptions {
   readonly partial?: true
@@ -14,7 +15,7 @@ const applyMs = 300_000
 
 /** Adds `apply`. */
 export function registerApply(program: Command): void {
-  requestOptions(
+  askerOptions(
     program
       .command('apply')
       .argument('<plan>', 'id or file of a plan made by joiner plan')
@@ -54,8 +55,8 @@ async function apply(named: string, options: Options): Promise<number> {
     ])
   const saved = isPlanId(named) ? undefined : planIn(await readPlanFile(named))
   return withTemporal(options, async (access) => {
-    const id = saved === undefined ? named : await keepPlan(saved, options.namespace)
-    const by = options.by ?? (await clusterFacts({ loop: 'disruption' })).by
+    const id = saved === undefined ? named : await keepPlan(saved, options)
+    const by = options.by ?? (await clusterFacts(options, { loop: 'disruption' })).by
     const request = { id, by, ...(options.partial === true ? { partial: true } : {}) }
     const answer = await askDisruption(access, { update: applyUpdate, request, limitMs: applyMs })
     return carryOut(access, answer, { ...options, nothing: 'nothing was begun' })

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { asked, askerOptions, limitOptions, type RequestOptions } from './request-options.ts'
 import { whereToRun } from './temporal-options.ts'
 
-interface Options extends Omit<RequestOptions, 'namespace'> {
+interface Options extends RequestOptions {
   readonly wait: boolean
 }
 
@@ -47,7 +47,7 @@ async function consolidate(options: Options): Promise<number> {
       import('./request-answer.ts'),
     ])
   return withTemporal(options, async (access) => {
-    const by = options.by ?? (await clusterFacts({ loop: 'disruption' })).by
+    const by = options.by ?? (await clusterFacts(options, { loop: 'disruption' })).by
     const answer = await askDisruption(access, {
       update: consolidateUpdate,
       request: { ...asked(options), by },

@@ -1,8 +1,9 @@
-import { userInfo } from 'node:os'
+import { hostname, userInfo } from 'node:os'
 import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
-import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { type ResourceName, resourcePath } from '../../../activities/kubernetes/client/resources.ts'
-import { kubeconfig } from '../shared/kubeconfig.ts'
+import { isInPod, withCluster } from '../access/cluster.ts'
+import type { ConnectionOptions } from '../shared/options.ts'
 import type { PauseTarget } from './scope-options.ts'
 
 const limitMs = 3000
@@ -15,20 +16,20 @@ export interface ClusterFacts {
   readonly warning?: string
 }
 
-export async function clusterFacts({ scope }: PauseTarget): Promise<ClusterFacts> {
+export async function clusterFacts(options: ConnectionOptions, { scope }: PauseTarget): Promise<ClusterFacts> {
   const late = new Promise<undefined>((resolve) => setTimeout(resolve, limitMs, undefined).unref())
-  const found = await Promise.race([look().catch(() => undefined), late])
-  return { by: found?.user ?? localUser(), ...(found?.warning === undefined ? {} : { warning: found.warning }) }
+  const look = withCluster(options, async (client) => {
+    const [user, warning] = await Promise.all([userOf(client), warningOf(client, scope)])
+    return { user, ...(warning === undefined ? {} : { warning }) }
+  })
+  const found = await Promise.race([look.catch(() => undefined), late])
+  return { by: named(found?.user), ...(found?.warning === undefined ? {} : { warning: found.warning }) }
+}
 
-  async function look(): Promise<{ readonly user: string | undefined; readonly warning?: string }> {
-    const client = await KubernetesClient.load(kubeconfig())
-    try {
-      const [user, warning] = await Promise.all([userOf(client), warningOf(client, scope)])
-      return { user, ...(warning === undefined ? {} : { warning }) }
-    } finally {
-      await client.close()
-    }
-  }
+/** Through kubectl exec every caller has the pod's account, which says nothing of them. */
+function named(user: string | undefined): string {
+  if (user !== undefined && !(isInPod() && user.startsWith('system:serviceaccount:'))) return user
+  return isInPod() ? `somebody in pod ${hostname()}` : localUser()
 }
 
 async function userOf(client: KubernetesClient): Promise<string | undefined> {

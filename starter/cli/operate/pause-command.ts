@@ -1,36 +1,44 @@
 import { type Command, Option } from 'commander'
 import { type LoopName, pausableReasons } from '../../../core/pauses/pauses.ts'
 import { printable } from '../../../core/values/printable.ts'
+import { CommandError } from '../shared/command-error.ts'
+import type { OutputFormat } from '../shared/options.ts'
+import { isForPrograms, print } from '../shared/output.ts'
 import type { Asked, Asking } from './ask-loop.ts'
 import { pauseJson } from './pause-json.ts'
-import { type EndOptions, endOf, type PauseTarget, type ScopeOptions, targetOf } from './scope-options.ts'
-import { CommandError, type TemporalOptions, temporalOptions, whereToRun } from './temporal-options.ts'
+import { askerOptions, untilOption } from './request-options.ts'
+import { endOf, type PauseTarget, type ScopeOptions, targetOf } from './scope-options.ts'
+import { type TemporalOptions, whereToRun } from './temporal-options.ts'
 
 interface Common extends ScopeOptions, TemporalOptions {
   readonly by?: string
-  readonly output: 'text' | 'json'
+  readonly output: OutputFormat
+}
+
+interface PauseOptions extends Common {
+  readonly reason: string
+  readonly until?: string
 }
 
 /** Adds `pause` and `resume`. */
 export function registerPause(program: Command): void {
   common(program.command('pause'))
     .description('Pause disruption, a part of it, or provisioning; deletions under way continue')
-    .requiredOption('--why <text>', 'shown wherever the pause shows')
-    .option('--for <duration>', 'resume after this duration, such as 2h')
-    .option('--until <time>', 'resume at this time, such as 2026-12-01T06:00:00Z')
+    .requiredOption('--reason <text>', 'shown wherever the pause shows')
+    .addOption(untilOption('end of the pause'))
     .addHelpText(
       'after',
       `
 Without a scope all disruption is paused; --provisioning pauses the creation of nodes instead. A pause of the same scope replaces the one before.
 The pause shows in joiner status, and as condition and events DisruptionPaused on NodePools (on the NodeClaim for --node).
 Expiry (expireAfter) is not disruption: it goes on.
-  joiner pause --why "release day" --for 2h
-  joiner pause --nodepool gpu --why "training until Friday" --until 2026-12-04T18:00:00Z
-  joiner pause --reason Drifted --why "new image is looked at first"
+  joiner pause --reason "release day" --until 2h
+  joiner pause --nodepool gpu --reason "training until Friday" --until 2026-12-04T18:00:00Z
+  joiner pause --disruption-reason Drifted --reason "new image is looked at first"
 ${whereToRun}
 Exit code: 0 when it is in force, 1 when not (or not yet), 2 for options that cannot be read.`,
     )
-    .action(async (options: Common & EndOptions & { readonly why: string }) => {
+    .action(async (options: PauseOptions) => {
       process.exitCode = await pause(options)
     })
   common(program.command('resume'))
@@ -51,26 +59,27 @@ Exit code: 0 when nothing of that scope is paused any more (also when nothing wa
 }
 
 function common(command: Command): Command {
-  return temporalOptions(
+  return askerOptions(
     command
       .option('--nodepool <name>', 'limit to disruption of nodes of this NodePool')
       .option('--node <name>', 'limit to disruption of this node, by the name of its Node or NodeClaim')
-      .addOption(new Option('--reason <reason>', 'limit to disruption for this reason').choices(pausableReasons))
-      .option('--provisioning', 'provisioning instead of disruption')
-      .option('--by <name>', 'requester to record (default: the Kubernetes user, else the local user)'),
-  ).addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
+      .addOption(
+        new Option('--disruption-reason <reason>', 'limit to disruption for this reason').choices(pausableReasons),
+      )
+      .option('--provisioning', 'provisioning instead of disruption'),
+  )
 }
 
-async function pause(options: Common & EndOptions & { readonly why: string }): Promise<number> {
+async function pause(options: PauseOptions): Promise<number> {
   const target = targetOf(options)
   if (target.kind === 'error') return usage(target.message)
-  const end = endOf(options, Date.now())
+  const end = endOf(options.until, Date.now())
   if (end.kind === 'error') return usage(end.message)
-  if (options.why.trim() === '') return usage('--why: say why, for whoever finds the pause')
+  if (options.reason.trim() === '') return usage('--reason: say why, for whoever finds the pause')
   const { scope, loop } = target.value
   const by = await asker(options, target.value)
   const request = {
-    reason: options.why,
+    reason: options.reason,
     by,
     ...(end.value === undefined ? {} : { until: end.value }),
     ...(scope === undefined ? {} : { scope }),
@@ -95,11 +104,12 @@ async function resume(options: Common & { readonly all?: true }): Promise<number
 }
 
 /** Who asks; says on the way what is odd about the scope. */
-async function asker({ by }: Common, target: PauseTarget): Promise<string> {
+async function asker(options: Common, target: PauseTarget): Promise<string> {
+  const { by } = options
   if (by !== undefined && target.scope === undefined) return by
   // Loaded late: the clients of Kubernetes and Temporal would be most of the time of --help.
   const { clusterFacts } = await import('./operator.ts')
-  const facts = await clusterFacts(target)
+  const facts = await clusterFacts(options, target)
   if (facts.warning !== undefined) console.error(`note: ${facts.warning}`)
   return by ?? facts.by
 }
@@ -117,7 +127,7 @@ async function ask(
     const results = await Promise.all(
       asked.map(async ({ loop, asking }) => ({ loop, ...(await tryAsk(() => askLoop(access, loop, asking))) })),
     )
-    if (options.output === 'json') console.log(JSON.stringify(results.map(asJson), null, 2))
+    if (isForPrograms(options.output)) await print(options.output, results.map(asJson), () => '')
     else
       for (const result of results) {
         if (result.kind === 'done') console.log(printable(result.answer.message))

@@ -1,7 +1,9 @@
 import type { Command } from 'commander'
 import type { DisruptionPlan } from '../../../core/disruption/plan/plan.ts'
-import { asked, limitOptions, type RequestOptions, reasonOption, requestOptions } from './request-options.ts'
-import { CommandError, whereToRun } from './temporal-options.ts'
+import { CommandError } from '../shared/command-error.ts'
+import { print } from '../shared/output.ts'
+import { asked, askerOptions, limitOptions, type RequestOptions, reasonOption } from './request-options.ts'
+import { whereToRun } from './temporal-options.ts'
 
 interface Options extends RequestOptions {
   readonly save?: string
@@ -13,14 +15,14 @@ const planMs = 150_000
 
 /** Adds `plan`. */
 export function registerPlan(program: Command): void {
-  requestOptions(
+  askerOptions(
     reasonOption(
       limitOptions(program.command('plan'))
         .description(
           'Show what disruption would do now: nodes removed and added, pods moved, cost before and after, and blockers',
         )
         .option('--now', 'ignore consolidateAfter')
-        .option('-o, --save <file>', 'write the plan to this file as well')
+        .option('--save <file>', 'write the plan to this file as well')
         .option('--all', 'print every moved pod and every remaining node'),
     ),
   )
@@ -31,8 +33,8 @@ Nothing is done. The plan is what one pass finds at this moment: after it was ca
 the latest eight, in ConfigMaps joiner-plan-0 to -7; joiner apply carries it out, or says what has changed since.
 Nodes whose consolidateAfter is not over stay, unless --now is given. Nodes under a pause stay; under a pause of all disruption the plan shows what it holds back.
 Prices are those of Joiner's price list, by the month of 730 hours; what comes is counted at the least that it can cost.
-  joiner plan --nodepool general --reason Underutilized --budget 5
-  joiner plan --now -o plan.json && joiner apply plan.json
+  joiner plan --nodepool general --disruption-reason Underutilized --budget 5
+  joiner plan --now --save plan.json && joiner apply plan.json
 ${whereToRun}
 Exit code: 0 when there is a plan, also one with nothing to do; 1 when there is none; 2 for options that cannot be read.`,
     )
@@ -51,13 +53,13 @@ async function plan(options: Options): Promise<number> {
     import('./plan-files.ts'),
   ])
   return withTemporal(options, async (access) => {
-    const by = options.by ?? (await clusterFacts({ loop: 'disruption' })).by
+    const by = options.by ?? (await clusterFacts(options, { loop: 'disruption' })).by
     const { id } = await askDisruption(access, {
       update: planUpdate,
       request: { ...asked(options), by },
       limitMs: planMs,
     })
-    const found = await readPlan(id, options.namespace)
+    const found = await readPlan(id, options)
     if (options.save !== undefined) await save(found, options.save)
     await show(found, options)
     return 0
@@ -77,10 +79,6 @@ async function save(found: DisruptionPlan, file: string): Promise<void> {
 
 async function show(found: DisruptionPlan, { output, all, save: file }: Options): Promise<void> {
   const { planJson, planText } = await import('./plan-text.ts')
-  if (output === 'json') {
-    console.log(planJson(found))
-    return
-  }
-  console.log(planText(found, all === true))
-  if (found.commands.length > 0) console.log(`\nTo do exactly that: joiner apply ${file ?? found.id}`)
+  const hint = found.commands.length > 0 ? `\n\nTo do exactly that: joiner apply ${file ?? found.id}` : ''
+  await print(output, JSON.parse(planJson(found)), () => `${planText(found, all === true)}${hint}`)
 }

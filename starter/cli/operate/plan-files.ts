@@ -1,20 +1,20 @@
 import { isDeepStrictEqual } from 'node:util'
 import { PlanStore } from '../../../activities/disruption/plan-store.ts'
-import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { parseDisruptionPlan } from '../../../api/disruption-plan.ts'
 import type { DisruptionPlan } from '../../../core/disruption/plan/plan.ts'
 import { printableStart } from '../../../core/values/printable.ts'
+import { withCluster } from '../access/cluster.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
 import { type FileText, takeText } from '../bounded/text.ts'
 import { reason } from '../doctor/check.ts'
-import { kubeconfig } from '../shared/kubeconfig.ts'
-import { CommandError } from './temporal-options.ts'
+import { CommandError } from '../shared/command-error.ts'
+import type { ClusterOptions } from '../shared/options.ts'
 
 const longestMessage = 500
 
 /** A plan that the cluster keeps. Errors: `CommandError` when it is not there or the cluster does not answer. */
-export async function readPlan(id: string, namespace: string): Promise<DisruptionPlan> {
-  const found = await withStore(namespace, (store) => store.read(id, Date.now()))
+export async function readPlan(id: string, options: ClusterOptions): Promise<DisruptionPlan> {
+  const found = await withStore(options, (store) => store.read(id, Date.now()))
   if (found.kind === 'found') return found.plan
   throw new CommandError(found.message)
 }
@@ -35,8 +35,8 @@ export function planIn(input: InputFile): DisruptionPlan {
 }
 
 /** Keeps a plan in the cluster, so that it can be applied. Returns its id. Errors: `CommandError` with what the cluster says. */
-export async function keepPlan(plan: DisruptionPlan, namespace: string): Promise<string> {
-  return withStore(namespace, async (store) => {
+export async function keepPlan(plan: DisruptionPlan, options: ClusterOptions): Promise<string> {
+  return withStore(options, async (store) => {
     const now = Date.now()
     const kept = await store.read(plan.id, now)
     if (kept.kind === 'found' && isDeepStrictEqual(kept.plan, plan)) return plan.id
@@ -46,17 +46,12 @@ export async function keepPlan(plan: DisruptionPlan, namespace: string): Promise
   })
 }
 
-async function withStore<T>(namespace: string, work: (store: PlanStore) => Promise<T>): Promise<T> {
+async function withStore<T>(options: ClusterOptions, work: (store: PlanStore) => Promise<T>): Promise<T> {
   try {
-    const client = await KubernetesClient.load(kubeconfig())
-    try {
-      return await work(new PlanStore(client, namespace))
-    } finally {
-      await client.close()
-    }
+    return await withCluster(options, (client) => work(new PlanStore(client, options.namespace)))
   } catch (error) {
     throw new CommandError(
-      `plans are kept in ConfigMaps of the cluster, which cannot be read or written: ${reason(error)}; check KUBECONFIG and --namespace "${namespace}"`,
+      `plans are kept in ConfigMaps of the cluster, which cannot be read or written: ${reason(error)}; check --kubeconfig, --context and -n "${options.namespace}"`,
     )
   }
 }

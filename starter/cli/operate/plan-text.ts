@@ -9,7 +9,8 @@ import type {
 import { causeTitle } from '../../../core/disruption/verdicts/cause-text.ts'
 import { printable } from '../../../core/values/printable.ts'
 import { shownMove } from '../shared/shown-move.ts'
-import { aligned, counted, monthly } from '../simulate/words.ts'
+import { aligned } from '../shared/table.ts'
+import { counted, monthly } from '../simulate/words.ts'
 
 const mostPods = 20
 const mostBlockers = 30

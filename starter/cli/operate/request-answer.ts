@@ -1,12 +1,14 @@
 import { printable } from '../../../core/values/printable.ts'
 import type { RequestAnswer, StartedCommand } from '../../../workflows/messages.ts'
+import type { OutputFormat } from '../shared/options.ts'
+import { isForPrograms, print as printed } from '../shared/output.ts'
 import { counted, few, monthly } from '../simulate/words.ts'
 import type { Ended } from './follow.ts'
 import { follow } from './follow.ts'
 import type { TemporalAccess } from './temporal-access.ts'
 
 interface Options {
-  readonly output: 'text' | 'json'
+  readonly output: OutputFormat
   /** Whether the commands are followed to their end. */
   readonly wait: boolean
   /** What is said when there are no commands. */
@@ -15,13 +17,13 @@ interface Options {
 
 /** Prints what came of a request, follows its commands to their end, and returns the exit code. */
 export async function carryOut(access: TemporalAccess, answer: RequestAnswer, options: Options): Promise<number> {
-  const isJson = options.output === 'json'
+  const isJson = isForPrograms(options.output)
   const say = isJson ? console.error : console.log
   const print = answer.kind === 'done' ? say : console.error
   if (!isJson) for (const line of answerLines(answer, options.nothing)) print(printable(line))
   const started = answer.kind === 'done' ? answer.started : []
   const ended = options.wait ? await follow(access, started, say) : []
-  if (isJson) console.log(JSON.stringify({ ...answer, ...(options.wait ? { ended } : {}) }, null, 2))
+  if (isJson) await printed(options.output, { ...answer, ...(options.wait ? { ended } : {}) }, () => '')
   else if (!options.wait && started.length > 0) say('they go on by themselves; joiner status shows them')
   return exitCode(answer, ended)
 }

@@ -1,36 +1,35 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { PlanOptions } from '../../../core/disruption/plan/plan.ts'
 import { isScopeName, pausableReasons } from '../../../core/pauses/pauses.ts'
+import { type OutputFormat, outputOption } from '../shared/options.ts'
 import { type TemporalOptions, temporalOptions } from './temporal-options.ts'
 
 /** What a request by hand is limited to, as it stands on the command line. */
 export interface RequestOptions extends TemporalOptions {
   readonly nodepool?: readonly string[]
   readonly node?: readonly string[]
-  readonly reason?: PlanOptions['reasons']
+  readonly disruptionReason?: PlanOptions['reasons']
   readonly budget?: number
   readonly now?: true
   readonly by?: string
-  readonly namespace: string
-  readonly output: 'text' | 'json'
-}
-
-/** Adds the options of whoever talks to Joiner by hand and needs its ConfigMaps. */
-export function requestOptions(command: Command): Command {
-  return askerOptions(
-    command.option(
-      '--namespace <name>',
-      "Joiner's namespace, where plans are kept",
-      process.env['JOINER_NAMESPACE'] ?? 'joiner',
-    ),
-  )
+  readonly output: OutputFormat
 }
 
 /** Adds the options of whoever asks Joiner for something. */
 export function askerOptions(command: Command): Command {
-  return temporalOptions(
-    command.option('--by <name>', 'requester to record (default: the Kubernetes user, else the local user)'),
-  ).addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
+  return outputOption(
+    temporalOptions(
+      command.option('--by <name>', 'requester to record (default: the Kubernetes user, else the local user)'),
+    ),
+  )
+}
+
+/** `--until`. `what`: what ends then. */
+export function untilOption(what: string): Option {
+  return new Option(
+    '--until <duration or time>',
+    `${what}: a duration such as 2h, or a time such as 2026-12-01T06:00:00Z`,
+  )
 }
 
 /** Adds the options that name nodes. */
@@ -41,10 +40,10 @@ export function limitOptions(command: Command): Command {
     .option('--budget <count>', 'most nodes to disrupt per NodePool; disruption budgets still apply', count)
 }
 
-/** Adds `--reason`. */
+/** Adds `--disruption-reason`. */
 export function reasonOption(command: Command): Command {
   return command.option(
-    '--reason <reason>',
+    '--disruption-reason <reason>',
     `only for this reason (${pausableReasons.join(', ')}); may be repeated`,
     reasonNames,
   )
@@ -69,11 +68,11 @@ function count(text: string): number {
 }
 
 /** The options as a request holds them. */
-export function asked({ nodepool, node, reason, budget, now }: Partial<RequestOptions>): PlanOptions {
+export function asked({ nodepool, node, disruptionReason, budget, now }: Partial<RequestOptions>): PlanOptions {
   return {
     ...(nodepool === undefined ? {} : { nodePools: nodepool }),
     ...(node === undefined ? {} : { nodes: node }),
-    ...(reason === undefined ? {} : { reasons: reason }),
+    ...(disruptionReason === undefined ? {} : { reasons: disruptionReason }),
     ...(budget === undefined ? {} : { budget }),
     ...(now === true ? { now } : {}),
   }

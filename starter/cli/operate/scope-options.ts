@@ -6,7 +6,7 @@ import { parseGoDuration } from '../../../core/values/duration.ts'
 export interface ScopeOptions {
   readonly nodepool?: string
   readonly node?: string
-  readonly reason?: string
+  readonly disruptionReason?: string
   readonly provisioning?: true
 }
 
@@ -18,8 +18,9 @@ export interface PauseTarget {
 type Read<T> = { readonly kind: 'ok'; readonly value: T } | { readonly kind: 'error'; readonly message: string }
 
 /** The loop and the scope that are meant. Error: more than one of the options. */
-export function targetOf({ nodepool, node, reason, provisioning }: ScopeOptions): Read<PauseTarget> {
-  const named = Object.entries({ nodepool, node, reason, provisioning }).filter(([, value]) => value !== undefined)
+export function targetOf({ nodepool, node, disruptionReason, provisioning }: ScopeOptions): Read<PauseTarget> {
+  const given = { nodepool, node, 'disruption-reason': disruptionReason, provisioning }
+  const named = Object.entries(given).filter(([, value]) => value !== undefined)
   if (named.length > 1)
     return {
       kind: 'error',
@@ -37,34 +38,27 @@ export function targetOf({ nodepool, node, reason, provisioning }: ScopeOptions)
       ? { nodePool: nodepool }
       : node !== undefined
         ? { node }
-        : reason !== undefined
-          ? { reason }
+        : disruptionReason !== undefined
+          ? { reason: disruptionReason }
           : undefined
   return { kind: 'ok', value: { loop: 'disruption', ...(scope === undefined ? {} : { scope }) } }
 }
 
-export interface EndOptions {
-  readonly for?: string
-  readonly until?: string
-}
-
-/** When the pause is to end, as an RFC 3339 time; undefined: when it is resumed. `now`: epoch ms. */
-export function endOf({ for: length, until }: EndOptions, now: number): Read<string | undefined> {
+/** The end of a pause or hold as an RFC 3339 time; undefined: when it is lifted. `until`: a duration or a time. `now`: epoch ms. */
+export function endOf(until: string | undefined, now: number): Read<string | undefined> {
   const error = (message: string) => ({ kind: 'error' as const, message })
-  if (length !== undefined && until !== undefined) return error('--for and --until: give one of them')
-  if (length !== undefined) {
-    const nanoseconds = parseGoDuration(length)
-    if (nanoseconds === undefined || nanoseconds <= 0n)
-      return error(`--for "${length}": not a duration; write it as 90m, 2h or 1h30m`)
-    return { kind: 'ok', value: new Date(now + Number(nanoseconds / 1_000_000n)).toISOString() }
-  }
   if (until === undefined) return { kind: 'ok', value: undefined }
+  const nanoseconds = parseGoDuration(until)
+  if (nanoseconds !== undefined)
+    return nanoseconds > 0n
+      ? { kind: 'ok', value: new Date(now + Number(nanoseconds / 1_000_000n)).toISOString() }
+      : error(`--until "${until}": has to last; write it as 90m, 2h or 1h30m`)
   const isTime = /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/i.test(until)
   // A day alone would be taken for midnight in Greenwich; what has no zone is this machine's time.
   const untilMs = isTime ? Date.parse(until.includes(':') ? until : `${until}T00:00`) : Number.NaN
   if (Number.isNaN(untilMs))
     return error(
-      `--until "${until}": not a time; write it as 2026-12-01T06:00:00Z, or 2026-12-01T06:00 for this machine's zone`,
+      `--until "${until}": neither a duration nor a time; write it as 2h, as 2026-12-01T06:00:00Z, or as 2026-12-01T06:00 for this machine's zone`,
     )
   if (untilMs <= now) return error(`--until "${until}": is ${new Date(untilMs).toISOString()}, which lies in the past`)
   return { kind: 'ok', value: new Date(untilMs).toISOString() }

@@ -1,9 +1,12 @@
 import type { Client, Connection } from '@temporalio/client'
+import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
 import { singletonIds } from '../../../core/task-queues.ts'
 import { connectClient, connectMs, temporalClient } from '../../temporal/connect.ts'
 import { explainTemporal } from '../../temporal/problem.ts'
 import { readTemporalSettings, type TemporalSettings } from '../../temporal/settings.ts'
-import { CommandError, type TemporalOptions, whereToRun } from './temporal-options.ts'
+import { type Reach, reachTemporal } from '../access/reach-temporal.ts'
+import { CommandError } from '../shared/command-error.ts'
+import { type TemporalOptions, whereToRun } from './temporal-options.ts'
 
 /** One cluster's Joiner in Temporal. */
 export interface TemporalAccess {
@@ -22,7 +25,27 @@ export async function withTemporal(
   options: TemporalOptions,
   work: (access: TemporalAccess) => Promise<number>,
 ): Promise<number> {
-  const read = readTemporalSettings(process.env, {
+  let reach: Reach
+  try {
+    reach = await reachTemporal(options)
+  } catch (error) {
+    if (!(error instanceof ApiError || error instanceof CommandError)) throw error
+    console.error(error.message)
+    return 1
+  }
+  try {
+    return await withReach(reach, options, work)
+  } finally {
+    reach.dispose()
+  }
+}
+
+async function withReach(
+  reach: Reach,
+  options: TemporalOptions,
+  work: (access: TemporalAccess) => Promise<number>,
+): Promise<number> {
+  const read = readTemporalSettings(reach.env, {
     address: options.temporalAddress,
     namespace: options.temporalNamespace,
   })
@@ -38,7 +61,7 @@ export async function withTemporal(
   try {
     connection = await connectClient(settings)
     const client = temporalClient(connection, settings)
-    const cluster = options.cluster ?? (await onlyCluster(connection, client))
+    const cluster = options.cluster ?? reach.cluster ?? (await onlyCluster(connection, client))
     return await work({ client, connection, address, namespace, cluster })
   } catch (error) {
     console.error(

@@ -1,33 +1,38 @@
 import { type Command, Option } from 'commander'
-import { ReportedError } from '../shared/reported-error.ts'
+import { type ClusterOptions, clusterOptions } from '../shared/options.ts'
 
-/** How a command finds Joiner in Temporal: the settings of the worker (`starter/temporal/settings.ts`), which flags override. */
-export interface TemporalOptions {
+/** How a command finds Joiner in Temporal: by the cluster that it is installed in, or by the settings of the worker, which flags override. */
+export interface TemporalOptions extends ClusterOptions {
   readonly temporalAddress?: string
   readonly temporalNamespace?: string
   readonly cluster?: string
 }
 
-/** Why a command cannot go on, and what to do: printed as it stands. */
-export class CommandError extends ReportedError {}
+const temporalGroup = 'Temporal options:'
 
-/** Adds the options that every command has which talks to Joiner's workflows. */
+/** Adds the options that every command has which talks to Joiner's workflows, those of the cluster included. */
 export function temporalOptions(command: Command): Command {
-  return command
-    .option('--temporal-address <host:port>', "Temporal's frontend (default: TEMPORAL_ADDRESS, or the profile)")
-    .option(
-      '--temporal-namespace <name>',
-      'the namespace that Joiner uses there (default: TEMPORAL_NAMESPACE, or the profile, or "default")',
+  return clusterOptions(command)
+    .addOption(
+      new Option(
+        '--temporal-address <host:port>',
+        "Temporal's frontend (default: TEMPORAL_ADDRESS, or the profile, or as Joiner's settings in the cluster say)",
+      ).helpGroup(temporalGroup),
     )
     .addOption(
-      new Option('--cluster <name>', 'name of the cluster; required only if several use this Temporal namespace').env(
-        'CLUSTER_NAME',
-      ),
+      new Option(
+        '--temporal-namespace <name>',
+        'the namespace that Joiner uses there (default: in the same order, else "default")',
+      ).helpGroup(temporalGroup),
+    )
+    .addOption(
+      new Option('--cluster <name>', 'name of the cluster; required only if several use this Temporal namespace')
+        .env('CLUSTER_NAME')
+        .helpGroup(temporalGroup),
     )
 }
 
 /** Text for --help on where such a command can be run. */
-export const whereToRun = `In the cluster: kubectl exec --namespace joiner deployment/joiner-planner -- node starter/joiner.ts ...
-From elsewhere: make Temporal's frontend reachable, such as by kubectl port-forward --namespace temporal service/temporal-frontend 7233, then
-give --temporal-address 127.0.0.1:7233. TLS, API keys and profiles are set by Temporal's own variables: TEMPORAL_TLS_CLIENT_CERT_PATH,
+export const whereToRun = `It reads Joiner's settings from the cluster of the kubeconfig, and reaches Temporal directly, or through kubectl's port-forward
+where its address does not answer from here. TEMPORAL_ADDRESS and Temporal's other variables come before those settings: TEMPORAL_TLS_CLIENT_CERT_PATH,
 TEMPORAL_API_KEY, TEMPORAL_PROFILE and so on (docs/temporal.md).`

@@ -1,12 +1,12 @@
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import type { QuarantineEntry } from '../../../core/quarantine.ts'
-import { kubeconfig } from '../shared/kubeconfig.ts'
+import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
+import { isForPrograms, print } from '../shared/output.ts'
 import { counted } from '../simulate/words.ts'
 import { quarantineJson, quarantineTable } from './table.ts'
 
-interface Options {
-  readonly namespace: string
-  readonly output: 'text' | 'json'
+interface Options extends ClusterOptions {
+  readonly output: OutputFormat
 }
 
 /** Adds `quarantine`, which shows and clears what is left out of planning because it crashed passes. */
@@ -35,29 +35,22 @@ Exit code: 0 when it is cleared, 1 when the object is not quarantined or the clu
 }
 
 function common(command: Command): Command {
-  return command
-    .option('--namespace <name>', "Joiner's namespace", process.env['JOINER_NAMESPACE'] ?? 'joiner')
-    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
+  return outputOption(clusterOptions(command))
 }
 
 type Store = import('../../../activities/scheduler-thread/quarantine-store.ts').QuarantineStore
 
-async function run({ namespace }: Options, work: (store: Store) => Promise<void>): Promise<void> {
+async function run(options: Options, work: (store: Store) => Promise<void>): Promise<void> {
   // Loaded late: the client of Kubernetes would be most of the time of --help.
-  const [{ KubernetesClient }, { QuarantineStore }] = await Promise.all([
-    import('../../../activities/kubernetes/client/client.ts'),
+  const [{ withCluster }, { QuarantineStore }] = await Promise.all([
+    import('../access/cluster.ts'),
     import('../../../activities/scheduler-thread/quarantine-store.ts'),
   ])
   try {
-    const client = await KubernetesClient.load(kubeconfig())
-    try {
-      await work(new QuarantineStore(client, namespace))
-    } finally {
-      await client.close()
-    }
+    await withCluster(options, (client) => work(new QuarantineStore(client, options.namespace)))
   } catch (error) {
     fail(
-      `${error instanceof Error ? error.message : String(error)}; check KUBECONFIG and --namespace "${namespace}"`,
+      `${error instanceof Error ? error.message : String(error)}; check --kubeconfig, --context and -n "${options.namespace}"`,
       1,
     )
   }
@@ -72,13 +65,14 @@ async function clear(store: Store, object: string | undefined, options: Options)
   if (object !== undefined && cleared.length === 0)
     return fail(`${object} is not quarantined; see joiner quarantine list`, 1)
   await store.remove(cleared.map(({ id }) => id))
-  show(cleared, options)
-  if (options.output === 'text' && cleared.length > 0) console.log(`${counted(cleared.length, 'object')} cleared`)
+  await show(cleared, options)
+  if (!isForPrograms(options.output) && cleared.length > 0) console.log(`${counted(cleared.length, 'object')} cleared`)
 }
 
-function show(entries: readonly QuarantineEntry[], { output }: Options): void {
-  if (output === 'json') console.log(JSON.stringify(entries.map(quarantineJson), null, 2))
-  else console.log(entries.length === 0 ? 'nothing is quarantined' : quarantineTable(entries))
+function show(entries: readonly QuarantineEntry[], { output }: Options): Promise<void> {
+  return print(output, entries.map(quarantineJson), () =>
+    entries.length === 0 ? 'nothing is quarantined' : quarantineTable(entries),
+  )
 }
 
 function fail(message: string, code: number): void {

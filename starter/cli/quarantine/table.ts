@@ -1,6 +1,6 @@
 import type { QuarantineEntry } from '../../../core/quarantine.ts'
 import { printable } from '../../../core/values/printable.ts'
-import { aligned } from '../simulate/words.ts'
+import { aligned } from '../shared/table.ts'
 
 /** Returns the entries for people. */
 export function quarantineTable(entries: readonly QuarantineEntry[]): string {

@@ -1,25 +1,24 @@
-import { type Command, Option } from 'commander'
-import { readConfig } from '../../../api/config.ts'
+import type { Command } from 'commander'
+import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
+import { isForPrograms, print } from '../shared/output.ts'
 import { counted } from '../simulate/words.ts'
 
-interface Options {
+interface Options extends ClusterOptions {
   readonly all?: true
-  readonly output: 'text' | 'json'
+  readonly output: OutputFormat
 }
 
 const timeoutMs = 60_000
 
 /** Adds `quota`, which shows vCPU quotas with what they keep NodePools from. */
 export function registerQuota(program: Command): void {
-  program
-    .command('quota')
+  outputOption(clusterOptions(program.command('quota')))
     .description('Show vCPU quotas of the subscription in the region, and the NodePools they block')
     .option('--all', 'include families that are neither used nor blocking')
-    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
     .addHelpText(
       'after',
       `
-Settings are those of joiner worker, from the environment; it reads usages and sizes of Azure, and NodePools and NodeClaims of the cluster.
+Settings are those of Joiner in the cluster (ConfigMap joiner-settings), over which the environment stands; it reads usages and sizes of Azure, and NodePools and NodeClaims of the cluster.
 USED is what Azure counts, of everybody in the subscription. IN FLIGHT are VMs that were launched while it counted. BLOCKS are the sizes that
 NodePools may buy and that have no room. cores is the total of the region on demand, lowPriorityCores that of spot.
 More can be asked for at https://aka.ms/ProdportalCRP. Exit code: 0, 1 when Azure or the cluster does not answer, 2 for settings that cannot be read.`,
@@ -29,23 +28,26 @@ More can be asked for at https://aka.ms/ProdportalCRP. Exit code: 0, 1 when Azur
     })
 }
 
-async function quota({ all, output }: Options): Promise<number> {
-  const parsed = readConfig(process.env)
-  if (parsed.kind === 'errors') {
-    for (const error of parsed.errors) console.error(error)
-    return 2
-  }
-  const [{ readQuota }, { quotaTable }] = await Promise.all([import('./read.ts'), import('./report.ts')])
+async function quota(options: Options): Promise<number> {
+  const [{ readQuota }, { quotaTable }, { reason }, { azureSettings }] = await Promise.all([
+    import('./read.ts'),
+    import('./report.ts'),
+    import('../doctor/check.ts'),
+    import('../access/azure-settings.ts'),
+  ])
   try {
-    const { rows, launching } = await readQuota(parsed.config, process.env, AbortSignal.timeout(timeoutMs))
-    if (output === 'json') console.log(JSON.stringify({ families: rows, nodeClaimsWithoutSize: launching }, null, 2))
-    else {
-      console.log(quotaTable(rows, all === true))
-      if (launching > 0) console.log(`${counted(launching, 'NodeClaim')} being launched, whose sizes are not known yet`)
+    const read = await azureSettings(options)
+    if (read.kind === 'errors') {
+      for (const error of read.errors) console.error(error)
+      return 2
     }
+    const { rows, launching } = await readQuota(read, options, AbortSignal.timeout(timeoutMs))
+    const shown = { families: rows, nodeClaimsWithoutSize: launching }
+    await print(options.output, shown, () => quotaTable(rows, options.all === true))
+    if (launching > 0 && !isForPrograms(options.output))
+      console.log(`${counted(launching, 'NodeClaim')} being launched, whose sizes are not known yet`)
     return 0
   } catch (error) {
-    const { reason } = await import('../doctor/check.ts')
     console.error(`${reason(error)}; "joiner doctor" says what is missing`)
     return 1
   }

@@ -3,24 +3,26 @@ import { azureIdentity } from '../../../activities/azure/access/azure-identity.t
 import { launchedVm } from '../../../activities/azure/capacity/quota.ts'
 import type { VmUse } from '../../../activities/azure/capacity/quota-accounting.ts'
 import { decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
-import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
-import type { Config } from '../../../api/config.ts'
+import type { AzureSettings } from '../access/azure-settings.ts'
+import { withCluster } from '../access/cluster.ts'
 import { ArmReader } from '../doctor/arm-reader.ts'
 import { readPools } from '../doctor/context.ts'
 import { readBuyable, readSizes, readUsages } from '../shared/buyable.ts'
+import type { ConnectionOptions } from '../shared/options.ts'
 import { type QuotaRow, quotaRows } from './report.ts'
 
 /** Quotas as Azure counts them now, with what NodeClaims took meanwhile. Errors: what Azure or the API server says. */
 export async function readQuota(
-  config: Config,
-  env: NodeJS.ProcessEnv,
+  { config, env }: AzureSettings,
+  options: ConnectionOptions,
   signal: AbortSignal,
 ): Promise<{ readonly rows: readonly QuotaRow[]; readonly launching: number }> {
   const cloud = await readCloud(config)
   const { credential, scope } = azureIdentity(config, cloud, env)
-  const kubernetes = await KubernetesClient.load(config.KUBECONFIG)
-  try {
+  return withCluster(options, async (kubernetes) => {
     const pools = readPools(kubernetes)
+    // Azure may refuse first; then nobody waits for them.
+    pools.catch(() => undefined)
     const reader = { config, cloud, arm: new ArmReader(cloud.armEndpoint, credential, scope), pools: () => pools }
     const countedAtMs = Date.now()
     const [usages, sizes] = await Promise.all([readUsages(reader, signal), readSizes(reader, signal)])
@@ -36,7 +38,5 @@ export async function readQuota(
       (claim) => claim.metadata.deletionTimestamp === undefined && launchedVm(claim) === undefined,
     ).length
     return { rows: quotaRows({ usages, sizes, buyable, uses, countedAtMs }), launching }
-  } finally {
-    await kubernetes.close()
-  }
+  })
 }

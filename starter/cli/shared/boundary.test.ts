@@ -63,8 +63,8 @@ describe('whatever is given in place of a file, a command says what is wrong in 
     ['simulate', ['simulate'], 1, 1],
     ['simulate --catalog', ['simulate', '--catalog'], 1, 1],
     ['simulate --scheduler-config', ['simulate', '--scheduler-config'], 1, 1],
-    ['instance-types', ['instance-types', '--catalogue'], 1, 1],
-    ['instance-types --node-class', ['instance-types', '--catalogue', '/dev/null', '--node-class'], 1, 1],
+    ['instance-types', ['instance-types', '--catalog'], 1, 1],
+    ['instance-types --node-class', ['instance-types', '--catalog', '/dev/null', '--node-class'], 1, 1],
     ['apply', ['apply'], 1, 1],
   ]
 
@@ -232,7 +232,7 @@ describe('complain', () => {
 describe('runBounded', () => {
   const validate = async (path: string, bounds = boundsOf([])) => {
     const input = await needInput(path)
-    return runBounded({ name: 'validate', input: { files: [input], output: 'text' } }, [input], bounds)
+    return runBounded({ name: 'validate', input: { files: [input], output: 'table' } }, [input], bounds)
   }
 
   test('ends what needs more memory than there is for it', async () => {

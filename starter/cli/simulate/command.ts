@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { durationMs } from '../../../core/values/duration.ts'
+import { outputOption } from '../shared/options.ts'
 import type { SimulateSettings } from './simulate.ts'
 
 const manifestHelp = `
@@ -35,10 +36,8 @@ Examples:
 
 /** What a simulation needs is loaded when one is asked for: other commands start faster so. */
 export function registerSimulate(program: Command): void {
-  program
-    .command('simulate')
+  outputOption(program.command('simulate'))
     .argument('[files...]', 'a scenario, or manifest files and directories (default: standard input)')
-    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
     .option('--catalog <file>', "instance types or resource SKUs; replaces a scenario's own instance types")
     .option('--prices <file>', 'retail prices for resource SKUs; repeatable', another, [])
     .option(

@@ -343,6 +343,6 @@ describe('joiner simulate, input that cannot be used', () => {
   it('tells wrong usage apart', async () => {
     const { code, err } = await run(['--output', 'xml'])
     expect(code).toBe(2)
-    expect(err).toContain('Allowed choices are text, json')
+    expect(err).toContain('Allowed choices are table, wide, json, yaml')
   })
 })

@@ -2,6 +2,8 @@ import { once } from 'node:events'
 import { printable } from '../../../core/values/printable.ts'
 import { doing } from '../bounded/doing.ts'
 import type { InputFile } from '../bounded/input.ts'
+import type { OutputFormat } from '../shared/options.ts'
+import { isForPrograms, structured } from '../shared/output.ts'
 import type { PolicyName } from './disruption/disruption.ts'
 import { type DisruptionResultJson, decisionText } from './disruption/disruption-result.ts'
 import { type Explanation, explain, explanationText } from './explain.ts'
@@ -14,7 +16,7 @@ import { tableText } from './table.ts'
 
 /** Options of the command line that name no file. */
 export interface SimulateSettings extends SchedulerFlags {
-  readonly output: 'text' | 'json'
+  readonly output: OutputFormat
   readonly complete?: boolean
   readonly explain?: string
   readonly time?: boolean
@@ -61,7 +63,7 @@ async function printPlan(loaded: Loaded, settings: SimulateSettings, warnings: r
     if (settings.time === true) console.error(JSON.stringify(times))
   })
   for (const remark of [...warnings, ...loaded.remarks()]) console.error(printable(remark))
-  await print(answer(solved, settings))
+  await print(await answer(solved, settings))
 }
 
 async function printDecision(
@@ -72,16 +74,18 @@ async function printDecision(
   if (pod !== undefined) throw new InputError('--explain: disruption is about nodes, not about pods; leave it out')
   const result = decide()
   for (const remark of remarks()) console.error(printable(remark))
-  await print([output === 'json' ? `${JSON.stringify(result, undefined, 2)}\n` : decisionText(result)])
+  await print([isForPrograms(output) ? await structured(output, result) : decisionText(result)])
 }
 
-function answer(solved: Solved, { output, explain: pod }: SimulateSettings): Iterable<string> {
-  if (pod !== undefined) return [explained(explain(solved, pod), output)]
-  return output === 'json' ? resultText(solved.explained.plan) : [tableText(solved)]
+async function answer(solved: Solved, { output, explain: pod }: SimulateSettings): Promise<Iterable<string>> {
+  if (pod !== undefined) return [await explained(explain(solved, pod), output)]
+  if (output === 'json') return resultText(solved.explained.plan)
+  if (output === 'yaml') return [await structured(output, JSON.parse([...resultText(solved.explained.plan)].join('')))]
+  return [tableText(solved)]
 }
 
-function explained(explanation: Explanation, output: SimulateSettings['output']): string {
-  return `${output === 'json' ? JSON.stringify(explanation, undefined, 2) : explanationText(explanation)}\n`
+async function explained(explanation: Explanation, output: OutputFormat): Promise<string> {
+  return isForPrograms(output) ? structured(output, explanation) : `${explanationText(explanation)}\n`
 }
 
 /** Piece by piece, no faster than the reader takes them. */

@@ -3,10 +3,11 @@ import { podName } from '../../../core/pods/pod-rules.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import type { PlannedNodeClaim, SchedulableNode, SchedulingPlan } from '../../../core/scheduling/snapshot.ts'
 import { unschedulableText } from '../../../core/scheduling/unschedulable-text.ts'
+import { aligned } from '../shared/table.ts'
 import { funnelLines, lines } from './explain.ts'
 import { shown } from './result.ts'
 import type { Solved } from './rounds.ts'
-import { aligned, counted, few, monthly, podNames, valuesFor } from './words.ts'
+import { counted, few, monthly, podNames, valuesFor } from './words.ts'
 
 const header = ['NODE', 'NODEPOOL', 'TYPE', 'ZONE', 'CAPACITY', 'USD/MONTH', 'PODS']
 const podsShown = 6

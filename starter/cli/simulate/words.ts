@@ -26,16 +26,3 @@ export const podNames = (pods: readonly Pod[]) => pods.map(podName).sort()
 export function valuesFor(requirements: readonly RequirementSpec[], key: string): readonly string[] {
   return requirements.find((one) => one.key === key && one.operator === 'In')?.values ?? []
 }
-
-/** Columns as wide as their widest cell; the last one is not padded. Each row is one line, whatever its cells hold. */
-export function aligned(cells: readonly (readonly string[])[]): string {
-  const rows = cells.map((row) => row.map(printable))
-  const widths = (rows[0] ?? []).map((_, column) =>
-    rows.reduce((widest, row) => Math.max(widest, (row[column] ?? '').length), 0),
-  )
-  return rows
-    .map((row) =>
-      row.map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0))).join('  '),
-    )
-    .join('\n')
-}

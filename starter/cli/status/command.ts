@@ -1,21 +1,16 @@
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { type TemporalOptions, temporalOptions, whereToRun } from '../operate/temporal-options.ts'
+import { type OutputFormat, outputOption } from '../shared/options.ts'
+import { print } from '../shared/output.ts'
 
 interface Options extends TemporalOptions {
-  readonly namespace: string
-  readonly output: 'text' | 'json'
+  readonly output: OutputFormat
 }
 
 /** Adds `status`. */
 export function registerStatus(program: Command): void {
-  temporalOptions(program.command('status'))
+  outputOption(temporalOptions(program.command('status')))
     .description('Show loops, pauses, disruption commands, nodes by phase, and problems')
-    .option(
-      '--namespace <name>',
-      "Joiner's namespace, where its ConfigMaps are",
-      process.env['JOINER_NAMESPACE'] ?? 'joiner',
-    )
-    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
     .addHelpText(
       'after',
       `
@@ -35,9 +30,8 @@ async function status(options: Options): Promise<number> {
   )
   return withTemporal(options, async (access) => {
     const now = Date.now()
-    const [report, known] = await Promise.all([readStatus(access, now), readCluster(options.namespace, now)])
-    if (options.output === 'json') console.log(JSON.stringify(statusJson(report, known), null, 2))
-    else console.log(statusText(report, known, now))
+    const [report, known] = await Promise.all([readStatus(access, now), readCluster(options, now)])
+    await print(options.output, statusJson(report, known), () => statusText(report, known, now))
     return problemsOf(report).length === 0 ? 0 : 1
   })
 }

@@ -2,7 +2,7 @@ import { WorkflowNotFoundError } from '@temporalio/client'
 import proto from '@temporalio/proto'
 import { DurableDocument } from '../../../activities/azure/catalogue/durable-document.ts'
 import { decodePrices } from '../../../activities/azure/catalogue/pricing.ts'
-import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { readLoopPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
 import { QuarantineStore } from '../../../activities/scheduler-thread/quarantine-store.ts'
 import { type LoopName, type Pause, wholeLoop } from '../../../core/pauses/pauses.ts'
@@ -11,9 +11,10 @@ import { runningCommands, runningLifecycles } from '../../../core/workflow-queri
 import { commandStatusQuery, type LoopStatus, loopStatusQuery } from '../../../workflows/messages.ts'
 import { searchAttributes } from '../../../workflows/search-attributes.ts'
 import { MissingKeyError } from '../../temporal/encryption.ts'
+import { withCluster } from '../access/cluster.ts'
 import { loopId } from '../operate/ask-loop.ts'
 import type { TemporalAccess } from '../operate/temporal-access.ts'
-import { kubeconfig } from '../shared/kubeconfig.ts'
+import type { ClusterOptions } from '../shared/options.ts'
 import type {
   ClusterReport,
   CommandReport,
@@ -150,13 +151,13 @@ async function readQueue(access: TemporalAccess, role: TaskQueueRole, now: numbe
 }
 
 /** Prices and pauses as Joiner keeps them in the cluster, as far as they can be read from here. */
-export async function readCluster(namespace: string, now: number): Promise<ClusterReport> {
+export async function readCluster(options: ClusterOptions, now: number): Promise<ClusterReport> {
   const late = new Promise<ClusterReport>((resolve) => setTimeout(resolve, clusterMs, {}).unref())
   return Promise.race([read().catch(() => ({})), late])
 
-  async function read(): Promise<ClusterReport> {
-    const client = await KubernetesClient.load(kubeconfig())
-    try {
+  function read(): Promise<ClusterReport> {
+    const { namespace } = options
+    return withCluster(options, async (client) => {
       const [priceOf, pauses, quarantined] = await Promise.all([
         readPrices(client, namespace).catch(() => undefined),
         readPauses(client, namespace, now).catch(() => undefined),
@@ -167,9 +168,7 @@ export async function readCluster(namespace: string, now: number): Promise<Clust
         ...(pauses && { pauses }),
         ...(quarantined && { quarantined: [...quarantined.values()].filter(({ untilMs }) => untilMs > now) }),
       }
-    } finally {
-      await client.close()
-    }
+    })
   }
 }
 

@@ -2,7 +2,8 @@ import { pauseText } from '../../../core/pauses/pauses.ts'
 import { printable } from '../../../core/values/printable.ts'
 import { pauseJson } from '../operate/pause-json.ts'
 import { quarantineJson } from '../quarantine/table.ts'
-import { aligned, counted, few, monthly } from '../simulate/words.ts'
+import { aligned } from '../shared/table.ts'
+import { counted, few, monthly } from '../simulate/words.ts'
 import { type ClusterReport, pausesOf, poolSummaries, problemsOf, type StatusReport } from './status.ts'
 
 const phaseOrder = ['Launching', 'Registering', 'Initializing', 'Ready', 'Draining', 'Terminating', 'Gone']

@@ -3,7 +3,6 @@ import { type TemporalOptions, temporalOptions } from '../operate/temporal-optio
 
 interface Options extends TemporalOptions {
   readonly release: string
-  readonly namespace: string
   readonly temporal?: true
   readonly yes?: true
 }
@@ -16,7 +15,6 @@ export function registerTakeover(program: Command): void {
       'Transfer the CRDs to this installation, or a name in Temporal to this cluster, after the previous owner is gone',
     )
     .option('--release <name>', 'Helm release that takes the CRDs', process.env['JOINER_RELEASE'] ?? 'joiner')
-    .option('--namespace <name>', 'namespace of the release', process.env['JOINER_NAMESPACE'] ?? 'joiner')
     .option('--temporal', "take over the cluster's name in Temporal instead of the CRDs")
     .option('--yes', 'do not ask')
   temporalOptions(command)

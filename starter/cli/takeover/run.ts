@@ -14,27 +14,23 @@ import { resourcePath } from '../../../activities/kubernetes/client/resources.ts
 import { describeInstallation, installationText, ownershipOf } from '../../../core/installation.ts'
 import { taskQueue } from '../../../core/task-queues.ts'
 import { freeName, nameOwner } from '../../bridge/cluster-loops.ts'
+import { withCluster } from '../access/cluster.ts'
 import { reason } from '../doctor/check.ts'
 import { type TemporalAccess, withTemporal } from '../operate/temporal-access.ts'
-import { CommandError, type TemporalOptions } from '../operate/temporal-options.ts'
+import { type TemporalOptions } from '../operate/temporal-options.ts'
+import { CommandError } from '../shared/command-error.ts'
 import { confirmed } from '../shared/confirm.ts'
-import { kubeconfig } from '../shared/kubeconfig.ts'
+import type { ClusterOptions } from '../shared/options.ts'
 
-interface CrdOptions {
+interface CrdOptions extends ClusterOptions {
   readonly release: string
-  readonly namespace: string
   readonly yes?: true
 }
 
 /** Writes the marker of an installation into the CRDs. Returns the exit code. */
 export async function takeOverCrds(options: CrdOptions): Promise<number> {
   try {
-    const client = await KubernetesClient.load(kubeconfig())
-    try {
-      return await crds(client, options)
-    } finally {
-      await client.close()
-    }
+    return await withCluster(options, (client) => crds(client, options))
   } catch (error) {
     console.error(error instanceof CommandError ? error.message : `the API server: ${reason(error)}`)
     return 1
@@ -93,7 +89,7 @@ export function takeOverName(options: NameOptions): Promise<number> {
   return withTemporal(options, async (access) => {
     const { client: withCodec, connection, cluster, namespace } = access
     const client = new Client({ connection, namespace, identity: withCodec.options.identity })
-    const input = { client, cluster, clusterUid: await clusterUid() }
+    const input = { client, cluster, clusterUid: await clusterUid(options) }
     const owner = await nameOwner(input)
     if (owner.kind !== 'foreign') {
       console.log(
@@ -116,16 +112,13 @@ export function takeOverName(options: NameOptions): Promise<number> {
   })
 }
 
-async function clusterUid(): Promise<string> {
+async function clusterUid(options: ClusterOptions): Promise<string> {
   try {
-    const kubernetes = await KubernetesClient.load(kubeconfig())
-    try {
-      return await findClusterUid(kubernetes)
-    } finally {
-      await kubernetes.close()
-    }
+    return await withCluster(options, findClusterUid)
   } catch (error) {
-    throw new CommandError(`the UID of the Namespace kube-system cannot be read: ${reason(error)}; check KUBECONFIG`)
+    throw new CommandError(
+      `the UID of the Namespace kube-system cannot be read: ${reason(error)}; check --kubeconfig and --context`,
+    )
   }
 }
 

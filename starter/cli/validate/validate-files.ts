@@ -5,12 +5,14 @@ import { printable, printableStart } from '../../../core/values/printable.ts'
 import { doing } from '../bounded/doing.ts'
 import { type InputFile, inputName, type UnreadableFile } from '../bounded/input.ts'
 import { takeText } from '../bounded/text.ts'
+import type { OutputFormat } from '../shared/options.ts'
+import { print } from '../shared/output.ts'
 import { validateObject } from './validate-object.ts'
 
 /** What the command line asks for, with its files. */
 export interface ValidateInput {
   readonly files: readonly (InputFile | UnreadableFile)[]
-  readonly output: 'text' | 'json'
+  readonly output: OutputFormat
 }
 
 interface FileError {
@@ -35,15 +37,14 @@ const longestMessage = 1000
 const longestName = 300
 
 /** Checks files and prints what is wrong with them. Returns the exit code. */
-export function validateFiles({ files, output }: ValidateInput): number {
+export async function validateFiles({ files, output }: ValidateInput): Promise<number> {
   const results = files.map(validateFile)
   for (const { file, skipped, warnings } of results) {
     for (const what of skipped) console.error(`${printable(file)}: ${what} skipped`)
     for (const warning of shown(warnings, 'warnings'))
       console.error(`${placeOf(file, warning)}: warning: ${warning.message}`)
   }
-  if (output === 'json') console.log(JSON.stringify(results.map(asJson), undefined, 2))
-  else for (const result of results) console.log(asText(result))
+  await print(output, results.map(asJson), () => results.map(asText).join('\n'))
   if (results.some(({ isUnreadable }) => isUnreadable)) return 2
   return results.some(({ errors }) => errors.length > 0) ? 1 : 0
 }

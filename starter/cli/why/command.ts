@@ -1,19 +1,28 @@
 import { type Command, Option } from 'commander'
+import {
+  type ClusterOptions,
+  type ConnectionOptions,
+  clusterOptions,
+  connectionOptions,
+  type OutputFormat,
+  outputOption,
+} from '../shared/options.ts'
+import { print } from '../shared/output.ts'
 
-interface Options {
-  readonly joinerNamespace: string
+interface Options extends ConnectionOptions {
   readonly cluster?: string
-  readonly output: 'text' | 'json'
+  readonly output: OutputFormat
 }
 
 interface PodOptions extends Options {
+  /** That of the pod. */
   readonly namespace?: string
 }
 
 /** Adds `why`, which says what keeps a node, and what a pod has to do with it. */
 export function registerWhy(program: Command): void {
   const why = program.command('why').description('Explain why a node is not disrupted, or why a pod is pending')
-  common(why.command('node'))
+  common(clusterOptions(why.command('node')))
     .argument('<name>', 'name of the Node or NodeClaim')
     .description('Explain the last evaluation of a node: each move, its blockers, the savings forgone, and remedies')
     .addHelpText(
@@ -24,12 +33,12 @@ evaluates all nodes when something changes, and every 5 minutes; what it found i
   joiner why node aks-general-7kq2x
 Exit code: 0, 1 when the cluster does not answer, 2 when there is no such node.`,
     )
-    .action(async (name: string, options: Options) => {
+    .action(async (name: string, options: Options & ClusterOptions) => {
       process.exitCode = await whyNode(name, options)
     })
-  common(why.command('pod'))
+  common(connectionOptions(why.command('pod')))
     .argument('<name>', 'NAMESPACE/NAME, or NAME with --namespace')
-    .option('-n, --namespace <name>', "the pod's namespace")
+    .option('-n, --namespace <name>', "the pod's namespace; that of Joiner is JOINER_NAMESPACE, else joiner")
     .description('Explain why a pod is pending, or how it keeps its node from disruption')
     .addHelpText(
       'after',
@@ -44,23 +53,18 @@ Exit code: 0, 1 when the cluster does not answer, 2 when there is no such pod.`,
 }
 
 function common(command: Command): Command {
-  return command
-    .option(
-      '--joiner-namespace <name>',
-      "Joiner's namespace, where it keeps what it found",
-      process.env['JOINER_NAMESPACE'] ?? 'joiner',
-    )
-    .addOption(new Option('--cluster <name>', 'name of the cluster, for workflow ids').env('CLUSTER_NAME'))
-    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
+  return outputOption(
+    command.addOption(new Option('--cluster <name>', 'name of the cluster, for workflow ids').env('CLUSTER_NAME')),
+  )
 }
 
-const where = ({ joinerNamespace, cluster }: Options) => ({
-  namespace: joinerNamespace,
+const where = ({ cluster, ...options }: Options & ClusterOptions) => ({
+  ...options,
   now: Date.now(),
   ...(cluster === undefined ? {} : { cluster }),
 })
 
-async function whyNode(name: string, options: Options): Promise<number> {
+async function whyNode(name: string, options: Options & ClusterOptions): Promise<number> {
   const [{ readNode }, { nodeReport }, { nodeText }] = await Promise.all([
     import('./read.ts'),
     import('./node-report.ts'),
@@ -88,8 +92,9 @@ async function whyPod(name: string, options: PodOptions): Promise<number> {
     import('./pod-report.ts'),
     import('./pod-text.ts'),
   ])
-  return answer(options, `there is no pod ${namespace}/${own}; kubectl get pods --namespace ${namespace}`, async () => {
-    const facts = await readPod(namespace, own, where(options))
+  const joiners = { ...options, namespace: process.env['JOINER_NAMESPACE'] ?? 'joiner' }
+  return answer(joiners, `there is no pod ${namespace}/${own}; kubectl get pods --namespace ${namespace}`, async () => {
+    const facts = await readPod(namespace, own, where(joiners))
     if (facts === undefined) return undefined
     const report = podReport(facts)
     return { report, text: podText(report, facts.now) }
@@ -102,7 +107,7 @@ interface Answer {
 }
 
 async function answer(
-  { joinerNamespace, output }: Options,
+  { namespace, output }: Options & ClusterOptions,
   missing: string,
   ask: () => Promise<Answer | undefined>,
 ): Promise<number> {
@@ -111,13 +116,14 @@ async function answer(
   try {
     found = await ask()
   } catch (error) {
-    console.error(`${reason(error)}; check KUBECONFIG and --joiner-namespace "${joinerNamespace}"`)
+    console.error(`${reason(error)}; check --kubeconfig, --context and Joiner's namespace "${namespace}"`)
     return 1
   }
   if (found === undefined) {
     console.error(missing)
     return 2
   }
-  console.log(output === 'json' ? JSON.stringify(found.report, null, 2) : found.text)
+  const { report, text } = found
+  await print(output, report, () => text)
   return 0
 }

@@ -7,8 +7,8 @@ import {
 import { decodeMeta } from '../../../activities/kubernetes/cache/decode-meta.ts'
 import { decodePod } from '../../../activities/kubernetes/cache/decode-pod.ts'
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
-import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
-import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { isForbidden, isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
+import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { readConfigMap } from '../../../activities/kubernetes/client/config-map.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { readPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
@@ -16,12 +16,11 @@ import { parseVerdict } from '../../../api/disruption-move.ts'
 import { lastPassKey, verdictMapName, verdictShard } from '../../../core/disruption/verdicts/verdict.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
-import { kubeconfig } from '../shared/kubeconfig.ts'
+import { withCluster } from '../access/cluster.ts'
+import type { ClusterOptions } from '../shared/options.ts'
 import type { CountedBudget, EventFacts, KeptVerdict, NodeFacts, PodFacts } from './facts.ts'
 
-interface Where {
-  /** Joiner's namespace. */
-  readonly namespace: string
+interface Where extends ClusterOptions {
   readonly now: number
   /** As Temporal knows the cluster. */
   readonly cluster?: string
@@ -29,7 +28,7 @@ interface Where {
 
 /** The node of that name, or the one of the NodeClaim of that name; undefined: there is neither. Errors: what the API server says. */
 export function readNode(name: string, where: Where): Promise<NodeFacts | undefined> {
-  return withClient(async (client) => {
+  return withCluster(where, async (client) => {
     const [node, claim] = await Promise.all([
       one(client, resourcePath('nodes', name)).then((json) => json && decodeNode(json)),
       one(client, resourcePath('nodeclaims', name)).then((json) => json && decodeNodeClaim(json)),
@@ -44,29 +43,20 @@ export function readNode(name: string, where: Where): Promise<NodeFacts | undefi
 
 /** Undefined: there is no such pod. */
 export function readPod(namespace: string, name: string, where: Where): Promise<PodFacts | undefined> {
-  return withClient(async (client) => {
+  return withCluster(where, async (client) => {
     const json = await one(client, resourcePath('pods', name, namespace))
     if (json === undefined) return undefined
     const pod = decodePod(json)
     const [node, budgets, events] = await Promise.all([
       pod.nodeName === undefined ? undefined : one(client, resourcePath('nodes', pod.nodeName)),
       readBudgets(client, namespace),
-      readEvents(client, [pod.metadata.uid], namespace),
+      eventsIfAllowed(client, [pod.metadata.uid], namespace),
     ])
     const facts = { now: where.now, pod, budgets, events }
     if (node === undefined) return facts
     const decoded = decodeNode(node)
     return { ...facts, node: await nodeFacts(client, where, { node: decoded, claim: await claimOf(client, decoded) }) }
   })
-}
-
-async function withClient<T>(read: (client: KubernetesClient) => Promise<T>): Promise<T> {
-  const client = await KubernetesClient.load(kubeconfig())
-  try {
-    return await read(client)
-  } finally {
-    await client.close()
-  }
 }
 
 async function one(client: KubernetesClient, path: string): Promise<Json | undefined> {
@@ -103,7 +93,7 @@ async function nodeFacts(
     readPauses({ client, namespace }, now),
     claim === undefined ? {} : readVerdict(client, namespace, claim.metadata.name),
     // Events of objects without a namespace stand in this one. Nodes go by their name as UID with the kubelet.
-    readEvents(client, node === undefined ? uids : [...uids, node.metadata.name], 'default'),
+    eventsIfAllowed(client, node === undefined ? uids : [...uids, node.metadata.name], 'default'),
   ])
   return {
     now,
@@ -158,6 +148,17 @@ interface EventJson {
   readonly lastTimestamp?: string | null
   readonly eventTime?: string | null
   readonly count?: number
+}
+
+/** Joiner's own accounts may write events and not read them: the rest of the answer is still worth having. */
+async function eventsIfAllowed(...of: Parameters<typeof readEvents>): Promise<readonly EventFacts[]> {
+  try {
+    return await readEvents(...of)
+  } catch (error) {
+    if (!isForbidden(error)) throw error
+    console.error('note: events are missing here: you may not read them (kubectl auth can-i list events)')
+    return []
+  }
 }
 
 /** The latest first, those that say the same as one. */

@@ -7,7 +7,8 @@ import type { RequirementSpec } from '../../../../core/objects.ts'
 import { serializeAll } from '../../../../core/requirements/requirements.ts'
 import type { PlannedNodeClaim } from '../../../../core/scheduling/snapshot.ts'
 import { printable } from '../../../../core/values/printable.ts'
-import { aligned, counted, few, monthly } from '../words.ts'
+import { aligned } from '../../shared/table.ts'
+import { counted, few, monthly } from '../words.ts'
 import type { ConditionsJson } from './claim-conditions.ts'
 
 /** What came of it, as a simulation prints it. */

@@ -1,0 +1,50 @@
+import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import type { KubeconfigSource } from '../../../activities/kubernetes/client/kubeconfig.ts'
+import { CommandError } from '../shared/command-error.ts'
+import type { ConnectionOptions } from '../shared/options.ts'
+
+const accountToken = '/var/run/secrets/kubernetes.io/serviceaccount/token'
+
+/** Whether this process runs in a pod that has an account. */
+export function isInPod(): boolean {
+  return existsSync(accountToken)
+}
+
+/**
+ * Where commands find the cluster, as kubectl: --kubeconfig, else KUBECONFIG (which may name several files), else the pod's own account (undefined),
+ * else the user's file. Errors: `CommandError` for options that the pod's own account has no use for.
+ */
+export function kubeconfigSource(
+  { kubeconfig, context, as, asGroup }: ConnectionOptions,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): KubeconfigSource | undefined {
+  const named = env['KUBECONFIG']?.split(delimiter).filter(Boolean) ?? []
+  const chosen = {
+    ...(context === undefined ? {} : { context }),
+    ...(as === undefined ? {} : { as }),
+    ...(asGroup === undefined ? {} : { asGroups: asGroup }),
+  }
+  if (kubeconfig !== undefined) return { files: [kubeconfig], ...chosen }
+  if (named.length > 0) return { files: named, ...chosen }
+  if (!isInPod()) return { files: [join(homedir(), '.kube', 'config')], ...chosen }
+  if (Object.keys(chosen).length === 0) return undefined
+  throw new CommandError(
+    "--context, --as and --as-group: the pod's own account has none of them; give --kubeconfig as well",
+  )
+}
+
+/** Does the work with a client of the cluster, which is closed afterwards. Errors: those of the work, and of a kubeconfig that cannot be read. */
+export async function withCluster<T>(
+  options: ConnectionOptions,
+  work: (client: KubernetesClient) => Promise<T>,
+): Promise<T> {
+  const client = await KubernetesClient.load(kubeconfigSource(options))
+  try {
+    return await work(client)
+  } finally {
+    await client.close()
+  }
+}

@@ -1,0 +1,174 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve, sep } from 'node:path'
+import { ApiError, isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
+import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import { CommandError } from '../shared/command-error.ts'
+
+/** The chart's names; both are settled (deploy/chart/templates). */
+const settingsName = 'joiner-settings'
+export type DeploymentName = 'joiner' | 'joiner-azure'
+
+type Settings = Record<string, string>
+
+interface KeyOf {
+  readonly name?: string
+  readonly key?: string
+}
+
+interface Variable {
+  readonly name: string
+  readonly value?: string
+  readonly valueFrom?: { readonly secretKeyRef?: KeyOf; readonly configMapKeyRef?: KeyOf }
+}
+
+interface PodTemplate {
+  readonly containers?: readonly {
+    readonly env?: readonly Variable[]
+    readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[]
+  }[]
+  readonly volumes?: readonly {
+    readonly name: string
+    readonly configMap?: { readonly name: string }
+    readonly secret?: { readonly secretName: string }
+  }[]
+}
+
+/** Joiner's settings as its processes in the cluster have them, and what of them could not be read. */
+export interface InstalledSettings {
+  readonly settings: Readonly<Settings>
+  readonly notes: readonly string[]
+  /** Removes the files that settings name. */
+  readonly dispose: () => void
+}
+
+/**
+ * Reads Joiner's settings from the cluster: the ConfigMap `joiner-settings`, over which the Deployment's own variables stand. Files of Secrets and
+ * ConfigMaps that they name are written to a folder of this process, which nobody else may read. What the caller may not read is left out, with a note.
+ * `wanted`: whether a variable is of use here. Errors: `CommandError` where Joiner is not installed in the namespace, or its settings cannot be read.
+ */
+export async function installedSettings(
+  client: KubernetesClient,
+  {
+    namespace,
+    deployment,
+    wanted,
+  }: { readonly namespace: string; readonly deployment: DeploymentName; readonly wanted: (name: string) => boolean },
+): Promise<InstalledSettings> {
+  const settings: Settings = { ...(await settingsMap(client, namespace)) }
+  const notes: string[] = []
+  const folder = mkdtempSync(join(tmpdir(), 'joiner-settings-'))
+  const dispose = () => rmSync(folder, { recursive: true, force: true })
+  process.once('exit', dispose)
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.once(signal, () => {
+      dispose()
+      // A command that has something to say at its end listens as well.
+      if (process.listenerCount(signal) === 0) process.kill(process.pid, signal)
+    })
+  const reader = new Reader(client, namespace, notes)
+  const template = await reader.template(deployment)
+  for (const variable of template?.containers?.[0]?.env ?? []) {
+    if (!wanted(variable.name)) continue
+    const value = await reader.valueOf(variable)
+    if (value !== undefined) settings[variable.name] = value
+  }
+  for (const [name, value] of Object.entries(settings)) {
+    if (!wanted(name)) delete settings[name]
+    else if (template !== undefined && value.startsWith('/')) {
+      const text = await reader.mounted(template, value)
+      if (text === undefined) continue
+      const file = resolve(folder, `.${value}`)
+      // A mount path is the chart's, but the cluster's owner may have changed it.
+      if (!file.startsWith(folder + sep)) continue
+      mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+      writeFileSync(file, text, { mode: 0o600 })
+      settings[name] = file
+    }
+  }
+  return { settings, notes, dispose }
+}
+
+async function settingsMap(client: KubernetesClient, namespace: string): Promise<Settings> {
+  try {
+    const { data } = (await client.get(resourcePath('configmaps', settingsName, namespace))) as { data?: Settings }
+    return data ?? {}
+  } catch (error) {
+    if (isNotFound(error))
+      throw new CommandError(
+        `there is no ConfigMap ${settingsName} in the namespace "${namespace}", so Joiner is not installed there; name its namespace by -n or JOINER_NAMESPACE (kubectl get configmaps -A --field-selector metadata.name=${settingsName})`,
+      )
+    throw new CommandError(
+      `Joiner's settings, ConfigMap ${settingsName} in the namespace "${namespace}", cannot be read: ${(error as Error).message}`,
+    )
+  }
+}
+
+/** Reads what a pod would be given. */
+class Reader {
+  readonly #client: KubernetesClient
+  readonly #namespace: string
+  readonly #notes: string[]
+
+  constructor(client: KubernetesClient, namespace: string, notes: string[]) {
+    this.#client = client
+    this.#namespace = namespace
+    this.#notes = notes
+  }
+
+  async template(name: DeploymentName): Promise<PodTemplate | undefined> {
+    const path = `/apis/apps/v1/namespaces/${encodeURIComponent(this.#namespace)}/deployments/${name}`
+    const found = await this.#read<{ readonly spec?: { readonly template?: { readonly spec?: PodTemplate } } }>(
+      path,
+      `Deployment ${name}`,
+    )
+    return found?.spec?.template?.spec
+  }
+
+  async valueOf({ value, valueFrom }: Variable): Promise<string | undefined> {
+    const { secretKeyRef, configMapKeyRef } = valueFrom ?? {}
+    if (secretKeyRef?.name && secretKeyRef.key) return this.#secret(secretKeyRef.name, secretKeyRef.key)
+    if (configMapKeyRef?.name && configMapKeyRef.key) return this.#configMap(configMapKeyRef.name, configMapKeyRef.key)
+    return value
+  }
+
+  /** The text of a file that a Secret or ConfigMap is mounted as. */
+  async mounted({ containers, volumes }: PodTemplate, path: string): Promise<string | undefined> {
+    const mount = containers?.[0]?.volumeMounts?.find(({ mountPath }) => path.startsWith(`${mountPath}/`))
+    const volume = volumes?.find(({ name }) => name === mount?.name)
+    if (mount === undefined || volume === undefined) return undefined
+    const key = path.slice(mount.mountPath.length + 1)
+    if (volume.secret !== undefined) return this.#secret(volume.secret.secretName, key)
+    return volume.configMap === undefined ? undefined : this.#configMap(volume.configMap.name, key)
+  }
+
+  async #secret(name: string, key: string): Promise<string | undefined> {
+    const found = await this.#read<{ readonly data?: Settings }>(
+      resourcePath('secrets', name, this.#namespace),
+      `Secret ${name}`,
+    )
+    const data = found?.data?.[key]
+    return data === undefined ? undefined : Buffer.from(data, 'base64').toString('utf8')
+  }
+
+  async #configMap(name: string, key: string): Promise<string | undefined> {
+    const found = await this.#read<{ readonly data?: Settings }>(
+      resourcePath('configmaps', name, this.#namespace),
+      `ConfigMap ${name}`,
+    )
+    return found?.data?.[key]
+  }
+
+  /** Undefined, with a note, where the caller may not read it or it is not there. */
+  async #read<T extends object>(path: string, what: string): Promise<T | undefined> {
+    try {
+      return (await this.#client.get(path)) as T
+    } catch (error) {
+      if (!(error instanceof ApiError) || ![403, 404].includes(error.code)) throw error
+      const why = error.code === 403 ? 'you may not read it' : 'it is not there'
+      this.#notes.push(`${what} in the namespace "${this.#namespace}": ${why}, so what it sets is missing here`)
+      return undefined
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import type { Command } from 'commander'
+import { registerBudgets } from './budgets/command.ts'
+import { registerCapacity } from './capacity/command.ts'
+import { registerDoctor } from './doctor/command.ts'
+import { registerNode } from './node/command.ts'
+import { registerApply } from './operate/apply-command.ts'
+import { registerConsolidate } from './operate/consolidate-command.ts'
+import { registerPause } from './operate/pause-command.ts'
+import { registerPlan } from './operate/plan-command.ts'
+import { registerQuarantine } from './quarantine/command.ts'
+import { registerQuota } from './quota/command.ts'
+import { registerStatus } from './status/command.ts'
+import { registerTakeover } from './takeover/command.ts'
+import { registerWhy } from './why/command.ts'
+
+/** Adds the commands that talk to a cluster, by what a person wants of them. */
+export function registerClusterCommands(program: Command): void {
+  program.commandsGroup('See and explain:')
+  registerStatus(program)
+  registerNode(program)
+  registerWhy(program)
+  registerBudgets(program)
+  registerQuota(program)
+  registerCapacity(program)
+  registerQuarantine(program)
+  program.commandsGroup('Disruption and pauses:')
+  registerPause(program)
+  registerPlan(program)
+  registerApply(program)
+  registerConsolidate(program)
+  program.commandsGroup('Install and mend:')
+  registerDoctor(program)
+  registerTakeover(program)
+}

@@ -1,0 +1,91 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { Command } from 'commander'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { registerClusterCommands } from './cli/commands.ts'
+import { registerInstanceTypes } from './cli/instance-types/command.ts'
+import { registerSimulate } from './cli/simulate/command.ts'
+import { registerValidate } from './cli/validate/validate.ts'
+
+const run = promisify(execFile)
+const command = fileURLToPath(new URL('./joiner.ts', import.meta.url))
+
+let folder: string
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'joiner-names-'))
+  for (const name of ['kubectl-joiner', 'kubectl_complete-joiner']) symlinkSync(command, join(folder, name))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const called = async (name: string, ...args: readonly string[]) =>
+  (await run(process.execPath, [name === 'joiner' ? command : join(folder, name), ...args])).stdout
+
+describe('the command line', () => {
+  it('names itself as it was called', async () => {
+    expect(await called('joiner', '--help')).toMatch(/^Usage: joiner /)
+    expect(await called('kubectl-joiner', '--help')).toMatch(/^Usage: kubectl joiner /)
+  })
+
+  it('groups its commands by what a person wants', async () => {
+    const help = await called('joiner', '--help')
+    const groups = [...help.matchAll(/^([A-Z][a-z ]*):$/gm)].map(([, group]) => group)
+    expect(groups).toEqual([
+      'Options',
+      'Without a cluster',
+      'See and explain',
+      'Disruption and pauses',
+      'Install and mend',
+      'Processes and development',
+      'Other',
+      'Commands',
+    ])
+  })
+
+  it.each(['bash', 'zsh', 'fish'])('prints a completion script for %s that asks it', async (shell) => {
+    const script = await called('joiner', 'completion', shell)
+    expect(script).toContain(`${shell} completion for joiner`)
+    expect(script).toContain('complete --')
+  })
+
+  it('completes commands, options and their values, also for kubectl', async () => {
+    const lines = async (name: string, ...words: readonly string[]) =>
+      (await called(name, ...words)).split('\n').map((line) => line.split('\t')[0])
+    expect(await lines('joiner', 'complete', '--', 'qu')).toEqual(expect.arrayContaining(['quota', 'quarantine']))
+    expect(await lines('joiner', 'complete', '--', 'status', '--output', '')).toEqual(
+      expect.arrayContaining(['table', 'wide', 'json', 'yaml']),
+    )
+    expect(await lines('kubectl_complete-joiner', 'node', 'ho')).toContain('hold')
+  })
+
+  it('has no two spellings of an option that means the same', () => {
+    const program = new Command()
+    for (const register of [registerClusterCommands, registerInstanceTypes, registerSimulate, registerValidate])
+      register(program)
+    const all = (command: Command): readonly Command[] => [command, ...command.commands.flatMap(all)]
+    const options = all(program).flatMap((each) => each.options.map((option) => ({ of: each.name(), option })))
+    expect(options.length).toBeGreaterThan(100)
+    const spellings = new Map<string, Set<string>>()
+    for (const { option } of options) {
+      const said = `${option.flags}: ${option.argChoices?.includes('wide') ? 'formats' : ''}`
+      spellings.set(option.long ?? '', (spellings.get(option.long ?? '') ?? new Set()).add(said))
+    }
+    // What a duration, a reason or a format is written like does not depend on the command.
+    for (const long of [
+      '--output',
+      '--reason',
+      '--disruption-reason',
+      '--until',
+      '--catalog',
+      '--kubeconfig',
+      '--namespace',
+    ])
+      expect([...(spellings.get(long) ?? [])], long).toHaveLength(1)
+    for (const gone of ['--why', '--for', '--catalogue', '--joiner-namespace'])
+      expect(spellings.has(gone), gone).toBe(false)
+  })
+})
