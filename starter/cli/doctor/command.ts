@@ -83,7 +83,10 @@ async function doctor(options: Options): Promise<number> {
           open.delete(result.name)
           progress()
           if (!isForPrograms(output))
-            writeStyled(process.stdout, `${findingText(result, pc.createColors(pc.isColorSupported && process.stdout.isTTY))}\n`)
+            writeStyled(
+              process.stdout,
+              `${findingText(result, pc.createColors(pc.isColorSupported && process.stdout.isTTY))}\n`,
+            )
         },
       })),
     )
