@@ -75,6 +75,7 @@ if (!standsAlone) {
     { registerBudgets },
     { registerCapacity },
     { registerConsolidate },
+    { registerCrds },
     { registerDoctor },
     { registerNode },
     { registerPause },
@@ -89,6 +90,7 @@ if (!standsAlone) {
     import('./cli/budgets/command.ts'),
     import('./cli/capacity/command.ts'),
     import('./cli/operate/consolidate-command.ts'),
+    import('./cli/crds/command.ts'),
     import('./cli/doctor/command.ts'),
     import('./cli/node/command.ts'),
     import('./cli/operate/pause-command.ts'),
@@ -103,6 +105,7 @@ if (!standsAlone) {
   registerBudgets(program)
   registerCapacity(program)
   registerConsolidate(program)
+  registerCrds(program)
   registerDoctor(program)
   registerNode(program)
   registerPause(program)
