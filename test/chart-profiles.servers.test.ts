@@ -1,6 +1,7 @@
 // What the chart renders beside its four Deployments: one Deployment with all roles, a Temporal of its own, Jobs, tests, monitors.
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import {
   binding,
   chartFolder,
@@ -265,4 +266,37 @@ test('every scrape has the job that dashboards for Karpenter select, unless a va
     readonly spec: { readonly selector: Record<string, string> }
   }
   expect(spec.selector).toEqual({ 'app.kubernetes.io/name': 'joiner', 'app.kubernetes.io/instance': 'joiner' })
+})
+
+test('a digest decides which image runs, in the Jobs and the test as well', async () => {
+  const digest = `sha256:${'b2'.repeat(32)}`
+  const manifests = await renderChart({ ...fullValues, image: { ...fullValues.image, digest } })
+  const images = [...JSON.stringify(manifests).matchAll(/"image":"([^"]+)"/g)].map(([, image]) => image)
+  expect(images).toHaveLength(7)
+  expect(new Set(images)).toEqual(new Set([`registry.example/joiner:9.8.7@${digest}`]))
+})
+
+test("the values for Temporal's own chart keep it on system nodes, off those of Joiner, and what ended for a week", async () => {
+  const text = await readFile(new URL('../deploy/temporal/values-temporal.yaml', import.meta.url), 'utf8')
+  const values = parse(text) as Record<string, object>
+  for (const part of ['server', 'admintools', 'web'])
+    expect(values[part]).toMatchObject({
+      nodeSelector: { 'kubernetes.azure.com/mode': 'system' },
+      tolerations: [{ key: 'CriticalAddonsOnly', operator: 'Exists' }],
+      affinity: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: {
+            nodeSelectorTerms: [{ matchExpressions: [{ key: 'karpenter.sh/nodepool', operator: 'DoesNotExist' }] }],
+          },
+        },
+      },
+    })
+  const sql = { pluginName: 'postgres12', existingSecret: 'temporal-postgres' }
+  expect(values['server']).toMatchObject({
+    config: {
+      persistence: { numHistoryShards: 512, datastores: { default: { sql }, visibility: { sql } } },
+      namespaces: { create: true, namespace: [{ name: 'joiner', retention: '7d' }] },
+    },
+  })
+  expect(text).not.toMatch(/password: /)
 })

@@ -1,6 +1,6 @@
 // Values of Karpenter's charts: each key alone, and whole files.
 import { readFile } from 'node:fs/promises'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import {
   chartFolder,
@@ -76,10 +76,15 @@ describe('a key of Karpenter alone', () => {
     },
   )
 
-  afterAll(() => {
+  test('docs/karpenter-settings.md has the counts', async () => {
     const keys = new Set(upstreamKeys.map(({ key }) => key)).size
+    const of = (state: Key['state']) => counts.get(state) ?? 0
     console.log(
-      `values of Karpenter's charts: ${keys} keys in ${upstreamKeys.length} rows: ${[...counts].map(([state, count]) => `${count} ${state}`).join(', ')}`,
+      `values of Karpenter's charts: ${keys} keys in ${upstreamKeys.length} rows: ${of('taken')} taken, ${of('mapped')} mapped, ${of('noted')} without effect, ${of('refused')} refused`,
+    )
+    const page = await readFile(new URL('../docs/karpenter-settings.md', import.meta.url), 'utf8')
+    expect(page).toContain(
+      `of ${keys} keys ${of('taken')} rows are taken with the same meaning, ${of('mapped')} are read as a value with another name, ${of('noted')} are without effect and named in the notes after the installation, and ${of('refused')} are refused`,
     )
   })
 })
