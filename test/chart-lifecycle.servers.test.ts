@@ -6,10 +6,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { stringify } from 'yaml'
 import { startCluster } from '../deploy/local/cluster.ts'
 import type { LocalCluster } from '../deploy/local/local-cluster.ts'
 import { Operator } from '../deploy/local/operator.ts'
-import { chartFolder, releaseNamespace, smallestValues } from './chart.ts'
+import { chartFolder, releaseNamespace, renderChart, smallestValues } from './chart.ts'
 import { HookPods } from './chart-lifecycle/hook-pods.ts'
 
 const run = promisify(execFile)
@@ -194,6 +195,35 @@ test('an upgrade brings the CRDs with it, and keeps their conversion and their o
   await appliesBoth()
   // The Jobs' account and rights are gone with them.
   expect((await left()).filter((name) => name.includes('joiner-crds'))).toEqual([])
+})
+
+test('one Deployment with a Temporal of its own, and what Karpenter users set, are taken by the API server', async () => {
+  const objects = await renderChart({
+    ...smallestValues,
+    profile: 'single',
+    temporal: { bundled: { enabled: true } },
+    networkPolicy: { enabled: true },
+    additionalClusterRoleRules: [{ apiGroups: ['apps'], resources: ['deployments'], verbs: ['get'] }],
+    additionalAnnotations: { 'example.com/a': 'b' },
+    podSecurityContext: { fsGroup: 65532, seccompProfile: {} },
+    controller: {
+      securityContext: { appArmorProfile: {}, seLinuxOptions: {}, seccompProfile: {} },
+      healthProbe: { port: 8081 },
+      sidecarContainer: [{ name: 'side', image: 'busybox' }],
+      sidecarVolumeMounts: [{ name: 'tmp', mountPath: '/t' }],
+      envFrom: [{ configMapRef: { name: 'more' } }],
+    },
+    strategy: { type: 'Recreate' },
+    dnsConfig: { options: [{ name: 'ndots', value: '1' }] },
+    extraVolumes: [{ name: 'more', emptyDir: {} }],
+    initContainers: [{ name: 'first', image: 'busybox' }],
+  })
+  const text = objects.map((object) => stringify(object)).join('---\n')
+  const applied = await operator.kubectl(
+    ['apply', '--server-side', '--force-conflicts', '--dry-run=server', '-f', '-'],
+    text,
+  )
+  expect(applied.trim().split('\n')).toHaveLength(objects.length)
 })
 
 test('a rollback takes back what the upgrade brought, and nothing of the CRDs', async () => {

@@ -115,17 +115,6 @@ describe('by the API server', () => {
       { ...fullValues, metrics: {}, admissionWarnings: true, flowControl: { enabled: true } },
       laterVersion,
     ],
-    [
-      'one Deployment and a Temporal of its own',
-      {
-        ...smallestValues,
-        profile: 'single',
-        temporal: { bundled: { enabled: true } },
-        networkPolicy: { enabled: true },
-        additionalClusterRoleRules: [{ apiGroups: ['apps'], resources: ['deployments'], verbs: ['get'] }],
-      },
-      [],
-    ],
   ] as const)('the whole chart with %s is taken', async (_, values, more) => {
     // A dry run makes no account for the pod of helm test; test/chart-lifecycle.servers.test.ts has it made.
     const objects = (await renderChart(values, more)).filter(({ kind }) => kind !== 'Pod')

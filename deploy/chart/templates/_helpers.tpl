@@ -171,7 +171,7 @@ token that Karpenter's values hold and nobody needs.
 
 {{- define "joiner.featureGates" -}}
 {{- $gates := list }}
-{{- range $name, $on := omit .Values.settings.featureGates "drift" }}
+{{- range $name, $on := omit (.Values.settings.featureGates | default dict) "drift" }}
 {{- $gates = append $gates (printf "%s%s=%t" (upper (substr 0 1 $name)) (substr 1 -1 $name) $on) }}
 {{- end }}
 {{- join "," $gates }}

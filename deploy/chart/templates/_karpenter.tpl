@@ -83,7 +83,7 @@ additionalLabels.{{ $label }}: is refused: it would give the rights of Joiner's 
 {{- /* Values of Karpenter that Joiner cannot follow. A line each. */}}
 {{- define "joiner.settingRefusals" -}}
 {{- $settings := .Values.settings }}
-{{- with .Values.controller.image.repository }}
+{{- with (.Values.controller.image | default dict).repository }}
 {{- if regexMatch "(^|/)karpenter(/|$)" . }}
 controller.image.repository: {{ . }} is Karpenter's image; leave controller.image out, or name the repository of Joiner's image
 {{- end }}
@@ -104,7 +104,7 @@ settings.{{ $key }}: is refused: {{ $remedy }}
 {{- if not (has (toString ($settings.reservedENIs | default "0")) (list "0" "")) }}
 settings.reservedENIs: is refused: AKS has no ENIs; set spec.maxPods of the AKSNodeClass
 {{- end }}
-{{- if hasKey $settings.featureGates "drift" }}
+{{- if hasKey ($settings.featureGates | default dict) "drift" }}
 {{- if not $settings.featureGates.drift }}
 settings.featureGates.drift: false is refused: drift cannot be switched off; give the NodePool a disruption budget of nodes "0" with reasons [Drifted]
 {{- end }}
@@ -145,7 +145,7 @@ settings.ignoreDRARequests: pods with resourceClaims are never given a node
 {{- if .Values.settings.assumeRoleDuration }}
 settings.assumeRoleDuration: roles of AWS do not exist on AKS
 {{- end }}
-{{- if hasKey .Values.settings.featureGates "drift" }}
+{{- if hasKey (.Values.settings.featureGates | default dict) "drift" }}
 settings.featureGates.drift: drift is always on
 {{- end }}
 {{- end }}
