@@ -23,6 +23,8 @@ const environment = z.object({
   JOINER_RELEASE: z.string().min(1).default('joiner'),
   SYSTEM_NAMESPACE: optionalText,
   JOINER_HEALTH_PORT: port.default(8080),
+  /** Health and metrics are served on it as well. Unset: on the first one only. */
+  JOINER_METRICS_PORT: port.optional(),
   JOINER_CONVERSION_PORT: port.default(8443),
   JOINER_RESYNC_INTERVAL: duration.default(300_000),
   JOINER_ARM_ENDPOINT: z.url('is not a URL').optional(),
@@ -105,6 +107,7 @@ const conversionSettings = environment.pick({
   JOINER_NAMESPACE: true,
   JOINER_RELEASE: true,
   JOINER_HEALTH_PORT: true,
+  JOINER_METRICS_PORT: true,
   JOINER_CONVERSION_PORT: true,
   JOINER_COMMIT: true,
   LOG_LEVEL: true,

@@ -1,41 +1,7 @@
-import { planMapName, planPlaces } from '../core/disruption/plan/plan-requests.ts'
-import { verdictMapName, verdictShards } from '../core/disruption/verdicts/verdict.ts'
-import type { Role } from './config.ts'
+import { type Grantee, on, type Right, type Rule } from './right.ts'
+import { admin, crds, edit, evaluationMaps, namespaceUid, operator, planMaps, view } from './rights-of-people.ts'
 
-/** Grantee of a right: a role of Joiner, a person with the command line, or anyone with Kubernetes' own `view`, `edit` or `admin`. */
-export type Grantee = Role | 'operator' | 'view' | 'edit' | 'admin'
-
-/** Condition of a right. `localDnsPreferred`: the cluster has a version in which localDNS may be `Preferred`, and enforces policies. */
-export type RightCondition = 'defaultSpread' | 'dnsServiceIpUnset' | 'localDnsPreferred'
-
-/** A rule of a Role or ClusterRole of the chart, with its purpose. */
-export interface Right {
-  readonly to: Grantee
-  /** `cluster`: the whole cluster; `own`: the namespace of the release. */
-  readonly where: 'cluster' | 'own' | 'kube-system'
-  readonly group: string
-  readonly resources: readonly string[]
-  /** Only objects of these names. Default: all. */
-  readonly names?: readonly string[]
-  readonly verbs: readonly string[]
-  readonly why: string
-  /** Default: always granted. */
-  readonly when?: RightCondition
-}
-
-type Rule = Omit<Right, 'to'>
-type About = Pick<Right, 'why'> & Partial<Pick<Right, 'names' | 'when'>>
-
-/** Returns a builder of rules for one API group and place. Resources and verbs are separated by blanks; `about` is the purpose, or more fields. */
-function on(group: string, where: Right['where'] = 'cluster') {
-  return (resources: string, verbs: string, about: string | About): Rule => ({
-    where,
-    group,
-    resources: resources.split(' '),
-    verbs: verbs.split(' '),
-    ...(typeof about === 'string' ? { why: about } : about),
-  })
-}
+export type { Grantee, Right, RightCondition } from './right.ts'
 
 const karpenter = on('karpenter.sh')
 const karpenterAzure = on('karpenter.azure.com')
@@ -46,15 +12,11 @@ const storage = on('storage.k8s.io')
 const own = on('', 'own')
 const ownLeases = on('coordination.k8s.io', 'own')
 
-const evaluationMaps = Array.from({ length: verdictShards }, (_, shard) => verdictMapName(shard))
-const planMaps = planPlaces.map(planMapName)
-
 const clusterUid = cluster('namespaces', 'get', { why: "its UID is the cluster's identity", names: ['kube-system'] })
 const marker = on('apiextensions.k8s.io')('customresourcedefinitions', 'get', {
   why: 'which installation works in the cluster, in an annotation',
   names: ['nodepools.karpenter.sh'],
 })
-const namespaceUid = own('namespaces', 'get', 'its UID tells this installation from others')
 const events = cluster('events', 'create', 'events')
 const limited = 'the policy joiner-own-objects limits the names'
 const createMaps = own('configmaps', 'create', `those below; ${limited}`)
@@ -196,42 +158,6 @@ const conversion: readonly Rule[] = [
   }),
 ]
 
-const ofJoiner = "Joiner's settings, and how Temporal is reached"
-/** Reads and writes of the command line, with the rights of its user. */
-const operator: readonly Rule[] = [
-  karpenter('nodepools nodeclaims', 'get list', 'budgets, node, pause, quota, why'),
-  karpenterAzure('aksnodeclasses', 'list', 'budgets'),
-  cluster('nodes pods', 'get list', 'budgets, pause, why'),
-  cluster('events', 'list', 'why'),
-  policy('poddisruptionbudgets', 'list', 'why'),
-  own('configmaps', 'get', {
-    why: 'budgets, status, why',
-    names: ['joiner-pauses', 'joiner-prices', ...evaluationMaps],
-  }),
-  own('configmaps', 'create', 'apply, of a plan from a file'),
-  own('configmaps', 'get patch delete', { why: 'plan, apply', names: planMaps }),
-  own('configmaps', 'get patch', { why: 'quarantine list, quarantine clear, status', names: ['joiner-quarantine'] }),
-  own('configmaps', 'get patch', { why: 'capacity list, capacity clear', names: ['joiner-unavailable-offerings'] }),
-  own('configmaps', 'get', { why: ofJoiner, names: ['joiner-settings', 'joiner-files'] }),
-  on('apps', 'own')('deployments', 'get', { why: ofJoiner, names: ['joiner', 'joiner-azure'] }),
-]
-
-const aggregated = "part of Kubernetes' own role of this name"
-const view: readonly Rule[] = [
-  karpenter('nodepools nodeclaims nodeoverlays', 'get list watch', aggregated),
-  karpenterAzure('aksnodeclasses', 'get list watch', aggregated),
-]
-const edit: readonly Rule[] = [
-  karpenter('nodepools nodeoverlays', 'create update patch delete', aggregated),
-  karpenter('nodeclaims', 'update patch delete', aggregated),
-  karpenterAzure('aksnodeclasses', 'create update patch delete', aggregated),
-]
-const admin: readonly Rule[] = [
-  karpenter('nodeclaims', 'create', `${aggregated}: each is a VM that no NodePool limits`),
-  karpenter('nodepools nodeclaims nodeoverlays', 'deletecollection', aggregated),
-  karpenterAzure('aksnodeclasses', 'deletecollection', aggregated),
-]
-
 /** Every rule that the chart grants; a test compares the list with the rendered chart. */
 export const rights: readonly Right[] = Object.entries({
   core,
@@ -239,6 +165,7 @@ export const rights: readonly Right[] = Object.entries({
   azure,
   planner,
   conversion,
+  crds,
   operator,
   view,
   edit,

@@ -36,7 +36,7 @@ function header(kind: string, name: string): readonly string[] {
     `kind: ${kind}`,
     'metadata:',
     `  name: ${name}`,
-    '  labels: {{- include "joiner.labels" . | nindent 4 }}',
+    '  {{- include "joiner.metadata" (list .) | nindent 2 }}',
     'spec:',
   ]
 }

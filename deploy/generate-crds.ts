@@ -108,13 +108,13 @@ function crd(definition: Definition): Json {
   }
 }
 
-/** Texts of the CRDs by path below `deploy/`: for kubectl, and for the chart. */
+/** Texts of the CRDs by path below `deploy/`: for kubectl, and for `joiner crds`, which the image has. */
 export function crdFiles(): ReadonlyMap<string, string> {
   return new Map(
-    definitions.flatMap((definition) => {
+    definitions.map((definition): [string, string] => {
       const text = `# Generated from api/ by deploy/generate-crds.ts; edit the schemas there.\n${stringify(crd(definition), { aliasDuplicateObjects: false, lineWidth: 0 })}`
       const name = `${definition.group}_${definition.plural}.yaml`
-      return ['crds', 'chart/crds'].map((folder): [string, string] => [`${folder}/${name}`, text])
+      return [`crds/${name}`, text]
     }),
   )
 }

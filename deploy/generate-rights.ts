@@ -14,6 +14,9 @@ const conditions: Readonly<Record<RightCondition, { readonly template: string; r
   },
 }
 
+/** Annotations of what exists only while a Job of the chart runs, in the words of Helm's templates. */
+const duringHooks = `(dict "helm.sh/hook" "pre-install,pre-upgrade,pre-delete" "helm.sh/hook-weight" "-20" "helm.sh/hook-delete-policy" "before-hook-creation,hook-succeeded,hook-failed")`
+
 const forPeople: ReadonlySet<Grantee> = new Set(['view', 'edit', 'admin'])
 
 /** The chart's Roles and ClusterRoles. */
@@ -28,20 +31,19 @@ function roleDocument(granted: readonly Right[]): string {
   const place = where === 'kube-system' ? ['  namespace: kube-system'] : own
   // Joiner may be installed in kube-system itself.
   const name = where === 'kube-system' ? `joiner-${to}-kube-system` : `joiner-${to}`
-  const aggregation = forPeople.has(to) ? [`    rbac.authorization.k8s.io/aggregate-to-${to}: "true"`] : []
-  return [
+  const labels = forPeople.has(to) ? ` (dict "rbac.authorization.k8s.io/aggregate-to-${to}" "true")` : ''
+  const more = to === 'crds' ? ` dict ${duringHooks}` : labels
+  const lines = [
     'apiVersion: rbac.authorization.k8s.io/v1',
     `kind: ${where === 'cluster' ? 'ClusterRole' : 'Role'}`,
     'metadata:',
     `  name: ${name}`,
     ...place,
-    '  labels:',
-    '    {{- include "joiner.labels" . | nindent 4 }}',
-    ...aggregation,
+    `  {{- include "joiner.metadata" (list .${more}) | nindent 2 }}`,
     'rules:',
     ...granted.flatMap(ruleLines),
-    '',
-  ].join('\n')
+  ]
+  return [...(to === 'crds' ? ['{{- if .Values.crds.manage }}', ...lines, '{{- end }}'] : lines), ''].join('\n')
 }
 
 function ruleLines({ group, resources, names, verbs, why, when }: Right): readonly string[] {

@@ -1,10 +1,12 @@
-// Writes what follows from `api/`: the CRDs, the chart's admission warnings, and the chart's and the documentation's lists of rights. With `--check` it only compares.
+// Writes what follows from `api/` and from the chart: the CRDs, the chart's admission warnings, the chart's and the documentation's lists of rights, and the
+// documentation of its values. With `--check` it only compares.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { admissionPolicyTemplate } from './generate-admission-policy.ts'
 import { crdFiles } from './generate-crds.ts'
 import { rightsTable, rightsTemplate, withTable } from './generate-rights.ts'
+import { valuesPage } from './generate-values.ts'
 
 const here = dirname(fileURLToPath(import.meta.url))
 const securityPage = '../docs/security.md'
@@ -14,7 +16,8 @@ function main(): void {
     ...crdFiles(),
     ['chart/templates/admission-policy.yaml', admissionPolicyTemplate()],
     ['chart/templates/rights.yaml', rightsTemplate()],
-    [securityPage, withTable(readFileSync(join(here, securityPage), 'utf8'), rightsTable())],
+    ['../docs/values.md', valuesPage(readText('chart/values.schema.json'), readText('chart/values.yaml'))],
+    [securityPage, withTable(readText(securityPage), rightsTable())],
   ])
   const differing: string[] = []
   for (const [name, text] of files) {
@@ -27,8 +30,12 @@ function main(): void {
     }
   }
   if (differing.length === 0) return
-  console.error(`not what api/ says; run "npm run generate":\n${differing.join('\n')}`)
+  console.error(`not what api/ and the chart say; run "npm run generate":\n${differing.join('\n')}`)
   process.exitCode = 1
+}
+
+function readText(name: string): string {
+  return readFileSync(join(here, name), 'utf8')
 }
 
 function read(path: string): string | undefined {

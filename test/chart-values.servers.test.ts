@@ -5,6 +5,7 @@ import {
   configOf,
   deployment,
   fullValues,
+  isHook,
   karpenterValues,
   ofShape,
   podEnvironment,
@@ -268,7 +269,7 @@ describe('values', () => {
 
   test('without a managed identity leave no empty annotation behind', async () => {
     const manifests = await renderChart(smallestValues)
-    const accounts = manifests.filter(({ kind }) => kind === 'ServiceAccount')
+    const accounts = manifests.filter((each) => each.kind === 'ServiceAccount' && !isHook(each))
     expect(accounts.map(({ metadata }) => metadata.annotations)).toEqual(Array(4).fill(undefined))
   })
 

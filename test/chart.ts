@@ -156,7 +156,8 @@ const metadata = z.looseObject({
   annotations: z.record(z.string(), z.string()).optional(),
 })
 const manifest = z.looseObject({ apiVersion: z.string(), kind: z.string(), metadata })
-type Manifest = z.infer<typeof manifest>
+/** A rendered object. */
+export type Manifest = z.infer<typeof manifest>
 
 const probe = z.strictObject({
   httpGet: z.strictObject({ path: z.string(), port: z.string() }),
@@ -270,6 +271,11 @@ export async function renderChart(values: unknown, more: readonly string[] = [])
     .map((document) => document.toJS() as unknown)
     .filter((document) => document !== null)
     .map((document) => manifest.parse(document))
+}
+
+/** Whether Helm makes an object for a moment only: around an install, an upgrade, an uninstall, or for `helm test`. */
+export function isHook({ metadata }: Manifest): boolean {
+  return metadata.annotations?.['helm.sh/hook'] !== undefined
 }
 
 /** The manifests of one shape. Errors: one that has the kind but not the shape. */

@@ -91,7 +91,7 @@ describe('the image', () => {
     }
   })
 
-  test('holds no tests, and nothing of the local cluster', async () => {
+  test('holds no tests, and of deploy the CRDs alone', async () => {
     const { node_modules: _, ...sources } = Object.groupBy(
       await readdir(folder, { recursive: true }),
       (path) => path.split('/')[0] ?? '',
@@ -101,6 +101,7 @@ describe('the image', () => {
       'api',
       'build',
       'core',
+      'deploy',
       'package-lock.json',
       'package.json',
       'starter',
@@ -109,6 +110,8 @@ describe('the image', () => {
     ])
     const paths = Object.values(sources).flatMap((each) => each ?? [])
     expect(paths.filter((path) => path.endsWith('.test.ts'))).toEqual([])
+    expect(paths.filter((path) => /^deploy\/.*\.\w+$/.test(path))).toHaveLength(5)
+    expect(paths).toContain('deploy/crds/karpenter.sh_nodepools.yaml')
     expect(paths).toContain('build/workflow-bundle.js')
     expect(paths).toContain('build/workflow-bundle-encrypted.js')
   })

@@ -60,6 +60,7 @@ export async function runConversion({
   collectDefaultMetrics()
   reportBuild(config.JOINER_COMMIT)
   const health = await startHealthServer(config.JOINER_HEALTH_PORT, {
+    secondPort: config.JOINER_METRICS_PORT,
     notReady: () => readiness.reasons,
     metrics: () => metricsText({ gauges: [], log }),
   })

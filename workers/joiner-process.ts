@@ -67,6 +67,7 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
   collectDefaultMetrics()
   reportBuild(config.JOINER_COMMIT)
   const health = await startHealthServer(config.JOINER_HEALTH_PORT, {
+    secondPort: config.JOINER_METRICS_PORT,
     notReady: () => readiness.reasons,
     metrics: () => metricsText({ gauges, temporal, log }),
   })

@@ -9,7 +9,8 @@ const synonyms: readonly (readonly [string, string])[] = [
   ['JOINER_NAMESPACE', 'SYSTEM_NAMESPACE'],
 ]
 
-const served = 'health and metrics are both served on JOINER_HEALTH_PORT (chart: 8080)'
+const served =
+  'health and metrics are both served on JOINER_HEALTH_PORT, and on JOINER_METRICS_PORT where it is set (chart: controller.metrics.port, controller.healthProbe.port)'
 const webhook = 'the one webhook converts old API versions and is served on JOINER_CONVERSION_PORT'
 const logged = 'logs go to standard output'
 const pacing = 'requests to the API server are not limited by a number, since caches make them few'

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { registerBudgets } from './budgets/command.ts'
 import { registerCapacity } from './capacity/command.ts'
+import { registerCrds } from './crds/command.ts'
 import { registerDoctor } from './doctor/command.ts'
 import { registerNode } from './node/command.ts'
 import { registerApply } from './operate/apply-command.ts'
@@ -31,4 +32,5 @@ export function registerClusterCommands(program: Command): void {
   program.commandsGroup('Install and mend:')
   registerDoctor(program)
   registerTakeover(program)
+  registerCrds(program)
 }

@@ -174,7 +174,7 @@ export class ConversionService {
   #write(client: KubernetesClient, namespace: string, keys: Keys): Promise<Json> {
     if (this.#secret === undefined)
       throw new Error(
-        `Secret ${namespace}/${secretName} does not exist, and Joiner may not make it; the chart does: helm upgrade --install joiner deploy/chart --namespace ${namespace} --reuse-values`,
+        `Secret ${namespace}/${secretName} does not exist, and Joiner may not make it; the chart does: helm upgrade --install joiner deploy/chart --namespace ${namespace} --reset-then-reuse-values`,
       )
     const { resourceVersion } = this.#secret['metadata'] as { readonly resourceVersion: string }
     const path = resourcePath('secrets', secretName, namespace)

@@ -104,3 +104,29 @@ it('answers the kubelet while somebody holds more connections than there are', a
   expect((await fetch(`${url}/healthz`)).status).toBe(200)
   for (const socket of sockets) socket.destroy()
 })
+
+describe('a second port', () => {
+  it('has the same answers, and closes with the first', async () => {
+    const server = await startHealthServer(0, {
+      notReady: () => ['temporal'],
+      async *metrics() {
+        yield 'one 1\n'
+      },
+      secondPort: 0,
+    })
+    const second = `http://127.0.0.1:${server.secondPort}`
+    expect(server.address.endsWith(`:${server.secondPort}`)).toBe(false)
+    expect(await scrape(second)).toEqual([200, 'one 1\n'])
+    expect((await fetch(`${second}/readyz`)).status).toBe(503)
+    await server.close()
+    await expect(fetch(`${second}/healthz`)).rejects.toThrow()
+  })
+
+  it('that is taken is an error, and leaves nothing open', async () => {
+    const checks = { notReady: () => [], async *metrics() {} }
+    const first = await startHealthServer(0, checks)
+    servers.push(first)
+    const taken = Number(new URL(first.address).port)
+    await expect(startHealthServer(0, { ...checks, secondPort: taken })).rejects.toThrow('EADDRINUSE')
+  })
+})

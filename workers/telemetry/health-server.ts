@@ -1,4 +1,6 @@
-import type { Socket } from 'node:net'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { type FastifyReply, fastify } from 'fastify'
@@ -12,10 +14,14 @@ export interface HealthChecks {
   readonly notReady: () => readonly string[]
   /** What `/metrics` answers, in Prometheus' text format. */
   readonly metrics: () => AsyncIterable<string>
+  /** A second port with the same answers, for clusters whose scrapes expect another one than their probes. */
+  readonly secondPort?: number | undefined
 }
 
 export interface HealthServer {
   readonly address: string
+  /** The second port that it listens on. */
+  readonly secondPort?: number
   close(): Promise<void>
 }
 
@@ -24,20 +30,17 @@ const mostScrapes = 8
 /** How long a client may take to read one. */
 const scrapeMs = 60_000
 const mostConnections = 256
+const host = '0.0.0.0'
+const limits = { requestTimeout: 5000, keepAliveTimeout: 10_000 } as const
 
 /**
  * Serves `/healthz` (the process runs), `/readyz` (caches are synced and Temporal is reached, else 503 with the reasons) and `/metrics`.
  * It listens before anything else is up, so that a process that waits for Temporal can say so. Whoever reaches the port can neither have several
  * scrapes computed at once nor keep the kubelet from asking.
  */
-export async function startHealthServer(port: number, { notReady, metrics }: HealthChecks): Promise<HealthServer> {
-  const app = fastify({
-    requestTimeout: 5000,
-    connectionTimeout: scrapeMs,
-    keepAliveTimeout: 10_000,
-    bodyLimit: 1024,
-    forceCloseConnections: true,
-  })
+export async function startHealthServer(port: number, checks: HealthChecks): Promise<HealthServer> {
+  const { notReady, metrics, secondPort } = checks
+  const app = fastify({ ...limits, connectionTimeout: scrapeMs, bodyLimit: 1024, forceCloseConnections: true })
   const connections = new ConnectionLimit(mostConnections)
   app.server.on('connection', (socket: Socket) => connections.add(socket))
   app.get('/healthz', () => 'ok')
@@ -57,8 +60,24 @@ export async function startHealthServer(port: number, { notReady, metrics }: Hea
     })
     return sendScrape(reply, await scrape.gzipped(), request.headers['accept-encoding']?.includes('gzip') === true)
   })
-  const address = await app.listen({ port, host: '0.0.0.0' })
-  return { address, close: () => app.close() }
+  const address = await app.listen({ port, host })
+  if (secondPort === undefined) return { address, close: () => app.close() }
+  const second = createServer(limits, (incoming, response) => app.routing(incoming, response))
+  second.setTimeout(scrapeMs)
+  second.on('connection', (socket: Socket) => connections.add(socket))
+  await once(second.listen(secondPort, host), 'listening').catch(async (error: unknown) => {
+    await app.close()
+    throw error
+  })
+  return {
+    address,
+    secondPort: (second.address() as AddressInfo).port,
+    close: async () => {
+      second.close()
+      second.closeAllConnections()
+      await app.close()
+    },
+  }
 }
 
 function sendScrape(reply: FastifyReply, gzipped: Buffer, takesGzip: boolean): FastifyReply {

@@ -69,11 +69,16 @@ export async function claimInstallation(client: Client, own: Installation, log: 
 
 /**
  * Returns whether this installation may write to its CRDs, as a watch has seen the marked one. A marker that was removed, as an upgrade of
- * the CRDs may do, is claimed again. Errors: the API server's.
+ * the CRDs may do, is claimed again, unless `joiner crds release` removed it: nobody converts the CRD then. Errors: the API server's.
  */
 export async function mayWriteCrds(client: Client, crd: Json, own: Installation): Promise<boolean> {
   const { kind } = ownershipOf(markerOf(crd), own)
-  return kind === 'ours' || (kind === 'unclaimed' && (await writeMarker(client, crd, own)))
+  return kind === 'ours' || (kind === 'unclaimed' && !isReleased(crd) && (await writeMarker(client, crd, own)))
+}
+
+function isReleased(crd: Json): boolean {
+  const { conversion } = crd['spec'] as { readonly conversion?: { readonly strategy?: string } }
+  return conversion?.strategy === 'None'
 }
 
 /** Writes the marker of an installation, if the CRD is still as it was read. Returns whether it was. */
@@ -96,7 +101,7 @@ export function installationProblem(found: Found, own: Installation): string | u
     case 'ours':
       return undefined
     case 'missing':
-      return `CustomResourceDefinition ${markedCrd} is not installed; apply the CRDs of the chart: helm show crds CHART | kubectl apply --server-side -f -`
+      return `CustomResourceDefinition ${markedCrd} is not installed; as an administrator: joiner crds apply --release ${own.release} --namespace ${own.namespace}`
     case 'unclaimed':
       return `CustomResourceDefinition ${markedCrd}: annotation ${installationAnnotation} is missing; a process with the role "conversion" writes it, check that one runs`
     case 'foreign':

@@ -1,21 +1,87 @@
-{{- define "joiner.labels" -}}
-app.kubernetes.io/name: joiner
-app.kubernetes.io/instance: {{ .Release.Name }}
+{{- /* Names of what runs, and the value of app.kubernetes.io/name. What code and tools look up by its name is named joiner-... always. */}}
+{{- define "joiner.fullname" -}}
+{{- .Values.fullnameOverride | default .Values.nameOverride | default "joiner" | trunc 50 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "joiner.name" -}}
+{{- .Values.nameOverride | default "joiner" }}
+{{- end }}
+
+{{- /* Labels of an object and of pods, over which no value comes. */}}
+{{- define "joiner.ownLabels" -}}
+app.kubernetes.io/name: {{ include "joiner.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
+{{- define "joiner.labels" -}}
+{{- toYaml (merge (include "joiner.ownLabels" . | fromYaml) (.Values.additionalLabels | default dict)) }}
+{{- end }}
+
+{{- /* Labels and annotations of an object: the root, then labels and annotations of its own, which come first. */}}
+{{- define "joiner.metadata" -}}
+{{- $root := index . 0 }}
+{{- $labels := dict }}{{ if gt (len .) 1 }}{{ $labels = index . 1 | default dict }}{{ end }}
+{{- $annotations := dict }}{{ if gt (len .) 2 }}{{ $annotations = index . 2 | default dict }}{{ end -}}
+labels:
+  {{- toYaml (merge (include "joiner.labels" $root | fromYaml) $labels) | nindent 2 }}
+{{- with merge $annotations ($root.Values.additionalAnnotations | default dict) }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- /* Not empty where one Deployment has all roles. */}}
+{{- define "joiner.isSingle" -}}
+{{- if eq .Values.profile "single" }}true{{ end }}
+{{- end }}
+
 {{- /* The account that has an identity at Azure, by the name that its federated credential is made for. */}}
 {{- define "joiner.azureAccount" -}}
-{{- .Values.serviceAccount.name | default "joiner-azure" }}
+{{- .Values.serviceAccount.name | default (printf "%s-azure" (include "joiner.fullname" .)) }}
+{{- end }}
+
+{{- /*
+What runs, as a JSON list: the name of a Deployment, its component label, which stays when it is renamed, its roles, its account, its number of replicas,
+its resources, and its place among all of them.
+*/}}
+{{- define "joiner.parts" -}}
+{{- $name := include "joiner.fullname" . }}
+{{- /* Karpenter's values have one number for all. */}}
+{{- $replicas := .Values.replicas | default .Values.controller.replicas }}
+{{- if include "joiner.isSingle" . }}
+{{- $one := .Values.replicas | default 1 }}
+{{- list (dict "name" $name "component" "joiner" "roles" (list "core" "bridge" "azure" "planner" "conversion") "account" (include "joiner.azureAccount" .) "replicas" $one "resources" .Values.controller.resources "place" 0) | toJson }}
+{{- else }}
+{{- list
+  (dict "name" $name "component" "joiner" "roles" (list "core" "bridge") "account" $name "replicas" $replicas "resources" .Values.controller.resources "place" 0)
+  (dict "name" (printf "%s-azure" $name) "component" "joiner-azure" "roles" (list "azure") "account" (include "joiner.azureAccount" .) "replicas" (.Values.replicas | default .Values.provider.replicas) "resources" .Values.provider.resources "place" 1)
+  (dict "name" (printf "%s-planner" $name) "component" "joiner-planner" "roles" (list "planner") "account" (printf "%s-planner" $name) "replicas" .Values.planner.replicas "resources" .Values.planner.resources "place" 2)
+  (dict "name" (printf "%s-conversion" $name) "component" "joiner-conversion" "roles" (list "conversion") "account" (printf "%s-conversion" $name) "replicas" .Values.conversion.replicas "resources" .Values.conversion.resources "place" 3) | toJson }}
+{{- end }}
 {{- end }}
 
 {{- /* ServiceAccounts with the roles of their Deployments. */}}
 {{- define "joiner.accounts" -}}
-joiner: [core, bridge]
-{{ include "joiner.azureAccount" . }}: [azure]
-joiner-planner: [planner]
-joiner-conversion: [conversion]
+{{- range include "joiner.parts" . | fromJsonArray }}
+{{ .account }}: {{ toJson .roles }}
+{{- end }}
+{{- end }}
+
+{{- /* The part with a role, as JSON. */}}
+{{- define "joiner.partOf" -}}
+{{- $role := index . 1 }}
+{{- range include "joiner.parts" (index . 0) | fromJsonArray }}{{ if has $role .roles }}{{ toJson . }}{{ end }}{{ end }}
+{{- end }}
+
+{{- /* Ports of a part, as JSON. Pods that share the network of their node must not share a port: each Deployment has its own ten. */}}
+{{- define "joiner.ports" -}}
+{{- $root := index . 0 }}
+{{- $offset := ternary (mul 10 (int (index . 1).place)) 0 (eq $root.Values.hostNetwork true) }}
+{{- $metrics := add (int $root.Values.controller.metrics.port) $offset }}
+{{- $health := ternary (add (int $root.Values.controller.healthProbe.port) $offset) $metrics (ne (int $root.Values.controller.healthProbe.port) 0) }}
+{{- dict "metrics" $metrics "health" $health | toJson }}
 {{- end }}
 
 {{- /* An empty client or tenant id is left out: to the workload identity webhook it would not mean "none". */}}
@@ -80,6 +146,8 @@ token that Karpenter's values hold and nobody needs.
 {{- /* What has no default is set by a value, or by its variable in controller.env. */}}
 {{- define "joiner.checkValues" -}}
 {{- $given := include "joiner.environmentNames" . | fromJsonArray }}
+{{- /* What a ConfigMap of controller.envFrom holds is not known here; Joiner says at its start what is missing. */}}
+{{- $isUnknown := include "joiner.envFrom" (list . (list "core")) }}
 {{- $needed := list
   (list "cluster.name" "CLUSTER_NAME" (.Values.settings.clusterName | default .Values.cluster.name))
   (list "cluster.endpoint" "CLUSTER_ENDPOINT" (.Values.settings.clusterEndpoint | default .Values.cluster.endpoint))
@@ -94,15 +162,16 @@ token that Karpenter's values hold and nobody needs.
 {{- $missing = append $missing (printf "%s (or %s in controller.env)" (index . 0) (index . 1)) }}
 {{- end }}
 {{- end }}
-{{- if $missing }}{{ fail (printf "missing values: %s" (join ", " $missing)) }}{{ end }}
-{{- if has .Values.serviceAccount.name (list "joiner" "joiner-planner" "joiner-conversion") }}
-{{- fail (printf "serviceAccount.name %q is the account of another Deployment; it names the one with an identity at Azure: leave it empty for joiner-azure" .Values.serviceAccount.name) }}
+{{- if and $missing (not $isUnknown) }}{{ fail (printf "missing values: %s" (join ", " $missing)) }}{{ end }}
+{{- $name := include "joiner.fullname" . }}
+{{- if and (not (include "joiner.isSingle" .)) (has .Values.serviceAccount.name (list $name (printf "%s-planner" $name) (printf "%s-conversion" $name))) }}
+{{- fail (printf "serviceAccount.name %q is the account of another Deployment; it names the one with an identity at Azure: leave it empty for %s-azure" .Values.serviceAccount.name $name) }}
 {{- end }}
 {{- end }}
 
 {{- define "joiner.featureGates" -}}
 {{- $gates := list }}
-{{- range $name, $on := .Values.settings.featureGates }}
+{{- range $name, $on := omit (.Values.settings.featureGates | default dict) "drift" }}
 {{- $gates = append $gates (printf "%s%s=%t" (upper (substr 0 1 $name)) (substr 1 -1 $name) $on) }}
 {{- end }}
 {{- join "," $gates }}
@@ -114,6 +183,10 @@ token that Karpenter's values hold and nobody needs.
 {{- $tags = append $tags (printf "%s=%s" $name (toString $value)) }}
 {{- end }}
 {{- join "," $tags }}
+{{- end }}
+
+{{- define "joiner.temporalAddress" -}}
+{{- if .Values.temporal.bundled.enabled }}{{ printf "joiner-temporal.%s.svc:7233" .Release.Namespace }}{{ else }}{{ .Values.temporal.address }}{{ end }}
 {{- end }}
 
 {{- /* Environment of a container that connects to Temporal, a list. Names are those of Temporal's own tools. */}}

@@ -3,7 +3,7 @@ import { readConnection } from '../../../activities/kubernetes/client/client-con
 import { type Config, isSetting, readConfig } from '../../../api/config.ts'
 import type { ClusterOptions } from '../shared/options.ts'
 import { isInPod, kubeconfigSource } from './cluster.ts'
-import { type DeploymentName, installedSettings } from './joiner-settings.ts'
+import { installedSettings } from './joiner-settings.ts'
 
 /** Joiner's settings, and the environment that they come from. */
 export interface AzureSettings {
@@ -44,10 +44,9 @@ export async function clusterEnvironment(
   const connection = await readConnection(kubeconfigSource(options, environment))
   const client = KubernetesClient.of(connection)
   try {
-    const deployment: DeploymentName = 'joiner-azure'
     const { settings, notes } = await installedSettings(client, {
       namespace: options.namespace,
-      deployment,
+      deployments: ['joiner-azure', 'joiner'],
       wanted: fromCluster,
     })
     for (const note of notes) console.error(`note: ${note}`)

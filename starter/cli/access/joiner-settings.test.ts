@@ -30,7 +30,7 @@ const pod = (env: readonly object[]) => ({
     },
   },
 })
-const asked = { namespace: 'joiner', deployment: 'joiner', wanted: () => true } as const
+const asked = { namespace: 'joiner', deployments: ['joiner-azure', 'joiner'], wanted: () => true } as const
 
 describe("Joiner's settings in a cluster", () => {
   it("are the ConfigMap's, over which the Deployment's own stand, and Secrets' values and files", async () => {

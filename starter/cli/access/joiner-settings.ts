@@ -8,7 +8,6 @@ import { CommandError } from '../shared/command-error.ts'
 
 /** The chart's names; both are settled (deploy/chart/templates). */
 const settingsName = 'joiner-settings'
-export type DeploymentName = 'joiner' | 'joiner-azure'
 
 type Settings = Record<string, string>
 
@@ -52,9 +51,13 @@ export async function installedSettings(
   client: KubernetesClient,
   {
     namespace,
-    deployment,
+    deployments,
     wanted,
-  }: { readonly namespace: string; readonly deployment: DeploymentName; readonly wanted: (name: string) => boolean },
+  }: {
+    readonly namespace: string
+    readonly deployments: readonly string[]
+    readonly wanted: (name: string) => boolean
+  },
 ): Promise<InstalledSettings> {
   const settings: Settings = { ...(await settingsMap(client, namespace)) }
   const notes: string[] = []
@@ -68,7 +71,7 @@ export async function installedSettings(
       if (process.listenerCount(signal) === 0) process.kill(process.pid, signal)
     })
   const reader = new Reader(client, namespace, notes)
-  const template = await reader.template(deployment)
+  const template = await reader.template(deployments)
   for (const variable of template?.containers?.[0]?.env ?? []) {
     if (!wanted(variable.name)) continue
     const value = await reader.valueOf(variable)
@@ -117,13 +120,18 @@ class Reader {
     this.#notes = notes
   }
 
-  async template(name: DeploymentName): Promise<PodTemplate | undefined> {
-    const path = `/apis/apps/v1/namespaces/${encodeURIComponent(this.#namespace)}/deployments/${name}`
-    const found = await this.#read<{ readonly spec?: { readonly template?: { readonly spec?: PodTemplate } } }>(
-      path,
-      `Deployment ${name}`,
-    )
-    return found?.spec?.template?.spec
+  /** The pods of the first of these Deployments that is there: a small installation has one for everything. */
+  async template(names: readonly string[]): Promise<PodTemplate | undefined> {
+    const path = `/apis/apps/v1/namespaces/${encodeURIComponent(this.#namespace)}/deployments`
+    for (const name of names) {
+      const isLast = name === names.at(-1)
+      const found = await this.#read<{ readonly spec?: { readonly template?: { readonly spec?: PodTemplate } } }>(
+        `${path}/${name}`,
+        isLast ? `Deployment ${name}` : undefined,
+      )
+      if (found !== undefined) return found.spec?.template?.spec
+    }
+    return undefined
   }
 
   async valueOf({ value, valueFrom }: Variable): Promise<string | undefined> {
@@ -160,14 +168,15 @@ class Reader {
     return found?.data?.[key]
   }
 
-  /** Undefined, with a note, where the caller may not read it or it is not there. */
-  async #read<T extends object>(path: string, what: string): Promise<T | undefined> {
+  /** Undefined, with a note of `what` is missing, where the caller may not read it or it is not there. */
+  async #read<T extends object>(path: string, what?: string): Promise<T | undefined> {
     try {
       return (await this.#client.get(path)) as T
     } catch (error) {
       if (!(error instanceof ApiError) || ![403, 404].includes(error.code)) throw error
       const why = error.code === 403 ? 'you may not read it' : 'it is not there'
-      this.#notes.push(`${what} in the namespace "${this.#namespace}": ${why}, so what it sets is missing here`)
+      if (what !== undefined)
+        this.#notes.push(`${what} in the namespace "${this.#namespace}": ${why}, so what it sets is missing here`)
       return undefined
     }
   }

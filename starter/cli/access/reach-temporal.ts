@@ -36,7 +36,7 @@ export async function reachTemporal(
   try {
     const { settings, notes, dispose } = await installedSettings(client, {
       namespace: options.namespace,
-      deployment: 'joiner',
+      deployments: ['joiner'],
       wanted: (name) => name.startsWith('TEMPORAL_') || name.startsWith('JOINER_TEMPORAL_') || name === 'CLUSTER_NAME',
     })
     for (const note of notes) console.error(`note: ${note}`)

@@ -67,7 +67,7 @@ const kinds: readonly Kind[] = [
 ]
 
 const remedies = [
-  'kubectl apply --server-side --force-conflicts -f deploy/crds, or: helm show crds deploy/chart | kubectl apply --server-side --force-conflicts -f -',
+  'as an administrator: joiner crds apply, or: kubectl apply --server-side --force-conflicts -f deploy/crds',
 ]
 
 /** Whether the CRDs are there, serve every version that is needed, and know every field that this Joiner knows. */

@@ -37,7 +37,9 @@ describe('v1beta1 of NodeClaims, which is not served', () => {
     expect(summary).toBe(
       'NodeClaim b: metadata.managedFields has apiVersion "karpenter.sh/v1beta1" of manager "tool" at 2026-11-23T10:00:00Z; that version is not served, so "tool" is refused with 404',
     )
-    expect(remedies?.join()).toContain('--namespace nodes --reuse-values --set conversion.nodeClaims.serveV1beta1=true')
+    expect(remedies?.join()).toContain(
+      '--namespace nodes --reset-then-reuse-values --set conversion.nodeClaims.serveV1beta1=true',
+    )
   })
 
   test('may be stored, and what is stored is to be written anew', () => {

@@ -73,7 +73,7 @@ function writerFindings(claims: readonly Claim[], now: number, namespace: string
       warn(
         `NodeClaim ${claim}: metadata.managedFields has apiVersion "${apiVersion}" of manager "${manager}" at ${time}; that version is not served, so "${manager}" is refused with 404`,
         [
-          `let it use karpenter.sh/v1, or serve the old version: helm upgrade --install joiner deploy/chart --namespace ${namespace} --reuse-values --set conversion.nodeClaims.serveV1beta1=true`,
+          `let it use karpenter.sh/v1, or serve the old version: helm upgrade --install joiner deploy/chart --namespace ${namespace} --reset-then-reuse-values --set conversion.nodeClaims.serveV1beta1=true`,
         ],
       ),
     )

@@ -120,7 +120,7 @@ async function examined(
   return fail(
     `${whose} may not do ${refused.length} of ${asked.length} things that its roles do`,
     [
-      `helm upgrade --install joiner deploy/chart --namespace ${namespace} --reuse-values; it renews Roles and ClusterRoles`,
+      `helm upgrade --install joiner deploy/chart --namespace ${namespace} --reset-then-reuse-values; it renews Roles and ClusterRoles`,
       'if the ServiceAccount of joiner-azure has another name: joiner doctor --service-account NAME',
     ],
     refused.map(worded),

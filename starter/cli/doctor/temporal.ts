@@ -3,10 +3,11 @@ import { currentBuild, ownDeployment } from '../../bridge/current-version.ts'
 import { attributeCommand, readAttributes } from '../../bridge/namespace-attributes.ts'
 import { checkNamespace, connectClient, connectMs } from '../../temporal/connect.ts'
 import { explainTemporal } from '../../temporal/problem.ts'
-import { type Check, type Finding, fail, ok, warn } from './check.ts'
+import { type Check, type Finding, fail, ok, warn, worst } from './check.ts'
 import type { DoctorContext } from './context.ts'
+import { retentionFinding } from './retention.ts'
 
-/** Whether Temporal answers, lets Joiner in, has the namespace, and knows the search attributes. */
+/** Whether Temporal answers, lets Joiner in, has the namespace, keeps what ended for long enough, and knows the search attributes. */
 export function temporalCheck({ config, temporal }: Pick<DoctorContext, 'config' | 'temporal'>): Check {
   const { address, namespace } = temporal
   const health = `temporal operator cluster health --address ${address}`
@@ -33,6 +34,17 @@ export function temporalCheck({ config, temporal }: Pick<DoctorContext, 'config'
   }
 
   async function lookInto(connection: Connection): Promise<Finding> {
+    return worst([await attributesOf(connection), await retentionOf(connection)])
+  }
+
+  async function retentionOf(connection: Connection): Promise<Finding> {
+    const { config } = await connection.workflowService.describeNamespace({ namespace })
+    const { seconds } = config?.workflowExecutionRetentionTtl ?? {}
+    const retentionMs = seconds === undefined || seconds === null ? undefined : Number(seconds) * 1000
+    return retentionFinding(retentionMs, { namespace, address })
+  }
+
+  async function attributesOf(connection: Connection): Promise<Finding> {
     const { serverVersion } = await connection.workflowService.getSystemInfo({})
     const reported = `Temporal ${serverVersion} at ${address}, namespace "${namespace}"`
     const attributes = await readAttributes(connection, namespace)

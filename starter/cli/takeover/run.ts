@@ -65,6 +65,8 @@ async function crds(client: KubernetesClient, { release, namespace, yes }: CrdOp
   return 0
 }
 
+const components = ['joiner', 'joiner-azure', 'joiner-planner', 'joiner-conversion']
+
 /** Names of the pods of the installation that a marker names, as far as this can be read. */
 async function podsOf(client: KubernetesClient, marker: string): Promise<readonly string[]> {
   try {
@@ -72,7 +74,8 @@ async function podsOf(client: KubernetesClient, marker: string): Promise<readonl
       readonly namespace?: string
       readonly release?: string
     }
-    const labelSelector = `app.kubernetes.io/name=joiner,app.kubernetes.io/instance=${release}`
+    // The name of the application is a value of the chart; components are not.
+    const labelSelector = `app.kubernetes.io/instance=${release},app.kubernetes.io/component in (${components.join(',')})`
     const { items } = await client.list(resourcePath('pods', undefined, namespace), { labelSelector })
     return items.map(({ metadata }) => (metadata as { readonly name: string }).name)
   } catch {

@@ -1,0 +1,77 @@
+import { planMapName, planPlaces } from '../core/disruption/plan/plan-requests.ts'
+import { verdictMapName, verdictShards } from '../core/disruption/verdicts/verdict.ts'
+import { on, type Rule } from './right.ts'
+
+const karpenter = on('karpenter.sh')
+const karpenterAzure = on('karpenter.azure.com')
+const definitions = on('apiextensions.k8s.io')
+const cluster = on('')
+const policy = on('policy')
+const own = on('', 'own')
+
+/** ConfigMaps with what evaluations found. */
+export const evaluationMaps = Array.from({ length: verdictShards }, (_, shard) => verdictMapName(shard))
+/** ConfigMaps with plans. */
+export const planMaps = planPlaces.map(planMapName)
+/** Each grantee reads whose installation this is. */
+export const namespaceUid = own('namespaces', 'get', 'its UID tells this installation from others')
+
+/** Jobs of the chart that run `joiner crds apply` and `joiner crds release`. */
+export const crds: readonly Rule[] = [
+  definitions('customresourcedefinitions', 'create', 'those that are missing; no name can be given here'),
+  definitions('customresourcedefinitions', 'get patch', {
+    why: 'brings the CRDs to the version of the image; ends their conversion before an uninstall',
+    names: [
+      'aksnodeclasses.karpenter.azure.com',
+      'capacitybuffers.autoscaling.x-k8s.io',
+      'nodeclaims.karpenter.sh',
+      'nodeoverlays.karpenter.sh',
+      'nodepools.karpenter.sh',
+    ],
+  }),
+  definitions('customresourcedefinitions/status', 'patch', {
+    why: 'versions that nothing is stored in any more',
+    names: ['nodeclaims.karpenter.sh', 'nodepools.karpenter.sh'],
+  }),
+  karpenter('nodepools nodeclaims', 'list patch', 'stores objects of old versions as v1 before nobody converts them'),
+  namespaceUid,
+]
+
+const ofJoiner = "Joiner's settings, and how Temporal is reached"
+/** Reads and writes of the command line, with the rights of its user. */
+export const operator: readonly Rule[] = [
+  karpenter('nodepools nodeclaims', 'get list', 'budgets, node, pause, quota, why'),
+  karpenterAzure('aksnodeclasses', 'list', 'budgets'),
+  cluster('nodes pods', 'get list', 'budgets, pause, why'),
+  cluster('events', 'list', 'why'),
+  policy('poddisruptionbudgets', 'list', 'why'),
+  own('configmaps', 'get', {
+    why: 'budgets, status, why',
+    names: ['joiner-pauses', 'joiner-prices', ...evaluationMaps],
+  }),
+  own('configmaps', 'create', 'apply, of a plan from a file'),
+  own('configmaps', 'get patch delete', { why: 'plan, apply', names: planMaps }),
+  own('configmaps', 'get patch', { why: 'quarantine list, quarantine clear, status', names: ['joiner-quarantine'] }),
+  own('configmaps', 'get patch', { why: 'capacity list, capacity clear', names: ['joiner-unavailable-offerings'] }),
+  own('configmaps', 'get', { why: ofJoiner, names: ['joiner-settings', 'joiner-files'] }),
+  on('apps', 'own')('deployments', 'get', { why: ofJoiner, names: ['joiner', 'joiner-azure'] }),
+]
+
+const aggregated = "part of Kubernetes' own role of this name"
+/** What people get by Kubernetes' own role of this name. */
+export const view: readonly Rule[] = [
+  karpenter('nodepools nodeclaims nodeoverlays', 'get list watch', aggregated),
+  karpenterAzure('aksnodeclasses', 'get list watch', aggregated),
+]
+/** What people get by Kubernetes' own role of this name. */
+export const edit: readonly Rule[] = [
+  karpenter('nodepools nodeoverlays', 'create update patch delete', aggregated),
+  karpenter('nodeclaims', 'update patch delete', aggregated),
+  karpenterAzure('aksnodeclasses', 'create update patch delete', aggregated),
+]
+/** What people get by Kubernetes' own role of this name. */
+export const admin: readonly Rule[] = [
+  karpenter('nodeclaims', 'create', `${aggregated}: each is a VM that no NodePool limits`),
+  karpenter('nodepools nodeclaims nodeoverlays', 'deletecollection', aggregated),
+  karpenterAzure('aksnodeclasses', 'deletecollection', aggregated),
+]

@@ -1,0 +1,205 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { parse } from 'yaml'
+import type { Json } from '../../../activities/kubernetes/client/answers.ts'
+import { isConflict, isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
+import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import {
+  markedCrd,
+  markerOf,
+  ownInstallation,
+  readMarkedCrd,
+} from '../../../activities/kubernetes/client/installation.ts'
+import type { Operation } from '../../../activities/kubernetes/client/json-patch.ts'
+import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import {
+  describeInstallation,
+  type Installation,
+  installationAnnotation,
+  ownershipOf,
+} from '../../../core/installation.ts'
+import { withCluster } from '../access/cluster.ts'
+import { reason } from '../doctor/check.ts'
+import { CommandError } from '../shared/command-error.ts'
+import type { ClusterOptions } from '../shared/options.ts'
+import { isConvertedByJoiner, oldVersion, releasedSpec, wantedSpec } from './wanted-spec.ts'
+
+/** The installation whose CRDs a command works on. */
+export interface CrdOptions extends ClusterOptions {
+  readonly release: string
+}
+
+/** The CRDs with old versions, by the resource whose objects they define. */
+const converted = { nodepools: 'nodepools.karpenter.sh', nodeclaims: 'nodeclaims.karpenter.sh' } as const
+
+/** How often a write is tried again that came between two of others. */
+const attempts = 5
+const establishedMs = 30_000
+
+interface Crd {
+  readonly metadata: {
+    readonly name: string
+    readonly resourceVersion: string
+    readonly annotations?: Readonly<Record<string, string>>
+  }
+  readonly status?: {
+    readonly storedVersions?: readonly string[]
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[]
+  }
+}
+
+/** Creates or updates the CRDs of a folder. Returns the exit code. */
+export function applyCrds({ from, ...options }: CrdOptions & { readonly from: string }): Promise<number> {
+  return withInstallation(options, async (client, own) => {
+    const marked = await readMarkedCrd(client)
+    const ownership = ownershipOf(marked === undefined ? undefined : markerOf(marked), own)
+    if (ownership.kind === 'foreign')
+      throw new CommandError(
+        `CustomResourceDefinition ${markedCrd}: annotation ${installationAnnotation} names ${describeInstallation(ownership.owner)}; upgrade that one, or give the CRDs to this one: joiner takeover --release ${own.release} --namespace ${own.namespace}`,
+      )
+    for (const manifest of await manifestsOf(from)) {
+      const { name } = (manifest as unknown as Crd).metadata
+      console.log(`${name} ${await applied(client, manifest, own.namespace)}`)
+    }
+  })
+}
+
+/** Ends the conversion of the CRDs and their ownership. Returns the exit code. */
+export function releaseCrds(options: CrdOptions): Promise<number> {
+  return withInstallation(options, async (client, own) => {
+    const marked = await readMarkedCrd(client)
+    const ownership = ownershipOf(marked === undefined ? undefined : markerOf(marked), own)
+    if (ownership.kind === 'foreign') {
+      console.log(`the CRDs are those of ${describeInstallation(ownership.owner)}; nothing was done`)
+      return
+    }
+    for (const [resource, name] of Object.entries(converted)) {
+      const crd = await read(client, name)
+      if (crd === undefined || !isConvertedByJoiner(crd)) {
+        console.log(`${name} is not converted by Joiner; nothing was done`)
+        continue
+      }
+      await storeAsNew(client, resource as keyof typeof converted, crd as unknown as Crd)
+      await patched(client, name, releaseOf)
+      console.log(`${name} is converted by nobody; ${oldVersion} is not served`)
+    }
+  })
+}
+
+async function withInstallation(
+  options: CrdOptions,
+  work: (client: KubernetesClient, own: Installation) => Promise<void>,
+): Promise<number> {
+  try {
+    const { release, namespace } = options
+    await withCluster(options, async (client) => {
+      const own = await ownInstallation(client, release, namespace).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error
+        throw new CommandError(
+          `--namespace "${namespace}": there is no such namespace; name the one that Joiner is installed in`,
+        )
+      })
+      await work(client, own)
+    })
+    return 0
+  } catch (error) {
+    console.error(error instanceof CommandError ? error.message : `the API server: ${reason(error)}`)
+    return 1
+  }
+}
+
+async function manifestsOf(folder: string): Promise<readonly Json[]> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    throw new CommandError(`--from "${folder}": cannot be read: ${reason(error)}; name a folder of CRD manifests`)
+  })
+  const files = names.filter((name) => name.endsWith('.yaml')).toSorted()
+  if (files.length === 0)
+    throw new CommandError(`--from "${folder}": holds no .yaml file; name a folder of CRD manifests`)
+  return Promise.all(files.map(async (name) => parse(await readFile(join(folder, name), 'utf8')) as Json))
+}
+
+async function applied(client: KubernetesClient, manifest: Json, namespace: string): Promise<string> {
+  const { name } = (manifest as unknown as Crd).metadata
+  const installed = await read(client, name)
+  if (installed === undefined) {
+    const spec = wantedSpec(manifest, undefined, namespace)
+    await client.create(resourcePath('customresourcedefinitions'), { ...manifest, spec })
+    await untilEstablished(client, name)
+    return 'created'
+  }
+  const changed = await patched(client, name, (crd) => [
+    { op: 'replace', path: '/spec', value: wantedSpec(manifest, crd, namespace) },
+  ])
+  if (changed) await untilEstablished(client, name)
+  return changed ? 'updated' : 'unchanged'
+}
+
+/** Changes a CRD as it was read, and again if somebody wrote it meanwhile. Returns whether anything changed. */
+async function patched(
+  client: KubernetesClient,
+  name: string,
+  change: (crd: Json) => readonly Operation[],
+): Promise<boolean> {
+  for (let attempt = 1; ; attempt += 1) {
+    const crd = await client.get(resourcePath('customresourcedefinitions', name))
+    const { resourceVersion } = (crd as unknown as Crd).metadata
+    const asRead: Operation = { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion }
+    try {
+      const after = await client.jsonPatch(resourcePath('customresourcedefinitions', name), [asRead, ...change(crd)])
+      return (after as unknown as Crd).metadata.resourceVersion !== resourceVersion
+    } catch (error) {
+      if (!isConflict(error) || attempt === attempts) throw error
+    }
+  }
+}
+
+function releaseOf(crd: Json): readonly Operation[] {
+  const isMarked = (crd as unknown as Crd).metadata.annotations?.[installationAnnotation] !== undefined
+  const path = `/metadata/annotations/${installationAnnotation.replaceAll('/', '~1')}`
+  return [
+    { op: 'replace', path: '/spec', value: releasedSpec(crd) },
+    ...(isMarked ? ([{ op: 'remove', path }] as const) : []),
+  ]
+}
+
+/** Has each object of a kind stored in the new version, while the old one can still be read. A patch without a change is enough for that. */
+async function storeAsNew(client: KubernetesClient, resource: keyof typeof converted, crd: Crd): Promise<void> {
+  const { storedVersions = [] } = crd.status ?? {}
+  if (!storedVersions.includes(oldVersion)) return
+  const { items } = await client.list(resourcePath(resource))
+  for (const item of items) {
+    const { name } = (item as unknown as Crd).metadata
+    await client.mergePatch(resourcePath(resource, name), {}).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error
+    })
+  }
+  const left = storedVersions.filter((each) => each !== oldVersion)
+  await client.patchStatus(resourcePath('customresourcedefinitions', crd.metadata.name), {
+    status: { storedVersions: left },
+  })
+  console.log(`${crd.metadata.name}: ${items.length} objects are stored as ${left.join(', ')}`)
+}
+
+async function read(client: KubernetesClient, name: string): Promise<Json | undefined> {
+  try {
+    return await client.get(resourcePath('customresourcedefinitions', name))
+  } catch (error) {
+    if (isNotFound(error)) return undefined
+    throw error
+  }
+}
+
+async function untilEstablished(client: KubernetesClient, name: string): Promise<void> {
+  const deadline = Date.now() + establishedMs
+  for (;;) {
+    const crd = (await read(client, name)) as unknown as Crd | undefined
+    if (crd?.status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True') === true)
+      return
+    if (Date.now() > deadline)
+      throw new CommandError(
+        `CustomResourceDefinition ${name}: not established after ${establishedMs / 1000} s; kubectl describe crd ${name} says why`,
+      )
+    await wait(200)
+  }
+}

@@ -1,0 +1,302 @@
+// What the chart renders beside its four Deployments: one Deployment with all roles, a Temporal of its own, Jobs, tests, monitors.
+import { readFile } from 'node:fs/promises'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import {
+  binding,
+  chartFolder,
+  configOf,
+  deployment,
+  fullValues,
+  helm,
+  isHook,
+  type Manifest,
+  ofShape,
+  podEnvironment,
+  renderChart,
+  rolesOf,
+  smallestValues,
+} from './chart.ts'
+
+const named = (manifests: readonly Manifest[], kind: string, name: string): Manifest => {
+  const found = manifests.find((each) => each.kind === kind && each.metadata.name === name)
+  if (found === undefined) throw new Error(`${kind} ${name} is not rendered`)
+  return found
+}
+
+describe('the profile single', () => {
+  const single = { ...smallestValues, profile: 'single' }
+
+  test('is one Deployment with all roles, one replica and the account that the federated credential names', async () => {
+    const manifests = await renderChart(single)
+    const [one, ...others] = ofShape(manifests, ['Deployment'], deployment)
+    if (one === undefined) throw new Error('no Deployment')
+    expect(others).toEqual([])
+    expect(rolesOf(one)).toEqual(['core', 'bridge', 'azure', 'planner', 'conversion'])
+    expect(one.spec.replicas).toBe(1)
+    expect(one.spec.template.spec.serviceAccountName).toBe('joiner-azure')
+    expect(one.spec.template.metadata.labels['azure.workload.identity/use']).toBe('true')
+    expect(one.spec.template.spec.containers[0]['resources']).toEqual({
+      requests: { cpu: '500m', memory: '512Mi' },
+      limits: { memory: '1536Mi' },
+    })
+    expect(configOf(manifests, one)).toMatchObject({ JOINER_AZURE_REPLICAS: 1, JOINER_CONVERSION_PORT: 8443 })
+  })
+
+  test('has the rights of all roles and no others, and the same limits', async () => {
+    const [apart, together] = await Promise.all([renderChart(smallestValues), renderChart(single)])
+    const boundRoles = (manifests: readonly Manifest[]) =>
+      ofShape(
+        manifests.filter((each) => !isHook(each)),
+        ['RoleBinding', 'ClusterRoleBinding'],
+        binding,
+      )
+    const names = (manifests: readonly Manifest[]) =>
+      boundRoles(manifests)
+        .map(({ kind, roleRef }) => `${kind} ${roleRef.name}`)
+        .toSorted()
+    expect(names(together)).toEqual(names(apart))
+    const subjects = boundRoles(together).flatMap((each) => each.subjects)
+    expect(new Set(subjects.filter(({ kind }) => kind === 'ServiceAccount').map(({ name }) => name))).toEqual(
+      new Set(['joiner-azure']),
+    )
+    for (const name of ['joiner-bootstrap-tokens', 'joiner-own-objects', 'joiner-conversion'])
+      expect(JSON.stringify(named(together, 'ValidatingAdmissionPolicy', name).spec)).toContain(
+        "in ['system:serviceaccount:joiner-system:joiner-azure']",
+      )
+  })
+
+  test('has its pods found by the conversion webhook, the budget and the NetworkPolicy', async () => {
+    const manifests = await renderChart({ ...single, networkPolicy: { enabled: true } })
+    const component = { 'app.kubernetes.io/component': 'joiner' }
+    expect(named(manifests, 'Service', 'joiner-conversion')).toMatchObject({ spec: { selector: component } })
+    expect(named(manifests, 'PodDisruptionBudget', 'joiner')).toMatchObject({
+      spec: { selector: { matchLabels: component } },
+    })
+    expect(named(manifests, 'NetworkPolicy', 'joiner-conversion')).toMatchObject({
+      spec: { podSelector: { matchLabels: component } },
+    })
+  })
+})
+
+describe('temporal.bundled', () => {
+  const bundled = { ...smallestValues, temporal: { bundled: { enabled: true } } }
+
+  test('runs the development server that the suites use, on a volume, on system nodes, and Joiner finds it', async () => {
+    const manifests = await renderChart(bundled)
+    const module = await readFile(new URL('../deploy/local/servers/temporal/go.mod', import.meta.url), 'utf8')
+    const [, version = ''] = /github\.com\/temporalio\/cli v(\S+)/.exec(module) ?? []
+    expect(named(manifests, 'StatefulSet', 'joiner-temporal')).toMatchObject({
+      spec: {
+        replicas: 1,
+        persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Delete' },
+        template: {
+          spec: {
+            automountServiceAccountToken: false,
+            nodeSelector: { 'kubernetes.azure.com/mode': 'system' },
+            tolerations: [{ key: 'CriticalAddonsOnly', operator: 'Exists' }],
+            containers: [
+              {
+                image: `temporalio/temporal:${version}`,
+                args: expect.arrayContaining([
+                  'start-dev',
+                  '--db-filename=/data/temporal.db',
+                  '--namespace=default',
+                ]) as unknown,
+                volumeMounts: expect.arrayContaining([{ name: 'data', mountPath: '/data' }]) as unknown,
+                securityContext: { readOnlyRootFilesystem: true },
+              },
+            ],
+          },
+        },
+        volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: { resources: { requests: { storage: '8Gi' } } } }],
+      },
+    })
+    expect(named(manifests, 'ConfigMap', 'joiner-settings')).toMatchObject({
+      data: { TEMPORAL_ADDRESS: 'joiner-temporal.joiner-system.svc:7233' },
+    })
+    expect(named(manifests, 'Service', 'joiner-temporal')).toMatchObject({ spec: { ports: [{ port: 7233 }] } })
+  })
+
+  test('is closed to all but Joiner where policies are on, and Joiner may reach it', async () => {
+    const manifests = await renderChart({
+      ...bundled,
+      networkPolicy: { enabled: true, egress: [{ to: [{ ipBlock: { cidr: '0.0.0.0/0' } }] }] },
+    })
+    const temporal = { 'app.kubernetes.io/component': 'joiner-temporal' }
+    expect(named(manifests, 'NetworkPolicy', 'joiner-temporal')).toMatchObject({
+      spec: {
+        podSelector: { matchLabels: temporal },
+        ingress: [{ from: [{ podSelector: { matchLabels: { 'app.kubernetes.io/name': 'joiner' } } }] }],
+        egress: [],
+      },
+    })
+    expect(named(manifests, 'NetworkPolicy', 'joiner')).toMatchObject({
+      spec: { egress: [{}, { to: [{ podSelector: { matchLabels: temporal } }] }, {}] },
+    })
+  })
+
+  test('is no server for TLS, keys or profiles, and none is rendered unless asked for', async () => {
+    const { code, stderr } = await helm(['template', 'joiner', chartFolder], {
+      ...smallestValues,
+      temporal: { bundled: { enabled: true }, apiKey: { secretName: 'cloud' } },
+    })
+    expect(code).not.toBe(0)
+    expect(stderr).toContain('temporal.apiKey.secretName is set, and temporal.bundled.enabled is true')
+    expect((await renderChart(smallestValues)).filter(({ kind }) => kind === 'StatefulSet')).toEqual([])
+  })
+})
+
+describe('hooks', () => {
+  test('Jobs apply the CRDs before installs and upgrades and release them before the uninstall, with the image of Joiner', async () => {
+    const manifests = await renderChart({ ...fullValues, profile: 'single' })
+    for (const [task, event] of [
+      ['apply', 'pre-install,pre-upgrade'],
+      ['release', 'pre-delete'],
+    ] as const)
+      expect(named(manifests, 'Job', `joiner-crds-${task}`)).toMatchObject({
+        metadata: { annotations: { 'helm.sh/hook': event } },
+        spec: {
+          template: {
+            spec: {
+              serviceAccountName: 'joiner-crds',
+              nodeSelector: { disk: 'fast' },
+              imagePullSecrets: [{ name: 'pull' }],
+              securityContext: { runAsNonRoot: true },
+              containers: [
+                {
+                  image: 'registry.example/joiner:9.8.7',
+                  args: ['crds', task, '--release', 'joiner', '--namespace', 'joiner-system'],
+                },
+              ],
+            },
+          },
+        },
+      })
+    const accounts = manifests.filter(({ metadata }) => metadata.name === 'joiner-crds')
+    expect(accounts.map(({ kind }) => kind).toSorted()).toEqual([
+      'ClusterRole',
+      'ClusterRoleBinding',
+      'Role',
+      'RoleBinding',
+      'ServiceAccount',
+    ])
+    // They go with the Jobs, whether these succeed or fail.
+    for (const { metadata } of accounts)
+      expect(metadata.annotations?.['helm.sh/hook-delete-policy']).toBe(
+        'before-hook-creation,hook-succeeded,hook-failed',
+      )
+    const none = await renderChart({ ...fullValues, crds: { manage: false } })
+    expect(none.filter(({ metadata }) => metadata.name.startsWith('joiner-crds'))).toEqual([])
+  })
+
+  test('helm test runs joiner doctor as joiner-azure, with its settings and its identity', async () => {
+    const manifests = await renderChart(fullValues)
+    const azure = ofShape(manifests, ['Deployment'], deployment).find(
+      ({ metadata }) => metadata.name === 'joiner-azure',
+    )
+    if (azure === undefined) throw new Error('no Deployment joiner-azure')
+    const pod = named(manifests, 'Pod', 'joiner-doctor')
+    expect(pod).toMatchObject({
+      metadata: { annotations: { 'helm.sh/hook': 'test' }, labels: { 'azure.workload.identity/use': 'true' } },
+      spec: { serviceAccountName: 'scaler', containers: [{ args: ['doctor', '--service-account', 'scaler'] }] },
+    })
+    const { containers } = pod['spec'] as { containers: [(typeof azure.spec.template.spec.containers)[0]] }
+    const asDeployment = {
+      ...azure,
+      spec: { ...azure.spec, template: { ...azure.spec.template, spec: { ...azure.spec.template.spec, containers } } },
+    }
+    const { JOINER_HEALTH_PORT: _served, ...settings } = podEnvironment(manifests, azure)
+    expect(podEnvironment(manifests, { ...asDeployment, spec: { ...asDeployment.spec } })).toEqual(settings)
+    const volumes = (object: unknown) => (object as { volumes: unknown }).volumes
+    expect(volumes(pod['spec'])).toEqual(volumes(azure.spec.template.spec))
+  })
+})
+
+describe('NOTES.txt', () => {
+  const notes = async (values: object) => {
+    const { code, stdout } = await helm(['install', 'joiner', chartFolder, '--dry-run=client'], {
+      ...smallestValues,
+      ...values,
+    })
+    expect(code).toBe(0)
+    return stdout.slice(stdout.indexOf('NOTES:'))
+  }
+
+  test('says what runs and what to do next', async () => {
+    const text = await notes({ workloadIdentity: { clientId: 'client' } })
+    expect(text).toContain('deployment/joiner-azure: azure (2 replicas, account joiner-azure)')
+    expect(text).toContain('helm test joiner --namespace joiner-system')
+    expect(text).not.toMatch(/WARNING|without effect/)
+  })
+
+  test.each([
+    ['no client id of a managed identity', {}],
+    ['the bundled Temporal is one pod', { temporal: { bundled: { enabled: true } } }],
+    ['dnsPolicy Default resolves no Service', { dnsPolicy: 'Default' }],
+    ['both scrape each pod', { serviceMonitor: { enabled: true }, metrics: { podMonitor: { enabled: true } } }],
+    ['profile single has one account', { profile: 'single' }],
+    ['with hostNetwork no NetworkPolicy', { hostNetwork: true }],
+    ['crds.manage is false', { crds: { manage: false } }],
+    ['reach joiner-azure alone', { controller: { envFrom: [{ secretRef: { name: 'identity' } }] } }],
+  ])('warns: %s', async (words, values) => {
+    expect(await notes(values)).toContain(words)
+  })
+})
+
+interface Endpoint {
+  readonly relabelings?: readonly { readonly targetLabel?: string; readonly replacement?: string }[]
+}
+
+test('every scrape has the job that dashboards for Karpenter select, unless a value gives another or none', async () => {
+  const both = { serviceMonitor: { enabled: true }, metrics: { podMonitor: { enabled: true } } }
+  const jobs = async (values: object) => {
+    const manifests = await renderChart({ ...smallestValues, ...values })
+    const monitors = [named(manifests, 'ServiceMonitor', 'joiner'), named(manifests, 'PodMonitor', 'joiner')]
+    return monitors.map(({ spec }) => {
+      const { endpoints, podMetricsEndpoints } = spec as Record<string, readonly Endpoint[] | undefined>
+      const [{ relabelings = [] } = {}] = endpoints ?? podMetricsEndpoints ?? []
+      return relabelings.find(({ targetLabel }) => targetLabel === 'job')?.replacement
+    })
+  }
+  expect(await jobs(both)).toEqual(['karpenter', 'karpenter'])
+  expect(await jobs({ ...both, metrics: { ...both.metrics, job: 'nodes' } })).toEqual(['nodes', 'nodes'])
+  expect(await jobs({ ...both, metrics: { ...both.metrics, job: '' } })).toEqual([undefined, undefined])
+  const { spec } = named(await renderChart(smallestValues), 'Service', 'joiner-metrics') as unknown as {
+    readonly spec: { readonly selector: Record<string, string> }
+  }
+  expect(spec.selector).toEqual({ 'app.kubernetes.io/name': 'joiner', 'app.kubernetes.io/instance': 'joiner' })
+})
+
+test('a digest decides which image runs, in the Jobs and the test as well', async () => {
+  const digest = `sha256:${'b2'.repeat(32)}`
+  const manifests = await renderChart({ ...fullValues, image: { ...fullValues.image, digest } })
+  const images = [...JSON.stringify(manifests).matchAll(/"image":"([^"]+)"/g)].map(([, image]) => image)
+  expect(images).toHaveLength(7)
+  expect(new Set(images)).toEqual(new Set([`registry.example/joiner:9.8.7@${digest}`]))
+})
+
+test("the values for Temporal's own chart keep it on system nodes, off those of Joiner, and what ended for a week", async () => {
+  const text = await readFile(new URL('../deploy/temporal/values-temporal.yaml', import.meta.url), 'utf8')
+  const values = parse(text) as Record<string, object>
+  for (const part of ['server', 'admintools', 'web'])
+    expect(values[part]).toMatchObject({
+      nodeSelector: { 'kubernetes.azure.com/mode': 'system' },
+      tolerations: [{ key: 'CriticalAddonsOnly', operator: 'Exists' }],
+      affinity: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: {
+            nodeSelectorTerms: [{ matchExpressions: [{ key: 'karpenter.sh/nodepool', operator: 'DoesNotExist' }] }],
+          },
+        },
+      },
+    })
+  const sql = { pluginName: 'postgres12', existingSecret: 'temporal-postgres' }
+  expect(values['server']).toMatchObject({
+    config: {
+      persistence: { numHistoryShards: 512, datastores: { default: { sql }, visibility: { sql } } },
+      namespaces: { create: true, namespace: [{ name: 'joiner', retention: '7d' }] },
+    },
+  })
+  expect(text).not.toMatch(/password: /)
+})
