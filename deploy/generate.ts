@@ -1,20 +1,25 @@
-// Writes what follows from `api/`: the CRDs, the chart's admission warnings, and the chart's and the documentation's lists of rights. With `--check` it only compares.
+// Writes what follows from `api/`: the CRDs, the chart's admission warnings, the chart's and the documentation's lists of rights, and roles at Azure. With `--check` it only compares.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { admissionPolicyTemplate } from './generate-admission-policy.ts'
+import { roleFiles, roleTable } from './generate-azure-roles.ts'
 import { crdFiles } from './generate-crds.ts'
-import { rightsTable, rightsTemplate, withTable } from './generate-rights.ts'
+import { rightsTable, rightsTemplate } from './generate-rights.ts'
+import { withTable } from './marked-table.ts'
 
 const here = dirname(fileURLToPath(import.meta.url))
 const securityPage = '../docs/security.md'
+const accessPage = '../docs/azure-access.md'
 
 function main(): void {
   const files = new Map([
     ...crdFiles(),
     ['chart/templates/admission-policy.yaml', admissionPolicyTemplate()],
     ['chart/templates/rights.yaml', rightsTemplate()],
-    [securityPage, withTable(readFileSync(join(here, securityPage), 'utf8'), rightsTable())],
+    ...roleFiles(),
+    [securityPage, page(securityPage, 'rights', rightsTable())],
+    [accessPage, page(accessPage, 'roles', roleTable())],
   ])
   const differing: string[] = []
   for (const [name, text] of files) {
@@ -29,6 +34,11 @@ function main(): void {
   if (differing.length === 0) return
   console.error(`not what api/ says; run "npm run generate":\n${differing.join('\n')}`)
   process.exitCode = 1
+}
+
+/** A page with a new table. */
+function page(name: string, mark: string, table: string): string {
+  return withTable(readFileSync(join(here, name), 'utf8'), { name: name.slice(3), mark }, table)
 }
 
 function read(path: string): string | undefined {

@@ -71,6 +71,7 @@ const standsAlone = ['convert', 'instance-types', 'simulate', 'validate', 'worke
 
 if (!standsAlone) {
   const [
+    { registerAks },
     { registerApply },
     { registerBudgets },
     { registerCapacity },
@@ -85,6 +86,7 @@ if (!standsAlone) {
     { registerTakeover },
     { registerWhy },
   ] = await Promise.all([
+    import('./cli/aks/command.ts'),
     import('./cli/operate/apply-command.ts'),
     import('./cli/budgets/command.ts'),
     import('./cli/capacity/command.ts'),
@@ -99,6 +101,7 @@ if (!standsAlone) {
     import('./cli/takeover/command.ts'),
     import('./cli/why/command.ts'),
   ])
+  registerAks(program)
   registerApply(program)
   registerBudgets(program)
   registerCapacity(program)
