@@ -27,9 +27,11 @@ function comment(document: Document, { path, value, source, remedy }: ChartValue
     return
   }
   const parent = document.getIn(path.slice(0, -1), true)
-  const pair = isMap(parent) ? parent.items.find(({ key }) => key === path.at(-1)) : undefined
+  const pair = isMap(parent)
+    ? parent.items.find(({ key }) => (isScalar(key) ? key.value : key) === path.at(-1))
+    : undefined
   if (pair === undefined) throw new Error(`there is no key ${path.join('.')} to comment on`)
-  const key = document.createNode(pair.key)
+  const key = document.createNode(path.at(-1))
   key.commentBefore = text
   pair.key = key
 }
