@@ -102,6 +102,23 @@ export function readAzureAccess(
   return partErrors(given, parsed.error)
 }
 
+/** The parts of the environment about an identity at Azure, for commands that find out all else. */
+const azureLogin = azureAccess.omit({ ARM_SUBSCRIPTION_ID: true, LOCATION: true }).extend({
+  ARM_SUBSCRIPTION_ID: optionalText,
+})
+
+export type AzureLogin = z.infer<typeof azureLogin>
+
+/** Reads the settings of a command that uses Azure, and finds subscription and region itself. */
+export function readAzureLogin(
+  given: Readonly<Record<string, string | undefined>>,
+):
+  | { readonly kind: 'config'; readonly config: AzureLogin }
+  | { readonly kind: 'errors'; readonly errors: readonly string[] } {
+  const parsed = azureLogin.safeParse(withSynonyms(given))
+  return parsed.success ? { kind: 'config', config: parsed.data } : partErrors(given, parsed.error)
+}
+
 /** Settings of a process whose only role is `conversion`: it uses neither Temporal nor Azure. */
 const conversionSettings = environment.pick({
   JOINER_NAMESPACE: true,

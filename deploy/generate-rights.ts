@@ -1,5 +1,6 @@
-// The rights of `api/rights.ts`, as a template of the chart and as a table of docs/security.md.
-import { type Grantee, type Right, type RightCondition, rights } from '../api/rights.ts'
+// The rights of `api/rights/rights.ts`, as a template of the chart and as a table of docs/security.md.
+import { type Grantee, type Right, type RightCondition, rights } from '../api/rights/rights.ts'
+import { alignedTable } from './marked-table.ts'
 
 /** Values under which the chart grants a right that is not always granted. */
 const conditions: Readonly<Record<RightCondition, { readonly template: string; readonly words: string }>> = {
@@ -22,7 +23,7 @@ const forPeople: ReadonlySet<Grantee> = new Set(['view', 'edit', 'admin'])
 /** The chart's Roles and ClusterRoles. */
 export function rightsTemplate(): string {
   const documents = [...Map.groupBy(rights, ({ to, where }) => `${to} ${where}`).values()].map(roleDocument)
-  return `# Generated from api/rights.ts by deploy/generate-rights.ts; edit the rights there.\n${documents.join('---\n')}`
+  return `# Generated from api/rights/rights.ts by deploy/generate-rights.ts; edit the rights there.\n${documents.join('---\n')}`
 }
 
 function roleDocument(granted: readonly Right[]): string {
@@ -67,10 +68,7 @@ const columns = ['Role', 'Where', 'Resources', 'Verbs', 'Why'] as const
 /** The table of docs/security.md, its columns aligned as the formatter wants them. */
 export function rightsTable(): string {
   const rows = rights.map((right) => [...rightCells(right), whyText(right)])
-  const widths = columns.map((column, at) => Math.max(column.length, ...rows.map((cells) => cells[at]?.length ?? 0)))
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(' | ')} |\n`
-  return [columns, widths.map((width) => '-'.repeat(width)), ...rows].map(line).join('')
+  return alignedTable(columns, rows)
 }
 
 /** The cells of a right in the table, without its reason. */
@@ -95,16 +93,4 @@ function shortened(names: readonly string[]): string {
 
 function whyText({ why, when }: Right): string {
   return when === undefined ? why : `${why}; only where ${conditions[when].words}`
-}
-
-const begins = '<!-- rights: written by npm run generate -->\n\n'
-const ends = '\n<!-- end of rights -->'
-
-/** A page with the table between its two marks. Errors: the page lacks one. */
-export function withTable(page: string, table: string): string {
-  const from = page.indexOf(begins)
-  const to = page.indexOf(ends, from)
-  if (from < 0 || to < 0)
-    throw new Error(`docs/security.md: the marks "${begins.trim()}" and "${ends.trim()}" are missing`)
-  return page.slice(0, from + begins.length) + table + page.slice(to)
 }

@@ -1,23 +1,28 @@
-// Writes what follows from `api/` and from the chart: the CRDs, the chart's admission warnings, the chart's and the documentation's lists of rights, and the
-// documentation of its values. With `--check` it only compares.
+// Writes what follows from `api/` and from the chart: the CRDs, the chart's admission warnings, the chart's and the documentation's lists of rights, roles at
+// Azure, and the documentation of the chart's values. With `--check` it only compares.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { admissionPolicyTemplate } from './generate-admission-policy.ts'
+import { roleFiles, roleTable } from './generate-azure-roles.ts'
 import { crdFiles } from './generate-crds.ts'
-import { rightsTable, rightsTemplate, withTable } from './generate-rights.ts'
+import { rightsTable, rightsTemplate } from './generate-rights.ts'
 import { valuesPage } from './generate-values.ts'
+import { withTable } from './marked-table.ts'
 
 const here = dirname(fileURLToPath(import.meta.url))
 const securityPage = '../docs/security.md'
+const accessPage = '../docs/azure-access.md'
 
 function main(): void {
   const files = new Map([
     ...crdFiles(),
     ['chart/templates/admission-policy.yaml', admissionPolicyTemplate()],
     ['chart/templates/rights.yaml', rightsTemplate()],
+    ...roleFiles(),
     ['../docs/values.md', valuesPage(readText('chart/values.schema.json'), readText('chart/values.yaml'))],
-    [securityPage, withTable(readText(securityPage), rightsTable())],
+    [securityPage, page(securityPage, 'rights', rightsTable())],
+    [accessPage, page(accessPage, 'roles', roleTable())],
   ])
   const differing: string[] = []
   for (const [name, text] of files) {
@@ -36,6 +41,11 @@ function main(): void {
 
 function readText(name: string): string {
   return readFileSync(join(here, name), 'utf8')
+}
+
+/** A page with a new table. */
+function page(name: string, mark: string, table: string): string {
+  return withTable(readText(name), { name: name.slice(3), mark }, table)
 }
 
 function read(path: string): string | undefined {

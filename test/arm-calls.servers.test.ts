@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { measureNodeCalls } from './arm-calls.ts'
+import { measureNodeCalls } from './arm/arm-calls.ts'
+import { shippedRoles } from './arm/joiner-roles.ts'
 import { World } from './world.ts'
 
 const nodes = 20
@@ -11,6 +12,7 @@ let world: World
 
 beforeAll(async () => {
   world = await World.start()
+  await world.operator.simulator('POST', '/settings', { roles: shippedRoles })
   await world.startWithNodeClass()
 })
 

@@ -1,4 +1,5 @@
 import { nodeClass } from './applied-objects.ts'
+import { shippedRoles } from './arm/joiner-roles.ts'
 import { type Old, traceKeys, type Write, writes } from './command-writes.ts'
 import { type Hold, Proxy } from './proxy.ts'
 import { type Seen, World } from './world.ts'
@@ -35,8 +36,8 @@ export class FaultyWorld {
   /** Starts everything but Joiner, which will have these settings. */
   static async startServers(settings: Readonly<Record<string, string>> = {}): Promise<FaultyWorld> {
     const world = await World.start()
-    // Repeated work must fit into what Azure lets one subscription do.
-    await world.operator.simulator('POST', '/settings', { throttling: 'documented' })
+    // Repeated work must fit into what Azure lets one subscription do, and needs no other rights than the shipped roles.
+    await world.operator.simulator('POST', '/settings', { throttling: 'documented', roles: shippedRoles })
     const [{ proxy, kubeconfig }, azure] = await Promise.all([Proxy.beforeApiServer(world), Proxy.beforeAzure(world)])
     const addresses = { KUBECONFIG: kubeconfig, JOINER_ARM_ENDPOINT: azure.address }
     return new FaultyWorld(world, { proxy, azure }, { ...addresses, ...settings })

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { osDiskName } from '../activities/azure/launch/os-disk-name.ts'
 import { clusterName } from '../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool, standaloneClaim } from './applied-objects.ts'
-import { ArmSession } from './arm-session.ts'
+import { ArmSession } from './arm/arm-session.ts'
 import { type Seen, World } from './world.ts'
 
 let world: World

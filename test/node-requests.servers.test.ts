@@ -9,7 +9,7 @@ import {
   retryNowUpdate,
 } from '../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { ArmSession } from './arm-session.ts'
+import { ArmSession } from './arm/arm-session.ts'
 import { type Seen, World } from './world.ts'
 
 let world: World

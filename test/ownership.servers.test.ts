@@ -6,7 +6,7 @@ import { nothingReported } from '../core/node-claim/drain-waits.ts'
 import { type TaskQueueRole, taskQueue } from '../core/task-queues.ts'
 import { azureIds, clusterName } from '../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool, standaloneClaim } from './applied-objects.ts'
-import { ArmSession } from './arm-session.ts'
+import { ArmSession } from './arm/arm-session.ts'
 import { type Seen, World } from './world.ts'
 
 const otherGroup = 'MC_other'

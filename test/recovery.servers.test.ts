@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { clusterName, subnetId } from '../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { ArmSession } from './arm-session.ts'
+import { ArmSession } from './arm/arm-session.ts'
 import { claimsPath, isTrue, type Seen, World } from './world.ts'
 
 const left = ['general-k1', 'general-k2', 'general-k3', 'general-k4', 'general-k5'] as const

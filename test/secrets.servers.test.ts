@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { ArmSession } from './arm-session.ts'
+import { ArmSession } from './arm/arm-session.ts'
 import { largePayloadsIn, leaksIn } from './histories/corpus.ts'
 import { World } from './world.ts'
 

@@ -1,5 +1,5 @@
 import { deployment, nodeClass, nodePool } from '../../test/applied-objects.ts'
-import { forAll } from '../../test/arm-calls.ts'
+import { forAll } from '../../test/arm/arm-calls.ts'
 import { World } from '../../test/world.ts'
 import { scale } from '../nodes/scale.ts'
 import { circumstances, seconds, table } from '../report.ts'

@@ -1,4 +1,4 @@
-import { measureNodeCalls, type NodeCalls } from '../../test/arm-calls.ts'
+import { measureNodeCalls, type NodeCalls } from '../../test/arm/arm-calls.ts'
 import { World } from '../../test/world.ts'
 import { circumstances, seconds, table } from '../report.ts'
 

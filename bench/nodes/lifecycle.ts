@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { standaloneClaim } from '../../test/applied-objects.ts'
-import { forAll } from '../../test/arm-calls.ts'
+import { forAll } from '../../test/arm/arm-calls.ts'
 import { auditedRequests } from '../../test/audit-log.ts'
 import { claimsPath, type Seen, World } from '../../test/world.ts'
 import { nodesOnly } from '../baseline.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { standaloneClaim } from '../../test/applied-objects.ts'
-import { forAll } from '../../test/arm-calls.ts'
+import { forAll } from '../../test/arm/arm-calls.ts'
 import { claimsPath, type Seen, World } from '../../test/world.ts'
 import { circumstances, seconds, table } from '../report.ts'
 import { type Usage, usages } from '../usage.ts'

@@ -1,5 +1,5 @@
 import { type BucketCounts, documentedLimits } from '../../deploy/local/azure/throttling/throttling.ts'
-import { measureNodeCalls, type NodeCalls } from '../../test/arm-calls.ts'
+import { measureNodeCalls, type NodeCalls } from '../../test/arm/arm-calls.ts'
 import { World } from '../../test/world.ts'
 import { circumstances, seconds, table } from '../report.ts'
 

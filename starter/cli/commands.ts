@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { registerAks } from './aks/command.ts'
 import { registerBudgets } from './budgets/command.ts'
 import { registerCapacity } from './capacity/command.ts'
 import { registerCrds } from './crds/command.ts'
@@ -30,6 +31,7 @@ export function registerClusterCommands(program: Command): void {
   registerApply(program)
   registerConsolidate(program)
   program.commandsGroup('Install and mend:')
+  registerAks(program)
   registerDoctor(program)
   registerTakeover(program)
   registerCrds(program)

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { nodeClass, nodePool } from '../applied-objects.ts'
-import { ArmSession } from '../arm-session.ts'
+import { ArmSession } from '../arm/arm-session.ts'
 import type { World } from '../world.ts'
 import { type Answer, send } from './apply.ts'
 import { companionOf, homonymOf } from './companions.ts'

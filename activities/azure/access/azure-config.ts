@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { type DescribedCloud, parseEnvironmentFile } from '../../../api/azure-cloud.ts'
-import type { AzureAccess, Config } from '../../../api/config.ts'
+import type { AzureLogin, Config } from '../../../api/config.ts'
 import { certificateForm } from '../../../api/settings/azure-settings.ts'
 import { parseApiVersions } from '../arm/api-versions.ts'
 import { type Cloud, cloudOf } from '../arm/clouds.ts'
@@ -8,7 +8,7 @@ import type { AzureConfig } from '../azure-config.ts'
 import { readNodeEgress } from './node-egress.ts'
 
 /** Returns the cloud that the environment configures. Errors: problems of the file of AZURE_ENVIRONMENT_FILEPATH. */
-export async function readCloud(config: AzureAccess): Promise<Cloud> {
+export async function readCloud(config: AzureLogin): Promise<Cloud> {
   const described = await describedCloud(config.AZURE_ENVIRONMENT_FILEPATH)
   return cloudOf({
     name: config.ARM_CLOUD,

@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { TokenCredential } from '@azure/identity'
 import type { Logger } from 'pino'
-import type { AzureAccess } from '../../../api/config.ts'
+import type { AzureLogin } from '../../../api/config.ts'
 import { pauseOf } from '../../abortable-wait.ts'
 import { tokenLimitMs, tryToken } from '../arm/access-token.ts'
 import { armScope, type Cloud } from '../arm/clouds.ts'
@@ -19,7 +19,7 @@ export interface AzureIdentity {
 }
 
 /** Returns the identity that the settings configure. Errors: the missing setting, and who sets it. */
-export function azureIdentity(config: AzureAccess, cloud: Cloud, env: NodeJS.ProcessEnv = process.env): AzureIdentity {
+export function azureIdentity(config: AzureLogin, cloud: Cloud, env: NodeJS.ProcessEnv = process.env): AzureIdentity {
   const settings: IdentitySettings = {
     tenantId: config.AZURE_TENANT_ID,
     clientId: config.AZURE_CLIENT_ID,

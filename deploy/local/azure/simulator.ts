@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fastify } from 'fastify'
+import { AccessState } from './access/access-state.ts'
 import { registerAdmin } from './admin/admin.ts'
+import { registerAdminAccess } from './admin/admin-access.ts'
 import { registerAdminScenario } from './admin/admin-scenario.ts'
 import { registerAdminSettings } from './admin/admin-settings.ts'
 import { Faults } from './admin/faults.ts'
@@ -55,11 +57,12 @@ export async function startSimulator(config: SimulatorConfig): Promise<RunningSi
   const { scenarioFile } = config
   const scenario =
     scenarioFile === undefined ? undefined : parseScenario(readFileSync(scenarioFile, 'utf8'), scenarioFile)
-  registerIdentity(app, config, deps.tokens)
+  registerIdentity(app, deps)
   registerArm(app, deps)
   registerPrices(app, config)
   registerAdmin(app, deps)
   registerAdminSettings(app, deps)
+  registerAdminAccess(app, deps)
   registerAdminScenario(app, player)
   deps.lifecycle.resume()
   const address = await app.listen({ port: config.port, host: '127.0.0.1' })
@@ -97,6 +100,7 @@ function makeDeps(config: SimulatorConfig): ArmDeps {
     quotas: new Quotas({ config, catalogue, usage }),
     pools: new CapacityPools({ config, catalogue, usage }),
     tokens: new AccessTokens(config),
+    access: new AccessState(journal),
     calls: new CallCounts(),
     throttling: new Throttling(config.throttling ?? 'off'),
     journal: [],

@@ -21,6 +21,13 @@ export class ArmRefusal extends Error {
   }
 }
 
+interface ArmCall {
+  readonly method: 'GET' | 'POST' | 'PUT'
+  readonly path: string
+  readonly signal: AbortSignal
+  readonly body?: unknown
+}
+
 /** Reads of ARM one by one, with their headers: what the SDK's clients would hide, the doctor wants to see. */
 export class ArmReader {
   readonly endpoint: string
@@ -31,7 +38,7 @@ export class ArmReader {
   constructor(endpoint: string, credential: TokenCredential, scope: string) {
     this.endpoint = endpoint
     this.#client = createDefaultHttpClient()
-    const options = { retryOptions: { maxRetries: 0 }, userAgentOptions: { userAgentPrefix: 'joiner-doctor' } }
+    const options = { retryOptions: { maxRetries: 0 }, userAgentOptions: { userAgentPrefix: 'joiner' } }
     this.#anonymous = createPipelineFromOptions(options)
     this.#pipeline = createPipelineFromOptions(options)
     this.#pipeline.addPolicy(bearerTokenAuthenticationPolicy({ credential, scopes: scope }))
@@ -46,11 +53,20 @@ export class ArmReader {
 
   /** A resource. Errors: ArmRefusal when ARM does not answer 200. */
   async get<T>(path: string, signal: AbortSignal): Promise<T> {
+    return this.request<T>({ method: 'GET', path, signal })
+  }
+
+  /** Sends a request, with its body as JSON. Errors: ArmRefusal when ARM answers neither 200 nor 201. */
+  protected async request<T>({ method, path, signal, body: sent }: ArmCall): Promise<T> {
     const url = path.startsWith('http') ? path : `${this.endpoint}${path}`
-    const request = createPipelineRequest({ url, method: 'GET', abortSignal: signal })
+    const request = createPipelineRequest({ url, method, abortSignal: signal })
+    if (sent !== undefined) {
+      request.headers.set('content-type', 'application/json')
+      request.body = JSON.stringify(sent)
+    }
     const { status, bodyAsText } = await this.#pipeline.sendRequest(this.#client, request)
     const body = parsed(bodyAsText ?? '')
-    if (status === 200) return body as T
+    if (status === 200 || status === 201) return body as T
     const { error } = (body ?? {}) as { error?: { code?: string; message?: string } }
     throw new ArmRefusal(status, error?.code ?? `HTTP ${status}`, `${error?.code ?? status}: ${error?.message ?? ''}`)
   }

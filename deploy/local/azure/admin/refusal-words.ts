@@ -23,7 +23,7 @@ interface Words {
   readonly more?: ArmErrorMore
 }
 
-type Config = Pick<SimulatorConfig, 'subscriptionId' | 'clientId' | 'location'>
+type Config = Pick<SimulatorConfig, 'subscriptionId' | 'clientId' | 'location'> & { readonly objectId?: string }
 
 /** The refusal as Azure gives it: with status, words and further information of codes that are known. */
 export function refusalOf(wanted: Wanted, refused: Refused, config: Config): ArmError {
@@ -34,18 +34,18 @@ export function refusalOf(wanted: Wanted, refused: Refused, config: Config): Arm
 }
 
 function knownWords(code: string, refused: Refused, config: Config): Words {
-  const { subscriptionId, clientId, location } = config
+  const { subscriptionId, clientId, location, objectId = clientId } = config
   const { path } = refused
   switch (code) {
     case 'AuthorizationFailed':
       return {
         status: 403,
-        message: `The client '${clientId}' with object id '${clientId}' does not have authorization to perform action '${actionOf(refused)}' over scope '${path}' or the scope is invalid. If access was recently granted, please refresh your credentials.`,
+        message: `The client '${clientId}' with object id '${objectId}' does not have authorization to perform action '${actionOf(refused)}' over scope '${path}' or the scope is invalid. If access was recently granted, please refresh your credentials.`,
       }
     case 'LinkedAuthorizationFailed':
       return {
         status: 403,
-        message: `The client '${clientId}' with object id '${clientId}' has permission to perform action '${actionOf(refused)}' on scope '${path}'; however, it does not have permission to perform action(s) 'Microsoft.Network/virtualNetworks/subnets/join/action' on the linked scope(s).`,
+        message: `The client '${clientId}' with object id '${objectId}' has permission to perform action '${actionOf(refused)}' on scope '${path}'; however, it does not have permission to perform action(s) 'Microsoft.Network/virtualNetworks/subnets/join/action' on the linked scope(s).`,
       }
     case 'RequestDisallowedByPolicy':
       return policyWords(refused, subscriptionId)
@@ -73,9 +73,9 @@ function knownWords(code: string, refused: Refused, config: Config): Words {
   }
 }
 
-/** `Microsoft.Compute/virtualMachines/extensions/write`. */
+/** `Microsoft.Compute/virtualMachines/extensions/write`. What is about a resource's roles names the provider of roles last. */
 export function actionOf({ method, path }: Refused): string {
-  const [, provider = 'Microsoft.Resources', rest = ''] = /\/providers\/([^/]+)\/(.*)$/i.exec(path) ?? []
+  const [, provider = 'Microsoft.Resources', rest = ''] = /^.*\/providers\/([^/]+)\/(.*)$/i.exec(path) ?? []
   const types = rest.split('/').filter((_part, index) => index % 2 === 0)
   const verbs: Readonly<Record<string, string>> = { GET: 'read', DELETE: 'delete', POST: 'action' }
   return [provider, ...types, verbs[method] ?? 'write'].join('/')

@@ -15,8 +15,8 @@ import {
 } from '../../../../api/shapes/shape.ts'
 import { pathText } from '../../../../core/values/field-error.ts'
 import { entryOf } from '../../../../core/values/records.ts'
+import { roleNames } from '../access/roles.ts'
 import { allocationCodes } from '../catalogue/capacity-settings.ts'
-import { roleNames } from '../server/roles.ts'
 import { documentedLimits } from '../throttling/throttling.ts'
 
 const durations: Readonly<Record<string, z.ZodType>> = {
@@ -78,6 +78,23 @@ const network = strictRecord({
   loadBalancers: list(strictRecord({ name: text, backendPools: list(text) }, ['name', 'backendPools'])),
 })
 
+const actions = list(text)
+/** A custom role, where it is assigned. */
+const heldRole = strictRecord({ name: text, actions, notActions: actions, scope: text }, ['name', 'actions', 'scope'])
+const builtInRole = anyOf(
+  'write the name of a built-in role, or a role with name, actions and scope',
+  oneOf(...roleNames),
+)
+/** A role of a principal: built in, or custom. */
+export const anyRole = judged((value) =>
+  problemOf(typeof value === 'object' && value !== null ? heldRole : builtInRole, value),
+)
+
+const managedCluster = strictRecord(
+  { name: text, resourceGroup: text, nodeResourceGroup: text, properties: record({}) },
+  ['name'],
+)
+
 /** Each of the settings that may change while the simulator runs. */
 export const settingFields: Readonly<Record<string, z.ZodType>> = {
   createMs: duration,
@@ -94,7 +111,8 @@ export const settingFields: Readonly<Record<string, z.ZodType>> = {
   nicReservationMs: numberFrom(0),
   diskEncryptionSets: list(text),
   graphLagMs: numberFrom(0),
-  roles: list(oneOf(...roleNames)),
+  roles: list(anyRole),
+  managedClusters: list(managedCluster),
 }
 
 /** Settings as the admin endpoint takes them. */

@@ -1,7 +1,8 @@
+import type { ManagedClusterSettings } from '../access/cluster-settings.ts'
+import type { HeldRole, RoleName } from '../access/roles.ts'
 import type { CapacityPool, Restriction } from '../catalogue/capacity-settings.ts'
 import type { NetworkSettings } from '../network/network-settings.ts'
 import type { Duration } from '../server/durations.ts'
-import type { RoleName } from '../server/roles.ts'
 import type { ThrottlingSetting } from '../throttling/throttling.ts'
 import type { EvictionSettings } from '../virtual-machines/eviction-settings.ts'
 
@@ -39,6 +40,11 @@ export interface LiveSettings extends Timing {
   readonly diskEncryptionSets?: readonly string[]
   /** How much later Resource Graph learns of a change. Default 0. */
   readonly graphLagMs?: number
-  /** Built-in roles that the identity has, as the permissions API says; what they do not allow in the node resource group is refused. */
-  readonly roles?: readonly RoleName[]
+  /**
+   * Roles that the configured identity has. Built-in ones are names: what they do not allow in the node resource group is refused. Custom ones hold at their
+   * scope, and with one of them everything is checked, wherever it lies.
+   */
+  readonly roles?: readonly (RoleName | HeldRole)[]
+  /** AKS clusters. Default: one, with the configured name. */
+  readonly managedClusters?: readonly ManagedClusterSettings[]
 }

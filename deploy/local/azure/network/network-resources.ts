@@ -24,7 +24,9 @@ export class NetworkResources {
         provisioningState: 'Succeeded',
         resourceGuid: network.resourceGuid ?? '',
         addressSpace: { addressPrefixes: network.subnets.map(({ prefix }) => prefix) },
-        subnets: this.setup.subnets.filter((subnet) => subnet.network === network).map((subnet) => this.subnet(subnet)),
+        subnets: this.setup.subnets
+          .filter((subnet) => this.setup.networkId(subnet.network) === this.setup.networkId(network))
+          .map((subnet) => this.subnet(subnet)),
       },
     }))
   }

@@ -1,3 +1,4 @@
+import { clustersOf } from '../access/cluster-body.ts'
 import type { SimulatorConfig } from '../server/config.ts'
 import type { LoadBalancer, NetworkSecurityGroup, Subnet, VirtualNetwork } from './network-settings.ts'
 
@@ -54,12 +55,13 @@ export class NetworkSetup {
     return `/subscriptions/${subscriptionId}/resourceGroups/${resourceGroup ?? nodeResourceGroup}/providers/Microsoft.Network/virtualNetworks/${name}`
   }
 
-  /** Resource groups that there are: that of the nodes, and those of networks and disk encryption sets. */
+  /** Resource groups that there are: that of the nodes, and those of networks, disk encryption sets and clusters. */
   hasGroup(group: string): boolean {
     const { nodeResourceGroup, diskEncryptionSets = [] } = this.#config
     const groups = [
       nodeResourceGroup,
       ...this.virtualNetworks.map(({ resourceGroup }) => resourceGroup ?? nodeResourceGroup),
+      ...clustersOf(this.#config).flatMap((cluster) => [cluster.resourceGroup, cluster.nodeResourceGroup]),
       ...diskEncryptionSets.map((id) => /\/resourceGroups\/([^/]+)/i.exec(id)?.[1] ?? ''),
     ]
     return groups.some((name) => name.toLowerCase() === group.toLowerCase())

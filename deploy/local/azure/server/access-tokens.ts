@@ -1,13 +1,11 @@
 import { createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { objectId, type Principal } from '../access/principals.ts'
 import { ArmError } from './arm-error.ts'
 import type { SimulatorConfig } from './config.ts'
 
 const defaultLifetimeSeconds = 3600
-
-/** Object id of the simulated identity, whose client id is in the configuration. */
-export const objectId = '00000000-0000-4000-8000-000000000004'
 
 /** For whom ARM's tokens are, in each cloud, without a slash at the end. */
 const armAudiences = [
@@ -40,14 +38,14 @@ export class AccessTokens {
     this.#key = readFileSync(file)
   }
 
-  /** A token of the one identity there is, for an audience: a resource, or a scope that ends in `/.default`. */
-  issue(audience: string): string {
-    const { tenantId, clientId } = this.#config
+  /** A token for an audience: a resource, or a scope that ends in `/.default`. Without a principal it is the configured identity's. */
+  issue(audience: string, principal: Principal = { objectId, client: this.#config.clientId }): string {
+    const { tenantId } = this.#config
     const claims = {
       aud: resourceOf(audience),
       exp: Math.floor(Date.now() / 1000) + this.lifetimeSeconds,
-      appid: clientId,
-      oid: objectId,
+      appid: principal.client,
+      oid: principal.objectId,
       tid: tenantId,
       uti: randomUUID(),
     }
@@ -57,8 +55,8 @@ export class AccessTokens {
     return `${body.join('.')}.${this.#sign(body.join('.'))}`
   }
 
-  /** Checks an Authorization header. Errors: ARM's answers to a token that is not good. `self` is ARM's own address. */
-  check(header: string | undefined, self: string): void {
+  /** Checks an Authorization header, and returns whose token it is. Errors: ARM's answers to a token that is not good. `self` is ARM's own address. */
+  check(header: string | undefined, self: string): Principal {
     if (header === undefined)
       throw new ArmError(401, 'AuthenticationFailed', 'Authentication failed: the request has no Authorization header.')
     const token = header.replace(/^Bearer /, '')
@@ -66,9 +64,11 @@ export class AccessTokens {
     const [signature, expected] = [token.slice(body.length + 1), this.#sign(body)].map((text) => Buffer.from(text))
     if (signature?.length !== expected?.length || !timingSafeEqual(signature as Buffer, expected as Buffer))
       throw new ArmError(401, 'InvalidAuthenticationToken', 'The access token is invalid.')
-    const { exp, aud } = JSON.parse(Buffer.from(body.split('.')[1] ?? '', 'base64url').toString()) as {
+    const { exp, aud, oid, appid } = JSON.parse(Buffer.from(body.split('.')[1] ?? '', 'base64url').toString()) as {
       exp: number
       aud: string
+      oid: string
+      appid: string
     }
     if (exp * 1000 <= Date.now())
       throw new ArmError(
@@ -82,6 +82,7 @@ export class AccessTokens {
         'InvalidAuthenticationTokenAudience',
         `The access token was made for another audience, '${aud}'. The allowed audiences are '${armAudiences.join(', ')}'.`,
       )
+    return { objectId: oid, client: appid }
   }
 
   #sign(body: string): string {

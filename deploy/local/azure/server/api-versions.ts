@@ -26,6 +26,18 @@ const known: Readonly<Record<string, readonly string[]>> = {
     '2025-11-01',
     '2026-04-01',
   ],
+  'microsoft.containerservice/managedclusters': [
+    '2024-09-01',
+    '2025-01-01',
+    '2025-02-01',
+    '2025-03-01',
+    '2025-04-01',
+    '2025-05-01',
+    '2025-07-01',
+  ],
+  'microsoft.managedidentity/userassignedidentities': ['2018-11-30', '2023-01-31', '2024-11-30'],
+  'microsoft.authorization/roledefinitions': ['2018-01-01-preview', '2022-04-01'],
+  'microsoft.authorization/roleassignments': ['2020-04-01-preview', '2022-04-01'],
   'microsoft.network/networkinterfaces': networkVersions,
   'microsoft.network/networksecuritygroups': networkVersions,
   'microsoft.network/loadbalancers': networkVersions,
@@ -36,7 +48,7 @@ const trustedLaunchByDefault = '2025-11-01'
 
 /** Errors: `NoRegisteredProviderFound` for a version that the resource type of a path does not have. */
 export function checkApiVersion(path: string, version: string, location: string): void {
-  const [, provider, type] = /\/providers\/(Microsoft\.\w+)\/(\w+)/i.exec(path) ?? []
+  const [, provider, type] = [...path.matchAll(/\/providers\/(Microsoft\.\w+)\/(\w+)/gi)].at(-1) ?? []
   const versions = known[`${provider}/${type}`.toLowerCase()]
   if (versions === undefined || versions.includes(version)) return
   throw new ArmError(

@@ -1,3 +1,4 @@
+import type { AccessState } from '../access/access-state.ts'
 import type { Faults } from '../admin/faults.ts'
 import type { CapacityPools } from '../catalogue/capacity-pools.ts'
 import type { Quotas } from '../catalogue/quota.ts'
@@ -26,6 +27,7 @@ export interface ArmDeps {
   readonly lifecycle: MachineLifecycle
   readonly faults: Faults
   readonly tokens: AccessTokens
+  readonly access: AccessState
   /** Replaced whole when its setting changes. */
   throttling: Throttling
   readonly catalogue: SkuCatalogue

@@ -1,5 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { authorize, authorizeLinked } from '../access/authorization.ts'
+import { registerManagedClusters } from '../access/managed-clusters.ts'
+import { registerManagedIdentities } from '../access/managed-identities.ts'
+import { setSender } from '../access/principals.ts'
+import { registerRoles } from '../access/role-requests.ts'
 import { type Attempt, createOperation } from '../admin/faults.ts'
 import { refusalOf } from '../admin/refusal-words.ts'
 import { violationsOf } from '../boot/violations.ts'
@@ -16,7 +21,6 @@ import { registerVirtualMachines } from '../virtual-machines/virtual-machines.ts
 import type { ArmDeps, JournalEntry } from './arm-deps.ts'
 import { ArmError, registerArmErrors } from './arm-error.ts'
 import { type ArmRequest, callOf, checkRequest, isOutsideNodeGroup, operationOf, pathOf } from './arm-request.ts'
-import { authorize, registerAuthorization } from './authorization.ts'
 
 /** Azure Resource Manager, as far as Joiner's SDK clients see it. Paths are matched without regard to case. */
 export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
@@ -36,7 +40,7 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
     authenticate(request, reply)
     throttle(reply, deps.throttling, config)
     checkRequest(request as ArmRequest, config, deps.network.setup)
-    authorize(request as ArmRequest, config)
+    authorize(request as ArmRequest, deps)
   })
   app.addHook('onSend', async (request, reply) => {
     const entry = journalled.get(request)
@@ -45,6 +49,7 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
   app.addHook('preHandler', async (request: FastifyRequest, reply) => {
     if (!isArm(request)) return
     inspect(request)
+    authorizeLinked(request, deps)
     await disturb(request, reply)
     if (!isList(request)) return
     const isEmpty = isOutsideNodeGroup(request as ArmRequest, config) || isEmptied(request)
@@ -58,7 +63,9 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
   registerNetwork(app, deps)
   deps.galleryToken.register(app)
   registerResourceGraph(app, deps)
-  registerAuthorization(app, deps)
+  registerManagedClusters(app, deps)
+  registerManagedIdentities(app, deps)
+  registerRoles(app, deps)
 
   /** Looks at the custom data of every PUT, those included that are refused. */
   function inspect({ method, url, body }: FastifyRequest): void {
@@ -70,7 +77,7 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
 
   function authenticate(request: FastifyRequest, reply: FastifyReply): void {
     try {
-      tokens.check(request.headers.authorization, `https://${request.host}`)
+      setSender(request, tokens.check(request.headers.authorization, `https://${request.host}`))
     } catch (error) {
       const authority = `https://${request.host}/${config.tenantId}`
       reply.header('www-authenticate', `Bearer authorization_uri="${authority}", error="invalid_token"`)
@@ -104,7 +111,7 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
 const isList = ({ method, url }: FastifyRequest) =>
   method === 'GET' && /\/(virtualMachines|networkInterfaces|disks)(\?|$)/i.test(url)
 
-const isArm = ({ url }: FastifyRequest) => /^\/(subscriptions|providers)\//i.test(url)
+const isArm = ({ url }: FastifyRequest) => /^\/(subscriptions|providers)(\/|\?|$)/i.test(url)
 
 function attemptIn(body: unknown): Attempt | undefined {
   const vm = body as Partial<MachineBody> | undefined | null

@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { AccessState, FederatedCredential } from '../access/access-state.ts'
+import type { Principal } from '../access/principals.ts'
 import { type AccessTokens, resourceOf } from './access-tokens.ts'
+import type { ArmDeps } from './arm-deps.ts'
 import type { SimulatorConfig } from './config.ts'
 
 const federatedAudience = 'api://AzureADTokenExchange'
 
 /** Entra's token endpoint, which takes a projected ServiceAccount token or a secret, and the endpoints of managed identities. */
-export function registerIdentity(app: FastifyInstance, config: SimulatorConfig, tokens: AccessTokens): void {
+export function registerIdentity(app: FastifyInstance, { config, tokens, access }: ArmDeps): void {
   app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
     done(null, Object.fromEntries(new URLSearchParams(String(body)))),
   )
@@ -25,7 +28,7 @@ export function registerIdentity(app: FastifyInstance, config: SimulatorConfig, 
   app.post<{ Params: { tenant: string }; Body: Record<string, string> }>(
     '/:tenant/oauth2/v2.0/token',
     (request, reply) => {
-      const problem = problemOf(request.params.tenant, request.body, config)
+      const problem = problemOf(request.params.tenant, request.body, { config, access })
       if (problem !== undefined) {
         return reply.code(401).send({
           error: 'invalid_client',
@@ -38,11 +41,17 @@ export function registerIdentity(app: FastifyInstance, config: SimulatorConfig, 
         token_type: 'Bearer',
         expires_in: tokens.lifetimeSeconds,
         ext_expires_in: tokens.lifetimeSeconds,
-        access_token: tokens.issue(request.body['scope'] ?? ''),
+        access_token: tokens.issue(request.body['scope'] ?? '', principalOf(request.body, access)),
       }
     },
   )
   registerManagedIdentity(app, config, tokens)
+}
+
+/** The identity that was made through ARM; undefined: the configured one. */
+function principalOf(body: Readonly<Record<string, string>>, access: AccessState): Principal | undefined {
+  const identity = access.identityOfClient(body['client_id'] ?? '')
+  return identity === undefined ? undefined : { objectId: identity.principalId, client: identity.clientId }
 }
 
 type ManagedRequest = FastifyRequest<{ Querystring: Record<string, string> }>
@@ -88,10 +97,12 @@ function refuse(reply: FastifyReply, description: string): FastifyReply {
 function problemOf(
   tenant: string,
   body: Readonly<Record<string, string>>,
-  config: SimulatorConfig,
+  { config, access }: { readonly config: SimulatorConfig; readonly access: AccessState },
 ): string | undefined {
   if (tenant !== config.tenantId) return `AADSTS90002: Tenant '${tenant}' not found`
   const clientId = body['client_id'] ?? ''
+  const made = access.identityOfClient(clientId)
+  if (made !== undefined) return trustProblem(body['client_assertion'] ?? '', access.credentialsOf(made))
   if (clientId !== config.clientId)
     return `AADSTS700016: Application with identifier '${clientId}' was not found in the directory`
   if (body['client_secret'] === undefined) return assertionProblem(body['client_assertion'] ?? '', config)
@@ -99,13 +110,37 @@ function problemOf(
   return `AADSTS7000215: Invalid client secret provided for app '${clientId}'`
 }
 
+interface Claims {
+  readonly aud?: string | string[]
+  readonly exp?: number
+  readonly iss?: string
+  readonly sub?: string
+}
+
+function claimsOf(assertion: string): Claims {
+  return JSON.parse(Buffer.from(assertion.split('.')[1] ?? '', 'base64url').toString()) as Claims
+}
+
+/** What Entra says of a token that none of an identity's federated credentials is for. */
+function trustProblem(assertion: string, credentials: readonly FederatedCredential[]): string | undefined {
+  try {
+    const { aud, exp = 0, iss = '', sub = '' } = claimsOf(assertion)
+    const ofIssuer = credentials.filter(({ issuer }) => issuer === iss)
+    const ofSubject = ofIssuer.filter(({ subject }) => subject === sub)
+    const problem = 'No matching federated identity record found for presented assertion'
+    if (ofIssuer.length === 0) return `AADSTS700211: ${problem} issuer '${iss}'`
+    if (ofSubject.length === 0) return `AADSTS700213: ${problem} subject '${sub}'`
+    if (!ofSubject.some(({ audiences }) => [aud].flat().some((one) => audiences.includes(one ?? ''))))
+      return `AADSTS700212: ${problem} audience '${[aud].flat().join(',')}'`
+    return exp * 1000 < Date.now() ? 'AADSTS700024: Client assertion is not within its valid time range' : undefined
+  } catch {
+    return 'AADSTS50027: JWT token is invalid or malformed'
+  }
+}
+
 function assertionProblem(assertion: string, { federatedSubject }: SimulatorConfig): string | undefined {
   try {
-    const claims = JSON.parse(Buffer.from(assertion.split('.')[1] ?? '', 'base64url').toString()) as {
-      aud?: string | string[]
-      exp?: number
-      sub?: string
-    }
+    const claims = claimsOf(assertion)
     if (![claims.aud].flat().includes(federatedAudience))
       return `AADSTS700212: No matching federated identity record found for presented assertion audience; it must be ${federatedAudience}`
     if ((claims.exp ?? 0) * 1000 < Date.now())

@@ -1,4 +1,4 @@
-import type { Role } from './config.ts'
+import type { Role } from '../config.ts'
 
 /**
  * Grantee of a right: a role of Joiner, the chart's Jobs for CRDs while they run, a person with the command line, or anyone with Kubernetes' own `view`,

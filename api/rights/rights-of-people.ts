@@ -1,5 +1,5 @@
-import { planMapName, planPlaces } from '../core/disruption/plan/plan-requests.ts'
-import { verdictMapName, verdictShards } from '../core/disruption/verdicts/verdict.ts'
+import { planMapName, planPlaces } from '../../core/disruption/plan/plan-requests.ts'
+import { verdictMapName, verdictShards } from '../../core/disruption/verdicts/verdict.ts'
 import { on, type Rule } from './right.ts'
 
 const karpenter = on('karpenter.sh')

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Agent, request } from 'undici'
-import { azureIds, subnetId } from '../deploy/local/cluster.ts'
-import type { LocalCluster } from '../deploy/local/local-cluster.ts'
+import { azureIds, subnetId } from '../../deploy/local/cluster.ts'
+import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
 
 const group = `/subscriptions/${azureIds.subscriptionId}/resourceGroups/${azureIds.nodeResourceGroup}`
 

@@ -1,5 +1,5 @@
-import { standaloneClaim } from './applied-objects.ts'
-import { claimsPath, type Seen, type World } from './world.ts'
+import { standaloneClaim } from '../applied-objects.ts'
+import { claimsPath, type Seen, type World } from '../world.ts'
 
 /** Requests to Azure Resource Manager by the name under which the simulator counts them. */
 type Calls = Readonly<Record<string, number>>

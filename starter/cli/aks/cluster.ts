@@ -1,0 +1,97 @@
+import { ArmRefusal } from '../doctor/arm-reader.ts'
+import { ReportedError } from '../shared/reported-error.ts'
+import { type ArmSession, versions } from './arm-session.ts'
+
+/** An AKS cluster as ARM shows it, as far as it is read. */
+export interface ManagedCluster {
+  readonly id: string
+  readonly name: string
+  readonly location: string
+  readonly properties: {
+    readonly fqdn?: string
+    readonly privateFQDN?: string
+    readonly nodeResourceGroup?: string
+    readonly diskEncryptionSetID?: string
+    readonly agentPoolProfiles?: readonly AgentPool[]
+    readonly linuxProfile?: {
+      readonly adminUsername?: string
+      readonly ssh?: { readonly publicKeys?: readonly { readonly keyData?: string }[] }
+    }
+    readonly networkProfile?: NetworkProfile
+    readonly identityProfile?: {
+      readonly kubeletidentity?: { readonly resourceId?: string; readonly clientId?: string }
+    }
+    readonly oidcIssuerProfile?: { readonly enabled?: boolean; readonly issuerUrl?: string }
+    readonly securityProfile?: {
+      readonly workloadIdentity?: { readonly enabled?: boolean }
+      readonly customCATrustCertificates?: readonly string[]
+    }
+    readonly nodeProvisioningProfile?: { readonly mode?: string }
+    readonly httpProxyConfig?: {
+      readonly httpProxy?: string
+      readonly httpsProxy?: string
+      readonly noProxy?: readonly string[]
+      readonly trustedCa?: string
+    }
+  }
+}
+
+interface AgentPool {
+  readonly name?: string
+  readonly mode?: string
+  readonly vnetSubnetID?: string
+  readonly availabilityZones?: readonly string[]
+}
+
+interface NetworkProfile {
+  readonly networkPlugin?: string
+  readonly networkPluginMode?: string
+  readonly networkDataplane?: string
+  readonly networkPolicy?: string
+  readonly dnsServiceIP?: string
+}
+
+/** Which cluster is asked for. */
+export interface ClusterChoice {
+  readonly subscriptionId: string
+  readonly name: string
+  /** Unset: any that has a cluster of this name. */
+  readonly resourceGroup: string | undefined
+}
+
+/** Returns the resource group in an ARM id. */
+export function groupOf(id: string): string {
+  return /\/resourceGroups\/([^/]+)/i.exec(id)?.[1] ?? ''
+}
+
+/** Finds a cluster by its name. Errors: ReportedError where there is none, or several; ArmRefusal. */
+export async function findCluster(
+  arm: ArmSession,
+  choice: ClusterChoice,
+  signal: AbortSignal,
+): Promise<ManagedCluster> {
+  const { subscriptionId, name, resourceGroup } = choice
+  const provider = 'providers/Microsoft.ContainerService/managedClusters'
+  const query = `?api-version=${versions.clusters}`
+  const look = `look at: az aks list --subscription ${subscriptionId} --output table`
+  if (resourceGroup !== undefined) {
+    const path = `/subscriptions/${subscriptionId}/resourceGroups/${encodeURIComponent(resourceGroup)}/${provider}`
+    try {
+      return await arm.get<ManagedCluster>(`${path}/${encodeURIComponent(name)}${query}`, signal)
+    } catch (error) {
+      if (!(error instanceof ArmRefusal) || error.status !== 404) throw error
+      throw new ReportedError(
+        `AKS cluster "${name}": not found in resource group "${resourceGroup}" of subscription ${subscriptionId} (${error.code}); ${look}`,
+      )
+    }
+  }
+  const all = await arm.list<ManagedCluster>(`/subscriptions/${subscriptionId}/${provider}${query}`, signal)
+  const [first, ...more] = all.filter((cluster) => cluster.name.toLowerCase() === name.toLowerCase())
+  if (first === undefined)
+    throw new ReportedError(`AKS cluster "${name}": not found in subscription ${subscriptionId}; ${look}`)
+  if (more.length === 0) return first
+  const groups = [first, ...more].map(({ id }) => `--resource-group ${groupOf(id)}`)
+  throw new ReportedError(
+    `AKS cluster "${name}": subscription ${subscriptionId} has ${groups.length} of this name; add ${groups.join(' or ')}`,
+  )
+}

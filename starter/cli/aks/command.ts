@@ -1,0 +1,72 @@
+import type { Command } from 'commander'
+import type { SetupOptions } from './setup.ts'
+import type { ValuesOptions } from './write-values.ts'
+
+const login = `
+The login is that of the Azure CLI (az login), or what AZURE_TOKEN_CREDENTIALS names. Without --subscription it is ARM_SUBSCRIPTION_ID, or the only
+subscription that the login sees; without --resource-group any that has a cluster of this name.`
+
+/** Adds `aks`, which reads an AKS cluster by ARM: it writes values of the chart, and sets up Joiner's identity. */
+export function registerAks(program: Command): void {
+  const aks = program.command('aks').description("Set up Joiner's identity at Azure, and write the chart's values")
+  clusterOptions(aks.command('values'))
+    .description("Write the chart's values for an AKS cluster, with a comment that says where each comes from")
+    .option('--output-file <file>', 'file to write (default: standard output)')
+    .addHelpText(
+      'after',
+      `${login}
+Exit code: 0, 1 when Azure refuses something or a value is missing without which the chart installs nothing, 2 for wrong options.
+  joiner aks values --cluster prod --resource-group clusters --output-file joiner-values.yaml`,
+    )
+    .action(async (options: ValuesOptions) => {
+      const { writeValues } = await import('./write-values.ts')
+      process.exitCode = await reported(() => writeValues(options))
+    })
+  clusterOptions(aks.command('setup'))
+    .description("Print, or with --apply run, what Joiner's identity at Azure lacks")
+    .option('-n, --namespace <name>', 'namespace that Joiner is installed in', 'joiner')
+    .option('--service-account <name>', 'ServiceAccount of joiner-azure', 'joiner-azure')
+    .option('--apply', 'make what is missing instead of printing commands')
+    .addHelpText(
+      'after',
+      `${login}
+It needs a managed identity, a federated credential, two custom roles and their assignments (docs/azure-access.md). What is there stays; run it again
+after something failed. Exit code: 0, 1 when something is left after --apply or the cluster cannot be set up, 2 for wrong options.
+  joiner aks setup --cluster prod --resource-group clusters
+  joiner aks setup --cluster prod --resource-group clusters --apply`,
+    )
+    .action(async (options: SetupOptions) => {
+      const { setUp } = await import('./setup.ts')
+      process.exitCode = await reported(() => setUp(options))
+    })
+}
+
+function clusterOptions(command: Command): Command {
+  return command
+    .requiredOption('--cluster <name>', 'name of the AKS cluster')
+    .option('--resource-group <name>', 'resource group of the cluster')
+    .option('--subscription <id>', 'subscription of the cluster')
+    .option('--identity <name>', "Joiner's managed identity, in the cluster's resource group (default: joiner-CLUSTER)")
+}
+
+/** What Azure refuses is no bug of Joiner: its words are printed. */
+async function reported(run: () => Promise<number>): Promise<number> {
+  const [{ ArmRefusal }, { reason }] = await Promise.all([
+    import('../doctor/arm-reader.ts'),
+    import('../doctor/check.ts'),
+  ])
+  try {
+    return await run()
+  } catch (error) {
+    const { name, code } = error as { readonly name?: string; readonly code?: string }
+    if (!(error instanceof ArmRefusal) && name !== 'RestError' && name !== 'TimeoutError') throw error
+    const remedy =
+      error instanceof ArmRefusal && error.status === 401
+        ? '; the login may be of another tenant: az login --tenant TENANT-OF-THE-CLUSTER'
+        : error instanceof ArmRefusal && error.status === 403
+          ? '; ask for the role Reader there'
+          : ''
+    console.error(`Azure: ${reason(error)}${remedy}${code === 'ENOTFOUND' ? '; check the network' : ''}`)
+    return 1
+  }
+}

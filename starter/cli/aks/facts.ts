@@ -1,0 +1,116 @@
+import { parse } from 'yaml'
+import { isAksManaged, parseSubnet } from '../../../activities/azure/launch/subnet.ts'
+import { ArmRefusal } from '../doctor/arm-reader.ts'
+import { type ArmSession, versions } from './arm-session.ts'
+import type { ManagedCluster } from './cluster.ts'
+import { groupOf } from './cluster.ts'
+import { type JoinerIdentity, readIdentity } from './joiner-identity.ts'
+
+/** A fact, or why it is not known. */
+type Found<T> =
+  | { readonly kind: 'found'; readonly value: T; readonly source: string }
+  | { readonly kind: 'missing'; readonly why: string }
+
+/** The API server as a kubeconfig names it. */
+interface ApiServer {
+  readonly server: string
+  /** PEM in base64. */
+  readonly authority: string
+}
+
+/** The network of the nodes. */
+interface NodeNetwork {
+  readonly subnetId: string
+  readonly guid: string
+}
+
+/** What Azure says about a cluster, its network and Joiner's identity. */
+export interface ClusterFacts {
+  readonly subscriptionId: string
+  readonly cluster: ManagedCluster
+  readonly apiServer: Found<ApiServer>
+  readonly network: Found<NodeNetwork>
+  /** Joiner's managed identity; undefined while there is none of that name. */
+  readonly identity: JoinerIdentity | undefined
+}
+
+interface VirtualNetwork {
+  readonly id: string
+  readonly properties?: {
+    readonly resourceGuid?: string
+    readonly subnets?: readonly { readonly id?: string }[]
+  }
+}
+
+/** Where the identity of Joiner is looked for. */
+export interface FactsRequest {
+  readonly subscriptionId: string
+  readonly cluster: ManagedCluster
+  /** Name of Joiner's identity, in the resource group of the cluster. */
+  readonly identity: string
+}
+
+/** Reads what is known of a cluster besides its own resource. Errors: ArmRefusal where the identity may not be read. */
+export async function readFacts(arm: ArmSession, request: FactsRequest, signal: AbortSignal): Promise<ClusterFacts> {
+  const { subscriptionId, cluster } = request
+  const [apiServer, network, identity] = await Promise.all([
+    readApiServer(arm, cluster, signal).catch(missing),
+    readNetwork(arm, request, signal).catch(missing),
+    readIdentity(arm, { subscriptionId, group: groupOf(cluster.id), name: request.identity }, signal),
+  ])
+  return { subscriptionId, cluster, apiServer, network, identity }
+}
+
+function missing(error: unknown): { readonly kind: 'missing'; readonly why: string } {
+  if (!(error instanceof ArmRefusal)) throw error
+  return { kind: 'missing', why: error.message }
+}
+
+/** From the kubeconfig of a user, of which nothing but the cluster is kept. */
+async function readApiServer(arm: ArmSession, { id }: ManagedCluster, signal: AbortSignal): Promise<Found<ApiServer>> {
+  const path = `${id}/listClusterUserCredential?api-version=${versions.clusters}`
+  const { kubeconfigs = [] } = await arm.post<{ kubeconfigs?: readonly { value?: string }[] }>(path, signal)
+  const kubeconfig = parse(Buffer.from(kubeconfigs[0]?.value ?? '', 'base64').toString('utf8')) as {
+    clusters?: readonly { cluster?: Readonly<Record<string, string>> }[]
+  } | null
+  const { server, 'certificate-authority-data': authority } = kubeconfig?.clusters?.[0]?.cluster ?? {}
+  if (server === undefined || authority === undefined)
+    return { kind: 'missing', why: 'the kubeconfig that ARM gave names no API server with a CA' }
+  return { kind: 'found', value: { server, authority }, source: 'kubeconfig of listClusterUserCredential' }
+}
+
+async function readNetwork(
+  arm: ArmSession,
+  { subscriptionId, cluster }: FactsRequest,
+  signal: AbortSignal,
+): Promise<Found<NodeNetwork>> {
+  const { agentPoolProfiles = [], nodeResourceGroup = '' } = cluster.properties
+  const pools = agentPoolProfiles.toSorted((a, b) => Number(b.mode === 'System') - Number(a.mode === 'System'))
+  const pool = pools.find(({ vnetSubnetID }) => vnetSubnetID !== undefined)
+  if (pool?.vnetSubnetID !== undefined) {
+    const subnetId = pool.vnetSubnetID
+    const network = subnetId.replace(/\/subnets\/[^/]+$/i, '')
+    const { properties } = await arm.get<VirtualNetwork>(`${network}?api-version=${versions.networks}`, signal)
+    const value = { subnetId, guid: properties?.resourceGuid ?? '' }
+    return { kind: 'found', value, source: `managedCluster properties.agentPoolProfiles[${pool.name}].vnetSubnetID` }
+  }
+  const group = `/subscriptions/${subscriptionId}/resourceGroups/${nodeResourceGroup}`
+  const networks = await arm.list<VirtualNetwork>(
+    `${group}/providers/Microsoft.Network/virtualNetworks?api-version=${versions.networks}`,
+    signal,
+  )
+  for (const { properties } of networks)
+    for (const { id = '' } of properties?.subnets ?? []) {
+      const subnet = parseSubnet(id)
+      if (subnet !== undefined && isAksManaged(subnet, nodeResourceGroup))
+        return {
+          kind: 'found',
+          value: { subnetId: id, guid: properties?.resourceGuid ?? '' },
+          source: `virtualNetwork ${subnet.vnet} of the node resource group`,
+        }
+    }
+  return {
+    kind: 'missing',
+    why: `no agent pool names a subnet, and resource group ${nodeResourceGroup} has no network that AKS made`,
+  }
+}

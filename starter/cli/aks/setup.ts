@@ -1,0 +1,165 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { nodesRole, subscriptionRole } from '../../../api/rights/azure-roles.ts'
+import { ArmRefusal } from '../doctor/arm-reader.ts'
+import { ReportedError } from '../shared/reported-error.ts'
+import type { ArmSession } from './arm-session.ts'
+import { findCluster, groupOf } from './cluster.ts'
+import { autoProvisioning, workloadIdentityOff } from './cluster-state.ts'
+import { type ClusterFacts, readFacts } from './facts.ts'
+import type { IdentityPlace } from './joiner-identity.ts'
+import { logIn } from './login.ts'
+import { neededAssignments, readAssignments, readRole } from './roles.ts'
+import { principalCommand, type SetupInput, type Step, setupSteps, usesPrincipal } from './setup-plan.ts'
+
+export interface SetupOptions {
+  readonly cluster: string
+  readonly resourceGroup?: string
+  readonly subscription?: string
+  readonly identity?: string
+  readonly namespace: string
+  readonly serviceAccount: string
+  readonly apply?: true
+}
+
+const limitMs = 300_000
+
+/** Prints, or with `apply` makes, what Joiner's identity lacks at Azure. Returns the exit status. Errors: ReportedError. */
+export async function setUp(options: SetupOptions): Promise<number> {
+  const signal = AbortSignal.timeout(limitMs)
+  const { arm, subscriptionId } = await logIn(options.subscription, process.env, signal)
+  const { resourceGroup, cluster: name } = options
+  const cluster = await findCluster(arm, { subscriptionId, name, resourceGroup }, signal)
+  const auto = autoProvisioning(cluster, subscriptionId)
+  if (auto !== undefined) throw new ReportedError(`${auto.what}: ${auto.command}`)
+  const identity = options.identity ?? `joiner-${cluster.name}`
+  const facts = await readFacts(arm, { subscriptionId, cluster, identity }, signal)
+  if (facts.network.kind === 'missing')
+    throw new ReportedError(
+      `AKS cluster "${name}": the network of its nodes, where a role is needed, is not known: ${facts.network.why}; ask for Reader of resource group ${cluster.properties.nodeResourceGroup} and of the network`,
+    )
+  const place = { subscriptionId, group: groupOf(cluster.id), name: identity }
+  const input = await readSetup(arm, { facts, place, options }, signal)
+  const steps = setupSteps(input)
+  const off = workloadIdentityOff(cluster, subscriptionId)
+  if (off !== undefined) console.log(`# ${off.what}:\n${off.command}`)
+  for (const { what } of steps.filter(({ isThere }) => isThere)) console.log(`# there: ${what}`)
+  const missing = steps.filter(({ isThere }) => !isThere)
+  if (options.apply !== true) {
+    printCommands(missing, place)
+    return 0
+  }
+  const left = await apply(arm, { steps: missing, principalId: facts.identity?.principalId, place }, signal)
+  if (left > 0 || off !== undefined) {
+    console.error(
+      `${left} of ${steps.length} steps are left${off === undefined ? '' : `; ${off.what}: ${off.command}`}`,
+    )
+    return 1
+  }
+  console.log(`# all is set up; next: ${valuesCommand(facts, identity)}`)
+  return 0
+}
+
+function valuesCommand({ cluster, subscriptionId }: ClusterFacts, identity: string): string {
+  return `joiner aks values --cluster ${cluster.name} --resource-group ${groupOf(cluster.id)} --subscription ${subscriptionId} --identity ${identity} --output-file joiner-values.yaml`
+}
+
+interface SetupRequest {
+  readonly facts: ClusterFacts
+  readonly place: IdentityPlace
+  readonly options: SetupOptions
+}
+
+async function readSetup(
+  arm: ArmSession,
+  { facts, place, options }: SetupRequest,
+  signal: AbortSignal,
+): Promise<SetupInput> {
+  const { subscriptionId, identity } = facts
+  const titles = [nodesRole, subscriptionRole]
+  const subscriptions = [...new Set(neededAssignments(facts).map(({ scope }) => scope.split('/')[2] ?? ''))]
+  const [found, assignments] = await Promise.all([
+    Promise.all(titles.map((role) => readRole(arm, { role, subscriptionId }, signal))),
+    identity === undefined ? [] : readAssignments(arm, { principalId: identity.principalId, subscriptions }, signal),
+  ])
+  const roles = new Map(
+    titles.flatMap(({ title }, at) => {
+      const definition = found[at]
+      return definition === undefined ? [] : [[title, definition] as const]
+    }),
+  )
+  return { facts, place, roles, assignments, account: { namespace: options.namespace, name: options.serviceAccount } }
+}
+
+/** Commands that a person can paste; comments say what each makes. */
+function printCommands(missing: readonly Step[], place: IdentityPlace): void {
+  if (missing.length === 0) {
+    console.log('# nothing is missing')
+    return
+  }
+  console.log(`# missing: ${missing.length}; run this, or the same command with --apply`)
+  let isKnown = false
+  for (const step of missing) {
+    if (usesPrincipal(step) && !isKnown) {
+      console.log(principalCommand(place))
+      isKnown = true
+    }
+    console.log(`# ${step.what}\n${step.commands.join('\n')}`)
+  }
+}
+
+interface Applying {
+  readonly steps: readonly Step[]
+  /** Of the identity, if it is there. */
+  readonly principalId: string | undefined
+  readonly place: IdentityPlace
+}
+
+/** Makes each missing step, as far as Azure lets it. Returns how many are left. */
+async function apply(
+  arm: ArmSession,
+  { steps, place, principalId: known }: Applying,
+  signal: AbortSignal,
+): Promise<number> {
+  let principalId = known
+  let left = 0
+  for (const step of steps) {
+    const write = step.write(principalId)
+    if (write === undefined) {
+      left += 1
+      console.error(`not made: ${step.what}: something that it needs is missing`)
+      continue
+    }
+    try {
+      const made = await untilKnown(() => arm.put<{ properties?: { principalId?: string } }>(write, signal), signal)
+      principalId ??= made.properties?.principalId
+      console.log(`# made: ${step.what}`)
+    } catch (error) {
+      if (!(error instanceof ArmRefusal)) throw error
+      left += 1
+      console.error(`not made: ${step.what}: ${refusalText(error, step, place)}`)
+    }
+  }
+  return left
+}
+
+/** Whoever may not assign roles has to ask somebody, who needs the commands. */
+function refusalText(error: ArmRefusal, step: Step, place: IdentityPlace): string {
+  if (error.status !== 403) return error.message
+  const commands = [...(usesPrincipal(step) ? [principalCommand(place)] : []), ...step.commands]
+  return `${error.message}\nask an ${step.allowedTo} to run:\n${commands.join('\n')}`
+}
+
+const pauseMs = 5000
+const tries = 12
+/** What Azure says of a role or an identity that it has just made: it takes up to a minute until all of it knows. */
+const notKnownYet = ['RoleDefinitionDoesNotExist', 'PrincipalNotFound']
+
+async function untilKnown<T>(write: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  for (let round = 1; ; round++)
+    try {
+      return await write()
+    } catch (error) {
+      if (!(error instanceof ArmRefusal) || !notKnownYet.includes(error.code) || round === tries) throw error
+      await pause(pauseMs, undefined, { signal })
+    }
+}

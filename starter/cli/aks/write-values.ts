@@ -1,0 +1,49 @@
+import { writeFile } from 'node:fs/promises'
+import { findCluster, groupOf } from './cluster.ts'
+import { autoProvisioning, workloadIdentityOff } from './cluster-state.ts'
+import { type ClusterFacts, readFacts } from './facts.ts'
+import { logIn } from './login.ts'
+import { chartValues } from './values.ts'
+import { valuesText } from './values-text.ts'
+
+export interface ValuesOptions {
+  readonly cluster: string
+  readonly resourceGroup?: string
+  readonly subscription?: string
+  readonly identity?: string
+  readonly outputFile?: string
+}
+
+const limitMs = 120_000
+
+/** Writes a values file of the chart for a cluster. Returns the exit status: 1 where the chart would miss a value. Errors: ReportedError. */
+export async function writeValues(options: ValuesOptions): Promise<number> {
+  const signal = AbortSignal.timeout(limitMs)
+  const { arm, cloud, subscriptionId } = await logIn(options.subscription, process.env, signal)
+  const { resourceGroup, cluster: name, outputFile } = options
+  const cluster = await findCluster(arm, { subscriptionId, name, resourceGroup }, signal)
+  const identityName = options.identity ?? `joiner-${cluster.name}`
+  const facts = await readFacts(arm, { subscriptionId, cluster, identity: identityName }, signal)
+  const values = chartValues({ facts, cloud: cloud.name, identityName })
+  const text = valuesText(values, head(facts))
+  if (outputFile === undefined) process.stdout.write(text)
+  else await writeFile(outputFile, text)
+  for (const { path, source, remedy } of values)
+    if (remedy !== undefined) console.error(`${path.join('.')}: ${source}; ${remedy}`)
+  for (const problem of [autoProvisioning(cluster, subscriptionId), workloadIdentityOff(cluster, subscriptionId)])
+    if (problem !== undefined) console.error(`${problem.what}: ${problem.command}`)
+  return values.some(({ isNeeded, value }) => isNeeded === true && value.length === 0) ? 1 : 0
+}
+
+function head({ cluster, subscriptionId }: ClusterFacts): readonly string[] {
+  const zones = new Set((cluster.properties.agentPoolProfiles ?? []).flatMap((pool) => pool.availabilityZones ?? []))
+  return [
+    `Values of the chart for AKS cluster ${cluster.name} in resource group ${groupOf(cluster.id)} of subscription ${subscriptionId}.`,
+    'Written by joiner aks values; the comment at each value says what it was read from. Azure does not know Temporal: add temporal.address.',
+    ...(zones.size === 0
+      ? []
+      : [
+          `Zones of its agent pools: ${[...zones].toSorted().join(', ')}. A NodePool names zones; the chart has no value for them.`,
+        ]),
+  ]
+}

@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs'
+import type { HeldRole } from '../../deploy/local/azure/access/roles.ts'
+import { azureIds } from '../../deploy/local/cluster.ts'
+import type { World } from '../world.ts'
+
+interface RoleFile {
+  readonly Name: string
+  readonly Actions: readonly string[]
+}
+
+function shipped(file: string): RoleFile {
+  return JSON.parse(readFileSync(new URL(`../deploy/azure/${file}`, import.meta.url), 'utf8')) as RoleFile
+}
+
+const subscription = `/subscriptions/${azureIds.subscriptionId}`
+
+/** The custom roles as they are shipped, each where `joiner aks setup` assigns it. */
+export const shippedRoles: readonly HeldRole[] = [
+  { file: 'joiner-role.json', scope: `${subscription}/resourceGroups/${azureIds.nodeResourceGroup}` },
+  { file: 'joiner-subscription-role.json', scope: subscription },
+].map(({ file, scope }) => {
+  const { Name: name, Actions: actions } = shipped(file)
+  return { name, actions, scope }
+})
+
+/** Every action that the shipped roles hold. */
+export const shippedActions: readonly string[] = shippedRoles.flatMap(({ actions }) => actions)
+
+/** The actions of ARM that a principal took since the last clearing, refused ones included. */
+export async function actionsTaken(world: World, objectId: string): Promise<readonly string[]> {
+  const all = await world.operator.simulator<Readonly<Record<string, Readonly<Record<string, number>>>>>(
+    'GET',
+    '/calls/actions',
+  )
+  return Object.keys(all[objectId] ?? {}).toSorted()
+}
