@@ -213,7 +213,7 @@ test('one Deployment with a Temporal of its own, and what Karpenter users set, a
       sidecarVolumeMounts: [{ name: 'tmp', mountPath: '/t' }],
       envFrom: [{ configMapRef: { name: 'more' } }],
     },
-    strategy: { type: 'Recreate' },
+    strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } },
     dnsConfig: { options: [{ name: 'ndots', value: '1' }] },
     extraVolumes: [{ name: 'more', emptyDir: {} }],
     initContainers: [{ name: 'first', image: 'busybox' }],

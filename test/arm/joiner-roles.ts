@@ -9,7 +9,7 @@ interface RoleFile {
 }
 
 function shipped(file: string): RoleFile {
-  return JSON.parse(readFileSync(new URL(`../deploy/azure/${file}`, import.meta.url), 'utf8')) as RoleFile
+  return JSON.parse(readFileSync(new URL(`../../deploy/azure/${file}`, import.meta.url), 'utf8')) as RoleFile
 }
 
 const subscription = `/subscriptions/${azureIds.subscriptionId}`
