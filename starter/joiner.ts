@@ -14,6 +14,7 @@ process.env['NODE_COMPILE_CACHE'] = compiled
 const [
   { Command },
   { complain, guardProcess },
+  { ReportedError },
   { registerConvert },
   { registerInstanceTypes },
   { registerSimulate },
@@ -22,6 +23,7 @@ const [
 ] = await Promise.all([
   import('commander'),
   import('./cli/shared/boundary.ts'),
+  import('./cli/shared/reported-error.ts'),
   import('./cli/convert/convert.ts'),
   import('./cli/instance-types/command.ts'),
   import('./cli/simulate/command.ts'),
@@ -70,16 +72,13 @@ program
     'Run the roles named in JOINER_ROLES (core, azure, planner, bridge, conversion; default: all); settings come from the environment',
   )
   .action(async () => {
-    const { runWorker } = await import('../workers/run-worker.ts')
-    process.exit(await runWorker(process.env))
+    const worker = await import('../workers/run-worker.ts').catch(unlessMissing)
+    if (worker === undefined)
+      throw new ReportedError('joiner worker is part of the image; the npm package is for people')
+    process.exit(await worker.runWorker(process.env))
   })
 // The image ships without the local cluster, whose libraries are for development.
-const local = standsAlone
-  ? undefined
-  : await import('../deploy/local/commands.ts').catch((error: unknown) => {
-      if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') return undefined
-      throw error
-    })
+const local = standsAlone ? undefined : await import('../deploy/local/commands.ts').catch(unlessMissing)
 local?.registerLocalCommands(program)
 program.commandsGroup('Other:')
 program
@@ -92,9 +91,13 @@ if (['completion', 'complete', '', 'help', '--help', '-h'].includes(command)) {
   completion(program, { completionCommandName: 'completion' })
 }
 
+function unlessMissing(error: unknown): undefined {
+  if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
+}
+
 try {
   await program.parseAsync()
 } catch (error) {
-  if (command === 'worker') throw error
+  if (command === 'worker' && !(error instanceof ReportedError)) throw error
   process.exitCode = complain(command, error)
 }
