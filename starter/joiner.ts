@@ -83,6 +83,7 @@ if (!standsAlone) {
     { registerQuota },
     { registerStatus },
     { registerTakeover },
+    { registerUninstall },
     { registerWhy },
   ] = await Promise.all([
     import('./cli/operate/apply-command.ts'),
@@ -97,6 +98,7 @@ if (!standsAlone) {
     import('./cli/quota/command.ts'),
     import('./cli/status/command.ts'),
     import('./cli/takeover/command.ts'),
+    import('./cli/uninstall/command.ts'),
     import('./cli/why/command.ts'),
   ])
   registerApply(program)
@@ -111,6 +113,7 @@ if (!standsAlone) {
   registerQuota(program)
   registerStatus(program)
   registerTakeover(program)
+  registerUninstall(program)
   registerWhy(program)
   // The image ships without the local cluster, whose libraries are for development.
   const local = await import('../deploy/local/commands.ts').catch((error: unknown) => {
