@@ -54,8 +54,14 @@ program
     'Run the roles named in JOINER_ROLES (core, azure, planner, bridge, conversion; default: all); settings come from the environment',
   )
   .action(async () => {
-    const { runWorker } = await import('../workers/run-worker.ts')
-    process.exit(await runWorker(process.env))
+    const workers = await shipped(() => import('../workers/run-worker.ts'))
+    if (workers === undefined) {
+      program.error(
+        'worker: this package holds the command line alone; Joiner runs from its image (docs/install-aks.md)',
+      )
+      return
+    }
+    process.exit(await workers.runWorker(process.env))
   })
 
 registerConvert(program)
@@ -116,10 +122,7 @@ if (!standsAlone) {
   registerUninstall(program)
   registerWhy(program)
   // The image ships without the local cluster, whose libraries are for development.
-  const local = await import('../deploy/local/commands.ts').catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') return undefined
-    throw error
-  })
+  const local = await shipped(() => import('../deploy/local/commands.ts'))
   local?.registerLocalCommands(program)
 }
 
@@ -128,4 +131,14 @@ try {
 } catch (error) {
   if (command === 'worker') throw error
   process.exitCode = complain(command, error)
+}
+
+/** Returns a part of the repository; undefined where it is not shipped: the image has no local cluster, the npm package no workers either. */
+async function shipped<T>(load: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await load()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') return undefined
+    throw error
+  }
 }
