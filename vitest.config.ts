@@ -18,6 +18,7 @@ const layers = [
   'test/fuzz-cli',
   'test/hostile',
   'test/soak',
+  'test/pages',
   'test/structure',
   'test/proofs',
   'test/scheduler-equivalence',

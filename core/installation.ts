@@ -10,6 +10,9 @@ export interface Installation {
 /** Annotation of the CRD `nodepools.karpenter.sh` that names the one installation that works in the cluster. */
 export const installationAnnotation = 'joiner.sh/installation'
 
+/** Service of the conversion webhook, in the namespace of the installation. */
+export const conversionService = 'joiner-conversion'
+
 /** Owner of the CRDs. */
 export type Ownership =
   | { readonly kind: 'ours' }

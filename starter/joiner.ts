@@ -72,13 +72,15 @@ program
     'Run the roles named in JOINER_ROLES (core, azure, planner, bridge, conversion; default: all); settings come from the environment',
   )
   .action(async () => {
-    const worker = await import('../workers/run-worker.ts').catch(unlessMissing)
-    if (worker === undefined)
-      throw new ReportedError('joiner worker is part of the image; the npm package is for people')
-    process.exit(await worker.runWorker(process.env))
+    const workers = await shipped(() => import('../workers/run-worker.ts'))
+    if (workers === undefined)
+      throw new ReportedError(
+        'worker: this package holds the command line alone; Joiner runs from its image (docs/install-aks.md)',
+      )
+    process.exit(await workers.runWorker(process.env))
   })
 // The image ships without the local cluster, whose libraries are for development.
-const local = standsAlone ? undefined : await import('../deploy/local/commands.ts').catch(unlessMissing)
+const local = standsAlone ? undefined : await shipped(() => import('../deploy/local/commands.ts'))
 local?.registerLocalCommands(program)
 program.commandsGroup('Other:')
 program
@@ -91,13 +93,19 @@ if (['completion', 'complete', '', 'help', '--help', '-h'].includes(command)) {
   completion(program, { completionCommandName: 'completion' })
 }
 
-function unlessMissing(error: unknown): undefined {
-  if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
-}
-
 try {
   await program.parseAsync()
 } catch (error) {
   if (command === 'worker' && !(error instanceof ReportedError)) throw error
   process.exitCode = complain(command, error)
+}
+
+/** Returns a part of the repository; undefined where it is not shipped: the image has no local cluster, the npm package no workers either. */
+async function shipped<T>(load: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await load()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') return undefined
+    throw error
+  }
 }

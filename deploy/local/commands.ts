@@ -5,16 +5,9 @@ import type { Command } from 'commander'
 import color from 'picocolors'
 import { registerAzureCommand } from './azure/command.ts'
 import { defaultStateDir, startCluster } from './cluster.ts'
-import { demo } from './demo.ts'
+import { demo } from './demo/demo.ts'
 import type { LocalCluster } from './local-cluster.ts'
-
-interface State {
-  readonly pid: number
-  readonly kubeconfig: string
-  readonly temporalUi: string
-  readonly temporalEnv: Readonly<Record<string, string>>
-  readonly processes: Readonly<Record<string, number>>
-}
+import { demoFolder, isRunning, type LocalState, readState, removeState, writeState } from './local-state.ts'
 
 /** Adds `local` and `demo` to the command line. */
 export function registerLocalCommands(program: Command): void {
@@ -48,33 +41,6 @@ export function registerLocalCommands(program: Command): void {
 }
 
 const markerName = '.joiner-local'
-const stateFile = (stateDir: string) => join(stateDir, 'state.json')
-
-function readState(stateDir: string): State | undefined {
-  if (!existsSync(stateFile(stateDir))) return undefined
-  const state = stateIn(readFileSync(stateFile(stateDir), 'utf8'))
-  return state !== undefined && isSupervisor(state.pid) ? state : undefined
-}
-
-/** The state that a file holds. Undefined: none, as of half a file. */
-function stateIn(text: string): State | undefined {
-  try {
-    const state = JSON.parse(text) as State | null
-    return Number.isInteger(state?.pid) ? (state ?? undefined) : undefined
-  } catch {
-    return undefined
-  }
-}
-
-/** Whether a process id still is a `local up`, and not somebody who got the number later. */
-function isSupervisor(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return process.platform !== 'linux' || readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('local')
-  } catch {
-    return false
-  }
-}
 
 async function up(stateDir: string): Promise<void> {
   const running = readState(stateDir)
@@ -88,7 +54,7 @@ async function up(stateDir: string): Promise<void> {
   const started = Date.now()
   let cluster: LocalCluster | undefined
   const stop = async (code: number) => {
-    rmSync(stateFile(stateDir), { force: true })
+    removeState(stateDir)
     await cluster?.stop()
     process.exit(code)
   }
@@ -108,14 +74,7 @@ async function up(stateDir: string): Promise<void> {
     console.error(color.red(error instanceof Error ? error.message : String(error)))
     process.exit(1)
   }
-  const state: State = {
-    pid: process.pid,
-    kubeconfig: cluster.adminKubeconfig,
-    temporalUi: cluster.temporalUi,
-    temporalEnv: cluster.temporalEnv,
-    processes: cluster.supervisor.pids,
-  }
-  writeFileSync(stateFile(stateDir), JSON.stringify(state, null, 2))
+  const state = writeState(stateDir, cluster)
   console.log(`ready in ${((Date.now() - started) / 1000).toFixed(1)} s`)
   printAddresses(state)
 }
@@ -134,7 +93,7 @@ function clearStateDir(stateDir: string): void {
   writeFileSync(marker, 'The state of a local cluster; "joiner local up" empties this folder.\n')
 }
 
-function printAddresses(state: State): void {
+function printAddresses(state: LocalState): void {
   console.log(`export KUBECONFIG=${state.kubeconfig}`)
   for (const [name, value] of Object.entries(state.temporalEnv)) console.log(`export ${name}=${value}`)
   console.log(`Temporal UI: ${state.temporalUi}`)
@@ -178,7 +137,7 @@ async function down(stateDir: string): Promise<void> {
   }
   process.kill(state.pid, 'SIGTERM')
   const deadline = Date.now() + 60_000
-  while (isSupervisor(state.pid)) {
+  while (isRunning(state.pid)) {
     if (Date.now() > deadline) process.kill(state.pid, 'SIGKILL')
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
@@ -186,12 +145,18 @@ async function down(stateDir: string): Promise<void> {
 }
 
 function status(stateDir: string): void {
-  const state = readState(stateDir)
-  if (state === undefined) {
-    console.log(`no local cluster runs from ${stateDir}`)
-    process.exitCode = 1
-    return
+  const local = readState(stateDir)
+  const demo = readState(demoFolder(), 'demo')
+  if (local === undefined) console.log(`no local cluster runs from ${stateDir}`)
+  else show(local)
+  if (demo !== undefined) {
+    console.log(`the demo runs, process ${demo.pid}:`)
+    show(demo)
   }
+  if (local === undefined && demo === undefined) process.exitCode = 1
+}
+
+function show(state: LocalState): void {
   for (const [name, pid] of Object.entries(state.processes)) console.log(`${name.padEnd(26)} process ${pid}`)
   printAddresses(state)
 }

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import lockfile from 'proper-lockfile'
+import { inParallel } from '../../activities/in-parallel.ts'
 import { download } from './download.ts'
 import { type Server, type ServerName, servers } from './server-versions.ts'
 
@@ -23,13 +24,26 @@ function cachePath(name: ServerName): string {
   return join(cache, 'joiner', 'servers', name, `${servers[name].version}-${platform.replace('/', '-')}`, name)
 }
 
-/** Paths of these servers' binaries; what is missing is downloaded or built, one after the other. */
+/** Builds under way at a time. One is enough to compile on every core, but not while it downloads modules or links. */
+const atOnce = 2
+
+/**
+ * Paths of these servers' binaries; what is missing is downloaded or built. Two families are looked after at a time. Servers of one family come one
+ * after the other, since they are built from the same packages. `progress` hears of each step, and how many are there.
+ */
 export async function resolveBinaries<N extends ServerName>(
   names: readonly N[],
   progress: Progress,
 ): Promise<Readonly<Record<N, string>>> {
   const paths: Partial<Record<N, string>> = {}
-  for (const name of names) paths[name] = await resolveBinary(name, progress)
+  const families = [...Map.groupBy(names, (name) => servers[name].family).values()]
+  // The largest first, so that the small ones fill its gaps.
+  families.sort((one, other) => other.length - one.length)
+  const counted: Progress = (line) =>
+    progress(`${line} [${Object.keys(paths).length} of ${names.length} servers are there]`)
+  await inParallel(families, atOnce, async (family) => {
+    for (const name of family) paths[name] = await resolveBinary(name, counted)
+  })
   return paths as Record<N, string>
 }
 

@@ -56,6 +56,11 @@ const everyMs = {
 
 type ScheduleName = keyof typeof everyMs
 
+/** Returns the ids of the Schedules of a cluster. */
+export function scheduleIds(cluster: string): readonly string[] {
+  return Object.keys(everyMs).map((name) => `${name}/${cluster}`)
+}
+
 async function ensureSchedules(deps: BootstrapDeps): Promise<void> {
   await Promise.all((Object.keys(everyMs) as ScheduleName[]).map((name) => ensureSchedule(deps, name)))
 }

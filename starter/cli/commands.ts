@@ -13,6 +13,7 @@ import { registerQuarantine } from './quarantine/command.ts'
 import { registerQuota } from './quota/command.ts'
 import { registerStatus } from './status/command.ts'
 import { registerTakeover } from './takeover/command.ts'
+import { registerUninstall } from './uninstall/command.ts'
 import { registerWhy } from './why/command.ts'
 
 /** Adds the commands that talk to a cluster, by what a person wants of them. */
@@ -35,4 +36,5 @@ export function registerClusterCommands(program: Command): void {
   registerDoctor(program)
   registerTakeover(program)
   registerCrds(program)
+  registerUninstall(program)
 }

@@ -4,7 +4,7 @@ import { readVectors, vectorNames } from '../vectors/packs.ts'
 import type { Seed } from './mutate.ts'
 
 const folder = new URL('corpus/', import.meta.url)
-const demo = new URL('../../deploy/local/demo.yaml', import.meta.url)
+const demo = new URL('../../deploy/local/demo/demo.yaml', import.meta.url)
 
 function seedOf(name: string, file: URL): Seed {
   const documents = parseAllDocuments(readFileSync(file, 'utf8'), { merge: true })

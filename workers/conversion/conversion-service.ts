@@ -5,8 +5,9 @@ import type { KubernetesClient } from '../../activities/kubernetes/client/client
 import { markedCrd } from '../../activities/kubernetes/client/installation.ts'
 import { resourcePath } from '../../activities/kubernetes/client/resources.ts'
 import type { Json } from '../../api/conversion/residue.ts'
+import { conversionService } from '../../core/installation.ts'
 import { dueKeys, type Keys, keysOf, secretData, secretName } from './certificate-secret.ts'
-import { conversionPatch, convertedCrds, serviceName, servingPatch, trusts } from './custom-resources.ts'
+import { conversionPatch, convertedCrds, servingPatch, trusts } from './custom-resources.ts'
 import { WebhookThread } from './webhook-thread.ts'
 
 /** Certificates last a year, so a look now and then is enough; what others change is told by the watches. */
@@ -154,7 +155,7 @@ export class ConversionService {
     const { client, namespace, log, now } = this.#input
     const before = this.#secret === undefined ? undefined : keysOf(this.#secret)
     // A local cluster's API server calls by the machine's own name.
-    const names = [`${serviceName}.${namespace}.svc`, 'localhost']
+    const names = [`${conversionService}.${namespace}.svc`, 'localhost']
     const isTrusted = ({ cert }: { readonly cert: string }) =>
       convertedCrds.every((name) => this.#listed.has(name)) &&
       [...this.#crds.values()].every((crd) => trusts(crd, cert))

@@ -1,11 +1,10 @@
 import type { Operation } from '../../activities/kubernetes/client/json-patch.ts'
 import { type Json } from '../../api/conversion/residue.ts'
+import { conversionService } from '../../core/installation.ts'
 import { isObject } from '../../core/values/json.ts'
 
 /** The CRDs whose versions the webhook converts. */
 export const convertedCrds = ['nodepools.karpenter.sh', 'nodeclaims.karpenter.sh'] as const
-
-export const serviceName = 'joiner-conversion'
 
 /** Annotation of the webhook's Secret with the chart's value `conversion.nodeClaims.serveV1beta1`. */
 export const serveAnnotation = 'joiner.sh/serve-v1beta1-nodeclaims'
@@ -77,7 +76,7 @@ export function trusts(crd: Json, certificate: string): boolean {
 function ownConfig(crd: Json): Json | undefined {
   const config = clientConfig(crd)
   const service = config?.['service']
-  return isObject(service) && service['name'] !== serviceName ? undefined : config
+  return isObject(service) && service['name'] !== conversionService ? undefined : config
 }
 
 function clientConfig(crd: Json): Json | undefined {

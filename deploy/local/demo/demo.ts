@@ -2,10 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import color from 'picocolors'
-import { Show } from './demo-show.ts'
+import { Show } from './show.ts'
 
 /**
- * The main job, for a person to watch: pods become nodes, idle nodes go, a deleted node is replaced. Returns the exit code: 0 when every stage came
+ * The main job, for a person to watch: pods become nodes, idle nodes go, a deleted node is replaced, and a VM is found that a killed process requested.
+ * Returns the exit code: 0 when every stage came
  * about and nothing was left behind.
  */
 export async function demo({ exit }: { readonly exit: boolean }): Promise<number> {
@@ -23,11 +24,11 @@ export async function demo({ exit }: { readonly exit: boolean }): Promise<number
     await show.scaleDown()
     await show.deleteNode()
     await show.scaleDown()
+    await show.killDuringLaunch()
+    await show.scaleDown()
     const clean = await show.summary()
     if (!exit) {
-      console.log(
-        `\nThe cluster keeps running: export KUBECONFIG=${join(stateDir, 'kubeconfig')}. Ctrl-C ends everything.`,
-      )
+      show.stay()
       await new Promise(() => setInterval(() => {}, 60_000))
     }
     const left = await show.stop()

@@ -2,32 +2,28 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import color from 'picocolors'
-import { connectClient, temporalClient } from '../../starter/temporal/connect.ts'
-import { clusterName, startCluster } from './cluster.ts'
-import { Installation } from './installation.ts'
-import type { LocalCluster } from './local-cluster.ts'
-import { Operator } from './operator.ts'
-import { temporalSettings } from './temporal.ts'
-
-interface PodList {
-  readonly items: readonly {
-    readonly metadata: { readonly name: string }
-    readonly status: { readonly phase: string }
-  }[]
-}
-
-interface NamedList {
-  readonly items: readonly { readonly metadata: { readonly name: string } }[]
-}
-
-interface SimulatorState {
-  readonly virtualMachines: readonly unknown[]
-  readonly networkInterfaces: readonly unknown[]
-  readonly disks: readonly unknown[]
-}
+import { connectClient, temporalClient } from '../../../starter/temporal/connect.ts'
+import { clusterName, startCluster } from '../cluster.ts'
+import { Installation } from '../installation.ts'
+import type { LocalCluster } from '../local-cluster.ts'
+import { demoFolder, removeState, writeState } from '../local-state.ts'
+import { Operator } from '../operator.ts'
+import { temporalSettings } from '../temporal.ts'
+import { killDuringLaunch } from './kill.ts'
+import { type NamedList, Stage } from './stage.ts'
 
 const pods = 5
-const bundler = fileURLToPath(new URL('../../workers/bundle.ts', import.meta.url))
+/** Commands for a person who looks around afterwards. */
+const toTry = [
+  'kubectl scale deployment inflate --replicas 3',
+  'npm run -s joiner -- status',
+  'npm run -s joiner -- node',
+  'npm run -s joiner -- plan --now',
+  'npm run -s joiner -- pause --why "a look around" --for 10m',
+  'npm run -s joiner -- uninstall --dry-run',
+  'npm run -s joiner -- local status',
+]
+const bundler = fileURLToPath(new URL('../../../workers/bundle.ts', import.meta.url))
 
 interface Started {
   readonly cluster: LocalCluster
@@ -41,15 +37,14 @@ export class Show {
   readonly #cluster: LocalCluster
   readonly #operator: Operator
   readonly #installation: Installation
-  readonly #startedAt: number
-  readonly #seen = { nodeClaims: new Set<string>(), nodes: new Set<string>() }
+  readonly #stage: Stage
   #stopped = false
 
   private constructor({ cluster, operator, installation, startedAt }: Started) {
     this.#cluster = cluster
     this.#operator = operator
     this.#installation = installation
-    this.#startedAt = startedAt
+    this.#stage = new Stage(operator, startedAt)
   }
 
   static async start(stateDir: string): Promise<Show> {
@@ -66,6 +61,7 @@ export class Show {
     say(`servers are ready; Temporal UI: ${color.underline(cluster.temporalUi)}`)
     await installation.install()
     cluster.supervisor.start(installation.processSpec())
+    writeState(demoFolder(), cluster)
     say("CRDs and RBAC of the chart are applied; Joiner runs with its ServiceAccount's rights")
     await operator.kubectl(['apply', '--server-side', '-f', fileURLToPath(new URL('./demo.yaml', import.meta.url))])
     say('applied NodePool general-purpose, AKSNodeClass default and Deployment inflate')
@@ -73,33 +69,50 @@ export class Show {
   }
 
   async scaleUp(): Promise<void> {
-    await this.#scale(pods)
-    await this.#until(`${pods} pods run`, async () => (await this.#running()) === pods)
-    await this.#reportNodes()
+    await this.#stage.scale(pods)
+    await this.#stage.until(`${pods} pods run`, async () => (await this.#stage.running()) === pods)
+    await this.#stage.reportNodes()
   }
 
   async scaleDown(): Promise<void> {
-    await this.#scale(0)
-    await this.#until('nodes became empty and were disrupted; NodeClaims, Nodes and VMs are gone', async () => {
-      const state = await this.#operator.simulator<SimulatorState>('GET', '/state')
+    await this.#stage.scale(0)
+    await this.#stage.until('nodes became empty and were disrupted; NodeClaims, Nodes and VMs are gone', async () => {
+      const state = await this.#stage.state()
       return (
         state.virtualMachines.length === 0 &&
-        (await this.#names('nodeClaims')).length === 0 &&
-        (await this.#names('nodes')).length === 0
+        (await this.#stage.names('nodeClaims')).length === 0 &&
+        (await this.#stage.names('nodes')).length === 0
       )
     })
   }
 
   async deleteNode(): Promise<void> {
     await this.scaleUp()
-    const [node = ''] = await this.#names('nodes')
+    const [node = ''] = await this.#stage.names('nodes')
     await this.#operator.kubectl(['delete', 'node', node, '--wait=false'])
-    this.#say(`kubectl delete node ${node}`)
-    await this.#until(`${node} was drained, its VM is gone, and ${pods} pods run on what replaced it`, async () => {
-      const gone = !(await this.#names('nodes')).includes(node)
-      return gone && (await this.#running()) === pods
-    })
-    await this.#reportNodes()
+    this.#stage.say(`kubectl delete node ${node}`)
+    await this.#stage.until(
+      `${node} was drained, its VM is gone, and ${pods} pods run on what replaced it`,
+      async () => {
+        const gone = !(await this.#stage.names('nodes')).includes(node)
+        return gone && (await this.#stage.running()) === pods
+      },
+    )
+    await this.#stage.reportNodes()
+  }
+
+  killDuringLaunch(): Promise<void> {
+    return killDuringLaunch(this.#stage, this.#cluster, this.#installation)
+  }
+
+  /** Prints where the cluster is and what to try. */
+  stay(): void {
+    const { adminKubeconfig, temporalEnv } = this.#cluster
+    console.log('\nThe cluster keeps running. In another terminal:')
+    console.log(`  export KUBECONFIG=${adminKubeconfig}`)
+    for (const [name, value] of Object.entries(temporalEnv)) console.log(`  export ${name}=${value}`)
+    for (const line of toTry) console.log(`  ${line}`)
+    console.log(`Temporal UI: ${color.underline(this.#cluster.temporalUi)}. Ctrl-C ends everything.`)
   }
 
   /** Prints the table of what was made and what is left. True when nothing is. */
@@ -107,30 +120,33 @@ export class Show {
     const settings = temporalSettings(this.#cluster)
     const connection = await connectClient(settings)
     const client = temporalClient(connection, settings)
-    const state = await this.#operator.simulator<SimulatorState>('GET', '/state')
+    const state = await this.#stage.state()
     const tokens = await this.#operator.api<NamedList>(
       'GET',
       '/api/v1/namespaces/kube-system/secrets?labelSelector=joiner.sh/nodeclaim-uid',
     )
     const lifecycles: { id: string; events: number; status: string }[] = []
-    await this.#until('Temporal lists every lifecycle as ended', async () => {
+    await this.#stage.until('Temporal lists every lifecycle as ended', async () => {
       lifecycles.length = 0
       for await (const run of client.workflow.list({ query: "WorkflowType = 'nodeClaimLifecycle'" })) {
         lifecycles.push({ id: run.workflowId, events: run.historyLength ?? 0, status: run.status.name })
       }
-      return lifecycles.length >= this.#seen.nodeClaims.size && lifecycles.every(({ status }) => status === 'COMPLETED')
+      return (
+        lifecycles.length >= this.#stage.seen.nodeClaims.size &&
+        lifecycles.every(({ status }) => status === 'COMPLETED')
+      )
     })
     const left = {
       VMs: state.virtualMachines.length,
       NICs: state.networkInterfaces.length,
       disks: state.disks.length,
-      NodeClaims: (await this.#names('nodeClaims')).length,
-      Nodes: (await this.#names('nodes')).length,
+      NodeClaims: (await this.#stage.names('nodeClaims')).length,
+      Nodes: (await this.#stage.names('nodes')).length,
       'bootstrap tokens': tokens.items.length,
       'open lifecycles': lifecycles.filter(({ status }) => status === 'RUNNING').length,
     }
     console.log(
-      `\nNodeClaims created: ${this.#seen.nodeClaims.size}, Nodes joined: ${this.#seen.nodes.size}, pods: 2 x ${pods}, and those moved by the deletion`,
+      `\nNodeClaims created: ${this.#stage.seen.nodeClaims.size}, Nodes joined: ${this.#stage.seen.nodes.size}, pods: 2 x ${pods} and 1, and those moved by the deletion`,
     )
     for (const [what, count] of Object.entries(left))
       console.log(`  ${`${what} left`.padEnd(22)} ${count === 0 ? color.green('0') : color.red(String(count))}`)
@@ -154,6 +170,7 @@ export class Show {
   async stop(): Promise<number> {
     if (!this.#stopped) {
       this.#stopped = true
+      removeState(demoFolder())
       this.#installation.stop()
       await this.#operator.close()
       await this.#cluster.stop()
@@ -163,55 +180,5 @@ export class Show {
 
   logTail(): Promise<string> {
     return this.#cluster.supervisor.tail('joiner', 20)
-  }
-
-  #say(text: string): void {
-    console.log(`${color.dim(`${((Date.now() - this.#startedAt) / 1000).toFixed(1).padStart(6)} s`)}  ${text}`)
-  }
-
-  async #scale(replicas: number): Promise<void> {
-    await this.#operator.kubectl(['scale', 'deployment/inflate', `--replicas=${replicas}`])
-    this.#say(`scaled inflate to ${replicas}`)
-  }
-
-  async #running(): Promise<number> {
-    const list = await this.#operator.api<PodList>('GET', '/api/v1/namespaces/default/pods?labelSelector=app%3Dinflate')
-    return list.items.filter(({ status }) => status.phase === 'Running').length
-  }
-
-  async #names(kind: 'nodeClaims' | 'nodes'): Promise<readonly string[]> {
-    const path = kind === 'nodes' ? '/api/v1/nodes' : '/apis/karpenter.sh/v1/nodeclaims'
-    const names = (await this.#operator.api<NamedList>('GET', path)).items.map(({ metadata }) => metadata.name)
-    for (const name of names) this.#seen[kind].add(name)
-    return names
-  }
-
-  async #reportNodes(): Promise<void> {
-    const table = await this.#operator.kubectl(['get', 'nodeclaims'])
-    await this.#names('nodes')
-    await this.#names('nodeClaims')
-    for (const line of table.trimEnd().split('\n')) console.log(`          ${color.dim(line)}`)
-  }
-
-  async #until(what: string, isSo: () => Promise<boolean>): Promise<void> {
-    const deadline = Date.now() + 120_000
-    let problem = ''
-    // A server that answers an error while it starts is asked again.
-    const holds = async () => {
-      try {
-        // What lives only for a moment is counted too.
-        await this.#names('nodeClaims')
-        await this.#names('nodes')
-        return await isSo()
-      } catch (error) {
-        problem = `; last answer: ${String(error)}`
-        return false
-      }
-    }
-    while (!(await holds())) {
-      if (Date.now() > deadline) throw new Error(`not within 2 minutes: ${what}${problem}`)
-      await new Promise((resolve) => setTimeout(resolve, 150))
-    }
-    this.#say(color.green(what))
   }
 }

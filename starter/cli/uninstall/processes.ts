@@ -1,0 +1,67 @@
+import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
+import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import type { Uninstallation } from './context.ts'
+import { listObjects, type SeenObject } from './node-objects.ts'
+
+type Context = Pick<Uninstallation, 'kubernetes' | 'options'>
+
+/** Leases that a process renews as long as it works; the others are held by attempts. */
+const leaderLeases = ['joiner-bridge', 'joiner-planner'] as const
+/** A leader renews its Lease several times in its duration; a Lease that does not change for longer is nobody's. */
+const silenceMs = 12_000
+const lookEveryMs = 500
+
+/** A process of Joiner that leads. */
+export interface Leader {
+  readonly lease: string
+  readonly identity: string
+}
+
+/** Returns a process of Joiner that leads now; false when none does. A Lease is judged by its changes, not by clocks, so this takes some seconds. */
+export async function isJoinerRunning(context: Context): Promise<Leader | false> {
+  const first = await leases(context)
+  if (first.length === 0) return false
+  const deadline = performance.now() + silenceMs
+  while (performance.now() < deadline) {
+    const now = await leases(context)
+    if (now.length === 0) return false
+    const renewed = now.find(({ metadata }) =>
+      first.some(
+        (before) =>
+          before.metadata.name === metadata.name && before.metadata.resourceVersion !== metadata.resourceVersion,
+      ),
+    )
+    if (renewed !== undefined) return { lease: renewed.metadata.name, identity: renewed.spec?.holderIdentity ?? '' }
+    await new Promise((resolve) => setTimeout(resolve, lookEveryMs))
+  }
+  return false
+}
+
+/** Returns the leader Leases that name a holder. */
+async function leases({ kubernetes, options }: Context): Promise<readonly SeenObject[]> {
+  const found = await Promise.all(
+    leaderLeases.map(async (name) => {
+      try {
+        return [(await kubernetes.get(resourcePath('leases', name, options.namespace))) as unknown as SeenObject]
+      } catch (error) {
+        if (isNotFound(error)) return []
+        throw error
+      }
+    }),
+  )
+  return found.flat().filter(({ spec }) => (spec?.holderIdentity ?? '') !== '')
+}
+
+/** Returns the Deployments of the release. */
+export function deploymentsOf({ kubernetes, options }: Context): Promise<readonly SeenObject[]> {
+  const path = `/apis/apps/v1/namespaces/${encodeURIComponent(options.namespace)}/deployments`
+  return listObjects(kubernetes, path, `app.kubernetes.io/name=joiner,app.kubernetes.io/instance=${options.release}`)
+}
+
+/** Returns what to run so that Joiner's processes run again. */
+export async function startAgain(context: Context): Promise<string> {
+  const { namespace, release } = context.options
+  const found = await deploymentsOf(context)
+  if (found.length === 0) return `install the chart again as release "${release}" in namespace "${namespace}"`
+  return `start it: kubectl scale deployment --namespace ${namespace} --selector app.kubernetes.io/instance=${release} --replicas=1`
+}

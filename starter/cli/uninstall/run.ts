@@ -1,0 +1,162 @@
+import { Client } from '@temporalio/client'
+import { findClusterUid } from '../../../activities/azure/access/found-facts.ts'
+import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
+import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { readConfigMap } from '../../../activities/kubernetes/client/config-map.ts'
+import { markedCrd, markerOf, readMarkedCrd } from '../../../activities/kubernetes/client/installation.ts'
+import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import { describeInstallation, ownershipOf } from '../../../core/installation.ts'
+import { nameOwner } from '../../bridge/cluster-loops.ts'
+import { withCluster } from '../access/cluster.ts'
+import { reason } from '../doctor/check.ts'
+import { type TemporalAccess, withTemporal } from '../operate/temporal-access.ts'
+import { CommandError } from '../shared/command-error.ts'
+import { confirmed } from '../shared/confirm.ts'
+import { freeStep, leftoversStep, removeStep, settleStep, stopStep } from './cluster-steps.ts'
+import type { Step, Uninstallation } from './context.ts'
+import { detachStep, migrateStep } from './crd-steps.ts'
+import type { UninstallOptions } from './options.ts'
+import { remains } from './remains.ts'
+import { historyStep, pauseStep, workflowsStep } from './temporal-steps.ts'
+
+/** Takes Joiner out of the cluster, up to what Helm installed. `timeoutMs`: limit of each wait. Returns the exit code. */
+export async function uninstall(options: UninstallOptions, timeoutMs: number): Promise<number> {
+  try {
+    return await withCluster(options, async (kubernetes) => {
+      await requireOwnCrds(kubernetes, options)
+      const cluster = options.cluster ?? (await configuredCluster(kubernetes, options.namespace))
+      return withTemporal({ ...options, ...(cluster !== undefined && { cluster }) }, async (temporal) => {
+        await requireOwnName(kubernetes, temporal)
+        return run({ kubernetes, temporal, options, timeoutMs, say: console.log })
+      })
+    })
+  } catch (error) {
+    console.error(error instanceof CommandError ? error.message : `the API server: ${reason(error)}`)
+    return 1
+  }
+}
+
+function stepsOf(uninstallation: Uninstallation): readonly Step[] {
+  const isRemoving = uninstallation.options.nodes === 'remove'
+  return [
+    pauseStep(uninstallation),
+    migrateStep(uninstallation),
+    isRemoving ? removeStep(uninstallation) : settleStep(uninstallation),
+    stopStep(uninstallation),
+    // Before anything is written: API servers call the webhook for some writes of NodeClaims, and it has ended.
+    detachStep(uninstallation),
+    workflowsStep(uninstallation),
+    historyStep(uninstallation),
+    freeStep(uninstallation),
+    leftoversStep(uninstallation),
+  ]
+}
+
+async function run(uninstallation: Uninstallation): Promise<number> {
+  const { options, temporal, say } = uninstallation
+  const steps = stepsOf(uninstallation)
+  const todo = await todoOf(steps)
+  const { release, namespace } = options
+  if (todo.length === 0) {
+    say(`nothing is left to do for release "${release}" in namespace "${namespace}", cluster "${temporal.cluster}"`)
+  } else {
+    say(
+      `uninstall release "${release}" in namespace "${namespace}", cluster "${temporal.cluster}"; ${words[options.nodes]}`,
+    )
+    for (const text of todo) say(`  ${text}`)
+  }
+  if (options.dryRun === true || todo.length === 0) {
+    await sayRemains(uninstallation)
+    return 0
+  }
+  const answer = await confirmed('Go on?', options.yes === true)
+  if (answer === 'unasked') throw new CommandError('--yes: nobody can be asked here; give it to go on')
+  if (answer === 'no') {
+    console.error('nothing was done')
+    return 1
+  }
+  process.once('SIGINT', interrupted)
+  for (const step of steps) {
+    const text = await kubernetesErrors(step.todo)
+    if (text === undefined) continue
+    say(text)
+    await kubernetesErrors(step.run)
+  }
+  process.off('SIGINT', interrupted)
+  await sayRemains(uninstallation)
+  return 0
+}
+
+const words = {
+  keep: 'nodes, pods and VMs stay',
+  karpenter: 'nodes stay for Karpenter',
+  remove: 'NODES AND VMS ARE REMOVED',
+} as const
+
+function interrupted(): void {
+  console.error('interrupted; what was begun stays as it is: run the command again to go on')
+  process.exit(130)
+}
+
+async function todoOf(steps: readonly Step[]): Promise<readonly string[]> {
+  const texts: string[] = []
+  for (const step of steps) {
+    const text = await kubernetesErrors(step.todo)
+    if (text !== undefined) texts.push(text)
+  }
+  return texts
+}
+
+/** An error of the API server must not be explained as one of Temporal's. */
+async function kubernetesErrors<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof Error && error.name === 'ApiError')
+      throw new CommandError(`the API server: ${reason(error)}; run the command as an administrator of the cluster`)
+    throw error
+  }
+}
+
+async function sayRemains(uninstallation: Uninstallation): Promise<void> {
+  for (const line of await kubernetesErrors(() => remains(uninstallation))) uninstallation.say(line)
+}
+
+/** Errors: the CRDs belong to another installation. */
+async function requireOwnCrds(client: KubernetesClient, { release, namespace }: UninstallOptions): Promise<void> {
+  const crd = await readMarkedCrd(client)
+  const uid = await namespaceUid(client, namespace)
+  const owner = crd === undefined ? undefined : ownershipOf(markerOf(crd), { release, namespace, uid: uid ?? '' })
+  if (owner?.kind === 'foreign')
+    throw new CommandError(
+      `CustomResourceDefinition ${markedCrd} belongs to ${describeInstallation(owner.owner)}, and --release "${release}" --namespace "${namespace}" is another one; name the installation that is to go`,
+    )
+}
+
+async function namespaceUid(client: KubernetesClient, namespace: string): Promise<string | undefined> {
+  try {
+    const { metadata } = await client.get(resourcePath('namespaces', namespace))
+    return (metadata as { readonly uid: string }).uid
+  } catch (error) {
+    if (isNotFound(error)) return undefined
+    throw error
+  }
+}
+
+/** Returns the cluster's name from the settings of the chart; undefined where there are none. */
+async function configuredCluster(client: KubernetesClient, namespace: string): Promise<string | undefined> {
+  const settings = await readConfigMap(client, { name: 'joiner-settings', namespace })
+  return settings?.['CLUSTER_NAME']
+}
+
+/** Errors: the name in Temporal is another cluster's, whose workflows must stay. */
+async function requireOwnName(kubernetes: KubernetesClient, temporal: TemporalAccess): Promise<void> {
+  const { client: withCodec, connection, namespace, cluster } = temporal
+  const client = new Client({ connection, namespace, identity: withCodec.options.identity })
+  const clusterUid = await kubernetesErrors(() => findClusterUid(kubernetes))
+  const owner = await nameOwner({ client, cluster, clusterUid })
+  if (owner.kind === 'foreign')
+    throw new CommandError(
+      `workflow ${owner.workflowId} in Temporal's namespace "${namespace}" is of the cluster with the UID ${owner.uid ?? '(none was left)'}, and this one has the UID ${clusterUid}; check --cluster and KUBECONFIG`,
+    )
+}

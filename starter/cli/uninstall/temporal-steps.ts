@@ -1,0 +1,158 @@
+import { ScheduleNotFoundError, WorkflowNotFoundError } from '@temporalio/client'
+import proto from '@temporalio/proto'
+import type { LoopName } from '../../../core/pauses/pauses.ts'
+import { onQueueOf } from '../../../core/workflow-queries.ts'
+import { scheduleIds } from '../../bridge/bootstrap.ts'
+import { askLoop, loopId } from '../operate/ask-loop.ts'
+import { clusterFacts } from '../operate/operator.ts'
+import type { TemporalAccess } from '../operate/temporal-access.ts'
+import { CommandError } from '../shared/command-error.ts'
+import { counted } from '../simulate/words.ts'
+import { type Step, type Uninstallation, waitFor } from './context.ts'
+
+const { BatchOperationState } = proto.temporal.api.enums.v1
+const reason = 'joiner uninstall'
+
+const open = (cluster: string) => `ExecutionStatus = 'Running' AND ${onQueueOf(cluster)}`
+const closed = (cluster: string) => `ExecutionStatus != 'Running' AND ${onQueueOf(cluster)}`
+
+/** Pauses both loops, so that no NodeClaim is created and no disruption begins from here on. */
+export function pauseStep({ temporal, options, say }: Uninstallation): Step {
+  const running = async () => {
+    const loops: readonly LoopName[] = ['provisioning', 'disruption']
+    const found = await Promise.all(loops.map(async (loop) => ((await isRunning(temporal, loop)) ? [loop] : [])))
+    return found.flat()
+  }
+  return {
+    todo: async () => ((await running()).length > 0 ? 'pause provisioning and disruption' : undefined),
+    run: async () => {
+      const pause = async (loop: LoopName) => {
+        const { by } = await clusterFacts(options, { loop })
+        const asked = await askLoop(temporal, loop, { what: 'pause', request: { reason, by } })
+        if (asked.kind === 'waiting') say(`  no process answers for the ${loop} loop; the pause waits with Temporal`)
+      }
+      await Promise.all((await running()).map(pause))
+    },
+  }
+}
+
+/** Ends what runs in Temporal for this cluster: Schedules first, since they start workflows. */
+export function workflowsStep(uninstallation: Uninstallation): Step {
+  const { temporal } = uninstallation
+  const { client, cluster, namespace } = temporal
+  return {
+    todo: async () => {
+      const [schedules, workflows] = await Promise.all([
+        schedulesOf(temporal),
+        // The list of workflows lags; whether a loop runs is known at once.
+        Promise.all([
+          count(temporal, open(cluster)),
+          isRunning(temporal, 'provisioning'),
+          isRunning(temporal, 'disruption'),
+        ]),
+      ])
+      const [listed, ...loops] = workflows
+      const running = Math.max(listed, loops.filter(Boolean).length)
+      if (schedules.length === 0 && running === 0) return undefined
+      return `delete ${counted(schedules.length, 'Schedule')} and end ${counted(running, 'workflow')} in Temporal's namespace "${namespace}"`
+    },
+    run: async () => {
+      for (const id of await schedulesOf(temporal)) await client.schedule.getHandle(id).delete()
+      for (const loop of ['provisioning', 'disruption'] as const) await terminate(temporal, loopId(cluster, loop))
+      await batch(uninstallation, { terminationOperation: {} }, open(cluster))
+    },
+  }
+}
+
+/** Deletes the histories of this cluster's closed workflows. */
+export function historyStep(uninstallation: Uninstallation): Step {
+  const { temporal, options } = uninstallation
+  const query = closed(temporal.cluster)
+  return {
+    todo: async () => {
+      const found = options.deleteHistory === true ? await count(temporal, query) : 0
+      return found === 0 ? undefined : `delete the histories of ${counted(found, 'closed workflow')}`
+    },
+    run: () => batch(uninstallation, { deletionOperation: {} }, query),
+  }
+}
+
+/** Returns how many closed workflows of the cluster Temporal still holds. */
+export function closedWorkflows(temporal: TemporalAccess): Promise<number> {
+  return count(temporal, closed(temporal.cluster))
+}
+
+type Operation = Pick<
+  proto.temporal.api.workflowservice.v1.IStartBatchOperationRequest,
+  'terminationOperation' | 'deletionOperation'
+>
+
+/** Runs a batch operation over a query until nothing matches: the list that it works from lags behind what was started last. */
+async function batch(uninstallation: Uninstallation, operation: Operation, query: string): Promise<void> {
+  const { temporal } = uninstallation
+  const { namespace, connection } = temporal
+  let jobId: string | undefined
+  await waitFor(uninstallation, {
+    missing: async () => {
+      const left = await count(temporal, query)
+      if (left === 0) return undefined
+      if (jobId === undefined || (await isOver(temporal, jobId))) {
+        jobId = `joiner-uninstall-${crypto.randomUUID()}`
+        await connection.workflowService.startBatchOperation({
+          namespace,
+          jobId,
+          reason,
+          visibilityQuery: query,
+          ...operation,
+        })
+      }
+      return `${counted(left, 'workflow')} in Temporal's namespace "${namespace}"`
+    },
+    remedy: `look at: temporal batch list --namespace ${namespace}`,
+  })
+}
+
+async function isOver({ namespace, connection }: TemporalAccess, jobId: string): Promise<boolean> {
+  const { state } = await connection.workflowService.describeBatchOperation({ namespace, jobId })
+  if (state === BatchOperationState.BATCH_OPERATION_STATE_FAILED)
+    throw new CommandError(
+      `Temporal's batch operation "${jobId}" failed; look at: temporal batch describe --namespace ${namespace} --job-id ${jobId}`,
+    )
+  return state === BatchOperationState.BATCH_OPERATION_STATE_COMPLETED
+}
+
+async function count({ client }: TemporalAccess, query: string): Promise<number> {
+  return (await client.workflow.count(query)).count
+}
+
+async function isRunning({ client, cluster }: TemporalAccess, loop: LoopName): Promise<boolean> {
+  try {
+    return (await client.workflow.getHandle(loopId(cluster, loop)).describe()).status.name === 'RUNNING'
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false
+    throw error
+  }
+}
+
+async function terminate({ client }: TemporalAccess, workflowId: string): Promise<void> {
+  try {
+    await client.workflow.getHandle(workflowId).terminate(reason)
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error
+  }
+}
+
+async function schedulesOf({ client, cluster }: TemporalAccess): Promise<readonly string[]> {
+  const found = await Promise.all(
+    scheduleIds(cluster).map(async (id) => {
+      try {
+        await client.schedule.getHandle(id).describe()
+        return [id]
+      } catch (error) {
+        if (error instanceof ScheduleNotFoundError) return []
+        throw error
+      }
+    }),
+  )
+  return found.flat()
+}

@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest'
+import { ownedNames } from '../../../api/rights/owned-names.ts'
+import { detachPatch, isConverted } from './crd-steps.ts'
+import { freeClaim, freeNode, type SeenObject } from './node-objects.ts'
+
+const object = (name: string, metadata: Partial<SeenObject['metadata']>): SeenObject => ({
+  metadata: { name, uid: `uid-${name}`, resourceVersion: '7', ...metadata },
+})
+const finalizer = 'karpenter.sh/termination'
+const ownedBy = (name: string) => ({ apiVersion: 'karpenter.sh/v1', kind: 'NodeClaim', name })
+
+test('a Node loses the finalizer and its NodeClaim as owner, and keeps those of others', () => {
+  const other = { apiVersion: 'v1', kind: 'ConfigMap', name: 'other' }
+  const node = object('aks-a', { finalizers: ['example.com/f', finalizer], ownerReferences: [ownedBy('a'), other] })
+  expect(freeNode([object('a', {})])(node)).toEqual({
+    metadata: { resourceVersion: '7', finalizers: ['example.com/f'], ownerReferences: [other] },
+  })
+})
+
+test.each([
+  ['owned by a NodeClaim of another provider', { finalizers: [finalizer], ownerReferences: [ownedBy('theirs')] }],
+  ['of AKS', { finalizers: ['example.com/f'] }],
+])('a Node %s is left alone', (_, metadata) => {
+  expect(freeNode([object('a', {})])(object('aks-b', metadata))).toBeUndefined()
+})
+
+test('an object without the finalizer needs no write', () => {
+  expect(freeClaim(object('a', { finalizers: ['example.com/f'] }))).toBeUndefined()
+})
+
+const crd = (clientConfig: unknown, annotations = {}) => ({
+  metadata: { resourceVersion: '3', annotations },
+  spec: {
+    conversion: { strategy: 'Webhook', webhook: { clientConfig } },
+    versions: [
+      { name: 'v1', served: true, storage: true },
+      { name: 'v1beta1', served: true, storage: false },
+    ],
+  },
+})
+
+test("a CRD at Joiner's Service is detached: None, v1 alone is served, no marker", () => {
+  const found = crd({ service: { name: 'joiner-conversion' } }, { 'joiner.sh/installation': '{}' })
+  expect(detachPatch('nodepools.karpenter.sh', found)).toEqual({
+    metadata: { resourceVersion: '3', annotations: { 'joiner.sh/installation': null } },
+    spec: {
+      conversion: { strategy: 'None', webhook: null },
+      versions: [
+        { name: 'v1', served: true, storage: true },
+        { name: 'v1beta1', served: false, storage: false },
+      ],
+    },
+  })
+})
+
+test("a CRD at somebody else's Service is left alone", () => {
+  const found = crd({ service: { name: 'karpenter' } })
+  expect(isConverted(found)).toBe(false)
+  expect(detachPatch('nodeclaims.karpenter.sh', found)).toBeUndefined()
+})
+
+test('what the processes write for themselves is deleted, and the maintenance window of AKS is not', () => {
+  expect([...ownedNames('configmaps')]).toEqual(
+    expect.arrayContaining(['joiner-pauses', 'joiner-catalogue', 'joiner-prices', 'joiner-quarantine']),
+  )
+  expect(ownedNames('configmaps').has('upcoming-maintenance-window')).toBe(false)
+  expect([...ownedNames('leases')].sort()).toEqual([
+    'joiner-bridge',
+    'joiner-disruption-fence',
+    'joiner-planner',
+    'joiner-planner-fence',
+  ])
+})

@@ -1,0 +1,102 @@
+import { execFile } from 'node:child_process'
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { blocksOf, pages, readBlocks, runOf, scenarios } from './blocks.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+const { version } = JSON.parse(read('package.json')) as { readonly version: string }
+
+test('every shell block of the pages is run by a suite, or says what it needs', () => {
+  const found = pages.flatMap(readBlocks)
+  expect(found.length).toBeGreaterThan(40)
+  const unmarked = found.flatMap((block) => {
+    try {
+      runOf(block)
+      return []
+    } catch (error) {
+      return [(error as Error).message]
+    }
+  })
+  expect(unmarked).toEqual([])
+})
+
+test('every scenario has blocks in each of its pages', () => {
+  for (const [scenario, played] of Object.entries(scenarios))
+    for (const page of played)
+      expect({ page, runs: readBlocks(page).some((block) => runOf(block)?.scenario === scenario) }).toEqual({
+        page,
+        runs: true,
+      })
+})
+
+test.each([
+  ['nothing', ''],
+  ['an unknown scenario', '<!-- run: elsewhere -->\n\n'],
+  ['an unknown need', '<!-- needs: luck -->\n\n'],
+])('a block with %s before it is found', (_, before) => {
+  const [block] = blocksOf('docs/install-aks.md', `Text.\n\n${before}\`\`\`sh\nls\n\`\`\`\n`)
+  expect(() => block && runOf(block)).toThrow(/docs\/install-aks.md:\d: the comment before the block/)
+})
+
+test('a block gives its scenario and the words that are replaced', () => {
+  const [block] = blocksOf('README.md', '<!-- run: operate NAME=node -->\n\n```sh\njoiner node show NAME\n```\n')
+  expect(block && runOf(block)).toEqual({ scenario: 'operate', words: new Map([['NAME', 'node']]) })
+})
+
+test('the installation takes as many commands as its page says', () => {
+  const page = read('docs/install-aks.md')
+  const [, stated] = /The page takes (\d+) commands/.exec(page) ?? []
+  const commands = readBlocks('docs/install-aks.md').flatMap(({ text }) => text.replaceAll('\\\n', '').split('\n'))
+  const last = commands.findIndex((command) => command.startsWith('kubectl scale deployment inflate'))
+  expect(last).toBeGreaterThan(0)
+  expect(Number(stated)).toBe(last + 1)
+})
+
+describe('pages', () => {
+  test.each(pages)('%s names no package of a stranger, and only files that exist', (page) => {
+    const text = read(page)
+    expect(text).not.toMatch(/\bnpx joiner\b/)
+    const links = [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target = '']) => target)
+    const missing = links.filter((target) => globSync(join(dirname(page), target), { cwd: root }).length === 0)
+    expect(missing).toEqual([])
+  })
+
+  test('README names the version of package.json, and so does the chart', () => {
+    const readme = read('README.md')
+    const [major, minor] = version.split('.')
+    const named = [...readme.matchAll(/\b(?:joiner:|tag: |version is )(\d+\.\d+(?:\.\d+)?)/g)].map(([, found]) => found)
+    expect(named.length).toBeGreaterThan(1)
+    expect(named.filter((each) => each !== version && each !== `${major}.${minor}`)).toEqual([])
+    expect(read('deploy/chart/Chart.yaml')).toContain(`appVersion: ${version}`)
+    expect(read('CHANGELOG.md')).toContain(`## ${version}`)
+  })
+})
+
+describe('examples', () => {
+  const files = globSync('examples/*.yaml', { cwd: root }).sort()
+
+  test('there is one for each purpose', () => {
+    expect(files.map((file) => file.replace(/^examples\//, ''))).toEqual([
+      'arm64.yaml',
+      'cilium.yaml',
+      'general-purpose.yaml',
+      'gpu.yaml',
+      'inflate.yaml',
+      'spot.yaml',
+    ])
+  })
+
+  test.each(files)('%s says when to use it', (file) => {
+    expect(read(file)).toMatch(/^# Use it /)
+  })
+
+  test('joiner validate accepts all of them without a warning', async () => {
+    const args = ['starter/joiner.ts', 'validate', '--output', 'json', ...files]
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root })
+    expect(JSON.parse(stdout)).toEqual(files.map((file) => ({ file, valid: true, errors: [], warnings: [] })))
+  })
+})
