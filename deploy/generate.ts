@@ -1,7 +1,10 @@
-// Writes what follows from `api/`: the CRDs, the chart's admission warnings, and the chart's and the documentation's lists of rights. With `--check` it only compares.
+// Writes what follows from `api/`: the CRDs, the chart's admission warnings, and the chart's and the documentation's lists of rights; and the chart's
+// boards and alerts, from `boards/` and `alerts/`. With `--check` it only compares.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { rulesText } from './alerts/rules.ts'
+import { dashboardFiles } from './boards/boards.ts'
 import { admissionPolicyTemplate } from './generate-admission-policy.ts'
 import { crdFiles } from './generate-crds.ts'
 import { rightsTable, rightsTemplate, withTable } from './generate-rights.ts'
@@ -14,6 +17,8 @@ function main(): void {
     ...crdFiles(),
     ['chart/templates/admission-policy.yaml', admissionPolicyTemplate()],
     ['chart/templates/rights.yaml', rightsTemplate()],
+    ...dashboardFiles(),
+    ['chart/rules.yaml', rulesText()],
     [securityPage, withTable(readFileSync(join(here, securityPage), 'utf8'), rightsTable())],
   ])
   const differing: string[] = []
@@ -27,7 +32,7 @@ function main(): void {
     }
   }
   if (differing.length === 0) return
-  console.error(`not what api/ says; run "npm run generate":\n${differing.join('\n')}`)
+  console.error(`not what the sources say; run "npm run generate":\n${differing.join('\n')}`)
   process.exitCode = 1
 }
 
