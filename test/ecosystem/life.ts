@@ -73,8 +73,14 @@ export async function live({ world, prometheus, say }: Life): Promise<void> {
     world.until(`a scrape with ${selector}`, async () => (await prometheus.seriesOf(selector)) > 0)
   say('two pods get nodes; Azure refuses the first offering')
   await world.fault({ kind: 'failSync', code: 'SkuNotAvailable', count: 1 })
+  // Each phase lasts for some scrapes.
+  await world.fault({ kind: 'latency', operation: 'PUT virtualMachines', ms: 5000, count: 2 })
+  await world.timing({ bootMs: 6000 })
   await world.scale('inflate', 2)
+  for (const type of ['Launched', 'Registered', 'Initialized'])
+    await untilScraped(`operator_nodeclaim_status_condition_current_status_seconds{type="${type}", status!="True"}`)
   await world.untilRunning(2)
+  await world.timing({ bootMs: 0 })
   say('a NodeClaim is deleted, and a PodDisruptionBudget holds its drain')
   await world.apply(budget)
   const [claim] = await world.list('nodeclaims')
@@ -90,5 +96,5 @@ export async function live({ world, prometheus, say }: Life): Promise<void> {
   say('the pods go, and their nodes are disrupted as empty')
   await world.scale('inflate', 0)
   await world.untilNothingLeft()
-  await untilScraped('karpenter_nodes_lifetime_duration_seconds_count')
+  await untilScraped('increase(joiner_disruption_savings_dollars_per_hour_total[1h])')
 }

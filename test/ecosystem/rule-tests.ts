@@ -17,6 +17,9 @@ const run = promisify(execFile)
  */
 export async function testRules(promtool: string, { say, record }: Recorder): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'joiner-rules-'))
+  const remove = () => rm(folder, { recursive: true, force: true })
+  const interrupted = () => void remove().finally(() => process.exit(130))
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupted)
   try {
     await writeFile(join(folder, 'rules.yaml'), rulesText())
     say('promtool check rules')
@@ -47,7 +50,8 @@ export async function testRules(promtool: string, { say, record }: Recorder): Pr
       })
     }
   } finally {
-    await rm(folder, { recursive: true, force: true })
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, interrupted)
+    await remove()
   }
 }
 
