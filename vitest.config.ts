@@ -15,6 +15,7 @@ const layers = [
   'test/api',
   'test/citations',
   'test/crash-matrix',
+  'test/ecosystem',
   'test/fuzz-cli',
   'test/hostile',
   'test/soak',

@@ -1,8 +1,10 @@
-// Writes what follows from `api/` and from the chart: the CRDs, the chart's admission warnings, the chart's and the documentation's lists of rights, roles at
-// Azure, and the documentation of the chart's values. With `--check` it only compares.
+// Writes what follows from other sources: from `api/` the CRDs, the chart's admission warnings, its rights and the roles at Azure, with their tables in `docs/`;
+// from `boards/` and `alerts/` the chart's boards and alerts; from the chart's schema the documentation of its values. With `--check` it only compares.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { rulesText } from './alerts/rules.ts'
+import { dashboardFiles } from './boards/boards.ts'
 import { admissionPolicyTemplate } from './generate-admission-policy.ts'
 import { roleFiles, roleTable } from './generate-azure-roles.ts'
 import { crdFiles } from './generate-crds.ts'
@@ -20,6 +22,8 @@ function main(): void {
     ['chart/templates/admission-policy.yaml', admissionPolicyTemplate()],
     ['chart/templates/rights.yaml', rightsTemplate()],
     ...roleFiles(),
+    ...dashboardFiles(),
+    ['chart/rules.yaml', rulesText()],
     ['../docs/values.md', valuesPage(readText('chart/values.schema.json'), readText('chart/values.yaml'))],
     [securityPage, page(securityPage, 'rights', rightsTable())],
     [accessPage, page(accessPage, 'roles', roleTable())],
@@ -35,7 +39,7 @@ function main(): void {
     }
   }
   if (differing.length === 0) return
-  console.error(`not what api/ and the chart say; run "npm run generate":\n${differing.join('\n')}`)
+  console.error(`not what the sources say; run "npm run generate":\n${differing.join('\n')}`)
   process.exitCode = 1
 }
 

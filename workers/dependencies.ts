@@ -28,11 +28,13 @@ import type { KubernetesClient } from '../activities/kubernetes/client/client.ts
 import { EventRecorder } from '../activities/kubernetes/event-recorder.ts'
 import { LifecycleStarter } from '../activities/provisioning/lifecycle-starter.ts'
 import { PlanningMetrics } from '../activities/provisioning/metrics.ts'
+import { observePoolOfferings } from '../activities/provisioning/node-pool-offerings.ts'
 import { Nominations } from '../activities/provisioning/nominations.ts'
 import { RefusedClaims } from '../activities/provisioning/refused-claims.ts'
 import { HeavyPods } from '../activities/scheduler-thread/heavy-pods.ts'
 import { Quarantine } from '../activities/scheduler-thread/quarantine.ts'
 import { QuarantineStore } from '../activities/scheduler-thread/quarantine-store.ts'
+import { instanceTypes } from '../activities/scheduler-thread/solve.ts'
 import { SolverThread } from '../activities/scheduler-thread/solver-thread.ts'
 import { CloudProviderMetrics } from '../activities/telemetry/cloud-provider-metrics.ts'
 import { LifecycleMetrics } from '../activities/telemetry/lifecycle-metrics.ts'
@@ -109,6 +111,14 @@ export async function createDependencies(input: DependencyInput) {
   observeCapacity({ quota, unavailable })
   if (config.JOINER_ROLES.some((role) => role === 'azure' || role === 'planner'))
     observeCatalogue({ catalogue, nodeClasses: () => cache.nodeClasses.values(), now })
+  const disruptionMetrics = new DisruptionMetrics()
+  if (config.JOINER_ROLES.includes('planner')) {
+    disruptionMetrics.startAtZero()
+    observePoolOfferings({
+      nodePools: () => cache.nodePools.values(),
+      instanceTypes: () => instanceTypes({ cache, catalogue }),
+    })
+  }
   return {
     client: kubernetes,
     cache,
@@ -144,7 +154,7 @@ export async function createDependencies(input: DependencyInput) {
     refusedClaims: new RefusedClaims(),
     heavyPods: new HeavyPods(),
     metrics: new PlanningMetrics({ cache, now }),
-    disruptionMetrics: new DisruptionMetrics(),
+    disruptionMetrics,
     lifecycleMetrics: new LifecycleMetrics(now),
     cloudProvider,
     tracing,

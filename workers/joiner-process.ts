@@ -32,6 +32,7 @@ import { Readiness } from './readiness.ts'
 import { type ServingProcess, serve, working } from './serving.ts'
 import { closeQuietly, startHealthServer } from './telemetry/health-server.ts'
 import { type GaugeSource, metricsText } from './telemetry/metrics-text.ts'
+import { observeProcess } from './telemetry/process-metrics.ts'
 import { TemporalLink } from './temporal-link.ts'
 
 const connected = 'temporal'
@@ -66,6 +67,14 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
   const gauges: GaugeSource[] = []
   collectDefaultMetrics()
   reportBuild(config.JOINER_COMMIT)
+  const leases = new Map<string, () => boolean>()
+  let isTemporalReachable = false
+  observeProcess({
+    roles: config.JOINER_ROLES,
+    notReady: () => readiness.reasons,
+    isTemporalReachable: () => isTemporalReachable,
+    leases: () => [...leases].map(([name, isHeld]) => [name, isHeld()] as const),
+  })
   const health = await startHealthServer(config.JOINER_HEALTH_PORT, {
     secondPort: config.JOINER_METRICS_PORT,
     notReady: () => readiness.reasons,
@@ -85,7 +94,11 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
     settings,
     log,
     signal,
-    onState: (problem) => (problem === undefined ? readiness.has(connected) : readiness.lacks(connected, problem)),
+    onState: (problem) => {
+      isTemporalReachable = problem === undefined
+      if (problem === undefined) readiness.has(connected)
+      else readiness.lacks(connected, problem)
+    },
   })
   if (identity) void untilIdentified(identity, log, signal).then((isKnown) => isKnown && readiness.has(azureToken))
   let conversion: ConversionService | undefined
@@ -96,6 +109,7 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
     if (roles.has('conversion'))
       conversion = startConversion({ config, kubernetes, own, log, onServing: () => readiness.has(converting) })
     const link = await linking
+    isTemporalReachable = link !== undefined
     if (link !== undefined)
       await work({
         config,
@@ -109,6 +123,7 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
         link,
         readiness,
         gauges,
+        leases,
         tracing,
       })
   } finally {

@@ -5,6 +5,8 @@ import type { Logger } from 'pino'
 import { whenAborted } from '../activities/abortable-wait.ts'
 import { Lease } from '../activities/kubernetes/lease.ts'
 import { trackPodEvents } from '../activities/provisioning/pod-events.ts'
+import { bridgeMetrics } from '../activities/telemetry/bridge-metrics.ts'
+import { ReconcileMetrics } from '../activities/telemetry/reconcile-metrics.ts'
 import type { Config } from '../api/config.ts'
 import { Bridge } from '../starter/bridge/bridge.ts'
 import { dataConverter } from '../starter/temporal/connect.ts'
@@ -33,6 +35,8 @@ export interface ServingProcess {
   readonly readiness: Readiness
   /** Where what is computed for a scrape enters. */
   readonly gauges: GaugeSource[]
+  /** Leases that this process may hold, by name, with what says whether it does. */
+  readonly leases: Map<string, () => boolean>
 }
 
 interface Serving {
@@ -48,7 +52,7 @@ export async function serve(
   input: ServingProcess,
   { deps, identity, client, bootstrap, signal }: Serving,
 ): Promise<void> {
-  const { config, settings, log, link, readiness, gauges } = input
+  const { config, settings, log, link, readiness, gauges, leases } = input
   const { namespace } = settings
   const roles = new Set(config.JOINER_ROLES)
   const stopParts = startParts(deps, roles, readiness)
@@ -67,12 +71,16 @@ export async function serve(
     identity,
     resyncMs: config.JOINER_RESYNC_INTERVAL,
     version: versioning.own,
+    ...(roles.has('bridge') ? { metrics: bridgeMetrics(deps.now) } : {}),
   })
+  if (roles.has('bridge')) leases.set('joiner-bridge', () => bridge.isLeader)
   const observer = observeCluster(deps, config, { isReported: () => bridge.isLeader })
   gauges.push(observer.families, () => deps.metrics.families())
   // An activity that looks into an empty cache would take nodes and pods that it does not know yet for gone.
   await Promise.race([deps.cache.synced(), whenAborted(signal)])
+  const metrics = new ReconcileMetrics()
   const taskWorkers = () => ({
+    metrics,
     connection: link.current,
     namespace,
     dataConverter: dataConverter(settings),
@@ -86,6 +94,8 @@ export async function serve(
   link.serve(workers)
   // Pods wait for NodeClaims, so these do not wait behind the requests of a mass drain.
   const planningClient = deps.client.withOwnConnections()
+  let plans = false
+  if (roles.has('planner')) leases.set(plannerLease.name, () => plans)
   const running = Promise.all([
     runWorkers(workers, signal),
     ...(roles.has('planner')
@@ -93,7 +103,10 @@ export async function serve(
           planWhileLeading({
             lease: new Lease(deps, { ...plannerLease, identity }),
             makeWorker: () => createPlanWorker(taskWorkers(), planningClient),
-            onWorker: (worker) => link.serve(worker === undefined ? workers : [...workers, worker]),
+            onWorker: (worker) => {
+              plans = worker !== undefined
+              link.serve(worker === undefined ? workers : [...workers, worker])
+            },
             log,
             signal,
           }),

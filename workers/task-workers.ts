@@ -6,9 +6,11 @@ import { createDisruptionActivities } from '../activities/disruption/activities.
 import { createKubernetesActivities } from '../activities/kubernetes/activities.ts'
 import type { KubernetesClient } from '../activities/kubernetes/client/client.ts'
 import { createProvisioningActivities } from '../activities/provisioning/activities.ts'
+import type { ReconcileMetrics } from '../activities/telemetry/reconcile-metrics.ts'
 import type { Role } from '../api/config.ts'
 import { taskQueue } from '../core/task-queues.ts'
 import type { ProcessDeps } from './dependencies.ts'
+import { countActivities } from './telemetry/count-activities.ts'
 
 /**
  * What all replicas together begin: as many as ARM takes writes at once. The budgets of requests are what holds Azure's limits; this holds off
@@ -25,6 +27,9 @@ const maxCachedWorkflows = 1200
 /** Long polls for each kind of task of a queue. More are no faster, and each takes one of the 1200 that a Temporal frontend serves a namespace. */
 const polls = 10
 
+const plansAtOnce = 10
+const stepsAtOnce = 100
+
 /** Waits are promises that cost next to nothing, but each holds a slot. */
 const waitsAtOnce = 5000
 
@@ -39,6 +44,7 @@ export interface TaskWorkersInput {
   readonly workflowBundle: { readonly code: string }
   /** The version of the worker that runs workflows. Activities keep to their contract, so their workers have none (ADR 12). */
   readonly version: WorkerDeploymentOptions | undefined
+  readonly metrics: ReconcileMetrics
 }
 
 const commonOptions = ({ connection, namespace, dataConverter, identity }: TaskWorkersInput) =>
@@ -60,7 +66,8 @@ export function createPlanWorker(input: TaskWorkersInput, client: KubernetesClie
     ...commonOptions(input),
     taskQueue: taskQueue('plan', deps.cluster),
     activities: { ...provisioning, ...createDisruptionActivities(deps) },
-    maxConcurrentActivityTaskExecutions: 10,
+    maxConcurrentActivityTaskExecutions: plansAtOnce,
+    interceptors: { activity: [countActivities(input.metrics, plansAtOnce)] },
     // Two long polls, and now and then a plan that somebody asks for.
     maxConcurrentActivityTaskPolls: 4,
   })
@@ -68,8 +75,9 @@ export function createPlanWorker(input: TaskWorkersInput, client: KubernetesClie
 
 /** The Temporal workers of a process's roles but planning. They share its connection, its cache and its clients. */
 export async function createTaskWorkers(input: TaskWorkersInput): Promise<readonly Worker[]> {
-  const { roles, deps, workflowBundle, version } = input
+  const { roles, deps, workflowBundle, version, metrics } = input
   const common = commonOptions(input)
+  const counted = (slots: number) => ({ activity: [countActivities(metrics, slots)] })
   const options: WorkerOptions[] = []
   if (roles.has('core')) {
     const activities = createKubernetesActivities(deps)
@@ -79,10 +87,11 @@ export async function createTaskWorkers(input: TaskWorkersInput): Promise<readon
       workflowBundle,
       ...(version === undefined ? {} : { workerDeploymentOptions: version }),
       activities,
+      interceptors: counted(stepsAtOnce),
       maxCachedWorkflows,
       maxConcurrentWorkflowTaskExecutions: 40,
       maxConcurrentWorkflowTaskPolls: polls,
-      maxConcurrentActivityTaskExecutions: 100,
+      maxConcurrentActivityTaskExecutions: stepsAtOnce,
       maxConcurrentActivityTaskPolls: polls,
       stickyQueueScheduleToStartTimeout: '3s',
     })
@@ -90,6 +99,7 @@ export async function createTaskWorkers(input: TaskWorkersInput): Promise<readon
       ...common,
       taskQueue: taskQueue('wait', deps.cluster),
       activities,
+      interceptors: counted(waitsAtOnce),
       maxConcurrentActivityTaskExecutions: waitsAtOnce,
       maxConcurrentActivityTaskPolls: polls,
     })
@@ -99,6 +109,7 @@ export async function createTaskWorkers(input: TaskWorkersInput): Promise<readon
       ...common,
       taskQueue: taskQueue('azure', deps.cluster),
       activities: createAzureActivities(deps),
+      interceptors: counted(waitsAtOnce),
       // Launched VMs are waited for here, until their Nodes are ready.
       maxConcurrentActivityTaskExecutions: waitsAtOnce,
       maxConcurrentActivityTaskPolls: polls,

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry, register } from 'prom-client'
-import { type Decision, type DisruptionMethod, methodFacts } from '../../core/disruption/command.ts'
+import { type Decision, type DisruptionMethod, methodFacts, methodNames } from '../../core/disruption/command.ts'
 import type { NodeClaim, NodePool } from '../../core/objects.ts'
 import { labels } from '../../core/requirements/labels.ts'
 import { durationMs } from '../../core/values/duration.ts'
@@ -38,6 +38,19 @@ export class DisruptionMetrics {
 
   constructor(registry: Registry = register) {
     this.#all = create(registry)
+  }
+
+  /** Sets what alerts watch to zero, so that its first increase is seen. Called in processes that plan. */
+  startAtZero(): void {
+    for (const method of methodNames) {
+      const { consolidation_type } = labelsOf(method)
+      this.#all.timeouts.inc({ consolidation_type }, 0)
+      this.#all.failedValidations.inc({ consolidation_type }, 0)
+      for (const decision of ['delete', 'replace'] as const) {
+        this.#all.decisions.inc({ decision, ...labelsOf(method) }, 0)
+        this.#all.queueFailures.inc({ decision, ...labelsOf(method) }, 0)
+      }
+    }
   }
 
   /** Measures a method's search for a command in milliseconds, whether it found one or not. */

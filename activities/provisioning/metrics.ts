@@ -18,6 +18,12 @@ interface Waiting {
   isDecided: boolean
 }
 
+/** A running pass; its start is in epoch ms. */
+interface Pass {
+  readonly startedAt: number
+  readonly pods: number
+}
+
 /** The scheduler's and the provisioner's metrics, by the names that Karpenter gives them (reference/karpenter-core.md 6.1). */
 export class PlanningMetrics {
   readonly #now: () => number
@@ -28,12 +34,15 @@ export class PlanningMetrics {
   /** When a plan first had a place for a pod, by UID in epoch ms, until the pod is ready. A plan without a place for it resets this. */
   readonly #plannedAt = new Map<string, number>()
   readonly #waits: readonly PodWaits[]
+  /** Running passes, by id. */
+  readonly #passes = new Map<string, Pass>()
 
   constructor({ cache, now }: { readonly cache: ClusterCache; readonly now: () => number }, registry = register) {
     this.#now = now
     this.#cache = cache
     this.#all = create(registry)
     observeCluster(cache, now, registry)
+    observePasses(this.#passes, now, [registry])
     undecidedTime(this.#waiting, now, registry)
     this.#waits = waitsFromPlan({ now, plannedAt: ({ metadata }) => this.#plannedAt.get(metadata.uid) }, registry)
     cache.onChange(({ kind, before, after }) => {
@@ -63,14 +72,11 @@ export class PlanningMetrics {
 
   /** Records the start of a pass. Returns the function that records its end. */
   passBegins(id: string, pods: number): () => void {
-    const of = { controller, scheduling_id: id }
     const startedAt = this.#now()
-    this.#all.queueDepth.set(of, pods)
-    this.#all.unfinishedWork.set(of, 0)
+    this.#passes.set(id, { startedAt, pods })
     return () => {
       this.#all.duration.observe({ controller }, (this.#now() - startedAt) / 1000)
-      this.#all.queueDepth.remove(of)
-      this.#all.unfinishedWork.remove(of)
+      this.#passes.delete(id)
     }
   }
 
@@ -141,25 +147,12 @@ function undecidedTime(waiting: ReadonlyMap<string, Waiting>, now: () => number,
 
 function create(registry: Registry) {
   const registers = [registry]
-  const ofPass = ['controller', 'scheduling_id']
   return {
     duration: new Histogram({
       name: 'karpenter_scheduler_scheduling_duration_seconds',
       help: 'Duration of a pass of the scheduler, from the snapshot of the cluster to the plan.',
       labelNames: ['controller'],
       buckets: durationBuckets,
-      registers,
-    }),
-    queueDepth: new Gauge({
-      name: 'karpenter_scheduler_queue_depth',
-      help: 'Pods that a running pass has to place.',
-      labelNames: ofPass,
-      registers,
-    }),
-    unfinishedWork: new Gauge({
-      name: 'karpenter_scheduler_unfinished_work_seconds',
-      help: 'Time for which a running pass has been at work.',
-      labelNames: ofPass,
       registers,
     }),
     ignored: new Gauge({
@@ -198,6 +191,28 @@ function create(registry: Registry) {
       registers,
     }),
   }
+}
+
+/** Gauges of running passes, computed on each scrape. Between two passes there is a zero without an id, as a pass is seldom met by a scrape. */
+function observePasses(passes: ReadonlyMap<string, Pass>, now: () => number, registers: Registry[]): void {
+  const observe = (name: string, help: string, value: (pass: Pass) => number) =>
+    new Gauge({
+      name: `karpenter_scheduler_${name}`,
+      help,
+      labelNames: ['controller', 'scheduling_id'],
+      registers,
+      collect() {
+        this.reset()
+        if (passes.size === 0) this.set({ controller }, 0)
+        for (const [id, pass] of passes) this.set({ controller, scheduling_id: id }, value(pass))
+      },
+    })
+  observe('queue_depth', 'Pods that a running pass has to place.', ({ pods }) => pods)
+  observe(
+    'unfinished_work_seconds',
+    'Time for which a running pass has been at work.',
+    ({ startedAt }) => (now() - startedAt) / 1000,
+  )
 }
 
 /** Gauges of the cluster state, computed on each scrape. */

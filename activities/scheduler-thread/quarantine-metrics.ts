@@ -10,6 +10,8 @@ export function observeQuarantine(entries: () => QuarantineEntries, registry: Re
     registers: [registry],
     collect() {
       this.reset()
+      // Pods are what crashes the scheduler, if anything does: an alert needs a series before it.
+      this.set({ kind: 'Pod' }, 0)
       for (const [kind, { length }] of Object.entries(
         Object.groupBy([...entries().keys()], (id) => objectOf(id).kind),
       ) as [string, readonly string[]][])

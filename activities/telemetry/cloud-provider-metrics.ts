@@ -1,6 +1,7 @@
 import { Counter, Histogram, type Registry, register } from 'prom-client'
 import { activityName } from '../activity-context.ts'
 import { durationBuckets } from './buckets.ts'
+import { controllerOf } from './controllers.ts'
 
 /** Calls of upstream's controllers to a cloud (reference/karpenter-core.md 1.8). */
 type CloudProviderMethod = 'Create' | 'Delete' | 'Get' | 'List' | 'GetInstanceTypes' | 'IsDrifted'
@@ -19,16 +20,11 @@ interface Call {
   readonly nodePool?: string
 }
 
-/** Upstream's controller for each activity. */
-const controllers: Readonly<Record<string, string>> = {
-  launch: 'nodeclaim.lifecycle',
-  awaitNode: 'nodeclaim.lifecycle',
-  deleteInstance: 'nodeclaim.lifecycle',
-  collectGarbage: 'nodeclaim.garbagecollection',
-  nextProvisioning: 'provisioner',
-  nextDisruption: 'disruption',
-  commitDisruptions: 'disruption',
-  refreshNodeClasses: 'nodeclaim.disruption',
+/** Errors that a method may end with. Their counters start at zero with the first call, so that the first error is an increase. */
+function errorsOf(method: CloudProviderMethod): readonly CloudProviderError[] {
+  return method === 'Create'
+    ? ['InsufficientCapacityError', 'NodeClassNotReadyError', 'CreateError', 'unknown']
+    : ['unknown']
 }
 
 /**
@@ -67,10 +63,12 @@ export class CloudProviderMetrics {
       readonly thrown?: (error: unknown) => CloudProviderError
     } = {},
   ): Promise<T> {
-    const controller = controllers[activityName() ?? ''] ?? ''
+    const controller = controllerOf(activityName()) ?? ''
     const end = this.#duration.startTimer({ controller, method: call.method, provider: 'azure' })
-    const failed = (error: CloudProviderError) =>
-      this.#errors.inc({ controller, method: call.method, provider: 'azure', error, nodepool: call.nodePool ?? '' })
+    const { method, nodePool: nodepool = '' } = call
+    const failed = (error: CloudProviderError, times = 1) =>
+      this.#errors.inc({ controller, method, provider: 'azure', error, nodepool }, times)
+    for (const error of errorsOf(method)) failed(error, 0)
     try {
       const answer = await work()
       const error = errorOf(answer)

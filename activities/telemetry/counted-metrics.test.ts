@@ -80,7 +80,10 @@ test('calls to the cloud, with upstream’s names of their errors', async () => 
   const of = (method: string) => `{controller="",method="${method}",provider="azure"`
   for (const method of ['Get', 'Create', 'Delete'])
     expect(lines).toContain(`karpenter_cloudprovider_duration_seconds_count${of(method)}} 1`)
-  expect(lines.filter((line) => line.includes('errors'))).toEqual([
+  const errors = lines.filter((line) => line.includes('errors'))
+  // An increase needs a value before it.
+  expect(errors.filter((line) => line.endsWith(' 0'))).toHaveLength(4)
+  expect(errors.filter((line) => !line.endsWith(' 0'))).toEqual([
     `karpenter_cloudprovider_errors_total${of('Create')},error="InsufficientCapacityError",nodepool="web"} 1`,
     `karpenter_cloudprovider_errors_total${of('Delete')},error="unknown",nodepool="web"} 1`,
   ])

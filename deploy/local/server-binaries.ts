@@ -135,6 +135,7 @@ async function build(name: ServerName, target: string, progress: Progress): Prom
       'build',
       '-trimpath',
       '-mod=readonly',
+      ...(server.tags === undefined ? [] : ['-tags', server.tags]),
       '-ldflags',
       `-s -w ${server.ldflags ?? ''}`.trim(),
       '-o',

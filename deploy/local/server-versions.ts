@@ -13,6 +13,8 @@ export interface Server {
   readonly family: string
   readonly package: string
   readonly ldflags?: string
+  /** Build tags, comma-separated. */
+  readonly tags?: string
   /** Arguments that make it print its version. Absent: it cannot, so none is looked for on the PATH. */
   readonly versionArgs?: readonly string[]
   /** Where its binary is published. Absent: nowhere, so it is built. */
@@ -28,6 +30,23 @@ const kubernetes = (name: string, versionArgs: readonly string[] = ['--version']
   release: (platform) => {
     const url = `https://dl.k8s.io/release/v${kubernetesVersion}/bin/${platform}/${name}`
     return { url, checksumUrl: `${url}.sha256` }
+  },
+})
+
+const prometheusVersion = '3.16.0'
+
+/** Without service discovery, which would bring in the SDKs of all clouds; its Go module counts 3.16.0 as 0.316.0. */
+const prometheus = (name: string): Server => ({
+  version: prometheusVersion,
+  family: 'prometheus',
+  package: `github.com/prometheus/prometheus/cmd/${name}`,
+  ldflags: `-X github.com/prometheus/common/version.Version=${prometheusVersion}`,
+  tags: 'remove_all_sd',
+  versionArgs: ['--version'],
+  release: (platform) => {
+    const archive = `prometheus-${prometheusVersion}.${platform.replace('/', '-')}`
+    const base = `https://github.com/prometheus/prometheus/releases/download/v${prometheusVersion}`
+    return { url: `${base}/${archive}.tar.gz`, checksumUrl: `${base}/sha256sums.txt`, member: `${archive}/${name}` }
   },
 })
 
@@ -87,6 +106,14 @@ export const servers = {
     family: 'karpenter',
     package: 'sigs.k8s.io/karpenter/kwok',
   },
+  /** The operator of KEDA, which scales Deployments by events. It cannot print its version, and is published as an image alone. */
+  'keda-operator': {
+    version: '2.21.0',
+    family: 'keda',
+    package: 'github.com/kedacore/keda/v2/cmd/operator',
+  },
+  prometheus: prometheus('prometheus'),
+  promtool: prometheus('promtool'),
   helm: {
     version: '4.3.1',
     family: 'helm',
@@ -106,7 +133,7 @@ export const servers = {
 export type ServerName = keyof typeof servers
 
 /** What only some commands start: they find or build it by themselves. */
-const unusual: readonly ServerName[] = ['temporal-server', 'karpenter']
+const unusual: readonly ServerName[] = ['temporal-server', 'karpenter', 'keda-operator', 'prometheus', 'promtool']
 
 /** What tests need. */
 export const serverNames = (Object.keys(servers) as readonly ServerName[]).filter((name) => !unusual.includes(name))

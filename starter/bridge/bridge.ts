@@ -2,6 +2,7 @@ import type { Client, ConnectionLike } from '@temporalio/client'
 import type { ClusterChange } from '../../activities/kubernetes/cache/change-feed.ts'
 import { Lease } from '../../activities/kubernetes/lease.ts'
 import type { LifecycleStarter } from '../../activities/provisioning/lifecycle-starter.ts'
+import type { BridgeMetrics } from '../../activities/telemetry/bridge-metrics.ts'
 import { isHeldOtherwise } from '../../core/node-claim/hold.ts'
 import type { NodeRules } from '../../core/node-claim/node-health.ts'
 import { needsLook } from '../../core/node-claim/node-health.ts'
@@ -37,6 +38,7 @@ export interface BridgeInput {
   readonly resyncMs: number
   /** The version that is current while this process leads. Undefined: somebody else decides. */
   readonly version: OwnVersion | undefined
+  readonly metrics?: BridgeMetrics
 }
 
 const leaseSeconds = 10
@@ -83,6 +85,7 @@ export class Bridge {
       concurrency: 20,
       spacingMs: 500,
       maxBackoffMs: 30_000,
+      ...(input.metrics === undefined ? {} : { metrics: input.metrics.queue }),
       onError: (key, error, attempt) => {
         if (attempt % 5 === 1) input.deps.log.warn({ key, attempt, err: error }, 'failed to signal workflow, retrying')
       },
@@ -190,6 +193,7 @@ export class Bridge {
     try {
       const loops = await areLoopsRunning(client, deps.cluster)
       const ended = await endStuckRuns({ client, cluster: deps.cluster, log: deps.log })
+      this.#input.metrics?.restarted(ended.length)
       if (ended.length > 0 || !loops) await this.#input.bootstrap()
       for (const name of ended.map(claimOfLifecycle)) if (name !== undefined) this.#queue.add(`start/${name}`)
       this.#failedLooks = 0

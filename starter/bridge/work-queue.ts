@@ -1,3 +1,5 @@
+import type { WorkQueueMetrics } from '../../activities/telemetry/work-queue-metrics.ts'
+
 export interface WorkQueueOptions {
   /** How many keys are worked on at once. */
   readonly concurrency: number
@@ -6,6 +8,7 @@ export interface WorkQueueOptions {
   /** The longest wait before a failed key is tried again, in milliseconds. */
   readonly maxBackoffMs: number
   readonly onError: (key: string, error: unknown, attempt: number) => void
+  readonly metrics?: WorkQueueMetrics
 }
 
 /** What is urgent comes first; routine work leaves a quarter of the places free for it. */
@@ -47,6 +50,7 @@ export class WorkQueue {
     this.#entries.set(key, entry)
     const isPromoted = entry.dirty && entry.lane === 'routine' && lane === 'urgent'
     if (entry.dirty && !isPromoted) return
+    if (!entry.dirty) this.#options.metrics?.added(key)
     entry.lane = lane
     entry.dirty = true
     if (!entry.running) this.#schedule(key, entry)
@@ -61,6 +65,7 @@ export class WorkQueue {
     this.#stopped = true
     for (const entry of this.#entries.values()) clearTimeout(entry.timer)
     this.#entries.clear()
+    this.#options.metrics?.stopped()
     this.#waiting = { urgent: [], routine: [] }
   }
 
@@ -91,6 +96,7 @@ export class WorkQueue {
     const { lane } = entry
     entry.dirty = false
     entry.running = true
+    this.#options.metrics?.began(key)
     this.#running += 1
     if (lane === 'routine') this.#routineRunning += 1
     try {
@@ -102,11 +108,13 @@ export class WorkQueue {
       const backoffMs = Math.min(this.#options.maxBackoffMs, 200 * 2 ** Math.min(entry.attempt, 16))
       entry.notBefore = Date.now() + backoffMs
       entry.dirty = true
+      this.#options.metrics?.retried(key)
       this.#options.onError(key, error, entry.attempt)
     } finally {
       this.#running -= 1
       if (lane === 'routine') this.#routineRunning -= 1
       entry.running = false
+      this.#options.metrics?.ended(key)
       if (this.#entries.get(key) === entry) {
         if (entry.dirty) this.#schedule(key, entry)
         else this.#forgetLater(key, entry)

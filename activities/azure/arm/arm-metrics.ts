@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry, register } from 'prom-client'
-import type { ArmBucket } from './arm-limits.ts'
+import { type ArmBucket, armBuckets } from './arm-limits.ts'
 
 /** Metrics of requests to Azure Resource Manager and their waits. */
 export interface ArmMetrics {
@@ -43,6 +43,7 @@ export function createArmMetrics(
     labelNames: ['bucket'],
     registers,
   })
+  for (const bucket of armBuckets) throttled.inc({ bucket }, 0)
   tokensOf(levels, registers)
   return {
     answered: (operation, status, seconds) => {

@@ -1,0 +1,46 @@
+/** What upstream's controllers are called, for the activities that do the same work. */
+const controllers: Readonly<Record<string, string>> = {
+  launch: 'nodeclaim.lifecycle',
+  observe: 'nodeclaim.lifecycle',
+  awaitNode: 'nodeclaim.lifecycle',
+  awaitInitialization: 'nodeclaim.lifecycle',
+  giveUp: 'nodeclaim.lifecycle',
+  writeHold: 'nodeclaim.lifecycle',
+  findInstance: 'nodeclaim.lifecycle',
+  forceFinish: 'nodeclaim.lifecycle',
+  deleteInstance: 'nodeclaim.lifecycle',
+  finalize: 'nodeclaim.lifecycle',
+  drain: 'node.termination',
+  collectGarbage: 'nodeclaim.garbagecollection',
+  nextProvisioning: 'provisioner',
+  nextDisruption: 'disruption',
+  commitDisruptions: 'disruption',
+  planDisruption: 'disruption',
+  checkPlan: 'disruption',
+  awaitReplacements: 'disruption.queue',
+  deleteCandidates: 'disruption.queue',
+  undoCommand: 'disruption.queue',
+  refreshNodeClasses: 'nodeclaim.disruption',
+  updateInPlace: 'nodeclaim.inplaceupdate',
+  refreshCatalogue: 'providers.instancetype',
+}
+
+/** Activities that mostly wait for something to happen: their duration is not that of work. */
+const waiting: ReadonlySet<string> = new Set([
+  'awaitNode',
+  'awaitInitialization',
+  'awaitReplacements',
+  'drain',
+  'nextProvisioning',
+  'nextDisruption',
+])
+
+/** Returns the name of upstream's controller for an activity; undefined where upstream has none. */
+export function controllerOf(activity: string | undefined): string | undefined {
+  return activity === undefined ? undefined : controllers[activity]
+}
+
+/** Returns whether an activity waits by design. */
+export function isWaiting(activity: string): boolean {
+  return waiting.has(activity)
+}

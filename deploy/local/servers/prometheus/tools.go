@@ -1,0 +1,9 @@
+//go:build tools
+
+// Package tools pins the server binaries that the local cluster builds from source.
+package tools
+
+import (
+	_ "github.com/prometheus/prometheus/cmd/prometheus"
+	_ "github.com/prometheus/prometheus/cmd/promtool"
+)

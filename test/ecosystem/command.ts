@@ -1,0 +1,99 @@
+import { join } from 'node:path'
+import { Command, Option } from 'commander'
+import { circumstances, table } from '../../bench/report.ts'
+import { sixtyTimesFaster } from '../../deploy/alerts/alert.ts'
+import { rulesText } from '../../deploy/alerts/rules.ts'
+import { resolveBinaries } from '../../deploy/local/server-binaries.ts'
+import type { ServerName } from '../../deploy/local/server-versions.ts'
+import { World } from '../world.ts'
+import { evaluate } from './evaluate.ts'
+import { scaleByKeda } from './keda.ts'
+import { bringToLife, type LivingCluster, live } from './life.ts'
+import { mutate } from './mutations.ts'
+import { Prometheus } from './prometheus.ts'
+import type { Checked, Recorder } from './report.ts'
+import { testRules } from './rule-tests.ts'
+
+const parts = ['rules', 'boards', 'mutations', 'keda'] as const
+type Part = (typeof parts)[number]
+
+/** What each part runs beside the local cluster. */
+const servers = {
+  rules: ['promtool'],
+  boards: ['prometheus'],
+  mutations: ['prometheus'],
+  keda: ['keda-operator'],
+} as const satisfies Record<Part, readonly ServerName[]>
+type Binaries = Readonly<Record<(typeof servers)[Part][number], string>>
+
+await new Command('npm run ecosystem --')
+  .description(
+    "Boards, alerts and examples with the real servers of others. rules: promtool checks and tests the chart's alerts. boards: Prometheus scrapes a Joiner that goes through a small life, and evaluates each expression of the chart's and of widespread boards and alerts. mutations: the conditions of alerts are brought about, and the alerts fire. keda: KEDA's operator scales the example, and Joiner makes and removes its nodes. What is missing is built on the first run, which takes some ten minutes. Ends with 1 when something is not as it should be.",
+  )
+  .addOption(new Option('--only <part...>', 'some parts of it').choices(parts).default(parts, 'all'))
+  .action(main)
+  .parseAsync()
+
+async function main({ only }: { readonly only: readonly Part[] }): Promise<void> {
+  const startedAtMs = Date.now()
+  const say = (text: string) => console.log(`${((Date.now() - startedAtMs) / 1000).toFixed(1).padStart(7)} s  ${text}`)
+  const checked: Checked[] = []
+  const recorder: Recorder = { say, record: (one) => checked.push(one) }
+  const needed = [...new Set(only.flatMap((part) => servers[part]))]
+  const binaries: Partial<Binaries> = await resolveBinaries(needed, say)
+  if (binaries.promtool !== undefined) await testRules(binaries.promtool, recorder)
+  if (only.some((part) => part !== 'rules')) await inCluster({ only, binaries, recorder })
+  const rows = checked.map(({ part, what, outcome, isOk }) => [part, what, outcome, isOk ? 'ok' : 'FAILED'])
+  console.log(`\n${circumstances()}\n\n${table(['part', 'what', 'outcome', ''], rows)}`)
+  const failed = checked.filter(({ isOk }) => !isOk)
+  const empty = checked.filter(({ outcome }) => /^NO DATA|^CANNOT FIRE/.test(outcome))
+  console.log(
+    `\n${checked.length} checks, ${failed.length} failed; ${empty.length} expressions without data, of which ${empty.filter(({ isOk }) => isOk).length} are of work queues that only Karpenter has`,
+  )
+  if (failed.length > 0) process.exitCode = 1
+}
+
+interface Input {
+  readonly only: readonly Part[]
+  readonly binaries: Partial<Binaries>
+  readonly recorder: Recorder
+}
+
+/** The servers end with the command, however it ends. */
+async function inCluster({ only, binaries, recorder }: Input): Promise<void> {
+  recorder.say('starting the servers')
+  const starting = World.start()
+  const stop = () => starting.then((world) => world.stop())
+  const interrupted = () => void stop().finally(() => process.exit(130))
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupted)
+  try {
+    const world = await starting
+    const cluster = await bringToLife(world)
+    if (binaries.prometheus !== undefined) {
+      const prometheus = await scraping(cluster, binaries.prometheus)
+      recorder.say('Prometheus scrapes Joiner as the job karpenter')
+      if (only.includes('boards')) {
+        await live({ world, prometheus, say: recorder.say })
+        await evaluate(prometheus, recorder)
+      }
+      if (only.includes('mutations')) await mutate(cluster, prometheus, recorder)
+    }
+    if (binaries['keda-operator'] !== undefined) await scaleByKeda(world, binaries['keda-operator'], recorder)
+  } finally {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, interrupted)
+    await stop()
+  }
+}
+
+async function scraping({ world, targets }: LivingCluster, binary: string): Promise<Prometheus> {
+  const { supervisor, stateDir } = world.cluster
+  const prometheus = await Prometheus.start({
+    binary,
+    folder: join(stateDir, 'prometheus'),
+    supervisor,
+    targets: Object.values(targets),
+    rules: rulesText(sixtyTimesFaster),
+  })
+  await world.until('all processes are scraped', async () => (await prometheus.up()) === Object.keys(targets).length)
+  return prometheus
+}

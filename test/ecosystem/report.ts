@@ -1,0 +1,13 @@
+/** A line of the report: what was checked, and how it ended. */
+export interface Checked {
+  readonly part: string
+  readonly what: string
+  readonly outcome: string
+  readonly isOk: boolean
+}
+
+/** What the parts tell of their progress, and their results. */
+export interface Recorder {
+  readonly say: (line: string) => void
+  readonly record: (checked: Checked) => void
+}
