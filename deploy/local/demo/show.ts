@@ -19,7 +19,7 @@ const toTry = [
   'npm run -s joiner -- status',
   'npm run -s joiner -- node',
   'npm run -s joiner -- plan --now',
-  'npm run -s joiner -- pause --why "a look around" --for 10m',
+  'npm run -s joiner -- pause --reason "a look around" --until 10m',
   'npm run -s joiner -- uninstall --dry-run',
   'npm run -s joiner -- local status',
 ]

@@ -48,18 +48,22 @@ export interface FactsRequest {
   readonly cluster: ManagedCluster
   /** Name of Joiner's identity, in the resource group of the cluster. */
   readonly identity: string
+  /** Whether the API server is wanted: it takes credentials of the cluster, whose handing out Azure logs. */
+  readonly withApiServer: boolean
 }
 
 /** Reads what is known of a cluster besides its own resource. Errors: ArmRefusal where the identity may not be read. */
 export async function readFacts(arm: ArmSession, request: FactsRequest, signal: AbortSignal): Promise<ClusterFacts> {
   const { subscriptionId, cluster } = request
   const [apiServer, network, identity] = await Promise.all([
-    readApiServer(arm, cluster, signal).catch(missing),
+    request.withApiServer ? readApiServer(arm, cluster, signal).catch(missing) : unread,
     readNetwork(arm, request, signal).catch(missing),
     readIdentity(arm, { subscriptionId, group: groupOf(cluster.id), name: request.identity }, signal),
   ])
   return { subscriptionId, cluster, apiServer, network, identity }
 }
+
+const unread = { kind: 'missing', why: 'it was not read' } as const
 
 function missing(error: unknown): { readonly kind: 'missing'; readonly why: string } {
   if (!(error instanceof ArmRefusal)) throw error

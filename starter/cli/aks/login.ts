@@ -33,7 +33,7 @@ export async function logIn(asked: string | undefined, env: NodeJS.ProcessEnv, s
   const token = await tryToken(identity, tokenMs)
   if (token.kind === 'failed')
     throw new ReportedError(
-      `credential "${identity.kind}" (${identity.because}): ${token.message}; run: ${token.remedy}`,
+      `credential "${identity.kind}" (${identity.because}): ${token.message}; ${identity.kind === 'managed identity' ? 'install the Azure CLI and run: az login; or ' : 'run: '}${token.remedy}`,
     )
   const arm = new ArmSession(cloud.armEndpoint, identity.credential, identity.scope)
   const subscriptionId = asked ?? parsed.config.ARM_SUBSCRIPTION_ID ?? (await onlySubscription(arm, signal))

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import type { AzureRole } from '../../../api/rights/azure-roles.ts'
 import { nodesRole, subscriptionRole } from '../../../api/rights/azure-roles.ts'
 import { type ArmSession, type ArmWrite, versions } from './arm-session.ts'
-import { groupOf } from './cluster.ts'
 import type { ClusterFacts } from './facts.ts'
 
 /** A role definition as ARM shows it, as far as it is read. */
@@ -58,7 +57,7 @@ export function neededAssignments({ subscriptionId, cluster, network }: ClusterF
     { scope: identityProfile?.kubeletidentity?.resourceId, what: 'the identity of the kubelet' },
     { scope: diskEncryptionSetID, what: 'the disk encryption set' },
   ].flatMap(({ scope, what }) =>
-    scope === undefined || groupOf(scope).toLowerCase() === nodeResourceGroup.toLowerCase()
+    scope === undefined || scope.toLowerCase().startsWith(`${group.toLowerCase()}/`)
       ? []
       : [{ role: nodesRole, scope, what }],
   )

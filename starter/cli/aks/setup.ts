@@ -32,7 +32,7 @@ export async function setUp(options: SetupOptions): Promise<number> {
   const auto = autoProvisioning(cluster, subscriptionId)
   if (auto !== undefined) throw new ReportedError(`${auto.what}: ${auto.command}`)
   const identity = options.identity ?? `joiner-${cluster.name}`
-  const facts = await readFacts(arm, { subscriptionId, cluster, identity }, signal)
+  const facts = await readFacts(arm, { subscriptionId, cluster, identity, withApiServer: false }, signal)
   if (facts.network.kind === 'missing')
     throw new ReportedError(
       `AKS cluster "${name}": the network of its nodes, where a role is needed, is not known: ${facts.network.why}; ask for Reader of resource group ${cluster.properties.nodeResourceGroup} and of the network`,

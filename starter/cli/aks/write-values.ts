@@ -23,7 +23,8 @@ export async function writeValues(options: ValuesOptions): Promise<number> {
   const { resourceGroup, cluster: name, outputFile } = options
   const cluster = await findCluster(arm, { subscriptionId, name, resourceGroup }, signal)
   const identityName = options.identity ?? `joiner-${cluster.name}`
-  const facts = await readFacts(arm, { subscriptionId, cluster, identity: identityName }, signal)
+  const wanted = { subscriptionId, cluster, identity: identityName, withApiServer: true }
+  const facts = await readFacts(arm, wanted, signal)
   const values = chartValues({ facts, cloud: cloud.name, identityName })
   const text = valuesText(values, head(facts))
   if (outputFile === undefined) process.stdout.write(text)
