@@ -252,6 +252,8 @@ test('an uninstall leaves the CRDs, which name no Service and store nothing old,
     chartFolder,
     '--reset-then-reuse-values',
     '--set',
+    'strategy.type=Recreate',
+    '--set',
     'conversion.nodeClaims.serveV1beta1=true',
   )
   await until('NodeClaims are served as v1beta1', async () => served(await crd(nodeClaims))['v1beta1'] === true)

@@ -261,7 +261,7 @@ describe('what is broken is found, and nothing else', () => {
     const crd = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodeclaims.karpenter.sh'
     await world.operator.api('PATCH', `${crd}/status`, { status: { storedVersions: ['v1', 'v1beta1'] } })
     const { code, of, bad } = await examined()
-    expect([code, bad]).toEqual([0, ['custom resources']])
+    expect([code, bad], JSON.stringify(of('custom resources'))).toEqual([0, ['custom resources']])
     const { summary, details, remedies } = of('custom resources')
     const said = [summary, ...details].join('\n')
     expect(said).toContain('nodeclaims.karpenter.sh: status.storedVersions has "v1beta1", which is not served')

@@ -82,7 +82,7 @@ const monitored = { 'serviceMonitor.enabled': true }
 const pods: readonly Key[] = [
   taken('replicas', 3, ['Deployment/joiner', 'spec replicas', 3], ['Deployment/joiner-azure', 'spec replicas', 3]),
   taken('revisionHistoryLimit', 4, ['Deployment/*', 'spec revisionHistoryLimit', 4]),
-  taken('strategy', { type: 'Recreate' }, ['Deployment/*', 'spec strategy', { type: 'Recreate' }]),
+  taken('strategy', { type: 'Recreate' }, ['Deployment/*', 'spec strategy', { type: 'Recreate', rollingUpdate: null }]),
   taken('strategy.rollingUpdate.maxUnavailable', '50%', [
     'Deployment/*',
     'spec strategy rollingUpdate',

@@ -213,7 +213,9 @@ makes in each of the alternatives.
 {{- define "joiner.strategy" -}}
 {{- $strategy := .Values.strategy | default dict }}
 {{- $rolling := ternary (dict "maxSurge" 0 "maxUnavailable" 1) (dict "maxSurge" 1 "maxUnavailable" 0) (eq .Values.hostNetwork true) }}
-{{- if eq ($strategy.type | default "RollingUpdate") "Recreate" }}type: Recreate
+{{- if eq ($strategy.type | default "RollingUpdate") "Recreate" }}{{- /* The API server keeps what it had, and takes it for an error, unless it is told otherwise. */ -}}
+type: Recreate
+rollingUpdate: null
 {{- else }}rollingUpdate: {{ toJson (merge (deepCopy ($strategy.rollingUpdate | default dict)) $rolling) }}
 {{- end }}
 {{- end }}
