@@ -8,7 +8,8 @@ import { World } from './world.ts'
 let world: World
 
 beforeAll(async () => {
-  world = await World.start()
+  // CRDs are deleted, so no other suite gets this cluster.
+  world = await World.start({ cloud: 'boot' })
   await begin()
 })
 
@@ -86,7 +87,7 @@ test('without --yes and a terminal it does nothing and says so', async () => {
 
 test('while a process leads outside of the Deployments, its workflows are left alone', async () => {
   const labels = { 'app.kubernetes.io/name': 'joiner', 'app.kubernetes.io/instance': 'joiner' }
-  const found = deployment({ name: 'joiner', replicas: 1 })
+  const found = deployment({ name: 'joiner', replicas: 1, cpu: '10m' })
   await world.apply({ ...found, metadata: { name: 'joiner', namespace: 'joiner', labels } })
   const { code, stderr } = await uninstall('--yes', '--timeout', '5s')
   expect(code).toBe(1)
