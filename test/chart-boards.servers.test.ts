@@ -7,7 +7,9 @@ import { releaseNamespace, renderChart, smallestValues } from './chart.ts'
 
 const shownOf = async (metrics: object) =>
   (await renderChart({ ...smallestValues, metrics })).filter(
-    ({ kind, metadata }) => kind === 'PrometheusRule' || (kind === 'ConfigMap' && metadata.name !== 'joiner-settings'),
+    ({ kind, metadata }) =>
+      kind === 'PrometheusRule' ||
+      (kind === 'ConfigMap' && !['joiner-settings', 'joiner-files'].includes(metadata.name)),
   )
 
 test('there are no boards and no rules until values ask for them', async () => {

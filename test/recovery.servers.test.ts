@@ -2,9 +2,10 @@
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { clusterName, subnetId } from '../deploy/local/cluster.ts'
+import { clusterName } from '../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
 import { ArmSession } from './arm/arm-session.ts'
+import { KarpenterRemains, karpentersVm, type RawObject } from './karpenter-remains.ts'
 import { claimsPath, isTrue, type Seen, World } from './world.ts'
 
 const left = ['general-k1', 'general-k2', 'general-k3', 'general-k4', 'general-k5'] as const
@@ -29,78 +30,9 @@ afterAll(async () => {
   await world?.stop()
 })
 
-interface Raw {
-  readonly metadata: Record<string, unknown> & {
-    readonly labels: Readonly<Record<string, string>>
-    readonly annotations: Readonly<Record<string, string>>
-    readonly uid: string
-  }
-  readonly spec: Record<string, unknown>
-  readonly status: Record<string, unknown>
-}
-
 const claimNames = async () => (await world.list('nodeclaims')).map(({ metadata }) => metadata.name).sort()
 const vmNames = async () => (await world.azure()).virtualMachines.map(({ name }) => name).sort()
 const running = async () => (await world.lifecycles("ExecutionStatus = 'Running'")).length
-
-/** A VM as Karpenter makes them: nothing names its claim but its own name, which its NIC and disk share. */
-function karpentersVm(name: string, size: string, nicStays = false) {
-  const tags = { 'karpenter.azure.com_cluster': clusterName, 'karpenter.sh_nodepool': 'general' }
-  const ipConfigurations = [{ name, properties: { subnet: { id: subnetId } } }]
-  const properties = { primary: true, deleteOption: nicStays ? 'Detach' : 'Delete', ipConfigurations }
-  return {
-    location: 'westus2',
-    tags,
-    properties: {
-      hardwareProfile: { vmSize: size },
-      storageProfile: { osDisk: { name, createOption: 'FromImage', deleteOption: 'Delete', diskSizeGB: 128 } },
-      networkProfile: {
-        networkApiVersion: '2022-11-01',
-        networkInterfaceConfigurations: [{ name, tags, properties }],
-      },
-      osProfile: { adminUsername: 'azureuser', computerName: name },
-    },
-  }
-}
-
-/** Makes NodeClaim, Node and VM as Karpenter would have left them, by the example of a node that is there. */
-async function leaveBehind(name: string, claim: Raw, node: Raw): Promise<void> {
-  const vm = `aks-${name}`
-  await arm.putVm(vm, karpentersVm(vm, claim.metadata.labels['node.kubernetes.io/instance-type'] ?? ''))
-  const isWhole = name !== halfLaunched
-  const notJoiners = Object.entries(claim.metadata.annotations).filter(([key]) => !key.startsWith('joiner.sh/'))
-  const { ownerReferences, labels, finalizers } = claim.metadata
-  const metadata = { name, ownerReferences, labels, finalizers, annotations: Object.fromEntries(notJoiners) }
-  const made = await world.operator.api<Raw>('POST', claimsPath, { ...claim, metadata, status: undefined })
-  const providerID = String(claim.status['providerID']).replace(/[^/]+$/, vm)
-  if (isWhole)
-    await world.operator.api('PATCH', `${claimsPath}/${name}/status`, {
-      status: { ...claim.status, providerID, nodeName: vm },
-    })
-  const owner = {
-    apiVersion: 'karpenter.sh/v1',
-    kind: 'NodeClaim',
-    name,
-    uid: made.metadata.uid,
-    blockOwnerDeletion: true,
-  }
-  const {
-    'karpenter.sh/registered': registered,
-    'karpenter.sh/initialized': initialized,
-    ...others
-  } = node.metadata.labels
-  const done = { 'karpenter.sh/registered': registered, 'karpenter.sh/initialized': initialized }
-  await world.operator.api('POST', '/api/v1/nodes', {
-    ...node,
-    metadata: {
-      name: vm,
-      annotations: { 'kwok.x-k8s.io/node': 'fake' },
-      labels: { ...others, 'kubernetes.io/hostname': vm, ...(isWhole ? done : {}) },
-      ...(isWhole ? { finalizers, ownerReferences: [owner] } : {}),
-    },
-    spec: { providerID, taints: isWhole ? [] : [{ key: 'karpenter.sh/unregistered', effect: 'NoExecute' }] },
-  })
-}
 
 /** Deletes a NodeClaim and waits until nothing of it is left. */
 async function deleteWhole(name: string): Promise<void> {
@@ -129,9 +61,10 @@ test('a cluster that Karpenter left behind keeps every node, and what is deleted
     async () => (await world.list('nodeclaims')).some((claim) => isTrue(claim, 'Initialized')) && claimNames(),
   )
   await world.crash()
-  const claim = await world.operator.api<Raw>('GET', `${claimsPath}/${example}`)
-  const node = await world.operator.api<Raw>('GET', `/api/v1/nodes/aks-${example}`)
-  await Promise.all(left.map((name) => leaveBehind(name, claim, node)))
+  const claim = await world.operator.api<RawObject>('GET', `${claimsPath}/${example}`)
+  const node = await world.operator.api<RawObject>('GET', `/api/v1/nodes/aks-${example}`)
+  const karpenter = new KarpenterRemains(world, arm)
+  await Promise.all(left.map((name) => karpenter.leave({ name, claim, node, isWhole: name !== halfLaunched })))
   const size = claim.metadata.labels['node.kubernetes.io/instance-type'] ?? ''
   await arm.putVm('aks-general-lost', karpentersVm('aks-general-lost', size, true))
   await arm.deleteVm('aks-general-lost')

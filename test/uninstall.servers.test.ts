@@ -8,7 +8,8 @@ import { World } from './world.ts'
 let world: World
 
 beforeAll(async () => {
-  world = await World.start()
+  // CRDs are deleted, so no other suite gets this cluster.
+  world = await World.start({ cloud: 'boot' })
   await begin()
 })
 
@@ -86,7 +87,9 @@ test('without --yes and a terminal it does nothing and says so', async () => {
 
 test('while a process leads outside of the Deployments, its workflows are left alone', async () => {
   const labels = { 'app.kubernetes.io/name': 'joiner', 'app.kubernetes.io/instance': 'joiner' }
-  const found = deployment({ name: 'joiner', replicas: 1 })
+  // Its pod is for nodes that Joiner does not make, as the chart's are.
+  const nodeSelector = { 'kubernetes.azure.com/mode': 'system' }
+  const found = deployment({ name: 'joiner', replicas: 1, cpu: '10m', nodeSelector })
   await world.apply({ ...found, metadata: { name: 'joiner', namespace: 'joiner', labels } })
   const { code, stderr } = await uninstall('--yes', '--timeout', '5s')
   expect(code).toBe(1)

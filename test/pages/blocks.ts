@@ -9,7 +9,7 @@ export const scenarios = {
   install: ['docs/install-aks.md'],
   'from-cluster-autoscaler': ['docs/from-cluster-autoscaler.md'],
   operate: ['README.md', 'docs/disruption.md', 'docs/nodes.md', 'docs/temporal.md'],
-  upgrade: ['docs/upgrade.md', 'docs/karpenter-settings.md', 'docs/temporal.md'],
+  upgrade: ['docs/upgrade.md', 'docs/temporal.md'],
   'from-nap': ['docs/from-nap.md'],
   uninstall: ['docs/uninstall.md'],
   'from-karpenter': ['docs/from-karpenter.md'],

@@ -1,0 +1,103 @@
+// Runs the shell blocks of pages on a local cluster, with its commands on the PATH.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { clusterName } from '../../deploy/local/cluster.ts'
+import type { World } from '../world.ts'
+import { type Block, readBlocks, runOf, type Scenario, scenarios } from './blocks.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Words of the pages by variable, and what they stand for now. */
+export type Variables = Readonly<Record<string, string>>
+
+/** A person at a shell in a checkout, who follows the pages. */
+export class Player {
+  readonly #world: World
+  readonly #folder: string
+  readonly #left: Map<Scenario, Block[]>
+
+  private constructor(world: World, folder: string) {
+    this.#world = world
+    this.#folder = folder
+    const scenarioNames = Object.keys(scenarios) as Scenario[]
+    const blocks = (scenario: Scenario) =>
+      scenarios[scenario].flatMap(readBlocks).filter((block) => runOf(block)?.scenario === scenario)
+    this.#left = new Map(scenarioNames.map((scenario) => [scenario, blocks(scenario)]))
+  }
+
+  static async open(world: World): Promise<Player> {
+    const folder = await mkdtemp(join(tmpdir(), 'joiner-pages-'))
+    await mkdir(join(folder, 'bin'))
+    for (const name of ['deploy', 'examples', 'starter']) await symlink(join(root, name), join(folder, name))
+    const player = new Player(world, folder)
+    const { kubectl, helm, temporal } = world.cluster.binaries
+    await player.#command('kubectl', `exec ${kubectl} "$@"`)
+    await player.#command('temporal', `exec ${temporal} "$@"`)
+    // The CRDs, accounts and rights of the local cluster are there before the chart.
+    const adopt = '--take-ownership --force-conflicts'
+    await player.#command('helm', `if [ "$1" = install ]; then exec ${helm} "$@" ${adopt}; fi\nexec ${helm} "$@"`)
+    await player.#command('joiner', `exec ${process.execPath} ${join(root, 'starter/joiner.ts')} "$@"`)
+    return player
+  }
+
+  /** Writes a file where the blocks run. */
+  async write(name: string, content: string): Promise<void> {
+    await writeFile(join(this.#folder, name), content)
+  }
+
+  /** Blocks of a scenario that were not run yet. */
+  left(scenario: Scenario): readonly Block[] {
+    return this.#left.get(scenario) ?? []
+  }
+
+  /** Runs the next block of a scenario. Returns what it printed. Errors: it failed, or is not the one that is meant. */
+  async next(scenario: Scenario, beginning: string, variables: Variables = {}): Promise<string> {
+    const block = this.#left.get(scenario)?.shift()
+    if (block?.text.replace(/^#.*\n/, '').startsWith(beginning) !== true)
+      throw new Error(
+        `the next block of ${scenario} does not begin with ${JSON.stringify(beginning)}: ${block?.page}:${block?.line}\n${block?.text}`,
+      )
+    const words = runOf(block)?.words ?? new Map()
+    let script = block.text.replaceAll(/\bCLUSTER\b/g, clusterName)
+    for (const [word, variable] of words) script = script.replaceAll(word, variables[variable] ?? `no-${variable}`)
+    // A day of the pages that has passed would be refused.
+    const later = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)
+    script = script.replaceAll(/\d{4}-\d\d-\d\d(?=T\d\d:)/g, later)
+    return this.#run(script, `${block.page}:${block.line}`)
+  }
+
+  async close(): Promise<void> {
+    await rm(this.#folder, { recursive: true, force: true })
+  }
+
+  async #run(script: string, place: string): Promise<string> {
+    const { cluster, installation } = this.#world
+    const env = {
+      ...process.env,
+      ...installation.processSpec().env,
+      KUBECONFIG: cluster.adminKubeconfig,
+      TEMPORAL_ADDRESS: cluster.temporalEnv['TEMPORAL_ADDRESS'] ?? '',
+      HOME: this.#folder,
+      PATH: `${join(this.#folder, 'bin')}:${process.env['PATH'] ?? ''}`,
+    }
+    const child = spawn('bash', ['-euo', 'pipefail', '-c', `exec 2>&1\n${script}`], {
+      cwd: this.#folder,
+      env,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')])
+    if (code !== 0) throw new Error(`${place} ended with ${String(code)}:\n${script}\n--- printed:\n${output}`)
+    return output
+  }
+
+  async #command(name: string, script: string): Promise<void> {
+    const path = join(this.#folder, 'bin', name)
+    await writeFile(path, `#!/bin/sh\n${script}\n`)
+    await chmod(path, 0o755)
+  }
+}
