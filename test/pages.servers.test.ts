@@ -132,7 +132,7 @@ describe('a new cluster', () => {
     const next = (beginning: string) => player.next('operate', beginning, known)
     expect(await next('joiner capacity list')).toContain('no exclusions match')
     expect(await next('temporal workflow list')).toContain('"phase":"Ready"')
-    expect(await next('joiner pause --why')).toContain('release day')
+    expect(await next('joiner pause --reason')).toContain('release day')
     await next('temporal workflow update execute --workflow-id disruption/CLUSTER --name pause')
     // A node that is idle, so that the plan has something to do.
     await world.joiner('resume', '--all')

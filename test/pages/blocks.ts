@@ -15,7 +15,7 @@ export const scenarios = {
   'from-karpenter': ['docs/from-karpenter.md'],
   rollback: ['docs/rollback.md'],
 } as const
-type Scenario = keyof typeof scenarios
+export type Scenario = keyof typeof scenarios
 
 /** What a block needs that no test has: a subscription, pods that run, a person at the terminal, or a node with a certain trouble. */
 const needs = ['azure', 'cluster', 'person', 'trouble'] as const
