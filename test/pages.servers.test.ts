@@ -6,6 +6,7 @@ import { azureIds, clusterName, subnetId } from '../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
 import { ArmSession } from './arm/arm-session.ts'
 import { karpenterValues, smallestValues } from './chart.ts'
+import { HookPods } from './chart-lifecycle/hook-pods.ts'
 import { KarpenterRemains, type RawObject } from './karpenter-remains.ts'
 import { scenarios } from './pages/blocks.ts'
 import { Player } from './pages/player.ts'
@@ -27,6 +28,7 @@ async function whileStopping(world: World, work: Promise<string>): Promise<strin
 describe('a new cluster', () => {
   let world: World
   let player: Player
+  let hooks: HookPods
   const values = {
     ...smallestValues,
     cluster: { name: clusterName, endpoint: 'https://127.0.0.1:6443' },
@@ -37,12 +39,15 @@ describe('a new cluster', () => {
     // The CRDs are deleted in the end, so no other suite gets this cluster.
     world = await World.start({ cloud: 'boot' })
     player = await Player.open(world)
+    hooks = new HookPods(world.cluster, world.operator, 'joiner')
+    hooks.start()
     const { subscriptionId, location, nodeResourceGroup, sshPublicKey } = values.azure
     const azure = { subscriptionId, location, nodeResourceGroup, sshPublicKey, subnetId }
     await player.write('values.yaml', stringify({ ...values, azure }))
   })
 
   afterAll(async () => {
+    await hooks?.stop()
     await player?.close()
     await world?.stop({ tookRights: true })
   })
@@ -198,6 +203,7 @@ describe('a cluster with Karpenter', () => {
   const left = ['general-k1', 'general-k2'] as const
   let world: World
   let player: Player
+  let hooks: HookPods
   let arm: ArmSession
   let before: { readonly claims: readonly Seen[]; readonly vms: readonly string[] }
 
@@ -206,6 +212,8 @@ describe('a cluster with Karpenter', () => {
   beforeAll(async () => {
     world = await World.start()
     player = await Player.open(world)
+    hooks = new HookPods(world.cluster, world.operator, 'joiner')
+    hooks.start()
     arm = await ArmSession.open(world.cluster)
     // One node of Joiner is the example for those of Karpenter.
     await world.startWithPool(nodePool({ consolidateAfter: 'Never' }), nodeClass(), deployment({ apart: true }))
@@ -242,6 +250,7 @@ describe('a cluster with Karpenter', () => {
   })
 
   afterAll(async () => {
+    await hooks?.stop()
     await arm?.close()
     await player?.close()
     await world?.stop({ tookRights: true })
