@@ -87,8 +87,8 @@ test('without --yes and a terminal it does nothing and says so', async () => {
 
 test('while a process leads outside of the Deployments, its workflows are left alone', async () => {
   const labels = { 'app.kubernetes.io/name': 'joiner', 'app.kubernetes.io/instance': 'joiner' }
-  // Its pod is for nodes that Joiner does not make, as the chart's are.
-  const nodeSelector = { 'kubernetes.azure.com/mode': 'system' }
+  // Joiner makes no node for its pod, as for none of the chart's.
+  const nodeSelector = { 'example.com/nowhere': 'true' }
   const found = deployment({ name: 'joiner', replicas: 1, cpu: '10m', nodeSelector })
   await world.apply({ ...found, metadata: { name: 'joiner', namespace: 'joiner', labels } })
   const { code, stderr } = await uninstall('--yes', '--timeout', '5s')
