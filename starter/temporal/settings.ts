@@ -27,6 +27,8 @@ export type TemporalSettingsResult =
 export interface TemporalOverrides {
   readonly address?: string | undefined
   readonly namespace?: string | undefined
+  /** Reads no profile but that of a file that the environment names: the address is not the user's own, and the keys of their profile are not for it. */
+  readonly isForeign?: boolean
 }
 
 /**
@@ -38,7 +40,8 @@ export function readTemporalSettings(given: Environment, overrides: TemporalOver
   const env = withoutEmpty(given, overrides)
   const keys = readKeyRing(env)
   const errors = [...switchErrors(env), ...pairErrors(env), ...(keys.kind === 'errors' ? keys.errors : [])]
-  const profile = errors.length === 0 ? readProfile(env) : undefined
+  const disableFile = overrides.isForeign === true && env['TEMPORAL_CONFIG_FILE'] === undefined
+  const profile = errors.length === 0 ? readProfile(env, disableFile) : undefined
   if (profile?.kind === 'error') errors.push(profile.error)
   const address = profile?.kind === 'profile' ? profile.profile.address : undefined
   if (profile?.kind === 'profile' && address === undefined)
@@ -50,7 +53,7 @@ export function readTemporalSettings(given: Environment, overrides: TemporalOver
   const settings = {
     address,
     namespace,
-    load: () => connectOptions(env),
+    load: () => connectOptions(env, disableFile),
     ...(keys.kind === 'keys' ? { keys: keys.keys } : {}),
   }
   return { kind: 'settings', settings, warnings: warningsOf(profile.profile) }
@@ -95,7 +98,7 @@ type ProfileResult =
   | { readonly kind: 'profile'; readonly profile: Profile }
   | { readonly kind: 'error'; readonly error: string }
 
-function readProfile(env: Record<string, string>): ProfileResult {
+function readProfile(env: Record<string, string>, disableFile: boolean): ProfileResult {
   const file = env['TEMPORAL_CONFIG_FILE']
   const named = file === undefined ? 'the profile file' : `TEMPORAL_CONFIG_FILE "${file}"`
   // The library takes a missing file for an empty one.
@@ -105,7 +108,7 @@ function readProfile(env: Record<string, string>): ProfileResult {
       error: `environment variable ${named}: there is no such file; correct the path, or unset it`,
     }
   try {
-    const profile = loadClientConfigProfile({ overrideEnvVars: env })
+    const profile = loadClientConfigProfile({ overrideEnvVars: env, disableFile })
     const { clientCert, clientKey } = profile.tls ?? {}
     if ((clientCert === undefined) !== (clientKey === undefined)) {
       const [there, missing] = clientCert === undefined ? ['KEY', 'CERT'] : ['CERT', 'KEY']
@@ -132,8 +135,8 @@ function warningsOf({ apiKey, tls }: Profile): readonly string[] {
     : []
 }
 
-function connectOptions(env: Record<string, string>): ConnectOptions {
-  const profile = readProfile(env)
+function connectOptions(env: Record<string, string>, disableFile: boolean): ConnectOptions {
+  const profile = readProfile(env, disableFile)
   if (profile.kind === 'error') throw new TemporalFileError(profile.error)
   const { tls, grpcMeta, apiKey, address } = profile.profile
   checkTls(tls)

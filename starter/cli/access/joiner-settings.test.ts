@@ -70,10 +70,19 @@ describe("Joiner's settings in a cluster", () => {
     ])
   })
 
-  it('hold nothing that is not wanted, and no file outside of their folder', async () => {
+  it('hold nothing that is not wanted, and no file but what is mounted', async () => {
     const evil = '/etc/joiner-temporal/tls/../../../../../../../../tmp/evil'
     const client = cluster({
-      [settings]: { data: { NODE_OPTIONS: '--require /tmp/x', GOOD: 'g', FILE: evil } },
+      [settings]: {
+        data: {
+          NODE_OPTIONS: '--require /tmp/x',
+          GOOD: 'g',
+          EVIL_FILE: evil,
+          TEMPORAL_CONFIG_FILE: '/home/alice/.config/temporalio/temporal.toml',
+          TEMPORAL_TLS_CLIENT_KEY_PATH: '.config/key',
+          VNET_SUBNET_ID: '/subscriptions/s',
+        },
+      },
       [deployment]: pod([]),
       [secret]: { data: { '../../../../../../../../tmp/evil': base64('x') } },
     })
@@ -82,8 +91,19 @@ describe("Joiner's settings in a cluster", () => {
       wanted: (name) => name !== 'NODE_OPTIONS',
     })
     dispose()
-    expect(read).toEqual({ GOOD: 'g', FILE: evil })
+    expect(read).toEqual({ GOOD: 'g', VNET_SUBNET_ID: '/subscriptions/s' })
     expect(existsSync('/tmp/evil')).toBe(false)
+  })
+
+  it('take one read of a Secret with several keys, and one note where it may not be read', async () => {
+    const keyOf = (name: string) => ({
+      name,
+      valueFrom: { secretKeyRef: { name: 'temporal-client', key: name } },
+    })
+    const client = cluster({ [settings]: {}, [deployment]: pod([keyOf('a'), keyOf('b')]) }, [secret])
+    const { notes, dispose } = await installedSettings(client, asked)
+    dispose()
+    expect(notes).toHaveLength(1)
   })
 
   it('that are not there, or not to be read, are an error with the remedy', async () => {

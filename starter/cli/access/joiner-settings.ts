@@ -72,26 +72,30 @@ export async function installedSettings(
     })
   const reader = new Reader(client, namespace, notes)
   const template = await reader.template(deployments)
+  const fileOf = async (path: string): Promise<string | undefined> => {
+    const text = template && (await reader.mounted(template, path))
+    const file = resolve(folder, `.${path}`)
+    // A mount path is the chart's, but the cluster's owner may have changed it.
+    if (text === undefined || !file.startsWith(folder + sep)) return undefined
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+    writeFileSync(file, text, { mode: 0o600 })
+    return file
+  }
   for (const variable of template?.containers?.[0]?.env ?? []) {
     if (!wanted(variable.name)) continue
     const value = await reader.valueOf(variable)
     if (value !== undefined) settings[variable.name] = value
   }
   for (const [name, value] of Object.entries(settings)) {
-    if (!wanted(name)) delete settings[name]
-    else if (template !== undefined && value.startsWith('/')) {
-      const text = await reader.mounted(template, value)
-      if (text === undefined) continue
-      const file = resolve(folder, `.${value}`)
-      // A mount path is the chart's, but the cluster's owner may have changed it.
-      if (!file.startsWith(folder + sep)) continue
-      mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-      writeFileSync(file, text, { mode: 0o600 })
-      settings[name] = file
-    }
+    const file = wanted(name) && isFile(name) ? await fileOf(value) : undefined
+    if (file !== undefined) settings[name] = file
+    // A path of the pod would be another file here, such as one with keys of the caller's own.
+    else if (!wanted(name) || isFile(name)) delete settings[name]
   }
   return { settings, notes, dispose }
 }
+
+const isFile = (name: string) => /_(PATH|FILE|FILEPATH)$/.test(name)
 
 async function settingsMap(client: KubernetesClient, namespace: string): Promise<Settings> {
   try {
@@ -113,6 +117,8 @@ class Reader {
   readonly #client: KubernetesClient
   readonly #namespace: string
   readonly #notes: string[]
+  /** What was read, by path: several files and variables come from one Secret. */
+  readonly #objects = new Map<string, Promise<object | undefined>>()
 
   constructor(client: KubernetesClient, namespace: string, notes: string[]) {
     this.#client = client
@@ -168,10 +174,16 @@ class Reader {
     return found?.data?.[key]
   }
 
-  /** Undefined, with a note of `what` is missing, where the caller may not read it or it is not there. */
-  async #read<T extends object>(path: string, what?: string): Promise<T | undefined> {
+  #read<T extends object>(path: string, what?: string): Promise<T | undefined> {
+    const found = this.#objects.get(path) ?? this.#ask(path, what)
+    this.#objects.set(path, found)
+    return found as Promise<T | undefined>
+  }
+
+  /** Undefined, with a note that `what` is missing, where the caller may not read it or it is not there. */
+  async #ask(path: string, what: string | undefined): Promise<object | undefined> {
     try {
-      return (await this.#client.get(path)) as T
+      return await this.#client.get(path)
     } catch (error) {
       if (!(error instanceof ApiError) || ![403, 404].includes(error.code)) throw error
       const why = error.code === 403 ? 'you may not read it' : 'it is not there'

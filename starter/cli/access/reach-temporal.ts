@@ -13,13 +13,20 @@ const answerMs = 2000
 /** The environment that Temporal is reached by. */
 export interface Reach {
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Whether the address comes from a cluster. */
+  readonly isForeign: boolean
   /** The cluster's name, as Joiner's settings there say. */
   readonly cluster?: string
   readonly dispose: () => void
 }
 
-/** Who has an API key says where it goes: it is not sent to an address that others may write. */
-const ownVariables = ['TEMPORAL_ADDRESS', 'TEMPORAL_CONFIG_FILE', 'TEMPORAL_PROFILE', 'TEMPORAL_API_KEY']
+/** Who names an address or a profile, or has a key or a header to send, says where it goes: no address that others may write gets it. */
+function isTold(environment: Readonly<Record<string, string | undefined>>): boolean {
+  const own = ['TEMPORAL_ADDRESS', 'TEMPORAL_CONFIG_FILE', 'TEMPORAL_PROFILE', 'TEMPORAL_API_KEY']
+  return Object.entries(environment).some(
+    ([name, value]) => Boolean(value) && (own.includes(name) || name.startsWith('TEMPORAL_GRPC_META_')),
+  )
+}
 
 /**
  * Finds out how Temporal is reached from here: as the options or the environment say, else by Joiner's settings in the cluster, through the API server
@@ -29,8 +36,8 @@ export async function reachTemporal(
   options: TemporalOptions,
   environment: Readonly<Record<string, string | undefined>> = process.env,
 ): Promise<Reach> {
-  const isTold = options.temporalAddress !== undefined || ownVariables.some((name) => Boolean(environment[name]))
-  if (isTold) return { env: environment, dispose: () => undefined }
+  if (options.temporalAddress !== undefined || isTold(environment))
+    return { env: environment, isForeign: false, dispose: () => undefined }
   const connection = await connectionOf(options)
   const client = KubernetesClient.of(connection)
   try {
@@ -51,7 +58,7 @@ export async function reachTemporal(
       if (isTls(env)) env['TEMPORAL_TLS_SERVER_NAME'] ??= address.slice(0, address.lastIndexOf(':'))
     }
     const cluster = settings['CLUSTER_NAME']
-    return { env, dispose, ...(cluster ? { cluster } : {}) }
+    return { env, isForeign: true, dispose, ...(cluster ? { cluster } : {}) }
   } finally {
     await client.close()
   }

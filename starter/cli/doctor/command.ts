@@ -54,7 +54,7 @@ async function doctor(options: Options): Promise<number> {
     ])
   const given = await azureSettings(options, env)
   const reach = given.kind === 'settings' ? await reachTemporal(options, env) : undefined
-  const temporal = readTemporalSettings(reach?.env ?? env)
+  const temporal = readTemporalSettings(reach?.env ?? env, { isForeign: reach?.isForeign ?? false })
   if (given.kind === 'errors' || temporal.kind === 'errors') {
     for (const result of [given, temporal])
       if (result.kind === 'errors') for (const error of result.errors) console.error(error)

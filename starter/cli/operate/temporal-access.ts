@@ -48,6 +48,7 @@ async function withReach(
   const read = readTemporalSettings(reach.env, {
     address: options.temporalAddress,
     namespace: options.temporalNamespace,
+    isForeign: reach.isForeign,
   })
   if (read.kind === 'errors') {
     for (const error of read.errors) console.error(error)
