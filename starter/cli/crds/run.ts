@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parse } from 'yaml'
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
-import { isConflict, isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
+import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import {
   markedCrd,
@@ -11,7 +11,6 @@ import {
   ownInstallation,
   readMarkedCrd,
 } from '../../../activities/kubernetes/client/installation.ts'
-import type { Operation } from '../../../activities/kubernetes/client/json-patch.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import {
   describeInstallation,
@@ -23,30 +22,14 @@ import { withCluster } from '../access/cluster.ts'
 import { reason } from '../doctor/check.ts'
 import { CommandError } from '../shared/command-error.ts'
 import type { ClusterOptions } from '../shared/options.ts'
-import { isConvertedByJoiner, oldVersion, releasedSpec, wantedSpec } from './wanted-spec.ts'
+import { type Crd, convertedNames, holdsOld, patched, readCrd, releaseOf, storeAsNew } from './release.ts'
+import { isConvertedByJoiner, oldVersion, wantedSpec } from './wanted-spec.ts'
+
+const establishedMs = 30_000
 
 /** The installation whose CRDs a command works on. */
 export interface CrdOptions extends ClusterOptions {
   readonly release: string
-}
-
-/** The CRDs with old versions, by the resource whose objects they define. */
-const converted = { nodepools: 'nodepools.karpenter.sh', nodeclaims: 'nodeclaims.karpenter.sh' } as const
-
-/** How often a write is tried again that came between two of others. */
-const attempts = 5
-const establishedMs = 30_000
-
-interface Crd {
-  readonly metadata: {
-    readonly name: string
-    readonly resourceVersion: string
-    readonly annotations?: Readonly<Record<string, string>>
-  }
-  readonly status?: {
-    readonly storedVersions?: readonly string[]
-    readonly conditions?: readonly { readonly type: string; readonly status: string }[]
-  }
 }
 
 /** Creates or updates the CRDs of a folder. Returns the exit code. */
@@ -74,13 +57,13 @@ export function releaseCrds(options: CrdOptions): Promise<number> {
       console.log(`the CRDs are those of ${describeInstallation(ownership.owner)}; nothing was done`)
       return
     }
-    for (const [resource, name] of Object.entries(converted)) {
-      const crd = await read(client, name)
+    for (const name of convertedNames) {
+      const crd = await readCrd(client, name)
       if (crd === undefined || !isConvertedByJoiner(crd)) {
         console.log(`${name} is not converted by Joiner; nothing was done`)
         continue
       }
-      await storeAsNew(client, resource as keyof typeof converted, crd as unknown as Crd)
+      if (holdsOld(crd)) console.log(`${name}: ${await storeAsNew(client, name, crd)} objects are stored as v1`)
       await patched(client, name, releaseOf)
       console.log(`${name} is converted by nobody; ${oldVersion} is not served`)
     }
@@ -121,7 +104,7 @@ async function manifestsOf(folder: string): Promise<readonly Json[]> {
 
 async function applied(client: KubernetesClient, manifest: Json, namespace: string): Promise<string> {
   const { name } = (manifest as unknown as Crd).metadata
-  const installed = await read(client, name)
+  const installed = await readCrd(client, name)
   if (installed === undefined) {
     const spec = wantedSpec(manifest, undefined, namespace)
     await client.create(resourcePath('customresourcedefinitions'), { ...manifest, spec })
@@ -135,65 +118,10 @@ async function applied(client: KubernetesClient, manifest: Json, namespace: stri
   return changed ? 'updated' : 'unchanged'
 }
 
-/** Changes a CRD as it was read, and again if somebody wrote it meanwhile. Returns whether anything changed. */
-async function patched(
-  client: KubernetesClient,
-  name: string,
-  change: (crd: Json) => readonly Operation[],
-): Promise<boolean> {
-  for (let attempt = 1; ; attempt += 1) {
-    const crd = await client.get(resourcePath('customresourcedefinitions', name))
-    const { resourceVersion } = (crd as unknown as Crd).metadata
-    const asRead: Operation = { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion }
-    try {
-      const after = await client.jsonPatch(resourcePath('customresourcedefinitions', name), [asRead, ...change(crd)])
-      return (after as unknown as Crd).metadata.resourceVersion !== resourceVersion
-    } catch (error) {
-      if (!isConflict(error) || attempt === attempts) throw error
-    }
-  }
-}
-
-function releaseOf(crd: Json): readonly Operation[] {
-  const isMarked = (crd as unknown as Crd).metadata.annotations?.[installationAnnotation] !== undefined
-  const path = `/metadata/annotations/${installationAnnotation.replaceAll('/', '~1')}`
-  return [
-    { op: 'replace', path: '/spec', value: releasedSpec(crd) },
-    ...(isMarked ? ([{ op: 'remove', path }] as const) : []),
-  ]
-}
-
-/** Has each object of a kind stored in the new version, while the old one can still be read. A patch without a change is enough for that. */
-async function storeAsNew(client: KubernetesClient, resource: keyof typeof converted, crd: Crd): Promise<void> {
-  const { storedVersions = [] } = crd.status ?? {}
-  if (!storedVersions.includes(oldVersion)) return
-  const { items } = await client.list(resourcePath(resource))
-  for (const item of items) {
-    const { name } = (item as unknown as Crd).metadata
-    await client.mergePatch(resourcePath(resource, name), {}).catch((error: unknown) => {
-      if (!isNotFound(error)) throw error
-    })
-  }
-  const left = storedVersions.filter((each) => each !== oldVersion)
-  await client.patchStatus(resourcePath('customresourcedefinitions', crd.metadata.name), {
-    status: { storedVersions: left },
-  })
-  console.log(`${crd.metadata.name}: ${items.length} objects are stored as ${left.join(', ')}`)
-}
-
-async function read(client: KubernetesClient, name: string): Promise<Json | undefined> {
-  try {
-    return await client.get(resourcePath('customresourcedefinitions', name))
-  } catch (error) {
-    if (isNotFound(error)) return undefined
-    throw error
-  }
-}
-
 async function untilEstablished(client: KubernetesClient, name: string): Promise<void> {
   const deadline = Date.now() + establishedMs
   for (;;) {
-    const crd = (await read(client, name)) as unknown as Crd | undefined
+    const crd = (await readCrd(client, name)) as unknown as Crd | undefined
     if (crd?.status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True') === true)
       return
     if (Date.now() > deadline)

@@ -1,8 +1,6 @@
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
+import { conversionService } from '../../../core/installation.ts'
 import { isObject } from '../../../core/values/json.ts'
-
-/** Service that converts old versions, as CRDs name it. */
-const serviceName = 'joiner-conversion'
 
 /** Version of NodePools and NodeClaims that Joiner converts. */
 export const oldVersion = 'v1beta1'
@@ -12,7 +10,7 @@ export function isConvertedByJoiner(crd: Json): boolean {
   const config = clientConfig(crd)
   if (config === undefined) return false
   const { service } = config
-  return isObject(service) ? service['name'] === serviceName : typeof config['url'] === 'string'
+  return isObject(service) ? service['name'] === conversionService : typeof config['url'] === 'string'
 }
 
 /**

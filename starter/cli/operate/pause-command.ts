@@ -3,7 +3,7 @@ import { type LoopName, pausableReasons } from '../../../core/pauses/pauses.ts'
 import { printable } from '../../../core/values/printable.ts'
 import { CommandError } from '../shared/command-error.ts'
 import type { OutputFormat } from '../shared/options.ts'
-import { isForPrograms, print } from '../shared/output.ts'
+import { isForPrograms, structured } from '../shared/output.ts'
 import type { Asked, Asking } from './ask-loop.ts'
 import { pauseJson } from './pause-json.ts'
 import { askerOptions, untilOption } from './request-options.ts'
@@ -127,7 +127,7 @@ async function ask(
     const results = await Promise.all(
       asked.map(async ({ loop, asking }) => ({ loop, ...(await tryAsk(() => askLoop(access, loop, asking))) })),
     )
-    if (isForPrograms(options.output)) await print(options.output, results.map(asJson), () => '')
+    if (isForPrograms(options.output)) process.stdout.write(await structured(options.output, results.map(asJson)))
     else
       for (const result of results) {
         if (result.kind === 'done') console.log(printable(result.answer.message))

@@ -69,7 +69,7 @@ async function plan(options: Options): Promise<number> {
 async function save(found: DisruptionPlan, file: string): Promise<void> {
   const [{ writeFile }, { planJson }] = await Promise.all([import('node:fs/promises'), import('./plan-text.ts')])
   try {
-    await writeFile(file, `${planJson(found)}\n`)
+    await writeFile(file, `${JSON.stringify(planJson(found), null, 2)}\n`)
   } catch (error) {
     throw new CommandError(
       `plan ${found.id} is made but could not be saved: ${error instanceof Error ? error.message : String(error)}`,
@@ -80,5 +80,5 @@ async function save(found: DisruptionPlan, file: string): Promise<void> {
 async function show(found: DisruptionPlan, { output, all, save: file }: Options): Promise<void> {
   const { planJson, planText } = await import('./plan-text.ts')
   const hint = found.commands.length > 0 ? `\n\nTo do exactly that: joiner apply ${file ?? found.id}` : ''
-  await print(output, JSON.parse(planJson(found)), () => `${planText(found, all === true)}${hint}`)
+  await print(output, planJson(found), () => `${planText(found, all === true)}${hint}`)
 }

@@ -30,9 +30,9 @@ export function planText(plan: DisruptionPlan, all = false): string {
 }
 
 /** A plan for scripts, which can be applied: the causes with their texts. */
-export function planJson({ blockers, ...plan }: DisruptionPlan): string {
+export function planJson({ blockers, ...plan }: DisruptionPlan): object {
   const shown = blockers.map(({ moves, ...blocker }) => ({ ...blocker, moves: moves.map(shownMove) }))
-  return JSON.stringify({ ...plan, blockers: shown }, null, 2)
+  return { ...plan, blockers: shown }
 }
 
 function head({ id, commands, cost, createdAt, by, pauses, warnings, leftOut }: DisruptionPlan): string {

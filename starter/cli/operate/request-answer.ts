@@ -1,7 +1,7 @@
 import { printable } from '../../../core/values/printable.ts'
 import type { RequestAnswer, StartedCommand } from '../../../workflows/messages.ts'
 import type { OutputFormat } from '../shared/options.ts'
-import { isForPrograms, print as printed } from '../shared/output.ts'
+import { isForPrograms, structured } from '../shared/output.ts'
 import { counted, few, monthly } from '../simulate/words.ts'
 import type { Ended } from './follow.ts'
 import { follow } from './follow.ts'
@@ -17,13 +17,15 @@ interface Options {
 
 /** Prints what came of a request, follows its commands to their end, and returns the exit code. */
 export async function carryOut(access: TemporalAccess, answer: RequestAnswer, options: Options): Promise<number> {
-  const isJson = isForPrograms(options.output)
-  const say = isJson ? console.error : console.log
+  const { output } = options
+  const isRead = !isForPrograms(output)
+  const say = isRead ? console.log : console.error
   const print = answer.kind === 'done' ? say : console.error
-  if (!isJson) for (const line of answerLines(answer, options.nothing)) print(printable(line))
+  if (isRead) for (const line of answerLines(answer, options.nothing)) print(printable(line))
   const started = answer.kind === 'done' ? answer.started : []
   const ended = options.wait ? await follow(access, started, say) : []
-  if (isJson) await printed(options.output, { ...answer, ...(options.wait ? { ended } : {}) }, () => '')
+  if (isForPrograms(output))
+    process.stdout.write(await structured(output, { ...answer, ...(options.wait ? { ended } : {}) }))
   else if (!options.wait && started.length > 0) say('they go on by themselves; joiner status shows them')
   return exitCode(answer, ended)
 }

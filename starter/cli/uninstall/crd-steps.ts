@@ -1,16 +1,13 @@
-import { inParallel } from '../../../activities/in-parallel.ts'
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
-import { isNotFound, isTooManyRequests } from '../../../activities/kubernetes/client/api-error.ts'
+import { isTooManyRequests } from '../../../activities/kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
-import { markedCrd } from '../../../activities/kubernetes/client/installation.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
-import { conversionService, installationAnnotation } from '../../../core/installation.ts'
-import { isObject } from '../../../core/values/json.ts'
+import { converted, convertedNames, holdsOld, patched, readCrd, releaseOf, storeAsNew } from '../crds/release.ts'
+import { oldVersion } from '../crds/wanted-spec.ts'
 import { counted } from '../simulate/words.ts'
 import type { Step, Uninstallation } from './context.ts'
-import { listObjects } from './node-objects.ts'
 
-/** The CRDs of the chart, with the resource of those that the webhook converts. */
+/** The CRDs of the chart. */
 export const chartCrds = [
   'nodepools.karpenter.sh',
   'nodeclaims.karpenter.sh',
@@ -19,108 +16,25 @@ export const chartCrds = [
   'capacitybuffers.autoscaling.x-k8s.io',
 ] as const
 
-const converted = { 'nodepools.karpenter.sh': 'nodepools', 'nodeclaims.karpenter.sh': 'nodeclaims' } as const
-type Converted = keyof typeof converted
-const convertedNames = Object.keys(converted) as readonly Converted[]
-const storageVersion = 'v1'
-
-const crdPath = (name: string) => resourcePath('customresourcedefinitions', name)
-
-/** Returns a CRD; undefined when it is not installed. Errors: the API server's. */
-export async function readCrd(client: Pick<KubernetesClient, 'get'>, name: string): Promise<Json | undefined> {
-  try {
-    return await client.get(crdPath(name))
-  } catch (error) {
-    if (isNotFound(error)) return undefined
-    throw error
-  }
-}
-
-/**
- * Stores objects of old versions as v1, while the webhook still converts them: afterwards nobody could read them. A write that changes nothing is
- * enough, since the API server writes an object whose stored version is old.
- */
+/** Stores objects of old versions as v1, while the webhook still converts them. */
 export function migrateStep({ kubernetes }: Uninstallation): Step {
-  const old = async () => {
-    const crds = await Promise.all(convertedNames.map(async (name) => ({ name, crd: await readCrd(kubernetes, name) })))
-    return crds.flatMap(({ name, crd }) => {
-      const stored = storedVersions(crd).filter((version) => version !== storageVersion)
-      return crd === undefined || stored.length === 0 || !isConverted(crd) ? [] : [{ name, stored }]
-    })
-  }
+  const old = () => crdsThat(kubernetes, holdsOld)
   return {
     todo: async () => {
       const found = await old()
       return found.length === 0
         ? undefined
-        : `store as ${storageVersion} what is stored as ${found.map(({ name, stored }) => `${stored.join(', ')} (${converted[name]})`).join(' and ')}`
+        : `store as v1 what is stored as ${found.map(({ name }) => `${oldVersion} (${converted[name]})`).join(' and ')}`
     },
     run: async () => {
-      for (const { name } of await old()) {
-        const resource = converted[name]
-        const objects = await listObjects(kubernetes, resourcePath(resource))
-        await inParallel(objects, 8, async ({ metadata }) => {
-          await kubernetes.mergePatch(resourcePath(resource, metadata.name), { metadata: { uid: metadata.uid } })
-        })
-        await kubernetes.patchStatus(crdPath(name), { status: { storedVersions: [storageVersion] } })
-      }
+      for (const { name, crd } of await old()) await storeAsNew(kubernetes, name, crd)
     },
-  }
-}
-
-function storedVersions(crd: Json | undefined): readonly string[] {
-  const status = crd?.['status']
-  return isObject(status) && Array.isArray(status['storedVersions']) ? (status['storedVersions'] as string[]) : []
-}
-
-/** Whether a CRD is converted by Joiner's webhook: at its Service, or at a URL as in a local cluster. */
-export function isConverted(crd: Json): boolean {
-  const conversion = isObject(crd['spec']) ? crd['spec']['conversion'] : undefined
-  if (!isObject(conversion) || conversion['strategy'] !== 'Webhook' || !isObject(conversion['webhook'])) return false
-  const config = conversion['webhook']['clientConfig']
-  if (!isObject(config)) return false
-  return isObject(config['service'])
-    ? config['service']['name'] === conversionService
-    : typeof config['url'] === 'string'
-}
-
-/**
- * A merge patch that takes Joiner's webhook and marker out of a CRD; undefined when neither is in it. Old versions are no longer served: without a
- * webhook the API server would take an old manifest and drop the fields that v1 has elsewhere.
- */
-export function detachPatch(name: string, crd: Json): Json | undefined {
-  const metadata = crd['metadata'] as {
-    readonly resourceVersion: string
-    readonly annotations?: Readonly<Record<string, string>>
-  }
-  const isMarked = name === markedCrd && metadata.annotations?.[installationAnnotation] !== undefined
-  const marker = isMarked ? { annotations: { [installationAnnotation]: null } } : {}
-  const isOurs = isConverted(crd)
-  if (!isMarked && !isOurs) return undefined
-  const versions = (crd['spec'] as { readonly versions: readonly { readonly name: string }[] }).versions
-  return {
-    metadata: { resourceVersion: metadata.resourceVersion, ...marker },
-    ...(isOurs && {
-      spec: {
-        conversion: { strategy: 'None', webhook: null },
-        versions: versions.map((each) => (each.name === storageVersion ? each : { ...each, served: false })),
-      },
-    }),
   }
 }
 
 /** Sets the conversion of the CRDs to None and removes the marker of the installation, so that no CRD names a Service that goes. */
 export function detachStep({ kubernetes }: Uninstallation): Step {
-  const attached = async () => {
-    const found = await Promise.all(
-      convertedNames.map(async (name) => {
-        const crd = await readCrd(kubernetes, name)
-        const patch = crd === undefined ? undefined : detachPatch(name, crd)
-        return patch === undefined ? [] : [{ name, patch }]
-      }),
-    )
-    return found.flat()
-  }
+  const attached = () => crdsThat(kubernetes, (crd) => releaseOf(crd).length > 0)
   return {
     todo: async () => {
       const found = await attached()
@@ -130,10 +44,16 @@ export function detachStep({ kubernetes }: Uninstallation): Step {
     },
     run: async () => {
       const found = await attached()
-      for (const { name, patch } of found) await kubernetes.mergePatch(crdPath(name), patch)
+      for (const { name } of found) await patched(kubernetes, name, releaseOf)
       for (const { name } of found) await untilServed(kubernetes, resourcePath(converted[name]))
     },
   }
+}
+
+/** Returns the CRDs with old versions that are installed and meet a condition. */
+async function crdsThat(client: KubernetesClient, isMeant: (crd: Json) => boolean) {
+  const found = await Promise.all(convertedNames.map(async (name) => ({ name, crd: await readCrd(client, name) })))
+  return found.flatMap(({ name, crd }) => (crd !== undefined && isMeant(crd) ? [{ name, crd }] : []))
 }
 
 const mostLooks = 60

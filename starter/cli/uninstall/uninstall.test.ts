@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { ownedNames } from '../../../api/rights/owned-names.ts'
-import { detachPatch, isConverted } from './crd-steps.ts'
+import { releaseOf } from '../crds/release.ts'
+import { isConvertedByJoiner } from '../crds/wanted-spec.ts'
 import { freeClaim, freeNode, type SeenObject } from './node-objects.ts'
 
 const object = (name: string, metadata: Partial<SeenObject['metadata']>): SeenObject => ({
@@ -41,22 +42,26 @@ const crd = (clientConfig: unknown, annotations = {}) => ({
 
 test("a CRD at Joiner's Service is detached: None, v1 alone is served, no marker", () => {
   const found = crd({ service: { name: 'joiner-conversion' } }, { 'joiner.sh/installation': '{}' })
-  expect(detachPatch('nodepools.karpenter.sh', found)).toEqual({
-    metadata: { resourceVersion: '3', annotations: { 'joiner.sh/installation': null } },
-    spec: {
-      conversion: { strategy: 'None', webhook: null },
-      versions: [
-        { name: 'v1', served: true, storage: true },
-        { name: 'v1beta1', served: false, storage: false },
-      ],
+  expect(releaseOf(found)).toEqual([
+    {
+      op: 'replace',
+      path: '/spec',
+      value: {
+        conversion: { strategy: 'None' },
+        versions: [
+          { name: 'v1', served: true, storage: true },
+          { name: 'v1beta1', served: false, storage: false },
+        ],
+      },
     },
-  })
+    { op: 'remove', path: '/metadata/annotations/joiner.sh~1installation' },
+  ])
 })
 
 test("a CRD at somebody else's Service is left alone", () => {
   const found = crd({ service: { name: 'karpenter' } })
-  expect(isConverted(found)).toBe(false)
-  expect(detachPatch('nodeclaims.karpenter.sh', found)).toBeUndefined()
+  expect(isConvertedByJoiner(found)).toBe(false)
+  expect(releaseOf(found)).toEqual([])
 })
 
 test('what the processes write for themselves is deleted, and the maintenance window of AKS is not', () => {
