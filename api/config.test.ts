@@ -97,9 +97,15 @@ describe('settings of the scheduler', () => {
   })
 
   test('gates without effect cause a warning', () => {
-    const gates = { ReservedCapacity: true, NodeOverlay: true, NodeRepair: false, Nonsense: false }
+    const gates = {
+      ReservedCapacity: true,
+      NodeOverlay: true,
+      CapacityBuffer: true,
+      NodeRepair: false,
+      Nonsense: false,
+    }
     expect(gateWarnings(gates)).toEqual([
-      expect.stringContaining('"NodeOverlay=true": not supported yet'),
+      expect.stringContaining('"CapacityBuffer=true": not supported yet'),
       expect.stringContaining('"Nonsense=false": there is no such gate; use some of NodeRepair'),
     ])
   })

@@ -127,7 +127,14 @@ const unread: WarningPolicy = {
   warnings: [
     {
       because: 'noEffect',
-      holds: 'false',
+      holds: "object.kind != 'NodeOverlay'",
+      message:
+        "'kind NodeOverlay, metadata.name ' + object.metadata.name + ': the gate NodeOverlay is off, so it has no effect; set settings.featureGates.nodeOverlay of the chart'",
+      unlessChartValue: '(include "joiner.hasOverlays" .)',
+    },
+    {
+      because: 'noEffect',
+      holds: "object.kind != 'CapacityBuffer'",
       message:
         "'kind ' + object.kind + ', metadata.name ' + object.metadata.name + ': nothing reads objects of this kind yet, so it has no effect; do without it'",
     },

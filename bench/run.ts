@@ -3,6 +3,7 @@ import type { Cloud } from '../deploy/local/cluster.ts'
 import { cloudNames, count, counts, share } from './arguments.ts'
 import { refusals } from './azure/refusals.ts'
 import { day } from './day/day.ts'
+import { advise } from './disruption/advise.ts'
 import { consolidation } from './disruption/consolidation.ts'
 import { disruption } from './disruption/disruption.ts'
 import { disruptionParityReport } from './disruption/disruption-parity.ts'
@@ -23,6 +24,9 @@ import { planner } from './scheduling/planner.ts'
 import { scheduling } from './scheduling/scheduling.ts'
 import { whatIf } from './scheduling/what-if.ts'
 import { scrape } from './scrape.ts'
+import { uiPage } from './ui/page.ts'
+import { ui } from './ui/ui.ts'
+import { view } from './view.ts'
 import { scenarioNamed } from './workloads/workloads.ts'
 
 const program = new Command('npm run bench --')
@@ -56,6 +60,10 @@ program
   )
   .option('--only <text>', 'only cases whose name holds this text')
   .action(async ({ only }: { readonly only?: string }) => refusals(only))
+program
+  .command('ui-page')
+  .description('the page of joiner ui in headless Chromium at 100 and 1,000 nodes: first paint, updates, heap')
+  .action(uiPage)
 program
   .command('day')
   .description(
@@ -125,10 +133,21 @@ program
 program.command('planner').description('a warm pass of the planner on 5,000 nodes with 100,000 pods').action(planner)
 program.command('scrape').description('a scrape of the metrics of 5,000 nodes with 100,000 pods').action(scrape)
 program
+  .command('ui')
+  .description('joiner ui with a large cluster: its start, the whole view, how soon a change is there, its memory')
+  .option('--nodes <count>', 'how many', count, 1000)
+  .option('--pods-each <count>', 'pods on each node', count, 20)
+  .action(async ({ nodes, podsEach }: { readonly nodes: number; readonly podsEach: number }) => ui({ nodes, podsEach }))
+program
   .command('what-if')
   .description('where pods would go without each node of a cluster in turn, and without half of them')
   .option('--nodes <counts>', 'how many, for one run each', counts, [1000, 5000])
   .action(({ nodes }: { readonly nodes: readonly number[] }) => whatIf(nodes))
+program
+  .command('advise')
+  .description('joiner advise on a large cluster, of Karpenter and of agent pools: time and memory')
+  .option('--nodes <count>', 'how many; each has 20 pods', count, 5000)
+  .action(async ({ nodes }: { readonly nodes: number }) => advise(nodes))
 program
   .command('parity')
   .description('scenarios to which upstream’s scheduler has one answer: how often ours is the same')
@@ -173,6 +192,12 @@ program
   .description("foreign clients flood the conversion webhook's port: what ends, and what goes on meanwhile")
   .option('--seconds <count>', 'how long', count, 30)
   .action(async ({ seconds }: { readonly seconds: number }) => webhookFlood(seconds))
+program
+  .command('view')
+  .description('the live view of a large cluster: its first, each change, its memory; and building it again each time')
+  .option('--nodes <count>', 'how many', count, 1000)
+  .option('--pods-each <count>', 'pods on each', count, 20)
+  .action(view)
 program
   .command('workload')
   .description('print a workload as a scenario, for another program or a profiler')

@@ -24,6 +24,7 @@ export type ConditionChange = Pick<Condition, 'type' | 'status'> & {
 export const dependents = {
   NodeClaim: ['Launched', 'Registered', 'Initialized'],
   NodePool: ['ValidationSucceeded', 'NodeClassReady'],
+  NodeOverlay: ['ValidationSucceeded'],
   AKSNodeClass: ['KubernetesVersionReady', 'ImagesReady', 'SubnetsReady', 'ValidationSucceeded', 'LocalDNSReady'],
 } as const satisfies Readonly<Record<string, readonly string[]>>
 

@@ -13,6 +13,8 @@ export interface Offering {
   /** Amounts that replace the type's for this offering. */
   readonly capacityOverride?: Resources
   readonly overheadOverride?: Overhead
+  /** The price is from a NodeOverlay. */
+  readonly isPriceOverlaid?: true
 }
 
 /** What a node reserves for itself. */
@@ -31,6 +33,8 @@ export interface InstanceType {
   readonly overhead: Overhead
   /** How many volumes a node can attach, by CSI driver; a driver without an entry has no limit. */
   readonly volumeAttachmentLimits?: Readonly<Record<string, number>>
+  /** A NodeOverlay added to the capacity. */
+  readonly isCapacityOverlaid?: true
 }
 
 const typesByName = new WeakMap<readonly InstanceType[], ReadonlyMap<string, InstanceType>>()

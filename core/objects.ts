@@ -238,6 +238,20 @@ export interface NodePool {
   readonly nodeClassObservedGeneration?: number
 }
 
+/** Prices and extended resources of offerings, as somebody corrects them (reference/karpenter-core.md 1.3). */
+export interface NodeOverlay {
+  readonly kind: 'NodeOverlay'
+  readonly metadata: ObjectMeta
+  readonly requirements: readonly RequirementSpec[]
+  /** USD an hour, as written. */
+  readonly price?: string
+  /** `+1`, `-0.05`, `+10%`, as written. */
+  readonly priceAdjustment?: string
+  readonly capacity: Resources
+  readonly weight: number
+  readonly conditions: readonly Condition[]
+}
+
 /** An AKSNodeClass as applied. */
 export interface NodeClass {
   readonly kind: 'AKSNodeClass'

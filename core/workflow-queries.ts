@@ -23,3 +23,16 @@ export function ofNodeOrClaim(cluster: string, name: string): string {
   const prefix = lifecycleId(cluster, { name, uid: '' })
   return `(NodeName = ${quoted(name)} OR WorkflowId STARTS_WITH ${quoted(prefix)})`
 }
+
+/** Lifecycles and disruption commands that run, or that closed since then. */
+export function endedSince(cluster: string, sinceMs: number): string {
+  const since = new Date(sinceMs).toISOString()
+  const types = "(WorkflowType = 'nodeClaimLifecycle' OR WorkflowType = 'disruptionCommand')"
+  return `${types} AND ${onQueueOf(cluster)} AND (ExecutionStatus = 'Running' OR CloseTime >= '${since}')`
+}
+
+/** What an operator looks at: nodes, commands and the two loops, without the sweeps that Schedules start every few minutes. */
+export function withoutSweeps(cluster: string): string {
+  const types = ['nodeClaimLifecycle', 'disruptionCommand', 'provisioningLoop', 'disruptionLoop'].map(quoted)
+  return `${onQueueOf(cluster)} AND WorkflowType IN (${types.join(', ')})`
+}

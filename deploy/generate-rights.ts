@@ -8,15 +8,26 @@ const conditions: Readonly<Record<RightCondition, { readonly template: string; r
     template: 'include "joiner.hasDefaultSpread" .',
     words: '`settings.schedulerConfig` has default spread constraints',
   },
+  overlays: {
+    template: 'include "joiner.hasOverlays" .',
+    words: '`settings.featureGates.nodeOverlay` is true',
+  },
   dnsServiceIpUnset: { template: 'include "joiner.readsDnsService" .', words: '`azure.dnsServiceIp` is not set' },
   localDnsPreferred: {
     template: 'include "joiner.readsNetworkPolicies" .',
     words: 'Kubernetes 1.99 or newer, and `azure.networkPolicy` is cilium or calico',
   },
+  uiEnabled: { template: '.Values.ui.enabled', words: '`ui.enabled` is true' },
 }
 
 /** Annotations of what exists only while a Job of the chart runs, in the words of Helm's templates. */
 const duringHooks = `(dict "helm.sh/hook" "pre-install,pre-upgrade,pre-delete" "helm.sh/hook-weight" "-20" "helm.sh/hook-delete-policy" "before-hook-creation,hook-succeeded,hook-failed")`
+
+/** Values under which a role is there at all. */
+const roleConditions: Partial<Readonly<Record<Grantee, string>>> = {
+  crds: '.Values.crds.manage',
+  ui: conditions.uiEnabled.template,
+}
 
 const forPeople: ReadonlySet<Grantee> = new Set(['view', 'edit', 'admin'])
 
@@ -44,7 +55,8 @@ function roleDocument(granted: readonly Right[]): string {
     'rules:',
     ...granted.flatMap(ruleLines),
   ]
-  return [...(to === 'crds' ? ['{{- if .Values.crds.manage }}', ...lines, '{{- end }}'] : lines), ''].join('\n')
+  const only = roleConditions[to]
+  return [...(only === undefined ? lines : [`{{- if ${only} }}`, ...lines, '{{- end }}']), ''].join('\n')
 }
 
 function ruleLines({ group, resources, names, verbs, why, when }: Right): readonly string[] {

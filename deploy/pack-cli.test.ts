@@ -29,7 +29,8 @@ describe('the npm package of the command line', () => {
       await mkdir(dirname(join(modules, name)), { recursive: true })
       await symlink(join(root, 'node_modules', name), join(modules, name))
     }
-  })
+    // It builds the page and compiles everything, which takes a busy machine long.
+  }, 180_000)
 
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
@@ -55,6 +56,19 @@ describe('the npm package of the command line', () => {
   test('it reads files in a thread of its own', async () => {
     const { stdout } = await joiner('joiner', 'validate', 'examples/spot.yaml')
     expect(stdout.trim()).toBe('examples/spot.yaml: valid')
+  })
+
+  test('it has the page of joiner ui, which its server reads', async () => {
+    const { readPage } = (await import(join(installed, 'starter/ui/server/page-files.js'))) as {
+      readonly readPage: () => Promise<ReadonlyMap<string, { readonly bytes: Buffer }>>
+    }
+    const files = await readPage()
+    const index = files.get('/')?.bytes.toString('utf8') ?? ''
+    const [, script = ''] = /src="\.?([^"]+\.js)"/.exec(index) ?? []
+    expect(files.get(script)?.bytes.length).toBeGreaterThan(1000)
+    await expect(joiner('joiner', 'ui', '--kubeconfig', '/nowhere')).rejects.toMatchObject({
+      stderr: expect.stringContaining('there is no such file'),
+    })
   })
 
   test('a worker is not in it, and it says where one is', async () => {

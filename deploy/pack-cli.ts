@@ -2,10 +2,11 @@
 // has the files that the command line reaches, without workers and the local cluster, and depends on what those files import.
 import { execFile } from 'node:child_process'
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { dirname, join, posix } from 'node:path'
+import { basename, dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { parseSync } from 'oxc-parser'
+import { buildUi } from './build-ui.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -53,6 +54,9 @@ export async function packCli(folder: string): Promise<string> {
   await cp(join(root, 'LICENSE'), join(package_, 'LICENSE'))
   // What joiner crds applies.
   await cp(join(root, 'deploy', 'crds'), join(package_, 'deploy', 'crds'), { recursive: true })
+  // What joiner ui serves; .sources is for the next build.
+  const isOfPage = (path: string) => !basename(path).startsWith('.')
+  await cp(await buildUi(), join(package_, 'starter', 'ui', 'dist'), { recursive: true, filter: isOfPage })
   const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {
     cwd: package_,
   })

@@ -71,7 +71,9 @@ describe('the command line', () => {
     expect(options.length).toBeGreaterThan(100)
     const spellings = new Map<string, Set<string>>()
     for (const { option } of options) {
-      const said = `${option.flags}: ${option.argChoices?.includes('wide') ? 'formats' : ''}`
+      // Most commands print tables, and report prints documents.
+      const isFormat = ['wide', 'markdown'].some((format) => option.argChoices?.includes(format))
+      const said = `${option.flags}: ${isFormat ? 'formats' : ''}`
       spellings.set(option.long ?? '', (spellings.get(option.long ?? '') ?? new Set()).add(said))
     }
     // What a duration, a reason or a format is written like does not depend on the command.

@@ -59,7 +59,8 @@ function lifecycle({ metadata: { name, uid } }: Seen) {
 /** What the Temporal UI shows of a run. */
 async function details(claim: Seen): Promise<string> {
   const shown = await lifecycle(claim).query<{ currentDetails?: string }>('__temporal_workflow_metadata')
-  return shown.currentDetails ?? ''
+  // They are Markdown, in which what comes from the cluster is escaped.
+  return (shown.currentDetails ?? '').replaceAll(/\\([^\w\s])/g, '$1').replaceAll('\\_', '_')
 }
 
 const vmExists = async (name: string) => (await world.azure()).virtualMachines.some((vm) => vm.name === name)
@@ -273,7 +274,7 @@ test('a silent node of which Azure says nothing is drained like any', async () =
     },
     deleteInstance: async () => {
       calls.push('deleteInstance')
-      return { existed: true }
+      return { existed: true, goneMs: Date.now() }
     },
     finalize: async () => {},
   }

@@ -5,7 +5,7 @@ import { standaloneClaim } from './applied-objects.ts'
 import { claimsPath, type Seen, World } from './world.ts'
 
 /** Most events that a lifecycle may have in Temporal: without trouble, and with an API server that is away for a minute in it. */
-const budget = { untroubled: 38, withOutage: 80 } as const
+const budget = { untroubled: 40, withOutage: 80 } as const
 const outageMs = 60_000
 
 let world: World

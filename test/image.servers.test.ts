@@ -52,8 +52,10 @@ afterAll(async () => {
 
 describe('the Dockerfile', () => {
   test('ships the Node of package.json and what the build stage made, on a base without a shell or a package manager', async () => {
-    const [build, final, ...more] = stages
-    if (build === undefined || final === undefined) throw new Error('Dockerfile: fewer than 2 stages')
+    const [page, build, final, ...more] = stages
+    if (page === undefined || build === undefined || final === undefined)
+      throw new Error('Dockerfile: fewer than 3 stages')
+    expect(page.base).toBe(build.base)
     expect(more).toEqual([])
     const { devDependencies } = packageFile.parse(await jsonOf(new URL('../package.json', import.meta.url)))
     expect(build.base).toBe(`node:${devDependencies['node']}-bookworm-slim`)
@@ -112,6 +114,7 @@ describe('the image', () => {
     expect(paths.filter((path) => path.endsWith('.test.ts'))).toEqual([])
     expect(paths.filter((path) => /^deploy\/.*\.\w+$/.test(path))).toHaveLength(5)
     expect(paths).toContain('deploy/crds/karpenter.sh_nodepools.yaml')
+    expect(paths).toContain('starter/ui/dist/index.html')
     expect(paths).toContain('build/workflow-bundle.js')
     expect(paths).toContain('build/workflow-bundle-encrypted.js')
   })

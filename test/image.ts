@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
+import { buildUi } from '../deploy/build-ui.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const dockerfilePath = join(root, 'deploy', 'Dockerfile')
@@ -85,8 +86,16 @@ export async function buildStage(stage: Stage, folder: string): Promise<void> {
   }
 }
 
-/** Copies as Docker does: a folder's contents go into the target, a file into a target that ends with a slash. */
+/**
+ * Copies as Docker does: a folder's contents go into the target, a file into a target that ends with a slash. What comes from another stage is what that
+ * stage makes: the page.
+ */
 async function copy(paths: readonly string[], folder: string, isIgnored: (path: string) => boolean): Promise<void> {
+  const [first = '', , made = ''] = paths
+  if (first.startsWith('--from=')) {
+    if (first !== '--from=page') throw new Error(`Dockerfile: COPY ${first}: only the page comes from another stage`)
+    return cp(await buildUi(), join(folder, made), { recursive: true })
+  }
   const sources = paths.slice(0, -1)
   const target = paths.at(-1) ?? '.'
   const intoFolder = sources.length > 1 || target.endsWith('/')

@@ -21,7 +21,8 @@ type Account = (typeof accounts)[number]
 const everyRight = {
   ...smallestValues,
   azure: { ...smallestValues.azure, networkPolicy: 'cilium' },
-  settings: { schedulerConfig: fullValues.settings.schedulerConfig },
+  ui: { enabled: true, host: 'joiner.example.com', allowedNamespaces: ['ingress'] },
+  settings: { schedulerConfig: fullValues.settings.schedulerConfig, featureGates: { nodeOverlay: true } },
 }
 const laterVersion = ['--kube-version', '1.99.0']
 
@@ -65,15 +66,15 @@ describe('docs/security.md', () => {
   test('reports rights that are granted only where a setting needs them', async () => {
     const withoutSettings = { ...smallestValues, azure: { ...smallestValues.azure, dnsServiceIp: '10.0.0.10' } }
     const always = rights.filter(({ when }) => when === undefined)
-    expect(always.length).toBeLessThan(rights.length)
-    expect((await rowsOf(withoutSettings)).toSorted()).toEqual(
-      always.map((right) => rightCells(right).join(' | ')).toSorted(),
-    )
-    const withSpread = await rowsOf({
-      ...withoutSettings,
-      controller: { env: [{ name: 'SCHEDULER_CONFIG', value: JSON.stringify(everyRight.settings.schedulerConfig) }] },
-    })
-    expect(withSpread.length - always.length).toBe(rights.filter(({ when }) => when === 'defaultSpread').length)
+    const cells = always.map((right) => rightCells(right).join(' | '))
+    expect((await rowsOf(withoutSettings)).toSorted()).toEqual(cells.toSorted())
+    for (const [condition, name, value] of [
+      ['defaultSpread', 'SCHEDULER_CONFIG', JSON.stringify(everyRight.settings.schedulerConfig)],
+      ['overlays', 'FEATURE_GATES', 'NodeRepair=true, NodeOverlay = True'],
+    ] as const) {
+      const rows = await rowsOf({ ...withoutSettings, controller: { env: [{ name, value }] } })
+      expect(rows.length - always.length).toBe(rights.filter(({ when }) => when === condition).length)
+    }
   })
 })
 

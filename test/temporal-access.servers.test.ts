@@ -3,6 +3,7 @@ import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client, type Connection } from '@temporalio/client'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { listRuns } from '../activities/workflow-runs.ts'
 import { Authority, type Issued } from '../deploy/local/authority.ts'
 import { clusterName } from '../deploy/local/cluster.ts'
 import { temporalSettings } from '../deploy/local/temporal.ts'
@@ -336,7 +337,7 @@ describe('with encryption', () => {
   async function histories(): Promise<Found> {
     const found: Found = { plain: new Set(), keyIds: new Set(), texts: [] }
     const client = new Client({ connection, namespace: 'sealed' })
-    for await (const { workflowId, runId, type } of client.workflow.list()) {
+    for await (const { workflowId, runId, type } of listRuns(client, '')) {
       const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory()
       look(type.endsWith('Loop') ? events?.slice(1) : events, found)
     }

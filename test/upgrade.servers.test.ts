@@ -238,7 +238,8 @@ test('runs that the current version cannot go on with are ended and started agai
   await upgrade()
   // Each of them has something to do, so that its history is replayed.
   await world.scale('inflate', 2)
-  for (const id of ids) await world.temporal.workflow.getHandle(id).signal(id === lifecycle ? pokeSignal : resumeSignal)
+  for (const id of ids)
+    await world.temporal.workflow.getHandle(id).signal((id === lifecycle ? pokeSignal : resumeSignal).name)
   await world.until(
     'all three run again',
     async () => {

@@ -26,6 +26,8 @@ import { VerdictRecorder } from '../activities/disruption/verdicts.ts'
 import { ClusterCache } from '../activities/kubernetes/cache/cluster-cache.ts'
 import type { KubernetesClient } from '../activities/kubernetes/client/client.ts'
 import { EventRecorder } from '../activities/kubernetes/event-recorder.ts'
+import { instanceTypes } from '../activities/node-overlays/pool-types.ts'
+import { Findings } from '../activities/provisioning/findings/findings.ts'
 import { LifecycleStarter } from '../activities/provisioning/lifecycle-starter.ts'
 import { PlanningMetrics } from '../activities/provisioning/metrics.ts'
 import { observePoolOfferings } from '../activities/provisioning/node-pool-offerings.ts'
@@ -34,7 +36,6 @@ import { RefusedClaims } from '../activities/provisioning/refused-claims.ts'
 import { HeavyPods } from '../activities/scheduler-thread/heavy-pods.ts'
 import { Quarantine } from '../activities/scheduler-thread/quarantine.ts'
 import { QuarantineStore } from '../activities/scheduler-thread/quarantine-store.ts'
-import { instanceTypes } from '../activities/scheduler-thread/solve.ts'
 import { SolverThread } from '../activities/scheduler-thread/solver-thread.ts'
 import { CloudProviderMetrics } from '../activities/telemetry/cloud-provider-metrics.ts'
 import { LifecycleMetrics } from '../activities/telemetry/lifecycle-metrics.ts'
@@ -76,6 +77,7 @@ export async function createDependencies(input: DependencyInput) {
     nodeRules,
     roles: config.JOINER_ROLES,
     defaultSpread: config.SCHEDULER_CONFIG.length > 0,
+    overlays: config.FEATURE_GATES.NodeOverlay,
   })
   const unavailable = new UnavailableOfferings({
     client: kubernetes,
@@ -154,6 +156,7 @@ export async function createDependencies(input: DependencyInput) {
     refusedClaims: new RefusedClaims(),
     heavyPods: new HeavyPods(),
     metrics: new PlanningMetrics({ cache, now }),
+    findings: new Findings(now),
     disruptionMetrics,
     lifecycleMetrics: new LifecycleMetrics(now),
     cloudProvider,

@@ -3,7 +3,10 @@ import { flushCompileCache } from 'node:module'
 import type { Client } from '@temporalio/client'
 import type { Logger } from 'pino'
 import { whenAborted } from '../activities/abortable-wait.ts'
+import { CostLedger } from '../activities/cost/cost-ledger.ts'
+import { costGauges } from '../activities/cost/cost-metrics.ts'
 import { Lease } from '../activities/kubernetes/lease.ts'
+import { instanceTypes } from '../activities/node-overlays/pool-types.ts'
 import { trackPodEvents } from '../activities/provisioning/pod-events.ts'
 import { bridgeMetrics } from '../activities/telemetry/bridge-metrics.ts'
 import { ReconcileMetrics } from '../activities/telemetry/reconcile-metrics.ts'
@@ -95,7 +98,14 @@ export async function serve(
   // Pods wait for NodeClaims, so these do not wait behind the requests of a mass drain.
   const planningClient = deps.client.withOwnConnections()
   let plans = false
-  if (roles.has('planner')) leases.set(plannerLease.name, () => plans)
+  const ledger = roles.has('planner')
+    ? new CostLedger({ ...deps, instanceTypes: () => instanceTypes(deps) })
+    : undefined
+  if (ledger !== undefined) {
+    leases.set(plannerLease.name, () => plans)
+    gauges.push(() => costGauges(() => ledger.rate()))
+    ledger.start()
+  }
   const running = Promise.all([
     runWorkers(workers, signal),
     ...(roles.has('planner')
@@ -105,6 +115,7 @@ export async function serve(
             makeWorker: () => createPlanWorker(taskWorkers(), planningClient),
             onWorker: (worker) => {
               plans = worker !== undefined
+              ledger?.lead(plans)
               link.serve(worker === undefined ? workers : [...workers, worker])
             },
             log,
@@ -124,6 +135,7 @@ export async function serve(
   } finally {
     endGivingBack()
     observer.stop()
+    await ledger?.stop()
     await bridge.stop()
     await stopParts()
   }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { taskQueue } from '../core/task-queues.ts'
 import { clusterName } from '../deploy/local/cluster.ts'
+import { readHistory } from '../starter/history/lives.ts'
 import { deployment, nodeClass, nodePool } from '../test/applied-objects.ts'
 import { World } from '../test/world.ts'
 import {
@@ -114,7 +115,7 @@ async function pauseIntoNewRun(name: 'provisioning' | 'disruption'): Promise<str
   }
 }
 
-test('a lifecycle that continued as new keeps its attempts and the last capacity failure, and ends with its VM', async () => {
+test('a lifecycle that continued as new keeps its attempts, the last capacity failure and its facts, and ends with its VM', async () => {
   await world.fault({ kind: 'failSync', code: 'SkuNotAvailable', count: 1 })
   await world.fault({ kind: 'failAsync', code: 'AllocationFailed', count: 1 })
   await world.scale('inflate', 1)
@@ -150,6 +151,15 @@ test('a lifecycle that continued as new keeps its attempts and the last capacity
   await world.operator.kubectl(['delete', 'nodeclaims', '--all', '--wait=false'])
   await world.until('the lifecycle has ended', async () => (await handle.describe()).status.name === 'COMPLETED')
   await world.untilNothingLeft()
+  const life = await world.until('its facts are listed', async () => {
+    const now = Date.now()
+    const { lives } = await readHistory(world.temporal, { cluster: clusterName, sinceMs: now - 600_000, nowMs: now })
+    return lives.length === 1 && !lives[0]?.isRunning && lives[0]
+  })
+  expect(life).toMatchObject({ attempts: 3, came: { kind: 'pods', pods: 1 }, went: { kind: 'deleted' } })
+  expect(life.refused.map(({ reason }) => reason)).toEqual(['SKUNotAvailable'])
+  // The VM that could not be made, and the one that became a node.
+  expect(life.vms.map(({ fromMs, toMs = 0 }) => toMs > fromMs)).toEqual([false, true])
 })
 
 test.each(['provisioning', 'disruption'] as const)(

@@ -1,6 +1,10 @@
-import { CancellationScope, setCurrentDetails, setHandler } from '@temporalio/workflow'
+import { CancellationScope, setCurrentDetails, setHandler, upsertMemo, workflowInfo } from '@temporalio/workflow'
 import type { CommandWork } from '../activities/kubernetes/contract.ts'
 import type { DisruptionReason } from '../core/disruption/command.ts'
+import { commandFacts, endedCommand } from '../core/history/command-facts.ts'
+import { factsKey } from '../core/history/life.ts'
+import { markdownCode, markdownText } from '../core/values/markdown.ts'
+import { timeText } from '../core/values/time.ts'
 import { clusterSteps, undoing } from './activities.ts'
 import { commandStatusQuery } from './messages.ts'
 
@@ -33,12 +37,17 @@ export async function disruptionCommand(input: DisruptionCommandInput): Promise<
     setCurrentDetails(detailsOf(input, doing, sinceMs))
   }
   setHandler(commandStatusQuery, () => ({ doing, sinceMs, reason, ...names, readyByMs }))
+  const facts = commandFacts(input, workflowInfo().startTime.getTime())
+  const close = (result: CommandResult): CommandResult => {
+    upsertMemo({ [factsKey]: endedCommand(facts, Date.now(), result) })
+    return result
+  }
   const work = { commandId: id, method, decision, candidates, replacements, savings }
   const undo = async (why: string): Promise<CommandResult> => {
     enter(`undoing: ${why}`)
     await undoing().undoCommand.executeWithOptions({ summary: `undo: ${why}`.slice(0, 200) }, [work])
     enter(`undone: ${why}`)
-    return { outcome: 'undone', message: why }
+    return close({ outcome: 'undone', message: why })
   }
   try {
     if (replacements.length > 0) {
@@ -56,7 +65,7 @@ export async function disruptionCommand(input: DisruptionCommandInput): Promise<
     )
     if (deleted.kind === 'refused') return await undo(deleted.message)
     enter('done')
-    return { outcome: 'done', message: `${candidates.length} nodes are gone` }
+    return close({ outcome: 'done', message: `${candidates.length} nodes are gone` })
   } catch (error) {
     await CancellationScope.nonCancellable(() => undo('the command was cut short'))
     throw error
@@ -73,13 +82,17 @@ function detailsOf(
   sinceMs: number,
 ): string {
   const list = (title: string, refs: readonly { readonly name: string }[]) =>
-    refs.length === 0 ? [] : [`**${title}**`, ...refs.map(({ name }) => `- ${name}`), '']
-  const limit = replacements.length === 0 ? [] : [`Replacements have until ${new Date(readyByMs).toISOString()}.`]
+    refs.length === 0 ? [] : [`**${title}**`, '', ...refs.map(({ name }) => `- ${markdownText(name)}`), '']
+  const limit = replacements.length === 0 ? [] : [`Replacements have until ${timeText(readyByMs)}.`]
   return [
-    `**${reason}** (${method}, ${decision}): ${doing} since ${new Date(sinceMs).toISOString()}`,
+    `**${reason}** (${method}, ${decision}): ${markdownText(doing)} since ${timeText(sinceMs)}`,
     '',
     ...list('Nodes', candidates),
     ...list('Replacements', replacements),
     ...limit,
+    '',
+    '**To type**',
+    '',
+    ...candidates.slice(0, 3).map(({ nodeName }) => `- ${markdownCode(`joiner why node ${nodeName}`)}`),
   ].join('\n')
 }

@@ -16,6 +16,10 @@ import type {
 } from '../activities/disruption/contract.ts'
 import { type DisruptionMethod, methodFacts } from '../core/disruption/command.ts'
 import { type ApplyRequest, type ConsolidateRequest, pauseOfRequest } from '../core/disruption/plan/plan-requests.ts'
+import { commandFacts } from '../core/history/command-facts.ts'
+import { factsKey } from '../core/history/life.ts'
+import { oneLine } from '../core/history/record.ts'
+import { namesText } from '../core/history/texts.ts'
 import { type Pause, pauseText } from '../core/pauses/pauses.ts'
 import { disruptionCommandId } from '../core/task-queues.ts'
 import { commits, disruptionPolls, plans } from './activities.ts'
@@ -260,7 +264,10 @@ class DisruptionLoop {
         workflowId: disruptionCommandId(cluster, id),
         parentClosePolicy: ParentClosePolicy.ABANDON,
         args: [{ cluster, id, method, reason, decision, candidates, replacements, readyByMs, savings }],
-        staticSummary: `${reason}: ${decision} ${candidates.length} nodes`,
+        memo: {
+          [factsKey]: commandFacts({ id, method, reason, decision, candidates, replacements, savings }, Date.now()),
+        },
+        staticSummary: oneLine(`${reason}: ${decision} ${namesText(candidates.map(({ name }) => name))}`),
         ...(withoutAttributes ? {} : { typedSearchAttributes: attributesOf(candidates) }),
       })
     } catch (error) {

@@ -6,8 +6,11 @@ import type { ForceFinishRequest, HoldRequest, ReleaseRequest, RetryRequest } fr
 import type { PauseRequest, ResumeRequest } from '../core/pauses/pause-requests.ts'
 import type { Pause } from '../core/pauses/pauses.ts'
 
-/** Asks the receiver to poll again. A poke carries nothing, so lost, doubled and reordered pokes change nothing. */
-export const pokeSignal = defineSignal('poke')
+/**
+ * Asks the receiver to observe again. A poke carries no state, so lost, doubled and reordered pokes change nothing; the text says what happened, for
+ * those who read the history.
+ */
+export const pokeSignal = defineSignal<[string?]>('observeAgain')
 
 export const pauseSignal = defineSignal<[(PauseRequest | null)?]>('pause')
 export const resumeSignal = defineSignal<[(ResumeRequest | null)?]>('resume')

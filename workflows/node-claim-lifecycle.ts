@@ -1,10 +1,9 @@
 import {
   condition,
-  continueAsNew,
   isCancellation,
+  makeContinueAsNewFunc,
   setCurrentDetails,
   setHandler,
-  upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow'
 import type { LaunchOutcome } from '../activities/azure/contract.ts'
@@ -16,6 +15,9 @@ import type {
   NextStep,
   Observation,
 } from '../activities/kubernetes/contract.ts'
+import { lifecycleDetails } from '../core/history/details.ts'
+import { factsKey } from '../core/history/life.ts'
+import { bounded } from '../core/history/record.ts'
 import { type DrainWaits, nothingReported, waitsText } from '../core/node-claim/drain-waits.ts'
 import type { Wake } from '../core/node-claim/lifecycle.ts'
 import {
@@ -28,9 +30,10 @@ import {
   localReads,
   waits,
 } from './activities.ts'
+import { LifeRecord } from './life-record.ts'
 import { type LifecycleStatus, lifecycleStatusQuery, pokeSignal } from './messages.ts'
 import { NodeRequests } from './node-requests.ts'
-import { type SearchAttributeName, searchAttributes } from './search-attributes.ts'
+import { ShownAttributes } from './shown-attributes.ts'
 
 /** The whole state of a lifecycle: everything else is read from the cluster. */
 export interface LifecycleInput {
@@ -74,10 +77,11 @@ class Lifecycle {
   #drainWaits: DrainWaits | undefined
   #poked = false
   readonly #requests: NodeRequests
+  readonly #record = new LifeRecord()
   /** The work that an operator's request interrupted, for the next observation. */
   #retried: (Asked & { readonly what: string }) | undefined
   #hold: string | undefined
-  readonly #attributes = new Map<SearchAttributeName, string>()
+  readonly #attributes = new ShownAttributes()
 
   constructor(input: LifecycleInput) {
     this.#input = input
@@ -111,8 +115,10 @@ class Lifecycle {
     for (;;) {
       if (workflowInfo().continueAsNewSuggested && !this.#requests.areWaiting) await this.#continueAsNew()
       step = await this.#runStep(step)
-      if (step?.kind === 'finished')
+      if (step?.kind === 'finished') {
+        this.#finish()
         return this.#requests.close(`the lifecycle of NodeClaim ${this.#claim.name} has ended`)
+      }
     }
   }
 
@@ -123,7 +129,10 @@ class Lifecycle {
       () => this.#doing(),
     )
     if (run.kind === 'done') return run.result
-    if (run.kind === 'forced') return this.#execute({ kind: 'finished' })
+    if (run.kind === 'forced') {
+      this.#record.forced(run.reason)
+      return { kind: 'finished' }
+    }
     this.#retried = run.retried
     return undefined
   }
@@ -146,10 +155,17 @@ class Lifecycle {
       case 'terminate':
         return this.#terminate()
       case 'finished':
-        this.#phase = 'Gone'
-        this.#waitingFor = 'nothing'
         return step
     }
+  }
+
+  #finish(): void {
+    this.#phase = 'Gone'
+    this.#sinceMs = Date.now()
+    this.#waitingFor = 'nothing'
+    this.#hold = undefined
+    this.#record.ended()
+    this.#describe()
   }
 
   async #observe(): Promise<NextStep> {
@@ -161,7 +177,8 @@ class Lifecycle {
       (await kubernetes().observe.executeWithOptions({ summary: 'read NodeClaim, Node and deadlines' }, [request]))
     this.#retried = undefined
     this.#hold = observation.hold
-    this.#learn(observation)
+    this.#attributes.learn(observation)
+    this.#record.observed(observation)
     return observation.step
   }
 
@@ -185,9 +202,10 @@ class Lifecycle {
       )
     }
     this.#attempt += 1
+    const summary = this.#record.attempt(this.#attempt)
     let outcome: LaunchOutcome
     try {
-      outcome = await launching().launch.executeWithOptions({ summary: `attempt ${this.#attempt}` }, [
+      outcome = await launching().launch.executeWithOptions({ summary }, [
         { claim: this.#claim, attempt: this.#attempt },
       ])
     } catch (error) {
@@ -198,9 +216,11 @@ class Lifecycle {
     }
     switch (outcome.kind) {
       case 'launched':
-        this.#learn({ instanceType: outcome.instanceType, capacityType: outcome.capacityType, zone: outcome.zone })
+        this.#attributes.learn(outcome)
+        this.#record.launched(outcome)
         return { kind: 'awaitRegistration' }
       case 'capacity':
+        this.#record.refused(outcome)
         this.#lastCapacityFailure = `${outcome.instanceType} ${outcome.capacityType} in zone ${outcome.zone}: ${outcome.reason}`
         return this.#poked ? undefined : { kind: 'launch', startedAtMs }
       case 'exhausted':
@@ -217,15 +237,17 @@ class Lifecycle {
   /** A node that joined takes precedence over anything Azure still reports of its VM. */
   async #register(): Promise<NextStep | undefined> {
     this.#enter('Registering', 'the Node to join')
-    const outcome = await joins().awaitNode.executeWithOptions({ summary: 'VM is created, Node joins' }, [
+    const outcome = await joins().awaitNode.executeWithOptions({ summary: this.#record.before('the Node joins') }, [
       { claim: this.#claim },
     ])
     switch (outcome.kind) {
       case 'initialized':
-        this.#learn({ nodeName: outcome.nodeName })
+        this.#attributes.learn(outcome)
+        this.#record.joined(outcome)
         return { ...outcome, kind: 'steady' }
       case 'registered':
-        this.#learn({ nodeName: outcome.nodeName })
+        this.#attributes.learn(outcome)
+        this.#record.joined(outcome)
         return { kind: 'awaitInitialization' }
       case 'timeout':
         return this.#giveUp('registration_timeout', outcome.message)
@@ -234,6 +256,7 @@ class Lifecycle {
         // Launched is no longer True, so the observation that follows launches again, within the claim's own limit.
         this.#lastCapacityFailure =
           outcome.kind === 'failed' ? `${outcome.reason}: ${outcome.message}` : 'the VM vanished'
+        this.#record.vmEnded(outcome.kind, this.#lastCapacityFailure)
         return undefined
       case 'claimGone':
       case 'observeAgain':
@@ -243,10 +266,14 @@ class Lifecycle {
 
   async #initialize(): Promise<NextStep | undefined> {
     this.#enter('Initializing', 'the Node to be ready')
-    const outcome = await waits().awaitInitialization.executeWithOptions({ summary: 'Node becomes ready' }, [
-      { claim: this.#claim },
-    ])
-    return outcome.kind === 'initialized' ? { ...outcome, kind: 'steady' } : undefined
+    this.#record.write()
+    const outcome = await waits().awaitInitialization.executeWithOptions(
+      { summary: this.#record.before('it becomes ready') },
+      [{ claim: this.#claim }],
+    )
+    if (outcome.kind !== 'initialized') return undefined
+    this.#record.observed(outcome)
+    return { ...outcome, kind: 'steady' }
   }
 
   async #rest({ wakeAtMs, wakeFor = 'expiry' }: Wake): Promise<undefined> {
@@ -254,9 +281,11 @@ class Lifecycle {
       'Ready',
       wakeAtMs === undefined ? 'a change' : `a change, or ${wakeFor} at ${new Date(wakeAtMs).toISOString()}`,
     )
+    this.#record.write()
     const changed = () => this.#poked || workflowInfo().continueAsNewSuggested
     if (wakeAtMs === undefined) await condition(changed)
-    else await condition(changed, Math.max(wakeAtMs - Date.now(), 1))
+    else
+      await condition(changed, Math.max(wakeAtMs - Date.now(), 1), { summary: this.#record.before(`until ${wakeFor}`) })
   }
 
   async #terminate(): Promise<NextStep | undefined> {
@@ -265,9 +294,12 @@ class Lifecycle {
     this.#drainWaits = undefined
     this.#enter('Terminating', 'the VM to be gone')
     const isVmGone = drained === 'vmGone'
-    await deletions().deleteInstance.executeWithOptions({ summary: 'delete VM, NIC, disk, token' }, [
+    const summary = this.#record.before('delete VM, NIC, disk, token')
+    const deleted = await deletions().deleteInstance.executeWithOptions({ summary }, [
       { claim: this.#claim, finalize: !isVmGone },
     ])
+    if (isVmGone) this.#record.vmWasGone()
+    this.#record.vmDeleted(deleted)
     // Pods that were not drained are deleted with the finalizers, which only the role core may do.
     if (isVmGone)
       await kubernetes().finalize.executeWithOptions({ summary: 'delete lost pods, remove finalizers' }, [
@@ -281,9 +313,12 @@ class Lifecycle {
     this.#drainWaits = undefined
     this.#enter('Draining', 'pods to leave the Node')
     for (let reported = nothingReported; ; ) {
-      const outcome = await clusterSteps().drain.executeWithOptions({ summary: 'evict pods, wait for volumes' }, [
-        { claim: this.#claim, reported },
-      ])
+      const outcome = await clusterSteps().drain.executeWithOptions(
+        { summary: this.#record.before('evict pods, wait for volumes') },
+        [{ claim: this.#claim, reported }],
+      )
+      if (outcome.kind !== 'noNode')
+        this.#record.drained(outcome.pods ?? 0, { sinceMs: this.#sinceMs, isDone: outcome.kind === 'drained' })
       if (outcome.kind === 'drained' || outcome.kind === 'noNode') return 'drained'
       if (outcome.kind === 'notReady') {
         if (await this.#isVmGone()) return 'vmGone'
@@ -292,6 +327,7 @@ class Lifecycle {
         reported = { ...reported, waits: outcome.waits, reports: reported.reports + 1 }
         this.#drainWaits = outcome.waits
         this.#enter('Draining', waitsText(outcome.waits) || 'pods to leave the Node')
+        if (reported.reports === 1) this.#record.write()
       }
       if (workflowInfo().continueAsNewSuggested) return 'cutShort'
     }
@@ -314,7 +350,9 @@ class Lifecycle {
     const outcome = await kubernetes().giveUp.executeWithOptions({ summary: reason }, [
       { claim: this.#claim, reason, message },
     ])
-    return outcome.kind === 'kept' ? undefined : { kind: 'terminate' }
+    if (outcome.kind === 'kept') return undefined
+    this.#record.gaveUp(reason, message)
+    return { kind: 'terminate' }
   }
 
   #lastFailureText(): string {
@@ -325,33 +363,24 @@ class Lifecycle {
     this.#waitingFor = waitingFor
     if (this.#phase !== phase) this.#sinceMs = Date.now()
     this.#phase = phase
-    this.#learn({ nodePhase: phase })
-    this.#publish()
-    const failure =
-      this.#lastCapacityFailure === undefined ? '' : `\n\nLast failed attempt: ${this.#lastCapacityFailure}`
-    const hold = this.#hold === undefined ? '' : `\n\nThe NodeClaim is ${this.#hold}`
+    this.#attributes.learn({ nodePhase: phase })
+    this.#attributes.publish()
+    this.#describe()
+  }
+
+  #describe(): void {
     setCurrentDetails(
-      `**${phase}** since ${new Date(this.#sinceMs).toISOString()}, waits for ${waitingFor}; launch attempt ${this.#attempt}.${failure}${hold}`,
+      lifecycleDetails({
+        nodeClaim: this.#claim.name,
+        facts: this.#record.facts,
+        phase: this.#phase,
+        sinceMs: this.#sinceMs,
+        waitingFor: this.#waitingFor,
+        outcomes: this.#record.outcomes,
+        ...(this.#hold === undefined ? {} : { hold: this.#hold }),
+        ...(this.#lastCapacityFailure === undefined ? {} : { lastFailure: this.#lastCapacityFailure }),
+      }),
     )
-  }
-
-  /** Keeps search attributes until the next phase is entered. */
-  #learn(values: Partial<Record<SearchAttributeName, string>> | Observation): void {
-    for (const [name, value] of Object.entries(values)) {
-      if (name in searchAttributes && typeof value === 'string')
-        this.#attributes.set(name as SearchAttributeName, value)
-    }
-  }
-
-  /** Upserts what changed, in one event. A lifecycle that began without attributes is in a namespace that has none, where an upsert would fail. */
-  #publish(): void {
-    const known = workflowInfo().typedSearchAttributes
-    if (known.get(searchAttributes.nodePhase) === undefined) return
-    const changed = [...this.#attributes]
-      .map(([name, value]) => ({ key: searchAttributes[name], value }))
-      .filter(({ key, value }) => known.get(key) !== value)
-    this.#attributes.clear()
-    if (changed.length > 0) upsertSearchAttributes(changed)
   }
 
   async #continueAsNew(): Promise<never> {
@@ -360,7 +389,8 @@ class Lifecycle {
       attempt: this.#attempt,
       ...(this.#lastCapacityFailure === undefined ? {} : { lastCapacityFailure: this.#lastCapacityFailure }),
     }
-    return continueAsNew<typeof nodeClaimLifecycle>({ ...this.#input, state })
+    const next = makeContinueAsNewFunc<typeof nodeClaimLifecycle>({ memo: { [factsKey]: bounded(this.#record.facts) } })
+    return next({ ...this.#input, state })
   }
 }
 

@@ -50,7 +50,7 @@ export type StepOutcome<Result> =
   /** The work was interrupted: the step starts again. */
   | { readonly kind: 'retry'; readonly retried: Asked & { readonly what: string } }
   /** Nothing is left to do: the lifecycle was ended by force. */
-  | { readonly kind: 'forced' }
+  | { readonly kind: 'forced'; readonly reason: string }
 
 /**
  * Operators' messages to one lifecycle. Handlers only queue them. The lifecycle carries them out in order while its step runs, so a step that hangs
@@ -121,7 +121,7 @@ export class NodeRequests {
         this.#waiting.shift()
         if (request.kind !== 'forceFinish' || request.answer.kind !== 'done') continue
         await cutShort(scope, running)
-        return { kind: 'forced' }
+        return { kind: 'forced', reason: request.asked.reason ?? 'ended by force' }
       }
       const what = doing()
       request.answer = { kind: 'done', message: `NodeClaim ${this.#claim.name}: ${what} is started again` }

@@ -9,6 +9,12 @@ export type LaunchOutcome =
       readonly zone: string
       readonly capacityType: string
       readonly imageId: string
+      /** Epoch ms. */
+      readonly acceptedMs: number
+      /** USD an hour, as the price list says now; unset when it does not name the size. */
+      readonly pricePerHour?: number
+      /** The price is a model's: no price list was read yet. */
+      readonly isEstimate?: true
     }
   /** Azure refused this offering; it is marked unavailable and the next attempt chooses another. */
   | {
@@ -46,11 +52,24 @@ export type ForceFinishOutcome =
   /** Nothing was done. */
   | { readonly kind: 'refused'; readonly message: string }
 
+/** The end of a claim's VM. */
+export interface DeletionOfVm {
+  readonly existed: boolean
+  /** Epoch ms: when Azure said that there is no VM any more. */
+  readonly goneMs: number
+  /** The first request found no VM: somebody else ended it. */
+  readonly wasGone?: true
+}
+
 /** The outcome of a VM that was accepted. `registered`: its Node has joined and is not ready yet. */
 export type JoinOutcome =
   | Exclude<InstanceOutcome, { kind: 'succeeded' }>
   | RegistrationOutcome
-  | (InitializationOutcome & { readonly kind: 'initialized' } & { readonly nodeName: string })
+  | (InitializationOutcome & { readonly kind: 'initialized' } & {
+      readonly nodeName: string
+      /** Epoch ms; unset when the claim went away meanwhile. */
+      readonly registeredMs?: number
+    })
 
 export interface GarbageReport {
   /** VMs that had no NodeClaim and were deleted, by name. */
@@ -81,10 +100,7 @@ export interface AzureActivities {
    */
   awaitNode(input: { readonly claim: ClaimRef }): Promise<JoinOutcome>
   /** Deletes the claim's VM, NIC and bootstrap token and waits until the VM is gone. `finalize`: then it removes the finalizers of Nodes and claim. */
-  deleteInstance(input: {
-    readonly claim: ClaimRef
-    readonly finalize: boolean
-  }): Promise<{ readonly existed: boolean }>
+  deleteInstance(input: { readonly claim: ClaimRef; readonly finalize: boolean }): Promise<DeletionOfVm>
   /** Ends the lifecycle of a deleting claim without waiting for pods and volumes. Its VM has to be gone, or is left with `leaveVm`. */
   forceFinish(input: {
     readonly claim: ClaimRef

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import type { Candidate } from '../../core/disruption/candidates.ts'
 import type { DisruptionCommand } from '../../core/disruption/command.ts'
 import { sampleClaim, sampleNode, samplePool } from '../../core/sample-objects.ts'
-import { commandDigest, commandMethod, commandReason, proposalsOf } from './proposals.ts'
+import { plannedClaim } from '../../test/fakes/planning.ts'
+import { commandDigest, commandMethod, commandReason, knownSavings, proposalsOf } from './proposals.ts'
 
 const nodePool = samplePool('web')
 
@@ -70,4 +71,12 @@ test('many empty nodes are several proposals, and an answer stays small', () => 
 
 test('nodes that go together stay together, however many they are', () => {
   expect(proposalsOf([command('multi-node', many(400))], false)[0]?.candidates).toHaveLength(400)
+})
+
+test('nothing is said to be saved where a price is not known', () => {
+  const [known, unknown] = [candidate('a'), { ...candidate('b'), price: 999 }]
+  const one = { savings: 0.1234567, candidates: [known], replacements: [] }
+  expect(knownSavings(one)).toBe(0.123457)
+  expect(knownSavings({ ...one, savings: 999.1, candidates: [known, unknown] })).toBe(0)
+  expect(knownSavings({ ...one, savings: -998.9, replacements: [{ ...plannedClaim(), price: 999 }] })).toBe(0)
 })

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type DisruptionCommand, type DisruptionMethod, methodFacts, reasonOf } from '../../core/disruption/command.ts'
+import { isUnknownPrice } from '../azure/catalogue/pricing.ts'
 import type { DisruptionProposal } from './contract.ts'
 
 /** Most candidates of one proposal and of one answer, which is kept in a history. The next pass proposes the rest. */
@@ -33,7 +34,7 @@ function inParts(command: DisruptionCommand): readonly DisruptionCommand[] {
 }
 
 function proposalOf(command: DisruptionCommand, forced: boolean): DisruptionProposal {
-  const { method, decision, candidates, replacements, savings } = command
+  const { method, decision, candidates, replacements } = command
   return {
     id: commandIdOf(command),
     method,
@@ -47,7 +48,7 @@ function proposalOf(command: DisruptionCommand, forced: boolean): DisruptionProp
       nodePool: nodePool.metadata.name,
     })),
     replacements: replacements.length,
-    savings: Math.round(savings * 1e6) / 1e6,
+    savings: knownSavings(command),
   }
 }
 
@@ -78,4 +79,14 @@ export function commandMethod(id: string): DisruptionMethod | undefined {
 export function commandReason(id: string) {
   const method = commandMethod(id)
   return method && methodFacts[method].reason
+}
+
+/** Returns what a command saves, in USD an hour to six decimals, for people and histories: nothing where the price of a node is not known. */
+export function knownSavings({
+  savings,
+  candidates,
+  replacements,
+}: Pick<DisruptionCommand, 'savings' | 'candidates' | 'replacements'>): number {
+  const isUnknown = [...candidates, ...replacements].some(({ price }) => isUnknownPrice(price))
+  return isUnknown ? 0 : Math.round(savings * 1e6) / 1e6
 }

@@ -15,8 +15,8 @@ import { type VerdictView, verdictsOf } from '../../core/disruption/verdicts/ver
 import { stateNodes } from '../../core/scheduling/state-nodes.ts'
 import type { KubernetesClient } from '../kubernetes/client/client.ts'
 import { readConfigMap, writeConfigMap } from '../kubernetes/client/config-map.ts'
-import type { CatalogueOfPools } from '../scheduler-thread/solve.ts'
-import { instanceTypes } from '../scheduler-thread/solve.ts'
+import type { CatalogueOfPools } from '../node-overlays/pool-types.ts'
+import { instanceTypes } from '../node-overlays/pool-types.ts'
 
 interface StoreDeps {
   readonly client: KubernetesClient

@@ -1,4 +1,5 @@
 import type { Decision, DisruptionMethod } from '../../core/disruption/command.ts'
+import type { Death } from '../../core/history/life.ts'
 import type { DrainReported, DrainWaits } from '../../core/node-claim/drain-waits.ts'
 import type { Steady, Wake } from '../../core/node-claim/lifecycle.ts'
 import type { WantedHold } from '../../core/node-claim/node-requests.ts'
@@ -33,6 +34,12 @@ export interface Observation {
   readonly zone?: string
   /** A hold that is in force, in words. */
   readonly hold?: string
+  /** When its Node registered and became ready, epoch ms. */
+  readonly registeredMs?: number
+  readonly readyMs?: number
+  /** Why and since when (epoch ms) the claim is being deleted. */
+  readonly went?: Death
+  readonly drainingMs?: number
 }
 
 /** An operator's request to a lifecycle, published in an event. */
@@ -50,26 +57,27 @@ export type HoldOutcome =
   | { readonly kind: 'late'; readonly message: string }
 
 export type RegistrationOutcome =
-  | { readonly kind: 'registered'; readonly nodeName: string }
+  | { readonly kind: 'registered'; readonly nodeName: string; readonly registeredMs?: number }
   | { readonly kind: 'timeout'; readonly message: string }
   | { readonly kind: 'claimGone' }
   /** The claim expired, or its VM is about to end: observe again. */
   | { readonly kind: 'observeAgain' }
 
 export type InitializationOutcome =
-  | ({ readonly kind: 'initialized' } & Wake)
+  | ({ readonly kind: 'initialized'; readonly readyMs?: number } & Wake)
   | { readonly kind: 'claimGone' }
   /** The claim expired, its VM is about to end, or its Node was sick for too long: observe again. */
   | { readonly kind: 'observeAgain' }
 
+/** `pods`: how many this call has evicted. */
 export type DrainOutcome =
   | { readonly kind: 'drained'; readonly pods: number }
   /** The claim never had a Node, or its Node is gone already. */
   | { readonly kind: 'noNode' }
   /** Goes on when it is called again; `waits` says what it waits for now. */
-  | { readonly kind: 'waiting'; readonly waits: DrainWaits }
+  | { readonly kind: 'waiting'; readonly waits: DrainWaits; readonly pods?: number }
   /** No Node of the claim is ready. If its VM is gone there is nothing to drain; if not, call again. */
-  | { readonly kind: 'notReady' }
+  | { readonly kind: 'notReady'; readonly pods?: number }
 
 /** Why a claim is ended by its own lifecycle: the reason label of `karpenter_nodeclaims_disrupted_total`. */
 export type GiveUpReason =

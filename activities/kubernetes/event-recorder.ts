@@ -18,6 +18,8 @@ export interface EventInput {
   readonly about: EventSubject
   readonly reason: EventReason
   readonly message: string
+  /** Another object that the event has to do with. */
+  readonly related?: Pick<EventSubject, 'apiVersion' | 'kind'> & { readonly name: string }
   /** Key of deduplication within a reason, by default the object: the same values are not recorded again for a while, whatever the message. */
   readonly values?: readonly string[]
 }
@@ -27,6 +29,7 @@ interface Waiting {
   readonly type: 'Normal' | 'Warning'
   readonly reason: string
   readonly message: string
+  readonly related: EventInput['related']
   readonly at: number
 }
 
@@ -64,7 +67,7 @@ export class EventRecorder {
     this.#pace = new TokenBucket(pace, now())
   }
 
-  record({ about, reason, message, values = [about.metadata.uid] }: EventInput): void {
+  record({ about, reason, message, related, values = [about.metadata.uid] }: EventInput): void {
     const { type, dedupeMs, limit } = eventRule(reason, about.kind)
     const at = this.#now()
     const key = dedupeKey(reason, values)
@@ -72,13 +75,14 @@ export class EventRecorder {
     this.#forgetOld(at)
     this.#reported.set(key, at + dedupeMs)
     if (limit !== undefined && !this.#limits[limit].take(at)) return
-    this.#enqueue({ about, type, reason, message, at })
+    this.#enqueue({ about, type, reason, message, related, at })
   }
 
   /** Records conditions whose status changed. Each change is recorded, without deduplication. */
   recordTransitions(about: EventSubject, before: readonly Condition[], after: readonly Condition[]): void {
     const at = this.#now()
-    for (const event of transitions(before, after)) this.#enqueue({ about, type: 'Normal', ...event, at })
+    for (const event of transitions(before, after))
+      this.#enqueue({ about, type: 'Normal', ...event, related: undefined, at })
   }
 
   #enqueue(event: Waiting): void {
@@ -133,7 +137,7 @@ export class EventRecorder {
 /** Longest message that the API server accepts. */
 const longestMessage = 1024
 
-function eventObject({ about, type, reason, message, at }: Waiting): Record<string, unknown> {
+function eventObject({ about, type, reason, message, related, at }: Waiting): Record<string, unknown> {
   const time = new Date(at).toISOString()
   const namespace = about.metadata.namespace ?? 'default'
   return {
@@ -148,6 +152,7 @@ function eventObject({ about, type, reason, message, at }: Waiting): Record<stri
       uid: about.metadata.uid,
       ...(about.metadata.namespace === undefined ? {} : { namespace }),
     },
+    ...(related === undefined ? {} : { related }),
     type,
     reason,
     // It may quote any user's text, and is read in terminals.

@@ -12,11 +12,13 @@ import type { EventRecorder } from '../kubernetes/event-recorder.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import type { PauseDeps } from '../kubernetes/pauses/pauses.ts'
 import { readPause } from '../kubernetes/pauses/pauses.ts'
+import { type CatalogueOfPools, overlayAnnotationsOf } from '../node-overlays/pool-types.ts'
 import { milestones } from '../telemetry/milestones.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { claimBody } from './claim-body.ts'
 import { refusalBefore, refusalOf } from './claim-refusal.ts'
 import type { Fence } from './fence.ts'
+import type { Findings } from './findings/findings.ts'
 import type { LifecycleStarter } from './lifecycle-starter.ts'
 import type { PlanningMetrics } from './metrics.ts'
 import type { Nominations } from './nominations.ts'
@@ -24,7 +26,7 @@ import type { PoolLimitsDeps } from './pool-limits.ts'
 import { type Admission, PoolLimits } from './pool-limits.ts'
 import type { RefusedClaims } from './refused-claims.ts'
 
-export interface CreateClaimsDeps extends PoolLimitsDeps, PauseDeps {
+export interface CreateClaimsDeps extends PoolLimitsDeps, PauseDeps, CatalogueOfPools {
   readonly events: EventRecorder
   readonly log: Logger
   readonly tracing: Tracing
@@ -32,6 +34,7 @@ export interface CreateClaimsDeps extends PoolLimitsDeps, PauseDeps {
   readonly nominations: Nominations
   readonly refusedClaims: RefusedClaims
   readonly metrics: PlanningMetrics
+  readonly findings: Findings
 }
 
 /** Claims that are created at once. */
@@ -100,7 +103,11 @@ function sharedCheck(deps: CreateClaimsDeps, fence: Fence): () => Promise<boolea
 }
 
 async function createClaim(deps: CreateClaimsDeps, guards: Guards, planned: PlannedNodeClaim): Promise<Creation> {
-  const made = await createOne(deps, guards, { planned, name: `${planned.nodePool}-${randomSuffix()}` })
+  const made = await createOne(deps, guards, {
+    planned,
+    name: `${planned.nodePool}-${randomSuffix()}`,
+    annotations: { [annotations.plannedPods]: String(planned.pods.length) },
+  })
   if (made.kind === 'limitExceeded') reportOverLimit(deps, planned, made.message)
   if (made.kind === 'refused') reportRefused(deps, planned, made.message)
   if (made.kind !== 'created') return made
@@ -147,7 +154,11 @@ export async function createOne(
     const about = { 'k8s.nodeclaim.name': name, 'karpenter.nodepool': planned.nodePool }
     return await deps.tracing.span('create NodeClaim', { attributes: about }, async () => {
       const traceParent = deps.tracing.current()
-      const added = traceParent === undefined ? own : { ...own, [annotations.traceParent]: traceParent }
+      const added = {
+        ...own,
+        ...overlayAnnotationsOf(deps, planned),
+        ...(traceParent === undefined ? {} : { [annotations.traceParent]: traceParent }),
+      }
       const body = claimBody(admission.nodePool, planned, { name, annotations: added })
       // Where the answer is lost the watch reports what was created.
       mayBeThere = true
@@ -194,7 +205,7 @@ export async function startLifecycle({ lifecycles, log }: CreateClaimsDeps, clai
 function reportRefused(deps: CreateClaimsDeps, planned: PlannedNodeClaim, message: string): void {
   const { nodePool, pods } = planned
   deps.log.warn({ nodePool, pods: pods.map(podName).slice(0, 10), why: message }, 'API server rejected nodeclaim')
-  deps.refusedClaims.refuse(deps, planned, deps.now())
+  deps.refusedClaims.refuse(deps, planned, { message, now: deps.now() })
   for (const pod of pods) {
     deps.events.record({
       about: subject(pod),
@@ -207,10 +218,11 @@ function reportRefused(deps: CreateClaimsDeps, planned: PlannedNodeClaim, messag
 
 /** Leaves the pods pending: they are planned again, with the limits as they are then. */
 function reportOverLimit(
-  { log, events }: CreateClaimsDeps,
+  { log, events, findings }: CreateClaimsDeps,
   { nodePool, pods }: PlannedNodeClaim,
   message: string,
 ): void {
+  findings.overLimit(nodePool, pods, message)
   log.warn({ nodePool, pods: pods.length, why: message }, 'nodeclaim exceeds limits of its nodepool; raise spec.limits')
   for (const pod of pods) {
     events.record({ about: subject(pod), reason: 'FailedScheduling', message: `Failed to schedule pod, ${message}` })

@@ -3,8 +3,11 @@ import {
   WorkflowExecutionAlreadyStartedError,
   WorkflowIdConflictPolicy,
   WorkflowIdReusePolicy,
-  WorkflowNotFoundError,
 } from '@temporalio/client'
+import { factsOfClaim } from '../../core/history/claim-facts.ts'
+import { factsKey } from '../../core/history/life.ts'
+import { bounded, oneLine } from '../../core/history/record.ts'
+import { birthText } from '../../core/history/texts.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 import { labels } from '../../core/requirements/labels.ts'
 import { disruptionCommandId, lifecycleId, taskQueue } from '../../core/task-queues.ts'
@@ -12,6 +15,7 @@ import { runningCommands } from '../../core/workflow-queries.ts'
 import type { nodeClaimLifecycle } from '../../workflows/index.ts'
 import { pokeSignal } from '../../workflows/messages.ts'
 import { searchAttributes } from '../../workflows/search-attributes.ts'
+import { isRunning, listRuns } from '../workflow-runs.ts'
 
 /** Starts and pokes lifecycles. Leaves a running lifecycle as it is; a start for it costs no event. */
 export class LifecycleStarter {
@@ -50,11 +54,12 @@ export class LifecycleStarter {
     if (this.#started.size > 20_000) this.#started.delete(this.#started.values().next().value as string)
   }
 
-  /** Pokes a claim's lifecycle; starts it if it does not run. */
-  async poke(claim: NodeClaim): Promise<void> {
-    await this.#client.workflow.signalWithStart<typeof nodeClaimLifecycle>('nodeClaimLifecycle', {
+  /** Pokes a claim's lifecycle; starts it if it does not run. `why`: for those who read its history. */
+  async poke(claim: NodeClaim, why: string): Promise<void> {
+    await this.#client.workflow.signalWithStart<typeof nodeClaimLifecycle, [string?]>('nodeClaimLifecycle', {
       ...this.#options(claim),
       signal: pokeSignal,
+      signalArgs: [why],
     })
   }
 
@@ -63,25 +68,19 @@ export class LifecycleStarter {
     const query = runningCommands(this.#cluster)
     const prefix = disruptionCommandId(this.#cluster, '')
     const listed = new Set<string>()
-    for await (const { workflowId } of this.#client.workflow.list({ query, pageSize: 1000 }))
-      listed.add(workflowId.slice(prefix.length))
+    for await (const { workflowId } of listRuns(this.#client, query)) listed.add(workflowId.slice(prefix.length))
     return listed
   }
 
   /** Returns whether a disruption command still runs, by its own workflow (not by the list, which lags). */
   async isCommandRunning(commandId: string): Promise<boolean> {
-    try {
-      const { status } = await this.#client.workflow.getHandle(disruptionCommandId(this.#cluster, commandId)).describe()
-      return status.name === 'RUNNING'
-    } catch (error) {
-      if (error instanceof WorkflowNotFoundError) return false
-      throw error
-    }
+    return isRunning(this.#client, disruptionCommandId(this.#cluster, commandId))
   }
 
   #options(claim: NodeClaim, isNew = false) {
     const { name, uid } = claim.metadata
     const nodePool = claim.metadata.labels[labels.nodePool]
+    const facts = factsOfClaim(claim)
     return {
       workflowId: lifecycleId(this.#cluster, { name, uid }),
       taskQueue: taskQueue('core', this.#cluster),
@@ -95,7 +94,10 @@ export class LifecycleStarter {
       ] as Parameters<typeof nodeClaimLifecycle>,
       // A lifecycle that ended in failure (a terminated run) goes on in a new run, from the state of the claim's objects.
       workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
-      staticSummary: `NodeClaim ${name}${nodePool === undefined ? '' : ` of NodePool ${nodePool}`}`,
+      memo: { [factsKey]: bounded(facts) },
+      staticSummary: oneLine(
+        `NodeClaim ${name}${nodePool === undefined ? '' : ` of NodePool ${nodePool}`}, ${birthText(facts.came)}`,
+      ),
       ...(this.#hasAttributes && {
         typedSearchAttributes: [
           { key: searchAttributes.nodePhase, value: 'Launching' },

@@ -5,16 +5,17 @@ import { unschedulableText } from '../../core/scheduling/unschedulable-text.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import type { PauseDeps } from '../kubernetes/pauses/pauses.ts'
 import { readPause } from '../kubernetes/pauses/pauses.ts'
+import type { ThreadPlan } from '../scheduler-thread/keyed-plan.ts'
 import { solve } from '../scheduler-thread/solve.ts'
-import type { ThreadPlan } from '../scheduler-thread/solver-thread.ts'
 import type { ProvisioningOutcome } from './contract.ts'
 import type { CreateClaimsDeps } from './create-claims.ts'
 import { createClaims, nominate } from './create-claims.ts'
 import { Fence } from './fence.ts'
+import type { FindingsDeps } from './findings/findings.ts'
 import { podsToPlace } from './planning-snapshot.ts'
 import { batchWindow, podsNeedPlace, retryMs, type WaitingPodsDeps } from './waiting-pods.ts'
 
-export interface NextProvisioningDeps extends WaitingPodsDeps, CreateClaimsDeps, PauseDeps {}
+export interface NextProvisioningDeps extends WaitingPodsDeps, CreateClaimsDeps, PauseDeps, FindingsDeps {}
 
 /** Time after which the long poll returns, so that its loop can checkpoint. */
 const pollMs = 30 * 60_000
@@ -35,17 +36,37 @@ export async function nextProvisioning(deps: NextProvisioningDeps, signal: Abort
   await deps.quarantine.refresh(true)
   const fence = await Fence.take(deps, 'joiner-planner-fence')
   if (fence.mayLackWrites) await catchUp(deps, signal)
+  const end = deps.findings.begin(deps)
+  try {
+    return await rounds(deps, { fence, untilMs }, signal)
+  } finally {
+    end()
+  }
+}
+
+async function rounds(
+  deps: NextProvisioningDeps,
+  { fence, untilMs }: { readonly fence: Fence; readonly untilMs: number },
+  signal: AbortSignal,
+): Promise<ProvisioningOutcome> {
   const tried = new Map<string, number>()
   while (deps.now() < untilMs) {
     if (!(await podsNeedPlace(deps, { tried, untilMs }, signal))) return { kind: 'idle' }
     await batchWindow(deps, signal)
-    if ((await readPause(deps, 'provisioning', deps.now())) !== undefined) return { kind: 'paused' }
+    if (await isPaused(deps)) return { kind: 'paused' }
     await deps.cache.connected(signal)
     await deps.unavailable.synced(signal)
     const outcome = await planOnce(deps, fence, tried)
     if (outcome !== undefined) return outcome
   }
   return { kind: 'idle' }
+}
+
+/** Whether provisioning is paused, which is recorded then: nothing is recorded until it is resumed. */
+async function isPaused(deps: NextProvisioningDeps): Promise<boolean> {
+  const pause = await readPause(deps, 'provisioning', deps.now())
+  if (pause !== undefined) await deps.findings.paused(deps, pause)
+  return pause !== undefined
 }
 
 /** Reads what an earlier attempt may have written: a claim that is not known would be created twice. */
@@ -70,6 +91,7 @@ async function planOnce(
   deps.metrics.passed(plan)
   publishIgnoredPreferences(deps, pods)
   recordPlacements(deps, plan, tried)
+  deps.findings.passed(deps, pods, plan)
   logPass(deps, pods.length, plan)
   if (plan.newNodeClaims.length === 0) return undefined
   const attributes = { 'joiner.pods': pods.length, 'joiner.nodeclaims': plan.newNodeClaims.length }
@@ -77,7 +99,10 @@ async function planOnce(
     deps.tracing.past('schedule', { startMs: solvesSinceMs })
     return createClaims(deps, fence, plan.newNodeClaims)
   })
-  if (created.kind === 'paused') return { kind: 'paused' }
+  if (created.kind === 'paused') {
+    await isPaused(deps)
+    return { kind: 'paused' }
+  }
   // The pods back off: there is nothing to report to the loop.
   if (created.refused === plan.newNodeClaims.length) return undefined
   const placed = plan.newNodeClaims.reduce((sum, claim) => sum + claim.pods.length, 0)

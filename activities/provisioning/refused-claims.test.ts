@@ -61,14 +61,14 @@ describe('pods whose NodeClaim was refused', () => {
 
   it('are planned apart at once when they shared it, and wait when they did not share it', () => {
     const refused = new RefusedClaims()
-    refused.refuse(providers, claim(...web, odd), 0)
+    refused.refuse(providers, claim(...web, odd), { message: 'no', now: 0 })
     expect(web.map((pod) => refused.isWaiting(providers, pod, 0))).toEqual([false, false])
     const groups = refused.apart(providers, [...web, odd, samplePod('other', { requests: { cpu: 9 } })])
     expect([...groups.keys()]).toEqual(['default/web-1', 'default/web-2', 'default/odd'])
     expect(new Set(groups.values()).size).toBe(2)
 
     refused.accept(claim(...web))
-    refused.refuse(providers, claim(odd), 100)
+    refused.refuse(providers, claim(odd), { message: 'no', now: 100 })
     expect([...refused.apart(providers, [...web, odd]).keys()]).toEqual(['default/odd'])
     expect([100, 10_099, 10_100].map((at) => refused.isWaiting(providers, odd, at))).toEqual([true, true, false])
   })
@@ -77,7 +77,7 @@ describe('pods whose NodeClaim was refused', () => {
     const refused = new RefusedClaims()
     const waits: number[] = []
     for (let turn = 0, now = 0; turn < 8; turn++) {
-      for (const pod of web) refused.refuse(providers, claim(pod), now)
+      for (const pod of web) refused.refuse(providers, claim(pod), { message: 'no', now: now })
       const from = now
       while (refused.isWaiting(providers, web[0] as never, now)) now += 1000
       waits.push((now - from) / 1000)
@@ -87,15 +87,15 @@ describe('pods whose NodeClaim was refused', () => {
 
   it('wait no longer when their spec, the NodePool or its class changes, and then the waits start again', () => {
     const refused = new RefusedClaims()
-    refused.refuse(providers, claim(odd), 0)
-    refused.refuse(providers, claim(odd), 10_000)
+    refused.refuse(providers, claim(odd), { message: 'no', now: 0 })
+    refused.refuse(providers, claim(odd), { message: 'no', now: 10_000 })
     expect(
       refused.isWaiting(providers, { ...odd, metadata: sampleMeta('odd-2', { namespace: 'default' }) }, 20_000),
     ).toBe(true)
     expect(refused.isWaiting(providers, samplePod('odd', { nodeSelector: { zone: 'y' } }), 20_000)).toBe(false)
     const edited = providersOf(2)
     expect(refused.isWaiting(edited, odd, 20_000)).toBe(false)
-    refused.refuse(edited, claim(odd), 20_000)
+    refused.refuse(edited, claim(odd), { message: 'no', now: 20_000 })
     expect([29_999, 30_000].map((at) => refused.isWaiting(edited, odd, at))).toEqual([true, false])
   })
 })

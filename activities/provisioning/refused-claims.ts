@@ -18,9 +18,15 @@ interface Refused {
   readonly nodePool: string
   /** The state of the NodePool and its class when the claim was refused. */
   readonly state: string
+  readonly message: string
 }
 
 type Providers = RefusedClaimsDeps
+
+interface RefusedAt {
+  readonly message: string
+  readonly now: number
+}
 
 /**
  * Pods whose planned NodeClaim was refused. They share no new NodeClaim with other pods any more, so that a claim shows which pods are at fault.
@@ -32,15 +38,15 @@ export class RefusedClaims {
   readonly #refused = new Map<string, Refused>()
   readonly #backOff = new BackOff(longestMs)
 
-  /** Records that the API server refuses a claim. */
-  refuse(providers: Providers, { nodePool, pods }: PlannedNodeClaim, now: number): void {
+  /** Records that the API server refuses a claim, and its message. */
+  refuse(providers: Providers, { nodePool, pods }: PlannedNodeClaim, { message, now }: RefusedAt): void {
     this.#forgetOld(now)
     const fingerprints = new Set(pods.map(podFingerprint))
     for (const fingerprint of fingerprints) {
       // A refusal under an earlier state of the NodePool is not in a row with this one.
       if (!this.#isRefused(providers, fingerprint)) this.#backOff.succeeded(fingerprint)
       if (fingerprints.size === 1) this.#backOff.failed(fingerprint, now)
-      this.#refused.set(fingerprint, { atMs: now, nodePool, state: stateOf(providers, nodePool) })
+      this.#refused.set(fingerprint, { atMs: now, nodePool, state: stateOf(providers, nodePool), message })
     }
   }
 
@@ -58,6 +64,11 @@ export class RefusedClaims {
     if (this.#refused.size === 0) return false
     const fingerprint = podFingerprint(pod)
     return this.#backOff.isResting(fingerprint, now) && this.#isRefused(providers, fingerprint)
+  }
+
+  /** Returns why the claim of a pod that has to wait was refused. */
+  refusalOf(pod: Pod): { readonly nodePool: string; readonly message: string } | undefined {
+    return this.#refused.get(podFingerprint(pod))
   }
 
   /** Returns groups of pods that must not share new NodeClaims with other pods, by the pods' names. */

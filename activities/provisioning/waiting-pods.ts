@@ -1,7 +1,7 @@
 // Waits for pods that need a plan, and for a burst of them to end.
 import type { NodeClass } from '../../api/objects.ts'
 import { isTrue } from '../../core/conditions.ts'
-import type { Node, NodeClaim, NodePool, Pod } from '../../core/objects.ts'
+import type { Node, NodeClaim, NodeOverlay, NodePool, Pod } from '../../core/objects.ts'
 import { isProvisionable } from '../../core/pods/pod-rules.ts'
 import { annotations } from '../../core/requirements/labels.ts'
 import { pauseFor } from '../activity-context.ts'
@@ -51,7 +51,7 @@ export async function podsNeedPlace(
 ): Promise<boolean> {
   const concerns = ({ kind, before, after }: ClusterChange) => {
     if (kind === 'Pod') return after !== undefined && isProvisionable(after as Pod)
-    if (kind === 'NodePool' || kind === 'AKSNodeClass') {
+    if (kind === 'NodePool' || kind === 'AKSNodeClass' || kind === 'NodeOverlay') {
       if (!isAnother(before as Provider | undefined, after as Provider | undefined)) return false
       tried.clear()
       deps.heavyPods.clear()
@@ -96,12 +96,12 @@ async function changeOrClear(
   }
 }
 
-type Provider = NodePool | NodeClass
+type Provider = NodePool | NodeClass | NodeOverlay
 
 /** Returns whether a pool or node class changed in what plans depend on. Its status counts nodes, which changes all the time. */
 function isAnother(before: Provider | undefined, after: Provider | undefined): boolean {
   if (before === undefined || after === undefined) return true
-  const ready = (one: Provider) => isTrue(one.kind === 'NodePool' ? one.conditions : one.status.conditions, 'Ready')
+  const ready = (one: Provider) => isTrue(one.kind === 'AKSNodeClass' ? one.status.conditions : one.conditions, 'Ready')
   return (
     before.metadata.generation !== after.metadata.generation ||
     before.metadata.deletionTimestamp !== after.metadata.deletionTimestamp ||

@@ -4,6 +4,7 @@ import type { Proposed } from '../../core/disruption/validate.ts'
 import type { InstanceType } from '../../core/instance-type.ts'
 import type { Pause } from '../../core/pauses/pauses.ts'
 import type { IndexedKind, IndexedObjects } from '../../core/scheduling/cluster-index.ts'
+import type { Explanation } from '../../core/scheduling/explain/explanation.ts'
 import type { PlannedNodeClaim, SchedulingOptions, SchedulingPlan } from '../../core/scheduling/snapshot.ts'
 import type { DefaultSpreadConstraint } from '../../core/scheduling/topology/spread-defaults.ts'
 import type { UnschedulableCause } from '../../core/scheduling/unschedulable.ts'
@@ -43,6 +44,12 @@ export interface EvaluationRequest
   readonly together?: readonly Proposed[]
 }
 
+/** Pods of the last plan that found no place, by name. As many as the time allows are explained, in this order. */
+export interface ExplainRequest {
+  readonly pods: readonly string[]
+  readonly timeLimitMs: number
+}
+
 /** Data that a thread is started with. */
 export interface ThreadData {
   /** See `Breadcrumb`. */
@@ -55,6 +62,7 @@ export type ToSolver =
   | { readonly kind: 'types'; readonly list: number; readonly types: readonly InstanceType[] }
   | { readonly kind: 'forgetTypes'; readonly list: number }
   | { readonly kind: 'plan'; readonly request: PlanRequest }
+  | { readonly kind: 'explain'; readonly request: ExplainRequest }
   | { readonly kind: 'evaluate'; readonly request: EvaluationRequest }
   | { readonly kind: 'ping' }
 
@@ -79,5 +87,7 @@ export type FromSolver =
   | { readonly kind: 'plan'; readonly plan: KeyedPlan }
   | { readonly kind: 'evaluation'; readonly evaluation: KeyedEvaluation }
   | { readonly kind: 'validations'; readonly validations: readonly KeyedValidation[] }
+  /** By the pods' names. */
+  | { readonly kind: 'explanations'; readonly explanations: ReadonlyMap<string, Explanation> }
   | { readonly kind: 'pong' }
   | { readonly kind: 'failed'; readonly message: string; readonly stack?: string | undefined }

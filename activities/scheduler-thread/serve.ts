@@ -11,12 +11,13 @@ import { SharedParts } from '../../core/pods/shared-parts.ts'
 import { quarantineId } from '../../core/quarantine.ts'
 import { wellKnownLabels } from '../../core/requirements/labels.ts'
 import { ClusterIndex } from '../../core/scheduling/cluster-index.ts'
-import { schedule } from '../../core/scheduling/schedule.ts'
+import { explainedPlan } from '../../core/scheduling/schedule.ts'
 import type { SchedulingSnapshot } from '../../core/scheduling/snapshot.ts'
 import { SolverMemory } from '../../core/scheduling/solver/memory.ts'
 import { Breadcrumb } from './breadcrumb.ts'
 import { podsByZone } from './effective-zone.ts'
 import { keyedEvaluation, keyedValidation } from './keyed-evaluation.ts'
+import { LastPass } from './last-pass.ts'
 import type { EvaluationRequest, FromSolver, KeyedPlan, PlanRequest, ThreadData, ToSolver } from './messages.ts'
 
 /** Time that pods with many constraints get in a pass, after all others. */
@@ -29,6 +30,7 @@ const parts = new SharedParts()
 const typeLists = new Map<number, readonly InstanceType[]>()
 /** Types by pool. It stays the same map until something changes, so that existing places need not be rebuilt. */
 let typesByPool: ReadonlyMap<string, readonly InstanceType[]> = new Map()
+const lastPass = new LastPass()
 /** Records what the thread is working on. */
 let breadcrumb = new Breadcrumb()
 const inHand = (pod: Pod | undefined) => {
@@ -36,13 +38,13 @@ const inHand = (pod: Pod | undefined) => {
   else breadcrumb.set('planning', quarantineId('Pod', podName(pod)))
 }
 
-type Schedule = typeof schedule
+type Schedule = typeof explainedPlan
 
 /**
  * Answers the messages of `SolverThread`: keeps its own index of the cluster from the changes it receives, and plans on request. `scheduler`
  * replaces Joiner's own. Errors: this is no thread of `SolverThread`.
  */
-export function serveSolver(scheduler: Schedule = schedule): void {
+export function serveSolver(scheduler: Schedule = explainedPlan): void {
   const port = parentPort
   if (port === null) throw new Error('the solver runs in a thread; it is started by SolverThread')
   breadcrumb = new Breadcrumb((workerData as ThreadData).breadcrumb)
@@ -80,6 +82,8 @@ function handle(message: ToSolver, scheduler: Schedule): FromSolver | undefined 
       return undefined
     case 'plan':
       return { kind: 'plan', plan: plan(message.request, scheduler) }
+    case 'explain':
+      return { kind: 'explanations', explanations: lastPass.explain(message.request, inHand) }
     case 'evaluate':
       return evaluated(message.request)
     case 'ping':
@@ -128,7 +132,9 @@ function plan(request: PlanRequest, scheduler: Schedule): KeyedPlan {
     return () => performance.now() < endsAt
   }
   const settings = { ...options, shouldStop, heavyPodsBegin, inHand }
-  const { newNodeClaims, existing, unschedulable, postponed = [], ...rest } = scheduler(snapshot, settings, memory)
+  const explained = scheduler(snapshot, settings, memory)
+  const { newNodeClaims, existing, unschedulable, postponed = [], ...rest } = explained.plan
+  lastPass.keep(explained)
   return {
     newNodeClaims: newNodeClaims.map((claim) => ({ ...claim, pods: claim.pods.map(podName) })),
     existing: existing.map((place) => ({ ...place, pods: place.pods.map(podName) })),

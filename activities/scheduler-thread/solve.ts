@@ -1,22 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { kubeletConversion } from '../../core/node-class/kubelet-conversion.ts'
 import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
-import type { Catalogue } from '../azure/catalogue/catalogue.ts'
-import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import { type CatalogueOfPools, instanceTypes } from '../node-overlays/pool-types.ts'
 import type { PlanningMetrics } from '../provisioning/metrics.ts'
 import type { RefusedClaims } from '../provisioning/refused-claims.ts'
 import type { HeavyPods } from './heavy-pods.ts'
+import type { ThreadPlan } from './keyed-plan.ts'
 import type { Quarantine } from './quarantine.ts'
 import type { SchedulingSettings } from './scheduling-settings.ts'
-import type { SolverThread, ThreadPlan } from './solver-thread.ts'
+import type { SolverThread } from './solver-thread.ts'
 import { ThreadFault } from './supervised-thread.ts'
-
-/** The cache and the catalogue, which say what NodePools can buy. */
-export interface CatalogueOfPools {
-  readonly cache: ClusterCache
-  readonly catalogue: Catalogue
-}
 
 export interface SolveDeps extends CatalogueOfPools {
   /** Epoch milliseconds. */
@@ -67,17 +60,5 @@ export function isHeldBack(deps: SolveDeps, pod: Pod): boolean {
   const now = deps.now()
   return (
     deps.refusedClaims.isWaiting(deps, pod, now) || deps.heavyPods.isWaiting(pod, now) || deps.quarantine.holds(pod)
-  )
-}
-
-/** Returns what each pool can buy now. Pools without a node class take no part. */
-export function instanceTypes({ cache, catalogue }: CatalogueOfPools) {
-  return new Map(
-    [...cache.nodePools.values()].flatMap(({ metadata, template }) => {
-      const nodeClass = cache.nodeClasses.get(template.spec.nodeClassRef.name)
-      if (nodeClass === undefined) return []
-      const types = catalogue.instanceTypesFor(nodeClass, kubeletConversion(metadata.annotations))
-      return [[metadata.name, types] as const]
-    }),
   )
 }

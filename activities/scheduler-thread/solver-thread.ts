@@ -2,20 +2,18 @@ import type { Logger } from 'pino'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import type { Proposed, Validation } from '../../core/disruption/validate.ts'
 import type { InstanceType } from '../../core/instance-type.ts'
-import type { Condition, Pod } from '../../core/objects.ts'
+import type { Condition } from '../../core/objects.ts'
 import type { IndexedKind } from '../../core/scheduling/cluster-index.ts'
-import type { PlannedNodeClaim, SchedulingPlan } from '../../core/scheduling/snapshot.ts'
+import type { Explanation } from '../../core/scheduling/explain/explanation.ts'
 import type { CachedKind, CachedObject } from '../kubernetes/cache/cached-kinds.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { keyOf } from '../kubernetes/cache/object-key.ts'
 import { cachedObjects } from './cached-objects.ts'
 import { evaluationOf, validationOf } from './keyed-evaluation.ts'
-import type { EvaluationRequest, IndexChange, KeyedPlan, PlanRequest } from './messages.ts'
+import { planWithPods, type ThreadPlan } from './keyed-plan.ts'
+import type { EvaluationRequest, IndexChange, PlanRequest } from './messages.ts'
 import type { Quarantine } from './quarantine.ts'
 import { SupervisedThread, type ThreadFault, type ThreadSettings } from './supervised-thread.ts'
-
-/** A plan, and the measurements of its pass. */
-export interface ThreadPlan extends SchedulingPlan, Pick<KeyedPlan, 'ignored' | 'zones' | 'snapshotMs' | 'solveMs'> {}
 
 export interface ThreadRequest extends Omit<PlanRequest, 'typeLists'> {
   /** What each NodePool that takes part can buy. Lists that are the same object as before are not sent again. */
@@ -69,7 +67,18 @@ export class SolverThread {
     const typeLists = this.#prepare(instanceTypes)
     const answer = await this.#thread.ask({ kind: 'plan', request: { ...request, typeLists } }, request.timeLimitMs)
     if (answer.kind !== 'plan') throw unexpected(answer)
-    return this.#withPods(answer.plan)
+    return planWithPods(answer.plan, this.#cache)
+  }
+
+  /**
+   * Explains why pods of the last plan found no place, by the pods' names: the first ones, as far as the time allows; once for each plan. Errors: as of
+   * a plan.
+   */
+  async explain(pods: readonly string[], timeLimitMs: number): Promise<ReadonlyMap<string, Explanation>> {
+    if (!this.#thread.isRunning) return new Map()
+    const answer = await this.#thread.ask({ kind: 'explain', request: { pods, timeLimitMs } }, timeLimitMs)
+    if (answer.kind !== 'explanations') throw unexpected(answer)
+    return answer.explanations
   }
 
   /** Evaluates what should be disrupted, with the current state of the cache. Errors: as of a plan. */
@@ -179,22 +188,6 @@ export class SolverThread {
     this.#flushing = undefined
     this.#changes = []
     this.#lists = new Map()
-  }
-
-  /** Puts in the pods; leaves out those that went meanwhile. */
-  #withPods(plan: KeyedPlan): ThreadPlan {
-    const pods = (keys: readonly string[]) => keys.flatMap((key) => this.#cache.pods.get(key) ?? [])
-    return {
-      ...plan,
-      newNodeClaims: plan.newNodeClaims
-        .map((claim): PlannedNodeClaim => ({ ...claim, pods: pods(claim.pods) }))
-        .filter((claim) => claim.pods.length > 0),
-      existing: plan.existing.map((place) => ({ ...place, pods: pods(place.pods) })),
-      postponed: pods(plan.postponed),
-      unschedulable: plan.unschedulable.flatMap(({ pod, cause }) =>
-        pods([pod]).map((one: Pod) => ({ pod: one, cause })),
-      ),
-    }
   }
 }
 

@@ -1,13 +1,13 @@
 import type { Role } from '../config.ts'
 
 /**
- * Grantee of a right: a role of Joiner, the chart's Jobs for CRDs while they run, a person with the command line, or anyone with Kubernetes' own `view`,
+ * Grantee of a right: a role of Joiner, the page that a team shares, the chart's Jobs for CRDs while they run, a person with the command line, or anyone with Kubernetes' own `view`,
  * `edit` or `admin`.
  */
-export type Grantee = Role | 'crds' | 'operator' | 'view' | 'edit' | 'admin'
+export type Grantee = Role | 'ui' | 'crds' | 'operator' | 'view' | 'edit' | 'admin'
 
-/** Condition of a right. `localDnsPreferred`: the cluster has a version in which localDNS may be `Preferred`, and enforces policies. */
-export type RightCondition = 'defaultSpread' | 'dnsServiceIpUnset' | 'localDnsPreferred'
+/** Condition of a right. `uiEnabled`: the page runs in the cluster. `localDnsPreferred`: the cluster has a version in which localDNS may be `Preferred`, and enforces policies. */
+export type RightCondition = 'defaultSpread' | 'overlays' | 'dnsServiceIpUnset' | 'localDnsPreferred' | 'uiEnabled'
 
 /** A rule of a Role or ClusterRole of the chart, with its purpose. */
 export interface Right {

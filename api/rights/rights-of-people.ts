@@ -1,5 +1,7 @@
+import { ledgerMaps } from '../../core/cost/ledger-format.ts'
 import { planMapName, planPlaces } from '../../core/disruption/plan/plan-requests.ts'
 import { verdictMapName, verdictShards } from '../../core/disruption/verdicts/verdict.ts'
+import { waitingMapName } from '../../core/scheduling/explain/waiting-classes.ts'
 import { on, type Rule } from './right.ts'
 
 const karpenter = on('karpenter.sh')
@@ -7,10 +9,13 @@ const karpenterAzure = on('karpenter.azure.com')
 const definitions = on('apiextensions.k8s.io')
 const cluster = on('')
 const policy = on('policy')
+const storage = on('storage.k8s.io')
 const own = on('', 'own')
 
 /** ConfigMaps with what evaluations found. */
 export const evaluationMaps = Array.from({ length: verdictShards }, (_, shard) => verdictMapName(shard))
+/** ConfigMap with why pods wait. */
+export const waitingMap = waitingMapName
 /** ConfigMaps with plans. */
 export const planMaps = planPlaces.map(planMapName)
 /** Each grantee reads whose installation this is. */
@@ -40,21 +45,39 @@ export const crds: readonly Rule[] = [
 const ofJoiner = "Joiner's settings, and how Temporal is reached"
 /** Reads and writes of the command line, with the rights of its user. */
 export const operator: readonly Rule[] = [
-  karpenter('nodepools nodeclaims', 'get list', 'budgets, node, pause, quota, why'),
-  karpenterAzure('aksnodeclasses', 'list', 'budgets'),
-  cluster('nodes pods', 'get list', 'budgets, pause, why'),
-  cluster('events', 'list', 'why'),
-  policy('poddisruptionbudgets', 'list', 'why'),
+  karpenter('nodepools nodeclaims', 'get list watch', 'budgets, node, pause, quota, top, ui, why'),
+  karpenterAzure('aksnodeclasses', 'list', 'budgets, ui'),
+  cluster('nodes pods', 'get list watch', 'budgets, pause, top, ui, why'),
+  cluster('events', 'list', 'ui, why'),
+  storage('volumeattachments', 'list', 'ui, why node: what a drain waits for'),
+  policy('poddisruptionbudgets', 'list', 'ui, why'),
   own('configmaps', 'get', {
-    why: 'budgets, status, why',
-    names: ['joiner-pauses', 'joiner-prices', ...evaluationMaps],
+    why: 'budgets, status, top, ui, why',
+    names: ['joiner-pauses', 'joiner-prices', waitingMap, ...evaluationMaps],
   }),
+  own('configmaps', 'get', { why: 'cost, ui', names: ledgerMaps }),
   own('configmaps', 'create', 'apply, of a plan from a file'),
   own('configmaps', 'get patch delete', { why: 'plan, apply', names: planMaps }),
   own('configmaps', 'get patch', { why: 'quarantine list, quarantine clear, status', names: ['joiner-quarantine'] }),
   own('configmaps', 'get patch', { why: 'capacity list, capacity clear', names: ['joiner-unavailable-offerings'] }),
   own('configmaps', 'get', { why: ofJoiner, names: ['joiner-settings', 'joiner-files'] }),
   on('apps', 'own')('deployments', 'get', { why: ofJoiner, names: ['joiner', 'joiner-azure'] }),
+]
+
+const shared = { why: 'the page of joiner ui', when: 'uiEnabled' } as const
+/** Reads of the page that runs in the cluster; it writes nothing. */
+export const ui: readonly Rule[] = [
+  karpenter('nodepools nodeclaims', 'get list watch', shared),
+  karpenterAzure('aksnodeclasses', 'list', shared),
+  cluster('nodes', 'get list watch', shared),
+  cluster('pods', 'list watch', shared),
+  cluster('events', 'list', shared),
+  policy('poddisruptionbudgets', 'list', shared),
+  storage('volumeattachments', 'list', shared),
+  own('configmaps', 'get', {
+    ...shared,
+    names: ['joiner-pauses', 'joiner-prices', waitingMap, ...evaluationMaps, ...ledgerMaps],
+  }),
 ]
 
 const aggregated = "part of Kubernetes' own role of this name"

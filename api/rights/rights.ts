@@ -1,5 +1,17 @@
+import { ledgerMaps } from '../../core/cost/ledger-format.ts'
 import { type Grantee, on, type Right, type Rule } from './right.ts'
-import { admin, crds, edit, evaluationMaps, namespaceUid, operator, planMaps, view } from './rights-of-people.ts'
+import {
+  admin,
+  crds,
+  edit,
+  evaluationMaps,
+  namespaceUid,
+  operator,
+  planMaps,
+  ui,
+  view,
+  waitingMap,
+} from './rights-of-people.ts'
 
 export type { Grantee, Right, RightCondition } from './right.ts'
 
@@ -52,6 +64,10 @@ const bridge: readonly Rule[] = [
   karpenter('nodeclaims', 'list watch', 'starts and pokes lifecycles'),
   karpenter('nodepools', 'get list watch', 'a changed spec begins a status pass'),
   karpenter('nodepools/status', 'patch', 'counts nodes and resources of each pool'),
+  karpenter('nodeoverlays', 'list watch', {
+    why: 'a changed spec begins a status pass; prices of nodes',
+    when: 'overlays',
+  }),
   karpenterAzure('aksnodeclasses', 'list watch', 'a changed spec begins a status pass'),
   cluster('nodes', 'list watch', 'pokes the lifecycle of a Node that goes'),
   cluster('pods', 'list watch', 'metrics of pods and of what nodes hold'),
@@ -73,6 +89,8 @@ const azure: readonly Rule[] = [
   karpenter('nodeclaims/status nodepools/status', 'patch', 'conditions'),
   karpenter('nodeclaims/finalizers', 'update', 'a Node blocks the deletion of its NodeClaim'),
   karpenterAzure('aksnodeclasses', 'get list watch patch', 'finalizer and hashes'),
+  karpenter('nodeoverlays', 'get list watch', { why: 'prices of offerings', when: 'overlays' }),
+  karpenter('nodeoverlays/status', 'patch', { why: 'conditions', when: 'overlays' }),
   karpenterAzure('aksnodeclasses/status', 'patch', 'status'),
   cluster('nodes', 'get list watch patch delete', 'registers a Node that joins; lets go the Node whose VM it deleted'),
   events,
@@ -114,6 +132,7 @@ const planner: readonly Rule[] = [
   karpenter('nodepools', 'get list watch', 'plans; reads limits again'),
   karpenter('nodeclaims/status nodepools/status', 'patch', 'conditions, time of the last pod event'),
   karpenter('nodepools/finalizers', 'update', 'a NodeClaim blocks the deletion of its NodePool'),
+  karpenter('nodeoverlays', 'list watch', { why: 'plans', when: 'overlays' }),
   karpenterAzure('aksnodeclasses', 'list watch', 'plans'),
   cluster('nodes', 'get list watch patch', 'plans; taints nodes that are to be disrupted'),
   cluster('pods persistentvolumeclaims persistentvolumes namespaces', 'list watch', 'plans'),
@@ -129,6 +148,8 @@ const planner: readonly Rule[] = [
   createMaps,
   own('configmaps', 'get patch', { why: 'obeys pauses, ends those that are over', names: ['joiner-pauses'] }),
   own('configmaps', 'get patch', { why: 'what the last evaluation found, for joiner why', names: evaluationMaps }),
+  own('configmaps', 'get patch', { why: 'why pods wait, for joiner why', names: [waitingMap] }),
+  own('configmaps', 'get patch', { why: 'what nodes cost and who shared them, for joiner cost', names: ledgerMaps }),
   own('configmaps', 'get patch delete', { why: 'plans that an operator asked for', names: planMaps }),
   own('configmaps', 'get patch', { why: 'objects that crashed passes', names: ['joiner-quarantine'] }),
   own('configmaps', 'list watch', {
@@ -165,6 +186,7 @@ export const rights: readonly Right[] = Object.entries({
   azure,
   planner,
   conversion,
+  ui,
   crds,
   operator,
   view,

@@ -16,7 +16,12 @@ const gateDefaults = {
 /** All known gates, and unknown ones that somebody named. */
 type FeatureGates = Readonly<Record<keyof typeof gateDefaults, boolean> & Record<string, boolean>>
 
-const supportedGates: ReadonlySet<string> = new Set(['NodeRepair', 'ReservedCapacity', 'SpotToSpotConsolidation'])
+const supportedGates: ReadonlySet<string> = new Set([
+  'NodeRepair',
+  'ReservedCapacity',
+  'SpotToSpotConsolidation',
+  'NodeOverlay',
+])
 
 /** `Key=true` or `Key=false`, separated by commas; other gates keep their defaults. */
 export const featureGates = z

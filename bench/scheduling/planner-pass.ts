@@ -3,6 +3,7 @@ import { Registry } from 'prom-client'
 import { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../activities/kubernetes/client/api-error.ts'
+import { Findings } from '../../activities/provisioning/findings/findings.ts'
 import { PlanningMetrics } from '../../activities/provisioning/metrics.ts'
 import { type NextProvisioningDeps, nextProvisioning } from '../../activities/provisioning/next-provisioning.ts'
 import { Nominations } from '../../activities/provisioning/nominations.ts'
@@ -39,7 +40,8 @@ function apiServer() {
       if (path.includes('/nodepools/')) return pools.get(path.split('/').at(-1) ?? '')
       throw new ApiError(404, 'NotFound', path)
     },
-    mergePatch: async (_: string, { spec }: Json) => {
+    mergePatch: async (path: string, { spec, ...rest }: Json) => {
+      if (path.includes('/configmaps/')) return rest
       lease = { metadata: { resourceVersion: String(++version) }, spec }
       return lease
     },
@@ -90,6 +92,7 @@ export async function plannerPasses(scenario: Scenario, changedShare: number): P
     heavyPods: new HeavyPods(),
     quarantine: new Quarantine({ cache, store: { read: async () => [] } as never, events, log, now }),
     metrics: new PlanningMetrics({ cache, now }, new Registry()),
+    findings: new Findings(now, new Registry()),
     catalogue: { instanceTypesFor: () => types },
     unavailable: { synced: async () => {}, onCleared: () => () => {} },
     scheduling: { preferencePolicy: 'Respect', minValuesPolicy: 'Strict', reservedCapacity: true, defaultSpread: [] },

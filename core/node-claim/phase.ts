@@ -11,8 +11,13 @@ export interface ClaimPhase {
   readonly because?: string
 }
 
+/** As much of a claim as its phase follows from. */
+interface ConditionedClaim extends Pick<NodeClaim, 'metadata'> {
+  readonly status: Pick<NodeClaim['status'], 'conditions'>
+}
+
 /** Returns the phase of a claim by its conditions alone, for when its lifecycle cannot be queried. */
-export function phaseOf({ metadata, status: { conditions } }: NodeClaim): ClaimPhase {
+export function phaseOf({ metadata, status: { conditions } }: ConditionedClaim): ClaimPhase {
   const { deletionTimestamp, creationTimestamp } = metadata
   const since = (type: string, otherwise: string) =>
     Date.parse(conditionOf(conditions, type)?.lastTransitionTime ?? otherwise)

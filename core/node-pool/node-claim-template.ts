@@ -73,10 +73,15 @@ function launchableCapacityTypes(
 }
 
 /** Returns the labels of a new NodeClaim: the template's, and one value of each custom requirement. */
-export function claimLabels(template: TemplateInput, planned: Requirements): Record<string, string> {
+export function claimLabels(
+  template: TemplateInput,
+  planned: Requirements,
+  wellKnown: ReadonlySet<string> = wellKnownLabels,
+): Record<string, string> {
   const result = emptyRecord<string>()
   for (const [key, set] of planned) {
-    const value = isCustom(key) ? valueFor(set) : ''
+    const isCustom = !wellKnown.has(key) && !isRestrictedLabel(key, wellKnown)
+    const value = isCustom ? valueFor(set) : ''
     if (value !== '') result[key] = value
   }
   return {
@@ -86,8 +91,6 @@ export function claimLabels(template: TemplateInput, planned: Requirements): Rec
     [nodeClassLabel(template.nodeClassRef)]: template.nodeClassRef.name,
   }
 }
-
-const isCustom = (key: string) => !wellKnownLabels.has(key) && !isRestrictedLabel(key, wellKnownLabels)
 
 /** A label that must be absent stays absent. */
 function valueFor(set: Requirement): string {

@@ -122,6 +122,14 @@ export const annotations = {
   disruptionCommand: 'joiner.sh/disruption-command',
   /** On a NodeClaim that was created for a command: the command's id. */
   replacementFor: 'joiner.sh/replacement-for',
+  /** On a NodeClaim that was created for a command: the NodeClaims that leave, the first few, separated by commas. */
+  replaces: 'joiner.sh/replaces',
+  /** On a NodeClaim that was planned for pods: how many. */
+  plannedPods: 'joiner.sh/planned-pods',
+  /** On a launched NodeClaim: USD an hour of its VM at the launch. A tilde marks an estimate, from before any price list was read. */
+  pricePerHour: 'joiner.sh/price-per-hour',
+  /** On a launched NodeClaim: when Azure accepted its VM, RFC 3339 with milliseconds. Its condition is written later, and in whole seconds. */
+  acceptedAt: 'joiner.sh/accepted-at',
   /** On a NodeClaim that an operator holds: until when. The other three hold the details (`core/node-claim/hold.ts`). */
   holdUntil: 'joiner.sh/hold-until',
   holdReason: 'joiner.sh/hold-reason',

@@ -1,4 +1,5 @@
 import type { Pod } from '../objects.ts'
+import { type Explanation, PassExplanations } from './explain/explanation.ts'
 import { Explanations } from './explain/explanations.ts'
 import type { FinishedPass } from './explain/finished-pass.ts'
 import { PodFunnels, type PoolFunnel } from './explain/funnel.ts'
@@ -56,6 +57,8 @@ export interface ExplainedPlan {
   readonly plan: SchedulingPlan
   /** Returns each NodePool's funnel for a pod that was tried and left pending; empty for other pods. */
   readonly podFunnels: (pod: Pod) => readonly PoolFunnel[]
+  /** Why a pod that was tried and left pending found no place, and what helps; undefined for other pods. */
+  readonly explanation: (pod: Pod) => Explanation | undefined
   /** Why a new claim of the plan names its types. */
   readonly claimReasons: (claim: PlannedNodeClaim) => ClaimReasons | undefined
 }
@@ -67,7 +70,12 @@ export function explainedPlan(
   memory?: SolverMemory,
 ): ExplainedPlan {
   if (snapshot.nodePools.length === 0)
-    return { plan: withoutPools(snapshot, snapshot.pods), podFunnels: () => [], claimReasons: () => undefined }
+    return {
+      plan: withoutPools(snapshot, snapshot.pods),
+      podFunnels: () => [],
+      explanation: () => undefined,
+      claimReasons: () => undefined,
+    }
   return explained(new SolverBase(snapshot, options, memory))
 }
 
@@ -75,11 +83,19 @@ function explained(base: SolverBase): ExplainedPlan {
   const { plan: placed, failed, places, pass, unplaced } = solved(base)
   const reported = failed.map(({ pod, cause }) => ({ pod, cause }))
   const plan = { ...placed, unschedulable: [...placed.unschedulable, ...reported] }
+  const waitingOf = (pod: Pod) => [...unplaced].find((one) => one.pod === pod)
+  let explanations: PassExplanations | undefined
   return {
     plan,
     podFunnels: (pod) => {
-      const waiting = [...unplaced].find((one) => one.pod === pod)
+      const waiting = waitingOf(pod)
       return waiting === undefined ? [] : new PodFunnels(pass).of(waiting)
+    },
+    explanation: (pod) => {
+      const waiting = waitingOf(pod)
+      const cause = failed.find((one) => one.pod === pod)?.cause
+      explanations ??= new PassExplanations(pass)
+      return waiting === undefined || cause === undefined ? undefined : explanations.of(waiting, cause)
     },
     claimReasons: (claim) => {
       const place = places[plan.newNodeClaims.indexOf(claim)]

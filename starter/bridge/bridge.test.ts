@@ -18,9 +18,6 @@ function fakeTemporal(listed: () => readonly string[], loops: { running: boolean
   const sent: string[] = []
   let answers = Promise.resolve()
   const workflow = {
-    async *list({ query }: { query: string }) {
-      if (query.includes("WorkflowType = 'nodeClaimLifecycle'")) for (const workflowId of listed()) yield { workflowId }
-    },
     start: async (_: string, { workflowId }: { workflowId: string }) => {
       await answers
       sent.push(`start ${workflowId}`)
@@ -37,8 +34,14 @@ function fakeTemporal(listed: () => readonly string[], loops: { running: boolean
       describe: async () => ({ status: { name: loops.running ? 'RUNNING' : 'TERMINATED' } }),
     }),
   }
+  const workflowService = {
+    async listWorkflowExecutions({ query }: { query: string }) {
+      const ids = query.includes("WorkflowType = 'nodeClaimLifecycle'") ? listed() : []
+      return { executions: ids.map((workflowId) => ({ execution: { workflowId } })), nextPageToken: Buffer.alloc(0) }
+    },
+  }
   return {
-    client: { workflow } as never,
+    client: { workflow, workflowService, options: { namespace: 'default' } } as never,
     sent,
     /** Requests are not answered until the returned function is called. */
     hold: () => {

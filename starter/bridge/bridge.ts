@@ -58,7 +58,7 @@ const versionKey = 'workerVersion'
 const orphanKey = 'orphan/'
 
 /**
- * Turns watch events into pokes: "look again", without content. Only the holder of the Lease does, so that replicas do not multiply them; a poke too
+ * Turns watch events into pokes: "observe again", without state. Only the holder of the Lease does, so that replicas do not multiply them; a poke too
  * many changes nothing. Every resync compares the lifecycles that run with the NodeClaims, and costs nothing where they agree.
  */
 export class Bridge {
@@ -66,6 +66,8 @@ export class Bridge {
   readonly #lease: Lease
   readonly #queue: WorkQueue
   readonly #vanished = new Map<string, NodeClaim>()
+  /** Why NodeClaims are poked, by their names; a claim that nothing happened to is looked at as a routine. */
+  readonly #causes = new Map<string, string>()
   #isHolding = false
   #unsubscribe: () => void = () => {}
   #stopCounting: () => void = () => {}
@@ -208,7 +210,10 @@ export class Bridge {
     if (!this.isLeader) return
     if (kind === 'NodeClaim') this.#onClaim(key, before as NodeClaim | undefined, after as NodeClaim | undefined)
     else if (kind === 'Node') this.#onNode(before as Node | undefined, after as Node | undefined)
-    else if ((kind === 'NodePool' || kind === 'AKSNodeClass') && after !== undefined) {
+    else if (kind === 'NodeOverlay') {
+      // The end of one may end a conflict.
+      if (before === undefined || after === undefined || !isSameSpec(before, after)) this.#queue.add(statusKey)
+    } else if ((kind === 'NodePool' || kind === 'AKSNodeClass') && after !== undefined) {
       if (before !== undefined && isSameSpec(before, after)) return
       this.#queue.add(statusKey)
       if (kind === 'AKSNodeClass') this.#queue.add(inPlaceKey)
@@ -225,8 +230,8 @@ export class Bridge {
       // A claim made by hand has nobody else. One with the finalizer is a planner's, which starts its lifecycle itself, perhaps in another process.
       if (isUntouched(after)) this.#queue.add(`begin/${name}`)
       else setTimeout(() => this.#startUnlessStarted(after), plannersOwnMs).unref()
-    } else if ((isDeleting(after) && !isDeleting(before)) || isHeldOtherwise(before, after))
-      this.#queue.add(`poke/${name}`)
+    } else if (isDeleting(after) && !isDeleting(before)) this.#poke(name, 'the NodeClaim is being deleted')
+    else if (isHeldOtherwise(before, after)) this.#poke(name, 'the hold of the NodeClaim has changed')
   }
 
   /** Its finalizer was taken off by somebody, so its lifecycle has not ended it and would rest for ever. */
@@ -251,8 +256,14 @@ export class Bridge {
     if (claim === undefined || isDeleting(claim)) return
     const { deps } = this.#input
     const leaving = after === undefined || (isDeleting(after) && (before === undefined || !isDeleting(before)))
-    if (leaving || needsLook({ before, after }, deps.nodeRules, deps.now()))
-      this.#queue.add(`poke/${claim.metadata.name}`)
+    if (leaving) this.#poke(claim.metadata.name, `the Node is ${after === undefined ? 'gone' : 'being deleted'}`)
+    else if (needsLook({ before, after }, deps.nodeRules, deps.now()))
+      this.#poke(claim.metadata.name, 'conditions of the Node announce its end')
+  }
+
+  #poke(name: string, why: string): void {
+    this.#causes.set(name, why)
+    this.#queue.add(`poke/${name}`)
   }
 
   async #work(key: string): Promise<void> {
@@ -264,11 +275,12 @@ export class Bridge {
       return
     }
     if (key === statusKey || key === inPlaceKey) {
-      await client.workflow.signalWithStart<typeof nodeClassStatus | typeof inPlaceUpdates>(key, {
+      await client.workflow.signalWithStart<typeof nodeClassStatus | typeof inPlaceUpdates, [string?]>(key, {
         workflowId: singletonIds[key](deps.cluster),
         taskQueue: taskQueue('core', deps.cluster),
         args: [],
         signal: pokeSignal,
+        signalArgs: ['a spec changed'],
         staticSummary: 'a spec changed',
       })
       return
@@ -276,9 +288,14 @@ export class Bridge {
     if (key.startsWith(orphanKey)) return pokeOrphan(client, key.slice(orphanKey.length))
     const [action, name = ''] = key.split('/')
     const claim = action === 'vanished' ? this.#vanished.get(name) : deps.cache.nodeClaims.get(name)
-    if (claim === undefined) return
+    const why = action === 'vanished' ? 'the NodeClaim is gone' : (this.#causes.get(name) ?? 'routine check')
+    if (claim === undefined) {
+      this.#causes.delete(name)
+      return
+    }
     if (action === 'begin') await deps.lifecycles.start(claim, { isNew: isUntouched(claim) })
-    else await (action === 'start' ? deps.lifecycles.start(claim) : deps.lifecycles.poke(claim))
+    else await (action === 'start' ? deps.lifecycles.start(claim) : deps.lifecycles.poke(claim, why))
+    if (this.#causes.get(name) === why) this.#causes.delete(name)
     this.#vanished.delete(claim.metadata.uid)
   }
 }

@@ -1,4 +1,5 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client'
+import { listRuns } from '../../activities/workflow-runs.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 import { lifecycleId } from '../../core/task-queues.ts'
 import { runningLifecycles } from '../../core/workflow-queries.ts'
@@ -22,8 +23,7 @@ export async function compareLifecycles(
   nodeClaims: Iterable<NodeClaim>,
 ): Promise<LifecycleDifference> {
   const orphaned = new Set<string>()
-  for await (const { workflowId } of client.workflow.list({ query: runningLifecycles(cluster), pageSize: 1000 }))
-    orphaned.add(workflowId)
+  for await (const { workflowId } of listRuns(client, runningLifecycles(cluster))) orphaned.add(workflowId)
   const missing: NodeClaim[] = []
   for (const claim of nodeClaims) if (!orphaned.delete(lifecycleId(cluster, claim.metadata))) missing.push(claim)
   return { missing, orphaned: [...orphaned] }
@@ -32,7 +32,7 @@ export async function compareLifecycles(
 /** Pokes a lifecycle without starting it: it reads that its NodeClaim is gone, and ends. One that has ended already is fine. */
 export async function pokeOrphan(client: Client, workflowId: string): Promise<void> {
   try {
-    await client.workflow.getHandle(workflowId).signal(pokeSignal)
+    await client.workflow.getHandle(workflowId).signal(pokeSignal, 'the NodeClaim is gone')
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError)) throw error
   }

@@ -1,5 +1,6 @@
 import type { Client } from '@temporalio/client'
 import type { Logger } from 'pino'
+import { listRuns } from '../../activities/workflow-runs.ts'
 import { onQueueOf } from '../../core/workflow-queries.ts'
 
 /** What the server reports a run whose workflow code cannot go on: its history asks for another code, or the code throws. */
@@ -20,7 +21,7 @@ export interface StuckRunsInput {
 export async function endStuckRuns({ client, cluster, log }: StuckRunsInput): Promise<readonly string[]> {
   const query = `ExecutionStatus = 'Running' AND ${onQueueOf(cluster)} AND TemporalReportedProblems IN (${problems.join(', ')})`
   const ended: string[] = []
-  for await (const { workflowId, runId, type } of client.workflow.list({ query })) {
+  for await (const { workflowId, runId, type } of listRuns(client, query)) {
     log.warn({ workflowId, runId, workflowType: type }, 'restarting workflow run that this version cannot replay')
     // Of this run alone: another replica may have begun the next one.
     await client.workflow

@@ -177,7 +177,11 @@ describe('what cannot work is accepted with a warning that names field, value an
       /nodeClassRef\.name has 64 characters.*use at most 63$/,
     ],
     ['an AKSNodeClass of a long name', nodeClass('n'.repeat(64)), /metadata\.name has 64 characters.*use at most 63$/],
-    ['a NodeOverlay', overlay, /kind NodeOverlay, metadata\.name warned: nothing reads .*do without it$/],
+    [
+      'a NodeOverlay',
+      overlay,
+      /kind NodeOverlay, metadata\.name warned: the gate NodeOverlay is off.*featureGates\.nodeOverlay of the chart$/,
+    ],
   ])('%s', async (_what, object, expected) => {
     const { status, warnings, message } = await create(object)
     expect({ status, message: status === 201 ? undefined : message }).toEqual({ status: 201, message: undefined })

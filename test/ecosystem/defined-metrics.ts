@@ -7,6 +7,7 @@ import { vmCreateMetrics } from '../../activities/azure/launch/vm-create-metrics
 import { observeBudgets } from '../../activities/disruption/budget-metrics.ts'
 import { observeCommandsInFlight } from '../../activities/disruption/commands-in-flight.ts'
 import { DisruptionMetrics } from '../../activities/disruption/metrics.ts'
+import { Findings } from '../../activities/provisioning/findings/findings.ts'
 import { PlanningMetrics } from '../../activities/provisioning/metrics.ts'
 import { observeNodePoolCost } from '../../activities/provisioning/node-pool-cost.ts'
 import { observePoolOfferings } from '../../activities/provisioning/node-pool-offerings.ts'
@@ -46,6 +47,7 @@ export function definedMetrics(): ReadonlySet<string> {
   // Each registers its metrics.
   void [
     new CloudProviderMetrics(registry),
+    new Findings(now, registry),
     new LifecycleMetrics(now, registry),
     new ReconcileMetrics(registry),
     new WebhookThread({ registry } as never),

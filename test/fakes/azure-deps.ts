@@ -75,6 +75,9 @@ export function azureDeps(cluster: FakeCluster, azure = new FakeAzure(), usages:
   const catalogue = {
     whenLoaded: async () => {},
     size: sizeOf,
+    price: (size: VmSize, capacityType: string) => ({
+      pricePerHour: prices.priceOf(size, capacityType === 'spot' ? 'spot' : 'on-demand'),
+    }),
     instanceTypesFor: (nodeClass: NodeClass, kubelet?: KubeletConversion) =>
       instanceTypes({
         region: azureConfig.location,

@@ -1,5 +1,6 @@
 import type { DisruptionActivityDeps } from '../../activities/disruption/activities.ts'
 import type { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
+import { Findings } from '../../activities/provisioning/findings/findings.ts'
 import { PlanningMetrics } from '../../activities/provisioning/metrics.ts'
 import type { NextProvisioningDeps } from '../../activities/provisioning/next-provisioning.ts'
 import { Nominations } from '../../activities/provisioning/nominations.ts'
@@ -70,6 +71,7 @@ export async function planningDeps(cluster: FakeCluster, look: Look = () => unde
       trial: (pods: readonly Pod[]) => pods,
     },
     metrics: new PlanningMetrics({ cache, now }, registry),
+    findings: new Findings(now, registry),
     catalogue: { instanceTypesFor: () => [] },
     scheduling: { preferencePolicy: 'Respect', minValuesPolicy: 'Strict', reservedCapacity: true, defaultSpread: [] },
     evaluator: {

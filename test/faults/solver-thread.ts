@@ -1,7 +1,7 @@
 // The solver's thread with a scheduler that fails for pods with the label `fault`; it stands in for activities/scheduler-thread/thread.ts in tests.
 import { serveSolver } from '../../activities/scheduler-thread/serve.ts'
 import type { Pod } from '../../core/objects.ts'
-import { schedule } from '../../core/scheduling/schedule.ts'
+import { explainedPlan } from '../../core/scheduling/schedule.ts'
 
 const faultOf = (pod: Pod | undefined) => pod?.metadata.labels['fault']
 
@@ -13,7 +13,7 @@ serveSolver((snapshot, options, memory) => {
     options?.inHand?.(pod)
     fail(faultOf(pod))
   }
-  return schedule(snapshot, { ...options, inHand }, memory)
+  return explainedPlan(snapshot, { ...options, inHand }, memory)
 })
 
 function fail(fault: string | undefined): void {

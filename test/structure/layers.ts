@@ -19,7 +19,14 @@ const layers: readonly Layer[] = [
   { name: 'contracts', files: /^activities\/[^/]+\/(?:[a-z-]+-)?contract\.ts$/, imports: ['core', 'api'] },
   { name: 'workflows', files: /^workflows\//, imports: ['core', 'api', 'contracts'] },
   { name: 'activities', files: /^activities\//, imports: ['core', 'api', 'contracts', 'workflows'] },
-  { name: 'starter', files: /^starter\//, imports: ['core', 'api', 'contracts', 'workflows', 'activities'] },
+  { name: 'ui contract', files: /^starter\/ui\/contract\.ts$/, imports: ['core', 'starter'] },
+  // What runs in a browser knows of the rest only what the server says.
+  { name: 'page', files: /^starter\/ui\/page\//, imports: ['ui contract'] },
+  {
+    name: 'starter',
+    files: /^starter\//,
+    imports: ['core', 'api', 'contracts', 'workflows', 'activities', 'ui contract'],
+  },
   { name: 'workers', files: /^workers\//, imports: ['core', 'api', 'contracts', 'workflows', 'activities', 'starter'] },
   // The local cluster runs Joiner's own connection to Temporal and its Azure client against the servers that it starts.
   { name: 'deploy/local', files: /^deploy\/local\//, imports: ['core', 'api', 'activities', 'starter'] },

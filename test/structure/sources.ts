@@ -39,7 +39,7 @@ const sourceFolders = [
 
 /** Reads all TypeScript files in the source folders of a tree, in the order of their paths. Throws on a file that does not parse. */
 export function readSources(root: string): readonly Source[] {
-  const paths = sourceFolders.flatMap((folder) => globSync(`${folder}/**/*.ts`, { cwd: root }))
+  const paths = sourceFolders.flatMap((folder) => globSync(`${folder}/**/*.{ts,tsx}`, { cwd: root }))
   return paths
     .map((path) => path.replaceAll(sep, '/'))
     .toSorted()

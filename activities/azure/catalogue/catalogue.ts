@@ -12,7 +12,14 @@ import type { UnavailableOfferings } from '../capacity/unavailable-offerings.ts'
 import { type NodeClassSettings, nodeClassSettings } from '../node-class/node-class-settings.ts'
 import { DurableDocument } from './durable-document.ts'
 import { InstanceTypeLists } from './instance-types.ts'
-import { decodePrices, encodePrices, modelledPrices, pricesFormat, type RegionPrices } from './pricing.ts'
+import {
+  decodePrices,
+  encodePrices,
+  isUnknownPrice,
+  modelledPrices,
+  pricesFormat,
+  type RegionPrices,
+} from './pricing.ts'
 import { type AnswerSource, RefreshedAnswer } from './refreshed-answer.ts'
 import { fetchPrices } from './retail-prices.ts'
 import { decodeSizes, encodeSizes, readSizes, type Sizes, sizesFormat } from './size-list.ts'
@@ -93,6 +100,13 @@ export class Catalogue {
 
   size(instanceType: string): VmSize | undefined {
     return this.sizes.answer?.value.get(instanceType)
+  }
+
+  /** Returns what a size costs in USD an hour: nothing when the list does not name it, an estimate while no list was read. */
+  price(size: VmSize, capacityType: string): { readonly pricePerHour?: number; readonly isEstimate?: true } {
+    const list = this.prices.answer?.value.list
+    const pricePerHour = (list ?? modelledPrices).priceOf(size, capacityType === 'spot' ? 'spot' : 'on-demand')
+    return isUnknownPrice(pricePerHour) ? {} : { pricePerHour, ...(list === undefined ? { isEstimate: true } : {}) }
   }
 
   /** Reads sizes and prices again, for all replicas. Errors: Azure's; the last good answers stay. */

@@ -27,7 +27,7 @@ export async function awaitNode(deps: AwaitNodeDeps, ref: ClaimRef, signal: Abor
   if (outcome.kind !== 'registered') return outcome
   const [ready] = await Promise.all([readySoon(deps, ref, signal), revokeBootstrapToken(deps.client, ref.uid)])
   if (ready === 'timeout') return outcome
-  return ready.kind === 'initialized' ? { ...ready, nodeName: outcome.nodeName } : ready
+  return ready.kind === 'initialized' ? { ...outcome, ...ready } : ready
 }
 
 /** What a join teaches must not delay or end it: a failure is logged. */

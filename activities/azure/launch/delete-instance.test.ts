@@ -27,7 +27,7 @@ describe('deleting the VM of a claim', () => {
     await pass(10_000)
     expect(of('InstanceTerminating')?.status).toBe('True')
     expect(azure.names('virtualMachines')).toEqual(['aks-a'])
-    expect(await ended(work)).toEqual({ existed: true })
+    expect(await ended(work)).toEqual({ existed: true, goneMs: expect.any(Number) })
     expect(azure.names('virtualMachines')).toEqual([])
     expect(cluster.names('secrets')).toEqual([])
   })
@@ -61,7 +61,7 @@ describe('deleting the VM of a claim', () => {
 
   test.each(foreign)('%s does not concern a claim that never had a VM', async (_, tags) => {
     const { azure, deletes } = world(goingClaim('a', { status: { providerID: undefined } }), tags)
-    expect(await ended(deletes())).toEqual({ existed: false })
+    expect(await ended(deletes())).toEqual({ existed: false, goneMs: expect.any(Number) })
     expect(azure.writes).toEqual([])
   })
 
@@ -73,16 +73,16 @@ describe('deleting the VM of a claim', () => {
 
   test('that is gone already is success', async () => {
     const { deletes, cluster } = world(goingClaim('a'), 'noVm')
-    expect(await ended(deletes())).toEqual({ existed: false })
+    expect(await ended(deletes())).toEqual({ existed: false, goneMs: expect.any(Number) })
     expect(cluster.names('secrets')).toEqual([])
   })
 
   test('of a claim that is gone is identified by the UID alone', async () => {
     const { azure, deletes } = world(claimJson('b'))
-    expect(await ended(deletes())).toEqual({ existed: true })
+    expect(await ended(deletes())).toEqual({ existed: true, goneMs: expect.any(Number) })
     expect(azure.names('virtualMachines')).toEqual([])
     const other = world(claimJson('b'), karpenters)
-    expect(await ended(other.deletes())).toEqual({ existed: false })
+    expect(await ended(other.deletes())).toEqual({ existed: false, goneMs: expect.any(Number) })
     expect(other.azure.writes).toEqual([])
   })
 
@@ -90,7 +90,7 @@ describe('deleting the VM of a claim', () => {
     const { azure, deletes } = world()
     azure.becomes('aks-a', 'Deleting')
     setTimeout(() => azure.remove('virtualMachines', 'aks-a'), 3000)
-    expect(await ended(deletes())).toEqual({ existed: true })
+    expect(await ended(deletes())).toEqual({ existed: true, goneMs: expect.any(Number) })
     expect(azure.writes).toEqual([])
   })
 
@@ -108,7 +108,7 @@ describe('deleting the VM of a claim', () => {
     })
     await pass(15_000)
     expect(isOver).toBe(false)
-    expect(await ended(work)).toEqual({ existed: true })
+    expect(await ended(work)).toEqual({ existed: true, goneMs: expect.any(Number) })
   })
 
   test.each(['GET virtualMachines/aks-a', 'DELETE virtualMachines/aks-a'])(

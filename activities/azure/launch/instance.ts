@@ -2,7 +2,7 @@ import type { VirtualMachine } from '@azure/arm-compute'
 import { isTrue } from '../../../core/conditions.ts'
 import { registrationDeadline } from '../../../core/node-claim/lifecycle.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
-import { pauseFor } from '../../activity-context.ts'
+import { activityScope, pauseFor } from '../../activity-context.ts'
 import { claimTopic } from '../../kubernetes/cache/change-feed.ts'
 import { cachedClaim, claimBeingDeleted, liveClaim, setClaimConditions } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef } from '../../kubernetes/contract.ts'
@@ -10,7 +10,7 @@ import { subject } from '../../kubernetes/event-recorder.ts'
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import type { LearnDeps } from '../capacity/lesson.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
-import type { InstanceOutcome } from '../contract.ts'
+import type { DeletionOfVm, InstanceOutcome } from '../contract.ts'
 import type { JoinEvidenceDeps } from '../join/join-evidence.ts'
 import { reportNotJoined } from '../join/join-evidence.ts'
 import { revokeBootstrapToken } from './bootstrap-token.ts'
@@ -135,17 +135,17 @@ export async function findInstance(deps: InstanceDeps, ref: ClaimRef): Promise<{
  * Deletes a claim's VM with all that belongs to it, and waits until it is gone. A VM that is not proven to be the claim's stays.
  * Errors: the claim is not being deleted; its status names a VM that is not proven to be its own, which the claim reports and waits for.
  */
-export async function deleteInstance(
-  deps: InstanceDeps,
-  ref: ClaimRef,
-  signal: AbortSignal,
-): Promise<{ readonly existed: boolean }> {
+export async function deleteInstance(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<DeletionOfVm> {
+  const { isFirst } = activityScope()
   const claim = await claimBeingDeleted(deps, ref)
   await revokeBootstrapToken(deps.client, ref.uid)
   // For a claim that is gone the tag of its UID proves as much.
   const found = await findClaimVm(deps, ref.name, claim === undefined ? ref : claimIdentity(claim))
+  let goneMs = deps.now()
   if (found.kind === 'own') {
     if (found.vm.provisioningState !== 'Deleting') await deleteVm(deps, ref.name)
+    // Azure charges nothing for a VM that it deletes.
+    goneMs = deps.now()
     await setClaimConditions(deps, ref, () => ({ conditions: [{ type: 'InstanceTerminating', status: 'True' }] }))
     await vmGone(deps, ref.name, signal)
   }
@@ -154,7 +154,8 @@ export async function deleteInstance(
     if (unproven !== undefined) await refuseTermination(deps, claim, unproven)
     if (found.kind === 'own') deps.lifecycleMetrics.instanceTerminated(cachedClaim(deps, ref) ?? claim)
   }
-  return { existed: found.kind === 'own' }
+  const existed = found.kind === 'own'
+  return { existed, goneMs, ...(isFirst && !existed ? { wasGone: true } : {}) }
 }
 
 /** Reports on the claim what keeps its finalizer in place. Throws, so that the termination is retried. */

@@ -1,6 +1,7 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import type { NodeClass } from '../../../api/objects.ts'
 import { conditionOf, isTrue } from '../../../core/conditions.ts'
+import { factsOfClaim, priceOfClaim } from '../../../core/history/claim-facts.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
 import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
@@ -10,6 +11,7 @@ import { waitingFailure } from '../../failure.ts'
 import { cachedClaim, liveClaim } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { withFinalizer } from '../../kubernetes/lifecycle/observe.ts'
+import { typesForClaim } from '../../node-overlays/pool-types.ts'
 import type { CloudProviderError } from '../../telemetry/cloud-provider-metrics.ts'
 import { type OfferingUse, offeringUse } from '../capacity/blocking-mark.ts'
 import type { Wanted } from '../capacity/choose-offering.ts'
@@ -99,7 +101,9 @@ async function launchOnce(
  * Returns the outcome of the launch that a registered claim had. It has its Node, so nothing is launched again, whoever asks: a VM that Azure
  * calls failed may still run pods.
  */
-function registered({ metadata, status }: NodeClaim): LaunchOutcome | undefined {
+function registered(claim: NodeClaim): LaunchOutcome | undefined {
+  const { metadata, status } = claim
+  const [vm] = factsOfClaim(claim).vms
   const { providerId, imageId = '', conditions } = status
   if (providerId === undefined || !isTrue(conditions, 'Registered')) return undefined
   const label = (key: string) => metadata.labels[key] ?? ''
@@ -110,6 +114,8 @@ function registered({ metadata, status }: NodeClaim): LaunchOutcome | undefined 
     zone: label(labels.zone),
     capacityType: label(labels.capacityType),
     imageId,
+    acceptedMs: vm?.fromMs ?? Date.parse(metadata.creationTimestamp),
+    ...priceOfClaim(claim),
   }
 }
 
@@ -195,7 +201,8 @@ async function choose(
   deps.quota.release(claim.metadata.uid)
   const { name } = nodeClass.metadata
   takeLaunchTurn(deps, name)
-  const types = deps.catalogue.instanceTypesFor(nodeClass, kubeletConversion(claim.metadata.annotations))
+  const bought = deps.catalogue.instanceTypesFor(nodeClass, kubeletConversion(claim.metadata.annotations))
+  const types = typesForClaim(deps, claim, bought)
   const avoided = new Set(deps.launchHealth.commonCause(name)?.sizes)
   const choice = chooseLaunch(types, { claim, nodeClass, avoided }, (wanted) =>
     nothingLeft(deps, { types, use: offeringUse(nodeClass), wanted }),

@@ -57,10 +57,16 @@ export async function putVm(deps: PutVmDeps, input: PutInput): Promise<LaunchOut
     deps.vmCreates.failed(create, 'sync', metricsErrorCode(error))
     return refused(deps, input, error)
   }
+  const acceptedMs = deps.now()
   const { typeName, zone, capacityType } = chosen
   deps.log.info({ nodeClaim: claim.metadata.name, instanceType: typeName, zone, capacityType, attempt }, 'accepted VM')
   const [outcome] = await Promise.all([
-    recordLaunch(deps, claim, { chosen, imageId: image.id }),
+    recordLaunch(deps, claim, {
+      chosen,
+      imageId: image.id,
+      acceptedMs,
+      price: deps.catalogue.price(input.size, capacityType),
+    }),
     learnFromSuccess(
       deps,
       { nodeClass: input.nodeClass.metadata.name, instanceType: typeName, image: image.id },

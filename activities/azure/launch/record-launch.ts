@@ -1,6 +1,8 @@
 import type { Logger } from 'pino'
 import type { NodeClass } from '../../../api/objects.ts'
 import { conditionOf, isTrue } from '../../../core/conditions.ts'
+import { priceAnnotation } from '../../../core/history/claim-facts.ts'
+import type { VmSpan } from '../../../core/history/life.ts'
 import { allocatable } from '../../../core/instance-type.ts'
 import { nodeNotFound } from '../../../core/node-claim/registration.ts'
 import type { Condition, NodeClaim } from '../../../core/objects.ts'
@@ -34,23 +36,29 @@ interface LaunchRecord {
   }
 }
 
+/** USD an hour of a VM. */
+type LaunchPrice = Pick<VmSpan, 'pricePerHour' | 'isEstimate'>
+
 interface LaunchedVm {
   readonly config: AzureConfig
   readonly nodeClass: NodeClass | undefined
   readonly claim: Pick<NodeClaim, 'metadata' | 'spec'>
   readonly chosen: Chosen
   readonly imageId: string
+  readonly price: LaunchPrice
 }
 
 /** Returns a claim's labels, annotations and status after its launch (reference/azure-provider.md 4.6). */
-export function launchRecord({ config, nodeClass, claim, chosen, imageId }: LaunchedVm): LaunchRecord {
+export function launchRecord({ config, nodeClass, claim, chosen, imageId, price }: LaunchedVm): LaunchRecord {
   const type = chosen.instanceType
   return {
     labels: launchedLabels(chosen, requirements(claim.spec.requirements), config.location),
-    annotations:
-      nodeClass === undefined
+    annotations: {
+      ...priceAnnotation(price),
+      ...(nodeClass === undefined
         ? {}
-        : { ...classHashes(nodeClass), ...inPlaceStamps(inPlaceGoal(config, nodeClass, claim)) },
+        : { ...classHashes(nodeClass), ...inPlaceStamps(inPlaceGoal(config, nodeClass, claim)) }),
+    },
     status: {
       providerID: providerId(config, claim.metadata.name),
       imageID: imageId,
@@ -77,17 +85,25 @@ function classHashes({ metadata }: NodeClass): Record<string, string> {
 export async function recordLaunch(
   deps: RecordLaunchDeps,
   claim: NodeClaim,
-  { chosen, imageId }: Pick<LaunchedVm, 'chosen' | 'imageId'>,
+  {
+    chosen,
+    imageId,
+    price,
+    acceptedMs,
+  }: Pick<LaunchedVm, 'chosen' | 'imageId' | 'price'> & { readonly acceptedMs: number },
 ): Promise<LaunchOutcome> {
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
-  const record = launchRecord({ config: deps.config, nodeClass, claim, chosen, imageId })
+  const record = launchRecord({ config: deps.config, nodeClass, claim, chosen, imageId, price })
   const labelled = await updateClaim(deps, ref, ({ metadata }) => {
     const changes: Record<string, string | null> = {}
     for (const [key, value] of Object.entries(record.labels)) if (metadata.labels[key] !== value) changes[key] = value
     for (const key of outdatedLabels(metadata.labels, record.labels)) changes[key] = null
+    const accepted = { [annotations.acceptedAt]: new Date(acceptedMs).toISOString() }
     const stamps = Object.fromEntries(
-      Object.entries(record.annotations).filter(([key, value]) => metadata.annotations[key] !== value),
+      Object.entries({ ...record.annotations, ...accepted }).filter(
+        ([key, value]) => metadata.annotations[key] !== value,
+      ),
     )
     return Object.keys({ ...changes, ...stamps }).length === 0
       ? undefined
@@ -110,6 +126,8 @@ export async function recordLaunch(
     zone: chosen.zone,
     capacityType: chosen.capacityType,
     imageId,
+    acceptedMs,
+    ...price,
   }
 }
 

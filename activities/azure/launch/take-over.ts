@@ -68,5 +68,11 @@ async function adopt(deps: TakeOverDeps, claim: NodeClaim, vm: VirtualMachine): 
     capacityType: capacityTypeOfVm(vm),
     ultraSsd: vm.additionalCapabilities?.ultraSSDEnabled ?? false,
   }
-  return recordLaunch(deps, claim, { chosen, imageId: imageIdOf(vm.storageProfile?.imageReference) })
+  const size = deps.catalogue.size(typeName)
+  return recordLaunch(deps, claim, {
+    chosen,
+    imageId: imageIdOf(vm.storageProfile?.imageReference),
+    acceptedMs: vm.timeCreated?.getTime() ?? deps.now(),
+    price: size === undefined ? {} : deps.catalogue.price(size, chosen.capacityType),
+  })
 }

@@ -341,7 +341,14 @@ goldenSuite('azure/vm-create', 42, ({ cases }: { readonly cases: readonly Create
         },
       },
     }
-    const record = launchRecord({ config, nodeClass: stamped, claim, chosen: choice.chosen, imageId: choice.image.id })
+    const record = launchRecord({
+      config,
+      nodeClass: stamped,
+      claim,
+      chosen: choice.chosen,
+      imageId: choice.image.id,
+      price: {},
+    })
     const { 'karpenter.sh/nodepool': nodePool } = claim.metadata.labels
     const own = nodePool === undefined ? {} : { 'karpenter.sh/nodepool': nodePool }
     expect({ ...own, ...record.labels }).toEqual(expected.labels)

@@ -8,6 +8,8 @@ import type { NodePoolStatusDeps } from '../../kubernetes/node-pools/node-pool-s
 import { refreshNodePools } from '../../kubernetes/node-pools/node-pool-status.ts'
 import type { PauseConditionsDeps } from '../../kubernetes/pauses/pause-conditions.ts'
 import { refreshPauses } from '../../kubernetes/pauses/pause-conditions.ts'
+import { refreshNodeOverlays } from '../../node-overlays/overlay-status.ts'
+import type { CatalogueOfPools } from '../../node-overlays/pool-types.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 import type { DriftDeps } from './drift.ts'
 import { refreshDrift } from './drift.ts'
@@ -38,7 +40,8 @@ export interface NodeClassStatusDeps
     ImagesStatusDeps,
     SubnetStatusDeps,
     ValidationDeps,
-    LocalDnsDeps {}
+    LocalDnsDeps,
+    CatalogueOfPools {}
 
 /** Brings the status of every AKSNodeClass and NodePool up to date (reference/azure-provider.md 1.5, reference/karpenter-core.md 1.7). */
 export async function refreshNodeClasses(
@@ -55,6 +58,7 @@ export async function refreshNodeClasses(
     ),
   )
   await refreshNodePools(deps)
+  await refreshNodeOverlays(deps)
   await refreshPauses(deps)
   await refreshDrift(deps)
   await keepUpClaims(deps)

@@ -1,5 +1,6 @@
 import { conditionOf } from '../../../core/conditions.ts'
 import type { DisruptionCommand } from '../../../core/disruption/command.ts'
+import { replacesAnnotation } from '../../../core/history/claim-facts.ts'
 import { replacementName } from '../../../core/node-claim/node-names.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { type Pause, type Pauses, pauseText } from '../../../core/pauses/pauses.ts'
@@ -108,7 +109,10 @@ export class CommandWrites {
       const made = await createOne(this.#deps, this.#shared, {
         planned,
         name: replacementName(planned.nodePool, commandDigest(id), at),
-        annotations: { [annotations.replacementFor]: id },
+        annotations: {
+          [annotations.replacementFor]: id,
+          ...replacesAnnotation(this.#proposal.candidates.map((ref) => ref.name)),
+        },
         reason: reason.toLowerCase(),
       })
       if (made.kind !== 'created') {

@@ -15,6 +15,7 @@ import type { CommitOutcome, DisruptionProposal } from '../contract.ts'
 import type { DisruptionEventDeps } from '../events.ts'
 import { publishRejected } from '../events.ts'
 import { memoryOf } from '../memory.ts'
+import { knownSavings } from '../proposals.ts'
 import type { EvaluationDeps } from '../world.ts'
 import { validateTogether } from '../world.ts'
 import type { CommandWritesDeps, Refusal, Shared } from './command-writes.ts'
@@ -160,7 +161,7 @@ class Commit {
     const { command } = validation
     const uids = new Set(command.candidates.map(({ nodeClaim }) => nodeClaim.metadata.uid))
     this.#candidates = this.#candidates.filter(({ uid }) => uids.has(uid))
-    this.#savings = Math.round(command.savings * 1e6) / 1e6
+    this.#savings = knownSavings(command)
     this.#command = command
   }
 

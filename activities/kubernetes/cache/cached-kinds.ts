@@ -1,7 +1,7 @@
 import type { Role } from '../../../api/config.ts'
 import type { NodeClass } from '../../../api/objects.ts'
 import type { NodeRules } from '../../../core/node-claim/node-health.ts'
-import type { Node, NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../../../core/objects.ts'
+import type { Node, NodeClaim, NodeOverlay, NodePool, Pod, PodDisruptionBudget } from '../../../core/objects.ts'
 import type {
   CsiNode,
   DaemonSet,
@@ -20,6 +20,7 @@ import {
   decodeNode,
   decodeNodeClaim,
   decodeNodeClass,
+  decodeNodeOverlay,
   decodeNodePool,
   decodePodDisruptionBudget,
   decodeVolumeAttachment,
@@ -41,6 +42,7 @@ export type CachedObject =
   | NodeClaim
   | NodePool
   | NodeClass
+  | NodeOverlay
   | DaemonSet
   | PodDisruptionBudget
   | VolumeAttachment
@@ -63,6 +65,8 @@ interface KindRule {
   readonly roles: readonly WatchingRole[]
   /** Watched only where default spread constraints are configured. */
   readonly forDefaultSpread?: true
+  /** Watched only with the gate NodeOverlay. */
+  readonly forOverlays?: true
 }
 
 const everyRole = ['core', 'bridge', 'azure', 'planner'] as const
@@ -78,6 +82,12 @@ export const kindRules: Readonly<Record<CachedKind, KindRule>> = {
   NodeClaim: { resource: 'nodeclaims', decode: decodeNodeClaim, roles: everyRole },
   NodePool: { resource: 'nodepools', decode: decodeNodePool, roles: everyRole },
   AKSNodeClass: { resource: 'aksnodeclasses', decode: decodeNodeClass, roles: everyRole },
+  NodeOverlay: {
+    resource: 'nodeoverlays',
+    decode: decodeNodeOverlay,
+    roles: ['bridge', 'azure', 'planner'],
+    forOverlays: true,
+  },
   DaemonSet: { resource: 'daemonsets', decode: decodeDaemonSet, roles: planner },
   PodDisruptionBudget: {
     resource: 'poddisruptionbudgets',
@@ -112,14 +122,21 @@ export interface CacheUse {
   readonly roles?: readonly Role[]
   /** Whether it applies the cluster's default spread constraints to pods without any. */
   readonly defaultSpread?: boolean
+  /** Whether NodeOverlays count. */
+  readonly overlays?: boolean
   /** Node conditions that announce the end of a VM. */
   readonly nodeRules?: NodeRules
 }
 
 /** Returns the kinds that a process watches. */
-export function kindsFor({ roles = everyRole, defaultSpread = false }: CacheUse): readonly CachedKind[] {
+export function kindsFor({
+  roles = everyRole,
+  defaultSpread = false,
+  overlays = false,
+}: CacheUse): readonly CachedKind[] {
   return (Object.keys(kindRules) as CachedKind[]).filter((kind) => {
-    const { roles: readers, forDefaultSpread = false } = kindRules[kind]
-    return readers.some((role) => roles.includes(role)) && (defaultSpread || !forDefaultSpread)
+    const { roles: readers, forDefaultSpread = false, forOverlays = false } = kindRules[kind]
+    if ((forDefaultSpread && !defaultSpread) || (forOverlays && !overlays)) return false
+    return readers.some((role) => roles.includes(role))
   })
 }

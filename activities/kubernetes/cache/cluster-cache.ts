@@ -1,7 +1,15 @@
 import type { Logger } from 'pino'
 import type { NodeClass } from '../../../api/objects.ts'
 import { isInterrupted, type NodeRules, noNodeRules } from '../../../core/node-claim/node-health.ts'
-import type { Node, NodeClaim, NodePool, ObjectMeta, Pod, PodDisruptionBudget } from '../../../core/objects.ts'
+import type {
+  Node,
+  NodeClaim,
+  NodeOverlay,
+  NodePool,
+  ObjectMeta,
+  Pod,
+  PodDisruptionBudget,
+} from '../../../core/objects.ts'
 import { isProvisionable } from '../../../core/pods/pod-rules.ts'
 import type {
   CsiNode,
@@ -59,6 +67,7 @@ export class ClusterCache extends ChangeFeed {
   })
   readonly nodePools = new Store<NodePool>()
   readonly nodeClasses = new Store<NodeClass>()
+  readonly nodeOverlays = new Store<NodeOverlay>()
   readonly daemonSets = new Store<DaemonSet>()
   readonly podDisruptionBudgets = new Store<PodDisruptionBudget>()
   readonly volumeAttachments = new Store<VolumeAttachment>({ byNode: (attachment) => attachment.nodeName })
@@ -102,6 +111,7 @@ export class ClusterCache extends ChangeFeed {
       NodeClaim: all(this.nodeClaims),
       NodePool: all(this.nodePools),
       AKSNodeClass: all(this.nodeClasses),
+      NodeOverlay: all(this.nodeOverlays),
       DaemonSet: all(this.daemonSets),
       PodDisruptionBudget: all(this.podDisruptionBudgets),
       VolumeAttachment: all(this.volumeAttachments),

@@ -15,8 +15,10 @@ import type {
   Node,
   NodeClaim,
   NodeClaimSpec,
+  NodeOverlay,
   NodePool,
   PodDisruptionBudget,
+  RequirementSpec,
   Taint,
 } from '../../../core/objects.ts'
 import type { DaemonSet, VolumeAttachment } from '../../../core/pods/related-objects.ts'
@@ -104,6 +106,28 @@ export function decodeNodePool(json: Json): NodePool {
     ...(resources === undefined ? {} : { resources: parseResources(resources) }),
     ...(nodes === undefined ? {} : { nodes }),
     ...(nodeClassObservedGeneration === undefined ? {} : { nodeClassObservedGeneration }),
+  }
+}
+
+interface NodeOverlaySpecJson {
+  readonly requirements?: readonly RequirementSpec[]
+  readonly price?: string
+  readonly priceAdjustment?: string
+  readonly capacity?: Text
+  readonly weight?: number
+}
+
+export function decodeNodeOverlay(json: Json): NodeOverlay {
+  const { requirements, price, priceAdjustment, capacity, weight } = (json['spec'] ?? {}) as NodeOverlaySpecJson
+  return {
+    kind: 'NodeOverlay',
+    metadata: decodeMeta(json),
+    requirements: requirements ?? [],
+    ...(price === undefined ? {} : { price }),
+    ...(priceAdjustment === undefined ? {} : { priceAdjustment }),
+    capacity: parseResources(capacity),
+    weight: weight ?? 0,
+    conditions: ((json['status'] ?? {}) as { conditions?: readonly Condition[] }).conditions ?? [],
   }
 }
 

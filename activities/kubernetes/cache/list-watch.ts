@@ -17,6 +17,8 @@ export interface ListWatchHandlers {
   readonly reached: (resourceVersion: string) => void
   /** The watch is interrupted, or connected again. */
   readonly connected?: (isConnected: boolean) => void
+  /** A list or a watch failed, and is tried again. A version that expired is no failure. */
+  readonly failed?: (error: unknown) => void
 }
 
 /** The watched resource, and the settings of its watch. */
@@ -110,6 +112,7 @@ export class ListWatch {
       this.#log.debug({ path: this.#path }, 'watched version expired, listing again')
       return
     }
+    this.#handlers.failed?.(error)
     this.#failures += 1
     if (this.#failures === 2)
       this.#log.warn({ path: this.#path, err: error }, 'watch interrupted, retrying with back-off')

@@ -20,6 +20,7 @@ const groups = {
   customresourcedefinitions: { prefix: '/apis/apiextensions.k8s.io/v1', namespaced: false },
   leases: { prefix: '/apis/coordination.k8s.io/v1', namespaced: true },
   nodepools: { prefix: '/apis/karpenter.sh/v1', namespaced: false },
+  nodeoverlays: { prefix: '/apis/karpenter.sh/v1alpha1', namespaced: false },
   nodeclaims: { prefix: '/apis/karpenter.sh/v1', namespaced: false },
   aksnodeclasses: { prefix: '/apis/karpenter.azure.com/v1beta1', namespaced: false },
 } as const

@@ -5,9 +5,9 @@ import {
   type ConditionedKind,
   conditionOwner,
 } from '../../../core/conditions.ts'
-import type { Condition, NodeClaim, NodePool } from '../../../core/objects.ts'
+import type { Condition, NodeClaim, NodeOverlay, NodePool } from '../../../core/objects.ts'
 import type { ClusterCache } from '../cache/cluster-cache.ts'
-import { decodeNodeClaim, decodeNodeClass, decodeNodePool } from '../cache/decode.ts'
+import { decodeNodeClaim, decodeNodeClass, decodeNodeOverlay, decodeNodePool } from '../cache/decode.ts'
 import type { EventRecorder } from '../event-recorder.ts'
 import { subject } from '../event-recorder.ts'
 import type { Json } from './answers.ts'
@@ -28,6 +28,7 @@ interface Objects {
   readonly NodeClaim: NodeClaim
   readonly NodePool: NodePool
   readonly AKSNodeClass: NodeClass
+  readonly NodeOverlay: NodeOverlay
 }
 
 /** The kinds whose status Joiner writes. */
@@ -70,6 +71,12 @@ const accesses: { readonly [K in StatusKind]: Access<Objects[K]> } = {
     decode: decodeNodeClass,
     cached: (cache, name) => cache.nodeClasses.get(name),
     conditions: ({ status }) => status.conditions,
+  },
+  NodeOverlay: {
+    resource: 'nodeoverlays',
+    decode: decodeNodeOverlay,
+    cached: (cache, name) => cache.nodeOverlays.get(name),
+    conditions: ({ conditions }) => conditions,
   },
 }
 

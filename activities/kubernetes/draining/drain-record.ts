@@ -19,7 +19,13 @@ export function evictionAnswered(deps: DrainRecordDeps, code: number): void {
 /** Records a pod that the eviction API evicts. `reason`: why its node goes. */
 export function podEvicted(deps: DrainRecordDeps, pod: Pod, reason: string): void {
   deps.lifecycleMetrics.podDrained(reason)
-  deps.events.record({ about: subject(pod), reason: 'Evicted', message: `Evicted pod: ${reason}` })
+  const related = pod.nodeName === undefined ? undefined : { apiVersion: 'v1', kind: 'Node', name: pod.nodeName }
+  deps.events.record({
+    about: subject(pod),
+    reason: 'Evicted',
+    message: `Evicted pod: ${reason}`,
+    ...(related && { related }),
+  })
 }
 
 /** Records a pod that was deleted past budgets and annotations, because the time of its claim ends. */

@@ -100,7 +100,9 @@ class Drain {
     if (deadline !== undefined) for (const node of this.#nodes) publishDeadline(this.#deps, node, timeText(deadline))
     const taintedMs = await this.#begin()
     const early = (await this.#untilEmpty(taintedMs)) ?? (await this.#untilDetached())
-    return early ?? { kind: 'drained', pods: this.#evictions.count }
+    const pods = this.#evictions.count
+    if (early === undefined) return { kind: 'drained', pods }
+    return pods === 0 || early.kind === 'noNode' ? early : { ...early, pods }
   }
 
   /** Writes that the drain has begun. Returns since when no pod should land here any more (epoch ms). */

@@ -182,7 +182,7 @@ describe('a Node that joins', () => {
 
   test('ready is registered and initialized by one write of the Node and one of the claim, told in two events', async () => {
     expect(await joined({})).toEqual({
-      outcome: { kind: 'registered', nodeName: 'aks-a' },
+      outcome: { kind: 'registered', nodeName: 'aks-a', registeredMs: Date.UTC(2026, 0, 1) },
       events: ['Registered', 'Initialized'],
       writes: ['aks-a', 'status'],
       isTrue: ['Launched', 'Registered', 'Initialized', 'Ready'],
@@ -202,7 +202,7 @@ describe('a Node that joins', () => {
     ],
   ])('%s is registered at once and initialized later', async (_, node, claim, taints) => {
     expect(await joined(node, claim)).toMatchObject({
-      outcome: { kind: 'registered', nodeName: 'aks-a' },
+      outcome: { kind: 'registered', nodeName: 'aks-a', registeredMs: Date.UTC(2026, 0, 1) },
       events: ['Registered'],
       isTrue: ['Launched', 'Registered'],
       marks: ['registered'],

@@ -1,4 +1,5 @@
 import { conditionOf, isTrue } from '../../../core/conditions.ts'
+import { readyTime, registrationTime } from '../../../core/history/claim-facts.ts'
 import {
   expiryDue,
   nextObservationAt,
@@ -49,7 +50,7 @@ export async function awaitRegistration(
     const claim = livingClaim(deps, ref)
     if (claim === 'gone') return { kind: 'claimGone' }
     if (isTrue(claim.status.conditions, 'Registered'))
-      return { kind: 'registered', nodeName: claim.status.nodeName ?? '' }
+      return { kind: 'registered', nodeName: claim.status.nodeName ?? '', ...registrationTime(claim) }
     const nodes = registrationFailed(claim) ? [] : nodesOfVm(deps, claim)
     return nodes.some((node) => isNodeOf(claim, node)) ? { nodes, claim } : undefined
   }
@@ -71,7 +72,7 @@ export async function awaitRegistration(
   deps.lifecycleMetrics.nodeCreated(written)
   milestones.registered(deps.log, written)
   if (isInitialized) milestones.initialized(deps.log, written)
-  return { kind: 'registered', nodeName }
+  return { kind: 'registered', nodeName, ...registrationTime(written) }
 }
 
 /** The Nodes with the provider id of a claim. */
@@ -222,7 +223,8 @@ export async function awaitInitialization(
   if (written !== undefined && !isTrue(claim.status.conditions, 'Initialized'))
     milestones.initialized(deps.log, written)
   const seen = deps.cache.nodes.get(node.metadata.name) ?? node
-  return { kind: 'initialized', ...wakeOf(claim, deps.now(), { node: seen, rules: deps.nodeRules }) }
+  const wake = wakeOf(claim, deps.now(), { node: seen, rules: deps.nodeRules })
+  return { kind: 'initialized', ...readyTime(written ?? claim), ...wake }
 }
 
 /** Waits; ends after `ms` as `timeout`. */

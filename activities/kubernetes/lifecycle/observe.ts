@@ -1,8 +1,10 @@
 import { isTrue } from '../../../core/conditions.ts'
 import type { EventReason } from '../../../core/events.ts'
+import { because, deathOf, expired, joinTimes } from '../../../core/history/claim-facts.ts'
+import type { Death } from '../../../core/history/life.ts'
 import { holdOf, holdText } from '../../../core/node-claim/hold.ts'
 import { type LifecycleStep, nextStep } from '../../../core/node-claim/lifecycle.ts'
-import type { NodeClaim } from '../../../core/objects.ts'
+import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { labels, terminationFinalizer } from '../../../core/requirements/labels.ts'
 import { activityScope } from '../../activity-context.ts'
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
@@ -34,8 +36,33 @@ export async function observe(
   let claim = await liveClaim(deps, ref)
   if (claim !== undefined && claim.metadata.deletionTimestamp === undefined) claim = await prepare(deps, ref, claim)
   const view = { node: claim && claimNode(deps, claim), rules: deps.nodeRules }
-  const step = await acted(deps, { ref, claim }, nextStep(claim, { uid: ref.uid, now: deps.now() }, view))
-  return { step, ...(claim === undefined ? {} : shown(claim, deps.now())) }
+  const due = nextStep(claim, { uid: ref.uid, now: deps.now() }, view)
+  const step = await acted(deps, { ref, claim }, due)
+  if (claim === undefined) return { step }
+  const leaving = step.kind === 'terminate' ? leavingFacts(deps, { claim, due, node: view.node }) : {}
+  return { step, ...shown(claim, deps.now()), ...leaving }
+}
+
+/** Returns why and since when a claim is being deleted. `due`: the step that may have deleted it just now. */
+function leavingFacts(
+  deps: ObserveDeps,
+  { claim, due, node }: { readonly claim: NodeClaim; readonly due: LifecycleStep; readonly node: Node | undefined },
+): Pick<Observation, 'went' | 'drainingMs'> {
+  const drainingMs = Date.parse(claim.metadata.deletionTimestamp ?? new Date(deps.now()).toISOString())
+  return { drainingMs, went: deathOf(claim, node, deps.nodeRules) ?? deathBy(due) }
+}
+
+function deathBy(step: LifecycleStep): Death {
+  switch (step.kind) {
+    case 'expire':
+      return expired(step.expiredAtMs)
+    case 'interrupt':
+      return because('interrupted', step.interruption.condition)
+    case 'repair':
+      return because('repaired', `${step.repair.type} is ${step.repair.status}`)
+    default:
+      return { kind: 'deleted' }
+  }
 }
 
 /** Carries out a step that deletes the claim, and returns what is left for its lifecycle to do. */
@@ -114,7 +141,10 @@ function shown(claim: NodeClaim, now: number): Omit<Observation, 'step'> {
     capacityType: own[labels.capacityType],
     zone: own[labels.zone],
   }
-  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined))
+  return {
+    ...Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)),
+    ...joinTimes(claim),
+  }
 }
 
 const eventReasons: Readonly<Record<GiveUpReason, EventReason>> = {

@@ -1,16 +1,10 @@
 import { isTrue } from '../../conditions.ts'
 import { capacityTypeOf, compatibleOfferings, isLaunchable } from '../../instance-type.ts'
-import {
-  claimLabels,
-  staticClaimRequirements,
-  type TemplateInput,
-  templateRequirements,
-} from '../../node-pool/node-claim-template.ts'
+import { templateRequirements } from '../../node-pool/node-claim-template.ts'
 import type { NodePool } from '../../objects.ts'
 import { labels } from '../../requirements/labels.ts'
-import { isCompatible, type Requirements, serializeAll } from '../../requirements/requirements.ts'
-import { noResources } from '../../resources.ts'
-import type { PlannedNodeClaim } from '../../scheduling/snapshot.ts'
+import { isCompatible } from '../../requirements/requirements.ts'
+import { staticClaim, templateOf } from '../../static-capacity/static-claim.ts'
 import type { Candidate, DisruptionView } from '../candidates.ts'
 import { isMarked } from '../candidates.ts'
 import { type DisruptionCommand, savingsOf } from '../command.ts'
@@ -71,11 +65,6 @@ function roomOf({ limits }: NodePool, { active, leaving, deleting }: Counts): nu
   return Math.max(0, Number(limit.nano / 1_000_000_000n) - active - leaving - deleting)
 }
 
-function templateOf({ metadata, template }: NodePool): TemplateInput {
-  const { requirements, nodeClassRef } = template.spec
-  return { nodePool: metadata.name, labels: template.labels, nodeClassRef, requirements }
-}
-
 /** Returns ids of the healthy reservations of the pool's nodes when all are full; undefined when something else can be bought, or there is room. */
 function fullReservations(nodePool: NodePool, { view, settings }: MethodContext): ReadonlySet<string> | undefined {
   const wanted = templateRequirements(templateOf(nodePool))
@@ -120,7 +109,7 @@ function withoutRoom(
 }
 
 function replace(candidate: Candidate, context: MethodContext): DisruptionCommand {
-  const replacements = [replacementFor(candidate.nodePool)]
+  const replacements = [staticClaim(candidate.nodePool)]
   return chosen(
     { ...bare(candidate), decision: 'replace', replacements, savings: savingsOf([candidate], replacements) },
     context,
@@ -139,22 +128,6 @@ function chosen(command: DisruptionCommand, context: MethodContext): DisruptionC
     context.note({ candidate, outcome: 'chosen', decision: command.decision, cause: { kind: 'chosen-drifted' } })
   }
   return command
-}
-
-/** Returns the claim that the pool's template requests, whatever the types are. */
-function replacementFor(nodePool: NodePool): PlannedNodeClaim {
-  const template = templateOf(nodePool)
-  const wanted: Requirements = templateRequirements(template)
-  return {
-    nodePool: nodePool.metadata.name,
-    requirements: serializeAll(staticClaimRequirements(wanted)),
-    wanted,
-    labels: claimLabels(template, wanted),
-    instanceTypes: [],
-    requests: noResources,
-    pods: [],
-    price: 0,
-  }
 }
 
 export const staticDrift = {

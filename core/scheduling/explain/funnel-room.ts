@@ -14,12 +14,15 @@ export interface NearestType {
 /** Returns the type with the fewest missing resources, and of those the one with the smallest share. */
 export function nearestByRoom(pool: PoolIndex, types: Bits, requests: Resources): NearestType | undefined {
   let best: { readonly nearest: NearestType; readonly distance: number } | undefined
+  const wantedWith = new Map<Resources, Wanted>()
   for (const number of membersOf(types)) {
     const type = pool.index.types[number] as InstanceType
-    const wanted = mergeResources(requests, daemonsOn(pool, number))
+    const daemons = daemonsOn(pool, number)
+    const wanted = wantedWith.get(daemons) ?? wantedOf(mergeResources(requests, daemons))
+    wantedWith.set(daemons, wanted)
     for (const { allocatable } of allocatableGroups(type)) {
       const lacks = lackOf(wanted, allocatable)
-      const distance = distanceOf(lacks, wanted)
+      const distance = distanceOf(lacks, wanted.amounts)
       if (best === undefined || distance < best.distance) best = { nearest: { type: type.name, lacks }, distance }
     }
   }
@@ -30,12 +33,25 @@ function daemonsOn(pool: PoolIndex, type: number): Resources {
   return pool.groups.find(({ types }) => hasBit(types, type))?.overhead ?? noResources
 }
 
-function lackOf(wanted: Resources, available: Resources): Resources {
+/** What a node has to have room for, and the names of it in order: there are many types to compare it with. */
+interface Wanted {
+  readonly amounts: Resources
+  readonly names: readonly string[]
+}
+
+function wantedOf(amounts: Resources): Wanted {
+  return { amounts, names: Object.keys(amounts).sort() }
+}
+
+function lackOf({ amounts, names }: Wanted, available: Resources): Resources {
   const lacks = emptyRecord<Quantity>()
-  for (const name of Object.keys({ ...wanted, ...available }).sort()) {
-    const lack = subtractQuantity(entryOf(wanted, name) ?? zero, entryOf(available, name) ?? zero)
-    if (lack.nano > 0n) lacks[name] = lack
+  const compare = (name: string) => {
+    const [wanted, own] = [entryOf(amounts, name) ?? zero, entryOf(available, name) ?? zero]
+    if (wanted.nano > own.nano) lacks[name] = subtractQuantity(wanted, own)
   }
+  for (const name of names) compare(name)
+  // A type whose overhead exceeds its capacity lacks what nobody asks for.
+  for (const name in available) if ((available[name] as Quantity).nano < 0n && !names.includes(name)) compare(name)
   return lacks
 }
 

@@ -39,6 +39,7 @@ export class TypeQuestions {
   readonly #sets: RequirementSets
   readonly #amounts: Amounts
   readonly #spare = new Map<PoolIndex, readonly Float64Array[]>()
+  readonly #room = new Map<PoolIndex, Map<Float64Array, Bits>>()
 
   constructor({ sets, amounts }: { readonly sets: RequirementSets; readonly amounts: Amounts }) {
     this.#sets = sets
@@ -51,14 +52,29 @@ export class TypeQuestions {
     const resources = noBits(index.types.length)
     const offerings = noBits(index.types.length)
     const matching = index.matching(set)
+    const room = this.#slotsWithRoom(pool, requests)
     index.slots.forEach(({ type }, slot) => {
-      if (!hasBit(requirements, type) || !this.hasRoom(pool, slot, requests)) return
+      if (!hasBit(room, slot) || !hasBit(requirements, type)) return
       addBit(resources, type)
       if (hasBit(matching, slot)) addBit(offerings, type)
     })
     const limits = offerings.slice()
     keep(limits, within)
     return { requirements, resources, offerings, limits }
+  }
+
+  /** Explanations ask about the same requests many times, with other requirements. */
+  #slotsWithRoom(pool: PoolIndex, requests: Float64Array): Bits {
+    const known = this.#room.get(pool) ?? new Map<Float64Array, Bits>()
+    this.#room.set(pool, known)
+    let room = known.get(requests)
+    if (room === undefined) {
+      room = noBits(pool.index.slots.length)
+      for (let slot = 0; slot < pool.index.slots.length; slot++)
+        if (this.hasRoom(pool, slot, requests)) addBit(room, slot)
+      known.set(requests, room)
+    }
+    return room
   }
 
   /** Returns what a node of this slot leaves for pods. */

@@ -9,7 +9,7 @@ import type { Level } from '../solver/pod-shapes.ts'
 import type { Waiting } from '../solver/waiting-pods.ts'
 import type { FinishedPass } from './finished-pass.ts'
 import { restMiss } from './funnel-rest.ts'
-import { amountText, lackText, nearestByRoom } from './funnel-room.ts'
+import { amountText, lackText, type NearestType, nearestByRoom } from './funnel-room.ts'
 import { countOf, type Stages, shortKey, shortly, some, TypeQuestions, typesOf, valuesOf } from './funnel-types.ts'
 
 /** One attempt to get the pod's node from a pool: one of the alternatives of its volumes, if it has any. */
@@ -20,10 +20,26 @@ export interface Attempt {
   readonly alternative: RequirementSet | undefined
 }
 
+/** Origin of a requirement on a new node. */
+export type RequirementOrigin = 'pod' | 'pool' | 'volumes' | 'topology'
+
+/** The requirement that excludes the most types. */
+export interface Blamed {
+  readonly key: string
+  readonly asked: Requirement
+  readonly by: RequirementOrigin
+  /** The node's requirements without it. */
+  readonly others: RequirementSet
+  /** Types that these leave, with an offering. */
+  readonly types: Bits
+}
+
 /** Describes the change that would take a pod further with one NodePool. */
 export class NearestMisses {
   readonly #pass: FinishedPass
   readonly #questions: TypeQuestions
+  /** Slow to find, and asked for by the funnel and for what helps. */
+  readonly #nearest = new Map<string, { readonly found: NearestType | undefined }>()
 
   constructor(pass: FinishedPass) {
     this.#pass = pass
@@ -34,6 +50,14 @@ export class NearestMisses {
   stages(pool: PoolIndex, set: RequirementSet, one: Waiting): Stages {
     const within = pool.nodesExhausted ? noBits(pool.index.types.length) : pool.withinLimits
     return this.#questions.ask(pool, set, { requests: one.requested.vector, within })
+  }
+
+  /** Returns the type of these that comes nearest to having room for the pod. */
+  nearest(pool: PoolIndex, types: Bits, { requested }: Waiting): NearestType | undefined {
+    const key = `${pool.name} ${requested.number} ${types.join()}`
+    const known = this.#nearest.get(key) ?? { found: nearestByRoom(pool, types, requested.requests) }
+    this.#nearest.set(key, known)
+    return known.found
   }
 
   /** The pod's volumes conflict with the pool or with the pod itself. */
@@ -53,7 +77,7 @@ export class NearestMisses {
     const { pool, one, level } = attempt
     if (countOf(stages.requirements) === 0) return this.#blame(attempt, set)
     if (countOf(stages.resources) === 0) {
-      const nearest = nearestByRoom(pool, stages.requirements, one.requested.requests)
+      const nearest = this.nearest(pool, stages.requirements, one)
       if (nearest === undefined) return 'no type has room'
       return `needs ${lackText(nearest.lacks)} than ${nearest.type} leaves for pods, the nearest of ${countOf(stages.requirements)} ${plural(countOf(stages.requirements), 'type')}`
     }
@@ -62,26 +86,35 @@ export class NearestMisses {
     return restMiss({ pool, set, types: stages.limits, ports: level.pod.hostPorts, volumes: one.volumes })
   }
 
-  /** Returns the one requirement whose removal would admit the most types. */
   #blame(attempt: Attempt, set: RequirementSet): string {
     const { pool, one } = attempt
-    let best: { readonly key: string; readonly types: Bits; readonly count: number } | undefined
-    for (const key of [...set.map.keys()].sort()) {
-      const { offerings } = this.stages(pool, this.#questions.without(set, key), one)
-      const count = countOf(offerings)
-      if (count > (best?.count ?? 0)) best = { key, types: offerings, count }
-    }
+    const best = this.blamed(attempt, set)
     if (best === undefined) return this.#hardMiss(pool, set)
-    const asked = set.map.get(best.key) as Requirement
-    if (isEmpty(asked) && attempt.alternative?.map.has(best.key) === true)
+    if (isEmpty(best.asked) && attempt.alternative?.map.has(best.key) === true)
       return `${volumesOf(one)} have no ${shortKey(best.key)} in common`
     return this.#onlyElsewhere({
       pool,
       key: best.key,
-      set: this.#questions.without(set, best.key),
+      set: best.others,
       types: best.types,
-      cause: `${shortly(asked)} of ${this.#origin(attempt, best.key)}`,
+      cause: `${shortly(best.asked)} of ${this.#origin(attempt, best.key)}`,
     })
+  }
+
+  /** Returns the one requirement of a node whose removal would admit the most types; undefined when none alone does. */
+  blamed(attempt: Attempt, set: RequirementSet): Blamed | undefined {
+    const { pool, one } = attempt
+    let best: (Blamed & { readonly count: number }) | undefined
+    for (const key of [...set.map.keys()].sort()) {
+      const others = this.#questions.without(set, key)
+      const { offerings } = this.stages(pool, others, one)
+      const count = countOf(offerings)
+      if (count > (best?.count ?? 0)) {
+        const asked = set.map.get(key) as Requirement
+        best = { key, asked, others, types: offerings, by: this.#originKind(attempt, key), count }
+      }
+    }
+    return best
   }
 
   #hardMiss(pool: PoolIndex, set: RequirementSet): string {
@@ -118,17 +151,34 @@ export class NearestMisses {
     return `${where} (${found.length} ${plural(found.length, 'type')}), ruled out by ${cause}`
   }
 
-  /** Returns the origin of a key's requirement: the most restrictive one comes first. */
-  #origin({ level, alternative, one, pool }: Attempt, key: string): string {
-    if (alternative?.map.has(key) === true) return volumesOf(one)
-    const group = this.#pass.topology.concerning(level).find(({ group: own }) => own.key === key)?.group
-    if (level.wanted.map.has(key) && group === undefined) return 'the pod'
-    if (group !== undefined) return `the pod's ${group.rule.kind}`
-    return `NodePool ${pool.name}`
+  /** Returns the origin of a key's requirement in words. */
+  #origin(attempt: Attempt, key: string): string {
+    const { one, pool } = attempt
+    switch (this.#originKind(attempt, key)) {
+      case 'volumes':
+        return volumesOf(one)
+      case 'pod':
+        return 'the pod'
+      case 'pool':
+        return `NodePool ${pool.name}`
+      case 'topology':
+        return `the pod's ${this.#groupOf(attempt, key)?.rule.kind}`
+    }
+  }
+
+  /** The most restrictive origin comes first. */
+  #originKind(attempt: Attempt, key: string): RequirementOrigin {
+    if (attempt.alternative?.map.has(key) === true) return 'volumes'
+    if (this.#groupOf(attempt, key) !== undefined) return 'topology'
+    return attempt.level.wanted.map.has(key) ? 'pod' : 'pool'
+  }
+
+  #groupOf({ level }: Attempt, key: string) {
+    return this.#pass.topology.concerning(level).find(({ group: own }) => own.key === key)?.group
   }
 }
 
-function volumesOf({ pod: { persistentVolumeClaims: names } }: Waiting): string {
+export function volumesOf({ pod: { persistentVolumeClaims: names } }: Waiting): string {
   return `${plural(names.length, 'volume')} ${some(names.map((name) => `"${name}"`))}`
 }
 

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { AzureClient } from '../../../activities/azure/arm/client.ts'
 import { arm, collect, credential, group, joinersClient, nicConfiguration, plainClient, vmBody } from './sdk-clients.ts'
 import { SimulatorProcess } from './simulator-process.ts'
+import type { BilledVm } from './virtual-machines/bill.ts'
 
 let simulator: SimulatorProcess
 /** Without options, so that the SDK itself gets over the time while nobody listens. */
@@ -117,4 +118,21 @@ test('access tokens outlive the restart', async () => {
   await crash()
   const path = `${arm('Microsoft.Compute', 'virtualMachines', 'vm')}?api-version=2026-04-01`
   expect((await simulator.send('GET', path, { token })).status).toBe(404)
+})
+
+test('the bill goes on: what was billed stays, and a VM that exists costs from when it did', async () => {
+  const bill = async (names: readonly string[]) => {
+    const { virtualMachines } = await simulator.admin<{ virtualMachines: readonly BilledVm[] }>('GET', '/bill')
+    return names.map((name) => virtualMachines.findLast((vm) => vm.name === name))
+  }
+  const names = ['billed-gone', 'billed-stays']
+  await Promise.all(names.map((name) => vms().createOrUpdate(group, name, vmBody(name), quickly)))
+  await vms().delete(group, 'billed-gone', quickly)
+  const before = await bill(names)
+  expect(before).toMatchObject([
+    { toMs: expect.any(Number), pricePerHour: expect.any(Number) },
+    { fromMs: (await vms().get(group, 'billed-stays')).timeCreated?.getTime() },
+  ])
+  await crash()
+  expect(await bill(names)).toEqual(before)
 })

@@ -10,7 +10,7 @@ import { Faults } from './admin/faults.ts'
 import { parseScenario } from './admin/scenario.ts'
 import { ScenarioPlayer } from './admin/scenario-player.ts'
 import { CapacityPools } from './catalogue/capacity-pools.ts'
-import { registerPrices } from './catalogue/price-list.ts'
+import { priceLookup, registerPrices } from './catalogue/price-list.ts'
 import { Quotas } from './catalogue/quota.ts'
 import { SkuCatalogue } from './catalogue/sku-catalogue.ts'
 import { GalleryToken } from './images/gallery-token.ts'
@@ -27,6 +27,7 @@ import { registerIdentity } from './server/identity.ts'
 import { Journal } from './server/journal.ts'
 import { Operations } from './server/operations.ts'
 import { Throttling } from './throttling/throttling.ts'
+import { Bill } from './virtual-machines/bill.ts'
 import { Kubelets } from './virtual-machines/kubelet.ts'
 import { MachineLifecycle } from './virtual-machines/lifecycle.ts'
 import { Machines } from './virtual-machines/machines.ts'
@@ -90,6 +91,7 @@ function makeDeps(config: SimulatorConfig): ArmDeps {
     machines,
     operations,
     resources,
+    bill: new Bill({ journal, machines, priceOf: priceLookup(config), now: () => Date.now() }),
     graph: new GraphRows(config, machines, resources),
     network: new NetworkResources(config, machines),
     faults,

@@ -62,14 +62,8 @@ export async function installedSettings(
   const settings: Settings = { ...(await settingsMap(client, namespace)) }
   const notes: string[] = []
   const folder = mkdtempSync(join(tmpdir(), 'joiner-settings-'))
-  const dispose = () => rmSync(folder, { recursive: true, force: true })
-  process.once('exit', dispose)
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-    process.once(signal, () => {
-      dispose()
-      // A command that has something to say at its end listens as well.
-      if (process.listenerCount(signal) === 0) process.kill(process.pid, signal)
-    })
+  const remove = () => rmSync(folder, { recursive: true, force: true })
+  const dispose = removedAtEnd(remove)
   const reader = new Reader(client, namespace, notes)
   const template = await reader.template(deployments)
   const fileOf = async (path: string): Promise<string | undefined> => {
@@ -93,6 +87,24 @@ export async function installedSettings(
     else if (!wanted(name) || isFile(name)) delete settings[name]
   }
   return { settings, notes, dispose }
+}
+
+/** Has something removed however the process ends. Returns what removes it now. */
+function removedAtEnd(remove: () => void): () => void {
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  const onSignal = (signal: NodeJS.Signals) => {
+    dispose()
+    // A command that has something to say at its end listens as well.
+    if (process.listenerCount(signal) === 0) process.kill(process.pid, signal)
+  }
+  const dispose = () => {
+    remove()
+    process.off('exit', dispose)
+    for (const signal of signals) process.off(signal, onSignal)
+  }
+  process.once('exit', dispose)
+  for (const signal of signals) process.once(signal, onSignal)
+  return dispose
 }
 
 const isFile = (name: string) => /_(PATH|FILE|FILEPATH)$/.test(name)

@@ -12,6 +12,13 @@ export interface ServicePort {
   readonly port: number
 }
 
+/** A port of this machine that leads elsewhere. */
+interface Forwarded {
+  readonly port: number
+  /** Lets no more connections through. */
+  readonly close: () => void
+}
+
 interface Target {
   readonly pod: string
   readonly port: number
@@ -36,14 +43,14 @@ export function serviceOf(address: string): ServicePort | undefined {
 }
 
 /**
- * Opens a port of this machine whose connections lead through the API server to a ready pod of the Service, as kubectl port-forward does. Returns its
- * number. The process ends without closing it. Errors: `CommandError` when the Service has no ready pod, or the caller lacks a right.
+ * Opens a port of this machine whose connections lead through the API server to a ready pod of the Service, as kubectl port-forward does. The process
+ * ends without closing it. Errors: `CommandError` when the Service has no ready pod, or the caller lacks a right.
  */
 export async function forward(
   client: KubernetesClient,
   { context, token, headers }: Pick<Connection, 'token' | 'headers'> & { readonly context: ChosenContext },
   to: ServicePort,
-): Promise<number> {
+): Promise<Forwarded> {
   const target = await targetOf(client, to)
   const { KubeConfig, PortForward } = await import('@kubernetes/client-node')
   const config = new KubeConfig()
@@ -88,7 +95,8 @@ export async function forward(
     server.listen(0, '127.0.0.1', listening)
   })
   server.unref()
-  return (server.address() as { readonly port: number }).port
+  const { port } = server.address() as { readonly port: number }
+  return { port, close: () => server.close() }
 }
 
 /** The library rejects with events of its WebSocket. */

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
-import { readConnection } from '../../../activities/kubernetes/client/client-config.ts'
+import { type Connection, readConnection } from '../../../activities/kubernetes/client/client-config.ts'
 import type { TemporalOptions } from '../operate/temporal-options.ts'
 import { CommandError } from '../shared/command-error.ts'
 import { kubeconfigSource } from './cluster.ts'
@@ -48,20 +48,38 @@ export async function reachTemporal(
     })
     for (const note of notes) console.error(`note: ${note}`)
     const env: Record<string, string | undefined> = { ...settings, ...environment }
-    const address = env['TEMPORAL_ADDRESS'] ?? ''
-    const service = serviceOf(address)
-    const { context } = connection
-    if (service !== undefined && context !== undefined && !(await answers(address))) {
-      const port = await forward(client, { ...connection, context }, service)
-      env['TEMPORAL_ADDRESS'] = `127.0.0.1:${port}`
-      // The certificate is the Service's, not this machine's.
-      if (isTls(env)) env['TEMPORAL_TLS_SERVER_NAME'] ??= address.slice(0, address.lastIndexOf(':'))
-    }
     const cluster = settings['CLUSTER_NAME']
-    return { env, isForeign: true, dispose, ...(cluster ? { cluster } : {}) }
+    try {
+      const closeForward = await forwarded(client, connection, env)
+      const end = () => {
+        closeForward()
+        dispose()
+      }
+      return { env, isForeign: true, dispose: end, ...(cluster ? { cluster } : {}) }
+    } catch (error) {
+      dispose()
+      throw error
+    }
   } finally {
     await client.close()
   }
+}
+
+/** Leads the address in `env` through the API server where it does not answer from here. Returns what ends that. */
+async function forwarded(
+  client: KubernetesClient,
+  connection: Connection,
+  env: Record<string, string | undefined>,
+): Promise<() => void> {
+  const address = env['TEMPORAL_ADDRESS'] ?? ''
+  const service = serviceOf(address)
+  const { context } = connection
+  if (service === undefined || context === undefined || (await answers(address))) return () => undefined
+  const { port, close } = await forward(client, { ...connection, context }, service)
+  env['TEMPORAL_ADDRESS'] = `127.0.0.1:${port}`
+  // The certificate is the Service's, not this machine's.
+  if (isTls(env)) env['TEMPORAL_TLS_SERVER_NAME'] ??= address.slice(0, address.lastIndexOf(':'))
+  return close
 }
 
 async function connectionOf(options: TemporalOptions) {

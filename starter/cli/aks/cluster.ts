@@ -12,7 +12,7 @@ export interface ManagedCluster {
     readonly privateFQDN?: string
     readonly nodeResourceGroup?: string
     readonly diskEncryptionSetID?: string
-    readonly agentPoolProfiles?: readonly AgentPool[]
+    readonly agentPoolProfiles?: readonly AgentPoolProfile[]
     readonly linuxProfile?: {
       readonly adminUsername?: string
       readonly ssh?: { readonly publicKeys?: readonly { readonly keyData?: string }[] }
@@ -36,11 +36,27 @@ export interface ManagedCluster {
   }
 }
 
-interface AgentPool {
+/** A node pool of AKS. */
+export interface AgentPoolProfile {
   readonly name?: string
   readonly mode?: string
   readonly vnetSubnetID?: string
   readonly availabilityZones?: readonly string[]
+  readonly vmSize?: string
+  readonly count?: number
+  readonly minCount?: number
+  readonly maxCount?: number
+  readonly enableAutoScaling?: boolean
+  readonly scaleSetPriority?: string
+  readonly osType?: string
+  readonly osSKU?: string
+  readonly osDiskSizeGB?: number
+  readonly maxPods?: number
+  readonly enableFIPS?: boolean
+  readonly enableEncryptionAtHost?: boolean
+  readonly nodeLabels?: Readonly<Record<string, string>>
+  /** `key=value:Effect`. */
+  readonly nodeTaints?: readonly string[]
 }
 
 interface NetworkProfile {

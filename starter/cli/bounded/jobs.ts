@@ -1,5 +1,6 @@
 /** What is done with files that anybody may have written, in a thread that can be ended. Each job prints, and returns its exit code. */
 export const jobs = {
+  advise: async (input: import('../advise/run.ts').AdviseInput) => (await import('../advise/run.ts')).advise(input),
   convert: async (input: import('../convert/convert-file.ts').ConvertInput) =>
     (await import('../convert/convert-file.ts')).convertFile(input),
   'instance-types': async (input: import('../instance-types/run.ts').InstanceTypesInput) =>

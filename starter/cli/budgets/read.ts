@@ -1,4 +1,5 @@
 import { decodeNode, decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
+import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { readPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
 import { withCluster } from '../access/cluster.ts'
 import { readPools } from '../doctor/context.ts'
@@ -7,18 +8,21 @@ import type { ReadCluster } from './report.ts'
 
 /** NodePools of AKS, nodes and pauses as they are now. Errors: what the API server says. */
 export function readCluster(options: ClusterOptions, now: number): Promise<ReadCluster> {
-  return withCluster(options, async (client) => {
-    const [{ nodePools }, nodes, nodeClaims, pauses] = await Promise.all([
-      readPools(client),
-      client.list('/api/v1/nodes'),
-      client.list('/apis/karpenter.sh/v1/nodeclaims'),
-      readPauses({ client, namespace: options.namespace }, now),
-    ])
-    return {
-      nodePools,
-      nodes: nodes.items.map((item) => decodeNode(item)),
-      nodeClaims: nodeClaims.items.map((item) => decodeNodeClaim(item)),
-      pauses,
-    }
-  })
+  return withCluster(options, (client) => readClusterWith(client, options.namespace, now))
+}
+
+/** Does it with a client at hand. `namespace`: Joiner's. */
+export async function readClusterWith(client: KubernetesClient, namespace: string, now: number): Promise<ReadCluster> {
+  const [{ nodePools }, nodes, nodeClaims, pauses] = await Promise.all([
+    readPools(client),
+    client.list('/api/v1/nodes'),
+    client.list('/apis/karpenter.sh/v1/nodeclaims'),
+    readPauses({ client, namespace }, now),
+  ])
+  return {
+    nodePools,
+    nodes: nodes.items.map((item) => decodeNode(item)),
+    nodeClaims: nodeClaims.items.map((item) => decodeNodeClaim(item)),
+    pauses,
+  }
 }

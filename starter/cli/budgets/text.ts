@@ -53,7 +53,8 @@ function groupsOf({ reasons }: PoolBudgets): readonly Group[] {
 
 const amount = (nodes: number) => (nodes >= unlimited ? 'no limit' : String(nodes))
 
-function limitText(indexes: readonly number[], budgets: readonly Budget[]): string {
+/** The budgets of these indexes in words; `-` for none. */
+export function limitText(indexes: readonly number[], budgets: readonly Budget[]): string {
   const texts = indexes.flatMap((index) => {
     const budget = budgets[index]
     return budget === undefined ? [] : [budgetText(budget, index)]

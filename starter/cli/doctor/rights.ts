@@ -91,9 +91,12 @@ export function rightsCheck({ kubernetes, config }: DoctorContext, azureAccount:
 function conditionsOf(config: Config, version: string): Readonly<Record<RightCondition, boolean>> {
   return {
     defaultSpread: config.SCHEDULER_CONFIG.length > 0,
+    overlays: config.FEATURE_GATES.NodeOverlay,
     dnsServiceIpUnset: config.DNS_SERVICE_IP === undefined,
     localDnsPreferred:
       ['cilium', 'calico'].includes(config.NETWORK_POLICY) && compareVersions(version.replace(/^v/, ''), '1.99.0') >= 0,
+    // Its account is none of a process that runs doctor's checks.
+    uiEnabled: false,
   }
 }
 

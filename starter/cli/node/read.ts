@@ -3,6 +3,7 @@ import { forEachOf } from '../../../activities/concurrency.ts'
 import { decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import { listRuns } from '../../../activities/workflow-runs.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { lifecycleId } from '../../../core/task-queues.ts'
 import { ofNodeOrClaim, runningLifecycles } from '../../../core/workflow-queries.ts'
@@ -55,18 +56,15 @@ async function listLives(
   const query = `${runningLifecycles(cluster)}${named}`
   const prefix = lifecycleId(cluster, { name: '', uid: '' }).slice(0, -1)
   const lifecycles: LifecycleFacts[] = []
-  for await (const { workflowId, typedSearchAttributes: attributes } of client.workflow.list({
-    query,
-    pageSize: 1000,
-  })) {
+  for await (const { workflowId, attribute } of listRuns(client, query)) {
     const [name = '', uid = ''] = workflowId.slice(prefix.length).split('/')
-    const nodeName = attributes.get(searchAttributes.nodeName)
-    const nodePool = attributes.get(searchAttributes.nodePool)
+    const nodeName = attribute(searchAttributes.nodeName.name)
+    const nodePool = attribute(searchAttributes.nodePool.name)
     lifecycles.push({
       workflowId,
       name,
       uid,
-      phase: attributes.get(searchAttributes.nodePhase) ?? 'Unknown',
+      phase: attribute(searchAttributes.nodePhase.name) ?? 'Unknown',
       ...(nodeName === undefined ? {} : { nodeName }),
       ...(nodePool === undefined ? {} : { nodePool }),
       retried: [],

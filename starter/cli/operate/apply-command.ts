@@ -11,7 +11,7 @@ interface Options extends RequestOptions {
 }
 
 /** The check takes as long as a pass; each commit reads and writes a few objects. */
-const applyMs = 300_000
+export const applyMs = 300_000
 
 /** Adds `apply`. */
 export function registerApply(program: Command): void {

@@ -69,9 +69,25 @@ export async function askDisruption<Answer, Request>(
   process.once('SIGINT', stop)
   const answer = await answerOf(access, 'disruption', sent)
   process.off('SIGINT', stop)
+  return inTime(access, sent, answer)
+}
+
+/** Does it in a process that goes on, where Ctrl-C is not about the request. */
+export async function requestDisruption<Answer, Request>(
+  access: TemporalAccess,
+  sent: SentUpdate<Answer, Request>,
+): Promise<Answer> {
+  return inTime(access, sent, await answerOf(access, 'disruption', sent))
+}
+
+function inTime<Answer, Request>(
+  { cluster }: TemporalAccess,
+  { limitMs }: SentUpdate<Answer, Request>,
+  answer: Answer | undefined,
+): Answer {
   if (answer !== undefined) return answer
   throw new CommandError(
-    `${noAnswer(access.cluster, sent.limitMs)} Check: kubectl get pods --namespace joiner, then joiner status. It may still be carried out`,
+    `${noAnswer(cluster, limitMs)} Check: kubectl get pods --namespace joiner, then joiner status. It may still be carried out`,
   )
 }
 

@@ -6,7 +6,7 @@ import { isInPod, withCluster } from '../access/cluster.ts'
 import type { ConnectionOptions } from '../shared/options.ts'
 import type { PauseTarget } from './scope-options.ts'
 
-const limitMs = 3000
+const limitMs = 5000
 
 /** What the cluster knows about who asks and what they ask about; all of it may fail, since a pause must not need the cluster. */
 export interface ClusterFacts {

@@ -11,7 +11,7 @@ interface Options extends RequestOptions {
 }
 
 /** A pass over a large cluster takes seconds; beyond, something is broken. */
-const planMs = 150_000
+export const planMs = 150_000
 
 /** Adds `plan`. */
 export function registerPlan(program: Command): void {

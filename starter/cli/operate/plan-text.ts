@@ -58,7 +58,8 @@ function saved(perHour: number): string {
   return perHour < 0 ? `${monthly(-perHour)} USD a month more` : `${monthly(perHour)} USD a month saved`
 }
 
-function commandText(command: PlannedDisruption, number: number, all: boolean): string {
+/** A command with its nodes and the pods that move. `all`: every one of them. */
+export function commandText(command: PlannedDisruption, number: number, all: boolean): string {
   const { candidates, replacements } = command
   const rows = [...candidates.map(candidateRow), ...replacements.map(replacementRow)]
   const table = aligned([['', 'NODE', 'NODEPOOL', 'TYPE', 'CAPACITY', 'ZONE', 'USD/MONTH', 'PODS'], ...rows])
@@ -134,7 +135,8 @@ function costText({ cost }: DisruptionPlan): string {
   return unpriced === 0 ? table : `${table}\n${counted(unpriced, 'node')} without a known price counted as nothing`
 }
 
-function budgetsText(budgets: readonly PlanBudget[]): string {
+/** Budgets that a plan uses up, a line each. */
+export function budgetsText(budgets: readonly PlanBudget[]): string {
   return budgets
     .map(({ nodePool, reason, nodes, allowed, disrupted }) => {
       const before = disrupted === 0 ? '' : `, ${disrupted} of them before this plan`

@@ -1,5 +1,6 @@
 import type { Client, Connection } from '@temporalio/client'
 import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
+import { listRuns } from '../../../activities/workflow-runs.ts'
 import { singletonIds } from '../../../core/task-queues.ts'
 import { connectClient, connectMs, temporalClient } from '../../temporal/connect.ts'
 import { explainTemporal } from '../../temporal/problem.ts'
@@ -17,6 +18,18 @@ export interface TemporalAccess {
   readonly cluster: string
 }
 
+/** What came of connecting. */
+export type OpenedTemporal =
+  | {
+      readonly kind: 'open'
+      readonly access: TemporalAccess
+      /** Returns what is behind an error of a request, with the remedy. */
+      readonly explain: (error: unknown) => Promise<string>
+      readonly close: () => Promise<void>
+    }
+  /** `exitCode`: of a command that cannot go on. */
+  | { readonly kind: 'problem'; readonly message: string; readonly exitCode: 1 | 2 }
+
 /**
  * Connects, finds the cluster, and runs a command's work, whose result is the exit code. What the work throws as `CommandError` is printed;
  * everything else is reported as an error of Temporal's, with the remedy.
@@ -25,35 +38,49 @@ export async function withTemporal(
   options: TemporalOptions,
   work: (access: TemporalAccess) => Promise<number>,
 ): Promise<number> {
+  const opened = await openTemporal(options)
+  if (opened.kind === 'problem') {
+    console.error(opened.message)
+    return opened.exitCode
+  }
+  try {
+    return await work(opened.access)
+  } catch (error) {
+    console.error(error instanceof CommandError ? error.message : await opened.explain(error))
+    return 1
+  } finally {
+    await opened.close()
+  }
+}
+
+/** Connects and finds the cluster. The connection is closed by the caller. */
+export async function openTemporal(options: TemporalOptions): Promise<OpenedTemporal> {
   let reach: Reach
   try {
     reach = await reachTemporal(options)
   } catch (error) {
     if (!(error instanceof ApiError || error instanceof CommandError)) throw error
-    console.error(error.message)
-    return 1
+    return { kind: 'problem', message: error.message, exitCode: 1 }
   }
   try {
-    return await withReach(reach, options, work)
-  } finally {
+    const opened = await openReached(reach, options)
+    if (opened.kind === 'problem') reach.dispose()
+    return opened
+  } catch (error) {
     reach.dispose()
+    throw error
   }
 }
 
-async function withReach(
-  reach: Reach,
-  options: TemporalOptions,
-  work: (access: TemporalAccess) => Promise<number>,
-): Promise<number> {
+async function openReached(reach: Reach, options: TemporalOptions): Promise<OpenedTemporal> {
   const read = readTemporalSettings(reach.env, {
     address: options.temporalAddress,
     namespace: options.temporalNamespace,
     isForeign: reach.isForeign,
   })
   if (read.kind === 'errors') {
-    for (const error of read.errors) console.error(error)
-    console.error(`--temporal-address and --temporal-namespace come before the environment.\n${whereToRun}`)
-    return 2
+    const ways = '--temporal-address and --temporal-namespace come before the environment.'
+    return { kind: 'problem', message: [...read.errors, ways, whereToRun].join('\n'), exitCode: 2 }
   }
   for (const warning of read.warnings) console.error(warning)
   const { settings } = read
@@ -63,14 +90,21 @@ async function withReach(
     connection = await connectClient(settings)
     const client = temporalClient(connection, settings)
     const cluster = options.cluster ?? reach.cluster ?? (await onlyCluster(connection, client))
-    return await work({ client, connection, address, namespace, cluster })
+    const connected = connection
+    return {
+      kind: 'open',
+      access: { client, connection, address, namespace, cluster },
+      explain: (error) => textOf(settings, error, false),
+      close: async () => {
+        await connected.close()
+        reach.dispose()
+      },
+    }
   } catch (error) {
-    console.error(
-      error instanceof CommandError ? error.message : await textOf(settings, error, connection === undefined),
-    )
-    return 1
-  } finally {
+    const message =
+      error instanceof CommandError ? error.message : await textOf(settings, error, connection === undefined)
     await connection?.close()
+    return { kind: 'problem', message, exitCode: 1 }
   }
 }
 
@@ -85,7 +119,7 @@ async function onlyCluster(connection: Connection, client: Client): Promise<stri
   const clusters = await connection.withDeadline(Date.now() + connectMs, async () => {
     const found: string[] = []
     const query = "WorkflowType = 'disruptionLoop' AND ExecutionStatus = 'Running'"
-    for await (const { workflowId } of client.workflow.list({ query })) found.push(workflowId.slice(prefix.length))
+    for await (const { workflowId } of listRuns(client, query)) found.push(workflowId.slice(prefix.length))
     return found.sort()
   })
   const [cluster] = clusters

@@ -12,6 +12,11 @@ import type { DoctorContext } from '../doctor/context.ts'
 
 type Reader = Pick<DoctorContext, 'config' | 'cloud' | 'arm' | 'pools'>
 
+/** Where sizes and quotas are asked for. */
+interface RegionReader extends Pick<DoctorContext, 'arm'> {
+  readonly config: Pick<DoctorContext['config'], 'ARM_SUBSCRIPTION_ID' | 'LOCATION'>
+}
+
 /** What a NodePool may buy on demand and as spot. */
 export interface Buyable {
   readonly pool: string
@@ -20,7 +25,7 @@ export interface Buyable {
 }
 
 /** The subscription's usages in the region. Errors: ArmRefusal. */
-export async function readUsages({ config, arm }: Reader, signal: AbortSignal): Promise<Usages> {
+export async function readUsages({ config, arm }: RegionReader, signal: AbortSignal): Promise<Usages> {
   const location = `/subscriptions/${config.ARM_SUBSCRIPTION_ID}/providers/Microsoft.Compute/locations/${config.LOCATION}`
   return usagesOf(
     await arm.list<Parameters<typeof usagesOf>[0] extends Iterable<infer Item> ? Item : never>(
@@ -31,7 +36,10 @@ export async function readUsages({ config, arm }: Reader, signal: AbortSignal): 
 }
 
 /** The sizes of the region by name. Errors: ArmRefusal. */
-export async function readSizes({ config, arm }: Reader, signal: AbortSignal): Promise<ReadonlyMap<string, VmSize>> {
+export async function readSizes(
+  { config, arm }: RegionReader,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, VmSize>> {
   const filter = encodeURIComponent(`location eq '${config.LOCATION}'`)
   const skus = await arm.list<ResourceSku>(
     `/subscriptions/${config.ARM_SUBSCRIPTION_ID}/providers/Microsoft.Compute/skus?api-version=2021-07-01&$filter=${filter}`,

@@ -1,5 +1,7 @@
 import type { ResourceSku } from '@azure/arm-compute'
 import type { AzureConfig } from '../../../activities/azure/azure-config.ts'
+import type { Sale } from '../../../activities/azure/catalogue/instance-types.ts'
+import type { VmSize } from '../../../activities/azure/catalogue/sku.ts'
 import type { NodeClass } from '../../../api/objects.ts'
 import { type CatalogJson, catalogShape } from '../../../api/shapes/scenario.ts'
 import { problemOf, valueText } from '../../../api/shapes/shape.ts'
@@ -62,30 +64,43 @@ async function skuCatalog(
   skus: readonly ResourceSku[],
   priceFiles: readonly InputFile[],
 ): Promise<Catalog> {
-  const [{ parseSku }, { instanceTypes }, { nodeClassSettings }] = await Promise.all([
-    import('../../../activities/azure/catalogue/sku.ts'),
-    import('../../../activities/azure/catalogue/instance-types.ts'),
-    import('../../../activities/azure/node-class/node-class-settings.ts'),
-  ])
+  const { parseSku } = await import('../../../activities/azure/catalogue/sku.ts')
   const region = regionOf(file, skus)
   const sizes = skus.flatMap((sku) => {
     const parsed = parseSku(sku, region)
     return parsed.kind === 'size' ? [parsed.size] : []
   })
   if (sizes.length === 0) throw new InputError(`${file}: holds no VM size that a node can have in region ${region}`)
-  const prices = await readPrices(priceFiles, region)
+  return sizeCatalog({ region, sizes, prices: await readPrices(priceFiles, region) })
+}
+
+/** The sizes of a region with their prices. */
+export interface SizeSale extends Pick<Sale, 'prices'>, Partial<Pick<Sale, 'hasQuota' | 'hasSpotQuota'>> {
+  readonly region: string
+  readonly sizes: readonly VmSize[]
+  /** The cluster's network. Unset: Joiner's defaults. */
+  readonly network?: Pick<AzureConfig, 'networkPlugin' | 'networkPluginMode'>
+}
+
+/** Returns what is sold to each node class. */
+export async function sizeCatalog({ region, sizes, network, ...sale }: SizeSale): Promise<Catalog> {
+  const [{ instanceTypes }, { nodeClassSettings }] = await Promise.all([
+    import('../../../activities/azure/catalogue/instance-types.ts'),
+    import('../../../activities/azure/node-class/node-class-settings.ts'),
+  ])
+  const config = { ...clusterSettings, ...network } as AzureConfig
   const known = new Map<string, readonly InstanceType[]>()
   const typesFor = (nodeClass: NodeClass = plainNodeClass, kubelet?: KubeletConversion) => {
     const key = `${nodeClass.metadata.name}/${JSON.stringify(kubelet ?? null)}`
     const types =
       known.get(key) ??
       instanceTypes({
+        hasQuota: () => true,
+        ...sale,
         sizes,
         region,
-        nodeClass: nodeClassSettings(nodeClass, clusterSettings as AzureConfig, kubelet),
-        prices,
+        nodeClass: nodeClassSettings(nodeClass, config, kubelet),
         isMarked: () => false,
-        hasQuota: () => true,
         memoryOverheadPercent: 0.075,
         nodeResourceGroup: 'simulated',
       })

@@ -2,6 +2,7 @@ import type { Pod } from '../../../core/objects.ts'
 import { podName } from '../../../core/pods/pod-rules.ts'
 import type { PoolFunnel } from '../../../core/scheduling/explain/funnel.ts'
 import type { ClaimReasons } from '../../../core/scheduling/explain/funnel-claims.ts'
+import { funnelText, missText } from '../../../core/scheduling/explain/funnel-text.ts'
 import { unschedulableText } from '../../../core/scheduling/unschedulable-text.ts'
 import { printable } from '../../../core/values/printable.ts'
 import { InputError } from './input-error.ts'
@@ -70,12 +71,8 @@ export function lines(...texts: readonly string[]): string {
 export function funnelLines(pools: readonly PoolFunnel[]): readonly string[] {
   return pools.flatMap(({ nodePool, funnel, nearestMiss }) => [
     `  NodePool ${nodePool}: ${funnelText(funnel)}`,
-    `    ${nearestMiss.replaceAll('hostname-placeholder-0000', 'hostname-placeholder')}`,
+    `    ${missText({ nearestMiss })}`,
   ])
-}
-
-function funnelText({ types, requirements, resources, offerings, limits }: PoolFunnel['funnel']): string {
-  return `${counted(types, 'type')}; left after requirements ${requirements}, resources ${resources}, offerings ${offerings}, limits ${limits}`
 }
 
 function claimLines(explanation: Extract<Explanation, { kind: 'new node' }>): readonly string[] {

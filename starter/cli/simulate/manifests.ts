@@ -1,14 +1,10 @@
 import { decodeNodeClass } from '../../../activities/kubernetes/cache/decode.ts'
-import type { NodeClass } from '../../../api/objects.ts'
 import { isKnownKind } from '../../../api/shapes/objects.ts'
 import { evaluate } from '../../../core/disruption/evaluate.ts'
-import type { InstanceType } from '../../../core/instance-type.ts'
-import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
-import type { NodePool } from '../../../core/objects.ts'
-import { wellKnownLabels } from '../../../core/requirements/labels.ts'
 import { schedulingSnapshot } from '../../../core/scheduling/cluster.ts'
 import { isObject } from '../../../core/values/json.ts'
 import { printable } from '../../../core/values/printable.ts'
+import { type TakingPart, takingPart } from '../shared/taking-part.ts'
 import type { Catalog } from './catalog.ts'
 import { checkManifest } from './check.ts'
 import { clusterObjects, type Json, namespaceOf, withMetadata, withoutNulls, withStatus } from './cluster-objects.ts'
@@ -19,9 +15,7 @@ import type { Overrides, Scenario } from './scenario.ts'
 import { type Manifest, placeOf } from './source.ts'
 import { few } from './words.ts'
 
-const nodeClassGroup = 'karpenter.azure.com'
 const mostKindsShown = 50
-const reservationIdLabel = 'karpenter.azure.com/capacity-reservation-id'
 
 /** Objects of a cluster, checked, with what a reader should know about them. */
 export interface ClusterManifests {
@@ -89,7 +83,10 @@ export interface ManifestSettings {
 }
 
 /** Gathers what the scheduler looks at. */
-export function readManifests(manifests: ClusterManifests, settings: ManifestSettings): Scenario & Remarks {
+export function readManifests(
+  manifests: ClusterManifests,
+  settings: ManifestSettings,
+): Scenario & Pick<TakingPart, 'remarks'> {
   const { cluster, nodePools, instanceTypes, options, remarks } = gather(manifests, settings)
   const { overrides, now } = settings
   const snapshot = schedulingSnapshot(
@@ -120,57 +117,16 @@ export function decideManifests(
   return disruptionResult(evaluate(world(), evaluation), undefined)
 }
 
-interface Remarks {
-  readonly remarks: readonly string[]
-}
-
-interface Gathered extends Remarks {
-  /** All NodePools, and Joiner's NodeClaims. */
-  readonly cluster: ReturnType<typeof clusterObjects>
-  /** Those that take part. */
-  readonly nodePools: readonly NodePool[]
-  readonly instanceTypes: ReadonlyMap<string, readonly InstanceType[]>
-  readonly options: Scenario['options'] & { readonly wellKnownLabels: ReadonlySet<string> }
-}
-
-function gather({ objects }: ClusterManifests, { catalog, overrides, now, complete }: ManifestSettings): Gathered {
+function gather({ objects }: ClusterManifests, { catalog, overrides, now, complete }: ManifestSettings): TakingPart {
   const whole = objects.map((object) => {
     const named = withMetadata(object, now)
     return complete ? withStatus(named) : named
   })
   const nodeClasses = whole.filter(({ kind }) => kind === 'AKSNodeClass').map(decodeNodeClass)
   const cluster = clusterObjects(whole)
-  const classOf = ({ template }: NodePool) =>
-    nodeClasses.find(({ metadata }) => metadata.name === template.spec.nodeClassRef.name)
-  const judged = cluster.nodePools.map((pool) => ({ pool, reason: whyNot(pool, nodeClasses, classOf(pool)) }))
-  const nodePools = judged.filter(({ reason }) => reason === undefined).map(({ pool }) => pool)
-  const instanceTypes = new Map(
-    cluster.nodePools.map((pool) => [
-      pool.metadata.name,
-      catalog.typesFor(classOf(pool), kubeletConversion(pool.metadata.annotations)),
-    ]),
-  )
-  const nodeClaims = cluster.nodeClaims.filter(({ spec }) => isManaged(spec.nodeClassRef))
-  const label = catalog.reservationIdLabel ?? reservationIdLabel
-  const wellKnown = new Set([...wellKnownLabels, ...catalog.wellKnownLabels, label])
-  return {
-    cluster: { ...cluster, nodeClaims },
-    nodePools,
-    instanceTypes,
-    options: {
-      preferencePolicy: overrides.preferencePolicy ?? 'Respect',
-      minValuesPolicy: overrides.minValuesPolicy ?? 'Strict',
-      reservedCapacity: overrides.reservedCapacity ?? true,
-      reservationIdLabel: label,
-      wellKnownLabels: wellKnown,
-    },
-    remarks: [
-      ...judged.flatMap(({ pool, reason }) =>
-        reason === undefined ? [] : [`NodePool "${pool.metadata.name}" takes no part: ${reason}`],
-      ),
-      ...undecidedPods(cluster.pods.filter(({ nodeName, conditions }) => !nodeName && conditions.length === 0).length),
-    ],
-  }
+  const part = takingPart({ cluster, nodeClasses }, { catalog, overrides })
+  const undecided = cluster.pods.filter(({ nodeName, conditions }) => !nodeName && conditions.length === 0).length
+  return { ...part, remarks: [...part.remarks, ...undecidedPods(undecided)] }
 }
 
 function undecidedPods(count: number): readonly string[] {
@@ -178,30 +134,4 @@ function undecidedPods(count: number): readonly string[] {
   return [
     `pods that take no part, as their status does not say that the scheduler gave up on them: ${count}; --complete takes them as pending`,
   ]
-}
-
-/** Why a pool is not extended; undefined: it may be. */
-function whyNot(pool: NodePool, all: readonly NodeClass[], own: NodeClass | undefined): string | undefined {
-  const { nodeClassRef } = pool.template.spec
-  if (!isManaged(nodeClassRef))
-    return `its node class is of ${nodeClassRef.group}/${nodeClassRef.kind}, not an AKSNodeClass`
-  if (pool.metadata.deletionTimestamp !== undefined) return 'it is being deleted'
-  if (pool.isStatic) return 'it is static (spec.replicas), which is not supported'
-  const ready = pool.conditions.find(({ type }) => type === 'Ready')
-  if (pool.conditions.length === 0)
-    return 'it has no condition Ready=True; --complete takes NodePools without conditions as ready'
-  if (ready?.status !== 'True') return `its condition Ready is ${ready?.status ?? 'missing'}${because(ready?.message)}`
-  if (all.length === 0) return undefined
-  if (own === undefined) return `there is no AKSNodeClass "${nodeClassRef.name}" among the manifests`
-  if (own.metadata.deletionTimestamp !== undefined) return `its AKSNodeClass "${nodeClassRef.name}" is being deleted`
-  const classReady = own.status.conditions.find(({ type }) => type === 'Ready')
-  if (classReady === undefined || classReady.status === 'True') return undefined
-  return `its AKSNodeClass "${nodeClassRef.name}" is not ready${because(classReady.message)}`
-}
-
-const because = (message: string | undefined) => (message ? `: ${message}` : '')
-
-/** A reference that names no group or kind is as old as those were optional. */
-function isManaged({ group, kind }: { readonly group?: string; readonly kind?: string }): boolean {
-  return (group ?? nodeClassGroup) === nodeClassGroup && (kind ?? 'AKSNodeClass') === 'AKSNodeClass'
 }

@@ -3,7 +3,7 @@ import { podName } from '../../../core/pods/pod-rules.ts'
 import { printable } from '../../../core/values/printable.ts'
 
 /** Hours of a month, as clouds count them in their price lists. */
-const hoursOfMonth = 730
+export const hoursOfMonth = 730
 
 /** `1,234.50`. */
 export function monthly(pricePerHour: number): string {

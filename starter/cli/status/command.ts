@@ -2,14 +2,17 @@ import type { Command } from 'commander'
 import { type TemporalOptions, temporalOptions, whereToRun } from '../operate/temporal-options.ts'
 import { type OutputFormat, outputOption } from '../shared/options.ts'
 import { print } from '../shared/output.ts'
+import { temporalUiOption, uiList, uiListText } from './ui-link.ts'
 
 interface Options extends TemporalOptions {
+  readonly temporalUi?: string
   readonly output: OutputFormat
 }
 
 /** Adds `status`. */
 export function registerStatus(program: Command): void {
   outputOption(temporalOptions(program.command('status')))
+    .addOption(temporalUiOption())
     .description('Show loops, pauses, disruption commands, nodes by phase, and problems')
     .addHelpText(
       'after',
@@ -31,7 +34,9 @@ async function status(options: Options): Promise<number> {
   return withTemporal(options, async (access) => {
     const now = Date.now()
     const [report, known] = await Promise.all([readStatus(access, now), readCluster(options, now)])
-    await print(options.output, statusJson(report, known), () => statusText(report, known, now))
+    const list = uiList(access, options.temporalUi)
+    const json = { ...statusJson(report, known), temporal: list }
+    await print(options.output, json, () => `${statusText(report, known, now)}\n\n${uiListText(list)}`)
     return problemsOf(report).length === 0 ? 0 : 1
   })
 }

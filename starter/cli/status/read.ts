@@ -1,29 +1,22 @@
 import { WorkflowNotFoundError } from '@temporalio/client'
 import proto from '@temporalio/proto'
-import { DurableDocument } from '../../../activities/azure/catalogue/durable-document.ts'
-import { decodePrices } from '../../../activities/azure/catalogue/pricing.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { readLoopPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
+import { readWaiting } from '../../../activities/provisioning/findings/read-waiting.ts'
 import { QuarantineStore } from '../../../activities/scheduler-thread/quarantine-store.ts'
+import { listRuns } from '../../../activities/workflow-runs.ts'
 import { type LoopName, type Pause, wholeLoop } from '../../../core/pauses/pauses.ts'
 import { disruptionCommandId, type TaskQueueRole, taskQueue } from '../../../core/task-queues.ts'
 import { runningCommands, runningLifecycles } from '../../../core/workflow-queries.ts'
 import { commandStatusQuery, type LoopStatus, loopStatusQuery } from '../../../workflows/messages.ts'
 import { searchAttributes } from '../../../workflows/search-attributes.ts'
 import { MissingKeyError } from '../../temporal/encryption.ts'
+import { readPrices } from '../../view/prices.ts'
 import { withCluster } from '../access/cluster.ts'
 import { loopId } from '../operate/ask-loop.ts'
 import type { TemporalAccess } from '../operate/temporal-access.ts'
 import type { ClusterOptions } from '../shared/options.ts'
-import type {
-  ClusterReport,
-  CommandReport,
-  LoopReport,
-  NodeReport,
-  PriceOf,
-  QueueReport,
-  StatusReport,
-} from './status.ts'
+import type { ClusterReport, CommandReport, LoopReport, NodeReport, QueueReport, StatusReport } from './status.ts'
 
 const readMs = 15_000
 /** A loop answers at once; longer means that nobody works for it. */
@@ -106,9 +99,8 @@ async function readCommands({ client, connection, cluster }: TemporalAccess): Pr
   const prefix = disruptionCommandId(cluster, '')
   const found: { readonly id: string; readonly startedMs: number }[] = []
   const query = runningCommands(cluster)
-  for await (const { workflowId, startTime } of client.workflow.list({ query }))
-    if (workflowId.startsWith(prefix))
-      found.push({ id: workflowId.slice(prefix.length), startedMs: startTime.getTime() })
+  for await (const { workflowId, startMs } of listRuns(client, query))
+    if (workflowId.startsWith(prefix)) found.push({ id: workflowId.slice(prefix.length), startedMs: startMs })
   found.sort((a, b) => a.startedMs - b.startedMs)
   return Promise.all(
     found.map(async ({ id, startedMs }, at) => {
@@ -125,12 +117,12 @@ async function readCommands({ client, connection, cluster }: TemporalAccess): Pr
 async function readNodes({ client, cluster }: TemporalAccess): Promise<readonly NodeReport[]> {
   const nodes: NodeReport[] = []
   const query = runningLifecycles(cluster)
-  for await (const { typedSearchAttributes: attributes } of client.workflow.list({ query, pageSize: 1000 }))
+  for await (const { attribute } of listRuns(client, query))
     nodes.push({
-      nodePool: attributes.get(searchAttributes.nodePool) ?? '(none)',
-      phase: attributes.get(searchAttributes.nodePhase) ?? 'Unknown',
-      instanceType: attributes.get(searchAttributes.instanceType) ?? '',
-      capacityType: attributes.get(searchAttributes.capacityType) ?? '',
+      nodePool: attribute(searchAttributes.nodePool.name) ?? '(none)',
+      phase: attribute(searchAttributes.nodePhase.name) ?? 'Unknown',
+      instanceType: attribute(searchAttributes.instanceType.name) ?? '',
+      capacityType: attribute(searchAttributes.capacityType.name) ?? '',
     })
   return nodes
 }
@@ -158,25 +150,20 @@ export async function readCluster(options: ClusterOptions, now: number): Promise
   function read(): Promise<ClusterReport> {
     const { namespace } = options
     return withCluster(options, async (client) => {
-      const [priceOf, pauses, quarantined] = await Promise.all([
+      const [prices, pauses, quarantined, waiting] = await Promise.all([
         readPrices(client, namespace).catch(() => undefined),
         readPauses(client, namespace, now).catch(() => undefined),
         new QuarantineStore(client, namespace).read().catch(() => undefined),
+        readWaiting(client, namespace).catch(() => undefined),
       ])
       return {
-        ...(priceOf && { priceOf }),
+        ...(prices && { priceOf: prices.priceOf }),
         ...(pauses && { pauses }),
+        ...(waiting && { waiting }),
         ...(quarantined && { quarantined: [...quarantined.values()].filter(({ untilMs }) => untilMs > now) }),
       }
     })
   }
-}
-
-async function readPrices(client: KubernetesClient, namespace: string): Promise<PriceOf | undefined> {
-  const kept = await new DurableDocument(client, { namespace, name: 'joiner-prices', about: {} }).read()
-  if (kept === undefined) return undefined
-  const { list } = decodePrices(kept.json)
-  return (size, capacityType) => (capacityType === 'spot' ? list.spot : list.onDemand).get(size)
 }
 
 async function readPauses(client: KubernetesClient, namespace: string, now: number): Promise<ClusterReport['pauses']> {

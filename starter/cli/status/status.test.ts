@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { StoredWaiting } from '../../../api/waiting-pods.ts'
 import type { Pause } from '../../../core/pauses/pauses.ts'
 import { poolSummaries, problemsOf, type StatusReport } from './status.ts'
 import { statusJson, statusText } from './table.ts'
@@ -74,6 +75,26 @@ test('what is quarantined is named', () => {
   )
   expect(statusJson(report, known)).toMatchObject({ quarantined: [{ object: 'Pod/default/web-1' }] })
   expect(statusJson(report, {})).toMatchObject({ quarantined: null })
+})
+
+test('pending pods are counted by what they wait for, with examples', () => {
+  const about = { pods: ['shop/web\u001b'], count: 4, sinceMs: now, plannedOn: [], funnel: [], remedies: [] }
+  const waiting: StoredWaiting = {
+    atMs: now,
+    counts: [
+      { state: 'planned', count: 3 },
+      { state: 'unschedulable', cause: 'limits', count: 4 },
+    ],
+    classes: new Map([['a', { ...about, state: 'unschedulable', cause: 'limits', finding: 'limits: 1 cpu' }]]),
+  }
+  expect(statusText(report, { waiting }, now)).toContain(
+    [
+      'PENDING  7 pods: 3 planned, waiting for their nodes; 4 unschedulable (limits 4)',
+      '  shop/web\\u001b: limits: 1 cpu  (joiner why pod shop/web\\u001b)',
+    ].join('\n'),
+  )
+  expect(statusJson(report, { waiting })).toMatchObject({ pendingPods: { planned: 3, unschedulable: 4, held: 0 } })
+  expect(statusJson(report, {})).toMatchObject({ pendingPods: null })
 })
 
 test('the status for programs has times, and null for what is not known', () => {

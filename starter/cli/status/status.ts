@@ -1,3 +1,4 @@
+import type { StoredWaiting } from '../../../api/waiting-pods.ts'
 import type { LoopName, Pause } from '../../../core/pauses/pauses.ts'
 import type { QuarantineEntry } from '../../../core/quarantine.ts'
 import type { TaskQueueRole } from '../../../core/task-queues.ts'
@@ -23,6 +24,8 @@ export interface ClusterReport {
   readonly priceOf?: PriceOf
   /** Objects that planners leave out. */
   readonly quarantined?: readonly QuarantineEntry[]
+  /** Why pods wait, as planners found it last. */
+  readonly waiting?: StoredWaiting
   /** The pauses that planners obey. */
   readonly pauses?: Readonly<Record<LoopName, readonly Pause[]>>
 }

@@ -4,6 +4,7 @@ import { pauseJson } from '../operate/pause-json.ts'
 import { quarantineJson } from '../quarantine/table.ts'
 import { aligned } from '../shared/table.ts'
 import { counted, few, monthly } from '../simulate/words.ts'
+import { pendingJson, pendingText } from './pending.ts'
 import { type ClusterReport, pausesOf, poolSummaries, problemsOf, type StatusReport } from './status.ts'
 
 const phaseOrder = ['Launching', 'Registering', 'Initializing', 'Ready', 'Draining', 'Terminating', 'Gone']
@@ -16,6 +17,7 @@ export function statusText(report: StatusReport, cluster: ClusterReport, now: nu
     loops(report, now),
     pauses(report, cluster),
     quarantined(cluster),
+    pendingText(cluster),
     commands(report, now),
     nodes(report, cluster),
   ]
@@ -93,7 +95,7 @@ function nodes({ nodes }: StatusReport, { priceOf }: ClusterReport): string {
 }
 
 /** The status for programs. */
-export function statusJson(report: StatusReport, known: ClusterReport): unknown {
+export function statusJson(report: StatusReport, known: ClusterReport): object {
   const { cluster, loops, commands, nodes, queues } = report
   const time = (ms: number) => new Date(ms).toISOString()
   return {
@@ -110,6 +112,8 @@ export function statusJson(report: StatusReport, known: ClusterReport): unknown 
     }),
     // Null: not known.
     quarantined: known.quarantined?.map(quarantineJson) ?? null,
+    // Null: not known.
+    pendingPods: known.waiting === undefined ? null : pendingJson(known.waiting),
     commands: commands.map(({ startedMs, ...command }) => ({ ...command, since: time(startedMs) })),
     nodePools: poolSummaries(nodes, known.priceOf),
     queues,

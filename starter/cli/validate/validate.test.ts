@@ -109,7 +109,9 @@ describe('joiner validate', () => {
     const path = file('unread.yaml', overlay)
     const { code, stdout, stderr } = await joiner('validate', path)
     expect([code, stdout.trim()]).toEqual([0, `${path}: valid`])
-    expect(stderr).toContain(`${path}:1: warning: NodeOverlay "a": kind NodeOverlay, metadata.name a: nothing reads`)
+    expect(stderr).toContain(
+      `${path}:1: warning: NodeOverlay "a": kind NodeOverlay, metadata.name a: the gate NodeOverlay is off`,
+    )
   })
 
   it('ends with code 0 where all is well', async () => {

@@ -1,6 +1,8 @@
 import type { Verdict } from '../../../core/disruption/verdicts/verdict.ts'
 import type { Node, NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../../../core/objects.ts'
-import type { Pauses } from '../../../core/pauses/pauses.ts'
+import type { Pause, Pauses } from '../../../core/pauses/pauses.ts'
+import type { VolumeAttachment } from '../../../core/pods/related-objects.ts'
+import type { WaitingClass } from '../../../core/scheduling/explain/waiting-class.ts'
 
 /** A PodDisruptionBudget with the numbers of its status. */
 export interface CountedBudget extends PodDisruptionBudget {
@@ -27,6 +29,14 @@ export interface KeptVerdict {
   readonly lastPassMs?: number
 }
 
+/** What is read of a node that is being drained. */
+export interface DrainFacts {
+  /** Pods that were evicted from it, as far as events tell, the latest first. */
+  readonly evicted: readonly string[]
+  /** Volumes that are attached to it; absent: they could not be read. */
+  readonly attachments?: readonly VolumeAttachment[]
+}
+
 /** A node as it is at one moment; either of node and claim may be missing. */
 export interface NodeFacts extends KeptVerdict {
   /** Epoch ms. */
@@ -39,8 +49,22 @@ export interface NodeFacts extends KeptVerdict {
   readonly budgets: readonly CountedBudget[]
   readonly pauses: Pauses
   readonly events: readonly EventFacts[]
+  /** Absent: its NodeClaim is not being deleted. */
+  readonly drain?: DrainFacts
   /** As Temporal knows the cluster; absent: not known here. */
   readonly cluster?: string
+}
+
+/** What is known about a pod that waits. */
+export interface WaitingFacts {
+  /** What the planner found about such pods; unset when it has found nothing yet. */
+  readonly found?: WaitingClass
+  /** When the planner wrote that last, epoch ms. */
+  readonly atMs?: number
+  /** The pause of provisioning as a whole, if there is one. */
+  readonly pause?: Pause
+  /** The NodeClaim that the pod is planned on, as it is now. */
+  readonly claim?: NodeClaim
 }
 
 /** A pod, and the node that it runs on. */
@@ -51,4 +75,6 @@ export interface PodFacts {
   readonly events: readonly EventFacts[]
   /** Absent: it runs nowhere, or its node is gone. */
   readonly node?: NodeFacts
+  /** Absent: it waits for no node. */
+  readonly waiting?: WaitingFacts
 }

@@ -9,6 +9,7 @@ import { annotations, labels, taintKeys } from '../../../core/requirements/label
 import { disruptionCommandId } from '../../../core/task-queues.ts'
 import { timeText } from '../../../core/values/time.ts'
 import { type ShownMove, shownMove } from '../shared/shown-move.ts'
+import { drainStory } from './drain-story.ts'
 import type { EventFacts, NodeFacts } from './facts.ts'
 import { remediesOf } from './remedies.ts'
 
@@ -42,6 +43,8 @@ export interface NodeReport {
   readonly movingPods: number
   /** What is to be known of it, a line each. */
   readonly state: readonly string[]
+  /** How far its drain has come, a line each; absent: its NodeClaim is not being deleted. */
+  readonly drain?: readonly string[]
   readonly command?: CommandFacts
   readonly pauses: readonly string[]
   readonly evaluation?: Evaluated
@@ -66,6 +69,7 @@ export function nodeReport(facts: NodeFacts): NodeReport {
   const command = commandOf(facts)
   const warning = warningOf(facts)
   const active = facts.pods.filter(isActive)
+  const drain = drainStory(facts)
   return {
     ...texts({
       node: node?.metadata.name,
@@ -79,6 +83,7 @@ export function nodeReport(facts: NodeFacts): NodeReport {
     pods: active.length,
     movingPods: active.filter(isReschedulable).length,
     state: stateOf(facts),
+    ...(drain === undefined ? {} : { drain: drain.lines }),
     ...(command === undefined ? {} : { command }),
     pauses: pausesOf(facts),
     ...(verdict === undefined
@@ -92,7 +97,7 @@ export function nodeReport(facts: NodeFacts): NodeReport {
         }),
     ...(warning === undefined ? {} : { warning }),
     ...(savingsForgone === 0 ? {} : { savingsForgone }),
-    remedies: remediesOf(moves, facts),
+    remedies: drain?.remedies ?? remediesOf(moves, facts),
     again: againOf(facts),
     events: events.slice(0, mostEvents),
   }

@@ -13,6 +13,7 @@ export function nodeText(report: NodeReport, now: number): string {
   return [
     heading(report),
     ...section('state', [...report.state, ...(command === undefined ? [] : [commandText(command)]), ...pauses]),
+    ...section('its drain', report.drain ?? []),
     ...section(evaluation === undefined ? 'evaluation' : evaluationTitle(evaluation, now), [
       ...(warning === undefined ? [] : [`! ${warning}`]),
       ...(evaluation?.moves ?? []).flatMap(moveLines),

@@ -19,6 +19,7 @@ import { type ShownMove, shownMove } from '../shared/shown-move.ts'
 import type { EventFacts, PodFacts } from './facts.ts'
 import { nodeReport } from './node-report.ts'
 import { budgetText, remediesOf } from './remedies.ts'
+import { type WaitingReport, waitingReport } from './waiting.ts'
 
 /** Why a pod waits, or what it means for its node. */
 export interface PodReport {
@@ -26,7 +27,9 @@ export interface PodReport {
   readonly phase: string
   readonly node?: string
   readonly nodePool?: string
-  /** Why it waits, or what is to be known of it, a line each. */
+  /** Why it waits for a node, as the planner found it; absent: it has one. */
+  readonly waiting?: WaitingReport
+  /** What kube-scheduler says of it, or what is to be known of it, a line each. */
   readonly state: readonly string[]
   /** What of this pod keeps its node from going, a line each; none: nothing does. */
   readonly keeps: readonly string[]
@@ -56,6 +59,7 @@ export function podReport(facts: PodFacts): PodReport {
     phase: pod.phase,
     ...(pod.nodeName === undefined ? {} : { node: pod.nodeName }),
     ...(report?.nodePool === undefined ? {} : { nodePool: report.nodePool }),
+    ...(facts.waiting === undefined ? {} : { waiting: waitingReport(pod, facts.waiting) }),
     state: stateOf(facts),
     keeps: keepsOf(facts),
     moves: moves.map(shownMove),
@@ -124,8 +128,8 @@ function costFrom({ pod }: PodFacts): readonly string[] {
   ]
 }
 
-function waitingRemedies({ pod, events }: PodFacts): readonly string[] {
-  if (pod.nodeName !== undefined) return []
+function waitingRemedies({ pod, events, waiting }: PodFacts): readonly string[] {
+  if (pod.nodeName !== undefined || waiting !== undefined) return []
   if (events.some(({ reason }) => reason === 'Nominated')) return ['a node is meant for it (see the event Nominated)']
   return ['joiner simulate says which requirement is in the way, and what would be bought for it']
 }

@@ -1,5 +1,8 @@
+import { counted } from '../simulate/words.ts'
+import { ago } from '../status/table.ts'
 import { eventSection, moveLines, section } from './node-text.ts'
 import type { PodReport } from './pod-report.ts'
+import type { WaitingReport } from './waiting.ts'
 
 /** The report on a pod for people. `now`: epoch ms. */
 export function podText(report: PodReport, now: number): string {
@@ -9,7 +12,8 @@ export function podText(report: PodReport, now: number): string {
   const isHeld = keeps.length > 0 || moves.length > 0
   return [
     `Pod ${pod}: ${phase}, ${where}`,
-    ...section('state', state),
+    ...(report.waiting === undefined ? [] : waitingLines(report.waiting, now)),
+    ...section(report.waiting === undefined ? 'state' : 'kube-scheduler', state),
     ...(node === undefined ? [] : section('keeps its node', isHeld ? keeps : ['nothing of this pod does'])),
     ...section('found by the last evaluation', moves.flatMap(moveLines)),
     ...section('disruption budgets', budgets),
@@ -20,4 +24,27 @@ export function podText(report: PodReport, now: number): string {
     ...(node === undefined ? [] : [`more about the node: joiner why node ${node}`]),
     ...eventSection(report.events, now),
   ].join('\n')
+}
+
+/** What the planner found about a pod that waits. */
+function waitingLines(waiting: WaitingReport, now: number): readonly string[] {
+  const { state, cause, finding, plannedOn, funnel, remedies, pods = 1, atMs } = waiting
+  const others = pods > 1 ? [`${counted(pods - 1, 'pod')} like it ${pods === 2 ? 'waits' : 'wait'} too`] : []
+  const age = atMs === undefined || state === 'unknown' ? [] : [`written ${ago(now - atMs)} ago`]
+  const known = [...others, ...age]
+  return [
+    ...section('why it waits', [
+      `${stateWords[state]}${cause === undefined ? '' : ` (${cause})`}${plannedOn === undefined ? '' : ` on ${plannedOn}`}: ${finding}`,
+      ...(known.length === 0 ? [] : [known.join('; ')]),
+    ]),
+    ...section('what each NodePool could do', funnel),
+    ...section('what helps', remedies),
+  ]
+}
+
+const stateWords: Readonly<Record<WaitingReport['state'], string>> = {
+  planned: 'planned',
+  unschedulable: 'unschedulable',
+  held: 'held back',
+  unknown: 'not planned',
 }

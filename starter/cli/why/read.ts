@@ -14,11 +14,13 @@ import { resourcePath } from '../../../activities/kubernetes/client/resources.ts
 import { readPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
 import { parseVerdict } from '../../../api/disruption-move.ts'
 import { lastPassKey, verdictMapName, verdictShard } from '../../../core/disruption/verdicts/verdict.ts'
-import type { Node, NodeClaim } from '../../../core/objects.ts'
+import type { Condition, Node, NodeClaim, Pod } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { withCluster } from '../access/cluster.ts'
 import type { ClusterOptions } from '../shared/options.ts'
 import type { CountedBudget, EventFacts, KeptVerdict, NodeFacts, PodFacts } from './facts.ts'
+import { readDrain } from './read-drain.ts'
+import { readWaitingPod } from './read-waiting.ts'
 
 interface Where extends ClusterOptions {
   readonly now: number
@@ -28,17 +30,24 @@ interface Where extends ClusterOptions {
 
 /** The node of that name, or the one of the NodeClaim of that name; undefined: there is neither. Errors: what the API server says. */
 export function readNode(name: string, where: Where): Promise<NodeFacts | undefined> {
-  return withCluster(where, async (client) => {
-    const [node, claim] = await Promise.all([
-      one(client, resourcePath('nodes', name)).then((json) => json && decodeNode(json)),
-      one(client, resourcePath('nodeclaims', name)).then((json) => json && decodeNodeClaim(json)),
-    ])
-    if (node !== undefined) return nodeFacts(client, where, { node, claim: await claimOf(client, node) })
-    if (claim === undefined) return undefined
-    const own =
-      claim.status.nodeName === undefined ? undefined : await one(client, resourcePath('nodes', claim.status.nodeName))
-    return nodeFacts(client, where, { node: own && decodeNode(own), claim })
-  })
+  return withCluster(where, (client) => readNodeWith(client, name, where))
+}
+
+/** Does it with a client at hand. `namespace`: Joiner's. */
+export async function readNodeWith(
+  client: KubernetesClient,
+  name: string,
+  where: Pick<Where, 'namespace' | 'now' | 'cluster'>,
+): Promise<NodeFacts | undefined> {
+  const [node, claim] = await Promise.all([
+    one(client, resourcePath('nodes', name)).then((json) => json && decodeNode(json)),
+    one(client, resourcePath('nodeclaims', name)).then((json) => json && decodeNodeClaim(json)),
+  ])
+  if (node !== undefined) return nodeFacts(client, where, { node, claim: await claimOf(client, node) })
+  if (claim === undefined) return undefined
+  const own =
+    claim.status.nodeName === undefined ? undefined : await one(client, resourcePath('nodes', claim.status.nodeName))
+  return nodeFacts(client, where, { node: own && decodeNode(own), claim })
 }
 
 /** Undefined: there is no such pod. */
@@ -46,13 +55,14 @@ export function readPod(namespace: string, name: string, where: Where): Promise<
   return withCluster(where, async (client) => {
     const json = await one(client, resourcePath('pods', name, namespace))
     if (json === undefined) return undefined
-    const pod = decodePod(json)
+    const pod = withMessages(decodePod(json), json)
     const [node, budgets, events] = await Promise.all([
       pod.nodeName === undefined ? undefined : one(client, resourcePath('nodes', pod.nodeName)),
       readBudgets(client, namespace),
       eventsIfAllowed(client, [pod.metadata.uid], namespace),
     ])
     const facts = { now: where.now, pod, budgets, events }
+    if (pod.nodeName === undefined) return { ...facts, waiting: await readWaitingPod(client, { pod, events }, where) }
     if (node === undefined) return facts
     const decoded = decodeNode(node)
     return { ...facts, node: await nodeFacts(client, where, { node: decoded, claim: await claimOf(client, decoded) }) }
@@ -79,12 +89,12 @@ async function claimOf(client: KubernetesClient, { metadata, providerId }: Node)
 
 async function nodeFacts(
   client: KubernetesClient,
-  { namespace, now, cluster }: Where,
+  { namespace, now, cluster }: Pick<Where, 'namespace' | 'now' | 'cluster'>,
   { node, claim }: { readonly node: Node | undefined; readonly claim: NodeClaim | undefined },
 ): Promise<NodeFacts> {
   const poolName = (node ?? claim)?.metadata.labels[labels.nodePool]
   const uids = [node, claim].flatMap((object) => (object === undefined ? [] : [object.metadata.uid]))
-  const [pool, pods, budgets, pauses, kept, events] = await Promise.all([
+  const [pool, pods, budgets, pauses, kept, events, drain] = await Promise.all([
     poolName === undefined ? undefined : one(client, resourcePath('nodepools', poolName)),
     node === undefined
       ? undefined
@@ -94,6 +104,7 @@ async function nodeFacts(
     claim === undefined ? {} : readVerdict(client, namespace, claim.metadata.name),
     // Events of objects without a namespace stand in this one. Nodes go by their name as UID with the kubelet.
     eventsIfAllowed(client, node === undefined ? uids : [...uids, node.metadata.name], 'default'),
+    claim?.metadata.deletionTimestamp === undefined ? undefined : readDrain(client, node?.metadata.name),
   ])
   return {
     now,
@@ -105,6 +116,7 @@ async function nodeFacts(
     ...(node === undefined ? {} : { node }),
     ...(claim === undefined ? {} : { claim }),
     ...(pool === undefined ? {} : { pool: decodeNodePool(pool) }),
+    ...(drain === undefined ? {} : { drain }),
     ...(cluster === undefined ? {} : { cluster }),
   }
 }
@@ -184,4 +196,17 @@ export async function readEvents(
       times: group.reduce((sum, { times }) => sum + times, 0),
     }))
     .sort((a, b) => b.at - a.at)
+}
+
+/** The watch cache leaves out the messages of conditions, which are kube-scheduler's words here. */
+function withMessages(pod: Pod, { status }: Json): Pod {
+  const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly Condition[] }
+  const messages = new Map(conditions.map(({ type, message }) => [type, message]))
+  return {
+    ...pod,
+    conditions: pod.conditions.map((condition) => {
+      const message = messages.get(condition.type)
+      return message === undefined ? condition : { ...condition, message }
+    }),
+  }
 }

@@ -1,4 +1,5 @@
 import type { Move } from '../../../core/disruption/verdicts/verdict.ts'
+import { type Pause, scopeOf } from '../../../core/pauses/pauses.ts'
 import { protectedUntil } from '../../../core/pods/do-not-disrupt.ts'
 import { podName } from '../../../core/pods/pod-rules.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
@@ -47,7 +48,7 @@ function blockedRemedy({ cause }: Move, facts: NodeFacts): readonly string[] {
     case 'held':
       return [`joiner node release ${facts.claim?.metadata.name ?? 'NAME'}`]
     case 'paused':
-      return [`lift the pause: joiner resume --help`]
+      return [`lift the pause: ${resumeCommand(cause.pause)}`]
     case 'do-not-disrupt':
       return [`kubectl annotate node ${facts.node?.metadata.name ?? 'NAME'} ${annotations.doNotDisrupt}-`]
     default:
@@ -55,9 +56,24 @@ function blockedRemedy({ cause }: Move, facts: NodeFacts): readonly string[] {
   }
 }
 
+function resumeCommand(pause: Pause): string {
+  const scope = scopeOf(pause)
+  switch (scope.kind) {
+    case 'cluster':
+      return 'joiner resume'
+    case 'nodePool':
+      return `joiner resume --nodepool ${scope.name}`
+    case 'node':
+      return `joiner resume --node ${scope.name}`
+    case 'reason':
+      return `joiner resume --disruption-reason ${scope.reason}`
+  }
+}
+
 const nameOf = ({ metadata }: Pick<CountedBudget, 'metadata'>) => `${metadata.namespace}/${metadata.name}`
 
-function protectionRemedy(name: string, { pods, now }: NodeFacts): string {
+/** Returns how the protection of a pod of the node is lifted. */
+export function protectionRemedy(name: string, { pods, now }: Pick<NodeFacts, 'pods' | 'now'>): string {
   const pod = pods.find((one) => podName(one) === name)
   const [namespace = '', own = ''] = name.split('/')
   const until = pod === undefined ? undefined : protectedUntil(pod)
@@ -65,7 +81,8 @@ function protectionRemedy(name: string, { pods, now }: NodeFacts): string {
   return `kubectl annotate pod --namespace ${namespace} ${own} ${annotations.doNotDisrupt}-${wait}`
 }
 
-function budgetRemedy(name: string, budget: CountedBudget | undefined): string {
+/** Returns how a PodDisruptionBudget lets pods go. */
+export function budgetRemedy(name: string, budget: CountedBudget | undefined): string {
   if (budget === undefined) return `PodDisruptionBudget ${name} is gone by now; the next evaluation sees it`
   if (budget.disruptionsAllowed > 0)
     return `PodDisruptionBudget ${name} lets ${budget.disruptionsAllowed} go by now; the next evaluation sees it`

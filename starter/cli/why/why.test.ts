@@ -11,11 +11,13 @@ import {
   samplePod,
   samplePool,
 } from '../../../core/sample-objects.ts'
-import type { CountedBudget, NodeFacts, PodFacts } from './facts.ts'
+import type { WaitingClass } from '../../../core/scheduling/explain/waiting-class.ts'
+import type { CountedBudget, NodeFacts, PodFacts, WaitingFacts } from './facts.ts'
 import { nodeReport } from './node-report.ts'
 import { nodeText } from './node-text.ts'
 import { podReport } from './pod-report.ts'
 import { podText } from './pod-text.ts'
+import { classOf, plannedClaim } from './waiting.ts'
 
 const now = Date.parse('2026-01-02T00:00:00Z')
 
@@ -261,5 +263,88 @@ describe('why pod', () => {
       'events:',
       '  5s ago  Pod  Nominated: Pod should schedule on: nodeclaim/a',
     ])
+  })
+
+  const pending = samplePod('late', {
+    metadata: { namespace: 'shop' },
+    conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/3 nodes' }],
+  })
+  const found: WaitingClass = {
+    state: 'unschedulable',
+    cause: 'limits',
+    pods: ['shop/late'],
+    count: 3,
+    sinceMs: now,
+    plannedOn: [],
+    finding: 'NodePool "a": limits: limit 1 cpu',
+    funnel: ['NodePool a: 3 types'],
+    remedies: ['raise the limits: kubectl patch nodepool a'],
+  }
+  const waits = (waiting: WaitingFacts, pod = pending) =>
+    podText(podReport({ now, pod, budgets: [], events: [], waiting }), now).split('\n')
+
+  it('says first what the planner found, and kube-scheduler after it', () => {
+    expect(waits({ found, atMs: now - 4000 })).toEqual([
+      'Pod shop/late: Pending, on no node',
+      'why it waits:',
+      '  unschedulable (limits): NodePool "a": limits: limit 1 cpu',
+      '  2 pods like it wait too; written 4s ago',
+      'what each NodePool could do:',
+      '  NodePool a: 3 types',
+      'what helps:',
+      '  raise the limits: kubectl patch nodepool a',
+      'kube-scheduler:',
+      '  waits: Unschedulable: 0/3 nodes',
+    ])
+  })
+
+  it('shows what the planned node waits for as it is now', () => {
+    const startup = {
+      ...sampleCondition('Initialized', 'Unknown'),
+      reason: 'StartupTaintsExist',
+      message: 'StartupTaint "cni=true:NoSchedule" still exists',
+    }
+    const claim = sampleClaim('n1', {
+      status: { conditions: [sampleCondition('Launched'), sampleCondition('Registered'), startup] },
+    })
+    const planned = waits({ found: { ...found, state: 'planned', plannedOn: ['n1-claim'] }, claim })
+    expect(planned[2]).toBe(
+      '  planned on NodeClaim n1-claim: node n1 of NodeClaim n1-claim is not initialized yet: StartupTaint "cni=true:NoSchedule" still exists',
+    )
+    expect(planned.join('\n')).toContain('kubectl taint node n1 cni:NoSchedule-')
+  })
+
+  it('says that provisioning is paused, also where the planner has written nothing', () => {
+    const pause = { reason: 'audit', sinceMs: 0 }
+    expect(waits({ pause }).slice(2)).toContain('  held back (paused): provisioning is paused until resumed: audit')
+    const both = waits({ pause, found, atMs: now }).join('\n')
+    expect(both).toContain('provisioning is paused until resumed: audit; NodePool "a": limits')
+    expect(both).toMatch(/joiner resume --provisioning\n {2}raise the limits/)
+  })
+
+  it('says that the planner has not looked, or has nothing to do with it', () => {
+    expect(waits({}).join('\n')).toContain('the planner has not reported on it yet')
+    const gated = samplePod('late', {
+      conditions: [{ type: 'PodScheduled', status: 'False', reason: 'SchedulingGated', message: '' }],
+    })
+    expect(waits({}, gated).join('\n')).toContain('spec.schedulingGates keep kube-scheduler from it')
+  })
+
+  it('finds the class of a pod, and the NodeClaim that it is planned on', () => {
+    const planned = { ...found, state: 'planned', pods: ['shop/other'], plannedOn: ['a', 'b'] } as const
+    const nominated = {
+      reason: 'Nominated',
+      message: 'Pod should schedule on: nodeclaim/b',
+      about: 'Pod',
+      at: 0,
+      times: 1,
+    }
+    const unknown = { ...found, pods: ['shop/others'] }
+    expect(classOf(pending, [planned, found], [nominated])).toBe(found)
+    expect(classOf(pending, [unknown, planned], [nominated])).toBe(planned)
+    expect(classOf(pending, [planned, unknown], [])).toBe(unknown)
+    expect(plannedClaim(planned, [nominated])).toBe('b')
+    expect(plannedClaim({ ...planned, plannedOn: ['a'] }, [nominated])).toBe('a')
+    expect(plannedClaim(found, [nominated])).toBeUndefined()
   })
 })

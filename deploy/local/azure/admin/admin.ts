@@ -36,6 +36,7 @@ export function registerAdmin(app: FastifyInstance, deps: ArmDeps): void {
       machines.all.flatMap((machine) => deps.resources.nics(machine).map(({ name, tags }) => [name, { tags }])),
     ),
   )
+  app.get('/admin/bill', () => ({ atMs: Date.now(), virtualMachines: deps.bill.rows }))
   app.get('/admin/calls', () => calls.byOperation)
   app.get('/admin/calls/vms', () => calls.byVm)
   app.delete('/admin/calls', (_request, reply) => {

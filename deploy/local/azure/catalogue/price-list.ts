@@ -25,6 +25,21 @@ export function registerPrices(app: FastifyInstance, config: PriceConfig): void 
   })
 }
 
+/** Returns the price of a size in USD an hour, by the same rows; undefined where there is none. Errors: as `registerPrices`. */
+export function priceLookup(config: PriceConfig): (size: string, isSpot: boolean) => number | undefined {
+  const prices = new Map<string, number>()
+  for (const { armSkuName, armRegionName, productName, skuName, retailPrice } of readPrices(config)) {
+    const isOther = String(productName).endsWith(' Windows') || String(skuName).endsWith(' Low Priority')
+    if (isOther || armRegionName !== config.location) continue
+    prices.set(priceKey(String(armSkuName), String(skuName).endsWith(' Spot')), Number(retailPrice))
+  }
+  return (size, isSpot) => prices.get(priceKey(size, isSpot))
+}
+
+function priceKey(size: string, isSpot: boolean): string {
+  return `${size.toLowerCase()}/${isSpot}`
+}
+
 /** Azure's page has 100 rows. */
 const pageSize = 100
 

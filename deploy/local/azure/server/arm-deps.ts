@@ -9,6 +9,7 @@ import type { NetworkResources } from '../network/network-resources.ts'
 import type { GraphRows } from '../resource-graph/graph-rows.ts'
 import type { Resources } from '../resources.ts'
 import type { Throttling } from '../throttling/throttling.ts'
+import type { Bill } from '../virtual-machines/bill.ts'
 import type { MachineLifecycle } from '../virtual-machines/lifecycle.ts'
 import type { Machines } from '../virtual-machines/machines.ts'
 import type { AccessTokens } from './access-tokens.ts'
@@ -22,6 +23,8 @@ export interface ArmDeps {
   readonly machines: Machines
   readonly operations: Operations
   readonly resources: Resources
+  /** What each VM cost. */
+  readonly bill: Bill
   readonly network: NetworkResources
   readonly graph: GraphRows
   readonly lifecycle: MachineLifecycle

@@ -4,14 +4,15 @@ import { joinerPolicy, karpenterPolicy } from '../../../../core/disruption/polic
 import { type DisruptionWorld, disruptionWorld } from '../../../../core/disruption/world.ts'
 import type { NodePool } from '../../../../core/objects.ts'
 import { indexOf } from '../../../../core/scheduling/cluster-index/index-of.ts'
-import type { SchedulingOptions } from '../../../../core/scheduling/snapshot.ts'
+import type { SchedulingOptions, SchedulingSnapshot } from '../../../../core/scheduling/snapshot.ts'
 import type { clusterObjects } from '../cluster-objects.ts'
 
 export const policies = { joiner: joinerPolicy, karpenter: karpenterPolicy } as const
 export type PolicyName = keyof typeof policies
 
 /** A cluster and how to decide about it. */
-export interface DecisionInput extends Pick<EvaluationSettings, 'policy' | 'spotToSpot' | 'terminateFirst'> {
+export interface DecisionInput
+  extends Pick<EvaluationSettings, 'policy' | 'spotToSpot' | 'terminateFirst' | 'forced' | 'methods'> {
   readonly cluster: ReturnType<typeof clusterObjects>
   /** What each NodePool can buy, by its name. */
   readonly instanceTypes: DisruptionView['instanceTypes']
@@ -32,6 +33,8 @@ export interface ReadyDecision {
   readonly world: () => DisruptionWorld
   /** What `evaluate` is given beside the world. */
   readonly settings: EvaluationSettings
+  /** What a placement of pending pods starts with. */
+  readonly snapshot: () => SchedulingSnapshot
 }
 
 /** Indexes the cluster for an evaluation, which is that of production. */
@@ -48,12 +51,15 @@ export function readyDecision({
 }: DecisionInput): ReadyDecision {
   const index = indexOf(cluster)
   const { wellKnownLabels: wellKnown } = scheduling
+  const moment = { now, wellKnownLabels: wellKnown }
   return {
+    snapshot: () => index.snapshot(instanceTypes, moment, isOpen),
     world: () =>
-      disruptionWorld(index.source(instanceTypes, { now, wellKnownLabels: wellKnown }, isOpen), instanceTypes, {
+      disruptionWorld(index.source(instanceTypes, moment, isOpen), instanceTypes, {
         now,
         scheduling,
         nominated,
+        forced: gates.forced === true,
         view: { deletionCosts },
       }),
     settings: { ...gates, instanceTypes, wellKnown, scheduling, policy },

@@ -1,0 +1,174 @@
+import type { Logger } from 'pino'
+import { Gauge, type Registry, register } from 'prom-client'
+import type { Pod } from '../../../core/objects.ts'
+import type { Pause } from '../../../core/pauses/pauses.ts'
+import type { Explanation } from '../../../core/scheduling/explain/explanation.ts'
+import { noWaitingPods, type WaitingPods, waitingPods } from '../../../core/scheduling/explain/waiting-classes.ts'
+import { shortened } from '../../../core/values/shortened.ts'
+import type { KubernetesClient } from '../../kubernetes/client/client.ts'
+import type { ThreadPlan } from '../../scheduler-thread/keyed-plan.ts'
+import type { SolverThread } from '../../scheduler-thread/solver-thread.ts'
+import { podsToPlace } from '../planning-snapshot.ts'
+import { Explained } from './explained.ts'
+import type { CapacityDeps } from './missing-capacity.ts'
+import { type StandingDeps, standingOf } from './standings.ts'
+import { WaitingStore } from './waiting-store.ts'
+
+export interface FindingsDeps extends StandingDeps, CapacityDeps {
+  readonly client: KubernetesClient
+  readonly namespace: string
+  readonly log: Logger
+  readonly solver: SolverThread
+}
+
+/** Time after a change until the findings are written, so that pods that get a node at once leave no trace. */
+const settleMs = 2000
+const writeEveryMs = 5000
+/** Interval of writing the time alone while pods wait. */
+const stampEveryMs = 60_000
+/** Without a round for so long another process may have written, and this one knows nothing about pods any more. */
+const longestGapMs = 2 * 60_000
+const shortGapMs = 10_000
+/** Longest part of a refusal. */
+const mostText = 400
+
+/**
+ * Keeps why pods wait, for `joiner why pod`, `joiner status` and the metric `joiner_pending_pods`. It is in force while a round of provisioning runs.
+ * Planning never waits for it and never fails by it.
+ */
+export class Findings {
+  readonly #now: () => number
+  readonly #store = new WaitingStore()
+  readonly #explained = new Explained()
+  readonly #overLimit = new Map<string, Pick<Explanation, 'finding' | 'remedies'>>()
+  #postponed: ReadonlySet<string> = new Set()
+  #pause: Pause | undefined
+  #found: WaitingPods = noWaitingPods
+  #round: FindingsDeps | undefined
+  #endChanges: () => void = () => {}
+  #timer: NodeJS.Timeout | undefined
+  /** When the timer fires. */
+  #dueAt = 0
+  #working: Promise<void> | undefined
+  #endedAt = Number.NEGATIVE_INFINITY
+  #writtenAt = Number.NEGATIVE_INFINITY
+
+  constructor(now: () => number, registry: Registry = register) {
+    this.#now = now
+    observePending(() => this.#current(), registry)
+  }
+
+  /** Begins a round of provisioning. Returns the function that ends it. */
+  begin(deps: FindingsDeps): () => void {
+    if (this.#now() - this.#endedAt > shortGapMs) this.#store.forget()
+    this.#pause = undefined
+    this.#endChanges()
+    this.#round = deps
+    this.#endChanges = deps.cache.onChange(({ kind }) => {
+      if (kind === 'Pod' || kind === 'NodeClaim') this.#later(settleMs)
+    })
+    this.#later(settleMs)
+    return () => {
+      if (this.#round !== deps) return
+      this.#endChanges()
+      clearTimeout(this.#timer)
+      this.#timer = undefined
+      this.#round = undefined
+      this.#endedAt = this.#now()
+    }
+  }
+
+  /** Records a pass over these pods, and asks the scheduler why some found no place. */
+  passed(deps: FindingsDeps, pods: readonly Pod[], plan: ThreadPlan): void {
+    const present = new Set(pods.map(({ metadata }) => metadata.uid))
+    const placed = plan.existing
+      .flatMap((place) => place.pods)
+      .concat(plan.newNodeClaims.flatMap((claim) => claim.pods))
+    const isOver = new Set(placed.map(({ metadata }) => metadata.uid))
+    this.#overLimit.clear()
+    this.#postponed = new Set((plan.postponed ?? []).map(({ metadata }) => metadata.uid))
+    this.#explained.keep(plan.unschedulable, isOver, present)
+    void this.#explained.ask(deps).then(() => this.#later(settleMs))
+  }
+
+  /** Records pods whose planned NodeClaim was not created, since it exceeds the limits of its NodePool. */
+  overLimit(nodePool: string, pods: readonly Pod[], message: string): void {
+    const finding = shortened(message, mostText)
+    const remedies = [`raise spec.limits of NodePool "${nodePool}": kubectl edit nodepool ${nodePool}`]
+    for (const { metadata } of pods) this.#overLimit.set(metadata.uid, { finding, remedies })
+  }
+
+  /** Records that the loop is paused, and writes it: nobody looks at pods until it is resumed. Never fails. */
+  async paused(deps: FindingsDeps, pause: Pause): Promise<void> {
+    this.#pause = pause
+    await this.#working
+    await this.#write(deps, true)
+  }
+
+  /** Resolves when no write is under way. */
+  async settled(): Promise<void> {
+    await this.#working
+  }
+
+  #later(ms: number): void {
+    if (this.#round === undefined) return
+    const now = this.#now()
+    const dueAt = Math.max(now + ms, this.#writtenAt + writeEveryMs)
+    if (this.#timer !== undefined && this.#dueAt <= dueAt) return
+    clearTimeout(this.#timer)
+    this.#dueAt = dueAt
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      const deps = this.#round
+      if (deps === undefined) return
+      this.#working ??= this.#write(deps, false).finally(() => {
+        this.#working = undefined
+        if (this.#found.classes.size > 0) this.#later(stampEveryMs)
+      })
+    }, dueAt - now).unref()
+  }
+
+  async #write(deps: FindingsDeps, always: boolean): Promise<void> {
+    const { log } = deps
+    try {
+      this.#found = this.#look(deps)
+      const atMs = this.#now()
+      const isDue = this.#found.classes.size > 0 && atMs - this.#writtenAt >= stampEveryMs
+      if (await this.#store.write(deps, this.#found, { atMs, always: always || isDue })) this.#writtenAt = atMs
+    } catch (error) {
+      this.#store.forget()
+      log.warn({ err: error }, 'failed to store why pods wait, retrying')
+    }
+  }
+
+  #look(deps: FindingsDeps): WaitingPods {
+    const findings = {
+      unschedulable: this.#explained.byUid(deps),
+      overLimit: this.#overLimit,
+      postponed: this.#postponed,
+      pause: this.#pause,
+    }
+    const pending = podsToPlace(deps).filter(({ nodeName }) => nodeName === undefined)
+    return waitingPods(pending.map((pod) => standingOf(deps, pod, findings)))
+  }
+
+  #current(): WaitingPods['counts'] {
+    const isKnown = this.#round !== undefined || this.#now() - this.#endedAt < longestGapMs
+    return isKnown ? this.#found.counts : []
+  }
+}
+
+function observePending(counts: () => WaitingPods['counts'], registry: Registry): Gauge {
+  return new Gauge({
+    name: 'joiner_pending_pods',
+    help: 'Pending pods that the planner works on, by state and by the cause for which they wait.',
+    labelNames: ['state', 'cause'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      // An alert needs a series before there is a pod.
+      this.set({ state: 'unschedulable', cause: 'other' }, 0)
+      for (const { state, cause = '', count } of counts()) this.set({ state, cause }, count)
+    },
+  })
+}

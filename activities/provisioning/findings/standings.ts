@@ -1,0 +1,116 @@
+import { claimWait } from '../../../core/node-claim/claim-wait.ts'
+import type { Pod } from '../../../core/objects.ts'
+import { type Pause, pauseText } from '../../../core/pauses/pauses.ts'
+import { podName } from '../../../core/pods/pod-rules.ts'
+import type { Explanation } from '../../../core/scheduling/explain/explanation.ts'
+import type { Standing } from '../../../core/scheduling/explain/waiting-classes.ts'
+import { shortened } from '../../../core/values/shortened.ts'
+import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
+import type { HeavyPods } from '../../scheduler-thread/heavy-pods.ts'
+import { podFingerprint } from '../../scheduler-thread/pod-fingerprint.ts'
+import type { Quarantine } from '../../scheduler-thread/quarantine.ts'
+import type { Nominations } from '../nominations.ts'
+import type { RefusedClaims } from '../refused-claims.ts'
+
+export interface StandingDeps {
+  readonly cache: ClusterCache
+  readonly now: () => number
+  readonly nominations: Nominations
+  readonly refusedClaims: RefusedClaims
+  readonly heavyPods: HeavyPods
+  readonly quarantine: Quarantine
+}
+
+/** What passes have found about pods, by UID. */
+export interface PassFindings {
+  readonly unschedulable: ReadonlyMap<string, Explanation>
+  /** Pods for which a NodeClaim was planned that would have exceeded limits. */
+  readonly overLimit: ReadonlyMap<string, Pick<Explanation, 'finding' | 'remedies'>>
+  readonly postponed: ReadonlySet<string>
+  readonly pause: Pause | undefined
+}
+
+type Found = Omit<Standing, 'pod' | 'likeness' | 'funnel'> & Partial<Pick<Standing, 'funnel'>>
+
+const mostText = 400
+
+/** Returns why a pod waits. */
+export function standingOf(deps: StandingDeps, pod: Pod, findings: PassFindings): Standing {
+  const found = heldBack(deps, pod) ?? planned(deps, pod) ?? ofPass(pod, findings) ?? notYet(findings)
+  return { funnel: [], ...found, pod, likeness: podFingerprint(pod) }
+}
+
+function heldBack(deps: StandingDeps, pod: Pod): Found | undefined {
+  const now = deps.now()
+  if (deps.quarantine.holds(pod))
+    return {
+      state: 'held',
+      cause: 'other',
+      finding: 'the scheduler crashed on such pods, so they are left out of planning',
+      remedies: [`joiner quarantine list; joiner quarantine clear Pod/${podName(pod)}`],
+    }
+  if (deps.refusedClaims.isWaiting(deps, pod, now)) {
+    const { nodePool = '', message = '' } = deps.refusedClaims.refusalOf(pod) ?? {}
+    return {
+      state: 'held',
+      cause: 'refused',
+      finding: shortened(
+        `the API server refused the NodeClaim of NodePool "${nodePool}" for them: ${message}`,
+        mostText,
+      ),
+      remedies: [
+        `change what the message names in NodePool "${nodePool}", its AKSNodeClass or the pods: they are planned again at once`,
+        'change the admission policy or webhook that refuses it: they are planned again after at most 10 minutes',
+      ],
+    }
+  }
+  if (!deps.heavyPods.isWaiting(pod, now)) return undefined
+  return {
+    state: 'held',
+    cause: 'other',
+    finding: 'they have so many constraints that they are planned at growing intervals after they found no place',
+    remedies: ['give the pods fewer affinity terms and topology spread constraints'],
+  }
+}
+
+function planned({ cache, nominations }: StandingDeps, { metadata }: Pod): Found | undefined {
+  const target = nominations.targetOf(metadata.uid)
+  if (target === undefined) return undefined
+  const claim = cache.nodeClaims.get(target)
+  if (claim !== undefined) {
+    if (claim.metadata.deletionTimestamp !== undefined) return undefined
+    const { text, remedies } = claimWait(claim)
+    return { state: 'planned', plannedOn: target, finding: text, remedies }
+  }
+  if (cache.nodes.get(target) === undefined) return undefined
+  const finding = `they fit on node ${target}; kube-scheduler binds them to it`
+  return { state: 'planned', plannedOn: target, finding, remedies: [] }
+}
+
+function ofPass({ metadata: { uid } }: Pod, findings: PassFindings): Found | undefined {
+  const overLimit = findings.overLimit.get(uid)
+  if (overLimit !== undefined) return { state: 'unschedulable', cause: 'limits', ...overLimit }
+  const unschedulable = findings.unschedulable.get(uid)
+  if (unschedulable !== undefined) {
+    const { cause, finding, funnel, remedies } = unschedulable
+    return { state: 'unschedulable', cause, finding, funnel, remedies }
+  }
+  if (!findings.postponed.has(uid)) return undefined
+  return {
+    state: 'held',
+    cause: 'other',
+    finding: 'they have many constraints, are planned after all others, and the pass had no time left',
+    remedies: ['give the pods fewer affinity terms and topology spread constraints'],
+  }
+}
+
+function notYet({ pause }: PassFindings): Found {
+  if (pause === undefined)
+    return { state: 'held', cause: 'other', finding: 'they are planned in the next pass', remedies: [] }
+  return {
+    state: 'held',
+    cause: 'paused',
+    finding: shortened(pauseText('provisioning', pause), mostText),
+    remedies: ['joiner resume --provisioning'],
+  }
+}

@@ -1,0 +1,65 @@
+import { formatWaitingClass, formatWaitingSummary, summaryKey } from '../../../api/waiting-pods.ts'
+import { type WaitingPods, waitingMapName } from '../../../core/scheduling/explain/waiting-classes.ts'
+import type { KubernetesClient } from '../../kubernetes/client/client.ts'
+import { readConfigMap, writeConfigMap } from '../../kubernetes/client/config-map.ts'
+
+interface StoreDeps {
+  readonly client: KubernetesClient
+  readonly namespace: string
+}
+
+/** Text of all classes; a ConfigMap takes a megabyte. */
+const mostText = 800_000
+
+/** Writes the findings: an entry for each class, only those that changed. */
+export class WaitingStore {
+  /** Entries of the ConfigMap, without the summary; undefined until they were read. */
+  #stored: ReadonlyMap<string, string> | undefined
+  #counts = ''
+
+  /** Forgets what the ConfigMap has: another process may have written. */
+  forget(): void {
+    this.#stored = undefined
+  }
+
+  /** Writes what changed since the last write. Returns whether there was anything. `always`: writes the time at least. Errors: the API server's. */
+  async write(
+    { client, namespace }: StoreDeps,
+    { classes, counts }: WaitingPods,
+    { atMs, always }: { readonly atMs: number; readonly always: boolean },
+  ): Promise<boolean> {
+    const ref = { name: waitingMapName, namespace }
+    this.#stored ??= await read(client, ref)
+    const stored = this.#stored
+    const wanted = boundedEntries(classes)
+    const changed = [...wanted].filter(([key, text]) => stored.get(key) !== text)
+    const gone = [...stored.keys()].filter((key) => !wanted.has(key))
+    const isSame = changed.length + gone.length === 0 && JSON.stringify(counts) === this.#counts
+    if (isSame && !always) return false
+    await writeConfigMap(client, ref, {
+      ...Object.fromEntries(changed),
+      ...Object.fromEntries(gone.map((key) => [key, null])),
+      [summaryKey]: formatWaitingSummary(atMs, counts),
+    })
+    this.#stored = wanted
+    this.#counts = JSON.stringify(counts)
+    return true
+  }
+}
+
+async function read(...of: Parameters<typeof readConfigMap>): Promise<ReadonlyMap<string, string>> {
+  const data = (await readConfigMap(...of)) ?? {}
+  return new Map(Object.entries(data).filter(([key]) => key !== summaryKey))
+}
+
+function boundedEntries(classes: WaitingPods['classes']): ReadonlyMap<string, string> {
+  const entries = new Map<string, string>()
+  let rest = mostText
+  for (const [key, one] of classes) {
+    const text = formatWaitingClass(one)
+    rest -= text.length
+    if (rest < 0) break
+    entries.set(key, text)
+  }
+  return entries
+}

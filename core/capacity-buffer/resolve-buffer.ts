@@ -1,0 +1,88 @@
+import { type ConditionChange, type ConditionContext, withCondition } from '../conditions.ts'
+import { bufferReplicas } from './buffer-replicas.ts'
+import {
+  type BufferObjects,
+  type BufferStatus,
+  type CapacityBuffer,
+  type FoundTemplate,
+  type WorkloadKind,
+  workloadKinds,
+} from './capacity-buffer.ts'
+
+/** What a buffer's references lead to. */
+export type Resolution =
+  | { readonly kind: 'resolved'; readonly found: FoundTemplate; readonly replicas: number }
+  /** `isRetried`: the spec must change, and the buffer is tried again all the same. */
+  | { readonly kind: 'failed'; readonly reason: string; readonly message: string; readonly isRetried: boolean }
+
+/** Finds a buffer's pod template and counts its pods (reference/karpenter-core.md 3.15). A PodTemplate counts before a workload. */
+export function resolveBuffer(buffer: CapacityBuffer, objects: BufferObjects): Resolution {
+  const { metadata, podTemplate, scalable } = buffer
+  const namespace = metadata.namespace ?? 'default'
+  if (podTemplate !== undefined) {
+    const found = objects.podTemplate(namespace, podTemplate)
+    if (found === undefined) return missing('PodTemplateNotFound', `podtemplates "${podTemplate}" not found`)
+    return { kind: 'resolved', found, replicas: bufferReplicas(buffer, found) }
+  }
+  if (scalable === undefined)
+    return { ...missing('ResolutionFailed', 'Neither podTemplateRef nor scalableRef is set'), isRetried: false }
+  if (scalable.apiGroup !== '' && scalable.apiGroup !== 'apps')
+    return unsupported(`unsupported scalableRef API group "${scalable.apiGroup}"`)
+  if (!isWorkloadKind(scalable.kind)) return unsupported(`unsupported kind "${scalable.kind}"`)
+  const found = objects.workload(scalable.kind, namespace, scalable.name)
+  if (found === undefined)
+    return missing('ScalableRefNotFound', `${scalable.kind.toLowerCase()}s.apps "${scalable.name}" not found`)
+  return { kind: 'resolved', found, replicas: bufferReplicas(buffer, found) }
+}
+
+function isWorkloadKind(kind: string): kind is WorkloadKind {
+  return workloadKinds.some((known) => known === kind)
+}
+
+function missing(reason: string, message: string) {
+  return { kind: 'failed', reason, message, isRetried: false } as const
+}
+
+function unsupported(message: string) {
+  return { kind: 'failed', reason: 'ResolutionFailed', message, isRetried: true } as const
+}
+
+/** Returns a buffer's status after its resolution. One that failed keeps what it said of the last template. */
+export function resolvedStatus(
+  buffer: CapacityBuffer,
+  resolution: Resolution,
+  context: ConditionContext,
+): BufferStatus {
+  const { provisioningStrategy, podTemplate, status } = buffer
+  const { provisioningStrategy: _before, podTemplate: _template, podTemplateGeneration: _generation, ...rest } = status
+  const strategy = provisioningStrategy === undefined ? {} : { provisioningStrategy }
+  const conditions = withCondition(status.conditions, readiness(resolution), context)
+  if (resolution.kind === 'failed')
+    return {
+      ...rest,
+      ...strategy,
+      ...(status.podTemplate === undefined ? {} : { podTemplate: status.podTemplate }),
+      ...(status.podTemplateGeneration === undefined ? {} : { podTemplateGeneration: status.podTemplateGeneration }),
+      conditions,
+    }
+  const { found, replicas } = resolution
+  return {
+    ...strategy,
+    ...(podTemplate === undefined
+      ? {}
+      : {
+          podTemplate,
+          ...(found.generation === undefined ? {} : { podTemplateGeneration: found.generation }),
+        }),
+    replicas,
+    conditions,
+  }
+}
+
+function readiness(resolution: Resolution): ConditionChange {
+  const type = 'ReadyForProvisioning'
+  if (resolution.kind === 'resolved')
+    return { type, status: 'True', reason: 'Resolved', message: 'Pod template resolved successfully' }
+  const { reason, message } = resolution
+  return { type, status: 'False', reason, message }
+}

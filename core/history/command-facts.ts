@@ -1,0 +1,52 @@
+import type { Decision, DisruptionMethod, DisruptionReason } from '../disruption/command.ts'
+import type { CommandFacts } from './life.ts'
+import { oneLine } from './record.ts'
+
+interface Command {
+  readonly id: string
+  readonly method: DisruptionMethod
+  readonly reason: DisruptionReason
+  readonly decision: Decision
+  readonly candidates: readonly { readonly name: string }[]
+  readonly replacements: readonly { readonly name: string }[]
+  readonly savings: number
+}
+
+/** Names of NodeClaims have up to 253 characters; both lists together stay below a memo's limit. */
+const mostNames = 20
+const mostNameChars = 1200
+
+/** Returns the facts of a command that starts. */
+export function commandFacts(command: Command, startedMs: number): CommandFacts {
+  const { id, method, reason, decision, candidates, replacements, savings } = command
+  return {
+    id,
+    method,
+    reason,
+    decision,
+    candidates: firstNames(candidates),
+    replacements: firstNames(replacements),
+    savings,
+    startedMs,
+  }
+}
+
+/** Returns the facts of a command that ended. `message`: why it was undone. */
+export function endedCommand(
+  facts: CommandFacts,
+  endedMs: number,
+  { outcome, message }: { readonly outcome: 'done' | 'undone'; readonly message: string },
+): CommandFacts {
+  return { ...facts, endedMs, outcome, ...(outcome === 'undone' ? { message: oneLine(message) } : {}) }
+}
+
+function firstNames(refs: readonly { readonly name: string }[]): readonly string[] {
+  let chars = 0
+  return refs
+    .slice(0, mostNames)
+    .map(({ name }) => name)
+    .filter((name) => {
+      chars += name.length + 3
+      return chars <= mostNameChars
+    })
+}

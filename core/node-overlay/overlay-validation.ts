@@ -1,0 +1,18 @@
+import type { NodeOverlay } from '../objects.ts'
+import { requirementErrors } from '../requirements/requirement-rules.ts'
+
+/** Resources of the machine itself, which no overlay can change. */
+const ownResources: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage', 'pods'])
+
+/** Returns the errors of an overlay that the API server's schema lets pass, in upstream's words (reference/karpenter-core.md 1.3). */
+export function overlayErrors(overlay: NodeOverlay, wellKnown: ReadonlySet<string>): readonly string[] {
+  return [
+    ...overlay.requirements.flatMap((entry) => {
+      const errors = requirementErrors(entry, wellKnown)
+      return errors.length === 0 ? [] : [`invalid value: ${errors.join('; ')} in requirements, restricted`]
+    }),
+    ...Object.keys(overlay.capacity)
+      .filter((name) => ownResources.has(name))
+      .map((name) => `invalid capacity: ${name} in resource, restricted`),
+  ]
+}

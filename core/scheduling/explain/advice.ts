@@ -1,0 +1,238 @@
+import { capacityTypeOf, type InstanceType, typeMatches, zoneOf } from '../../instance-type.ts'
+import { unclaimable, unclaimableText } from '../../requirements/claim-requirements.ts'
+import { labels } from '../../requirements/labels.ts'
+import { describe, intersects, operatorOf, type Requirement } from '../../requirements/requirement.ts'
+import { incompatibility, isCompatible, merge, type Requirements } from '../../requirements/requirements.ts'
+import { describeTaint } from '../../taints.ts'
+import type { RequirementSet } from '../offerings/requirement-sets.ts'
+import type { Waiting } from '../solver/waiting-pods.ts'
+import type { FinishedPass } from './finished-pass.ts'
+import { lackText } from './funnel-room.ts'
+import { countOf } from './funnel-types.ts'
+import { limitAdvice } from './limit-advice.ts'
+import type { Attempt, NearestMisses } from './nearest-miss.ts'
+import { lastLevelOf, reached } from './reach.ts'
+import {
+  blamedRemedies,
+  causeOf,
+  noTypes,
+  onlyValue,
+  topologyRemedies,
+  valuesText,
+  volumeRemedies,
+} from './remedies.ts'
+import { restAdvice } from './rest-advice.ts'
+import type { WaitingCause } from './waiting-class.ts'
+
+/** An offering that would do and cannot be bought now. */
+export interface MissingOffering {
+  readonly instanceType: string
+  readonly zone: string
+  readonly capacityType: string
+}
+
+/** What stands between a pod and a new node of one NodePool, and what helps. */
+export interface PoolAdvice {
+  readonly nodePool: string
+  readonly cause: WaitingCause
+  /** How far the pod got with the NodePool; the highest is the nearest. */
+  readonly rank: number
+  /** A sentence each, the best first. */
+  readonly remedies: readonly string[]
+  /** The first few, where nothing but their availability is missing. */
+  readonly missing: readonly MissingOffering[]
+  /** Whether the pods may use the NodePool, by its name. */
+  readonly isAskedFor: boolean
+  /** Names of NodePools that the pods ask for, where this is none of them. */
+  readonly wantedPools: readonly string[]
+}
+
+type Found = Omit<PoolAdvice, 'nodePool' | 'missing' | 'isAskedFor' | 'wantedPools'> &
+  Partial<Pick<PoolAdvice, 'missing' | 'wantedPools'>>
+
+const ranks = {
+  otherPool: 0,
+  excluded: 2,
+  volumes: 3,
+  topology: 4,
+  taint: 5,
+  resources: 6,
+  offerings: 7,
+  missing: 8,
+  limits: 9,
+  rest: 10,
+} as const
+
+const mostMissing = 50
+
+/** Finds out what would help a pod that a pass has left pending. Slow, as `PodFunnels` is: for a few pods only. */
+export class PodAdvice {
+  readonly #pass: FinishedPass
+  readonly #misses: NearestMisses
+
+  constructor(pass: FinishedPass, misses: NearestMisses) {
+    this.#pass = pass
+    this.#misses = misses
+  }
+
+  /** The nearest NodePool first. */
+  of(one: Waiting): readonly PoolAdvice[] {
+    const level = lastLevelOf(one, this.#pass)
+    const all = this.#pass.pools.map((pool): PoolAdvice => {
+      const tries = one.alternatives.length === 0 ? [undefined] : one.alternatives
+      const found = tries
+        .map((alternative) => this.#ask({ pool, one, level, alternative }))
+        .reduce((best, next) => (next.rank > best.rank ? next : best))
+      return { missing: [], wantedPools: [], ...found, nodePool: pool.name, isAskedFor: found.rank !== ranks.otherPool }
+    })
+    return all.sort((a, b) => b.rank - a.rank)
+  }
+
+  #ask(attempt: Attempt): Found {
+    const { pool, level } = attempt
+    const asked = level.wanted.map.get(labels.nodePool)
+    const own = pool.set.map.get(labels.nodePool)
+    if (asked !== undefined && own !== undefined && !intersects(asked, own)) return otherPool(asked)
+    const found = reached(this.#pass, attempt)
+    switch (found.kind) {
+      case 'taint': {
+        const taint = describeTaint(found.taint)
+        const base = this.#pass.sets.merged(pool.set, level.wanted, 'claim')
+        return {
+          cause: 'taints',
+          rank: typeof base === 'string' ? ranks.excluded : ranks.taint,
+          remedies: [
+            `add a toleration for ${taint} to the pods, or remove that taint from spec.template.spec.taints of NodePool "${pool.name}"`,
+          ],
+        }
+      }
+      case 'hostname':
+        return {
+          cause: 'requirements',
+          rank: ranks.excluded,
+          remedies: [`let the pods go without the requirement on ${labels.hostname}: a new node has a new name`],
+        }
+      case 'excluded':
+        return this.#excluded(attempt)
+      case 'volumes':
+        return { cause: 'volume', rank: ranks.volumes, remedies: volumeRemedies(attempt, found.base) }
+      case 'topology':
+        return { cause: 'topology', rank: ranks.topology, remedies: topologyRemedies(pool.name, found.refusal) }
+      case 'conflict':
+        return {
+          cause: 'topology',
+          rank: ranks.topology,
+          remedies: [
+            `let one of the pods' topology rules on ${found.own.key} be a preference: they contradict each other`,
+          ],
+        }
+      case 'set':
+        return this.#types(attempt, found.set)
+    }
+  }
+
+  #excluded({ pool, level }: Attempt): Found {
+    const own = pool.set.map
+    const wanted = level.wanted.map
+    const problem = incompatibility(own, wanted, this.#pass.wellKnown)
+    const about = { cause: 'requirements', rank: ranks.excluded } as const
+    if (problem === undefined) {
+      const odd = unclaimable(merge(own, wanted.values()))
+      return { ...about, remedies: odd === undefined ? [] : [`change the pods: ${unclaimableText(odd)}`] }
+    }
+    if (problem.kind === 'unknown-label') {
+      const { key, meant } = problem
+      const value = onlyValue(wanted.get(key)) ?? 'VALUE'
+      return {
+        ...about,
+        remedies: [
+          ...(meant === undefined ? [] : [`let the pods ask for ${meant}, if that is meant by ${key}`]),
+          `give the nodes of NodePool "${pool.name}" the label: ${key}: ${value} in spec.template.metadata.labels`,
+          `remove ${key} from nodeSelector and node affinity of the pods`,
+        ],
+      }
+    }
+    const [pair] = problem.pairs
+    return pair === undefined
+      ? { ...about, remedies: [] }
+      : {
+          ...about,
+          remedies: [
+            `let NodePool "${pool.name}" allow ${valuesText(pair.wanted)} for ${pair.wanted.key} in spec.template (it has ${describe(pair.own)})`,
+            `let the pods ask for ${valuesText(pair.own)} in place of ${valuesText(pair.wanted)}: ${pair.wanted.key} in nodeSelector and node affinity`,
+          ],
+        }
+  }
+
+  #types(attempt: Attempt, set: RequirementSet): Found {
+    const { pool, one } = attempt
+    const stages = this.#misses.stages(pool, set, one)
+    const blamed = () => this.#misses.blamed(attempt, set)
+    if (countOf(stages.requirements) > 0 && countOf(stages.resources) === 0) {
+      const nearest = this.#misses.nearest(pool, stages.requirements, one)
+      const other = blamed()
+      return {
+        cause: 'too-big',
+        rank: ranks.resources,
+        remedies: [
+          ...(nearest === undefined
+            ? []
+            : [
+                `lower spec.containers[].resources.requests of the pods by ${lackText(nearest.lacks).replaceAll(' more ', ' ')}: then ${nearest.type} has room`,
+              ]),
+          ...(other === undefined ? [] : blamedRemedies(attempt, other)),
+        ],
+      }
+    }
+    const missing = countOf(stages.offerings) === 0 ? this.#missing(attempt, set) : []
+    if (missing.length > 0) return { cause: 'capacity', rank: ranks.missing, remedies: [], missing }
+    if (countOf(stages.requirements) === 0 || countOf(stages.offerings) === 0) {
+      const other = blamed()
+      const rank = countOf(stages.requirements) === 0 ? ranks.topology : ranks.offerings
+      if (other === undefined) return { cause: 'requirements', rank, remedies: noTypes(attempt) }
+      return { cause: causeOf(other), rank, remedies: blamedRemedies(attempt, other) }
+    }
+    if (countOf(stages.limits) === 0)
+      return { cause: 'limits', rank: ranks.limits, remedies: limitAdvice(pool, stages.offerings) }
+    return { ...restAdvice(attempt, set, stages.limits), rank: ranks.rest }
+  }
+
+  /** Returns offerings of types with room that meet the requirements and are not available. */
+  #missing({ pool, one }: Attempt, set: RequirementSet): readonly MissingOffering[] {
+    const { requests } = one.requested
+    const fits = (type: InstanceType) =>
+      Object.entries(requests).every(([name, amount]) => (type.capacity[name]?.nano ?? 0n) >= amount.nano)
+    return pool.index.types
+      .filter((type) => fits(type) && typeMatches(type, withoutOffered(set, type)))
+      .flatMap((type) =>
+        type.offerings
+          .filter(
+            ({ available, requirements }) => !available && isCompatible(set.map, requirements, this.#pass.wellKnown),
+          )
+          .map((offering) => ({
+            instanceType: type.name,
+            zone: zoneOf(offering),
+            capacityType: capacityTypeOf(offering),
+          })),
+      )
+      .slice(0, mostMissing)
+  }
+}
+
+/** A type's own zones, capacity types and the like are only those that it can be bought in now. */
+function withoutOffered(set: RequirementSet, { offerings }: InstanceType): Requirements {
+  const offered = new Set(offerings.flatMap(({ requirements }) => [...requirements.keys()]))
+  return new Map([...set.map].filter(([key]) => !offered.has(key)))
+}
+
+/** The pods ask for other NodePools by name. */
+function otherPool(asked: Requirement): Found {
+  return {
+    cause: 'node-pools',
+    rank: ranks.otherPool,
+    remedies: [
+      `create the NodePool that the pods ask for (${describe(asked)}), make it ready, or let them ask for another: kubectl get nodepools`,
+    ],
+    wantedPools: operatorOf(asked) === 'In' ? [...asked.values] : [],
+  }
+}

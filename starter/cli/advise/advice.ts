@@ -1,0 +1,87 @@
+import type { Pod } from '../../../core/objects.ts'
+import { takingPart } from '../shared/taking-part.ts'
+import type { ArmFacts } from './azure/arm.ts'
+import type { Market, PriceSource } from './azure/market.ts'
+import { type Bill, billOf } from './bill.ts'
+import { agentPoolsOf } from './cluster/agent-pools.ts'
+import { ownedNodes } from './cluster/node-owner.ts'
+import type { SeenCluster } from './cluster/read.ts'
+import { type Scaler, scalersOf } from './cluster/scalers.ts'
+import { type Proposal, proposalsFor } from './node-pools/propose.ts'
+import { asJoiners } from './planner/as-joiners.ts'
+import { type Holder, holdersOf } from './planner/held.ts'
+import { type Pass, readyCluster } from './planner/pass.ts'
+import { type WaitingPods, waitingPods } from './planner/waiting.ts'
+
+/** What the report says. Prices are in USD an hour. */
+export interface Advice {
+  /** RFC 3339 time at which the cluster was read. */
+  readonly at: string
+  readonly server: string
+  readonly region?: string
+  readonly scalers: readonly Scaler[]
+  readonly prices: PriceSource
+  readonly bill: Bill
+  /** What one consolidation pass would do; unset where it cannot be planned. */
+  readonly pass?: Pass
+  readonly holders: readonly Holder[]
+  readonly waiting: readonly WaitingPods[]
+  /** NodePools in place of agent pools; the estimate counts the nodes of these as theirs. */
+  readonly nodePools: readonly Proposal[]
+  /** What was not read, and why. */
+  readonly unread: readonly string[]
+  /** What a reader should know about the rest. */
+  readonly remarks: readonly string[]
+}
+
+/** Everything that was read, and when. */
+export interface AdviceInput {
+  readonly seen: SeenCluster
+  readonly arm: ArmFacts
+  readonly market: Market
+  readonly region: string | undefined
+  /** Replaces the NodePools' disruption budgets. */
+  readonly budget?: string
+  /** Epoch ms. */
+  readonly now: number
+  /** Milliseconds, for limits of time. */
+  readonly clock: () => number
+}
+
+/** Returns the report on a cluster. */
+export function adviceOn({ seen, arm, market, region, budget, now, clock }: AdviceInput): Advice {
+  const nodes = ownedNodes(seen.cluster)
+  const podsByNode = Map.groupBy(seen.cluster.pods, ({ nodeName = '' }) => nodeName)
+  const podsOn = (node: string): readonly Pod[] => podsByNode.get(node) ?? []
+  const { priceOf } = market
+  const pools = agentPoolsOf(nodes, {
+    profiles: arm.cluster?.properties.agentPoolProfiles,
+    region: region ?? '',
+    ...(seen.autoscalerStatus === undefined ? {} : { status: seen.autoscalerStatus }),
+  })
+  const taken = [...seen.cluster.nodePools, ...seen.nodeClasses].map(({ metadata }) => metadata.name)
+  const proposals = proposalsFor(pools, { sizes: market.sizes, taken: new Set(taken) })
+  const at = new Date(now).toISOString()
+  const base = {
+    at,
+    server: seen.server,
+    ...(region === undefined ? {} : { region }),
+    scalers: scalersOf({ seen, nodes, aks: arm.cluster }),
+    prices: market.source,
+    bill: billOf({ nodes, podsOn, priceOf }),
+    nodePools: proposals,
+    unread: [...seen.unread, ...arm.unread],
+  }
+  if (!seen.isPlannable) return { ...base, holders: [], waiting: [], remarks: market.remarks }
+  const { areClaimsKnown } = seen
+  const whole = asJoiners({ seen, owned: nodes, proposals, areClaimsKnown, now: at })
+  const part = takingPart(whole, { catalog: market.catalog, overrides: {} })
+  const { ready, pass } = readyCluster(part, { now, priceOf, ...(budget === undefined ? {} : { budget }) })
+  return {
+    ...base,
+    pass,
+    holders: holdersOf(ready),
+    waiting: waitingPods(ready, clock),
+    remarks: [...market.remarks, ...part.remarks],
+  }
+}

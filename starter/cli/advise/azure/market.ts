@@ -1,0 +1,156 @@
+import { isUnknownPrice, modelledPrices, type Prices } from '../../../../activities/azure/catalogue/pricing.ts'
+import { fetchPrices } from '../../../../activities/azure/catalogue/retail-prices.ts'
+import type { VmSize } from '../../../../activities/azure/catalogue/sku.ts'
+import { nodePrice } from '../../../../core/disruption/costs.ts'
+import { typeNamed } from '../../../../core/instance-type.ts'
+import type { Node } from '../../../../core/objects.ts'
+import { labels } from '../../../../core/requirements/labels.ts'
+import type { ManagedCluster } from '../../aks/cluster.ts'
+import { type InputFile, inputName } from '../../bounded/input.ts'
+import { reason } from '../../doctor/check.ts'
+import { readPrices } from '../../shared/azure-files.ts'
+import { type Catalog, readCatalog, type SizeSale, sizeCatalog } from '../../simulate/catalog.ts'
+import type { ArmFacts } from './arm.ts'
+import type { AzurePlace } from './place.ts'
+import { sizesOfNodes } from './sizes-of-nodes.ts'
+
+/** Where prices are from, and how old they are. */
+export interface PriceSource {
+  readonly kind: 'price list' | 'file' | 'estimate'
+  readonly text: string
+  /** RFC 3339 time at which they were read; unset for what has no age. */
+  readonly readAt?: string
+}
+
+/** What a region sells, and for how much. */
+export interface Market {
+  readonly catalog: Catalog
+  /** Sizes by name, where the region's are known. */
+  readonly sizes: ReadonlyMap<string, VmSize>
+  readonly source: PriceSource
+  /** Price of a node in USD an hour; undefined when it is not known. */
+  readonly priceOf: (node: Node) => number | undefined
+  readonly remarks: readonly string[]
+}
+
+interface MarketFiles {
+  readonly catalog?: InputFile
+  readonly prices: readonly InputFile[]
+}
+
+interface Input extends MarketFiles {
+  readonly place: AzurePlace
+  readonly arm: ArmFacts
+  readonly nodes: readonly Node[]
+  readonly env: NodeJS.ProcessEnv
+  /** Epoch ms. */
+  readonly now: number
+}
+
+/** Gathers what is sold: from files, else from ARM and the public price list, else from what nodes report and estimates. Errors: InputError for a file. */
+export async function readMarket(input: Input): Promise<Market> {
+  if (input.catalog !== undefined) return fileMarket(input.catalog, input)
+  const { place, arm, nodes } = input
+  const { region = '' } = place
+  const { prices, source, remarks } = await pricesOf(input, region)
+  const sizes = arm.sizes ?? sizesOfNodes(nodes)
+  const network = arm.cluster?.properties.networkProfile
+  const catalog = await sizeCatalog({
+    region,
+    sizes: [...sizes.values()],
+    prices,
+    ...(arm.hasQuota && { hasQuota: arm.hasQuota }),
+    ...(arm.hasSpotQuota && { hasSpotQuota: arm.hasSpotQuota }),
+    ...(network && { network: networkOf(network) }),
+  })
+  const known = arm.sizes !== undefined
+  return {
+    catalog,
+    sizes,
+    source,
+    priceOf: (node) => priceByList(node, sizes, prices),
+    remarks: known
+      ? remarks
+      : [...remarks, 'sizes of the region are not known: new nodes are only of sizes that the cluster has already'],
+  }
+}
+
+type Network = NonNullable<ManagedCluster['properties']['networkProfile']>
+
+/** Without Azure's plugin nodes have as many pods as without any. */
+function networkOf({ networkPlugin, networkPluginMode }: Network): NonNullable<SizeSale['network']> {
+  return {
+    networkPlugin: networkPlugin === 'azure' ? 'azure' : 'none',
+    networkPluginMode: networkPluginMode === 'overlay' ? 'overlay' : '',
+  }
+}
+
+/** A list of instance types has prices of its own. */
+async function fileMarket(file: InputFile, { prices, nodes }: Pick<Input, 'prices' | 'nodes'>): Promise<Market> {
+  const catalog = await readCatalog(file, prices)
+  const types = catalog.typesFor()
+  const names = [file, ...prices].map((one) => inputName(one.file))
+  return {
+    catalog,
+    sizes: sizesOfNodes(nodes),
+    source: { kind: 'file', text: names.join(', ') },
+    priceOf: ({ metadata }) => {
+      const price = nodePrice(marketLabels(metadata.labels), typeNamed(types, metadata.labels[labels.instanceType]))
+      return price === 0 || isUnknownPrice(price) ? undefined : price
+    },
+    remarks: [],
+  }
+}
+
+type Priced = Pick<Market, 'source' | 'remarks'> & { readonly prices: Prices }
+
+async function pricesOf({ prices: files, env, now }: Input, region: string): Promise<Priced> {
+  if (files.length > 0) {
+    const text = files.map(({ file }) => inputName(file)).join(', ')
+    return { prices: await readPrices(files, region), source: { kind: 'file', text }, remarks: [] }
+  }
+  const endpoint = env['JOINER_PRICES_ENDPOINT'] ?? 'https://prices.azure.com'
+  try {
+    if (region === '') throw new Error('no node has the label topology.kubernetes.io/region')
+    const found = await fetchPrices(endpoint, region)
+    const text = `retail prices of ${found.region}, pay as you go, from ${endpoint}`
+    return {
+      prices: found.list,
+      source: { kind: 'price list', text, readAt: new Date(now).toISOString() },
+      remarks: found.region === region ? [] : [`prices are those of ${found.region}: the list has none of ${region}`],
+    }
+  } catch (error) {
+    return {
+      prices: modelledPrices,
+      source: { kind: 'estimate', text: 'estimated from vCPUs, memory and GPUs of each size, not read' },
+      remarks: [`prices are estimates: ${reason(error)}; add --prices FILE for real ones`],
+    }
+  }
+}
+
+function priceByList({ metadata }: Node, sizes: ReadonlyMap<string, VmSize>, prices: Prices): number | undefined {
+  const own = metadata.labels
+  const name = own[labels.instanceType]
+  // The list is that of Linux.
+  if (name === undefined || own[labels.os] === 'windows') return undefined
+  const size = sizes.get(name)
+  if (size === undefined && prices === modelledPrices) return undefined
+  const price = prices.priceOf(size ?? ({ name } as VmSize), capacityTypeOf(own))
+  return isUnknownPrice(price) ? undefined : price
+}
+
+/** Whether a node is a spot VM, by the label of Karpenter or that of AKS. */
+export function capacityTypeOf(own: Readonly<Record<string, string>>): 'spot' | 'on-demand' {
+  const isSpot = own[labels.capacityType] === 'spot' || own['kubernetes.azure.com/scalesetpriority'] === 'spot'
+  return isSpot ? 'spot' : 'on-demand'
+}
+
+/** Returns a node's labels with those by which offerings are found. AKS numbers fault domains where there are no zones. */
+export function marketLabels(own: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const zone = own[labels.zone]
+  return {
+    ...own,
+    [labels.capacityType]: own[labels.capacityType] ?? capacityTypeOf(own),
+    [labels.zone]: zone === undefined || /^\d*$/.test(zone) ? '0' : zone,
+  }
+}

@@ -1,0 +1,75 @@
+import { withCluster } from '../access/cluster.ts'
+import { doing } from '../bounded/doing.ts'
+import type { InputFile } from '../bounded/input.ts'
+import { reason } from '../doctor/check.ts'
+import { CommandError } from '../shared/command-error.ts'
+import type { ConnectionOptions, OutputFormat } from '../shared/options.ts'
+import { isForPrograms, structured } from '../shared/output.ts'
+import { type Advice, adviceOn } from './advice.ts'
+import { readArm } from './azure/arm.ts'
+import { readMarket } from './azure/market.ts'
+import { placeOf } from './azure/place.ts'
+import { readCluster, type SeenCluster } from './cluster/read.ts'
+import { writeProposals } from './node-pools/write.ts'
+import { adviceText } from './text.ts'
+
+/** What the command line asks for. */
+export interface AdviseInput {
+  readonly connection: ConnectionOptions
+  readonly output: OutputFormat | 'html'
+  readonly catalog?: InputFile
+  readonly prices: readonly InputFile[]
+  readonly budget?: string
+  readonly all: boolean
+  /** Where to write proposed NodePools to. */
+  readonly writeNodePools?: string
+}
+
+/** Azure answers in seconds, or hardly at all. */
+const azureMs = 60_000
+
+/** Reads, plans and prints; writes nothing to the cluster or to Azure. Returns the exit code. Errors: ReportedError. */
+export async function advise(input: AdviseInput): Promise<number> {
+  const advice = await readAdvice(input)
+  process.stdout.write(await answer(advice, input))
+  if (input.writeNodePools !== undefined) console.error(writeProposals(input.writeNodePools, advice.nodePools))
+  return 0
+}
+
+async function readAdvice({ connection, budget, catalog, prices }: AdviseInput): Promise<Advice> {
+  doing('reading the cluster')
+  const seen = await seenCluster(connection)
+  const { nodes } = seen.cluster
+  const place = placeOf(nodes)
+  doing('reading Azure')
+  const now = Date.now()
+  const env = process.env
+  const arm =
+    catalog === undefined
+      ? await readArm(place, env, AbortSignal.timeout(azureMs))
+      : { unread: ['Azure was not asked: --catalog says what is sold'] }
+  const market = await readMarket({ prices, place, arm, nodes, env, now, ...(catalog && { catalog }) })
+  doing('planning')
+  return adviceOn({
+    seen,
+    arm,
+    market,
+    region: place.region,
+    now,
+    clock: () => performance.now(),
+    ...(budget === undefined ? {} : { budget }),
+  })
+}
+
+async function seenCluster(connection: ConnectionOptions): Promise<SeenCluster> {
+  try {
+    return await withCluster(connection, readCluster)
+  } catch (error) {
+    throw new CommandError(`advise: the cluster cannot be read: ${reason(error)}; check --kubeconfig and --context`)
+  }
+}
+
+async function answer(advice: Advice, { output, all }: AdviseInput): Promise<string> {
+  if (output === 'html') return (await import('./html.ts')).adviceHtml(advice)
+  return isForPrograms(output) ? structured(output, advice) : `${adviceText(advice, all)}\n`
+}

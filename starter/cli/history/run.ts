@@ -1,0 +1,128 @@
+import type { History } from '../../../core/history/life.ts'
+import { printable } from '../../../core/values/printable.ts'
+import { readHistory } from '../../history/lives.ts'
+import { reason } from '../doctor/check.ts'
+import { withTemporal } from '../operate/temporal-access.ts'
+import { print } from '../shared/output.ts'
+import type { HistoryOptions } from './options.ts'
+import { readPlacements } from './read-placements.ts'
+import { commandJson, coverageJson, lifeJson, lifeRows, ofNode, ofPool, poolRows, timelineJson } from './rows.ts'
+import { coverageNotes, livesCsv, livesText, nodeText, poolsCsv, poolsText, timelineCsv } from './text.ts'
+import {
+  type Placement,
+  workloadCsv,
+  workloadJson,
+  workloadNamed,
+  workloadNodes,
+  workloadNote,
+  workloadText,
+} from './workload.ts'
+
+const listMs = 60_000
+
+/** The three forms of an answer; all are made from the same rows. */
+interface Answer {
+  readonly json: object
+  readonly csv: () => string
+  readonly text: () => string
+}
+
+/** Prints all nodes, or the timeline of one. Returns the exit code. */
+export function nodeHistory(name: string | undefined, options: HistoryOptions): Promise<number> {
+  return answered(options, (history) => {
+    if (name === undefined) return livesAnswer(history)
+    const own = ofNode(history, name)
+    if (own.lives.length === 0) return missing(`Node or NodeClaim "${name}"`, history)
+    const rows = lifeRows(own)
+    return {
+      json: { ...coverageJson(own), lives: rows.map((row) => timelineJson(row, own.commands)) },
+      csv: () => timelineCsv(rows, own.commands),
+      text: () => rows.map((row) => nodeText(row, own.commands)).join('\n\n'),
+    }
+  })
+}
+
+/** Prints all NodePools, or the nodes of one. Returns the exit code. */
+export function poolHistory(name: string | undefined, options: HistoryOptions): Promise<number> {
+  return answered(options, (history) => {
+    if (name !== undefined) {
+      const own = ofPool(history, name)
+      return own.lives.length === 0 ? missing(`node of NodePool "${name}"`, history) : livesAnswer(own)
+    }
+    const rows = poolRows(history)
+    return {
+      json: { ...coverageJson(history), nodePools: rows },
+      csv: () => poolsCsv(rows),
+      text: () => (rows.length === 0 ? nothing(history) : poolsText(rows)),
+    }
+  })
+}
+
+/** Prints the nodes that pods of a workload are and were on, as far as that is known. Returns the exit code. */
+export async function workloadHistory(text: string, options: HistoryOptions): Promise<number> {
+  const workload = workloadNamed(text)
+  if (workload === undefined) {
+    console.error(
+      `"${printable(text)}" names no workload: give NAMESPACE/NAME, or NAMESPACE/KIND/NAME such as shop/Deployment/web`,
+    )
+    return 2
+  }
+  let placements: readonly Placement[]
+  try {
+    placements = await readPlacements(options, workload)
+  } catch (error) {
+    console.error(
+      `${reason(error)}; check --kubeconfig, --context and the namespace "${printable(workload.namespace)}"`,
+    )
+    return 1
+  }
+  return answered(options, (history) => {
+    if (placements.length === 0)
+      return `no pod of ${printable(text)} has a node, and no event of the last hour names one; kubectl get pods --namespace ${printable(workload.namespace)}`
+    console.error(workloadNote)
+    const nodes = workloadNodes(placements, history)
+    return {
+      json: { ...coverageJson(history), workload, nodes: nodes.map(workloadJson) },
+      csv: () => workloadCsv(nodes),
+      text: () => workloadText(nodes),
+    }
+  })
+}
+
+function livesAnswer(history: History): Answer {
+  const rows = lifeRows(history)
+  return {
+    json: { ...coverageJson(history), lives: rows.map(lifeJson), commands: history.commands.map(commandJson) },
+    csv: () => livesCsv(rows),
+    text: () => (rows.length === 0 ? nothing(history) : livesText(rows, history.untilMs)),
+  }
+}
+
+function nothing({ sinceMs }: History): string {
+  return `no nodes since ${new Date(sinceMs).toISOString()}`
+}
+
+function missing(what: string, { sinceMs }: History): string {
+  return `no ${printable(what)} is known since ${new Date(sinceMs).toISOString()}; joiner history lists all, --since goes further back`
+}
+
+async function answered(
+  { output, since, ...where }: HistoryOptions,
+  answer: (history: History) => Answer | string,
+): Promise<number> {
+  return withTemporal(where, async ({ client, connection, cluster }) => {
+    const now = Date.now()
+    const history = await connection.withDeadline(now + listMs, () =>
+      readHistory(client, { cluster, sinceMs: since, nowMs: now }),
+    )
+    for (const note of coverageNotes(history, since)) console.error(note)
+    const found = answer(history)
+    if (typeof found === 'string') {
+      console.error(found)
+      return 2
+    }
+    if (output === 'csv') process.stdout.write(`${found.csv()}\n`)
+    else await print(output, found.json, found.text)
+    return 0
+  })
+}

@@ -1,0 +1,194 @@
+import type { CommandFacts, History, Life } from '../../../core/history/life.ts'
+import { amountText, birthText, deathText, offeringText, priceText } from '../../../core/history/texts.ts'
+import { timelineOf } from '../../../core/history/timeline.ts'
+import { printable } from '../../../core/values/printable.ts'
+import { timeText } from '../../../core/values/time.ts'
+import { type CsvCell, csvText } from '../shared/csv.ts'
+import { aligned } from '../shared/table.ts'
+import { ago } from '../status/table.ts'
+import { iso, type LifeRow, type PoolRow } from './rows.ts'
+
+const hoursText = (hours: number) => hours.toFixed(hours < 10 ? 2 : 1)
+
+/** All lifecycles for people. `now`: epoch ms. */
+export function livesText(rows: readonly LifeRow[], now: number): string {
+  return aligned([
+    ['NODECLAIM', 'NODEPOOL', 'CREATED', 'LIVED', 'READY AFTER', 'VM', 'USD', 'CAME', 'WENT'],
+    ...rows.map(({ life, usd, unpricedHours }) => [
+      life.nodeClaim,
+      life.nodePool ?? '-',
+      timeText(life.createdMs),
+      ago((life.endedMs ?? now) - life.createdMs),
+      life.readyMs === undefined ? '-' : ago(life.readyMs - life.createdMs),
+      vmText(life),
+      usdText(usd, unpricedHours),
+      birthText(life.came),
+      wentText(life),
+    ]),
+  ])
+}
+
+function vmText({ vms }: Life): string {
+  const last = vms.at(-1)
+  if (last === undefined) return '-'
+  return `${offeringText(last)}${vms.length > 1 ? ` (${vms.length} VMs)` : ''}`
+}
+
+function wentText({ went, isRunning, drainingMs }: Life): string {
+  if (went !== undefined) return `${isRunning ? 'going: ' : ''}${deathText(went)}`
+  return drainingMs === undefined ? '-' : 'going'
+}
+
+/** A plus says that a part has no known price. */
+function usdText(usd: number, unpricedHours: number): string {
+  if (unpricedHours > 0) return usd === 0 ? '?' : `${amountText(usd)}+?`
+  return amountText(usd)
+}
+
+/** One lifecycle with its timeline, for people. */
+export function nodeText({ life, ...cost }: LifeRow, commands: readonly CommandFacts[]): string {
+  const last = life.vms.at(-1)
+  const named = [
+    `NodeClaim ${life.nodeClaim}`,
+    ...(life.node === undefined ? [] : [`Node ${life.node}`]),
+    ...(life.nodePool === undefined ? [] : [`NodePool ${life.nodePool}`]),
+  ]
+  const labels = Object.entries(life.labels).map(([key, value]) => `${key}=${value}`)
+  const refused = life.refused.map((one) => `${offeringText(one)}: ${one.reason}`)
+  const facts = [
+    ...(last === undefined ? ['no VM'] : [`${offeringText(last)}, ${priceText(last)}`]),
+    `${hoursText(cost.nodeHours)} node-hours, $${usdText(cost.usd, cost.unpricedHours)}`,
+    `came: ${birthText(life.came)}`,
+    `went: ${life.went === undefined ? 'it is still there' : deathText(life.went)}`,
+    ...(life.attempts > 1 ? [`${life.attempts} launch attempts`] : []),
+    ...(refused.length === 0 ? [] : [`refused: ${refused.join('; ')}`]),
+    ...(labels.length === 0 ? [] : [`labels: ${labels.join(', ')}`]),
+  ]
+  const moments = timelineOf(life, commands).map(({ atMs, what }) => [
+    timeText(atMs),
+    atMs < life.createdMs ? '' : `+${ago(atMs - life.createdMs)}`,
+    what,
+  ])
+  return [
+    named.map(printable).join(', '),
+    ...facts.map((fact) => `  ${printable(fact)}`),
+    '',
+    aligned([['TIME', 'AFTER', 'WHAT'], ...moments]),
+  ].join('\n')
+}
+
+/** NodePools for people. */
+export function poolsText(rows: readonly PoolRow[]): string {
+  return aligned([
+    ['NODEPOOL', 'RUNNING', 'CREATED', 'ENDED', 'NODE-HOURS', 'USD', 'CAME', 'WENT', 'REFUSED'],
+    ...rows.map((row) => [
+      row.nodePool,
+      String(row.running),
+      String(row.created),
+      String(row.ended),
+      hoursText(row.nodeHours),
+      usdText(row.usd, row.unpricedHours),
+      countsText(row.came),
+      countsText(row.went),
+      String(row.refused),
+    ]),
+  ])
+}
+
+function countsText(counts: Readonly<Record<string, number>>): string {
+  const parts = Object.entries(counts).map(([word, count]) => `${word} ${count}`)
+  return parts.length === 0 ? '-' : parts.join(', ')
+}
+
+/** What the history does not contain, for people. `askedMs`: the beginning that was asked for. */
+export function coverageNotes(history: History, askedMs: number): readonly string[] {
+  const { sinceMs, retentionMs, unreadable } = history
+  return [
+    ...(sinceMs <= askedMs || retentionMs === undefined
+      ? []
+      : [
+          `note: Temporal keeps ended lifecycles for ${ago(retentionMs)} in this namespace, so nothing before ${timeText(sinceMs)} is complete; to keep more: temporal operator namespace update --retention 168h --namespace NAME`,
+        ]),
+    ...(unreadable === 0
+      ? []
+      : [
+          `note: ${unreadable} lifecycles have no readable facts: they were terminated, began under another version, or are encrypted with a key that is missing here (JOINER_TEMPORAL_ENCRYPTION_KEYS)`,
+        ]),
+  ]
+}
+
+const lifeColumns: readonly (readonly [string, (row: LifeRow) => CsvCell])[] = [
+  ['nodeClaim', ({ life }) => life.nodeClaim],
+  ['node', ({ life }) => life.node],
+  ['nodePool', ({ life }) => life.nodePool],
+  ['created', ({ life }) => iso(life.createdMs)],
+  ['registered', ({ life }) => isoOf(life.registeredMs)],
+  ['ready', ({ life }) => isoOf(life.readyMs)],
+  ['draining', ({ life }) => isoOf(life.drainingMs)],
+  ['ended', ({ life }) => isoOf(life.endedMs)],
+  ['instanceType', ({ life }) => life.vms.at(-1)?.instanceType],
+  ['capacityType', ({ life }) => life.vms.at(-1)?.capacityType],
+  ['zone', ({ life }) => life.vms.at(-1)?.zone],
+  ['pricePerHour', ({ life }) => life.vms.at(-1)?.pricePerHour],
+  ['vms', ({ life }) => life.vms.length],
+  ['nodeHours', ({ nodeHours }) => nodeHours],
+  ['unpricedHours', ({ unpricedHours }) => unpricedHours],
+  ['usd', ({ usd }) => usd],
+  ['came', ({ life }) => life.came.kind],
+  ['cameText', ({ life }) => birthText(life.came)],
+  ['went', ({ life }) => life.went?.kind],
+  ['wentText', ({ life }) => life.went && deathText(life.went)],
+  ['attempts', ({ life }) => life.attempts],
+  ['refused', ({ life }) => life.refused.length],
+  ['drainedPods', ({ life }) => life.drainedPods],
+  [
+    'labels',
+    ({ life }) =>
+      Object.entries(life.labels)
+        .map(([key, value]) => `${key}=${value}`)
+        .join(';'),
+  ],
+  ['uid', ({ life }) => life.uid],
+]
+
+export function livesCsv(rows: readonly LifeRow[]): string {
+  return csvOf(lifeColumns, rows)
+}
+
+const poolColumns: readonly (readonly [string, (row: PoolRow) => CsvCell])[] = [
+  ['nodePool', ({ nodePool }) => nodePool],
+  ['running', ({ running }) => running],
+  ['created', ({ created }) => created],
+  ['ended', ({ ended }) => ended],
+  ['nodeHours', ({ nodeHours }) => nodeHours],
+  ['unpricedHours', ({ unpricedHours }) => unpricedHours],
+  ['usd', ({ usd }) => usd],
+  ['came', ({ came }) => countsText(came)],
+  ['went', ({ went }) => countsText(went)],
+  ['refused', ({ refused }) => refused],
+]
+
+export function poolsCsv(rows: readonly PoolRow[]): string {
+  return csvOf(poolColumns, rows)
+}
+
+/** The moments of one or several lifecycles of one name. */
+export function timelineCsv(rows: readonly LifeRow[], commands: readonly CommandFacts[]): string {
+  return csvText(
+    ['nodeClaim', 'uid', 'at', 'what'],
+    rows.flatMap(({ life }) =>
+      timelineOf(life, commands).map(({ atMs, what }) => [life.nodeClaim, life.uid, iso(atMs), what]),
+    ),
+  )
+}
+
+function csvOf<Row>(columns: readonly (readonly [string, (row: Row) => CsvCell])[], rows: readonly Row[]): string {
+  return csvText(
+    columns.map(([name]) => name),
+    rows.map((row) => columns.map(([, of]) => of(row))),
+  )
+}
+
+function isoOf(ms: number | undefined): string | undefined {
+  return ms === undefined ? undefined : iso(ms)
+}

@@ -1,0 +1,132 @@
+import type { History, Life } from '../../../core/history/life.ts'
+import { deathText } from '../../../core/history/texts.ts'
+import { timeText } from '../../../core/values/time.ts'
+import { csvText } from '../shared/csv.ts'
+import { aligned } from '../shared/table.ts'
+import { iso } from './rows.ts'
+
+/** `namespace/Kind/name`, or `namespace/name` of whatever kind. */
+export interface WorkloadName {
+  readonly namespace: string
+  readonly kind?: string
+  readonly name: string
+}
+
+/** A pod that is or was on a node. */
+export interface Placement {
+  readonly pod: string
+  readonly node: string
+  /** Epoch ms: when the scheduler placed it; unset when that event is gone. */
+  readonly atMs?: number
+  readonly exists: boolean
+}
+
+/** A node of a workload, with its lifecycle where Temporal knows it. */
+export interface WorkloadNode {
+  readonly node: string
+  readonly life?: Life
+  readonly placements: readonly Placement[]
+}
+
+/** Parses the argument of the command; undefined when it names no workload. */
+export function workloadNamed(text: string): WorkloadName | undefined {
+  const parts = text.split('/')
+  const [namespace = '', second = '', third] = parts
+  if (parts.length < 2 || parts.length > 3 || parts.some((part) => part === '')) return undefined
+  return third === undefined ? { namespace, name: second } : { namespace, kind: second, name: third }
+}
+
+/** Returns whether `namespace/Kind/name` is the workload that was asked for; kinds may be written in lower case. */
+export function isWorkload(full: string, { namespace, kind, name }: WorkloadName): boolean {
+  const [ownNamespace, ownKind = '', ...rest] = full.split('/')
+  const isKind = kind === undefined || kind.toLowerCase() === ownKind.toLowerCase()
+  return ownNamespace === namespace && rest.join('/') === name && isKind
+}
+
+/** Kubernetes' generated names use no vowels and none of 0, 1 and 3, so that a pod's name tells its workload apart from `NAME-other`. */
+const generated = '[bcdfghjklmnpqrstvwxz2456789]'
+
+/** Returns whether a pod that is gone belonged to the workload, by its name alone. */
+export function isNamedAfter(pod: string, { name }: Pick<WorkloadName, 'name'>): boolean {
+  if (pod === name) return true
+  if (!pod.startsWith(`${name}-`)) return false
+  return new RegExp(`^(${generated}{1,10}-${generated}{5}|${generated}{5}|\\d{1,8}(-${generated}{5})?)$`).test(
+    pod.slice(name.length + 1),
+  )
+}
+
+/** Groups placements by node, the latest first, each with the last lifecycle of a Node of that name. */
+export function workloadNodes(placements: readonly Placement[], { lives }: History): readonly WorkloadNode[] {
+  const byNode = new Map(lives.flatMap((life) => (life.node === undefined ? [] : [[life.node, life] as const])))
+  const latest = ({ placements: own }: WorkloadNode) => Math.max(...own.map(({ atMs = 0 }) => atMs))
+  return [...Map.groupBy(placements, ({ node }) => node)]
+    .map(([node, own]): WorkloadNode => {
+      const life = byNode.get(node)
+      return { node, placements: own, ...(life === undefined ? {} : { life }) }
+    })
+    .sort((a, b) => latest(b) - latest(a) || (a.node < b.node ? -1 : 1))
+}
+
+/** The nodes of a workload for people. */
+export function workloadText(nodes: readonly WorkloadNode[]): string {
+  return aligned([
+    ['NODE', 'NODEPOOL', 'PODS', 'GONE PODS', 'LAST PLACED', 'NODE CREATED', 'NODE ENDED', 'WENT'],
+    ...nodes.map(({ node, life, placements }) => {
+      const times = placements.flatMap(({ atMs }) => atMs ?? [])
+      return [
+        node,
+        life?.nodePool ?? '-',
+        String(placements.filter(({ exists }) => exists).length),
+        String(placements.filter(({ exists }) => !exists).length),
+        times.length === 0 ? '-' : timeText(Math.max(...times)),
+        life === undefined ? 'no lifecycle' : timeText(life.createdMs),
+        life?.endedMs === undefined ? '-' : timeText(life.endedMs),
+        life?.went === undefined ? '-' : deathText(life.went),
+      ]
+    }),
+  ])
+}
+
+export function workloadCsv(nodes: readonly WorkloadNode[]): string {
+  return csvText(
+    ['pod', 'exists', 'placed', 'node', 'nodeClaim', 'nodePool', 'nodeCreated', 'nodeEnded', 'went'],
+    nodes.flatMap(({ node, life, placements }) =>
+      placements.map(({ pod, exists, atMs }) => [
+        pod,
+        String(exists),
+        atMs === undefined ? undefined : iso(atMs),
+        node,
+        life?.nodeClaim,
+        life?.nodePool,
+        life && iso(life.createdMs),
+        life?.endedMs === undefined ? undefined : iso(life.endedMs),
+        life?.went && deathText(life.went),
+      ]),
+    ),
+  )
+}
+
+/** One node of a workload for programs. */
+export function workloadJson({ node, life, placements }: WorkloadNode): object {
+  return {
+    node,
+    ...(life === undefined
+      ? {}
+      : {
+          nodeClaim: life.nodeClaim,
+          ...(life.nodePool === undefined ? {} : { nodePool: life.nodePool }),
+          created: iso(life.createdMs),
+          ...(life.endedMs === undefined ? {} : { ended: iso(life.endedMs) }),
+          ...(life.went === undefined ? {} : { went: life.went }),
+        }),
+    pods: placements.map(({ pod, exists, atMs }) => ({
+      pod,
+      exists,
+      ...(atMs === undefined ? {} : { placed: iso(atMs) }),
+    })),
+  }
+}
+
+/** What nobody knows about a workload's past. */
+export const workloadNote =
+  'note: Temporal keeps nodes, not pods. Shown are the nodes of pods that exist, and of those whose event Scheduled the API server still has (an hour by default); earlier placements are not known'

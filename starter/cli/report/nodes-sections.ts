@@ -1,0 +1,177 @@
+import { mostRefused } from '../../../core/history/record.ts'
+import type { LaunchLatency } from '../../../core/history/report/launches.ts'
+import type { NodeCounts, ReasonCount } from '../../../core/history/report/nodes.ts'
+import type { RefusalCount } from '../../../core/history/report/refusals.ts'
+import type { ReportFacts } from '../../../core/history/report/report.ts'
+import type { Spread } from '../../../core/history/report/spread.ts'
+import { amountText } from '../../../core/history/texts.ts'
+import type { Cell, Section, Table } from './document.ts'
+import { countText, duration, foreign, hoursText, number } from './words.ts'
+
+/** Rows of a table that could have any number; JSON has all. */
+export const mostRows = 50
+
+/** How many NodeClaims there were, why they came and why they went. */
+export function nodesSection({ nodes, nodePools, births, deaths }: ReportFacts): Section {
+  return {
+    title: 'Nodes',
+    lines: [],
+    tables: [
+      {
+        title: 'NodeClaims by NodePool',
+        header: ['NodePool', 'At the start', 'Created', 'Ended', 'At the end', 'Node-hours', 'USD'],
+        rows: [...nodePools.map((pool) => countsRow(foreign(pool.nodePool), pool)), countsRow('all', nodes)],
+      },
+      ...reasonTable('Why NodeClaims were created', births, births_),
+      ...reasonTable('Why NodeClaims ended', deaths, deaths_),
+    ],
+  }
+}
+
+function countsRow(name: Cell, counts: NodeCounts): readonly Cell[] {
+  const { atStart, created, ended, atEnd, nodeHours } = counts
+  return [
+    name,
+    ...[atStart, created, ended, atEnd].map(number),
+    { number: hoursText(nodeHours) },
+    { number: usdText(counts) },
+  ]
+}
+
+/** A plus says that a part has no known price. */
+export function usdText({ usd, unpricedHours }: Pick<NodeCounts, 'usd' | 'unpricedHours'>): string {
+  if (unpricedHours === 0) return amountText(usd)
+  return usd === 0 ? 'unknown' : `${amountText(usd)} + unknown`
+}
+
+const births_: Readonly<Record<string, string>> = {
+  pods: 'pods needed a node',
+  replacement: 'replacement by a disruption command',
+  'by-hand': 'created by hand or by another controller',
+}
+
+const deaths_: Readonly<Record<string, string>> = {
+  Empty: 'disruption: empty',
+  Drifted: 'disruption: drifted',
+  Underutilized: 'disruption: underutilized',
+  interrupted: 'interrupted by Azure',
+  repaired: 'node repair',
+  expired: 'expired',
+  forced: 'ended by force',
+  'vm-lost': 'VM lost without a notice',
+  'gave-up': 'gave up: it never became a node',
+  deleted: 'somebody deleted the NodeClaim or the Node',
+}
+
+function reasonTable(
+  title: string,
+  rows: readonly ReasonCount[],
+  words: Readonly<Record<string, string>>,
+): readonly Table[] {
+  if (rows.length === 0) return []
+  return [
+    {
+      title,
+      header: ['Reason', 'NodePool', 'NodeClaims'],
+      rows: rows.map(({ reason, nodePool, nodes }) => [words[reason] ?? reason, foreign(nodePool), number(nodes)]),
+    },
+  ]
+}
+
+/** How long launches took. */
+export function launchesSection({ launches, latencies: { all, rows } }: ReportFacts): Section {
+  const { created, ready, underWay, gaveUp, leftEarly } = launches
+  const title = 'Launch latency'
+  if (all === undefined)
+    return { title, lines: [[`No NodeClaim that was created became ready (${created} created).`]], tables: [] }
+  return {
+    title,
+    lines: [
+      [
+        `Of ${countText(created, 'NodeClaim')} that were created, ${ready} became ready, ${underWay} are under way, ${gaveUp} gave up, ` +
+          `and ${leftEarly} were deleted before. Steps follow each other: Azure accepts the VM, the Node registers, the Node is ready. ` +
+          'Kubernetes keeps whole seconds. Launches that were refused are part of the first step.',
+      ],
+    ],
+    tables: [
+      {
+        title: 'p50 / p90 / p99 of NodeClaims that became ready',
+        header: [
+          'NodePool',
+          'Size',
+          'NodeClaims',
+          'Created to accepted',
+          'To registered',
+          'To ready',
+          'Created to ready',
+          'Longest',
+        ],
+        rows: [
+          ...rows.map((row) => [foreign(row.nodePool), foreign(row.instanceType), ...latencyCells(row)]),
+          ['all', 'all', ...latencyCells(all)],
+        ],
+      },
+    ],
+  }
+}
+
+function latencyCells({ ready, steps }: LaunchLatency): readonly Cell[] {
+  const { accepted, registered, initialized, total } = steps
+  return [
+    number(ready),
+    ...[accepted, registered, initialized, total].map((spread): Cell => ({ number: spreadText(spread) })),
+    duration(total?.max),
+  ]
+}
+
+function spreadText(spread: Spread | undefined): string {
+  return spread === undefined ? '-' : [spread.p50, spread.p90, spread.p99].map((ms) => durationCell(ms)).join(' / ')
+}
+
+function durationCell(ms: number): string {
+  const cell = duration(ms)
+  return typeof cell === 'object' && 'number' in cell ? cell.number : ''
+}
+
+/** What Azure refused. */
+export function refusalsSection({ refusals: { rows, cutShort } }: ReportFacts): Section {
+  const title = 'Capacity failures'
+  if (rows.length === 0) return { title, lines: [['No launch failed.']], tables: [] }
+  return {
+    title,
+    lines: [
+      ...(cutShort === 0
+        ? []
+        : [
+            [
+              `A lifecycle keeps its latest ${mostRefused} refusals. ${countText(cutShort, 'NodeClaim')} had as many: there may have been more than is shown.`,
+            ],
+          ]),
+      ...leftOut(rows.length),
+    ],
+    tables: [
+      {
+        title: 'Failed launches by size and zone',
+        header: ['Size', 'Zone', 'Capacity type', 'Reason', 'Times', 'NodeClaims', 'Ready nevertheless'],
+        rows: rows.slice(0, mostRows).map(refusalRow),
+      },
+    ],
+  }
+}
+
+function refusalRow({
+  instanceType,
+  zone,
+  capacityType,
+  reason,
+  times,
+  nodeClaims,
+  becameReady,
+}: RefusalCount): readonly Cell[] {
+  return [...[instanceType, zone, capacityType, reason].map(foreign), ...[times, nodeClaims, becameReady].map(number)]
+}
+
+/** A line when a table does not have all rows. */
+export function leftOut(rows: number): readonly (readonly string[])[] {
+  return rows <= mostRows ? [] : [[`${rows - mostRows} more rows are in the JSON.`]]
+}

@@ -1,0 +1,79 @@
+import type { ReportFacts } from '../../../core/history/report/report.ts'
+import { amountText } from '../../../core/history/texts.ts'
+import { timeText } from '../../../core/values/time.ts'
+import { disruptionSection, interruptionsSection, waitsSection } from './disruption-sections.ts'
+import type { Document, Inline } from './document.ts'
+import { launchesSection, nodesSection, refusalsSection, usdText } from './nodes-sections.ts'
+import type { Measured } from './prometheus.ts'
+import { countText, durationText, foreign, hoursText } from './words.ts'
+
+export interface Reported {
+  readonly cluster: string
+  readonly facts: ReportFacts
+  /** Epoch ms: the beginning that was asked for. */
+  readonly askedMs: number
+  readonly measured: Measured
+}
+
+/** Returns the report for people. The same facts give the same document. */
+export function reportDocument({ cluster, facts, askedMs, measured }: Reported): Document {
+  return {
+    title: ['Joiner report: ', foreign(cluster), `, ${timeText(facts.sinceMs)} to ${timeText(facts.untilMs)}`],
+    summary: [...summaryOf(facts).map((line) => [line]), ...coverageOf(facts, askedMs)],
+    sections: [
+      nodesSection(facts),
+      launchesSection(facts),
+      refusalsSection(facts),
+      disruptionSection(facts),
+      interruptionsSection(facts),
+      waitsSection(facts, measured),
+    ],
+  }
+}
+
+function summaryOf(facts: ReportFacts): readonly string[] {
+  const { nodes, launches, latencies, refusals, methods, interruptionCounts: interrupted } = facts
+  const total = latencies.all?.steps.total
+  const sum = (of: (row: (typeof methods)[number]) => number) => methods.reduce((all, row) => all + of(row), 0)
+  const failed = refusals.rows.reduce((all, { times }) => all + times, 0)
+  return [
+    `Nodes: ${nodes.atStart} at the start, ${nodes.created} created, ${nodes.ended} ended, ${nodes.atEnd} at the end; ${hoursText(nodes.nodeHours)} node-hours, ${usdText(nodes)} USD`,
+    `Launches: ${launches.ready} of ${countText(launches.created, 'NodeClaim')} became ready, ${launches.gaveUp} gave up` +
+      (total === undefined
+        ? ''
+        : `; created to ready p50 ${durationText(total.p50)}, p90 ${durationText(total.p90)}, p99 ${durationText(total.p99)}`),
+    `Capacity failures: ${failed === 0 ? 'none' : `${countText(failed, 'launch', 'launches')} failed, for ${countText(refusals.rows.length, 'offering and reason', 'offerings and reasons')}`}`,
+    `Disruption: ${countText(
+      sum(({ done }) => done),
+      'command',
+    )} done, ${sum(({ undone }) => undone)} undone; ${amountText(sum(({ saved }) => saved))} USD saved`,
+    `Interruptions: ${countText(interrupted.nodes, 'node')}${interrupted.nodes === 0 ? '' : `, ${interrupted.inTime} with a replacement in time`}`,
+  ]
+}
+
+/** What the history does not contain. */
+function coverageOf(
+  { sinceMs, retentionMs, unreadable }: ReportFacts,
+  askedMs: number,
+): readonly (readonly Inline[])[] {
+  const isShort = sinceMs > askedMs && retentionMs !== undefined
+  return [
+    ...(isShort
+      ? [
+          [
+            `Incomplete: asked for since ${timeText(askedMs)}, but Temporal keeps ended lifecycles for ${countText(Math.round(retentionMs / 3_600_000), 'hour')} in this namespace`,
+          ],
+        ]
+      : []),
+    ...(retentionMs === undefined
+      ? [['Temporal did not say how long it keeps ended lifecycles: the beginning may be incomplete']]
+      : []),
+    ...(unreadable === 0
+      ? []
+      : [
+          [
+            `Incomplete: ${countText(unreadable, 'lifecycle has', 'lifecycles have')} no readable facts: terminated, begun under another version, or encrypted with a key that is missing here (JOINER_TEMPORAL_ENCRYPTION_KEYS)`,
+          ],
+        ]),
+  ]
+}

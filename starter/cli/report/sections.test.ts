@@ -1,0 +1,124 @@
+import { describe, expect, test } from 'vitest'
+import type { CommandFacts, History, Life } from '../../../core/history/life.ts'
+import { reportOf } from '../../../core/history/report/report.ts'
+import { reportText } from './run.ts'
+import { countText, durationText, foreign, hoursText } from './words.ts'
+
+const minute = 60_000
+const since = Date.UTC(2026, 10, 17)
+const until = since + 1440 * minute
+const vm = { instanceType: 'D4', zone: 'westus2-1', capacityType: 'spot' }
+
+function life(name: string, more: Partial<Life> = {}): Life {
+  return {
+    nodeClaim: name,
+    uid: name,
+    workflowId: name,
+    runId: 'run',
+    isRunning: more.endedMs === undefined,
+    createdMs: since + minute,
+    vms: [{ ...vm, fromMs: since + minute }],
+    came: { kind: 'by-hand' },
+    refused: [],
+    attempts: 1,
+    labels: {},
+    ...more,
+  }
+}
+
+const undone: CommandFacts = {
+  id: 'x',
+  method: 'drift',
+  reason: 'Drifted',
+  decision: 'replace',
+  candidates: ['a', 'b', 'c', 'd', 'e'],
+  replacements: [],
+  savings: 1,
+  startedMs: since,
+  endedMs: since + minute,
+  outcome: 'undone',
+}
+
+function markdown(history: Partial<History>): string {
+  const facts = reportOf({ lives: [], commands: [], sinceMs: since, untilMs: until, unreadable: 0, ...history })
+  return reportText({ cluster: 'prod', facts, askedMs: since, measured: { kind: 'unasked' } }, 'markdown')
+}
+
+describe('the report says', () => {
+  const interrupted = { kind: 'interrupted', message: 'Preempt' } as const
+  const refused = Array.from({ length: 5 }, () => ({ ...vm, reason: 'ZonalAllocationFailed' }))
+  test.each<[string, Partial<History>, RegExp]>([
+    ['which prices are not known', { lives: [life('a')] }, /\| +unknown \|/],
+    [
+      'that a part of the costs is not known',
+      { lives: [life('a'), life('b', { vms: [{ ...vm, pricePerHour: 1, fromMs: until - 60 * minute }] })] },
+      /, 1\.00 \+ unknown USD/,
+    ],
+    ['that Temporal does not say what it keeps', {}, /^- Temporal did not say how long it keeps/m],
+    ['nothing about a retention that is long enough', { retentionMs: 168 * 60 * minute }, /^(?!.*Incomplete)/s],
+    ['that one lifecycle is unreadable', { unreadable: 1 }, /^- Incomplete: 1 lifecycle has no readable facts/m],
+    [
+      'that there may have been more refusals',
+      { lives: [life('a', { refused })] },
+      /latest 5 refusals\. 1 NodeClaim had as many/,
+    ],
+    [
+      'which VMs vanished',
+      { lives: [life('a', { drainingMs: until - 1, went: { kind: 'vm-lost', message: '' } })] },
+      /1 VM vanished without a notice/,
+    ],
+    [
+      'which interruption is under way',
+      { lives: [life('a', { drainingMs: until - 1, went: interrupted })] },
+      /\| - +\| +- \| under way +\|/,
+    ],
+    [
+      'which interruption needed no node',
+      { lives: [life('a', { drainingMs: since + minute, endedMs: since + 2 * minute, went: interrupted })] },
+      /\| +1m0s \| +0 \| - +\| +- \| no new node +\|/,
+    ],
+    ['some of many nodes that stayed', { commands: [undone] }, /\| `a, b, c and 2 more` +\|/],
+    ['nothing in place of a reason that is not known', { commands: [undone] }, /\| drift +\| - +\| +1 \|/],
+    [
+      'that a command was terminated',
+      { commands: [{ ...undone, outcome: undefined as never }] },
+      /\| drift +\| Drifted +\| +0 \| +0 \| +0 \| +1 \|/,
+    ],
+    [
+      'how many rows are left out',
+      { commands: Array.from({ length: 53 }, (_, at) => ({ ...undone, message: `because of ${at}` })) },
+      /3 more rows are in the JSON/,
+    ],
+  ])('%s', (_, history, expected) => {
+    expect(markdown(history)).toMatch(expected)
+  })
+
+  test('all rows in JSON', () => {
+    const commands = Array.from({ length: 53 }, (_, at) => ({ ...undone, message: `because of ${at}` }))
+    const facts = reportOf({ lives: [], commands, sinceMs: since, untilMs: until, unreadable: 0 })
+    const json = reportText({ cluster: 'prod', facts, askedMs: since, measured: { kind: 'unasked' } }, 'json')
+    expect(JSON.parse(json)).toMatchObject({ undone: { length: 53 }, retentionHours: null })
+  })
+})
+
+test.each<[number, string]>([
+  [0, '0s'],
+  [40, '0s'],
+  [260, '300ms'],
+  [9940, '9.9s'],
+  [9999, '10s'],
+  [59_600, '1m0s'],
+  [3_725_000, '1h2m5s'],
+])('%d ms are %s', (ms, text) => {
+  expect(durationText(ms)).toBe(text)
+})
+
+test('numbers and texts of any length are readable', () => {
+  expect([countText(1, 'pod'), countText(1200, 'pod'), countText(0, 'launch', 'launches')]).toEqual([
+    '1 pod',
+    '1,200 pods',
+    '0 launches',
+  ])
+  expect([hoursText(0.004), hoursText(9.5), hoursText(12_345.6)]).toEqual(['0.00', '9.50', '12,346'])
+  expect(foreign('x'.repeat(1000))).toEqual({ foreign: `${'x'.repeat(257)}...` })
+})

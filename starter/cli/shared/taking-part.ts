@@ -1,0 +1,90 @@
+// Which NodePools take part when a cluster is planned for outside of Joiner, and why the others do not.
+import type { NodeClass } from '../../../api/objects.ts'
+import type { InstanceType } from '../../../core/instance-type.ts'
+import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
+import type { NodePool } from '../../../core/objects.ts'
+import { wellKnownLabels } from '../../../core/requirements/labels.ts'
+import type { Catalog } from '../simulate/catalog.ts'
+import type { clusterObjects } from '../simulate/cluster-objects.ts'
+import type { Overrides, Scenario } from '../simulate/scenario.ts'
+
+const nodeClassGroup = 'karpenter.azure.com'
+const reservationIdLabel = 'karpenter.azure.com/capacity-reservation-id'
+
+/** A cluster's objects with its AKSNodeClasses; none: they are unknown, and no NodePool is excluded for want of one. */
+export interface WholeCluster {
+  readonly cluster: ReturnType<typeof clusterObjects>
+  readonly nodeClasses: readonly NodeClass[]
+}
+
+/** The part of a cluster that Joiner would plan with. */
+export interface TakingPart {
+  /** All NodePools, and Joiner's NodeClaims. */
+  readonly cluster: WholeCluster['cluster']
+  /** Those that take part. */
+  readonly nodePools: readonly NodePool[]
+  readonly instanceTypes: ReadonlyMap<string, readonly InstanceType[]>
+  readonly options: Scenario['options'] & { readonly wellKnownLabels: ReadonlySet<string> }
+  /** Why NodePools take no part. */
+  readonly remarks: readonly string[]
+}
+
+/** Returns what takes part, with the instance types of each NodePool. */
+export function takingPart(
+  { cluster, nodeClasses }: WholeCluster,
+  { catalog, overrides }: { readonly catalog: Catalog; readonly overrides: Overrides },
+): TakingPart {
+  const byName = new Map(nodeClasses.map((one) => [one.metadata.name, one]))
+  const classOf = ({ template }: NodePool) => byName.get(template.spec.nodeClassRef.name)
+  const judged = cluster.nodePools.map((pool) => ({ pool, reason: whyNot(pool, nodeClasses, classOf(pool)) }))
+  const nodePools = judged.filter(({ reason }) => reason === undefined).map(({ pool }) => pool)
+  const instanceTypes = new Map(
+    cluster.nodePools.map((pool) => [
+      pool.metadata.name,
+      catalog.typesFor(classOf(pool), kubeletConversion(pool.metadata.annotations)),
+    ]),
+  )
+  const nodeClaims = cluster.nodeClaims.filter(({ spec }) => isManaged(spec.nodeClassRef))
+  const label = catalog.reservationIdLabel ?? reservationIdLabel
+  return {
+    cluster: { ...cluster, nodeClaims },
+    nodePools,
+    instanceTypes,
+    options: {
+      preferencePolicy: overrides.preferencePolicy ?? 'Respect',
+      minValuesPolicy: overrides.minValuesPolicy ?? 'Strict',
+      reservedCapacity: overrides.reservedCapacity ?? true,
+      reservationIdLabel: label,
+      wellKnownLabels: new Set([...wellKnownLabels, ...catalog.wellKnownLabels, label]),
+    },
+    remarks: judged.flatMap(({ pool, reason }) =>
+      reason === undefined ? [] : [`NodePool "${pool.metadata.name}" takes no part: ${reason}`],
+    ),
+  }
+}
+
+/** Why a pool is not extended; undefined: it may be. */
+function whyNot(pool: NodePool, all: readonly NodeClass[], own: NodeClass | undefined): string | undefined {
+  const { nodeClassRef } = pool.template.spec
+  if (!isManaged(nodeClassRef))
+    return `its node class is of ${nodeClassRef.group}/${nodeClassRef.kind}, not an AKSNodeClass`
+  if (pool.metadata.deletionTimestamp !== undefined) return 'it is being deleted'
+  if (pool.isStatic) return 'it is static (spec.replicas), which is not supported'
+  const ready = pool.conditions.find(({ type }) => type === 'Ready')
+  if (pool.conditions.length === 0)
+    return 'it has no condition Ready=True; --complete takes NodePools without conditions as ready'
+  if (ready?.status !== 'True') return `its condition Ready is ${ready?.status ?? 'missing'}${because(ready?.message)}`
+  if (all.length === 0) return undefined
+  if (own === undefined) return `there is no AKSNodeClass "${nodeClassRef.name}" among the manifests`
+  if (own.metadata.deletionTimestamp !== undefined) return `its AKSNodeClass "${nodeClassRef.name}" is being deleted`
+  const classReady = own.status.conditions.find(({ type }) => type === 'Ready')
+  if (classReady === undefined || classReady.status === 'True') return undefined
+  return `its AKSNodeClass "${nodeClassRef.name}" is not ready${because(classReady.message)}`
+}
+
+const because = (message: string | undefined) => (message ? `: ${message}` : '')
+
+/** A reference that names no group or kind is as old as those were optional. */
+function isManaged({ group, kind }: { readonly group?: string; readonly kind?: string }): boolean {
+  return (group ?? nodeClassGroup) === nodeClassGroup && (kind ?? 'AKSNodeClass') === 'AKSNodeClass'
+}

@@ -1,0 +1,40 @@
+import type { StoredWaiting } from '../../../api/waiting-pods.ts'
+import { printable } from '../../../core/values/printable.ts'
+import { counted } from '../simulate/words.ts'
+import type { ClusterReport } from './status.ts'
+
+const mostNamed = 3
+
+/** Pending pods by what they wait for, with an example of each that nothing is planned for. */
+export function pendingText({ waiting }: ClusterReport): string {
+  if (waiting === undefined) return ''
+  const { planned, unschedulable, held } = totals(waiting)
+  const all = planned + unschedulable + held
+  if (all === 0) return 'no pod waits for a node'
+  const causes = (state: string) =>
+    waiting.counts
+      .filter((each) => each.state === state)
+      .map(({ cause, count }) => `${cause ?? 'other'} ${count}`)
+      .join(', ')
+  const parts = [
+    ...(planned > 0 ? [`${planned} planned, waiting for their nodes`] : []),
+    ...(unschedulable > 0 ? [`${unschedulable} unschedulable (${causes('unschedulable')})`] : []),
+    ...(held > 0 ? [`${held} held back (${causes('held')})`] : []),
+  ]
+  const examples = [...waiting.classes.values()]
+    .filter(({ state }) => state !== 'planned')
+    .slice(0, mostNamed)
+    .map(({ pods: [pod = ''], finding }) => `  ${printable(`${pod}: ${finding}`)}  (joiner why pod ${printable(pod)})`)
+  return [`PENDING  ${counted(all, 'pod')}: ${parts.join('; ')}`, ...examples].join('\n')
+}
+
+/** For programs. */
+export function pendingJson(waiting: StoredWaiting): unknown {
+  const { atMs, counts } = waiting
+  return { ...totals(waiting), counts, at: atMs === undefined ? null : new Date(atMs).toISOString() }
+}
+
+function totals({ counts }: StoredWaiting) {
+  const of = (state: string) => counts.filter((each) => each.state === state).reduce((sum, { count }) => sum + count, 0)
+  return { planned: of('planned'), unschedulable: of('unschedulable'), held: of('held') }
+}

@@ -1,0 +1,111 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
+import { isForPrograms, print } from '../shared/output.ts'
+import { type Resource, resources, type SortKey, sortKeys } from './columns.ts'
+import { parseResources } from './rows.ts'
+
+interface Options extends ClusterOptions {
+  readonly once?: true
+  readonly sort: SortKey
+  readonly reverse?: true
+  readonly nodepool?: string
+  readonly filter: string
+  readonly resources: readonly Resource[]
+  readonly output: OutputFormat
+}
+
+/** Adds `top`, a live view of nodes. */
+export function registerTop(program: Command): void {
+  outputOption(clusterOptions(program.command('top')))
+    .description('Show nodes live: utilization, price, phase, and why pods are pending')
+    .option('--once', 'print one view as text and end; also without a terminal, and with -o')
+    .addOption(new Option('--sort <column>', 'column to sort by').choices(sortKeys).default('name'))
+    .option('--reverse', 'the other order')
+    .option('--nodepool <name>', 'only nodes of this NodePool')
+    .option('--filter <text>', 'only nodes with this text in their row', '')
+    .addOption(
+      new Option('--resources <names>', `columns with bars: ${resources.join(', ')}`)
+        .default(['cpu', 'memory'], 'cpu,memory')
+        .argParser(resourceNames),
+    )
+    .addHelpText(
+      'after',
+      `
+It reads Nodes, NodeClaims, NodePools and pods with your own rights, from whatever provisioner, and Joiner's price list; it changes nothing. What you may not
+read is named, and the rest is shown. Utilization is what pods request of what nodes can allocate. NO_COLOR turns colours off.
+Keys: q ends it, s and S sort by another column, r reverses, p chooses a NodePool, / filters, arrows and PgUp, PgDn, Home, End scroll, Ctrl-Z suspends.
+  joiner top --sort cpu --nodepool general
+  joiner top --once -o json | jq .totals
+Exit code: 0, 1 when the cluster does not answer, 2 for options that cannot be read, 130 after Ctrl-C.`,
+    )
+    .action(async (options: Options) => {
+      process.exitCode = await top(options)
+    })
+}
+
+function resourceNames(text: string): readonly Resource[] {
+  const names = parseResources(text)
+  if (names === undefined) throw new InvalidArgumentError(`Allowed are ${resources.join(', ')}, with commas between.`)
+  return names
+}
+
+async function top(options: Options): Promise<number> {
+  const [{ kubeconfigSource }, { KubernetesClient }, { ClusterWatch }, { reason }] = await Promise.all([
+    import('../access/cluster.ts'),
+    import('../../../activities/kubernetes/client/client.ts'),
+    import('../../view/cluster-watch.ts'),
+    import('../doctor/check.ts'),
+  ])
+  let client: InstanceType<typeof KubernetesClient> | undefined
+  try {
+    client = await KubernetesClient.load(kubeconfigSource(options))
+    const watch = await ClusterWatch.start({ client, namespace: options.namespace })
+    try {
+      return isLive(options) ? await live(watch, client.server, options) : await once(watch, options)
+    } finally {
+      watch.close()
+    }
+  } catch (error) {
+    console.error(`${reason(error)}; check --kubeconfig and --context`)
+    return 1
+  } finally {
+    await client?.close()
+  }
+}
+
+/** A terminal that cannot move its cursor gets one view. */
+function isLive({ once, output }: Options): boolean {
+  return (
+    once !== true && output !== 'json' && output !== 'yaml' && process.stdout.isTTY && process.env['TERM'] !== 'dumb'
+  )
+}
+
+type Watch = Awaited<ReturnType<typeof import('../../view/cluster-watch.ts').ClusterWatch.start>>
+
+async function once(watch: Watch, { output, resources: shown, ...options }: Options): Promise<number> {
+  const { onceText } = await import('./once.ts')
+  const view = watch.view()
+  await print(output, view, () => onceText(view, selectionOf(options), shown))
+  if (!isForPrograms(output)) for (const text of view.missing) console.error(`note: ${text}`)
+  return 0
+}
+
+async function live(watch: Watch, server: string, options: Options): Promise<number> {
+  const [{ showLive }, { paintFor }, { default: pc }] = await Promise.all([
+    import('./live.ts'),
+    import('./paint.ts'),
+    import('picocolors'),
+  ])
+  return showLive(watch, {
+    stdin: process.stdin,
+    stdout: process.stdout,
+    paint: paintFor(pc.isColorSupported),
+    server,
+    resources: options.resources,
+    state: { ...selectionOf(options), isTyping: false, offset: 0 },
+  })
+}
+
+function selectionOf({ sort, reverse, nodepool, filter }: Omit<Options, 'output' | 'resources'>) {
+  return { sort, isReversed: reverse === true, filter, ...(nodepool === undefined ? {} : { nodePool: nodepool }) }
+}

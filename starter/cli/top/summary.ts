@@ -1,0 +1,70 @@
+import type { WaitingClass } from '../../../core/scheduling/explain/waiting-class.ts'
+import { printable } from '../../../core/values/printable.ts'
+import type { ClusterView, Totals } from '../../view/cluster-view.ts'
+import { counted, few, monthly } from '../simulate/words.ts'
+import { ago } from '../status/table.ts'
+import { bar, bytesText, coresText, shareOf, shareStyle } from './bars.ts'
+import type { Resource } from './columns.ts'
+import { cut, type Paint } from './paint.ts'
+
+/** Returns totals on one line. */
+export function totalsLine({ totals, nodes }: ClusterView): string {
+  const { pods, pending, pricePerHour, unpriced } = totals
+  const notReady = nodes.filter(({ isReady }) => !isReady).length
+  return [
+    counted(totals.nodes, 'node'),
+    ...(notReady === 0 ? [] : [`${notReady} not ready`]),
+    counted(pods, 'pod'),
+    `${pending} pending`,
+    `${pricePerHour.toFixed(3)} USD/hour`,
+    `${monthly(pricePerHour)} USD/month`,
+    ...(unpriced === 0 ? [] : [`${counted(unpriced, 'node')} without a price`]),
+  ].join('  ')
+}
+
+/** Returns a line for each resource: how much of it pods request. */
+export function usageLines(
+  totals: Totals & { readonly podRoom: number },
+  shown: readonly Resource[],
+  { barWidth, width, paint }: { readonly barWidth: number; readonly width: number; readonly paint: Paint },
+): readonly string[] {
+  return shown.map((resource) => {
+    const [requested, allocatable] =
+      resource === 'pods' ? [totals.pods, totals.podRoom] : [totals.requested[resource], totals.allocatable[resource]]
+    const share = shareOf(requested, allocatable)
+    const name = cut({ text: `${resource.padEnd(6)}  ` }, width)
+    const drawn = cut({ text: share === undefined ? '-' : bar(share, barWidth) }, width - name.length)
+    const amounts = cut(
+      { text: `  ${amountsText(resource, requested, allocatable)}` },
+      width - name.length - drawn.length,
+    )
+    return `${name}${paint(drawn, shareStyle(share ?? 0))}${amounts}`
+  })
+}
+
+function amountsText(resource: Resource, requested: number, allocatable: number): string {
+  if (resource === 'cpu') return `${coresText(requested)} of ${coresText(allocatable)} cores requested`
+  if (resource === 'memory') return `${bytesText(requested)} of ${bytesText(allocatable)} requested`
+  return `${requested} of ${allocatable} pods`
+}
+
+/** Returns why pods wait, a line for each of the largest classes. */
+export function pendingLines({ pending }: ClusterView, most: number, now: number): readonly string[] {
+  const lines = pending.slice(0, most).map((one) => pendingLine(one, now))
+  const more = pending.length - lines.length
+  return more > 0 && lines.length > 0
+    ? [...lines.slice(0, -1), `${lines.at(-1)}  (and ${counted(more, 'cause')} more)`]
+    : lines
+}
+
+function pendingLine({ state, cause, count, pods, sinceMs, plannedOn, finding }: WaitingClass, now: number): string {
+  const what = cause === undefined ? state : `${state} (${cause})`
+  const where = plannedOn.length === 0 ? '' : ` on ${few(plannedOn, 2)}`
+  const names = few(pods.slice(0, 1), 1)
+  return `pending  ${counted(count, 'pod')} such as ${names} ${what}${where} for ${ago(now - sinceMs)}: ${printable(finding)}`
+}
+
+/** Returns how many pods all nodes have room for. */
+export function podRoom({ nodes }: ClusterView): number {
+  return nodes.reduce((sum, { allocatable }) => sum + allocatable.pods, 0)
+}

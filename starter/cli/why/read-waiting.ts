@@ -1,0 +1,64 @@
+import { decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
+import { isForbidden, isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
+import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import { readPause } from '../../../activities/kubernetes/pauses/pauses.ts'
+import { readWaiting } from '../../../activities/provisioning/findings/read-waiting.ts'
+import { podFingerprint } from '../../../activities/scheduler-thread/pod-fingerprint.ts'
+import type { StoredWaiting } from '../../../api/waiting-pods.ts'
+import type { Pod } from '../../../core/objects.ts'
+import { waitingKey } from '../../../core/scheduling/explain/waiting-classes.ts'
+import type { EventFacts, WaitingFacts } from './facts.ts'
+import { classOf, plannedClaim } from './waiting.ts'
+
+interface Where {
+  /** That of Joiner. */
+  readonly namespace: string
+  /** Epoch ms. */
+  readonly now: number
+}
+
+const states = ['unschedulable', 'held', 'planned'] as const
+
+/** Reads what is known about a pending pod. `events`: of the pod, the latest first. */
+export async function readWaitingPod(
+  client: KubernetesClient,
+  { pod, events }: { readonly pod: Pod; readonly events: readonly EventFacts[] },
+  { namespace, now }: Where,
+): Promise<WaitingFacts> {
+  const [stored, pause] = await Promise.all([
+    unlessForbidden<StoredWaiting>(readWaiting(client, namespace), { counts: [], classes: new Map() }),
+    unlessForbidden(readPause({ client, namespace }, 'provisioning', now), undefined),
+  ])
+  const alike = states.flatMap((state) => stored.classes.get(waitingKey(podFingerprint(pod), state)) ?? [])
+  const found = classOf(pod, alike, events)
+  const name = plannedClaim(found, events)
+  const claim = name === undefined ? undefined : await readClaim(client, name)
+  return {
+    ...(found === undefined ? {} : { found }),
+    ...(stored.atMs === undefined ? {} : { atMs: stored.atMs }),
+    ...(pause === undefined ? {} : { pause }),
+    ...(claim === undefined ? {} : { claim }),
+  }
+}
+
+async function readClaim(client: KubernetesClient, name: string) {
+  try {
+    return decodeNodeClaim(await client.get(resourcePath('nodeclaims', name)))
+  } catch (error) {
+    // The name may be that of a Node.
+    if (isNotFound(error)) return undefined
+    throw error
+  }
+}
+
+/** Who may not read Joiner's ConfigMaps still gets what kube-scheduler says. */
+async function unlessForbidden<T>(read: Promise<T>, otherwise: T): Promise<T> {
+  try {
+    return await read
+  } catch (error) {
+    if (!isForbidden(error)) throw error
+    console.error('note: what Joiner found is missing here: you may not read its ConfigMaps (role joiner-operator)')
+    return otherwise
+  }
+}

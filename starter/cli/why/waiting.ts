@@ -1,0 +1,83 @@
+import { claimWait } from '../../../core/node-claim/claim-wait.ts'
+import type { Pod } from '../../../core/objects.ts'
+import { pauseText } from '../../../core/pauses/pauses.ts'
+import { isProvisionable, podName } from '../../../core/pods/pod-rules.ts'
+import type { WaitingClass } from '../../../core/scheduling/explain/waiting-class.ts'
+import type { EventFacts, WaitingFacts } from './facts.ts'
+
+/** Why a pod waits, for the report. */
+export interface WaitingReport extends Pick<WaitingClass, 'cause' | 'finding' | 'funnel' | 'remedies'> {
+  readonly state: WaitingClass['state'] | 'unknown'
+  readonly plannedOn?: string
+  /** Number of such pods, with this one. */
+  readonly pods?: number
+  readonly atMs?: number
+}
+
+/** Returns why a pending pod waits. What can be seen now counts more than what the planner wrote. */
+export function waitingReport(pod: Pod, { found, atMs, pause, claim }: WaitingFacts): WaitingReport {
+  const known = {
+    funnel: found?.funnel ?? [],
+    ...(found === undefined ? {} : { pods: found.count }),
+    ...(atMs === undefined ? {} : { atMs }),
+  }
+  if (claim !== undefined && found?.state !== 'unschedulable') {
+    const { text, remedies } = claimWait(claim)
+    return { ...known, state: 'planned', plannedOn: `NodeClaim ${claim.metadata.name}`, finding: text, remedies }
+  }
+  const paused = pause === undefined ? [] : [pauseText('provisioning', pause)]
+  if (pause !== undefined && found?.state !== 'planned') {
+    const finding = [...paused, ...(found === undefined || found.cause === 'paused' ? [] : [found.finding])].join('; ')
+    const remedies = ['joiner resume --provisioning', ...(found?.remedies ?? [])]
+    return { ...known, state: 'held', cause: 'paused', finding, remedies: [...new Set(remedies)] }
+  }
+  if (found !== undefined) {
+    const { state, cause, finding, remedies, plannedOn } = found
+    const [only, ...others] = plannedOn
+    return {
+      ...known,
+      state,
+      ...(cause === undefined ? {} : { cause }),
+      ...(only === undefined || others.length > 0 ? {} : { plannedOn: only }),
+      finding,
+      remedies,
+    }
+  }
+  return { ...known, state: 'unknown', ...unknown(pod) }
+}
+
+function unknown(pod: Pod): Pick<WaitingReport, 'finding' | 'remedies'> {
+  const scheduled = pod.conditions.find(({ type }) => type === 'PodScheduled')
+  if (scheduled?.reason === 'SchedulingGated')
+    return {
+      finding: 'its spec.schedulingGates keep kube-scheduler from it',
+      remedies: ['let the component that set the gates remove them: kubectl get pod --output yaml names them'],
+    }
+  if (isProvisionable(pod))
+    return {
+      finding: 'the planner has not reported on it yet; it does so within 10 seconds while it runs',
+      remedies: ['joiner status shows whether it runs'],
+    }
+  return { finding: 'kube-scheduler has not found it unschedulable, so Joiner plans nothing for it', remedies: [] }
+}
+
+/** Returns the class of a pod among those of pods like it: the one that names it, else by whether a node was meant for it. */
+export function classOf(
+  pod: Pod,
+  alike: readonly WaitingClass[],
+  events: readonly EventFacts[],
+): WaitingClass | undefined {
+  const name = podName(pod)
+  const isNominated = events.find(({ reason }) => reason === 'Nominated' || reason === 'FailedScheduling')
+  const expected = isNominated?.reason === 'Nominated' ? 'planned' : 'unschedulable'
+  return alike.find(({ pods }) => pods.includes(name)) ?? alike.find(({ state }) => state === expected) ?? alike[0]
+}
+
+/** Returns the NodeClaim that a pod is planned on: by the planner's last word about it. */
+export function plannedClaim(found: WaitingClass | undefined, events: readonly EventFacts[]): string | undefined {
+  if (found?.state === 'unschedulable' || found?.state === 'held') return undefined
+  const message = events.find(({ reason }) => reason === 'Nominated')?.message
+  const named = /nodeclaim\/([^\s,]+)/.exec(message ?? '')?.[1]
+  if (named !== undefined && (found === undefined || found.plannedOn.length !== 1)) return named
+  return found?.plannedOn[0]
+}

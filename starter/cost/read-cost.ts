@@ -1,0 +1,127 @@
+import type { Client } from '@temporalio/client'
+import { DurableDocument } from '../../activities/azure/catalogue/durable-document.ts'
+import { decodePrices } from '../../activities/azure/catalogue/pricing.ts'
+import { readLedger } from '../../activities/cost/ledger-store.ts'
+import type { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
+import { hourMs, hourOf } from '../../core/cost/bill.ts'
+import type { LedgerHours } from '../../core/cost/ledger-format.ts'
+import { type Cost, costOf, type PriceOf } from '../../core/cost/report.ts'
+import type { History } from '../../core/history/life.ts'
+import { timeText } from '../../core/values/time.ts'
+import { readHistory } from '../history/lives.ts'
+
+export interface CostSources {
+  /** Temporal's. */
+  readonly client: Client
+  readonly kubernetes: KubernetesClient
+  /** Joiner's, in Kubernetes. */
+  readonly namespace: string
+  readonly cluster: string
+}
+
+export interface CostTime {
+  /** Epoch ms; the hour of the clock that it is in counts whole. */
+  readonly sinceMs: number
+  readonly nowMs: number
+}
+
+/** What nodes cost, with what there is to know about the numbers, a sentence each. */
+export interface ReadCost extends Cost {
+  readonly notes: readonly string[]
+}
+
+/** Hours before now that may not be stored yet are not worth a note. */
+const unstoredMs = 2 * 60_000
+
+/**
+ * Reads what nodes cost: lifecycles from Temporal, shares and prices from Joiner's ConfigMaps. What of the cluster cannot be read is named in the notes. Errors:
+ * Temporal's.
+ */
+export async function readCost(sources: CostSources, { sinceMs, nowMs }: CostTime): Promise<ReadCost> {
+  const { client, kubernetes, namespace, cluster } = sources
+  const window = { fromMs: hourOf(sinceMs), toMs: nowMs }
+  const missing: string[] = []
+  const orMissing = async <T>(what: string, work: Promise<T>): Promise<T | undefined> => {
+    try {
+      return await work
+    } catch (error) {
+      missing.push(`${what} could not be read: ${error instanceof Error ? error.message : String(error)}.`)
+      return undefined
+    }
+  }
+  const [history, ledger, prices] = await Promise.all([
+    readHistory(client, { cluster, sinceMs: window.fromMs, nowMs }),
+    orMissing('Shares of namespaces (ConfigMaps joiner-cost-N)', readLedger({ client: kubernetes, namespace }, window)),
+    orMissing('Prices (ConfigMap joiner-prices)', readPrices(kubernetes, namespace)),
+  ])
+  const cost = costOf({
+    history,
+    priceOf: prices?.priceOf ?? (() => undefined),
+    window,
+    ...(ledger === undefined ? {} : { ledger }),
+  })
+  return { ...cost, notes: [...missing, ...notesOf(cost, { history, ledger, prices })] }
+}
+
+interface KnownPrices {
+  readonly region: string
+  readonly readAtMs: number
+  readonly priceOf: PriceOf
+}
+
+async function readPrices(client: KubernetesClient, namespace: string): Promise<KnownPrices | undefined> {
+  const stored = await new DurableDocument(client, { namespace, name: 'joiner-prices', about: {} }).read()
+  if (stored === undefined) return undefined
+  const { region, list } = decodePrices(stored.json)
+  const priceOf: PriceOf = (size, capacityType) => {
+    const price = (capacityType === 'spot' ? list.spot : list.onDemand).get(size)
+    return price !== undefined && price > 0 ? price : undefined
+  }
+  return { region, readAtMs: stored.readAtMs, priceOf }
+}
+
+interface Known {
+  readonly history: History
+  readonly ledger: LedgerHours | undefined
+  readonly prices: KnownPrices | undefined
+}
+
+function notesOf(cost: Cost, { history, ledger, prices }: Known): readonly string[] {
+  const { window, total, knownSinceMs = window.toMs, shares } = cost
+  const { retentionMs, unreadable } = history
+  const estimates = cost.spans.filter(({ vm }) => vm.isEstimate === true).length
+  const unwatchedMs = window.toMs - window.fromMs - (shares?.watchedMs ?? 0)
+  return [
+    `Prices are in USD, of VMs alone, without discounts of a contract: ${priceSource(prices, window.toMs)}. A VM keeps the price of its launch.`,
+    ...(knownSinceMs > window.fromMs
+      ? [
+          `Temporal keeps ended lifecycles for ${hours(retentionMs ?? 0)} h: what was before ${timeText(knownSinceMs)} comes from the planners' ledger, which goes back 30 days and knows no labels and no spot discount.`,
+        ]
+      : []),
+    ...(ledger !== undefined && unwatchedMs > unstoredMs
+      ? [
+          `Planners watched ${hours(shares?.watchedMs ?? 0)} of ${hours(window.toMs - window.fromMs)} h; who shared the rest is unknown.`,
+        ]
+      : []),
+    ...(total.unpricedHours > 0.005
+      ? [`${total.unpricedHours.toFixed(2)} node-hours of sizes without a known price are not in the sums.`]
+      : []),
+    ...(estimates > 0
+      ? [`${estimates} VMs have an estimated price: no price list had been read at their launch.`]
+      : []),
+    ...(unreadable > 0
+      ? [
+          `${unreadable} lifecycles have no readable facts and are not in the sums: terminated runs, or an older version of Joiner.`,
+        ]
+      : []),
+  ]
+}
+
+function priceSource(prices: KnownPrices | undefined, now: number): string {
+  if (prices === undefined) return 'no price list is stored in the cluster'
+  return `Azure's retail list of ${prices.region}, read ${hours(now - prices.readAtMs)} h ago`
+}
+
+function hours(ms: number): string {
+  return String(Math.round((ms / hourMs) * 10) / 10)
+}

@@ -1,0 +1,95 @@
+import type { Client } from '@temporalio/client'
+import { listRuns, type WorkflowRun } from '../../activities/workflow-runs.ts'
+import { type CommandFacts, factsKey, type History, type Life, type LifeFacts } from '../../core/history/life.ts'
+import { readCommandFacts, readLifeFacts } from '../../core/history/read-facts.ts'
+import { disruptionCommandId, lifecycleId } from '../../core/task-queues.ts'
+import { endedSince } from '../../core/workflow-queries.ts'
+import { searchAttributes } from '../../workflows/search-attributes.ts'
+
+/** Memos have up to 4 KiB; a page stays far below the largest message of gRPC. */
+const pageSize = 500
+
+export interface HistoryInput {
+  readonly cluster: string
+  /** Epoch ms. */
+  readonly sinceMs: number
+  readonly nowMs: number
+}
+
+/**
+ * Reads the lifecycles and disruption commands of a cluster that existed at some time since `sinceMs`, from Temporal's list alone: no history is
+ * read, and no worker is asked. Works without the search attributes. Errors: Temporal's.
+ */
+export async function readHistory(client: Client, { cluster, sinceMs, nowMs }: HistoryInput): Promise<History> {
+  const retentionMs = await readRetention(client)
+  const since = retentionMs === undefined ? sinceMs : Math.max(sinceMs, nowMs - retentionMs)
+  const lifecycles = new Map<string, WorkflowRun>()
+  const commands = new Map<string, WorkflowRun>()
+  for await (const run of listRuns(client, endedSince(cluster, since), pageSize)) {
+    if (run.isContinued || run.startMs > nowMs) continue
+    const runs = run.type === 'nodeClaimLifecycle' ? lifecycles : commands
+    const other = runs.get(run.workflowId)
+    if (other === undefined || isLater(run, other)) runs.set(run.workflowId, run)
+  }
+  const lives = await Promise.all([...lifecycles.values()].map((run) => lifeOf(run, cluster)))
+  const found = lives.filter((life) => life !== undefined)
+  return {
+    lives: found.sort((a, b) => a.createdMs - b.createdMs || (a.nodeClaim < b.nodeClaim ? -1 : 1)),
+    commands: (await Promise.all([...commands.values()].map((run) => commandOf(run, cluster))))
+      .filter((command) => command !== undefined)
+      .sort((a, b) => a.startedMs - b.startedMs),
+    sinceMs: since,
+    untilMs: nowMs,
+    ...(retentionMs === undefined ? {} : { retentionMs }),
+    unreadable: lives.length - found.length,
+  }
+}
+
+/** A lifecycle that somebody terminated is started again under the same id: its last run counts. */
+function isLater(run: WorkflowRun, other: WorkflowRun): boolean {
+  return run.isRunning !== other.isRunning ? run.isRunning : run.startMs > other.startMs
+}
+
+async function lifeOf(run: WorkflowRun, cluster: string): Promise<Life | undefined> {
+  const { workflowId, runId, isRunning } = run
+  const prefix = lifecycleId(cluster, { name: '', uid: '' }).slice(0, -1)
+  const [nodeClaim, uid, ...rest] = workflowId.startsWith(prefix) ? workflowId.slice(prefix.length).split('/') : []
+  if (nodeClaim === undefined || uid === undefined || rest.length > 0) return undefined
+  const facts = readLifeFacts(await run.memo(factsKey))
+  // A run that was terminated did not write how it ended.
+  if (facts === undefined || (!isRunning && facts.endedMs === undefined)) return undefined
+  return { ...facts, ...(isRunning ? underWay(facts, run) : {}), nodeClaim, uid, workflowId, runId, isRunning }
+}
+
+/** Until its node is ready, the memo of a lifecycle lacks its VM; its search attributes name it, with no price and no exact start. */
+function underWay(facts: LifeFacts, run: WorkflowRun): Pick<LifeFacts, 'vms'> {
+  const of = (key: keyof typeof searchAttributes) => run.attribute(searchAttributes[key].name)
+  const instanceType = of('instanceType')
+  const phase = of('nodePhase')
+  const isOpen = facts.vms.some(({ toMs }) => toMs === undefined)
+  if (instanceType === undefined || isOpen || phase === 'Launching') return { vms: facts.vms }
+  const open = { instanceType, zone: of('zone') ?? '', capacityType: of('capacityType') ?? '', fromMs: run.startMs }
+  return { vms: [...facts.vms, open] }
+}
+
+async function commandOf(run: WorkflowRun, cluster: string): Promise<CommandFacts | undefined> {
+  const prefix = disruptionCommandId(cluster, '')
+  const facts = run.workflowId.startsWith(prefix) ? readCommandFacts(await run.memo(factsKey)) : undefined
+  if (facts === undefined) return undefined
+  const { closeMs } = run
+  // A command that was terminated has no outcome.
+  return { ...facts, id: run.workflowId.slice(prefix.length), ...(closeMs === undefined ? {} : { endedMs: closeMs }) }
+}
+
+/** Returns how long the namespace keeps closed workflows; undefined when Temporal does not say. */
+async function readRetention(client: Client): Promise<number | undefined> {
+  const { namespace } = client.options
+  try {
+    const { config } = await client.workflowService.describeNamespace({ namespace })
+    const seconds = Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0)
+    return seconds > 0 ? seconds * 1000 : undefined
+  } catch {
+    // Who may list but not describe still gets the history.
+    return undefined
+  }
+}

@@ -1,0 +1,172 @@
+import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
+import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { readLoopPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
+import type { History, Life } from '../../../core/history/life.ts'
+import { planUpdate } from '../../../workflows/messages.ts'
+import { readClusterWith } from '../../cli/budgets/read.ts'
+import { requestDisruption } from '../../cli/operate/ask-loop.ts'
+import { planMs } from '../../cli/operate/plan-command.ts'
+import { readPlan } from '../../cli/operate/plan-files.ts'
+import type { TemporalOptions } from '../../cli/operate/temporal-options.ts'
+import { readNodeWith } from '../../cli/why/read.ts'
+import type {
+  ActionAnswer,
+  ActionRequest,
+  Calendar,
+  ClusterView,
+  CostReport,
+  Decisions,
+  NodeDetails,
+  PlanPreview,
+  Session,
+} from '../contract.ts'
+import type { Api } from '../server/api.ts'
+import { RouteError } from '../server/problems.ts'
+import type { TemporalLink } from '../server/temporal-link.ts'
+import { act } from './actions.ts'
+import { calendarOf } from './calendar.ts'
+import { decisionsOf } from './decisions.ts'
+import { Kept } from './kept.ts'
+import { nodeDetails } from './node-details.ts'
+import { planPreview } from './plan-preview.ts'
+
+/** What the page is allowed, and how it is named. */
+export interface UiSettings {
+  /** The cluster's name until Temporal has told the one that it knows. */
+  readonly cluster: string
+  readonly version: string
+  readonly isReadOnly: boolean
+  /** Whether plans may be asked for. */
+  readonly canPlan: boolean
+  /** Address of the Temporal UI. */
+  readonly temporalUi?: string
+}
+
+/** What answers are made of. */
+export interface UiSources {
+  readonly client: KubernetesClient
+  readonly options: TemporalOptions
+  readonly view: () => ClusterView
+  readonly link: TemporalLink
+  /** Reads what Temporal knows of the last days. Errors: those of `TemporalLink.use`. */
+  readonly history: (days: number) => Promise<History>
+  /** Reads what nodes cost in the last days. Errors: likewise. */
+  readonly cost: (days: number) => Promise<CostReport>
+  /** Who asks, as Kubernetes knows them. */
+  readonly by: () => Promise<string>
+  readonly now: () => number
+}
+
+const keptMs = 10_000
+const nodeHistoryDays = 30
+
+/** Answers the page from the cluster and from Temporal, with the rights of whoever runs it. */
+export class ClusterApi implements Api {
+  readonly #sources: UiSources
+  readonly #settings: UiSettings
+  readonly #histories: Kept<number, History>
+  readonly #costs: Kept<number, CostReport>
+  #isPlanning = false
+
+  constructor(sources: UiSources, settings: UiSettings) {
+    this.#sources = sources
+    this.#settings = settings
+    const { history, cost, now } = sources
+    this.#histories = new Kept(history, { forMs: keptMs, now })
+    this.#costs = new Kept(cost, { forMs: keptMs, now })
+  }
+
+  session(): Session {
+    const { cluster, version, isReadOnly, temporalUi } = this.#settings
+    const access = this.#sources.link.access
+    return {
+      cluster: access?.cluster ?? cluster,
+      version,
+      isReadOnly: isReadOnly || access === undefined,
+      ...(temporalUi === undefined || access === undefined
+        ? {}
+        : { temporalUi: `${temporalUi.replace(/\/+$/, '')}/namespaces/${access.namespace}/workflows` }),
+    }
+  }
+
+  cluster(): ClusterView {
+    return this.#sources.view()
+  }
+
+  async node(key: string): Promise<NodeDetails> {
+    const { client, options, link, now } = this.#sources
+    const { namespace } = options
+    const cluster = link.access?.cluster
+    const view = this.#sources.view().nodes.find((each) => each.key === key)
+    const name = view?.nodeClaim ?? view?.node ?? key
+    const [facts, life] = await Promise.all([
+      readNodeWith(client, name, { namespace, now: now(), ...(cluster === undefined ? {} : { cluster }) }).catch(
+        forbidden,
+      ),
+      this.#lifeOf(name),
+    ])
+    if (facts === undefined && life === undefined && view === undefined)
+      throw new RouteError(404, `there is no Node and no NodeClaim "${key}", and its history is not kept any more`)
+    const known = typeof facts === 'string' ? undefined : facts
+    const details = nodeDetails({ facts: known, view, life, now: now() })
+    return typeof facts === 'string' ? { ...details, why: [facts, ...details.why] } : details
+  }
+
+  async decisions(days: number): Promise<Decisions> {
+    return decisionsOf(await this.#histories.get(days), this.session().cluster)
+  }
+
+  cost(days: number): Promise<CostReport> {
+    return this.#costs.get(days)
+  }
+
+  async calendar(): Promise<Calendar> {
+    const { client, options, now } = this.#sources
+    const { namespace } = options
+    const at = now()
+    const [cluster, provisioning] = await Promise.all([
+      readClusterWith(client, namespace, at),
+      readLoopPauses({ client, namespace }, 'provisioning', at),
+    ])
+    return calendarOf(cluster, provisioning, at)
+  }
+
+  async plan(): Promise<PlanPreview> {
+    const { link, options, by } = this.#sources
+    if (!this.#settings.canPlan)
+      throw new RouteError(
+        403,
+        'this page is shared and makes no plans; run joiner plan, or joiner ui, on your machine',
+      )
+    if (this.#isPlanning) throw new RouteError(409, 'a plan is being made; ask again in a moment')
+    this.#isPlanning = true
+    try {
+      const request = { by: await by() }
+      const { id } = await link.use((access) =>
+        requestDisruption(access, { update: planUpdate, request, limitMs: planMs }),
+      )
+      return planPreview(await readPlan(id, options))
+    } finally {
+      this.#isPlanning = false
+    }
+  }
+
+  async act(request: ActionRequest): Promise<ActionAnswer> {
+    const { link, by, now } = this.#sources
+    if (this.#settings.isReadOnly)
+      throw new RouteError(403, 'this page is read-only; run joiner ui without --read-only, or the command')
+    const acting = { by: await by(), now: now() }
+    return link.use((access) => act(access, request, acting))
+  }
+
+  async #lifeOf(name: string): Promise<Life | undefined> {
+    // Without Temporal the rest is still worth having; the page says what is missing.
+    const history = await this.#histories.get(nodeHistoryDays).catch(() => undefined)
+    return history?.lives.findLast(({ nodeClaim, node }) => nodeClaim === name || node === name)
+  }
+}
+
+function forbidden(error: unknown): string {
+  if (error instanceof ApiError && error.code === 403) return `details are missing: ${error.message}`
+  throw error
+}

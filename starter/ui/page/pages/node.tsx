@@ -1,0 +1,176 @@
+import type { NodeDetails, NodeView } from '../../contract.ts'
+import { Icon } from '../parts/icon.tsx'
+import { Loaded } from '../parts/loaded.tsx'
+import { Meter } from '../parts/meter.tsx'
+import { DetailTables } from '../parts/nodes/detail-tables.tsx'
+import { PhaseBadge } from '../parts/nodes/phase.tsx'
+import { PodBoxes } from '../parts/nodes/pod-box.tsx'
+import { Timeline } from '../parts/nodes/timeline.tsx'
+import { TemporalLink } from '../parts/temporal-link.tsx'
+import { asking } from '../state/asking.ts'
+import { findNode, pools } from '../state/cluster.ts'
+import { bytes, cores, counted, usd } from '../state/format.ts'
+import { useResource } from '../state/resource.ts'
+import { canAct } from '../state/session.ts'
+
+/** One node: what became of it, why it exists and why it stays, what it costs. */
+export function NodePage({ name }: { readonly name: string }) {
+  // A node that comes or goes changes the lists.
+  const live = pools.value.length > 0 ? findNode(name)?.value : undefined
+  const nodeKey = live?.key ?? name
+  const details = useResource<NodeDetails>(`api/nodes/${encodeURIComponent(nodeKey)}`, [live])
+  return (
+    <>
+      <nav aria-label="Way back" class="way-back">
+        <a href="#/">Cluster</a> / {live?.nodePool ?? 'node'}
+      </nav>
+      <Loaded resource={details} what="the node">
+        {(known) => <Details nodeKey={nodeKey} details={known} view={live ?? known.view} reload={details.reload} />}
+      </Loaded>
+    </>
+  )
+}
+
+interface DetailsProps {
+  readonly nodeKey: string
+  readonly details: NodeDetails
+  readonly view: NodeView | undefined
+  readonly reload: () => void
+}
+
+function Details({ nodeKey, details, view, reload }: DetailsProps) {
+  return (
+    <>
+      <header class="page-head">
+        <div>
+          <h1>{view?.node ?? nodeKey}</h1>
+          <p class="facts">
+            {view === undefined ? (
+              <span class="badge">
+                <Icon name="square" />
+                Gone: what follows is its history
+              </span>
+            ) : (
+              <PhaseBadge node={view} />
+            )}
+            {view !== undefined && <span>{placeOf(view)}</span>}
+            {view?.note !== undefined && <span class="loud">{view.note}</span>}
+          </p>
+        </div>
+        <div class="tools">
+          <TemporalLink workflowId={details.workflowId} />
+          {view?.nodeClaim !== undefined && <HoldButton nodeKey={nodeKey} isHeld={details.isHeld} reload={reload} />}
+        </div>
+      </header>
+      <div class="columns">
+        <section class="card" aria-labelledby="life-title">
+          <h2 id="life-title">Life</h2>
+          <Timeline steps={details.timeline} />
+        </section>
+        <div class="stack">
+          <Why details={details} />
+          <Money details={details} />
+          {view !== undefined && <Load view={view} />}
+        </div>
+      </div>
+      <DetailTables details={details} pods={view?.pods ?? []} />
+    </>
+  )
+}
+
+const placeOf = ({ instanceType, zone, capacityType, nodePool }: NodeView) =>
+  [instanceType, zone, capacityType, nodePool === undefined ? 'no NodePool' : `NodePool ${nodePool}`]
+    .filter((part) => part !== undefined)
+    .join(' · ')
+
+function Why({ details: { why, remedies } }: { readonly details: NodeDetails }) {
+  return (
+    <section class="card" aria-labelledby="why-title">
+      <h2 id="why-title">Why it exists and stays</h2>
+      {why.length === 0 && <p class="empty">Nothing is known.</p>}
+      {why.map((line) => (
+        <p key={line}>{line}</p>
+      ))}
+      {remedies.length > 0 && (
+        <ul class="remedies" aria-label="What helps">
+          {remedies.map((remedy) => (
+            <li key={remedy}>{remedy}</li>
+          ))}
+        </ul>
+      )}
+    </section>
+  )
+}
+
+function Money({ details: { cost } }: { readonly details: NodeDetails }) {
+  return (
+    <section class="card" aria-labelledby="cost-title">
+      <h2 id="cost-title">Cost</h2>
+      <dl class="pairs">
+        <dt>Price</dt>
+        <dd class="number">{cost.pricePerHour === undefined ? 'not known' : `${usd(cost.pricePerHour)} an hour`}</dd>
+        <dt>So far</dt>
+        <dd class="number">{cost.soFar === undefined ? 'not known' : usd(cost.soFar)}</dd>
+      </dl>
+    </section>
+  )
+}
+
+function Load({ view }: { readonly view: NodeView }) {
+  const { requested, allocatable } = view
+  return (
+    <section class="card node-load" aria-labelledby="load-title">
+      <h2 id="load-title">Load</h2>
+      <PodBoxes node={view} width={400} height={72} />
+      <Meter name="CPU" part={requested.cpu} whole={allocatable.cpu} />
+      <Meter name="Mem" part={requested.memory} whole={allocatable.memory} />
+      <p class="quiet-text">
+        {counted(view.pods.length, 'pod')} of {allocatable.pods} · {cores(requested.cpu)} of {cores(allocatable.cpu)}{' '}
+        cores · {bytes(requested.memory)} of {bytes(allocatable.memory)}
+      </p>
+    </section>
+  )
+}
+
+interface HoldProps {
+  readonly nodeKey: string
+  readonly isHeld: boolean
+  readonly reload: () => void
+}
+
+function HoldButton({ nodeKey, isHeld, reload }: HoldProps) {
+  if (!canAct.value) return null
+  const hold = () => {
+    asking.value = {
+      title: `Hold ${nodeKey}?`,
+      text: [
+        'A held node is not removed to save money or to roll a change. Spot evictions and repairs still remove it.',
+      ],
+      button: 'Hold',
+      fields: ['reason', 'time'],
+      request: ({ reason, forMs }) => ({
+        kind: 'hold',
+        key: nodeKey,
+        reason,
+        ...(forMs === undefined || forMs === 0 ? {} : { forMs }),
+      }),
+      whenDone: reload,
+    }
+  }
+  const release = () => {
+    asking.value = {
+      title: `Release ${nodeKey}?`,
+      text: ['From then on it may be removed again, as its NodePool says.'],
+      button: 'Release',
+      fields: [],
+      request: () => ({ kind: 'release', key: nodeKey }),
+      whenDone: reload,
+    }
+  }
+  return (
+    <button type="button" onClick={isHeld ? release : hold}>
+      <Icon name="lock" />
+      {isHeld ? 'Release' : 'Hold'}
+    </button>
+  )
+}

@@ -1,0 +1,150 @@
+import { signal } from '@preact/signals'
+import type { PlanPreview } from '../../contract.ts'
+import { Figure } from '../parts/figure.tsx'
+import { Icon } from '../parts/icon.tsx'
+import { postJson } from '../state/api.ts'
+import { asking } from '../state/asking.ts'
+import { counted, usd } from '../state/format.ts'
+import { messageOf } from '../state/resource.ts'
+import { nodeLink } from '../state/route.ts'
+import { canAct } from '../state/session.ts'
+
+type State =
+  | { readonly kind: 'none' | 'asked' }
+  | { readonly kind: 'plan'; readonly plan: PlanPreview }
+  | { readonly kind: 'failed'; readonly message: string }
+
+const state = signal<State>({ kind: 'none' })
+
+async function ask(): Promise<void> {
+  state.value = { kind: 'asked' }
+  try {
+    state.value = { kind: 'plan', plan: await postJson<PlanPreview>('api/plan') }
+  } catch (error) {
+    state.value = { kind: 'failed', message: messageOf(error) }
+  }
+}
+
+/** What a consolidation would do now. */
+export function PlanPage() {
+  const { value } = state
+  return (
+    <>
+      <header class="page-head">
+        <div>
+          <h1>Plan</h1>
+          <p class="quiet-text">What Joiner would remove and replace now to save money. Asking changes nothing.</p>
+        </div>
+        <button type="button" class="main" disabled={value.kind === 'asked'} onClick={() => void ask()}>
+          {value.kind === 'asked' ? 'Planning …' : value.kind === 'none' ? 'Ask for a plan' : 'Ask again'}
+        </button>
+      </header>
+      <div role="status" class="stack">
+        {value.kind === 'asked' && <p class="waiting">The planner looks at all nodes …</p>}
+        {value.kind === 'failed' && (
+          <p class="problem">
+            <Icon name="alert" />
+            {value.message}
+          </p>
+        )}
+        {value.kind === 'plan' && <Preview plan={value.plan} />}
+      </div>
+    </>
+  )
+}
+
+function Preview({ plan }: { readonly plan: PlanPreview }) {
+  const { commands, before, after, text } = plan
+  const apply = () => {
+    asking.value = {
+      title: 'Apply this plan?',
+      text: [
+        `It removes ${counted(
+          sum(commands, ({ removes }) => removes.length),
+          'node',
+        )}, creates ${counted(
+          sum(commands, ({ creates }) => creates.length),
+          'node',
+        )} and moves ${counted(
+          sum(commands, ({ pods }) => pods),
+          'pod',
+        )}.`,
+        'Each command is checked again before it starts; one that no longer holds is not carried out.',
+      ],
+      button: 'Apply',
+      fields: [],
+      request: () => ({ kind: 'apply', plan: plan.id }),
+      whenDone: () => {
+        state.value = { kind: 'none' }
+      },
+    }
+  }
+  return (
+    <>
+      <dl class="totals">
+        <Figure name="Now" value={`${usd(before)} a month`} />
+        <Figure name="After" value={`${usd(after)} a month`} />
+        <Figure name="Saved" value={`${usd(before - after)} a month`} />
+      </dl>
+      {text.length > 0 && <pre class="card plan-text">{text.join('\n')}</pre>}
+      {commands.length === 0 ? (
+        <p class="empty">There is nothing to save.</p>
+      ) : (
+        <>
+          <Commands commands={commands} />
+          {canAct.value && (
+            <p>
+              <button type="button" onClick={apply}>
+                Apply …
+              </button>
+            </p>
+          )}
+        </>
+      )}
+    </>
+  )
+}
+
+const sum = <T,>(list: readonly T[], of: (each: T) => number) => list.reduce((total, each) => total + of(each), 0)
+
+function Commands({ commands }: Pick<PlanPreview, 'commands'>) {
+  return (
+    <div class="table-frame">
+      <table>
+        <caption class="unseen">Commands of the plan</caption>
+        <thead>
+          <tr>
+            <th scope="col">Reason</th>
+            <th scope="col">Method</th>
+            <th scope="col">Removes</th>
+            <th scope="col">Creates</th>
+            <th scope="col" class="number">
+              Pods
+            </th>
+            <th scope="col" class="number">
+              Saves a month
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {commands.map(({ method, reason, removes, creates, pods, savings }, index) => (
+            <tr key={`${removes[0] ?? ''}${index}`}>
+              <th scope="row">{reason}</th>
+              <td>{method}</td>
+              <td class="free">
+                {removes.map((key) => (
+                  <a key={key} class="listed" href={nodeLink(key)}>
+                    {key}
+                  </a>
+                ))}
+              </td>
+              <td class="free">{creates.length === 0 ? 'nothing' : creates.join(', ')}</td>
+              <td class="number">{pods}</td>
+              <td class="number">{usd(savings)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}

@@ -1,0 +1,54 @@
+import type { NodeDetails } from '../../../contract.ts'
+import { now } from '../../state/clock.ts'
+import { duration, momentTime } from '../../state/format.ts'
+import { Icon, type IconName } from '../icon.tsx'
+import { phaseIcons } from './phase.tsx'
+
+type Step = NodeDetails['timeline'][number]
+
+const lengthOf = ({ fromMs, toMs }: Step) => Math.max(0, (toMs ?? now.value) - fromMs)
+const iconOf = (phase: string): IconName =>
+  phase in phaseIcons ? phaseIcons[phase as keyof typeof phaseIcons] : 'dash'
+
+/** A node's life: a bar for the eye, whose long phases are cut down, and a list with times. */
+export function Timeline({ steps }: { readonly steps: readonly Step[] }) {
+  if (steps.length === 0) return <p class="empty">Temporal knows nothing of its life.</p>
+  return (
+    <>
+      <div class="life" aria-hidden="true">
+        {steps.map((step) => (
+          <span
+            key={`${step.phase}${step.fromMs}`}
+            data-phase={step.phase}
+            data-lasts={step.toMs === undefined && step.phase !== 'Ended'}
+            style={{ flexGrow: Math.max(1, Math.sqrt(lengthOf(step) / 1000)) }}
+          />
+        ))}
+      </div>
+      <ol class="steps">
+        {steps.map((step) => (
+          <li key={`${step.phase}${step.fromMs}`} data-phase={step.phase}>
+            <span class="step-sign">
+              <Icon name={iconOf(step.phase)} />
+            </span>
+            <div>
+              <p class="step-head">
+                <strong>{step.phase}</strong>
+                {step.phase !== 'Ended' && (
+                  <span class="quiet-text number">
+                    {duration(lengthOf(step))}
+                    {step.toMs === undefined && ' so far'}
+                  </span>
+                )}
+                <time class="quiet-text number" dateTime={new Date(step.fromMs).toISOString()}>
+                  {momentTime(step.fromMs)}
+                </time>
+              </p>
+              <p>{step.text}</p>
+            </div>
+          </li>
+        ))}
+      </ol>
+    </>
+  )
+}

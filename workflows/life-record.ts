@@ -1,0 +1,154 @@
+import { upsertMemo, workflowInfo } from '@temporalio/workflow'
+import type { DeletionOfVm, JoinOutcome, LaunchOutcome } from '../activities/azure/contract.ts'
+import type { Observation } from '../activities/kubernetes/contract.ts'
+import { because } from '../core/history/claim-facts.ts'
+import { factsKey, type LifeFacts } from '../core/history/life.ts'
+import { readLifeFacts } from '../core/history/read-facts.ts'
+import { bounded, ended, launched, leaving, oneLine, refused, unknownFacts, vmEnded } from '../core/history/record.ts'
+import { birthText, deathText, offeringText, podsText, priceText, secondsText } from '../core/history/texts.ts'
+import type { Moment } from '../core/history/timeline.ts'
+
+type Launched = Extract<LaunchOutcome, { kind: 'launched' }>
+type Refused = Extract<LaunchOutcome, { kind: 'capacity' }>
+type Joined = Extract<JoinOutcome, { kind: 'registered' | 'initialized' }>
+
+const mostOutcomes = 10
+/** Temporal's limit for a summary is 400 bytes. */
+const longestSummary = 200
+
+/** A size without the word that all sizes begin with. */
+const shortText = (offering: Parameters<typeof offeringText>[0]) => offeringText(offering).replace(/^Standard_/, '')
+
+/**
+ * The facts of a lifecycle, kept in the memo of its workflow, where Temporal's list shows them also after its end. The workflow starts with a memo;
+ * a write costs one event, so it happens at rest, with the first obstacle to a drain and at the end. Its latest outcomes, in words, cost none: the
+ * summary of the next step and the current details show them.
+ */
+export class LifeRecord {
+  #facts: LifeFacts
+  #written: string
+  #goneMs: number | undefined
+  #outcomes: readonly Moment[] = []
+
+  constructor() {
+    const { memo, startTime } = workflowInfo()
+    const known = readLifeFacts(memo?.[factsKey])
+    this.#facts = known ?? unknownFacts(startTime.getTime())
+    this.#written = known === undefined ? '' : JSON.stringify(known)
+  }
+
+  get facts(): LifeFacts {
+    return this.#facts
+  }
+
+  /** The latest ones, the oldest first. */
+  get outcomes(): readonly Moment[] {
+    return this.#outcomes
+  }
+
+  /** Returns the summary of the next step: the last outcome, and what follows. */
+  before(next: string): string {
+    const last = this.#outcomes.at(-1)
+    return oneLine(last === undefined ? next : `${last.what}; ${next}`, longestSummary)
+  }
+
+  /** Counts a launch attempt. Returns its summary. */
+  attempt(attempt: number): string {
+    this.#facts = { ...this.#facts, attempts: this.#facts.attempts + 1 }
+    const last = this.#outcomes.at(-1)
+    const why = last === undefined ? birthText(this.#facts.came) : `after ${last.what}`
+    return oneLine(`attempt ${attempt}, ${why}`, longestSummary)
+  }
+
+  launched({ instanceType, zone, capacityType, pricePerHour, isEstimate, acceptedMs }: Launched): void {
+    const price = { ...(pricePerHour === undefined ? {} : { pricePerHour }), ...(isEstimate && { isEstimate }) }
+    const vm = { instanceType, zone, capacityType, ...price, fromMs: acceptedMs }
+    this.#facts = launched(this.#facts, vm)
+    this.#note(`${shortText(vm)} launched, ${priceText(vm)}`)
+  }
+
+  refused(outcome: Refused): void {
+    this.#facts = refused(this.#facts, outcome)
+    this.#note(`${shortText(outcome)} was refused: ${outcome.reason}`)
+  }
+
+  /** The VM ended before its Node joined. One that could not be made costs nothing, however long Azure took to say so. */
+  vmEnded(outcome: 'failed' | 'vmGone', why: string): void {
+    this.#facts = vmEnded(this.#facts, outcome === 'failed' ? 0 : Date.now())
+    this.#note(`VM lost: ${why}`)
+  }
+
+  joined(outcome: Joined): void {
+    this.#facts = { ...this.#facts, node: outcome.nodeName }
+    this.#note(`Node ${outcome.nodeName} joined`)
+    this.observed(outcome)
+  }
+
+  /** Takes over what an observation or a wait says. */
+  observed(seen: Omit<Observation, 'step'>): void {
+    const { nodePool, nodeName, registeredMs, readyMs, went, drainingMs } = seen
+    const { createdMs, readyMs: knownMs } = this.#facts
+    this.#facts = {
+      ...this.#facts,
+      ...(nodePool === undefined ? {} : { nodePool }),
+      ...(nodeName === undefined ? {} : { node: nodeName }),
+      ...(registeredMs === undefined ? {} : { registeredMs }),
+      ...(readyMs === undefined ? {} : { readyMs }),
+    }
+    if (readyMs !== undefined && knownMs === undefined)
+      this.#note(`Node ready after ${secondsText(readyMs - createdMs)}`)
+    if (went !== undefined) {
+      if (this.#facts.drainingMs === undefined) this.#note(deathText(went))
+      this.#facts = leaving(this.#facts, went, drainingMs ?? Date.now())
+    }
+  }
+
+  gaveUp(reason: string, message: string): void {
+    const went = { kind: 'gave-up', reason, message: oneLine(message) } as const
+    this.#facts = leaving(this.#facts, went, Date.now())
+    this.#note(deathText(went))
+  }
+
+  forced(reason: string): void {
+    const went = because('forced', reason)
+    this.#facts = leaving(this.#facts, went, Date.now())
+    this.#note(deathText(went))
+  }
+
+  /** Counts evicted pods. `sinceMs`: when the drain began. */
+  drained(pods: number, { sinceMs, isDone }: { readonly sinceMs: number; readonly isDone: boolean }): void {
+    const all = (this.#facts.drainedPods ?? 0) + pods
+    if (pods > 0) this.#facts = { ...this.#facts, drainedPods: all }
+    if (isDone) this.#note(`drained ${podsText(all)} in ${secondsText(Date.now() - sinceMs)}`)
+  }
+
+  /** Azure said that there is no VM before the lifecycle deleted it. */
+  vmWasGone(): void {
+    if (this.#facts.vms.some(({ toMs }) => toMs === undefined))
+      this.#facts = leaving(this.#facts, because('vm-lost', 'the VM was gone'), Date.now())
+  }
+
+  vmDeleted({ goneMs, wasGone, existed }: DeletionOfVm): void {
+    this.#goneMs = goneMs
+    if (wasGone) this.vmWasGone()
+    this.#note(existed ? 'VM deleted' : 'there was no VM')
+  }
+
+  ended(): void {
+    this.#facts = ended(this.#facts, Date.now(), this.#goneMs)
+    this.write()
+  }
+
+  /** Writes the memo, if anything has changed since the last time. */
+  write(): void {
+    const facts = bounded(this.#facts)
+    const text = JSON.stringify(facts)
+    if (text === this.#written) return
+    this.#written = text
+    upsertMemo({ [factsKey]: facts })
+  }
+
+  #note(what: string): void {
+    this.#outcomes = [...this.#outcomes, { atMs: Date.now(), what: oneLine(what) }].slice(-mostOutcomes)
+  }
+}
