@@ -54,6 +54,9 @@ interface SimulatedVm {
   readonly size: string
   readonly zone: string
   readonly priority: string
+  /** Whether it has made its Node, and how its boot went. */
+  readonly joined: boolean
+  readonly boot: string
 }
 
 interface AzureState {
@@ -367,6 +370,14 @@ export class World {
     const shown = await Promise.all(
       ['nodepools', 'nodeclaims', 'nodes', 'pods'].map((kind) => this.operator.kubectl(['get', kind]).catch(String)),
     )
-    return shown.map((table) => table.split('\n').slice(0, 8).join('\n')).join('\n')
+    const tables = shown.map((table) => table.split('\n').slice(0, 8).join('\n'))
+    return [...tables, ...(await this.#unjoinedVms().catch((error: unknown) => [String(error)]))].join('\n')
+  }
+
+  /** What is known of VMs without a Node, a line for each. */
+  async #unjoinedVms(): Promise<readonly string[]> {
+    const { virtualMachines } = await this.azure()
+    const unjoined = virtualMachines.filter(({ joined }) => !joined).slice(0, 8)
+    return unjoined.map(({ name, state, boot }) => `VM ${name} has not joined: ${state}; boot: ${boot}`)
   }
 }

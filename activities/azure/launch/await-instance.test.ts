@@ -75,6 +75,36 @@ describe('waiting for the VM of a launched claim', () => {
     expect(of('Launched')).toMatchObject({ status: 'Unknown', reason: 'InstanceNotFound' })
   })
 
+  test.each<[string, (azure: FakeAzure) => void]>([
+    ['vanishes', (azure) => azure.remove('virtualMachines', 'aks-a')],
+    ['is deleted', (azure) => azure.becomes('aks-a', 'Deleting')],
+  ])('that %s between its creation and its Node is launched again within a minute', async (_, change) => {
+    const { azure, awaits, condition: of } = world(launched())
+    azure.becomes('aks-a', 'Succeeded')
+    const work = awaits()
+    await pass(20_000)
+    change(azure)
+    expect(await ended(work, 60_000)).toEqual({ kind: 'vmGone' })
+    expect(of('Launched')).toMatchObject({ status: 'Unknown', reason: 'InstanceNotFound' })
+  })
+
+  test('that a later list lacks and Azure still has is awaited further, as is one that fails after its creation', async () => {
+    const { azure, cluster, awaits, condition: of } = world(launched())
+    azure.becomes('aks-a', 'Succeeded')
+    const work = awaits()
+    await pass(20_000)
+    azure.becomes('aks-a', 'Deleting')
+    azure.intercept((request) => {
+      if (request === 'GET virtualMachines/aks-a') azure.becomes('aks-a', 'Succeeded')
+    })
+    await pass(40_000)
+    azure.becomes('aks-a', 'Failed', { code: 'VMExtensionProvisioningError' })
+    await pass(120_000)
+    expect(of('Launched')?.status).toBe('True')
+    cluster.edit('nodeclaims', 'a', { status: { conditions: [condition('Launched'), condition('Registered')] } })
+    expect(await ended(work)).toEqual({ kind: 'succeeded' })
+  })
+
   test('that a list shows as failed and Azure itself as made is awaited further', async () => {
     const { azure, cluster, awaits, condition: of } = world(launched())
     azure.becomes('aks-a', 'Failed', { code: 'AllocationFailed' })

@@ -29,6 +29,9 @@ const evidenceTimes = [10 * 60_000, 60_000] as const
 /** Delay before a VM that the list lacks is checked again: the list may lag behind a PUT. */
 const lagMs = 1000
 
+/** Interval of checks whether a created VM still exists. Most Nodes join before the first one, so it costs no list. */
+const existsEveryMs = 30_000
+
 /**
  * Waits until a VM has been created or has failed. Also ends when the Node has joined (then Azure's state decides nothing) and when
  * the claim is going. A failure marks its offering and resets Launched, so that the lifecycle launches again.
@@ -70,20 +73,39 @@ async function azureDecides(deps: InstanceDeps, ref: ClaimRef, signal: AbortSign
 }
 
 /**
- * Reports Azure's facts about a VM that runs and whose Node does not come: while somebody can still inspect it, and once more before the claim
- * is given up. The wait costs a timer; it ends with the first change in the cluster.
+ * Watches a created VM until its Node joins. A VM that vanishes before that (a spot eviction, a deletion by hand) is launched again. Reports Azure's
+ * facts about a VM whose Node does not come: while the VM can still be inspected, and once more before the claim is given up.
  */
 async function watchJoining(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
   for (const beforeDeadlineMs of evidenceTimes) {
     const claim = cachedClaim(deps, ref) ?? (await liveClaim(deps, ref))
     if (claim === undefined) return { kind: 'claimGone' }
-    const dueMs = registrationDeadline(claim) - beforeDeadlineMs
-    await pauseFor(Math.max(0, dueMs - deps.now()), signal)
+    const lost = await lostBefore(deps, ref, { dueMs: registrationDeadline(claim) - beforeDeadlineMs, signal })
+    if (lost !== undefined) return lost
     await reportNotJoined(deps, ref, signal).catch((error: unknown) =>
       deps.log.warn({ err: error, nodeClaim: ref.name }, 'failed to look up why VM has not joined'),
     )
   }
   return { kind: 'succeeded' }
+}
+
+/** Waits until `dueMs`. Returns an outcome earlier when Azure no longer has the VM. Its other states mean nothing once it was created. */
+async function lostBefore(
+  deps: InstanceDeps,
+  ref: ClaimRef,
+  { dueMs, signal }: { readonly dueMs: number; readonly signal: AbortSignal },
+): Promise<InstanceOutcome | undefined> {
+  for (let leftMs = dueMs - deps.now(); leftMs > 0; leftMs = dueMs - deps.now()) {
+    await pauseFor(Math.min(existsEveryMs, leftMs), signal)
+    const isListed = await deps.vms.waitFor((snapshot) => exists(snapshot.get(vmName(ref.name))), signal)
+    const outcome = isListed ? undefined : await judge(deps, ref, signal)
+    if (outcome?.kind === 'vmGone') return outcome
+  }
+  return undefined
+}
+
+function exists(vm: VirtualMachine | undefined): boolean {
+  return vm !== undefined && vm.provisioningState !== 'Deleting'
 }
 
 function settled(vm: VirtualMachine | undefined): VirtualMachine | 'gone' | undefined {

@@ -10,11 +10,13 @@ import type { Fault } from './faults.ts'
 export function registerAdmin(app: FastifyInstance, deps: ArmDeps): void {
   const { machines, lifecycle, faults, calls, journal } = deps
   app.get('/admin/state', () => ({
-    virtualMachines: machines.all.map(({ name, state, power, joins, timeCreated, body }) => ({
+    virtualMachines: machines.all.map(({ name, state, power, joins, joined, boot, timeCreated, body }) => ({
       name,
       state,
       power,
       joins,
+      joined: joined ?? false,
+      boot: boot === undefined ? 'not yet' : `exit code ${boot.exitCode}: ${boot.output.slice(-300)}`,
       timeCreated,
       size: body.properties.hardwareProfile.vmSize,
       zone: body.zones?.[0] ?? '0',
