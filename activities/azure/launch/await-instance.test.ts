@@ -105,6 +105,24 @@ describe('waiting for the VM of a launched claim', () => {
     expect(await ended(work)).toEqual({ kind: 'succeeded' })
   })
 
+  test('that a list lacks after its creation and Azure calls failed keeps its token and its launch', async () => {
+    const { azure, cluster, awaits, condition: of } = world(launched())
+    azure.becomes('aks-a', 'Succeeded')
+    const tokens = cluster.names('secrets')
+    expect(tokens).toHaveLength(1)
+    const work = awaits()
+    await pass(20_000)
+    azure.becomes('aks-a', 'Deleting')
+    azure.intercept((request) => {
+      if (request === 'GET virtualMachines/aks-a') azure.becomes('aks-a', 'Failed', { code: 'AllocationFailed' })
+    })
+    await pass(60_000)
+    expect(of('Launched')?.status).toBe('True')
+    expect(cluster.names('secrets')).toEqual(tokens)
+    cluster.edit('nodeclaims', 'a', { status: { conditions: [condition('Launched'), condition('Registered')] } })
+    expect(await ended(work)).toEqual({ kind: 'succeeded' })
+  })
+
   test('that a list shows as failed and Azure itself as made is awaited further', async () => {
     const { azure, cluster, awaits, condition: of } = world(launched())
     azure.becomes('aks-a', 'Failed', { code: 'AllocationFailed' })

@@ -98,8 +98,8 @@ async function lostBefore(
   for (let leftMs = dueMs - deps.now(); leftMs > 0; leftMs = dueMs - deps.now()) {
     await pauseFor(Math.min(existsEveryMs, leftMs), signal)
     const isListed = await deps.vms.waitFor((snapshot) => exists(snapshot.get(vmName(ref.name))), signal)
-    const outcome = isListed ? undefined : await judge(deps, ref, signal)
-    if (outcome?.kind === 'vmGone') return outcome
+    // A list may be out of date, so the VM is read singly before anything follows from it.
+    if (!isListed && !exists(await getVm(deps, ref.name))) return launchAgain(deps, ref)
   }
   return undefined
 }
@@ -117,11 +117,7 @@ function settled(vm: VirtualMachine | undefined): VirtualMachine | 'gone' | unde
 /** Reads a VM that the list calls failed or gone singly, before anything follows from it. Undefined when the list was out of date. */
 async function judge(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome | undefined> {
   const vm = await getVm(deps, ref.name)
-  if (vm === undefined || vm.provisioningState === 'Deleting') {
-    const message = `VM ${vmName(ref.name)} was deleted before its Node joined; it is launched again`
-    await fallBack(deps, ref, { reason: 'InstanceNotFound', message })
-    return { kind: 'vmGone' }
-  }
+  if (vm === undefined || !exists(vm)) return launchAgain(deps, ref)
   if (vm.provisioningState === 'Succeeded') return { kind: 'succeeded' }
   if (vm.provisioningState !== 'Failed') return undefined
   const { attempted, reason, message, retryAfterMs } = await judgeFailedVm(deps, cachedClaim(deps, ref), vm)
@@ -131,6 +127,13 @@ async function judge(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Pr
   if (retryAfterMs > 0) await pauseFor(retryAfterMs, signal)
   const { instanceType, capacityType, zone } = attempted
   return { kind: 'failed', reason, message: `${instanceType} ${capacityType} in zone ${zone}: ${message}` }
+}
+
+/** Returns the outcome of a VM that Azure no longer has, and prepares another launch. */
+async function launchAgain(deps: InstanceDeps, ref: ClaimRef): Promise<InstanceOutcome> {
+  const message = `VM ${vmName(ref.name)} was deleted before its Node joined; it is launched again`
+  await fallBack(deps, ref, { reason: 'InstanceNotFound', message })
+  return { kind: 'vmGone' }
 }
 
 /** Prepares another launch of the claim: revokes the token, which the lost VM holds. */
