@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildUi } from '../deploy/build-ui.ts'
 import { namespace } from '../deploy/local/installation-accounts.ts'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { openPage, seriousViolations, startBrowser, type WatchedPage } from './browser/browser.ts'
+import { browserStartMs, openPage, seriousViolations, startBrowser, type WatchedPage } from './browser/browser.ts'
 import { UiProcess } from './ui-client.ts'
 import { operatorUser, World } from './world.ts'
 
@@ -17,6 +17,7 @@ const started: UiProcess[] = []
 
 beforeAll(async () => {
   await buildUi()
+  browser = await startBrowser()
   world = await World.start()
   await world.startWithPool(
     nodePool({ consolidateAfter: 'Never' }),
@@ -25,11 +26,10 @@ beforeAll(async () => {
   )
   await world.scale('inflate', 2)
   await world.untilRunning(2)
-  browser = await startBrowser()
   server = await start()
   watched = await openPage(browser, server.link)
   page = watched.page
-}, 300_000)
+}, browserStartMs)
 
 afterAll(async () => {
   await browser?.close()

@@ -2,7 +2,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildUi } from '../deploy/build-ui.ts'
 import type { ClusterView, NodeView, Session } from '../starter/ui/contract.ts'
-import { openPage, seriousViolations, startBrowser, type WatchedPage } from './browser/browser.ts'
+import { browserStartMs, openPage, seriousViolations, startBrowser, type WatchedPage } from './browser/browser.ts'
 import { FakeUi } from './browser/fake-ui.ts'
 import { generatedNode, viewOf } from './browser/generated-cluster.ts'
 import { sampleCalendar, sampleCost, sampleDecisions, sampleDetails, samplePlan } from './browser/sample-answers.ts'
@@ -24,7 +24,7 @@ let dist: string
 beforeAll(async () => {
   dist = await buildUi()
   browser = await startBrowser()
-})
+}, browserStartMs)
 afterAll(() => browser?.close())
 
 interface Scene {

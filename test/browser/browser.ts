@@ -11,6 +11,9 @@ export interface WatchedPage {
   readonly complaints: readonly string[]
 }
 
+/** How long a suite may take to begin with a browser: the first run on a machine downloads 130 MB, while other suites keep it busy. */
+export const browserStartMs = 600_000
+
 /** A headless Chromium. The first run on a machine downloads it. */
 export async function startBrowser(progress: (line: string) => void = console.log): Promise<Browser> {
   const { executable, env } = await resolveChromium(progress)
