@@ -29,8 +29,8 @@ const servers = {
   // What a suite imports takes a second to load; the next one in its process finds it loaded, and the cluster started.
   isolate: false,
   globalSetup: ['test/runner/server-binaries.ts'],
-  testTimeout: 240_000,
-  hookTimeout: 240_000,
+  testTimeout: 600_000,
+  hookTimeout: 600_000,
   env: {
     // The clusters of suites are small and short-lived: memory is there, and a tenth of the servers' time would be spent on collecting it.
     GOGC: '200',
@@ -44,11 +44,14 @@ const servers = {
 /** Suites that hold Joiner to seconds, or to a number of requests, bear nothing beside them. All others wait as long as a busy machine takes. */
 const alone = [
   'deploy/local/start-limit.servers.test.ts',
+  'test/api/conversion.servers.test.ts',
   'test/handover.servers.test.ts',
   'test/hostile.servers.test.ts',
   'test/pause.servers.test.ts',
   'test/recovery-limit.servers.test.ts',
   'test/request-budget.servers.test.ts',
+  'test/spot-eviction.servers.test.ts',
+  'test/ui-server.servers.test.ts',
 ]
 
 export default defineConfig({
@@ -73,11 +76,12 @@ export default defineConfig({
       {
         test: {
           ...servers,
+          env: { ...servers.env, JOINER_TEST_PATIENCE: '3' },
           name: 'servers',
           include: ['**/*.servers.test.ts'],
           exclude: ['**/node_modules/**', ...alone],
-          // They mostly wait: each has a cluster of its own, which takes half a core and 1.3 GB.
-          maxWorkers: 4,
+          // Each has a cluster of its own, which takes 1.3 GB and, while something happens in it, a core.
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },
       },

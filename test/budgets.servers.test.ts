@@ -90,14 +90,10 @@ test('joiner why names the pod that keeps a node, and what its node costs, from 
   const name = String(pod?.metadata.name)
   const nodeName = String(pod?.spec.nodeName)
   await world.operator.kubectl(['annotate', 'pod', name, 'karpenter.sh/do-not-disrupt=true'])
-  const shown = await world.until(
-    'the verdict names the pod',
-    async () => {
-      const text = await command('why', 'node', nodeName)
-      return text.includes(`pod default/${name}`) && text
-    },
-    60_000,
-  )
+  const shown = await world.until('the verdict names the pod', async () => {
+    const text = await command('why', 'node', nodeName)
+    return text.includes(`pod default/${name}`) && text
+  })
   expect(shown).toMatch(/blocked: Pod has "karpenter.sh\/do-not-disrupt" annotation .* USD a month not saved/)
   expect(shown).toContain(`kubectl annotate pod --namespace default ${name} karpenter.sh/do-not-disrupt-`)
   expect(shown).toMatch(/last evaluation \(\S+ ago\)/)

@@ -12,6 +12,7 @@ import type { LocalCluster } from '../deploy/local/local-cluster.ts'
 import { Operator } from '../deploy/local/operator.ts'
 import { chartFolder, releaseNamespace, renderChart, smallestValues } from './chart.ts'
 import { HookPods } from './chart-lifecycle/hook-pods.ts'
+import { patient } from './runner/patience.ts'
 
 const run = promisify(execFile)
 const previous = fileURLToPath(new URL('./charts/joiner-0.2.0.tgz', import.meta.url))
@@ -73,9 +74,9 @@ const crd = (name: string) => operator.api<Crd>('GET', crdPath(name))
 const served = ({ spec }: Crd) => Object.fromEntries(spec.versions.map((each) => [each.name, each.served]))
 
 async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 60_000
+  const deadline = Date.now() + patient(60_000)
   while (!(await isSo())) {
-    if (Date.now() > deadline) throw new Error(`${what}: not within 60 s`)
+    if (Date.now() > deadline) throw new Error(`${what}: not in time`)
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
 }

@@ -34,7 +34,7 @@ test('an underutilised cluster shrinks to what the solver would pay, and no PodD
   expect(report.health.some(({ moved, healthy }) => healthy > 0 && moved > 0)).toBe(true)
   expect(report.below).toEqual([])
   expect(report.commands.flatMap(({ tooLate }) => tooLate)).toEqual([])
-}, 600_000)
+})
 
 test('an expensive node gives way to a cheaper one that is initialized first, and its budgeted pods move one by one', async () => {
   const shop: SpreadWorkload = {
@@ -81,4 +81,4 @@ test('an expensive node gives way to a cheaper one that is initialized first, an
   } finally {
     await witness.stop()
   }
-}, 500_000)
+})

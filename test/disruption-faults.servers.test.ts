@@ -271,7 +271,7 @@ test('in the end all nodes are new, and nothing leaks', async () => {
   for (const pool of pools) await world.scale(pool, 0)
   await world.operator.kubectl(['delete', 'nodeclaims', '--all', '--wait=false'])
   await world.untilNothingLeft()
-}, 300_000)
+})
 
 /** Ids of the commands that run. */
 async function commandsOf(pool?: string): Promise<readonly string[]> {

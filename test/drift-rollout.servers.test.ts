@@ -63,4 +63,4 @@ test('a rollout keeps its budget, and full, beside pools whose nodes cannot be r
   expect(await otherPodsRun()).toBe(true)
   expect(await releasesOf('joinless')).toEqual(['1', '2'])
   expect(await releasesOf('unbuyable')).toEqual(['1'])
-}, 240_000)
+})

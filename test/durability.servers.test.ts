@@ -123,7 +123,7 @@ test('kill -9 in the middle of creating NodeClaims', async () => {
   await crashAndRestart()
   expect((await world.list('nodeclaims')).length).toBeLessThan(many)
   await expectWhole(world, many)
-}, 420_000)
+})
 
 test('a planner stopped mid-create for twice the heartbeat timeout creates nothing on top of its successor', async () => {
   await midCreate()
@@ -135,7 +135,7 @@ test('a planner stopped mid-create for twice the heartbeat timeout creates nothi
   // What the stopped process was in the middle of waits for heartbeats that stay away, and for two processes on few cores.
   await expectWhole(world, many)
   expect(await world.list('nodeclaims')).toHaveLength(many)
-}, 420_000)
+})
 
 test.each(['kube-apiserver', 'temporal', 'azure'])('%s killed and started again in the middle', async (server) => {
   await world.timing({ bootMs: 1000 })

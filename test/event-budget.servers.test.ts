@@ -69,4 +69,4 @@ test('so do lifecycles that begin and end while the API server is away for a min
   await remove('begins')
   await world.untilNothingLeft(patienceMs)
   for (const events of await eventsOf('begins', 'ends')) expect(events).toBeLessThanOrEqual(budget.withOutage)
-}, 360_000)
+})

@@ -131,15 +131,11 @@ test('a NodeClaim whose VM somebody deleted goes too, and its pods run elsewhere
     await world.operator.simulator('POST', `/vms/aks-${name}/delete`)
     await world.untilSilent(`aks-${name}`)
   }
-  await world.until(
-    'both NodeClaims are gone',
-    async () => {
-      await pass()
-      const names = await claimNames()
-      return !names.includes(pooled) && !names.includes('standalone')
-    },
-    80_000,
-  )
+  await world.until('both NodeClaims are gone', async () => {
+    await pass()
+    const names = await claimNames()
+    return !names.includes(pooled) && !names.includes('standalone')
+  })
   await world.untilRunning(1)
   const [replacement = '', ...others] = await claimNames()
   expect([replacement, others]).toEqual([expect.stringMatching(/^general-/), []])

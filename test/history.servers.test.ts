@@ -136,7 +136,7 @@ test('history tells birth, death, replacement and prices of nodes that are gone'
     })
     expect([labels, went?.kind]).toEqual([{ team: 'search' }, 'deleted'])
   }
-}, 240_000)
+})
 
 test('one node is told by the name of its Node, in all forms', async () => {
   const [life] = (await shown()).lives

@@ -24,7 +24,7 @@ test('innocent pods run beside hostile objects, and nothing of others is touched
   // What the API server refuses proves nothing about Joiner.
   for (const kind of ['Pod', 'NodePool', 'NodeClaim', 'AKSNodeClass'])
     expect(report.sent.filter((one) => isTaken(one) && one.object.kind === kind).length, kind).toBeGreaterThan(5)
-}, 600_000)
+})
 
 test('hostile files end with a line and a code', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'joiner-hostile-'))
@@ -33,4 +33,4 @@ test('hostile files end with a line and a code', async () => {
   } finally {
     await rm(folder, { recursive: true })
   }
-}, 300_000)
+})

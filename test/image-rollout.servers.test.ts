@@ -34,7 +34,7 @@ beforeAll(async () => {
   await world.untilReady(name)
   await world.apply(deployment({ name, replicas: nodes, apart: true, nodeSelector: { 'karpenter.sh/nodepool': name } }))
   await world.until(`${nodes} nodes have initialized`, async () => (await initialized()).length === nodes)
-}, 300_000)
+})
 
 afterAll(() => world?.stop())
 

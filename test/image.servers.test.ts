@@ -38,7 +38,7 @@ beforeAll(async () => {
   const user = { token: 'none' }
   before = await state()
   await writeFile(`${folder}.kubeconfig`, kubeconfig({ server: `https://${nothingListens}`, caFile: '', user }))
-}, 300_000)
+})
 
 afterEach(async () => {
   for (const process of running.splice(0)) await process.kill()

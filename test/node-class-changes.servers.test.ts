@@ -46,7 +46,7 @@ beforeAll(async () => {
     'the claim is registered',
     async () => conditionOf(await theClaim(), 'Registered')?.status === 'True',
   )
-}, 300_000)
+})
 
 afterAll(() => world?.stop())
 

@@ -101,7 +101,7 @@ test('a sick node is replaced once it was sick for too long, whatever its pods s
   expect(stays?.metadata.deletionTimestamp).toBeUndefined()
   const counter = /^karpenter_nodeclaims_unhealthy_disrupted_total\{condition="Broken",nodepool="general",.*\} (\d+)$/m
   expect(await metric(counter)).toBe(1)
-}, 300_000)
+})
 
 const kindOf = (event: Seen) => (event.involvedObject as { readonly kind?: string } | undefined)?.kind
 
@@ -128,4 +128,4 @@ test('a NodeClaim made by hand, without a NodePool, lives until it expires, thou
   })
   expect(Date.now() - Date.parse(metadata.creationTimestamp)).toBeGreaterThan(25_000)
   expect((await world.list('nodes')).map((node) => node.metadata.name)).not.toContain('aks-by-hand')
-}, 300_000)
+})

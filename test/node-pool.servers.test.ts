@@ -100,7 +100,7 @@ describe('what a pool counts', () => {
     expect(total.nodes).toBe(3)
     await changes('general', ({ status }) => status?.resources?.['cpu'] === String(total.cpu))
     // Without news from the cluster the next count would be an hour away.
-    expect(Date.now() - runningAt).toBeLessThan(30_000)
+    expect(Date.now() - runningAt).toBeLessThan(120_000)
     // What registrations say is a write of its own, and until a Node says its memory the pool counts with the size's.
     const memory = /^[1-9]\d*(Ki|Mi|Gi)$/
     const pool = await world.until('registrations are healthy, and memory is what the Nodes tell', async () => {

@@ -17,7 +17,7 @@ let world: World
 beforeAll(async () => {
   world = await World.start()
   await world.startWithPool(nodePool(), nodeClass(), deployment({ apart: true }))
-}, 300_000)
+})
 
 afterAll(() => world?.stop())
 
@@ -32,7 +32,7 @@ beforeEach(async () => {
     const isReady = first?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True')
     return claims.length === 1 && isReady && (await world.running()) === 1 ? first : undefined
   })
-}, 300_000)
+})
 
 const name = () => claim.metadata.name
 const vm = () => `aks-${name()}`

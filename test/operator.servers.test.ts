@@ -47,7 +47,7 @@ beforeAll(async () => {
   await world.until('a small pod runs on each node', async () => (await world.running('web')) === 2)
   await world.scale('filler', 0)
   await world.until('the nodes are half empty', async () => (await world.list('pods')).length === 2)
-}, 300_000)
+})
 
 afterAll(async () => {
   await world?.stop()
@@ -156,7 +156,7 @@ test('a plan is applied: two half-empty nodes become one', async () => {
     message: expect.stringMatching(new RegExp(`is carried out as ${operatorUser} asked: .* can go$`)),
   })
   expect((await refusal('apply', join(directory, 'plan.json'))).stderr).toContain('is gone')
-}, 300_000)
+})
 
 test('consolidate takes what its budget allows, without waiting for consolidateAfter', async () => {
   const kept = await nodeNames()
@@ -176,4 +176,4 @@ test('consolidate takes what its budget allows, without waiting for consolidateA
   expect(reported.map(({ message }) => message)).toContainEqual(
     expect.stringMatching(/^A pass was asked for by carol, at most 1 of each NodePool: .* can go$/),
   )
-}, 300_000)
+})

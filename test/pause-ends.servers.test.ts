@@ -43,7 +43,7 @@ test('a paused disruption loop taints and deletes nothing, also when its workflo
   expect((await world.loop('disruption').describe()).historyLength).toBeLessThan(20)
   await world.loop('disruption').signal(resumeSignal)
   await world.untilNothingLeft(120_000)
-}, 240_000)
+})
 
 test('a pause with an end ends by itself', async () => {
   await world.loop('provisioning').signal(pauseSignal, {

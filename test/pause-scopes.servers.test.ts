@@ -116,7 +116,7 @@ test('a paused NodePool keeps its empty nodes and says so, another pool goes on;
   const texts = reported.map(({ reason, involvedObject, message }) => `${reason} ${involvedObject?.name}: ${message}`)
   expect(texts).toContain(`DisruptionPaused general: ${answer.message}`)
   expect(texts).toContain(`DisruptionResumed general: resumed by carol; was: ${answer.message}`)
-}, 300_000)
+})
 
 test('a pause of all shows on every NodePool, and a resume of everything lifts what cannot be read as well', async () => {
   const loop = world.loop('disruption')

@@ -54,4 +54,4 @@ test('with 100 pods pending, a pause stops creation within 2 s and costs almost 
   await world.loop('provisioning').signal(resumeSignal)
   await world.untilRunning(made, 120_000)
   expect(await world.list('nodeclaims')).toHaveLength(made)
-}, 240_000)
+})

@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Agent, createServer, request, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { patient } from './runner/patience.ts'
 import type { World } from './world.ts'
 
 /** A request as it came in. */
@@ -58,7 +59,7 @@ export class Hold {
    * Has the server carry one request out whose answer never comes, unless the function that is returned tells it after all. A lost optimistic
    * lock is answered, so that Joiner asks again. Errors: the server refused it; no request waits within `ms`.
    */
-  async carryOut(ms = 60_000): Promise<() => Promise<void>> {
+  async carryOut(ms = patient(60_000)): Promise<() => Promise<void>> {
     const deadline = Date.now() + ms
     let conflicts = 0
     for (;;) {

@@ -92,7 +92,7 @@ test('a cluster that Karpenter left behind keeps every node, and what is deleted
   await deleteWhole('general-k1')
   await deleteWhole(halfLaunched)
   await world.untilRunning(6)
-}, 240_000)
+})
 
 test('lifecycles and loops that somebody terminated run again, and what a terminated command left is freed', async () => {
   const claims = await claimNames()
@@ -113,7 +113,7 @@ test('lifecycles and loops that somebody terminated run again, and what a termin
   expect(await claimNames()).toEqual(expect.arrayContaining(claims))
   await deleteWhole(stamped)
   await world.untilRunning(7)
-}, 300_000)
+})
 
 // What temporal.bundled of the chart may lose: its one volume.
 test('a Temporal whose volume is lost in the midst of launches and of an end costs time, and no node', async () => {
@@ -156,4 +156,4 @@ test('a Temporal whose volume is lost in the midst of launches and of an end cos
   await world.scale('inflate', 0)
   await world.operator.kubectl(['delete', 'nodeclaims', '--all', '--wait=false'])
   await world.untilNothingLeft()
-}, 240_000)
+})

@@ -155,7 +155,7 @@ test('the report is what happened', async () => {
   expect(latencies.has(replacement?.nodeClaim ?? '')).toBe(true)
   expect([interrupted, deleted]).not.toContain(replacement?.nodeClaim)
   expect(outcome).toBe(Date.parse(replacement?.ready ?? '') <= Date.parse(gone) ? 'in-time' : 'late')
-}, 240_000)
+})
 
 function inSeconds(ms: readonly number[]): Spread {
   const spread = spreadOf(ms)

@@ -35,7 +35,7 @@ beforeAll(async () => {
   // The first pod is planned for by an attempt that has just taken the fence, which catches up.
   await world.scale('inflate', 1)
   await world.untilRunning(1)
-}, 240_000)
+})
 
 afterAll(() => world?.stop())
 
@@ -62,7 +62,7 @@ test('a node that comes up costs no more requests than it should, and no list of
   expect(over.map(([what, most]) => `${what}: ${perNode(what)} of ${most}`)).toEqual([])
   expect(perNode('create nodeclaims')).toBe(1)
   expect(own.filter(isLargeList)).toEqual([])
-}, 240_000)
+})
 
 function isLargeList({ what, name }: AuditedRequest): boolean {
   return large.some((resource) => what === `list ${resource}`) && name === undefined

@@ -281,15 +281,11 @@ test('1,000 pods of mixed constraints become a plan in one pass, with its time i
     workload({ name: 'fixed', replicas: 75, cpu: '100m', pod: { nodeSelector: { [zoneKey]: 'westus2-3' } } }),
     workload({ name: 'apart', replicas: 15, cpu: '500m', pod: { affinity: apart } }),
   )
-  await world.until(
-    'all are pending',
-    async () => {
-      const pods = await world.list('pods')
-      const waiting = pods.filter(({ status }) => status?.conditions?.some(({ reason }) => reason === 'Unschedulable'))
-      return waiting.length === 1000
-    },
-    180_000,
-  )
+  await world.until('all are pending', async () => {
+    const pods = await world.list('pods')
+    const waiting = pods.filter(({ status }) => status?.conditions?.some(({ reason }) => reason === 'Unschedulable'))
+    return waiting.length === 1000
+  })
   const before = await scrape()
   await world.loop('provisioning').signal(resumeSignal)
   const pass = await world.until('the plan', async () =>
@@ -318,11 +314,9 @@ test('1,000 pods of mixed constraints become a plan in one pass, with its time i
     karpenter_scheduler_ignored_pods_count: 0,
     karpenter_cluster_state_synced: 1,
   })
-  await world.until(
-    'all run',
-    async () => (await world.list('pods')).every(({ status }) => status?.phase === 'Running'),
-    180_000,
+  await world.until('all run', async () =>
+    (await world.list('pods')).every(({ status }) => status?.phase === 'Running'),
   )
   // kube-scheduler does not follow the plan to the letter, so that single pods may need another node.
   expect((await world.list('nodeclaims')).length).toBeLessThan(Number(pass['nodeClaims']) + 4)
-}, 400_000)
+})

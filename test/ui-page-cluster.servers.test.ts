@@ -5,6 +5,7 @@ import { buildUi } from '../deploy/build-ui.ts'
 import { namespace } from '../deploy/local/installation-accounts.ts'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
 import { browserStartMs, openPage, seriousViolations, startBrowser, type WatchedPage } from './browser/browser.ts'
+import { patient } from './runner/patience.ts'
 import { UiProcess } from './ui-client.ts'
 import { operatorUser, World } from './world.ts'
 
@@ -74,9 +75,9 @@ describe('the page on a cluster', () => {
       metadata: { name },
       spec: { nodeName: node, terminationGracePeriodSeconds: 0, containers: [{ name: 'main', image: 'pause' }] },
     })
-    await page.locator(`.node[data-key="${key}"] .pods[data-pods="${before + 1}"]`).waitFor({ timeout: 5000 })
+    await page.locator(`.node[data-key="${key}"] .pods[data-pods="${before + 1}"]`).waitFor({ timeout: patient(5000) })
     await world.operator.api('DELETE', `${podsPath}/${name}`)
-    await page.locator(`.node[data-key="${key}"] .pods[data-pods="${before}"]`).waitFor({ timeout: 10_000 })
+    await page.locator(`.node[data-key="${key}"] .pods[data-pods="${before}"]`).waitFor({ timeout: patient(10_000) })
   })
 
   test('tells the life of a node, decisions, cost, budgets and a plan', async () => {

@@ -36,7 +36,7 @@ beforeAll(async () => {
   await world.untilRunning(2)
   page = await start([])
   await page.logIn()
-}, 300_000)
+})
 
 afterAll(async () => {
   for (const each of started) await each.stop()

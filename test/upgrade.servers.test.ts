@@ -163,7 +163,7 @@ describe.each(kept)('what version $version began goes on with the current one:',
     const ends = await endings(startedMs)
     expect(ends.length).toBeGreaterThanOrEqual(4)
     expect(new Set(ends)).toEqual(new Set(['COMPLETED, 0 tasks failed']))
-  }, 300_000)
+  })
 
   test('the loops, with the pause that one of them knows, and a disruption command, in the same runs', async () => {
     await startWith(bundle)
@@ -197,7 +197,7 @@ describe.each(kept)('what version $version began goes on with the current one:',
     ])
     expect(await Promise.all(ids.map((id) => failedTasks(id)))).toEqual([0, 0, 0])
     await endAll()
-  }, 300_000)
+  })
 })
 
 /** The workflow code that was kept last, changed by the given function, in a file. */
@@ -240,20 +240,16 @@ test('runs that the current version cannot go on with are ended and started agai
   await world.scale('inflate', 2)
   for (const id of ids)
     await world.temporal.workflow.getHandle(id).signal((id === lifecycle ? pokeSignal : resumeSignal).name)
-  await world.until(
-    'all three run again',
-    async () => {
-      const now = await Promise.all(ids.map(runOf))
-      return now.every((run, at) => isNewRun(run, before[at]))
-    },
-    180_000,
-  )
+  await world.until('all three run again', async () => {
+    const now = await Promise.all(ids.map(runOf))
+    return now.every((run, at) => isNewRun(run, before[at]))
+  })
   await world.untilRunning(2)
   await world.until('both lifecycles rest', async () => (await phases()).join(' ') === 'Ready Ready')
   expect((await world.azure()).virtualMachines.map(({ name }) => name)).toContain(vm?.name)
   expect((await world.list('pods')).map(({ metadata }) => metadata.uid)).toContain(pod?.metadata.uid)
   await endAll()
-}, 300_000)
+})
 
 /** The build that a workflow's last task was done by; empty: by a worker without a version. */
 async function buildOf(workflowId: string): Promise<string> {
@@ -312,4 +308,4 @@ test('with worker versioning, two workflow codes run side by side and only the c
   expect(await buildOf(lifecycle)).toBe('')
   expect(await diagnosed('true')).toMatchObject({ status: 'warn' })
   expect(new Set(await endings(startedMs))).toEqual(new Set(['COMPLETED, 0 tasks failed']))
-}, 300_000)
+})

@@ -21,7 +21,7 @@ beforeAll(async () => {
   const played = await Promise.all(situations.map((situation) => play(world, situation)))
   outcomes = new Map(played.map((outcome) => [outcome.name, outcome]))
   console.log(played.map(({ name, seconds }) => `${name}: ${seconds.join(' s, ')} s`).join('\n'))
-}, 300_000)
+})
 
 afterAll(() => world?.stop())
 

@@ -19,6 +19,7 @@ import { connectClient, temporalClient } from '../starter/temporal/connect.ts'
 import { nodeClass } from './applied-objects.ts'
 import { cleanUp } from './clusters/clean-up.ts'
 import { endOthers, type Installed, leaveCluster, takeCluster } from './clusters/shared-clusters.ts'
+import { patient } from './runner/patience.ts'
 
 /** A Kubernetes object, as far as tests look into it. */
 export interface Seen {
@@ -170,7 +171,8 @@ export class World {
 
   /** Waits for a condition. Errors: what was waited for, what was seen last, and the end of Joiner's log. */
   async until<T>(what: string, look: () => Promise<T | undefined | false>, ms = patienceMs): Promise<T> {
-    const deadline = Date.now() + ms
+    const atMostMs = patient(ms)
+    const deadline = Date.now() + atMostMs
     let last = ''
     while (Date.now() < deadline) {
       try {
@@ -185,7 +187,7 @@ export class World {
     const log = await this.cluster.supervisor.tail('joiner', 12)
     const tail = log.replaceAll(/^(.{300}).*$/gm, '$1 ...')
     throw new Error(
-      `not within ${ms / 1000} s: ${what} (last: ${last})\n${await this.#picture()}\njoiner's log:\n${tail}`,
+      `not within ${atMostMs / 1000} s: ${what} (last: ${last})\n${await this.#picture()}\njoiner's log:\n${tail}`,
     )
   }
 

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { patient } from '../../test/runner/patience.ts'
 
 const run = promisify(execFile)
 const joiner = fileURLToPath(new URL('../../starter/joiner.ts', import.meta.url))
@@ -52,7 +53,7 @@ function isAlive(pid: number): boolean {
 }
 
 async function until(what: string, isSo: () => boolean, ms = 30_000): Promise<void> {
-  const deadline = Date.now() + ms
+  const deadline = Date.now() + patient(ms)
   while (!isSo()) {
     if (Date.now() > deadline) throw new Error(`not within ${ms / 1000} s: ${what}`)
     await new Promise((resolve) => setTimeout(resolve, 50))

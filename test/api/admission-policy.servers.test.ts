@@ -6,6 +6,7 @@ import { chartAdmission, creationOf } from '../../api/rules/chart-admission.ts'
 import { withoutNulls } from '../../api/rules/schema-errors.ts'
 import { validateObject } from '../../starter/cli/validate/validate-object.ts'
 import { nodeClass, nodePool } from '../applied-objects.ts'
+import { patient } from '../runner/patience.ts'
 import {
   type ClusterObject,
   classOf,
@@ -33,7 +34,7 @@ beforeAll(async () => {
     classOf({ fipsMode: 'FIPS', imageFamily: 'AzureLinux' }),
     overlay,
   ])
-    await vi.waitFor(async () => expect((await create(object)).warnings).not.toEqual([]), { timeout: 30_000 })
+    await vi.waitFor(async () => expect((await create(object)).warnings).not.toEqual([]), { timeout: patient(30_000) })
 })
 
 afterAll(() => server?.stop())
@@ -232,7 +233,7 @@ describe('offline as in the API server', () => {
         expect(items.filter(({ status }) => status?.typeChecking === undefined)).toEqual([])
         return items
       },
-      { timeout: 30_000 },
+      { timeout: patient(30_000) },
     )
     expect(found.map(({ metadata }) => metadata.name)).toContain('joiner-conversion')
     expect(found.map(({ status }) => status?.typeChecking)).toEqual(found.map(() => ({})))
@@ -271,7 +272,7 @@ describe('offline as in the API server', () => {
           expect(answer.warnings).not.toEqual([])
           return answer
         },
-        { timeout: 30_000 },
+        { timeout: patient(30_000) },
       )
       for (const { message } of warnings) {
         const [, index, value] = /^(\d+)(?: is (.*)| fails)$/s.exec(message) ?? []

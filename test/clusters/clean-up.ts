@@ -1,3 +1,5 @@
+import { patient } from '../runner/patience.ts'
+
 /** A step of a clean-up. */
 export interface CleanUpStep {
   /** What is waited for, as it is when the time is over. */
@@ -13,7 +15,7 @@ export async function cleanUp(steps: readonly CleanUpStep[]): Promise<void> {
   if (errors.length > 0) throw errors[0]
 }
 
-async function within({ what, work, ms = 30_000 }: CleanUpStep): Promise<void> {
+async function within({ what, work, ms = patient(30_000) }: CleanUpStep): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const deadline = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`the clean-up waited ${ms / 1000} s for ${what()}`)), ms)

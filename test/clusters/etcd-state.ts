@@ -1,4 +1,5 @@
 import { request } from 'undici'
+import { patient } from '../runner/patience.ts'
 
 /** Values by key, both in base64. */
 type State = ReadonlyMap<string, string>
@@ -42,7 +43,7 @@ export class EtcdState {
    * Brings everything back. Controllers may still write for objects that went, so that is repeated until nothing is too much. Errors: objects are
    * still made after `ms`.
    */
-  async restore(ms = 15_000): Promise<void> {
+  async restore(ms = patient(15_000)): Promise<void> {
     const deadline = Date.now() + ms
     await this.#putBack()
     for (let quiet = 0; quiet < 2; ) {

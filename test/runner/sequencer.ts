@@ -2,11 +2,16 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** The suites that take longest, longest first. They are short to read: most of their time is waiting. */
 const slowest = [
+  'command-access',
   'upgrade',
   'temporal-access',
+  'pages',
   'disruption-faults',
   'durability',
   'scheduling',
+  'uninstall',
+  'cost',
+  'advise',
   'identity',
   'disruption',
   'event-budget',

@@ -3,6 +3,7 @@ import { nodeText } from '../../starter/cli/why/node-text.ts'
 import { podReport } from '../../starter/cli/why/pod-report.ts'
 import { podText } from '../../starter/cli/why/pod-text.ts'
 import { readNode, readPod } from '../../starter/cli/why/read.ts'
+import { patient } from '../runner/patience.ts'
 import { claimsPath, type Seen, type World } from '../world.ts'
 
 /** Something that a person on call meets: how it comes about, what `joiner why` has to say of it, and how its remedy is applied. */
@@ -31,8 +32,8 @@ export interface Outcome {
 }
 
 const lookEveryMs = 1500
-const namedWithinMs = 100_000
-const resolvedWithinMs = 100_000
+const namedWithinMs = patient(100_000)
+const resolvedWithinMs = patient(100_000)
 
 /** Plays a situation: it comes about, is named, its remedy is applied, and it is over. */
 export async function play(world: World, situation: Situation): Promise<Outcome> {
