@@ -21,6 +21,7 @@ const layers = [
   'test/soak',
   'test/pages',
   'test/structure',
+  'test/upstream',
   'test/proofs',
   'test/scheduler-equivalence',
 ]

@@ -1,0 +1,72 @@
+import { alignedTable } from '../../deploy/marked-table.ts'
+import { type Area, type Counts, countsOf, testsOf, type UpstreamTest } from './mapping.ts'
+
+type Mappings = ReadonlyMap<string, readonly UpstreamTest[]>
+
+const heading = `# Upstream's own tests, and where Joiner stands
+
+Written by \`npm run upstream-tests\` from \`test/upstream/\`: \`areas.tsv\` has the counts, \`mapping/\` the titles of upstream's tests with the test of ours that answers to each. A unit test checks that each named test exists and that this page follows from them.
+
+The tests are those of kubernetes-sigs/karpenter 2266468 (v1.14.0-20) and Azure/karpenter-provider-azure 352646f (1.10.2). Every title was read once and judged: **covered** by a test of ours, **without** a test of ours though Joiner does it, **different**, or **out** (the feature is missing, or left out on purpose).
+
+That reading kept numbers, not titles. Therefore tests that were written since for a behaviour without one are taken off its number, and what is left is at least the titles below that have none: for areas with a mapping, covered and without are estimates. Areas with golden vectors count as covered. Titles in \`mapping/\` are of the version of each file that could be read, which for some files is older or newer than the snapshot.
+`
+
+const recount = 'to be recounted'
+
+/** Returns docs/upstream-tests.md. */
+export function pageOf(areas: readonly Area[], mappings: Mappings): string {
+  return [heading, countsPart(areas, mappings), mappedPart(mappings), openPart(mappings)].join('\n')
+}
+
+function countsPart(areas: readonly Area[], mappings: Mappings): string {
+  const counted = areas.map((area) => ({ area, counts: countsOf(area, testsOf(area, mappings)) }))
+  const cells = (all: number, { covered, without, different, out }: Counts) =>
+    [all, covered, without, different, out].map(String)
+  const rows = counted.map(({ area, counts }) => [
+    area.repo,
+    area.name,
+    ...cells(area.all, counts),
+    area.isToBeRecounted ? recount : '',
+  ])
+  const sum = (of: (one: (typeof counted)[number]) => number) => counted.reduce((total, one) => total + of(one), 0)
+  const total = {
+    covered: sum(({ counts }) => counts.covered),
+    without: sum(({ counts }) => counts.without),
+    different: sum(({ counts }) => counts.different),
+    out: sum(({ counts }) => counts.out),
+  }
+  const all = sum(({ area }) => area.all)
+  const columns = ['Repo', 'Area', 'All', 'Covered', 'Without', 'Different', 'Out', 'Remark']
+  return `## Counts
+
+Features that are being added are still counted as the snapshot found them; their rows say \`${recount}\`. "Azure fakes and utils" are tests of upstream's own test doubles: Joiner's stand-in for Azure has tests of its own in \`deploy/local/azure/\`.
+
+${alignedTable(columns, [...rows, ['', '**sum**', ...cells(all, total), '']])}`
+}
+
+function mappedPart(mappings: Mappings): string {
+  const states = ['covered', 'new', 'untested', 'different', 'out', 'recount'] as const
+  const rows = [...mappings].map(([name, tests]) => [
+    `\`${name}\``,
+    String(tests.length),
+    ...states.map((state) => String(tests.filter((one) => one.state === state).length)),
+  ])
+  const columns = ['Mapping', 'Titles', 'Covered', 'New test', 'Without', 'Different', 'Out', 'To be recounted']
+  return `## Titles that are mapped to tests of ours
+
+${alignedTable(columns, rows)}`
+}
+
+function openPart(mappings: Mappings): string {
+  const open = [...mappings].flatMap(([name, tests]) =>
+    tests
+      .filter(({ state }) => state !== 'covered' && state !== 'new')
+      .map(({ suite, title, state, test }) => [`${name}, ${suite}`, title, stateText[state] ?? state, test]),
+  )
+  return `## Mapped titles without a test of ours
+
+${alignedTable(['Suite', 'Upstream test', 'State', 'Reason'], open)}`
+}
+
+const stateText: Readonly<Record<string, string>> = { untested: 'without', recount }

@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { pagePath, readOwn, stored } from './files.ts'
+import { type Area, countsOf, parseAreas, parseMapping, problemsOf, testsOf, type UpstreamTest } from './mapping.ts'
+import { pageOf } from './page.ts'
+
+const { areas, mappings } = stored()
+
+describe('the mapping of upstream’s tests', () => {
+  test.each([...mappings])('%s names tests of ours that exist', (_, tests) => {
+    expect(tests.length).toBeGreaterThan(0)
+    expect(problemsOf(tests, readOwn)).toEqual([])
+  })
+
+  test('belongs to areas, each title to one', () => {
+    const claimed = areas.flatMap((area) => testsOf(area, mappings))
+    expect(claimed).toHaveLength([...mappings.values()].flat().length)
+    expect(new Set(claimed).size).toBe(claimed.length)
+  })
+
+  test('and the counts of each area add up, before and after what was written since', () => {
+    for (const area of areas) {
+      const { covered, without, different, out } = countsOf(area, testsOf(area, mappings))
+      expect(area.covered + area.without + area.different + area.out, area.name).toBe(area.all)
+      expect(
+        [covered, without].every((count) => count >= 0),
+        area.name,
+      ).toBe(true)
+      expect(covered + without + different + out, area.name).toBe(area.all)
+    }
+  })
+
+  test('is what docs/upstream-tests.md shows; "npm run upstream-tests" writes it', () => {
+    expect(readFileSync(pagePath, 'utf8')).toBe(pageOf(areas, mappings))
+  })
+})
+
+const titled = (state: UpstreamTest['state'], change: Partial<UpstreamTest> = {}): UpstreamTest => ({
+  suite: 's',
+  title: 't',
+  state,
+  file: '',
+  test: '',
+  ...change,
+})
+
+describe('a mapping', () => {
+  const files: Readonly<Record<string, string>> = { 'a.test.ts': "test('it\\'s there', () => {})" }
+  const read = (file: string) => files[file]
+
+  test.each<[string, UpstreamTest, readonly string[]]>([
+    ['with a test that is there', titled('covered', { file: 'a.test.ts', test: "it's there" }), []],
+    [
+      'with a test that is not',
+      titled('new', { file: 'a.test.ts', test: 'gone' }),
+      ['s: t: a.test.ts has no test "gone"'],
+    ],
+    ['with a test without a name', titled('new', { file: 'a.test.ts' }), ['s: t: a.test.ts has no test ""']],
+    [
+      'with a file that is not there',
+      titled('covered', { file: 'b.test.ts', test: 'x' }),
+      ['s: t: b.test.ts does not exist'],
+    ],
+    ['without a reason', titled('different'), ['s: t: lacks a reason']],
+    ['with a file and no test', titled('untested', { file: 'a.test.ts' }), ['s: t: names a file, but no test']],
+    ['without a test, as it says', titled('untested'), []],
+  ])('%s', (_, one, problems) => {
+    expect(problemsOf([one], read)).toEqual(problems)
+  })
+
+  test('with a title that stands twice', () => {
+    expect(problemsOf([titled('untested'), titled('untested')], read)).toEqual(['s: t: stands twice'])
+  })
+
+  test('that is malformed is refused with the row', () => {
+    expect(() => parseMapping('heading\ns\tt\tnew')).toThrow('"s\tt\tnew" has 3 cells instead of 5')
+    expect(() => parseMapping('heading\ns\tt\tgood\t\t')).toThrow('"t" has the state "good"')
+    expect(() => parseAreas('heading\ncore')).toThrow('has 1 cells instead of 9')
+  })
+})
+
+test.each<[string, number, readonly UpstreamTest['state'][], number]>([
+  ['each new test takes one from what has none', 5, ['new', 'new', 'covered'], 3],
+  ['no fewer than are known by title', 2, ['new', 'new', 'untested'], 1],
+  ['no more than were counted', 1, ['untested', 'untested'], 1],
+  ['none is left', 2, ['new', 'new', 'new'], 0],
+])('counts: %s', (_, without, states, left) => {
+  const area: Area = {
+    repo: 'core',
+    name: 'a',
+    all: 20,
+    covered: 17 - without,
+    without,
+    different: 2,
+    out: 1,
+    mapping: 'm',
+    isToBeRecounted: false,
+  }
+  expect(
+    countsOf(
+      area,
+      states.map((state) => titled(state)),
+    ),
+  ).toEqual({
+    covered: 17 - left,
+    without: left,
+    different: 2,
+    out: 1,
+  })
+})
