@@ -61,7 +61,8 @@ const nodePools: WarningPolicy = {
       because: 'notReady',
       holds: '!has(object.spec.replicas)',
       message:
-        "'spec.replicas ' + string(object.spec.replicas) + ': static NodePools are not supported yet, so the NodePool will not become ready; remove it'",
+        "'spec.replicas ' + string(object.spec.replicas) + ': the gate StaticCapacity is off, so the NodePool will not become ready; set settings.featureGates.staticCapacity of the chart'",
+      unlessChartValue: '(include "joiner.hasStaticCapacity" .)',
     },
     {
       because: 'notReady',

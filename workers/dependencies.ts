@@ -166,6 +166,7 @@ export async function createDependencies(input: DependencyInput) {
     solver: new SolverThread(cache, log, { quarantine }),
     evaluator: new SolverThread(cache, log, { quarantine }),
     spotToSpotConsolidation: config.FEATURE_GATES.SpotToSpotConsolidation,
+    staticCapacity: config.FEATURE_GATES.StaticCapacity,
     scheduling: {
       preferencePolicy: config.PREFERENCE_POLICY,
       minValuesPolicy: config.MIN_VALUES_POLICY,

@@ -22,6 +22,7 @@ import type { TellEvaluationDeps } from './publish-evaluation.ts'
 import { publishEvaluation } from './publish-evaluation.ts'
 import type { RequestEventsDeps } from './request-events.ts'
 import { publishConsolidateNow } from './request-events.ts'
+import { removeSurplus, type SurplusDeps } from './surplus.ts'
 import type { VerdictsDeps } from './verdicts.ts'
 import { recordVerdicts } from './verdicts.ts'
 import type { EvaluationDeps } from './world.ts'
@@ -32,6 +33,7 @@ export interface NextDisruptionDeps
     ClaimConditionsDeps,
     ProtectionEventsDeps,
     AbandonedDeps,
+    SurplusDeps,
     TellEvaluationDeps,
     DisruptionEventDeps,
     VerdictsDeps,
@@ -49,7 +51,10 @@ const spareScheduledMs = 30_000
 /** Passes without a result take up no more than a fifth of a core, however fast pods come and go. */
 const restPerWork = 4
 
-/** Evaluates the cluster until something should be disrupted. Writes only conditions and events, and releases what no command holds. */
+/**
+ * Evaluates the cluster until something should be disrupted. Writes only conditions and events, releases what no command holds, and deletes what static
+ * NodePools have too many.
+ */
 export async function nextDisruption(
   deps: NextDisruptionDeps,
   input: DisruptionInput,
@@ -70,6 +75,7 @@ export async function nextDisruption(
     await keepClaimConditions(deps)
     publishProtections(deps)
     await releaseAbandoned(deps, memory, { isLatest, signal })
+    await removeSurplus(deps, { pauses, isLatest, signal })
     const startedAt = deps.now()
     // Later changes may not be in the evaluation any more.
     const { changes, urgentChanges } = memory

@@ -21,6 +21,8 @@ export interface EvaluationDeps extends SolveDeps, PlanningSnapshotDeps {
   readonly evaluator: SolverThread
   /** Whether single spot nodes are replaced by cheaper spot nodes (feature gate SpotToSpotConsolidation). */
   readonly spotToSpotConsolidation: boolean
+  /** Whether static NodePools keep their replicas (feature gate StaticCapacity). */
+  readonly staticCapacity: boolean
 }
 
 interface WorldOptions {
@@ -94,6 +96,7 @@ function requestFor(deps: EvaluationDeps, { pauses, reserved }: WorldOptions): E
     defaultSpread,
     nominated: new Set([...deps.nominations.targets(deps.now()), ...awaited(deps)]),
     pauses: pauses.inForce,
+    staticCapacity: deps.staticCapacity,
     spotToSpot: deps.spotToSpotConsolidation,
     terminateFirst: false,
     imageTrials: imageTrials({

@@ -13,6 +13,6 @@ export type ProvisioningOutcome =
   | { readonly kind: 'paused' }
 
 export interface ProvisioningActivities {
-  /** Waits for pending pods, plans them and creates NodeClaims. */
+  /** Waits for pending pods and for static NodePools that lack nodes, plans and creates NodeClaims. */
   nextProvisioning(): Promise<ProvisioningOutcome>
 }

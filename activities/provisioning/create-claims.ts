@@ -106,7 +106,10 @@ async function createClaim(deps: CreateClaimsDeps, guards: Guards, planned: Plan
   const made = await createOne(deps, guards, {
     planned,
     name: `${planned.nodePool}-${randomSuffix()}`,
-    annotations: { [annotations.plannedPods]: String(planned.pods.length) },
+    annotations:
+      planned.forReplicas === undefined
+        ? { [annotations.plannedPods]: String(planned.pods.length) }
+        : { [annotations.forReplicas]: String(planned.forReplicas) },
   })
   if (made.kind === 'limitExceeded') reportOverLimit(deps, planned, made.message)
   if (made.kind === 'refused') reportRefused(deps, planned, made.message)

@@ -13,7 +13,8 @@ import { createClaims, nominate } from './create-claims.ts'
 import { Fence } from './fence.ts'
 import type { FindingsDeps } from './findings/findings.ts'
 import { podsToPlace } from './planning-snapshot.ts'
-import { batchWindow, podsNeedPlace, retryMs, type WaitingPodsDeps } from './waiting-pods.ts'
+import { fillStaticPools } from './static-capacity/fill-pools.ts'
+import { batchWindow, nextWork, retryMs, type WaitingPodsDeps } from './waiting-pods.ts'
 
 export interface NextProvisioningDeps extends WaitingPodsDeps, CreateClaimsDeps, PauseDeps, FindingsDeps {}
 
@@ -27,7 +28,7 @@ const postponed =
 const notOnOurNodes = 'configured to not run on a Karpenter provisioned node'
 
 /**
- * Waits for pods that need a node, plans them and creates NodeClaims. Returns after it did something. The state in memory (which pods were
+ * Waits for pods that need a node, plans them and creates NodeClaims; creates those that static NodePools lack. Returns after it did something. The state in memory (which pods were
  * tried) only saves work: all decisions are taken from the cluster.
  */
 export async function nextProvisioning(deps: NextProvisioningDeps, signal: AbortSignal): Promise<ProvisioningOutcome> {
@@ -51,12 +52,14 @@ async function rounds(
 ): Promise<ProvisioningOutcome> {
   const tried = new Map<string, number>()
   while (deps.now() < untilMs) {
-    if (!(await podsNeedPlace(deps, { tried, untilMs }, signal))) return { kind: 'idle' }
-    await batchWindow(deps, signal)
+    const work = await nextWork(deps, { tried, untilMs }, signal)
+    if (work === undefined) return { kind: 'idle' }
+    if (work === 'pods') await batchWindow(deps, signal)
     if (await isPaused(deps)) return { kind: 'paused' }
     await deps.cache.connected(signal)
     await deps.unavailable.synced(signal)
-    const outcome = await planOnce(deps, fence, tried)
+    const outcome = work === 'pods' ? await planOnce(deps, fence, tried) : await fillStaticPools(deps, fence)
+    if (outcome?.kind === 'paused') await isPaused(deps)
     if (outcome !== undefined) return outcome
   }
   return { kind: 'idle' }
@@ -99,10 +102,7 @@ async function planOnce(
     deps.tracing.past('schedule', { startMs: solvesSinceMs })
     return createClaims(deps, fence, plan.newNodeClaims)
   })
-  if (created.kind === 'paused') {
-    await isPaused(deps)
-    return { kind: 'paused' }
-  }
+  if (created.kind === 'paused') return { kind: 'paused' }
   // The pods back off: there is nothing to report to the loop.
   if (created.refused === plan.newNodeClaims.length) return undefined
   const placed = plan.newNodeClaims.reduce((sum, claim) => sum + claim.pods.length, 0)

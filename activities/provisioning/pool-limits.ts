@@ -129,7 +129,11 @@ function subtract(sums: Map<string, Resources>, planned: Pick<PlannedNodeClaim, 
   sums.set(planned.nodePool, subtractResources(sums.get(planned.nodePool) ?? {}, sizeOf(planned)))
 }
 
-async function readPool({ client, cache }: PoolLimitsDeps, name: string): Promise<NodePool | undefined> {
+/** Reads a NodePool from the API server; undefined when it is gone. It enters the cache at once. */
+export async function readPool(
+  { client, cache }: Pick<PoolLimitsDeps, 'client' | 'cache'>,
+  name: string,
+): Promise<NodePool | undefined> {
   try {
     cache.upsert('NodePool', await client.get(resourcePath('nodepools', name)))
     return cache.nodePools.get(name)
@@ -139,13 +143,17 @@ async function readPool({ client, cache }: PoolLimitsDeps, name: string): Promis
   }
 }
 
-/** Returns the capacity of the pool's nodes, in-flight ones included. */
+/**
+ * Returns the capacity of the pool's nodes, in-flight ones included. Those that leave count only in a static pool, which never has more nodes than its
+ * limit (reference/karpenter-core.md 3.16).
+ */
 function usageOf({ cache }: PoolLimitsDeps, pool: string, without: ReadonlySet<string>): Resources {
+  const isStatic = cache.nodePools.get(pool)?.isStatic === true
   const known = stateNodes({ nodes: [...cache.nodes.values()], nodeClaims: [...cache.nodeClaims.values()] })
   const own = known.filter(
     (one) =>
       labelsOf(one)[labels.nodePool] === pool &&
-      !isLeaving(one.claim, one.node) &&
+      (isStatic || !isLeaving(one.claim, one.node)) &&
       !without.has(one.claim?.metadata.name ?? ''),
   )
   return mergeResources(...own.map(capacityOf), { nodes: integerQuantity(own.length) })

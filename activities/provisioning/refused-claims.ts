@@ -46,7 +46,7 @@ export class RefusedClaims {
       // A refusal under an earlier state of the NodePool is not in a row with this one.
       if (!this.#isRefused(providers, fingerprint)) this.#backOff.succeeded(fingerprint)
       if (fingerprints.size === 1) this.#backOff.failed(fingerprint, now)
-      this.#refused.set(fingerprint, { atMs: now, nodePool, state: stateOf(providers, nodePool), message })
+      this.#refused.set(fingerprint, { atMs: now, nodePool, state: poolState(providers.cache, nodePool), message })
     }
   }
 
@@ -80,7 +80,7 @@ export class RefusedClaims {
 
   #isRefused(providers: Providers, fingerprint: string): boolean {
     const refused = this.#refused.get(fingerprint)
-    return refused !== undefined && refused.state === stateOf(providers, refused.nodePool)
+    return refused !== undefined && refused.state === poolState(providers.cache, refused.nodePool)
   }
 
   #forgetOld(now: number): void {
@@ -89,7 +89,7 @@ export class RefusedClaims {
 }
 
 /** Returns the state of a NodePool and its class that NodeClaims are made from. */
-function stateOf({ cache }: Providers, name: string): string {
+export function poolState(cache: ClusterCache, name: string): string {
   const nodePool = cache.nodePools.get(name)
   const nodeClass = nodePool && cache.nodeClasses.get(nodePool.template.spec.nodeClassRef.name)
   return [nodePool, nodeClass].map((one) => `${one?.metadata.uid} ${one?.metadata.generation}`).join(' ')

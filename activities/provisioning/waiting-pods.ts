@@ -1,4 +1,4 @@
-// Waits for pods that need a plan, and for a burst of them to end.
+// Waits for pods that need a plan and for static NodePools that lack nodes, and for a burst of pods to end.
 import type { NodeClass } from '../../api/objects.ts'
 import { isTrue } from '../../core/conditions.ts'
 import type { Node, NodeClaim, NodeOverlay, NodePool, Pod } from '../../core/objects.ts'
@@ -11,8 +11,9 @@ import { isHeldBack, type SolveDeps } from '../scheduler-thread/solve.ts'
 import type { PlanningMetrics } from './metrics.ts'
 import type { Nominations } from './nominations.ts'
 import { type PlanningSnapshotDeps, podsToPlace } from './planning-snapshot.ts'
+import { type ShortagesDeps, shortages } from './static-capacity/shortages.ts'
 
-export interface WaitingPodsDeps extends PlanningSnapshotDeps, SolveDeps {
+export interface WaitingPodsDeps extends PlanningSnapshotDeps, SolveDeps, ShortagesDeps {
   readonly metrics: PlanningMetrics
   readonly nominations: Nominations
   readonly unavailable: UnavailableOfferings
@@ -43,12 +44,14 @@ function needsPlan(deps: WaitingPodsDeps, pod: Pod, tried: ReadonlyMap<string, n
   return isUp && !deps.nominations.targets(deps.now()).has(target)
 }
 
-/** Waits until pods need a plan. Returns false when the time is over. */
-export async function podsNeedPlace(
+/**
+ * Waits until pods need a plan, or static NodePools lack nodes, which comes first: pods may go there. Returns undefined when the time is over.
+ */
+export async function nextWork(
   deps: WaitingPodsDeps,
   { tried, untilMs }: { readonly tried: Tried; readonly untilMs: number },
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<'pods' | 'static' | undefined> {
   const concerns = ({ kind, before, after }: ClusterChange) => {
     if (kind === 'Pod') return after !== undefined && isProvisionable(after as Pod)
     if (kind === 'NodePool' || kind === 'AKSNodeClass' || kind === 'NodeOverlay') {
@@ -65,14 +68,16 @@ export async function podsNeedPlace(
     const pods = podsToPlace(deps)
     deps.metrics.waiting(pods)
     deps.quarantine.report(pods)
-    if (pods.some((pod) => needsPlan(deps, pod, tried))) return true
+    const short = shortages(deps)
+    if (short.pools.length > 0) return 'static'
+    if (pods.some((pod) => needsPlan(deps, pod, tried))) return 'pods'
     const retryAt = pods.length > 0 ? deps.now() + retryMs : untilMs
-    const next = Math.min(untilMs, retryAt, ...[...tried.values()].filter((at) => at > deps.now()))
+    const next = Math.min(untilMs, retryAt, short.retryAtMs, ...[...tried.values()].filter((at) => at > deps.now()))
     const changed = await changeOrClear(deps, { tried, ms: Math.max(next - deps.now(), 10), concerns }, signal)
     // A burst of changes is evaluated once.
     if (changed) await pauseFor(burstMs, signal)
   }
-  return false
+  return undefined
 }
 
 /** Waits as the cache's `changeWithin`, and for cleared marks too, after which every pod is tried again. */

@@ -38,6 +38,8 @@ export interface EvaluationRequest
   extends Pick<PlanRequest, 'now' | 'typeLists' | 'options' | 'defaultSpread'>,
     Omit<EvaluationSettings, 'instanceTypes' | 'wellKnown' | 'scheduling' | 'policy' | 'clock'>,
     Pick<DisruptionView, 'nominated' | 'reserved'> {
+  /** Whether nodes of static NodePools are replaced (feature gate StaticCapacity). */
+  readonly staticCapacity: boolean
   /** Pauses in force. */
   readonly pauses: readonly Pause[]
   /** If set, checks only which of these proposals still hold, each after the earlier ones that do. */

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { evaluate } from '../../core/disruption/evaluate.ts'
-import { joinerPolicy } from '../../core/disruption/policy.ts'
+import { joinerPolicy, withoutStaticCapacity } from '../../core/disruption/policy.ts'
 import { validateTogether } from '../../core/disruption/validate.ts'
 import { disruptionWorld } from '../../core/disruption/world.ts'
 import type { InstanceType } from '../../core/instance-type.ts'
@@ -92,7 +92,7 @@ function handle(message: ToSolver, scheduler: Schedule): FromSolver | undefined 
 }
 
 function evaluated({ together, ...request }: EvaluationRequest): FromSolver {
-  const { now, typeLists: lists, options, defaultSpread, nominated, reserved, pauses, ...own } = request
+  const { now, typeLists: lists, options, defaultSpread, nominated, reserved, pauses, staticCapacity, ...own } = request
   typesByPool = typesOf(lists)
   const source = index.source(typesByPool, { now, defaultSpread, inHand }, ({ metadata }) => lists.has(metadata.name))
   const world = disruptionWorld(source, typesByPool, {
@@ -111,7 +111,7 @@ function evaluated({ together, ...request }: EvaluationRequest): FromSolver {
     instanceTypes: typesByPool,
     wellKnown: wellKnownLabels,
     scheduling: { ...options, inHand },
-    policy: joinerPolicy,
+    policy: staticCapacity ? joinerPolicy : withoutStaticCapacity,
     clock: () => performance.now(),
   }
   if (together !== undefined)

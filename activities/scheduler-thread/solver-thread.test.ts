@@ -148,6 +148,7 @@ const evaluation: EvaluationThreadRequest = {
   defaultSpread: [],
   nominated: new Set(),
   pauses: [],
+  staticCapacity: false,
   spotToSpot: false,
   terminateFirst: false,
 }

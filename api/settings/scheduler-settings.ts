@@ -21,6 +21,7 @@ const supportedGates: ReadonlySet<string> = new Set([
   'ReservedCapacity',
   'SpotToSpotConsolidation',
   'NodeOverlay',
+  'StaticCapacity',
 ])
 
 /** `Key=true` or `Key=false`, separated by commas; other gates keep their defaults. */

@@ -61,6 +61,7 @@ async function onePass() {
     ...request,
     nominated: new Set(),
     pauses: [],
+    staticCapacity: false,
     spotToSpot: false,
     terminateFirst: false,
   })

@@ -99,6 +99,7 @@ async function measure(): Promise<Measured> {
     ...common,
     nominated: new Set(),
     pauses: [],
+    staticCapacity: false,
     spotToSpot: false,
     terminateFirst: false,
     imageTrials: new Map(),

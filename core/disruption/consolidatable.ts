@@ -4,12 +4,12 @@ import { durationMs } from '../values/duration.ts'
 
 /**
  * Returns when a node has been unchanged for its pool's consolidateAfter, in epoch ms; it is consolidatable from this moment on. Undefined when
- * consolidation is disabled or the node is not initialized. The policy does not matter (reference/karpenter-core.md 4.4).
+ * consolidation is disabled, the pool is static or the node is not initialized. The policy does not matter (reference/karpenter-core.md 3.16, 4.4).
  */
 export function consolidatableAt(claim: NodeClaim, pool: NodePool): number | undefined {
   const wait = durationMs(pool.disruption.consolidateAfter)
   const initialized = conditionOf(claim.status.conditions, 'Initialized')
-  if (wait === undefined || initialized?.status !== 'True') return undefined
+  if (wait === undefined || pool.isStatic || initialized?.status !== 'True') return undefined
   const since = claim.status.lastPodEventTime ?? initialized.lastTransitionTime ?? claim.metadata.creationTimestamp
   return Date.parse(since) + wait
 }

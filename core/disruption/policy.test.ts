@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { methodFacts, methodNames } from './command.ts'
 import { methods } from './methods/methods.ts'
-import { joinerPolicy, karpenterPolicy } from './policy.ts'
+import { joinerPolicy, karpenterPolicy, withoutStaticCapacity } from './policy.ts'
 
 describe('methods', () => {
   it('have their own names as keys, in the order of the table', () => {
@@ -20,7 +20,7 @@ describe('methods', () => {
 
 describe('policies', () => {
   it('name methods that exist, in their order', () => {
-    for (const { methods: named } of [joinerPolicy, karpenterPolicy])
+    for (const { methods: named } of [joinerPolicy, withoutStaticCapacity, karpenterPolicy])
       expect(named).toEqual(methodNames.filter((method) => named.includes(method)))
   })
 })

@@ -22,11 +22,10 @@ export interface DisruptionPolicy {
 }
 
 /**
- * Joiner's policy: all empty nodes, drifted nodes within budgets, and either the best set of nodes that go together or several single ones. Drift of
- * static NodePools is not offered.
+ * Joiner's policy: all empty nodes, drifted nodes within budgets, and either the best set of nodes that go together or several single ones.
  */
 export const joinerPolicy: DisruptionPolicy = {
-  methods: methodNames.filter((method) => method !== 'static-drift'),
+  methods: methodNames,
   endsAtFirst: false,
   // Each further command requires another simulation of the cluster.
   mostCommands: { 'single-node': 20 },
@@ -36,6 +35,12 @@ export const joinerPolicy: DisruptionPolicy = {
   driftShare: 0.2,
   maxMultiNodeCandidates: Number.POSITIVE_INFINITY,
   leavesOthersPods: true,
+}
+
+/** Joiner's policy where the gate StaticCapacity is off: no replacement would be counted as a replica. */
+export const withoutStaticCapacity: DisruptionPolicy = {
+  ...joinerPolicy,
+  methods: methodNames.filter((method) => method !== 'static-drift'),
 }
 
 /**

@@ -60,6 +60,7 @@ describe('why a claim was created', () => {
     ['nothing that Joiner writes', {}, { kind: 'by-hand' }],
     ['an odd number of pods', { [annotations.plannedPods]: 'many' }, { kind: 'by-hand' }],
     ['a negative number of pods', { [annotations.plannedPods]: '-1' }, { kind: 'by-hand' }],
+    ['a static pool', { [annotations.forReplicas]: '5' }, { kind: 'static', replicas: 5 }],
     [
       'a command',
       { [annotations.replacementFor]: 'drift-1', ...replacesAnnotation(['a', 'b']) },

@@ -104,8 +104,14 @@ function birthOf({ metadata: { annotations: own } }: NodeClaim): Birth {
   const command = own[annotations.replacementFor]
   if (command !== undefined)
     return { kind: 'replacement', command, replaces: someOf((own[annotations.replaces] ?? '').split(',')) }
-  const [pods] = /^\d{1,6}$/.exec(own[annotations.plannedPods] ?? '') ?? []
-  return pods === undefined ? { kind: 'by-hand' } : { kind: 'pods', pods: Number(pods) }
+  const replicas = countIn(own[annotations.forReplicas])
+  if (replicas !== undefined) return { kind: 'static', replicas }
+  const pods = countIn(own[annotations.plannedPods])
+  return pods === undefined ? { kind: 'by-hand' } : { kind: 'pods', pods }
+}
+
+function countIn(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d{1,6}$/.test(text) ? Number(text) : undefined
 }
 
 function ownLabels(all: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
@@ -147,7 +153,9 @@ export function deathOf(claim: NodeClaim, node: Node | undefined, rules: NodeRul
   const repair = node && repairOf(node, rules)
   if (repair !== undefined && repair.dueAtMs < deletedMs + 1000)
     return because('repaired', `${repair.type} is ${repair.status}`)
-  return { kind: 'deleted' }
+  const replicas = countIn(own[annotations.scaledDownTo])
+  if (replicas === undefined) return { kind: 'deleted' }
+  return because('scaled-down', `spec.replicas of its NodePool was ${replicas}`)
 }
 
 function isDisruptionReason(reason: string | undefined): reason is DisruptionReason {

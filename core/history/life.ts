@@ -24,13 +24,18 @@ export type Birth =
   | { readonly kind: 'pods'; readonly pods: number }
   /** `replaces`: the names of the NodeClaims that leave. */
   | { readonly kind: 'replacement'; readonly command: string; readonly replaces: readonly string[] }
+  /** `replicas`: of its static NodePool at that time. */
+  | { readonly kind: 'static'; readonly replicas: number }
   /** Somebody created it by hand, or another controller did. */
   | { readonly kind: 'by-hand' }
+
+/** Causes of death with a message. `scaled-down`: its static NodePool had more nodes than replicas. */
+export const messageKinds = ['interrupted', 'repaired', 'expired', 'forced', 'vm-lost', 'scaled-down'] as const
 
 /** Why a NodeClaim was deleted. */
 export type Death =
   | { readonly kind: 'disruption'; readonly command: string; readonly reason: DisruptionReason }
-  | { readonly kind: 'interrupted' | 'repaired' | 'expired' | 'forced' | 'vm-lost'; readonly message: string }
+  | { readonly kind: (typeof messageKinds)[number]; readonly message: string }
   /** It never became a node. */
   | { readonly kind: 'gave-up'; readonly reason: string; readonly message: string }
   /** Somebody deleted the NodeClaim or its Node. */

@@ -1,7 +1,15 @@
 // Reads facts from a memo. Whoever may write in the namespace of Temporal can write memos, so nothing is taken from them that is not as expected.
 import { type Decision, type DisruptionReason, methodNames } from '../disruption/command.ts'
 import { isObject } from '../values/json.ts'
-import type { Birth, CommandFacts, Death, LifeFacts, RefusedCapacity, VmSpan } from './life.ts'
+import {
+  type Birth,
+  type CommandFacts,
+  type Death,
+  type LifeFacts,
+  messageKinds,
+  type RefusedCapacity,
+  type VmSpan,
+} from './life.ts'
 
 /** A value that is not what it must be. It never leaves this file. */
 class Unreadable extends Error {}
@@ -88,6 +96,8 @@ function birth(from: Fields): Birth {
       return { kind: 'pods', pods: count(from['pods']) }
     case 'replacement':
       return { kind: 'replacement', command: text(from['command']), replaces: list(from['replaces'], text) }
+    case 'static':
+      return { kind: 'static', replicas: count(from['replicas']) }
     case 'by-hand':
       return { kind: 'by-hand' }
     default:
@@ -97,7 +107,6 @@ function birth(from: Fields): Birth {
 
 const reasons = ['Empty', 'Drifted', 'Underutilized'] as const satisfies readonly DisruptionReason[]
 const decisions = ['delete', 'replace', 'terminate-first'] as const satisfies readonly Decision[]
-const messageKinds = ['interrupted', 'repaired', 'expired', 'forced', 'vm-lost'] as const
 
 function death(from: Fields): Death {
   const { kind } = from

@@ -71,6 +71,7 @@ test.each<[Birth, string]>([
   [{ kind: 'pods', pods: 1 }, 'for 1 pod'],
   [{ kind: 'replacement', command: 'drift-1', replaces: ['a'] }, 'replaces a (command drift-1)'],
   [{ kind: 'replacement', command: 'drift-1', replaces: [] }, 'replaces other nodes (command drift-1)'],
+  [{ kind: 'static', replicas: 5 }, 'for spec.replicas 5 of its static NodePool'],
   [{ kind: 'by-hand' }, 'created by hand or by another controller'],
 ])('the birth %j is %s', (came, text) => {
   expect(birthText(came)).toBe(text)
@@ -83,6 +84,7 @@ test.each<[Death, string, string]>([
   [{ kind: 'expired', message: 'expired at X' }, 'expired at X', 'expired'],
   [{ kind: 'forced', message: 'case 42' }, 'ended by force: case 42', 'forced'],
   [{ kind: 'vm-lost', message: 'the VM was gone' }, 'VM lost: the VM was gone', 'vm-lost'],
+  [{ kind: 'scaled-down', message: 'to 3' }, 'scaled down: to 3', 'scaled-down'],
   [{ kind: 'gave-up', reason: 'launch_timeout', message: 'no VM' }, 'gave up: launch_timeout: no VM', 'gave-up'],
   [{ kind: 'deleted' }, 'deleted by somebody', 'deleted'],
 ])('the end %j is %s', (went, text, word) => {

@@ -37,6 +37,8 @@ export function birthText(came: Birth): string {
       return `for ${podsText(came.pods)}`
     case 'replacement':
       return `replaces ${namesText(came.replaces)} (command ${came.command})`
+    case 'static':
+      return `for spec.replicas ${came.replicas} of its static NodePool`
     case 'by-hand':
       return 'created by hand or by another controller'
   }
@@ -53,6 +55,8 @@ export function deathText(went: Death): string {
       return 'deleted by somebody'
     case 'vm-lost':
       return `VM lost: ${went.message}`
+    case 'scaled-down':
+      return `scaled down: ${went.message}`
     case 'forced':
       return `ended by force: ${went.message}`
     default:

@@ -60,8 +60,12 @@ describe('templateErrors', () => {
 })
 
 describe('runtimeErrors', () => {
-  it('refuses static pools', () => {
-    expect(runtimeErrors(samplePool('p'))).toEqual([])
-    expect(runtimeErrors(samplePool('p', { isStatic: true }))).toEqual([expect.stringMatching(/^spec.replicas/)])
+  it('refuses static pools where their gate is off', () => {
+    const fixed = samplePool('p', { isStatic: true, replicas: 3 })
+    expect(runtimeErrors(samplePool('p'), { staticCapacity: false })).toEqual([])
+    expect(runtimeErrors(fixed, { staticCapacity: false })).toEqual([
+      expect.stringMatching(/^spec.replicas: the gate StaticCapacity is off/),
+    ])
+    expect(runtimeErrors(fixed, { staticCapacity: true })).toEqual([])
   })
 })

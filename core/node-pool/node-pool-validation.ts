@@ -12,16 +12,21 @@ import { templateRequirements } from './node-claim-template.ts'
 
 const effects: ReadonlySet<string> = new Set(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
 
-/** Returns errors of a NodePool that only a controller can find. */
-export function runtimeErrors(pool: NodePool): readonly string[] {
+/** Returns errors of a NodePool that only a controller can find. `staticCapacity`: the gate StaticCapacity is on. */
+export function runtimeErrors(
+  pool: NodePool,
+  { staticCapacity }: { readonly staticCapacity: boolean },
+): readonly string[] {
   const { name, annotations } = pool.metadata
   return [
     ...templateErrors(pool.template, wellKnownLabels),
     ...nodePoolFieldErrors(name, pool.template).map(errorText),
     ...kubeletErrors(annotations),
     // The API forbids removing `replicas` from a pool that has it.
-    ...(pool.isStatic
-      ? ['spec.replicas: static NodePools are not supported yet; make another NodePool without it']
+    ...(pool.isStatic && !staticCapacity
+      ? [
+          'spec.replicas: the gate StaticCapacity is off, so no nodes are kept; set settings.featureGates.staticCapacity of the chart, or make another NodePool without it',
+        ]
       : []),
   ]
 }

@@ -126,6 +126,10 @@ export const annotations = {
   replaces: 'joiner.sh/replaces',
   /** On a NodeClaim that was planned for pods: how many. */
   plannedPods: 'joiner.sh/planned-pods',
+  /** On a NodeClaim that was created for a static NodePool: its replicas at that time. */
+  forReplicas: 'joiner.sh/for-replicas',
+  /** On a NodeClaim that a static NodePool had too many, just before its deletion: the replicas. */
+  scaledDownTo: 'joiner.sh/scaled-down-to',
   /** On a launched NodeClaim: USD an hour of its VM at the launch. A tilde marks an estimate, from before any price list was read. */
   pricePerHour: 'joiner.sh/price-per-hour',
   /** On a launched NodeClaim: when Azure accepted its VM, RFC 3339 with milliseconds. Its condition is written later, and in whole seconds. */

@@ -28,8 +28,8 @@ import { IndexedPods } from './cluster-index/pods.ts'
 import type { SchedulingSnapshot } from './snapshot.ts'
 import {
   type ClusterState,
+  isBeingEmptied,
   isInterrupted,
-  isLeaving,
   occupiedNodes,
   type StateNode,
   stateNodes,
@@ -160,7 +160,7 @@ export class ClusterIndex {
 
   #candidates(known: readonly StateNode[], now: number): readonly Pod[] {
     const moving = known.flatMap(({ node, claim }) =>
-      node === undefined || !isLeaving(claim, node)
+      node === undefined || !isBeingEmptied(claim, node)
         ? []
         : this.#leaving(node, { budgets: this.#budgets, now, isInterrupted: isInterrupted(claim, node) }),
     )

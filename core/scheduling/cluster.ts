@@ -19,6 +19,7 @@ import { ignoredBecause } from './eligibility.ts'
 import type { NodePoolOption, SchedulingOptions, SchedulingSnapshot } from './snapshot.ts'
 import {
   capacityOf,
+  isBeingEmptied,
   isInterrupted,
   isLeaving,
   labelsOf,
@@ -66,7 +67,7 @@ export function podsToPlace(
 ): readonly Pod[] {
   const leaving = new Map(
     stateNodes(cluster)
-      .filter(({ claim, node }) => isLeaving(claim, node))
+      .filter(({ claim, node }) => isBeingEmptied(claim, node))
       .map(({ claim, node }) => [node?.metadata.name, isInterrupted(claim, node)]),
   )
   const budgets = cluster.podDisruptionBudgets

@@ -116,6 +116,8 @@ export interface PlannedNodeClaim {
   readonly price: number
   /** Whether minValues had to be relaxed. */
   readonly minValuesRelaxed?: boolean
+  /** For a static NodePool rather than for pods: its replicas. */
+  readonly forReplicas?: number
 }
 
 /** A pod without a place. */

@@ -76,6 +76,24 @@ export function isLeaving(claim: NodeClaim | undefined, node: Node | undefined):
   )
 }
 
+/**
+ * Whether the pods of a node need another place now. Those of a static NodePool's drifted node wait for its replacement, which offers no room before
+ * it is launched: they would be given nodes of other pools.
+ */
+export function isBeingEmptied(claim: NodeClaim | undefined, node: Node | undefined): boolean {
+  return isLeaving(claim, node) && !(claim !== undefined && waitsForReplica(claim, node))
+}
+
+function waitsForReplica({ metadata, status }: NodeClaim, node: Node | undefined): boolean {
+  return (
+    metadata.annotations[annotations.disruptionCommand]?.startsWith('static-drift-') === true &&
+    metadata.deletionTimestamp === undefined &&
+    node?.isInterrupted !== true &&
+    !(annotations.interrupted in metadata.annotations) &&
+    !status.conditions.some(({ type, status: is }) => type === 'InstanceTerminating' && is === 'True')
+  )
+}
+
 /** Whether a claim's VM ends in a moment, with everything that runs there. */
 export function isInterrupted(claim: NodeClaim | undefined, node: Node | undefined): boolean {
   return claim !== undefined && (node?.isInterrupted === true || annotations.interrupted in claim.metadata.annotations)

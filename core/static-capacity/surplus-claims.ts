@@ -12,6 +12,8 @@ export interface SurplusFacts {
   readonly podsOf: (claim: NodeClaim) => readonly Pod[]
   /** Whether `controller.kubernetes.io/pod-deletion-cost` counts. */
   readonly deletionCosts?: boolean
+  /** Whether a claim stays, whatever else there is. */
+  readonly isKept?: (claim: NodeClaim) => boolean
 }
 
 /**
@@ -22,6 +24,7 @@ export function surplusClaims(pool: NodePool, count: PoolCount, facts: SurplusFa
   const surplus = count.active.length - (pool.replicas ?? 0)
   if (!pool.isStatic || pool.metadata.deletionTimestamp !== undefined || surplus <= 0) return []
   return [...count.active, ...count.pendingDisruption]
+    .filter((claim) => facts.isKept?.(claim) !== true)
     .map((claim) => ({ claim, rank: rankOf(claim, facts) }))
     .sort((a, b) => compareRanks(a.rank, b.rank) || (a.claim.metadata.name < b.claim.metadata.name ? -1 : 1))
     .slice(0, surplus)

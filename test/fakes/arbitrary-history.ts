@@ -57,6 +57,7 @@ function birth(text: fc.Arbitrary<string>): fc.Arbitrary<Birth> {
   return fc.oneof(
     fc.record({ kind: fc.constant('pods' as const), pods: fc.nat(200) }),
     fc.record({ kind: fc.constant('replacement' as const), command: text, replaces: fc.array(text, { maxLength: 3 }) }),
+    fc.record({ kind: fc.constant('static' as const), replicas: fc.nat(1000) }),
     fc.record({ kind: fc.constant('by-hand' as const) }),
   )
 }
@@ -75,6 +76,7 @@ function death(text: fc.Arbitrary<string>): fc.Arbitrary<Death> {
         'expired' as const,
         'forced' as const,
         'vm-lost' as const,
+        'scaled-down' as const,
       ),
       message: text,
     }),

@@ -112,6 +112,7 @@ export function azureDeps(cluster: FakeCluster, azure = new FakeAzure(), usages:
     refusedAttempts: new RefusedAttempts(now),
     vmCreates: vmCreateMetrics(registry),
     cloudProvider: new CloudProviderMetrics(registry),
+    staticCapacity: false,
   }
   return { ...known, deps, azure, registry }
 }

@@ -81,6 +81,7 @@ export async function planningDeps(cluster: FakeCluster, look: Look = () => unde
       },
     },
     spotToSpotConsolidation: false,
+    staticCapacity: true,
     batchIdleMs: 1000,
     batchMaxMs: 10_000,
   } as unknown as DisruptionActivityDeps & NextProvisioningDeps

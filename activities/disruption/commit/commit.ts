@@ -45,10 +45,9 @@ export async function commitDisruptions(
   await deps.cache.connected(signal)
   const fence = await Fence.take(deps, 'joiner-disruption-fence')
   if (fence.mayLackWrites) await deps.cache.catchUp(['NodeClaim', 'Node'], signal)
-  const limits = new PoolLimits(
-    deps,
-    new Set(proposals.flatMap(({ candidates }) => candidates.map(({ name }) => name))),
-  )
+  // A replacement in a static NodePool takes a slot of its own.
+  const others = proposals.filter(({ method }) => method !== 'static-drift')
+  const limits = new PoolLimits(deps, new Set(others.flatMap(({ candidates }) => candidates.map(({ name }) => name))))
   const commits = proposals.map((proposal) => new Commit(deps, { fence, limits }, proposal))
   return isFirst ? begin(deps, commits) : Promise.all(commits.map((commit) => commit.finishOrUndo()))
 }

@@ -33,7 +33,7 @@ async function world(annotations: Json = {}, spec: Json = {}) {
   const { deps } = kubernetesDeps(cluster)
   return {
     cluster,
-    refresh: () => refreshNodePools(deps),
+    refresh: () => refreshNodePools({ ...deps, staticCapacity: false }),
     stamps: (resource: 'nodepools' | 'nodeclaims' = 'nodepools', name = 'default') => {
       const own = cluster.object(resource, name)?.metadata.annotations ?? {}
       return [own[hashKey], own[versionKey]]

@@ -19,7 +19,7 @@ async function refreshed(
   const cluster = new FakeCluster()
   if (nodeClass !== undefined) cluster.put('aksnodeclasses', nodeClass)
   cluster.put('nodepools', pool)
-  await refreshNodePools(kubernetesDeps(cluster).deps)
+  await refreshNodePools({ ...kubernetesDeps(cluster).deps, staticCapacity: false })
   const { status } = cluster.object('nodepools', 'default') ?? {}
   const of = (type: string) => status?.conditions.find((one) => one.type === type)
   return { of, seen: status?.['nodeClassObservedGeneration'] }

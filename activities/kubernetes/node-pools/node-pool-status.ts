@@ -12,6 +12,8 @@ import { stampPoolHash } from './node-pool-hash.ts'
 
 export interface NodePoolStatusDeps extends NodePoolHashDeps, StatusWritesDeps {
   readonly log: Logger
+  /** Whether static NodePools keep their replicas (feature gate StaticCapacity). */
+  readonly staticCapacity: boolean
 }
 
 /** Brings hash and status of every NodePool up to date (reference/karpenter-core.md 1.7). */
@@ -25,7 +27,7 @@ async function refreshNodePool(deps: NodePoolStatusDeps, pool: NodePool): Promis
   let before: NodePool | undefined
   const after = await setConditions(deps, { kind: 'NodePool', ref: pool.metadata }, (current) => {
     before = current
-    changes = [validated(current), nodeClassReady(deps, current)]
+    changes = [validated(deps, current), nodeClassReady(deps, current)]
     const { generation } = nodeClassOf(deps, current)?.metadata ?? {}
     const reset = generation === undefined ? undefined : healthReset(current, generation)
     const seen = generation === undefined || current.nodeClassObservedGeneration === generation
@@ -47,9 +49,9 @@ function nodeClassOf(deps: NodePoolStatusDeps, pool: NodePool): NodeClass | unde
   return deps.cache.nodeClasses.get(pool.template.spec.nodeClassRef.name)
 }
 
-function validated(pool: NodePool): ConditionChange {
+function validated(deps: NodePoolStatusDeps, pool: NodePool): ConditionChange {
   const type = 'ValidationSucceeded'
-  const errors = runtimeErrors(pool)
+  const errors = runtimeErrors(pool, deps)
   return errors.length === 0
     ? { type, status: 'True' }
     : { type, status: 'False', reason: 'NodePoolValidationFailed', message: errors.join('; ') }

@@ -25,7 +25,7 @@ const texts: Readonly<Record<Cause['kind'], string>> = {
   'not-consolidatable': 'not consolidatable yet: no pod may have come or gone for consolidateAfter (30s)',
   'not-drifted': 'the node has not drifted',
   'static-pool-not-consolidated': 'NodePools with replicas are not consolidated',
-  'static-pool-not-replaced': 'drifted nodes of a NodePool with replicas are not replaced',
+  'static-pool-not-replaced': 'static-drift decides about nodes of a NodePool with replicas',
   'no-static-pool': 'its NodePool has no replicas',
   empty: 'the node is empty, so it is a matter of emptiness',
   'not-empty': 'the node is not empty: it has pods that would have to move',

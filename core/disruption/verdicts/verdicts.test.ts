@@ -124,6 +124,14 @@ describe("obstacles to a node's disruption", () => {
     ])
   })
 
+  it('static-drift is named for nodes of static NodePools alone', () => {
+    const methodsOf = (isStatic: boolean) =>
+      verdicts({ pool: samplePool('default', { isStatic, replicas: 1 }) }).flatMap(({ moves }) =>
+        moves.flatMap(({ methods }) => methods),
+      )
+    expect([methodsOf(true), methodsOf(false)].map((named) => named.includes('static-drift'))).toEqual([true, false])
+  })
+
   it('so are a PodDisruptionBudget and the pod that it keeps', () => {
     const pods = [running('web', 'a', { metadata: { labels: { app: 'web' } } })]
     expect(movesOf({ pods, budgets: [budget()] })).toMatchObject([

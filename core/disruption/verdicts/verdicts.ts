@@ -45,7 +45,11 @@ export function verdictsOf(
       return before === undefined ? [] : [before]
     const nodePool = claim.metadata.labels[labels.nodePool] ?? ''
     const price = priceOf(one, view)
-    const moves = tried.flatMap((method) => moveOf(method, { claim, own, price, evaluation, view }) ?? [])
+    // Nothing is said of a method that can never concern the node.
+    const isStatic = view.nodePools.get(nodePool)?.isStatic === true
+    const moves = tried
+      .filter((method) => isStatic || method !== 'static-drift')
+      .flatMap((method) => moveOf(method, { claim, own, price, evaluation, view }) ?? [])
     const kept = (before?.moves ?? []).flatMap((move) => without(move, tried))
     return [
       {

@@ -47,6 +47,7 @@ export function usdText({ usd, unpricedHours }: Pick<NodeCounts, 'usd' | 'unpric
 const births_: Readonly<Record<string, string>> = {
   pods: 'pods needed a node',
   replacement: 'replacement by a disruption command',
+  static: 'replicas of a static NodePool',
   'by-hand': 'created by hand or by another controller',
 }
 
@@ -59,6 +60,7 @@ const deaths_: Readonly<Record<string, string>> = {
   expired: 'expired',
   forced: 'ended by force',
   'vm-lost': 'VM lost without a notice',
+  'scaled-down': 'its static NodePool was scaled down',
   'gave-up': 'gave up: it never became a node',
   deleted: 'somebody deleted the NodeClaim or the Node',
 }

@@ -69,7 +69,7 @@ function whyNot(pool: NodePool, all: readonly NodeClass[], own: NodeClass | unde
   if (!isManaged(nodeClassRef))
     return `its node class is of ${nodeClassRef.group}/${nodeClassRef.kind}, not an AKSNodeClass`
   if (pool.metadata.deletionTimestamp !== undefined) return 'it is being deleted'
-  if (pool.isStatic) return 'it is static (spec.replicas), which is not supported'
+  if (pool.isStatic) return 'it is static (spec.replicas), so pods get no new node of it'
   const ready = pool.conditions.find(({ type }) => type === 'Ready')
   if (pool.conditions.length === 0)
     return 'it has no condition Ready=True; --complete takes NodePools without conditions as ready'

@@ -134,7 +134,7 @@ function unknownFields(given: unknown, known: unknown, path: readonly (string | 
 
 /** What Joiner refuses of a NodePool that the API server takes. */
 function poolErrors(
-  { template: given, disruption, replicas }: Served<typeof nodePoolSpec>,
+  { template: given, disruption }: Served<typeof nodePoolSpec>,
   name: string,
   annotations: Json,
 ): readonly FieldError[] {
@@ -146,9 +146,6 @@ function poolErrors(
     ...budgetErrors(disruption.budgets),
     // Each of them names the annotation itself.
     ...kubeletErrors(annotations as Record<string, string>).map((message) => ({ path: [], message })),
-    ...(replicas === undefined
-      ? []
-      : [{ path: ['spec', 'replicas'], message: 'static NodePools are not supported yet; remove it' }]),
   ]
 }
 

@@ -215,7 +215,7 @@ describe('offline', () => {
     const tooKind = cases.filter(({ object, accepted }) => !accepted && errorsOf(object).length === 0)
     expect(tooKind.map(({ id }) => id)).toEqual([])
     const later =
-      /is not a field of this object|in requirements, restricted|static NodePools are not supported|holds at most 100|is no key|for key a, must be no more than 63|value "x\/y": a valid label|is not the id of a subnet|is not a duration|is not namespaced|blocks all disruption/
+      /is not a field of this object|in requirements, restricted|holds at most 100|is no key|for key a, must be no more than 63|value "x\/y": a valid label|is not the id of a subnet|is not a duration|is not namespaced|blocks all disruption/
     const tooStrict = cases.filter(
       ({ object, accepted }) => accepted && !errorsOf(object).every(({ message }) => later.test(message)),
     )

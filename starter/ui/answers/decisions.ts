@@ -38,6 +38,8 @@ export function birthText({ came }: Life): string {
       return `for ${counted(came.pods, 'pod')}`
     case 'replacement':
       return `to replace ${few(came.replaces, mostNames)}`
+    case 'static':
+      return `for spec.replicas ${came.replicas} of its static NodePool`
     case 'by-hand':
       return 'created by hand or by another controller'
   }
@@ -51,6 +53,7 @@ export function deathText(went: Death): string {
     expired: 'expired',
     forced: 'ended by force',
     'vm-lost': 'its VM was lost',
+    'scaled-down': 'its NodePool was scaled down',
     'gave-up': 'given up before it was a node',
   }
   switch (went.kind) {

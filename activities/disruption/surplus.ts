@@ -1,0 +1,81 @@
+import type { Logger } from 'pino'
+import { holdOf } from '../../core/node-claim/hold.ts'
+import type { NodeClaim, NodePool } from '../../core/objects.ts'
+import type { Pauses } from '../../core/pauses/pauses.ts'
+import { annotations } from '../../core/requirements/labels.ts'
+import { countPool } from '../../core/static-capacity/pool-count.ts'
+import { claimsOfCommands, markedClaims } from '../../core/static-capacity/static-marks.ts'
+import { surplusClaims } from '../../core/static-capacity/surplus-claims.ts'
+import { forEachOf } from '../concurrency.ts'
+import type { ObjectWritesDeps } from '../kubernetes/client/object-writes.ts'
+import { updateClaim } from '../kubernetes/client/object-writes.ts'
+import { countDisruption, type DisruptionCountDeps, deleteClaim } from '../kubernetes/lifecycle/claim-deletion.ts'
+import { claimNode } from '../kubernetes/lifecycle/claim-nodes.ts'
+import { readPool } from '../provisioning/pool-limits.ts'
+import { type StaticPool, type StaticPoolsDeps, staticPools } from '../provisioning/static-capacity/static-pools.ts'
+
+export interface SurplusDeps extends StaticPoolsDeps, ObjectWritesDeps, DisruptionCountDeps {
+  readonly log: Logger
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
+
+/** The evaluation that looks. */
+interface Evaluating {
+  readonly pauses: Pauses
+  /** Whether no commit has begun since it did. */
+  readonly isLatest: () => Promise<boolean>
+  readonly signal: AbortSignal
+}
+
+/** Upstream's word for it, in metrics. */
+const reason = 'overprovisioned'
+const concurrency = 16
+
+/**
+ * Deletes NodeClaims that static NodePools have too many. It runs in the disruption loop, never beside a commit, which makes replacements for nodes that
+ * still count. Budgets do not matter, as with Karpenter; the drain waits for pods. Holds and pauses that cover a node do matter. Before a deletion the
+ * NodePool is read, and NodeClaims are listed: by an older state a pool that was scaled up again would lose nodes.
+ */
+export async function removeSurplus(deps: SurplusDeps, evaluating: Evaluating): Promise<void> {
+  const { isLatest, signal } = evaluating
+  if (!staticPools(deps).some((one) => surplusOf(deps, one, evaluating).length > 0)) return
+  await deps.cache.catchUp(['NodeClaim'], signal)
+  for (const { pool: before } of staticPools(deps)) {
+    const pool = await readPool(deps, before.metadata.name)
+    const known = staticPools(deps).find((one) => one.pool === pool)
+    const surplus = known === undefined ? [] : surplusOf(deps, known, evaluating)
+    if (pool === undefined || surplus.length === 0) continue
+    if (!(await isLatest())) return
+    signal.throwIfAborted()
+    const { replicas = 0 } = pool
+    const names = surplus.map(({ metadata }) => metadata.name)
+    deps.log.info({ nodePool: pool.metadata.name, replicas, nodeClaims: names }, 'scaling down a static nodepool')
+    await forEachOf(surplus, concurrency, (claim) => remove(deps, pool, claim))
+  }
+}
+
+/** Returns the NodeClaims to delete, by the cache at this moment. */
+function surplusOf(deps: SurplusDeps, { pool, claims }: StaticPool, { pauses }: Evaluating): readonly NodeClaim[] {
+  const now = deps.now()
+  const taken = claimsOfCommands(claims)
+  const nodeOf = (claim: NodeClaim) => claimNode(deps, claim)?.metadata.name ?? ''
+  const isPaused = (claim: NodeClaim) => {
+    const target = { nodePool: pool.metadata.name, nodeClaim: claim.metadata.name, node: nodeOf(claim), reason }
+    return pauses.covering(target) !== undefined
+  }
+  return surplusClaims(pool, countPool(pool, claims, markedClaims(claims)), {
+    now,
+    podsOf: (claim) => deps.cache.pods.by('byNode', nodeOf(claim)),
+    isKept: (claim) => taken.has(claim) || holdOf(claim, now) !== undefined || isPaused(claim),
+  })
+}
+
+/** Writes why a claim goes, for its history, and deletes it. */
+async function remove(deps: SurplusDeps, { replicas = 0 }: NodePool, { metadata }: NodeClaim): Promise<void> {
+  const { name, uid } = metadata
+  const claim = await updateClaim(deps, { name, uid }, () => ({
+    metadata: { annotations: { [annotations.scaledDownTo]: String(replicas) } },
+  }))
+  if (claim !== undefined && (await deleteClaim(deps, { name, uid }))) countDisruption(deps, claim, reason)
+}

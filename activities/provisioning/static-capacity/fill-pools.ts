@@ -1,0 +1,40 @@
+import { staticClaim } from '../../../core/static-capacity/static-claim.ts'
+import type { ProvisioningOutcome } from '../contract.ts'
+import { type CreateClaimsDeps, createClaims } from '../create-claims.ts'
+import type { Fence } from '../fence.ts'
+import { readPool } from '../pool-limits.ts'
+import { lacking, type ShortagesDeps, shortages } from './shortages.ts'
+import { staticMemoryOf } from './static-memory.ts'
+import { staticPools } from './static-pools.ts'
+
+export interface FillPoolsDeps extends ShortagesDeps, CreateClaimsDeps {}
+
+/** Most NodeClaims of one pool that are created before pods are looked at again. */
+const mostAtOnce = 100
+
+/**
+ * Creates the NodeClaims that static NodePools lack, as `createClaims` does. A crash in between is harmless: the next attempt counts what was created,
+ * from a cache that has caught up. Returns undefined when nothing was created.
+ */
+export async function fillStaticPools(deps: FillPoolsDeps, fence: Fence): Promise<ProvisioningOutcome | undefined> {
+  const claims: string[] = []
+  for (const before of shortages(deps).pools) {
+    const { metadata } = before
+    // It may have been scaled a moment ago.
+    const pool = await readPool(deps, metadata.name)
+    const known = staticPools(deps).find((one) => one.pool === pool)
+    const missing = known === undefined ? 0 : Math.min(lacking(known), mostAtOnce)
+    // The watch will say so too.
+    if (pool === undefined) staticMemoryOf(deps).failed(before)
+    if (pool === undefined || missing === 0) continue
+    const { replicas = 0 } = pool
+    deps.log.info({ nodePool: metadata.name, replicas, missing }, 'creating nodeclaims of a static nodepool')
+    const planned = Array.from({ length: missing }, () => ({ ...staticClaim(pool), forReplicas: replicas }))
+    const created = await createClaims(deps, fence, planned)
+    claims.push(...created.names)
+    if (created.kind === 'paused') return { kind: 'paused' }
+    if (created.names.length < missing) staticMemoryOf(deps).failed(pool)
+  }
+  if (claims.length === 0) return undefined
+  return { kind: 'planned', pods: 0, nodeClaims: claims.length, unschedulable: 0, claims: claims.slice(0, 20) }
+}

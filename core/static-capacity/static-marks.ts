@@ -1,0 +1,31 @@
+import { isTrue } from '../conditions.ts'
+import { replacementsInUse } from '../disruption/replacements-in-use.ts'
+import type { NodeClaim } from '../objects.ts'
+import { annotations } from '../requirements/labels.ts'
+import type { StaticMarks } from './pool-count.ts'
+
+/**
+ * Returns the NodeClaims that wait for their replacement while missing ones are counted: those with a command's stamp. It is written after the
+ * replacements. A node that is only marked may be released again, and counts as one that stays.
+ */
+export function stampedClaims(claims: Iterable<NodeClaim>): StaticMarks {
+  return marks(claims, isStamped)
+}
+
+/** Returns the NodeClaims that wait for their replacement while surplus ones are counted: also those of which a command may be about to begin. */
+export function markedClaims(claims: Iterable<NodeClaim>): StaticMarks {
+  return marks(claims, (claim) => isStamped(claim) || isTrue(claim.status.conditions, 'DisruptionReason'))
+}
+
+/** Returns the NodeClaims that a disruption command decides about until it ends: those that it replaces, and their replacements. */
+export function claimsOfCommands(claims: readonly NodeClaim[]): ReadonlySet<NodeClaim> {
+  return new Set([...claims.filter(isStamped), ...replacementsInUse(claims)])
+}
+
+const isStamped = ({ metadata }: NodeClaim) => metadata.annotations[annotations.disruptionCommand] !== undefined
+
+function marks(claims: Iterable<NodeClaim>, isPending: (claim: NodeClaim) => boolean): StaticMarks {
+  const pendingDisruption = new Set<string>()
+  for (const claim of claims) if (isPending(claim)) pendingDisruption.add(claim.metadata.name)
+  return { markedForDeletion: new Set(), pendingDisruption }
+}
