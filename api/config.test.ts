@@ -101,11 +101,12 @@ describe('settings of the scheduler', () => {
       ReservedCapacity: true,
       NodeOverlay: true,
       CapacityBuffer: true,
+      StaticCapacity: true,
       NodeRepair: false,
       Nonsense: false,
     }
     expect(gateWarnings(gates)).toEqual([
-      expect.stringContaining('"CapacityBuffer=true": not supported yet'),
+      expect.stringContaining('"StaticCapacity=true": not supported yet'),
       expect.stringContaining('"Nonsense=false": there is no such gate; use some of NodeRepair'),
     ])
   })

@@ -74,6 +74,7 @@ const facts: Facts = {
   'no-static-pool': {},
   empty: {},
   'not-empty': {},
+  'buffer-pods': { node: text, buffers: texts },
   'command-failed': {},
   'other-nodes-first': {},
   'other-drifted-first': {},

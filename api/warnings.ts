@@ -137,7 +137,8 @@ const unread: WarningPolicy = {
       because: 'noEffect',
       holds: "object.kind != 'CapacityBuffer'",
       message:
-        "'kind ' + object.kind + ', metadata.name ' + object.metadata.name + ': nothing reads objects of this kind yet, so it has no effect; do without it'",
+        "'kind CapacityBuffer, metadata.name ' + object.metadata.name + ': the gate CapacityBuffer is off, so it has no effect; set settings.featureGates.capacityBuffer of the chart'",
+      unlessChartValue: '(include "joiner.hasBuffers" .)',
     },
   ],
 }

@@ -156,6 +156,8 @@ export interface Pod {
   readonly terminationGracePeriodSeconds: number
   /** Parts of it beyond the scheduler's limits, which are missing here. */
   readonly excess?: PodExcess
+  /** A pod that exists only in plans: the CapacityBuffer that it keeps room for, as `namespace/name`. No API object can set this. */
+  readonly buffer?: string
 }
 
 export interface Node {

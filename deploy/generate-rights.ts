@@ -12,6 +12,10 @@ const conditions: Readonly<Record<RightCondition, { readonly template: string; r
     template: 'include "joiner.hasOverlays" .',
     words: '`settings.featureGates.nodeOverlay` is true',
   },
+  buffers: {
+    template: 'include "joiner.hasBuffers" .',
+    words: '`settings.featureGates.capacityBuffer` is true',
+  },
   dnsServiceIpUnset: { template: 'include "joiner.readsDnsService" .', words: '`azure.dnsServiceIp` is not set' },
   localDnsPreferred: {
     template: 'include "joiner.readsNetworkPolicies" .',

@@ -22,7 +22,10 @@ const everyRight = {
   ...smallestValues,
   azure: { ...smallestValues.azure, networkPolicy: 'cilium' },
   ui: { enabled: true, host: 'joiner.example.com', allowedNamespaces: ['ingress'] },
-  settings: { schedulerConfig: fullValues.settings.schedulerConfig, featureGates: { nodeOverlay: true } },
+  settings: {
+    schedulerConfig: fullValues.settings.schedulerConfig,
+    featureGates: { nodeOverlay: true, capacityBuffer: true },
+  },
 }
 const laterVersion = ['--kube-version', '1.99.0']
 
@@ -51,14 +54,9 @@ describe('docs/security.md', () => {
       .split('\n')
       .filter((line) => line.startsWith('| '))
       .slice(2)
-      .map((line) => line.split('|').slice(1, 6))
-    expect(rows.filter((cells) => (cells[4]?.trim() ?? '') === '')).toEqual([])
-    const said = rows.map((cells) =>
-      cells
-        .slice(0, 4)
-        .map((cell) => cell.trim())
-        .join(' | '),
-    )
+      .map((line) => line.split(/ *\| */).slice(1, 6))
+    expect(rows.filter((cells) => (cells[4] ?? '') === '')).toEqual([])
+    const said = rows.map((cells) => cells.slice(0, 4).join(' | '))
     expect(said.length).toBeGreaterThan(60)
     expect(said.toSorted()).toEqual((await rowsOf(everyRight, laterVersion)).toSorted())
   })
@@ -71,6 +69,7 @@ describe('docs/security.md', () => {
     for (const [condition, name, value] of [
       ['defaultSpread', 'SCHEDULER_CONFIG', JSON.stringify(everyRight.settings.schedulerConfig)],
       ['overlays', 'FEATURE_GATES', 'NodeRepair=true, NodeOverlay = True'],
+      ['buffers', 'FEATURE_GATES', 'NodeRepair=true, CapacityBuffer = True'],
     ] as const) {
       const rows = await rowsOf({ ...withoutSettings, controller: { env: [{ name, value }] } })
       expect(rows.length - always.length).toBe(rights.filter(({ when }) => when === condition).length)

@@ -11,6 +11,7 @@ import { podStates } from '../activities/telemetry/pod-gauges.ts'
 import { waitsFromCreation } from '../activities/telemetry/pod-waits.ts'
 import type { Config } from '../api/config.ts'
 import type { NodeClass } from '../api/objects.ts'
+import type { CapacityBuffer } from '../core/capacity-buffer/capacity-buffer.ts'
 import type { Node, NodeClaim, NodePool, Pod } from '../core/objects.ts'
 
 export interface ClusterObserverDeps {
@@ -49,7 +50,7 @@ export function observeCluster(
   return config.DISABLE_CLUSTER_STATE_OBSERVABILITY ? nothing : observeState(deps, isReported)
 }
 
-type Conditioned = NodeClaim | NodePool | NodeClass | Node
+type Conditioned = NodeClaim | NodePool | NodeClass | Node | CapacityBuffer
 
 function observeState({ cache, now }: ClusterObserverDeps, isReported: () => boolean): ClusterObserver {
   const waits = waitsFromCreation({ now, isReported })
@@ -65,6 +66,7 @@ function observeState({ cache, now }: ClusterObserverDeps, isReported: () => boo
     NodePool: cache.nodePools,
     Node: cache.nodes,
     AKSNodeClass: cache.nodeClasses,
+    CapacityBuffer: cache.capacityBuffers,
   }
   return {
     families: () =>

@@ -21,6 +21,7 @@ import { observeCatalogue } from '../activities/azure/catalogue/catalogue-metric
 import { DurableDocument } from '../activities/azure/catalogue/durable-document.ts'
 import { NetworkFacts } from '../activities/azure/launch/network-facts.ts'
 import { vmCreateMetrics } from '../activities/azure/launch/vm-create-metrics.ts'
+import { BufferRoom } from '../activities/capacity-buffers/buffer-room.ts'
 import { DisruptionMetrics } from '../activities/disruption/metrics.ts'
 import { VerdictRecorder } from '../activities/disruption/verdicts.ts'
 import { ClusterCache } from '../activities/kubernetes/cache/cluster-cache.ts'
@@ -78,6 +79,7 @@ export async function createDependencies(input: DependencyInput) {
     roles: config.JOINER_ROLES,
     defaultSpread: config.SCHEDULER_CONFIG.length > 0,
     overlays: config.FEATURE_GATES.NodeOverlay,
+    buffers: config.FEATURE_GATES.CapacityBuffer,
   })
   const unavailable = new UnavailableOfferings({
     client: kubernetes,
@@ -163,6 +165,7 @@ export async function createDependencies(input: DependencyInput) {
     tracing,
     verdicts: new VerdictRecorder(),
     quarantine,
+    buffers: new BufferRoom({ client: kubernetes, cache, log, now }),
     solver: new SolverThread(cache, log, { quarantine }),
     evaluator: new SolverThread(cache, log, { quarantine }),
     spotToSpotConsolidation: config.FEATURE_GATES.SpotToSpotConsolidation,

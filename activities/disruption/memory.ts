@@ -129,6 +129,7 @@ function isUrgent(kind: CachedKind, before: CachedObject | undefined, after: Cac
     return wasActive && (after === undefined || !isActive(after as Pod))
   }
   if (kind === 'NodePool') return isAnotherPool(before as NodePool | undefined, after as NodePool | undefined)
+  if (kind === 'CapacityBuffer') return before?.metadata.generation !== after?.metadata.generation
   if (kind === 'Node') return before !== undefined && !isReady(before as Node) && !!after && isReady(after as Node)
   if (kind !== 'NodeClaim' || before === undefined) return false
   if (after === undefined) return true
@@ -152,6 +153,7 @@ function isMaterial(kind: CachedKind, before: CachedObject | undefined, after: C
 function factsOf(object: CachedObject) {
   const own = { ...object, metadata: { ...object.metadata, resourceVersion: '' } }
   if (object.kind === 'Pod') return { ...own, conditions: isProvisionable(object) }
+  if (object.kind === 'CapacityBuffer') return { ...own, status: undefined }
   return object.kind === 'Node' ? { ...own, conditions: isReady(object) } : own
 }
 

@@ -7,6 +7,7 @@ import type { Proposed, Validation } from '../../core/disruption/validate.ts'
 import { disruptionView } from '../../core/disruption/world.ts'
 import type { Pauses } from '../../core/pauses/pauses.ts'
 import { stateNodes } from '../../core/scheduling/state-nodes.ts'
+import type { BufferRoom } from '../capacity-buffers/buffer-room.ts'
 import { instanceTypes } from '../node-overlays/pool-types.ts'
 import type { Nominations } from '../provisioning/nominations.ts'
 import type { PlanningSnapshotDeps } from '../provisioning/planning-snapshot.ts'
@@ -19,6 +20,7 @@ export interface EvaluationDeps extends SolveDeps, PlanningSnapshotDeps {
   readonly nominations: Nominations
   /** A second scheduler, so that a long evaluation keeps no pod waiting. */
   readonly evaluator: SolverThread
+  readonly buffers: BufferRoom
   /** Whether single spot nodes are replaced by cheaper spot nodes (feature gate SpotToSpotConsolidation). */
   readonly spotToSpotConsolidation: boolean
   /** Whether static NodePools keep their replicas (feature gate StaticCapacity). */
@@ -86,6 +88,8 @@ async function blaming<T>({ quarantine }: EvaluationDeps, answer: Promise<T>): P
 }
 
 function requestFor(deps: EvaluationDeps, { pauses, reserved }: WorldOptions): EvaluationThreadRequest {
+  // The scheduler knows the virtual pods of buffers as they are made.
+  deps.buffers.pods()
   // A pod that was bound, or is gone, holds no node any more.
   deps.nominations.keepOnly(new Set(podsToPlace(deps).map((pod) => pod.metadata.uid)))
   const { preferencePolicy, minValuesPolicy, reservedCapacity, defaultSpread } = deps.scheduling

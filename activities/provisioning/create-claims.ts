@@ -1,5 +1,7 @@
 import { randomInt } from 'node:crypto'
 import type { Logger } from 'pino'
+import { realPods } from '../../core/capacity-buffer/buffer-pods.ts'
+import { plannedAnnotations } from '../../core/history/claim-facts.ts'
 import type { NodeClaim, Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
 import { annotations } from '../../core/requirements/labels.ts'
@@ -106,16 +108,13 @@ async function createClaim(deps: CreateClaimsDeps, guards: Guards, planned: Plan
   const made = await createOne(deps, guards, {
     planned,
     name: `${planned.nodePool}-${randomSuffix()}`,
-    annotations:
-      planned.forReplicas === undefined
-        ? { [annotations.plannedPods]: String(planned.pods.length) }
-        : { [annotations.forReplicas]: String(planned.forReplicas) },
+    annotations: plannedAnnotations(planned),
   })
   if (made.kind === 'limitExceeded') reportOverLimit(deps, planned, made.message)
   if (made.kind === 'refused') reportRefused(deps, planned, made.message)
   if (made.kind !== 'created') return made
   deps.refusedClaims.accept(planned)
-  for (const pod of planned.pods) nominate(deps, pod, { nodeClaim: made.claim.metadata.name })
+  for (const pod of realPods(planned.pods)) nominate(deps, pod, { nodeClaim: made.claim.metadata.name })
   return made
 }
 
@@ -209,7 +208,7 @@ function reportRefused(deps: CreateClaimsDeps, planned: PlannedNodeClaim, messag
   const { nodePool, pods } = planned
   deps.log.warn({ nodePool, pods: pods.map(podName).slice(0, 10), why: message }, 'API server rejected nodeclaim')
   deps.refusedClaims.refuse(deps, planned, { message, now: deps.now() })
-  for (const pod of pods) {
+  for (const pod of realPods(pods)) {
     deps.events.record({
       about: subject(pod),
       reason: 'FailedScheduling',
@@ -225,9 +224,9 @@ function reportOverLimit(
   { nodePool, pods }: PlannedNodeClaim,
   message: string,
 ): void {
-  findings.overLimit(nodePool, pods, message)
+  findings.overLimit(nodePool, realPods(pods), message)
   log.warn({ nodePool, pods: pods.length, why: message }, 'nodeclaim exceeds limits of its nodepool; raise spec.limits')
-  for (const pod of pods) {
+  for (const pod of realPods(pods)) {
     events.record({ about: subject(pod), reason: 'FailedScheduling', message: `Failed to schedule pod, ${message}` })
   }
 }

@@ -1,3 +1,4 @@
+import { realPlan, realPods } from '../../core/capacity-buffer/buffer-pods.ts'
 import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
 import type { SchedulingPlan } from '../../core/scheduling/snapshot.ts'
@@ -85,18 +86,10 @@ async function planOnce(
   const pods = podsToPlace(deps)
   deps.nominations.keepOnly(new Set(pods.map((pod) => pod.metadata.uid)))
   deps.metrics.waiting(pods)
-  if (pods.length === 0) return undefined
-  reportDropped(deps, pods)
   const waitsSinceMs = deps.metrics.undecidedSince(pods)
   const solvesSinceMs = deps.now()
-  const plan = await solve(deps, pods)
-  if (plan === undefined) return undefined
-  deps.metrics.passed(plan)
-  publishIgnoredPreferences(deps, pods)
-  recordPlacements(deps, plan, tried)
-  deps.findings.passed(deps, pods, plan)
-  logPass(deps, pods.length, plan)
-  if (plan.newNodeClaims.length === 0) return undefined
+  const plan = await planned(deps, pods, tried)
+  if (plan === undefined || plan.newNodeClaims.length === 0) return undefined
   const attributes = { 'joiner.pods': pods.length, 'joiner.nodeclaims': plan.newNodeClaims.length }
   const created = await deps.tracing.span('provisioning', { startMs: waitsSinceMs, attributes }, () => {
     deps.tracing.past('schedule', { startMs: solvesSinceMs })
@@ -105,14 +98,39 @@ async function planOnce(
   if (created.kind === 'paused') return { kind: 'paused' }
   // The pods back off: there is nothing to report to the loop.
   if (created.refused === plan.newNodeClaims.length) return undefined
-  const placed = plan.newNodeClaims.reduce((sum, claim) => sum + claim.pods.length, 0)
+  const placed = realPods(plan.newNodeClaims.flatMap((claim) => claim.pods)).length
   return {
     kind: 'planned',
     pods: placed,
     nodeClaims: created.names.length,
-    unschedulable: plan.unschedulable.length,
+    unschedulable: realPlan(plan).unschedulable.length,
     claims: created.names.slice(0, 20),
   }
+}
+
+/** Plans these pods, and after them those that keep room for buffers. Records what the plan says of the former, and of the latter in their buffers. */
+async function planned(
+  deps: NextProvisioningDeps,
+  pods: readonly Pod[],
+  tried: Map<string, number>,
+): Promise<ThreadPlan | undefined> {
+  const virtual = deps.buffers.begin()
+  let plan: ThreadPlan | undefined
+  try {
+    if (pods.length + virtual.length === 0) return undefined
+    reportDropped(deps, pods)
+    plan = await solve(deps, [...pods, ...virtual])
+  } finally {
+    deps.buffers.passed(plan)
+  }
+  if (plan === undefined) return undefined
+  const real = realPlan(plan)
+  deps.metrics.passed(real)
+  publishIgnoredPreferences(deps, pods)
+  recordPlacements(deps, real, tried)
+  deps.findings.passed(deps, pods, real)
+  logPass(deps, pods.length, { ...real, newNodeClaims: plan.newNodeClaims })
+  return plan
 }
 
 /** Publishes which preferences of pods were dropped, because there are too many. */

@@ -6,6 +6,7 @@ import { isProvisionable } from '../../core/pods/pod-rules.ts'
 import { annotations } from '../../core/requirements/labels.ts'
 import { pauseFor } from '../activity-context.ts'
 import type { UnavailableOfferings } from '../azure/capacity/unavailable-offerings.ts'
+import type { BufferRoom } from '../capacity-buffers/buffer-room.ts'
 import type { ChangeFilter, ClusterChange } from '../kubernetes/cache/change-feed.ts'
 import { isHeldBack, type SolveDeps } from '../scheduler-thread/solve.ts'
 import type { PlanningMetrics } from './metrics.ts'
@@ -17,6 +18,7 @@ export interface WaitingPodsDeps extends PlanningSnapshotDeps, SolveDeps, Shorta
   readonly metrics: PlanningMetrics
   readonly nominations: Nominations
   readonly unavailable: UnavailableOfferings
+  readonly buffers: BufferRoom
   /** Time without a new pod after which a batch is closed, in milliseconds. */
   readonly batchIdleMs: number
   /** Longest time until a batch is closed. */
@@ -45,19 +47,23 @@ function needsPlan(deps: WaitingPodsDeps, pod: Pod, tried: ReadonlyMap<string, n
 }
 
 /**
- * Waits until pods need a plan, or static NodePools lack nodes, which comes first: pods may go there. Returns undefined when the time is over.
+ * Waits until pods or buffers need a plan, or static NodePools lack nodes, which comes first: pods may go there. Returns undefined when the time is over.
  */
 export async function nextWork(
   deps: WaitingPodsDeps,
   { tried, untilMs }: { readonly tried: Tried; readonly untilMs: number },
   signal: AbortSignal,
 ): Promise<'pods' | 'static' | undefined> {
+  // What the wait began with; a change may make buffers due earlier.
+  let next = untilMs
   const concerns = ({ kind, before, after }: ClusterChange) => {
+    if (deps.buffers.dueAt < next) return true
     if (kind === 'Pod') return after !== undefined && isProvisionable(after as Pod)
     if (kind === 'NodePool' || kind === 'AKSNodeClass' || kind === 'NodeOverlay') {
       if (!isAnother(before as Provider | undefined, after as Provider | undefined)) return false
       tried.clear()
       deps.heavyPods.clear()
+      deps.buffers.touched()
       return true
     }
     if (kind !== 'NodeClaim' && kind !== 'Node') return false
@@ -70,9 +76,10 @@ export async function nextWork(
     deps.quarantine.report(pods)
     const short = shortages(deps)
     if (short.pools.length > 0) return 'static'
-    if (pods.some((pod) => needsPlan(deps, pod, tried))) return 'pods'
+    if (deps.buffers.isDue() || pods.some((pod) => needsPlan(deps, pod, tried))) return 'pods'
     const retryAt = pods.length > 0 ? deps.now() + retryMs : untilMs
-    const next = Math.min(untilMs, retryAt, short.retryAtMs, ...[...tried.values()].filter((at) => at > deps.now()))
+    const tries = [...tried.values()].filter((at) => at > deps.now())
+    next = Math.min(untilMs, retryAt, short.retryAtMs, deps.buffers.dueAt, ...tries)
     const changed = await changeOrClear(deps, { tried, ms: Math.max(next - deps.now(), 10), concerns }, signal)
     // A burst of changes is evaluated once.
     if (changed) await pauseFor(burstMs, signal)
@@ -82,13 +89,14 @@ export async function nextWork(
 
 /** Waits as the cache's `changeWithin`, and for cleared marks too, after which every pod is tried again. */
 async function changeOrClear(
-  { cache, unavailable }: WaitingPodsDeps,
+  { cache, unavailable, buffers }: WaitingPodsDeps,
   { tried, ms, concerns }: { readonly tried: Tried; readonly ms: number; readonly concerns: ChangeFilter },
   signal: AbortSignal,
 ): Promise<boolean> {
   const cleared = new AbortController()
   const end = unavailable.onCleared(() => {
     tried.clear()
+    buffers.touched()
     cleared.abort()
   })
   try {

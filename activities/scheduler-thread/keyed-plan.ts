@@ -8,7 +8,8 @@ export interface ThreadPlan extends SchedulingPlan, Pick<KeyedPlan, 'ignored' | 
 
 /** Puts in the pods; leaves out those that went meanwhile. */
 export function planWithPods(plan: KeyedPlan, cache: ClusterCache): ThreadPlan {
-  const pods = (keys: readonly string[]) => keys.flatMap((key) => cache.pods.get(key) ?? [])
+  const pods = (keys: readonly string[]) =>
+    keys.flatMap((key) => cache.pods.get(key) ?? cache.virtualPods.get(key) ?? [])
   return {
     ...plan,
     newNodeClaims: plan.newNodeClaims

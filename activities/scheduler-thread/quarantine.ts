@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { type Registry, register } from 'prom-client'
+import { isVirtual } from '../../core/capacity-buffer/buffer-pods.ts'
 import { CrashSearch } from '../../core/crash-search.ts'
 import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
@@ -180,6 +181,8 @@ export class Quarantine {
   }
 
   #publish({ id, cause, untilMs }: QuarantineEntry, object: CachedObject): void {
+    // There is no such object; its CapacityBuffer says that it has no place.
+    if (object.kind === 'Pod' && isVirtual(object)) return
     const own = quarantineId(object.kind, keyOf(object.metadata))
     const whose = own === id ? '' : `, as ${id} with the same spec`
     const message = `Quarantined until ${timeOf(untilMs)}${whose}: ${cause}; change the spec, or clear it with joiner quarantine clear ${id}`

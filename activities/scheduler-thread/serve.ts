@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { realPods } from '../../core/capacity-buffer/buffer-pods.ts'
 import { evaluate } from '../../core/disruption/evaluate.ts'
 import { joinerPolicy, withoutStaticCapacity } from '../../core/disruption/policy.ts'
 import { validateTogether } from '../../core/disruption/validate.ts'
@@ -143,8 +144,8 @@ function plan(request: PlanRequest, scheduler: Schedule): KeyedPlan {
     ...rest,
     snapshotMs: Math.round(readyAt - startedAt),
     solveMs: Math.round(performance.now() - readyAt),
-    ignored: snapshot.ignored?.size ?? 0,
-    zones: podsByZone(snapshot),
+    ignored: realPods([...(snapshot.ignored?.keys() ?? [])]).length,
+    zones: podsByZone({ ...snapshot, pods: realPods(snapshot.pods) }),
   }
 }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { realPods } from '../../core/capacity-buffer/buffer-pods.ts'
 import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
 import { type CatalogueOfPools, instanceTypes } from '../node-overlays/pool-types.ts'
@@ -34,7 +35,7 @@ export async function solve(deps: SolveDeps, all: readonly Pod[]): Promise<Threa
   const { quarantine } = deps
   const pods = quarantine.trial(all.filter((pod) => !isHeldBack(deps, pod)))
   const leftOut = new Set(all.map(podName)).difference(new Set(pods.map(podName)))
-  const ends = deps.metrics.passBegins(randomUUID(), pods.length)
+  const ends = deps.metrics.passBegins(randomUUID(), realPods(pods).length)
   try {
     const plan = await deps.solver.plan({
       now: deps.now(),

@@ -7,6 +7,7 @@ import type { IndexedKind } from '../../core/scheduling/cluster-index.ts'
 import type { Explanation } from '../../core/scheduling/explain/explanation.ts'
 import type { CachedKind, CachedObject } from '../kubernetes/cache/cached-kinds.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import { withoutTemplate } from '../kubernetes/cache/decode-buffer.ts'
 import { keyOf } from '../kubernetes/cache/object-key.ts'
 import { cachedObjects } from './cached-objects.ts'
 import { evaluationOf, validationOf } from './keyed-evaluation.ts'
@@ -118,12 +119,12 @@ export class SolverThread {
   start(): void {
     if (this.#thread.isRunning) return
     this.#thread.start()
-    const endChanges = this.#cache.onChange(({ kind, key, after }) => this.#changed(kind, key, after))
-    const endQuarantine = this.#quarantine?.onChange((isConcerned) => this.#enter(isConcerned))
-    this.#unsubscribe = () => {
-      endChanges()
-      endQuarantine?.()
-    }
+    const ends = [
+      this.#cache.onChange(({ kind, key, after }) => this.#changed(kind, key, after)),
+      this.#cache.virtualPods.onChange((key, pod) => this.#changed('Pod', key, pod)),
+      this.#quarantine?.onChange((isConcerned) => this.#enter(isConcerned)),
+    ]
+    this.#unsubscribe = () => ends.forEach((end) => end?.())
     this.#enter(() => true)
   }
 
@@ -193,7 +194,8 @@ export class SolverThread {
 
 /** What decisions read of an object: of a pod's conditions those that do not hold (`isProvisionable`, and pods that are not ready). */
 function decidedOn(object: CachedObject | undefined): CachedObject | undefined {
-  if (object?.kind !== 'Pod' || object.conditions.every(isNeeded)) return object
+  if (object?.kind !== 'Pod') return object && withoutTemplate(object)
+  if (object.conditions.every(isNeeded)) return object
   return { ...object, conditions: object.conditions.filter(isNeeded) }
 }
 
@@ -207,6 +209,7 @@ function unexpected({ kind }: Answer): Error {
 
 function* allObjects(cache: ClusterCache): Iterable<CachedObject> {
   yield* cache.pods.values()
+  yield* cache.virtualPods.values()
   yield* cache.nodes.values()
   yield* cache.nodeClaims.values()
   yield* cache.nodePools.values()

@@ -1,12 +1,13 @@
 import { Counter, Histogram, type Registry, register } from 'prom-client'
 import type { NodeClass } from '../../api/objects.ts'
+import type { CapacityBuffer } from '../../core/capacity-buffer/capacity-buffer.ts'
 import { conditionOf } from '../../core/conditions.ts'
 import type { Condition, Node, NodeClaim, NodePool } from '../../core/objects.ts'
 import { labels } from '../../core/requirements/labels.ts'
 import { doublingBuckets } from './buckets.ts'
 import { type GaugeFamily, labelPairs, labelText } from './gauge-family.ts'
 
-type Conditioned = NodeClaim | NodePool | NodeClass | Node
+type Conditioned = NodeClaim | NodePool | NodeClass | Node | CapacityBuffer
 
 /** A kind whose conditions and terminations are published, under the names of AWS' operatorpkg, which Karpenter uses. */
 interface ConditionedKind {
@@ -23,6 +24,7 @@ const conditionedKinds: readonly ConditionedKind[] = [
   { kind: 'NodePool', group: 'karpenter.sh', labelKeys: [] },
   { kind: 'Node', labelKeys: [labels.nodeClass, labels.nodePool, labels.initialized] },
   { kind: 'AKSNodeClass', labelKeys: [] },
+  { kind: 'CapacityBuffer', group: 'autoscaling.x-k8s.io', labelKeys: [] },
 ]
 
 /** `karpenter.sh/nodepool` as `karpenter_sh_nodepool`. */
@@ -98,7 +100,7 @@ function conditionPairs({ type, status, reason }: Condition): string {
 }
 
 function conditionsOf(object: Conditioned): readonly Condition[] {
-  return object.kind === 'NodeClaim' || object.kind === 'AKSNodeClass' ? object.status.conditions : object.conditions
+  return 'status' in object ? object.status.conditions : object.conditions
 }
 
 /** Called for each change of an object; the second argument is undefined when it is gone. */

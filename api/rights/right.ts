@@ -7,7 +7,13 @@ import type { Role } from '../config.ts'
 export type Grantee = Role | 'ui' | 'crds' | 'operator' | 'view' | 'edit' | 'admin'
 
 /** Condition of a right. `uiEnabled`: the page runs in the cluster. `localDnsPreferred`: the cluster has a version in which localDNS may be `Preferred`, and enforces policies. */
-export type RightCondition = 'defaultSpread' | 'overlays' | 'dnsServiceIpUnset' | 'localDnsPreferred' | 'uiEnabled'
+export type RightCondition =
+  | 'defaultSpread'
+  | 'overlays'
+  | 'buffers'
+  | 'dnsServiceIpUnset'
+  | 'localDnsPreferred'
+  | 'uiEnabled'
 
 /** A rule of a Role or ClusterRole of the chart, with its purpose. */
 export interface Right {

@@ -19,6 +19,7 @@ const karpenter = on('karpenter.sh')
 const karpenterAzure = on('karpenter.azure.com')
 const cluster = on('')
 const apps = on('apps')
+const autoscaling = on('autoscaling.x-k8s.io')
 const policy = on('policy')
 const storage = on('storage.k8s.io')
 const own = on('', 'own')
@@ -68,6 +69,7 @@ const bridge: readonly Rule[] = [
     why: 'a changed spec begins a status pass; prices of nodes',
     when: 'overlays',
   }),
+  autoscaling('capacitybuffers', 'list watch', { why: 'metrics of conditions', when: 'buffers' }),
   karpenterAzure('aksnodeclasses', 'list watch', 'a changed spec begins a status pass'),
   cluster('nodes', 'list watch', 'pokes the lifecycle of a Node that goes'),
   cluster('pods', 'list watch', 'metrics of pods and of what nodes hold'),
@@ -123,6 +125,7 @@ const azure: readonly Rule[] = [
   own('configmaps', 'get', { why: 'when nodes may get new images', names: ['upcoming-maintenance-window'] }),
 ]
 
+const whenBuffers = { when: 'buffers' } as const
 const whenSpread = { when: 'defaultSpread' } as const
 
 const inPod = 'joiner status, why pod and capacity list, run in a pod of joiner-planner'
@@ -133,6 +136,10 @@ const planner: readonly Rule[] = [
   karpenter('nodeclaims/status nodepools/status', 'patch', 'conditions, time of the last pod event'),
   karpenter('nodepools/finalizers', 'update', 'a NodeClaim blocks the deletion of its NodePool'),
   karpenter('nodeoverlays', 'list watch', { why: 'plans', when: 'overlays' }),
+  autoscaling('capacitybuffers', 'get list watch', { why: 'which room to keep', ...whenBuffers }),
+  autoscaling('capacitybuffers/status', 'patch', { why: 'what became of it', ...whenBuffers }),
+  cluster('podtemplates', 'list watch', { why: 'for what pods', ...whenBuffers }),
+  apps('deployments replicasets statefulsets', 'list watch', { why: 'for what pods, and how many', ...whenBuffers }),
   karpenterAzure('aksnodeclasses', 'list watch', 'plans'),
   cluster('nodes', 'get list watch patch', 'plans; taints nodes that are to be disrupted'),
   cluster('pods persistentvolumeclaims persistentvolumes namespaces', 'list watch', 'plans'),

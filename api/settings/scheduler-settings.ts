@@ -22,6 +22,7 @@ const supportedGates: ReadonlySet<string> = new Set([
   'SpotToSpotConsolidation',
   'NodeOverlay',
   'StaticCapacity',
+  'CapacityBuffer',
 ])
 
 /** `Key=true` or `Key=false`, separated by commas; other gates keep their defaults. */

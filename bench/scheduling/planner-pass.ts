@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
+import { BufferRoom } from '../../activities/capacity-buffers/buffer-room.ts'
 import { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../activities/kubernetes/client/api-error.ts'
@@ -93,6 +94,7 @@ export async function plannerPasses(scenario: Scenario, changedShare: number): P
     quarantine: new Quarantine({ cache, store: { read: async () => [] } as never, events, log, now }),
     metrics: new PlanningMetrics({ cache, now }, new Registry()),
     findings: new Findings(now, new Registry()),
+    buffers: new BufferRoom({ client: client as never, cache, log, now }),
     catalogue: { instanceTypesFor: () => types },
     unavailable: { synced: async () => {}, onCleared: () => () => {} },
     scheduling: { preferencePolicy: 'Respect', minValuesPolicy: 'Strict', reservedCapacity: true, defaultSpread: [] },

@@ -24,11 +24,14 @@ export function bufferPlaces(plan: SchedulingPlan, isVirtual: (pod: Pod) => bool
   }
 }
 
-/** Returns the condition `Provisioning` of a buffer after a pass (reference/karpenter-core.md 1.4). `names`: those of its virtual pods. */
+/**
+ * Returns the condition `Provisioning` of a buffer after a pass (reference/karpenter-core.md 1.4). `names`: those of its virtual pods. `places.why`: why
+ * some found no place.
+ */
 export function provisioningCondition(
   buffer: CapacityBuffer,
   names: readonly string[],
-  places: BufferPlaces,
+  places: BufferPlaces & { readonly why?: string },
 ): ConditionChange {
   const type = 'Provisioning'
   if (!isTrue(buffer.status.conditions, 'ReadyForProvisioning'))
@@ -41,6 +44,7 @@ export function provisioningCondition(
     const message = `All ${names.length} virtual pods fit on existing capacity`
     return { type, status: 'True', reason: 'FitsExistingCapacity', message }
   }
-  const message = `${fresh}/${names.length} virtual pods required new capacity, ${failed} failed`
+  const why = failed === 0 || places.why === undefined ? '' : `: ${places.why}`
+  const message = `${fresh}/${names.length} virtual pods required new capacity, ${failed} failed${why}`
   return { type, status: 'False', reason: 'RequiresNewCapacity', message }
 }

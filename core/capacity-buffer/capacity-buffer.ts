@@ -2,7 +2,7 @@ import type { Condition, ObjectMeta } from '../objects.ts'
 import type { PodResourcesInput } from '../pods/pod-requests.ts'
 import type { Resources } from '../resources.ts'
 
-/** Spare capacity that somebody asks for (reference/karpenter-core.md 1.4, 3.15). */
+/** Spare capacity that is asked for (reference/karpenter-core.md 1.4, 3.15). */
 export interface CapacityBuffer {
   readonly kind: 'CapacityBuffer'
   readonly metadata: ObjectMeta
@@ -16,6 +16,9 @@ export interface CapacityBuffer {
   readonly limits: Resources
   readonly status: BufferStatus
 }
+
+/** Most virtual pods. Each takes part in every pass and every what-if question, and a single buffer could ask for millions. */
+export const bufferBounds = { perBuffer: 1000, inAll: 2000 } as const
 
 interface ScalableRef {
   /** Empty: apps. */
@@ -55,6 +58,13 @@ export interface FoundTemplate {
   readonly generation?: number
   /** Of a workload; one that sets none has one. */
   readonly replicas?: number
+}
+
+/** An object that buffers refer to, as far as they need it. ReplicaSets and StatefulSets are `PodController`s. */
+export interface BufferSource {
+  readonly kind: 'PodTemplate' | 'Deployment'
+  readonly metadata: ObjectMeta
+  readonly found: FoundTemplate
 }
 
 /** The objects that buffers refer to, by namespace and name. */

@@ -3,6 +3,7 @@ import { bufferReplicas } from './buffer-replicas.ts'
 import {
   type BufferObjects,
   type BufferStatus,
+  bufferBounds,
   type CapacityBuffer,
   type FoundTemplate,
   type WorkloadKind,
@@ -11,7 +12,8 @@ import {
 
 /** What a buffer's references lead to. */
 export type Resolution =
-  | { readonly kind: 'resolved'; readonly found: FoundTemplate; readonly replicas: number }
+  /** `wanted`: set where bounds allow fewer pods than the buffer is for. */
+  | { readonly kind: 'resolved'; readonly found: FoundTemplate; readonly replicas: number; readonly wanted?: number }
   /** `isRetried`: the spec must change, and the buffer is tried again all the same. */
   | { readonly kind: 'failed'; readonly reason: string; readonly message: string; readonly isRetried: boolean }
 
@@ -79,10 +81,21 @@ export function resolvedStatus(
   }
 }
 
+function bound({ replicas, wanted }: Extract<Resolution, { kind: 'resolved' }>): string {
+  return wanted === undefined
+    ? ''
+    : `; room is kept for ${replicas} of ${wanted} pods: at most ${bufferBounds.perBuffer} for one buffer and ${bufferBounds.inAll} for all, which namespaces share evenly`
+}
+
 function readiness(resolution: Resolution): ConditionChange {
   const type = 'ReadyForProvisioning'
   if (resolution.kind === 'resolved')
-    return { type, status: 'True', reason: 'Resolved', message: 'Pod template resolved successfully' }
+    return {
+      type,
+      status: 'True',
+      reason: 'Resolved',
+      message: `Pod template resolved successfully${bound(resolution)}`,
+    }
   const { reason, message } = resolution
   return { type, status: 'False', reason, message }
 }

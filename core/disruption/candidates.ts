@@ -27,6 +27,8 @@ export interface DisruptionView {
   readonly nominated: ReadonlySet<string>
   /** Names of NodeClaims that are reserved: they are no candidates, and use up budgets. */
   readonly reserved?: ReadonlySet<string>
+  /** CapacityBuffers whose virtual pods are placed on a Node, as `namespace/name`. Unset: there are none. */
+  readonly buffersOn?: (node: string) => readonly string[]
   /** Epoch ms. */
   readonly now: number
   /** Pauses that operators requested; unset when there are none. */

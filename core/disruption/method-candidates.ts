@@ -26,7 +26,7 @@ export function candidatesFor(method: Method, view: DisruptionView, settings: Fi
       blocked.push(blockedBy(candidate, 'DisruptionBlocked', { kind: 'paused', pause }))
       return false
     }
-    const suitable = method.suits(candidate, settings)
+    const suitable = method.suits(candidate, settings, view)
     if (typeof suitable === 'boolean') return suitable
     blocked.push(blockedBy(candidate, 'Unconsolidatable', suitable))
     return false

@@ -1,3 +1,4 @@
+import { buffersOf } from '../capacity-buffer/buffer-pods.ts'
 import type { Pod } from '../objects.ts'
 import { isProvisionable, podName } from '../pods/pod-rules.ts'
 import { labels } from '../requirements/labels.ts'
@@ -57,6 +58,7 @@ export class Simulator {
   readonly #deleting: ReadonlySet<string>
   readonly #closed: ReadonlySet<string>
   #whatIf: WhatIf | undefined
+  #buffers: ((node: string) => readonly string[]) | undefined
 
   constructor(input: SimulationInput) {
     this.#input = input
@@ -84,6 +86,22 @@ export class Simulator {
       ...(maxNewClaims === undefined ? {} : { maxNewClaims }),
     })
     return { plan, problems: [...this.#unplaced(plan), ...this.#ignored(candidates), ...this.#onUninitialized(plan)] }
+  }
+
+  /** Returns the buffers whose virtual pods are on a node in the cluster as it is. */
+  buffersOn(node: string): readonly string[] {
+    this.#buffers ??= this.#placedBuffers()
+    return this.#buffers(node)
+  }
+
+  #placedBuffers(): (node: string) => readonly string[] {
+    const all = buffersOf(this.#input.snapshot.pods)
+    if (all.length === 0) return () => []
+    // Where pods would go is not known then, so any node may be needed.
+    if (!this.hasPools) return () => all
+    const { plan } = this.without([], { isConsolidation: false })
+    const placed = new Map(plan.existing.map(({ node, pods }) => [node, buffersOf(pods)]))
+    return (node) => placed.get(node) ?? []
   }
 
   /** Returns the same cluster with one more free machine of a reservation; no claim may skip a free one. */

@@ -1,3 +1,4 @@
+import { realPlan } from '../capacity-buffer/buffer-pods.ts'
 import type { Node, NodeClaim, NodePool, Pod } from '../objects.ts'
 import { labels } from '../requirements/labels.ts'
 import { hasToMove, type SnapshotSettings } from '../scheduling/cluster.ts'
@@ -84,7 +85,12 @@ export function disruptionWorld(
     leaving: new Set([...reservedNodes(view), ...keptForOthers(view)]),
     ...(memory === undefined ? {} : { memory }),
   })
-  return { view, simulator }
+  return withBuffers(view, simulator)
+}
+
+/** Asks the simulator where buffers have their room when a method wants to know. */
+function withBuffers(view: DisruptionView, simulator: Simulator): DisruptionWorld {
+  return { view: { ...view, buffersOn: (node) => simulator.buffersOn(node) }, simulator }
 }
 
 /** Returns the cluster after a command's decision: its nodes are reserved, and pods are expected where its plan puts them. */
@@ -94,8 +100,10 @@ export function worldAfter(
 ): DisruptionWorld {
   const names = candidates.map(({ nodeClaim }) => nodeClaim.metadata.name)
   const reserved = new Set([...(view.reserved ?? []), ...names])
-  const nominated = new Set([...view.nominated, ...plan.existing.map(({ node }) => node)])
-  return { view: { ...view, reserved, nominated }, simulator: simulator.after(candidates, plan) }
+  // Virtual pods stay where there is room at the time: only those that a new node is bought for have their place.
+  const lasting = { ...plan, existing: realPlan({ ...plan, newNodeClaims: [] }).existing }
+  const nominated = new Set([...view.nominated, ...lasting.existing.map(({ node }) => node)])
+  return withBuffers({ ...view, reserved, nominated }, simulator.after(candidates, lasting))
 }
 
 const nothingMoves = { newNodeClaims: [], existing: [], unschedulable: [], stopped: false }

@@ -1,10 +1,12 @@
 // Derives the facts of a lifecycle from its NodeClaim: at the start of its workflow, and when the NodeClaim is being deleted.
+import { buffersOf, realPods } from '../capacity-buffer/buffer-pods.ts'
 import { conditionOf, isTrue } from '../conditions.ts'
 import type { DisruptionReason } from '../disruption/command.ts'
 import { expiryDue } from '../node-claim/lifecycle.ts'
 import { type NodeRules, repairOf } from '../node-claim/node-health.ts'
 import type { Node, NodeClaim } from '../objects.ts'
 import { annotations, labels, wellKnownLabels } from '../requirements/labels.ts'
+import type { PlannedNodeClaim } from '../scheduling/snapshot.ts'
 import { printable } from '../values/printable.ts'
 import { shortened } from '../values/shortened.ts'
 import { timeText } from '../values/time.ts'
@@ -28,6 +30,22 @@ export function priceAnnotation({ pricePerHour, isEstimate }: Prices): Readonly<
 /** Returns the annotation with the names of the NodeClaims that a replacement stands for, as many as fit. */
 export function replacesAnnotation(names: readonly string[]): Readonly<Record<string, string>> {
   return { [annotations.replaces]: someOf(names).join(',') }
+}
+
+/**
+ * Returns the annotations that say what a NodeClaim was planned for: how many pods, and which CapacityBuffers, as many as fit; or which number of
+ * replicas of its static NodePool.
+ */
+export function plannedAnnotations({
+  pods,
+  forReplicas,
+}: Pick<PlannedNodeClaim, 'pods' | 'forReplicas'>): Readonly<Record<string, string>> {
+  if (forReplicas !== undefined) return { [annotations.forReplicas]: String(forReplicas) }
+  const buffers = someOf(buffersOf(pods)).join(',')
+  return {
+    [annotations.plannedPods]: String(realPods(pods).length),
+    ...(buffers === '' ? {} : { [annotations.plannedBuffers]: buffers }),
+  }
 }
 
 function someOf(names: readonly string[]): readonly string[] {
@@ -107,7 +125,9 @@ function birthOf({ metadata: { annotations: own } }: NodeClaim): Birth {
   const replicas = countIn(own[annotations.forReplicas])
   if (replicas !== undefined) return { kind: 'static', replicas }
   const pods = countIn(own[annotations.plannedPods])
-  return pods === undefined ? { kind: 'by-hand' } : { kind: 'pods', pods }
+  if (pods === undefined) return { kind: 'by-hand' }
+  const buffers = someOf((own[annotations.plannedBuffers] ?? '').split(','))
+  return { kind: 'pods', pods, ...(buffers.length === 0 ? {} : { buffers }) }
 }
 
 function countIn(text: string | undefined): number | undefined {

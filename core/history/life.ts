@@ -20,8 +20,8 @@ export interface VmSpan {
 
 /** Why a NodeClaim was created. */
 export type Birth =
-  /** `pods`: the number of pods that were planned onto it. */
-  | { readonly kind: 'pods'; readonly pods: number }
+  /** `pods`: the number of pods that were planned onto it; `buffers`: the CapacityBuffers that it keeps room for, as `namespace/name`. */
+  | { readonly kind: 'pods'; readonly pods: number; readonly buffers?: readonly string[] }
   /** `replaces`: the names of the NodeClaims that leave. */
   | { readonly kind: 'replacement'; readonly command: string; readonly replaces: readonly string[] }
   /** `replicas`: of its static NodePool at that time. */

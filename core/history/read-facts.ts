@@ -93,7 +93,11 @@ function refusal(value: unknown): RefusedCapacity {
 function birth(from: Fields): Birth {
   switch (from['kind']) {
     case 'pods':
-      return { kind: 'pods', pods: count(from['pods']) }
+      return {
+        kind: 'pods',
+        pods: count(from['pods']),
+        ...(from['buffers'] === undefined ? {} : { buffers: list(from['buffers'], text) }),
+      }
     case 'replacement':
       return { kind: 'replacement', command: text(from['command']), replaces: list(from['replaces'], text) }
     case 'static':

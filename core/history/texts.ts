@@ -30,11 +30,18 @@ export function secondsText(ms: number): string {
   return seconds < 600 ? `${seconds} s` : `${Math.round(seconds / 60)} min`
 }
 
+/** `3 pods and CapacityBuffer shop/spare`. */
+export function plannedText({ pods, buffers = [] }: Extract<Birth, { readonly kind: 'pods' }>): string {
+  if (buffers.length === 0) return podsText(pods)
+  const room = `CapacityBuffer ${namesText(buffers)}`
+  return pods === 0 ? room : `${podsText(pods)} and ${room}`
+}
+
 /** Why a NodeClaim was created. */
 export function birthText(came: Birth): string {
   switch (came.kind) {
     case 'pods':
-      return `for ${podsText(came.pods)}`
+      return `for ${plannedText(came)}`
     case 'replacement':
       return `replaces ${namesText(came.replaces)} (command ${came.command})`
     case 'static':

@@ -1,3 +1,4 @@
+import type { FoundTemplate } from '../capacity-buffer/capacity-buffer.ts'
 import type { LabelSelector, ObjectMeta, Pod, RequirementSpec } from '../objects.ts'
 
 // Objects that pods are made by, grouped by and store in.
@@ -33,6 +34,8 @@ export interface PodController {
   readonly kind: 'ReplicaSet' | 'StatefulSet' | 'ReplicationController'
   readonly metadata: ObjectMeta
   readonly selector?: LabelSelector
+  /** What CapacityBuffers need of it; set only where they count. */
+  readonly found?: FoundTemplate
 }
 
 export interface PersistentVolumeClaim {

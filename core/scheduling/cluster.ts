@@ -93,9 +93,10 @@ export function hasToMove(pod: Pod, { budgets, now, isInterrupted: isUrgent = fa
   return isUrgent || (!(isActive(pod) && hasDoNotDisrupt(pod, now)) && !isFullyBlocked(pod, budgets, now))
 }
 
-/** Sorts pods in the order in which they state their topology rules: pending ones before those that have to move, then by name. */
+/** Sorts pods in the order in which they state their topology rules: pending ones, those that have to move, virtual ones; then by name. */
 export function inRuleOrder(pods: readonly Pod[]): readonly Pod[] {
-  return [...pods].sort((a, b) => Number(a.nodeName !== undefined) - Number(b.nodeName !== undefined) || byName(a, b))
+  const rank = ({ buffer, nodeName }: Pod) => (buffer !== undefined ? 2 : nodeName !== undefined ? 1 : 0)
+  return [...pods].sort((a, b) => rank(a) - rank(b) || byName(a, b))
 }
 
 /** Returns everything that a placement depends on (reference/karpenter-core.md 3.2). */

@@ -147,7 +147,10 @@ const pool: Kind<NodePool> = {
     'new NodeClaims': (one) => claimBody(withoutHash(one), plan, { name: 'claim', annotations: {} }),
     scheduling: (one) => planned(one).newNodeClaims,
     budgets: (one) => allowedDisruptions({ budgets: one.disruption.budgets, nodes: 20, reason: 'Empty', now: noon }),
-    consolidation: (one) => [consolidatableAt(sampleClaim('a'), one), methods['single-node'].suits(candidate(one), {})],
+    consolidation: (one) => [
+      consolidatableAt(sampleClaim('a'), one),
+      methods['single-node'].suits(candidate(one), {}, {}),
+    ],
   },
 }
 

@@ -1,3 +1,4 @@
+import { BufferRoom } from '../../activities/capacity-buffers/buffer-room.ts'
 import type { DisruptionActivityDeps } from '../../activities/disruption/activities.ts'
 import type { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
 import { Findings } from '../../activities/provisioning/findings/findings.ts'
@@ -72,6 +73,7 @@ export async function planningDeps(cluster: FakeCluster, look: Look = () => unde
     },
     metrics: new PlanningMetrics({ cache, now }, registry),
     findings: new Findings(now, registry),
+    buffers: new BufferRoom(kubernetes),
     catalogue: { instanceTypesFor: () => [] },
     scheduling: { preferencePolicy: 'Respect', minValuesPolicy: 'Strict', reservedCapacity: true, defaultSpread: [] },
     evaluator: {

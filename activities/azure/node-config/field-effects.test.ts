@@ -4,7 +4,7 @@ import { warningPolicies } from '../../../api/warnings.ts'
 import { configPath, firstBoot } from '../../../deploy/local/azure/boot/custom-data.ts'
 import { fieldsOf, isAmong, type SchemaField, valuesOf, withValue } from '../../../test/api/schema-fields.ts'
 import { goldenConfig, goldenNodeClass, goldenSizes, goldenSubnet } from '../../../test/vectors/golden-cases.ts'
-import { kindRules } from '../../kubernetes/cache/cached-kinds.ts'
+import { kindsFor } from '../../kubernetes/cache/cached-kinds.ts'
 import { refusedByNodeClass } from '../catalogue/instance-types.ts'
 import type { VmSize } from '../catalogue/sku.ts'
 import { vmRequest } from '../launch/vm-request.ts'
@@ -146,12 +146,15 @@ describe('a warning that a field has no effect', () => {
     )
   })
 
-  it('about a whole kind is right: nothing reads objects of that kind', () => {
-    const kinds = warningPolicies
+  it('about a whole kind is right: objects of that kind are read only where a gate is on, and then there is no warning', () => {
+    const about = warningPolicies
       .flatMap(({ warnings }) => warnings)
-      .filter(({ unlessChartValue }) => unlessChartValue === undefined)
-      .flatMap(({ holds }) => /^object\.kind != '(\w+)'$/.exec(holds)?.[1] ?? [])
-    expect(kinds).toEqual(['CapacityBuffer'])
-    expect(Object.keys(kindRules).filter((kind) => kinds.includes(kind))).toEqual([])
+      .flatMap(({ holds, unlessChartValue }) => {
+        const [, kind] = /^object\.kind != '(\w+)'$/.exec(holds) ?? []
+        return kind === undefined ? [] : [{ kind, endsWithGate: unlessChartValue !== undefined }]
+      })
+    expect(about.map(({ kind }) => kind)).toEqual(['NodeOverlay', 'CapacityBuffer'])
+    expect(about.filter(({ endsWithGate }) => !endsWithGate)).toEqual([])
+    expect(kindsFor({}).filter((read) => about.some(({ kind }) => kind === read))).toEqual([])
   })
 })

@@ -1,5 +1,6 @@
 import type { Role } from '../../../api/config.ts'
 import type { NodeClass } from '../../../api/objects.ts'
+import type { BufferSource, CapacityBuffer } from '../../../core/capacity-buffer/capacity-buffer.ts'
 import type { NodeRules } from '../../../core/node-claim/node-health.ts'
 import type { Node, NodeClaim, NodeOverlay, NodePool, Pod, PodDisruptionBudget } from '../../../core/objects.ts'
 import type {
@@ -25,6 +26,7 @@ import {
   decodePodDisruptionBudget,
   decodeVolumeAttachment,
 } from './decode.ts'
+import { decodeBufferSource, decodeCapacityBuffer, decodePodMaker } from './decode-buffer.ts'
 import { decodePod } from './decode-pod.ts'
 import {
   decodeCsiNode,
@@ -53,6 +55,8 @@ export type CachedObject =
   | CsiNode
   | Service
   | PodController
+  | CapacityBuffer
+  | BufferSource
 export type CachedKind = CachedObject['kind']
 
 /** The roles that watch the cluster. */
@@ -63,17 +67,22 @@ interface KindRule {
   readonly decode: (json: Json) => CachedObject
   /** The roles whose code reads the kind; the chart grants the right to no other. */
   readonly roles: readonly WatchingRole[]
-  /** Watched only where default spread constraints are configured. */
-  readonly forDefaultSpread?: true
-  /** Watched only with the gate NodeOverlay. */
-  readonly forOverlays?: true
+  /** Watched only where one of these is in use. Default: always. */
+  readonly onlyFor?: readonly Feature[]
 }
+
+/** What some kinds are watched for: default spread constraints, and the gates NodeOverlay and CapacityBuffer. */
+type Feature = 'defaultSpread' | 'overlays' | 'buffers'
 
 const everyRole = ['core', 'bridge', 'azure', 'planner'] as const
 const planner = ['planner'] as const
 
 /** Decodes a controller; an object in a list does not contain its kind. */
 const controller = (kind: PodController['kind']) => (json: Json) => decodePodController({ ...json, kind })
+
+const podMaker = (kind: PodController['kind']) => (json: Json) => decodePodMaker({ ...json, kind })
+const bufferSource = (kind: BufferSource['kind']) => (json: Json) => decodeBufferSource({ ...json, kind })
+const spreadOrBuffers = ['defaultSpread', 'buffers'] as const
 
 /** Decoders and watching roles by kind. */
 export const kindRules: Readonly<Record<CachedKind, KindRule>> = {
@@ -86,7 +95,7 @@ export const kindRules: Readonly<Record<CachedKind, KindRule>> = {
     resource: 'nodeoverlays',
     decode: decodeNodeOverlay,
     roles: ['bridge', 'azure', 'planner'],
-    forOverlays: true,
+    onlyFor: ['overlays'],
   },
   DaemonSet: { resource: 'daemonsets', decode: decodeDaemonSet, roles: planner },
   PodDisruptionBudget: {
@@ -104,39 +113,44 @@ export const kindRules: Readonly<Record<CachedKind, KindRule>> = {
   PersistentVolume: { resource: 'persistentvolumes', decode: decodePersistentVolume, roles: planner },
   StorageClass: { resource: 'storageclasses', decode: decodeStorageClass, roles: planner },
   CSINode: { resource: 'csinodes', decode: decodeCsiNode, roles: planner },
-  // There can be many of these, with large pod templates; only metadata and selector are kept.
-  Service: { resource: 'services', decode: decodeService, roles: planner, forDefaultSpread: true },
-  ReplicaSet: { resource: 'replicasets', decode: controller('ReplicaSet'), roles: planner, forDefaultSpread: true },
-  StatefulSet: { resource: 'statefulsets', decode: controller('StatefulSet'), roles: planner, forDefaultSpread: true },
+  CapacityBuffer: {
+    resource: 'capacitybuffers',
+    decode: decodeCapacityBuffer,
+    roles: ['bridge', 'planner'],
+    onlyFor: ['buffers'],
+  },
+  PodTemplate: {
+    resource: 'podtemplates',
+    decode: bufferSource('PodTemplate'),
+    roles: planner,
+    onlyFor: ['buffers'],
+  },
+  Deployment: { resource: 'deployments', decode: bufferSource('Deployment'), roles: planner, onlyFor: ['buffers'] },
+  // There can be many of these, with large pod templates; only metadata and selector are kept, and for buffers what placement reads of the template.
+  Service: { resource: 'services', decode: decodeService, roles: planner, onlyFor: ['defaultSpread'] },
+  ReplicaSet: { resource: 'replicasets', decode: podMaker('ReplicaSet'), roles: planner, onlyFor: spreadOrBuffers },
+  StatefulSet: { resource: 'statefulsets', decode: podMaker('StatefulSet'), roles: planner, onlyFor: spreadOrBuffers },
   ReplicationController: {
     resource: 'replicationcontrollers',
     decode: controller('ReplicationController'),
     roles: planner,
-    forDefaultSpread: true,
+    onlyFor: ['defaultSpread'],
   },
 }
 
 /** How a process uses its cache. */
-export interface CacheUse {
+export interface CacheUse extends Partial<Readonly<Record<Feature, boolean>>> {
   /** The roles of the process. Default: all. */
   readonly roles?: readonly Role[]
-  /** Whether it applies the cluster's default spread constraints to pods without any. */
-  readonly defaultSpread?: boolean
-  /** Whether NodeOverlays count. */
-  readonly overlays?: boolean
   /** Node conditions that announce the end of a VM. */
   readonly nodeRules?: NodeRules
 }
 
 /** Returns the kinds that a process watches. */
-export function kindsFor({
-  roles = everyRole,
-  defaultSpread = false,
-  overlays = false,
-}: CacheUse): readonly CachedKind[] {
+export function kindsFor({ roles = everyRole, ...use }: CacheUse): readonly CachedKind[] {
   return (Object.keys(kindRules) as CachedKind[]).filter((kind) => {
-    const { roles: readers, forDefaultSpread = false, forOverlays = false } = kindRules[kind]
-    if ((forDefaultSpread && !defaultSpread) || (forOverlays && !overlays)) return false
+    const { roles: readers, onlyFor } = kindRules[kind]
+    if (onlyFor?.some((feature) => use[feature] === true) === false) return false
     return readers.some((role) => roles.includes(role))
   })
 }

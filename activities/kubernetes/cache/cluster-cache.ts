@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { NodeClass } from '../../../api/objects.ts'
+import type { BufferSource, CapacityBuffer } from '../../../core/capacity-buffer/capacity-buffer.ts'
 import { isInterrupted, type NodeRules, noNodeRules } from '../../../core/node-claim/node-health.ts'
 import type {
   Node,
@@ -33,6 +34,7 @@ import type { KubernetesClient } from '../client/client.ts'
 import { resourcePath } from '../client/resources.ts'
 import { type CachedKind, type CachedObject, type CacheUse, kindRules, kindsFor } from './cached-kinds.ts'
 import { budgetsTopic, ChangeFeed, type ClusterChange, claimTopic, nodeTopic, type Topic } from './change-feed.ts'
+import { withoutTemplate } from './decode-buffer.ts'
 import { LargeObjects, withoutNames } from './large-objects.ts'
 import { decoded, LargeReader } from './large-reader.ts'
 import { ListWatch, readList } from './list-watch.ts'
@@ -40,6 +42,7 @@ import { keyOf } from './object-key.ts'
 import { isOfAnotherProvider } from './other-providers.ts'
 import { Store } from './store.ts'
 import { UnreadableObjects } from './unreadable-objects.ts'
+import { VirtualPods } from './virtual-pods.ts'
 
 /** Pods that are read at once where they are read one by one. */
 const readsAtOnce = 16
@@ -80,6 +83,11 @@ export class ClusterCache extends ChangeFeed {
   readonly replicaSets = new Store<PodController>()
   readonly statefulSets = new Store<PodController>()
   readonly replicationControllers = new Store<PodController>()
+  readonly capacityBuffers = new Store<CapacityBuffer>()
+  readonly podTemplates = new Store<BufferSource>()
+  readonly deployments = new Store<BufferSource>()
+  /** Pods that exist only in plans. They are made from buffers, and reported by listeners of their own. */
+  readonly virtualPods = new VirtualPods()
 
   readonly #client: KubernetesClient
   readonly #log: Logger
@@ -88,6 +96,7 @@ export class ClusterCache extends ChangeFeed {
   readonly #stores: Readonly<Record<CachedKind, Store<CachedObject>>>
   readonly #unsynced: Set<CachedKind>
   readonly #nodeRules: NodeRules
+  readonly #forBuffers: boolean
   readonly #large = new LargeObjects()
   readonly #reader: LargeReader
   readonly #unreadable: UnreadableObjects
@@ -104,6 +113,7 @@ export class ClusterCache extends ChangeFeed {
     this.#log = log
     this.#reader = new LargeReader(log)
     this.#nodeRules = use.nodeRules ?? noNodeRules
+    this.#forBuffers = use.buffers === true
     const all = <T extends CachedObject>(store: Store<T>) => store as unknown as Store<CachedObject>
     this.#stores = {
       Pod: all(this.pods),
@@ -124,6 +134,9 @@ export class ClusterCache extends ChangeFeed {
       ReplicaSet: all(this.replicaSets),
       StatefulSet: all(this.statefulSets),
       ReplicationController: all(this.replicationControllers),
+      CapacityBuffer: all(this.capacityBuffers),
+      PodTemplate: all(this.podTemplates),
+      Deployment: all(this.deployments),
     }
     this.#kinds = kindsFor(use)
     this.#unsynced = new Set(this.#kinds)
@@ -184,7 +197,8 @@ export class ClusterCache extends ChangeFeed {
 
   /** Returns the object of a kind by its namespace and name, or its name alone. Undefined when there is none, or the kind is not kept. */
   find(kind: string, key: string): CachedObject | undefined {
-    return Object.hasOwn(this.#stores, kind) ? this.#stores[kind as CachedKind].get(key) : undefined
+    const found = Object.hasOwn(this.#stores, kind) ? this.#stores[kind as CachedKind].get(key) : undefined
+    return found === undefined && kind === 'Pod' ? this.virtualPods.get(key) : found
   }
 
   /** Enters an object as the API server returned it, unless something newer is known. */
@@ -276,7 +290,9 @@ export class ClusterCache extends ChangeFeed {
     if (object.kind === 'Pod') return this.#parts.of(object)
     return object.kind === 'Node' && isInterrupted(object, this.#nodeRules)
       ? { ...object, isInterrupted: true }
-      : object
+      : this.#forBuffers
+        ? object
+        : withoutTemplate(object)
   }
 
   #enter(kind: CachedKind, { items, sizes }: ListResult): void {

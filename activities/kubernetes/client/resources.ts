@@ -9,7 +9,9 @@ const groups = {
   persistentvolumeclaims: { prefix: '/api/v1', namespaced: true },
   persistentvolumes: { prefix: '/api/v1', namespaced: false },
   services: { prefix: '/api/v1', namespaced: true },
+  podtemplates: { prefix: '/api/v1', namespaced: true },
   replicationcontrollers: { prefix: '/api/v1', namespaced: true },
+  deployments: { prefix: '/apis/apps/v1', namespaced: true },
   daemonsets: { prefix: '/apis/apps/v1', namespaced: true },
   replicasets: { prefix: '/apis/apps/v1', namespaced: true },
   statefulsets: { prefix: '/apis/apps/v1', namespaced: true },
@@ -21,6 +23,7 @@ const groups = {
   leases: { prefix: '/apis/coordination.k8s.io/v1', namespaced: true },
   nodepools: { prefix: '/apis/karpenter.sh/v1', namespaced: false },
   nodeoverlays: { prefix: '/apis/karpenter.sh/v1alpha1', namespaced: false },
+  capacitybuffers: { prefix: '/apis/autoscaling.x-k8s.io/v1beta1', namespaced: true },
   nodeclaims: { prefix: '/apis/karpenter.sh/v1', namespaced: false },
   aksnodeclasses: { prefix: '/apis/karpenter.azure.com/v1beta1', namespaced: false },
 } as const

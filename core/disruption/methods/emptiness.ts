@@ -1,6 +1,7 @@
-import { type Candidate, isEmpty } from '../candidates.ts'
+import { type Candidate, type DisruptionView, isEmpty } from '../candidates.ts'
 import { type DisruptionCommand, savingsOf } from '../command.ts'
 import { type FilterSettings, isConsolidatable } from '../filters.ts'
+import { mostNamedPods } from '../verdicts/cause.ts'
 import { disabled, isDisabled, notConsolidated } from './consolidating.ts'
 import { bySavings, type MethodContext, noteBudget, takeBudget } from './context.ts'
 import { firstOf, type Method, type Suitability, unsuitable } from './method.ts'
@@ -21,10 +22,18 @@ function* compute(candidates: readonly Candidate[], context: MethodContext): Ite
   yield { method: 'emptiness', decision: 'delete', candidates: chosen, replacements: [], savings }
 }
 
-function suits(candidate: Candidate, settings: FilterSettings): Suitability {
+function suits(
+  candidate: Candidate,
+  settings: FilterSettings,
+  { buffersOn }: Pick<DisruptionView, 'buffersOn'>,
+): Suitability {
   if (candidate.nodePool.isStatic) return false
   if (isDisabled(candidate)) return disabled(candidate)
-  return isEmpty(candidate) && isConsolidatable(candidate, settings)
+  if (!isEmpty(candidate) || !isConsolidatable(candidate, settings)) return false
+  // Where its virtual pods find room elsewhere, they are placed there, and the node is free.
+  const node = candidate.node.metadata.name
+  const buffers = buffersOn?.(node) ?? []
+  return buffers.length === 0 ? true : { kind: 'buffer-pods', node, buffers: buffers.slice(0, mostNamedPods) }
 }
 
 export const emptiness = {

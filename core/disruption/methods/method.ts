@@ -1,5 +1,5 @@
 import type { NodeClaim, NodePool } from '../../objects.ts'
-import type { Candidate } from '../candidates.ts'
+import type { Candidate, DisruptionView } from '../candidates.ts'
 import type { DisruptionCommand, DisruptionMethod } from '../command.ts'
 import type { FilterSettings } from '../filters.ts'
 import type { Cause } from '../verdicts/cause.ts'
@@ -28,7 +28,11 @@ export interface Method {
   /** Whether it simulates where pods would go. It has no answer while no NodePool is ready. */
   readonly simulates: boolean
   /** Whether the method applies to a candidate (reference/karpenter-core.md 4.5). */
-  readonly suits: (candidate: Candidate, settings: FilterSettings) => Suitability
+  readonly suits: (
+    candidate: Candidate,
+    settings: FilterSettings,
+    view: Pick<DisruptionView, 'buffersOn'>,
+  ) => Suitability
   /**
    * Yields the commands, each computed on demand: the evaluation ends where its policy says so. Commands hold together: each sees the cluster as the
    * earlier ones leave it.

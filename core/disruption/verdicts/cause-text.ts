@@ -37,6 +37,8 @@ const texts: Texts = {
   'static-pool-not-replaced': () => 'static-drift decides about nodes of a NodePool with replicas',
   'no-static-pool': () => 'its NodePool has no replicas',
   empty: () => 'the node is empty, so it is a matter of emptiness',
+  'buffer-pods': ({ node, buffers }) =>
+    `Node "${node}" has buffer pods: it keeps room for CapacityBuffer ${buffers.join(', ')}`,
   'not-empty': () => 'the node is not empty: it has pods that would have to move',
   'command-failed': () => 'a command failed; it is tried again after 5 minutes at the latest',
   'other-nodes-first': () => 'other nodes go first; a later evaluation comes to this one',

@@ -46,6 +46,8 @@ type UnsuitableCause =
   | { readonly kind: 'no-static-pool' }
   | { readonly kind: 'empty' }
   | { readonly kind: 'not-empty' }
+  /** Virtual pods of CapacityBuffers need its room. */
+  | { readonly kind: 'buffer-pods'; readonly node: string; readonly buffers: readonly string[] }
 
 /** Why a method did not reach a node. */
 type NotLookedAtCause =

@@ -40,6 +40,7 @@ export const sampleCauses: Samples = {
   'static-pool-not-replaced': { kind: 'static-pool-not-replaced' },
   'no-static-pool': { kind: 'no-static-pool' },
   empty: { kind: 'empty' },
+  'buffer-pods': { kind: 'buffer-pods', node: 'n1', buffers: ['default/spare', 'shop/spare'] },
   'not-empty': { kind: 'not-empty' },
   'command-failed': { kind: 'command-failed' },
   'other-nodes-first': { kind: 'other-nodes-first' },

@@ -13,7 +13,7 @@ export interface KnownPod {
   readonly requested: RequestFacts
   /** Epoch ms. */
   readonly created: number
-  /** Sort key of the order in which pods state their rules: pending ones before those that have to move, then by name. */
+  /** Sort key of the order in which pods state their rules: pending ones, those that have to move, virtual ones; then by name. */
   readonly first: string
 }
 
@@ -55,7 +55,7 @@ export class PodClasses {
       shape: this.#shape(pod, text.shape),
       requested: this.#requestsOf(pod, text.requests),
       created: Date.parse(pod.metadata.creationTimestamp),
-      first: `${pod.nodeName === undefined ? 0 : 1}${podName(pod)}`,
+      first: `${pod.buffer !== undefined ? 2 : pod.nodeName === undefined ? 0 : 1}${podName(pod)}`,
     }
     this.#pods.set(pod, made)
     return made

@@ -57,14 +57,22 @@ export class Solver {
   run(): Outcome {
     const { waiting: pods, amounts, topology, options } = this.context
     const waiting = pods.inOrder(this.#pods, amounts)
-    const heavy = waiting.filter(({ isHeavy }) => isHeavy)
+    const real = waiting.filter(({ pod }) => pod.buffer === undefined)
+    const heavy = real.filter(({ isHeavy }) => isHeavy)
     const late = new Set(heavy.map(({ shape }) => shape))
     for (const shape of pods.shapes) if (shape.stated && !late.has(shape)) this.#state(shape)
     topology.knowHosts(() => this.#nodes.hosts)
-    const isStopped = this.#placeAll(heavy.length === 0 ? waiting : waiting.filter(({ isHeavy }) => !isHeavy))
-    const heavyPods = isStopped || heavy.length === 0 ? noHeavyPods : this.#placeHeavy(heavy)
+    const isOver = this.#placeAll(heavy.length === 0 ? real : real.filter(({ isHeavy }) => !isHeavy))
+    const heavyPods = isOver || heavy.length === 0 ? noHeavyPods : this.#placeHeavy(heavy)
+    const isStopped = isOver || this.#placeVirtual(waiting, real)
     options.inHand?.(undefined)
     return { isStopped, claims: this.#claims.all, nodes: this.#nodes.filled, failed: this.#failed, heavyPods }
+  }
+
+  /** Places the pods that keep room for buffers, after all others: they take what is left, and no pod is placed by a rule that one of them fulfils. */
+  #placeVirtual(waiting: readonly Waiting[], real: readonly Waiting[]): boolean {
+    if (real.length === waiting.length) return false
+    return this.#placeAll(waiting.filter(({ pod }) => pod.buffer !== undefined))
   }
 
   #placeHeavy(heavy: readonly Waiting[]): HeavyPods {

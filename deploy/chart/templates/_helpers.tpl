@@ -123,6 +123,12 @@ azure.workload.identity/tenant-id: {{ . | quote }}
 {{- if or (.Values.settings.featureGates | default dict).staticCapacity (regexMatch "(^|,)StaticCapacity=(?i:true)" $given) }}true{{ end }}
 {{- end }}
 
+{{- /* Not empty where CapacityBuffers count. */}}
+{{- define "joiner.hasBuffers" -}}
+{{- $given := include "joiner.givenVariable" (list . "FEATURE_GATES") | nospace }}
+{{- if or (.Values.settings.featureGates | default dict).capacityBuffer (regexMatch "(^|,)CapacityBuffer=(?i:true)" $given) }}true{{ end }}
+{{- end }}
+
 {{- /* Not empty where the address of DNS is that of the Service kube-dns. */}}
 {{- define "joiner.readsDnsService" -}}
 {{- if not (or .Values.azure.dnsServiceIp (has "DNS_SERVICE_IP" (include "joiner.environmentNames" . | fromJsonArray))) }}true{{ end }}

@@ -92,6 +92,7 @@ function conditionsOf(config: Config, version: string): Readonly<Record<RightCon
   return {
     defaultSpread: config.SCHEDULER_CONFIG.length > 0,
     overlays: config.FEATURE_GATES.NodeOverlay,
+    buffers: config.FEATURE_GATES.CapacityBuffer,
     dnsServiceIpUnset: config.DNS_SERVICE_IP === undefined,
     localDnsPreferred:
       ['cilium', 'calico'].includes(config.NETWORK_POLICY) && compareVersions(version.replace(/^v/, ''), '1.99.0') >= 0,

@@ -1,4 +1,5 @@
 import type { CommandFacts, Death, History, Life } from '../../../core/history/life.ts'
+import { plannedText } from '../../../core/history/texts.ts'
 import { disruptionCommandId } from '../../../core/task-queues.ts'
 import { counted, few } from '../../cli/simulate/words.ts'
 import { ago } from '../../cli/status/table.ts'
@@ -35,7 +36,7 @@ function vmText(life: Life): string {
 export function birthText({ came }: Life): string {
   switch (came.kind) {
     case 'pods':
-      return `for ${counted(came.pods, 'pod')}`
+      return `for ${plannedText(came)}`
     case 'replacement':
       return `to replace ${few(came.replaces, mostNames)}`
     case 'static':
