@@ -106,7 +106,6 @@ describe('settings of the scheduler', () => {
       Nonsense: false,
     }
     expect(gateWarnings(gates)).toEqual([
-      expect.stringContaining('"StaticCapacity=true": not supported yet'),
       expect.stringContaining('"Nonsense=false": there is no such gate; use some of NodeRepair'),
     ])
   })
