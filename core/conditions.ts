@@ -30,6 +30,9 @@ export const dependents = {
 
 export type ConditionedKind = keyof typeof dependents
 
+/** The reason of a NodeClaim's condition Launched when it is given up because no offering that it may use has room. */
+export const outOfCapacity = 'InsufficientCapacityError'
+
 const root = 'Ready'
 const neverCleared: ReadonlySet<string> = new Set([root, ...Object.values(dependents).flat()])
 

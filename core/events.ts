@@ -5,6 +5,9 @@ const minute = 60_000
 /** Events of one group share a budget of events a second. */
 export const rateLimits = {
   nomination: { perSecond: 5, burst: 10 },
+  lostLaunch: { perSecond: 5, burst: 10 },
+  /** States of nodes that pass without any action. */
+  passing: { perSecond: 1, burst: 10 },
 } as const
 
 interface EventRule {
@@ -14,6 +17,8 @@ interface EventRule {
   /** Where the time depends on the kind of the object. */
   readonly dedupeMsByKind?: Readonly<Record<string, number>>
   readonly limit?: keyof typeof rateLimits
+  /** Where only the events of one kind of object share a budget. */
+  readonly limitByKind?: Readonly<Record<string, keyof typeof rateLimits>>
   /** A reason of Joiner's own, which Karpenter does not have. */
   readonly own?: true
 }
@@ -45,7 +50,7 @@ const rules = {
   TerminationGracePeriodExpiring: { type: 'Warning' },
   FailedTermination: { type: 'Warning' },
   FailedConsistencyCheck: { type: 'Warning' },
-  InsufficientCapacityError: { type: 'Warning' },
+  InsufficientCapacityError: { type: 'Warning', limitByKind: { Pod: 'lostLaunch' } },
   UnregisteredTaintMissing: { type: 'Warning' },
   NodeClassNotReady: { type: 'Warning' },
   AwaitingVolumeDetachment: { type: 'Normal' },
@@ -108,7 +113,9 @@ export function eventRule(
   kind: string,
 ): Pick<EventRule, 'type' | 'limit'> & { readonly dedupeMs: number } {
   const rule: EventRule = rules[reason]
-  return { ...rule, dedupeMs: rule.dedupeMsByKind?.[kind] ?? rule.dedupeMs ?? defaultDedupeMs }
+  const limit = rule.limitByKind?.[kind] ?? rule.limit
+  const dedupeMs = rule.dedupeMsByKind?.[kind] ?? rule.dedupeMs ?? defaultDedupeMs
+  return { type: rule.type, dedupeMs, ...(limit === undefined ? {} : { limit }) }
 }
 
 /** Returns what makes two events equal (reference/karpenter-core.md 6.2): the reason, whatever its case, and the values, but not the message. */

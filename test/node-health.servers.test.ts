@@ -99,7 +99,7 @@ test('a sick node is replaced once it was sick for too long, whatever its pods s
   const stays = (await nodesOfPool()).find(({ metadata }) => metadata.name === other)
   expect(stays).toBeDefined()
   expect(stays?.metadata.deletionTimestamp).toBeUndefined()
-  const counter = /^karpenter_nodeclaims_unhealthy_disrupted_total\{condition="Broken",nodepool="general",.*\} (\d+)$/m
+  const counter = /^karpenter_nodeclaims_unhealthy_disrupted_total\{condition="broken",nodepool="general",.*\} (\d+)$/m
   expect(await metric(counter)).toBe(1)
 })
 

@@ -7,6 +7,7 @@ import { CostLedger } from '../activities/cost/cost-ledger.ts'
 import { costGauges } from '../activities/cost/cost-metrics.ts'
 import { Lease } from '../activities/kubernetes/lease.ts'
 import { instanceTypes } from '../activities/node-overlays/pool-types.ts'
+import { reportLostLaunches } from '../activities/provisioning/lost-launches.ts'
 import { trackPodEvents } from '../activities/provisioning/pod-events.ts'
 import { bridgeMetrics } from '../activities/telemetry/bridge-metrics.ts'
 import { ReconcileMetrics } from '../activities/telemetry/reconcile-metrics.ts'
@@ -157,9 +158,9 @@ function startParts(deps: ProcessDeps, roles: ReadonlySet<string>, readiness: Re
     deps.unavailable.start()
   }
   if (roles.has('azure')) deps.network.warm()
-  const endTracking = roles.has('planner') ? trackPodEvents(deps) : () => {}
+  const endTracking = roles.has('planner') ? [trackPodEvents(deps), reportLostLaunches(deps)] : []
   return async () => {
-    endTracking()
+    for (const end of endTracking) end()
     deps.catalogue.stop()
     deps.quota.stop()
     deps.unavailable.stop()

@@ -24,8 +24,7 @@ export interface DisruptionEventDeps {
 
 /** Publishes the results of an evaluation as events (reference/karpenter-core.md 4.2, 4.7, 4.8, 6.2). */
 export function publishFindings(deps: DisruptionEventDeps, evaluation: Evaluation): void {
-  // A burst of new nodes would be a burst of events without use to their owner.
-  for (const blocked of evaluation.blocked) if (!isPassing(blocked.cause)) publishBlocked(deps, blocked)
+  for (const blocked of evaluation.blocked) publishBlocked(deps, blocked)
   for (const command of evaluation.commands) publishDecided(deps, command)
 }
 
@@ -41,7 +40,9 @@ function publishBlocked(deps: DisruptionEventDeps, { object, reason, cause }: Bl
     const { uid } = about.metadata
     // A pool can be blocked for several disruption reasons at once; its message distinguishes them.
     const values = object.kind === 'NodePool' ? [uid, message] : [uid]
-    deps.events.record({ about: subject(about), reason, message, values })
+    // A burst of new nodes would be a burst of events without use to their owner, before those that are of use.
+    const limit = isPassing(cause) ? ({ limit: 'passing' } as const) : {}
+    deps.events.record({ about: subject(about), reason, message, values, ...limit })
   }
 }
 
@@ -55,6 +56,15 @@ function publishToCandidates(
     for (const about of [node, nodeClaim]) deps.events.record({ about: subject(about), reason, message })
 }
 
+function publishToPool(
+  deps: DisruptionEventDeps,
+  nodePool: NodePool | undefined,
+  { reason, message }: { readonly reason: EventReason; readonly message: string },
+): void {
+  if (nodePool === undefined) return
+  deps.events.record({ about: subject(nodePool), reason, message, values: [nodePool.metadata.uid, message] })
+}
+
 function publishDecided(deps: DisruptionEventDeps, command: DisruptionCommand): void {
   const { method, decision, candidates, savings, scores = [] } = command
   if (methodFacts[method].validation === 'immediate') return
@@ -64,7 +74,10 @@ function publishDecided(deps: DisruptionEventDeps, command: DisruptionCommand): 
   }
   for (const score of scores) {
     const own = candidates.filter(({ nodePool }) => nodePool.metadata.name === score.nodePool)
-    publishToCandidates(deps, own, { reason: 'ConsolidationApproved', message: scoreText(score) })
+    const approved = { reason: 'ConsolidationApproved', message: scoreText(score) } as const
+    // Nodes that go together were judged as one move of their pool (reference/karpenter-core.md 4.8).
+    if (method === 'multi-node') publishToPool(deps, own[0]?.nodePool, approved)
+    else publishToCandidates(deps, own, approved)
   }
 }
 

@@ -22,6 +22,8 @@ export interface EventInput {
   readonly related?: Pick<EventSubject, 'apiVersion' | 'kind'> & { readonly name: string }
   /** Key of deduplication within a reason, by default the object: the same values are not recorded again for a while, whatever the message. */
   readonly values?: readonly string[]
+  /** The budget that it shares with others, where that is not the one of its reason. */
+  readonly limit?: keyof typeof rateLimits
 }
 
 interface Waiting {
@@ -63,12 +65,18 @@ export class EventRecorder {
     this.#client = client
     this.#log = log
     this.#now = now
-    this.#limits = { nomination: new TokenBucket(rateLimits.nomination, now()) }
+    this.#limits = {
+      nomination: new TokenBucket(rateLimits.nomination, now()),
+      lostLaunch: new TokenBucket(rateLimits.lostLaunch, now()),
+      passing: new TokenBucket(rateLimits.passing, now()),
+    }
     this.#pace = new TokenBucket(pace, now())
   }
 
-  record({ about, reason, message, related, values = [about.metadata.uid] }: EventInput): void {
-    const { type, dedupeMs, limit } = eventRule(reason, about.kind)
+  record({ about, reason, message, related, values = [about.metadata.uid], ...input }: EventInput): void {
+    const rule = eventRule(reason, about.kind)
+    const { type, dedupeMs } = rule
+    const limit = input.limit ?? rule.limit
     const at = this.#now()
     const key = dedupeKey(reason, values)
     if ((this.#reported.get(key) ?? 0) > at) return

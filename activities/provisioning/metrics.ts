@@ -1,13 +1,15 @@
 import { Counter, Gauge, Histogram, type Registry, register } from 'prom-client'
+import { isTrue } from '../../core/conditions.ts'
 import type { Pod } from '../../core/objects.ts'
+import { labels } from '../../core/requirements/labels.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
-import { stateNodes } from '../../core/scheduling/state-nodes.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { keyOf } from '../kubernetes/cache/object-key.ts'
 import type { ThreadPlan } from '../scheduler-thread/keyed-plan.ts'
 import { durationBuckets } from '../telemetry/buckets.ts'
 import type { GaugeFamily } from '../telemetry/gauge-family.ts'
 import { hasStarted, type PodWaits, waitsFromPlan } from '../telemetry/pod-waits.ts'
+import { observeCluster } from './cluster-state-metrics.ts'
 
 /** The name that upstream's provisioner has in its metrics. */
 const controller = 'provisioner'
@@ -31,7 +33,7 @@ export class PlanningMetrics {
   readonly #all: ReturnType<typeof create>
   /** Pods that need a place, by UID, since they were first seen to. */
   readonly #waiting = new Map<string, Waiting>()
-  /** When a plan first had a place for a pod, by UID in epoch ms, until the pod is ready. A plan without a place for it resets this. */
+  /** When a plan first had a place for a pod in a healthy pool, by UID in epoch ms, until the pod is ready. Another plan resets this. */
   readonly #plannedAt = new Map<string, number>()
   readonly #waits: readonly PodWaits[]
   /** Running passes, by id. */
@@ -86,15 +88,29 @@ export class PlanningMetrics {
     this.#all.unschedulable.set({ controller }, unschedulable.length - ignored)
     this.#all.byZone.reset()
     for (const [zone, pods] of zones) this.#all.byZone.set({ controller, zone }, pods)
+    for (const { nodePool, pods } of newNodeClaims) this.#placed(pods, nodePool)
+    for (const { node, nodeClaim, pods } of existing) this.#placed(pods, this.#poolOf(node, nodeClaim))
+    for (const { pod } of unschedulable) this.#plannedAt.delete(pod.metadata.uid)
     const placed = [...newNodeClaims, ...existing].flatMap(({ pods }) => pods)
-    for (const { metadata } of placed) {
+    for (const pod of [...placed, ...unschedulable.map((one) => one.pod)]) this.#decided(pod)
+  }
+
+  #poolOf(node: string, nodeClaim = ''): string | undefined {
+    const found = this.#cache.nodes.get(node) ?? this.#cache.nodeClaims.get(nodeClaim)
+    return found?.metadata.labels[labels.nodePool]
+  }
+
+  /** A wait counts from the first plan with a pool whose nodes join. A pod that is planned for a sick pool by now has no such plan any more. */
+  #placed(pods: readonly Pod[], nodePool = ''): void {
+    const isHealthy = isTrue(this.#cache.nodePools.get(nodePool)?.conditions ?? [], 'NodeRegistrationHealthy')
+    for (const { metadata, nodeName } of pods) {
+      if (nodeName !== undefined) continue
       // A pod that went or started during the pass would never be removed.
       const current = this.#cache.pods.get(keyOf(metadata))
-      if (current?.metadata.uid !== metadata.uid || hasStarted(current)) continue
-      if (!this.#plannedAt.has(metadata.uid)) this.#plannedAt.set(metadata.uid, this.#now())
+      if (!isHealthy) this.#plannedAt.delete(metadata.uid)
+      else if (current?.metadata.uid === metadata.uid && !hasStarted(current) && !this.#plannedAt.has(metadata.uid))
+        this.#plannedAt.set(metadata.uid, this.#now())
     }
-    for (const { pod } of unschedulable) this.#plannedAt.delete(pod.metadata.uid)
-    for (const pod of [...placed, ...unschedulable.map((one) => one.pod)]) this.#decided(pod)
   }
 
   /** The gauges of pods that this process has planned and that have not started. */
@@ -212,29 +228,5 @@ function observePasses(passes: ReadonlyMap<string, Pass>, now: () => number, reg
     'unfinished_work_seconds',
     'Time for which a running pass has been at work.',
     ({ startedAt }) => (now() - startedAt) / 1000,
-  )
-}
-
-/** Gauges of the cluster state, computed on each scrape. */
-function observeCluster(cache: ClusterCache, now: () => number, registry: Registry): void {
-  const startedAt = now()
-  const isSynced = () => cache.unsynced.length === 0
-  const observe = (name: string, help: string, value: () => number) =>
-    new Gauge({
-      name: `karpenter_cluster_state_${name}`,
-      help,
-      registers: [registry],
-      collect() {
-        this.set(value())
-      },
-    })
-  observe(
-    'node_count',
-    'Nodes and NodeClaims without a Node that are known.',
-    () => stateNodes({ nodes: [...cache.nodes.values()], nodeClaims: [...cache.nodeClaims.values()] }).length,
-  )
-  observe('synced', 'Whether every watch of this process has its first list.', () => Number(isSynced()))
-  observe('unsynced_time_seconds', 'Time for which the watches have not had their first list.', () =>
-    isSynced() ? 0 : (now() - startedAt) / 1000,
   )
 }

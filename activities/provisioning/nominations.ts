@@ -32,6 +32,11 @@ export class Nominations {
     return this.#byPod.get(podUid)?.target
   }
 
+  /** Returns the UIDs of the pods that were last planned onto a Node or NodeClaim. */
+  podsOf(target: string): ReadonlySet<string> {
+    return new Set([...this.#byPod].flatMap(([uid, one]) => (one.target === target ? [uid] : [])))
+  }
+
   /** Returns the names of nodes and claims that pods are about to land on. */
   targets(now: number): ReadonlySet<string> {
     if (this.#targets === undefined || this.#targets.untilMs <= now) {

@@ -191,3 +191,14 @@ test('waits of planned pods count from their plan', async () => {
     'karpenter_pods_provisioning_startup_duration_seconds_count 1',
   ])
 })
+
+test.each([
+  ['Ready', 'ready'],
+  ['KernelDeadlock', 'kernel_deadlock'],
+  ['VMEventScheduled', 'vm_event_scheduled'],
+  ['ReadonlyFilesystem', 'readonly_filesystem'],
+])('upstream: repairs are counted by the condition in snake case: %s is %s', async (condition, label) => {
+  const registry = new Registry()
+  new LifecycleMetrics(now, registry).repaired(sampleClaim('web'), condition)
+  expect((await shown(registry)).filter((line) => line.includes(`condition="${label}"`))).toHaveLength(1)
+})

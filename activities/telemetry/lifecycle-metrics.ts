@@ -32,7 +32,7 @@ export class LifecycleMetrics {
   /** Counts a claim that was deleted because a condition of its Node lasted too long. */
   repaired(claim: NodeClaim, condition: string): void {
     this.#all.repaired.inc({
-      condition,
+      condition: snakeCase(condition),
       ...poolLabel(claim),
       capacity_type: claim.metadata.labels[labels.capacityType] ?? '',
       image_id: claim.status.imageId ?? '',
@@ -77,6 +77,14 @@ export class LifecycleMetrics {
   #secondsSince(time: string): number {
     return Math.max(0, (this.#now() - Date.parse(time)) / 1000)
   }
+}
+
+/** Returns the name of a condition as Karpenter's metrics have it: KernelDeadlock is kernel_deadlock. */
+function snakeCase(name: string): string {
+  return name
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replace(/([A-Z]+)([A-Z][a-z])/g, '$1_$2')
+    .toLowerCase()
 }
 
 function poolLabel({ metadata }: NodeClaim) {

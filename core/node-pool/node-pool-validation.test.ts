@@ -1,17 +1,21 @@
 import { describe, expect, it } from 'vitest'
 import type { NodePool, RequirementSpec } from '../objects.ts'
-import { coreWellKnownLabels } from '../requirements/labels.ts'
+import { coreWellKnownLabels, wellKnownLabels } from '../requirements/labels.ts'
 import { samplePool } from '../sample-objects.ts'
 import { runtimeErrors, templateErrors } from './node-pool-validation.ts'
 
 const { template: plain } = samplePool('p')
 
-function errorsOf(labels: Record<string, string>, spec: Partial<NodePool['template']['spec']> = {}) {
-  return templateErrors({ ...plain, labels, spec: { ...plain.spec, requirements: [], ...spec } }, coreWellKnownLabels)
+function errorsOf(
+  labels: Record<string, string>,
+  spec: Partial<NodePool['template']['spec']> = {},
+  wellKnown = coreWellKnownLabels,
+) {
+  return templateErrors({ ...plain, labels, spec: { ...plain.spec, requirements: [], ...spec } }, wellKnown)
 }
 
-const required = (entry: Partial<RequirementSpec>) =>
-  errorsOf({}, { requirements: [{ key: 'example.com/a', operator: 'In', ...entry }] })
+const required = (entry: Partial<RequirementSpec>, wellKnown = coreWellKnownLabels) =>
+  errorsOf({}, { requirements: [{ key: 'example.com/a', operator: 'In', ...entry }] }, wellKnown)
 
 describe('templateErrors', () => {
   it('takes well-known and custom labels', () => {
@@ -51,6 +55,26 @@ describe('templateErrors', () => {
     [{ key: 'karpenter.sh/nodepool', values: ['p'] }, /^invalid key: "karpenter.sh\/nodepool" in requirements/],
   ])('refuses the requirement %j', (entry, message) => {
     expect(required(entry)).toEqual([expect.stringMatching(message)])
+  })
+
+  // Upstream az runtime validation: the provider registers the values of its keys.
+  it.each([
+    [
+      { key: 'karpenter.azure.com/placement-scope', values: ['rack', 'row'] },
+      /^invalid value: no valid values found in \[rack row\] for karpenter.azure.com\/placement-scope, expected one of: map\[regional:\{\} zonal:\{\}\], got: \[rack row\] in requirements, restricted$/,
+    ],
+    [{ key: 'kubernetes.azure.com/os-sku', values: ['Windows2022'] }, /no valid values found in \[Windows2022\]/],
+    [{ key: 'kubernetes.azure.com/mode', values: ['System'] }, /one of: map\[system:\{\} user:\{\}\]/],
+    [{ key: 'karpenter.azure.com/sku-gpu-manufacturer', values: ['NVIDIA'] }, /map\[amd:\{\} nvidia:\{\}\]/],
+    [{ key: 'karpenter.azure.com/sku-storage-premium-capable', values: ['yes'] }, /map\[false:\{\} true:\{\}\]/],
+    [{ key: 'kubernetes.azure.com/fips_enabled', values: ['false'] }, /map\[true:\{\}\]/],
+    [
+      { key: 'kubernetes.azure.com/priority', values: ['spot', 'low'], minValues: 2 },
+      /not enough valid values found in \[spot low\].*expected at least 2 .*got: 1/,
+    ],
+  ])('refuses the requirement %j, whose values are known', (entry, message) => {
+    expect(required(entry, wellKnownLabels)).toEqual([expect.stringMatching(message)])
+    expect(required({ ...entry, operator: 'NotIn', minValues: 0 }, wellKnownLabels)).toEqual([])
   })
 
   it('lets an unknown capacity type pass beside a known one', () => {

@@ -67,6 +67,25 @@ export const wellKnownLabels: ReadonlySet<string> = new Set([
   ...aksWellKnown,
 ])
 
+const booleans = ['true', 'false']
+
+/**
+ * The values of keys that have no others (reference/azure-provider.md 2.1): a requirement with nothing else is a mistake. Joiner makes Linux nodes
+ * only.
+ */
+export const knownValues: ReadonlyMap<string, readonly string[]> = new Map([
+  [labels.capacityType, ['on-demand', 'spot', 'reserved']],
+  ['karpenter.azure.com/sku-networking-accelerated', booleans],
+  ['karpenter.azure.com/sku-storage-premium-capable', booleans],
+  ['karpenter.azure.com/sku-gpu-manufacturer', ['nvidia', 'amd']],
+  ['karpenter.azure.com/placement-scope', ['zonal', 'regional']],
+  ['kubernetes.azure.com/mode', ['system', 'user']],
+  ['kubernetes.azure.com/scalesetpriority', ['regular', 'spot']],
+  ['kubernetes.azure.com/priority', ['regular', 'spot']],
+  ['kubernetes.azure.com/os-sku', ['Ubuntu', 'AzureLinux']],
+  ['kubernetes.azure.com/fips_enabled', ['true']],
+])
+
 /** The zone label of Azure's disk driver, on Nodes and in the node affinity of volumes. */
 const diskZone = 'topology.disk.csi.azure.com/zone'
 

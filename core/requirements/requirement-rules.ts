@@ -1,11 +1,10 @@
 import type { RequirementSpec } from '../objects.ts'
 import { shortened } from '../values/shortened.ts'
 import { labelValueErrors, qualifiedNameErrors } from './label-syntax.ts'
-import { isRestrictedLabel, labels, normalizedLabel } from './labels.ts'
+import { isRestrictedLabel, knownValues, normalizedLabel } from './labels.ts'
 
 const operators = ['In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt', 'Gte', 'Lte']
 const boundOperators: ReadonlySet<string> = new Set(['Gt', 'Lt', 'Gte', 'Lte'])
-const capacityTypes = ['on-demand', 'spot', 'reserved']
 const maxInt64 = (1n << 63n) - 1n
 
 /**
@@ -19,7 +18,7 @@ export function requirementErrors(entry: RequirementSpec, wellKnown: ReadonlySet
   return [
     ...operatorErrors(key, operator),
     ...(isRestrictedLabel(key, wellKnown) ? [restriction(key, wellKnown)] : []),
-    ...(key === labels.capacityType && operator === 'In' ? capacityTypeErrors(values, minValues) : []),
+    ...(operator === 'In' && wellKnown.has(key) ? knownValueErrors(key, values, minValues) : []),
     ...keyAndValueErrors(key, operator, values),
     ...(operator === 'In' && values.length < minValues
       ? [`key ${key} with operator ${operator} must have at least minimum number of values defined in 'values' field`]
@@ -65,15 +64,19 @@ function isBound([value = '', ...more]: readonly string[]): boolean {
   return more.length === 0 && /^(\+?[0-9]{1,63}|-0{1,62})$/.test(value) && BigInt(value.replace('+', '')) <= maxInt64
 }
 
-/** Unknown capacity types are accepted while enough known ones remain. */
-function capacityTypeErrors(values: readonly string[], minValues: number): readonly string[] {
-  const unknown = values.filter((value) => !capacityTypes.includes(value))
+/** Unknown values of a key whose values are known are accepted while enough known ones remain. */
+function knownValueErrors(key: string, values: readonly string[], minValues: number): readonly string[] {
+  const all = knownValues.get(key)
+  if (all === undefined) return []
+  const unknown = values.filter((value) => !all.includes(value))
   const known = values.length - unknown.length
-  const given = `valid values found in [${values.join(' ')}] for ${labels.capacityType}, expected`
+  const given = `valid values found in [${values.map((value) => shortened(value)).join(' ')}] for ${key}, expected`
   if (known === 0) {
-    const all = [...capacityTypes].sort().map((type) => `${type}:{}`)
-    return [`no ${given} one of: map[${all.join(' ')}], got: [${unknown.join(' ')}]`]
+    const expected = all.toSorted().map((value) => `${value}:{}`)
+    return [
+      `no ${given} one of: map[${expected.join(' ')}], got: [${unknown.map((value) => shortened(value)).join(' ')}]`,
+    ]
   }
   if (known >= minValues) return []
-  return [`not enough ${given} at least ${minValues} valid values from: [${capacityTypes.join(' ')}], got: ${known}`]
+  return [`not enough ${given} at least ${minValues} valid values from: [${all.join(' ')}], got: ${known}`]
 }

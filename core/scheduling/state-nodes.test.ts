@@ -3,7 +3,7 @@ import type { NodeClaim, Pod } from '../objects.ts'
 import { formatResources, parseResources } from '../resources.ts'
 import { ownedBy, sampleClaim, sampleMeta, sampleNode, samplePod, samplePool, sampleType } from '../sample-objects.ts'
 import { schedule } from './schedule.ts'
-import { type ClusterState, schedulableNodes } from './state-nodes.ts'
+import { type ClusterState, isBeingEmptied, isLeaving, schedulableNodes } from './state-nodes.ts'
 
 const state = (change: Partial<ClusterState>) =>
   schedulableNodes({ nodes: [], nodeClaims: [], podsByNode: new Map(), daemonSets: [], ...change })
@@ -111,5 +111,30 @@ describe('schedulableNodes', () => {
     }
     expect(placed(['zone-1'])).toBe(0)
     expect(placed(['zone-1', 'zone-2', 'zone-3'])).toBe(1)
+  })
+})
+
+describe('isBeingEmptied', () => {
+  const stamped = (command: string) => ({ 'joiner.sh/disruption-command': command })
+  const drifting = stamped('static-drift-x')
+  const ending = { type: 'InstanceTerminating', status: 'True' as const }
+
+  it.each<[string, boolean, Parameters<typeof sampleClaim>[1], Parameters<typeof sampleNode>[1]]>([
+    ['a node that stays', false, {}, {}],
+    ['a node of a command', true, { metadata: { annotations: stamped('drift-x') } }, {}],
+    ['a node of a static pool that waits for its replacement', false, { metadata: { annotations: drifting } }, {}],
+    [
+      'one whose replacement is ready',
+      true,
+      { metadata: { annotations: drifting, deletionTimestamp: '2026-01-01T00:00:00Z' } },
+      {},
+    ],
+    ['one whose VM is about to end', true, { metadata: { annotations: drifting } }, { isInterrupted: true }],
+    ['one whose VM ends', true, { metadata: { annotations: drifting }, status: { conditions: [ending] } }, {}],
+  ])('%s: %s', (_, isEmptied, claim, node) => {
+    const [of, at] = [sampleClaim('a', claim), sampleNode('a', node)]
+    expect(isBeingEmptied(of, at)).toBe(isEmptied)
+    // Whatever becomes of its pods, it is no place for others.
+    if (isEmptied) expect(isLeaving(of, at)).toBe(true)
   })
 })

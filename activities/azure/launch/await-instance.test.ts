@@ -37,7 +37,7 @@ describe('waiting for the VM of a launched claim', () => {
   })
 
   test('that failed for lack of capacity marks the offering, revokes the token and launches again', async () => {
-    const { azure, cluster, deps, awaits, condition: of } = world(launched())
+    const { azure, cluster, deps, awaits, reported, condition: of } = world(launched())
     azure.becomes('aks-a', 'Creating')
     const work = awaits()
     await pass(2000)
@@ -48,6 +48,14 @@ describe('waiting for the VM of a launched claim', () => {
       message: expect.stringContaining('Standard_D4s_v5 on-demand in zone westus2-1') as string,
     })
     expect(of('Launched')).toMatchObject({ status: 'Unknown', reason: 'AllocationFailure' })
+    // Upstream's event about a VM that fails after its PUT was accepted.
+    expect(reported.filter(({ reason }) => reason === 'AsyncProvisioningError')).toEqual([
+      {
+        reason: 'AsyncProvisioningError',
+        about: 'NodeClaim/a',
+        message: expect.stringMatching(/^Failed to register: /) as string,
+      },
+    ])
     expect(deps.unavailable.marks.size).toBeGreaterThan(0)
     expect(cluster.names('secrets')).toEqual([])
   })

@@ -120,7 +120,12 @@ async function judge(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Pr
   if (vm === undefined || !exists(vm)) return launchAgain(deps, ref)
   if (vm.provisioningState === 'Succeeded') return { kind: 'succeeded' }
   if (vm.provisioningState !== 'Failed') return undefined
-  const { attempted, reason, message, retryAfterMs } = await judgeFailedVm(deps, cachedClaim(deps, ref), vm)
+  const claim = cachedClaim(deps, ref)
+  const { attempted, reason, message, retryAfterMs } = await judgeFailedVm(deps, claim, vm)
+  if (claim !== undefined) {
+    const said = `Failed to register: ${message.slice(0, 500)}`
+    deps.events.record({ about: subject(claim), reason: 'AsyncProvisioningError', message: said })
+  }
   await fallBack(deps, ref, { reason, message })
   deps.log.info({ nodeClaim: ref.name, ...attempted, reason, why: message }, 'launch failed after Azure accepted it')
   // The outcome means another attempt at once, so its wait takes place here.

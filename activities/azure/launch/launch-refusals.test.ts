@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { asAttempt } from '../../../test/fakes/attempt.ts'
 import type { Refusal } from '../../../test/fakes/azure.ts'
+import { metricLines } from '../../../test/fakes/deps.ts'
 import {
   inValues,
   newClaim,
@@ -166,5 +167,26 @@ describe('Azure refuses', () => {
     )
     expect(outcomes.map(({ kind }) => kind).sort()).toEqual(['exhausted', 'launched'])
     expect(azure.names('virtualMachines')).toHaveLength(1)
+  })
+})
+
+describe('what upstream publishes about a launch (reference/azure-provider.md 4.2 and 5)', () => {
+  test.each<[string, Json]>([
+    ['does not exist', nodeClassJson('other')],
+    ['is being deleted', nodeClassJson('default', { metadata: { deletionTimestamp: at(0), finalizers: ['x'] } })],
+  ])('a node class that %s: NodeClassResolutionError', async (why, nodeClass) => {
+    const { launch, reported } = world(newClaim(), nodeClass)
+    expect(await launch()).toMatchObject({ kind: 'nodeClassNotReady' })
+    expect(reported).toContainEqual({
+      reason: 'NodeClassResolutionError',
+      about: 'NodeClaim/a',
+      message: `Failed resolving NodeClass: AKSNodeClass default ${why}`,
+    })
+  })
+
+  test('should increment the image selection error count for a family', async () => {
+    const { launch, registry } = world(newClaim(), nodeClassJson('default', { status: { images: [] } }))
+    expect(await launch()).toMatchObject({ kind: 'nodeClassNotReady' })
+    expect(await metricLines(registry, 'karpenter_image_selection_error_count{family="Ubuntu2404"} 1')).toHaveLength(1)
   })
 })

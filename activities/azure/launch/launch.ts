@@ -10,6 +10,7 @@ import { activityScope } from '../../activity-context.ts'
 import { waitingFailure } from '../../failure.ts'
 import { cachedClaim, liveClaim } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef } from '../../kubernetes/contract.ts'
+import { subject } from '../../kubernetes/event-recorder.ts'
 import { withFinalizer } from '../../kubernetes/lifecycle/observe.ts'
 import { typesForClaim } from '../../node-overlays/pool-types.ts'
 import type { CloudProviderError } from '../../telemetry/cloud-provider-metrics.ts'
@@ -20,6 +21,8 @@ import { isGoneWithin, reportFailure, setLaunchedUnknown } from '../capacity/ref
 import { whyExhausted } from '../capacity/why-exhausted.ts'
 import type { AzureActivities, LaunchOutcome } from '../contract.ts'
 import { withWorkingImages } from '../node-class/image-standing.ts'
+import { resolveImageFamily } from '../node-class/images.ts'
+import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 import { createBootstrapToken, replaceBootstrapToken, revokeBootstrapToken } from './bootstrap-token.ts'
 import { chooseLaunch } from './choose-launch.ts'
 import { getVm, nodePoolOf } from './claim-vm.ts'
@@ -169,6 +172,11 @@ async function unreadiness(
 ): Promise<string | undefined> {
   const { name } = claim.spec.nodeClassRef
   if (nodeClass === undefined || nodeClass.metadata.deletionTimestamp !== undefined) {
+    deps.events.record({
+      about: subject(claim),
+      reason: 'NodeClassResolutionError',
+      message: `Failed resolving NodeClass: AKSNodeClass ${name} ${nodeClass === undefined ? 'does not exist' : 'is being deleted'}`,
+    })
     return `NodeClaim ${claim.metadata.name}: spec.nodeClassRef.name "${name}" names no AKSNodeClass; create it, or correct the NodePool's template`
   }
   const ready = conditionOf(nodeClass.status.conditions, 'Ready')
@@ -207,6 +215,10 @@ async function choose(
   const choice = chooseLaunch(types, { claim, nodeClass, avoided }, (wanted) =>
     nothingLeft(deps, { types, use: offeringUse(nodeClass), wanted }),
   )
+  if (choice.kind === 'nodeClassNotReady')
+    deps.vmCreates.withoutImage(
+      resolveImageFamily(nodeClassSettings(nodeClass, deps.config), nodeClass.status.kubernetesVersion ?? ''),
+    )
   if (choice.kind !== 'chosen') return choice
   const { chosen, image } = choice
   const size = deps.catalogue.size(chosen.typeName)

@@ -15,6 +15,8 @@ export interface VmCreateMetrics {
   readonly started: (create: VmCreate) => void
   /** `sync`: the PUT was refused; `async`: the VM failed after it was accepted. */
   readonly failed: (create: VmCreate, phase: 'sync' | 'async', errorCode: string) => void
+  /** A launch for whose instance type the node class has no image. `family`: as the images are called, such as Ubuntu2204. */
+  readonly withoutImage: (family: string) => void
 }
 
 /** Returns the counters of a registry; made once in it. */
@@ -28,6 +30,11 @@ export function vmCreateMetrics(registry: Registry = register): VmCreateMetrics 
     'VMs that Azure refused at once (sync), or that failed after they were accepted (async).',
     [...labelNames, 'phase', 'error_code'],
   )
+  const withoutImage = counter(
+    'karpenter_image_selection_error_count',
+    'Launches for whose instance type there was no image.',
+    ['family'],
+  )
   const labelsOf = ({ imageId, instanceType, zone, capacityType, nodePool }: VmCreate) => ({
     image: imageId,
     size: instanceType,
@@ -36,6 +43,7 @@ export function vmCreateMetrics(registry: Registry = register): VmCreateMetrics 
     nodepool: nodePool,
   })
   return {
+    withoutImage: (family) => withoutImage.inc({ family }),
     started: (create) => starts.inc(labelsOf(create)),
     failed: (create, phase, errorCode) => failures.inc({ ...labelsOf(create), phase, error_code: errorCode }),
   }

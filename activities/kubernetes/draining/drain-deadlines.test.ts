@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { kubernetesDeps } from '../../../test/fakes/deps.ts'
+import { kubernetesDeps, metricLines } from '../../../test/fakes/deps.ts'
 import {
   deaf,
   drainAgain,
@@ -54,7 +54,7 @@ describe('a claim with a terminationGracePeriod', () => {
     ['a budget', { pods: [podJson('web', 'a')], budgets: [budgetJson('web', 0)] }],
     ['do-not-disrupt', { pods: [podJson('web', 'a', { metadata: guarded })] }],
   ])('deletes by force what %s holds, so that the pod still has its grace', async (_, given) => {
-    const { cluster, drain, reported } = world({ ...given, claim: graced(100) })
+    const { cluster, drain, registry, reported } = world({ ...given, claim: graced(100) })
     cluster.podsTakeMs = 25_000
     const work = drain()
     await pass(69_000)
@@ -64,6 +64,8 @@ describe('a claim with a terminationGracePeriod', () => {
     expect(await ended(work)).toEqual({ kind: 'drained', pods: 1 })
     expect(Date.now()).toBeLessThanOrEqual(Date.parse(at(100)))
     expect(reported.find(({ reason }) => reason === 'Disrupted')?.about).toBe('Pod/web')
+    // As upstream's eviction queue, which counts force deletions like evictions.
+    expect(await metricLines(registry, 'karpenter_pods_drained_total{reason="Forceful Termination"} 1')).toHaveLength(1)
   })
 
   test('waits past its end for pods that are terminating, until their kubelet is a minute late', async () => {

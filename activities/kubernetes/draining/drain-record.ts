@@ -2,6 +2,7 @@ import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import type { EventRecorder } from '../event-recorder.ts'
 // The one place that records, by events and metrics, that a pod has been drained, a node has been drained and a termination has ended.
 
+import { conditionOf } from '../../../core/conditions.ts'
 import type { Node, NodeClaim, Pod } from '../../../core/objects.ts'
 import { terminationFinalizer } from '../../../core/requirements/labels.ts'
 import { subject } from '../event-recorder.ts'
@@ -28,12 +29,17 @@ export function podEvicted(deps: DrainRecordDeps, pod: Pod, reason: string): voi
   })
 }
 
-/** Records a pod that was deleted past budgets and annotations, because the time of its claim ends. */
+/** Records a pod that was deleted past budgets and annotations, because the time of its claim ends. `why`: why its node goes. */
 export function podDeleted(
   deps: DrainRecordDeps,
   pod: Pod,
-  { gracePeriodSeconds, deadlineMs }: { readonly gracePeriodSeconds: number; readonly deadlineMs: number | undefined },
+  {
+    gracePeriodSeconds,
+    deadlineMs,
+    why,
+  }: { readonly gracePeriodSeconds: number; readonly deadlineMs: number | undefined; readonly why: string },
 ): void {
+  deps.lifecycleMetrics.podDrained(why)
   const end = deadlineMs === undefined ? 'now' : new Date(deadlineMs).toISOString()
   deps.events.record({
     about: subject(pod),
@@ -44,8 +50,14 @@ export function podDeleted(
   })
 }
 
+/** Why the node of a claim goes, for the metrics: what disrupted it, or that it was deleted. */
+export function leavingReason({ status }: NodeClaim): string {
+  return conditionOf(status.conditions, 'DisruptionReason')?.reason ?? 'Forceful Termination'
+}
+
 /** Records a pod that was deleted because its machine does not exist. */
-export function podLost(deps: DrainRecordDeps, pod: Pod): void {
+export function podLost(deps: DrainRecordDeps, pod: Pod, why: string): void {
+  deps.lifecycleMetrics.podDrained(why)
   const message = `Deleting the pod: the VM of its node ${pod.nodeName} is gone`
   deps.events.record({ about: subject(pod), reason: 'Disrupted', message })
 }

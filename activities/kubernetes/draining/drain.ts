@@ -12,7 +12,7 @@ import { liveNodes } from '../lifecycle/claim-nodes.ts'
 import { livePodsOn } from '../lifecycle/live-pods.ts'
 import type { NodeHealthDeps } from '../lifecycle/node-health.ts'
 import { applyInterruption } from '../lifecycle/node-health.ts'
-import { nodeDrained } from './drain-record.ts'
+import { leavingReason, nodeDrained } from './drain-record.ts'
 import type { DrainReportDeps } from './drain-report.ts'
 import { DrainReport, type ReportedAs } from './drain-report.ts'
 import type { EvictionsDeps } from './evictions.ts'
@@ -206,7 +206,7 @@ class Drain {
   }
 
   #disruptionReason(): string {
-    return conditionOf(this.#latestClaim().status.conditions, 'DisruptionReason')?.reason ?? 'Forceful Termination'
+    return leavingReason(this.#latestClaim())
   }
 
   /** Writes the end of the drain, once. Mostly no volume is attached any more, and one write reports both. */

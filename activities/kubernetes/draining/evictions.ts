@@ -68,7 +68,7 @@ export class Evictions {
   /** Carries out the plan. `reason`: why the node goes; `deadlineMs`: when its claim's time is over, if it has one. */
   async carryOut(plan: DrainPlan, reason: string, deadlineMs: number | undefined): Promise<void> {
     await Promise.all([
-      ...plan.forceDelete.map((forced) => this.#delete(forced, deadlineMs)),
+      ...plan.forceDelete.map((forced) => this.#delete(forced, { why: reason, deadlineMs })),
       ...plan.evict.filter((pod) => this.#isDue(pod)).map((pod) => this.#evict(pod, reason)),
     ])
   }
@@ -95,7 +95,7 @@ export class Evictions {
 
   async #delete(
     { pod, gracePeriodSeconds }: DrainPlan['forceDelete'][number],
-    deadlineMs: number | undefined,
+    end: { readonly why: string; readonly deadlineMs: number | undefined },
   ): Promise<void> {
     const { name, namespace, uid } = pod.metadata
     try {
@@ -108,7 +108,7 @@ export class Evictions {
     }
     this.#refused.delete(uid)
     this.#gone.add(uid)
-    podDeleted(this.#deps, pod, { gracePeriodSeconds, deadlineMs })
+    podDeleted(this.#deps, pod, { gracePeriodSeconds, ...end })
   }
 
   #refusal(pod: Pod, error: unknown): Refusal {

@@ -13,7 +13,7 @@ import type { ClaimRef } from '../contract.ts'
 import { liveNodes } from '../lifecycle/claim-nodes.ts'
 import { livePodsOn } from '../lifecycle/live-pods.ts'
 import type { DrainRecordDeps } from './drain-record.ts'
-import { claimTerminated, nodeTerminated, podLost } from './drain-record.ts'
+import { claimTerminated, leavingReason, nodeTerminated, podLost } from './drain-record.ts'
 import type { NodeDeletionDeps } from './node-deletion.ts'
 import { deleteNode } from './node-deletion.ts'
 
@@ -41,7 +41,8 @@ export async function finalize(deps: FinalizeDeps, ref: ClaimRef, { isVmGone = f
   if (claim === undefined) return
   const giveUpAt = deps.now() + patienceMs
   const nodes = await liveNodes(deps, claim)
-  if (isVmGone) await Promise.all(nodes.map(({ metadata }) => deleteLostPods(deps, metadata.name)))
+  if (isVmGone)
+    await Promise.all(nodes.map(({ metadata }) => deleteLostPods(deps, metadata.name, leavingReason(claim))))
   await Promise.all(nodes.map((node) => removeNode(deps, node, { claim, giveUpAt })))
   await updateClaim(deps, ref, (current) => withoutFinalizer(current.metadata.finalizers))
   milestones.deleted(deps.log, claim)
@@ -49,13 +50,13 @@ export async function finalize(deps: FinalizeDeps, ref: ClaimRef, { isVmGone = f
 }
 
 /** Deletes lost pods, except daemons, which would be made again as long as the Node is there. */
-async function deleteLostPods(deps: FinalizeDeps, nodeName: string): Promise<void> {
+async function deleteLostPods(deps: FinalizeDeps, nodeName: string, why: string): Promise<void> {
   const pods = (await livePodsOn(deps, nodeName)).filter((pod) => !isDaemonPod(pod) && !isMirrorPod(pod))
   const deleteOne = async (pod: Pod) => {
     const { name, namespace, uid } = pod.metadata
     try {
       await deps.client.delete(resourcePath('pods', name, namespace), { uid, gracePeriodSeconds: 0 })
-      podLost(deps, pod)
+      podLost(deps, pod, why)
     } catch (error) {
       if (!isNotFound(error) && !isConflict(error)) throw error
     }

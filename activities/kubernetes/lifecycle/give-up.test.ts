@@ -184,6 +184,19 @@ describe('giving a claim up', () => {
     expect(await metricLines(registry, `karpenter_nodeclaims_disrupted_total{reason="${reason}"`)).toHaveLength(1)
   })
 
+  test('for lack of capacity says so in the condition too, where the planner finds it for the pods', async () => {
+    const { cluster, deps } = world(claimJson('a', waiting()))
+    await giveUp(deps, { claim: ref, reason: 'insufficient_capacity', message: 'no room' })
+    expect(cluster.object('nodeclaims', 'a')?.status.conditions).toContainEqual(
+      expect.objectContaining({
+        type: 'Launched',
+        status: 'Unknown',
+        reason: 'InsufficientCapacityError',
+        message: 'no room',
+      }),
+    )
+  })
+
   test('is refused once its Node has joined, whoever asks', async () => {
     const { cluster, deps, isGoing } = world(claimJson('a', waiting('Launched')))
     cluster.lag()

@@ -1,4 +1,4 @@
-import { isTrue } from '../../../core/conditions.ts'
+import { isTrue, outOfCapacity } from '../../../core/conditions.ts'
 import type { EventReason } from '../../../core/events.ts'
 import { because, deathOf, expired, joinTimes } from '../../../core/history/claim-facts.ts'
 import type { Death } from '../../../core/history/life.ts'
@@ -9,7 +9,7 @@ import { labels, terminationFinalizer } from '../../../core/requirements/labels.
 import { activityScope } from '../../activity-context.ts'
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import type { ObjectWritesDeps } from '../client/object-writes.ts'
-import { liveClaim, updateClaim } from '../client/object-writes.ts'
+import { liveClaim, setClaimConditions, updateClaim } from '../client/object-writes.ts'
 import type { ClaimRef, GiveUpOutcome, GiveUpReason, KubernetesActivities, NextStep, Observation } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
 import type { NodePoolHealthDeps } from '../node-pools/node-pool-health.ts'
@@ -148,7 +148,7 @@ function shown(claim: NodeClaim, now: number): Omit<Observation, 'step'> {
 }
 
 const eventReasons: Readonly<Record<GiveUpReason, EventReason>> = {
-  insufficient_capacity: 'InsufficientCapacityError',
+  insufficient_capacity: outOfCapacity,
   nodeclass_not_ready: 'NodeClassNotReady',
   invalid_nodeclaim: 'InvalidNodeClaim',
   launch_timeout: 'LaunchTimeout',
@@ -169,6 +169,11 @@ export async function giveUp(
     message: `NodeClaim ${ref.name} event: ${message}`,
   })
   deps.log.warn({ nodeClaim: ref.name, reason, why: message }, 'gave up nodeclaim')
+  // The planner reads it there, to tell the pods that it planned onto the claim.
+  if (reason === 'insufficient_capacity' && !isTrue(claim.status.conditions, 'Launched'))
+    await setClaimConditions(deps, ref, () => ({
+      conditions: [{ type: 'Launched', status: 'Unknown', reason: outOfCapacity, message: message.slice(0, 1024) }],
+    }))
   if (reason === 'launch_timeout' || reason === 'registration_timeout') await recordRegistration(deps, claim, false)
   if (await deleteClaim(deps, ref)) countDisruption(deps, claim, reason)
   return { kind: 'ended' }

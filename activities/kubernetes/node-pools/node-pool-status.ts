@@ -73,10 +73,12 @@ function nodeClassReady(deps: NodePoolStatusDeps, pool: NodePool): ConditionChan
     return { type, status: 'False', reason: 'NodeClassTerminating', message: `${field} is being deleted` }
   const ready = conditionOf(nodeClass.status.conditions, 'Ready')
   if (ready?.status === 'True') return { type, status: 'True' }
+  // A pool whose class was not judged yet is not ready either (reference/karpenter-core.md 1.7).
+  const isJudged = ready?.status === 'False'
   return {
     type,
-    status: ready?.status ?? 'Unknown',
-    reason: ready?.reason ?? 'NodeClassReadinessUnknown',
-    message: `${field} is not ready: ${ready?.message ?? 'not looked at yet'}`,
+    status: 'False',
+    reason: isJudged ? (ready.reason ?? 'NotReady') : 'NodeClassReadinessUnknown',
+    message: `${field} is not ready: ${ready?.message || 'not looked at yet'}`,
   }
 }

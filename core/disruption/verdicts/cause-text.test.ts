@@ -16,7 +16,7 @@ const texts: Readonly<Record<Cause['kind'], string>> = {
   paused: 'Disruption of node "n" is paused by ann since 2026-01-01T00:00:00Z until 2026-01-01T01:00:00Z: release day',
   'pod-do-not-disrupt': 'Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=shop/web)',
   pdb: 'Pdb prevents pod evictions (PodDisruptionBudget=[shop/a])',
-  'several-pdbs': 'Eviction does not support multiple PDBs (Pod=shop/web, PodDisruptionBudget(s)=[shop/a shop/b])',
+  'several-pdbs': 'Eviction does not support multiple PDBs (PodDisruptionBudget(s)=[shop/a shop/b])',
   'no-disruptions-allowed': 'No allowed disruptions for disruption reason Empty due to blocking budget',
   'unknown-instance-type': 'Instance Type "t" not found',
   'no-label': 'Node does not have label "topology.kubernetes.io/zone"',

@@ -21,8 +21,8 @@ const texts: Texts = {
   'pod-do-not-disrupt': ({ pod }) => `Pod has "${annotations.doNotDisrupt}" annotation (Pod=${pod})`,
   pdb: ({ podDisruptionBudgets }) =>
     `Pdb prevents pod evictions (PodDisruptionBudget=[${podDisruptionBudgets.join(' ')}])`,
-  'several-pdbs': ({ pod, podDisruptionBudgets }) =>
-    `Eviction does not support multiple PDBs (Pod=${pod}, PodDisruptionBudget(s)=[${podDisruptionBudgets.join(' ')}])`,
+  'several-pdbs': ({ podDisruptionBudgets }) =>
+    `Eviction does not support multiple PDBs (PodDisruptionBudget(s)=[${podDisruptionBudgets.join(' ')}])`,
   'no-disruptions-allowed': ({ reason }) =>
     `No allowed disruptions for disruption reason ${reason} due to blocking budget`,
   'unknown-instance-type': ({ instanceType }) => `Instance Type "${instanceType}" not found`,
