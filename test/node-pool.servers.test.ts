@@ -379,7 +379,7 @@ describe('a pool is deleted', () => {
   })
 })
 
-test('a static pool says that it is not supported yet; scale writes it, but not a dynamic one', async () => {
+test('a static pool says that its gate is off; scale writes it, but not a dynamic one', async () => {
   const pool = nodePool({ name: 'static' })
   const spec = { ...pool.spec, replicas: 1 }
   await world.apply({ ...pool, spec })
@@ -389,7 +389,7 @@ test('a static pool says that it is not supported yet; scale writes it, but not 
     return ready?.status === 'False' && conditions.find(({ type }) => type === 'ValidationSucceeded')
   })
   expect(reported).toMatchObject({ status: 'False', reason: 'NodePoolValidationFailed' })
-  expect(reported.message).toMatch(/spec\.replicas.*not supported yet/)
+  expect(reported.message).toMatch(/spec\.replicas: the gate StaticCapacity is off/)
   await world.operator.kubectl(['scale', 'nodepool', 'static', '--replicas=2'])
   const scale = await world.operator.api('GET', `${pools}/static/scale`)
   expect(scale).toMatchObject({ spec: { replicas: 2 }, status: { replicas: 0 } })
