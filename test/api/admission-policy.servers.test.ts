@@ -114,7 +114,11 @@ describe('what works is not warned of', () => {
 
 describe('what cannot work is accepted with a warning that names field, value and remedy', () => {
   test.each<[string, ClusterObject, RegExp]>([
-    ['a static pool', pool({ spec: { replicas: 3 } }), /spec\.replicas 3: the gate StaticCapacity is off.*featureGates\.staticCapacity of the chart$/],
+    [
+      'a static pool',
+      pool({ spec: { replicas: 3 } }),
+      /spec\.replicas 3: the gate StaticCapacity is off.*featureGates\.staticCapacity of the chart$/,
+    ],
     [
       'requirements that exclude each other',
       pool({
