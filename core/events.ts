@@ -81,6 +81,10 @@ const rules = {
   NodeRepaired: { type: 'Warning', own: true },
   // A NodeClaim whose VM was deleted outside Joiner, and resources that no lifecycle cleaned up.
   GarbageCollected: { type: 'Warning', own: true },
+  // AKS machines that are not managed, though the setting is on; and one that is not proven to be a NodeClaim's.
+  AKSMachinesRefused: { type: 'Warning', dedupeMs: 15 * minute, own: true },
+  AKSMachineNotAdopted: { type: 'Warning', dedupeMs: 15 * minute, own: true },
+  AKSMachineAdopted: { type: 'Normal', own: true },
   // VMs that seem to be garbage but are left alone because there are so many.
   GarbageWithheld: { type: 'Warning', own: true },
   // A disk that seems to be garbage and is not proven to be of this cluster.

@@ -1,5 +1,5 @@
 // The custom roles of `api/rights/azure-roles.ts`, as files for the Azure CLI and as a table of docs/azure-access.md.
-import { type AzureRole, nodesRole, subscriptionRole } from '../api/rights/azure-roles.ts'
+import { type AzureRole, machinesRole, nodesRole, subscriptionRole } from '../api/rights/azure-roles.ts'
 import { alignedTable } from './marked-table.ts'
 
 /** What stands for the subscription in the files. */
@@ -9,6 +9,7 @@ const subscription = 'SUBSCRIPTION-ID'
 export function roleFiles(): ReadonlyMap<string, string> {
   return new Map([
     ['azure/joiner-role.json', roleFile(nodesRole)],
+    ['azure/joiner-machines-role.json', roleFile(machinesRole)],
     ['azure/joiner-subscription-role.json', roleFile(subscriptionRole)],
   ])
 }
@@ -27,7 +28,7 @@ function roleFile({ title, description, actions }: AzureRole): string {
 
 /** Returns the table of docs/azure-access.md. */
 export function roleTable(): string {
-  const rows = [nodesRole, subscriptionRole].flatMap(({ title, actions }) =>
+  const rows = [nodesRole, subscriptionRole, machinesRole].flatMap(({ title, actions }) =>
     actions.map(({ action, why }) => [title, `\`${action}\``, why]),
   )
   return alignedTable(['Role', 'Action', 'Why'], rows)

@@ -77,6 +77,7 @@ describe('values', () => {
       USE_SIG: true,
       SIG_SUBSCRIPTION_ID: 'aks',
       SIG_ACCESS_TOKEN_SERVER_URL: 'http://tokens.example',
+      MANAGE_EXISTING_AKS_MACHINES: true,
       JOINER_BILLING_EXTENSION: true,
       JOINER_BOOT_DIAGNOSTICS: false,
       JOINER_UNTESTED_SIZES: true,

@@ -66,6 +66,7 @@ export const fullValues = {
     additionalTags: { team: 'platform', shift: 2 },
     diskEncryptionSetId: '/subscriptions/sub/resourceGroups/keys/providers/Microsoft.Compute/diskEncryptionSets/disks',
     sharedGallery: { enabled: true, subscriptionId: 'aks', tokenServerUrl: 'http://tokens.example' },
+    manageExistingAKSMachines: true,
     billingExtension: true,
     bootDiagnostics: false,
     untestedSizes: true,

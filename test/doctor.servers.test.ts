@@ -82,6 +82,7 @@ describe('a cluster in which all is well', () => {
     const marks = [...stdout.matchAll(/^(✓ ok|! warn|✗ fail) +([a-z ]+):/gm)].map(([, mark, name]) => `${mark} ${name}`)
     expect(marks.toSorted()).toEqual(
       [
+        'aks machines',
         'azure reads',
         'azure roles',
         'clocks',
@@ -99,7 +100,7 @@ describe('a cluster in which all is well', () => {
         'temporal',
       ].map((name) => `✓ ok ${name}`),
     )
-    expect(stdout).toMatch(/^15 checks: 15 ok, 0 to look at, 0 failed$/m)
+    expect(stdout).toMatch(/^16 checks: 16 ok, 0 to look at, 0 failed$/m)
     expect(stdout).not.toContain('->')
     expect(stderr).toContain('looking at identity, azure reads')
     expect(code).toBe(0)
@@ -216,6 +217,7 @@ describe('what is broken is found, and nothing else', () => {
       'quota',
       'images',
       'instances',
+      'aks machines',
       'temporal',
       'installation',
     ])

@@ -24,5 +24,6 @@ export function fakeArm(answer: (request: PipelineRequest) => Answer): AzureClie
   return {
     compute: new ComputeManagementClient(credential, 'subscription', options),
     network: new NetworkManagementClient(credential, 'subscription', options),
+    http: httpClient,
   }
 }

@@ -79,6 +79,7 @@ export async function createDependencies(input: DependencyInput) {
     roles: config.JOINER_ROLES,
     defaultSpread: config.SCHEDULER_CONFIG.length > 0,
     overlays: config.FEATURE_GATES.NodeOverlay,
+    machines: config.MANAGE_EXISTING_AKS_MACHINES,
     buffers: config.FEATURE_GATES.CapacityBuffer,
   })
   const unavailable = new UnavailableOfferings({

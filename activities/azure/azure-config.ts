@@ -43,6 +43,8 @@ export interface AzureConfig {
   readonly diskEncryptionSetId?: string
   /** Set where images come from AKS' shared galleries instead of the community's; `tokenServerUrl` issues the token for their tenant. */
   readonly sharedGallery?: { readonly subscriptionId: string; readonly tokenServerUrl: string }
+  /** Whether NodeClaims of AKS machines are managed, those of node auto-provisioning for instance. Unset: they are left alone. */
+  readonly managesMachines?: boolean
   /** Whether each VM gets AKS' billing extension, which costs one more PUT. */
   readonly billingExtension: boolean
   /** Whether Azure keeps the serial log of each VM, in storage that it manages. Unset: it does. */

@@ -82,6 +82,8 @@ export interface GarbageReport {
   readonly nodeClaims: readonly string[]
   /** Nodes that were being deleted and had neither NodeClaim nor VM; their finalizer was removed. */
   readonly nodes: readonly string[]
+  /** AKS machines that had no NodeClaim and were deleted, by pool and name; unset where they are not managed. */
+  readonly aksMachines?: readonly string[]
 }
 
 export interface InPlaceReport {

@@ -54,6 +54,25 @@ export const nodesRole: AzureRole = {
   ],
 }
 
+/** What Joiner does with AKS machines, where they are managed. It is assigned on the AKS cluster, by hand (docs/from-nap.md). */
+export const machinesRole: AzureRole = {
+  title: 'Joiner machines',
+  description:
+    'Lets Joiner find and delete the AKS machines of a cluster, those of node auto-provisioning for instance.',
+  actions: [
+    { action: 'Microsoft.ContainerService/managedClusters/read', why: 'whether node auto-provisioning is on' },
+    { action: 'Microsoft.ContainerService/managedClusters/agentPools/read', why: 'finds the pools of machines' },
+    {
+      action: 'Microsoft.ContainerService/managedClusters/agentPools/machines/read',
+      why: 'finds machines, and what became of them',
+    },
+    {
+      action: 'Microsoft.ContainerService/managedClusters/agentPools/deleteMachines/action',
+      why: 'deletes machines, with their VMs',
+    },
+  ],
+}
+
 /** What Joiner reads of the subscription. It is assigned there. */
 export const subscriptionRole: AzureRole = {
   title: 'Joiner subscription',

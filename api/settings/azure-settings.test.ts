@@ -76,10 +76,9 @@ describe("settings by upstream's names", () => {
         'HEALTH_PROBE_PORT',
         'PROVIDER_BATCH_MAX_SIZE',
         'PROVISION_MODE',
-        'MANAGE_EXISTING_AKS_MACHINES',
       ]),
     )
-    expect(named).toHaveLength(7)
+    expect(named).toHaveLength(6)
     expect(notes.join('\n')).not.toContain('0123456789abcdef')
     expect(notes.every((note) => note.includes(': '))).toBe(true)
   })
@@ -141,7 +140,6 @@ describe("settings by upstream's names", () => {
     ['PROVISION_MODE', 'aksmachineapi', 'set it to aksscriptless'],
     ['PROVISION_MODE', 'bootstrappingclient', 'set it to aksscriptless'],
     ['PROVISION_MODE', 'magic', 'is not a provision mode'],
-    ['MANAGE_EXISTING_AKS_MACHINES', 'true', 'set it to false or unset it'],
     ['AZURE_SUBSCRIPTION_ID', 'other', 'differs from ARM_SUBSCRIPTION_ID "sub", which means the same; unset one'],
   ])('%s "%s" is refused, with variable, value and remedy', (name, value, said) => {
     const errors = read({ [name]: value })
@@ -151,6 +149,7 @@ describe("settings by upstream's names", () => {
 
   test.each([
     [{ USE_SIG: 'true' }, ['SIG_SUBSCRIPTION_ID', 'SIG_ACCESS_TOKEN_SERVER_URL']],
+    [{ MANAGE_EXISTING_AKS_MACHINES: 'true' }, ['ARM_RESOURCE_GROUP']],
     [{ NETWORK_PLUGIN: 'none', NETWORK_PLUGIN_MODE: 'overlay' }, ['NETWORK_PLUGIN_MODE']],
     [{ ARM_CLOUD: 'AzureChinaCloud', AZURE_ENVIRONMENT_FILEPATH: '/env.json' }, ['AZURE_ENVIRONMENT_FILEPATH']],
     [

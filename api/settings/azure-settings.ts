@@ -7,7 +7,8 @@ const subnetPattern =
 const identityPattern =
   /^\/subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/Microsoft\.ManagedIdentity\/userAssignedIdentities\/[^/]+$/i
 /** `TYPE=VERSION`, more of them after commas, or nothing. */
-const apiVersionList = /^(\s*(Microsoft\.(Compute|Network)\/\w+=\d{4}-\d{2}-\d{2}(-preview)?\s*(,(?=\s*\S)|$)))*$/
+const apiVersionList =
+  /^(\s*(Microsoft\.(Compute|Network|ContainerService)\/\w+=\d{4}-\d{2}-\d{2}(-preview)?\s*(,(?=\s*\S)|$)))*$/
 const encryptionSetPattern =
   /^\/subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/Microsoft\.Compute\/diskEncryptionSets\/[^/]+$/i
 
@@ -120,6 +121,7 @@ export const azureSettings = {
   USE_SIG: flag(false),
   SIG_SUBSCRIPTION_ID: z.string().default(''),
   SIG_ACCESS_TOKEN_SERVER_URL: z.string().default(''),
+  MANAGE_EXISTING_AKS_MACHINES: flag(false),
   JOINER_BILLING_EXTENSION: flag(false),
   JOINER_BOOT_DIAGNOSTICS: flag(true),
   JOINER_UNTESTED_SIZES: flag(false),
@@ -187,6 +189,12 @@ export function azureConflicts(env: Environment): readonly Conflict[] {
     for (const name of ['SIG_SUBSCRIPTION_ID', 'SIG_ACCESS_TOKEN_SERVER_URL'])
       if (!env[name])
         conflicts.push({ name, message: 'is missing, and USE_SIG "true" needs it; set it, or set USE_SIG to false' })
+  if (isTrue(env['MANAGE_EXISTING_AKS_MACHINES']) && !env['ARM_RESOURCE_GROUP'])
+    conflicts.push({
+      name: 'ARM_RESOURCE_GROUP',
+      message:
+        'is missing, and MANAGE_EXISTING_AKS_MACHINES "true" needs it: machines are found below the cluster; set it to the resource group of the cluster (chart: azure.clusterResourceGroup)',
+    })
   if (env['NETWORK_PLUGIN'] === 'none' && env['NETWORK_PLUGIN_MODE'])
     conflicts.push({
       name: 'NETWORK_PLUGIN_MODE',

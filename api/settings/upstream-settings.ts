@@ -1,5 +1,3 @@
-import { isTrue } from './setting-types.ts'
-
 type Environment = Readonly<Record<string, string | undefined>>
 
 /** Two names of one setting: the second is read where the first is unset. */
@@ -79,12 +77,6 @@ export function refusedSettings(env: Environment): readonly Refusal[] {
         ? 'is not supported: Joiner creates VMs and writes their configuration itself; set it to aksscriptless, or unset it'
         : 'is not a provision mode; set it to aksscriptless, or unset it',
     })
-  if (isTrue(env['MANAGE_EXISTING_AKS_MACHINES']))
-    refusals.push({
-      name: 'MANAGE_EXISTING_AKS_MACHINES',
-      message:
-        'is not supported: nobody would manage the AKS machines that exist; delete their NodeClaims while Karpenter runs, then set it to false or unset it',
-    })
   return refusals
 }
 
@@ -97,7 +89,5 @@ export function settingNotes(env: Environment): readonly string[] {
     .map(([name, why]) => `environment variable ${name} is accepted and not read: ${why}`)
   if (env['PROVISION_MODE'])
     notes.push('environment variable PROVISION_MODE is accepted: aksscriptless is the one mode that there is')
-  if (env['MANAGE_EXISTING_AKS_MACHINES'])
-    notes.push(`environment variable MANAGE_EXISTING_AKS_MACHINES is accepted and not read: ${machines}`)
   return notes
 }

@@ -60,6 +60,23 @@ const isDeleting = { deletionTimestamp: '2026-01-02T00:00:00Z' }
 const other = { [hash]: '2', [version]: 'v3' }
 const newImages = { images: [{ id: image.replace(/1$/, '2'), requirements: [] }] }
 
+describe('drift of an AKS machine (reference/azure-provider.md 8.1)', () => {
+  const community = '/CommunityGalleries/AKSUbuntu-38d80f77/images/2404gen2containerd/versions/202610.20.0'
+  const shared =
+    '/subscriptions/s/resourceGroups/AKS-Ubuntu/providers/Microsoft.Compute/galleries/AKSUbuntu/images/2404gen2containerd/versions/202610.20.0'
+  const annotations = { [hash]: '1', [version]: 'v3', 'karpenter.azure.com/aks-machine-resource-id': 'id' }
+
+  it.each([
+    ['the community gallery', community, '202610.20.0', 'none'],
+    ['the shared gallery', shared, '202610.20.0', 'none'],
+    ['the community gallery', community, '202604.10.0', 'drifted'],
+  ])('compares its node image with %s', (_where, id, own, kind) => {
+    const imageId = `AKSUbuntu-2404gen2containerd-${own}`
+    const seen = view({ annotations, claim: { status: { imageId } }, status: { images: [{ id, requirements: [] }] } })
+    expect(azureDrift(seen).kind).toBe(kind)
+  })
+})
+
 describe('drift from an AKSNodeClass (reference/azure-provider.md 8.1)', () => {
   it.each<[string, Change]>([
     ['a node as its class asks for', {}],

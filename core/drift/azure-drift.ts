@@ -1,7 +1,9 @@
 import { isTrueAt } from '../conditions.ts'
+import { isAksMachine } from '../node-claim/aks-machine.ts'
 import type { Node, NodeClaim, NodeClass, NodePool } from '../objects.ts'
 import { annotations, labels } from '../requirements/labels.ts'
 import type { AzureDriftReason, Drift } from './drift.ts'
+import { nodeImageVersion } from './node-image-version.ts'
 
 /** Input of drift detection for an AKSNodeClass. */
 export interface AzureDriftView {
@@ -72,7 +74,9 @@ const imageDrift: Look = ({ claim }, { metadata, status }) => {
   if (!imageId) return { kind: 'unknown', message: `NodeClaim ${claim.metadata.name}: status.imageID is not set` }
   if (status.images.length === 0)
     return { kind: 'unknown', message: `AKSNodeClass ${metadata.name}: status.images is empty` }
-  if (status.images.some(({ id }) => id.toLowerCase() === imageId.toLowerCase())) return none
+  const ofMachine = isAksMachine(claim)
+  const form = (id: string) => (ofMachine ? nodeImageVersion(id) : id).toLowerCase()
+  if (status.images.some(({ id }) => form(id) === form(imageId))) return none
   return drifted('ImageDrift', `AKSNodeClass ${metadata.name} has other images than ${imageId}`)
 }
 

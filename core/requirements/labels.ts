@@ -137,6 +137,8 @@ export const annotations = {
   inPlaceUpdateHash: 'karpenter.azure.com/in-place-update-hash',
   /** On a NodeClaim of node auto-provisioning: the resource id of its machine. */
   aksMachine: 'karpenter.azure.com/aks-machine-resource-id',
+  /** On a NodeClaim whose AKS machine Joiner manages: its own UID. */
+  adoptedMachine: 'joiner.sh/adopted-machine',
   terminationTimestamp: 'karpenter.sh/nodeclaim-termination-timestamp',
   disruptionCommand: 'joiner.sh/disruption-command',
   /** On a NodeClaim that was created for a command: the command's id. */

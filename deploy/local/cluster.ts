@@ -166,13 +166,15 @@ async function simulatorSettings(
   { cloud = 'boot' }: ServerOptions,
 ): Promise<SimulatorConfig> {
   const operatorTokenFile = join(stateDir, 'pki', 'operator.token')
+  const aksTokenFile = join(stateDir, 'pki', 'aks.token')
   if (cloud === 'instant') await writeFile(operatorTokenFile, adminToken, { mode: 0o600 })
+  await writeFile(aksTokenFile, adminToken, { mode: 0o600 })
   return {
     port: ports.azure,
     stateDir: join(stateDir, 'azure'),
     certFile: pki.serverCertFile,
     keyFile: pki.serverKeyFile,
-    kubernetes: { server, caFile: pki.caFile, ...(cloud === 'instant' ? { operatorTokenFile } : {}) },
+    kubernetes: { server, caFile: pki.caFile, aksTokenFile, ...(cloud === 'instant' ? { operatorTokenFile } : {}) },
     ...azureIds,
     subnetId,
     clusterName,

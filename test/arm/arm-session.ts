@@ -1,10 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Agent, request } from 'undici'
-import { azureIds, subnetId } from '../../deploy/local/cluster.ts'
+import { azureIds, clusterName, subnetId } from '../../deploy/local/cluster.ts'
 import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
 
 const group = `/subscriptions/${azureIds.subscriptionId}/resourceGroups/${azureIds.nodeResourceGroup}`
+
+const cluster = `/subscriptions/${azureIds.subscriptionId}/resourceGroups/${clusterName}-group/providers/Microsoft.ContainerService/managedClusters/${clusterName}`
 
 /** Requests to the simulated ARM by somebody else than Joiner, with Joiner's identity. */
 export class ArmSession {
@@ -64,23 +66,29 @@ export class ArmSession {
     return this.#send('DELETE', `Microsoft.Compute/virtualMachines/${name}`)
   }
 
+  /** PUTs an agent pool, or a machine of one, of the AKS cluster. */
+  putAks(path: string, body: unknown): Promise<void> {
+    return this.#sendTo('PUT', `${cluster}/agentPools/${path}?api-version=2026-04-02-preview`, body)
+  }
+
   close(): Promise<void> {
     return this.#agent.destroy()
   }
 
-  async #send(method: 'PUT' | 'DELETE', path: string, body?: unknown): Promise<void> {
-    const { statusCode, body: answer } = await request(
-      `${this.#endpoint}${group}/providers/${path}?api-version=2024-11-01`,
-      {
-        method,
-        dispatcher: this.#agent,
-        headers: {
-          authorization: `Bearer ${this.token}`,
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  #send(method: 'PUT' | 'DELETE', path: string, body?: unknown): Promise<void> {
+    return this.#sendTo(method, `${group}/providers/${path}?api-version=2024-11-01`, body)
+  }
+
+  async #sendTo(method: 'PUT' | 'DELETE', path: string, body?: unknown): Promise<void> {
+    const { statusCode, body: answer } = await request(`${this.#endpoint}${path}`, {
+      method,
+      dispatcher: this.#agent,
+      headers: {
+        authorization: `Bearer ${this.token}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
-    )
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
     const text = await answer.text()
     if (statusCode >= 300) throw new Error(`${method} ${path}: ${statusCode} ${text}`)
   }

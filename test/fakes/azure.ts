@@ -1,5 +1,6 @@
 import type { AzureClient } from '../../activities/azure/arm/client.ts'
 import { fakeArm } from '../fake-arm.ts'
+import { FakeAks } from './aks.ts'
 import { azureConfig } from './azure-config.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -45,6 +46,8 @@ export class FakeAzure {
     disks: new Map(),
   }
   readonly #interceptors: Interceptor[] = []
+  /** AKS, with its cluster and machines; their VMs are in the node resource group. */
+  readonly aks = new FakeAks(this)
   readonly client: AzureClient = fakeArm(({ method, url, body, headers }) =>
     this.#answer(
       method,
@@ -107,6 +110,7 @@ export class FakeAzure {
   }
 
   #answer(method: string, url: URL, body: Json, ifNoneMatch: string | undefined) {
+    if (url.pathname.includes('/managedClusters/')) return this.aks.answer(method, url, body)
     const [, kind = '', name = ''] =
       /\/(?:Microsoft\.\w+)\/(\w+)\/?([^/]*)$/.exec(decodeURIComponent(url.pathname)) ?? []
     const request = `${method} ${kind}/${name}`

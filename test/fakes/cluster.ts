@@ -128,7 +128,7 @@ export class FakeCluster {
     const listPages = async function* (path: string, query: Record<string, unknown> = {}) {
       yield await list(path, query)
     }
-    const cache = new ClusterCache({ list, listPages } as never, pino({ level: 'silent' }))
+    const cache = new ClusterCache({ list, listPages } as never, pino({ level: 'silent' }), { machines: true })
     for (const [path, object] of this.#objects) enter(cache, path, object)
     this.#caches.push(cache)
     return cache

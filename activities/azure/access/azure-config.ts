@@ -74,6 +74,7 @@ export async function azureConfig(config: Config, cloud: Cloud, facts: FoundFact
       ? {}
       : { diskEncryptionSetId: config.NODE_OSDISK_DISKENCRYPTIONSET_ID }),
     ...sharedGalleryOf(config),
+    managesMachines: config.MANAGE_EXISTING_AKS_MACHINES,
     // Clouds of other names have no billing of AKS (reference/azure-provider.md 10.2).
     billingExtension: config.JOINER_BILLING_EXTENSION && cloud.isKnown,
     bootDiagnostics: config.JOINER_BOOT_DIAGNOSTICS,

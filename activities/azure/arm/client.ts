@@ -1,6 +1,6 @@
 import { ComputeManagementClient } from '@azure/arm-compute'
 import { NetworkManagementClient } from '@azure/arm-network'
-import type { PipelinePolicy } from '@azure/core-rest-pipeline'
+import type { HttpClient, PipelinePolicy } from '@azure/core-rest-pipeline'
 import type { TokenCredential } from '@azure/identity'
 import type { AzureConfig } from '../azure-config.ts'
 import { apiVersionPolicy } from './api-versions.ts'
@@ -11,6 +11,8 @@ import { zoneDetailSpelling } from './zone-detail-spelling.ts'
 export interface AzureClient {
   readonly compute: ComputeManagementClient
   readonly network: NetworkManagementClient
+  /** What requests of `sendArm` go through, where it is not the SDK's default. */
+  readonly http?: HttpClient
 }
 
 /** Time limit of a request to ARM: a connection that hangs must not hold up a shared list for ever. */

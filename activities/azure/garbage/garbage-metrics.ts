@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry, register } from 'prom-client'
 
 /** Kinds of garbage, as the metric names them. */
-const garbageKinds = ['virtualMachine', 'networkInterface', 'disk', 'nodeClaim', 'node'] as const
+const garbageKinds = ['virtualMachine', 'networkInterface', 'disk', 'nodeClaim', 'node', 'aksMachine'] as const
 export type GarbageKind = (typeof garbageKinds)[number]
 
 /** Counts what garbage collection deleted. All kinds start at zero, so that an alert sees the first one. */

@@ -6,6 +6,7 @@ import {
   garbageIn,
   type KnownClaim,
 } from '../../../core/garbage.ts'
+import type { FoundMachine, OrphanedMachines } from '../../../core/orphaned-machines.ts'
 import { inParallel } from '../../in-parallel.ts'
 import { isNotFound } from '../../kubernetes/client/api-error.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
@@ -18,16 +19,18 @@ import { armErrorCode, scrubbedMessage } from '../arm/azure-error.ts'
 import type { GarbageReport } from '../contract.ts'
 import { deleteVm, getVm } from '../launch/claim-vm.ts'
 import { ownershipOf } from '../launch/ownership.ts'
-import { vmName } from '../launch/virtual-machine.ts'
+import { instanceOf } from '../machines/instance-of.ts'
 import type { FoundResourcesDeps } from './found-resources.ts'
 import { type FoundResources, findResources, isUnattached, leftoverNic } from './found-resources.ts'
 import { type GarbageKind, garbageCounter, unprovenGauge } from './garbage-metrics.ts'
 import { knownClaim } from './known-claim.ts'
 import { deleted } from './last-look.ts'
 import type { LeftAloneDeps } from './left-alone.ts'
-import { ownNamespace, reportUnproven, reportWithheld } from './left-alone.ts'
+import { ownNamespace, reportMachinesWithheld, reportUnproven, reportWithheld } from './left-alone.ts'
+import { deleteOrphanedMachine, findOrphanedMachines } from './orphaned-machines.ts'
 import type { OrphanedNodesDeps } from './orphaned-nodes.ts'
 import { type OrphanedNode, orphanedNodes, releaseNode } from './orphaned-nodes.ts'
+import { SeenLeftovers } from './seen-leftovers.ts'
 
 export interface GarbageDeps extends FoundResourcesDeps, LeftAloneDeps, OrphanedNodesDeps, DisruptionCountDeps {
   /** Tokens for requests of `azure`, which takes them by itself. */
@@ -39,12 +42,6 @@ const width = 16
 
 /** Longest wait of a deletion for its turn under ARM's limits, before it is left to the next pass. */
 const patienceMs = 60_000
-
-/**
- * Azure deletes NICs and disks a little after the VM that takes them along, and NICs do not say when they were made: so a NIC or disk must
- * have been seen without an owner by an earlier pass, this long ago at least.
- */
-const seenForMs = 10_000
 
 /** Azure's refusals to delete what is still in use; Azure releases it by itself (reference/azure-provider.md 8.2). */
 const heldCodes: ReadonlySet<string> = new Set([
@@ -65,8 +62,7 @@ export class GarbageCollector {
   readonly #deps: GarbageDeps
   readonly #collected: ReturnType<typeof garbageCounter>
   readonly #unproven: ReturnType<typeof unprovenGauge>
-  /** When a NIC or disk was first seen without an owner, by its name. */
-  readonly #seen = new Map<string, number>()
+  readonly #leftovers = new SeenLeftovers()
 
   constructor(deps: GarbageDeps, registry?: Registry) {
     this.#deps = deps
@@ -89,7 +85,7 @@ export class GarbageCollector {
     reportUnproven(deps, found.unproven)
     this.#unproven.reset()
     for (const { cause } of found.unproven) this.#unproven.inc({ resource: 'disk', cause })
-    const leftovers = this.#seenTwice(suspects)
+    const leftovers = this.#leftovers.seenTwice(suspects, deps.now())
     const report: GarbageReport = {
       virtualMachines: await this.#each(suspects.virtualMachines, (vm) => this.#vm(vm, found, signal), signal),
       networkInterfaces: await this.#each(leftovers.networkInterfaces, (nic) => this.#nic(nic, found), signal),
@@ -101,9 +97,35 @@ export class GarbageCollector {
         signal,
       ),
     }
-    if (Object.values(report).some((names: readonly string[]) => names.length > 0))
-      deps.log.warn(report, 'found leaked resources')
-    return report
+    const machines = await this.#machines(suspects, signal)
+    const all: GarbageReport = machines === undefined ? report : { ...report, aksMachines: machines }
+    if (Object.values(all).some((names: readonly string[]) => names.length > 0))
+      deps.log.warn(all, 'found leaked resources')
+    return all
+  }
+
+  /** Machines are AKS' to list, so their failure must not keep the rest. Undefined where they are not managed. */
+  async #machines({ withheld }: GarbageSuspects, signal: AbortSignal): Promise<readonly string[] | undefined> {
+    if (this.#deps.config.managesMachines !== true) return undefined
+    if (withheld !== undefined) return []
+    const found: OrphanedMachines = await findOrphanedMachines(this.#deps).catch((error: unknown) => {
+      this.#deps.log.warn({ reason: scrubbedMessage(error) }, 'failed to list AKS machines, retrying in the next pass')
+      return { machines: [] }
+    })
+    if (found.withheld !== undefined) reportMachinesWithheld(this.#deps, found.withheld)
+    return this.#each(found.machines, (machine) => this.#machine(machine, signal), signal)
+  }
+
+  async #machine(machine: FoundMachine, signal: AbortSignal): Promise<boolean> {
+    const turn = { buckets: ['armWrites'], patienceMs, signal } as const
+    const isDeleted = await inTurn(this.#deps.budget, turn, async () => {
+      if (await this.#claimExists(machine.claimName)) return false
+      return deleteOrphanedMachine(this.#deps, machine)
+    })
+    if (!isDeleted) return false
+    const message = `AKS machine ${machine.name} had no NodeClaim and is deleted`
+    this.#alarm(ownNamespace(this.#deps), { kind: 'aksMachine', name: machine.name, message })
+    return true
   }
 
   /** Returns the names of the items that were deleted. A failure does not keep the others. */
@@ -170,12 +192,14 @@ export class GarbageCollector {
 
   async #nodeClaim({ name, uid }: KnownClaim): Promise<boolean> {
     const claim = this.#deps.cache.nodeClaims.get(name)
-    if (claim?.metadata.uid !== uid || (await getVm(this.#deps, name)) !== undefined) return false
+    if (claim?.metadata.uid !== uid) return false
+    const instance = instanceOf(this.#deps, claim)
+    if (await instance.vmExists()) return false
     await this.#deps.client.delete(resourcePath('nodeclaims', name), { uid }).catch((error: unknown) => {
       if (!isNotFound(error)) throw error
     })
     countDisruption(this.#deps, claim, 'garbage_collected')
-    const message = `VM ${vmName(name)} is gone; the NodeClaim is deleted`
+    const message = `${instance.kind === 'VM' ? instance.called : `the VM of ${instance.called}`} is gone; the NodeClaim is deleted`
     this.#alarm(subject(claim), { kind: 'nodeClaim', name, message })
     return true
   }
@@ -197,24 +221,6 @@ export class GarbageCollector {
     } catch (error) {
       if (isNotFound(error)) return false
       throw error
-    }
-  }
-
-  /** Returns NICs and disks that an earlier pass has seen without an owner as well. */
-  #seenTwice({ networkInterfaces, disks }: GarbageSuspects): Pick<GarbageSuspects, 'networkInterfaces' | 'disks'> {
-    const now = this.#deps.now()
-    const key = (kind: GarbageKind, { name }: FoundPart) => `${kind}/${name}`
-    const present = new Set([
-      ...networkInterfaces.map((nic) => key('networkInterface', nic)),
-      ...disks.map((disk) => key('disk', disk)),
-    ])
-    for (const one of this.#seen.keys()) if (!present.has(one)) this.#seen.delete(one)
-    for (const one of present) if (!this.#seen.has(one)) this.#seen.set(one, now)
-    const isOld = (kind: GarbageKind) => (part: FoundPart) =>
-      now - (this.#seen.get(key(kind, part)) ?? now) >= seenForMs
-    return {
-      networkInterfaces: networkInterfaces.filter(isOld('networkInterface')),
-      disks: disks.filter(isOld('disk')),
     }
   }
 

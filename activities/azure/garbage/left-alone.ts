@@ -43,6 +43,12 @@ export async function reportWithheld(deps: LeftAloneDeps, why: string | undefine
   )
 }
 
+/** Reports why AKS machines without a NodeClaim are left alone. */
+export function reportMachinesWithheld(deps: LeftAloneDeps, why: string): void {
+  deps.log.error({ cluster: deps.cluster, why }, 'withheld deletions of AKS machines')
+  deps.events.record({ about: ownNamespace(deps), reason: 'GarbageWithheld', message: why, values: ['machines', why] })
+}
+
 const causes: Readonly<Record<UnprovenDisk['cause'], string>> = {
   otherCluster: 'carries the mark of another cluster',
   malformed: 'has a mark that no Joiner made',

@@ -1,10 +1,20 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import type { ListedInstance } from '../../../core/garbage.ts'
+import { isAksMachine } from '../../../core/node-claim/aks-machine.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { claimIdentity } from '../launch/claim-vm.ts'
 import { type ClusterIdentity, vmOwner } from '../launch/ownership.ts'
 import { providerId } from '../launch/virtual-machine.ts'
+import { vmNameOf, whyForeignTags } from '../machines/machine-ownership.ts'
+
+/** Of an AKS machine the VM has AKS' name, and the machine's tags. */
+function listedMachine(claim: NodeClaim, vm: ListedVm | undefined, config: MachineScope): ListedInstance {
+  if (vm !== undefined) return whyForeignTags(vm.tags, claim, config) === undefined ? 'own' : 'unproven'
+  return vmNameOf(claim, config) === undefined ? 'elsewhere' : 'missing'
+}
+
+type MachineScope = ClusterIdentity & Pick<AzureConfig, 'subscriptionId' | 'nodeResourceGroup'>
 
 type ListedVm = Pick<VirtualMachine, 'id' | 'tags'>
 
@@ -15,10 +25,11 @@ type ListedVm = Pick<VirtualMachine, 'id' | 'tags'>
 export function listedInstance(
   claim: NodeClaim,
   listed: ReadonlyMap<string, ListedVm>,
-  config: ClusterIdentity & Pick<AzureConfig, 'subscriptionId' | 'nodeResourceGroup'>,
+  config: MachineScope,
 ): ListedInstance {
   const id = claim.status.providerId?.toLowerCase()
   const vm = id === undefined ? undefined : listed.get(id)
+  if (isAksMachine(claim)) return listedMachine(claim, vm, config)
   if (vm !== undefined) return vmOwner(vm, claimIdentity(claim), config).kind === 'claim' ? 'own' : 'unproven'
   return id === providerId(config, claim.metadata.name).toLowerCase() ? 'missing' : 'elsewhere'
 }

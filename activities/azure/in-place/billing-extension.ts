@@ -1,6 +1,7 @@
 import type { VirtualMachineExtension } from '@azure/arm-compute'
 import type { Logger } from 'pino'
 import { isTrue } from '../../../core/conditions.ts'
+import { isAksMachine } from '../../../core/node-claim/aks-machine.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { forEachOf } from '../../concurrency.ts'
@@ -71,8 +72,10 @@ export async function ensureBillingExtensions(deps: BillingExtensionDeps, signal
   })
 }
 
-function lacksExtension({ metadata, status }: NodeClaim): boolean {
+function lacksExtension(claim: NodeClaim): boolean {
+  const { metadata, status } = claim
   return (
+    !isAksMachine(claim) &&
     metadata.deletionTimestamp === undefined &&
     metadata.annotations[annotations.billingExtension] === undefined &&
     isTrue(status.conditions, 'Registered')

@@ -2,6 +2,7 @@ import type { VirtualMachine } from '@azure/arm-compute'
 import type { NetworkInterface } from '@azure/arm-network'
 import type { Logger } from 'pino'
 import { isTrue } from '../../../core/conditions.ts'
+import { isAksMachine } from '../../../core/node-claim/aks-machine.ts'
 import { isNothing } from '../../../core/node-class/in-place-update.ts'
 import type { InPlaceState } from '../../../core/node-class/in-place-update-hash.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
@@ -71,7 +72,8 @@ function dueOf({ cache, config }: InPlaceUpdateDeps, claim: NodeClaim): readonly
   const nodeClass = cache.nodeClasses.get(claim.spec.nodeClassRef.name)
   const { metadata, status } = claim
   const isSettled = metadata.deletionTimestamp === undefined && isTrue(status.conditions, 'Registered')
-  if (nodeClass === undefined || !isSettled || status.providerId === undefined) return []
+  // The tags of AKS machines are AKS' (docs/limits.md).
+  if (nodeClass === undefined || !isSettled || status.providerId === undefined || isAksMachine(claim)) return []
   const goal = inPlaceGoal(config, nodeClass, claim)
   const isDone = Object.entries(inPlaceStamps(goal)).every(([key, value]) => metadata.annotations[key] === value)
   return isDone ? [] : [{ claim, goal }]

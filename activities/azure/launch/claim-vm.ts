@@ -30,8 +30,12 @@ const longestVmName = 64
  * Returns the VM of the claim's name as Azure has it now, whoever owns it; undefined when Azure says that there is no such VM.
  * Errors: whatever else ARM answers, a missing resource group or subscription included, which prove nothing about the VM.
  */
-export async function getVm(deps: ClaimVmDeps, claimName: string): Promise<VirtualMachine | undefined> {
-  const name = vmName(claimName)
+export function getVm(deps: ClaimVmDeps, claimName: string): Promise<VirtualMachine | undefined> {
+  return getVmNamed(deps, vmName(claimName))
+}
+
+/** As `getVm`, by the name of the VM. */
+export async function getVmNamed(deps: ClaimVmDeps, name: string): Promise<VirtualMachine | undefined> {
   // ARM answers such a name like a wrong path, which would prove nothing about the VM.
   if (name.length > longestVmName) return undefined
   return deps.cloudProvider.measure({ method: 'Get' }, async () => {
@@ -99,7 +103,11 @@ export async function findClaimVm(deps: ClaimVmDeps, name: string, claim: ClaimI
  * Returns why the VM in a claim's status must be assumed to exist though Joiner cannot delete it. Undefined when nothing of the claim is left in
  * Azure after `found`, its own VM, has gone. A launched claim has a provider id, so a claim without one never had another VM.
  */
-export function unprovenVm(deps: ClaimVmDeps, { metadata, status }: NodeClaim, found: ClaimVm): string | undefined {
+export function unprovenVm(
+  deps: ClaimVmDeps,
+  { metadata, status }: NodeClaim,
+  found: Pick<ClaimVm, 'kind'> & { readonly why?: string },
+): string | undefined {
   if (status.providerId === undefined) return undefined
   const own = providerId(deps.config, metadata.name)
   if (status.providerId.toLowerCase() !== own.toLowerCase())

@@ -1,6 +1,4 @@
-import type { VirtualMachine } from '@azure/arm-compute'
 import { askedText } from '../../../core/node-claim/node-requests.ts'
-import type { NodeClaim } from '../../../core/objects.ts'
 import { liveClaim } from '../../kubernetes/client/object-writes.ts'
 import type { FinalizeDeps } from '../../kubernetes/draining/finalize.ts'
 import { finalize } from '../../kubernetes/draining/finalize.ts'
@@ -8,11 +6,11 @@ import type { NodeRequestsDeps } from '../../kubernetes/lifecycle/node-requests.
 import { reportAsked } from '../../kubernetes/lifecycle/node-requests.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 import type { AzureActivities, ForceFinishOutcome } from '../contract.ts'
+import { instanceOf } from '../machines/instance-of.ts'
 import { revokeBootstrapToken } from './bootstrap-token.ts'
+import type { ClaimInstance } from './claim-instance.ts'
 import type { ClaimVmDeps } from './claim-vm.ts'
-import { claimIdentity, findClaimVm, unprovenVm } from './claim-vm.ts'
 import { tagKeys } from './tags.ts'
-import { vmId, vmName } from './virtual-machine.ts'
 
 export interface ForceFinishDeps extends NodeRequestsDeps, FinalizeDeps, ClaimVmDeps {}
 
@@ -52,9 +50,11 @@ async function finish(deps: ForceFinishDeps, { claim: ref, asked, leaveVm }: Inp
     return refused(
       `NodeClaim ${ref.name} is not being deleted, and what lives is not ended by force; delete it first, so that its pods can move: kubectl delete nodeclaim ${ref.name} --wait=false`,
     )
-  const found = await look(deps, claim)
+  const instance = instanceOf(deps, claim)
+  const found = await look(instance)
   if (found.kind !== 'gone' && !leaveVm) return refused(`${found.message}; ${remedy}`)
-  const left = found.kind === 'gone' ? {} : await abandon(deps, found, { name: ref.name, atMs: asked.atMs })
+  const left =
+    found.kind === 'gone' ? {} : await abandon(deps, { instance, found }, { name: ref.name, atMs: asked.atMs })
   await revokeBootstrapToken(deps.client, ref.uid)
   // Its pods run nowhere. The role core deletes them with the finalizers; only it may do that.
   if (found.kind === 'gone' && found.isNowhere) return { kind: 'finished', isVmGone: true }
@@ -68,24 +68,22 @@ const remedy =
 type Look =
   /** `isNowhere`: no other claim has a VM of that name either, so its pods run nowhere. */
   | { readonly kind: 'gone'; readonly isNowhere: boolean }
-  | { readonly kind: 'exists'; readonly vm: VirtualMachine; readonly message: string }
+  | { readonly kind: 'exists'; readonly message: string }
   /** The claim's status names a VM that is not proven to be its own: it is never touched. */
   | { readonly kind: 'unproven'; readonly message: string }
   | { readonly kind: 'unknown'; readonly message: string }
 
 /** Reads the VM. One that is not proven to be the claim's, and that its status does not name, does not concern this claim. */
-async function look(deps: ForceFinishDeps, claim: NodeClaim): Promise<Look> {
-  const { name } = claim.metadata
+async function look(instance: ClaimInstance): Promise<Look> {
   try {
-    const found = await findClaimVm(deps, name, claimIdentity(claim))
-    const unproven = unprovenVm(deps, claim, found)
+    const found = await instance.find()
+    const unproven = instance.unproven(found)
     if (unproven !== undefined) return { kind: 'unproven', message: unproven }
     if (found.kind !== 'own') return { kind: 'gone', isNowhere: found.kind === 'none' }
-    const { vm } = found
-    const state = vm.provisioningState === undefined ? '' : ` (${vm.provisioningState})`
-    return { kind: 'exists', vm, message: `VM ${vmName(name)} exists${state}` }
+    const state = found.state === undefined ? '' : ` (${found.state})`
+    return { kind: 'exists', message: `${instance.called} exists${state}` }
   } catch (error) {
-    return { kind: 'unknown', message: `whether VM ${vmName(name)} exists is not known: ${scrubbedMessage(error)}` }
+    return { kind: 'unknown', message: `whether ${instance.called} exists is not known: ${scrubbedMessage(error)}` }
   }
 }
 
@@ -94,21 +92,20 @@ async function look(deps: ForceFinishDeps, claim: NodeClaim): Promise<Look> {
  * a claim that is gone, which makes it garbage as well.
  */
 async function abandon(
-  { azure, config, log }: ForceFinishDeps,
-  found: Exclude<Look, { kind: 'gone' }>,
+  { log }: ForceFinishDeps,
+  { instance, found }: { readonly instance: ClaimInstance; readonly found: Exclude<Look, { kind: 'gone' }> },
   { name, atMs }: { readonly name: string; readonly atMs: number },
 ): Promise<{ readonly vm?: string; readonly left: string }> {
   if (found.kind === 'unproven') return { left: `its VM stays as it is: ${found.message}` }
-  const id = vmId(config, name)
-  const left = `VM ${id} is left to garbage collection`
+  const { id } = instance
+  const left = `${instance.kind} ${id} is left to garbage collection`
   const warn = (why: string) => ({
     vm: id,
     left: `${left}, not tagged ${tagKeys.abandoned} (${why}); look whether it goes, else delete it by hand: az vm delete --ids ${id}`,
   })
   if (found.kind === 'unknown') return warn(found.message)
   try {
-    const tags = { ...found.vm.tags, [tagKeys.abandoned]: new Date(atMs).toISOString() }
-    await azure.compute.virtualMachines.update(config.nodeResourceGroup, vmName(name), { tags }).submitted()
+    await instance.abandon(atMs)
     return { vm: id, left }
   } catch (error) {
     log.warn({ nodeClaim: name, reason: scrubbedMessage(error) }, 'failed to tag abandoned VM')

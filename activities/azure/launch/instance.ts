@@ -1,5 +1,6 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import { isTrue } from '../../../core/conditions.ts'
+import { isAksMachine } from '../../../core/node-claim/aks-machine.ts'
 import { registrationDeadline } from '../../../core/node-claim/lifecycle.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { activityScope, pauseFor } from '../../activity-context.ts'
@@ -13,9 +14,10 @@ import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { DeletionOfVm, InstanceOutcome } from '../contract.ts'
 import type { JoinEvidenceDeps } from '../join/join-evidence.ts'
 import { reportNotJoined } from '../join/join-evidence.ts'
+import { instanceOf } from '../machines/instance-of.ts'
 import { revokeBootstrapToken } from './bootstrap-token.ts'
 import type { ClaimVmDeps } from './claim-vm.ts'
-import { claimIdentity, deleteVm, findClaimVm, getVm, unprovenVm, vmGone } from './claim-vm.ts'
+import { getVm } from './claim-vm.ts'
 import { judgeFailedVm } from './failed-vm.ts'
 import { vmName } from './virtual-machine.ts'
 
@@ -39,7 +41,10 @@ const existsEveryMs = 30_000
 export async function awaitInstance(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
   const ended = new AbortController()
   const both = AbortSignal.any([signal, ended.signal])
-  const waits = [clusterDecides(deps, ref, both), azureDecides(deps, ref, both)]
+  const claim = cachedClaim(deps, ref)
+  // Of an AKS machine only the Node counts: Joiner does not make another one.
+  const isMachine = claim !== undefined && isAksMachine(claim)
+  const waits = [clusterDecides(deps, ref, both), ...(isMachine ? [] : [azureDecides(deps, ref, both)])]
   try {
     return await Promise.race(waits)
   } finally {
@@ -156,13 +161,12 @@ async function fallBack(
  * Errors: as `getVm`.
  */
 export async function findInstance(deps: InstanceDeps, ref: ClaimRef): Promise<{ readonly exists: boolean }> {
-  if ((await getVm(deps, ref.name)) !== undefined) return { exists: true }
-  const claim = cachedClaim(deps, ref)
-  return { exists: claim !== undefined && unprovenVm(deps, claim, { kind: 'none' }) !== undefined }
+  const instance = instanceOf(deps, cachedClaim(deps, ref) ?? ref)
+  return { exists: (await instance.vmExists()) || instance.unproven({ kind: 'none' }) !== undefined }
 }
 
 /**
- * Deletes a claim's VM with all that belongs to it, and waits until it is gone. A VM that is not proven to be the claim's stays.
+ * Deletes a claim's VM or AKS machine with all that belongs to it, and waits until it is gone. One that is not proven to be the claim's stays.
  * Errors: the claim is not being deleted; its status names a VM that is not proven to be its own, which the claim reports and waits for.
  */
 export async function deleteInstance(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<DeletionOfVm> {
@@ -170,17 +174,18 @@ export async function deleteInstance(deps: InstanceDeps, ref: ClaimRef, signal: 
   const claim = await claimBeingDeleted(deps, ref)
   await revokeBootstrapToken(deps.client, ref.uid)
   // For a claim that is gone the tag of its UID proves as much.
-  const found = await findClaimVm(deps, ref.name, claim === undefined ? ref : claimIdentity(claim))
+  const instance = instanceOf(deps, claim ?? ref)
+  const found = await instance.find()
   let goneMs = deps.now()
   if (found.kind === 'own') {
-    if (found.vm.provisioningState !== 'Deleting') await deleteVm(deps, ref.name)
+    if (!found.isBeingDeleted) await instance.remove()
     // Azure charges nothing for a VM that it deletes.
     goneMs = deps.now()
     await setClaimConditions(deps, ref, () => ({ conditions: [{ type: 'InstanceTerminating', status: 'True' }] }))
-    await vmGone(deps, ref.name, signal)
+    await instance.gone(signal)
   }
   if (claim !== undefined) {
-    const unproven = unprovenVm(deps, claim, found)
+    const unproven = instance.unproven(found)
     if (unproven !== undefined) await refuseTermination(deps, claim, unproven)
     if (found.kind === 'own') deps.lifecycleMetrics.instanceTerminated(cachedClaim(deps, ref) ?? claim)
   }

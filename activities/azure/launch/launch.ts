@@ -20,6 +20,7 @@ import { takeLaunchTurn } from '../capacity/learn.ts'
 import { isGoneWithin, reportFailure, setLaunchedUnknown } from '../capacity/refusal.ts'
 import { whyExhausted } from '../capacity/why-exhausted.ts'
 import type { AzureActivities, LaunchOutcome } from '../contract.ts'
+import { refuseAksMachine } from '../machines/never-made.ts'
 import { withWorkingImages } from '../node-class/image-standing.ts'
 import { resolveImageFamily } from '../node-class/images.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
@@ -84,6 +85,7 @@ async function launchOnce(
   }
   const known = registered(claim)
   if (known !== undefined) return known
+  refuseAksMachine(claim)
   // Without sizes and prices no choice is possible, and a VM could not be described: a restart is not a lack of capacity.
   await deps.catalogue.whenLoaded(signal)
   const vm = await prefetched.vm

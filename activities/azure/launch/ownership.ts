@@ -1,6 +1,6 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import type { AzureConfig } from '../azure-config.ts'
-import { tagKeys } from './tags.ts'
+import { tagKeys, tagOf } from './tags.ts'
 
 type Tags = Readonly<Record<string, string>> | undefined
 
@@ -41,12 +41,6 @@ export function ownershipOf(tags: Tags, { clusterName, clusterUid }: ClusterIden
     ...(claimUid === undefined ? {} : { claimUid }),
     ...(nodePool === undefined ? {} : { nodePool }),
   }
-}
-
-/** Returns the value of a tag, whose name may be written in another case: to Azure it is the same name. */
-function tagOf(tags: Tags, key: string): string | undefined {
-  if (tags?.[key] !== undefined) return tags[key]
-  return Object.entries(tags ?? {}).find(([name]) => name.toLowerCase() === key)?.[1]
 }
 
 export type ClusterIdentity = Pick<AzureConfig, 'clusterName' | 'clusterUid'>

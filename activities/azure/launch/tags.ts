@@ -13,6 +13,12 @@ export const tagKeys = {
   abandoned: 'joiner.sh_abandoned',
 } as const
 
+/** Returns the value of a tag, whose name may be written in another case: to Azure it is the same name. */
+export function tagOf(tags: Readonly<Record<string, string>> | undefined, key: string): string | undefined {
+  if (tags?.[key] !== undefined) return tags[key]
+  return Object.entries(tags ?? {}).find(([name]) => name.toLowerCase() === key)?.[1]
+}
+
 /** Returns the tags that a node's resources have in every implementation, from low to high (reference/azure-provider.md 4.4). */
 export function nodeTags(
   { additionalTags, clusterName }: Pick<AzureConfig, 'additionalTags' | 'clusterName'>,

@@ -11,6 +11,7 @@ import { refreshPauses } from '../../kubernetes/pauses/pause-conditions.ts'
 import { refreshNodeOverlays } from '../../node-overlays/overlay-status.ts'
 import type { CatalogueOfPools } from '../../node-overlays/pool-types.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
+import { type AdoptMachinesDeps, adoptMachines } from '../machines/adopt-machines.ts'
 import type { DriftDeps } from './drift.ts'
 import { refreshDrift } from './drift.ts'
 import type { DriftHashesDeps } from './drift-hashes.ts'
@@ -35,6 +36,7 @@ export interface NodeClassStatusDeps
     NodePoolStatusDeps,
     PauseConditionsDeps,
     DriftDeps,
+    AdoptMachinesDeps,
     ClaimUpkeepDeps,
     DriftHashesDeps,
     ImagesStatusDeps,
@@ -60,9 +62,10 @@ export async function refreshNodeClasses(
   await refreshNodePools(deps)
   await refreshNodeOverlays(deps)
   await refreshPauses(deps)
+  const adopted = await Promise.allSettled([adoptMachines(deps)])
   await refreshDrift(deps)
   await keepUpClaims(deps)
-  throwJoined(results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : [])))
+  throwJoined([...results, ...adopted].flatMap((result) => (result.status === 'rejected' ? [result.reason] : [])))
   return {
     nodeClasses: nodeClasses.length,
     ready: [...deps.cache.nodeClasses.values()].filter((nc) => isTrue(nc.status.conditions, 'Ready')).length,

@@ -142,6 +142,8 @@ export const kindRules: Readonly<Record<CachedKind, KindRule>> = {
 export interface CacheUse extends Partial<Readonly<Record<Feature, boolean>>> {
   /** The roles of the process. Default: all. */
   readonly roles?: readonly Role[]
+  /** Whether NodeClaims of AKS machines that were adopted are seen. */
+  readonly machines?: boolean
   /** Node conditions that announce the end of a VM. */
   readonly nodeRules?: NodeRules
 }

@@ -96,6 +96,7 @@ export class ClusterCache extends ChangeFeed {
   readonly #stores: Readonly<Record<CachedKind, Store<CachedObject>>>
   readonly #unsynced: Set<CachedKind>
   readonly #nodeRules: NodeRules
+  readonly #managed: Pick<CacheUse, 'machines'>
   readonly #forBuffers: boolean
   readonly #large = new LargeObjects()
   readonly #reader: LargeReader
@@ -113,6 +114,7 @@ export class ClusterCache extends ChangeFeed {
     this.#log = log
     this.#reader = new LargeReader(log)
     this.#nodeRules = use.nodeRules ?? noNodeRules
+    this.#managed = use
     this.#forBuffers = use.buffers === true
     const all = <T extends CachedObject>(store: Store<T>) => store as unknown as Store<CachedObject>
     this.#stores = {
@@ -201,6 +203,11 @@ export class ClusterCache extends ChangeFeed {
     return found === undefined && kind === 'Pod' ? this.virtualPods.get(key) : found
   }
 
+  /** Whether an object belongs to another provider, so that it is as if it were not there. */
+  hides(object: CachedObject): boolean {
+    return isOfAnotherProvider(object, this.#managed)
+  }
+
   /** Enters an object as the API server returned it, unless something newer is known. */
   upsert(kind: CachedKind, json: Json): void {
     const store = this.#stores[kind]
@@ -211,7 +218,7 @@ export class ClusterCache extends ChangeFeed {
     let after: CachedObject
     try {
       after = this.#kept(decoded(kind, json))
-      if (isOfAnotherProvider(after)) {
+      if (this.hides(after)) {
         if (before !== undefined) this.#delete(kind, json)
         return
       }

@@ -101,7 +101,7 @@ export async function liveObject<K extends StatusKind>(
     const json = await deps.client.get(resourcePath(resource, ref.name))
     deps.cache.upsert(kind, json)
     const object = decode(json)
-    return object.metadata.uid === ref.uid ? object : undefined
+    return object.metadata.uid === ref.uid && !deps.cache.hides(object) ? object : undefined
   } catch (error) {
     if (isNotFound(error)) return undefined
     throw error

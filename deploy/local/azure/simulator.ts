@@ -9,6 +9,8 @@ import { registerAdminSettings } from './admin/admin-settings.ts'
 import { Faults } from './admin/faults.ts'
 import { parseScenario } from './admin/scenario.ts'
 import { ScenarioPlayer } from './admin/scenario-player.ts'
+import { AgentPools } from './agent-pools/agent-pools.ts'
+import { AksOperations } from './agent-pools/aks-operations.ts'
 import { CapacityPools } from './catalogue/capacity-pools.ts'
 import { priceLookup, registerPrices } from './catalogue/price-list.ts'
 import { Quotas } from './catalogue/quota.ts'
@@ -77,7 +79,8 @@ export async function startSimulator(config: SimulatorConfig): Promise<RunningSi
   }
 }
 
-function makeDeps(config: SimulatorConfig): ArmDeps {
+/** What the parts of a simulator work with, from the state on disk. */
+export function makeDeps(config: SimulatorConfig): ArmDeps {
   const journal = new Journal(join(config.stateDir, 'state.jsonl'))
   const machines = new Machines(journal)
   const operations = new Operations(journal)
@@ -97,6 +100,8 @@ function makeDeps(config: SimulatorConfig): ArmDeps {
     faults,
     catalogue,
     lifecycle: new MachineLifecycle({ config, machines, operations, resources, kubelets, faults }),
+    agentPools: new AgentPools({ journal, vms: machines }),
+    aksOperations: new AksOperations(journal),
     images: new ImageVersions(),
     galleryToken: new GalleryToken(),
     quotas: new Quotas({ config, catalogue, usage }),

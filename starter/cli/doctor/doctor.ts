@@ -14,6 +14,7 @@ import { type DoctorContext, type Pools, readPools } from './context.ts'
 import { customResourcesCheck } from './custom-resources.ts'
 import { clusterIdentityCheck } from './identity.ts'
 import { instancesCheck } from './instances.ts'
+import { machinesCheck } from './machines.ts'
 import { rightsCheck } from './rights.ts'
 import { subnetCheck } from './subnet.ts'
 import { temporalCheck } from './temporal.ts'
@@ -72,6 +73,7 @@ export async function examine({
         quotaCheck(context),
         imagesCheck(context),
         instancesCheck(context),
+        machinesCheck(context),
       ].map((check) => withToken(check, context)),
       pricesCheck(context),
       apiServerCheck(context),

@@ -29,20 +29,20 @@ export function registerManagedClusters(app: FastifyInstance, { config }: ArmDep
     return value.length > (config.pageSize ?? value.length) ? page(request, config, value) : { value }
   })
   app.get(path, (request: ArmRequest) => page(request, config, bodies(inGroup(request, config))))
-  app.get(`${path}/:name`, (request: ArmRequest) => clusterBody(found(request, config), config))
+  app.get(`${path}/:name`, (request: ArmRequest) => clusterBody(foundCluster(request, config), config))
   app.post(`${path}/:name/listClusterUserCredential`, (request: ArmRequest) => {
-    const kubeconfig = kubeconfigOf(found(request, config), config)
+    const kubeconfig = kubeconfigOf(foundCluster(request, config), config)
     return { kubeconfigs: [{ name: 'clusterUser', value: Buffer.from(kubeconfig).toString('base64') }] }
   })
 }
 
-function inGroup({ params }: ArmRequest, config: SimulatorConfig): readonly KnownCluster[] {
+function inGroup<T>({ params }: ArmRequest<T>, config: SimulatorConfig): readonly KnownCluster[] {
   const group = (params['group'] ?? '').toLowerCase()
   return clustersOf(config).filter(({ resourceGroup }) => resourceGroup.toLowerCase() === group)
 }
 
 /** The cluster that a request names. Errors: 404. */
-function found(request: ArmRequest, config: SimulatorConfig): KnownCluster {
+export function foundCluster<T>(request: ArmRequest<T>, config: SimulatorConfig): KnownCluster {
   const { name = '', group = '' } = request.params
   const cluster = inGroup(request, config).find((each) => each.name.toLowerCase() === name.toLowerCase())
   if (cluster === undefined) throw resourceNotFound(type, name, group)

@@ -24,6 +24,13 @@ export function registerAdmin(app: FastifyInstance, deps: ArmDeps): void {
       tags: body.tags ?? {},
       identities: Object.keys((body.identity as { userAssignedIdentities?: object })?.userAssignedIdentities ?? {}),
     })),
+    aksMachines: deps.agentPools.machines.map(({ name, pool, vm, isDeleting = false, body }) => ({
+      name,
+      pool,
+      vm,
+      isDeleting,
+      tags: body.properties.tags ?? {},
+    })),
     networkInterfaces: [
       ...machines.all.flatMap((machine) => nicConfigurations(machine).map(({ name }) => name)),
       ...machines.leftovers('networkInterfaces').map(({ name }) => name),

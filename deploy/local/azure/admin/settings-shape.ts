@@ -128,7 +128,10 @@ export const configShape = strictRecord(
     stateDir: path,
     certFile: path,
     keyFile: path,
-    kubernetes: record({ server: text, caFile: path, operatorTokenFile: path }, ['server', 'caFile']),
+    kubernetes: record({ server: text, caFile: path, operatorTokenFile: path, aksTokenFile: path }, [
+      'server',
+      'caFile',
+    ]),
     subscriptionId: text,
     tenantId: text,
     clientId: text,

@@ -1,17 +1,16 @@
 import type { FastifyReply } from 'fastify'
 import type { ArmRequest } from './arm-request.ts'
 import type { SimulatorConfig } from './config.ts'
-import type { Operation } from './operations.ts'
 
 /** Reports where a long-running operation can be watched, by both of ARM's headers. */
 export function announce(
   reply: FastifyReply,
-  { id }: Operation,
+  { id, provider = 'Microsoft.Compute' }: { readonly id: string; readonly provider?: string },
   { subscriptionId, location }: Pick<SimulatorConfig, 'subscriptionId' | 'location'>,
 ): FastifyReply {
   const request = reply.request as ArmRequest
   const url = new URL(
-    `/subscriptions/${subscriptionId}/providers/Microsoft.Compute/locations/${location}/operations/${id}`,
+    `/subscriptions/${subscriptionId}/providers/${provider}/locations/${location}/operations/${id}`,
     `https://${request.host}`,
   )
   url.searchParams.set('api-version', request.query['api-version'] ?? '')

@@ -34,6 +34,8 @@ const known: Readonly<Record<string, readonly string[]>> = {
     '2025-04-01',
     '2025-05-01',
     '2025-07-01',
+    // Machines with tags, state and image, and their PUT.
+    '2026-04-02-preview',
   ],
   'microsoft.managedidentity/userassignedidentities': ['2018-11-30', '2023-01-31', '2024-11-30'],
   'microsoft.authorization/roledefinitions': ['2018-01-01-preview', '2022-04-01'],

@@ -1,5 +1,7 @@
 import type { AccessState } from '../access/access-state.ts'
 import type { Faults } from '../admin/faults.ts'
+import type { AgentPools } from '../agent-pools/agent-pools.ts'
+import type { AksOperations } from '../agent-pools/aks-operations.ts'
 import type { CapacityPools } from '../catalogue/capacity-pools.ts'
 import type { Quotas } from '../catalogue/quota.ts'
 import type { SkuCatalogue } from '../catalogue/sku-catalogue.ts'
@@ -28,6 +30,9 @@ export interface ArmDeps {
   readonly network: NetworkResources
   readonly graph: GraphRows
   readonly lifecycle: MachineLifecycle
+  /** Of AKS clusters, with the machines that AKS makes. */
+  readonly agentPools: AgentPools
+  readonly aksOperations: AksOperations
   readonly faults: Faults
   readonly tokens: AccessTokens
   readonly access: AccessState

@@ -7,6 +7,7 @@ import { setSender } from '../access/principals.ts'
 import { registerRoles } from '../access/role-requests.ts'
 import { type Attempt, createOperation } from '../admin/faults.ts'
 import { refusalOf } from '../admin/refusal-words.ts'
+import { registerAgentPools } from '../agent-pools/agent-pool-requests.ts'
 import { violationsOf } from '../boot/violations.ts'
 import { registerCompute } from '../compute.ts'
 import { registerDiskEncryptionSets } from '../disks/disk-encryption-sets.ts'
@@ -64,6 +65,7 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
   deps.galleryToken.register(app)
   registerResourceGraph(app, deps)
   registerManagedClusters(app, deps)
+  registerAgentPools(app, deps)
   registerManagedIdentities(app, deps)
   registerRoles(app, deps)
 

@@ -14,6 +14,8 @@ export interface SimulatorConfig extends LiveSettings {
     readonly caFile: string
     /** Bearer token of the cluster's operator: Nodes are made with it, without token and certificate of their own. Absent: kubelets bootstrap. */
     readonly operatorTokenFile?: string
+    /** Bearer token with which AKS itself registers the Nodes of its machines. Absent: they join as `operatorTokenFile` says, or not at all. */
+    readonly aksTokenFile?: string
   }
   readonly subscriptionId: string
   readonly tenantId: string

@@ -11,10 +11,21 @@ export interface Connection {
 
 /** The operator's connection, which all VMs share. Undefined: their kubelets have their own. */
 export function operatorConnection({ kubernetes }: Pick<SimulatorConfig, 'kubernetes'>): Connection | undefined {
-  if (kubernetes?.operatorTokenFile === undefined) return undefined
-  const { server, caFile, operatorTokenFile } = kubernetes
+  return kubernetes && tokenConnection(kubernetes, kubernetes.operatorTokenFile)
+}
+
+/** The connection of AKS, which registers the Nodes of its machines. Undefined: it has none. */
+export function aksConnection({ kubernetes }: Pick<SimulatorConfig, 'kubernetes'>): Connection | undefined {
+  return kubernetes && tokenConnection(kubernetes, kubernetes.aksTokenFile)
+}
+
+function tokenConnection(
+  { server, caFile }: NonNullable<SimulatorConfig['kubernetes']>,
+  tokenFile: string | undefined,
+): Connection | undefined {
+  if (tokenFile === undefined) return undefined
   const agent = new Agent({ connect: { ca: readFileSync(caFile, 'utf8') }, connections: 32 })
-  return { server, agent, token: readFileSync(operatorTokenFile, 'utf8').trim() }
+  return { server, agent, token: readFileSync(tokenFile, 'utf8').trim() }
 }
 
 interface KubeletRequest {

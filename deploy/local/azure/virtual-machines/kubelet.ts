@@ -4,9 +4,9 @@ import * as x509 from '@peculiar/x509'
 import { Agent } from 'undici'
 import type { KubeletStart } from '../boot/kubelet-start.ts'
 import { nodeName, nodeObject } from '../boot/node-object.ts'
-import { provision } from '../boot/provision.ts'
+import { type BootResult, provision } from '../boot/provision.ts'
 import type { SimulatorConfig } from '../server/config.ts'
-import { type Connection, operatorConnection, retrying, send, sendBy } from './kubelet-request.ts'
+import { aksConnection, type Connection, operatorConnection, retrying, send, sendBy } from './kubelet-request.ts'
 import type { Machine } from './machine.ts'
 import type { Machines } from './machines.ts'
 
@@ -28,6 +28,7 @@ export class Kubelets {
   /** Of VMs that have a certificate, by name. */
   readonly #connections = new Map<string, Connection>()
   readonly #operator: Connection | undefined
+  readonly #aks: Connection | undefined
   #running = 0
   #queue: (() => void)[] = []
 
@@ -35,15 +36,16 @@ export class Kubelets {
     this.#config = config
     this.#machines = machines
     this.#operator = operatorConnection(config)
+    this.#aks = aksConnection(config)
   }
 
   /** Boots a VM. How it went stands in the machine's `boot`; what went wrong is logged as a console would show it. */
   async boot(machine: Machine): Promise<void> {
-    const customData = machine.body.properties.osProfile?.customData
-    if (this.#config.kubernetes === undefined || !machine.joins || customData === undefined) return
+    const start = bootOf(machine)
+    if (this.#config.kubernetes === undefined || !machine.joins || start === undefined) return
     await this.#slot()
     try {
-      const { exitCode, output, kubelet } = provision(customData)
+      const { exitCode, output, kubelet } = start()
       machine.boot = { exitCode, output }
       this.#machines.save(machine)
       if (kubelet === undefined) console.error(`${machine.name}: provisioning ended with ${exitCode}: ${output}`)
@@ -102,7 +104,8 @@ export class Kubelets {
 
   /** The connection of a VM that has joined; after a restart it is made again from its custom data. */
   #connectionOf(machine: Machine): Connection | undefined {
-    if (this.#operator !== undefined) return machine.boot === undefined ? undefined : this.#operator
+    const shared = this.#sharedBy(machine)
+    if (shared !== undefined) return machine.boot === undefined ? undefined : shared
     const customData = machine.body.properties.osProfile?.customData
     const { credential } = machine
     if (credential === undefined || customData === undefined || this.#config.kubernetes === undefined) return undefined
@@ -112,9 +115,14 @@ export class Kubelets {
     return kubelet === undefined ? undefined : this.#connect(machine, kubelet, credential)
   }
 
+  /** Who registers a VM's Node in place of its kubelet. */
+  #sharedBy({ aksKubelet }: Machine): Connection | undefined {
+    return this.#operator ?? (aksKubelet === undefined ? undefined : this.#aks)
+  }
+
   async #join(machine: Machine, kubelet: KubeletStart): Promise<void> {
     const deadline = Date.now() + bootTimeoutMs
-    const connection = this.#operator ?? (await this.#certified(machine, kubelet, deadline))
+    const connection = this.#sharedBy(machine) ?? (await this.#certified(machine, kubelet, deadline))
     await retrying(deadline, async () => {
       if (this.#isGone(machine)) return
       const body = nodeObject(machine, kubelet, this.#config)
@@ -207,6 +215,18 @@ export class Kubelets {
     if (this.#running <= 48) return Promise.resolve()
     return new Promise((resolve) => this.#queue.push(resolve))
   }
+}
+
+/** How a VM's kubelet comes to be: AKS starts that of its machines, custom data the others. Undefined: nothing does. */
+function bootOf({ aksKubelet, body }: Machine): (() => BootResult & { readonly kubelet?: KubeletStart }) | undefined {
+  const { customData } = body.properties.osProfile ?? {}
+  if (aksKubelet !== undefined)
+    return () => ({
+      exitCode: 0,
+      output: 'configured by AKS',
+      kubelet: { ...aksKubelet, server: '', ca: '', identity: { kind: 'token', token: '' } },
+    })
+  return customData === undefined ? undefined : () => provision(customData)
 }
 
 function csrObject(pem: string): Record<string, unknown> {

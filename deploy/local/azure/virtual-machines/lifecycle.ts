@@ -10,7 +10,7 @@ import type { Operation, Operations } from '../server/operations.ts'
 import { attemptOf } from './attempt.ts'
 import { Evictions } from './evictions.ts'
 import type { Kubelets } from './kubelet.ts'
-import type { AsyncFailure, Extension, Machine, MachineBody } from './machine.ts'
+import type { AksKubelet, AsyncFailure, Extension, Machine, MachineBody } from './machine.ts'
 import type { Machines } from './machines.ts'
 
 export interface LifecycleDeps {
@@ -55,12 +55,14 @@ export class MachineLifecycle {
     readonly size: VmSize
     readonly addresses: readonly Address[]
     readonly failure: AsyncFailure | undefined
+    readonly aksKubelet?: AksKubelet
   }): { readonly machine: Machine; readonly operation: Operation } {
     const { machines, operations, faults } = this.#deps
     const attempt = attemptOf(input.body)
     const machine = machines.draft(input)
     const createMs = this.#ms('createMs', machine)
     this.#takeFaults(machine, createMs, input.failure)
+    if (input.aksKubelet !== undefined) machine.aksKubelet = input.aksKubelet
     machine.joins = faults.take('neverJoins', attempt) === undefined
     machines.add(machine)
     const operation = operations.begin('create', machine, { ms: createMs })

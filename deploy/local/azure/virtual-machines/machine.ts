@@ -1,6 +1,10 @@
+import type { KubeletStart } from '../boot/kubelet-start.ts'
 import type { BootResult } from '../boot/provision.ts'
 import type { VmSize } from '../catalogue/sku-catalogue.ts'
 import type { Address } from '../network/addresses.ts'
+
+/** What a kubelet is started with by AKS itself, which writes the configuration of its machines' nodes. */
+export type AksKubelet = Omit<KubeletStart, 'server' | 'ca' | 'identity'>
 
 type ProvisioningState = 'Creating' | 'Updating' | 'Succeeded' | 'Failed' | 'Deleting'
 
@@ -22,6 +26,8 @@ export interface Machine {
   extensions?: Readonly<Record<string, Extension>>
   power: 'running' | 'stopped' | 'deallocated' | 'frozen'
   joins: boolean
+  /** The kubelet that AKS starts on it, where it is the VM of an AKS machine; others are configured by their custom data. */
+  aksKubelet?: AksKubelet
   /** How it was provisioned, once it has booted. */
   boot?: BootResult
   /** Its kubelet has registered the Node. */

@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest'
+import { machineTags, machineVm } from '../../../test/fakes/aks.ts'
+import { nothing } from '../../../test/fakes/garbage-world.ts'
+import { machineClaim, machinesWorld } from '../../../test/fakes/machines-world.ts'
+import { at } from '../../../test/fakes/objects.ts'
+import { ended, useFakeTime } from '../../../test/fakes/time.ts'
+import type { Json } from '../../kubernetes/client/answers.ts'
+import { GarbageCollector } from './garbage.ts'
+
+useFakeTime()
+
+const none = { ...nothing, aksMachines: [] }
+
+function world(...claims: readonly Json[]) {
+  const known = machinesWorld(...claims)
+  const collector = new GarbageCollector(known.deps, known.registry)
+  return { ...known, collect: () => ended(collector.collect(new AbortController().signal)) }
+}
+
+describe('an AKS machine without a NodeClaim', () => {
+  it('is deleted through AKS', async () => {
+    const { aks, azure, collect, reported } = world()
+    aks.put('lost')
+    expect(await collect()).toEqual({ ...none, aksMachines: ['aksmanagedap/lost'] })
+    expect(azure.writes).toEqual(['POST deleteMachines/lost'])
+    expect(reported.map(({ reason }) => reason)).toEqual(['GarbageCollected'])
+  })
+
+  it.each([
+    ['of another cluster', { tags: { ...machineTags('lost'), 'karpenter.azure.com_cluster': 'other' } }],
+    ['without tags', { tags: {} }],
+    ['that is young', { createdAt: at(-60) }],
+    ['of unknown age', { createdAt: '' }],
+  ])('%s stays', async (_what, change) => {
+    const { aks, azure, collect } = world()
+    aks.put('lost', change)
+    expect(await collect()).toEqual(none)
+    expect(azure.writes).toEqual([])
+  })
+
+  it('stays with all others when most lost their NodeClaims, which is reported', async () => {
+    const { aks, azure, collect, reported } = world()
+    for (let index = 0; index < 11; index++) aks.put(`lost${index}`)
+    expect(await collect()).toEqual(none)
+    expect(azure.writes).toEqual([])
+    expect(reported.map(({ reason }) => reason)).toEqual(['GarbageWithheld'])
+  })
+
+  it('stays while node auto-provisioning is on, or while machines cannot be listed', async () => {
+    const { aks, azure, collect } = world()
+    aks.put('lost')
+    aks.napMode = 'Auto'
+    expect(await collect()).toEqual(none)
+    aks.napMode = 'Manual'
+    aks.refusal = { status: 403, code: 'AuthorizationFailed' }
+    expect(await collect()).toEqual(none)
+    expect(azure.writes).toEqual([])
+  })
+
+  it('stays without the setting', async () => {
+    const { aks, azure, deps, registry } = machinesWorld()
+    aks.put('lost')
+    const collector = new GarbageCollector({ ...deps, config: { ...deps.config, managesMachines: false } }, registry)
+    expect(await ended(collector.collect(new AbortController().signal))).toEqual(nothing)
+    expect([azure.writes, aks.requests]).toEqual([[], 0])
+  })
+})
+
+describe('an AKS machine with a NodeClaim', () => {
+  it.each([true, false])('stays, adopted or not (%s)', async (isAdopted) => {
+    const { aks, azure, collect } = world(machineClaim('a', { isAdopted }))
+    aks.put('a')
+    expect(await collect()).toEqual(none)
+    expect(azure.writes).toEqual([])
+  })
+
+  it('loses the NodeClaim once its VM is gone, and not before', async () => {
+    const { aks, azure, collect, cluster } = world(machineClaim('a'), machineClaim('b'))
+    aks.put('a')
+    aks.put('b')
+    azure.remove('virtualMachines', machineVm('a'))
+    expect((await collect()).nodeClaims).toEqual(['a'])
+    expect(cluster.object('nodeclaims', 'a')?.metadata.deletionTimestamp).toBeDefined()
+    expect(cluster.object('nodeclaims', 'b')?.metadata.deletionTimestamp).toBeUndefined()
+  })
+})

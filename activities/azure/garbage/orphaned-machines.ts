@@ -1,0 +1,74 @@
+import { parseAksMachineId } from '../../../core/node-claim/aks-machine.ts'
+import { type FoundMachine, type OrphanedMachines, orphanedMachines } from '../../../core/orphaned-machines.ts'
+import { annotations } from '../../../core/requirements/labels.ts'
+import type { KubernetesClient } from '../../kubernetes/client/client.ts'
+import { resourcePath } from '../../kubernetes/client/resources.ts'
+import { claimNameIn } from '../machines/machine-ownership.ts'
+import {
+  type AksMachine,
+  deleteMachine,
+  getMachine,
+  listMachinePools,
+  listMachines,
+  type MachinesApiDeps,
+  napMode,
+} from '../machines/machines-api.ts'
+import { napRefusal } from '../machines/nap-refusal.ts'
+
+interface OrphanedMachinesDeps extends MachinesApiDeps {
+  readonly client: KubernetesClient
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
+
+/**
+ * Returns AKS machines with this cluster's tags that no NodeClaim stands for; none while node auto-provisioning is on. Claims are read past the cache,
+ * which does not show those that were not adopted. Errors: ARM's, and those of the API server.
+ */
+export async function findOrphanedMachines(deps: OrphanedMachinesDeps): Promise<OrphanedMachines> {
+  if (napRefusal(await napMode(deps), deps.config) !== undefined) return { machines: [] }
+  const pools = await listMachinePools(deps)
+  const machines = await Promise.all(
+    pools.map(async (pool) =>
+      (await listMachines(deps, { pool })).flatMap((machine) => foundMachine(deps, pool, machine) ?? []),
+    ),
+  )
+  if (machines.every((found) => found.length === 0)) return { machines: [] }
+  const { items } = await deps.client.list(resourcePath('nodeclaims'))
+  const metas = items.map(({ metadata }) => metadata as { name: string; annotations?: Record<string, string> })
+  const claims = {
+    names: new Set(metas.map(({ name }) => name)),
+    machines: new Set(metas.flatMap(({ annotations: own }) => own?.[annotations.aksMachine]?.toLowerCase() ?? [])),
+  }
+  return orphanedMachines(machines.flat(), claims, deps.now())
+}
+
+function foundMachine(
+  { config }: OrphanedMachinesDeps,
+  pool: string,
+  { id, name, properties }: AksMachine,
+): FoundMachine | undefined {
+  const claimName = claimNameIn(properties?.tags, config)
+  if (claimName === undefined) return undefined
+  const createdAtMs = Date.parse(properties?.status?.creationTimestamp ?? '')
+  return {
+    name: `${pool}/${name}`,
+    id,
+    claimName,
+    ...(Number.isNaN(createdAtMs) ? {} : { createdAtMs }),
+    isBeingDeleted: properties?.provisioningState === 'Deleting',
+  }
+}
+
+/** Deletes such a machine if its tags, read again, still say the same. Returns whether it did. Errors: ARM's. */
+export async function deleteOrphanedMachine(
+  deps: OrphanedMachinesDeps,
+  { id, claimName }: FoundMachine,
+): Promise<boolean> {
+  const place = parseAksMachineId(id)
+  const machine = place && (await getMachine(deps, place))
+  if (place === undefined || machine === undefined) return false
+  if (claimNameIn(machine.properties?.tags, deps.config) !== claimName) return false
+  await deleteMachine(deps, place)
+  return true
+}

@@ -1,0 +1,110 @@
+import { type AksMachineId, parseAksMachineId } from '../../../core/node-claim/aks-machine.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
+import { annotations } from '../../../core/requirements/labels.ts'
+import { pauseFor } from '../../activity-context.ts'
+import type { ClaimInstance, FoundInstance } from '../launch/claim-instance.ts'
+import { type ClaimVmDeps, getVmNamed, nodePoolOf } from '../launch/claim-vm.ts'
+import { vmNameOf, whyElsewhere, whyForeignTags, whyNotOwn } from './machine-ownership.ts'
+import { deleteMachine, getMachine, napMode } from './machines-api.ts'
+import { napRefusal } from './nap-refusal.ts'
+
+/** Longest wait for the list of VMs before the machine itself is read again: AKS may have given the deletion up. */
+const rereadMs = 60_000
+/** Delay before a machine that still exists is read again. */
+const lagMs = 1000
+
+/** Where a claim's machine and its VM are, once it is known that both belong to this cluster. */
+interface Place {
+  readonly id: AksMachineId
+  readonly vm: string
+}
+
+/** The AKS machine of a NodeClaim. Its VM is never touched: AKS deletes both. */
+export function machineInstance(deps: ClaimVmDeps, claim: NodeClaim): ClaimInstance {
+  const text = claim.metadata.annotations[annotations.aksMachine] ?? ''
+  const place = placeOf(deps, claim)
+  const called =
+    typeof place === 'string' ? 'AKS machine of an unknown place' : `AKS machine ${place.id.pool}/${place.id.name}`
+  const find = async () =>
+    typeof place === 'string' ? { kind: 'foreign' as const, why: place } : findAt(deps, claim, place)
+  return {
+    kind: 'AKS machine',
+    called,
+    id: text,
+    find,
+    vmExists: async () => typeof place === 'string' || (await getVmNamed(deps, place.vm)) !== undefined,
+    remove: async () => {
+      if (typeof place !== 'string') await removeAt(deps, claim, place.id)
+    },
+    gone: async (signal) => {
+      if (typeof place !== 'string') await goneFrom(deps, { claim, place }, signal)
+    },
+    unproven: (found) =>
+      found.kind === 'foreign' ? `${called} ${found.why}, so Joiner does not delete it` : undefined,
+    // AKS changes the tags of machines by a PUT of the whole machine: garbage collection finds it without a mark, only later.
+    abandon: () => Promise.resolve(),
+  }
+}
+
+function placeOf({ config }: ClaimVmDeps, claim: NodeClaim): Place | string {
+  const why = whyElsewhere(claim, config)
+  if (why !== undefined) return why
+  const id = parseAksMachineId(claim.metadata.annotations[annotations.aksMachine] ?? '')
+  const vm = vmNameOf(claim, config)
+  return id === undefined || vm === undefined ? 'has no place' : { id, vm }
+}
+
+/** Reads machine and VM. A VM without its machine is one that AKS is still deleting. */
+async function findAt(deps: ClaimVmDeps, claim: NodeClaim, { id, vm }: Place): Promise<FoundInstance> {
+  const machine = await getMachine(deps, id)
+  if (machine === undefined) {
+    const left = await getVmNamed(deps, vm)
+    if (left === undefined) return { kind: 'none' }
+    const foreign = whyForeignTags(left.tags, claim, deps.config)
+    return foreign === undefined
+      ? { kind: 'own', state: 'Deleting', isBeingDeleted: true }
+      : { kind: 'foreign', why: `is gone, and its VM ${vm} ${foreign}` }
+  }
+  const why = whyNotOwn(machine, claim, deps.config)
+  if (why !== undefined) return { kind: 'foreign', why }
+  const state = machine.properties?.provisioningState
+  return { kind: 'own', ...(state === undefined ? {} : { state }), isBeingDeleted: state === 'Deleting' }
+}
+
+/** Errors: node auto-provisioning works on the same machines. */
+async function removeAt(deps: ClaimVmDeps, claim: NodeClaim, id: AksMachineId): Promise<void> {
+  const refusal = napRefusal(await napMode(deps), deps.config)
+  if (refusal !== undefined) throw new Error(`NodeClaim ${claim.metadata.name}: ${refusal}`)
+  await deps.cloudProvider.measure({ method: 'Delete', nodePool: nodePoolOf(deps, claim.metadata.name) }, () =>
+    deleteMachine(deps, id),
+  )
+}
+
+/** Waits until neither machine nor VM exists: the shared list has no such VM, and a GET of each says so. */
+async function goneFrom(
+  deps: ClaimVmDeps,
+  { claim, place }: { readonly claim: NodeClaim; readonly place: Place },
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    await unlisted(deps, place.vm, signal)
+    const found = await findAt(deps, claim, place)
+    if (found.kind === 'none') return
+    if (found.kind === 'foreign') throw new Error(`AKS machine ${place.id.pool}/${place.id.name} ${found.why}`)
+    if (!found.isBeingDeleted) await removeAt(deps, claim, place.id)
+    await pauseFor(lagMs, signal)
+  }
+}
+
+/** Resolves when the shared list lacks a VM, or after a while. */
+async function unlisted({ vms }: ClaimVmDeps, vm: string, signal: AbortSignal): Promise<void> {
+  const limit = new AbortController()
+  const timer = setTimeout(() => limit.abort(), rereadMs)
+  try {
+    await vms.waitFor((snapshot) => (snapshot.has(vm) ? undefined : true), AbortSignal.any([signal, limit.signal]))
+  } catch (error) {
+    if (!limit.signal.aborted || signal.aborted) throw error
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,163 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { foundCluster } from '../access/managed-clusters.ts'
+import { announce } from '../server/announce.ts'
+import type { ArmDeps } from '../server/arm-deps.ts'
+import { ArmError, resourceNotFound } from '../server/arm-error.ts'
+import { type ArmRequest, page, pageOf } from '../server/arm-request.ts'
+import type { AgentPool, AksMachine, AksMachineBody } from './agent-pools.ts'
+import { type AksOperation, progressOf } from './aks-operations.ts'
+import { machinesOfPut } from './batch-header.ts'
+import { changeMachine, createMachine } from './create-machines.ts'
+import { machineResource, poolResource } from './machine-resource.ts'
+
+const provider = 'Microsoft.ContainerService'
+const poolsPath = `/subscriptions/:subscription/resourceGroups/:group/providers/${provider}/managedClusters/:name/agentPools`
+const machinesPath = `${poolsPath}/:pool/machines`
+const operationPath = `/subscriptions/:subscription/providers/${provider}/locations/:location/operations/:id`
+
+/** Agent pools of AKS clusters, and the machines of those with the mode Machines. */
+export function registerAgentPools(app: FastifyInstance, deps: ArmDeps): void {
+  const { config, agentPools, aksOperations } = deps
+  const placeOf = (request: ArmRequest) => ({ config, group: foundCluster(request, config).resourceGroup })
+
+  app.get(poolsPath, (request: ArmRequest) => {
+    const place = placeOf(request)
+    const pools = agentPools.poolsOf(foundCluster(request, config).name)
+    return page(
+      request,
+      config,
+      pools.map((pool) => poolResource(pool, place)),
+    )
+  })
+  app.get(`${poolsPath}/:pool`, (request: ArmRequest) => poolResource(foundPool(request, deps), placeOf(request)))
+  app.put(`${poolsPath}/:pool`, (request: ArmRequest<{ readonly properties?: AgentPool['properties'] }>, reply) => {
+    const cluster = foundCluster(request, config)
+    const { pool: name = '' } = request.params
+    const pool = { cluster: cluster.name, name, properties: request.body?.properties ?? {} }
+    agentPools.putPool(pool)
+    return reply.code(201).send(poolResource(pool, { config, group: cluster.resourceGroup }))
+  })
+
+  app.get(machinesPath, (request: ArmRequest) => {
+    const all = agentPools.machinesOf(machinesPool(request, deps))
+    return pageOf(request, config, { all, show: (machine) => shown(machine, placeOf(request), deps) })
+  })
+  app.get(`${machinesPath}/:machine`, (request: ArmRequest) =>
+    shown(foundMachine(request, deps), placeOf(request), deps),
+  )
+  app.put(`${machinesPath}/:machine`, (request: ArmRequest<AksMachineBody>, reply) => put(request, reply, deps))
+  app.post(
+    `${poolsPath}/:pool/deleteMachines`,
+    (request: ArmRequest<{ readonly machineNames?: readonly string[] }>, reply) =>
+      announced(reply.code(202), deleteMachines(request, deps), deps).send(),
+  )
+
+  app.get(operationPath, (request: ArmRequest, reply) => {
+    const { id = '' } = request.params
+    const operation = aksOperations.get(id)
+    if (operation === undefined) throw resourceNotFound(`${provider}/locations/operations`, id, '')
+    const progress = progressOf(
+      operation,
+      operation.machines.map((machine) => agentPools.vmOf(machine)),
+    )
+    if (progress.status === 'InProgress') reply.header('retry-after', '1')
+    if (request.query['monitor'] === 'true') {
+      return progress.status === 'InProgress'
+        ? announced(reply.code(202), operation, deps).send()
+        : reply.code(200).send()
+    }
+    return { name: id, startTime: operation.startTime, ...progress }
+  })
+}
+
+function shown(machine: AksMachine, place: Parameters<typeof machineResource>[1], { agentPools }: ArmDeps) {
+  return machineResource({ machine, vm: agentPools.vmOf(machine) }, place)
+}
+
+/** A batch goes on when one of its machines is refused; then the answer names those that were. */
+function put(request: ArmRequest<AksMachineBody>, reply: FastifyReply, deps: ArmDeps): FastifyReply {
+  const pool = machinesPool(request, deps)
+  const { machine: name = '' } = request.params
+  const header = request.headers['batchputmachine']
+  const isBatch = typeof header === 'string'
+  const wanted = machinesOfPut(name, request.body ?? { properties: {} }, isBatch ? header : undefined)
+  const made: AksMachine[] = []
+  const refused: { readonly code: string; readonly message: string; readonly target: string }[] = []
+  let isNew = true
+  for (const one of wanted) {
+    try {
+      const existing = deps.agentPools.machine(pool, one.name)
+      checkETag(existing, request.headers['if-match'])
+      isNew = existing === undefined
+      if (existing === undefined) made.push(createMachine({ pool, ...one }, deps))
+      else {
+        changeMachine(existing, one.body, deps)
+        made.push(existing)
+      }
+    } catch (error) {
+      if (!isBatch || !(error instanceof ArmError)) throw error
+      refused.push({ code: error.code, message: error.message, target: one.name })
+    }
+  }
+  if (refused.length > 0)
+    throw new ArmError(400, 'BatchMachineClientError', `${refused.length} machines were refused.`).with({
+      details: refused,
+    })
+  const operation = deps.aksOperations.begin(isNew ? 'create' : 'update', made)
+  const [first] = made
+  const group = foundCluster(request, deps.config).resourceGroup
+  const body = first === undefined ? {} : shown(first, { config: deps.config, group }, deps)
+  return announced(reply.code(isNew ? 201 : 200), operation, deps).send(body)
+}
+
+function checkETag(machine: AksMachine | undefined, wanted: string | undefined): void {
+  if (wanted === undefined || wanted === '*' || wanted === machine?.eTag) return
+  throw new ArmError(412, 'ConditionNotMet', `The etag '${wanted}' is not that of the machine.`)
+}
+
+function deleteMachines(
+  request: ArmRequest<{ readonly machineNames?: readonly string[] }>,
+  deps: ArmDeps,
+): AksOperation {
+  const { agentPools, lifecycle, aksOperations } = deps
+  const pool = machinesPool(request, deps)
+  const found = (request.body?.machineNames ?? []).flatMap((name) => agentPools.machine(pool, name) ?? [])
+  if (found.length === 0)
+    throw new ArmError(400, 'InvalidParameter', `Cannot find any valid machines in agent pool '${pool.name}'.`)
+  const operation = aksOperations.begin('delete', found)
+  for (const machine of found) {
+    const vm = agentPools.vmOf(machine)
+    agentPools.markDeleting(machine)
+    if (vm !== undefined) lifecycle.delete(vm)
+  }
+  return operation
+}
+
+function announced(reply: FastifyReply, { id }: AksOperation, { config }: ArmDeps): FastifyReply {
+  return announce(reply, { id, provider }, config)
+}
+
+/** The agent pool that a request names. Errors: 404. */
+function foundPool<T>(request: ArmRequest<T>, { config, agentPools }: ArmDeps): AgentPool {
+  const { pool: name = '' } = request.params
+  const { name: cluster } = foundCluster(request, config)
+  const pool = agentPools.pool(cluster, name)
+  if (pool === undefined) throw new ArmError(404, 'NotFound', `Could not find the agent pool ${name} of ${cluster}.`)
+  return pool
+}
+
+/** As `foundPool`. Errors: also a pool of another mode, which has no machines of its own. */
+function machinesPool<T>(request: ArmRequest<T>, deps: ArmDeps): AgentPool {
+  const pool = foundPool(request, deps)
+  if (pool.properties['mode'] !== 'Machines')
+    throw new ArmError(400, 'OperationNotAllowed', `The agent pool ${pool.name} is not of the mode Machines.`)
+  return pool
+}
+
+function foundMachine(request: ArmRequest, deps: ArmDeps): AksMachine {
+  const { machine: name = '' } = request.params
+  const pool = foundPool(request, deps)
+  const machine = deps.agentPools.machine(pool, name)
+  if (machine === undefined) throw new ArmError(404, 'NotFound', `Could not find the machine ${name} in ${pool.name}.`)
+  return machine
+}

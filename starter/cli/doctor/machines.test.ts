@@ -1,0 +1,82 @@
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { readConfig } from '../../../api/config.ts'
+import { ArmRefusal } from './arm-reader.ts'
+import type { DoctorContext } from './context.ts'
+import { machinesCheck } from './machines.ts'
+
+const id = (cluster: string) =>
+  `/subscriptions/sub/resourceGroups/clusters/providers/Microsoft.ContainerService/managedClusters/${cluster}/agentPools/p/machines/m`
+
+function claim(cluster: string, isAdopted: boolean) {
+  const annotations = {
+    'karpenter.azure.com/aks-machine-resource-id': id(cluster),
+    ...(isAdopted ? { 'joiner.sh/adopted-machine': 'uid' } : {}),
+  }
+  return {
+    metadata: { name: 'm', uid: 'uid', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z', annotations },
+    spec: { nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' }, requirements: [] },
+    status: {
+      providerID: 'azure:///subscriptions/sub/resourceGroups/mc_demo/providers/Microsoft.Compute/virtualMachines/vm',
+    },
+  }
+}
+
+interface World {
+  readonly claims?: readonly unknown[]
+  readonly isOn?: boolean
+  readonly mode?: string
+  readonly refusal?: ArmRefusal
+}
+
+function look({ claims = [], isOn = true, mode = 'Manual', refusal }: World) {
+  const read = readConfig({
+    TEMPORAL_ADDRESS: 'temporal:7233',
+    CLUSTER_NAME: 'demo',
+    CLUSTER_ENDPOINT: 'https://demo',
+    // Any file does for a CA that nobody reads.
+    KUBELET_BOOTSTRAP_CA_FILE: fileURLToPath(import.meta.url),
+    ARM_SUBSCRIPTION_ID: 'sub',
+    LOCATION: 'westus2',
+    AZURE_NODE_RESOURCE_GROUP: 'MC_demo',
+    ARM_RESOURCE_GROUP: 'clusters',
+    VNET_SUBNET_ID:
+      '/subscriptions/sub/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes',
+    SSH_PUBLIC_KEY: 'ssh-rsa AAAA',
+    MANAGE_EXISTING_AKS_MACHINES: String(isOn),
+  })
+  if (read.kind === 'errors') throw new Error(read.errors.join())
+  const context = {
+    config: read.config,
+    kubernetes: { list: () => Promise.resolve({ items: claims }) },
+    arm: {
+      get: () =>
+        refusal === undefined
+          ? Promise.resolve({ properties: { nodeProvisioningProfile: { mode } } })
+          : Promise.reject(refusal),
+      list: () => Promise.resolve([]),
+    },
+  } as unknown as DoctorContext
+  return machinesCheck(context).run(new AbortController().signal)
+}
+
+describe('AKS machines', () => {
+  test.each<[string, World, string, string]>([
+    ['of which there are none, unmanaged', { isOn: false }, 'ok', 'no NodeClaim is an AKS machine'],
+    ['that are left alone', { isOn: false, claims: [claim('demo', false)] }, 'warn', '1 NodeClaims are AKS machines'],
+    ['that are all managed', { claims: [claim('demo', true)] }, 'ok', 'all 1 NodeClaims'],
+    ['that are not adopted yet', { claims: [claim('demo', false)] }, 'warn', '1 of 1 NodeClaims'],
+    ['while node auto-provisioning is on', { mode: 'Auto' }, 'fail', 'manages the same NodeClaims'],
+    ['of a cluster that cannot be read', { refusal: new ArmRefusal(403, 'AuthorizationFailed', 'no') }, 'fail', 'no'],
+  ])('%s', async (_what, world, status, said) => {
+    const finding = await look(world)
+    expect(finding.status).toBe(status)
+    expect(finding.summary).toContain(said)
+    expect((finding.remedies ?? []).length > 0).toBe(status !== 'ok')
+  })
+
+  test('of another cluster are named with the reason', async () => {
+    const { details } = await look({ claims: [claim('other', false)] })
+    expect(details?.[0]).toContain('this is cluster "demo"')
+  })
+})
