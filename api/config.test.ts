@@ -65,6 +65,8 @@ describe('settings of the scheduler', () => {
     expect(errors).toEqual([expect.stringContaining(said)])
   })
 
+  const forced = { terminationGracePeriodMs: 0, priority: 0, action: 'ReplaceNode' }
+
   test('conditions of Nodes are those of AKS when unset, and none when empty', () => {
     expect(read({})).toMatchObject({
       JOINER_INTERRUPTION_CONDITIONS: [
@@ -73,15 +75,15 @@ describe('settings of the scheduler', () => {
         { type: 'VMEventScheduled', status: 'True', reason: 'TerminateScheduled' },
       ],
       JOINER_REPAIR_POLICIES: [
-        { type: 'Ready', status: 'False', tolerationMs: 600_000 },
-        { type: 'Ready', status: 'Unknown', tolerationMs: 600_000 },
-        { type: 'kubernetes.azure.com/NodeHealthy', status: 'False', tolerationMs: 0 },
-        { type: 'PreemptionScheduled', status: 'True', tolerationMs: 0 },
+        { type: 'Ready', status: 'False', tolerationMs: 600_000, ...forced },
+        { type: 'Ready', status: 'Unknown', reasonPattern: '.*', tolerationMs: 600_000, ...forced },
+        { type: 'kubernetes.azure.com/NodeHealthy', status: 'False', reasonPattern: '.*', tolerationMs: 0, ...forced },
+        { type: 'PreemptionScheduled', status: 'True', reasonPattern: '.*', tolerationMs: 0, ...forced },
       ],
     })
     expect(read({ JOINER_INTERRUPTION_CONDITIONS: '', JOINER_REPAIR_POLICIES: 'Broken=Unknown:1m30s' })).toMatchObject({
       JOINER_INTERRUPTION_CONDITIONS: [],
-      JOINER_REPAIR_POLICIES: [{ type: 'Broken', status: 'Unknown', tolerationMs: 90_000 }],
+      JOINER_REPAIR_POLICIES: [{ type: 'Broken', status: 'Unknown', tolerationMs: 90_000, ...forced }],
     })
   })
 
@@ -92,8 +94,41 @@ describe('settings of the scheduler', () => {
     [{ JOINER_REPAIR_POLICIES: 'Ready=False' }, 'has no toleration for Ready=False; write Ready=False:10m'],
     [{ JOINER_REPAIR_POLICIES: 'Ready=False:soon' }, 'has no toleration for Ready=False'],
     [{ JOINER_REPAIR_POLICIES: 'Re ady=False:1m' }, 'has "Re ady=False:1m", which is no condition'],
+    [{ JOINER_REPAIR_POLICIES: '[{' }, 'is not a YAML list of policies'],
+    [{ JOINER_REPAIR_POLICIES: '[3]' }, 'has the policy [0]'],
+    [{ JOINER_REPAIR_POLICIES: '[{conditionType: A}]' }, 'has the policy [0].conditionStatus: must be "True"'],
+    [
+      { JOINER_REPAIR_POLICIES: '[{conditionType: A, conditionStatus: "True", tolerationDuration: soon}]' },
+      'has the policy [0].tolerationDuration: "soon" is not a duration; write such as 0s, 90s or 10m',
+    ],
+    [
+      { JOINER_REPAIR_POLICIES: '["B=True:0s", {conditionType: A, conditionStatus: "True", reasonRegex: "(a"}]' },
+      'has the policy A=True/(a with reasonRegex "(a"; it has a "(" without its ")"',
+    ],
+    [{ FEATURE_GATES: 'NodeRepair=true', JOINER_REPAIR_POLICIES: '' }, 'has no policy, and the gate NodeRepair needs'],
   ])('%j is refused', (env, said) => {
     expect(read(env)).toEqual([expect.stringContaining(said)])
+  })
+
+  test('repair policies may have all fields; a short one beside a long fallback is for any reason', () => {
+    const long = `[{conditionType: KernelDeadlock, conditionStatus: "True", reasonRegex: "Docker|Hung", tolerationDuration: 30s,
+      terminationGracePeriod: 1m, priority: 90, action: RebootNode}, "Ready=False:10m", {conditionType: Ready, conditionStatus: Unknown}]`
+    expect(read({ JOINER_REPAIR_POLICIES: long })).toMatchObject({
+      LEGACY_NODE_REPAIR: false,
+      JOINER_REPAIR_POLICIES: [
+        {
+          type: 'KernelDeadlock',
+          status: 'True',
+          reasonPattern: 'Docker|Hung',
+          tolerationMs: 30_000,
+          terminationGracePeriodMs: 60_000,
+          priority: 90,
+          action: 'RebootNode',
+        },
+        { type: 'Ready', status: 'False', reasonPattern: '.*', tolerationMs: 600_000, ...forced },
+        { type: 'Ready', status: 'Unknown', tolerationMs: 0, priority: 0, action: 'ReplaceNode' },
+      ],
+    })
   })
 
   test('gates without effect cause a warning', () => {

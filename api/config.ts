@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { interruptionConditions, repairPolicies } from './node-rules.ts'
+import { interruptionConditions } from './node-rules.ts'
+import { repairPolicies } from './repair-policies.ts'
 import { azureConflicts, azureSettings } from './settings/azure-settings.ts'
 import { nodeSettings } from './settings/node-settings.ts'
 import { featureGates, schedulerConfig } from './settings/scheduler-settings.ts'
@@ -49,6 +50,7 @@ const environment = z.object({
   SCHEDULER_CONFIG: schedulerConfig,
   JOINER_INTERRUPTION_CONDITIONS: interruptionConditions,
   JOINER_REPAIR_POLICIES: repairPolicies,
+  LEGACY_NODE_REPAIR: flag(false),
   KUBECONFIG: z.string().optional(),
   ...versionSettings,
   ...azureSettings,
@@ -165,11 +167,18 @@ export function readConfig(given: Readonly<Record<string, string | undefined>>):
     ...(parsed.error?.issues ?? []).map(({ path, message }) => ({ name: String(path[0]), message })),
     ...azureConflicts(env),
     ...versionConflicts(env),
+    ...repairConflicts(parsed.data),
     ...refusedSettings(given),
   ]
   if (parsed.success && issues.length === 0)
     return { kind: 'config', config: withoutMode(parsed.data, env), notes: settingNotes(given) }
   return { kind: 'errors', errors: issues.map(({ name, message }) => errorText(given, name, message)) }
+}
+
+function repairConflicts(config: Config | undefined): readonly { readonly name: string; readonly message: string }[] {
+  if (config?.FEATURE_GATES.NodeRepair !== true || config.JOINER_REPAIR_POLICIES.length > 0) return []
+  const message = 'has no policy, and the gate NodeRepair needs some; name policies, or switch the gate off'
+  return [{ name: 'JOINER_REPAIR_POLICIES', message }]
 }
 
 function errorText(given: Readonly<Record<string, string | undefined>>, name: string, message: string): string {

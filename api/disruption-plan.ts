@@ -36,7 +36,7 @@ const replacement = z.object({
 const command = z.object({
   method: z.enum(methodNames),
   reason: z.enum(pausableReasons),
-  decision: z.enum(['delete', 'replace', 'terminate-first']),
+  decision: z.enum(['delete', 'replace', 'terminate-first', 'reboot']),
   candidates: z.array(candidate).min(1),
   replacements: z.array(replacement),
   savings: z.number(),

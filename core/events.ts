@@ -79,6 +79,8 @@ const rules = {
   Interrupted: { type: 'Warning', own: true },
   // A NodeClaim that is deleted because its Node was sick for too long.
   NodeRepaired: { type: 'Warning', own: true },
+  RebootObserved: { type: 'Normal', dedupeMs: 30 * minute },
+  RebootFailed: { type: 'Warning', dedupeMs: 30 * minute },
   // A NodeClaim whose VM was deleted outside Joiner, and resources that no lifecycle cleaned up.
   GarbageCollected: { type: 'Warning', own: true },
   // AKS machines that are not managed, though the setting is on; and one that is not proven to be a NodeClaim's.

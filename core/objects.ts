@@ -171,6 +171,8 @@ export interface Node {
   readonly conditions: readonly Condition[]
   /** Such as `v1.34.2`. */
   readonly kubeletVersion?: string
+  /** Changes with each boot of its VM. */
+  readonly bootId?: string
   /** A condition announces the end of its VM. The watch cache sets this, not the API server. */
   readonly isInterrupted?: true
 }

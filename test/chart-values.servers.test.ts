@@ -50,7 +50,17 @@ describe('values', () => {
         { type: 'PreemptionScheduled', status: 'True' },
         { type: 'VMEventScheduled', status: 'True', reason: 'RedeployScheduled' },
       ],
-      JOINER_REPAIR_POLICIES: [{ type: 'Ready', status: 'Unknown', tolerationMs: 300_000 }],
+      JOINER_REPAIR_POLICIES: [
+        {
+          type: 'Ready',
+          status: 'Unknown',
+          tolerationMs: 300_000,
+          terminationGracePeriodMs: 0,
+          priority: 0,
+          action: 'ReplaceNode',
+        },
+      ],
+      LEGACY_NODE_REPAIR: false,
       JOINER_WORKER_VERSIONING: true,
       CLUSTER_NAME: 'prod',
       CLUSTER_ENDPOINT: 'https://prod.example',

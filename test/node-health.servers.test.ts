@@ -2,18 +2,41 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { timeText } from '../core/values/time.ts'
 import { deployment, nodeClass, nodePool, standaloneClaim } from './applied-objects.ts'
-import { type Seen, World } from './world.ts'
+import { isTrue, type Seen, World } from './world.ts'
 
 let world: World
 
+/** How long pods of a sick node have to leave. */
+const boundMs = 6000
+const policies = [
+  {
+    conditionType: 'Broken',
+    conditionStatus: 'True',
+    tolerationDuration: '1s',
+    terminationGracePeriod: `${boundMs / 1000}s`,
+  },
+  {
+    conditionType: 'Hung',
+    conditionStatus: 'True',
+    reasonRegex: '^Kernel',
+    tolerationDuration: '1s',
+    action: 'RebootNode',
+  },
+]
+const settings = {
+  FEATURE_GATES: 'NodeRepair=true',
+  JOINER_REPAIR_POLICIES: JSON.stringify(policies),
+  JOINER_RESYNC_INTERVAL: '5s',
+}
+
 beforeAll(async () => {
   world = await World.start()
-  world.startJoiner('joiner', {
-    FEATURE_GATES: 'NodeRepair=true',
-    JOINER_REPAIR_POLICIES: 'Broken=True:3s',
-    JOINER_RESYNC_INTERVAL: '5s',
-  })
-  await world.apply(nodePool({ consolidateAfter: 'Never' }), nodeClass(), deployment({ replicas: 2, apart: true }))
+  world.startJoiner('joiner', settings)
+  await world.apply(
+    nodePool({ consolidateAfter: 'Never', budget: '1' }),
+    nodeClass(),
+    deployment({ replicas: 2, apart: true }),
+  )
   await world.untilReady('general')
   await world.untilRunning(2)
 })
@@ -24,9 +47,9 @@ const labelOf = (object: Seen | undefined, key: string) => object?.metadata.labe
 const nodesOfPool = async () =>
   (await world.list('nodes')).filter((node) => labelOf(node, 'karpenter.sh/nodepool') === 'general')
 
-async function setCondition(node: string, type: string, status: 'True' | 'False'): Promise<void> {
+async function setCondition(node: string, type: string, status: 'True' | 'False', reason = 'Test'): Promise<void> {
   const time = timeText(Date.now())
-  const condition = { type, status, reason: 'Test', message: '', lastHeartbeatTime: time, lastTransitionTime: time }
+  const condition = { type, status, reason, message: '', lastHeartbeatTime: time, lastTransitionTime: time }
   const patch = JSON.stringify({ status: { conditions: [condition] } })
   await world.operator.kubectl(['patch', 'node', node, '--subresource=status', '--type=strategic', '-p', patch])
 }
@@ -79,19 +102,43 @@ test('a node that has less than was promised says so, and what has no label of i
   expect(labels).toEqual(['default', 'default', 'default', 'default'])
 })
 
-test('a sick node is replaced once it was sick for too long, whatever its pods say; too many are left alone', async () => {
-  const [one, other] = (await nodesOfPool()).map(({ metadata }) => metadata.name)
-  await world.operator.kubectl(['annotate', 'pods', '-l', 'app=inflate', 'karpenter.sh/do-not-disrupt=true'])
-  await Promise.all([one, other].map((name = '') => setCondition(name, 'Broken', 'True')))
-  const blocked = await world.until('events tell that nothing is repaired', async () => {
-    const found = (await world.list('events')).filter(({ reason }) => reason === 'NodeRepairBlocked')
+test('a sick node is replaced within the bound of its policy, unless its owner forbids it; too many are left alone', async () => {
+  const [one = '', other = ''] = (await nodesOfPool()).map(({ metadata }) => metadata.name)
+  await world.apply({
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name: 'all', namespace: 'default' },
+    spec: { minAvailable: 2, selector: { matchLabels: { app: 'inflate' } } },
+  })
+  await world.operator.kubectl(['annotate', 'node', one, 'karpenter.sh/do-not-repair=true'])
+  await Promise.all([one, other].map((name) => setCondition(name, 'Broken', 'True')))
+  const blocked = await world.until('events report that nothing is repaired', async () => {
+    const found = await eventsOf('NodeRepairBlocked')
     return ['Node', 'NodeClaim', 'NodePool'].every((kind) => found.some((event) => kindOf(event) === kind)) && found
   })
   expect(new Set(blocked.map(({ message }) => message))).toEqual(
-    new Set(['more than 20% nodes are unhealthy in the nodepool']),
+    new Set(['more than 20% of nodes in nodepool "general" are unhealthy']),
+  )
+  await setCondition(other, 'Broken', 'False')
+  const veto = 'repair is blocked through the "karpenter.sh/do-not-repair" annotation'
+  await world.until('an event reports that its owner forbids the repair', async () =>
+    (await eventsOf('DisruptionBlocked')).some(({ message }) => message === veto),
   )
   expect((await nodesOfPool()).map(({ metadata }) => metadata.name)).toEqual([one, other])
-  await setCondition(other ?? '', 'Broken', 'False')
+  await world.operator.kubectl(['annotate', 'node', one, 'karpenter.sh/do-not-repair-'])
+  const leaving = await world.until('the NodeClaim of the sick node is being deleted', async () => {
+    const claim = (await world.list('nodeclaims')).find(({ metadata }) => one.endsWith(metadata.name))
+    return claim?.metadata.deletionTimestamp === undefined ? undefined : claim
+  })
+  const [replacement] = (await world.list('nodeclaims')).filter(
+    ({ metadata }) => metadata.annotations?.['joiner.sh/replacement-for'] !== undefined,
+  )
+  const deletedMs = Date.parse(leaving.metadata.deletionTimestamp ?? '')
+  const ready = replacement?.status?.conditions?.find(({ type }) => type === 'Initialized')
+  expect(ready?.status).toBe('True')
+  expect(Date.parse(ready?.lastTransitionTime ?? '')).toBeLessThanOrEqual(deletedMs)
+  const endMs = Date.parse(leaving.metadata.annotations?.['karpenter.sh/nodeclaim-termination-timestamp'] ?? '')
+  expect(Math.abs(endMs - deletedMs - boundMs)).toBeLessThanOrEqual(2000)
   await world.until('the sick node is gone', async () =>
     (await nodesOfPool()).every(({ metadata }) => metadata.name !== one),
   )
@@ -99,10 +146,84 @@ test('a sick node is replaced once it was sick for too long, whatever its pods s
   const stays = (await nodesOfPool()).find(({ metadata }) => metadata.name === other)
   expect(stays).toBeDefined()
   expect(stays?.metadata.deletionTimestamp).toBeUndefined()
-  const counter = /^karpenter_nodeclaims_unhealthy_disrupted_total\{condition="broken",nodepool="general",.*\} (\d+)$/m
+  expect(await eventsOf('TerminationGracePeriodExpiring')).toEqual([])
+  const counter =
+    /^karpenter_nodeclaims_unhealthy_disrupted_total\{condition="broken",nodepool="general",.*termination_mode="eventual"\} (\d+)$/m
   expect(await metric(counter)).toBe(1)
 })
 
+/** Gives a Node a condition that is repaired by a reboot, and waits until the reboot of its VM has begun. */
+async function beginReboot(node: string): Promise<void> {
+  await setCondition(node, 'Hung', 'True', 'KernelHung')
+  await world.until(`the reboot of ${node} has begun`, async () => {
+    const tainted = (await nodesOfPool()).find(({ metadata }) => metadata.name === node)
+    return tainted?.spec.taints?.some(({ key }) => key === 'karpenter.sh/rebooting')
+  })
+  // A problem detector would report that after the boot.
+  await setCondition(node, 'Hung', 'False')
+}
+
+async function untilRebooted(claim: string): Promise<Seen> {
+  return world.until(`NodeClaim ${claim} has rebooted and is initialized`, async () => {
+    const found = (await world.list('nodeclaims')).find(({ metadata }) => metadata.name === claim)
+    const reason = found?.status?.conditions?.find(({ type }) => type === 'Rebooting')?.reason
+    return reason === 'RebootSucceeded' && isTrue(found as Seen, 'Initialized') && found
+  })
+}
+
+/** How often Azure was asked to restart a VM. */
+const restarts = async () =>
+  (await world.operator.simulator<Readonly<Record<string, number>>>('GET', '/calls'))['POST restart'] ?? 0
+const bootIdOf = async (node: string) =>
+  (await world.operator.api<{ status: { nodeInfo: { bootID: string } } }>('GET', `/api/v1/nodes/${node}`)).status
+    .nodeInfo.bootID
+
+test('a hung node is drained and rebooted: pods go and come back, and NodeClaim and VM stay', async () => {
+  await world.operator.kubectl(['delete', 'poddisruptionbudget', 'all'])
+  const [node = ''] = (await nodesOfPool()).map(({ metadata }) => metadata.name)
+  const name = node.replace('aks-', '')
+  const before = {
+    claims: (await world.list('nodeclaims')).map(({ metadata }) => metadata.uid),
+    vms: (await world.azure()).virtualMachines.map((vm) => vm.name),
+    pods: (await world.list('pods')).filter(({ spec }) => spec.nodeName === node).map(({ metadata }) => metadata.uid),
+    bootId: await bootIdOf(node),
+  }
+  await beginReboot(node)
+  const claim = await untilRebooted(name)
+  await world.untilRunning(2)
+  expect(claim.metadata.deletionTimestamp).toBeUndefined()
+  expect((await world.list('nodeclaims')).map(({ metadata }) => metadata.uid)).toEqual(before.claims)
+  expect((await world.azure()).virtualMachines.map((vm) => vm.name)).toEqual(before.vms)
+  const pods = (await world.list('pods')).filter(({ spec }) => spec.nodeName === node)
+  expect(pods).toHaveLength(before.pods.length)
+  for (const { metadata } of pods) expect(before.pods).not.toContain(metadata.uid)
+  expect(await bootIdOf(node)).not.toBe(before.bootId)
+  const back = (await nodesOfPool()).find(({ metadata }) => metadata.name === node)
+  expect(back?.spec.taints ?? []).toEqual([])
+  expect(labelOf(back, 'karpenter.sh/initialized')).toBe('true')
+  expect(Object.keys(claim.metadata.annotations ?? {}).filter((key) => key.includes('reboot'))).toEqual([
+    'joiner.sh/reboots',
+  ])
+  expect(await eventsOf('RebootObserved')).toHaveLength(1)
+  expect(await restarts()).toBe(1)
+  expect(await metric(/^karpenter_nodes_reboots_total\{result="succeeded"\} (\d+)$/m)).toBe(1)
+}, 300_000)
+
+test('of a Joiner that is killed during a reboot the next one goes on, and the VM restarts once', async () => {
+  const before = await restarts()
+  await world.timing({ updateMs: 6000 })
+  const [node = ''] = (await nodesOfPool()).map(({ metadata }) => metadata.name).toReversed()
+  await beginReboot(node)
+  await world.until('Azure restarts the VM', async () => (await restarts()) > before)
+  await world.crash()
+  world.startJoiner('joiner', settings)
+  const claim = await untilRebooted(node.replace('aks-', ''))
+  await world.untilRunning(2)
+  expect(claim.metadata.deletionTimestamp).toBeUndefined()
+  expect(await restarts()).toBe(before + 1)
+}, 300_000)
+
+const eventsOf = async (reason: string) => (await world.list('events')).filter((event) => event.reason === reason)
 const kindOf = (event: Seen) => (event.involvedObject as { readonly kind?: string } | undefined)?.kind
 
 test('a NodeClaim made by hand, without a NodePool, lives until it expires, though it never gets ready', async () => {

@@ -44,6 +44,7 @@ import type { Tracing } from '../activities/telemetry/tracing.ts'
 import type { Config } from '../api/config.ts'
 import { gateWarnings } from '../api/settings/scheduler-settings.ts'
 import type { NodeRules } from '../core/node-claim/node-health.ts'
+import type { RepairPolicy } from '../core/node-repair/repair-policy.ts'
 
 export interface DependencyInput {
   readonly config: Config
@@ -169,6 +170,7 @@ export async function createDependencies(input: DependencyInput) {
     buffers: new BufferRoom({ client: kubernetes, cache, log, now }),
     solver: new SolverThread(cache, log, { quarantine }),
     evaluator: new SolverThread(cache, log, { quarantine }),
+    repairPolicies: config.LEGACY_NODE_REPAIR ? [] : repairsOf(config),
     spotToSpotConsolidation: config.FEATURE_GATES.SpotToSpotConsolidation,
     staticCapacity: config.FEATURE_GATES.StaticCapacity,
     scheduling: {
@@ -195,12 +197,16 @@ const noCredential: TokenCredential = {
   getToken: () => Promise.reject(new Error('a process without the role azure asks Azure for nothing')),
 }
 
-/** Interruptions are acted on always, sick nodes only where the gate is on. */
-function nodeRulesOf({ JOINER_INTERRUPTION_CONDITIONS, JOINER_REPAIR_POLICIES, FEATURE_GATES }: Config): NodeRules {
+/** Interruptions are acted on always, sick nodes only where the gate is on: by their lifecycles as Karpenter 1.14 did, or by disruption. */
+function nodeRulesOf(config: Config): NodeRules {
   return {
-    interruptions: JOINER_INTERRUPTION_CONDITIONS,
-    repairs: FEATURE_GATES.NodeRepair ? JOINER_REPAIR_POLICIES : [],
+    interruptions: config.JOINER_INTERRUPTION_CONDITIONS,
+    repairs: config.LEGACY_NODE_REPAIR ? repairsOf(config) : [],
   }
+}
+
+function repairsOf({ FEATURE_GATES, JOINER_REPAIR_POLICIES }: Config): readonly RepairPolicy[] {
+  return FEATURE_GATES.NodeRepair ? JOINER_REPAIR_POLICIES : []
 }
 
 /** Which part of Azure's limits is this process's. */

@@ -30,7 +30,10 @@ const withoutEnd = {
 /** Single Kubernetes reads and writes. */
 export const kubernetes = () =>
   proxyActivities<
-    Pick<KubernetesActivities, 'observe' | 'giveUp' | 'finalize' | 'writeHold' | 'writePause' | 'readPause'>
+    Pick<
+      KubernetesActivities,
+      'observe' | 'giveUp' | 'finalize' | 'writeHold' | 'writePause' | 'readPause' | 'endReboot'
+    >
   >({
     taskQueue: queueOf('core'),
     startToCloseTimeout: '10s',
@@ -58,15 +61,15 @@ export const undoing = () =>
  * answers their waits, at no request and no event.
  */
 export const clusterSteps = () =>
-  proxyActivities<Pick<KubernetesActivities, 'drain' | 'awaitReplacements' | 'deleteCandidates'>>({
+  proxyActivities<Pick<KubernetesActivities, 'drain' | 'prepareReboot' | 'awaitReplacements' | 'deleteCandidates'>>({
     taskQueue: queueOf('wait'),
     ...withoutEnd,
     heartbeatTimeout: actingBeat,
   })
 
-/** The wait for a Node to be ready, likewise. */
+/** The waits for a Node to be ready, after its launch and after a reboot, likewise. */
 export const waits = () =>
-  proxyActivities<Pick<KubernetesActivities, 'awaitInitialization'>>({
+  proxyActivities<Pick<KubernetesActivities, 'awaitInitialization' | 'awaitReboot'>>({
     taskQueue: queueOf('wait'),
     ...withoutEnd,
     heartbeatTimeout: waitingBeat,
@@ -81,6 +84,18 @@ export const launching = () =>
     heartbeatTimeout: '10s',
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
     retry: steadyRetry,
+  })
+
+/**
+ * The restart of a VM. A lost answer is retried, and finds that the restart was accepted. Attempts are counted, some 5 minutes in all as Karpenter's
+ * (reference/karpenter-1.15.md 5.8), so that an outage of Joiner does not end a node whose VM restarts.
+ */
+export const restarts = () =>
+  proxyActivities<Pick<AzureActivities, 'restartInstance'>>({
+    taskQueue: queueOf('azure'),
+    startToCloseTimeout: '2m',
+    heartbeatTimeout: '10s',
+    retry: { ...steadyRetry, maximumAttempts: 35 },
   })
 
 /** The wait for a VM and its Node: waits share one VM list per poll interval. */

@@ -27,7 +27,7 @@ export interface CommandResult {
  * failure before the first deletion undoes the command.
  */
 export async function disruptionCommand(input: DisruptionCommandInput): Promise<CommandResult> {
-  const { id, reason, method, decision, candidates, replacements, savings, readyByMs } = input
+  const { id, reason, method, decision, candidates, replacements, savings, repair, readyByMs } = input
   const names = { candidates: namesOf(candidates), replacements: namesOf(replacements) }
   let doing = ''
   let sinceMs = Date.now()
@@ -42,7 +42,7 @@ export async function disruptionCommand(input: DisruptionCommandInput): Promise<
     upsertMemo({ [factsKey]: endedCommand(facts, Date.now(), result) })
     return result
   }
-  const work = { commandId: id, method, decision, candidates, replacements, savings }
+  const work = { commandId: id, method, decision, candidates, replacements, savings, ...(repair && { repair }) }
   const undo = async (why: string): Promise<CommandResult> => {
     enter(`undoing: ${why}`)
     await undoing().undoCommand.executeWithOptions({ summary: `undo: ${why}`.slice(0, 200) }, [work])

@@ -215,6 +215,8 @@ class DisruptionLoop {
           : some.map((): CommitOutcome => ({ kind: 'rejected', message: pauseText('disruption', paused) }))
       for (const [at, { id, reason, candidates }] of some.entries()) {
         const outcome = outcomes[at] as CommitOutcome
+        // Operators' requests contain no reboots, which are handed over.
+        if (outcome.kind === 'handedOver') continue
         if (outcome.kind === 'rejected')
           rejected.push({ id, nodes: candidates.map(({ nodeName }) => nodeName), message: outcome.message })
         else
@@ -255,17 +257,19 @@ class DisruptionLoop {
     return outcomes
   }
 
-  async #start({ id, method, reason, decision }: DisruptionProposal, outcome: CommitOutcome): Promise<void> {
-    if (outcome.kind === 'rejected') return
+  async #start(proposal: DisruptionProposal, outcome: CommitOutcome): Promise<void> {
+    if (outcome.kind !== 'committed') return
+    const { id, method, reason, decision, repair } = proposal
     const { candidates, replacements, readyByMs, savings } = outcome
+    const work = { method, reason, decision, candidates, replacements, savings }
     const { cluster, withoutAttributes = false } = this.#input
     try {
       await startChild(disruptionCommand, {
         workflowId: disruptionCommandId(cluster, id),
         parentClosePolicy: ParentClosePolicy.ABANDON,
-        args: [{ cluster, id, method, reason, decision, candidates, replacements, readyByMs, savings }],
+        args: [{ cluster, id, ...work, readyByMs, ...(repair && { repair }) }],
         memo: {
-          [factsKey]: commandFacts({ id, method, reason, decision, candidates, replacements, savings }, Date.now()),
+          [factsKey]: commandFacts({ id, ...work }, Date.now()),
         },
         staticSummary: oneLine(`${reason}: ${decision} ${namesText(candidates.map(({ name }) => name))}`),
         ...(withoutAttributes ? {} : { typedSearchAttributes: attributesOf(candidates) }),

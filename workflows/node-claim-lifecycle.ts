@@ -30,9 +30,11 @@ import {
   localReads,
   waits,
 } from './activities.ts'
+import { causeMessage } from './cause-message.ts'
 import { LifeRecord } from './life-record.ts'
 import { type LifecycleStatus, lifecycleStatusQuery, pokeSignal } from './messages.ts'
 import { NodeRequests } from './node-requests.ts'
+import { reboot } from './reboot.ts'
 import { ShownAttributes } from './shown-attributes.ts'
 
 /** The whole state of a lifecycle: everything else is read from the cluster. */
@@ -50,7 +52,7 @@ interface LifecycleState {
   readonly lastCapacityFailure?: string
 }
 
-type Phase = 'Launching' | 'Registering' | 'Initializing' | 'Ready' | 'Draining' | 'Terminating' | 'Gone'
+type Phase = 'Launching' | 'Registering' | 'Initializing' | 'Ready' | 'Rebooting' | 'Draining' | 'Terminating' | 'Gone'
 
 /** A claim without a node after this time gives way to another plan, however many offerings are left. */
 const launchLimitMs = 15 * 60_000
@@ -150,6 +152,9 @@ class Lifecycle {
         return this.#register()
       case 'awaitInitialization':
         return this.#initialize()
+      case 'reboot':
+        await reboot(this.#claim, (waitingFor) => this.#enter('Rebooting', waitingFor))
+        return undefined
       case 'steady':
         return this.#rest(step)
       case 'terminate':
@@ -392,9 +397,4 @@ class Lifecycle {
     const next = makeContinueAsNewFunc<typeof nodeClaimLifecycle>({ memo: { [factsKey]: bounded(this.#record.facts) } })
     return next({ ...this.#input, state })
   }
-}
-
-function causeMessage(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-  return cause instanceof Error ? cause.message : String(cause)
 }

@@ -19,12 +19,15 @@ import type { LaunchDeps } from './launch/launch.ts'
 import { launch } from './launch/launch.ts'
 import type { NodeClassStatusDeps } from './node-class/node-class-status.ts'
 import { refreshNodeClasses } from './node-class/node-class-status.ts'
+import type { RestartDeps } from './rebooting/restart.ts'
+import { restartInstance } from './rebooting/restart.ts'
 
 export interface AzureActivityDeps
   extends GarbageDeps,
     LaunchDeps,
     AwaitNodeDeps,
     ForceFinishDeps,
+    RestartDeps,
     NodeClassStatusDeps,
     BillingExtensionDeps,
     InPlaceUpdateDeps {}
@@ -57,6 +60,7 @@ export function createAzureActivities(deps: AzureActivityDeps): AzureActivities 
         if (isLast) await finalize(deps, claim)
         return found
       }),
+    restartInstance: ({ claim }) => withHeartbeats((signal) => restartInstance(deps, claim, signal)),
     forceFinish: (input) => withHeartbeats(() => forceFinish(deps, input)),
     collectGarbage: () => withHeartbeats((signal) => garbage.collect(signal)),
     refreshNodeClasses: () => withHeartbeats(() => refreshNodeClasses(deps)),

@@ -1,4 +1,10 @@
-import type { Asked, ClaimRef, InitializationOutcome, RegistrationOutcome } from '../kubernetes/contract.ts'
+import type {
+  Asked,
+  ClaimRef,
+  InitializationOutcome,
+  PreparedReboot,
+  RegistrationOutcome,
+} from '../kubernetes/contract.ts'
 
 /** The outcome of one attempt to launch. Capacity outcomes are values (docs/architecture.md "Invariants"). */
 export type LaunchOutcome =
@@ -103,6 +109,8 @@ export interface AzureActivities {
   awaitNode(input: { readonly claim: ClaimRef }): Promise<JoinOutcome>
   /** Deletes the claim's VM, NIC and bootstrap token and waits until the VM is gone. `finalize`: then it removes the finalizers of Nodes and claim. */
   deleteInstance(input: { readonly claim: ClaimRef; readonly finalize: boolean }): Promise<DeletionOfVm>
+  /** Restarts the claim's VM, once for each reboot. Resolves when Azure has accepted that. */
+  restartInstance(input: { readonly claim: ClaimRef }): Promise<PreparedReboot>
   /** Ends the lifecycle of a deleting claim without waiting for pods and volumes. Its VM has to be gone, or is left with `leaveVm`. */
   forceFinish(input: {
     readonly claim: ClaimRef

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { conditionOf } from '../../core/conditions.ts'
+import { conditionOf, isTrue } from '../../core/conditions.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 import { annotations, taintKeys } from '../../core/requirements/labels.ts'
 import type { CommandObjectsDeps } from '../kubernetes/commands/command-objects.ts'
@@ -76,7 +76,8 @@ function* traces(deps: AbandonedDeps): Iterable<Trace> {
     if (stamp !== undefined) stamps.add(stamp)
   }
   for (const claim of claims) {
-    if (claim.metadata.deletionTimestamp !== undefined) continue
+    // A node that reboots has a reason for its disruption, and no command.
+    if (claim.metadata.deletionTimestamp !== undefined || isTrue(claim.status.conditions, 'Rebooting')) continue
     const stamp = stampOf(claim)
     if (stamp !== undefined) yield { claim, commandId: stamp }
     else if (isMarked(deps, claim)) yield { claim }

@@ -23,15 +23,19 @@ it('budgets are published by pool and reason, in lower case, with the nodes that
   const shown = async () => (await registry.metrics()).split('\n').filter((line) => line.startsWith('karpenter'))
   const of = (pool: string, reason: string) => `{nodepool="${pool}",reason="${reason}"}`
   expect(await shown()).toEqual([
+    `karpenter_nodepools_allowed_disruptions${of('default', 'unhealthy')} 2`,
     `karpenter_nodepools_allowed_disruptions${of('default', 'empty')} 2`,
     `karpenter_nodepools_allowed_disruptions${of('default', 'drifted')} 0`,
     `karpenter_nodepools_allowed_disruptions${of('default', 'underutilized')} 2`,
+    `karpenter_nodepools_allowed_disruptions${of('empty', 'unhealthy')} 0`,
     `karpenter_nodepools_allowed_disruptions${of('empty', 'empty')} 0`,
     `karpenter_nodepools_allowed_disruptions${of('empty', 'drifted')} 0`,
     `karpenter_nodepools_allowed_disruptions${of('empty', 'underutilized')} 0`,
+    `karpenter_nodepools_nodes_consuming_budgets${of('default', 'unhealthy')} 0`,
     `karpenter_nodepools_nodes_consuming_budgets${of('default', 'empty')} 1`,
     `karpenter_nodepools_nodes_consuming_budgets${of('default', 'drifted')} 1`,
     `karpenter_nodepools_nodes_consuming_budgets${of('default', 'underutilized')} 1`,
+    `karpenter_nodepools_nodes_consuming_budgets${of('empty', 'unhealthy')} 0`,
     `karpenter_nodepools_nodes_consuming_budgets${of('empty', 'empty')} 0`,
     `karpenter_nodepools_nodes_consuming_budgets${of('empty', 'drifted')} 0`,
     `karpenter_nodepools_nodes_consuming_budgets${of('empty', 'underutilized')} 0`,

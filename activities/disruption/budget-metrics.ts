@@ -33,7 +33,7 @@ export function observeBudgets(
   gauge(
     'karpenter_nodepools_nodes_consuming_budgets',
     'Nodes of a NodePool that are being disrupted or deleted, or are not ready, and so use up its budgets.',
-    (count) => count.consuming,
+    ({ consuming, consumingRepairs }, reason) => (reason === 'Unhealthy' ? consumingRepairs : consuming),
   )
 
   function gauge(name: string, help: string, value: (count: Count, reason: string) => number): Gauge {
@@ -59,15 +59,22 @@ interface Count {
   readonly pool: NodePool
   readonly nodes: number
   readonly consuming: number
+  /** Those that use up the budget for repairs. */
+  readonly consumingRepairs: number
 }
 
 /** Counts by the planner's rule. */
 function countsOf(cluster: ObservedCluster): readonly Count[] {
   const nodes = stateNodes({ nodes: [...cluster.nodes.values()], nodeClaims: [...cluster.nodeClaims.values()] })
-  const uses = budgetUses(nodes, {})
-  const counted = Map.groupBy(nodes, (one) => `${labelsOf(one)[labels.nodePool]}/${uses.get(one)}`)
+  const [uses, repairs] = [budgetUses(nodes, {}), budgetUses(nodes, {}, 'Unhealthy')]
+  const byPool = Map.groupBy(nodes, (one) => labelsOf(one)[labels.nodePool])
   return [...cluster.nodePools.values()].map((pool) => {
-    const of = (use: string) => counted.get(`${pool.metadata.name}/${use}`)?.length ?? 0
-    return { pool, nodes: of('counted') + of('disrupted'), consuming: of('disrupted') }
+    const own = byPool.get(pool.metadata.name) ?? []
+    return {
+      pool,
+      nodes: own.filter((one) => uses.get(one) !== 'none').length,
+      consuming: own.filter((one) => uses.get(one) === 'disrupted').length,
+      consumingRepairs: own.filter((one) => repairs.get(one) === 'disrupted').length,
+    }
   })
 }

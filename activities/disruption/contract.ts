@@ -1,4 +1,4 @@
-import type { Decision, DisruptionMethod, DisruptionReason } from '../../core/disruption/command.ts'
+import type { CommandRepair, Decision, DisruptionMethod, DisruptionReason } from '../../core/disruption/command.ts'
 import type { ApplyRequest, ConsolidateRequest, PlanRequest } from '../../core/disruption/plan/plan-requests.ts'
 import type { CandidateRef, ClaimRef } from '../kubernetes/contract.ts'
 
@@ -16,6 +16,8 @@ export interface DisruptionProposal {
   readonly replacements: number
   /** USD an hour. */
   readonly savings: number
+  /** Set for the method repair. */
+  readonly repair?: CommandRepair
 }
 
 export interface DisruptionInput {
@@ -47,6 +49,8 @@ export type CommitOutcome =
       /** USD an hour. */
       readonly savings: number
     }
+  /** The repair is left to the lifecycle of the node, which reboots its VM. */
+  | { readonly kind: 'handedOver' }
   /** The proposal does not hold any more; nothing was written, or all writes are undone. */
   | { readonly kind: 'rejected'; readonly message: string }
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Blocked, Candidate } from '../../core/disruption/candidates.ts'
-import { type DisruptionCommand, methodFacts } from '../../core/disruption/command.ts'
+import { type DisruptionCommand, type DisruptionMethod, methodFacts } from '../../core/disruption/command.ts'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import { scoreText } from '../../core/disruption/score.ts'
 import { isPassing } from '../../core/disruption/verdicts/cause.ts'
@@ -9,6 +9,7 @@ import { commandText, savingsText } from '../../core/disruption/verdicts/command
 import type { EventReason } from '../../core/events.ts'
 import type { Node, NodeClaim, NodePool } from '../../core/objects.ts'
 import { isReschedulable } from '../../core/pods/pod-rules.ts'
+import { labels } from '../../core/requirements/labels.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import type { EventRecorder } from '../kubernetes/event-recorder.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
@@ -28,22 +29,35 @@ export function publishFindings(deps: DisruptionEventDeps, evaluation: Evaluatio
   for (const command of evaluation.commands) publishDecided(deps, command)
 }
 
-function publishBlocked(deps: DisruptionEventDeps, { object, reason, cause }: Blocked): void {
+function publishBlocked(
+  deps: DisruptionEventDeps,
+  { object, reason, cause, method }: Blocked & { readonly method: DisruptionMethod },
+): void {
   const message = causeText(cause)
   const { nodePools, nodeClaims, nodes } = deps.cache
   const found: readonly (NodePool | NodeClaim | Node | undefined)[] =
     object.kind === 'NodePool'
       ? [nodePools.get(object.name)]
-      : [nodeClaims.get(object.name), nodes.get(object.nodeName ?? '')]
+      : [
+          nodeClaims.get(object.name),
+          nodes.get(object.nodeName ?? ''),
+          ...poolOfRepair(deps, { object, reason, cause }),
+        ]
   for (const about of found) {
     if (about === undefined) continue
     const { uid } = about.metadata
-    // A pool can be blocked for several disruption reasons at once; its message distinguishes them.
-    const values = object.kind === 'NodePool' ? [uid, message] : [uid]
+    // A pool can be blocked for several disruption reasons at once, and a sick node for its repair besides; the message distinguishes them.
+    const values = object.kind === 'NodePool' || method === 'repair' ? [uid, message] : [uid]
     // A burst of new nodes would be a burst of events without use to their owner, before those that are of use.
     const limit = isPassing(cause) ? ({ limit: 'passing' } as const) : {}
     deps.events.record({ about: subject(about), reason, message, values, ...limit })
   }
+}
+
+/** A repair that is blocked concerns the pool as well: too many of its nodes are sick. */
+function poolOfRepair({ cache }: DisruptionEventDeps, { object, reason }: Blocked): readonly (NodePool | undefined)[] {
+  if (reason !== 'NodeRepairBlocked') return []
+  return [cache.nodePools.get(cache.nodeClaims.get(object.name)?.metadata.labels[labels.nodePool] ?? '')]
 }
 
 /** Publishes events to both objects of each candidate. */

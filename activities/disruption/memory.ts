@@ -130,7 +130,7 @@ function isUrgent(kind: CachedKind, before: CachedObject | undefined, after: Cac
   }
   if (kind === 'NodePool') return isAnotherPool(before as NodePool | undefined, after as NodePool | undefined)
   if (kind === 'CapacityBuffer') return before?.metadata.generation !== after?.metadata.generation
-  if (kind === 'Node') return before !== undefined && !isReady(before as Node) && !!after && isReady(after as Node)
+  if (kind === 'Node') return isUrgentNode(before as Node | undefined, after as Node | undefined)
   if (kind !== 'NodeClaim' || before === undefined) return false
   if (after === undefined) return true
   const [old, current] = [before as NodeClaim, after as NodeClaim]
@@ -141,6 +141,18 @@ function isUrgent(kind: CachedKind, before: CachedObject | undefined, after: Cac
     isHeldOtherwise(old, current) ||
     (old.metadata.annotations[stamp] !== undefined && current.metadata.annotations[stamp] === undefined)
   )
+}
+
+/** A node that becomes ready takes pods; one that falls ill may have to be repaired. */
+function isUrgentNode(before: Node | undefined, after: Node | undefined): boolean {
+  if (before === undefined || after === undefined) return false
+  if (!isReady(before) && isReady(after)) return true
+  return after.metadata.labels[labels.initialized] === 'true' && !isDeepStrictEqual(healthOf(before), healthOf(after))
+}
+
+/** Heartbeats and messages of conditions change all the time. */
+function healthOf({ conditions }: Node) {
+  return conditions.map(({ type, status, reason, lastTransitionTime }) => [type, status, reason, lastTransitionTime])
 }
 
 /** Returns whether a decision can depend on a change. Heartbeats, probes and counts in a status come all the time and change nothing. */
@@ -154,7 +166,7 @@ function factsOf(object: CachedObject) {
   const own = { ...object, metadata: { ...object.metadata, resourceVersion: '' } }
   if (object.kind === 'Pod') return { ...own, conditions: isProvisionable(object) }
   if (object.kind === 'CapacityBuffer') return { ...own, status: undefined }
-  return object.kind === 'Node' ? { ...own, conditions: isReady(object) } : own
+  return object.kind === 'Node' ? { ...own, conditions: healthOf(object) } : own
 }
 
 function isAnotherPool(before: NodePool | undefined, after: NodePool | undefined): boolean {

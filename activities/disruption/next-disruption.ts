@@ -1,6 +1,8 @@
 import { isTrue } from '../../core/conditions.ts'
 import { type DisruptionMethod, methodFacts, methodNames } from '../../core/disruption/command.ts'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
+import { methodsFor } from '../../core/disruption/plan/plan.ts'
+import { sickConditions } from '../../core/node-repair/node-repair.ts'
 import type { Pauses } from '../../core/pauses/pauses.ts'
 import { pauseFor } from '../activity-context.ts'
 import type { PauseConditionsDeps } from '../kubernetes/pauses/pause-conditions.ts'
@@ -126,7 +128,7 @@ function dependsOn(deps: NextDisruptionDeps, { input, pauses }: PassInput): read
   return [...prices, JSON.stringify([input.validating ?? null, pauses.inForce, nominated])]
 }
 
-/** Evaluates drift first: a rollout must not wait for a long search for savings. */
+/** Evaluates repair and drift first: they must not wait for a long search for savings. */
 async function evaluated(
   deps: NextDisruptionDeps,
   memory: DisruptionMemory,
@@ -141,8 +143,8 @@ async function evaluated(
     ...(budget === undefined ? {} : { mostNodes: budget }),
     ...(validating === undefined ? {} : { reserved: new Set(validating.nodeClaims) }),
   }
-  const methods = methodsBeside(validating?.methods ?? [])
-  if (!forced && methods === methodNames && hasDrifted(deps)) {
+  const methods = forced ? methodsFor({}) : methodsBeside(validating?.methods ?? [])
+  if (methods === methodNames && isUrgent(deps)) {
     const first = await evaluateCluster(deps, { ...settings, methods: ['emptiness', ...methodsAtOnce] })
     if (first.commands.length > 0) return first
   }
@@ -157,7 +159,9 @@ function methodsBeside(validating: readonly DisruptionMethod[]): readonly Disrup
   return validating.some((method) => methodFacts[method].validation === 'delayed') ? methodsAtOnce : methodNames
 }
 
-function hasDrifted({ cache }: NextDisruptionDeps): boolean {
+/** Whether a node has drifted, or is sick. */
+function isUrgent({ cache, repairPolicies }: NextDisruptionDeps): boolean {
+  for (const node of cache.nodes.values()) if (sickConditions(node, repairPolicies).length > 0) return true
   for (const { status } of cache.nodeClaims.values()) if (isTrue(status.conditions, 'Drifted')) return true
   return false
 }

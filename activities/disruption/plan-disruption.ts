@@ -35,7 +35,7 @@ export async function planDisruption(deps: PlanDisruptionDeps, request: PlanRequ
   const evaluation = await evaluateCluster(deps, {
     pauses,
     forced: options.now === true,
-    ...(methods === undefined ? {} : { methods }),
+    methods,
     ...(scope === undefined ? {} : { scope }),
     ...(options.budget === undefined ? {} : { mostNodes: options.budget }),
   })

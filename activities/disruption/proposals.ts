@@ -34,7 +34,7 @@ function inParts(command: DisruptionCommand): readonly DisruptionCommand[] {
 }
 
 function proposalOf(command: DisruptionCommand, forced: boolean): DisruptionProposal {
-  const { method, decision, candidates, replacements } = command
+  const { method, decision, candidates, replacements, repair } = command
   return {
     id: commandIdOf(command),
     method,
@@ -49,6 +49,7 @@ function proposalOf(command: DisruptionCommand, forced: boolean): DisruptionProp
     })),
     replacements: replacements.length,
     savings: knownSavings(command),
+    ...(repair && { repair }),
   }
 }
 

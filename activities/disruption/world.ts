@@ -5,6 +5,7 @@ import { imageTrials } from '../../core/disruption/image-trial.ts'
 import { replacementsInUse } from '../../core/disruption/replacements-in-use.ts'
 import type { Proposed, Validation } from '../../core/disruption/validate.ts'
 import { disruptionView } from '../../core/disruption/world.ts'
+import type { RepairPolicy } from '../../core/node-repair/repair-policy.ts'
 import type { Pauses } from '../../core/pauses/pauses.ts'
 import { stateNodes } from '../../core/scheduling/state-nodes.ts'
 import type { BufferRoom } from '../capacity-buffers/buffer-room.ts'
@@ -23,6 +24,8 @@ export interface EvaluationDeps extends SolveDeps, PlanningSnapshotDeps {
   readonly buffers: BufferRoom
   /** Whether single spot nodes are replaced by cheaper spot nodes (feature gate SpotToSpotConsolidation). */
   readonly spotToSpotConsolidation: boolean
+  /** By which sick nodes are repaired; empty while they are not (feature gate NodeRepair). */
+  readonly repairPolicies: readonly RepairPolicy[]
   /** Whether static NodePools keep their replicas (feature gate StaticCapacity). */
   readonly staticCapacity: boolean
 }
@@ -64,7 +67,7 @@ export function viewOf(deps: EvaluationDeps, pauses: Pauses): DisruptionView {
   return disruptionView(source, instanceTypes(deps), {
     now,
     nominated: deps.nominations.targets(now),
-    view: { pauses },
+    view: { pauses, repairs: deps.repairPolicies },
   })
 }
 
@@ -100,6 +103,7 @@ function requestFor(deps: EvaluationDeps, { pauses, reserved }: WorldOptions): E
     defaultSpread,
     nominated: new Set([...deps.nominations.targets(deps.now()), ...awaited(deps)]),
     pauses: pauses.inForce,
+    repairs: deps.repairPolicies,
     staticCapacity: deps.staticCapacity,
     spotToSpot: deps.spotToSpotConsolidation,
     terminateFirst: false,

@@ -18,6 +18,10 @@ import { giveUp, observe } from './lifecycle/observe.ts'
 import type { PauseChangesDeps } from './pauses/pause-changes.ts'
 import { changePauses, pausesInForce } from './pauses/pause-changes.ts'
 
+import type { AwaitRebootDeps } from './rebooting/await-reboot.ts'
+import { awaitReboot, endReboot } from './rebooting/await-reboot.ts'
+import { prepareReboot } from './rebooting/prepare-reboot.ts'
+
 export interface KubernetesActivityDeps
   extends ClaimSpansDeps,
     FinalizeDeps,
@@ -25,6 +29,7 @@ export interface KubernetesActivityDeps
     CandidatesDeps,
     ReplacementsDeps,
     JoiningDeps,
+    AwaitRebootDeps,
     DrainDeps {}
 
 /** Returns the activities of the core and wait queues. */
@@ -49,6 +54,9 @@ export function createKubernetesActivities(deps: KubernetesActivityDeps): Kubern
         if (outcome.kind === 'initialized') await launchEnds(deps, claim)
         return outcome
       }),
+    prepareReboot: ({ claim }) => withHeartbeats((signal) => prepareReboot(deps, claim, signal)),
+    awaitReboot: ({ claim }) => withHeartbeats((signal) => awaitReboot(deps, claim, signal)),
+    endReboot: ({ claim, failure }) => endReboot(deps, claim, failure),
     drain: (input) => withHeartbeats((signal) => drain(deps, input, signal)),
     deleteCandidates: (input) => withHeartbeats((signal) => deleteCandidates(deps, input, signal)),
   })

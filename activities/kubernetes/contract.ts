@@ -1,8 +1,9 @@
-import type { Decision, DisruptionMethod } from '../../core/disruption/command.ts'
+import type { CommandRepair, Decision, DisruptionMethod } from '../../core/disruption/command.ts'
 import type { Death } from '../../core/history/life.ts'
 import type { DrainReported, DrainWaits } from '../../core/node-claim/drain-waits.ts'
 import type { Steady, Wake } from '../../core/node-claim/lifecycle.ts'
 import type { WantedHold } from '../../core/node-claim/node-requests.ts'
+import type { RebootFailure } from '../../core/node-repair/reboot.ts'
 import type { Lift } from '../../core/pauses/pause-requests.ts'
 import type { LoopName, Pause } from '../../core/pauses/pauses.ts'
 
@@ -18,6 +19,8 @@ export type NextStep =
   /** The claim was launched before (by an earlier run, or by Karpenter): go on with its registration. */
   | { readonly kind: 'awaitRegistration' }
   | { readonly kind: 'awaitInitialization' }
+  /** Its VM is to reboot, or reboots. */
+  | { readonly kind: 'reboot' }
   /** Nothing to do until something changes or `wakeAtMs` has come: expiry, or what `wakeFor` names. */
   | Steady
   | { readonly kind: 'terminate' }
@@ -79,6 +82,23 @@ export type DrainOutcome =
   /** No Node of the claim is ready. If its VM is gone there is nothing to drain; if not, call again. */
   | { readonly kind: 'notReady'; readonly pods?: number }
 
+interface FailedReboot {
+  readonly kind: 'failed'
+  readonly result: RebootFailure
+  readonly message: string
+}
+
+export type PreparedReboot =
+  /** Its pods have left, or their time is over. */
+  | { readonly kind: 'drained' }
+  /** Azure has accepted the restart. */
+  | { readonly kind: 'issued' }
+  | FailedReboot
+  /** There is no reboot any more, or the claim ends for another reason: observe again. */
+  | { readonly kind: 'over' }
+
+export type RebootOutcome = { readonly kind: 'rebooted' } | FailedReboot | { readonly kind: 'over' }
+
 /** Why a claim is ended by its own lifecycle: the reason label of `karpenter_nodeclaims_disrupted_total`. */
 export type GiveUpReason =
   | 'insufficient_capacity'
@@ -123,6 +143,8 @@ export interface CommandWork {
   readonly replacements: readonly ClaimRef[]
   /** USD an hour. */
   readonly savings: number
+  /** Set for the method repair. */
+  readonly repair?: CommandRepair
 }
 
 export type ReplacementOutcome =
@@ -153,6 +175,15 @@ export interface KubernetesActivities {
   }): Promise<HoldOutcome>
   /** Waits until the Node is ready, free of startup taints and has its resources; then Initialized is True. */
   awaitInitialization(input: { readonly claim: ClaimRef }): Promise<InitializationOutcome>
+  /** Taints the Node of a claim that is to reboot, and evicts its pods for as long as they may take. */
+  prepareReboot(input: { readonly claim: ClaimRef }): Promise<PreparedReboot>
+  /** Waits until a restarted VM has booted and its Node is ready. */
+  awaitReboot(input: { readonly claim: ClaimRef }): Promise<RebootOutcome>
+  /** Ends a claim whose reboot failed: event, then deletion of the claim. */
+  endReboot(input: {
+    readonly claim: ClaimRef
+    readonly failure: { readonly result: RebootFailure; readonly message: string }
+  }): Promise<void>
   /** Ends a claim that cannot become a node: event, then deletion of the claim. */
   giveUp(input: {
     readonly claim: ClaimRef

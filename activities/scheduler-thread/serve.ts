@@ -93,7 +93,8 @@ function handle(message: ToSolver, scheduler: Schedule): FromSolver | undefined 
 }
 
 function evaluated({ together, ...request }: EvaluationRequest): FromSolver {
-  const { now, typeLists: lists, options, defaultSpread, nominated, reserved, pauses, staticCapacity, ...own } = request
+  const { now, typeLists: lists, options, defaultSpread, nominated, reserved, pauses, ...rest } = request
+  const { repairs, staticCapacity, ...own } = rest
   typesByPool = typesOf(lists)
   const source = index.source(typesByPool, { now, defaultSpread, inHand }, ({ metadata }) => lists.has(metadata.name))
   const world = disruptionWorld(source, typesByPool, {
@@ -104,6 +105,7 @@ function evaluated({ together, ...request }: EvaluationRequest): FromSolver {
     forced: own.forced === true,
     view: {
       pauses: new Pauses(pauses),
+      ...(repairs && { repairs }),
       ...(reserved && { reserved }),
     },
   })

@@ -46,6 +46,8 @@ test('the end of a lifecycle: drained, VM gone, Node and NodeClaim gone, each co
     `karpenter_nodes_terminated_total${placed} 1`,
     `karpenter_nodes_drained_total${pool} 1`,
     'karpenter_nodeclaims_terminated_total{nodepool="web",zone="westus2-1",capacity_type="spot"} 1',
+    'karpenter_nodes_reboot_recovery_duration_seconds_sum 0',
+    'karpenter_nodes_reboot_recovery_duration_seconds_count 0',
     'karpenter_pods_eviction_requests_total{code="429"} 1',
     'karpenter_pods_eviction_requests_total{code="200"} 1',
     'karpenter_pods_drained_total{reason="Drifted"} 1',
@@ -199,6 +201,6 @@ test.each([
   ['ReadonlyFilesystem', 'readonly_filesystem'],
 ])('upstream: repairs are counted by the condition in snake case: %s is %s', async (condition, label) => {
   const registry = new Registry()
-  new LifecycleMetrics(now, registry).repaired(sampleClaim('web'), condition)
+  new LifecycleMetrics(now, registry).repaired(sampleClaim('web'), { condition })
   expect((await shown(registry)).filter((line) => line.includes(`condition="${label}"`))).toHaveLength(1)
 })

@@ -1,5 +1,7 @@
 import { Counter, Histogram, type Registry, register, Summary } from 'prom-client'
 import { conditionOf } from '../../core/conditions.ts'
+import type { CommandRepair } from '../../core/disruption/command.ts'
+import type { RebootFailure } from '../../core/node-repair/reboot.ts'
 import type { Node, NodeClaim } from '../../core/objects.ts'
 import { labels, terminationFinalizer } from '../../core/requirements/labels.ts'
 import { doublingBuckets, lifetimeBuckets, summaryQuantiles } from './buckets.ts'
@@ -29,16 +31,25 @@ export class LifecycleMetrics {
     this.#all.podsDrained.inc({ reason })
   }
 
-  /** Counts a claim that was deleted because a condition of its Node lasted too long. */
-  repaired(claim: NodeClaim, condition: string): void {
+  /** Counts a claim that was deleted because a condition of its Node lasted too long. `boundMs`: how long its pods have to leave. */
+  repaired(claim: NodeClaim, { condition, boundMs }: Pick<CommandRepair, 'condition' | 'boundMs'>): void {
     this.#all.repaired.inc({
       condition: snakeCase(condition),
       ...poolLabel(claim),
       capacity_type: claim.metadata.labels[labels.capacityType] ?? '',
       image_id: claim.status.imageId ?? '',
-      // Its pods get no grace period.
-      termination_mode: 'forceful',
+      termination_mode: boundMs === undefined ? 'graceful' : boundMs > 0 ? 'eventual' : 'forceful',
     })
+  }
+
+  /** Counts a reboot that ended, with its time since it was requested and since the restart. */
+  rebooted(
+    result: RebootFailure | 'succeeded',
+    { totalMs, recoveryMs }: { readonly totalMs: number; readonly recoveryMs: number },
+  ): void {
+    this.#all.reboots.inc({ result })
+    this.#all.rebootDuration.observe({ result }, totalMs / 1000)
+    if (result === 'succeeded') this.#all.rebootRecovery.observe(recoveryMs / 1000)
   }
 
   /** Measures a drain: the last pod has left a claim's Node. */
@@ -79,6 +90,9 @@ export class LifecycleMetrics {
   }
 }
 
+/** Seconds (reference/karpenter-1.15.md 6). */
+const rebootBuckets = [10, 20, 40, 80, 160, 320, 640, 1280]
+
 /** Returns the name of a condition as Karpenter's metrics have it: KernelDeadlock is kernel_deadlock. */
 function snakeCase(name: string): string {
   return name
@@ -115,6 +129,24 @@ function create(registry: Registry) {
       ['condition', 'nodepool', 'capacity_type', 'image_id', 'termination_mode'],
       'NodeClaims that were deleted because their Nodes were unhealthy.',
     ),
+    reboots: counter(
+      'nodes_reboots_total',
+      ['result'],
+      'Reboots of the VMs of sick nodes that ended, by their result.',
+    ),
+    rebootDuration: new Histogram({
+      name: 'karpenter_nodes_reboot_duration_seconds',
+      help: 'Time of a reboot since it was requested, by its result.',
+      labelNames: ['result'],
+      buckets: rebootBuckets,
+      registers,
+    }),
+    rebootRecovery: new Histogram({
+      name: 'karpenter_nodes_reboot_recovery_duration_seconds',
+      help: 'Time from the restart of a VM to its node being ready.',
+      buckets: rebootBuckets,
+      registers,
+    }),
     evictions: counter(
       'pods_eviction_requests_total',
       ['code'],

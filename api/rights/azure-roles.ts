@@ -24,6 +24,10 @@ export const nodesRole: AzureRole = {
     { action: 'Microsoft.Compute/virtualMachines/write', why: 'creates VMs; changes their tags and identities' },
     { action: 'Microsoft.Compute/virtualMachines/delete', why: 'deletes VMs' },
     {
+      action: 'Microsoft.Compute/virtualMachines/restart/action',
+      why: 'reboots VMs of sick nodes, where a repair policy says so',
+    },
+    {
       action: 'Microsoft.Compute/virtualMachines/retrieveBootDiagnosticsData/action',
       why: 'reads the serial log of a VM that does not join',
     },

@@ -2,6 +2,7 @@ import { isTrue } from '../conditions.ts'
 import { type InstanceType, typeNamed } from '../instance-type.ts'
 import { holdOf } from '../node-claim/hold.ts'
 import { isReady } from '../node-claim/registration.ts'
+import type { RepairPolicy } from '../node-repair/repair-policy.ts'
 import type { Node, NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../objects.ts'
 import type { Pauses } from '../pauses/pauses.ts'
 import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../pods/pod-rules.ts'
@@ -9,6 +10,7 @@ import { annotations, labels } from '../requirements/labels.ts'
 import { isLeaving, labelsOf, type StateNode } from '../scheduling/state-nodes.ts'
 import { evictionBlockedBy } from './budgets/pod-disruption-budgets.ts'
 import { nodePrice, rescheduleCost } from './costs.ts'
+import type { DisruptionClass, DisruptionReason } from './disruption-class.ts'
 import { replacementsInUse } from './replacements-in-use.ts'
 import type { Cause, PodBlock } from './verdicts/cause.ts'
 
@@ -35,6 +37,8 @@ export interface DisruptionView {
   readonly pauses?: Pauses
   /** Whether `controller.kubernetes.io/pod-deletion-cost` sets the cost of an eviction. Default true. */
   readonly deletionCosts?: boolean
+  /** By which sick nodes are repaired; unset or empty: they are not. */
+  readonly repairs?: readonly RepairPolicy[]
 }
 
 /** A managed node that may be disrupted, with everything that belongs to it. */
@@ -62,7 +66,7 @@ export function isEmpty({ disruptionCost }: Candidate): boolean {
 /** A node that cannot be disrupted, and the event that reports it. */
 export interface Blocked {
   readonly object: { readonly kind: 'NodeClaim' | 'NodePool'; readonly name: string; readonly nodeName?: string }
-  readonly reason: 'DisruptionBlocked' | 'Unconsolidatable'
+  readonly reason: 'DisruptionBlocked' | 'Unconsolidatable' | 'NodeRepairBlocked'
   readonly cause: Cause
 }
 
@@ -73,38 +77,44 @@ export type Eligibility =
   | { readonly kind: 'blocked'; readonly blocked: Blocked }
 
 /**
- * Returns whether a node may be disrupted, or the first obstacle (reference/karpenter-core.md 4.2, reference/karpenter-1.15.md 4.2). `isGraceful`:
- * every pod is waited for, even where a terminationGracePeriod would end the wait.
+ * Returns whether a node may be disrupted by methods of a class, or the first obstacle (reference/karpenter-core.md 4.2,
+ * reference/karpenter-1.15.md 4.2).
  */
-export function eligibility(one: StateNode, view: DisruptionView, isGraceful: boolean): Eligibility {
+export function eligibility(one: StateNode, view: DisruptionView, by: DisruptionClass): Eligibility {
   const { node, claim } = one
   if (claim === undefined) return { kind: 'other' }
   const blocked = (cause: Cause): Eligibility => ({
     kind: 'blocked',
     blocked: blockedBy({ nodeClaim: claim, node }, 'DisruptionBlocked', cause),
   })
-  const found = nodeBlock(one, view)
+  const found = nodeBlock(one, view, by)
   if (found !== undefined) return blocked(found)
   const candidate = candidateOf(one, view)
   if ('kind' in candidate) return blocked(candidate)
-  const isOverruled = !isGraceful && claim.spec.terminationGracePeriod !== undefined
+  const isOverruled = by === 'repair' || (by === 'eventual' && claim.spec.terminationGracePeriod !== undefined)
   const byPod = isOverruled ? undefined : podBlock(candidate.pods, view)
   return byPod === undefined ? { kind: 'candidate', candidate } : blocked(byPod)
 }
 
-function nodeBlock({ node, claim }: StateNode, view: DisruptionView): Cause | undefined {
+function nodeBlock({ node, claim }: StateNode, view: DisruptionView, by: DisruptionClass): Cause | undefined {
   if (node === undefined || claim === undefined) return { kind: 'no-node' }
   if (isTrue(claim.status.conditions, 'Rebooting')) return { kind: 'rebooting' }
   if (isMarked(claim, node, view)) return { kind: 'leaving' }
   const own = node.metadata.labels
   const isRegistered = own[labels.registered] === 'true'
-  if (own[labels.initialized] !== 'true') return { kind: 'not-initialized', isRegistered }
-  if (view.nominated.has(claim.metadata.name) || view.nominated.has(node.metadata.name)) return { kind: 'nominated' }
+  const isInitialized = own[labels.initialized] === 'true'
+  if (!isInitialized && (by !== 'repair' || !isRegistered)) return { kind: 'not-initialized', isRegistered }
+  if (isInitialized && isNominated(claim, node, view)) return { kind: 'nominated' }
   const hold = holdOf(claim, view.now)
   if (hold !== undefined) return { kind: 'held', hold }
   const { metadata } = isRegistered ? node : claim
-  if (metadata.annotations[annotations.doNotDisrupt] === 'true') return { kind: 'do-not-disrupt' }
-  return metadata.labels[labels.nodePool] === undefined ? { kind: 'no-node-pool-label' } : undefined
+  if (by !== 'repair' && metadata.annotations[annotations.doNotDisrupt] === 'true') return { kind: 'do-not-disrupt' }
+  if (metadata.labels[labels.nodePool] !== undefined) return undefined
+  return { kind: by === 'repair' ? 'repair-needs-node-pool' : 'no-node-pool-label' }
+}
+
+function isNominated(claim: NodeClaim, node: Node, { nominated }: DisruptionView): boolean {
+  return nominated.has(claim.metadata.name) || nominated.has(node.metadata.name)
 }
 
 /** Returns the node as a candidate regardless of its pods, or why it is none. */
@@ -136,8 +146,8 @@ export function isMarked(claim: NodeClaim, node: Node, { reserved }: Pick<Disrup
   return reserved?.has(claim.metadata.name) === true || isLeaving(claim, node)
 }
 
-/** Daemon and mirror pods that must not be disrupted block as well. */
-function podBlock(pods: readonly Pod[], { podDisruptionBudgets, now }: DisruptionView): PodBlock | undefined {
+/** Returns the pod that must not be disrupted now. Daemon and mirror pods count as well. */
+export function podBlock(pods: readonly Pod[], { podDisruptionBudgets, now }: DisruptionView): PodBlock | undefined {
   for (const pod of pods)
     if (isActive(pod) && hasDoNotDisrupt(pod, now)) return { kind: 'pod-do-not-disrupt', pod: podName(pod) }
   for (const pod of pods) {
@@ -174,33 +184,39 @@ type BudgetUse = 'none' | 'counted' | 'disrupted'
 /**
  * Returns how budgets count each node: not at all, as one of its pool's nodes, or as one that uses them up (reference/karpenter-core.md 4.10,
  * reference/karpenter-1.15.md 4.10). A node and its replacement count as one. Otherwise a rollout's replacements would raise a percentage: 10 % of
- * 100 nodes would be 11.
+ * 100 nodes would be 11. A node that is not ready uses up no budget for its own repair.
  */
 export function budgetUses(
   nodes: readonly StateNode[],
   view: Pick<DisruptionView, 'reserved'>,
+  reason?: DisruptionReason,
 ): ReadonlyMap<StateNode, BudgetUse> {
   const replacements = replacementsInUse(nodes.flatMap(({ claim }) => claim ?? []))
   return new Map(
     nodes.map((one) => {
-      const use = budgetUse(one, view)
+      const use = budgetUse(one, view, reason)
       return [one, use === 'counted' && one.claim !== undefined && replacements.has(one.claim) ? 'none' : use]
     }),
   )
 }
 
-function budgetUse({ node, claim }: StateNode, view: Pick<DisruptionView, 'reserved'>): BudgetUse {
+function budgetUse(
+  { node, claim }: StateNode,
+  view: Pick<DisruptionView, 'reserved'>,
+  reason: DisruptionReason | undefined,
+): BudgetUse {
   if (node === undefined || claim === undefined) return 'none'
   const isRebooting = isTrue(claim.status.conditions, 'Rebooting')
   if (node.metadata.labels[labels.initialized] !== 'true' && !isRebooting) return 'none'
   if (isTrue(claim.status.conditions, 'InstanceTerminating')) return 'none'
-  return !isReady(node) || isRebooting || isMarked(claim, node, view) ? 'disrupted' : 'counted'
+  const isLost = reason !== 'Unhealthy' && !isReady(node)
+  return isLost || isRebooting || isMarked(claim, node, view) ? 'disrupted' : 'counted'
 }
 
-/** Returns what the budgets of each pool count. */
-export function poolCounts(view: DisruptionView): ReadonlyMap<string, PoolCount> {
+/** Returns what the budgets of each pool count for a reason. */
+export function poolCounts(view: DisruptionView, reason?: DisruptionReason): ReadonlyMap<string, PoolCount> {
   const counts = new Map<string, { nodes: number; disrupted: string[] }>()
-  for (const [one, use] of budgetUses(view.nodes, view)) {
+  for (const [one, use] of budgetUses(view.nodes, view, reason)) {
     if (use === 'none') continue
     const pool = labelsOf(one)[labels.nodePool] ?? ''
     const count = counts.get(pool) ?? { nodes: 0, disrupted: [] }

@@ -1,15 +1,15 @@
+import type { RepairAction } from '../node-repair/repair-policy.ts'
 import type { PlannedNodeClaim, SchedulingPlan } from '../scheduling/snapshot.ts'
 import type { Candidate } from './candidates.ts'
+import type { DisruptionClass, DisruptionReason } from './disruption-class.ts'
 import type { Score } from './score.ts'
 
-/** Reason for a node's disruption, as budgets and the condition DisruptionReason name it. */
-export type DisruptionReason = 'Empty' | 'Drifted' | 'Underutilized'
+export type { DisruptionReason } from './disruption-class.ts'
 
 /** Properties of a method that do not depend on the cluster; workflows and metrics need no more of it. */
 export interface MethodFacts {
   readonly reason: DisruptionReason
-  /** A graceful method waits for every pod. An eventual one overrules pods of a node that has a terminationGracePeriod. */
-  readonly isGraceful: boolean
+  readonly disruptionClass: DisruptionClass
   /** `delayed`: a command is validated again after a while, in case pods are about to arrive. `immediate`: it is committed at once. */
   readonly validation: 'immediate' | 'delayed'
   /** Whether a command proceeds with the candidates that still hold. Otherwise it is dropped when one does not. */
@@ -18,14 +18,31 @@ export interface MethodFacts {
   readonly consolidationType: string
 }
 
-const drifted = { reason: 'Drifted', isGraceful: false, validation: 'immediate', holdsInPart: false } as const
-const underutilized = { reason: 'Underutilized', isGraceful: true, validation: 'delayed', holdsInPart: false } as const
+const drifted = {
+  reason: 'Drifted',
+  disruptionClass: 'eventual',
+  validation: 'immediate',
+  holdsInPart: false,
+} as const
+const underutilized = {
+  reason: 'Underutilized',
+  disruptionClass: 'graceful',
+  validation: 'delayed',
+  holdsInPart: false,
+} as const
 
 /** The disruption methods, in the order in which they are tried (reference/karpenter-core.md 4.1, 4.9). */
 const facts = {
+  repair: {
+    reason: 'Unhealthy',
+    disruptionClass: 'repair',
+    validation: 'immediate',
+    holdsInPart: false,
+    consolidationType: '',
+  },
   emptiness: {
     reason: 'Empty',
-    isGraceful: true,
+    disruptionClass: 'graceful',
     validation: 'delayed',
     holdsInPart: true,
     consolidationType: 'empty',
@@ -46,8 +63,20 @@ export const methodNames = Object.keys(facts) as readonly DisruptionMethod[] as 
   ...DisruptionMethod[],
 ]
 
-/** `terminate-first` deletes a node that has to make room for its own replacement (reference/karpenter-1.15.md 4.8b). */
-export type Decision = 'delete' | 'replace' | 'terminate-first'
+/**
+ * `terminate-first` deletes a node that has to make room for its own replacement, `reboot` restarts its VM (reference/karpenter-1.15.md 4.8a, 4.8b).
+ */
+export type Decision = 'delete' | 'replace' | 'terminate-first' | 'reboot'
+
+/** The repair that a command carries out. */
+export interface CommandRepair {
+  /** Type and reason of the Node's condition. */
+  readonly condition: string
+  readonly why: string
+  readonly action: RepairAction
+  /** Longest time that pods have to leave, in milliseconds; unset: as long as they need. */
+  readonly boundMs?: number
+}
 
 /** Nodes to disrupt together, and the replacements that must exist before. */
 export interface DisruptionCommand {
@@ -61,6 +90,8 @@ export interface DisruptionCommand {
   readonly plan?: SchedulingPlan
   /** Scores by the pools with the policy Balanced. */
   readonly scores?: readonly Score[]
+  /** Set for the method repair. */
+  readonly repair?: CommandRepair
 }
 
 export function reasonOf({ method }: Pick<DisruptionCommand, 'method'>): DisruptionReason {

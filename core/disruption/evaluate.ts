@@ -48,7 +48,7 @@ export function evaluate(world: DisruptionWorld, settings: EvaluationSettings): 
   const pass = new Pass(world, settings)
   const { policy } = settings
   for (const method of policy.methods) {
-    if (settings.methods?.includes(method) === false) continue
+    if (settings.methods?.includes(method) === false || methods[method].isOn?.(world.view) === false) continue
     const found = new Set(pass.commands.map((command) => command.method))
     if (policy.endsAtFirst && found.size > 0) break
     if (policy.notAfter[method]?.some((earlier) => found.has(earlier)) === true) continue

@@ -1,5 +1,6 @@
 import { type Blocked, blockedBy, type Candidate, type DisruptionView, eligibility } from './candidates.ts'
 import { type DisruptionReason, methodFacts } from './command.ts'
+import type { DisruptionClass } from './disruption-class.ts'
 import { type FilterSettings, isInScope, isResting } from './filters.ts'
 import type { Method } from './methods/method.ts'
 
@@ -13,8 +14,8 @@ export interface MethodCandidates {
 
 /** Returns a method's candidates, and the obstacles of the other nodes (reference/karpenter-core.md 4.2, 4.5). */
 export function candidatesFor(method: Method, view: DisruptionView, settings: FilterSettings): MethodCandidates {
-  const { reason, isGraceful } = methodFacts[method.name]
-  const { eligible, blocked: ineligible } = eligibleNodes(view, isGraceful)
+  const { reason, disruptionClass } = methodFacts[method.name]
+  const { eligible, blocked: ineligible } = eligibleNodes(view, disruptionClass, method.concerns)
   const blocked = [...ineligible]
   const candidates = eligible.filter((candidate) => {
     const { node, nodeClaim, nodePool } = candidate
@@ -39,17 +40,18 @@ type Eligible = Pick<MethodCandidates, 'eligible' | 'blocked'>
 /** Three graceful methods evaluate the same view. */
 const graceful = new WeakMap<DisruptionView, Eligible>()
 
-function eligibleNodes(view: DisruptionView, isGraceful: boolean): Eligible {
-  const known = isGraceful ? graceful.get(view) : undefined
+function eligibleNodes(view: DisruptionView, by: DisruptionClass, concerns: Method['concerns']): Eligible {
+  const known = by === 'graceful' ? graceful.get(view) : undefined
   if (known !== undefined) return known
   const eligible: Candidate[] = []
   const blocked: Blocked[] = []
   for (const one of view.nodes) {
-    const found = eligibility(one, view, isGraceful)
+    if (concerns?.(one, view) === false) continue
+    const found = eligibility(one, view, by)
     if (found.kind === 'candidate') eligible.push(found.candidate)
     else if (found.kind === 'blocked') blocked.push(found.blocked)
   }
-  if (isGraceful) graceful.set(view, { eligible, blocked })
+  if (by === 'graceful') graceful.set(view, { eligible, blocked })
   return { eligible, blocked }
 }
 

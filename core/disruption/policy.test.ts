@@ -9,12 +9,12 @@ describe('methods', () => {
   })
 
   it('are tried in the order of upstream', () => {
-    expect(methodNames).toEqual(['emptiness', 'static-drift', 'drift', 'multi-node', 'single-node'])
+    expect(methodNames).toEqual(['repair', 'emptiness', 'static-drift', 'drift', 'multi-node', 'single-node'])
   })
 
-  it('delay savings, but not drift', () => {
+  it('delay savings, but neither repair nor drift', () => {
     for (const { reason, validation } of Object.values(methodFacts))
-      expect(validation).toBe(reason === 'Drifted' ? 'immediate' : 'delayed')
+      expect(validation).toBe(reason === 'Drifted' || reason === 'Unhealthy' ? 'immediate' : 'delayed')
   })
 })
 

@@ -28,7 +28,7 @@ export const joinerPolicy: DisruptionPolicy = {
   methods: methodNames,
   endsAtFirst: false,
   // Each further command requires another simulation of the cluster.
-  mostCommands: { 'single-node': 20 },
+  mostCommands: { repair: 1, 'single-node': 20 },
   // Nodes that go together are worth more than single ones, which the next evaluation also finds.
   notAfter: { 'single-node': ['multi-node'] },
   // Nodes that come and go in step would leave the budget empty in between.
@@ -50,7 +50,7 @@ export const withoutStaticCapacity: DisruptionPolicy = {
 export const karpenterPolicy: DisruptionPolicy = {
   methods: methodNames,
   endsAtFirst: true,
-  mostCommands: { drift: 1, 'single-node': 1 },
+  mostCommands: { repair: 1, drift: 1, 'single-node': 1 },
   notAfter: {},
   maxMultiNodeCandidates: 100,
   leavesOthersPods: false,

@@ -23,8 +23,11 @@ export interface SimulationInput {
   /** With all nodes that are not yet candidates and all that are. */
   readonly snapshot: SchedulingSnapshot
   readonly options: SchedulingOptions
-  /** Returns the pods of a node that would move, prepared as pending ones are. `snapshot.podVolumes` has their volumes. */
-  readonly movable: (node: string) => Movable
+  /**
+   * Returns the pods of a node that would move, prepared as pending ones are; `isUrgent`: also those that must not be disrupted.
+   * `snapshot.podVolumes` has their volumes.
+   */
+  readonly movable: (node: string, isUrgent: boolean) => Movable
   /** Names of nodes within their consolidateAfter window: no running pods are moved there to save money. */
   readonly closed: ReadonlySet<string>
   /** Names of places that are reserved, or kept for the pods of others: nothing is moved there. */
@@ -47,6 +50,8 @@ export interface Simulation {
 export interface SimulationSettings {
   /** For savings: nodes with an open window receive no running pods. */
   readonly isConsolidation: boolean
+  /** Pods that must not be disrupted move as well. */
+  readonly isUrgent?: boolean
   /** The simulation may end as soon as more new nodes than this are needed. */
   readonly maxNewClaims?: number
 }
@@ -77,15 +82,16 @@ export class Simulator {
   /** Where the pods go if these nodes are taken away. */
   without(
     candidates: readonly Pick<Candidate, 'node'>[],
-    { isConsolidation, maxNewClaims }: SimulationSettings,
+    { isConsolidation, isUrgent = false, maxNewClaims }: SimulationSettings,
   ): Simulation {
     this.#whatIf ??= new WhatIf(this.#input.snapshot, this.#input.options, this.#input.memory)
     const closed = isConsolidation ? this.#closed : (this.#input.leaving ?? new Set())
-    const plan = this.#whatIf.without(this.#removals(candidates), {
+    const plan = this.#whatIf.without(this.#removals(candidates, isUrgent), {
       ...(closed.size === 0 ? {} : { closed }),
       ...(maxNewClaims === undefined ? {} : { maxNewClaims }),
     })
-    return { plan, problems: [...this.#unplaced(plan), ...this.#ignored(candidates), ...this.#onUninitialized(plan)] }
+    const ignored = this.#ignored(candidates, isUrgent)
+    return { plan, problems: [...this.#unplaced(plan), ...ignored, ...this.#onUninitialized(plan)] }
   }
 
   /** Returns the buffers whose virtual pods are on a node in the cluster as it is. */
@@ -127,15 +133,15 @@ export class Simulator {
   }
 
   /** Returns the cluster after a command's decision: its nodes are gone, its pods have moved, its replacements are in flight. */
-  after(candidates: readonly Pick<Candidate, 'node'>[], plan: SchedulingPlan): Simulator {
+  after(candidates: readonly Pick<Candidate, 'node'>[], plan: SchedulingPlan, isUrgent = false): Simulator {
     const { snapshot } = this.#input
-    return new Simulator({ ...this.#input, snapshot: settled(snapshot, this.#removals(candidates), plan) })
+    return new Simulator({ ...this.#input, snapshot: settled(snapshot, this.#removals(candidates, isUrgent), plan) })
   }
 
-  #removals(candidates: readonly Pick<Candidate, 'node'>[]): readonly Removal[] {
+  #removals(candidates: readonly Pick<Candidate, 'node'>[], isUrgent: boolean): readonly Removal[] {
     return candidates.flatMap(({ node }) => {
       const place = this.#places.get(node.metadata.name)
-      return place === undefined ? [] : [{ place, moving: this.#input.movable(node.metadata.name).pods }]
+      return place === undefined ? [] : [{ place, moving: this.#input.movable(node.metadata.name, isUrgent).pods }]
     })
   }
 
@@ -143,9 +149,9 @@ export class Simulator {
     return unschedulable.filter(({ pod }) => !isProvisionable(pod))
   }
 
-  #ignored(candidates: readonly Pick<Candidate, 'node'>[]): readonly UnschedulablePod[] {
+  #ignored(candidates: readonly Pick<Candidate, 'node'>[], isUrgent: boolean): readonly UnschedulablePod[] {
     return candidates.flatMap(({ node }) =>
-      [...(this.#input.movable(node.metadata.name).ignored ?? [])].map(([pod, cause]) => ({ pod, cause })),
+      [...(this.#input.movable(node.metadata.name, isUrgent).ignored ?? [])].map(([pod, cause]) => ({ pod, cause })),
     )
   }
 

@@ -26,7 +26,7 @@ export interface WorldSettings extends Pick<SnapshotSettings, 'now'> {
   /** An operator requested it: consolidateAfter counts as over. */
   readonly forced?: boolean
   /** Facts that the cluster's objects do not hold. */
-  readonly view?: Pick<DisruptionView, 'deletionCosts' | 'pauses' | 'reserved'>
+  readonly view?: Pick<DisruptionView, 'deletionCosts' | 'pauses' | 'repairs' | 'reserved'>
   readonly memory?: SolverMemory
   /** Names of Nodes and NodeClaims on which pending pods are expected. */
   readonly nominated: ReadonlySet<string>
@@ -65,16 +65,17 @@ export function disruptionWorld(
   // that run keep their nodes. Requirements of volumes are resolved when a simulation needs them.
   const podVolumes = new Map<Pod, PodVolumes>(snapshot.podVolumes)
   const known = new Map<string, Movable>()
-  const moment = { budgets: podDisruptionBudgets, now }
-  const movable = (node: string): Movable => {
-    const before = known.get(node)
+  const movable = (node: string, isUrgent: boolean): Movable => {
+    const key = `${node}${isUrgent ? ' all' : ''}`
+    const before = known.get(key)
     if (before !== undefined) return before
+    const moment = { budgets: podDisruptionBudgets, now, isInterrupted: isUrgent }
     const moving = podsOn(node).filter((pod) => hasToMove(pod, moment))
     const { pods, podVolumes: own = [], ignored = [] } = source.prepare(moving)
     for (const [pod, volumes] of own) podVolumes.set(pod, volumes)
     const heavy = pods.filter(isHeavy).map((pod) => [pod, tooHeavy] as const)
     const found = { pods: pods.filter((pod) => !isHeavy(pod)), ignored: new Map([...ignored, ...heavy]) }
-    known.set(node, found)
+    known.set(key, found)
     return found
   }
   const simulator = new Simulator({
@@ -96,14 +97,14 @@ function withBuffers(view: DisruptionView, simulator: Simulator): DisruptionWorl
 /** Returns the cluster after a command's decision: its nodes are reserved, and pods are expected where its plan puts them. */
 export function worldAfter(
   { view, simulator }: DisruptionWorld,
-  { candidates, plan = nothingMoves }: Pick<DisruptionCommand, 'candidates' | 'plan'>,
+  { candidates, plan = nothingMoves, repair }: Pick<DisruptionCommand, 'candidates' | 'plan' | 'repair'>,
 ): DisruptionWorld {
   const names = candidates.map(({ nodeClaim }) => nodeClaim.metadata.name)
   const reserved = new Set([...(view.reserved ?? []), ...names])
   // Virtual pods stay where there is room at the time: only those that a new node is bought for have their place.
   const lasting = { ...plan, existing: realPlan({ ...plan, newNodeClaims: [] }).existing }
   const nominated = new Set([...view.nominated, ...lasting.existing.map(({ node }) => node)])
-  return withBuffers({ ...view, reserved, nominated }, simulator.after(candidates, lasting))
+  return withBuffers({ ...view, reserved, nominated }, simulator.after(candidates, lasting, repair !== undefined))
 }
 
 const nothingMoves = { newNodeClaims: [], existing: [], unschedulable: [], stopped: false }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { noNodeRules } from '../node-claim/node-health.ts'
 import { annotations, labels } from '../requirements/labels.ts'
-import { sampleClaim, sampleNode, sampleTime } from '../sample-objects.ts'
+import { sampleClaim, sampleNode, samplePolicy, sampleTime } from '../sample-objects.ts'
 import { deathOf, factsOfClaim, priceAnnotation, priceOfClaim, replacesAnnotation } from './claim-facts.ts'
 import { readLifeFacts } from './read-facts.ts'
 
@@ -107,7 +107,7 @@ test('labels are bounded', () => {
 
 describe('why a claim is deleted', () => {
   const deletedAt = 10 * minute
-  const rules = { ...noNodeRules, repairs: [{ type: 'Ready', status: 'False', tolerationMs: 5 * minute }] } as const
+  const rules = { ...noNodeRules, repairs: [samplePolicy('Ready', 'False', { tolerationMs: 5 * minute })] } as const
   const sick = sampleNode('n', {
     conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: at(4 * minute) }],
   })

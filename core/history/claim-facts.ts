@@ -13,7 +13,12 @@ import { timeText } from '../values/time.ts'
 import type { Birth, Death, LifeFacts, VmSpan } from './life.ts'
 import { longestMessage } from './record.ts'
 
-const disruptionReasons: ReadonlySet<string> = new Set<DisruptionReason>(['Empty', 'Drifted', 'Underutilized'])
+const disruptionReasons: ReadonlySet<string> = new Set<DisruptionReason>([
+  'Unhealthy',
+  'Empty',
+  'Drifted',
+  'Underutilized',
+])
 /** Most characters of labels, and of the names of replaced NodeClaims. */
 const mostLabelChars = 600
 const mostReplacedChars = 400

@@ -109,8 +109,8 @@ function birth(from: Fields): Birth {
   }
 }
 
-const reasons = ['Empty', 'Drifted', 'Underutilized'] as const satisfies readonly DisruptionReason[]
-const decisions = ['delete', 'replace', 'terminate-first'] as const satisfies readonly Decision[]
+const reasons = ['Unhealthy', 'Empty', 'Drifted', 'Underutilized'] as const satisfies readonly DisruptionReason[]
+const decisions = ['delete', 'replace', 'terminate-first', 'reboot'] as const satisfies readonly Decision[]
 
 function death(from: Fields): Death {
   const { kind } = from

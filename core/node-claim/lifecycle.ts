@@ -38,6 +38,8 @@ export type LifecycleStep =
   | { readonly kind: 'launch'; readonly startedAtMs: number }
   | { readonly kind: 'awaitRegistration'; readonly deadlineMs: number }
   | { readonly kind: 'awaitInitialization' }
+  /** Its VM is to reboot, or reboots (reference/karpenter-1.15.md 5.8). */
+  | { readonly kind: 'reboot' }
   /** Nothing to do until something changes, the claim expires, or its Node has been unhealthy for too long. */
   | Steady
   /** The end of the VM is announced: delete the claim, with all pods gone by then. */
@@ -74,6 +76,7 @@ export function nextStep(
   if (expiry !== undefined && expiry <= now) return { kind: 'expire', expiredAtMs: expiry }
   const repair = repairDue(claim, now, { node, rules })
   if (repair !== undefined && repair.dueAtMs <= now) return { kind: 'repair', repair }
+  if (isTrue(claim.status.conditions, 'Rebooting')) return { kind: 'reboot' }
   if (!isTrue(claim.status.conditions, 'Launched')) return { kind: 'launch', startedAtMs: launchStartedAt(claim) }
   if (!isTrue(claim.status.conditions, 'Registered'))
     return { kind: 'awaitRegistration', deadlineMs: registrationDeadline(claim) }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Condition } from '../objects.ts'
-import { sampleClaim, sampleCondition, sampleNode, sampleTime } from '../sample-objects.ts'
+import { sampleClaim, sampleCondition, sampleNode, samplePolicy, sampleTime } from '../sample-objects.ts'
 import { nextObservationAt, nextStep, wakeOf } from './lifecycle.ts'
 import { areTooManySick, interruptionOf, type NodeRules, needsLook, repairOf } from './node-health.ts'
 
@@ -11,9 +11,9 @@ const rules: NodeRules = {
     { type: 'VMEventScheduled', status: 'True', reason: 'TerminateScheduled' },
   ],
   repairs: [
-    { type: 'Ready', status: 'False', tolerationMs: 10 * minute },
-    { type: 'Ready', status: 'Unknown', tolerationMs: 10 * minute },
-    { type: 'Broken', status: 'True', tolerationMs: 0 },
+    samplePolicy('Ready', 'False', { tolerationMs: 10 * minute }),
+    samplePolicy('Ready', 'Unknown', { tolerationMs: 10 * minute }),
+    samplePolicy('Broken', 'True', { tolerationMs: 0 }),
   ],
 }
 const node = (...conditions: readonly Condition[]) => sampleNode('a', { conditions })

@@ -1,3 +1,4 @@
+import { matchesReason, type RepairPolicy } from '../node-repair/repair-policy.ts'
 import type { Condition, Node } from '../objects.ts'
 
 /** A Node condition that announces the end of its VM. Without `reason` any reason counts. */
@@ -7,17 +8,10 @@ export interface InterruptionRule {
   readonly reason?: string
 }
 
-/** A condition that makes a Node unhealthy, and its toleration before the Node is replaced. */
-export interface RepairPolicy {
-  readonly type: string
-  readonly status: Condition['status']
-  readonly tolerationMs: number
-}
-
 /** Rules by which a Node's conditions end its NodeClaim. */
 export interface NodeRules {
   readonly interruptions: readonly InterruptionRule[]
-  /** Empty while the gate NodeRepair is off. */
+  /** Policies by which a lifecycle itself deletes the claim of a sick Node. Empty unless the repair of Karpenter 1.14 is wanted. */
   readonly repairs: readonly RepairPolicy[]
 }
 
@@ -85,18 +79,26 @@ export interface Repair {
 
 /** Returns the repair of a Node that is due first; undefined when no policy applies (reference/karpenter-core.md 5.3). */
 export function repairOf(node: Node, { repairs }: NodeRules): Repair | undefined {
-  const found = repairs.flatMap(({ type, status, tolerationMs }) =>
-    node.conditions
-      .filter((condition) => condition.type === type && condition.status === status)
+  const found = repairs.flatMap((policy) => {
+    const { type, status, tolerationMs } = policy
+    return node.conditions
+      .filter((condition) => isOf(policy, condition))
       .map(({ lastTransitionTime }): Repair => {
         const since = Date.parse(lastTransitionTime ?? node.metadata.creationTimestamp)
         return { type, status, dueAtMs: since + tolerationMs }
-      }),
-  )
+      })
+  })
   return found.reduce<Repair | undefined>(
     (first, next) => (first === undefined || next.dueAtMs < first.dueAtMs ? next : first),
     undefined,
   )
+}
+
+/** Only replacements are known here, and a policy without a pattern is for its own condition alone (reference/karpenter-1.15.md 5.3). */
+function isOf(policy: RepairPolicy, condition: Condition): boolean {
+  if (policy.action !== 'ReplaceNode' || policy.type !== condition.type || policy.status !== condition.status)
+    return false
+  return policy.reasonPattern === undefined || matchesReason(policy, condition)
 }
 
 /** Whether so many nodes are unhealthy, for any length of time, that none of them is repaired (reference/karpenter-core.md 5.3). */

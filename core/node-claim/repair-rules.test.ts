@@ -9,8 +9,8 @@ const minute = 60_000
 const rules: NodeRules = {
   interruptions: [],
   repairs: [
-    { type: 'BadNode', status: 'False', tolerationMs: 30 * minute },
-    { type: 'ValidUnhealthyCondition', status: 'False', tolerationMs: 60 * minute },
+    { type: 'BadNode', status: 'False', tolerationMs: 30 * minute, priority: 0, action: 'ReplaceNode' },
+    { type: 'ValidUnhealthyCondition', status: 'False', tolerationMs: 60 * minute, priority: 0, action: 'ReplaceNode' },
   ],
 }
 const uid = sampleClaim('a').metadata.uid

@@ -7,7 +7,7 @@ describe('an update is refused', () => {
   test.each<[unknown, string]>([
     [{ scope: { zone: '1' } }, 'scope {"zone":"1"}: not a kind of scope; use {"nodePool": NAME}'],
     [{ scope: { nodePool: 'a', node: 'b' } }, 'more than one field'],
-    [{ scope: { reason: 'Old' } }, 'not a disruption reason; use Empty, Drifted, Underutilized'],
+    [{ scope: { reason: 'Old' } }, 'not a disruption reason; use Unhealthy, Empty, Drifted, Underutilized'],
     [{ scope: { nodePool: 'No Name' } }, 'not the name of an object in Kubernetes'],
     [{ scope: 'general' }, 'is not an object'],
     [{ until: 'tomorrow' }, 'until "tomorrow": not an RFC 3339 time; write it as'],

@@ -4,7 +4,7 @@ import { timeText } from '../values/time.ts'
 export type LoopName = 'provisioning' | 'disruption'
 
 /** The disruption reasons that can be paused one by one. */
-export const pausableReasons = ['Empty', 'Drifted', 'Underutilized'] as const
+export const pausableReasons = ['Unhealthy', 'Empty', 'Drifted', 'Underutilized'] as const
 export type PausableReason = (typeof pausableReasons)[number]
 
 /** Scope of a pause. `cluster` is the whole loop, and the only scope that stops the loop itself. */

@@ -126,6 +126,7 @@ export function isRestrictedLabel(key: string, wellKnown: ReadonlySet<string>): 
 export const taintKeys = {
   disrupted: 'karpenter.sh/disrupted',
   unregistered: 'karpenter.sh/unregistered',
+  rebooting: 'karpenter.sh/rebooting',
 } as const
 
 export const annotations = {
@@ -140,6 +141,16 @@ export const annotations = {
   /** On a NodeClaim whose AKS machine Joiner manages: its own UID. */
   adoptedMachine: 'joiner.sh/adopted-machine',
   terminationTimestamp: 'karpenter.sh/nodeclaim-termination-timestamp',
+  /** On a Node: `true` forbids its repair. */
+  doNotRepair: 'karpenter.sh/do-not-repair',
+  /** On a NodeClaim whose VM is to reboot: how long its pods have to leave, a Go duration. Unset: as long as they need. */
+  rebootBound: 'karpenter.sh/reboot-termination-grace-period',
+  /** On a NodeClaim whose VM reboots: the boot ID of its Node before. */
+  rebootPreBootId: 'karpenter.sh/reboot-pre-boot-id',
+  /** On a NodeClaim whose VM is about to be restarted: what Azure reported of the VM before it was asked to. */
+  rebootRequest: 'joiner.sh/reboot-request',
+  /** On a NodeClaim: when the last reboots of its VM began, RFC 3339, separated by commas. */
+  reboots: 'joiner.sh/reboots',
   disruptionCommand: 'joiner.sh/disruption-command',
   /** On a NodeClaim that was created for a command: the command's id. */
   replacementFor: 'joiner.sh/replacement-for',

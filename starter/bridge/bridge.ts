@@ -14,7 +14,15 @@ import { areLoopsRunning } from './cluster-loops.ts'
 import { makeCurrent, type OwnVersion } from './current-version.ts'
 import type { NodePoolCounterDeps } from './node-pool-counter.ts'
 import { startNodePoolCounter } from './node-pool-counter.ts'
-import { isDeleting, isSameSpec, isSettled, isUnderWay, isUntouched, wasLastOfItsClass } from './object-facts.ts'
+import {
+  beginsReboot,
+  isDeleting,
+  isSameSpec,
+  isSettled,
+  isUnderWay,
+  isUntouched,
+  wasLastOfItsClass,
+} from './object-facts.ts'
 import { compareLifecycles, pokeOrphan } from './open-lifecycles.ts'
 import { endStuckRuns } from './stuck-runs.ts'
 import { WorkQueue } from './work-queue.ts'
@@ -231,6 +239,7 @@ export class Bridge {
       if (isUntouched(after)) this.#queue.add(`begin/${name}`)
       else setTimeout(() => this.#startUnlessStarted(after), plannersOwnMs).unref()
     } else if (isDeleting(after) && !isDeleting(before)) this.#poke(name, 'the NodeClaim is being deleted')
+    else if (beginsReboot(before, after)) this.#poke(name, 'the VM of the NodeClaim is to reboot')
     else if (isHeldOtherwise(before, after)) this.#poke(name, 'the hold of the NodeClaim has changed')
   }
 

@@ -50,12 +50,22 @@ export function isSettled(
   claim: NodeClaim,
 ): boolean {
   const { metadata, status } = claim
-  if (isUnderWay(claim) || metadata.annotations[annotations.holdUntil] !== undefined) return false
+  if (
+    isUnderWay(claim) ||
+    isTrue(status.conditions, 'Rebooting') ||
+    metadata.annotations[annotations.holdUntil] !== undefined
+  )
+    return false
   const nodes = cache.nodes.by('byProviderId', status.providerId?.toLowerCase() ?? '')
   return (
     nodes.length > 0 &&
     nodes.every((node) => !isDeleting(node) && !needsLook({ before: undefined, after: node }, nodeRules, now()))
   )
+}
+
+/** Whether a reboot of the claim's VM has been requested between two versions of it. */
+export function beginsReboot(before: NodeClaim, after: NodeClaim): boolean {
+  return isTrue(after.status.conditions, 'Rebooting') && !isTrue(before.status.conditions, 'Rebooting')
 }
 
 /** Whether a claim's node is on its way, or on its way out: the lifecycle waits for just that, and needs no poke. */

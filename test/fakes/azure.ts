@@ -111,9 +111,9 @@ export class FakeAzure {
 
   #answer(method: string, url: URL, body: Json, ifNoneMatch: string | undefined) {
     if (url.pathname.includes('/managedClusters/')) return this.aks.answer(method, url, body)
-    const [, kind = '', name = ''] =
-      /\/(?:Microsoft\.\w+)\/(\w+)\/?([^/]*)$/.exec(decodeURIComponent(url.pathname)) ?? []
-    const request = `${method} ${kind}/${name}`
+    const [, kind = '', name = '', action = ''] =
+      /\/(?:Microsoft\.\w+)\/(\w+)\/?([^/]*)(\/restart)?$/.exec(decodeURIComponent(url.pathname)) ?? []
+    const request = `${method} ${kind}/${name}${action}`
     if (method !== 'GET') this.writes.push(request)
     for (const see of this.#interceptors) {
       const refusal = see(request, body)

@@ -39,6 +39,7 @@ export function kubernetesDeps(cluster: FakeCluster) {
     cluster: 'test',
     namespace: 'joiner',
     nodeRules: noNodeRules,
+    repairPolicies: [],
   }
   return { deps, reported, logged, registry }
 }

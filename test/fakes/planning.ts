@@ -7,6 +7,7 @@ import type { NextProvisioningDeps } from '../../activities/provisioning/next-pr
 import { Nominations } from '../../activities/provisioning/nominations.ts'
 import { RefusedClaims } from '../../activities/provisioning/refused-claims.ts'
 import type { Candidate } from '../../core/disruption/candidates.ts'
+import type { CommandRepair } from '../../core/disruption/command.ts'
 import type { Proposed, Validation } from '../../core/disruption/validate.ts'
 import type { NodeClaim, Pod } from '../../core/objects.ts'
 import { isReschedulable } from '../../core/pods/pod-rules.ts'
@@ -43,7 +44,7 @@ export async function planningDeps(cluster: FakeCluster, look: Look = () => unde
   await cache.catchUp(cache.unsynced)
   /** Names of the claims whose lifecycles were started, and ids of commands that run. */
   const lifecycles = { started: [] as string[], running: new Set<string>() }
-  const plan = { replacements: [] as PlannedNodeClaim[], looks: 0 }
+  const plan = { replacements: [] as PlannedNodeClaim[], looks: 0, repair: undefined as CommandRepair | undefined }
   const holds = (proposed: Proposed): Validation => ({
     kind: 'valid',
     command: {
@@ -52,6 +53,7 @@ export async function planningDeps(cluster: FakeCluster, look: Look = () => unde
       candidates: proposed.candidates.flatMap((uid) => candidateOf(kubernetes.cache, uid)),
       replacements: plan.replacements,
       savings: 0.25,
+      ...(plan.repair && { repair: plan.repair }),
     },
   })
   const deps = {

@@ -1,13 +1,20 @@
-import { conditionOf } from '../../../core/conditions.ts'
-import type { DisruptionCommand } from '../../../core/disruption/command.ts'
+import { conditionOf, isTrue } from '../../../core/conditions.ts'
+import type { CommandRepair, DisruptionCommand } from '../../../core/disruption/command.ts'
 import { replacesAnnotation } from '../../../core/history/claim-facts.ts'
 import { replacementName } from '../../../core/node-claim/node-names.ts'
+import { rebootTraces } from '../../../core/node-repair/reboot.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { type Pause, type Pauses, pauseText } from '../../../core/pauses/pauses.ts'
 import { annotations, taintKeys } from '../../../core/requirements/labels.ts'
 import { sameTaint } from '../../../core/taints.ts'
 import { forEachOf } from '../../concurrency.ts'
-import { cachedClaim, setClaimConditions, updateClaim, updateNode } from '../../kubernetes/client/object-writes.ts'
+import {
+  cachedClaim,
+  liveClaim,
+  setClaimConditions,
+  updateClaim,
+  updateNode,
+} from '../../kubernetes/client/object-writes.ts'
 import type { CommandObjectsDeps } from '../../kubernetes/commands/command-objects.ts'
 import { releaseCandidate, releaseReplacement, stampOf } from '../../kubernetes/commands/command-objects.ts'
 import type { CandidateRef, ClaimRef } from '../../kubernetes/contract.ts'
@@ -127,6 +134,41 @@ export class CommandWrites {
       this.#deps.events.record({ about: subject(made.claim), reason: 'DisruptionLaunching', message })
     }
     return refs
+  }
+
+  /** Leaves the node to its lifecycle, which reboots the VM. It gets neither taint nor stamp here: the node stays, and returns. */
+  async requestReboot({ condition, why, boundMs }: CommandRepair): Promise<Refusal | undefined> {
+    const [ref] = this.#proposal.candidates as readonly [CandidateRef]
+    const paused = await this.paused([ref])
+    if (paused !== undefined) return paused
+    await this.#shared.fence.checkIfStale()
+    // A reboot that is under way keeps its traces and its phase: without them its VM would restart twice. The cache may not know of it.
+    const live = await liveClaim(this.#deps, ref)
+    if (live !== undefined && isTrue(live.status.conditions, 'Rebooting')) return undefined
+    const bound = boundMs === undefined ? null : `${boundMs / 1000}s`
+    await updateClaim(this.#deps, ref, () => ({
+      metadata: { annotations: { ...rebootTraces, [annotations.rebootBound]: bound } },
+    }))
+    const { reason } = this.#proposal
+    const message = `rebooting for ${condition}/${why}`
+    const claim = await setClaimConditions(this.#deps, ref, ({ metadata }) =>
+      metadata.deletionTimestamp === undefined
+        ? {
+            conditions: [
+              { type: 'DisruptionReason', status: 'True', reason, message: reason },
+              { type: 'Rebooting', status: 'True', reason: 'RebootRequested', message },
+            ],
+          }
+        : undefined,
+    )
+    return this.isRebooting(ref) && claim !== undefined
+      ? undefined
+      : { reason: 'churn', message: `NodeClaim ${ref.name} was deleted by somebody else meanwhile` }
+  }
+
+  /** Returns whether the VM of a candidate is to reboot. */
+  isRebooting(ref: CandidateRef): boolean {
+    return isTrue(cachedClaim(this.#deps, ref)?.status.conditions ?? [], 'Rebooting')
   }
 
   /** Writes the stamps, which make nodes count as leaving. */

@@ -46,8 +46,10 @@ export async function commitDisruptions(
   const fence = await Fence.take(deps, 'joiner-disruption-fence')
   if (fence.mayLackWrites) await deps.cache.catchUp(['NodeClaim', 'Node'], signal)
   // A replacement in a static NodePool takes a slot of its own.
-  const others = proposals.filter(({ method }) => method !== 'static-drift')
-  const limits = new PoolLimits(deps, new Set(others.flatMap(({ candidates }) => candidates.map(({ name }) => name))))
+  const others = proposals.flatMap(({ candidates }) =>
+    candidates.filter(({ nodePool }) => deps.cache.nodePools.get(nodePool)?.isStatic !== true),
+  )
+  const limits = new PoolLimits(deps, new Set(others.map(({ name }) => name)))
   const commits = proposals.map((proposal) => new Commit(deps, { fence, limits }, proposal))
   return isFirst ? begin(deps, commits) : Promise.all(commits.map((commit) => commit.finishOrUndo()))
 }
@@ -137,6 +139,10 @@ class Commit {
     return this.isOpen ? this.#candidates.map(({ nodeName }) => nodeName) : []
   }
 
+  get #isReboot(): boolean {
+    return this.#proposal.decision === 'reboot'
+  }
+
   get isForced(): boolean {
     return this.#proposal.forced
   }
@@ -165,6 +171,7 @@ class Commit {
   }
 
   async mark(): Promise<void> {
+    if (this.#isReboot) return
     this.#hasWritten = true
     this.#refusal = await this.#writes.mark(this.#candidates)
   }
@@ -172,6 +179,7 @@ class Commit {
   /** Writes replacements and stamps for what the last validation found. */
   async complete(): Promise<void> {
     const command = this.#command as DisruptionCommand
+    if (this.#isReboot) return this.#handOver(command)
     await this.#releaseLost()
     this.#refusal = (await this.#replace(command)) ?? (await this.#writes.stamp(this.#candidates))
     if (this.#refusal !== undefined) return
@@ -191,7 +199,15 @@ class Commit {
     return { kind: 'rejected', message: refusal.message }
   }
 
+  async #handOver(command: DisruptionCommand): Promise<void> {
+    if (command.repair !== undefined) this.#refusal = await this.#writes.requestReboot(command.repair)
+    if (this.#refusal !== undefined) return
+    this.#isComplete = true
+    this.#publish(command)
+  }
+
   committed(): CommitOutcome {
+    if (this.#isReboot) return { kind: 'handedOver' }
     const { cache, now, log } = this.#deps
     const inFlight = [...cache.nodeClaims.values()].filter((claim) => stampOf(claim) !== undefined).length
     const readyMs = Math.min(Math.max(readyMsPerNode * inFlight, shortestReadyMs), longestReadyMs)
@@ -221,6 +237,8 @@ class Commit {
    */
   async finishOrUndo(): Promise<CommitOutcome> {
     const { method, candidates, replacements } = this.#proposal
+    if (this.#isReboot)
+      return candidates.every((ref) => this.#writes.isRebooting(ref)) ? this.committed() : this.#undone()
     const stamped = candidates.filter((ref) => this.#writes.isStamped(ref))
     const made = this.#writes.replacements().filter(({ metadata }) => metadata.deletionTimestamp === undefined)
     this.#replacements = made.map(({ metadata: { name, uid } }) => ({ name, uid }))

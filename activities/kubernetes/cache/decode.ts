@@ -33,9 +33,9 @@ export function decodeNode(json: Json): Node {
     capacity?: Text
     allocatable?: Text
     conditions?: Condition[]
-    nodeInfo?: { kubeletVersion?: string }
+    nodeInfo?: { kubeletVersion?: string; bootID?: string }
   }
-  const kubeletVersion = status.nodeInfo?.kubeletVersion
+  const { kubeletVersion, bootID } = status.nodeInfo ?? {}
   return {
     kind: 'Node',
     metadata: decodeMeta(json),
@@ -46,6 +46,7 @@ export function decodeNode(json: Json): Node {
     conditions: status.conditions ?? [],
     ...(spec.providerID ? { providerId: spec.providerID } : {}),
     ...(kubeletVersion ? { kubeletVersion } : {}),
+    ...(bootID ? { bootId: bootID } : {}),
   }
 }
 

@@ -1,15 +1,19 @@
 import { conditionOf, isTrue } from '../../../core/conditions.ts'
-import { type DisruptionMethod, methodFacts } from '../../../core/disruption/command.ts'
+import { methodFacts } from '../../../core/disruption/command.ts'
 import { heldText } from '../../../core/disruption/verdicts/cause-text.ts'
 import { holdOf } from '../../../core/node-claim/hold.ts'
-import type { NodeClaim } from '../../../core/objects.ts'
+import { isRepairForbidden, sickConditions } from '../../../core/node-repair/node-repair.ts'
+import type { RepairPolicy } from '../../../core/node-repair/repair-policy.ts'
+import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { type Pauses, pauseText } from '../../../core/pauses/pauses.ts'
 import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../../../core/pods/pod-rules.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { activityScope } from '../../activity-context.ts'
+import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import { claimTopic } from '../cache/change-feed.ts'
 import { cachedClaim, liveClaim } from '../client/object-writes.ts'
 import type { CandidateRef, ClaimRef, CommandWork, DeletionOutcome } from '../contract.ts'
+import { boundTermination } from '../draining/termination-stamp.ts'
 import { subject } from '../event-recorder.ts'
 import type { DisruptionCountDeps } from '../lifecycle/claim-deletion.ts'
 import { deleteClaim } from '../lifecycle/claim-deletion.ts'
@@ -20,7 +24,11 @@ import { readPauses } from '../pauses/pauses.ts'
 import type { CommandObjectsDeps } from './command-objects.ts'
 import { releaseCandidate, releaseReplacement, stampOf } from './command-objects.ts'
 
-export interface CandidatesDeps extends CommandObjectsDeps, PauseDeps, DisruptionCountDeps {}
+export interface CandidatesDeps extends CommandObjectsDeps, PauseDeps, DisruptionCountDeps {
+  readonly lifecycleMetrics: LifecycleMetrics
+  /** By which sick nodes are repaired. */
+  readonly repairPolicies: readonly RepairPolicy[]
+}
 
 /**
  * Deletes a command's candidates and waits until the last is gone, after a last validation with live state. Nodes of a command go together or
@@ -47,7 +55,7 @@ export async function deleteCandidates(
   const free = looks.flatMap((look) => (look.kind === 'free' ? [look] : []))
   if (free.length === 0 && going.length === 0)
     return { kind: 'refused', message: refused[0]?.message ?? 'nothing is left' }
-  await Promise.all(free.map(({ claim, pods }) => remove(deps, claim, { method, pods })))
+  await Promise.all(free.map(({ claim, pods }) => remove(deps, claim, { ...work, pods })))
   await Promise.all(refused.map(({ ref }) => releaseCandidate(deps, ref, { commandId })))
   // A counter that is there before its first increase: otherwise nobody sees that.
   measureSavings(deps, { ...work, savings: 0 })
@@ -77,7 +85,7 @@ type Look =
 async function lastLook(
   deps: CandidatesDeps,
   ref: CandidateRef,
-  { commandId, method, pauses }: CommandWork & { readonly pauses: Pauses },
+  { commandId, method, repair, pauses }: CommandWork & { readonly pauses: Pauses },
 ): Promise<Look> {
   const claim = await liveClaim(deps, ref)
   if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return { kind: 'going' }
@@ -91,23 +99,45 @@ async function lastLook(
   if (hold !== undefined) return refused(heldText(hold))
   const node = await readNode(deps, claim)
   if (node === undefined) return { kind: 'free', claim, pods: 0 }
-  if ([node, claim].some(({ metadata }) => metadata.annotations[annotations.doNotDisrupt] === 'true'))
+  const isRepair = methodFacts[method].disruptionClass === 'repair'
+  const recovered = isRepair ? repairRefusal(deps, node) : undefined
+  if (recovered !== undefined) return refused(recovered)
+  if (!isRepair && [node, claim].some(({ metadata }) => metadata.annotations[annotations.doNotDisrupt] === 'true'))
     return refused(`the node has ${annotations.doNotDisrupt} by now`)
   const pods = await livePodsOn(deps, node.metadata.name)
-  const isBinding = methodFacts[method].isGraceful || claim.spec.terminationGracePeriod === undefined
+  const isBinding = bindsPods(claim, { method, repair })
   const blocking = pods.find((pod) => isActive(pod) && hasDoNotDisrupt(pod, deps.now()))
   if (isBinding && blocking !== undefined)
     return refused(`pod ${podName(blocking)} has ${annotations.doNotDisrupt} by now`)
   return { kind: 'free', claim, pods: pods.filter(isReschedulable).length }
 }
 
+/** Returns why a node is not repaired after all: it has recovered, or its owner forbids it by now. */
+function repairRefusal({ repairPolicies }: CandidatesDeps, node: Node): string | undefined {
+  if (isRepairForbidden(node)) return `the Node has ${annotations.doNotRepair} by now`
+  return sickConditions(node, repairPolicies).length > 0 ? undefined : 'the Node is healthy again'
+}
+
+/** Returns whether pods with do-not-disrupt keep a node: unless a time is set after which they go all the same. */
+function bindsPods(
+  { spec }: NodeClaim,
+  { method, repair }: Pick<CommandWork, 'method'> & { readonly repair: CommandWork['repair'] | undefined },
+): boolean {
+  const { disruptionClass } = methodFacts[method]
+  if (disruptionClass === 'repair') return repair?.boundMs === undefined
+  return disruptionClass === 'graceful' || spec.terminationGracePeriod === undefined
+}
+
 async function remove(
   deps: CandidatesDeps,
   claim: NodeClaim,
-  { method, pods }: { readonly method: DisruptionMethod; readonly pods: number },
+  { method, repair, pods }: Pick<CommandWork, 'method' | 'repair'> & { readonly pods: number },
 ): Promise<void> {
   publishDisruption(deps, claim)
+  const boundMs = repair?.boundMs
+  if (boundMs !== undefined) await boundTermination(deps, claim.metadata, deps.now() + boundMs)
   if (!(await deleteClaim(deps, claim.metadata))) return
+  if (repair !== undefined) deps.lifecycleMetrics.repaired(claim, repair)
   const pool = deps.cache.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
   deps.disruptionMetrics.disrupted({
     nodeClaim: claim,

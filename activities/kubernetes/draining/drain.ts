@@ -97,7 +97,8 @@ class Drain {
     if (this.#report.isVmInDoubt(this.#nodes)) return { kind: 'notReady' }
     await Promise.all(this.#nodes.map((node) => beginNodeDeletion(this.#deps, node)))
     const deadline = this.#deadline()
-    if (deadline !== undefined) for (const node of this.#nodes) publishDeadline(this.#deps, node, timeText(deadline))
+    if (deadline !== undefined && this.#disruptionReason() !== 'Unhealthy')
+      for (const node of this.#nodes) publishDeadline(this.#deps, node, timeText(deadline))
     const taintedMs = await this.#begin()
     const early = (await this.#untilEmpty(taintedMs)) ?? (await this.#untilDetached())
     const pods = this.#evictions.count

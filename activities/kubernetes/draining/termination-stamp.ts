@@ -17,6 +17,23 @@ export async function stampTermination(deps: ObjectWritesDeps, ref: ClaimRef): P
   return updateClaim(deps, ref, () => ({ metadata: { annotations: { [annotations.terminationTimestamp]: text } } }))
 }
 
+/** Writes that a claim's pods end at that time (epoch ms) at the latest, whatever budgets and annotations say. An earlier end stays. */
+export function boundTermination(deps: ObjectWritesDeps, ref: ClaimRef, endMs: number): Promise<NodeClaim | undefined> {
+  return updateClaim(deps, ref, (current) => {
+    const stamp = earlierStamp(current, endMs)
+    return stamp === undefined ? undefined : { metadata: { annotations: stamp } }
+  })
+}
+
+/** Returns the annotation that ends a claim's pods at that time; undefined when they already end no later. */
+export function earlierStamp(claim: NodeClaim, deadlineMs: number): Readonly<Record<string, string>> | undefined {
+  const known = terminationDeadline(claim)
+  const isStamped = claim.metadata.annotations[annotations.terminationTimestamp] !== undefined
+  if (isStamped && known !== undefined && known <= deadlineMs) return undefined
+  return { [annotations.terminationTimestamp]: timeText(Math.min(deadlineMs, known ?? deadlineMs)) }
+}
+
+/** Publishes when the pods of a node end. */
 export function publishDeadline(deps: ObjectWritesDeps, object: Node | NodeClaim, time: string): void {
   const message = `All pods will be deleted by ${time}`
   deps.events.record({ about: subject(object), reason: 'TerminationGracePeriodExpiring', message })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { samplePolicy } from '../../../core/sample-objects.ts'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { kubernetesDeps, metricLines } from '../../../test/fakes/deps.ts'
 import { at, claimJson, condition, nodeJson, podJson, poolJson } from '../../../test/fakes/objects.ts'
@@ -12,7 +13,7 @@ useFakeTime()
 const ref = { name: 'a', uid: 'uid-a' }
 const rules = {
   interruptions: [{ type: 'VMEventScheduled', status: 'True' as const }],
-  repairs: [{ type: 'Ready', status: 'False' as const, tolerationMs: 60_000 }],
+  repairs: [samplePolicy('Ready', 'False', { tolerationMs: 60_000 })],
 }
 const waiting = (...types: readonly string[]) => ({
   status: { nodeName: undefined, providerID: undefined, conditions: types.map((type) => condition(type)) },

@@ -1,6 +1,7 @@
 import pino from 'pino'
 import { expect, test } from 'vitest'
 import type { NodeRules } from '../../../core/node-claim/node-health.ts'
+import { samplePolicy } from '../../../core/sample-objects.ts'
 import { ClusterCache } from '../cache/cluster-cache.ts'
 import { ApiError } from '../client/api-error.ts'
 import { observe } from './observe.ts'
@@ -9,7 +10,7 @@ const now = Date.UTC(2026, 0, 1)
 const minute = 60_000
 const rules: NodeRules = {
   interruptions: [{ type: 'PreemptionScheduled', status: 'True' }],
-  repairs: [{ type: 'Ready', status: 'Unknown', tolerationMs: 10 * minute }],
+  repairs: [samplePolicy('Ready', 'Unknown', { tolerationMs: 10 * minute })],
 }
 const log = pino({ level: 'silent' })
 const claimPath = '/apis/karpenter.sh/v1/nodeclaims/general-a'
@@ -122,7 +123,7 @@ test('a sick Node has its claim deleted, without a grace period for its pods', a
   expect(await observed([node], [node])).toEqual({
     step: { kind: 'terminate' },
     did: [`patch {${stamp(0)}}`, 'NodeRepaired NodeClaim', deleted],
-    counted: ['unhealthy', 'Ready'],
+    counted: ['unhealthy', { condition: 'Ready', boundMs: 0 }],
   })
 })
 
@@ -130,7 +131,7 @@ test('of two that repair one claim at the same time, one counts it', async () =>
   const node = nodeJson('a', [sick])
   const { did, counted } = await observed([node], [node], { atOnce: 2 })
   expect(did.filter((each) => each === deleted)).toEqual([deleted])
-  expect(counted).toEqual(['unhealthy', 'Ready'])
+  expect(counted).toEqual(['unhealthy', { condition: 'Ready', boundMs: 0 }])
 })
 
 test('nothing is deleted for what only the watch reports', async () => {

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { expiryDue, type Steady, terminationDeadline } from '../../../core/node-claim/lifecycle.ts'
+import { expiryDue, type Steady } from '../../../core/node-claim/lifecycle.ts'
 import type { NodeRules } from '../../../core/node-claim/node-health.ts'
 import {
   areTooManySick,
@@ -10,11 +10,11 @@ import {
 } from '../../../core/node-claim/node-health.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
-import { timeText } from '../../../core/values/time.ts'
 import { activityScope, pauseFor } from '../../activity-context.ts'
 import type { ObjectWritesDeps } from '../client/object-writes.ts'
 import { updateClaim } from '../client/object-writes.ts'
 import type { ClaimRef } from '../contract.ts'
+import { boundTermination, earlierStamp } from '../draining/termination-stamp.ts'
 import { subject } from '../event-recorder.ts'
 
 export interface NodeHealthDeps extends ObjectWritesDeps {
@@ -74,14 +74,6 @@ async function endWithVm(
   return true
 }
 
-/** Returns the annotation that ends a claim's pods at that time; undefined when they already end no later. */
-function earlierStamp(claim: NodeClaim, deadlineMs: number): Readonly<Record<string, string>> | undefined {
-  const known = terminationDeadline(claim)
-  const isStamped = claim.metadata.annotations[annotations.terminationTimestamp] !== undefined
-  if (isStamped && known !== undefined && known <= deadlineMs) return undefined
-  return { [annotations.terminationTimestamp]: timeText(Math.min(deadlineMs, known ?? deadlineMs)) }
-}
-
 /**
  * Returns whether a claim may be deleted because its Node is sick: not while more than a fifth of its pool is, or of the cluster where it has
  * none (reference/karpenter-core.md 5.3). `node` was read live, and the cache knows later changes. If so, the claim's pods get no more time.
@@ -95,10 +87,7 @@ export async function prepareRepair(
   const nodes = [...deps.cache.nodes.values()]
   const peers = pool === undefined ? nodes : nodes.filter(({ metadata }) => metadata.labels[labels.nodePool] === pool)
   if (areTooManySick(peers, deps.nodeRules)) return blocked(deps, claim, node)
-  const written = await updateClaim(deps, ref, (current) => {
-    const stamp = earlierStamp(current, deps.now())
-    return stamp === undefined ? undefined : { metadata: { annotations: stamp } }
-  })
+  const written = await boundTermination(deps, ref, deps.now())
   const { type, status, dueAtMs } = repair
   const since = new Date(dueAtMs).toISOString()
   deps.log.warn({ nodeClaim: ref.name, node: node.metadata.name, condition: type, status, since }, 'repairing node')

@@ -106,7 +106,7 @@ async function endedByNode(deps: ObserveDeps, ref: ClaimRef, claim: NodeClaim): 
   }
   if (!(await deleteClaim(deps, ref))) return { kind: 'terminate' }
   countDisruption(deps, claim, step.kind === 'interrupt' ? 'interrupted' : 'unhealthy')
-  if (step.kind === 'repair') deps.lifecycleMetrics.repaired(claim, step.repair.type)
+  if (step.kind === 'repair') deps.lifecycleMetrics.repaired(claim, { condition: step.repair.type, boundMs: 0 })
   return { kind: 'terminate' }
 }
 

@@ -15,7 +15,7 @@ export interface PoolBudget {
 
 /** Returns how many nodes of each pool may still be disrupted (reference/karpenter-core.md 4.10). */
 export function remainingBudgets(view: DisruptionView, reason: DisruptionReason): ReadonlyMap<string, PoolBudget> {
-  const counts = poolCounts(view)
+  const counts = poolCounts(view, reason)
   return new Map(
     [...view.nodePools].map(([name, pool]) => {
       const { nodes, disrupted } = counts.get(name) ?? { nodes: 0, disrupted: [] }

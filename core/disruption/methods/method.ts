@@ -1,4 +1,5 @@
 import type { NodeClaim, NodePool } from '../../objects.ts'
+import type { StateNode } from '../../scheduling/state-nodes.ts'
 import type { Candidate, DisruptionView } from '../candidates.ts'
 import type { DisruptionCommand, DisruptionMethod } from '../command.ts'
 import type { FilterSettings } from '../filters.ts'
@@ -27,6 +28,10 @@ export interface Method {
   readonly name: DisruptionMethod
   /** Whether it simulates where pods would go. It has no answer while no NodePool is ready. */
   readonly simulates: boolean
+  /** Whether the method is in use, which the cluster's settings decide. Unset: always. */
+  readonly isOn?: (view: DisruptionView) => boolean
+  /** Whether the method looks at a node at all: nothing is reported about others. Unset: at each. */
+  readonly concerns?: (one: StateNode, view: DisruptionView) => boolean
   /** Whether the method applies to a candidate (reference/karpenter-core.md 4.5). */
   readonly suits: (
     candidate: Candidate,

@@ -40,13 +40,15 @@ function ofPool(pool: string, own: readonly Candidate[], context: MethodContext)
   return own.slice(0, Math.min(budget, room)).map((one) => replace(one, context))
 }
 
-interface Counts {
+/** How many nodes of a static pool stay, leave, and are being deleted. */
+export interface Counts {
   readonly active: number
   readonly leaving: number
   readonly deleting: number
 }
 
-function countsOf(pool: string, view: DisruptionView): Counts {
+/** Counts the nodes of a static pool. */
+export function countsOf(pool: string, view: DisruptionView): Counts {
   const own = view.nodes.filter(({ claim }) => claim?.metadata.labels[labels.nodePool] === pool)
   const deleting = own.filter(({ claim }) => claim?.metadata.deletionTimestamp !== undefined).length
   const leaving = own.filter(
@@ -59,7 +61,8 @@ function countsOf(pool: string, view: DisruptionView): Counts {
   return { active: own.length - deleting - leaving, leaving, deleting }
 }
 
-function roomOf({ limits }: NodePool, { active, leaving, deleting }: Counts): number {
+/** Returns how many more nodes the limit of a pool allows. */
+export function roomOf({ limits }: NodePool, { active, leaving, deleting }: Counts): number {
   const limit = limits['nodes']
   if (limit === undefined) return Number.POSITIVE_INFINITY
   return Math.max(0, Number(limit.nano / 1_000_000_000n) - active - leaving - deleting)

@@ -56,7 +56,7 @@ function nodeChanges({ command, planned, one }: Planned, view: DisruptionView): 
   const { method, reason } = command
   const { node, nodeClaim, pods, price } = planned
   if (one?.claim === undefined) return [`node ${node} (NodeClaim ${nodeClaim}) is gone`]
-  const found = eligibility(one, view, methodFacts[method].isGraceful)
+  const found = eligibility(one, view, methodFacts[method].disruptionClass)
   const known = new Set(pods.map(({ uid }) => uid))
   const arrived = view
     .podsOn(one.node?.metadata.name ?? '')

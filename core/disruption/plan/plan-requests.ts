@@ -27,18 +27,21 @@ export interface ApplyRequest {
 const scopeFields = ['nodePools', 'nodes', 'budget', 'by']
 const mostNames = 1000
 
+/** The reasons that a plan can be for: a sick node is repaired when that is due, and waits for no plan. */
+export const plannableReasons = pausableReasons.filter((reason) => reason !== 'Unhealthy')
+
 /** Returns why a `plan` cannot be made as requested; undefined when it can. */
 export function planRefusal(request: unknown): string | undefined {
   const fields = fieldsOf(request, 'plan', [...scopeFields, 'reasons', 'now'])
   if (fields.kind === 'refused') return fields.message
   const { reasons, now } = fields.value
   if (now !== undefined && now !== null && typeof now !== 'boolean') return `plan: now ${shown(now)}: not true or false`
-  const known: readonly unknown[] = pausableReasons
+  const known: readonly unknown[] = plannableReasons
   if (
     isGiven(reasons) &&
     !(Array.isArray(reasons) && reasons.length > 0 && reasons.every((each) => known.includes(each)))
   )
-    return `plan: reasons ${shown(reasons)}: not a list of ${pausableReasons.join(', ')}`
+    return `plan: reasons ${shown(reasons)}: not a list of ${plannableReasons.join(', ')}`
   return scopeRefusal('plan', fields.value)
 }
 

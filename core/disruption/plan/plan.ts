@@ -123,9 +123,10 @@ export interface DisruptionPlan {
   readonly leftOut?: { readonly commands: number; readonly blockers: number }
 }
 
-/** Returns the methods of the requested reasons; undefined: all. */
-export function methodsFor({ reasons }: PlanOptions): readonly DisruptionMethod[] | undefined {
-  return reasons && methodNames.filter((method) => reasons.includes(methodFacts[method].reason))
+/** Returns the methods of the requested reasons, of all by default. A sick node is repaired when that is due, and waits for no plan. */
+export function methodsFor({ reasons }: PlanOptions): readonly DisruptionMethod[] {
+  const isAsked = (method: DisruptionMethod) => reasons?.includes(methodFacts[method].reason) ?? true
+  return methodNames.filter((method) => methodFacts[method].reason !== 'Unhealthy' && isAsked(method))
 }
 
 /** Returns the part of the options that names nodes; undefined: all. */

@@ -15,6 +15,7 @@ const texts: Texts = {
   nominated: () => 'Node is nominated for a pending pod',
   held: ({ hold }) => capitalized(heldText(hold)),
   'do-not-disrupt': () => `Disruption is blocked through the "${annotations.doNotDisrupt}" annotation`,
+  'repair-needs-node-pool': () => 'repair requires a NodePool to construct and budget a safe replacement',
   'no-node-pool-label': () => `Node doesn't have required label (label=${labels.nodePool})`,
   'no-node-pool': ({ nodePool }) => `NodePool not found (NodePool=${nodePool})`,
   paused: ({ pause }) => capitalized(pauseText('disruption', pause)),
@@ -23,6 +24,11 @@ const texts: Texts = {
     `Pdb prevents pod evictions (PodDisruptionBudget=[${podDisruptionBudgets.join(' ')}])`,
   'several-pdbs': ({ podDisruptionBudgets }) =>
     `Eviction does not support multiple PDBs (PodDisruptionBudget(s)=[${podDisruptionBudgets.join(' ')}])`,
+  'condition-tolerated': ({ condition, until }) => `condition ${condition} of the Node is tolerated until ${until}`,
+  'do-not-repair': () => `repair is blocked through the "${annotations.doNotRepair}" annotation`,
+  'repair-unbounded': () => 'repair requires a termination grace period to bypass blocking pods',
+  'too-many-unhealthy': ({ nodePool }) => `more than 20% of nodes in nodepool "${nodePool}" are unhealthy`,
+  healthy: () => 'no condition of the Node is one that is repaired',
   'no-disruptions-allowed': ({ reason }) =>
     `No allowed disruptions for disruption reason ${reason} due to blocking budget`,
   'unknown-instance-type': ({ instanceType }) => `Instance Type "${instanceType}" not found`,
@@ -43,6 +49,7 @@ const texts: Texts = {
   'command-failed': () => 'a command failed; it is tried again after 5 minutes at the latest',
   'other-nodes-first': () => 'other nodes go first; a later evaluation comes to this one',
   'other-drifted-first': () => 'other drifted nodes of its NodePool go first',
+  'other-unhealthy-first': () => 'another unhealthy node goes first',
   'other-static-first': () => 'other drifted nodes of its NodePool go first, or the pool is to have fewer nodes',
   'no-set-of-nodes': () => 'no set of nodes was found that could go together for less',
   'pods-expected': () => 'pods are about to move to it',
@@ -68,6 +75,8 @@ const texts: Texts = {
     `the move saves too little: ${scores.map((score) => scoreText(scoreOf(score))).join('; ')}`,
   'chosen-empty': () => 'the node is empty',
   'chosen-drifted': () => 'the node has drifted',
+  'chosen-unhealthy': ({ condition, reason }) =>
+    `the node is unhealthy: condition ${condition}${reason === '' ? '' : ` (${reason})`}`,
   'chosen-together': ({ nodes }) => `one of ${nodes} nodes that are underutilized together`,
   'chosen-underutilized': () => 'the node is underutilized',
 }

@@ -21,6 +21,7 @@ type NodeCause =
   | { readonly kind: 'nominated' }
   | { readonly kind: 'held'; readonly hold: Hold }
   | { readonly kind: 'do-not-disrupt' }
+  | { readonly kind: 'repair-needs-node-pool' }
   | { readonly kind: 'no-node-pool-label' }
   | { readonly kind: 'no-node-pool'; readonly nodePool: string }
   | { readonly kind: 'paused'; readonly pause: Pause }
@@ -32,6 +33,16 @@ export type EvictionBlock =
   | { readonly kind: 'pdb'; readonly pod: string; readonly podDisruptionBudgets: readonly string[] }
   /** Several PodDisruptionBudgets select the pod, so no eviction can honour them. */
   | { readonly kind: 'several-pdbs'; readonly pod: string; readonly podDisruptionBudgets: readonly string[] }
+
+/** Why a sick node is not repaired now (reference/karpenter-1.15.md 4.8a). */
+type RepairCause =
+  /** `until`: RFC 3339. */
+  | { readonly kind: 'condition-tolerated'; readonly condition: string; readonly until: string }
+  | { readonly kind: 'do-not-repair' }
+  /** Pods of it must not be disrupted, and no time bounds the wait for them. */
+  | { readonly kind: 'repair-unbounded'; readonly pod: string }
+  | { readonly kind: 'too-many-unhealthy'; readonly nodePool: string }
+  | { readonly kind: 'healthy' }
 
 /** Why a method does not apply to a node. */
 type UnsuitableCause =
@@ -54,6 +65,7 @@ type NotLookedAtCause =
   | { readonly kind: 'command-failed' }
   | { readonly kind: 'other-nodes-first' }
   | { readonly kind: 'other-drifted-first' }
+  | { readonly kind: 'other-unhealthy-first' }
   | { readonly kind: 'other-static-first' }
   | { readonly kind: 'no-set-of-nodes' }
   | { readonly kind: 'pods-expected' }
@@ -86,6 +98,7 @@ type RefusalCause =
 type ChosenCause =
   | { readonly kind: 'chosen-empty' }
   | { readonly kind: 'chosen-drifted' }
+  | { readonly kind: 'chosen-unhealthy'; readonly condition: string; readonly reason: string }
   | { readonly kind: 'chosen-together'; readonly nodes: number }
   | { readonly kind: 'chosen-underutilized' }
 
@@ -96,6 +109,7 @@ type ChosenCause =
 export type Cause =
   | NodeCause
   | PodBlock
+  | RepairCause
   /** No budget of a NodePool allows any disruption for a reason. */
   | { readonly kind: 'no-disruptions-allowed'; readonly reason: PausableReason }
   | UnsuitableCause

@@ -124,9 +124,9 @@ function noted(method: DisruptionMethod, { outcome, cause }: Note, price: number
   return { methods: [method], outcome, cause, ...(saves ? forgone(method, outcome, price) : {}) }
 }
 
-/** Drift brings a node up to date; it does not save. A cause that blocks a node for all methods is reported once. */
+/** Drift brings a node up to date, and a repair heals it; neither saves. A cause that blocks a node for all methods is reported once. */
 function forgone(method: DisruptionMethod, outcome: MoveOutcome, price: number): Pick<Move, 'savingsForgone'> {
-  const isSaving = methodFacts[method].reason !== 'Drifted' || outcome === 'blocked'
+  const isSaving = !['Drifted', 'Unhealthy'].includes(methodFacts[method].reason) || outcome === 'blocked'
   return forgoing.has(outcome) && isSaving && price > 0 ? { savingsForgone: price } : {}
 }
 

@@ -88,7 +88,7 @@ export function budgetReport(
         consuming,
         findings: budgetFindings(budgets, now),
         reasons: reasons.map((reason) => ({
-          ...reasonBudget(reason, budgetForecast({ ...input, reason }), consuming.length),
+          ...reasonBudget(reason, budgetForecast({ ...input, reason }), consumingFor(reason, own)),
           pauses: pausesOf(cluster.pauses, name, reason),
         })),
         nodePauses: own.flatMap(({ claim, node }) =>
@@ -102,13 +102,23 @@ interface CountedNode {
   readonly claim: NodeClaim
   readonly node: Node
   readonly isConsuming: boolean
+  readonly isConsumingRepairs: boolean
+}
+
+/** A node that is not ready uses up no budget for its own repair. */
+function consumingFor(reason: Reason, nodes: readonly CountedNode[]): number {
+  return nodes.filter((one) => (reason === 'Unhealthy' ? one.isConsumingRepairs : one.isConsuming)).length
 }
 
 /** The nodes that budgets count, by the very rule by which the planner counts them. */
 function countedNodes(cluster: ReadCluster): readonly CountedNode[] {
-  return [...budgetUses(stateNodes(cluster), {})].flatMap(([{ claim, node }, use]) => {
+  const nodes = stateNodes(cluster)
+  const forRepairs = budgetUses(nodes, {}, 'Unhealthy')
+  return [...budgetUses(nodes, {})].flatMap(([one, use]) => {
+    const { claim, node } = one
     if (use === 'none' || claim === undefined || node === undefined) return []
-    return [{ claim, node, isConsuming: use === 'disrupted' }]
+    const isConsumingRepairs = forRepairs.get(one) === 'disrupted'
+    return [{ claim, node, isConsuming: use === 'disrupted', isConsumingRepairs }]
   })
 }
 

@@ -82,6 +82,7 @@ function title({ reason, method, decision, candidates, savings }: PlannedDisrupt
     delete: 'deleted',
     replace: 'replaced',
     'terminate-first': 'deleted before its replacement comes',
+    reboot: 'rebooted',
   }
   return `${number}. ${reason} (${method}): ${counted(candidates.length, 'node')} ${how[decision]}, ${saved(savings)}`
 }

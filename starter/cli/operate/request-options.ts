@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { PlanOptions } from '../../../core/disruption/plan/plan.ts'
-import { isScopeName, pausableReasons } from '../../../core/pauses/pauses.ts'
+import { plannableReasons } from '../../../core/disruption/plan/plan-requests.ts'
+import { isScopeName } from '../../../core/pauses/pauses.ts'
 import { type OutputFormat, outputOption } from '../shared/options.ts'
 import { type TemporalOptions, temporalOptions } from './temporal-options.ts'
 
@@ -44,13 +45,13 @@ export function limitOptions(command: Command): Command {
 export function reasonOption(command: Command): Command {
   return command.option(
     '--disruption-reason <reason>',
-    `only for this reason (${pausableReasons.join(', ')}); may be repeated`,
+    `only for this reason (${plannableReasons.join(', ')}); may be repeated`,
     reasonNames,
   )
 }
 
 function reasonNames(value: string, before: readonly string[] = []): readonly string[] {
-  const known: readonly string[] = pausableReasons
+  const known: readonly string[] = plannableReasons
   if (!known.includes(value)) throw new InvalidArgumentError(`Allowed are ${known.join(', ')}.`)
   return [...before, value]
 }

@@ -7,7 +7,7 @@ import { counted, few, monthly } from '../simulate/words.ts'
 import { pendingJson, pendingText } from './pending.ts'
 import { type ClusterReport, pausesOf, poolSummaries, problemsOf, type StatusReport } from './status.ts'
 
-const phaseOrder = ['Launching', 'Registering', 'Initializing', 'Ready', 'Draining', 'Terminating', 'Gone']
+const phaseOrder = ['Launching', 'Registering', 'Initializing', 'Ready', 'Rebooting', 'Draining', 'Terminating', 'Gone']
 const mostCommands = 20
 
 /** The status for people: what is broken first. `now`: epoch ms. */

@@ -116,6 +116,16 @@ function hinderedRemedy({ cause }: Move, facts: NodeFacts): readonly string[] {
       ]
     case 'no-ready-pool':
       return ['kubectl get nodepools: none is ready']
+    case 'do-not-repair':
+      return [`kubectl annotate node ${facts.node?.metadata.name ?? 'NAME'} ${annotations.doNotRepair}-`]
+    case 'repair-unbounded':
+      return [
+        `${protectionRemedy(cause.pod, facts)}; or set terminationGracePeriod in NodePool "${poolName(facts)}" or in the repair policy`,
+      ]
+    case 'too-many-unhealthy':
+      return [
+        `find out why so many nodes of NodePool "${cause.nodePool}" are unhealthy at once: kubectl get nodes -l karpenter.sh/nodepool=${cause.nodePool}`,
+      ]
     case 'several-new-nodes':
       return [
         'its pods would need several new nodes; smaller requests, or free room on other nodes, would let them fit',

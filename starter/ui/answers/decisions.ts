@@ -118,7 +118,12 @@ function disruptionOf(command: CommandFacts, byClaim: ReadonlyMap<string, Life>,
   const isPriced = prices.length > 0 && prices.every((price) => price !== undefined)
   const before = prices.reduce<number>((sum, price) => sum + (price ?? 0), 0)
   const nodes = candidates.map((name, at) => leaving[at]?.node ?? name)
-  const verb = { delete: 'removed', replace: 'replaced', 'terminate-first': 'removed before its replacement comes' }
+  const verb = {
+    delete: 'removed',
+    replace: 'replaced',
+    'terminate-first': 'removed before its replacement comes',
+    reboot: 'rebooted',
+  }
   const comes = replacements.length === 0 ? '' : ` by ${few(replacements, mostNames)}`
   return {
     atMs: startedMs,

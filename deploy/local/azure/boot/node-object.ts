@@ -7,6 +7,11 @@ export function nodeName(machine: Machine): string {
   return (machine.body.properties.osProfile?.computerName ?? machine.name).toLowerCase()
 }
 
+/** The boot ID that a VM's kubelet reports: another one after each restart. */
+export function bootId({ bootId: last, vmId }: Pick<Machine, 'bootId' | 'vmId'>): string {
+  return last ?? vmId
+}
+
 /** The Node that a VM's kubelet registers, with what Azure's cloud provider adds to it. */
 export function nodeObject(
   machine: Machine,
@@ -56,7 +61,11 @@ export function nodeObject(
         : {}),
       taints: kubelet.taints,
     },
-    status: { capacity, allocatable: allocatable(capacity, kubelet), nodeInfo: nodeInfo(kubelet, arch) },
+    status: {
+      capacity,
+      allocatable: allocatable(capacity, kubelet),
+      nodeInfo: { ...nodeInfo(kubelet, arch), bootID: bootId(machine) },
+    },
   }
 }
 
@@ -107,6 +116,5 @@ function nodeInfo({ version, labels }: KubeletStart, architecture: string): Reco
     osImage: labels['kubernetes.azure.com/os-sku-effective'] ?? labels['kubernetes.azure.com/os-sku'] ?? 'Ubuntu',
     machineID: '',
     systemUUID: '',
-    bootID: '',
   }
 }

@@ -4,7 +4,7 @@ import type { Journal, Table } from './journal.ts'
 /** A long-running operation on a VM, as `Azure-AsyncOperation` shows it. */
 export interface Operation {
   readonly id: string
-  readonly kind: 'create' | 'update' | 'delete' | 'extension'
+  readonly kind: 'create' | 'update' | 'restart' | 'delete' | 'extension'
   /** Name of the extension that it is about. */
   readonly extension?: string
   readonly vm: string

@@ -35,7 +35,10 @@ function statuses(machine: Machine): readonly Record<string, unknown>[] {
   }
   const shown = power === 'frozen' ? 'running' : power
   return [
-    status(`ProvisioningState/${state.toLowerCase()}`, state === 'Succeeded' ? 'Provisioning succeeded' : state),
+    {
+      ...status(`ProvisioningState/${state.toLowerCase()}`, state === 'Succeeded' ? 'Provisioning succeeded' : state),
+      ...(machine.provisionedAt === undefined ? {} : { time: machine.provisionedAt }),
+    },
     ...(state === 'Creating' ? [] : [status(`PowerState/${shown}`, `VM ${shown}`)]),
   ]
 }

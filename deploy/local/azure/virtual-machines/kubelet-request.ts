@@ -74,3 +74,17 @@ export async function retrying<T>(deadline: number, work: () => Promise<T>): Pro
     }
   }
 }
+
+/** The request for a client certificate of a kubelet, of this PEM text. */
+export function csrObject(pem: string): Record<string, unknown> {
+  return {
+    apiVersion: 'certificates.k8s.io/v1',
+    kind: 'CertificateSigningRequest',
+    metadata: { generateName: 'node-csr-' },
+    spec: {
+      request: Buffer.from(`${pem}\n`).toString('base64'),
+      signerName: 'kubernetes.io/kube-apiserver-client-kubelet',
+      usages: ['digital signature', 'client auth'],
+    },
+  }
+}

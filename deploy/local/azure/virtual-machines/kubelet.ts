@@ -3,10 +3,18 @@ import 'reflect-metadata'
 import * as x509 from '@peculiar/x509'
 import { Agent } from 'undici'
 import type { KubeletStart } from '../boot/kubelet-start.ts'
-import { nodeName, nodeObject } from '../boot/node-object.ts'
+import { bootId, nodeName, nodeObject } from '../boot/node-object.ts'
 import { type BootResult, provision } from '../boot/provision.ts'
 import type { SimulatorConfig } from '../server/config.ts'
-import { aksConnection, type Connection, operatorConnection, retrying, send, sendBy } from './kubelet-request.ts'
+import {
+  aksConnection,
+  type Connection,
+  csrObject,
+  operatorConnection,
+  retrying,
+  send,
+  sendBy,
+} from './kubelet-request.ts'
 import type { Machine } from './machine.ts'
 import type { Machines } from './machines.ts'
 
@@ -90,15 +98,24 @@ export class Kubelets {
 
   /** Sets conditions of the Node, as a problem detector on it does. Without a Node nobody hears. */
   async report(machine: Machine, conditions: readonly Readonly<Record<string, string>>[]): Promise<void> {
+    await this.#patchStatus(machine, { conditions })
+  }
+
+  /** Reports the boot ID of a VM that was restarted. */
+  async reportBoot(machine: Machine): Promise<void> {
+    await this.#patchStatus(machine, { nodeInfo: { bootID: bootId(machine) } })
+  }
+
+  async #patchStatus(machine: Machine, status: Readonly<Record<string, unknown>>): Promise<void> {
     const connection = this.#connectionOf(machine)
     if (connection === undefined) return
     const path = `/api/v1/nodes/${nodeName(machine)}/status`
-    const body = { status: { conditions } }
+    const body = { status }
     await sendBy(connection, { method: 'PATCH', path, body, patch: 'strategic-merge' }).then(
-      ({ status, text }) => {
-        if (status >= 300) console.error(`${machine.name}: conditions were refused: ${status} ${text.slice(0, 300)}`)
+      ({ status: code, text }) => {
+        if (code >= 300) console.error(`${machine.name}: status was refused: ${code} ${text.slice(0, 300)}`)
       },
-      (error: unknown) => console.error(`${machine.name}: conditions were not reported: ${String(error)}`),
+      (error: unknown) => console.error(`${machine.name}: status was not reported: ${String(error)}`),
     )
   }
 
@@ -227,17 +244,4 @@ function bootOf({ aksKubelet, body }: Machine): (() => BootResult & { readonly k
       kubelet: { ...aksKubelet, server: '', ca: '', identity: { kind: 'token', token: '' } },
     })
   return customData === undefined ? undefined : () => provision(customData)
-}
-
-function csrObject(pem: string): Record<string, unknown> {
-  return {
-    apiVersion: 'certificates.k8s.io/v1',
-    kind: 'CertificateSigningRequest',
-    metadata: { generateName: 'node-csr-' },
-    spec: {
-      request: Buffer.from(`${pem}\n`).toString('base64'),
-      signerName: 'kubernetes.io/kube-apiserver-client-kubelet',
-      usages: ['digital signature', 'client auth'],
-    },
-  }
 }

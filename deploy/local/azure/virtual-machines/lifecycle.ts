@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Faults } from '../admin/faults.ts'
 import type { Timing } from '../admin/settings.ts'
 import { allocationMessage } from '../catalogue/capacity-pools.ts'
@@ -124,6 +125,16 @@ export class MachineLifecycle {
     return operation
   }
 
+  /** Restarts a VM that runs. Its kubelet reports another boot ID once it is up again. */
+  restart(machine: Machine): Operation {
+    const { machines, operations } = this.#deps
+    machine.state = 'Updating'
+    machines.save(machine)
+    const operation = operations.begin('restart', machine, { ms: this.#ms('updateMs', machine) })
+    this.#schedule(operation)
+    return operation
+  }
+
   /** Deletes a VM. What is going on with it is called off; a deletion that is going on already is shared. */
   delete(machine: Machine): Operation {
     const { machines, operations, kubelets } = this.#deps
@@ -199,19 +210,20 @@ export class MachineLifecycle {
       operations.end(operation, 'Succeeded')
       return
     }
-    if (operation.kind === 'extension') {
-      this.#completeExtension(operation, machine)
-      return
-    }
-    if (operation.kind === 'update') {
+    if (operation.kind === 'extension') return this.#completeExtension(operation, machine)
+    if (operation.kind === 'update' || operation.kind === 'restart') {
       if (machine.state === 'Updating') {
         machine.state = 'Succeeded'
+        machine.provisionedAt = new Date().toISOString()
+        if (operation.kind === 'restart') machine.bootId = randomUUID()
         machines.save(machine)
       }
       operations.end(operation, 'Succeeded')
+      if (operation.kind === 'restart') after(this.#ms('bootMs', machine), () => void kubelets.reportBoot(machine))
       return
     }
     machine.state = machine.failure === undefined ? 'Succeeded' : 'Failed'
+    machine.provisionedAt = new Date().toISOString()
     if (machine.failure !== undefined) machine.nicsReservedUntilMs = Date.now() + (config.nicReservationMs ?? 0)
     machines.save(machine)
     operations.end(operation, machine.state, machine.failure)

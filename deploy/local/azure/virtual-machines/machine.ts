@@ -28,6 +28,10 @@ export interface Machine {
   joins: boolean
   /** The kubelet that AKS starts on it, where it is the VM of an AKS machine; others are configured by their custom data. */
   aksKubelet?: AksKubelet
+  /** When the last operation on it ended, as its instance view says; RFC 3339. */
+  provisionedAt?: string
+  /** Of its last boot; unset before the first restart. */
+  bootId?: string
   /** How it was provisioned, once it has booted. */
   boot?: BootResult
   /** Its kubelet has registered the Node. */

@@ -73,6 +73,14 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
     return announce(reply.code(202), lifecycle.delete(machine), config).send()
   })
 
+  app.post(`${vmPath}/:name/restart`, (request: ArmRequest, reply) => {
+    const machine = found(request)
+    refuseIfDeleting(machine)
+    if (machine.power !== 'running')
+      throw new ArmError(409, 'OperationNotAllowed', `VM '${machine.name}' is not running, so it cannot be restarted.`)
+    return announce(reply.code(202), operations.inFlightOn(machine.vmId) ?? lifecycle.restart(machine), config).send()
+  })
+
   app.get(operationPath, (request: ArmRequest, reply) => {
     const { id = '' } = request.params
     const operation = operations.get(id)

@@ -1,0 +1,94 @@
+import { drainPlan } from '../../../core/node-claim/drain.ts'
+import { nextStep } from '../../../core/node-claim/lifecycle.ts'
+import { drainTimes, issueLimitMs, type Reboot, rebootOf } from '../../../core/node-repair/reboot.ts'
+import type { Node, NodeClaim, Taint } from '../../../core/objects.ts'
+import { annotations, taintKeys } from '../../../core/requirements/labels.ts'
+import { budgetsTopic, claimTopic, nodeTopic } from '../cache/change-feed.ts'
+import { liveClaim, updateNode } from '../client/object-writes.ts'
+import type { ClaimRef, PreparedReboot } from '../contract.ts'
+import { Evictions, type EvictionsDeps } from '../draining/evictions.ts'
+import { claimNode, readNode } from '../lifecycle/claim-nodes.ts'
+import { livePodsOn } from '../lifecycle/live-pods.ts'
+import type { NodeHealthDeps } from '../lifecycle/node-health.ts'
+
+export interface PrepareRebootDeps extends NodeHealthDeps, EvictionsDeps {}
+
+const rebootingTaint: Taint = { key: taintKeys.rebooting, effect: 'NoSchedule' }
+const pollMs = 1000
+
+/** Returns the reboot of a claim while its lifecycle has nothing more urgent to do, such as ending it. */
+export function openReboot(deps: NodeHealthDeps, claim: NodeClaim | undefined, uid: string): Reboot | undefined {
+  if (claim === undefined) return undefined
+  const view = { node: claimNode(deps, claim), rules: deps.nodeRules }
+  return nextStep(claim, { uid, now: deps.now() }, view).kind === 'reboot' ? rebootOf(claim) : undefined
+}
+
+/**
+ * Takes a Node out of service for its reboot: taint, then evictions tier by tier. Pods that are still there when their time is over stay, and
+ * reboot with their node. Run again, it goes on from the cluster's state.
+ */
+export async function prepareReboot(
+  deps: PrepareRebootDeps,
+  ref: ClaimRef,
+  signal: AbortSignal,
+): Promise<PreparedReboot> {
+  const evictions = new Evictions(deps)
+  for (;;) {
+    const claim = await liveClaim(deps, ref)
+    const reboot = openReboot(deps, claim, ref.uid)
+    if (claim === undefined || reboot === undefined) return { kind: 'over' }
+    if (reboot.phase === 'issued') return { kind: 'issued' }
+    const outcome = await advance(deps, { claim, reboot, evictions })
+    if (outcome !== undefined) return outcome
+    const node = claimNode(deps, claim)?.metadata.name
+    const topics = [claimTopic(ref.name), ...(node === undefined ? [] : [nodeTopic(node)])]
+    const budgets = evictions.refusingNamespaces().map(budgetsTopic)
+    await deps.cache.changeOf([...topics, ...budgets], { ms: pollMs, concerns: () => true }, signal)
+  }
+}
+
+interface Preparing {
+  readonly claim: NodeClaim
+  readonly reboot: Reboot
+  readonly evictions: Evictions
+}
+
+async function advance(deps: PrepareRebootDeps, at: Preparing): Promise<PreparedReboot | undefined> {
+  const { claim, reboot } = at
+  if (reboot.bound === 'invalid') {
+    const value = claim.metadata.annotations[annotations.rebootBound] ?? ''
+    return failed('invalid_request', `annotation ${annotations.rebootBound} "${value}" is not a duration of 0s or more`)
+  }
+  const node = claimNode(deps, claim) ?? (await readNode(deps, claim))
+  if (node === undefined) {
+    if (deps.now() < reboot.requestedMs + issueLimitMs) return undefined
+    return failed('provider_error', 'the NodeClaim has no Node')
+  }
+  await taint(deps, node)
+  return (await isDrained(deps, node, at)) ? { kind: 'drained' } : undefined
+}
+
+function failed(result: 'invalid_request' | 'provider_error', message: string): PreparedReboot {
+  return { kind: 'failed', result, message }
+}
+
+async function taint(deps: PrepareRebootDeps, node: Node): Promise<void> {
+  await updateNode(deps, node.metadata.name, ({ taints }) =>
+    taints.some(({ key }) => key === taintKeys.rebooting)
+      ? undefined
+      : { spec: { taints: [...taints, rebootingTaint] } },
+  )
+}
+
+async function isDrained(deps: PrepareRebootDeps, node: Node, { reboot, evictions }: Preparing): Promise<boolean> {
+  const { shortest, longest } = drainTimes(reboot)
+  const now = deps.now()
+  if (now >= longest) return true
+  const { name } = node.metadata
+  const plan = drainPlan({ pods: deps.cache.pods.by('byNode', name), now })
+  await evictions.carryOut({ ...plan, forceDelete: [] }, 'Unhealthy', undefined)
+  if (!plan.done || now < shortest) return false
+  // The scheduler may have bound a pod before it saw the taint.
+  await livePodsOn(deps, name)
+  return drainPlan({ pods: deps.cache.pods.by('byNode', name), now }).done
+}

@@ -1,0 +1,45 @@
+import { isCancellation } from '@temporalio/workflow'
+import type { ClaimRef, PreparedReboot, RebootOutcome } from '../activities/kubernetes/contract.ts'
+import { clusterSteps, kubernetes, restarts, waits } from './activities.ts'
+import { causeMessage } from './cause-message.ts'
+
+/** Reboots the VM of a claim: drains the Node, restarts the VM, waits until the Node is ready. On failure the claim is deleted. */
+export async function reboot(claim: ClaimRef, enter: (waitingFor: string) => void): Promise<void> {
+  enter('pods to leave the Node before its VM restarts')
+  const input = [{ claim }] as const
+  const prepared = await clusterSteps().prepareReboot.executeWithOptions({ summary: 'evict pods before the reboot' }, [
+    ...input,
+  ])
+  if (prepared.kind === 'over') return
+  if (prepared.kind === 'failed') return end(claim, prepared)
+  if (prepared.kind === 'drained') {
+    enter('Azure to restart the VM')
+    const restarted = await restart(claim)
+    if (restarted.kind === 'over') return
+    if (restarted.kind === 'failed') return end(claim, restarted)
+  }
+  enter('the Node to be ready after the restart of its VM')
+  const outcome: RebootOutcome = await waits().awaitReboot.executeWithOptions({ summary: 'until the VM has booted' }, [
+    ...input,
+  ])
+  if (outcome.kind === 'failed') await end(claim, outcome)
+}
+
+/** A request that Azure accepted in none of its attempts is a failure of the reboot. */
+async function restart(claim: ClaimRef): Promise<PreparedReboot> {
+  try {
+    return await restarts().restartInstance.executeWithOptions({ summary: 'restart the VM' }, [{ claim }])
+  } catch (error) {
+    if (isCancellation(error)) throw error
+    const message = `the VM was not restarted: ${causeMessage(error)}`
+    return { kind: 'failed', result: 'provider_error', message }
+  }
+}
+
+async function end(
+  claim: ClaimRef,
+  { result, message }: Extract<RebootOutcome, { readonly kind: 'failed' }>,
+): Promise<void> {
+  const failure = { result, message: message.slice(0, 500) }
+  await kubernetes().endReboot.executeWithOptions({ summary: `reboot failed: ${result}` }, [{ claim, failure }])
+}
