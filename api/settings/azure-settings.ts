@@ -97,7 +97,14 @@ export const azureSettings = {
     .max(32, 'is longer than 32 characters; shorten it')
     .regex(/^[A-Za-z][-A-Za-z0-9_]*$/, 'is not a user name; begin with a letter and use letters, digits, - and _')
     .default('azureuser'),
-  NETWORK_PLUGIN: z.enum(['azure', 'none'], { error: 'is not supported; use azure or none' }).default('azure'),
+  NETWORK_PLUGIN: z
+    .enum(['azure', 'none'], {
+      error: ({ input }) =>
+        input === 'kubenet'
+          ? 'is not supported, since kubenet needs a route for each node; move the cluster to azure with the mode overlay: az aks update --network-plugin azure --network-plugin-mode overlay'
+          : 'is not supported; use azure or none',
+    })
+    .default('azure'),
   NETWORK_PLUGIN_MODE: z
     .enum(['overlay', ''], { error: 'is not supported; use overlay, or leave it empty' })
     .default('overlay'),
@@ -148,10 +155,13 @@ export const azureSettings = {
     .gt(0, "leaves no requests; write the share of Azure's request limits that is Joiner's, such as 0.9")
     .max(1, "is more than all of Azure's request limits; write a share such as 0.9")
     .default(0.9),
-  DNS_SERVICE_IP: optionalText.refine(
-    (text) => text === undefined || z.union([z.ipv4(), z.ipv6()]).safeParse(text).success,
-    'is not an IP address; take the cluster IP of the Service kube-dns, or leave it empty',
-  ),
+  DNS_SERVICE_IP: optionalText.superRefine((text, context) => {
+    if (text === undefined || z.ipv4().safeParse(text).success) return
+    const why = z.ipv6().safeParse(text).success
+      ? 'is an IPv6 address, and nodes have IPv4 addresses only; take the IPv4 cluster IP of the Service kube-dns'
+      : 'is not an IP address; take the cluster IP of the Service kube-dns, or leave it empty'
+    context.addIssue(why)
+  }),
   VM_MEMORY_OVERHEAD_PERCENT: z.coerce
     .number('is not a number; write a share such as 0.075')
     .min(0, 'is below 0; write a share such as 0.075')

@@ -84,6 +84,18 @@ describe('templateErrors', () => {
 })
 
 describe('runtimeErrors', () => {
+  it.each([
+    [['windows'], 1],
+    [['windows', 'linux'], 0],
+    [['linux'], 0],
+  ])('knows that nodes run Linux only: of %j it refuses %i', (values, refused) => {
+    const requirements = [{ key: 'kubernetes.io/os', operator: 'In' as const, values }]
+    const pool = { ...samplePool('p'), template: { ...plain, spec: { ...plain.spec, requirements } } }
+    expect(runtimeErrors(pool, { staticCapacity: false })).toEqual(
+      Array.from({ length: refused }, () => expect.stringContaining('kubernetes.io/os leaves out linux')),
+    )
+  })
+
   it('refuses static pools where their gate is off', () => {
     const fixed = samplePool('p', { isStatic: true, replicas: 3 })
     expect(runtimeErrors(samplePool('p'), { staticCapacity: false })).toEqual([])

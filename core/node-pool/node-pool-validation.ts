@@ -5,7 +5,9 @@ import type { NodePool, Taint } from '../objects.ts'
 import { unclaimable, unclaimableText } from '../requirements/claim-requirements.ts'
 import { labelValueErrors, qualifiedNameErrors } from '../requirements/label-syntax.ts'
 import { isRestrictedLabel, labels, wellKnownLabels } from '../requirements/labels.ts'
+import { allows } from '../requirements/requirement.ts'
 import { requirementErrors, restriction } from '../requirements/requirement-rules.ts'
+import type { Requirements } from '../requirements/requirements.ts'
 import { errorText, type FieldError } from '../values/field-error.ts'
 import { shortened } from '../values/shortened.ts'
 import { templateRequirements } from './node-claim-template.ts'
@@ -47,14 +49,23 @@ export function nodePoolFieldErrors(name: string, template: NodePool['template']
   ]
   // Both names are among the node's requirements, and an error of the template is reported by itself.
   const isKnown = named.length > 0 || templateErrors(template, wellKnownLabels).length > 0
-  const why = unclaimable(templateRequirements({ nodePool: name, labels: template.labels, nodeClassRef, requirements }))
+  const required = templateRequirements({ nodePool: name, labels: template.labels, nodeClassRef, requirements })
+  const why = unclaimable(required)
   return [
     ...named,
     ...annotationErrors(template.annotations, at('metadata', 'annotations')),
     ...taintValueErrors(taints).map((message) => ({ path: at('spec', 'taints'), message })),
     ...taintValueErrors(startupTaints).map((message) => ({ path: at('spec', 'startupTaints'), message })),
+    ...(mayBeLinux(required) ? [] : [{ path: at('spec', 'requirements'), message: onlyLinux }]),
     ...(why === undefined || isKnown ? [] : [{ path: at('spec', 'requirements'), message: unclaimableText(why) }]),
   ]
+}
+
+const onlyLinux = `${labels.os} leaves out linux, and nodes of Joiner run Linux only; keep Windows pods to agent pools of the cluster (docs/limits.md)`
+
+function mayBeLinux(required: Requirements): boolean {
+  const os = required.get(labels.os)
+  return os === undefined || allows(os, 'linux')
 }
 
 /** Returns the taint values with which kubelet does not start: it takes label values only, though the CRDs take more. */

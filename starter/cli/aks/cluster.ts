@@ -65,6 +65,7 @@ interface NetworkProfile {
   readonly networkDataplane?: string
   readonly networkPolicy?: string
   readonly dnsServiceIP?: string
+  readonly ipFamilies?: readonly string[]
 }
 
 /** Which cluster is asked for. */

@@ -50,9 +50,20 @@ export function networkValues({ name, properties }: ManagedCluster): readonly Ch
     networkDataplane,
     networkPolicy,
     dnsServiceIP,
+    ipFamilies = [],
   } = properties.networkProfile ?? {}
   const of = (field: string) => `managedCluster properties.networkProfile.${field}`
   const isKnown = plugins.includes(networkPlugin)
+  if (ipFamilies.includes('IPv6'))
+    return [
+      {
+        path: ['azure', 'networkPlugin'],
+        value: '',
+        source: `${of('ipFamilies')} is ${ipFamilies.join(', ')}; nodes of Joiner have IPv4 addresses only`,
+        remedy: 'use a cluster with --ip-families ipv4, or keep this one to its agent pools (docs/limits.md)',
+        isNeeded: true,
+      },
+    ]
   const plugin: ChartValue = {
     path: ['azure', 'networkPlugin'],
     value: isKnown ? networkPlugin : '',

@@ -108,6 +108,13 @@ describe('values of a cluster', () => {
 
   test.each<[string, ClusterFacts, string, RegExp, boolean | undefined]>([
     ['kubenet', facts({ networkProfile: { networkPlugin: 'kubenet' } }), 'azure.networkPlugin', /az aks update/, true],
+    [
+      'two families of addresses',
+      facts({ networkProfile: { networkPlugin: 'azure', ipFamilies: ['IPv4', 'IPv6'] } }),
+      'azure.networkPlugin',
+      /--ip-families ipv4/,
+      true,
+    ],
     ['no SSH key', facts({ linuxProfile: {} }), 'azure.sshPublicKey', /ssh-keygen/, true],
     ['no subnet', facts({}, { network: { kind: 'missing', why: 'no' } }), 'azure.subnetId', /vnet subnet list/, true],
     ['a stopped cluster without a name', facts({ fqdn: undefined } as never), 'cluster.endpoint', /az aks start/, true],
