@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { entryOf } from '../../core/values/records.ts'
 import { nodeClaimSpec, nodeClaimStatus } from '../node-claim.ts'
 import { nodeClassSpec, nodeClassStatus } from '../node-class.ts'
+import { nodeOverlaySpec } from '../node-overlay.ts'
 import { nodePoolSpec, nodePoolStatus } from '../node-pool.ts'
 import { amounts, conditions, metadata, selector, taint, texts } from './common.ts'
 import { shapeOf } from './of-schema.ts'
@@ -28,6 +29,7 @@ const shapes: Readonly<Record<string, z.ZodType>> = {
   }),
   NodeClaim: object({ spec: shapeOf(nodeClaimSpec), status: shapeOf(nodeClaimStatus) }, ['spec']),
   NodePool: object({ spec: shapeOf(nodePoolSpec), status: shapeOf(nodePoolStatus) }, ['spec']),
+  NodeOverlay: object({ spec: shapeOf(nodeOverlaySpec) }, ['spec']),
   AKSNodeClass: object({ spec: shapeOf(nodeClassSpec), status: shapeOf(nodeClassStatus) }),
   DaemonSet: object(
     {
@@ -78,6 +80,7 @@ const shapes: Readonly<Record<string, z.ZodType>> = {
 const groups: Readonly<Record<string, string>> = {
   NodeClaim: 'karpenter.sh',
   NodePool: 'karpenter.sh',
+  NodeOverlay: 'karpenter.sh',
   AKSNodeClass: 'karpenter.azure.com',
   DaemonSet: 'apps',
   ReplicaSet: 'apps',

@@ -2,11 +2,12 @@
 import type { NodeClass } from '../../../api/objects.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
 import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
-import type { NodePool } from '../../../core/objects.ts'
+import type { NodeOverlay, NodePool } from '../../../core/objects.ts'
 import { wellKnownLabels } from '../../../core/requirements/labels.ts'
 import type { Catalog } from '../simulate/catalog.ts'
 import type { clusterObjects } from '../simulate/cluster-objects.ts'
 import type { Overrides, Scenario } from '../simulate/scenario.ts'
+import { overlaidPools } from './overlaid-pools.ts'
 
 const nodeClassGroup = 'karpenter.azure.com'
 const reservationIdLabel = 'karpenter.azure.com/capacity-reservation-id'
@@ -15,6 +16,7 @@ const reservationIdLabel = 'karpenter.azure.com/capacity-reservation-id'
 export interface WholeCluster {
   readonly cluster: ReturnType<typeof clusterObjects>
   readonly nodeClasses: readonly NodeClass[]
+  readonly nodeOverlays?: readonly NodeOverlay[]
 }
 
 /** The part of a cluster that Joiner would plan with. */
@@ -25,20 +27,20 @@ export interface TakingPart {
   readonly nodePools: readonly NodePool[]
   readonly instanceTypes: ReadonlyMap<string, readonly InstanceType[]>
   readonly options: Scenario['options'] & { readonly wellKnownLabels: ReadonlySet<string> }
-  /** Why NodePools take no part. */
+  /** Why NodePools take no part, and NodeOverlays do not count. */
   readonly remarks: readonly string[]
 }
 
 /** Returns what takes part, with the instance types of each NodePool. */
 export function takingPart(
-  { cluster, nodeClasses }: WholeCluster,
+  { cluster, nodeClasses, nodeOverlays = [] }: WholeCluster,
   { catalog, overrides }: { readonly catalog: Catalog; readonly overrides: Overrides },
 ): TakingPart {
   const byName = new Map(nodeClasses.map((one) => [one.metadata.name, one]))
   const classOf = ({ template }: NodePool) => byName.get(template.spec.nodeClassRef.name)
   const judged = cluster.nodePools.map((pool) => ({ pool, reason: whyNot(pool, nodeClasses, classOf(pool)) }))
   const nodePools = judged.filter(({ reason }) => reason === undefined).map(({ pool }) => pool)
-  const instanceTypes = new Map(
+  const sold = new Map(
     cluster.nodePools.map((pool) => [
       pool.metadata.name,
       catalog.typesFor(classOf(pool), kubeletConversion(pool.metadata.annotations)),
@@ -46,20 +48,29 @@ export function takingPart(
   )
   const nodeClaims = cluster.nodeClaims.filter(({ spec }) => isManaged(spec.nodeClassRef))
   const label = catalog.reservationIdLabel ?? reservationIdLabel
+  const known = new Set([...wellKnownLabels, ...catalog.wellKnownLabels, label])
+  const offered = { nodePools: cluster.nodePools, instanceTypes: sold, wellKnownLabels: known }
+  const overlaid = overlaidPools(overrides.nodeOverlay === true ? nodeOverlays : [], offered)
   return {
     cluster: { ...cluster, nodeClaims },
     nodePools,
-    instanceTypes,
+    instanceTypes: overlaid.instanceTypes,
     options: {
       preferencePolicy: overrides.preferencePolicy ?? 'Respect',
       minValuesPolicy: overrides.minValuesPolicy ?? 'Strict',
       reservedCapacity: overrides.reservedCapacity ?? true,
       reservationIdLabel: label,
-      wellKnownLabels: new Set([...wellKnownLabels, ...catalog.wellKnownLabels, label]),
+      wellKnownLabels: known,
     },
-    remarks: judged.flatMap(({ pool, reason }) =>
-      reason === undefined ? [] : [`NodePool "${pool.metadata.name}" takes no part: ${reason}`],
-    ),
+    remarks: [
+      ...judged.flatMap(({ pool, reason }) =>
+        reason === undefined ? [] : [`NodePool "${pool.metadata.name}" takes no part: ${reason}`],
+      ),
+      ...overlaid.remarks,
+      ...(nodeOverlays.length > 0 && overrides.nodeOverlay !== true
+        ? [`NodeOverlays that do not count: ${nodeOverlays.length}; --feature-gates NodeOverlay=true counts them`]
+        : []),
+    ],
   }
 }
 

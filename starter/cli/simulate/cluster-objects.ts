@@ -46,6 +46,7 @@ const clusterScoped: ReadonlySet<string> = new Set([
   'NodePool',
   'NodeClaim',
   'AKSNodeClass',
+  'NodeOverlay',
   'Node',
   'Namespace',
   'PersistentVolume',

@@ -14,6 +14,7 @@ Manifests stand for a cluster as it is:
     the manifests, only if its own is there and is ready. NodePools of other node classes are not Joiner's.
   - Pods of nodes that are being deleted move, unless a PodDisruptionBudget never lets them go; that its status allows
     no disruption just now keeps none. v1beta1 NodePools and NodeClaims are converted.
+  - NodeOverlays change prices and resources with --feature-gates NodeOverlay=true.
   - Objects of other kinds are counted on standard error. Of an object that is there twice the last one counts.
 --disruption asks what would be disrupted, as one evaluation of Joiner decides; --policy karpenter decides as one pass
 of Karpenter, which ends at its first command. Nodes are looked at as their conditions Consolidatable and Drifted say.

@@ -1,4 +1,4 @@
-import { decodeNodeClass } from '../../../activities/kubernetes/cache/decode.ts'
+import { decodeNodeClass, decodeNodeOverlay } from '../../../activities/kubernetes/cache/decode.ts'
 import { isKnownKind } from '../../../api/shapes/objects.ts'
 import { evaluate } from '../../../core/disruption/evaluate.ts'
 import { schedulingSnapshot } from '../../../core/scheduling/cluster.ts'
@@ -124,7 +124,8 @@ function gather({ objects }: ClusterManifests, { catalog, overrides, now, comple
   })
   const nodeClasses = whole.filter(({ kind }) => kind === 'AKSNodeClass').map(decodeNodeClass)
   const cluster = clusterObjects(whole)
-  const part = takingPart({ cluster, nodeClasses }, { catalog, overrides })
+  const nodeOverlays = whole.filter(({ kind }) => kind === 'NodeOverlay').map(decodeNodeOverlay)
+  const part = takingPart({ cluster, nodeClasses, nodeOverlays }, { catalog, overrides })
   const undecided = cluster.pods.filter(({ nodeName, conditions }) => !nodeName && conditions.length === 0).length
   return { ...part, remarks: [...part.remarks, ...undecidedPods(undecided)] }
 }

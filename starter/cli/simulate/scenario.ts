@@ -23,6 +23,8 @@ export interface Overrides {
   readonly minValuesPolicy?: 'Strict' | 'BestEffort'
   readonly reservedCapacity?: boolean
   readonly spotToSpot?: boolean
+  /** Whether NodeOverlays among manifests count. */
+  readonly nodeOverlay?: boolean
   readonly defaultSpread?: readonly DefaultSpreadConstraint[]
   readonly instanceTypes?: readonly InstanceType[]
   /** Added to those of the scenario. */

@@ -47,8 +47,12 @@ export async function readSettings(
 }
 
 function gateOverrides(gates: Readonly<Record<string, boolean | undefined>>): Overrides {
-  const { ReservedCapacity: reservedCapacity = true, SpotToSpotConsolidation: spotToSpot = false } = gates
-  return { reservedCapacity, spotToSpot }
+  const {
+    ReservedCapacity: reservedCapacity = true,
+    SpotToSpotConsolidation: spotToSpot = false,
+    NodeOverlay: nodeOverlay = false,
+  } = gates
+  return { reservedCapacity, spotToSpot, nodeOverlay }
 }
 
 function textOf(file: InputFile): string {

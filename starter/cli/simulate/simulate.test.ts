@@ -9,7 +9,7 @@ const joiner = new URL('../../joiner.ts', import.meta.url).pathname
 let folder = ''
 
 // Each test starts the program, some of them several times.
-vi.setConfig({ testTimeout: 30_000 })
+vi.setConfig({ testTimeout: 120_000 })
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'joiner-simulate-'))
@@ -214,6 +214,34 @@ describe('joiner simulate, manifests', () => {
     expect(await remark(nodeClass('other', 'True'))).toContain('there is no AKSNodeClass "plain"')
     expect(await remark(nodeClass('plain', 'False'))).toContain('its AKSNodeClass "plain" is not ready: no subnet')
     expect(await remark(nodeClass('plain', 'True'))).toBe('')
+  })
+
+  it('counts NodeOverlays with their gate, and says which do not count', async () => {
+    const overlay = (name: string, spec: object) => ({
+      apiVersion: 'karpenter.sh/v1alpha1',
+      kind: 'NodeOverlay',
+      metadata: { name },
+      spec,
+    })
+    const requirements = [entry('karpenter.sh/capacity-type', 'on-demand')]
+    const input = yaml(
+      nodePool(ready),
+      pod('web-0', '1', gaveUp),
+      overlay('half', { requirements, priceAdjustment: '-50%', weight: 2 }),
+      overlay('b', { requirements, price: '9', weight: 1 }),
+      overlay('a', { requirements, price: '8', weight: 1 }),
+    )
+    const planned = async (...args: readonly string[]) => {
+      const { out, err } = await run([...catalog(), '--output', 'json', ...args], input)
+      const [claim] = (JSON.parse(out) as { newNodeClaims: readonly { cheapestPrice: number }[] }).newNodeClaims
+      return { price: claim?.cheapestPrice ?? 0, err }
+    }
+    const plain = await planned()
+    expect(plain.err).toContain('NodeOverlays that do not count: 3; --feature-gates NodeOverlay=true counts them')
+    const overlaid = await planned('--feature-gates', 'NodeOverlay=true')
+    expect(overlaid.price).toBeCloseTo(plain.price / 2)
+    expect(overlaid.err).toContain('NodeOverlay "a" does not count: another of its weight changes the same')
+    expect(overlaid.err).not.toContain('NodeOverlay "b"')
   })
 
   it('moves pods of leaving nodes, unless a PodDisruptionBudget never lets them go', async () => {

@@ -30,7 +30,7 @@ test('spans join the reasons for which budgets allow the same, and pauses of bot
       span.reasons,
     ]),
   ).toEqual([
-    [0, 7 * 24, 2, ['Empty', 'Underutilized']],
+    [0, 7 * 24, 2, ['Unhealthy', 'Empty', 'Underutilized']],
     [0, 3, 2, ['Drifted']],
     [3, 11, 0, ['Drifted']],
     [11, 7 * 24, 2, ['Drifted']],
