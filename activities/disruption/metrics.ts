@@ -4,6 +4,7 @@ import type { NodeClaim, NodePool } from '../../core/objects.ts'
 import { labels } from '../../core/requirements/labels.ts'
 import { durationMs } from '../../core/values/duration.ts'
 import { durationBuckets } from '../telemetry/buckets.ts'
+import { snakeCase } from '../telemetry/snake-case.ts'
 
 /** The part of a command that its metrics show. */
 interface CommandFacts {
@@ -140,11 +141,6 @@ function terminationMode({ spec }: NodeClaim): 'graceful' | 'eventual' | 'forcef
   const grace = durationMs(spec.terminationGracePeriod)
   if (grace === undefined) return 'graceful'
   return grace > 0 ? 'eventual' : 'forceful'
-}
-
-/** `WhenEmpty` as `when_empty`. */
-function snakeCase(text: string): string {
-  return text.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase()
 }
 
 const ofMethod = ['reason', 'consolidation_type'] as const

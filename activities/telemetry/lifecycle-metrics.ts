@@ -5,6 +5,7 @@ import type { RebootFailure } from '../../core/node-repair/reboot.ts'
 import type { Node, NodeClaim } from '../../core/objects.ts'
 import { labels, terminationFinalizer } from '../../core/requirements/labels.ts'
 import { doublingBuckets, lifetimeBuckets, summaryQuantiles } from './buckets.ts'
+import { snakeCase } from './snake-case.ts'
 
 /** Metrics of the lifecycles of NodeClaims and nodes, by Karpenter's names (reference/karpenter-core.md 6.1, counted as in 5.1, 5.4 to 5.6). */
 export class LifecycleMetrics {
@@ -92,14 +93,6 @@ export class LifecycleMetrics {
 
 /** Seconds (reference/karpenter-1.15.md 6). */
 const rebootBuckets = [10, 20, 40, 80, 160, 320, 640, 1280]
-
-/** Returns the name of a condition as Karpenter's metrics have it: KernelDeadlock is kernel_deadlock. */
-function snakeCase(name: string): string {
-  return name
-    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
-    .replace(/([A-Z]+)([A-Z][a-z])/g, '$1_$2')
-    .toLowerCase()
-}
 
 function poolLabel({ metadata }: NodeClaim) {
   return { nodepool: metadata.labels[labels.nodePool] ?? '' }
