@@ -3,6 +3,7 @@ import type { NodeClass } from '../../../api/objects.ts'
 import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
+import { launchPrice } from '../../node-overlays/launch-price.ts'
 import type { Tracing } from '../../telemetry/tracing.ts'
 import { type Attempted, armErrorCode, armErrorText, metricsErrorCode } from '../arm/azure-error.ts'
 import { failureFacts } from '../arm/azure-failure.ts'
@@ -65,7 +66,7 @@ export async function putVm(deps: PutVmDeps, input: PutInput): Promise<LaunchOut
       chosen,
       imageId: image.id,
       acceptedMs,
-      price: deps.catalogue.price(input.size, capacityType),
+      price: launchPrice(deps.catalogue, chosen, input.size),
     }),
     learnFromSuccess(
       deps,

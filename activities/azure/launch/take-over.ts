@@ -1,6 +1,8 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
+import { launchPrice } from '../../node-overlays/launch-price.ts'
+import { typesForClaim } from '../../node-overlays/pool-types.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
 import type { LearnDeps } from '../capacity/lesson.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
@@ -59,7 +61,8 @@ async function adopt(deps: TakeOverDeps, claim: NodeClaim, vm: VirtualMachine): 
   const typeName = vm.hardwareProfile?.vmSize ?? ''
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
   const kubelet = kubeletConversion(claim.metadata.annotations)
-  const types = nodeClass === undefined ? [] : deps.catalogue.instanceTypesFor(nodeClass, kubelet)
+  const types =
+    nodeClass === undefined ? [] : typesForClaim(deps, claim, deps.catalogue.instanceTypesFor(nodeClass, kubelet))
   deps.log.info({ nodeClaim: claim.metadata.name, vm: vm.name, instanceType: typeName }, 'adopted existing VM')
   const chosen = {
     typeName,
@@ -68,11 +71,10 @@ async function adopt(deps: TakeOverDeps, claim: NodeClaim, vm: VirtualMachine): 
     capacityType: capacityTypeOfVm(vm),
     ultraSsd: vm.additionalCapabilities?.ultraSSDEnabled ?? false,
   }
-  const size = deps.catalogue.size(typeName)
   return recordLaunch(deps, claim, {
     chosen,
     imageId: imageIdOf(vm.storageProfile?.imageReference),
     acceptedMs: vm.timeCreated?.getTime() ?? deps.now(),
-    price: size === undefined ? {} : deps.catalogue.price(size, chosen.capacityType),
+    price: launchPrice(deps.catalogue, chosen, deps.catalogue.size(typeName)),
   })
 }
