@@ -46,6 +46,7 @@ const servers = {
 const alone = [
   'deploy/local/start-limit.servers.test.ts',
   'test/api/conversion.servers.test.ts',
+  'test/cost.servers.test.ts',
   'test/handover.servers.test.ts',
   'test/hostile.servers.test.ts',
   'test/pause.servers.test.ts',
@@ -81,8 +82,8 @@ export default defineConfig({
           name: 'servers',
           include: ['**/*.servers.test.ts'],
           exclude: ['**/node_modules/**', ...alone],
-          // Each has a cluster of its own, which takes 1.3 GB and, while something happens in it, a core.
-          maxWorkers: 3,
+          // They wait for half of their time: each has a cluster of its own, which takes 1.3 GB and, while something happens in it, a core.
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
         },
       },

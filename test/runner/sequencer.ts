@@ -10,7 +10,6 @@ const slowest = [
   'durability',
   'scheduling',
   'uninstall',
-  'cost',
   'advise',
   'identity',
   'disruption',
