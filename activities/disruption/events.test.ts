@@ -18,11 +18,12 @@ async function published(evaluation: Partial<Evaluation>) {
   const inputs: EventInput[] = []
   const events = { record: (input: EventInput) => void inputs.push(input) } as never
   publishFindings({ ...deps, events }, { blocked: [], commands: [], ...evaluation } as Evaluation)
-  return inputs.map(({ about, reason, message, limit }) => [
+  return inputs.map(({ about, reason, message, limit, values }) => [
     `${about.kind}/${about.metadata.name}`,
     reason,
     message,
     limit,
+    values,
   ])
 }
 
@@ -49,9 +50,10 @@ const command = (method: 'multi-node' | 'single-node', ...pools: readonly string
 const approved = 'score 1.50 >= threshold 0.50 (k: 2, savings 15.0%, disruption 10.0%)'
 
 test('upstream: should emit approved event for approved pool results, one for each pool', async () => {
-  expect(await published({ commands: [command('multi-node', 'web', 'web', 'batch')] })).toEqual([
-    ['NodePool/web', 'ConsolidationApproved', approved, undefined],
-    ['NodePool/batch', 'ConsolidationApproved', approved, undefined],
+  const seen = await published({ commands: [command('multi-node', 'web', 'web', 'batch')] })
+  expect(seen.map(([about, reason, message]) => [about, reason, message])).toEqual([
+    ['NodePool/web', 'ConsolidationApproved', approved],
+    ['NodePool/batch', 'ConsolidationApproved', approved],
   ])
 })
 
@@ -81,3 +83,14 @@ test.each<[Cause, string | undefined]>([
     ])
   },
 )
+
+test('a passing state does not keep what blocks the node afterwards from being reported', async () => {
+  const keys = async (cause: Cause) => {
+    const object = { kind: 'NodeClaim', name: 'a', nodeName: 'aks-a' } as const
+    const seen = await published({ blocked: [{ method: 'drift', object, reason: 'DisruptionBlocked', cause }] })
+    return seen.map(([, , , , values]) => JSON.stringify(values))
+  }
+  const [passing, lasting] = [await keys({ kind: 'nominated' }), await keys({ kind: 'do-not-disrupt' })]
+  expect(passing).toHaveLength(2)
+  expect(passing.filter((key) => lasting.includes(key))).toEqual([])
+})

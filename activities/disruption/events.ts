@@ -46,11 +46,11 @@ function publishBlocked(
   for (const about of found) {
     if (about === undefined) continue
     const { uid } = about.metadata
+    // A burst of new nodes would be a burst of events without use to their owner. Nor may one of these hide what blocks the node afterwards.
+    const passing = isPassing(cause) ? ({ values: [uid, 'passing'], limit: 'passing' } as const) : {}
     // A pool can be blocked for several disruption reasons at once, and a sick node for its repair besides; the message distinguishes them.
     const values = object.kind === 'NodePool' || method === 'repair' ? [uid, message] : [uid]
-    // A burst of new nodes would be a burst of events without use to their owner, before those that are of use.
-    const limit = isPassing(cause) ? ({ limit: 'passing' } as const) : {}
-    deps.events.record({ about: subject(about), reason, message, values, ...limit })
+    deps.events.record({ about: subject(about), reason, message, values, ...passing })
   }
 }
 
