@@ -57,7 +57,7 @@ test('what budgets allow, and which of them is the limit, in the table and in th
   await setBudgets({ nodes: '60%' }, held)
   expect((await budgets()).split('\n').map((line) => line.trim().split(/ {2,}/))).toEqual([
     ['NODEPOOL', 'REASON', 'NODES', 'BUDGET', 'IN USE', 'LEFT', 'LIMITED BY'],
-    ['general', 'Empty, Underutilized', '3', '2', '0', '2', '60% (budgets[0])'],
+    ['general', 'Unhealthy, Empty, Underutilized', '3', '2', '0', '2', '60% (budgets[0])'],
     ['general', 'Drifted', '3', '0', '0', '0', '0 by "0 9 * * *" for 24h (budgets[1])'],
     [''],
     ['general:'],
@@ -117,7 +117,7 @@ test('a node that is being deleted uses the budget up', async () => {
   await world.operator.kubectl(['delete', 'nodeclaim', name, '--wait=false'])
   expect(await read()).toMatchObject({
     consuming: [{ nodeClaim: name, why: 'being deleted' }],
-    reasons: [{ allowed: 2, left: 1 }, { left: 1 }, { left: 1 }],
+    reasons: [{ allowed: 2, left: 1 }, { left: 1 }, { left: 1 }, { left: 1 }],
   })
 })
 

@@ -124,7 +124,7 @@ describe('what the page gets', () => {
           {
             fromMs: calendar.fromMs,
             toMs: calendar.toMs,
-            reasons: ['Empty', 'Drifted', 'Underutilized'],
+            reasons: ['Unhealthy', 'Empty', 'Drifted', 'Underutilized'],
             allowed: 1,
             limitedBy: '100% (budgets[0])',
           },

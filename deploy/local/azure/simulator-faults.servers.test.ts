@@ -38,7 +38,7 @@ describe('failSync', () => {
     const error = await errorOf(create('vm').submitted())
     expect(error).toMatchObject({ name: 'RestError', statusCode: 409, code })
     expect(armErrorCode(error)).toBe(code)
-    expect(await simulator.state()).toEqual({ virtualMachines: [], networkInterfaces: [], disks: [] })
+    expect(await simulator.state()).toEqual({ aksMachines: [], virtualMachines: [], networkInterfaces: [], disks: [] })
     await create('vm')
   })
 
@@ -199,7 +199,7 @@ describe('what becomes of a VM', () => {
     await simulator.fault({ kind: 'keepsNics' })
     await create('vm')
     await vms().delete(group, 'vm', { updateIntervalInMs: 50 })
-    expect(await simulator.state()).toEqual({ virtualMachines: [], networkInterfaces: ['vm-nic'], disks: [] })
+    expect(await simulator.state()).toEqual({ aksMachines: [], virtualMachines: [], networkInterfaces: ['vm-nic'], disks: [] })
     const nic = await azure.network.networkInterfaces.get(group, 'vm-nic')
     expect(nic.virtualMachine).toBeUndefined()
     expect(nic.tags).toEqual(nicConfiguration('vm').tags)

@@ -77,7 +77,7 @@ test('an update and a deletion go on after the restart', async () => {
   expect((await vms().get(group, 'vm')).provisioningState).toBe('Deleting')
   await simulator.finish()
   await deleted.pollUntilDone()
-  expect(await simulator.state()).toEqual({ virtualMachines: [], networkInterfaces: [], disks: [] })
+  expect(await simulator.state()).toEqual({ aksMachines: [], virtualMachines: [], networkInterfaces: [], disks: [] })
 })
 
 test('a VM whose PUT lost its answer to the kill is there at most once', async () => {

@@ -87,7 +87,7 @@ test('5,000 VMs are made, listed, kept over a restart, and deleted', { timeout: 
   expect(await list()).toEqual(expected)
   expect(await each('DELETE', 'DELETE', 202)).toBeGreaterThan(100)
   await simulator.until('all are gone', async () => (await simulator.state()).virtualMachines.length === 0)
-  expect(await simulator.state()).toEqual({ virtualMachines: [], networkInterfaces: [], disks: [] })
+  expect(await simulator.state()).toEqual({ aksMachines: [], virtualMachines: [], networkInterfaces: [], disks: [] })
 })
 
 const isMade = ({ state }: { readonly state: string }) => state === 'Succeeded'

@@ -81,7 +81,7 @@ describe('a virtual machine', () => {
     expect((await vms().get(group, 'vm')).provisioningState).toBe('Deleting')
     await simulator.finish()
     await poller.pollUntilDone()
-    expect(await simulator.state()).toEqual({ virtualMachines: [], networkInterfaces: [], disks: [] })
+    expect(await simulator.state()).toEqual({ aksMachines: [], virtualMachines: [], networkInterfaces: [], disks: [] })
     await expect(azure.network.networkInterfaces.get(group, 'vm-nic')).rejects.toMatchObject({ statusCode: 404 })
     await expect(azure.compute.disks.get(group, 'vm-disk')).rejects.toMatchObject({ statusCode: 404 })
     // Deleting what is not there is a success.
