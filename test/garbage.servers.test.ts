@@ -82,6 +82,7 @@ test('leaks go; what is owned, of another cluster or too young stays', async () 
     disk: 0,
     nodeClaim: 0,
     node: 0,
+    aksMachine: 0,
   })
 
   await pass()
