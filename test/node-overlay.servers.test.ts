@@ -63,7 +63,10 @@ test('the corrected price decides what is bought, the NodeClaim says so, and a l
     const found = await sizesOfNodes()
     return found.length === 1 && found[0] === 'Standard_D2s_v5'
   })
-  const claims = await world.list('nodeclaims')
+  const claims = await world.until('the NodeClaim before is gone too', async () => {
+    const left = await world.list('nodeclaims')
+    return left.length === 1 && left
+  })
   expect(claims.map(({ metadata }) => metadata.annotations?.['karpenter.sh/price-overlay-applied'])).toEqual(['true'])
   await world.untilRunning(1)
 })
