@@ -199,7 +199,12 @@ describe('what becomes of a VM', () => {
     await simulator.fault({ kind: 'keepsNics' })
     await create('vm')
     await vms().delete(group, 'vm', { updateIntervalInMs: 50 })
-    expect(await simulator.state()).toEqual({ aksMachines: [], virtualMachines: [], networkInterfaces: ['vm-nic'], disks: [] })
+    expect(await simulator.state()).toEqual({
+      aksMachines: [],
+      virtualMachines: [],
+      networkInterfaces: ['vm-nic'],
+      disks: [],
+    })
     const nic = await azure.network.networkInterfaces.get(group, 'vm-nic')
     expect(nic.virtualMachine).toBeUndefined()
     expect(nic.tags).toEqual(nicConfiguration('vm').tags)
