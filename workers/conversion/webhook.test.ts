@@ -12,6 +12,12 @@ import { createPki } from '../../deploy/local/pki.ts'
 import { type WebhookLimits, webhookLimits } from './limits.ts'
 import { type Certificate, type ConversionWebhook, type Refusal, startConversionWebhook } from './webhook.ts'
 
+/** Processor time of this process so far, which other processes on a busy machine do not lengthen much. */
+function processorMs(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
+}
+
 interface Issued extends Certificate {
   readonly ca: string
 }
@@ -191,13 +197,13 @@ describe('the conversion webhook', () => {
     expect(convertedObjects).toEqual([pool('v1beta1', 'deep', { template: { spec: {} } }, kubelet)])
   })
 
-  it('converts 2,000 NodeClaims of one review in under 2 s, both ways', async () => {
+  it('converts 2,000 NodeClaims of one review in under 2 s of processor time, both ways', async () => {
     const claims = Array.from({ length: 2000 }, (_, index) => claim(`claim-${index}`))
-    const begun = performance.now()
+    const begun = processorMs()
     const { convertedObjects } = await review(claims, 'karpenter.sh/v1beta1')
-    const between = performance.now()
+    const between = processorMs()
     const back = await review(convertedObjects)
-    const ended = performance.now()
+    const ended = processorMs()
     expect(back['convertedObjects']).toEqual(claims)
     console.log(
       `2,000 NodeClaims: to v1beta1 in ${Math.round(between - begun)} ms, to v1 in ${Math.round(ended - between)} ms`,
