@@ -62,7 +62,7 @@ const nodePools: WarningPolicy = {
       holds: '!has(object.spec.replicas)',
       message:
         "'spec.replicas ' + string(object.spec.replicas) + ': the gate StaticCapacity is off, so the NodePool will not become ready; set settings.featureGates.staticCapacity of the chart'",
-      unlessChartValue: '(include "joiner.hasStaticCapacity" .)',
+      unlessChartValue: '(include "joiner.hasGate" (list . "StaticCapacity"))',
     },
     {
       because: 'notReady',
@@ -131,14 +131,14 @@ const unread: WarningPolicy = {
       holds: "object.kind != 'NodeOverlay'",
       message:
         "'kind NodeOverlay, metadata.name ' + object.metadata.name + ': the gate NodeOverlay is off, so it has no effect; set settings.featureGates.nodeOverlay of the chart'",
-      unlessChartValue: '(include "joiner.hasOverlays" .)',
+      unlessChartValue: '(include "joiner.hasGate" (list . "NodeOverlay"))',
     },
     {
       because: 'noEffect',
       holds: "object.kind != 'CapacityBuffer'",
       message:
         "'kind CapacityBuffer, metadata.name ' + object.metadata.name + ': the gate CapacityBuffer is off, so it has no effect; set settings.featureGates.capacityBuffer of the chart'",
-      unlessChartValue: '(include "joiner.hasBuffers" .)',
+      unlessChartValue: '(include "joiner.hasGate" (list . "CapacityBuffer"))',
     },
   ],
 }

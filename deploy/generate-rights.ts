@@ -9,11 +9,11 @@ const conditions: Readonly<Record<RightCondition, { readonly template: string; r
     words: '`settings.schedulerConfig` has default spread constraints',
   },
   overlays: {
-    template: 'include "joiner.hasOverlays" .',
+    template: 'include "joiner.hasGate" (list . "NodeOverlay")',
     words: '`settings.featureGates.nodeOverlay` is true',
   },
   buffers: {
-    template: 'include "joiner.hasBuffers" .',
+    template: 'include "joiner.hasGate" (list . "CapacityBuffer")',
     words: '`settings.featureGates.capacityBuffer` is true',
   },
   dnsServiceIpUnset: { template: 'include "joiner.readsDnsService" .', words: '`azure.dnsServiceIp` is not set' },

@@ -71,7 +71,7 @@ test('pods get no more nodes of it than replicas; scaled up it makes more, scale
   const own = { 'karpenter.sh/nodepool': 'fixed' }
   await world.apply(deployment({ name: 'own', replicas: 6, apart: true, nodeSelector: own }))
   await world.until('five of the pods run', async () => (await world.running('own')) === 5)
-  await world.until('the sixth is told', async () =>
+  await world.until('an event reports the sixth', async () =>
     (await world.list('events')).some(({ reason }) => reason === 'FailedScheduling'),
   )
   expect(await fixed()).toHaveLength(5)

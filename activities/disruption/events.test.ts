@@ -57,7 +57,7 @@ test('upstream: should emit approved event for approved pool results, one for ea
   ])
 })
 
-test('a node that goes alone is told so itself, as is its claim', async () => {
+test('a node that goes alone has the event itself, as has its claim', async () => {
   const seen = await published({ commands: [command('single-node', 'web')] })
   expect(seen.map(([about]) => about)).toEqual(['Node/c0', 'NodeClaim/c0-claim'])
 })

@@ -9,6 +9,7 @@ import { isActive, isProvisionable } from '../../core/pods/pod-rules.ts'
 import { annotations, labels } from '../../core/requirements/labels.ts'
 import type { CachedKind, CachedObject } from '../kubernetes/cache/cached-kinds.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import { perCache } from '../kubernetes/cache/per-cache.ts'
 import { BackOff } from '../provisioning/back-off.ts'
 import { commandReason } from './proposals.ts'
 
@@ -105,22 +106,13 @@ export class DisruptionMemory {
   }
 }
 
-const memories = new WeakMap<ClusterCache, DisruptionMemory>()
-
-/** Returns the memory of the process with this cache. */
-export function memoryOf({
-  cache,
-  now,
-}: {
+interface MemoryDeps {
   readonly cache: ClusterCache
   readonly now: () => number
-}): DisruptionMemory {
-  const known = memories.get(cache)
-  if (known !== undefined) return known
-  const memory = new DisruptionMemory(cache, now)
-  memories.set(cache, memory)
-  return memory
 }
+
+/** Returns the memory of the process with this cache. */
+export const memoryOf = perCache(({ cache, now }: MemoryDeps) => new DisruptionMemory(cache, now))
 
 /** Returns whether a change can free a node, or make a pool or a budget release one. */
 function isUrgent(kind: CachedKind, before: CachedObject | undefined, after: CachedObject | undefined): boolean {

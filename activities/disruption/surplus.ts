@@ -12,7 +12,12 @@ import { updateClaim } from '../kubernetes/client/object-writes.ts'
 import { countDisruption, type DisruptionCountDeps, deleteClaim } from '../kubernetes/lifecycle/claim-deletion.ts'
 import { claimNode } from '../kubernetes/lifecycle/claim-nodes.ts'
 import { readPool } from '../provisioning/pool-limits.ts'
-import { type StaticPool, type StaticPoolsDeps, staticPools } from '../provisioning/static-capacity/static-pools.ts'
+import {
+  type StaticPool,
+  type StaticPoolsDeps,
+  staticPool,
+  staticPools,
+} from '../provisioning/static-capacity/static-pools.ts'
 
 export interface SurplusDeps extends StaticPoolsDeps, ObjectWritesDeps, DisruptionCountDeps {
   readonly log: Logger
@@ -43,7 +48,7 @@ export async function removeSurplus(deps: SurplusDeps, evaluating: Evaluating): 
   await deps.cache.catchUp(['NodeClaim'], signal)
   for (const { pool: before } of staticPools(deps)) {
     const pool = await readPool(deps, before.metadata.name)
-    const known = staticPools(deps).find((one) => one.pool === pool)
+    const known = pool && staticPool(deps, pool)
     const surplus = known === undefined ? [] : surplusOf(deps, known, evaluating)
     if (pool === undefined || surplus.length === 0) continue
     if (!(await isLatest())) return

@@ -8,6 +8,7 @@ import { labels, wellKnownLabels } from '../../core/requirements/labels.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import type { Catalogue } from '../azure/catalogue/catalogue.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import { perCache } from '../kubernetes/cache/per-cache.ts'
 
 /** The cache and the catalogue, which say what NodePools can buy. */
 export interface CatalogueOfPools {
@@ -25,12 +26,12 @@ type TypesOfPools = ReadonlyMap<string, Types>
 export function instanceTypes(deps: CatalogueOfPools): TypesOfPools {
   const bought = withoutOverlays(deps)
   const { cache } = deps
-  return cache.nodeOverlays.size === 0 ? bought : memoOf(cache).types(cache, bought)
+  return cache.nodeOverlays.size === 0 ? bought : memoOf(deps).types(cache, bought)
 }
 
 /** Returns what NodeOverlays are worth against all NodePools. */
 export function judgedOverlays(deps: CatalogueOfPools): EvaluatedOverlays {
-  return memoOf(deps.cache).judge(deps.cache, withoutOverlays(deps))
+  return memoOf(deps).judge(deps.cache, withoutOverlays(deps))
 }
 
 /** Returns types that a NodeClaim may be launched as, with the overlays that count for its pool at this moment. */
@@ -66,16 +67,7 @@ function overlaidPool({ metadata, template }: NodePool) {
   return { name: metadata.name, labels: template.labels }
 }
 
-const memos = new WeakMap<ClusterCache, OverlayMemo>()
-
-function memoOf(cache: ClusterCache): OverlayMemo {
-  let memo = memos.get(cache)
-  if (memo === undefined) {
-    memo = new OverlayMemo()
-    memos.set(cache, memo)
-  }
-  return memo
-}
+const memoOf = perCache(() => new OverlayMemo())
 
 /** Keeps the last result: planners ask for types many times between two changes, and recognise unchanged lists by their identity. */
 class OverlayMemo {

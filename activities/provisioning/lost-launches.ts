@@ -13,7 +13,7 @@ export interface LostLaunchesDeps {
 }
 
 /**
- * Tells the pods that were planned onto a NodeClaim that it is given up for lack of capacity: the claim's own events go with it
+ * Reports on the pods that were planned onto a NodeClaim that it is given up for lack of capacity: the claim's own events go with it
  * (reference/karpenter-1.15.md 5). Only the process that plans knows these pods. Returns the function that ends it.
  */
 export function reportLostLaunches(deps: LostLaunchesDeps): () => void {

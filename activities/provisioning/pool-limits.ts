@@ -5,6 +5,7 @@ import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import { capacityOf, isLeaving, labelsOf, stateNodes } from '../../core/scheduling/state-nodes.ts'
 import { integerQuantity } from '../../core/values/quantity.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import { perCache } from '../kubernetes/cache/per-cache.ts'
 import { isNotFound } from '../kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../kubernetes/client/client.ts'
 import { resourcePath } from '../kubernetes/client/resources.ts'
@@ -39,13 +40,7 @@ interface Admitted {
 }
 
 /** Provisioning and disruption of a process share one count. */
-const admittedBy = new WeakMap<ClusterCache, Admitted>()
-
-function admittedOf(cache: ClusterCache): Admitted {
-  const known = admittedBy.get(cache) ?? { total: new Map(), underWay: new Map() }
-  admittedBy.set(cache, known)
-  return known
-}
+const admittedOf = perCache((): Admitted => ({ total: new Map(), underWay: new Map() }))
 
 /** The usage of a pool when a plan first asked for it, and what had been admitted by then. */
 interface Base {
@@ -68,7 +63,7 @@ export class PoolLimits {
   constructor(deps: PoolLimitsDeps, without: ReadonlySet<string> = new Set()) {
     this.#deps = deps
     this.#without = without
-    this.#admitted = admittedOf(deps.cache)
+    this.#admitted = admittedOf(deps)
   }
 
   /**

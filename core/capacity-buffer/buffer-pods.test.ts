@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { evaluate } from '../disruption/evaluate.ts'
-import { joinerPolicy } from '../disruption/policy.ts'
+import { sampleEvaluation } from '../disruption/sample-evaluation.ts'
 import { disruptionWorld } from '../disruption/world.ts'
 import type { Condition, Pod } from '../objects.ts'
-import { wellKnownLabels } from '../requirements/labels.ts'
 import {
   sampleClaim,
   sampleCondition,
@@ -94,15 +93,7 @@ describe('an evaluation', () => {
       scheduling,
       nominated: new Set(),
     })
-    return evaluate(world, {
-      policy: joinerPolicy,
-      instanceTypes,
-      wellKnown: wellKnownLabels,
-      scheduling,
-      spotToSpot: false,
-      terminateFirst: false,
-      imageTrials: new Map(),
-    })
+    return evaluate(world, sampleEvaluation(instanceTypes, { scheduling, imageTrials: new Map() }))
   }
   const removed = ({ commands }: ReturnType<typeof evaluated>) =>
     commands.flatMap(({ candidates }) => candidates.map(({ node }) => node.metadata.name))

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
 import type { Budget, Pod } from '../objects.ts'
-import { wellKnownLabels } from '../requirements/labels.ts'
 import {
   ownedBy,
   sampleClaim,
@@ -13,7 +12,7 @@ import {
 } from '../sample-objects.ts'
 import { indexOf } from '../scheduling/cluster-index/index-of.ts'
 import { evaluate } from './evaluate.ts'
-import { joinerPolicy } from './policy.ts'
+import { sampleEvaluation } from './sample-evaluation.ts'
 import { disruptionWorld } from './world.ts'
 
 // Each row answers to a test of upstream's e2e suites Drift and Termination: how many of the nodes of a pool one pass takes, by its budgets.
@@ -65,20 +64,13 @@ function taken([, budget, state, cpu, going]: Case): number {
       }),
     ),
   })
-  const settings = {
-    instanceTypes,
-    wellKnown: wellKnownLabels,
-    scheduling: {},
-    spotToSpot: false,
-    terminateFirst: false,
-  }
   const world = disruptionWorld(index.source(instanceTypes, { now }), instanceTypes, {
     now,
     scheduling: {},
     nominated: new Set(),
     view: {},
   })
-  const { commands } = evaluate(world, { ...settings, policy: joinerPolicy })
+  const { commands } = evaluate(world, sampleEvaluation(instanceTypes))
   return commands.reduce((sum, { candidates }) => sum + candidates.length, 0)
 }
 

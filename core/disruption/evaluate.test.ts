@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Node, NodeClaim, NodePool, Pod } from '../objects.ts'
 import { Pauses } from '../pauses/pauses.ts'
-import { wellKnownLabels } from '../requirements/labels.ts'
 import {
   ownedBy,
   sampleClaim,
@@ -15,6 +14,7 @@ import {
 import { indexOf } from '../scheduling/cluster-index/index-of.ts'
 import { type EvaluationSettings, evaluate } from './evaluate.ts'
 import { joinerPolicy, karpenterPolicy } from './policy.ts'
+import { sampleEvaluation } from './sample-evaluation.ts'
 import { validate } from './validate.ts'
 import { type DisruptionWorld, disruptionWorld, type WorldSettings } from './world.ts'
 
@@ -96,14 +96,7 @@ function world(
   })
 }
 
-const settings: EvaluationSettings = {
-  instanceTypes,
-  wellKnown: wellKnownLabels,
-  scheduling: {},
-  spotToSpot: false,
-  terminateFirst: false,
-  policy: joinerPolicy,
-}
+const settings = sampleEvaluation(instanceTypes)
 
 const found = (one: DisruptionWorld, change: Partial<EvaluationSettings> = {}) =>
   evaluate(one, { ...settings, ...change }).commands.map(

@@ -29,7 +29,7 @@ export interface ClaimInstance {
   readonly id: string
   /** Reads it and checks that it is proven to be the claim's. */
   find(): Promise<FoundInstance>
-  /** Whether a VM of its name exists, whoever owns it. */
+  /** Whether a VM of its name exists, its owner does not matter. */
   vmExists(): Promise<boolean>
   /** Requests its deletion with all that belongs to it; its owner was checked by `find`. Gone already is success. */
   remove(): Promise<void>

@@ -15,7 +15,7 @@ type Scope = Pick<
 >
 type Tags = Readonly<Record<string, string>> | undefined
 
-/** Returns why a NodeClaim's annotation names no machine of this cluster, or its VM lies elsewhere; to follow the claim. Undefined: both are here. */
+/** Returns why a NodeClaim's annotation names no machine of this cluster, or its VM is elsewhere; to follow the claim. Undefined: both are here. */
 export function whyElsewhere({ metadata, status }: NodeClaim, scope: Scope): string | undefined {
   const text = metadata.annotations[annotations.aksMachine] ?? ''
   const shown = printableStart(text, 300)

@@ -161,9 +161,7 @@ export class CommandWrites {
           }
         : undefined,
     )
-    return this.isRebooting(ref) && claim !== undefined
-      ? undefined
-      : { reason: 'churn', message: `NodeClaim ${ref.name} was deleted by somebody else meanwhile` }
+    return this.isRebooting(ref) && claim !== undefined ? undefined : deletedElsewhere(ref.name)
   }
 
   /** Returns whether the VM of a candidate is to reboot. */
@@ -182,9 +180,7 @@ export class CommandWrites {
       )
       if (after === undefined || after.metadata.deletionTimestamp !== undefined) lost = ref.name
     })
-    return lost === undefined
-      ? undefined
-      : { reason: 'churn', message: `NodeClaim ${lost} was deleted by somebody else meanwhile` }
+    return lost === undefined ? undefined : deletedElsewhere(lost)
   }
 
   /** Removes taint, condition and stamp from candidates. */
@@ -223,4 +219,8 @@ export class CommandWrites {
       ),
     ])
   }
+}
+
+function deletedElsewhere(name: string): Refusal {
+  return { reason: 'churn', message: `NodeClaim ${name} was deleted by somebody else meanwhile` }
 }

@@ -24,7 +24,7 @@ import type {
   VolumeAttachment,
 } from '../../../core/pods/related-objects.ts'
 import { SharedParts } from '../../../core/pods/shared-parts.ts'
-import { annotations } from '../../../core/requirements/labels.ts'
+import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { isLeaving } from '../../../core/scheduling/state-nodes.ts'
 import { untilCalled } from '../../abortable-wait.ts'
 import { forEachOf } from '../../concurrency.ts'
@@ -67,6 +67,7 @@ export class ClusterCache extends ChangeFeed {
   readonly nodeClaims = new Store<NodeClaim>({
     byProviderId: (claim) => claim.status.providerId?.toLowerCase(),
     byLeaving: (claim) => (isLeaving(claim, undefined) ? 'yes' : undefined),
+    byNodePool: ({ metadata }) => metadata.labels[labels.nodePool],
   })
   readonly nodePools = new Store<NodePool>()
   readonly nodeClasses = new Store<NodeClass>()

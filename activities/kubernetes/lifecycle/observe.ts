@@ -169,7 +169,7 @@ export async function giveUp(
     message: `NodeClaim ${ref.name} event: ${message}`,
   })
   deps.log.warn({ nodeClaim: ref.name, reason, why: message }, 'gave up nodeclaim')
-  // The planner reads it there, to tell the pods that it planned onto the claim.
+  // The planner reads it there, and reports it on the pods that it planned onto the claim.
   if (reason === 'insufficient_capacity' && !isTrue(claim.status.conditions, 'Launched'))
     await setClaimConditions(deps, ref, () => ({
       conditions: [{ type: 'Launched', status: 'Unknown', reason: outOfCapacity, message: message.slice(0, 1024) }],

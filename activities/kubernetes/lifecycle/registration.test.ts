@@ -109,7 +109,7 @@ describe('upstream nodeclaim/lifecycle registration', () => {
     ['with', [unregistered], 0],
     ['without', undefined, 1],
   ])(
-    'a Node that joins %s the taint unregistered is registered; an event tells of the lack',
+    'a Node that joins %s the taint unregistered is registered; an event reports that it was missing',
     async (_, has, events) => {
       const { cluster, register, node, reported } = world()
       cluster.edit('nodes', 'aks-a', {

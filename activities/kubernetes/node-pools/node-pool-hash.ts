@@ -2,7 +2,7 @@ import type { NodePoolSpecJson } from '../../../api/objects.ts'
 import { conditionOf } from '../../../core/conditions.ts'
 import { nodePoolHash, nodePoolHashVersion } from '../../../core/node-pool/node-pool-hash.ts'
 import type { NodePool, ObjectMeta } from '../../../core/objects.ts'
-import { annotations, labels } from '../../../core/requirements/labels.ts'
+import { annotations } from '../../../core/requirements/labels.ts'
 import { isNotFound } from '../client/api-error.ts'
 import type { ObjectWritesDeps } from '../client/object-writes.ts'
 import { updateClaim } from '../client/object-writes.ts'
@@ -34,7 +34,7 @@ export async function stampPoolHash(deps: NodePoolHashDeps, { metadata }: NodePo
 /** Rehashes claims. One that has drifted keeps its hash: its state before the versions changed is unknown. */
 async function rehashClaims(deps: NodePoolHashDeps, pool: string, hash: string): Promise<void> {
   await deps.cache.catchUp(['NodeClaim'])
-  const claims = [...deps.cache.nodeClaims.values()].filter(({ metadata }) => metadata.labels[labels.nodePool] === pool)
+  const claims = deps.cache.nodeClaims.by('byNodePool', pool)
   await Promise.all(
     claims.map((claim) =>
       updateClaim(deps, claim.metadata, ({ metadata, status }) => {

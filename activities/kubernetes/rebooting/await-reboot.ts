@@ -86,7 +86,7 @@ async function untaint(deps: AwaitRebootDeps, node: string): Promise<void> {
   )
 }
 
-/** Writes the end of a reboot. The condition goes last: whoever is cut off before finds the reboot still open. */
+/** Writes the end of a reboot. The condition goes last: an attempt that is cut off before leaves the reboot open. */
 async function succeed(deps: AwaitRebootDeps, claim: NodeClaim): Promise<RebootOutcome> {
   await updateClaim(deps, claim.metadata, () => ({ metadata: { annotations: rebootTraces } }))
   await close(deps, claim, { reason: 'RebootSucceeded', message: 'node rebooted and rejoined the cluster' })

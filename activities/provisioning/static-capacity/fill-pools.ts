@@ -5,7 +5,7 @@ import type { Fence } from '../fence.ts'
 import { readPool } from '../pool-limits.ts'
 import { lacking, type ShortagesDeps, shortages } from './shortages.ts'
 import { staticMemoryOf } from './static-memory.ts'
-import { staticPools } from './static-pools.ts'
+import { staticPool } from './static-pools.ts'
 
 export interface FillPoolsDeps extends ShortagesDeps, CreateClaimsDeps {}
 
@@ -22,10 +22,10 @@ export async function fillStaticPools(deps: FillPoolsDeps, fence: Fence): Promis
     const { metadata } = before
     // It may have been scaled a moment ago.
     const pool = await readPool(deps, metadata.name)
-    const known = staticPools(deps).find((one) => one.pool === pool)
-    const missing = known === undefined ? 0 : Math.min(lacking(known), mostAtOnce)
     // The watch will say so too.
     if (pool === undefined) staticMemoryOf(deps).failed(before)
+    const known = pool && staticPool(deps, pool)
+    const missing = known === undefined ? 0 : Math.min(lacking(known), mostAtOnce)
     if (pool === undefined || missing === 0) continue
     const { replicas = 0 } = pool
     deps.log.info({ nodePool: metadata.name, replicas, missing }, 'creating nodeclaims of a static nodepool')

@@ -2,6 +2,7 @@ import { isTrue } from '../../../core/conditions.ts'
 import type { NodeClaim, NodePool } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
+import { perCache } from '../../kubernetes/cache/per-cache.ts'
 import { BackOff } from '../back-off.ts'
 import { poolState } from '../refused-claims.ts'
 
@@ -9,7 +10,7 @@ import { poolState } from '../refused-claims.ts'
  * Static NodePools whose NodeClaims failed just now: they wait from 10 s to 5 minutes, until a claim registers or the NodePool or its class is edited.
  * Without it a pool whose launches fail would be filled again at once, each time. Times are epoch ms. Lost with the process, which costs one attempt.
  */
-export class StaticMemory {
+class StaticMemory {
   readonly #cache: ClusterCache
   readonly #now: () => number
   readonly #backOff = new BackOff()
@@ -59,19 +60,10 @@ export class StaticMemory {
 
 const isGoing = ({ metadata }: NodeClaim) => metadata.deletionTimestamp !== undefined
 
-const memories = new WeakMap<ClusterCache, StaticMemory>()
-
-/** Returns the memory of the process with this cache. */
-export function staticMemoryOf({
-  cache,
-  now,
-}: {
+interface MemoryDeps {
   readonly cache: ClusterCache
   readonly now: () => number
-}): StaticMemory {
-  const known = memories.get(cache)
-  if (known !== undefined) return known
-  const memory = new StaticMemory(cache, now)
-  memories.set(cache, memory)
-  return memory
 }
+
+/** Returns the memory of the process with this cache. */
+export const staticMemoryOf = perCache(({ cache, now }: MemoryDeps) => new StaticMemory(cache, now))

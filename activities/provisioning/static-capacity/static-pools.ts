@@ -1,5 +1,4 @@
 import type { NodeClaim, NodePool } from '../../../core/objects.ts'
-import { labels } from '../../../core/requirements/labels.ts'
 import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
 
 export interface StaticPoolsDeps {
@@ -14,11 +13,13 @@ export interface StaticPool {
   readonly claims: readonly NodeClaim[]
 }
 
-/** Returns the static NodePools as the cache has them; none where their gate is off. Costs nothing where there is none. */
-export function staticPools({ cache, staticCapacity }: StaticPoolsDeps): readonly StaticPool[] {
-  if (!staticCapacity) return []
-  const pools = [...cache.nodePools.values()].filter(({ isStatic }) => isStatic)
-  if (pools.length === 0) return []
-  const claims = Map.groupBy(cache.nodeClaims.values(), ({ metadata }) => metadata.labels[labels.nodePool])
-  return pools.map((pool) => ({ pool, claims: claims.get(pool.metadata.name) ?? [] }))
+/** Returns the static NodePools as the cache has them; none where their gate is off. */
+export function staticPools(deps: StaticPoolsDeps): readonly StaticPool[] {
+  return [...deps.cache.nodePools.values()].flatMap((pool) => staticPool(deps, pool) ?? [])
+}
+
+/** Returns a NodePool with its NodeClaims; undefined where it is not static, or the gate is off. */
+export function staticPool({ cache, staticCapacity }: StaticPoolsDeps, pool: NodePool): StaticPool | undefined {
+  if (!staticCapacity || !pool.isStatic) return undefined
+  return { pool, claims: cache.nodeClaims.by('byNodePool', pool.metadata.name) }
 }

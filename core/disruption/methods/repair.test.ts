@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import type { NodeClaim, NodePool, Pod } from '../../objects.ts'
-import { wellKnownLabels } from '../../requirements/labels.ts'
 import {
   ownedBy,
   sampleClaim,
@@ -13,8 +12,8 @@ import {
   sampleType,
 } from '../../sample-objects.ts'
 import { indexOf } from '../../scheduling/cluster-index/index-of.ts'
-import { type EvaluationSettings, evaluate } from '../evaluate.ts'
-import { joinerPolicy } from '../policy.ts'
+import { evaluate } from '../evaluate.ts'
+import { sampleEvaluation } from '../sample-evaluation.ts'
 import { validate } from '../validate.ts'
 import { causeText } from '../verdicts/cause-text.ts'
 import { disruptionWorld, type WorldSettings } from '../world.ts'
@@ -80,15 +79,7 @@ interface Cluster {
   readonly nominated?: readonly string[]
 }
 
-const settings: EvaluationSettings = {
-  instanceTypes,
-  wellKnown: wellKnownLabels,
-  scheduling: {},
-  spotToSpot: false,
-  terminateFirst: false,
-  policy: joinerPolicy,
-  methods: ['repair'],
-}
+const settings = sampleEvaluation(instanceTypes, { methods: ['repair'] })
 
 function world(all: readonly ReturnType<typeof node>[], cluster: Cluster = {}) {
   const pool = samplePool('default', {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { NodeClaim, NodePool, Pod } from '../../objects.ts'
 import { Pauses, pauseText } from '../../pauses/pauses.ts'
-import { wellKnownLabels } from '../../requirements/labels.ts'
 import {
   sampleClaim,
   sampleCondition,
@@ -12,8 +11,8 @@ import {
   sampleType,
 } from '../../sample-objects.ts'
 import { indexOf } from '../../scheduling/cluster-index/index-of.ts'
-import { type EvaluationSettings, evaluate } from '../evaluate.ts'
-import { joinerPolicy } from '../policy.ts'
+import { evaluate } from '../evaluate.ts'
+import { sampleEvaluation } from '../sample-evaluation.ts'
 import { validateTogether } from '../validate.ts'
 import type { Cause } from '../verdicts/cause.ts'
 import { type DisruptionWorld, disruptionWorld } from '../world.ts'
@@ -24,14 +23,7 @@ import { planOf } from './plan-of.ts'
 const now = sampleTime + 3_600_000
 const types = new Map([['default', [sampleType('small', 2), sampleType('large', 8)]]])
 const scheduling = {}
-const settings: EvaluationSettings = {
-  instanceTypes: types,
-  wellKnown: wellKnownLabels,
-  scheduling,
-  spotToSpot: false,
-  terminateFirst: false,
-  policy: joinerPolicy,
-}
+const settings = sampleEvaluation(types, { scheduling })
 
 interface Cluster {
   readonly claims?: readonly string[]

@@ -111,22 +111,12 @@ azure.workload.identity/tenant-id: {{ . | quote }}
 {{- end }}
 {{- end }}
 
-{{- /* Not empty where NodeOverlays count. */}}
-{{- define "joiner.hasOverlays" -}}
-{{- $given := include "joiner.givenVariable" (list . "FEATURE_GATES") | nospace }}
-{{- if or (.Values.settings.featureGates | default dict).nodeOverlay (regexMatch "(^|,)NodeOverlay=(?i:true)" $given) }}true{{ end }}
-{{- end }}
-
-{{- /* Not empty where static NodePools count. */}}
-{{- define "joiner.hasStaticCapacity" -}}
-{{- $given := include "joiner.givenVariable" (list . "FEATURE_GATES") | nospace }}
-{{- if or (.Values.settings.featureGates | default dict).staticCapacity (regexMatch "(^|,)StaticCapacity=(?i:true)" $given) }}true{{ end }}
-{{- end }}
-
-{{- /* Not empty where CapacityBuffers count. */}}
-{{- define "joiner.hasBuffers" -}}
-{{- $given := include "joiner.givenVariable" (list . "FEATURE_GATES") | nospace }}
-{{- if or (.Values.settings.featureGates | default dict).capacityBuffer (regexMatch "(^|,)CapacityBuffer=(?i:true)" $given) }}true{{ end }}
+{{- /* Not empty where a gate of Karpenter, such as NodeOverlay, is on: by its value, or by FEATURE_GATES as it is given. Takes the root and the gate. */}}
+{{- define "joiner.hasGate" -}}
+{{- $root := index . 0 }}
+{{- $gate := index . 1 }}
+{{- $given := include "joiner.givenVariable" (list $root "FEATURE_GATES") | nospace }}
+{{- if or (get ($root.Values.settings.featureGates | default dict) (untitle $gate)) (regexMatch (printf "(^|,)%s=(?i:true)" $gate) $given) }}true{{ end }}
 {{- end }}
 
 {{- /* Not empty where the address of DNS is that of the Service kube-dns. */}}

@@ -34,7 +34,7 @@ function look({ claims = [], isOn = true, mode = 'Manual', refusal }: World) {
     TEMPORAL_ADDRESS: 'temporal:7233',
     CLUSTER_NAME: 'demo',
     CLUSTER_ENDPOINT: 'https://demo',
-    // Any file does for a CA that nobody reads.
+    // Any file does for a CA that is not read.
     KUBELET_BOOTSTRAP_CA_FILE: fileURLToPath(import.meta.url),
     ARM_SUBSCRIPTION_ID: 'sub',
     LOCATION: 'westus2',

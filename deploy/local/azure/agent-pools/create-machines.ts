@@ -18,7 +18,7 @@ interface Wanted {
 /** Longest name of a Linux machine. */
 const longestName = 34
 
-/** Makes a machine with its VM. Errors: what AKS refuses at once; what Azure refuses about the VM the machine tells afterwards. */
+/** Makes a machine with its VM. Errors: what AKS refuses at once; what Azure refuses about the VM is in the machine afterwards. */
 export function createMachine({ pool, name, body }: Wanted, deps: ArmDeps): AksMachine {
   const { config, catalogue, images, lifecycle, agentPools } = deps
   if (!/^[a-z][a-z0-9-]*$/.test(name) || name.length > longestName)

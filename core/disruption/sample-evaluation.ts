@@ -1,0 +1,20 @@
+// Settings of evaluations for tests.
+import { wellKnownLabels } from '../requirements/labels.ts'
+import type { EvaluationSettings } from './evaluate.ts'
+import { joinerPolicy } from './policy.ts'
+
+/** Joiner's own decisions with these instance types, by NodePool, and no gate on. */
+export function sampleEvaluation(
+  instanceTypes: EvaluationSettings['instanceTypes'],
+  change: Partial<EvaluationSettings> = {},
+): EvaluationSettings {
+  return {
+    instanceTypes,
+    wellKnown: wellKnownLabels,
+    scheduling: {},
+    spotToSpot: false,
+    terminateFirst: false,
+    policy: joinerPolicy,
+    ...change,
+  }
+}
