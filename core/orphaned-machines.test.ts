@@ -40,6 +40,14 @@ describe('an AKS machine', () => {
     expect(withheld === undefined).toBe(garbage > 0)
   })
 
+  it('whose Node is Ready is kept and reported, and the others are garbage', () => {
+    const [first, second] = many(2) as [FoundMachine, FoundMachine]
+    const { machines, withheld } = orphanedMachines([{ ...first, hasReadyNode: true }, second], claims([]), now)
+    expect(machines).toEqual([second])
+    expect(withheld).toContain('1 of 2 AKS machines')
+    expect(withheld).toContain('their Nodes are Ready')
+  })
+
   it('that is in doubt is named with the remedy, however many other claims there are', () => {
     const { withheld } = orphanedMachines(
       many(50),

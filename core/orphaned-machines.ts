@@ -8,6 +8,8 @@ export interface FoundMachine {
   readonly claimName: string
   readonly createdAtMs?: number
   readonly isBeingDeleted: boolean
+  /** Whether its VM runs a Node that is Ready: pods may run there. Unset: it is not known to. */
+  readonly hasReadyNode?: boolean
 }
 
 /** All NodeClaims of the cluster, those that Joiner leaves alone included. */
@@ -31,7 +33,7 @@ export interface OrphanedMachines {
 
 /**
  * Returns machines that no NodeClaim stands for. They must be found before the claims are read, since a claim always exists before its machine. A
- * machine whose age is not known is none, and in doubt there is none (docs/architecture.md "Invariants"): turning node auto-provisioning off may take
+ * machine whose age is not known is none, nor is one whose Node is Ready, and in doubt there is none (docs/architecture.md "Invariants"): turning node auto-provisioning off may take
  * its CRDs along, and with them all claims of machines that run pods.
  */
 export function orphanedMachines(
@@ -48,9 +50,14 @@ export function orphanedMachines(
       now - machine.createdAtMs > youngMs &&
       !hasClaim(machine),
   )
-  if (orphans.length <= mostLost || machines.filter(hasClaim).length >= orphans.length) return { machines: orphans }
+  const areLost = orphans.length > mostLost && machines.filter(hasClaim).length < orphans.length
+  const kept = areLost ? orphans : orphans.filter(({ hasReadyNode }) => hasReadyNode === true)
+  if (kept.length === 0) return { machines: orphans }
+  const why = areLost
+    ? 'so many NodeClaims were probably lost together'
+    : 'their Nodes are Ready, and pods may run there'
   return {
-    machines: [],
-    withheld: `${orphans.length} of ${machines.length} AKS machines with this cluster's tags have no NodeClaim (${orphans[0]?.name} for instance); they are left alone, since so many NodeClaims were probably lost together. If the machines are not needed, drain their Nodes and delete them: az aks nodepool delete-machines; else check CLUSTER_NAME and the API server that Joiner uses`,
+    machines: areLost ? [] : orphans.filter((machine) => !kept.includes(machine)),
+    withheld: `${kept.length} of ${machines.length} AKS machines with this cluster's tags have no NodeClaim (${kept[0]?.name} for instance); they are left alone, since ${why}. If the machines are not needed, drain their Nodes and delete them: az aks nodepool delete-machines; else check CLUSTER_NAME and the API server that Joiner uses`,
   }
 }

@@ -234,7 +234,7 @@ describe('what is broken is found, and nothing else', () => {
   test('settings that are no settings end with 2, each with its remedy', async () => {
     const { code, stderr } = await run([], { NETWORK_PLUGIN: 'kubenet', CLUSTER_NAME: '' })
     expect(code).toBe(2)
-    expect(stderr).toContain('NETWORK_PLUGIN "kubenet": is not supported; use azure or none')
+    expect(stderr).toContain('NETWORK_PLUGIN "kubenet": is not supported, since kubenet needs a route for each node')
     expect(stderr).toContain('CLUSTER_NAME "": is empty')
   })
 

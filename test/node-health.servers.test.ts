@@ -152,9 +152,12 @@ test('a sick node is replaced within the bound of its policy, unless its owner f
   expect(await metric(counter)).toBe(1)
 })
 
+/** A kubelet may give a reason that no condition of a NodeClaim has room for. */
+const longReason = `KernelHung${'x'.repeat(100_000)}`
+
 /** Gives a Node a condition that is repaired by a reboot, and waits until the reboot of its VM has begun. */
-async function beginReboot(node: string): Promise<void> {
-  await setCondition(node, 'Hung', 'True', 'KernelHung')
+async function beginReboot(node: string, reason = 'KernelHung'): Promise<void> {
+  await setCondition(node, 'Hung', 'True', reason)
   await world.until(`the reboot of ${node} has begun`, async () => {
     const tainted = (await nodesOfPool()).find(({ metadata }) => metadata.name === node)
     return tainted?.spec.taints?.some(({ key }) => key === 'karpenter.sh/rebooting')
@@ -213,7 +216,7 @@ test('of a Joiner that is killed during a reboot the next one goes on, and the V
   const before = await restarts()
   await world.timing({ updateMs: 6000 })
   const [node = ''] = (await nodesOfPool()).map(({ metadata }) => metadata.name).toReversed()
-  await beginReboot(node)
+  await beginReboot(node, longReason)
   await world.until('Azure restarts the VM', async () => (await restarts()) > before)
   await world.crash()
   world.startJoiner('joiner', settings)

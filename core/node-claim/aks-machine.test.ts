@@ -31,6 +31,18 @@ describe('the id of a machine', () => {
     expect(parseAksMachineId(id.toLowerCase())).toEqual(parts)
   })
 
+  // What an annotation says becomes the path of a request, and a part of a command for operators.
+  it.each(['..', 'a?b', 'a#b', 'a\\..\\b', '$(x)', 'a;b', 'a\nb', '-a', 'a'.repeat(64)])(
+    'has no machine %j',
+    (name) => {
+      expect(parseAksMachineId(id.replace(/m$/, () => name))).toBeUndefined()
+    },
+  )
+
+  it.each(['..', 'p?', 'p$(x)', '1p', 'p'.repeat(13)])('has no pool %j', (pool) => {
+    expect(parseAksMachineId(id.replace('/agentPools/p/', () => `/agentPools/${pool}/`))).toBeUndefined()
+  })
+
   it.each(['', 'm', id.replace('/machines/m', ''), `${id}/x`, id.replace('agentPools', 'pools')])(
     'is not %j',
     (text) => {

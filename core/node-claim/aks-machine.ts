@@ -27,7 +27,7 @@ export interface AksMachineId {
   readonly name: string
 }
 
-/** Reads the resource id of a machine; undefined for anything else. */
+/** Reads the resource id of a machine; undefined for anything else. The text comes from whoever may annotate NodeClaims, and its parts become paths of requests. */
 export function parseAksMachineId(id: string): AksMachineId | undefined {
   const [, subscriptionId, resourceGroup, cluster, pool, name] = machineId.exec(id) ?? []
   if (subscriptionId === undefined || resourceGroup === undefined || cluster === undefined) return undefined
@@ -35,4 +35,4 @@ export function parseAksMachineId(id: string): AksMachineId | undefined {
 }
 
 const machineId =
-  /^\/subscriptions\/([^/]+)\/resourceGroups\/([^/]+)\/providers\/Microsoft\.ContainerService\/managedClusters\/([^/]+)\/agentPools\/([^/]+)\/machines\/([^/]+)$/i
+  /^\/subscriptions\/([^/]+)\/resourceGroups\/([^/]+)\/providers\/Microsoft\.ContainerService\/managedClusters\/([^/]+)\/agentPools\/([a-z][a-z0-9]{0,11})\/machines\/([a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?)$/i

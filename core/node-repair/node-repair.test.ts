@@ -107,6 +107,27 @@ describe('what is due', () => {
     ).toEqual([])
   })
 
+  it('believes no reboot of the future, which would end none', () => {
+    const claim = (text: string) => sampleClaim('a', { metadata: { annotations: { 'joiner.sh/reboots': text } } })
+    expect(recentReboots(claim('9999-12-31T23:59:59Z'), now)).toEqual([])
+    expect(recentReboots(claim(new Date(now + minute).toISOString()), now)).toEqual([now + minute])
+  })
+
+  it('is a replacement for the node of an AKS machine, whose VM is not ours to restart', () => {
+    const annotations = { 'karpenter.azure.com/aks-machine-resource-id': '/x' }
+    const machine = sampleClaim('a', { metadata: { annotations }, status: { providerId: 'azure:///vm' } })
+    expect(state([condition('Kernel', 'True', 'Hung', 50)], machine)).toMatchObject({
+      repair: { action: 'ReplaceNode' },
+    })
+  })
+
+  it('bounds the reason, which a kubelet may make as long as it likes', () => {
+    const found = state([condition('Kernel', 'True', `Hung\n${'x'.repeat(100_000)}`, 50)])
+    const reason = found.kind === 'due' ? found.repair.reason : ''
+    expect(reason.length).toBeLessThan(400)
+    expect(reason).toMatch(/^Hung\\nx+\.\.\. \(100005 characters\)$/)
+  })
+
   it('scores by the rank of the priority, and by the time since it is due', () => {
     const score = (...conditions: readonly Condition[]) => {
       const found = state(conditions)

@@ -1,7 +1,9 @@
 import { conditionOf } from '../conditions.ts'
+import { isAksMachine } from '../node-claim/aks-machine.ts'
 import type { Condition, Node, NodeClaim } from '../objects.ts'
 import { annotations } from '../requirements/labels.ts'
 import { durationMs } from '../values/duration.ts'
+import { printableStart } from '../values/printable.ts'
 import { matchesReason, type RepairAction, type RepairPolicy } from './repair-policy.ts'
 
 /** A policy that a condition of the Node matches. */
@@ -37,6 +39,10 @@ const minutesPerRank = 30
 const mostUnhealthyPercent = 20
 const dayMs = 24 * 60 * 60_000
 const mostRebootsADay = 2
+/** Clocks of the writers of annotations may differ by this much. */
+const clockSkewMs = 5 * 60_000
+/** Characters of a condition's reason that are kept: a kubelet may make it as long as it likes. */
+const longestReason = 256
 
 /** Returns the conditions of a Node that some policy names, whatever their reasons are. */
 export function sickConditions(
@@ -99,7 +105,7 @@ function sinceMs({ node, claim }: RepairSubject, { lastTransitionTime }: Conditi
 
 function merged(due: readonly Match[], subject: RepairSubject, policies: readonly RepairPolicy[]): NodeRepair {
   const [first] = [...due].sort(compare) as [Match, ...Match[]]
-  const action = first.policy.action === 'RebootNode' && hasRebootedTwice(subject) ? 'ReplaceNode' : first.policy.action
+  const action = first.policy.action === 'RebootNode' && !mayReboot(subject) ? 'ReplaceNode' : first.policy.action
   const bounds = [
     ...due.map(({ policy }) => policy.terminationGracePeriodMs),
     durationMs(subject.claim.spec.terminationGracePeriod),
@@ -108,7 +114,7 @@ function merged(due: readonly Match[], subject: RepairSubject, policies: readonl
   return {
     condition: first.condition.type,
     status: first.condition.status,
-    reason: first.condition.reason ?? '',
+    reason: printableStart(first.condition.reason ?? '', longestReason),
     action,
     eligibleAtMs: first.eligibleAtMs,
     ...(Number.isFinite(boundMs) ? { boundMs } : {}),
@@ -131,14 +137,15 @@ function scoreOf({ policy, eligibleAtMs }: Match, policies: readonly RepairPolic
   return lower.size + (now - eligibleAtMs) / 60_000 / minutesPerRank
 }
 
-/** Returns when reboots of a claim's VM began in the last 24 hours, epoch ms. */
+/** Returns when reboots of a claim's VM began in the last 24 hours, epoch ms. Times of the future would never end, and are left out. */
 export function recentReboots({ metadata }: Pick<NodeClaim, 'metadata'>, now: number): readonly number[] {
   const times = (metadata.annotations[annotations.reboots] ?? '').split(',').map((time) => Date.parse(time))
-  return times.filter((time) => !Number.isNaN(time) && now - time < dayMs)
+  return times.filter((time) => now - time < dayMs && time - now <= clockSkewMs)
 }
 
-function hasRebootedTwice({ claim, now }: RepairSubject): boolean {
-  return recentReboots(claim, now).length >= mostRebootsADay
+/** Whether a VM may be restarted: not thrice a day, and not the VM of an AKS machine, which is AKS's. */
+function mayReboot({ claim, now }: RepairSubject): boolean {
+  return !isAksMachine(claim) && recentReboots(claim, now).length < mostRebootsADay
 }
 
 /** Whether a Node's owner forbids its repair. */

@@ -149,6 +149,8 @@ export class PatternParser {
   }
 
   #range(first: string): (one: string) => boolean {
+    if (first === '[' && [':', '.', '='].includes(this.#peek() ?? ''))
+      throw new PatternError(`has "[${this.#peek()}" in a set, which is not supported; use \\d, \\s, \\w or a range`)
     const isRange = this.#peek() === '-' && ![']', undefined].includes(this.#characters[this.#at + 1])
     if (!isRange) return this.#literal(first)
     this.#at += 1

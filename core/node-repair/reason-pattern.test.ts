@@ -46,6 +46,8 @@ it.each([
   ['\\1', 'is not supported'],
   ['(?=a)', 'is not supported'],
   ['[z-a]', 'the smaller one first'],
+  ['[[:digit:]]', 'has "[:" in a set'],
+  ['[[.x.]]', 'has "[." in a set'],
   ['a\\', 'ends with'],
   [`${'('.repeat(60)}${')'.repeat(60)}`, 'nests more than 50 groups'],
   ['a'.repeat(257), 'use at most 256'],

@@ -53,10 +53,13 @@ export async function listArm<T>(scope: ArmScope, path: string): Promise<readonl
   const found: T[] = []
   let next: string | undefined = path
   while (next !== undefined) {
-    const page: { readonly value?: readonly T[]; readonly nextLink?: string } = await sendArm(scope, { path: next })
+    const page: { readonly value?: readonly T[]; readonly nextLink?: string | null } = await sendArm(scope, {
+      path: next,
+    })
     if (!Array.isArray(page.value)) throw new Error(`GET ${next}: the answer of ARM has no field "value"`)
     found.push(...page.value)
-    next = page.nextLink
+    // The last page has none, null or an empty one.
+    next = page.nextLink || undefined
   }
   return found
 }

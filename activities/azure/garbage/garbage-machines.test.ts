@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { machineTags, machineVm } from '../../../test/fakes/aks.ts'
 import { nothing } from '../../../test/fakes/garbage-world.ts'
 import { machineClaim, machinesWorld } from '../../../test/fakes/machines-world.ts'
-import { at } from '../../../test/fakes/objects.ts'
+import { at, nodeJson } from '../../../test/fakes/objects.ts'
 import { ended, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
 import { GarbageCollector } from './garbage.ts'
@@ -44,6 +44,20 @@ describe('an AKS machine without a NodeClaim', () => {
     expect(await collect()).toEqual(none)
     expect(azure.writes).toEqual([])
     expect(reported.map(({ reason }) => reason)).toEqual(['GarbageWithheld'])
+  })
+
+  it.each([
+    ['Ready', 'True', false],
+    ['silent', 'Unknown', true],
+  ])('whose Node is %s is deleted or not', async (_what, status, isDeleted) => {
+    const { aks, azure, collect, cluster, reported } = world()
+    aks.put('lost')
+    const providerID = machineClaim('lost', {})['status'] as Json
+    const conditions = [{ type: 'Ready', status }]
+    cluster.put('nodes', nodeJson('lost', { spec: { providerID: providerID['providerID'] }, status: { conditions } }))
+    expect((await collect()).aksMachines).toEqual(isDeleted ? ['aksmanagedap/lost'] : [])
+    expect(azure.writes).toEqual(isDeleted ? ['POST deleteMachines/lost'] : [])
+    expect(reported.map(({ reason }) => reason)).toEqual([isDeleted ? 'GarbageCollected' : 'GarbageWithheld'])
   })
 
   it('stays while node auto-provisioning is on, or while machines cannot be listed', async () => {

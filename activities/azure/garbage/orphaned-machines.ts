@@ -1,8 +1,11 @@
+import { isTrue } from '../../../core/conditions.ts'
 import { parseAksMachineId } from '../../../core/node-claim/aks-machine.ts'
 import { type FoundMachine, type OrphanedMachines, orphanedMachines } from '../../../core/orphaned-machines.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
+import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
 import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
+import { providerIdOf } from '../launch/virtual-machine.ts'
 import { claimNameIn } from '../machines/machine-ownership.ts'
 import {
   type AksMachine,
@@ -16,6 +19,7 @@ import {
 import { napRefusal } from '../machines/nap-refusal.ts'
 
 interface OrphanedMachinesDeps extends MachinesApiDeps {
+  readonly cache: ClusterCache
   readonly client: KubernetesClient
   /** Epoch milliseconds. */
   readonly now: () => number
@@ -44,12 +48,13 @@ export async function findOrphanedMachines(deps: OrphanedMachinesDeps): Promise<
 }
 
 function foundMachine(
-  { config }: OrphanedMachinesDeps,
+  { config, cache }: OrphanedMachinesDeps,
   pool: string,
   { id, name, properties }: AksMachine,
 ): FoundMachine | undefined {
   const claimName = claimNameIn(properties?.tags, config)
   if (claimName === undefined) return undefined
+  const nodes = cache.nodes.by('byProviderId', providerIdOf(properties?.resourceId ?? '').toLowerCase())
   const createdAtMs = Date.parse(properties?.status?.creationTimestamp ?? '')
   return {
     name: `${pool}/${name}`,
@@ -57,10 +62,11 @@ function foundMachine(
     claimName,
     ...(Number.isNaN(createdAtMs) ? {} : { createdAtMs }),
     isBeingDeleted: properties?.provisioningState === 'Deleting',
+    hasReadyNode: nodes.some(({ conditions }) => isTrue(conditions, 'Ready')),
   }
 }
 
-/** Deletes such a machine if its tags, read again, still say the same. Returns whether it did. Errors: ARM's. */
+/** Deletes such a machine if its tags and the mode of node auto-provisioning, read again, still say the same. Returns whether it did. Errors: ARM's. */
 export async function deleteOrphanedMachine(
   deps: OrphanedMachinesDeps,
   { id, claimName }: FoundMachine,
@@ -69,6 +75,7 @@ export async function deleteOrphanedMachine(
   const machine = place && (await getMachine(deps, place))
   if (place === undefined || machine === undefined) return false
   if (claimNameIn(machine.properties?.tags, deps.config) !== claimName) return false
+  if (napRefusal(await napMode(deps), deps.config) !== undefined) return false
   await deleteMachine(deps, place)
   return true
 }

@@ -27,6 +27,8 @@ export interface ClaimInstance {
   readonly called: string
   /** ARM id. */
   readonly id: string
+  /** The command by which an operator deletes it. */
+  readonly deletedBy: string
   /** Reads it and checks that it is proven to be the claim's. */
   find(): Promise<FoundInstance>
   /** Whether a VM of its name exists, its owner does not matter. */
@@ -50,6 +52,7 @@ export function vmInstance(deps: ClaimVmDeps, claim: NodeClaim | ClaimRef): Clai
     kind: 'VM',
     called: `VM ${vmName(name)}`,
     id: vmId(deps.config, name),
+    deletedBy: `az vm delete --ids ${vmId(deps.config, name)}`,
     find: async () => foundVm(await findClaimVm(deps, name, identity)),
     vmExists: async () => (await getVm(deps, name)) !== undefined,
     remove: () => deleteVm(deps, name),

@@ -101,7 +101,7 @@ async function abandon(
   const left = `${instance.kind} ${id} is left to garbage collection`
   const warn = (why: string) => ({
     vm: id,
-    left: `${left}, not tagged ${tagKeys.abandoned} (${why}); look whether it goes, else delete it by hand: az vm delete --ids ${id}`,
+    left: `${left}, not tagged ${tagKeys.abandoned} (${why}); look whether it goes, else delete it by hand: ${instance.deletedBy}`,
   })
   if (found.kind === 'unknown') return warn(found.message)
   try {

@@ -70,6 +70,25 @@ describe('adopting AKS machines', () => {
     expect(annotationsOf('a')[key]).toBeUndefined()
   })
 
+  it('adopts the others where a claim names a pool that cannot be listed', async () => {
+    const odd = machineId('b').replace('/aksmanagedap/', '/system/')
+    const other = machineClaim('b', {
+      isAdopted: false,
+      annotations: { 'karpenter.azure.com/aks-machine-resource-id': odd },
+    })
+    const { aks, deps, annotationsOf, reported } = machinesWorld(fresh(), other)
+    aks.put('a')
+    const answer = aks.answer.bind(aks)
+    const refusal = { status: 400, body: { error: { code: 'OperationNotAllowed', message: 'no pool of machines' } } }
+    aks.answer = (method, url, body) => (url.pathname.includes('/system/') ? refusal : answer(method, url, body))
+    await adoptMachines(deps)
+    expect([annotationsOf('a')[key], annotationsOf('b')[key]]).toEqual(['uid-a', undefined])
+    expect(reported.map(({ reason, about }) => `${reason} ${about}`).sort()).toEqual([
+      'AKSMachineAdopted NodeClaim/a',
+      'AKSMachineNotAdopted NodeClaim/b',
+    ])
+  })
+
   it('is off unless the setting turns it on', async () => {
     const { aks, deps, annotationsOf } = machinesWorld(fresh())
     aks.put('a')
@@ -96,6 +115,15 @@ describe('while node auto-provisioning is on', () => {
     aks.napMode = 'Manual'
     await adoptMachines(deps)
     expect([annotationsOf('a')[key], annotationsOf('b')[key]]).toEqual(['uid-a', 'uid-b'])
+    expect(condition('aksnodeclasses', 'default', 'AKSMachinesManaged')).toBeUndefined()
+  })
+
+  it('an AKSNodeClass says so no more once the setting is off', async () => {
+    const { aks, deps, condition } = machinesWorld(fresh())
+    aks.napMode = 'Auto'
+    await adoptMachines(deps)
+    expect(condition('aksnodeclasses', 'default', 'AKSMachinesManaged')?.status).toBe('False')
+    await adoptMachines({ ...deps, config: { ...deps.config, managesMachines: false } })
     expect(condition('aksnodeclasses', 'default', 'AKSMachinesManaged')).toBeUndefined()
   })
 

@@ -34,7 +34,8 @@ const concurrency = 10
  * were adopted are given back once it is on. Run again it goes on from the current state. Errors: the NodeClaims cannot be read.
  */
 export async function adoptMachines(deps: AdoptMachinesDeps): Promise<void> {
-  if (deps.config.managesMachines !== true) return
+  // A refusal from the time when the setting was on says nothing any more.
+  if (deps.config.managesMachines !== true) return reportRefusal(deps, undefined)
   const { items } = await deps.client.list(resourcePath('nodeclaims'))
   const claims = items.flatMap((json) => machineClaim(deps, json))
   const refusal = claims.length === 0 ? undefined : await whyRefused(deps)
@@ -92,7 +93,7 @@ async function reportRefusal(deps: AdoptMachinesDeps, refusal: Refusal | undefin
   )
 }
 
-/** Machines are listed once for each of their pools. */
+/** Machines are listed once for each of their pools. A pool that cannot be listed, which a claim may name by mistake, keeps only its own claims. */
 async function adoptAll(deps: AdoptMachinesDeps, claims: readonly NodeClaim[]): Promise<void> {
   const due = claims.filter((claim) => !isAdopted(claim) && isSettled(claim))
   const here = due.filter((claim) => {
@@ -102,10 +103,21 @@ async function adoptAll(deps: AdoptMachinesDeps, claims: readonly NodeClaim[]): 
   })
   const pools = new Set(here.flatMap((claim) => idOf(claim)?.pool.toLowerCase() ?? []))
   const machines = new Map<string, AksMachine>()
-  for (const pool of pools)
-    for (const machine of await listMachines(deps, { pool }))
-      machines.set(`${pool}/${machine.name.toLowerCase()}`, machine)
-  await forEachOf(here, concurrency, (claim) => adopt(deps, claim, machines))
+  const unreadable = new Map<string, string>()
+  await forEachOf([...pools], concurrency, async (pool) => {
+    try {
+      for (const machine of await listMachines(deps, { pool }))
+        machines.set(`${pool}/${machine.name.toLowerCase()}`, machine)
+    } catch (error) {
+      unreadable.set(pool, scrubbedMessage(error))
+    }
+  })
+  await forEachOf(here, concurrency, async (claim) => {
+    const pool = idOf(claim)?.pool.toLowerCase() ?? ''
+    const why = unreadable.get(pool)
+    if (why === undefined) await adopt(deps, claim, machines)
+    else reportForeign(deps, claim, `names agent pool ${pool}, whose machines cannot be listed (${why})`)
+  })
 }
 
 /** A claim that was launched, or that is going. Of one whose launch was interrupted nothing is known. */

@@ -10,8 +10,9 @@ import { napRefusal } from './nap-refusal.ts'
 
 /** Longest wait for the list of VMs before the machine itself is read again: AKS may have given the deletion up. */
 const rereadMs = 60_000
-/** Delay before a machine that still exists is read again. */
+/** Delay before a machine that still exists is read again: doubled each time, since its VM may be gone long before it. */
 const lagMs = 1000
+const longestLagMs = 16_000
 
 /** Where a claim's machine and its VM are, once it is known that both belong to this cluster. */
 interface Place {
@@ -31,6 +32,7 @@ export function machineInstance(deps: ClaimVmDeps, claim: NodeClaim): ClaimInsta
     kind: 'AKS machine',
     called,
     id: text,
+    deletedBy: typeof place === 'string' ? 'az aks nodepool delete-machines' : deletionCommand(place.id),
     find,
     vmExists: async () => typeof place === 'string' || (await getVmNamed(deps, place.vm)) !== undefined,
     remove: async () => {
@@ -44,6 +46,10 @@ export function machineInstance(deps: ClaimVmDeps, claim: NodeClaim): ClaimInsta
     // AKS changes the tags of machines by a PUT of the whole machine: garbage collection finds it without a mark, only later.
     abandon: () => Promise.resolve(),
   }
+}
+
+function deletionCommand({ resourceGroup, cluster, pool, name }: AksMachineId): string {
+  return `az aks nodepool delete-machines --resource-group ${resourceGroup} --cluster-name ${cluster} --nodepool-name ${pool} --machine-names ${name}`
 }
 
 function placeOf({ config }: ClaimVmDeps, claim: NodeClaim): Place | string {
@@ -86,13 +92,13 @@ async function goneFrom(
   { claim, place }: { readonly claim: NodeClaim; readonly place: Place },
   signal: AbortSignal,
 ): Promise<void> {
-  for (;;) {
+  for (let pauseMs = lagMs; ; pauseMs = Math.min(pauseMs * 2, longestLagMs)) {
     await unlisted(deps, place.vm, signal)
     const found = await findAt(deps, claim, place)
     if (found.kind === 'none') return
     if (found.kind === 'foreign') throw new Error(`AKS machine ${place.id.pool}/${place.id.name} ${found.why}`)
     if (!found.isBeingDeleted) await removeAt(deps, claim, place.id)
-    await pauseFor(lagMs, signal)
+    await pauseFor(pauseMs, signal)
   }
 }
 

@@ -105,6 +105,17 @@ describe('the restart of a VM', () => {
     expect(await ended(work)).toEqual({ kind: 'issued' })
   })
 
+  test('is not asked for when the claim is deleted during that wait', async () => {
+    const { azure, cluster, deps, seen, restarts } = start(rebooting())
+    azure.becomes('aks-a', 'Updating')
+    const work = restartInstance(deps, ref, new AbortController().signal)
+    await pass(3000)
+    cluster.edit('nodeclaims', 'a', { metadata: { deletionTimestamp: at(3) } })
+    seen()
+    expect(await ended(work)).toEqual({ kind: 'over' })
+    expect(restarts()).toBe(0)
+  })
+
   test.each<[string, Parameters<typeof world>[1], string]>([
     ['is gone', 'noVm', 'VM aks-a is gone'],
     ['belongs to others', { owner: 'them' }, 'VM aks-a has no tag'],

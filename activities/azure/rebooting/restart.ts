@@ -1,6 +1,7 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import { isRestartAsked, restartRecord } from '../../../core/node-repair/reboot.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
+import { annotations } from '../../../core/requirements/labels.ts'
 import { pauseFor } from '../../activity-context.ts'
 import { liveClaim, setClaimConditions, updateClaim } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef, PreparedReboot } from '../../kubernetes/contract.ts'
@@ -39,7 +40,9 @@ export async function restartInstance(deps: RestartDeps, ref: ClaimRef, signal: 
     if (current.metadata.deletionTimestamp !== undefined || isRecorded(current)) return undefined
     return { metadata: { annotations: restartRecord(current, { bootId, seen, now: deps.now() }) } }
   })
-  if (recorded === undefined && !isRecorded((await liveClaim(deps, ref)) ?? claim)) return { kind: 'over' }
+  // A claim that is being deleted has no record: its pods still have their grace periods.
+  if (recorded === undefined || !isRecorded(recorded) || recorded.metadata.deletionTimestamp !== undefined)
+    return { kind: 'over' }
   // An attempt that was given up by now leaves the request to its successor.
   signal.throwIfAborted()
   await deps.azure.compute.virtualMachines.restart(deps.config.nodeResourceGroup, vmName(ref.name)).submitted()
@@ -47,7 +50,7 @@ export async function restartInstance(deps: RestartDeps, ref: ClaimRef, signal: 
 }
 
 function isRecorded({ metadata }: NodeClaim): boolean {
-  return metadata.annotations['joiner.sh/reboot-request'] !== undefined
+  return metadata.annotations[annotations.rebootRequest] !== undefined
 }
 
 /** Waits until nothing is going on with a VM. Returns when the last thing was; undefined when the VM is gone. */

@@ -3,6 +3,7 @@ import type { CommandRepair } from '../../../core/disruption/command.ts'
 import { free, marksOf, proposal, world } from '../../../test/fakes/commit-world.ts'
 import { at, condition } from '../../../test/fakes/objects.ts'
 import { useFakeTime } from '../../../test/fakes/time.ts'
+import { memoryOf } from '../memory.ts'
 
 useFakeTime()
 
@@ -74,11 +75,13 @@ describe('a reboot', () => {
     ['was requested', true, 'handedOver'],
     ['was not', false, 'rejected'],
   ])('that %s before a crash is not requested again', async (_, isRequested, kind) => {
-    const { cluster, reboot } = await rebootWorld()
+    const { cluster, deps, reboot } = await rebootWorld()
     const conditions = isRequested ? [condition('Rebooting', 'True', 0, 'RebootRequested')] : []
     cluster.edit('nodeclaims', 'a', { status: { conditions } })
     const before = cluster.object('nodeclaims', 'a')
     expect(await reboot(2)).toMatchObject({ kind })
     expect(cluster.object('nodeclaims', 'a')).toEqual(before)
+    // Proposed again at once, it would keep all other commands waiting for ever where the API server refuses it.
+    expect(memoryOf(deps).resting().nodeClaims).toEqual(isRequested ? [] : ['a'])
   })
 })

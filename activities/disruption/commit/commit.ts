@@ -84,6 +84,8 @@ async function begin(deps: CommitDeps, commits: readonly Commit[]): Promise<read
   return outcomes
 }
 
+const cutOff: Refusal = { reason: 'unknown', message: 'an earlier attempt was cut off; what it had done is undone' }
+
 /** Nodes whose pods are read at once. */
 const readsAtOnce = 16
 
@@ -237,8 +239,12 @@ class Commit {
    */
   async finishOrUndo(): Promise<CommitOutcome> {
     const { method, candidates, replacements } = this.#proposal
-    if (this.#isReboot)
-      return candidates.every((ref) => this.#writes.isRebooting(ref)) ? this.committed() : this.#undone()
+    if (this.#isReboot) {
+      if (candidates.every((ref) => this.#writes.isRebooting(ref))) return this.committed()
+      // Nothing of a reboot shows before its request, so that without a rest the next evaluation would propose it again at once.
+      rest(this.#deps, this.#proposal, cutOff)
+      return this.#undone()
+    }
     const stamped = candidates.filter((ref) => this.#writes.isStamped(ref))
     const made = this.#writes.replacements().filter(({ metadata }) => metadata.deletionTimestamp === undefined)
     this.#replacements = made.map(({ metadata: { name, uid } }) => ({ name, uid }))
@@ -253,9 +259,8 @@ class Commit {
 
   async #undone(): Promise<CommitOutcome> {
     await this.#writes.undo()
-    const message = 'an earlier attempt was cut off; what it had done is undone'
-    publishRejected(this.#deps, this.#proposal, { reason: 'unknown', message })
-    return { kind: 'rejected', message }
+    publishRejected(this.#deps, this.#proposal, cutOff)
+    return { kind: 'rejected', message: cutOff.message }
   }
 
   /** Returns whether a command that an earlier attempt began just now, and did not undo, only needs stamps. */

@@ -2,7 +2,7 @@ import { conditionOf, isTrue } from '../../../core/conditions.ts'
 import { methodFacts } from '../../../core/disruption/command.ts'
 import { heldText } from '../../../core/disruption/verdicts/cause-text.ts'
 import { holdOf } from '../../../core/node-claim/hold.ts'
-import { isRepairForbidden, sickConditions } from '../../../core/node-repair/node-repair.ts'
+import { isRepairForbidden, repairState } from '../../../core/node-repair/node-repair.ts'
 import type { RepairPolicy } from '../../../core/node-repair/repair-policy.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { type Pauses, pauseText } from '../../../core/pauses/pauses.ts'
@@ -100,7 +100,7 @@ async function lastLook(
   const node = await readNode(deps, claim)
   if (node === undefined) return { kind: 'free', claim, pods: 0 }
   const isRepair = methodFacts[method].disruptionClass === 'repair'
-  const recovered = isRepair ? repairRefusal(deps, node) : undefined
+  const recovered = isRepair ? repairRefusal(deps, { node, claim }) : undefined
   if (recovered !== undefined) return refused(recovered)
   if (!isRepair && [node, claim].some(({ metadata }) => metadata.annotations[annotations.doNotDisrupt] === 'true'))
     return refused(`the node has ${annotations.doNotDisrupt} by now`)
@@ -113,9 +113,16 @@ async function lastLook(
 }
 
 /** Returns why a node is not repaired after all: it has recovered, or its owner forbids it by now. */
-function repairRefusal({ repairPolicies }: CandidatesDeps, node: Node): string | undefined {
+function repairRefusal(
+  { repairPolicies, now }: CandidatesDeps,
+  { node, claim }: { readonly node: Node; readonly claim: NodeClaim },
+): string | undefined {
   if (isRepairForbidden(node)) return `the Node has ${annotations.doNotRepair} by now`
-  return sickConditions(node, repairPolicies).length > 0 ? undefined : 'the Node is healthy again'
+  const state = repairState({ node, claim, now: now() }, repairPolicies)
+  if (state.kind === 'due') return undefined
+  return state.kind === 'healthy'
+    ? 'the Node is healthy again'
+    : `the Node was healthy since; its condition ${state.condition} is tolerated again`
 }
 
 /** Returns whether pods with do-not-disrupt keep a node: unless a time is set after which they go all the same. */

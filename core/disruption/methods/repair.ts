@@ -25,8 +25,15 @@ interface Patient {
 /** Yields a command for each sick node that may be repaired, the most urgent first (reference/karpenter-1.15.md 4.8a). */
 function* compute(candidates: readonly Candidate[], context: MethodContext): Iterable<DisruptionCommand> {
   const patients = candidates.flatMap((candidate) => patientOf(candidate, context) ?? [])
+  // Many nodes are sick at once where a zone fails, and each pool is counted once.
+  const tooMany = new Map<string, boolean>()
+  const isTooMany = (pool: string) => {
+    const known = tooMany.get(pool) ?? areTooManyUnhealthy(nodesOfPool(pool, context.view), context.view.repairs ?? [])
+    tooMany.set(pool, known)
+    return known
+  }
   for (const patient of patients.sort(byUrgency)) {
-    const command = hindered(patient, context) ? undefined : treat(patient, context)
+    const command = hindered(patient, isTooMany, context) ? undefined : treat(patient, context)
     if (command !== undefined) yield command
   }
 }
@@ -64,9 +71,9 @@ function byUrgency(
 }
 
 /** Returns whether too many nodes of the pool are sick, or its budget is used up; that is recorded. */
-function hindered({ candidate }: Patient, context: MethodContext): boolean {
+function hindered({ candidate }: Patient, isTooMany: (pool: string) => boolean, context: MethodContext): boolean {
   const pool = poolOf(candidate)
-  if (areTooManyUnhealthy(nodesOfPool(pool, context.view), context.view.repairs ?? [])) {
+  if (isTooMany(pool)) {
     const cause: Cause = { kind: 'too-many-unhealthy', nodePool: pool }
     context.note({ candidate, outcome: 'hindered', cause, event: 'NodeRepairBlocked' })
     return true
