@@ -48,7 +48,11 @@ export class ConversionService {
 
   constructor(input: ConversionInput) {
     this.#input = input
-    this.#webhook = new WebhookThread(input)
+    const onServing = () => {
+      input.onServing()
+      this.#look()
+    }
+    this.#webhook = new WebhookThread({ ...input, onServing })
   }
 
   start(): void {
@@ -124,6 +128,8 @@ export class ConversionService {
     const keys = await this.#keys()
     if (keys === undefined) return
     this.#serve(keys)
+    // The API server calls as soon as it is told whom to trust, and refuses requests for old versions where nobody answers.
+    if (this.#webhook.port === undefined) return
     const { client, log, namespace, mayWrite } = this.#input
     const marked = this.#crds.get(markedCrd)
     // Two installations would undo each other's writes for ever.
