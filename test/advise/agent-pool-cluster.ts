@@ -1,6 +1,6 @@
 // A small cluster of agent pools, and what is advised about it.
 import { PriceList } from '../../activities/azure/catalogue/pricing.ts'
-import { decodeNodeClass } from '../../activities/kubernetes/cache/decode.ts'
+import { decodeNodeClass, decodeNodeOverlay } from '../../activities/kubernetes/cache/decode.ts'
 import { isObject } from '../../core/values/json.ts'
 import { type Advice, adviceOn } from '../../starter/cli/advise/advice.ts'
 import { placeOf } from '../../starter/cli/advise/azure/place.ts'
@@ -97,6 +97,7 @@ export async function adviceAbout(objects: readonly Json[], more: Partial<SeenCl
     server: 'https://cluster',
     cluster: { ...cluster, pods },
     nodeClasses: whole.filter(({ kind }) => kind === 'AKSNodeClass').map(decodeNodeClass),
+    nodeOverlays: whole.filter(({ kind }) => kind === 'NodeOverlay').map(decodeNodeOverlay),
     deployments: [],
     unread: [],
     isPlannable: true,

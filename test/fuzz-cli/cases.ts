@@ -136,7 +136,8 @@ export function jobOf({
     const limit = option('--limit') === undefined ? {} : { limit: Number(option('--limit')) }
     const settings = { requirements: [], output: shape, excluded: rest.includes('--excluded'), ...limit }
     const given = { ...optional('catalogue', '--catalog'), ...optional('nodeClass', '--node-class') }
-    return { name: 'instance-types', input: { settings, prices, ...given } }
+    const overlays = option('--overlays') === undefined ? [] : [input(option('--overlays'))]
+    return { name: 'instance-types', input: { settings, prices, overlays, ...given } }
   }
   if (command !== 'simulate') return undefined
   const explain = option('--explain') === undefined ? {} : { explain: option('--explain') ?? '' }

@@ -75,13 +75,25 @@ export function adviceOn({ seen, arm, market, region, budget, now, clock }: Advi
   if (!seen.isPlannable) return { ...base, holders: [], waiting: [], remarks: market.remarks }
   const { areClaimsKnown } = seen
   const whole = asJoiners({ seen, owned: nodes, proposals, areClaimsKnown, now: at })
-  const part = takingPart(whole, { catalog: market.catalog, overrides: {} })
+  const overlays = countedOverlays(seen)
+  const part = takingPart(
+    { ...whole, nodeOverlays: overlays.counted },
+    { catalog: market.catalog, overrides: { nodeOverlay: true } },
+  )
   const { ready, pass } = readyCluster(part, { now, priceOf, ...(budget === undefined ? {} : { budget }) })
   return {
     ...base,
     pass,
     holders: holdersOf(ready),
     waiting: waitingPods(ready, clock),
-    remarks: [...market.remarks, ...part.remarks],
+    remarks: [...market.remarks, ...overlays.remarks, ...part.remarks],
   }
+}
+
+/** An autoscaler whose gate NodeOverlay is on writes conditions on each; without them nobody counts them. */
+function countedOverlays({ nodeOverlays = [] }: SeenCluster) {
+  const counted = nodeOverlays.filter(({ conditions }) => conditions.length > 0)
+  const others = nodeOverlays.length - counted.length
+  const remark = `NodeOverlays without conditions do not count: ${others}; the gate NodeOverlay of the autoscaler seems to be off`
+  return { counted, remarks: others === 0 ? [] : [remark] }
 }

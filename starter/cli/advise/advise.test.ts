@@ -29,6 +29,27 @@ describe('a cluster of agent pools', () => {
     expect(pass).toMatchObject({ savedPerHour: 0, unpriced: ['odd'] })
   })
 
+  test('plans with the NodeOverlays that its autoscaler counts', async () => {
+    const cheap = (status: object) => ({
+      apiVersion: 'karpenter.sh/v1alpha1',
+      kind: 'NodeOverlay',
+      metadata: { name: 'contract' },
+      spec: {
+        requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: ['Standard_D4s_v5'] }],
+        price: '0.01',
+      },
+      status,
+    })
+    const judged = await adviceAbout([...half, cheap({ conditions: [{ type: 'Ready', status: 'True' }] })])
+    // One node of this size goes; a smaller one would cost more than the other.
+    expect(judged.pass).toMatchObject({ nodesRemoved: 1, nodesAdded: 0 })
+    const unseen = await adviceAbout([...half, cheap({})])
+    expect(unseen.pass).toMatchObject({ nodesRemoved: 2, nodesAdded: 1 })
+    expect(unseen.remarks).toContain(
+      'NodeOverlays without conditions do not count: 1; the gate NodeOverlay of the autoscaler seems to be off',
+    )
+  })
+
   test('keeps its system pool', async () => {
     const { pass, nodePools } = await adviceAbout([agentNode('s', { pool: 'system', mode: 'system' })])
     expect([pass?.commands, nodePools]).toEqual([[], []])

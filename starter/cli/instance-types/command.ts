@@ -14,6 +14,9 @@ Joiner remembers do not (joiner capacity list).
 Prices are in USD an hour. Without a price list they are modelled, and standard error says so; a size that a list does
 not name costs 999.
 
+With --overlays the types are as NodeOverlays make them for a NodePool that sets no labels; overlays that select a
+NodePool or its labels change nothing. The output then has their prices, so joiner simulate needs no NodeOverlays.
+
 Requirements are written as label selectors, joined by commas; the option may be repeated:
   karpenter.azure.com/sku-family in (D,E)    karpenter.sh/capacity-type=spot    kubernetes.io/arch!=arm64
   karpenter.azure.com/sku-cpu > 4            karpenter.azure.com/sku-gpu-name   !karpenter.azure.com/sku-gpu-name
@@ -35,6 +38,7 @@ export function registerInstanceTypes(program: Command): void {
     .option('--catalog <file>', 'file of resource SKUs to read instead of asking Azure')
     .option('--prices <file>', 'file of retail prices to read instead of asking the API; repeatable', another, [])
     .option('--node-class <file>', 'YAML of an AKSNodeClass (default: an empty one)')
+    .option('--overlays <file>', 'YAML of NodeOverlays that change prices and resources; repeatable', another, [])
     .option('--limit <count>', 'most types to print', wholeNumber)
     .option('--excluded', 'list the excluded sizes instead, each with the reason')
     .description('List the instance types that the planner can choose from, by price')
@@ -49,6 +53,7 @@ interface Options extends InstanceTypesSettings, ClusterOptions {
   readonly catalog?: string
   readonly prices: readonly string[]
   readonly nodeClass?: string
+  readonly overlays: readonly string[]
 }
 
 /** Answers of Azure are larger than files that anybody writes, and come from Azure. */
@@ -59,13 +64,20 @@ async function instanceTypes(options: Options): Promise<number> {
     import('../bounded/input.ts'),
     import('../bounded/run.ts'),
   ])
-  const { catalog: catalogueFile, prices: priceFiles, nodeClass: classFile, ...settings } = options
+  const {
+    catalog: catalogueFile,
+    prices: priceFiles,
+    nodeClass: classFile,
+    overlays: overlayFiles,
+    ...settings
+  } = options
   if (catalogueFile === undefined) await takeSettings(options)
   const catalogue = catalogueFile === undefined ? undefined : await needInput(catalogueFile)
   const nodeClass = classFile === undefined ? undefined : await needInput(classFile)
   const prices = await Promise.all(priceFiles.map(needInput))
-  const files = [...prices, ...(catalogue ? [catalogue] : []), ...(nodeClass ? [nodeClass] : [])]
-  const input = { settings, prices, ...(catalogue && { catalogue }), ...(nodeClass && { nodeClass }) }
+  const overlays = await Promise.all(overlayFiles.map(needInput))
+  const files = [...prices, ...overlays, ...(catalogue ? [catalogue] : []), ...(nodeClass ? [nodeClass] : [])]
+  const input = { settings, prices, overlays, ...(catalogue && { catalogue }), ...(nodeClass && { nodeClass }) }
   const bounds = boundsOf(files, catalogue === undefined ? azureMs : undefined)
   return runBounded({ name: 'instance-types', input }, files, bounds)
 }

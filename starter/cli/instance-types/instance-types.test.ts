@@ -57,6 +57,8 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'joiner-instance-types-'))
   writeFileSync(join(folder, 'skus.json'), JSON.stringify({ value: skus }))
   writeFileSync(join(folder, 'prices.json'), JSON.stringify(prices))
+  const odd = { apiVersion: 'karpenter.sh/v1alpha1', kind: 'NodeOverlay', metadata: { name: 'odd' } }
+  writeFileSync(join(folder, 'odd.yaml'), JSON.stringify({ ...odd, spec: { requirements: [], price: 'cheap' } }))
   writeFileSync(join(folder, 'page.json'), JSON.stringify({ ...prices, NextPageLink: 'https://prices/?$skip=100' }))
 })
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -147,6 +149,36 @@ describe('joiner instance-types', () => {
     expect((await run(...files, '--node-class', 'class.yaml', '-o', 'wide')).out).toMatch(/Standard_E4s_v5 .* 60 /)
   })
 
+  it('has the prices and resources of NodeOverlays, and says which do not count', async () => {
+    const overlay = (name: string, spec: object) => {
+      return { apiVersion: 'karpenter.sh/v1alpha1', kind: 'NodeOverlay', metadata: { name }, spec }
+    }
+    const small = [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: ['Standard_D8s_v5'] }]
+    const overlays = {
+      apiVersion: 'v1',
+      kind: 'List',
+      items: [
+        overlay('contract', { requirements: small, price: '0.01', weight: 3 }),
+        overlay('again', { requirements: small, price: '7', weight: 3 }),
+        overlay('device', { requirements: small, capacity: { 'example.com/fuse': '2' } }),
+        overlay('pool', {
+          requirements: [{ key: 'karpenter.sh/nodepool', operator: 'In', values: ['a'] }],
+          price: '8',
+          weight: 9,
+        }),
+      ],
+    }
+    writeFileSync(join(folder, 'overlays.yaml'), JSON.stringify(overlays))
+    const { code, out, err } = await run(...files, '--overlays', 'overlays.yaml', '-o', 'json', '--limit', '1')
+    const { instanceTypes } = JSON.parse(out) as { readonly instanceTypes: readonly object[] }
+    expect(code).toBe(0)
+    expect(instanceTypes).toMatchObject([
+      { name: 'Standard_D8s_v5', price: 0.01, capacity: { 'example.com/fuse': '2' } },
+    ])
+    expect(err).toContain('NodeOverlay "again" does not count: another of its weight changes the same')
+    expect(err).not.toContain('"pool"')
+  })
+
   it('prints a catalogue that joiner simulate takes, the same types in it', async () => {
     const { out } = await run(...files, '-o', 'json')
     writeFileSync(join(folder, 'types.json'), out)
@@ -186,6 +218,8 @@ describe('joiner instance-types', () => {
     [1, [...files, '--region', 'eastus'], '--region eastus: skus.json holds the SKUs of westus2'],
     [1, [...files, '--requirements', 'a b c'], 'requirement "a b c": is not understood'],
     [1, [...files, '--node-class', 'skus.json'], 'skus.json: kind is missing'],
+    [1, [...files, '--overlays', 'odd.yaml'], 'odd.yaml: spec.price: NodeOverlay "odd": spec.price: '],
+    [1, [...files, '--overlays', 'page.json'], 'page.json: kind is missing'],
     [2, [...files, '--limit', '0'], 'It must be a whole number from 1'],
     [2, ['--all'], "unknown option '--all'"],
   ])('ends with %i: %j', async (code, args, message) => {

@@ -32,6 +32,7 @@ export interface InstanceTypesInput {
   readonly catalogue?: InputFile
   readonly prices: readonly InputFile[]
   readonly nodeClass?: InputFile
+  readonly overlays: readonly InputFile[]
 }
 
 /** Runs the command. Returns its exit status. Errors: InputError. */
@@ -41,14 +42,15 @@ export async function runInstanceTypes(input: InstanceTypesInput): Promise<numbe
   const nodeClass = input.nodeClass === undefined ? plainNodeClass : await readNodeClass(input.nodeClass)
   const sale = await readSale(input)
   doing('the list of instance types')
-  const all = sizesOf(sale, nodeClassSettings(nodeClass, { subnetId: '', ...sale.cluster } as AzureConfig))
-  for (const remark of sale.remarks) console.error(printable(remark))
+  const plain = sizesOf(sale, nodeClassSettings(nodeClass, { subnetId: '', ...sale.cluster } as AzureConfig))
+  const { all, remarks: ofOverlays } = await overlaid(plain, input.overlays)
+  for (const remark of [...sale.remarks, ...ofOverlays]) console.error(printable(remark))
   process.stdout.write(await answer(all, wanted, settings))
   return 0
 }
 
 async function readNodeClass(file: InputFile) {
-  return (await import('./node-class-file.ts')).readNodeClass(file)
+  return (await import('./manifest-files.ts')).readNodeClass(file)
 }
 
 async function readSale({ catalogue, prices, settings: { region } }: InstanceTypesInput): Promise<RegionSale> {
@@ -89,6 +91,18 @@ function sizesOf({ region, skus, prices, hasRoom, cluster }: RegionSale, nodeCla
     hasSpotQuota: (family, vCpus) => hasRoom({ family, vCpus, capacityType: 'spot' }),
   })
   return { sizes, excluded, types }
+}
+
+/** The types as NodeOverlays change them for a NodePool without labels and requirements of its own. */
+async function overlaid(all: AllSizes, files: readonly InputFile[]) {
+  if (files.length === 0) return { all, remarks: [] }
+  const [{ readNodeOverlays }, { overlaidPools }] = await Promise.all([
+    import('./manifest-files.ts'),
+    import('../shared/overlaid-pools.ts'),
+  ])
+  const pool = { name: '', labels: {}, types: all.types }
+  const { instanceTypes, remarks } = overlaidPools(await readNodeOverlays(files), [pool], wellKnownLabels)
+  return { all: { ...all, types: instanceTypes.get('') ?? [] }, remarks }
 }
 
 async function answer(all: AllSizes, wanted: Requirements, settings: InstanceTypesSettings): Promise<string> {

@@ -40,17 +40,15 @@ export function takingPart(
   const classOf = ({ template }: NodePool) => byName.get(template.spec.nodeClassRef.name)
   const judged = cluster.nodePools.map((pool) => ({ pool, reason: whyNot(pool, nodeClasses, classOf(pool)) }))
   const nodePools = judged.filter(({ reason }) => reason === undefined).map(({ pool }) => pool)
-  const sold = new Map(
-    cluster.nodePools.map((pool) => [
-      pool.metadata.name,
-      catalog.typesFor(classOf(pool), kubeletConversion(pool.metadata.annotations)),
-    ]),
-  )
+  const sold = cluster.nodePools.map((pool) => ({
+    name: pool.metadata.name,
+    labels: pool.template.labels,
+    types: catalog.typesFor(classOf(pool), kubeletConversion(pool.metadata.annotations)),
+  }))
   const nodeClaims = cluster.nodeClaims.filter(({ spec }) => isManaged(spec.nodeClassRef))
   const label = catalog.reservationIdLabel ?? reservationIdLabel
   const known = new Set([...wellKnownLabels, ...catalog.wellKnownLabels, label])
-  const offered = { nodePools: cluster.nodePools, instanceTypes: sold, wellKnownLabels: known }
-  const overlaid = overlaidPools(overrides.nodeOverlay === true ? nodeOverlays : [], offered)
+  const overlaid = overlaidPools(overrides.nodeOverlay === true ? nodeOverlays : [], sold, known)
   return {
     cluster: { ...cluster, nodeClaims },
     nodePools,

@@ -3,6 +3,7 @@ import {
   decodeNode,
   decodeNodeClaim,
   decodeNodeClass,
+  decodeNodeOverlay,
   decodeNodePool,
   decodePodDisruptionBudget,
 } from '../../../../activities/kubernetes/cache/decode.ts'
@@ -53,16 +54,18 @@ export async function readCluster(client: KubernetesClient): Promise<SeenCluster
   const list = <T>(resource: Parameters<typeof resourcePath>[0], decode: (json: Json) => T) =>
     reader.all(resourcePath(resource), decode)
   const parts = new SharedParts()
-  const [pods, nodes, nodePools, nodeClaims, nodeClasses, daemonSets, budgets, namespaces] = await Promise.all([
-    list('pods', (json) => parts.of(podOf(json))),
-    list('nodes', decodeNode),
-    list('nodepools', decodeNodePool),
-    list('nodeclaims', decodeNodeClaim),
-    list('aksnodeclasses', decodeNodeClass),
-    list('daemonsets', decodeDaemonSet),
-    list('poddisruptionbudgets', decodePodDisruptionBudget),
-    list('namespaces', decodeNamespace),
-  ])
+  const [pods, nodes, nodePools, nodeClaims, nodeClasses, nodeOverlays, daemonSets, budgets, namespaces] =
+    await Promise.all([
+      list('pods', (json) => parts.of(podOf(json))),
+      list('nodes', decodeNode),
+      list('nodepools', decodeNodePool),
+      list('nodeclaims', decodeNodeClaim),
+      list('aksnodeclasses', decodeNodeClass),
+      list('nodeoverlays', decodeNodeOverlay),
+      list('daemonsets', decodeDaemonSet),
+      list('poddisruptionbudgets', decodePodDisruptionBudget),
+      list('namespaces', decodeNamespace),
+    ])
   const [persistentVolumeClaims, persistentVolumes, storageClasses, csiNodes, deployments, status] = await Promise.all([
     list('persistentvolumeclaims', decodePersistentVolumeClaim),
     list('persistentvolumes', decodePersistentVolume),
@@ -93,6 +96,7 @@ export async function readCluster(client: KubernetesClient): Promise<SeenCluster
       csiNodes: csiNodes ?? [],
     },
     nodeClasses: nodeClasses ?? [],
+    nodeOverlays: nodeOverlays ?? [],
     deployments: deployments ?? [],
     unread: reader.unread,
     isPlannable: pods !== undefined && nodes !== undefined,
