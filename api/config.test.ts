@@ -131,7 +131,7 @@ describe('settings of the scheduler', () => {
     })
   })
 
-  test('gates without effect cause a warning', () => {
+  test('a gate that there is not causes a warning', () => {
     const gates = {
       ReservedCapacity: true,
       NodeOverlay: true,

@@ -42,6 +42,8 @@ describe('values', () => {
         NodeOverlay: false,
         StaticCapacity: false,
         CapacityBuffer: false,
+        TerminateFirstDrift: false,
+        TerminateFirstRepair: false,
       },
       SCHEDULER_CONFIG: [
         { maxSkew: 2, topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'ScheduleAnyway' },

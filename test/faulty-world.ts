@@ -16,7 +16,7 @@ export class FaultyWorld {
   readonly world: World
   readonly proxy: Proxy
   readonly azure: Proxy
-  readonly #settings: Readonly<Record<string, string>>
+  #settings: Readonly<Record<string, string>>
 
   private constructor(world: World, { proxy, azure }: Proxies, settings: Readonly<Record<string, string>>) {
     this.world = world
@@ -56,9 +56,10 @@ export class FaultyWorld {
     if (this.world.cluster.supervisor.pids['joiner'] === undefined) this.startJoiner()
   }
 
-  /** Starts Joiner again after a crash, with nothing in its way. */
-  async restart(): Promise<void> {
+  /** Starts Joiner again after a crash, with nothing in its way; `change`: settings that are others from now on. */
+  async restart(change: Readonly<Record<string, string>> = {}): Promise<void> {
     await this.world.crash()
+    this.#settings = { ...this.#settings, ...change }
     this.reset()
   }
 

@@ -140,6 +140,22 @@ test('drift replaces one by one under the budget, each node after its replacemen
   )
 })
 
+test('with the gate TerminateFirstDrift a node goes before its replacement where the limit is full', async () => {
+  await faulty.restart({ FEATURE_GATES: 'StaticCapacity=true,TerminateFirstDrift=true' })
+  const isNewest = (claim: Seen) => claim.metadata.labels?.[revision] === '3'
+  const counts = new Set<number>()
+  await change({ limits: { nodes: '3' }, template: { metadata: { labels: { [revision]: '3' } } } })
+  await world.until('all are replaced', async () => {
+    const claims = await fixed()
+    counts.add(claims.length)
+    return claims.length === 3 && claims.every((claim) => isNewest(claim) && isTrue(claim, 'Ready'))
+  })
+  expect(Math.max(...counts)).toBe(3)
+  await world.until('the pods run', async () =>
+    [await world.running('own'), await world.running('free')].every((running) => running === 3),
+  )
+})
+
 test('with the NodePool everything goes', async () => {
   await world.operator.kubectl(['delete', 'nodepool', 'fixed', '--wait=false'])
   await world.operator.kubectl(['delete', 'deployment', 'own', 'free'])

@@ -2,6 +2,7 @@ import type { DisruptionView } from '../../core/disruption/candidates.ts'
 import type { Evaluation, EvaluationSettings } from '../../core/disruption/evaluate.ts'
 import type { FilterSettings } from '../../core/disruption/filters.ts'
 import { imageTrials } from '../../core/disruption/image-trial.ts'
+import type { TerminateFirst } from '../../core/disruption/methods/context.ts'
 import { replacementsInUse } from '../../core/disruption/replacements-in-use.ts'
 import type { Proposed, Validation } from '../../core/disruption/validate.ts'
 import { disruptionView } from '../../core/disruption/world.ts'
@@ -24,6 +25,8 @@ export interface EvaluationDeps extends SolveDeps, PlanningSnapshotDeps {
   readonly buffers: BufferRoom
   /** Whether single spot nodes are replaced by cheaper spot nodes (feature gate SpotToSpotConsolidation). */
   readonly spotToSpotConsolidation: boolean
+  /** Feature gates TerminateFirstDrift and TerminateFirstRepair. */
+  readonly terminateFirst: TerminateFirst
   /** By which sick nodes are repaired; empty while they are not (feature gate NodeRepair). */
   readonly repairPolicies: readonly RepairPolicy[]
   /** Whether static NodePools keep their replicas (feature gate StaticCapacity). */
@@ -106,7 +109,7 @@ function requestFor(deps: EvaluationDeps, { pauses, reserved }: WorldOptions): E
     repairs: deps.repairPolicies,
     staticCapacity: deps.staticCapacity,
     spotToSpot: deps.spotToSpotConsolidation,
-    terminateFirst: false,
+    terminateFirst: deps.terminateFirst,
     imageTrials: imageTrials({
       nodeClaims: deps.cache.nodeClaims.values(),
       nodeClasses: deps.cache.nodeClasses.values(),

@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import { afterEach, expect, it } from 'vitest'
+import { neverFirst } from '../../core/disruption/methods/context.ts'
 import { sampleType } from '../../core/sample-objects.ts'
 import { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import type { Json } from '../kubernetes/client/answers.ts'
@@ -150,7 +151,7 @@ const evaluation: EvaluationThreadRequest = {
   pauses: [],
   staticCapacity: false,
   spotToSpot: false,
-  terminateFirst: false,
+  terminateFirst: neverFirst,
 }
 
 it('finds what to disrupt, with the objects that the cache has, and says whether it still holds', async () => {

@@ -11,19 +11,12 @@ const gateDefaults = {
   NodeOverlay: false,
   StaticCapacity: false,
   CapacityBuffer: false,
+  TerminateFirstDrift: false,
+  TerminateFirstRepair: false,
 }
 
 /** All known gates, and unknown ones that somebody named. */
 type FeatureGates = Readonly<Record<keyof typeof gateDefaults, boolean> & Record<string, boolean>>
-
-const supportedGates: ReadonlySet<string> = new Set([
-  'NodeRepair',
-  'ReservedCapacity',
-  'SpotToSpotConsolidation',
-  'NodeOverlay',
-  'StaticCapacity',
-  'CapacityBuffer',
-])
 
 /** `Key=true` or `Key=false`, separated by commas; other gates keep their defaults. */
 export const featureGates = z
@@ -40,15 +33,12 @@ export const featureGates = z
   })
   .default(gateDefaults)
 
-/** Returns warnings for unknown gates, and for enabled gates without effect. */
+/** Returns warnings for unknown gates. */
 export function gateWarnings(gates: Readonly<Record<string, boolean>>): readonly string[] {
-  const named = (name: string) => `environment variable FEATURE_GATES "${name}=${String(gates[name])}"`
-  return Object.keys(gates).flatMap((name) => {
-    if (!Object.hasOwn(gateDefaults, name))
-      return [`${named(name)}: there is no such gate; use some of ${Object.keys(gateDefaults).join(', ')}`]
-    if (gates[name] === true && !supportedGates.has(name))
-      return [`${named(name)}: not supported yet, so it has no effect; leave it out`]
-    return []
+  const unknown = Object.keys(gates).filter((name) => !Object.hasOwn(gateDefaults, name))
+  return unknown.map((name) => {
+    const named = `environment variable FEATURE_GATES "${name}=${String(gates[name])}"`
+    return `${named}: there is no such gate; use some of ${Object.keys(gateDefaults).join(', ')}`
   })
 }
 

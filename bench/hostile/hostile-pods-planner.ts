@@ -6,6 +6,7 @@ import { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts
 import { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
 import { SolverThread } from '../../activities/scheduler-thread/solver-thread.ts'
 import type { InstanceTypeJson } from '../../api/shapes/scenario.ts'
+import { neverFirst } from '../../core/disruption/methods/context.ts'
 import { instanceTypes } from '../../starter/cli/simulate/instance-types.ts'
 import { hostileCluster } from '../workloads/hostile-cluster.ts'
 import type { PlannerFigures } from './hostile-pods.ts'
@@ -63,7 +64,7 @@ async function onePass() {
     pauses: [],
     staticCapacity: false,
     spotToSpot: false,
-    terminateFirst: false,
+    terminateFirst: neverFirst,
   })
   const placed = [...newNodeClaims, ...existing].flatMap(({ pods }) => pods)
   return {

@@ -5,6 +5,7 @@ import { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import { type EvaluationThreadRequest, SolverThread } from '../../activities/scheduler-thread/solver-thread.ts'
 import type { InstanceTypeJson } from '../../api/shapes/scenario.ts'
+import { neverFirst } from '../../core/disruption/methods/context.ts'
 import { instanceTypes } from '../../starter/cli/simulate/instance-types.ts'
 import { collectAllThreads } from '../../workers/telemetry/idle-memory.ts'
 import { table } from '../report.ts'
@@ -101,7 +102,7 @@ async function measure(): Promise<Measured> {
     pauses: [],
     staticCapacity: false,
     spotToSpot: false,
-    terminateFirst: false,
+    terminateFirst: neverFirst,
     imageTrials: new Map(),
   }
   const evaluationMs: number[] = []

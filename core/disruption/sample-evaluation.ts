@@ -1,6 +1,7 @@
 // Settings of evaluations for tests.
 import { wellKnownLabels } from '../requirements/labels.ts'
 import type { EvaluationSettings } from './evaluate.ts'
+import { neverFirst } from './methods/context.ts'
 import { joinerPolicy } from './policy.ts'
 
 /** Joiner's own decisions with these instance types, by NodePool, and no gate on. */
@@ -13,7 +14,7 @@ export function sampleEvaluation(
     wellKnown: wellKnownLabels,
     scheduling: {},
     spotToSpot: false,
-    terminateFirst: false,
+    terminateFirst: neverFirst,
     policy: joinerPolicy,
     ...change,
   }

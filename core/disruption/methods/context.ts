@@ -10,12 +10,21 @@ import type { Score } from '../score.ts'
 import type { Simulator } from '../simulation.ts'
 import type { Cause } from '../verdicts/cause.ts'
 
+/** The methods whose nodes may go before their replacement: gates TerminateFirstDrift and TerminateFirstRepair. */
+export interface TerminateFirst {
+  readonly drift: boolean
+  readonly repair: boolean
+}
+
+/** Both gates are off, which is their default. */
+export const neverFirst: TerminateFirst = { drift: false, repair: false }
+
 export interface MethodSettings extends ConsolidationSettings {
   readonly policy: DisruptionPolicy
   /** How pods are placed. */
   readonly scheduling: SchedulingOptions
-  /** Whether a node may go before its replacement where it takes up the only capacity for it. */
-  readonly terminateFirst: boolean
+  /** Where a node may go before its replacement, if it takes up the only capacity for it. */
+  readonly terminateFirst: TerminateFirst
   /** Trials of new node images, by AKSNodeClass. Unset: none. */
   readonly imageTrials?: ReadonlyMap<string, ImageTrial>
 }

@@ -1,9 +1,10 @@
 import { conditionOf, isTrue } from '../../conditions.ts'
 import type { Candidate } from '../candidates.ts'
 import { type DisruptionCommand, savingsOf } from '../command.ts'
-import { reservationOf, type Simulation, withoutPlace } from '../simulation.ts'
+import { type Simulation, withoutPlace } from '../simulation.ts'
 import { hasBudget, type MethodContext, noteBudget, poolOf, takeBudget, waitsForTrial } from './context.ts'
 import { type Explanation, type Method, notLookedAt, type Unnoted, unsuitable } from './method.ts'
+import { refillable } from './terminate-first.ts'
 
 /** Yields a command for each drifted node that can be replaced (reference/karpenter-core.md 4.8). */
 function* compute(candidates: readonly Candidate[], context: MethodContext): Iterable<DisruptionCommand> {
@@ -57,7 +58,9 @@ function replace(candidate: Candidate, context: MethodContext): DisruptionComman
     const decision = replacements.length === 0 ? 'delete' : 'replace'
     return decided(candidate, { decision, replacements, plan: simulation.plan }, context)
   }
-  const refilled = refillable(candidate, context)
+  const refilled = context.settings.terminateFirst.drift
+    ? refillable(candidate, context, { isConsolidation: false })
+    : undefined
   if (refilled !== undefined)
     return decided(candidate, { decision: 'terminate-first', replacements: [], plan: refilled.plan }, context)
   const cause = withoutPlace(simulation.problems)
@@ -84,17 +87,6 @@ function decided(
   context.note({ candidate, outcome: 'chosen', decision, cause: { kind: 'chosen-drifted' } })
   const savings = savingsOf([candidate], replacements)
   return { method: 'drift', decision, candidates: [candidate], replacements, savings, ...(plan && { plan }) }
-}
-
-/**
- * Where the pods go if the node's place in its full reservation is free again; undefined when they still find none (reference/karpenter-1.15.md
- * 4.8b).
- */
-function refillable(candidate: Candidate, { settings, simulator }: MethodContext): Simulation | undefined {
-  const reservation = reservationOf(candidate, settings.scheduling)
-  if (!settings.terminateFirst || reservation === undefined) return undefined
-  const freed = simulator.crediting(reservation).without([candidate], { isConsolidation: false })
-  return freed.problems.length === 0 ? freed : undefined
 }
 
 function explain({ claim, nodePool }: Unnoted): Explanation {

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { NodeClaim, NodePool, Pod } from '../../objects.ts'
+import { wellKnownLabels } from '../../requirements/labels.ts'
+import { requirements } from '../../requirements/requirements.ts'
 import {
   ownedBy,
   sampleClaim,
@@ -77,6 +79,8 @@ interface Cluster {
   readonly nodePools?: readonly NodePool[]
   readonly view?: WorldSettings['view']
   readonly nominated?: readonly string[]
+  readonly types?: typeof instanceTypes
+  readonly scheduling?: WorldSettings['scheduling']
 }
 
 const settings = sampleEvaluation(instanceTypes, { methods: ['repair'] })
@@ -95,17 +99,22 @@ function world(all: readonly ReturnType<typeof node>[], cluster: Cluster = {}) {
     nodes: all.map((one) => one.node),
     nodeClaims: all.map(({ claim }) => claim),
   })
-  return disruptionWorld(index.source(instanceTypes, { now }), instanceTypes, {
+  const { types = instanceTypes, scheduling = {} } = cluster
+  return disruptionWorld(index.source(types, { now }), types, {
     now,
-    scheduling: {},
+    scheduling,
     nominated: new Set(cluster.nominated),
     view: { repairs, ...cluster.view },
   })
 }
 
 /** The commands, and why other sick nodes are left alone: those with an event begin with its reason. */
-function found(all: readonly ReturnType<typeof node>[], cluster: Cluster = {}) {
-  const { commands, notes, blocked } = evaluate(world(all, cluster), settings)
+function found(
+  all: readonly ReturnType<typeof node>[],
+  cluster: Cluster = {},
+  change: Parameters<typeof sampleEvaluation>[1] = {},
+) {
+  const { commands, notes, blocked } = evaluate(world(all, cluster), { ...settings, ...change })
   const noted = notes.filter(({ outcome }) => outcome !== 'chosen')
   return {
     commands: commands.map(
@@ -223,6 +232,62 @@ describe('a repair', () => {
       'DisruptionBlocked a-claim: static NodePool is at its node limit and cannot stage a replacement',
     ])
     expect(found(sick, isStatic(9, 20)).commands).toEqual([])
+    const first = { terminateFirst: { drift: false, repair: true } }
+    expect(found(sick, isStatic(10, 10), first).commands).toEqual(['terminate-first a by 0, 45000 ms'])
+    expect(found(sick, isStatic(10, 11), first).commands).toEqual(['replace a by 1, 45000 ms'])
+    const unready = { pool: { ...isStatic(10, 10).pool, conditions: [] } }
+    expect(found(sick, unready, first).commands).toEqual([])
+  })
+
+  // Upstream: gate TerminateFirstRepair.
+  describe('where only reservations have room', () => {
+    const id = 'karpenter.azure.com/capacity-reservation-id'
+    const reserved = (available: boolean, reservationCapacity: number) => {
+      const whole = sampleType('four', 4, [{ key: id, operator: 'In', values: ['r'] }])
+      const wanted = [
+        { key: 'topology.kubernetes.io/zone', operator: 'In' as const, values: ['zone-1'] },
+        { key: 'karpenter.sh/capacity-type', operator: 'In' as const, values: ['reserved'] },
+        { key: id, operator: 'In' as const, values: ['r'] },
+      ]
+      const offering = { requirements: requirements(wanted), price: 0.001, available, reservationCapacity }
+      const types = [{ ...whole, requirements: requirements(typeWants), offerings: [offering] }]
+      return new Map([['default', types]])
+    }
+    const typeWants = [
+      { key: 'node.kubernetes.io/instance-type', operator: 'In' as const, values: ['four'] },
+      { key: 'kubernetes.io/arch', operator: 'In' as const, values: ['amd64'] },
+      { key: 'kubernetes.io/os', operator: 'In' as const, values: ['linux'] },
+      { key: 'karpenter.sh/capacity-type', operator: 'In' as const, values: ['reserved'] },
+      { key: 'topology.kubernetes.io/zone', operator: 'In' as const, values: ['zone-1'] },
+      { key: id, operator: 'In' as const, values: ['r'] },
+    ]
+    const wellKnown = new Set([...wellKnownLabels, id])
+    const scheduling = { reservedCapacity: true, reservationIdLabel: id, wellKnownLabels: wellKnown }
+    const own = { 'karpenter.sh/capacity-type': 'reserved', [id]: 'r', 'topology.kubernetes.io/zone': 'zone-1' }
+    const held = fleet([node('a', { sick: 'Broken', labels: own })])
+    const pods = ['a', ...Array.from({ length: 9 }, (_, at) => `z${at}`)].map((on) => pod(`on-${on}`, on))
+    const of = (room: number, repair: boolean, isAvailable = true) => {
+      const types = reserved(isAvailable, room)
+      const how = { instanceTypes: types, wellKnown, scheduling, terminateFirst: { drift: false, repair } }
+      return found(held, { pods, types, scheduling }, how).commands
+    }
+
+    it('goes first where its reservation is full, with the gate', () => {
+      expect(of(1, true)).toEqual(['replace a by 1, 45000 ms'])
+      expect(of(0, true)).toEqual(['terminate-first a by 0, 45000 ms'])
+      expect(of(0, false)).toEqual([])
+      expect(of(0, true, false)).toEqual([])
+    })
+
+    it('of a static pool goes first too, unless it holds no place of a full reservation', () => {
+      const pool = { isStatic: true, replicas: 10, limits: { nodes: 20 } }
+      const types = reserved(true, 0)
+      const how = { instanceTypes: types, wellKnown, scheduling, terminateFirst: { drift: false, repair: true } }
+      expect(found(held, { pool, types, scheduling }, how).commands).toEqual(['terminate-first a by 0, 45000 ms'])
+      expect(found(fleet([node('a', { sick: 'Broken' })]), { pool, types, scheduling }, how).events).toEqual([
+        "DisruptionBlocked a-claim: static NodePool's capacity reservations are full and cannot stage a replacement",
+      ])
+    })
   })
 
   it('is confirmed while the node is sick, and refused once it has recovered', () => {

@@ -14,7 +14,8 @@ import { withoutPlace } from '../simulation.ts'
 import type { Cause } from '../verdicts/cause.ts'
 import { hasBudget, type MethodContext, noteBudget, poolOf, takeBudget } from './context.ts'
 import { type Explanation, firstOf, type Method, notLookedAt, type Unnoted, unsuitable } from './method.ts'
-import { countsOf, roomOf } from './static-drift.ts'
+import { countsOf } from './static-counts.ts'
+import { hindranceOf, refillable, shortageOf } from './terminate-first.ts'
 
 /** A candidate whose repair is due. */
 interface Patient {
@@ -95,16 +96,21 @@ function treat(patient: Patient, context: MethodContext): DisruptionCommand | un
   const { candidate, repair } = patient
   if (repair.action === 'RebootNode') return chosen(patient, { decision: 'reboot', replacements: [] }, context)
   if (candidate.nodePool.isStatic) return replaceStatic(patient, context)
-  const { simulator } = context
+  const { simulator, settings } = context
   if (!simulator.hasPools) return left(candidate, { kind: 'no-ready-pool' }, context)
-  const { problems, plan } = simulator.without([candidate], { isConsolidation: false, isUrgent: true })
-  if (problems.length > 0) return left(candidate, withoutPlace(problems), context)
+  const how = { isConsolidation: false, isUrgent: true }
+  const { problems, plan } = simulator.without([candidate], how)
+  if (problems.length > 0) {
+    const refilled = settings.terminateFirst.repair ? refillable(candidate, context, how) : undefined
+    if (refilled === undefined) return left(candidate, withoutPlace(problems), context)
+    return chosen(patient, { decision: 'terminate-first', replacements: [], plan: refilled.plan }, context)
+  }
   const { newNodeClaims: replacements } = plan
   const decision = replacements.length === 0 ? 'delete' : 'replace'
   return chosen(patient, { decision, replacements, plan }, context)
 }
 
-/** A static pool gets one node from its template for each that goes. It scales down first, and needs room under its limit. */
+/** A static pool gets one node from its template for each that goes. It scales down first, and needs room for both, or its gate. */
 function replaceStatic(patient: Patient, context: MethodContext): DisruptionCommand | undefined {
   const { candidate } = patient
   const { nodePool } = candidate
@@ -113,9 +119,13 @@ function replaceStatic(patient: Patient, context: MethodContext): DisruptionComm
     context.note({ candidate, outcome: 'hindered', cause: { kind: 'other-static-first' } })
     return undefined
   }
-  if (roomOf(nodePool, counts) > 0)
+  const gated = { ...context, isGateOn: context.settings.terminateFirst.repair }
+  const shortage = shortageOf(nodePool, counts, gated)
+  if (shortage === undefined)
     return chosen(patient, { decision: 'replace', replacements: [staticClaim(nodePool)] }, context)
-  return left(candidate, { kind: 'static-pool-at-limit' }, context)
+  const cause = hindranceOf(candidate, shortage, gated)
+  if (cause !== undefined) return left(candidate, cause, context)
+  return chosen(patient, { decision: 'terminate-first', replacements: [] }, context)
 }
 
 /** Records why a sick node is left alone. */

@@ -14,6 +14,7 @@ import {
 } from '../../sample-objects.ts'
 import { indexOf } from '../../scheduling/cluster-index/index-of.ts'
 import { type EvaluationSettings, evaluate } from '../evaluate.ts'
+import { neverFirst } from '../methods/context.ts'
 import { joinerPolicy } from '../policy.ts'
 import { disruptionWorld } from '../world.ts'
 import { podsOf } from './cause.ts'
@@ -27,7 +28,7 @@ const settings: EvaluationSettings = {
   wellKnown: new Set(['topology.kubernetes.io/zone', 'karpenter.sh/capacity-type', 'node.kubernetes.io/instance-type']),
   scheduling: { preferencePolicy: 'Respect', minValuesPolicy: 'Strict', reservedCapacity: true },
   spotToSpot: false,
-  terminateFirst: false,
+  terminateFirst: neverFirst,
   policy: joinerPolicy,
 }
 

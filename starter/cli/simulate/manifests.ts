@@ -1,6 +1,7 @@
 import { decodeNodeClass, decodeNodeOverlay } from '../../../activities/kubernetes/cache/decode.ts'
 import { isKnownKind } from '../../../api/shapes/objects.ts'
 import { evaluate } from '../../../core/disruption/evaluate.ts'
+import { neverFirst } from '../../../core/disruption/methods/context.ts'
 import { schedulingSnapshot } from '../../../core/scheduling/cluster.ts'
 import { isObject } from '../../../core/values/json.ts'
 import { printable } from '../../../core/values/printable.ts'
@@ -109,7 +110,7 @@ export function decideManifests(
     scheduling: options,
     policy: policies[policy],
     spotToSpot: settings.overrides.spotToSpot ?? false,
-    terminateFirst: false,
+    terminateFirst: settings.overrides.terminateFirst ?? neverFirst,
     nominated: new Set(),
     deletionCosts: true,
     isOpen: (pool) => nodePools.includes(pool),

@@ -1,4 +1,5 @@
 import type { ScenarioJson } from '../../../api/shapes/scenario.ts'
+import type { TerminateFirst } from '../../../core/disruption/methods/context.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
 import { coreWellKnownLabels } from '../../../core/requirements/labels.ts'
 import { schedulingSnapshot } from '../../../core/scheduling/cluster.ts'
@@ -23,6 +24,7 @@ export interface Overrides {
   readonly minValuesPolicy?: 'Strict' | 'BestEffort'
   readonly reservedCapacity?: boolean
   readonly spotToSpot?: boolean
+  readonly terminateFirst?: TerminateFirst
   /** Whether NodeOverlays among manifests count. */
   readonly nodeOverlay?: boolean
   readonly defaultSpread?: readonly DefaultSpreadConstraint[]

@@ -51,8 +51,10 @@ function gateOverrides(gates: Readonly<Record<string, boolean | undefined>>): Ov
     ReservedCapacity: reservedCapacity = true,
     SpotToSpotConsolidation: spotToSpot = false,
     NodeOverlay: nodeOverlay = false,
+    TerminateFirstDrift: drift = false,
+    TerminateFirstRepair: repair = false,
   } = gates
-  return { reservedCapacity, spotToSpot, nodeOverlay }
+  return { reservedCapacity, spotToSpot, nodeOverlay, terminateFirst: { drift, repair } }
 }
 
 function textOf(file: InputFile): string {

@@ -1,5 +1,6 @@
 import type { DisruptionView } from '../../../../core/disruption/candidates.ts'
 import { evaluate } from '../../../../core/disruption/evaluate.ts'
+import { neverFirst } from '../../../../core/disruption/methods/context.ts'
 import { type DisruptionPlan, methodsFor, type PlannedDisruption } from '../../../../core/disruption/plan/plan.ts'
 import { planOf } from '../../../../core/disruption/plan/plan-of.ts'
 import { joinerPolicy } from '../../../../core/disruption/policy.ts'
@@ -48,7 +49,7 @@ export function readyCluster(
     scheduling: part.options,
     policy: joinerPolicy,
     spotToSpot: false,
-    terminateFirst: false,
+    terminateFirst: neverFirst,
     forced: true,
     methods: methodsFor(options) ?? [],
     nominated: new Set(),

@@ -64,7 +64,7 @@ export function decisionOf(json: unknown, overrides: DisruptionOverrides = {}): 
     },
     policy: method === undefined ? policy : { ...policy, methods: [method] },
     spotToSpot: options.spotToSpotConsolidation === true,
-    terminateFirst: options.terminateFirstDrift === true,
+    terminateFirst: { drift: options.terminateFirstDrift === true, repair: false },
     nominated: new Set(options.nominated),
     deletionCosts: options.podDeletionCostManagement !== true,
   })

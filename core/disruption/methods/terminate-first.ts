@@ -1,0 +1,77 @@
+// Nodes that go before their replacement, since they take up the only room for it (reference/karpenter-1.15.md 4.8b).
+import { isTrue } from '../../conditions.ts'
+import { capacityTypeOf, compatibleOfferings, isLaunchable } from '../../instance-type.ts'
+import { templateRequirements } from '../../node-pool/node-claim-template.ts'
+import type { NodePool } from '../../objects.ts'
+import { isCompatible } from '../../requirements/requirements.ts'
+import { templateOf } from '../../static-capacity/static-claim.ts'
+import type { Candidate } from '../candidates.ts'
+import { reservationOf, type Simulation, type SimulationSettings } from '../simulation.ts'
+import type { Cause } from '../verdicts/cause.ts'
+import type { MethodContext } from './context.ts'
+import { type Counts, roomOf } from './static-counts.ts'
+
+/** Returns where the pods go if the node's place in its full reservation is free again; undefined when they still find none. */
+export function refillable(
+  candidate: Candidate,
+  { settings, simulator }: MethodContext,
+  how: SimulationSettings,
+): Simulation | undefined {
+  const reservation = reservationOf(candidate, settings.scheduling)
+  if (reservation === undefined) return undefined
+  const freed = simulator.crediting(reservation).without([candidate], how)
+  return freed.problems.length === 0 ? freed : undefined
+}
+
+/** The context of a method with its gate. */
+export interface Gated extends MethodContext {
+  readonly isGateOn: boolean
+}
+
+/** Why a static pool has no room for a replacement: its limit, or reservations that are full, by their ids. */
+export type Shortage = 'at limit' | ReadonlySet<string>
+
+/** Returns why a static pool has no room for one more node; undefined when it has. Reservations count where the gate is on. */
+export function shortageOf(nodePool: NodePool, counts: Counts, context: Gated): Shortage | undefined {
+  const full = context.isGateOn ? fullReservations(nodePool, context) : undefined
+  if (full !== undefined) return full
+  return roomOf(nodePool, counts) === 0 ? 'at limit' : undefined
+}
+
+/** Returns ids of the healthy reservations of the pool's nodes when all are full; undefined when something else can be bought, or there is room. */
+function fullReservations(nodePool: NodePool, { view, settings }: MethodContext): ReadonlySet<string> | undefined {
+  const wanted = templateRequirements(templateOf(nodePool))
+  const { wellKnown, scheduling } = settings
+  const ids = new Set<string>()
+  for (const type of view.instanceTypes.get(nodePool.metadata.name) ?? []) {
+    if (!isCompatible(wanted, type.requirements, wellKnown)) continue
+    for (const offering of compatibleOfferings(type, wanted, wellKnown)) {
+      if (capacityTypeOf(offering) !== 'reserved' || isLaunchable(offering)) return undefined
+      const [id] = offering.requirements.get(scheduling.reservationIdLabel ?? '')?.values ?? []
+      if (offering.available && id !== undefined) ids.add(id)
+    }
+  }
+  return ids
+}
+
+/** Sorts nodes that hold a place in one of the full reservations first: only their places can be filled again. */
+export function byReservation(
+  candidates: readonly Candidate[],
+  shortage: Shortage,
+  context: MethodContext,
+): readonly Candidate[] {
+  const holds = (one: Candidate) => holdsRoom(one, shortage, context)
+  return [...candidates.filter(holds), ...candidates.filter((one) => !holds(one))]
+}
+
+/** Returns what keeps a node of a static pool without room; undefined when it may go first. A pool that would not be filled again keeps its nodes. */
+export function hindranceOf(candidate: Candidate, shortage: Shortage, context: Gated): Cause | undefined {
+  const { conditions, metadata } = candidate.nodePool
+  const isFilledAgain = isTrue(conditions, 'Ready') && metadata.deletionTimestamp === undefined
+  if (context.isGateOn && isFilledAgain && holdsRoom(candidate, shortage, context)) return undefined
+  return { kind: shortage === 'at limit' ? 'static-pool-at-limit' : 'static-pool-reservations-full' }
+}
+
+function holdsRoom(candidate: Candidate, shortage: Shortage, { settings }: MethodContext): boolean {
+  return shortage === 'at limit' || shortage.has(reservationOf(candidate, settings.scheduling) ?? '')
+}
