@@ -172,7 +172,10 @@ export async function createDependencies(input: DependencyInput) {
     evaluator: new SolverThread(cache, log, { quarantine }),
     repairPolicies: config.LEGACY_NODE_REPAIR ? [] : repairsOf(config),
     spotToSpotConsolidation: config.FEATURE_GATES.SpotToSpotConsolidation,
-    terminateFirst: { drift: config.FEATURE_GATES.TerminateFirstDrift, repair: config.FEATURE_GATES.TerminateFirstRepair },
+    terminateFirst: {
+      drift: config.FEATURE_GATES.TerminateFirstDrift,
+      repair: config.FEATURE_GATES.TerminateFirstRepair,
+    },
     staticCapacity: config.FEATURE_GATES.StaticCapacity,
     scheduling: {
       preferencePolicy: config.PREFERENCE_POLICY,

@@ -231,3 +231,32 @@ describe('Consolidatable', () => {
     expect(world.condition('Consolidatable')).toBeUndefined()
   })
 })
+
+describe('upstream nodeclaim/disruption', () => {
+  it('should set and remove multiple disruption conditions simultaneously', async () => {
+    const world = new SmallWorld()
+    const both = () => ['Drifted', 'Consolidatable'].map((type) => world.condition(type)?.status)
+    expect((await world.pass()).writes).toBe(0)
+    world.edit({ labels: { team: 'a' }, consolidateAfter: '30s' })
+    world.now = start + 60_000
+    expect(await world.pass()).toEqual({ writes: 1, drifted: 'NodePoolDrifted' })
+    expect(both()).toEqual(['True', 'True'])
+    world.edit({ consolidateAfter: 'Never' })
+    expect(await world.pass()).toEqual({ writes: 1, drifted: undefined })
+    expect(both()).toEqual([undefined, undefined])
+  })
+
+  it.each(['Unknown', 'False'])(
+    'should remove the status condition from the nodeClaim when the nodeClaim launch condition is %s',
+    async (status) => {
+      const world = new SmallWorld()
+      world.edit({ labels: { team: 'a' } })
+      expect((await world.pass()).drifted).toBe('NodePoolDrifted')
+      const conditions = (world.cache.nodeClaims.get('c0')?.status.conditions ?? []).map((one) =>
+        one.type === 'Launched' ? { ...one, status } : one,
+      )
+      world.put('NodeClaim', 'c0', { status: { conditions, providerID: 'azure:///c0' } })
+      expect((await world.pass()).drifted).toBeUndefined()
+    },
+  )
+})

@@ -1,8 +1,11 @@
+import pino from 'pino'
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import type { InstanceType } from '../../core/instance-type.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 import { sampleClaim, sampleType } from '../../core/sample-objects.ts'
+import { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import { instanceTypes } from '../node-overlays/pool-types.ts'
 import { observeNodePoolCost } from './node-pool-cost.ts'
 
 // Each name says which test of upstream's suite state, ClusterCost, it answers to. A type of 4 cores costs 0.2 on demand and 0.06 as spot.
@@ -68,4 +71,36 @@ test('a price that the provider changes counts for nodes that are there', async 
     [{ one: 6, two: 20 }],
     [{ one: 12, two: 40 }],
   ])
+})
+
+test('should recalculate cluster cost appropriately when nodeoverlays change', async () => {
+  const cache = new ClusterCache(undefined as never, pino({ level: 'silent' }))
+  const catalogue = { instanceTypesFor: () => [sampleType('d4', 4)] } as never
+  const put = (kind: 'NodePool' | 'AKSNodeClass' | 'NodeOverlay', name: string, spec: object, version = '1') =>
+    cache.upsert(kind, {
+      metadata: {
+        name,
+        uid: name,
+        resourceVersion: version,
+        generation: Number(version),
+        creationTimestamp: '2026-01-01T00:00:00Z',
+      },
+      spec,
+    })
+  const nodeClassRef = { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' }
+  put('AKSNodeClass', 'default', {})
+  put('NodePool', 'one', { template: { spec: { nodeClassRef, requirements: [] } } })
+  const cost = async () => {
+    const registry = new Registry()
+    const types = () => instanceTypes({ cache, catalogue })
+    observeNodePoolCost({ nodeClaims: () => [spot], instanceTypes: types, isReported: () => true }, registry)
+    const { values = [] } = (await registry.getSingleMetric('karpenter_nodepools_cost_total')?.get()) ?? {}
+    return values.map(({ value }) => Math.round(value * 100))
+  }
+  expect(await cost()).toEqual([6])
+  const requirements = [{ key: 'karpenter.sh/capacity-type', operator: 'In', values: ['spot'] }]
+  put('NodeOverlay', 'half', { requirements, priceAdjustment: '-50%' })
+  expect(await cost()).toEqual([3])
+  put('NodeOverlay', 'half', { requirements, price: '0.5' }, '2')
+  expect(await cost()).toEqual([50])
 })

@@ -84,6 +84,8 @@ it.each<Case>([
   ['drift is blocked by a budget of none', { nodes: '0' }, 'Drifted', '100m', 0, 0],
   ['drift is blocked by a budget of none within its window', { nodes: '0', ...window }, 'Drifted', '100m', 0, 0],
   ['drift is free after the window', { nodes: '0', ...window, duration: '10m' }, 'Drifted', '100m', 0, 3],
+  ['emptiness goes on while its budget has room', { nodes: '50%' }, 'Consolidatable', undefined, 1, 1],
+  ['emptiness waits while its budget is used', { nodes: '50%' }, 'Consolidatable', undefined, 2, 0],
   ['emptiness is blocked by a budget of none', { nodes: '0' }, 'Consolidatable', undefined, 0, 0],
   ['emptiness is blocked within its window', { nodes: '0', ...window }, 'Consolidatable', undefined, 0, 0],
   ['emptiness is free after the window', { nodes: '0', ...window, duration: '10m' }, 'Consolidatable', undefined, 0, 3],

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import type { Node, NodeClaim, NodePool, Pod } from '../objects.ts'
+import type { Node, NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../objects.ts'
 import { Pauses } from '../pauses/pauses.ts'
 import {
   ownedBy,
   sampleClaim,
   sampleCondition,
+  sampleMeta,
   sampleNode,
   samplePod,
   samplePool,
@@ -28,6 +29,7 @@ interface Cluster {
   readonly nodeClaims: readonly NodeClaim[]
   readonly pods?: readonly Pod[]
   readonly nodePools?: readonly NodePool[]
+  readonly podDisruptionBudgets?: readonly PodDisruptionBudget[]
 }
 
 const pool = (disruption: Partial<NodePool['disruption']> = {}) =>
@@ -98,6 +100,14 @@ function world(
 
 const settings = sampleEvaluation(instanceTypes)
 
+const inflate = { metadata: { labels: { app: 'inflate' } } }
+const keepOne: PodDisruptionBudget = {
+  kind: 'PodDisruptionBudget',
+  metadata: sampleMeta('keep', { namespace: 'default' }),
+  selector: { matchLabels: { app: 'inflate' } },
+  disruptionsAllowed: 0,
+}
+
 const found = (one: DisruptionWorld, change: Partial<EvaluationSettings> = {}) =>
   evaluate(one, { ...settings, ...change }).commands.map(
     ({ method, decision, candidates, replacements }) =>
@@ -134,6 +144,16 @@ describe('evaluate', () => {
       found(world([node('a', 'four', ['Drifted'])], { pods }), { methods: ['drift'], ...change })
     expect(drift({})).toEqual(['drift replace a by four|eight'])
     expect(drift({ policy: karpenterPolicy })).toEqual(['drift replace a by eight by four|eight'])
+  })
+
+  it('upstream: should not drift any nodes if their PodDisruptionBudgets are unhealthy', () => {
+    const nodes = [node('a', 'four', ['Drifted']), node('b', 'four', ['Drifted'])]
+    const pods = [pod('p', 'a', '3', inflate), pod('q', 'b', '3', inflate)]
+    const one = (disruptionsAllowed: number) =>
+      found(world(nodes, { pods, podDisruptionBudgets: [{ ...keepOne, disruptionsAllowed }] }), { methods: ['drift'] })
+    expect(one(0)).toEqual([])
+    // It may lose one pod, so one node goes.
+    expect(one(1)).toEqual(['drift replace a by four|eight'])
   })
 
   it.each([

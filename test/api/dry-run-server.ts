@@ -22,7 +22,9 @@ const plurals: Readonly<Record<string, string>> = {
   AKSNodeClass: 'aksnodeclasses',
 }
 
-/** A real API server with Joiner's CRDs, asked what it would do with cluster-wide objects. */
+const namespaced: Readonly<Record<string, string>> = { CapacityBuffer: 'capacitybuffers' }
+
+/** A real API server with Joiner's CRDs, asked what it would do with objects; those of namespaces stand in `default`. */
 export class DryRunServer {
   readonly #server: CrdApiServer
 
@@ -66,6 +68,8 @@ export class DryRunServer {
 export const sortedOnce = (texts: readonly string[]): readonly string[] => [...new Set(texts)].sort()
 
 function collection({ apiVersion, kind }: ClusterObject): string {
+  const inNamespace = namespaced[kind]
+  if (inNamespace !== undefined) return `${apiVersion}/namespaces/default/${inNamespace}`
   const plural = plurals[kind]
   if (plural === undefined) throw new Error(`kind "${kind}" is unknown here: add its plural to ${import.meta.filename}`)
   return `${apiVersion}/${plural}`

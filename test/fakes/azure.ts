@@ -112,7 +112,8 @@ export class FakeAzure {
   #answer(method: string, url: URL, body: Json, ifNoneMatch: string | undefined) {
     if (url.pathname.includes('/managedClusters/')) return this.aks.answer(method, url, body)
     const [, kind = '', name = '', action = ''] =
-      /\/(?:Microsoft\.\w+)\/(\w+)\/?([^/]*)(\/restart)?$/.exec(decodeURIComponent(url.pathname)) ?? []
+      /\/(?:Microsoft\.\w+)\/(\w+)\/?([^/]*)(\/restart|\/extensions\/[^/]+)?$/.exec(decodeURIComponent(url.pathname)) ??
+      []
     const request = `${method} ${kind}/${name}${action}`
     if (method !== 'GET') this.writes.push(request)
     for (const see of this.#interceptors) {
@@ -122,6 +123,8 @@ export class FakeAzure {
     if (!isKind(kind)) return { status: 200, body: { value: networkLists[kind] ?? [] } }
     if (name === '')
       return { status: 200, body: { value: [...this.#resources[kind].values()].map((one) => shown(kind, one)) } }
+    // Extensions are seen by interceptors alone.
+    if (action.startsWith('/extensions/')) return { status: 200, body: {} }
     const known = this.#resources[kind].get(name)
     if (method === 'PUT') return this.#create(name, body, known !== undefined && ifNoneMatch === '*')
     if (known === undefined) return method === 'DELETE' ? { status: 204 } : refused(notFound(kind, name))

@@ -30,7 +30,10 @@ export interface Area {
   readonly out: number
   /** Name of the mapping with tests of this area, and its suites where it has others; empty: there is none. */
   readonly mapping: string
-  readonly isToBeRecounted: boolean
+  /** How it was counted, in words; `recount`: it is still counted as the first reading found it. */
+  readonly remark: string
+  /** Why tests are out: beginnings of lines of docs/limits.md, or names of decisions in docs/adr/. */
+  readonly reasons: readonly string[]
 }
 
 /** Returns the rows of a file of tab-separated values, without its heading. Errors: a row has too few or too many cells. */
@@ -52,19 +55,47 @@ export function parseMapping(text: string): readonly UpstreamTest[] {
   })
 }
 
-/** Errors: a row is malformed. */
+/** The remark may end with reasons: `out: REASON | REASON`. Errors: a row is malformed. */
 export function parseAreas(text: string): readonly Area[] {
-  return rowsOf(text, 9).map(([repo = '', name = '', all, covered, without, different, out, mapping = '', remark]) => ({
-    repo,
-    name,
-    all: Number(all),
-    covered: Number(covered),
-    without: Number(without),
-    different: Number(different),
-    out: Number(out),
-    mapping,
-    isToBeRecounted: remark === 'recount',
-  }))
+  return rowsOf(text, 9).map(
+    ([repo = '', name = '', all, covered, without, different, out, mapping = '', words = '']) => {
+      const [remark = '', reasons = ''] = words.split(/(?:^|; )out: /)
+      return {
+        repo,
+        name,
+        all: Number(all),
+        covered: Number(covered),
+        without: Number(without),
+        different: Number(different),
+        out: Number(out),
+        mapping,
+        remark,
+        reasons: reasons === '' ? [] : reasons.split(' | '),
+      }
+    },
+  )
+}
+
+/** Returns what is wrong with an area: a difference that is not settled, or tests that are out without a reason that is written down. */
+export function areaProblems(area: Area, { limits, decisions }: Written): readonly string[] {
+  const unknown = area.reasons.filter(
+    (reason) => !limits.includes(`\n- **${reason}`) && !decisions.includes(`${reason}.md`),
+  )
+  return [
+    ...(area.different === 0
+      ? []
+      : ['has tests that are different: change the behaviour, or decide and write it down']),
+    ...(area.out > 0 && area.reasons.length === 0 && area.remark !== 'recount'
+      ? ['has tests that are out, and names no reason']
+      : []),
+    ...unknown.map((reason) => `"${reason}" begins no line of docs/limits.md, and is no decision in docs/adr/`),
+  ]
+}
+
+/** Text of docs/limits.md, and the names of the files in docs/adr/. */
+interface Written {
+  readonly limits: string
+  readonly decisions: readonly string[]
 }
 
 /** Returns what is wrong with a mapping: a test of ours that is not there, a reason that is missing, a test of upstream that stands twice. */

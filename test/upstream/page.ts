@@ -23,12 +23,7 @@ function countsPart(areas: readonly Area[], mappings: Mappings): string {
   const counted = areas.map((area) => ({ area, counts: countsOf(area, testsOf(area, mappings)) }))
   const cells = (all: number, { covered, without, different, out }: Counts) =>
     [all, covered, without, different, out].map(String)
-  const rows = counted.map(({ area, counts }) => [
-    area.repo,
-    area.name,
-    ...cells(area.all, counts),
-    area.isToBeRecounted ? recount : '',
-  ])
+  const rows = counted.map(({ area, counts }) => [area.repo, area.name, ...cells(area.all, counts), remarkOf(area)])
   const sum = (of: (one: (typeof counted)[number]) => number) => counted.reduce((total, one) => total + of(one), 0)
   const total = {
     covered: sum(({ counts }) => counts.covered),
@@ -40,9 +35,17 @@ function countsPart(areas: readonly Area[], mappings: Mappings): string {
   const columns = ['Repo', 'Area', 'All', 'Covered', 'Without', 'Different', 'Out', 'Remark']
   return `## Counts
 
-Features that are being added are still counted as the snapshot found them; their rows say \`${recount}\`. "Azure fakes and utils" are tests of upstream's own test doubles: Joiner's stand-in for Azure has tests of its own in \`deploy/local/azure/\`.
+Why tests are out is a line of [limits.md](limits.md) or a decision, which the last column names. A unit test checks that these exist, and that no area has tests that are different. A row that says \`${recount}\` is still counted as the snapshot found it.
 
 ${alignedTable(columns, [...rows, ['', '**sum**', ...cells(all, total), '']])}`
+}
+
+function remarkOf({ remark, reasons }: Area): string {
+  const why = reasons.map((reason) =>
+    /^\d{4}-/.test(reason) ? `[ADR ${Number(reason.slice(0, 4))}](adr/${reason}.md)` : `limits.md: "${reason}"`,
+  )
+  const out = why.length === 0 ? '' : `Out: ${why.join('; ')}`
+  return [remark === 'recount' ? recount : remark, out].filter((part) => part !== '').join('. ')
 }
 
 function mappedPart(mappings: Mappings): string {

@@ -1,7 +1,17 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { pagePath, readOwn, stored } from './files.ts'
-import { type Area, countsOf, parseAreas, parseMapping, problemsOf, testsOf, type UpstreamTest } from './mapping.ts'
+import {
+  type Area,
+  areaProblems,
+  countsOf,
+  parseAreas,
+  parseMapping,
+  problemsOf,
+  testsOf,
+  type UpstreamTest,
+} from './mapping.ts'
 import { pageOf } from './page.ts'
 
 const { areas, mappings } = stored()
@@ -28,6 +38,11 @@ describe('the mapping of upstream’s tests', () => {
       ).toBe(true)
       expect(covered + without + different + out, area.name).toBe(area.all)
     }
+  })
+
+  test.each(areas)('leaves nothing different in $name, and what is out has its reason written down', (area) => {
+    const decisions = readdirSync(fileURLToPath(new URL('../../docs/adr/', import.meta.url)))
+    expect(areaProblems(area, { limits: readOwn('docs/limits.md') ?? '', decisions })).toEqual([])
   })
 
   test('is what docs/upstream-tests.md shows; "npm run upstream-tests" writes it', () => {
@@ -94,7 +109,8 @@ test.each<[string, number, readonly UpstreamTest['state'][], number]>([
     different: 2,
     out: 1,
     mapping: 'm',
-    isToBeRecounted: false,
+    remark: '',
+    reasons: [],
   }
   expect(
     countsOf(
@@ -107,4 +123,26 @@ test.each<[string, number, readonly UpstreamTest['state'][], number]>([
     different: 2,
     out: 1,
   })
+})
+
+test.each<[string, Partial<Area>, readonly string[]]>([
+  ['with nothing out', {}, []],
+  ['that is out by a line of the limits', { out: 1, reasons: ['No Windows.'] }, []],
+  ['that is out by a decision', { out: 1, reasons: ['0030-small'] }, []],
+  ['that is out without a reason', { out: 1 }, ['has tests that are out, and names no reason']],
+  [
+    'that is out for a reason that nobody wrote down',
+    { out: 1, reasons: ['Windows'] },
+    ['"Windows" begins no line of docs/limits.md, and is no decision in docs/adr/'],
+  ],
+  [
+    'that is different',
+    { different: 1 },
+    ['has tests that are different: change the behaviour, or decide and write it down'],
+  ],
+])('an area %s', (_, change, problems) => {
+  const area = { ...parseAreas('heading\ncore\ta\t1\t1\t0\t0\t0\t\t')[0], ...change } as Area
+  expect(areaProblems(area, { limits: '# Limits\n\n- **No Windows.** None.', decisions: ['0030-small.md'] })).toEqual(
+    problems,
+  )
 })

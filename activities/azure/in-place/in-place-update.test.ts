@@ -165,3 +165,72 @@ describe('an update that is cut off', () => {
     expect(azure.get('virtualMachines', 'aks-a')?.tags).toMatchObject({ team: 'x' })
   })
 })
+
+// Each name is that of a test of upstream's suite nodeclaim/inplaceupdate.
+describe('upstream inplaceupdate', () => {
+  const hash = ['karpenter.azure.com/in-place-update-hash']
+
+  test('should update VM, NIC, and Extensions if there are missing tags', async () => {
+    const { azure, deps, update, annotations, vmTags, nicTags } = world()
+    const extensions: unknown[] = []
+    azure.intercept((request, body) => {
+      if (request === 'PATCH virtualMachines/aks-a/extensions/computeAksLinuxBilling') extensions.push(body)
+    })
+    Object.assign(deps.config, { billingExtension: true })
+    expect(await update()).toEqual({ updated: 1 })
+    for (const tags of [vmTags(), nicTags(), (extensions[0] as { tags: object }).tags])
+      expect(tags).toMatchObject({ team: 'x', 'karpenter.azure.com_cluster': deps.config.clusterName })
+    expect(extensions).toHaveLength(1)
+    expect(annotations()).toHaveProperty(hash)
+  })
+
+  test('should add a hash annotation to NodeClaim if there are no identities or tags', async () => {
+    const { azure, update, annotations } = world({})
+    await update()
+    expect(annotations()).toHaveProperty(hash)
+    azure.writes.length = 0
+    expect(await update()).toEqual({ updated: 0 })
+    expect(azure.writes).toEqual([])
+  })
+
+  test("should propagate update to tags from NodeClass with tags containing '/' replaced with '_'", async () => {
+    const { cluster, update, annotations, vmTags, nicTags } = world()
+    await update()
+    const before = annotations()['karpenter.azure.com/in-place-update-hash']
+    cluster.edit('aksnodeclasses', 'default', { spec: { tags: { 'this/tag/has/slashes': 'y' } } })
+    expect(await update()).toEqual({ updated: 1 })
+    for (const tags of [vmTags(), nicTags()]) {
+      expect(tags).toMatchObject({ this_tag_has_slashes: 'y' })
+      expect(Object.keys(tags ?? {}).filter((name) => name.includes('/'))).toEqual([])
+    }
+    expect(annotations()['karpenter.azure.com/in-place-update-hash']).not.toBe(before)
+  })
+
+  test('should not apply tags if claim is not registered yet. Retry succeeds', async () => {
+    const { azure, cluster, update, annotations, vmTags } = world(
+      { team: 'x' },
+      { status: { conditions: [condition('Launched'), condition('Registered', 'Unknown')] } },
+    )
+    expect(await update()).toEqual({ updated: 0 })
+    expect(azure.writes).toEqual([])
+    expect(annotations()).not.toHaveProperty(hash)
+    cluster.edit('nodeclaims', 'a', { status: { conditions: [condition('Launched'), condition('Registered')] } })
+    expect(await update()).toEqual({ updated: 1 })
+    expect(vmTags()).toMatchObject({ team: 'x' })
+    expect(annotations()).toHaveProperty(hash)
+  })
+
+  test('should handle invalid ProviderID gracefully: the VM is found by its name and proven by its tags', async () => {
+    const { update, vmTags } = world({ team: 'x' }, { status: { providerID: 'invalid-provider-id' } })
+    expect(await update()).toEqual({ updated: 1 })
+    expect(vmTags()).toMatchObject({ team: 'x' })
+  })
+
+  test('should handle VM not found gracefully', async () => {
+    const { azure, update, annotations } = world()
+    azure.remove('virtualMachines', 'aks-a')
+    expect(await update()).toEqual({ updated: 0 })
+    expect(azure.writes).toEqual([])
+    expect(annotations()).not.toHaveProperty(hash)
+  })
+})

@@ -4,7 +4,7 @@ import type { NodeClass } from '../../../api/objects.ts'
 import { goldenConfig, goldenNodeClass, goldenSubnet } from '../../../test/vectors/golden-cases.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { unread } from './finding.ts'
-import { imagesFinding, pinnedImages } from './images-status.ts'
+import { findImages, imagesFinding, pinnedImages } from './images-status.ts'
 import { localDnsDecision } from './local-dns.ts'
 import { nodeClassSettings } from './node-class-settings.ts'
 import { waitingMessage } from './termination.ts'
@@ -53,6 +53,24 @@ describe('findings (reference/azure-provider.md 1.6)', () => {
     expect(finding?.conditions?.[0]?.status).toBe(status)
     expect(finding?.status?.images?.[0]?.id).toBe(id)
     expect(pinnedImages(plain, [image])).toBeUndefined()
+  })
+
+  it('upstream: should reject FIPS without SIG access', async () => {
+    const deps = { config } as never
+    const finding = await findImages(deps, goldenNodeClass({ fipsMode: 'FIPS' }), { version: '1.34.2', isNew: false })
+    expect(finding).toEqual({
+      conditions: [
+        {
+          type: 'ImagesReady',
+          status: 'False',
+          reason: 'SIGRequiredForFIPS',
+          message: expect.stringMatching(
+            /spec\.fipsMode "FIPS" needs images from shared galleries; set USE_SIG/,
+          ) as string,
+        },
+      ],
+      status: { images: [] },
+    })
   })
 
   it('after a failed read an earlier result for the same spec stays, and it is Unknown otherwise', () => {

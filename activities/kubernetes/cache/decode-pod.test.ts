@@ -150,3 +150,13 @@ test('pods within the limits are decoded whole, whatever is in them', () => {
     }),
   )
 })
+
+it('upstream: should run a pod with a generic ephemeral volume: its claim is named by pod and volume', () => {
+  const template = { spec: { storageClassName: 'managed', resources: { requests: { storage: '1Gi' } } } }
+  const volumes = [
+    { name: 'scratch', ephemeral: { volumeClaimTemplate: template } },
+    { name: 'data', persistentVolumeClaim: { claimName: 'own' } },
+    { name: 'memory', emptyDir: { medium: 'Memory' } },
+  ]
+  expect(decodePod(podOf({ volumes })).persistentVolumeClaims).toEqual(['p-scratch', 'own'])
+})

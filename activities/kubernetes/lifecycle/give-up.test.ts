@@ -159,6 +159,43 @@ describe('a Node that ends its claim', () => {
     ).toBe('2026-01-01T00:01:00Z')
   })
 
+  test('upstream: should ignore node disruption budgets', async () => {
+    const { cluster, observe, isGoing } = world(
+      claimJson('a'),
+      nodeJson('a', { status: { conditions: [condition('Ready', 'False')] } }),
+    )
+    const none = { disruption: { budgets: [{ nodes: '0' }, { nodes: '0', reasons: ['Unhealthy'] }] } }
+    cluster.put('nodepools', poolJson('default', { spec: none }))
+    await pass(60_000)
+    expect((await observe()).step).toEqual({ kind: 'terminate' })
+    expect(isGoing()).toBe(true)
+  })
+
+  test.each([
+    ['three of ten', 3, 'steady'],
+    ['two of ten', 2, 'terminate'],
+  ])(
+    'upstream: should ignore unhealthy nodes if more than 20 percent of the nodes are unhealthy in a cluster, for a NodeClaim without a NodePool: %s',
+    async (_, sick, step) => {
+      const unhealthy = { status: { conditions: [condition('Ready', 'False')] } }
+      const alone = { metadata: { labels: { 'karpenter.sh/capacity-type': 'on-demand' } } }
+      const { cluster, observe, isGoing, reported } = world(
+        claimJson('a', alone),
+        nodeJson('a', { ...alone, ...unhealthy }),
+      )
+      // The others are of pools, or of none.
+      for (let at = 1; at < 10; at += 1)
+        cluster.put('nodes', nodeJson(`n${at}`, { ...(at % 2 === 0 ? alone : {}), ...(at < sick ? unhealthy : {}) }))
+      await pass(60_000)
+      expect((await observe()).step.kind).toBe(step)
+      expect(isGoing()).toBe(step === 'terminate')
+      const blocked = reported.filter(({ reason }) => reason === 'NodeRepairBlocked')
+      expect(blocked.map(({ message }) => message)).toEqual(
+        step === 'terminate' ? [] : Array(2).fill('more than 20% nodes are unhealthy in the cluster'),
+      )
+    },
+  )
+
   test('is not repaired while more than a fifth of its pool is sick', async () => {
     const sick = { status: { conditions: [condition('Ready', 'False')] } }
     const { cluster, observe, isGoing, reported } = world(claimJson('a'), nodeJson('a', sick))
