@@ -202,3 +202,8 @@ function shortened(value: string): string {
     .replaceAll(/\s*\n\s*/g, ' ')
   return line.length > 100 ? `${line.slice(0, 97)}...` : line
 }
+
+/** Whether AKS machines are managed: those of others where the setting says so, and Joiner's own where it makes machines. */
+export function managesMachines(config: Pick<Config, 'MANAGE_EXISTING_AKS_MACHINES' | 'PROVISION_MODE'>): boolean {
+  return config.MANAGE_EXISTING_AKS_MACHINES || config.PROVISION_MODE !== 'aksscriptless'
+}

@@ -89,6 +89,8 @@ describe('values', () => {
       USE_SIG: true,
       SIG_SUBSCRIPTION_ID: 'aks',
       SIG_ACCESS_TOKEN_SERVER_URL: 'http://tokens.example',
+      PROVISION_MODE: 'aksmachineapi',
+      AKS_MACHINES_POOL_NAME: 'machines',
       MANAGE_EXISTING_AKS_MACHINES: true,
       JOINER_BILLING_EXTENSION: true,
       JOINER_BOOT_DIAGNOSTICS: false,

@@ -66,6 +66,8 @@ export const fullValues = {
     additionalTags: { team: 'platform', shift: 2 },
     diskEncryptionSetId: '/subscriptions/sub/resourceGroups/keys/providers/Microsoft.Compute/diskEncryptionSets/disks',
     sharedGallery: { enabled: true, subscriptionId: 'aks', tokenServerUrl: 'http://tokens.example' },
+    provisionMode: 'aksmachineapi',
+    aksMachinesPoolName: 'machines',
     manageExistingAKSMachines: true,
     billingExtension: true,
     bootDiagnostics: false,

@@ -21,6 +21,7 @@ import { observeCatalogue } from '../activities/azure/catalogue/catalogue-metric
 import { DurableDocument } from '../activities/azure/catalogue/durable-document.ts'
 import { NetworkFacts } from '../activities/azure/launch/network-facts.ts'
 import { vmCreateMetrics } from '../activities/azure/launch/vm-create-metrics.ts'
+import { machineDeps } from '../activities/azure/machines/machine-deps.ts'
 import { BufferRoom } from '../activities/capacity-buffers/buffer-room.ts'
 import { DisruptionMetrics } from '../activities/disruption/metrics.ts'
 import { VerdictRecorder } from '../activities/disruption/verdicts.ts'
@@ -41,7 +42,7 @@ import { SolverThread } from '../activities/scheduler-thread/solver-thread.ts'
 import { CloudProviderMetrics } from '../activities/telemetry/cloud-provider-metrics.ts'
 import { LifecycleMetrics } from '../activities/telemetry/lifecycle-metrics.ts'
 import type { Tracing } from '../activities/telemetry/tracing.ts'
-import type { Config } from '../api/config.ts'
+import { type Config, managesMachines } from '../api/config.ts'
 import { gateWarnings } from '../api/settings/scheduler-settings.ts'
 import type { NodeRules } from '../core/node-claim/node-health.ts'
 import type { RepairPolicy } from '../core/node-repair/repair-policy.ts'
@@ -80,7 +81,7 @@ export async function createDependencies(input: DependencyInput) {
     roles: config.JOINER_ROLES,
     defaultSpread: config.SCHEDULER_CONFIG.length > 0,
     overlays: config.FEATURE_GATES.NodeOverlay,
-    machines: config.MANAGE_EXISTING_AKS_MACHINES,
+    machines: managesMachines(config),
     buffers: config.FEATURE_GATES.CapacityBuffer,
   })
   const unavailable = new UnavailableOfferings({
@@ -155,6 +156,7 @@ export async function createDependencies(input: DependencyInput) {
       log,
       paceWithin(armShare(config)),
     ),
+    ...machineDeps({ azure, config: settings, log }),
     lifecycles: new LifecycleStarter(client, config.CLUSTER_NAME),
     nominations: new Nominations(config.BATCH_MAX_DURATION),
     refusedClaims: new RefusedClaims(),

@@ -45,6 +45,8 @@ export interface AzureConfig {
   readonly sharedGallery?: { readonly subscriptionId: string; readonly tokenServerUrl: string }
   /** Whether NodeClaims of AKS machines are managed, those of node auto-provisioning for instance. Unset: they are left alone. */
   readonly managesMachines?: boolean
+  /** Set where nodes are made as machines of this agent pool, whose mode is `Machines`. Unset: nodes are VMs. */
+  readonly makesMachines?: { readonly pool: string; readonly inBatches: boolean }
   /** Whether each VM gets AKS' billing extension, which costs one more PUT. */
   readonly billingExtension: boolean
   /** Whether Azure keeps the serial log of each VM, in storage that it manages. Unset: it does. */

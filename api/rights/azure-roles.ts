@@ -62,13 +62,17 @@ export const nodesRole: AzureRole = {
 export const machinesRole: AzureRole = {
   title: 'Joiner machines',
   description:
-    'Lets Joiner find and delete the AKS machines of a cluster, those of node auto-provisioning for instance.',
+    'Lets Joiner make, find and delete AKS machines of a cluster, those of node auto-provisioning for instance.',
   actions: [
     { action: 'Microsoft.ContainerService/managedClusters/read', why: 'whether node auto-provisioning is on' },
     { action: 'Microsoft.ContainerService/managedClusters/agentPools/read', why: 'finds the pools of machines' },
     {
       action: 'Microsoft.ContainerService/managedClusters/agentPools/machines/read',
       why: 'finds machines, and what became of them',
+    },
+    {
+      action: 'Microsoft.ContainerService/managedClusters/agentPools/machines/write',
+      why: 'makes machines, with PROVISION_MODE aksmachineapi',
     },
     {
       action: 'Microsoft.ContainerService/managedClusters/agentPools/deleteMachines/action',

@@ -75,10 +75,9 @@ describe("settings by upstream's names", () => {
         'METRICS_PORT',
         'HEALTH_PROBE_PORT',
         'PROVIDER_BATCH_MAX_SIZE',
-        'PROVISION_MODE',
       ]),
     )
-    expect(named).toHaveLength(6)
+    expect(named).toHaveLength(5)
     expect(notes.join('\n')).not.toContain('0123456789abcdef')
     expect(notes.every((note) => note.includes(': '))).toBe(true)
   })
@@ -108,6 +107,17 @@ describe("settings by upstream's names", () => {
     [{ ENABLE_AZURE_SDK_LOGGING: '0' }, { ENABLE_AZURE_SDK_LOGGING: false }],
     [{ ADDITIONAL_TAGS: 'team=a, cost=b=c,empty=' }, { ADDITIONAL_TAGS: { team: 'a', cost: 'b=c', empty: '' } }],
     [{ CLUSTER_CA_BUNDLE: pem }, { CLUSTER_CA_BUNDLE: pem }],
+    [
+      {
+        PROVISION_MODE: 'aksmachineapi',
+        USE_SIG: 'true',
+        SIG_SUBSCRIPTION_ID: 's',
+        AKS_MACHINES_POOL_NAME: 'machines',
+        ARM_RESOURCE_GROUP: 'g',
+      },
+      { PROVISION_MODE: 'aksmachineapi', AKS_MACHINES_POOL_NAME: 'machines' },
+    ],
+    [{ PROVISION_MODE: '' }, { PROVISION_MODE: 'aksscriptless' }],
     [{ AZURE_TOKEN_CREDENTIALS: 'azureclicredential' }, { AZURE_TOKEN_CREDENTIALS: 'AzureCLICredential' }],
   ] as const)('%j is read as %j', (env, expected) => {
     expect(read(env)).toMatchObject(expected)
@@ -138,7 +148,7 @@ describe("settings by upstream's names", () => {
     ['AZURE_TOKEN_CREDENTIALS', 'Magic', 'is not a credential; use one of EnvironmentCredential'],
     ['USE_SIG', 'yes', 'is not a switch; use true or false'],
     ['BATCH_IDLE_DURATION', '10', 'is not a duration such as'],
-    ['PROVISION_MODE', 'aksmachineapi', 'set it to aksscriptless'],
+    ['AKS_MACHINES_POOL_NAME', 'Not a pool', 'is not the name of an agent pool'],
     ['PROVISION_MODE', 'bootstrappingclient', 'set it to aksscriptless'],
     ['PROVISION_MODE', 'magic', 'is not a provision mode'],
     ['AZURE_SUBSCRIPTION_ID', 'other', 'differs from ARM_SUBSCRIPTION_ID "sub", which means the same; unset one'],
@@ -151,6 +161,19 @@ describe("settings by upstream's names", () => {
   test.each([
     [{ USE_SIG: 'true' }, ['SIG_SUBSCRIPTION_ID', 'SIG_ACCESS_TOKEN_SERVER_URL']],
     [{ MANAGE_EXISTING_AKS_MACHINES: 'true' }, ['ARM_RESOURCE_GROUP']],
+    [
+      { PROVISION_MODE: 'aksmachineapi' },
+      ['USE_SIG', 'SIG_SUBSCRIPTION_ID', 'AKS_MACHINES_POOL_NAME', 'ARM_RESOURCE_GROUP'],
+    ],
+    [
+      {
+        PROVISION_MODE: 'aksmachineapiheaderbatch',
+        USE_SIG: 'true',
+        SIG_SUBSCRIPTION_ID: 's',
+        ARM_RESOURCE_GROUP: 'g',
+      },
+      ['AKS_MACHINES_POOL_NAME'],
+    ],
     [{ NETWORK_PLUGIN: 'none', NETWORK_PLUGIN_MODE: 'overlay' }, ['NETWORK_PLUGIN_MODE']],
     [{ ARM_CLOUD: 'AzureChinaCloud', AZURE_ENVIRONMENT_FILEPATH: '/env.json' }, ['AZURE_ENVIRONMENT_FILEPATH']],
     [

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { cloudNames, knownCloud } from '../azure-cloud.ts'
+import { machineModeConflicts } from './machine-settings.ts'
 import { commaList, duration, flag, isTrue, optionalText, required } from './setting-types.ts'
+import { isMachineMode } from './upstream-settings.ts'
 
 const subnetPattern =
   /^\/subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/Microsoft\.Network\/virtualNetworks\/[^/]+\/subnets\/[^/]+$/i
@@ -129,6 +131,18 @@ export const azureSettings = {
   SIG_SUBSCRIPTION_ID: z.string().default(''),
   SIG_ACCESS_TOKEN_SERVER_URL: z.string().default(''),
   MANAGE_EXISTING_AKS_MACHINES: flag(false),
+  // Other modes are refused by `refusedSettings`.
+  PROVISION_MODE: z
+    .string()
+    .default('')
+    .transform((mode) => (mode === 'aksmachineapi' || mode === 'aksmachineapiheaderbatch' ? mode : 'aksscriptless')),
+  AKS_MACHINES_POOL_NAME: z
+    .string()
+    .regex(
+      /^([a-z][a-z0-9]{0,11})?$/,
+      'is not the name of an agent pool; use a small letter and at most 11 more small letters and digits',
+    )
+    .default(''),
   JOINER_BILLING_EXTENSION: flag(false),
   JOINER_BOOT_DIAGNOSTICS: flag(true),
   JOINER_UNTESTED_SIZES: flag(false),
@@ -195,10 +209,12 @@ interface Conflict {
 /** Returns conflicts between settings, beside the errors of each. */
 export function azureConflicts(env: Environment): readonly Conflict[] {
   const conflicts: Conflict[] = []
-  if (isTrue(env['USE_SIG']))
+  const makesMachines = isMachineMode(env['PROVISION_MODE'])
+  if (isTrue(env['USE_SIG']) && !makesMachines)
     for (const name of ['SIG_SUBSCRIPTION_ID', 'SIG_ACCESS_TOKEN_SERVER_URL'])
       if (!env[name])
         conflicts.push({ name, message: 'is missing, and USE_SIG "true" needs it; set it, or set USE_SIG to false' })
+  if (makesMachines) conflicts.push(...machineModeConflicts(env))
   if (isTrue(env['MANAGE_EXISTING_AKS_MACHINES']) && !env['ARM_RESOURCE_GROUP'])
     conflicts.push({
       name: 'ARM_RESOURCE_GROUP',

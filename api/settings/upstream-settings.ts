@@ -12,8 +12,8 @@ const served =
 const webhook = 'the one webhook converts old API versions and is served on JOINER_CONVERSION_PORT'
 const logged = 'logs go to standard output'
 const pacing = 'requests to the API server are not limited by a number, since caches make them few'
-const batching = 'each VM is created by a request of its own as soon as it is planned'
-const machines = 'nodes are VMs; AKS machines are not made'
+const batching =
+  'each VM is created by a request of its own as soon as it is planned, and batches of AKS machines have fixed limits'
 const credentials = 'AZURE_TOKEN_CREDENTIALS chooses the credential; without it the log says which one was found'
 const galleries = 'only USE_SIG, SIG_SUBSCRIPTION_ID and SIG_ACCESS_TOKEN_SERVER_URL are read of shared galleries'
 
@@ -32,7 +32,6 @@ const unread: Readonly<Record<string, string>> = {
   PROVIDER_BATCH_IDLE_DURATION: batching,
   PROVIDER_BATCH_MAX_DURATION: batching,
   PROVIDER_BATCH_MAX_SIZE: batching,
-  AKS_MACHINES_POOL_NAME: machines,
   NODEBOOTSTRAPPING_SERVER_URL: "the node's configuration is written by Joiner itself",
   SIG_ACCESS_TOKEN_SCOPE: galleries,
   SIG_SCOPE: galleries,
@@ -70,24 +69,32 @@ export function refusedSettings(env: Environment): readonly Refusal[] {
     if (name !== 'JOINER_NAMESPACE' && env[name] && env[other] && env[name] !== env[other])
       refusals.push({ name: other, message: `differs from ${name} "${env[name]}", which means the same; unset one` })
   const mode = env['PROVISION_MODE']
-  if (mode && mode !== 'aksscriptless')
+  if (mode && mode !== 'aksscriptless' && !isMachineMode(mode))
     refusals.push({
       name: 'PROVISION_MODE',
-      message: provisionModes.has(mode)
-        ? 'is not supported: Joiner creates VMs and writes their configuration itself; set it to aksscriptless, or unset it'
-        : 'is not a provision mode; set it to aksscriptless, or unset it',
+      message:
+        mode === 'bootstrappingclient'
+          ? `is not supported: Joiner writes the configuration of its VMs itself; set it to aksscriptless, or unset it`
+          : `is not a provision mode; use aksscriptless, ${machineModes.join(' or ')}, or unset it`,
     })
   return refusals
 }
 
-const provisionModes = new Set(['aksmachineapi', 'aksmachineapiheaderbatch', 'bootstrappingclient'])
+const machineModes = ['aksmachineapi', 'aksmachineapiheaderbatch'] as const
+
+/** Whether nodes are made as AKS machines, and not as VMs (reference/azure-provider.md 4.7). */
+export function isMachineMode(mode: string | undefined): boolean {
+  return machineModes.some((name) => name === mode)
+}
 
 /** Returns one line for each setting of Karpenter for Azure that is set and ignored. Values are left out: one of them is a token. */
 export function settingNotes(env: Environment): readonly string[] {
   const notes = Object.entries(unread)
     .filter(([name]) => env[name])
     .map(([name, why]) => `environment variable ${name} is accepted and not read: ${why}`)
-  if (env['PROVISION_MODE'])
-    notes.push('environment variable PROVISION_MODE is accepted: aksscriptless is the one mode that there is')
+  if (env['AKS_MACHINES_POOL_NAME'] && !isMachineMode(env['PROVISION_MODE']))
+    notes.push(
+      'environment variable AKS_MACHINES_POOL_NAME is accepted and not read: nodes are VMs; PROVISION_MODE aksmachineapi makes AKS machines',
+    )
   return notes
 }

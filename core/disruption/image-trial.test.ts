@@ -77,3 +77,16 @@ it('nodes whose drift by image is over, and whose condition does not say so yet,
   expect(trialOf(stale).get('default')).toBe('trying')
   expect(trialOf(back).size).toBe(0)
 })
+
+it('images that AKS machines have are compared in the form in which machines name them', () => {
+  const id = (version: string) =>
+    `/subscriptions/s/resourceGroups/AKS-Ubuntu/providers/Microsoft.Compute/galleries/AKSUbuntu/images/2404gen2containerd/versions/${version}`
+  const machine = (name: string, version: string, held: readonly string[]) =>
+    claim(name, `AKSUbuntu-2404gen2containerd-${version}`, held)
+  const trialOf = (...nodeClaims: readonly NodeClaim[]) =>
+    imageTrials({ now: sampleTime + 60_000, nodeClaims, nodeClasses: [nodeClass('default', id('2'))] }).get('default')
+  const before = machine('old', '1', ['Initialized', 'Drifted'])
+  expect(trialOf(before)).toBe('untried')
+  expect(trialOf(before, machine('n', '2', []))).toBe('trying')
+  expect(trialOf(before, machine('n', '2', ['Initialized']))).toBeUndefined()
+})

@@ -1,4 +1,5 @@
 import { conditionOf, isTrue } from '../conditions.ts'
+import { nodeImageVersion } from '../drift/node-image-version.ts'
 import type { NodeClaim, NodeClass } from '../objects.ts'
 import { annotations } from '../requirements/labels.ts'
 
@@ -28,7 +29,7 @@ export function imageTrials({ nodeClaims, nodeClasses, reserved, now }: Trials):
   const byClass = Map.groupBy(nodeClaims, ({ spec }) => spec.nodeClassRef.name)
   const trials = new Map<string, ImageTrial>()
   for (const { metadata, status } of nodeClasses) {
-    const images = new Set(status.images.map(({ id }) => id.toLowerCase()))
+    const images = new Set(status.images.map(({ id }) => formOf(id)))
     const stages = (byClass.get(metadata.name) ?? []).map((claim) => stageOf(claim, { images, reserved, now }))
     const isWaiting = stages.includes('outdated')
     const isOnTrial = images.size > 0 && !stages.includes('proof') && stages.some(isOld)
@@ -39,6 +40,9 @@ export function imageTrials({ nodeClaims, nodeClasses, reserved, now }: Trials):
   return trials
 }
 
+/** An AKS machine names its image in another form than AKSNodeClasses do. */
+const formOf = (id: string) => nodeImageVersion(id).toLowerCase()
+
 /** `outdated`: its condition says that its image is not the class's, which it is. The class went back to it a moment ago. */
 type Stage = 'proof' | 'outdated' | 'trying' | 'old' | 'old, leaving' | 'other'
 
@@ -48,7 +52,7 @@ function stageOf(
   { metadata, status }: NodeClaim,
   { images, reserved, now }: Pick<Trials, 'reserved' | 'now'> & { readonly images: ReadonlySet<string> },
 ): Stage {
-  const isNew = images.has((status.imageId ?? '').toLowerCase())
+  const isNew = images.has(formOf(status.imageId ?? ''))
   if (isTrue(status.conditions, 'Initialized')) {
     const drifted = conditionOf(status.conditions, 'Drifted')
     if (isNew) return drifted?.status === 'True' && drifted.reason === 'ImageDrift' ? 'outdated' : 'proof'

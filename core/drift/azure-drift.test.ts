@@ -75,6 +75,25 @@ describe('drift of an AKS machine (reference/azure-provider.md 8.1)', () => {
     const seen = view({ annotations, claim: { status: { imageId } }, status: { images: [{ id, requirements: [] }] } })
     expect(azureDrift(seen).kind).toBe(kind)
   })
+
+  const inShared = {
+    annotations,
+    claim: { status: { imageId: 'AKSUbuntu-2404gen2containerd-202610.20.0' } },
+    status: { images: [{ id: shared, requirements: [] }] },
+  }
+
+  it.each([
+    ['Synced', { kind: 'none' }],
+    [undefined, { kind: 'none' }],
+    ['Recreate', { kind: 'drifted', reason: 'ClusterConfigDrift' }],
+  ])('AKS says %s about the machine', (machineDriftAction, expected) => {
+    expect(azureDrift(view({ ...inShared, view: { machineDriftAction } }))).toMatchObject(expected)
+  })
+
+  it('what AKS says of machines means nothing for a VM, nor does the identity of kubelets for a machine', () => {
+    expect(azureDrift(view({ view: { machineDriftAction: 'Recreate' } })).kind).toBe('none')
+    expect(azureDrift(view({ ...inShared, view: { kubeletIdentityClientId: 'id-2' } })).kind).toBe('none')
+  })
 })
 
 describe('drift from an AKSNodeClass (reference/azure-provider.md 8.1)', () => {

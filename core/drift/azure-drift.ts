@@ -1,7 +1,8 @@
-import { isTrueAt } from '../conditions.ts'
+import { conditionOf, isTrueAt } from '../conditions.ts'
 import { isAksMachine } from '../node-claim/aks-machine.ts'
 import type { Node, NodeClaim, NodeClass, NodePool } from '../objects.ts'
 import { annotations, labels } from '../requirements/labels.ts'
+import { printableStart } from '../values/printable.ts'
 import type { AzureDriftReason, Drift } from './drift.ts'
 import { nodeImageVersion } from './node-image-version.ts'
 
@@ -15,6 +16,8 @@ export interface AzureDriftView {
   readonly node: Node | undefined
   /** Client id of the present identity of kubelets; empty when unknown. */
   readonly kubeletIdentityClientId: string
+  /** Of an AKS machine: what AKS would do about it; unset where that is not known. */
+  readonly machineDriftAction?: string | undefined
 }
 
 const none: Drift = { kind: 'none' }
@@ -31,7 +34,7 @@ export function azureDrift(view: AzureDriftView): Drift {
   if (nodeClass === undefined || nodeClass.metadata.deletionTimestamp !== undefined) return none
   if (claim.status.providerId === undefined)
     return { kind: 'unknown', message: `NodeClaim ${claim.metadata.name}: status.providerID is not set` }
-  for (const look of [hashDrift, kubernetesDrift, identityDrift, imageDrift]) {
+  for (const look of [hashDrift, kubernetesDrift, identityDrift, imageDrift, clusterConfigDrift]) {
     const drift = look(view, nodeClass)
     if (drift.kind !== 'none') return drift
   }
@@ -58,7 +61,9 @@ const kubernetesDrift: Look = ({ node }, { metadata, status }) => {
   return drifted('K8sVersionDrift', `the kubelet is of version ${own}, AKSNodeClass ${metadata.name} of ${wanted}`)
 }
 
-const identityDrift: Look = ({ node, kubeletIdentityClientId }) => {
+const identityDrift: Look = ({ claim, node, kubeletIdentityClientId }) => {
+  // AKS gives its machines their identity.
+  if (isAksMachine(claim)) return none
   const own = isThere(node) ? node.metadata.labels[kubeletIdentityLabel] : undefined
   if (!own || kubeletIdentityClientId === '' || own === kubeletIdentityClientId) return none
   return drifted(
@@ -78,6 +83,16 @@ const imageDrift: Look = ({ claim }, { metadata, status }) => {
   const form = (id: string) => (ofMachine ? nodeImageVersion(id) : id).toLowerCase()
   if (status.images.some(({ id }) => form(id) === form(imageId))) return none
   return drifted('ImageDrift', `AKSNodeClass ${metadata.name} has other images than ${imageId}`)
+}
+
+/** AKS says that it would make the machine anew. Where that was not read, what it said before stays. */
+const clusterConfigDrift: Look = ({ claim, machineDriftAction: action }) => {
+  if (!isAksMachine(claim)) return none
+  if (action === undefined && conditionOf(claim.status.conditions, 'Drifted')?.reason === 'ClusterConfigDrift')
+    return { kind: 'unknown', message: `NodeClaim ${claim.metadata.name}: its AKS machine could not be read` }
+  if (action === undefined || action === '' || action === 'Synced') return none
+  const shown = printableStart(action, 60)
+  return drifted('ClusterConfigDrift', `AKS says that the machine differs from its cluster (driftAction "${shown}")`)
 }
 
 function drifted(reason: AzureDriftReason, message: string): Drift {

@@ -5,7 +5,12 @@ import type { NodeClaim } from '../objects.ts'
 export type PoolDriftReason = 'NodePoolDrifted' | 'RequirementsDrifted' | 'InstanceTypeNotFound'
 
 /** Difference between a node and its AKSNodeClass (reference/azure-provider.md 8.1). */
-export type AzureDriftReason = 'NodeClassDrift' | 'K8sVersionDrift' | 'KubeletIdentityDrift' | 'ImageDrift'
+export type AzureDriftReason =
+  | 'NodeClassDrift'
+  | 'K8sVersionDrift'
+  | 'KubeletIdentityDrift'
+  | 'ImageDrift'
+  | 'ClusterConfigDrift'
 
 export type Drift =
   | { readonly kind: 'none' }

@@ -16,6 +16,20 @@ interface FakeMachine {
   readonly tags: Readonly<Record<string, string>>
   readonly createdAt: string
   state: string
+  /** What a PUT asked for. */
+  readonly body?: MachinePut
+  error?: Json
+}
+
+interface MachinePut extends Json {
+  readonly zones?: readonly string[]
+  readonly properties: Json & { readonly tags: Readonly<Record<string, string>> }
+}
+
+/** Headers of a PUT that AKS heeds. */
+export interface PutHeaders {
+  readonly ifNoneMatch: string | undefined
+  readonly batch: string | undefined
 }
 
 const machinesPool = 'aksmanagedap'
@@ -47,6 +61,10 @@ export class FakeAks {
   /** The body of all answers, as something between may send it; undefined: the cluster answers. */
   strange: unknown
   requests = 0
+  /** In which state a machine is after its PUT was accepted. */
+  createdAs = 'Succeeded'
+  /** Answers to the next PUTs; undefined: that one is accepted. */
+  readonly puts: ({ readonly status: number; readonly body: unknown } | undefined)[] = []
   readonly machines = new Map<string, FakeMachine>()
   readonly #group: NodeResourceGroup
 
@@ -61,7 +79,20 @@ export class FakeAks {
     this.#group.put('virtualMachines', vm, { tags, provisioningState: 'Succeeded' })
   }
 
-  answer(method: string, { pathname }: URL, body: Json): { readonly status: number; readonly body?: unknown } {
+  /** Sets the state of a machine and its VM; of a failed one, what AKS says of it. */
+  becomes(name: string, state: string, error?: Json): void {
+    const machine = this.machines.get(name)
+    if (machine === undefined) throw new Error(`no machine ${name}`)
+    this.machines.set(name, { ...machine, state, ...(error === undefined ? {} : { error }) })
+    this.#group.becomes(machine.vm, state)
+  }
+
+  answer(
+    method: string,
+    { pathname }: URL,
+    body: Json,
+    headers?: PutHeaders,
+  ): { readonly status: number; readonly body?: unknown } {
     this.requests += 1
     if (this.strange !== undefined) return ok(this.strange)
     if (this.refusal !== undefined) return refused(this.refusal.status, this.refusal.code, 'no')
@@ -79,8 +110,26 @@ export class FakeAks {
     if (!rest.startsWith(`/agentPools/${machinesPool}/`)) return refused(404, 'NotFound', 'no such pool')
     if (rest.endsWith('/machines')) return ok({ value: [...this.machines.values()].map(shown) })
     if (method === 'POST') return this.#delete((body['machineNames'] as readonly string[])[0] ?? '')
-    const machine = this.machines.get(rest.slice(rest.lastIndexOf('/') + 1))
+    const name = rest.slice(rest.lastIndexOf('/') + 1)
+    if (method === 'PUT') return this.#put(name, body as MachinePut, headers)
+    const machine = this.machines.get(name)
     return machine === undefined ? refused(404, 'NotFound', 'no such machine') : ok(shown(machine))
+  }
+
+  #put(name: string, body: MachinePut, headers?: PutHeaders) {
+    this.#group.writes.push(`PUT machines/${name}`)
+    const refusal = this.puts.shift()
+    if (refusal !== undefined) return refusal
+    if (headers?.ifNoneMatch === '*' && this.machines.has(name)) return refused(412, 'ConditionNotMet', 'it exists')
+    const { batchMachines } = JSON.parse(headers?.batch ?? '{}') as { readonly batchMachines?: readonly BatchEntry[] }
+    const wanted = batchMachines ?? [{ machineName: name, zones: body.zones ?? [], tags: body.properties.tags }]
+    for (const { machineName, zones, tags } of wanted) {
+      this.put(machineName, { tags, createdAt: new Date().toISOString() })
+      const made = this.machines.get(machineName)
+      if (made !== undefined) this.machines.set(machineName, { ...made, body: { ...body, zones } })
+      this.becomes(machineName, this.createdAs)
+    }
+    return ok(shown(this.machines.get(name) as FakeMachine))
   }
 
   #delete(name: string) {
@@ -102,16 +151,24 @@ export class FakeAks {
   }
 }
 
-function shown({ name, vm, tags, createdAt, state }: FakeMachine): Json {
+interface BatchEntry {
+  readonly machineName: string
+  readonly zones: readonly string[]
+  readonly tags: Readonly<Record<string, string>>
+}
+
+function shown({ name, vm, tags, createdAt, state, body, error }: FakeMachine): Json {
   const { subscriptionId, nodeResourceGroup } = azureConfig
   return {
     id: machineId(name),
     name,
+    ...(body?.zones === undefined ? {} : { zones: body.zones }),
     properties: {
+      ...body?.properties,
       provisioningState: state,
       resourceId: `/subscriptions/${subscriptionId}/resourceGroups/${nodeResourceGroup}/providers/Microsoft.Compute/virtualMachines/${vm}`,
       tags,
-      status: { creationTimestamp: createdAt },
+      status: { creationTimestamp: createdAt, ...(error === undefined ? {} : { provisioningError: error }) },
     },
   }
 }

@@ -14,6 +14,7 @@ import { instanceTypes } from '../../activities/azure/catalogue/instance-types.t
 import type { VmSize } from '../../activities/azure/catalogue/sku.ts'
 import { NetworkFacts } from '../../activities/azure/launch/network-facts.ts'
 import { vmCreateMetrics } from '../../activities/azure/launch/vm-create-metrics.ts'
+import { machineDeps } from '../../activities/azure/machines/machine-deps.ts'
 import { nodeClassSettings } from '../../activities/azure/node-class/node-class-settings.ts'
 import { CloudProviderMetrics } from '../../activities/telemetry/cloud-provider-metrics.ts'
 import type { NodeClass } from '../../api/objects.ts'
@@ -101,6 +102,7 @@ export function azureDeps(cluster: FakeCluster, azure = new FakeAzure(), usages:
     unavailable,
     quota,
     vms: new VmList(() => compute.virtualMachines.list(nodeResourceGroup).byPage(), log, paceWithin(1)),
+    ...machineDeps({ azure: azure.client, config: azureConfig, log }),
     network: new NetworkFacts(
       {
         securityGroups: () => network.networkSecurityGroups.list(nodeResourceGroup),

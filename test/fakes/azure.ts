@@ -1,6 +1,6 @@
 import type { AzureClient } from '../../activities/azure/arm/client.ts'
 import { fakeArm } from '../fake-arm.ts'
-import { FakeAks } from './aks.ts'
+import { FakeAks, type PutHeaders } from './aks.ts'
 import { azureConfig } from './azure-config.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -49,12 +49,10 @@ export class FakeAzure {
   /** AKS, with its cluster and machines; their VMs are in the node resource group. */
   readonly aks = new FakeAks(this)
   readonly client: AzureClient = fakeArm(({ method, url, body, headers }) =>
-    this.#answer(
-      method,
-      new URL(url),
-      typeof body === 'string' ? (JSON.parse(body) as Json) : {},
-      headers.get('if-none-match'),
-    ),
+    this.#answer(method, new URL(url), typeof body === 'string' ? (JSON.parse(body) as Json) : {}, {
+      ifNoneMatch: headers.get('if-none-match'),
+      batch: headers.get('batchputmachine'),
+    }),
   )
 
   /** Sees each request before it takes effect. Returns what ends it. */
@@ -109,8 +107,9 @@ export class FakeAzure {
     })
   }
 
-  #answer(method: string, url: URL, body: Json, ifNoneMatch: string | undefined) {
-    if (url.pathname.includes('/managedClusters/')) return this.aks.answer(method, url, body)
+  #answer(method: string, url: URL, body: Json, headers: PutHeaders) {
+    const { ifNoneMatch } = headers
+    if (url.pathname.includes('/managedClusters/')) return this.aks.answer(method, url, body, headers)
     const [, kind = '', name = '', action = ''] =
       /\/(?:Microsoft\.\w+)\/(\w+)\/?([^/]*)(\/restart|\/extensions\/[^/]+)?$/.exec(decodeURIComponent(url.pathname)) ??
       []

@@ -1,10 +1,15 @@
+import { awaitInstance } from '../../activities/azure/launch/instance.ts'
+import { launch } from '../../activities/azure/launch/launch.ts'
 import { providerIdOf } from '../../activities/azure/launch/virtual-machine.ts'
+import { machineDeps } from '../../activities/azure/machines/machine-deps.ts'
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import { machineId, machineTags, machineVm } from './aks.ts'
 import { azureConfig } from './azure-config.ts'
 import { azureDeps } from './azure-deps.ts'
 import { FakeCluster } from './cluster.ts'
+import { newClaim, ref, world } from './launch-world.ts'
 import { claimJson, goingClaim, nodeClassJson } from './objects.ts'
+import { ended } from './time.ts'
 
 /** The provider id of a machine's VM. */
 const machineProviderId = (name: string) =>
@@ -65,3 +70,31 @@ export const foreignMachines: readonly (readonly [string, Readonly<Record<string
   ['of another cluster of the same name', { ...machineTags('a'), 'joiner.sh_cluster-uid': 'other' }],
   ['of an earlier NodeClaim of the name', { ...machineTags('a'), 'joiner.sh_nodeclaim-uid': 'other' }],
 ]
+
+/** The image of the class, as shared galleries and machines name it. */
+export const machineImage = 'AKSUbuntu-2404gen2containerd-202610.20.0'
+
+const images = [
+  {
+    id: '/subscriptions/s/resourceGroups/AKS-Ubuntu/providers/Microsoft.Compute/galleries/AKSUbuntu/images/2404gen2containerd/versions/202610.20.0',
+    requirements: [],
+  },
+]
+
+/** As `world` of launches, where nodes are made as AKS machines. */
+export function machineWorld(claim: Json = newClaim(), inBatches = false) {
+  const nodeClass = nodeClassJson()
+  const known = world(claim, { ...nodeClass, status: { ...(nodeClass['status'] as Json), images } })
+  const config = { ...azureConfig, managesMachines: true, makesMachines: { pool: 'aksmanagedap', inBatches } }
+  const { azure, log } = { azure: known.azure.client, log: known.deps.log }
+  const deps = { ...known.deps, config, ...machineDeps({ azure, config, log }) }
+  const { signal } = new AbortController()
+  return {
+    ...known,
+    deps,
+    aks: known.azure.aks,
+    launch: (attempt = 1) => ended(launch(deps, { claim: ref, attempt }, signal)),
+    awaits: () => ended(awaitInstance(deps, ref, signal), 300_000),
+    claim: () => known.cluster.object('nodeclaims', 'a'),
+  }
+}

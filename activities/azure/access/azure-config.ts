@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { type DescribedCloud, parseEnvironmentFile } from '../../../api/azure-cloud.ts'
-import type { AzureLogin, Config } from '../../../api/config.ts'
+import { type AzureLogin, type Config, managesMachines } from '../../../api/config.ts'
 import { certificateForm } from '../../../api/settings/azure-settings.ts'
 import { parseApiVersions } from '../arm/api-versions.ts'
 import { type Cloud, cloudOf } from '../arm/clouds.ts'
@@ -74,7 +74,8 @@ export async function azureConfig(config: Config, cloud: Cloud, facts: FoundFact
       ? {}
       : { diskEncryptionSetId: config.NODE_OSDISK_DISKENCRYPTIONSET_ID }),
     ...sharedGalleryOf(config),
-    managesMachines: config.MANAGE_EXISTING_AKS_MACHINES,
+    managesMachines: managesMachines(config),
+    ...makesMachines(config),
     // Clouds of other names have no billing of AKS (reference/azure-provider.md 10.2).
     billingExtension: config.JOINER_BILLING_EXTENSION && cloud.isKnown,
     bootDiagnostics: config.JOINER_BOOT_DIAGNOSTICS,
@@ -94,6 +95,14 @@ export function sharedGalleryOf(config: Config): Pick<AzureConfig, 'sharedGaller
   return {
     sharedGallery: { subscriptionId: config.SIG_SUBSCRIPTION_ID, tokenServerUrl: config.SIG_ACCESS_TOKEN_SERVER_URL },
   }
+}
+
+/** Returns how nodes are made as AKS machines; nothing where they are VMs. */
+function makesMachines({
+  PROVISION_MODE: mode,
+  AKS_MACHINES_POOL_NAME: pool,
+}: Config): Pick<AzureConfig, 'makesMachines'> {
+  return mode === 'aksscriptless' ? {} : { makesMachines: { pool, inBatches: mode === 'aksmachineapiheaderbatch' } }
 }
 
 /** Returns the CA of the API server in base64: from the setting when it is set, else from the file. */

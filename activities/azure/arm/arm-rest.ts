@@ -7,6 +7,7 @@ export interface ArmRequest {
   /** Path with its query. */
   readonly path: string
   readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 interface ArmScope {
@@ -24,12 +25,16 @@ interface ErrorAnswer {
  * Sends a request through the compute client's pipeline, so that it is authorised, timed and counted as all others. Returns the body of the answer.
  * Errors: a `RestError` with Azure's code for each answer that is no success, or that is not JSON: it comes from something between.
  */
-export async function sendArm<T>({ azure, config }: ArmScope, { method = 'GET', path, body }: ArmRequest): Promise<T> {
+export async function sendArm<T>(
+  { azure, config }: ArmScope,
+  { method = 'GET', path, body, headers = {} }: ArmRequest,
+): Promise<T> {
   const request = createPipelineRequest({
     url: new URL(path, config.armEndpoint ?? 'https://management.azure.com').href,
     method,
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
+  for (const [name, value] of Object.entries(headers)) request.headers.set(name, value)
   request.headers.set('accept', 'application/json')
   if (body !== undefined) request.headers.set('content-type', 'application/json')
   const response = await azure.compute.pipeline.sendRequest(azure.http ?? http, request)

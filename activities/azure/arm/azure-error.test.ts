@@ -29,6 +29,8 @@ interface ErrorCase {
     readonly headers?: Readonly<Record<string, string>>
     readonly body?: string
     readonly plainError?: string
+    /** Of an AKS machine that failed. */
+    readonly errorDetail?: { readonly code: string; readonly message: string }
   }
   readonly expected: {
     readonly handled: boolean
@@ -68,7 +70,7 @@ function parse(body: string): { readonly error?: { readonly code?: string; reado
 
 const failureReason = /^[A-Z][A-Za-z]+$/
 
-/** AKS machines are another way to make nodes, which Joiner does not have. */
+/** Joiner learns more from a refused PUT of a machine than Karpenter, so those are not compared. */
 const ofVms = ({ path }: ErrorCase) => path.startsWith('vm')
 
 const errorOf = ({ plainError, status = 400, body = '', headers }: ErrorCase['response']) =>
@@ -91,6 +93,17 @@ goldenSuite('azure/errors', 55, ({ cases }: { readonly cases: readonly ErrorCase
       expect(classified ? refusal.reason : launchFailedReason).toBe(expected.create.conditionReason)
     }
 
+    const { marks, news } = marksAfter(golden, refusal)
+    expect(new Set(asGoldenMarks(marks))).toEqual(new Set(expected.marks))
+    expect(news).toBe(expected.seqNumDelta)
+  })
+
+  it.for(cases.filter(({ path }) => path === 'machineProvisioning'))('$name', (golden) => {
+    const { instanceType, zone, capacityType, response, expected } = golden
+    const { code = '', message = '' } = response.errorDetail ?? {}
+    const refusal = classifyRefusal(code, message, { instanceType, zone, capacityType })
+    expect(refusal !== undefined).toBe(expected.handled)
+    if (refusal !== undefined) expectSaid(refusal, golden)
     const { marks, news } = marksAfter(golden, refusal)
     expect(new Set(asGoldenMarks(marks))).toEqual(new Set(expected.marks))
     expect(news).toBe(expected.seqNumDelta)

@@ -3,8 +3,7 @@ import type { VirtualMachine } from '@azure/arm-compute'
 import type { Logger } from 'pino'
 import { armLimits } from './arm-limits.ts'
 
-/** VMs by name; `undefined` for a name that the last list lacks. */
-export type VmSnapshot = ReadonlyMap<string, VirtualMachine>
+type Snapshot<T> = ReadonlyMap<string, T>
 
 export interface VmListPace {
   /** Pause between two lists after something changed. */
@@ -20,19 +19,19 @@ export function paceWithin(share: number): VmListPace {
   return { fastestMs: 500, slowestMs: 5000, pagesPerSecond: (armLimits.listVms.perSecond * share) / 2 }
 }
 
-interface Waiter {
-  readonly look: (snapshot: VmSnapshot) => boolean
+interface Waiter<T> {
+  readonly look: (snapshot: Snapshot<T>) => boolean
   readonly fail: (error: unknown) => void
 }
 
 /**
- * One list of the resource group's VMs per poll interval, shared by all waits for VMs. So ARM reads do not grow with the
+ * One list of the resource group's VMs (or of a pool's AKS machines) per poll interval, shared by all waits for them. So ARM reads do not grow with the
  * number of launches (design: workflows). It lists only during waits, faster after changes and slower while nothing happens.
  */
-export class VmList {
-  readonly #list: () => AsyncIterable<readonly VirtualMachine[]>
+export class VmList<T extends { readonly name?: string } = VirtualMachine> {
+  readonly #list: () => AsyncIterable<readonly T[]>
   readonly #log: Logger
-  readonly #waiters = new Set<Waiter>()
+  readonly #waiters = new Set<Waiter<T>>()
   readonly #pace: VmListPace
   #polling = false
   #intervalMs: number
@@ -43,7 +42,7 @@ export class VmList {
   readonly #forAll = AsyncLocalStorage.snapshot()
 
   /** `list` reads the group's VMs page by page. */
-  constructor(list: () => AsyncIterable<readonly VirtualMachine[]>, log: Logger, pace: VmListPace) {
+  constructor(list: () => AsyncIterable<readonly T[]>, log: Logger, pace: VmListPace) {
     this.#list = list
     this.#log = log
     this.#pace = pace
@@ -52,13 +51,13 @@ export class VmList {
   }
 
   /** Waits until `observe` returns something about the list. It only gets lists that were begun after the wait. */
-  waitFor<T>(observe: (snapshot: VmSnapshot) => T | undefined, signal: AbortSignal): Promise<T> {
+  waitFor<R>(observe: (snapshot: Snapshot<T>) => R | undefined, signal: AbortSignal): Promise<R> {
     return new Promise((resolve, reject) => {
       const end = () => {
         this.#waiters.delete(waiter)
         signal.removeEventListener('abort', cancelled)
       }
-      const waiter: Waiter = {
+      const waiter: Waiter<T> = {
         look: (snapshot) => {
           try {
             const value = observe(snapshot)
@@ -108,8 +107,8 @@ export class VmList {
     }
   }
 
-  async #read(): Promise<VmSnapshot> {
-    const snapshot = new Map<string, VirtualMachine>()
+  async #read(): Promise<Snapshot<T>> {
+    const snapshot = new Map<string, T>()
     let pages = 0
     for await (const page of this.#list()) {
       pages += 1

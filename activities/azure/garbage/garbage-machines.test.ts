@@ -88,6 +88,14 @@ describe('an AKS machine with a NodeClaim', () => {
     expect(azure.writes).toEqual([])
   })
 
+  it.each(['Creating', 'Failed'])('stays while it is made, before the NodeClaim has a VM (%s)', async (state) => {
+    const { aks, azure, collect } = world(machineClaim('a', { status: { providerID: undefined, conditions: [] } }))
+    aks.put('a')
+    aks.becomes('a', state)
+    expect(await collect()).toEqual(none)
+    expect(azure.writes).toEqual([])
+  })
+
   it('loses the NodeClaim once its VM is gone, and not before', async () => {
     const { aks, azure, collect, cluster } = world(machineClaim('a'), machineClaim('b'))
     aks.put('a')

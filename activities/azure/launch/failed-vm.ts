@@ -35,9 +35,33 @@ export async function judgeFailedVm(
     zone: zoneLabelOf(vm),
     capacityType: capacityTypeOfVm(vm),
   }
-  const text = status?.message ?? ''
-  const nodePool = vm.tags?.[tagKeys.nodePool] ?? ''
-  const image = imageIdOf(vm.storageProfile?.imageReference)
+  return judgeFailure(deps, claim, {
+    called: `VM ${vm.name}`,
+    attempted,
+    code,
+    text: status?.message ?? '',
+    image: imageIdOf(vm.storageProfile?.imageReference),
+    nodePool: vm.tags?.[tagKeys.nodePool] ?? '',
+  })
+}
+
+/** A VM or machine that failed, and what Azure says of it. */
+interface FailedInstance {
+  /** As messages name it, such as `VM aks-a`. */
+  readonly called: string
+  readonly attempted: Attempted
+  readonly code: string
+  readonly text: string
+  readonly image: string
+  readonly nodePool: string
+}
+
+/** Counts a failure after an accepted PUT, and learns from it what to leave out. */
+export async function judgeFailure(
+  deps: LearnDeps,
+  claim: NodeClaim | undefined,
+  { called, attempted, code, text, image, nodePool }: FailedInstance,
+): Promise<VmFailure> {
   deps.vmCreates.failed({ ...attempted, imageId: image, nodePool }, 'async', code)
   const launch = { ...attempted, image, nodeClass: claim?.spec.nodeClassRef.name ?? '', wasAccepted: true } as const
   const lesson = await learn(deps, { code, text }, launch)
@@ -54,7 +78,7 @@ export async function judgeFailedVm(
   return {
     attempted,
     reason: launchFailedReason,
-    message: `VM ${vm.name} failed: ${failure.reason}: ${failure.remedy}. Azure said: ${code}${said ? `: ${said}` : ''}`,
+    message: `${called} failed: ${failure.reason}: ${failure.remedy}. Azure said: ${code}${said ? `: ${said}` : ''}`,
     isCapacity: false,
     retryAfterMs: failure.retryAfterMs ?? 0,
   }

@@ -9,11 +9,11 @@ import { cachedClaim, claimBeingDeleted, liveClaim, setClaimConditions } from '.
 import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
-import type { LearnDeps } from '../capacity/lesson.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { DeletionOfVm, InstanceOutcome } from '../contract.ts'
 import type { JoinEvidenceDeps } from '../join/join-evidence.ts'
 import { reportNotJoined } from '../join/join-evidence.ts'
+import { type AwaitMachineDeps, machineDecides } from '../machines/await-machine.ts'
 import { instanceOf } from '../machines/instance-of.ts'
 import { revokeBootstrapToken } from './bootstrap-token.ts'
 import type { ClaimVmDeps } from './claim-vm.ts'
@@ -21,7 +21,7 @@ import { getVm } from './claim-vm.ts'
 import { judgeFailedVm } from './failed-vm.ts'
 import { vmName } from './virtual-machine.ts'
 
-export interface InstanceDeps extends JoinEvidenceDeps, ClaimVmDeps, LearnDeps {
+export interface InstanceDeps extends JoinEvidenceDeps, ClaimVmDeps, AwaitMachineDeps {
   readonly lifecycleMetrics: LifecycleMetrics
 }
 
@@ -41,10 +41,11 @@ const existsEveryMs = 30_000
 export async function awaitInstance(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
   const ended = new AbortController()
   const both = AbortSignal.any([signal, ended.signal])
-  const claim = cachedClaim(deps, ref)
-  // Of an AKS machine only the Node counts: Joiner does not make another one.
+  const claim = await launchedClaim(deps, ref)
+  // Of an AKS machine of others only the Node counts: Joiner does not make another one.
   const isMachine = claim !== undefined && isAksMachine(claim)
-  const waits = [clusterDecides(deps, ref, both), ...(isMachine ? [] : [azureDecides(deps, ref, both)])]
+  const azure = isMachine ? machineDecides(deps, ref, both) : azureDecides(deps, ref, both)
+  const waits = [clusterDecides(deps, ref, both), ...(azure === undefined ? [] : [azure])]
   try {
     return await Promise.race(waits)
   } finally {
@@ -52,6 +53,13 @@ export async function awaitInstance(deps: InstanceDeps, ref: ClaimRef, signal: A
     // The other wait was cancelled just now.
     await Promise.allSettled(waits)
   }
+}
+
+/** Where nodes are machines, a cache that lags behind the launch would show a claim without its machine, whose VM nobody made. */
+async function launchedClaim(deps: InstanceDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
+  const seen = cachedClaim(deps, ref)
+  const isCurrent = deps.config.makesMachines === undefined || (seen !== undefined && isAksMachine(seen))
+  return isCurrent ? seen : liveClaim(deps, ref)
 }
 
 function clusterDecides(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {

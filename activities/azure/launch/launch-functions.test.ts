@@ -57,9 +57,8 @@ goldenFunctions({
 })
 
 const leftOut = {
-  aksMachineNameFromNodeClaimName: 'AKS machines are another way to make nodes',
-  aksMachineNameFromVmName: 'AKS machines are another way to make nodes',
-  isAksLabel: 'only AKS machines leave such labels to the service',
+  aksMachineNameFromVmName: 'a NodeClaim names its machine in an annotation',
+  isAksLabel: 'no case is such a label',
   vmNameFromProviderId: 'VMs are found by the name of their NodeClaim',
 } as const
 

@@ -1,11 +1,9 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import type { NodeClass } from '../../../api/objects.ts'
-import { conditionOf, isTrue } from '../../../core/conditions.ts'
-import { factsOfClaim, priceOfClaim } from '../../../core/history/claim-facts.ts'
+import { conditionOf } from '../../../core/conditions.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
 import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
-import { labels } from '../../../core/requirements/labels.ts'
 import { activityScope } from '../../activity-context.ts'
 import { waitingFailure } from '../../failure.ts'
 import { cachedClaim, liveClaim } from '../../kubernetes/client/object-writes.ts'
@@ -20,6 +18,7 @@ import { takeLaunchTurn } from '../capacity/learn.ts'
 import { isGoneWithin, reportFailure, setLaunchedUnknown } from '../capacity/refusal.ts'
 import { whyExhausted } from '../capacity/why-exhausted.ts'
 import type { AzureActivities, LaunchOutcome } from '../contract.ts'
+import { type LaunchMachineDeps, launchMachine, takeOverMachine } from '../machines/launch-machine.ts'
 import { refuseAksMachine } from '../machines/never-made.ts'
 import { withWorkingImages } from '../node-class/image-standing.ts'
 import { resolveImageFamily } from '../node-class/images.ts'
@@ -29,12 +28,11 @@ import { chooseLaunch } from './choose-launch.ts'
 import { getVm, nodePoolOf } from './claim-vm.ts'
 import type { InvalidClaimDeps } from './invalid-claim.ts'
 import { refuseInvalid } from './invalid-claim.ts'
-import type { PutVmDeps } from './put-vm.ts'
 import { putVm } from './put-vm.ts'
-import type { TakeOverDeps } from './take-over.ts'
+import { registeredLaunch } from './record-launch.ts'
 import { takeOver } from './take-over.ts'
 
-export interface LaunchDeps extends TakeOverDeps, InvalidClaimDeps, PutVmDeps {}
+export interface LaunchDeps extends InvalidClaimDeps, LaunchMachineDeps {}
 
 const registrationMs = 15 * 60_000
 const tokenMarginMs = 5 * 60_000
@@ -83,9 +81,10 @@ async function launchOnce(
     await revokeBootstrapToken(deps.client, ref.uid)
     return { kind: 'claimGone' }
   }
-  const known = registered(claim)
+  const known = registeredLaunch(claim)
   if (known !== undefined) return known
-  refuseAksMachine(claim)
+  const isMachine = deps.config.makesMachines !== undefined
+  if (!isMachine) refuseAksMachine(claim)
   // Without sizes and prices no choice is possible, and a VM could not be described: a restart is not a lack of capacity.
   await deps.catalogue.whenLoaded(signal)
   const vm = await prefetched.vm
@@ -93,35 +92,15 @@ async function launchOnce(
     const taken = await takeOver(deps, { claim, vm, attempt }, signal)
     if (taken !== undefined) return taken
   }
+  const taken = isMachine ? await takeOverMachine(deps, { claim, attempt }, signal) : undefined
+  if (taken !== undefined) return taken
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
   const unready = await unreadiness(deps, claim, nodeClass)
   if (unready !== undefined || nodeClass === undefined) return { kind: 'nodeClassNotReady', message: unready ?? '' }
   const invalid = await refuseInvalid(deps, claim)
   if (invalid !== undefined) return invalid
   await deps.unavailable.synced(signal)
-  return choose(deps, { claim, nodeClass, attempt, token: prefetched.token })
-}
-
-/**
- * Returns the outcome of the launch that a registered claim had. It has its Node, so nothing is launched again, whoever asks: a VM that Azure
- * calls failed may still run pods.
- */
-function registered(claim: NodeClaim): LaunchOutcome | undefined {
-  const { metadata, status } = claim
-  const [vm] = factsOfClaim(claim).vms
-  const { providerId, imageId = '', conditions } = status
-  if (providerId === undefined || !isTrue(conditions, 'Registered')) return undefined
-  const label = (key: string) => metadata.labels[key] ?? ''
-  return {
-    kind: 'launched',
-    providerId,
-    instanceType: label(labels.instanceType),
-    zone: label(labels.zone),
-    capacityType: label(labels.capacityType),
-    imageId,
-    acceptedMs: vm?.fromMs ?? Date.parse(metadata.creationTimestamp),
-    ...priceOfClaim(claim),
-  }
+  return choose(deps, { claim, nodeClass, attempt, token: prefetched.token }, signal)
 }
 
 interface Prefetched {
@@ -137,15 +116,17 @@ interface Prefetched {
  * has its token. It finds in the cache the claim whose condition was written just now. Prefetches that turn out not to be needed may fail.
  */
 function prefetch(deps: LaunchDeps, ref: ClaimRef, attempt: number): Prefetched {
+  const isMachine = deps.config.makesMachines !== undefined
   const left = deps.refusedAttempts.take(ref.uid, attempt)
   const isFirst = attempt === 1 && activityScope().isFirst
   const written = left === undefined ? undefined : cachedClaim(deps, ref)
   const prefetched: Prefetched = {
     claim: written === undefined ? claimToLaunch(deps, ref, isFirst) : Promise.resolve(written),
-    vm: left === undefined ? getVm(deps, ref.name) : Promise.resolve(undefined),
+    // A VM may have been made before nodes were machines.
+    vm: left === undefined && !(isMachine && isFirst) ? getVm(deps, ref.name) : Promise.resolve(undefined),
     token:
-      left !== undefined
-        ? Promise.resolve(left.token)
+      left !== undefined || isMachine
+        ? Promise.resolve(left?.token)
         : createBootstrapToken(deps.client, ref.uid, tokenExpiresAtMs(deps)),
   }
   for (const promise of Object.values(prefetched) as readonly Promise<unknown>[]) promise.catch(() => {})
@@ -203,6 +184,7 @@ interface ChooseInput {
 async function choose(
   deps: LaunchDeps,
   { claim, nodeClass: seen, attempt, token }: ChooseInput,
+  signal: AbortSignal,
 ): Promise<LaunchOutcome> {
   // An image may have been given up a moment ago.
   const { images } = withWorkingImages(deps, seen, seen.status.images)
@@ -228,6 +210,8 @@ async function choose(
     throw new Error(`size ${chosen.typeName} left the catalogue just now; the launch is tried again`)
   // Nothing was awaited since the choice, so no other launch can have chosen the same vCPUs.
   deps.quota.reserve(claim.metadata.uid, { ...size, capacityType: chosen.capacityType })
+  if (deps.config.makesMachines !== undefined)
+    return launchMachine(deps, { claim, chosen, size, image, attempt, nodeClass }, signal)
   // By now no VM of the claim exists, so none holds an existing token.
   const bootstrapToken =
     (await token) ?? (await replaceBootstrapToken(deps.client, claim.metadata.uid, tokenExpiresAtMs(deps)))

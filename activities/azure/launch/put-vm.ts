@@ -56,7 +56,7 @@ export async function putVm(deps: PutVmDeps, input: PutInput): Promise<LaunchOut
     )
   } catch (error) {
     deps.vmCreates.failed(create, 'sync', metricsErrorCode(error))
-    return refused(deps, input, error)
+    return refused(deps, { ...input, called: `VM ${vmName(claim.metadata.name)}` }, error)
   }
   const acceptedMs = deps.now()
   const { typeName, zone, capacityType } = chosen
@@ -77,7 +77,7 @@ export async function putVm(deps: PutVmDeps, input: PutInput): Promise<LaunchOut
   return outcome
 }
 
-function spanAttributes({ typeName, zone, capacityType }: Chosen) {
+export function spanAttributes({ typeName, zone, capacityType }: Chosen) {
   return {
     'karpenter.instance_type': typeName,
     'karpenter.zone': zone,
@@ -85,7 +85,7 @@ function spanAttributes({ typeName, zone, capacityType }: Chosen) {
   }
 }
 
-function attemptedBy({ typeName, zone, capacityType }: Chosen): Attempted {
+export function attemptedBy({ typeName, zone, capacityType }: Chosen): Attempted {
   return { instanceType: typeName, zone, capacityType }
 }
 
@@ -127,12 +127,22 @@ function namesPool(error: unknown, { ids }: BackendPools): boolean {
   return ids.some((id) => text.includes(id.toLowerCase()))
 }
 
+/** A PUT that was refused, of a VM or a machine. */
+type RefusedPut = Pick<PutInput, 'claim' | 'chosen' | 'attempt' | 'image' | 'nodeClass' | 'bootstrapToken'> & {
+  /** As messages name it, such as `VM aks-a`. */
+  readonly called: string
+}
+
 /** A refusal that another choice avoids is an outcome, and what it names is marked; any other error is a failure. */
-async function refused(deps: PutVmDeps, input: PutInput, error: unknown): Promise<LaunchOutcome> {
+export async function refused(
+  deps: Pick<PutVmDeps, keyof LearnDeps | 'quota' | 'refusedAttempts'>,
+  input: RefusedPut,
+  error: unknown,
+): Promise<LaunchOutcome> {
   const { claim, chosen, attempt } = input
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
   if (error instanceof RestError && error.statusCode === 412) {
-    throw new Error(`VM ${vmName(ref.name)} exists by now, though it did not a moment ago; the next try looks at it`)
+    throw new Error(`${input.called} exists by now, though it did not a moment ago; the next try looks at it`)
   }
   const attempted = attemptedBy(chosen)
   if (!(error instanceof RestError)) throw error

@@ -1,12 +1,12 @@
 import type { Logger } from 'pino'
 import type { NodeClass } from '../../../api/objects.ts'
 import { conditionOf, isTrue } from '../../../core/conditions.ts'
-import { priceAnnotation } from '../../../core/history/claim-facts.ts'
+import { factsOfClaim, priceAnnotation, priceOfClaim } from '../../../core/history/claim-facts.ts'
 import type { VmSpan } from '../../../core/history/life.ts'
 import { allocatable } from '../../../core/instance-type.ts'
 import { nodeNotFound } from '../../../core/node-claim/registration.ts'
 import type { Condition, NodeClaim } from '../../../core/objects.ts'
-import { annotations } from '../../../core/requirements/labels.ts'
+import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { requirements } from '../../../core/requirements/requirements.ts'
 import { formatResources, type Resources } from '../../../core/resources.ts'
 import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
@@ -46,21 +46,36 @@ interface LaunchedVm {
   readonly chosen: Chosen
   readonly imageId: string
   readonly price: LaunchPrice
+  /** Provider id of an AKS machine's VM; unset: a VM of Joiner's. */
+  readonly machineVm?: string | undefined
 }
 
 /** Returns a claim's labels, annotations and status after its launch (reference/azure-provider.md 4.6). */
-export function launchRecord({ config, nodeClass, claim, chosen, imageId, price }: LaunchedVm): LaunchRecord {
+export function launchRecord({
+  config,
+  nodeClass,
+  claim,
+  chosen,
+  imageId,
+  price,
+  machineVm,
+}: LaunchedVm): LaunchRecord {
   const type = chosen.instanceType
+  // AKS gives its machines their identities.
+  const goalOf = (of: NodeClass) => inPlaceGoal(config, of, claim)
   return {
     labels: launchedLabels(chosen, requirements(claim.spec.requirements), config.location),
     annotations: {
       ...priceAnnotation(price),
       ...(nodeClass === undefined
         ? {}
-        : { ...classHashes(nodeClass), ...inPlaceStamps(inPlaceGoal(config, nodeClass, claim)) }),
+        : {
+            ...classHashes(nodeClass),
+            ...inPlaceStamps(machineVm === undefined ? goalOf(nodeClass) : { ...goalOf(nodeClass), identities: [] }),
+          }),
     },
     status: {
-      providerID: providerId(config, claim.metadata.name),
+      providerID: machineVm ?? providerId(config, claim.metadata.name),
       imageID: imageId,
       ...(type === undefined
         ? {}
@@ -90,11 +105,12 @@ export async function recordLaunch(
     imageId,
     price,
     acceptedMs,
-  }: Pick<LaunchedVm, 'chosen' | 'imageId' | 'price'> & { readonly acceptedMs: number },
+    machineVm,
+  }: Pick<LaunchedVm, 'chosen' | 'imageId' | 'price' | 'machineVm'> & { readonly acceptedMs: number },
 ): Promise<LaunchOutcome> {
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
-  const record = launchRecord({ config: deps.config, nodeClass, claim, chosen, imageId, price })
+  const record = launchRecord({ config: deps.config, nodeClass, claim, chosen, imageId, price, machineVm })
   const labelled = await updateClaim(deps, ref, ({ metadata }) => {
     const changes: Record<string, string | null> = {}
     for (const [key, value] of Object.entries(record.labels)) if (metadata.labels[key] !== value) changes[key] = value
@@ -128,6 +144,28 @@ export async function recordLaunch(
     imageId,
     acceptedMs,
     ...price,
+  }
+}
+
+/**
+ * Returns the outcome of the launch that a registered claim had. It has its Node, so nothing is launched again, whoever asks: a VM that Azure
+ * calls failed may still run pods.
+ */
+export function registeredLaunch(claim: NodeClaim): LaunchOutcome | undefined {
+  const { metadata, status } = claim
+  const [vm] = factsOfClaim(claim).vms
+  const { providerId, imageId = '', conditions } = status
+  if (providerId === undefined || !isTrue(conditions, 'Registered')) return undefined
+  const label = (key: string) => metadata.labels[key] ?? ''
+  return {
+    kind: 'launched',
+    providerId,
+    instanceType: label(labels.instanceType),
+    zone: label(labels.zone),
+    capacityType: label(labels.capacityType),
+    imageId,
+    acceptedMs: vm?.fromMs ?? Date.parse(metadata.creationTimestamp),
+    ...priceOfClaim(claim),
   }
 }
 

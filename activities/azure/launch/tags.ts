@@ -7,6 +7,8 @@ export const tagKeys = {
   /** UID of the Namespace kube-system: it distinguishes a second cluster of the same name. */
   clusterUid: 'joiner.sh_cluster-uid',
   claimUid: 'joiner.sh_nodeclaim-uid',
+  /** On machines: the attempt of the launch that made it. */
+  attempt: 'joiner.sh_attempt',
   /** On machines of AKS (node auto-provisioning), which carry the tags of Karpenter as well. */
   aksMachine: 'karpenter.azure.com_aksmachine_nodeclaim',
   /** When an operator ended the lifecycle of the VM's claim without it: garbage once the claim is gone. */
@@ -39,6 +41,7 @@ const reserved: ReadonlySet<string> = new Set([
   tagKeys.clusterUid,
   tagKeys.claimUid,
   tagKeys.aksMachine,
+  tagKeys.attempt,
   tagKeys.abandoned,
 ])
 

@@ -24,7 +24,7 @@ export interface AdoptMachinesDeps extends ClaimVmDeps, StatusWritesDeps {
 }
 
 /** Condition of every AKSNodeClass that says why AKS machines are not managed; present while they are not. Does not affect Ready. */
-const conditionType = 'AKSMachinesManaged'
+export const notManaged = 'AKSMachinesManaged'
 
 const concurrency = 10
 
@@ -38,13 +38,19 @@ export async function adoptMachines(deps: AdoptMachinesDeps): Promise<void> {
   if (deps.config.managesMachines !== true) return reportRefusal(deps, undefined)
   const { items } = await deps.client.list(resourcePath('nodeclaims'))
   const claims = items.flatMap((json) => machineClaim(deps, json))
-  const refusal = claims.length === 0 ? undefined : await whyRefused(deps)
+  const isOff = claims.length === 0 && deps.config.makesMachines === undefined
+  const refusal = isOff ? undefined : await whyRefused(deps)
   await reportRefusal(deps, refusal)
   if (refusal === undefined) await adoptAll(deps, claims)
   else if (refusal.reason === 'NodeAutoProvisioningOn')
-    await forEachOf(claims.filter(isAdopted), concurrency, async (claim) => {
-      await annotate(deps, claim, null)
-    })
+    // Of one that is being made nothing could be adopted again.
+    await forEachOf(
+      claims.filter((claim) => isAdopted(claim) && isSettled(claim)),
+      concurrency,
+      async (claim) => {
+        await annotate(deps, claim, null)
+      },
+    )
 }
 
 /** Returns the claim if a machine of AKS stands behind it. One bad object harms only itself. */
@@ -86,8 +92,8 @@ async function reportRefusal(deps: AdoptMachinesDeps, refusal: Refusal | undefin
   await Promise.all(
     nodeClasses.map(({ metadata }) =>
       setConditions(deps, { kind: 'AKSNodeClass', ref: metadata }, ({ status }) => {
-        if (refusal !== undefined) return { conditions: [{ type: conditionType, status: 'False', ...refusal }] }
-        return conditionOf(status.conditions, conditionType) === undefined ? undefined : { clear: [conditionType] }
+        if (refusal !== undefined) return { conditions: [{ type: notManaged, status: 'False', ...refusal }] }
+        return conditionOf(status.conditions, notManaged) === undefined ? undefined : { clear: [notManaged] }
       }),
     ),
   )

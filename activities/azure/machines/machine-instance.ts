@@ -4,6 +4,7 @@ import { annotations } from '../../../core/requirements/labels.ts'
 import { pauseFor } from '../../activity-context.ts'
 import type { ClaimInstance, FoundInstance } from '../launch/claim-instance.ts'
 import { type ClaimVmDeps, getVmNamed, nodePoolOf } from '../launch/claim-vm.ts'
+import { providerIdOf } from '../launch/virtual-machine.ts'
 import { vmNameOf, whyElsewhere, whyForeignTags, whyNotOwn } from './machine-ownership.ts'
 import { deleteMachine, getMachine, napMode } from './machines-api.ts'
 import { napRefusal } from './nap-refusal.ts'
@@ -17,7 +18,8 @@ const longestLagMs = 16_000
 /** Where a claim's machine and its VM are, once it is known that both belong to this cluster. */
 interface Place {
   readonly id: AksMachineId
-  readonly vm: string
+  /** Name of the VM; unset while the machine is being made, until AKS has named it. */
+  vm?: string
 }
 
 /** The AKS machine of a NodeClaim. Its VM is never touched: AKS deletes both. */
@@ -34,15 +36,18 @@ export function machineInstance(deps: ClaimVmDeps, claim: NodeClaim): ClaimInsta
     id: text,
     deletedBy: typeof place === 'string' ? 'az aks nodepool delete-machines' : deletionCommand(place.id),
     find,
-    vmExists: async () => typeof place === 'string' || (await getVmNamed(deps, place.vm)) !== undefined,
+    vmExists: async () => typeof place === 'string' || (await somethingExists(deps, place)),
     remove: async () => {
       if (typeof place !== 'string') await removeAt(deps, claim, place.id)
     },
     gone: async (signal) => {
       if (typeof place !== 'string') await goneFrom(deps, { claim, place }, signal)
     },
+    // Before it had a VM of its own, what stands under the machine's name was never the claim's.
     unproven: (found) =>
-      found.kind === 'foreign' ? `${called} ${found.why}, so Joiner does not delete it` : undefined,
+      found.kind === 'foreign' && claim.status.providerId !== undefined
+        ? `${called} ${found.why}, so Joiner does not delete it`
+        : undefined,
     // AKS changes the tags of machines by a PUT of the whole machine: garbage collection finds it without a mark, only later.
     abandon: () => Promise.resolve(),
   }
@@ -57,13 +62,19 @@ function placeOf({ config }: ClaimVmDeps, claim: NodeClaim): Place | string {
   if (why !== undefined) return why
   const id = parseAksMachineId(claim.metadata.annotations[annotations.aksMachine] ?? '')
   const vm = vmNameOf(claim, config)
-  return id === undefined || vm === undefined ? 'has no place' : { id, vm }
+  return id === undefined ? 'has no place' : { id, ...(vm === undefined ? {} : { vm }) }
+}
+
+async function somethingExists(deps: ClaimVmDeps, { id, vm }: Place): Promise<boolean> {
+  return (vm === undefined ? await getMachine(deps, id) : await getVmNamed(deps, vm)) !== undefined
 }
 
 /** Reads machine and VM. A VM without its machine is one that AKS is still deleting. */
-async function findAt(deps: ClaimVmDeps, claim: NodeClaim, { id, vm }: Place): Promise<FoundInstance> {
-  const machine = await getMachine(deps, id)
+async function findAt(deps: ClaimVmDeps, claim: NodeClaim, place: Place): Promise<FoundInstance> {
+  const { vm } = place
+  const machine = await getMachine(deps, place.id)
   if (machine === undefined) {
+    if (vm === undefined) return { kind: 'none' }
     const left = await getVmNamed(deps, vm)
     if (left === undefined) return { kind: 'none' }
     const foreign = whyForeignTags(left.tags, claim, deps.config)
@@ -73,6 +84,11 @@ async function findAt(deps: ClaimVmDeps, claim: NodeClaim, { id, vm }: Place): P
   }
   const why = whyNotOwn(machine, claim, deps.config)
   if (why !== undefined) return { kind: 'foreign', why }
+  const own = vmNameOf(
+    { status: { ...claim.status, providerId: providerIdOf(machine.properties?.resourceId ?? '') } },
+    deps.config,
+  )
+  if (own !== undefined) place.vm = own
   const state = machine.properties?.provisioningState
   return { kind: 'own', ...(state === undefined ? {} : { state }), isBeingDeleted: state === 'Deleting' }
 }
@@ -93,7 +109,7 @@ async function goneFrom(
   signal: AbortSignal,
 ): Promise<void> {
   for (let pauseMs = lagMs; ; pauseMs = Math.min(pauseMs * 2, longestLagMs)) {
-    await unlisted(deps, place.vm, signal)
+    if (place.vm !== undefined) await unlisted(deps, place.vm, signal)
     const found = await findAt(deps, claim, place)
     if (found.kind === 'none') return
     if (found.kind === 'foreign') throw new Error(`AKS machine ${place.id.pool}/${place.id.name} ${found.why}`)

@@ -28,7 +28,8 @@ export function whyElsewhere({ metadata, status }: NodeClaim, scope: Scope): str
     isSame(id.cluster, scope.clusterName)
   if (!isHere)
     return `names the machine ${shown}, and this is cluster "${scope.clusterName}" in resource group "${scope.clusterResourceGroup}" of subscription ${scope.subscriptionId}; correct CLUSTER_NAME and ARM_RESOURCE_GROUP if that is wrong`
-  if (vmNameOf({ status }, scope) === undefined)
+  // Of a machine that is being made the VM is not known yet.
+  if (status.providerId !== undefined && vmNameOf({ status }, scope) === undefined)
     return `has status.providerID "${printableStart(status.providerId ?? '', 300)}", which is no VM of resource group ${scope.nodeResourceGroup}; correct AZURE_NODE_RESOURCE_GROUP if that is wrong`
   return undefined
 }
@@ -48,7 +49,10 @@ export function vmNameOf(
 /** Returns why a machine is not proven to be a NodeClaim's; to follow "it". Undefined: it is the claim's. */
 export function whyNotOwn({ properties }: AksMachine, claim: NodeClaim, scope: Scope): string | undefined {
   const vm = providerIdOf(properties?.resourceId ?? '')
-  if (!isSame(vm, claim.status.providerId ?? ''))
+  const { providerId } = claim.status
+  // A machine that was made again has another VM than the claim's status says. Its tag proves more than that.
+  const isProven = providerId === undefined || tagOf(properties?.tags, tagKeys.claimUid) === claim.metadata.uid
+  if (!isProven && !isSame(vm, providerId))
     return `has the VM "${properties?.resourceId ?? ''}", and status.providerID is "${printableStart(claim.status.providerId ?? '', 300)}"`
   return whyForeignTags(properties?.tags, claim, scope)
 }

@@ -22,8 +22,21 @@ export interface AksMachine {
     readonly resourceId?: string
     readonly tags?: Readonly<Record<string, string>>
     readonly nodeImageVersion?: string
-    readonly status?: { readonly creationTimestamp?: string }
+    readonly hardware?: { readonly vmSize?: string; readonly ultraSsdEnabled?: boolean }
+    /** Unset for a regular one (reference/azure-provider.md 4.7). */
+    readonly priority?: string | null
+    readonly status?: {
+      readonly creationTimestamp?: string
+      /** What AKS would do about a machine that differs from its cluster; `Synced`: nothing. */
+      readonly driftAction?: string
+      readonly provisioningError?: MachineError & { readonly details?: readonly MachineError[] }
+    }
   }
+}
+
+interface MachineError {
+  readonly code?: string
+  readonly message?: string
 }
 
 /** An agent pool, as far as it is read here. */
@@ -62,6 +75,20 @@ export async function listMachinePools(deps: MachinesApiDeps): Promise<readonly 
   return pools.filter(({ properties }) => properties?.mode === 'Machines').map(({ name }) => name)
 }
 
+/** Asks AKS for a machine, and sends `headers` besides. Returns it as AKS has it then, without its VM at times. Errors: ARM's. */
+export function putMachine(
+  deps: MachinesApiDeps,
+  { pool, name }: AksMachineId,
+  { body, headers = {} }: { readonly body: unknown; readonly headers?: Readonly<Record<string, string>> },
+): Promise<AksMachine> {
+  return sendArm<AksMachine>(deps, {
+    method: 'PUT',
+    path: `${poolPath(deps.config, pool)}/machines/${name}?${version}`,
+    body,
+    headers: { AllowSpotVMSystemNode: 'true', ...headers },
+  })
+}
+
 /** Asks AKS to delete a machine with its VM. Gone already is success. Errors: ARM's. */
 export async function deleteMachine(deps: MachinesApiDeps, { pool, name }: AksMachineId): Promise<void> {
   try {
@@ -92,6 +119,12 @@ export function clusterPath({
   clusterName,
 }: Pick<AzureConfig, 'subscriptionId' | 'clusterResourceGroup' | 'clusterName'>): string {
   return `/subscriptions/${subscriptionId}/resourceGroups/${clusterResourceGroup}/providers/Microsoft.ContainerService/managedClusters/${clusterName}`
+}
+
+/** Returns the ARM id of a machine, as NodeClaims name it. */
+export function machineIdText({ subscriptionId, resourceGroup, cluster, pool, name }: AksMachineId): string {
+  const config = { subscriptionId, clusterResourceGroup: resourceGroup, clusterName: cluster }
+  return `${clusterPath(config)}/agentPools/${pool}/machines/${name}`
 }
 
 function poolPath(config: AzureConfig, pool: string): string {

@@ -8,6 +8,7 @@ import { forEachOf } from '../../concurrency.ts'
 import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { setClaimConditions } from '../../kubernetes/client/object-writes.ts'
 import type { AzureConfig } from '../azure-config.ts'
+import { type DriftActions, driftActionOf } from '../machines/machine-drift.ts'
 
 export interface DriftDeps extends ObjectWritesDeps {
   readonly log: Logger
@@ -18,17 +19,20 @@ const concurrency = 20
 
 /**
  * Keeps the condition Drifted of every NodeClaim up to date, as far as AKSNodeClasses decide it. Reads only the cache, and writes a claim only
- * when its condition changes. Drift from a NodePool comes first, and is kept by the planner (`keepClaimConditions`).
+ * when its condition changes. Drift from a NodePool comes first, and is kept by the planner (`keepClaimConditions`). `actions`: what AKS says of its
+ * machines; what it said before stays where that was not read.
  */
-export async function refreshDrift(deps: DriftDeps): Promise<void> {
-  await forEachOf([...deps.cache.nodeClaims.values()], concurrency, (claim) => refreshClaim(deps, claim))
+export async function refreshDrift(deps: DriftDeps, actions: DriftActions = new Map()): Promise<void> {
+  await forEachOf([...deps.cache.nodeClaims.values()], concurrency, (claim) => refreshClaim(deps, claim, actions))
 }
 
-async function refreshClaim(deps: DriftDeps, seen: NodeClaim): Promise<void> {
+async function refreshClaim(deps: DriftDeps, seen: NodeClaim, actions: DriftActions): Promise<void> {
   let reported: DriftChange | undefined
   const after = await setClaimConditions(deps, seen.metadata, (claim) => {
     reported =
-      claim.metadata.deletionTimestamp === undefined ? azureDriftChange(claim, azureDriftOf(deps, claim)) : undefined
+      claim.metadata.deletionTimestamp === undefined
+        ? azureDriftChange(claim, azureDriftOf(deps, claim, actions))
+        : undefined
     return reported
   })
   if (reported === undefined || after === undefined) return
@@ -41,7 +45,11 @@ async function refreshClaim(deps: DriftDeps, seen: NodeClaim): Promise<void> {
 }
 
 /** Returns a claim's drift from its AKSNodeClass, by the cache. Logs when it cannot be determined. */
-export function azureDriftOf({ cache, config, log }: DriftDeps, claim: NodeClaim): Drift {
+export function azureDriftOf(
+  { cache, config, log }: DriftDeps,
+  claim: NodeClaim,
+  actions: DriftActions = new Map(),
+): Drift {
   const nodePool = cache.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
   const { providerId } = claim.status
   const [node] = providerId === undefined ? [] : cache.nodes.by('byProviderId', providerId.toLowerCase())
@@ -51,6 +59,7 @@ export function azureDriftOf({ cache, config, log }: DriftDeps, claim: NodeClaim
     nodeClass: nodePool && cache.nodeClasses.get(nodePool.template.spec.nodeClassRef.name),
     node,
     kubeletIdentityClientId: config.kubeletIdentityClientId,
+    machineDriftAction: driftActionOf(actions, claim),
   })
   if (drift.kind === 'unknown' && isTrue(claim.status.conditions, 'Launched'))
     log.warn({ nodeClaim: claim.metadata.name, why: drift.message }, 'drift could not be determined')

@@ -156,8 +156,8 @@ function baseImageId(id: string): string {
 export const withImageVersion = (id: string, version: string) =>
   id.replace(/\/versions\/[^/]+$/i, `/versions/${version}`)
 
-/** Returns the version of an image, such as `202512.18.0`; empty where its id names none. */
-export const imageVersion = (id: string) => /\/versions\/([^/]+)$/i.exec(id)?.[1] ?? ''
+/** Returns the version of an image, such as `202512.18.0`, by its id or as AKS machines name it; empty where that names none. */
+export const imageVersion = (id: string) => /(?:\/versions\/|^AKS\w+-[^/]+-)([^-/]+)$/i.exec(id)?.[1] ?? ''
 
 /**
  * Returns images to keep outside of a maintenance window: each definition that is still requested stays at its version. A new one comes

@@ -12,6 +12,7 @@ import { refreshNodeOverlays } from '../../node-overlays/overlay-status.ts'
 import type { CatalogueOfPools } from '../../node-overlays/pool-types.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 import { type AdoptMachinesDeps, adoptMachines } from '../machines/adopt-machines.ts'
+import { machineDriftActions } from '../machines/machine-drift.ts'
 import type { DriftDeps } from './drift.ts'
 import { refreshDrift } from './drift.ts'
 import type { DriftHashesDeps } from './drift-hashes.ts'
@@ -63,7 +64,7 @@ export async function refreshNodeClasses(
   await refreshNodeOverlays(deps)
   await refreshPauses(deps)
   const adopted = await Promise.allSettled([adoptMachines(deps)])
-  await refreshDrift(deps)
+  await refreshDrift(deps, await machineDriftActions(deps))
   await keepUpClaims(deps)
   throwJoined([...results, ...adopted].flatMap((result) => (result.status === 'rejected' ? [result.reason] : [])))
   return {

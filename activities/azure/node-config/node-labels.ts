@@ -1,4 +1,5 @@
 import type { InstanceType } from '../../../core/instance-type.ts'
+import { aksOwnKeys } from '../../../core/node-claim/claim-keys.ts'
 import { labels, wellKnownLabels } from '../../../core/requirements/labels.ts'
 import { operatorOf } from '../../../core/requirements/requirement.ts'
 import type { Requirements } from '../../../core/requirements/requirements.ts'
@@ -141,6 +142,28 @@ function networkLabels({ config, nodeClass, kubernetesVersion }: KubeletLabelsIn
       : {}),
     ...(config.networkDataplane === 'cilium' ? { 'kubernetes.azure.com/ebpf-dataplane': 'cilium' } : {}),
   }
+}
+
+/**
+ * Returns labels that AKS gives the node of a machine besides its own (reference/azure-provider.md 4.7): not those that AKS, the kubelet or the cloud
+ * provider set. Startup taints come with the node, so registration must not add them again.
+ */
+export function machineLabels({
+  claimLabels,
+  wanted,
+  chosen,
+}: Pick<KubeletLabelsInput, 'claimLabels' | 'wanted' | 'chosen'>): Record<string, string> {
+  const all = {
+    ...claimLabels,
+    ...singleValued(wanted),
+    ...(chosen.instanceType === undefined ? {} : singleValued(chosen.instanceType.requirements)),
+    ...choiceLabels(chosen),
+    [labels.doNotSyncTaints]: 'true',
+  }
+  const isAks = (key: string) => key.startsWith('kubernetes.azure.com/') || aksOwnKeys.includes(key)
+  return Object.fromEntries(
+    Object.entries(all).filter(([key]) => kubeletMaySet(key) && !isKubeletOwn(key) && !isAks(key)),
+  )
 }
 
 const kubeletOwn: ReadonlySet<string> = new Set([

@@ -122,7 +122,9 @@ async function awaitFailedRegistration(
 function timeoutMessage(deps: JoiningDeps, ref: ClaimRef): string {
   const condition = conditionOf(cachedClaim(deps, ref)?.status.conditions ?? [], 'Registered')
   const known = condition?.message === nodeNotFound.message ? undefined : condition?.message
-  return `VM aks-${ref.name} did not join within 15 minutes; look at its boot diagnostics, and at the network path to the API server${known ? `. Last known: ${known}` : ''}`
+  // The VM of an AKS machine has AKS' name.
+  const vm = cachedClaim(deps, ref)?.status.providerId?.split('/').at(-1) ?? `aks-${ref.name}`
+  return `VM ${vm} did not join within 15 minutes; look at its boot diagnostics, and at the network path to the API server${known ? `. Last known: ${known}` : ''}`
 }
 
 /**

@@ -27,9 +27,11 @@ interface World {
   readonly isOn?: boolean
   readonly mode?: string
   readonly refusal?: ArmRefusal
+  /** Agent pools by name, with their mode; given where nodes are made as machines of the pool `machines`. */
+  readonly pools?: Readonly<Record<string, string>>
 }
 
-function look({ claims = [], isOn = true, mode = 'Manual', refusal }: World) {
+function look({ claims = [], isOn = true, mode = 'Manual', refusal, pools }: World) {
   const read = readConfig({
     TEMPORAL_ADDRESS: 'temporal:7233',
     CLUSTER_NAME: 'demo',
@@ -44,6 +46,14 @@ function look({ claims = [], isOn = true, mode = 'Manual', refusal }: World) {
       '/subscriptions/sub/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes',
     SSH_PUBLIC_KEY: 'ssh-rsa AAAA',
     MANAGE_EXISTING_AKS_MACHINES: String(isOn),
+    ...(pools === undefined
+      ? {}
+      : {
+          PROVISION_MODE: 'aksmachineapi',
+          AKS_MACHINES_POOL_NAME: 'machines',
+          USE_SIG: 'true',
+          SIG_SUBSCRIPTION_ID: 'sig',
+        }),
   })
   if (read.kind === 'errors') throw new Error(read.errors.join())
   const context = {
@@ -54,7 +64,8 @@ function look({ claims = [], isOn = true, mode = 'Manual', refusal }: World) {
         refusal === undefined
           ? Promise.resolve({ properties: { nodeProvisioningProfile: { mode } } })
           : Promise.reject(refusal),
-      list: () => Promise.resolve([]),
+      list: () =>
+        Promise.resolve(Object.entries(pools ?? {}).map(([name, of]) => ({ name, properties: { mode: of } }))),
     },
   } as unknown as DoctorContext
   return machinesCheck(context).run(new AbortController().signal)
@@ -67,6 +78,9 @@ describe('AKS machines', () => {
     ['that are all managed', { claims: [claim('demo', true)] }, 'ok', 'all 1 NodeClaims'],
     ['that are not adopted yet', { claims: [claim('demo', false)] }, 'warn', '1 of 1 NodeClaims'],
     ['while node auto-provisioning is on', { mode: 'Auto' }, 'fail', 'manages the same NodeClaims'],
+    ['of a pool that is there', { isOn: false, pools: { Machines: 'Machines' } }, 'ok', 'all 0 NodeClaims'],
+    ['of a pool that is not there', { isOn: false, pools: { other: 'Machines' } }, 'fail', 'does not exist'],
+    ['of a pool of another mode', { isOn: false, pools: { machines: 'User' } }, 'fail', 'has the mode "User"'],
     ['of a cluster that cannot be read', { refusal: new ArmRefusal(403, 'AuthorizationFailed', 'no') }, 'fail', 'no'],
   ])('%s', async (_what, world, status, said) => {
     const finding = await look(world)

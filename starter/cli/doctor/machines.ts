@@ -4,14 +4,21 @@ import { clusterPath } from '../../../activities/azure/machines/machines-api.ts'
 import { napRefusal } from '../../../activities/azure/machines/nap-refusal.ts'
 import { decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import { managesMachines } from '../../../api/config.ts'
 import { isAdopted, isAksMachine } from '../../../core/node-claim/aks-machine.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
+import { printableStart } from '../../../core/values/printable.ts'
 import { ArmRefusal } from './arm-reader.ts'
 import { type Check, type Finding, fail, ok, reason, warn } from './check.ts'
 import type { DoctorContext } from './context.ts'
 
 /** Claims that are named one by one. */
 const mostNamed = 5
+
+interface PoolJson {
+  readonly name?: string
+  readonly properties?: { readonly mode?: string }
+}
 
 interface ClusterJson {
   readonly properties?: { readonly nodeProvisioningProfile?: { readonly mode?: string } }
@@ -33,12 +40,13 @@ export function machinesCheck(context: DoctorContext): Check {
     run: async (signal) => {
       const { items } = await kubernetes.list(resourcePath('nodeclaims'))
       const claims = items.map((json) => decodeNodeClaim(json)).filter(isAksMachine)
-      if (!config.MANAGE_EXISTING_AKS_MACHINES) return unmanaged(claims)
+      if (!managesMachines(config)) return unmanaged(claims)
       const version = `api-version=${apiVersions['Microsoft.ContainerService/managedClusters']}`
       let cluster: ClusterJson
+      let pools: readonly PoolJson[]
       try {
         cluster = await arm.get<ClusterJson>(`${clusterPath(scope)}?${version}`, signal)
-        await arm.list(`${clusterPath(scope)}/agentPools?${version}`, signal)
+        pools = await arm.list<PoolJson>(`${clusterPath(scope)}/agentPools?${version}`, signal)
       } catch (error) {
         if (!(error instanceof ArmRefusal)) throw error
         return fail(`the cluster cannot be read: ${reason(error)}`, [
@@ -50,9 +58,24 @@ export function machinesCheck(context: DoctorContext): Check {
         return fail(refusal, [
           `az aks update --name ${config.CLUSTER_NAME} --resource-group ${config.ARM_RESOURCE_GROUP} --node-provisioning-mode Manual`,
         ])
+      const poolless = config.PROVISION_MODE === 'aksscriptless' ? undefined : whyNoPool(pools, config)
+      if (poolless !== undefined) return poolless
       return managed(claims, (claim) => whyElsewhere(claim, scope))
     },
   }
+}
+
+/** Nodes that are made as machines need a pool of machines. */
+function whyNoPool(
+  pools: readonly PoolJson[],
+  { AKS_MACHINES_POOL_NAME: name, CLUSTER_NAME: cluster, ARM_RESOURCE_GROUP: group }: DoctorContext['config'],
+): Finding | undefined {
+  const mode = pools.find((pool) => pool.name?.toLowerCase() === name)?.properties?.mode
+  if (mode === 'Machines') return undefined
+  const what = mode === undefined ? 'does not exist' : `has the mode "${printableStart(mode, 30)}"`
+  return fail(`AKS_MACHINES_POOL_NAME "${name}": the agent pool ${what}, so no node can be made in it`, [
+    `make it: az aks nodepool add --cluster-name ${cluster} --resource-group ${group} --name ${name} --mode Machines; or name another one (chart: azure.aksMachinesPoolName)`,
+  ])
 }
 
 function unmanaged(claims: readonly NodeClaim[]): Finding {

@@ -4,6 +4,7 @@ import { announce } from '../server/announce.ts'
 import type { ArmDeps } from '../server/arm-deps.ts'
 import { ArmError, resourceNotFound } from '../server/arm-error.ts'
 import { type ArmRequest, page, pageOf } from '../server/arm-request.ts'
+import { attemptOf } from '../virtual-machines/attempt.ts'
 import type { AgentPool, AksMachine, AksMachineBody } from './agent-pools.ts'
 import { type AksOperation, progressOf } from './aks-operations.ts'
 import { machinesOfPut } from './batch-header.ts'
@@ -88,6 +89,7 @@ function put(request: ArmRequest<AksMachineBody>, reply: FastifyReply, deps: Arm
     try {
       const existing = deps.agentPools.machine(pool, one.name)
       checkETag(existing, request.headers['if-match'])
+      checkAbsence(existing, request.headers['if-none-match'])
       isNew = existing === undefined
       if (existing === undefined) made.push(createMachine({ pool, ...one }, deps))
       else {
@@ -104,15 +106,31 @@ function put(request: ArmRequest<AksMachineBody>, reply: FastifyReply, deps: Arm
       details: refused,
     })
   const operation = deps.aksOperations.begin(isNew ? 'create' : 'update', made)
+  if (isNew && isLost(made, deps)) {
+    reply.hijack()
+    request.raw.socket.destroy()
+    return reply
+  }
   const [first] = made
   const group = foundCluster(request, deps.config).resourceGroup
   const body = first === undefined ? {} : shown(first, { config: deps.config, group }, deps)
   return announced(reply.code(isNew ? 201 : 200), operation, deps).send(body)
 }
 
+/** Whether the answer to a PUT that made machines gets lost, as a fault says. */
+function isLost(made: readonly AksMachine[], { agentPools, faults }: ArmDeps): boolean {
+  const vm = made[0] && agentPools.vmOf(made[0])
+  return vm !== undefined && faults.take('resetAfterCommit', attemptOf(vm.body)) !== undefined
+}
+
 function checkETag(machine: AksMachine | undefined, wanted: string | undefined): void {
   if (wanted === undefined || wanted === '*' || wanted === machine?.eTag) return
   throw new ArmError(412, 'ConditionNotMet', `The etag '${wanted}' is not that of the machine.`)
+}
+
+function checkAbsence(machine: AksMachine | undefined, unwanted: string | undefined): void {
+  if (unwanted === '*' && machine !== undefined)
+    throw new ArmError(412, 'ConditionNotMet', `The machine '${machine.name}' exists already.`)
 }
 
 function deleteMachines(

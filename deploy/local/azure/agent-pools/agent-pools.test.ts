@@ -129,6 +129,16 @@ describe('a machine', () => {
     })
   })
 
+  it('that exists is not changed by a PUT that wants to make one', async () => {
+    const { send } = await withPool()
+    const headers = { 'if-none-match': '*' }
+    const url = `${pool}/machines/general-abcde`
+    expect((await send('PUT', url, { body: machine('general-abcde'), headers })).status).toBe(201)
+    const again = await send('PUT', url, { body: machine('general-abcde', { tags: {} }), headers })
+    expect([again.status, codeOf(again)]).toEqual([412, 'ConditionNotMet'])
+    expect((await send('GET', url)).body).toMatchObject({ properties: { tags: tags('general-abcde') } })
+  })
+
   it('goes with its VM when its deletion was asked for, not before', async () => {
     const { send, deps, sendAll } = await withPool({ deleteMs: never })
     for (const name of ['general-aaaaa', 'general-bbbbb'])

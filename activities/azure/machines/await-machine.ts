@@ -1,0 +1,80 @@
+import { parseAksMachineId } from '../../../core/node-claim/aks-machine.ts'
+import { annotations } from '../../../core/requirements/labels.ts'
+import { pauseFor } from '../../activity-context.ts'
+import { cachedClaim } from '../../kubernetes/client/object-writes.ts'
+import type { ClaimRef } from '../../kubernetes/contract.ts'
+import { subject } from '../../kubernetes/event-recorder.ts'
+import type { VmList } from '../arm/vm-list.ts'
+import type { LearnDeps } from '../capacity/lesson.ts'
+import { setLaunchedUnknown } from '../capacity/refusal.ts'
+import type { InstanceOutcome } from '../contract.ts'
+import { judgeFailedMachine } from './failed-machine.ts'
+import { type AksMachine, getMachine } from './machines-api.ts'
+
+export interface AwaitMachineDeps extends LearnDeps {
+  /** The machines of the pool that nodes are made in; unset where nodes are VMs. */
+  readonly machines?: VmList<AksMachine>
+}
+
+/** Delay before a machine that the list lacks is looked at again: the list may lag behind a PUT. */
+const lagMs = 1000
+/** Interval of looks at a machine that was made and whose Node has not joined. */
+const madeMs = 30_000
+
+/**
+ * Waits until the machine of a claim that Joiner made has failed or is gone, and prepares another launch then; a wait for its Node ends it otherwise.
+ * Undefined: it is no such machine, of which only the Node counts.
+ */
+export function machineDecides(
+  deps: AwaitMachineDeps,
+  ref: ClaimRef,
+  signal: AbortSignal,
+): Promise<InstanceOutcome> | undefined {
+  const id = parseAksMachineId(cachedClaim(deps, ref)?.metadata.annotations[annotations.aksMachine] ?? '')
+  const { machines, config } = deps
+  if (machines === undefined || id === undefined || id.pool !== config.makesMachines?.pool) return undefined
+  return untilLost()
+
+  async function untilLost(): Promise<InstanceOutcome> {
+    for (;;) {
+      const seen = await machines?.waitFor((list) => settled(list.get(id?.name ?? '')), signal)
+      const isMade = seen === 'Succeeded' || id === undefined
+      // What the list shows may be out of date, so the machine is read singly before anything follows from it.
+      const lost = isMade ? undefined : await judge(deps, { ref, machine: await getMachine(deps, id) }, signal)
+      if (lost !== undefined) return lost
+      await pauseFor(isMade ? madeMs : lagMs, signal)
+    }
+  }
+}
+
+function settled(machine: AksMachine | undefined): string | undefined {
+  if (machine === undefined) return 'gone'
+  const state = machine.properties?.provisioningState
+  return state === 'Succeeded' || state === 'Failed' || state === 'Deleting' ? state : undefined
+}
+
+async function judge(
+  deps: AwaitMachineDeps,
+  { ref, machine }: { readonly ref: ClaimRef; readonly machine: AksMachine | undefined },
+  signal: AbortSignal,
+): Promise<InstanceOutcome | undefined> {
+  const state = machine?.properties?.provisioningState
+  if (machine === undefined || state === 'Deleting') {
+    const message = 'the AKS machine was deleted before its Node joined; it is made again'
+    await setLaunchedUnknown(deps, ref, { reason: 'InstanceNotFound', message })
+    return { kind: 'vmGone' }
+  }
+  if (state !== 'Failed') return undefined
+  const claim = cachedClaim(deps, ref)
+  const { attempted, reason, message, retryAfterMs } = await judgeFailedMachine(deps, claim, machine)
+  if (claim !== undefined) {
+    const said = `Failed to register: ${message.slice(0, 500)}`
+    deps.events.record({ about: subject(claim), reason: 'AsyncProvisioningError', message: said })
+  }
+  await setLaunchedUnknown(deps, ref, { reason, message })
+  deps.log.info({ nodeClaim: ref.name, ...attempted, reason, why: message }, 'AKS machine failed after it was accepted')
+  // The outcome means another attempt at once, so its wait takes place here.
+  if (retryAfterMs > 0) await pauseFor(retryAfterMs, signal)
+  const { instanceType, capacityType, zone } = attempted
+  return { kind: 'failed', reason, message: `${instanceType} ${capacityType} in zone ${zone}: ${message}` }
+}

@@ -1,0 +1,188 @@
+import { describe, expect, it } from 'vitest'
+import { machineId, machineTags, machineVm } from '../../../test/fakes/aks.ts'
+import { newClaim, ref, tagsOf } from '../../../test/fakes/launch-world.ts'
+import { foreignMachines, machineImage, machineWorld } from '../../../test/fakes/machines-world.ts'
+import { claimJson, condition, goingClaim, nodeClassJson } from '../../../test/fakes/objects.ts'
+import { ended, useFakeTime } from '../../../test/fakes/time.ts'
+import { deleteInstance } from '../launch/instance.ts'
+import { takeOverMachine } from './launch-machine.ts'
+
+useFakeTime()
+
+const { signal } = new AbortController()
+const own = (attempt = '1') => ({
+  ...tagsOf('uid-a'),
+  'karpenter.azure.com_aksmachine_nodeclaim': 'a',
+  'joiner.sh_attempt': attempt,
+})
+const soldOut = { code: 'SkuNotAvailable', message: 'Standard_D2s_v5 is not available' }
+const sold = { code: 'QuotaExceeded', message: 'no', details: [soldOut] }
+const refusal = (code: string, message: string) => ({ status: 400, body: { error: { code, message } } })
+
+describe('a launch of an AKS machine', () => {
+  it('makes the cheapest one that fits, and records it in the claim, which Joiner manages', async () => {
+    const { aks, azure, launch, launched, claim, tokens } = machineWorld()
+    expect(await launch()).toMatchObject({
+      kind: 'launched',
+      instanceType: 'Standard_D2s_v5',
+      imageId: machineImage,
+      providerId: expect.stringMatching(/mc_group.*-vm$/),
+    })
+    expect(azure.writes).toEqual(['PUT machines/a'])
+    expect(aks.machines.get('a')).toMatchObject({
+      tags: own(),
+      body: { zones: [expect.stringMatching(/^[123]$/)], properties: { nodeImageVersion: machineImage } },
+    })
+    expect(claim()).toMatchObject({
+      metadata: {
+        annotations: {
+          'karpenter.azure.com/aks-machine-resource-id': machineId('a'),
+          'joiner.sh/adopted-machine': 'uid-a',
+        },
+        labels: { 'node.kubernetes.io/instance-type': 'Standard_D2s_v5', 'karpenter.sh/capacity-type': 'on-demand' },
+      },
+      status: { imageID: machineImage, providerID: expect.stringMatching(machineVm('a')) },
+    })
+    expect(launched()).toMatchObject({ status: 'True' })
+    expect(tokens()).toEqual([])
+  })
+
+  it('names the machine in the claim before it is made, so that its deletion finds it', async () => {
+    const { aks, deps, cluster, claim, launch } = machineWorld()
+    aks.puts.push({ status: 500, body: { error: { code: 'InternalServerError', message: 'lost' } } })
+    await expect(launch()).rejects.toThrow()
+    const annotations = claim()?.metadata.annotations ?? {}
+    expect(annotations['karpenter.azure.com/aks-machine-resource-id']).toBe(machineId('a'))
+    aks.put('a', { tags: own() })
+    cluster.put('nodeclaims', goingClaim('a', { metadata: { annotations }, status: { providerID: undefined } }))
+    expect(await ended(deleteInstance(deps, ref, signal))).toMatchObject({ existed: true })
+    expect(aks.machines.size).toBe(0)
+  })
+
+  it.each(['Creating', 'Updating', 'Succeeded'])('finds its own that is %s, and makes no second one', async (state) => {
+    const { aks, azure, launch } = machineWorld()
+    aks.createdAs = state
+    await launch()
+    expect(await launch()).toMatchObject({ kind: 'launched', instanceType: 'Standard_D2s_v5', imageId: machineImage })
+    expect(azure.writes).toEqual(['PUT machines/a'])
+  })
+
+  it.each(foreignMachines)('refuses a machine %s, and does not delete it', async (_what, tags) => {
+    const { aks, azure, deps, cluster, claim, launch, launched } = machineWorld()
+    aks.put('a', { tags })
+    await expect(launch()).rejects.toThrow()
+    expect(launched()?.message).toContain('nothing is launched over it')
+    // Nor does the end of the claim, which is not held up by what was never its own.
+    const annotations = claim()?.metadata.annotations ?? {}
+    cluster.put('nodeclaims', goingClaim('a', { metadata: { annotations }, status: { providerID: undefined } }))
+    expect(await ended(deleteInstance(deps, ref, signal))).toMatchObject({ existed: false })
+    expect(azure.writes).toEqual([])
+    expect(aks.machines.size).toBe(1)
+  })
+
+  it('has one of Karpenter that carries no UID', async () => {
+    const { aks, azure, launch } = machineWorld()
+    aks.put('a')
+    expect(machineTags('a')).not.toHaveProperty('joiner.sh_nodeclaim-uid')
+    expect(await launch()).toMatchObject({ kind: 'launched' })
+    expect(azure.writes).toEqual([])
+  })
+
+  it('that is refused for its size chooses another one', async () => {
+    const { aks, launch, launched } = machineWorld()
+    aks.puts.push(refusal('VMSizeNotSupported', 'The VM size Standard_D2s_v5 is not supported for subscription s'))
+    expect(await launch()).toMatchObject({ kind: 'capacity', instanceType: 'Standard_D2s_v5' })
+    expect(launched()?.status).toBe('Unknown')
+    expect(await launch(2)).toMatchObject({ kind: 'launched', instanceType: 'Standard_D4s_v5' })
+  })
+
+  it('that fails after it was accepted marks the offering, and gives way to another one', async () => {
+    const { aks, deps, launch, awaits, launched } = machineWorld()
+    await launch()
+    aks.becomes('a', 'Failed', sold)
+    expect(await awaits()).toMatchObject({ kind: 'failed', reason: 'SKUNotAvailable' })
+    expect(launched()).toMatchObject({ status: 'Unknown', reason: 'SKUNotAvailable' })
+    const [mark] = [...deps.unavailable.marks.values()]
+    expect(mark).toMatchObject({ reason: 'SKUNotAvailable' })
+    expect(await launch(2)).toMatchObject({ kind: 'launched' })
+    expect(aks.machines.get('a')).toMatchObject({ state: 'Succeeded', tags: own('2') })
+  })
+
+  it('that failed while nobody looked is judged once', async () => {
+    const { aks, deps, azure, launch } = machineWorld(newClaim({ status: { conditions: [] } }))
+    aks.put('a', { tags: own() })
+    const machine = aks.machines.get('a')
+    if (machine === undefined) throw new Error('no machine')
+    const hardware = { vmSize: 'Standard_D2s_v5' }
+    aks.machines.set('a', { ...machine, body: { zones: ['1'], properties: { hardware, tags: own() } } })
+    aks.becomes('a', 'Failed', sold)
+    expect(await launch()).toMatchObject({ kind: 'capacity', instanceType: 'Standard_D2s_v5', zone: 'westus2-1' })
+    expect(deps.unavailable.marks.size).toBeGreaterThan(0)
+    expect(azure.writes).toEqual(['POST deleteMachines/a'])
+  })
+
+  it('that is deleted before its Node joins is made again', async () => {
+    const { aks, launch, awaits } = machineWorld()
+    await launch()
+    aks.machines.clear()
+    expect(await awaits()).toEqual({ kind: 'vmGone' })
+    expect(await launch(2)).toMatchObject({ kind: 'launched' })
+    expect(aks.machines.size).toBe(1)
+  })
+
+  it('is refused for a claim that stands for another machine', async () => {
+    const annotations = {
+      'karpenter.azure.com/aks-machine-resource-id': machineId('other'),
+      'joiner.sh/adopted-machine': 'uid-a',
+    }
+    const metadata = { annotations }
+    const { launch, launched } = machineWorld(newClaim({ metadata }))
+    await expect(launch()).rejects.toThrow()
+    expect(launched()?.message).toContain('stands for another AKS machine')
+  })
+
+  it('ends a claim whose name no machine can have', async () => {
+    const { cluster, deps, azure } = machineWorld()
+    cluster.put('nodeclaims', claimJson('1st-b', { status: { providerID: undefined, conditions: [] } }))
+    const claim = deps.cache.nodeClaims.get('1st-b')
+    if (claim === undefined) throw new Error('no claim')
+    expect(await ended(takeOverMachine(deps, { claim, attempt: 1 }, signal))).toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining("can be no machine's name"),
+    })
+    expect(azure.writes).toEqual([])
+  })
+
+  it('makes none for a claim that is deleted at this moment', async () => {
+    const { cluster, deps, azure, claim: stored } = machineWorld()
+    const claim = deps.cache.nodeClaims.get('a')
+    if (claim === undefined) throw new Error('no claim')
+    cluster.put('nodeclaims', goingClaim('a', { status: { providerID: undefined, conditions: [] } }))
+    expect(await ended(takeOverMachine(deps, { claim, attempt: 1 }, signal))).toEqual({ kind: 'claimGone' })
+    expect(stored()?.metadata.annotations?.['karpenter.azure.com/aks-machine-resource-id']).toBeUndefined()
+    expect(azure.writes).toEqual([])
+  })
+
+  it('waits while node auto-provisioning is on', async () => {
+    const { azure, cluster, launch, launched } = machineWorld()
+    const said = { ...condition('AKSMachinesManaged', 'False'), message: 'node auto-provisioning is on' }
+    const nodeClass = nodeClassJson()
+    cluster.put('aksnodeclasses', {
+      ...nodeClass,
+      status: {
+        ...(nodeClass['status'] as object),
+        conditions: [{ ...condition('Ready'), observedGeneration: 1 }, said],
+      },
+    })
+    await expect(launch()).rejects.toThrow()
+    expect(launched()?.message).toContain('node auto-provisioning is on')
+    expect(azure.writes).toEqual([])
+  })
+
+  it('sends one PUT for a batch', async () => {
+    const { aks, azure, launch } = machineWorld(newClaim(), true)
+    expect(await launch()).toMatchObject({ kind: 'launched' })
+    expect(azure.writes).toEqual(['PUT machines/a'])
+    expect(aks.machines.get('a')).toMatchObject({ tags: own(), body: { zones: [expect.any(String)] } })
+  })
+})

@@ -1,0 +1,234 @@
+import { conditionOf } from '../../../core/conditions.ts'
+import { type AksMachineId, machineNameOf, parseAksMachineId } from '../../../core/node-claim/aks-machine.ts'
+import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
+import { annotations, labels } from '../../../core/requirements/labels.ts'
+import { pauseFor } from '../../activity-context.ts'
+import { setClaimConditions, updateClaim } from '../../kubernetes/client/object-writes.ts'
+import { launchPrice } from '../../node-overlays/launch-price.ts'
+import { typesForClaim } from '../../node-overlays/pool-types.ts'
+import { metricsErrorCode } from '../arm/azure-error.ts'
+import { LaunchBlocked } from '../arm/azure-failure.ts'
+import type { AzureConfig } from '../azure-config.ts'
+import { learnFromSuccess } from '../capacity/learn.ts'
+import { setLaunchedUnknown } from '../capacity/refusal.ts'
+import type { LaunchOutcome } from '../contract.ts'
+import { attemptedBy, type PutInput, type PutVmDeps, refused, spanAttributes } from '../launch/put-vm.ts'
+import { recordLaunch } from '../launch/record-launch.ts'
+import { tagKeys, tagOf } from '../launch/tags.ts'
+import type { TakeOverDeps } from '../launch/take-over.ts'
+import { providerIdOf } from '../launch/virtual-machine.ts'
+import { nodeClassSettings } from '../node-class/node-class-settings.ts'
+import { notManaged } from './adopt-machines.ts'
+import { judgeFailedMachine, offeringOf } from './failed-machine.ts'
+import type { MachineBatches } from './machine-batches.ts'
+import { armMachine, type MachineBody, machineBody } from './machine-body.ts'
+import { machineInstance } from './machine-instance.ts'
+import { whyForeignTags } from './machine-ownership.ts'
+import { type AksMachine, getMachine, machineIdText, putMachine } from './machines-api.ts'
+
+export interface LaunchMachineDeps extends PutVmDeps, TakeOverDeps {
+  readonly machineBatches: MachineBatches
+}
+
+/** Pause between two looks at a machine that has no VM yet. */
+const lookMs = 1000
+
+/** Returns the machine that is made for a NodeClaim; undefined where none can have its name, or where nodes are VMs. */
+function machineFor({ makesMachines, ...config }: AzureConfig, claimName: string): AksMachineId | undefined {
+  const name = machineNameOf(claimName)
+  if (name === undefined || makesMachines === undefined) return undefined
+  const { subscriptionId, clusterResourceGroup: resourceGroup, clusterName: cluster } = config
+  return { subscriptionId, resourceGroup, cluster, pool: makesMachines.pool, name }
+}
+
+/**
+ * Decides on the machine of a claim's name before one is made: an earlier success of this launch, its failure, or remains that make room first. The claim
+ * names the machine from then on, so that its deletion finds whatever was made. Undefined: there is none.
+ * Errors: `LaunchBlocked` for a machine that is not proven to be the claim's, which is neither adopted nor deleted; ARM's.
+ */
+export async function takeOverMachine(
+  deps: LaunchMachineDeps,
+  { claim, attempt }: { readonly claim: NodeClaim; readonly attempt: number },
+  signal: AbortSignal,
+): Promise<LaunchOutcome | undefined> {
+  refuseUnmanaged(deps, claim)
+  const id = machineFor(deps.config, claim.metadata.name)
+  if (id === undefined) return refuseName(deps, claim)
+  const own = await nameMachine(deps, claim, id)
+  if (own === undefined || own.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
+  const machine = await getMachine(deps, id)
+  if (machine === undefined) return undefined
+  const foreign = whyForeignTags(machine.properties?.tags, own, deps.config)
+  if (foreign !== undefined)
+    throw new LaunchBlocked(
+      'InstanceNotOwned',
+      `AKS machine ${id.pool}/${id.name} exists already and ${foreign}; nothing is launched over it. Delete the NodeClaim and give it another name, or delete the machine`,
+    )
+  const state = machine.properties?.provisioningState
+  if (state !== 'Failed' && state !== 'Deleting') return adopt(deps, own, await withVm(deps, id, signal))
+  return makeRoom(deps, { claim: own, machine, attempt }, signal)
+}
+
+/** Node auto-provisioning works on the same NodeClaims and the same pool. */
+function refuseUnmanaged({ cache }: LaunchMachineDeps, { spec }: NodeClaim): void {
+  const nodeClass = cache.nodeClasses.get(spec.nodeClassRef.name)
+  const managed = nodeClass && conditionOf(nodeClass.status.conditions, notManaged)
+  if (managed?.status === 'False') throw new LaunchBlocked('InstanceNotOwned', managed.message ?? notManaged)
+}
+
+async function refuseName(deps: LaunchMachineDeps, { metadata }: NodeClaim): Promise<LaunchOutcome> {
+  const message = `NodeClaim ${metadata.name}: metadata.name can be no machine's name in AKS; begin the name of the NodePool with a small letter, and use small letters, digits and dashes in it`
+  await setClaimConditions(deps, metadata, () => ({
+    conditions: [{ type: 'Launched', status: 'False', reason: 'InvalidNodeClaim', message }],
+  }))
+  return { kind: 'invalid', message }
+}
+
+/** Writes into the claim which machine is its own, and that Joiner manages it. Errors: the claim names another machine. */
+function nameMachine(deps: LaunchMachineDeps, claim: NodeClaim, id: AksMachineId): Promise<NodeClaim | undefined> {
+  return updateClaim(deps, claim.metadata, ({ metadata }) => {
+    // Whoever ends it may have read it already.
+    if (metadata.deletionTimestamp !== undefined) return undefined
+    const named = metadata.annotations[annotations.aksMachine]
+    if (named !== undefined && !isSameMachine(named, id))
+      throw new LaunchBlocked(
+        'InstanceNotOwned',
+        `NodeClaim ${metadata.name} stands for another AKS machine than ${id.pool}/${id.name}, which Joiner does not make again; delete the NodeClaim, and its pods get another node`,
+      )
+    if (named !== undefined && metadata.annotations[annotations.adoptedMachine] === metadata.uid) return undefined
+    const own = { [annotations.aksMachine]: machineIdText(id), [annotations.adoptedMachine]: metadata.uid }
+    return { metadata: { annotations: own } }
+  })
+}
+
+function isSameMachine(text: string, id: AksMachineId): boolean {
+  return parseAksMachineId(text) !== undefined && text.toLowerCase() === machineIdText(id).toLowerCase()
+}
+
+interface Remains {
+  readonly claim: NodeClaim
+  readonly machine: AksMachine
+  readonly attempt: number
+}
+
+/** Has a machine deleted that failed, and waits until it is gone. One that failed in this very attempt was judged by nobody yet. */
+async function makeRoom(
+  deps: LaunchMachineDeps,
+  { claim, machine, attempt }: Remains,
+  signal: AbortSignal,
+): Promise<LaunchOutcome | undefined> {
+  const isUnjudged = tagOf(machine.properties?.tags, tagKeys.attempt) === String(attempt)
+  const hasFailed = machine.properties?.provisioningState === 'Failed'
+  const failure = hasFailed && isUnjudged ? await judgeFailedMachine(deps, claim, machine) : undefined
+  const instance = machineInstance(deps, claim)
+  if (hasFailed) await instance.remove()
+  await instance.gone(signal)
+  if (failure === undefined || !failure.isCapacity) return undefined
+  await setLaunchedUnknown(deps, claim.metadata, failure)
+  return { kind: 'capacity', reason: failure.reason, message: failure.message, ...failure.attempted }
+}
+
+/** Waits until AKS has named a machine's VM. Errors: the machine is gone, which the next try finds. */
+async function withVm(deps: LaunchMachineDeps, id: AksMachineId, signal: AbortSignal): Promise<AksMachine> {
+  for (;;) {
+    const machine = await getMachine(deps, id)
+    const { resourceId = '', provisioningState } = machine?.properties ?? {}
+    if (machine === undefined || (resourceId === '' && provisioningState === 'Failed'))
+      throw new Error(
+        `AKS machine ${id.pool}/${id.name} ${machine === undefined ? 'is gone' : 'failed'} before it had a VM; the next try looks at it`,
+      )
+    if (resourceId !== '') return machine
+    await pauseFor(lookMs, signal)
+  }
+}
+
+function adopt(deps: LaunchMachineDeps, claim: NodeClaim, machine: AksMachine): Promise<LaunchOutcome> {
+  const offering = offeringOf(machine, deps.config)
+  const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
+  const kubelet = kubeletConversion(claim.metadata.annotations)
+  const types =
+    nodeClass === undefined ? [] : typesForClaim(deps, claim, deps.catalogue.instanceTypesFor(nodeClass, kubelet))
+  const chosen = { ...offering, instanceType: types.find(({ name }) => name === offering.typeName) }
+  deps.log.info({ nodeClaim: claim.metadata.name, machine: machine.name }, 'adopted existing AKS machine')
+  return record(deps, { claim, machine, chosen, size: deps.catalogue.size(offering.typeName) })
+}
+
+type Recorded = Pick<PutInput, 'claim' | 'chosen'> & {
+  readonly machine: AksMachine
+  readonly size: PutInput['size'] | undefined
+}
+
+function record(deps: LaunchMachineDeps, { claim, machine, chosen, size }: Recorded): Promise<LaunchOutcome> {
+  const { resourceId = '', nodeImageVersion = '', status } = machine.properties ?? {}
+  const createdMs = Date.parse(status?.creationTimestamp ?? '')
+  return recordLaunch(deps, claim, {
+    chosen,
+    imageId: nodeImageVersion,
+    acceptedMs: Number.isNaN(createdMs) ? deps.now() : createdMs,
+    price: launchPrice(deps.catalogue, chosen, size),
+    machineVm: providerIdOf(resourceId),
+  })
+}
+
+/** What a machine is made of; it needs no bootstrap token. */
+export type LaunchMachineInput = Omit<PutInput, 'bootstrapToken'>
+
+/**
+ * Has AKS make the chosen machine and records it in the claim as soon as its VM has a name. A refusal about capacity is an outcome, and marks the
+ * offerings that it covers; a failure after that shows while the Node is awaited.
+ */
+export async function launchMachine(
+  deps: LaunchMachineDeps,
+  input: LaunchMachineInput,
+  signal: AbortSignal,
+): Promise<LaunchOutcome> {
+  const { claim, chosen, image, attempt } = input
+  const id = machineFor(deps.config, claim.metadata.name)
+  if (id === undefined) return refuseName(deps, claim)
+  const nodePool = claim.metadata.labels[labels.nodePool] ?? ''
+  const create = { ...attemptedBy(chosen), imageId: image.id, nodePool }
+  deps.vmCreates.started(create)
+  try {
+    const body = bodyOf(deps, input)
+    await deps.tracing.span('PUT machine', { attributes: spanAttributes(chosen) }, () =>
+      put(deps, { id, body }, signal),
+    )
+  } catch (error) {
+    deps.vmCreates.failed(create, 'sync', metricsErrorCode(error))
+    const called = `AKS machine ${id.pool}/${id.name}`
+    return refused(deps, { ...input, bootstrapToken: '', called }, error)
+  }
+  const { typeName: instanceType, zone, capacityType } = chosen
+  deps.log.info({ nodeClaim: claim.metadata.name, instanceType, zone, capacityType, attempt }, 'accepted AKS machine')
+  const machine = await withVm(deps, id, signal)
+  const [outcome] = await Promise.all([
+    record(deps, { claim, machine, chosen, size: input.size }),
+    learnFromSuccess(deps, { nodeClass: input.nodeClass.metadata.name, instanceType, image: image.id }, 'accepted'),
+  ])
+  return outcome
+}
+
+function bodyOf({ config }: LaunchMachineDeps, input: LaunchMachineInput): MachineBody {
+  const { claim, chosen, size, image, attempt, nodeClass } = input
+  return machineBody({
+    config,
+    nodeClass: nodeClassSettings(nodeClass, config, kubeletConversion(claim.metadata.annotations)),
+    claim,
+    chosen,
+    size,
+    imageId: image.id,
+    kubernetesVersion: nodeClass.status.kubernetesVersion ?? '',
+    attempt,
+  })
+}
+
+/** Sends the PUT alone, which then never changes an existing machine, or with others. */
+async function put(
+  deps: LaunchMachineDeps,
+  { id, body }: { readonly id: AksMachineId; readonly body: MachineBody },
+  signal: AbortSignal,
+): Promise<void> {
+  if (deps.config.makesMachines?.inBatches === true) await deps.machineBatches.put(id, body, signal)
+  else await putMachine(deps, id, { body: armMachine(body), headers: { 'if-none-match': '*' } })
+}

@@ -1,0 +1,154 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { RestError } from '@azure/core-rest-pipeline'
+import type { Logger } from 'pino'
+import type { AksMachineId } from '../../../core/node-claim/aks-machine.ts'
+import { armErrorCode } from '../arm/azure-error.ts'
+import { armMachine, type MachineBody } from './machine-body.ts'
+import { type MachinesApiDeps, machineIdText, putMachine } from './machines-api.ts'
+
+interface BatchesDeps extends MachinesApiDeps {
+  readonly log: Logger
+}
+
+/** Limits of a batch (reference/azure-provider.md 4.7). */
+const idleMs = 1000
+const longestMs = 5000
+const mostMachines = 50
+
+interface Wish {
+  readonly id: AksMachineId
+  readonly body: MachineBody
+  readonly settle: (error?: Error) => void
+}
+
+interface Batch {
+  readonly wishes: Wish[]
+  readonly startedAt: number
+  timer: NodeJS.Timeout
+}
+
+/**
+ * Collects machines that differ by name, zone and tags only, and asks AKS for them in one PUT. Batches are in memory only: one that is lost is
+ * repeated, since each launch looks for its machine first.
+ */
+export class MachineBatches {
+  readonly #deps: BatchesDeps
+  readonly #batches = new Map<string, Batch>()
+  /** Runs the shared request outside of the activity that happened to wish first: it goes on when that activity ends. */
+  readonly #forAll = AsyncLocalStorage.snapshot()
+
+  constructor(deps: BatchesDeps) {
+    this.#deps = deps
+  }
+
+  /** Resolves when AKS has accepted the machine. Errors: ARM's about this machine, or about the whole batch; `signal` ends the wait and not the batch. */
+  put(id: AksMachineId, body: MachineBody, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const cancelled = () =>
+        settle(signal.reason instanceof Error ? signal.reason : new Error('the wait was cancelled'))
+      const settle = (error?: Error) => {
+        signal.removeEventListener('abort', cancelled)
+        if (error === undefined) resolve()
+        else reject(error)
+      }
+      if (signal.aborted) return cancelled()
+      signal.addEventListener('abort', cancelled, { once: true })
+      this.#add({ id, body, settle })
+    })
+  }
+
+  #add(wish: Wish): void {
+    const key = keyOf(wish)
+    const now = performance.now()
+    const send = () => void this.#forAll(() => this.#send(key))
+    const batch = this.#batches.get(key) ?? { wishes: [], startedAt: now, timer: setTimeout(send, idleMs) }
+    this.#batches.set(key, batch)
+    batch.wishes.push(wish)
+    clearTimeout(batch.timer)
+    if (batch.wishes.length >= mostMachines) return send()
+    batch.timer = setTimeout(send, Math.max(0, Math.min(idleMs, batch.startedAt + longestMs - now)))
+  }
+
+  async #send(key: string): Promise<void> {
+    const batch = this.#batches.get(key)
+    this.#batches.delete(key)
+    const [first] = batch?.wishes ?? []
+    if (batch === undefined || first === undefined) return
+    clearTimeout(batch.timer)
+    const { wishes } = batch
+    this.#deps.log.info({ machines: wishes.length }, 'asking AKS for a batch of machines')
+    try {
+      // Zones are a part of the key where they are shared.
+      const body = armMachine({ ...first.body, zones: sharedZones(first.body), tags: {} })
+      await putMachine(this.#deps, first.id, { body, headers: { BatchPutMachine: headerOf(wishes) } })
+      for (const { settle } of wishes) settle()
+    } catch (error) {
+      const errors = errorsOf(error)
+      for (const { id, settle } of wishes)
+        settle(errors === undefined ? errorFrom(error) : errors.get(id.name.toLowerCase()))
+    }
+  }
+}
+
+const errorFrom = (reason: unknown) => (reason instanceof Error ? reason : new Error('the PUT of a batch failed'))
+
+function headerOf(wishes: readonly Wish[]): string {
+  const batchMachines = wishes.map(({ id, body }) => ({ machineName: id.name, zones: body.zones, tags: body.tags }))
+  // A header holds no other characters.
+  return JSON.stringify({ batchMachines }).replaceAll(
+    /[^\x20-\x7e]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
+/** Machines of one key have all in common that the header cannot say. Those with ultra disks have their zone in common as well. */
+function keyOf({ id, body }: Wish): string {
+  return JSON.stringify([machineIdText({ ...id, name: '' }), body.shared, sharedZones(body)])
+}
+
+function sharedZones({ zones, shared }: MachineBody): readonly string[] {
+  const { ultraSsdEnabled } = shared['hardware'] as { readonly ultraSsdEnabled?: boolean }
+  return ultraSsdEnabled === true ? zones : []
+}
+
+interface MachineRefusal {
+  readonly code?: string
+  readonly message?: string
+  readonly target?: string
+}
+
+/**
+ * Returns the errors of the machines that AKS names in its refusal of a batch, by name in lower case: it accepted the others (reference/azure-provider.md
+ * 4.7). Undefined: the error is about all of them.
+ */
+function errorsOf(error: unknown): ReadonlyMap<string, Error> | undefined {
+  const code = armErrorCode(error)
+  if (!(error instanceof RestError) || !/^BatchMachine(Client|InternalServer)Error$/.test(code ?? '')) return undefined
+  const details = detailsOf(error)?.filter(({ target }) => target !== undefined) ?? []
+  if (details.length === 0) return undefined
+  return new Map(
+    details.map(({ code: own = 'UnknownError', message = '', target = '' }) => {
+      const { statusCode } = error
+      const of = new RestError(message, { code: own, ...(statusCode === undefined ? {} : { statusCode }) })
+      of.details = { error: { code: own, message } }
+      // AKS may name a machine by its id.
+      return [target.toLowerCase().split('/').at(-1) ?? '', of]
+    }),
+  )
+}
+
+/** An internal error has its details as JSON in its message. */
+function detailsOf({ details }: RestError): readonly MachineRefusal[] | undefined {
+  const { error } = Object(details) as { readonly error?: { readonly message?: string; readonly details?: unknown } }
+  if (Array.isArray(error?.details)) return error.details as readonly MachineRefusal[]
+  try {
+    const inner = Object(JSON.parse(error?.message ?? '')) as {
+      readonly details?: unknown
+      readonly error?: { readonly details?: unknown }
+    }
+    const found = inner.details ?? inner.error?.details
+    return Array.isArray(found) ? (found as readonly MachineRefusal[]) : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,194 @@
+import { describe, expect, it } from 'vitest'
+import type { NodeClass } from '../../../api/objects.ts'
+import { machineNameOf } from '../../../core/node-claim/aks-machine.ts'
+import type { RequirementSpec, Taint } from '../../../core/objects.ts'
+import { parseResources } from '../../../core/resources.ts'
+import {
+  type GoldenOptions,
+  goldenConfig,
+  goldenNodeClass,
+  goldenPrices,
+  goldenSizes,
+} from '../../../test/vectors/golden-cases.ts'
+import { goldenFunctions } from '../../../test/vectors/golden-functions.ts'
+import { goldenSuite } from '../../../test/vectors/golden-suite.ts'
+import { instanceTypes } from '../catalogue/instance-types.ts'
+import type { VmSize } from '../catalogue/sku.ts'
+import { chooseLaunch } from '../launch/choose-launch.ts'
+import { nodeClassSettings } from '../node-class/node-class-settings.ts'
+import { armMachine, machineBody } from './machine-body.ts'
+
+type Json = Readonly<Record<string, unknown>>
+
+interface MachineCase {
+  readonly name: string
+  readonly region: string
+  readonly options: GoldenOptions
+  readonly nodeClass: {
+    readonly defaultedSpec: Json
+    readonly status: NodeClass['status'] & { readonly localDNSState: 'Enabled' | 'Disabled' | '' }
+  }
+  readonly nodeClaim: {
+    readonly metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> }
+    readonly spec: {
+      readonly requirements: readonly RequirementSpec[]
+      readonly taints?: readonly Taint[]
+      readonly startupTaints?: readonly Taint[]
+    }
+  }
+  readonly expected: { readonly machineName: string; readonly machine: Json }
+}
+
+interface Change {
+  readonly spec?: Json
+  readonly claim?: Partial<MachineCase['nodeClaim']['spec']>
+}
+
+/** The body that a case leads to, with a test's changes of class and claim. */
+function bodyOf(
+  { region, options, nodeClass, nodeClaim }: MachineCase,
+  { spec = {}, claim: changed = {} }: Change = {},
+) {
+  const config = goldenConfig(region, options)
+  const { status } = nodeClass
+  const stored = goldenNodeClass(
+    { ...nodeClass.defaultedSpec, ...spec },
+    {
+      images: status.images,
+      kubernetesVersion: status.kubernetesVersion ?? '',
+      ...(status.localDNSState === '' ? {} : { localDnsState: status.localDNSState }),
+    },
+  )
+  const settings = nodeClassSettings(stored, config)
+  const sizes = goldenSizes(region)
+  const types = instanceTypes({
+    sizes,
+    region,
+    nodeClass: settings,
+    prices: goldenPrices(region),
+    isMarked: () => false,
+    hasQuota: () => true,
+    memoryOverheadPercent: options.vmMemoryOverheadPercent,
+    nodeResourceGroup: options.nodeResourceGroup,
+  })
+  const { metadata } = nodeClaim
+  const given = { ...nodeClaim.spec, ...changed }
+  const claim = {
+    metadata: { ...stored.metadata, name: metadata.name, uid: 'claim-uid', labels: metadata.labels ?? {} },
+    spec: {
+      taints: given.taints ?? [],
+      startupTaints: given.startupTaints ?? [],
+      requirements: given.requirements,
+      nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' },
+      requests: parseResources({}),
+    },
+  }
+  const choice = chooseLaunch(types, { claim, nodeClass: stored })
+  if (choice.kind !== 'chosen') throw new Error(choice.message)
+  return machineBody({
+    config,
+    nodeClass: settings,
+    claim,
+    chosen: choice.chosen,
+    size: sizes.find(({ name }) => name === choice.chosen.typeName) as VmSize,
+    imageId: choice.image.id,
+    kubernetesVersion: stored.status.kubernetesVersion ?? '',
+    attempt: 1,
+  })
+}
+
+const ownTags = {
+  'joiner.sh_cluster-uid': 'cluster-uid',
+  'joiner.sh_nodeclaim-uid': 'claim-uid',
+  'joiner.sh_attempt': '1',
+}
+
+/** What Karpenter sends, with what Joiner adds: the tags that prove ownership, and the label that keeps startup taints from coming twice. */
+function withOwn({ machine }: MachineCase['expected']): Json {
+  const properties = machine['properties'] as {
+    readonly tags: Json
+    readonly kubernetes: { readonly nodeLabels: Json }
+  }
+  const { tags, kubernetes } = properties
+  const nodeLabels = { ...kubernetes.nodeLabels, 'karpenter.sh/do-not-sync-taints': 'true' }
+  return {
+    ...machine,
+    properties: { ...properties, tags: { ...tags, ...ownTags }, kubernetes: { ...kubernetes, nodeLabels } },
+  }
+}
+
+goldenSuite('azure/machine-create', 19, ({ cases }: { readonly cases: readonly MachineCase[] }) => {
+  it.each(cases)('$name', (golden) => {
+    expect(machineNameOf(golden.nodeClaim.metadata.name)).toBe(golden.expected.machineName)
+    expect(armMachine(bodyOf(golden))).toEqual(withOwn(golden.expected))
+  })
+
+  const [minimal] = cases as [MachineCase]
+
+  describe('beyond the vectors', () => {
+    it('taints of both kinds come once, with the one that keeps pods away', () => {
+      const taint: Taint = { key: 'a', value: 'b', effect: 'NoSchedule' }
+      const { shared } = bodyOf(minimal, { claim: { taints: [taint], startupTaints: [taint] } })
+      expect(shared['kubernetes']).toMatchObject({
+        nodeInitializationTaints: ['a=b:NoSchedule', 'karpenter.sh/unregistered:NoExecute'],
+        nodeTaints: [],
+      })
+    })
+
+    it.each<[string, Json, string, unknown]>([
+      ['a subnet', { vnetSubnetID: '/subnets/own' }, 'network', { vnetSubnetID: '/subnets/own' }],
+      [
+        'kernel settings',
+        {
+          linuxOSConfig: {
+            swapFileSize: '2Gi',
+            transparentHugePageDefrag: 'defer',
+            sysctls: {
+              netIPv4TCPKeepaliveIntvl: 9,
+              netIPv4IPLocalPortRange: '1 2',
+              vmSwappiness: 1,
+              netIPv4TCPTwReuse: true,
+            },
+          },
+        },
+        'operatingSystem',
+        {
+          linuxProfile: {
+            linuxOSConfig: {
+              swapFileSizeMB: 2048,
+              transparentHugePageDefrag: 'defer',
+              sysctls: {
+                netIpv4TcpkeepaliveIntvl: 9,
+                netIpv4IpLocalPortRange: '1 2',
+                vmSwappiness: 1,
+                netIpv4TcpTwReuse: true,
+              },
+            },
+          },
+        },
+      ],
+      [
+        'a period of quota, and pods',
+        { maxPods: 40, kubelet: { cpuCFSQuotaPeriod: '50ms', failSwapOn: false } },
+        'kubernetes',
+        { maxPods: 40, kubeletConfig: { cpuCfsQuotaPeriod: '50ms', failSwapOn: false, containerLogMaxSizeMB: 50 } },
+      ],
+    ])('%s', (_what, spec, part, expected) => {
+      expect(bodyOf(minimal, { spec }).shared[part]).toMatchObject(expected as Json)
+    })
+
+    it('a regional machine names no zone', () => {
+      expect(armMachine({ zones: [], tags: {}, shared: {} })).toEqual({ properties: { tags: {} } })
+    })
+  })
+})
+
+goldenFunctions({
+  aksMachineNameFromNodeClaimName: [5, ({ nodeClaim }: { readonly nodeClaim: string }) => machineNameOf(nodeClaim)],
+})
+
+describe('no machine', () => {
+  it.each(['1st-abcde', 'pool.a-abcde', 'a'.repeat(35), `a-${'b'.repeat(40)}`])('is called after %s', (name) => {
+    expect(machineNameOf(name)).toBeUndefined()
+  })
+})

@@ -1,0 +1,140 @@
+// Nodes made as AKS machines on real servers: scaled up, killed while they are made, refused, replaced for a new node image, and scaled down.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { nodeImageVersion } from '../core/drift/node-image-version.ts'
+import { clusterName } from '../deploy/local/cluster.ts'
+import { deployment, nodeClass, nodePool } from './applied-objects.ts'
+import { ArmSession } from './arm/arm-session.ts'
+import type { RawObject } from './karpenter-remains.ts'
+import { machinesOf } from './take-over/nap-cluster.ts'
+import { isTrue, type Seen, World } from './world.ts'
+
+const pool = 'machines'
+
+/** Settings with which Joiner has AKS make its nodes. */
+const making = {
+  PROVISION_MODE: 'aksmachineapi',
+  AKS_MACHINES_POOL_NAME: pool,
+  ARM_RESOURCE_GROUP: `${clusterName}-group`,
+  USE_SIG: 'true',
+  SIG_SUBSCRIPTION_ID: '109a5e88-712a-48ae-9078-9ca8b3c81345',
+  JOINER_RESYNC_INTERVAL: '3s',
+} as const
+
+const newest = '202611.24.0'
+
+let world: World
+
+beforeAll(async () => {
+  world = await World.start()
+  const arm = await ArmSession.open(world.cluster)
+  try {
+    await arm.putAks(pool, { properties: { mode: 'Machines' } })
+  } finally {
+    await arm.close()
+  }
+  world.startJoiner('joiner', making)
+  await world.apply(nodePool({ consolidateAfter: '1s' }), nodeClass(), deployment({ apart: true }))
+  await world.untilReady('general')
+}, 300_000)
+
+afterAll(() => world?.stop())
+
+const claims = async () => (await world.list('nodeclaims')) as readonly (Seen & Pick<RawObject, 'status'>)[]
+
+/** Waits until the pods run, each on a Node of its own. Then there is one machine with one VM for each NodeClaim, and nothing else. */
+async function untilMade(count: number): Promise<void> {
+  await world.untilRunning(count)
+  await world.until('all claims have their nodes', async () => {
+    const seen = await world.list('nodeclaims')
+    return seen.length === count && seen.every((claim) => isTrue(claim, 'Initialized'))
+  })
+  const machines = await machinesOf(world)
+  const made = await claims()
+  expect(machines.map(({ name }) => name).sort()).toEqual(made.map(({ metadata }) => metadata.name).sort())
+  const { virtualMachines } = await world.azure()
+  expect(virtualMachines.map(({ name }) => name).sort()).toEqual(machines.map(({ vm }) => vm).sort())
+  const nodes = await world.list('nodes')
+  expect(nodes.map(({ metadata }) => metadata.name).sort()).toEqual(machines.map(({ vm }) => vm).sort())
+  for (const { metadata } of made)
+    expect(metadata.annotations).toMatchObject({
+      'karpenter.azure.com/aks-machine-resource-id': expect.stringContaining(
+        `/agentPools/${pool}/machines/${metadata.name}`,
+      ),
+      'joiner.sh/adopted-machine': metadata.uid,
+    })
+}
+
+/** The PUTs of machines that AKS got. */
+async function puts(): Promise<number> {
+  const calls = await world.operator.simulator<Readonly<Record<string, number>>>('GET', '/calls')
+  return calls['PUT machines'] ?? 0
+}
+
+test('pods get nodes that are AKS machines', async () => {
+  await world.scale('inflate', 3)
+  await untilMade(3)
+})
+
+test('kill -9 while machines are made leaves one for each NodeClaim', async () => {
+  await world.timing({ createMs: 8000 })
+  // The answer to one PUT is lost, so that nobody knows of its machine.
+  await world.fault({ kind: 'resetAfterCommit', count: 1 })
+  await world.scale('inflate', 6)
+  await world.until('a machine is being made', async () => (await machinesOf(world)).length > 3)
+  await world.crash()
+  world.startJoiner('joiner', making)
+  await untilMade(6)
+  await world.timing({ createMs: 500 })
+  const hits = await world.operator.simulator<Record<string, number>>('GET', '/faults/hits')
+  expect(hits['resetAfterCommit']).toBe(1)
+})
+
+test('a machine that Azure has no room for gives way to another one', async () => {
+  await world.fault({ kind: 'failAsync', code: 'SkuNotAvailable', message: 'no room', count: 1 })
+  await world.scale('inflate', 7)
+  await untilMade(7)
+  const hits = await world.operator.simulator<Record<string, number>>('GET', '/faults/hits')
+  expect(hits['failAsync']).toBe(1)
+  await world.operator.simulator('DELETE', '/faults')
+})
+
+test('a new node image replaces each machine', async () => {
+  const before = new Set((await machinesOf(world)).map(({ name }) => name))
+  await world.operator.simulator('POST', '/images', { version: newest })
+  await world.operator.kubectl(['-n', 'joiner', 'delete', 'configmap', 'joiner-image-versions', '--ignore-not-found'])
+  await world.trigger('nodeClassStatus')
+  await world.until(
+    'all machines have the new image',
+    async () => {
+      const seen = await claims()
+      return seen.length === 7 && seen.every(({ status }) => String(status['imageID']).endsWith(`-${newest}`))
+    },
+    300_000,
+  )
+  await untilMade(7)
+  expect((await machinesOf(world)).filter(({ name }) => before.has(name))).toEqual([])
+  const [made] = (await world.list('aksnodeclasses')) as unknown as readonly RawObject[]
+  const images = made?.status['images'] as readonly { readonly id: string }[]
+  const versions = images.map(({ id }) => nodeImageVersion(id))
+  for (const { status } of await claims()) expect(versions).toContain(status['imageID'])
+}, 400_000)
+
+test('fewer pods end machines, and at last nothing is left', async () => {
+  await world.scale('inflate', 2)
+  await untilMade(2)
+  await world.scale('inflate', 0)
+  await world.untilNothingLeft()
+  expect(await machinesOf(world)).toEqual([])
+})
+
+test('in batches, AKS gets one PUT for several machines', async () => {
+  await world.crash()
+  world.startJoiner('joiner', { ...making, PROVISION_MODE: 'aksmachineapiheaderbatch' })
+  const before = await puts()
+  await world.scale('inflate', 5)
+  await untilMade(5)
+  expect((await puts()) - before).toBeLessThan(5)
+  await world.scale('inflate', 0)
+  await world.untilNothingLeft()
+  expect(await machinesOf(world)).toEqual([])
+})
