@@ -12,7 +12,7 @@ useFakeTime()
 interface Put {
   readonly name: string
   readonly header: {
-    readonly batchMachines: readonly { readonly machineName: string; readonly zones: readonly string[] }[]
+    readonly batchMachines?: readonly { readonly machineName: string; readonly zones: readonly string[] }[]
   }
   readonly body: { readonly zones?: readonly string[]; readonly properties: object }
 }
@@ -44,7 +44,7 @@ const body = (zone: string, vmSize = 'D2', ultraSsdEnabled = false): MachineBody
   tags: { zone, team: 'grün' },
   shared: { hardware: { vmSize, ultraSsdEnabled } },
 })
-const names = ({ header }: Put) => header.batchMachines.map(({ machineName }) => machineName)
+const names = ({ header }: Put) => (header.batchMachines ?? []).map(({ machineName }) => machineName)
 
 describe('a batch of machines', () => {
   it('is one PUT for all that differ by name, zone and tags, a second after the last', async () => {
@@ -85,6 +85,20 @@ describe('a batch of machines', () => {
     expect(puts.map((one) => names(one).length)).toEqual([50])
     await pass(1000)
     expect(puts.map((one) => names(one).length)).toEqual([50, 1])
+  })
+
+  it('has no more machines than a header holds, and one with very long tags goes without a header', async () => {
+    const { puts, put } = batches()
+    const long = (length: number) => ({ ...body('1'), tags: { team: 'x'.repeat(length) } })
+    const done = [put('a', long(5000)), put('b', long(5000)), put('c', long(5000)), put('d', long(20_000))]
+    await pass(1000)
+    await Promise.all(done)
+    expect(puts.map(({ name, header }) => [name, header.batchMachines?.length])).toEqual([
+      ['a', 2],
+      ['c', 1],
+      ['d', undefined],
+    ])
+    expect(puts[2]?.body.properties).toMatchObject({ tags: { team: 'x'.repeat(20_000) } })
   })
 
   it('with ultra disks has one zone', async () => {

@@ -14,6 +14,8 @@ interface BatchesDeps extends MachinesApiDeps {
 const idleMs = 1000
 const longestMs = 5000
 const mostMachines = 50
+/** Characters of a batch's header. Tags of an AKSNodeClass can be long, and servers refuse headers of 16 KiB. */
+const longestHeader = 12_000
 
 interface Wish {
   readonly id: AksMachineId
@@ -23,6 +25,8 @@ interface Wish {
 
 interface Batch {
   readonly wishes: Wish[]
+  /** Characters of the header. */
+  length: number
   readonly startedAt: number
   timer: NodeJS.Timeout
 }
@@ -60,10 +64,13 @@ export class MachineBatches {
   #add(wish: Wish): void {
     const key = keyOf(wish)
     const now = performance.now()
+    const { length } = headerOf([wish])
+    if ((this.#batches.get(key)?.length ?? 0) + length > longestHeader) void this.#forAll(() => this.#send(key))
     const send = () => void this.#forAll(() => this.#send(key))
-    const batch = this.#batches.get(key) ?? { wishes: [], startedAt: now, timer: setTimeout(send, idleMs) }
+    const batch = this.#batches.get(key) ?? { wishes: [], length: 0, startedAt: now, timer: setTimeout(send, idleMs) }
     this.#batches.set(key, batch)
     batch.wishes.push(wish)
+    batch.length += length
     clearTimeout(batch.timer)
     if (batch.wishes.length >= mostMachines) return send()
     batch.timer = setTimeout(send, Math.max(0, Math.min(idleMs, batch.startedAt + longestMs - now)))
@@ -78,9 +85,7 @@ export class MachineBatches {
     const { wishes } = batch
     this.#deps.log.info({ machines: wishes.length }, 'asking AKS for a batch of machines')
     try {
-      // Zones are a part of the key where they are shared.
-      const body = armMachine({ ...first.body, zones: sharedZones(first.body), tags: {} })
-      await putMachine(this.#deps, first.id, { body, headers: { BatchPutMachine: headerOf(wishes) } })
+      await putMachine(this.#deps, first.id, requestFor(wishes, first))
       for (const { settle } of wishes) settle()
     } catch (error) {
       const errors = errorsOf(error)
@@ -91,6 +96,15 @@ export class MachineBatches {
 }
 
 const errorFrom = (reason: unknown) => (reason instanceof Error ? reason : new Error('the PUT of a batch failed'))
+
+/** One machine whose tags fill a header is asked for without one. */
+function requestFor(wishes: readonly Wish[], { body }: Wish): Parameters<typeof putMachine>[2] {
+  const header = headerOf(wishes)
+  if (header.length > longestHeader) return { body: armMachine(body), headers: { 'if-none-match': '*' } }
+  // Zones are a part of the key where they are shared.
+  const shared = armMachine({ ...body, zones: sharedZones(body), tags: {} })
+  return { body: shared, headers: { BatchPutMachine: header } }
+}
 
 function headerOf(wishes: readonly Wish[]): string {
   const batchMachines = wishes.map(({ id, body }) => ({ machineName: id.name, zones: body.zones, tags: body.tags }))
