@@ -53,7 +53,7 @@ const nodePools: WarningPolicy = {
       "variables.requirements.filter(a, a.operator == 'In' && variables.requirements.exists(b, b.key == a.key && ((b.operator == 'In' && !a.values.exists(v, v in b.values)) || (b.operator == 'NotIn' && a.values.all(v, v in b.values)) || b.operator == 'DoesNotExist')))",
     // Of the keys that only Azure or Kubernetes set, those that no node has.
     unknown:
-      "variables.requirements.filter(r, r.operator == 'In' && ((r.key == 'karpenter.sh/capacity-type' && r.values.exists(v, !(v in ['on-demand', 'spot']))) || (r.key == 'kubernetes.io/os' && r.values.exists(v, v != 'linux')) || (r.key == 'kubernetes.io/arch' && r.values.exists(v, !(v in ['amd64', 'arm64']))) || (r.key == 'karpenter.azure.com/sku-family' && r.values.exists(v, !v.matches('^[A-Z]+$'))) || (r.key == 'node.kubernetes.io/instance-type' && r.values.exists(v, !v.matches('^(Standard|Basic)_')))))",
+      "variables.requirements.filter(r, r.operator == 'In' && ((r.key == 'karpenter.sh/capacity-type' && r.values.exists(v, !(v in ['on-demand', 'spot', 'reserved']))) || (r.key == 'kubernetes.io/os' && r.values.exists(v, v != 'linux')) || (r.key == 'kubernetes.io/arch' && r.values.exists(v, !(v in ['amd64', 'arm64']))) || (r.key == 'karpenter.azure.com/sku-family' && r.values.exists(v, !v.matches('^[A-Z]+$'))) || (r.key == 'node.kubernetes.io/instance-type' && r.values.exists(v, !v.matches('^(Standard|Basic)_')))))",
     kubelet: `has(object.metadata.annotations) && ${text(kubeletAnnotation)} in object.metadata.annotations ? object.metadata.annotations[${text(kubeletAnnotation)}] : '{}'`,
   },
   warnings: [
@@ -84,7 +84,7 @@ const nodePools: WarningPolicy = {
       because: 'notReady',
       holds: 'variables.unknown.size() == 0',
       message:
-        "'spec.template.spec.requirements: ' + variables.unknown[0].key + ' In ' + variables.unknown[0].values.join(', ') + ': not every value is one that a node can have; use ' + (variables.unknown[0].key == 'karpenter.sh/capacity-type' ? 'on-demand or spot' : variables.unknown[0].key == 'kubernetes.io/os' ? 'linux' : variables.unknown[0].key == 'kubernetes.io/arch' ? 'amd64 or arm64' : variables.unknown[0].key == 'karpenter.azure.com/sku-family' ? 'capital letters, such as D' : 'names such as Standard_D4s_v5')",
+        "'spec.template.spec.requirements: ' + variables.unknown[0].key + ' In ' + variables.unknown[0].values.join(', ') + ': not every value is one that a node can have; use ' + (variables.unknown[0].key == 'karpenter.sh/capacity-type' ? 'on-demand, spot or reserved' : variables.unknown[0].key == 'kubernetes.io/os' ? 'linux' : variables.unknown[0].key == 'kubernetes.io/arch' ? 'amd64 or arm64' : variables.unknown[0].key == 'karpenter.azure.com/sku-family' ? 'capital letters, such as D' : 'names such as Standard_D4s_v5')",
     },
     {
       because: 'notReady',

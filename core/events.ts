@@ -105,6 +105,9 @@ const rules = {
   RetryNow: { type: 'Normal', own: true },
   ForceFinished: { type: 'Warning', own: true },
   ForceFinishRefused: { type: 'Warning', own: true },
+  // Capacity reservation groups of an AKSNodeClass that cannot be used, and a NodeClaim whose reservation ended.
+  CapacityReservationsNotReady: { type: 'Warning', dedupeMs: 15 * minute, own: true },
+  CapacityReservationEnded: { type: 'Warning', own: true },
   // A VM whose tags or identities could not be changed.
   InPlaceUpdateFailed: { type: 'Warning', own: true },
 } as const satisfies Readonly<Record<string, EventRule>>

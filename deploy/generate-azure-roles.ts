@@ -1,5 +1,11 @@
 // The custom roles of `api/rights/azure-roles.ts`, as files for the Azure CLI and as a table of docs/azure-access.md.
-import { type AzureRole, machinesRole, nodesRole, subscriptionRole } from '../api/rights/azure-roles.ts'
+import {
+  type AzureRole,
+  machinesRole,
+  nodesRole,
+  reservationsRole,
+  subscriptionRole,
+} from '../api/rights/azure-roles.ts'
 import { alignedTable } from './marked-table.ts'
 
 /** What stands for the subscription in the files. */
@@ -10,6 +16,7 @@ export function roleFiles(): ReadonlyMap<string, string> {
   return new Map([
     ['azure/joiner-role.json', roleFile(nodesRole)],
     ['azure/joiner-machines-role.json', roleFile(machinesRole)],
+    ['azure/joiner-reservations-role.json', roleFile(reservationsRole)],
     ['azure/joiner-subscription-role.json', roleFile(subscriptionRole)],
   ])
 }
@@ -28,7 +35,7 @@ function roleFile({ title, description, actions }: AzureRole): string {
 
 /** Returns the table of docs/azure-access.md. */
 export function roleTable(): string {
-  const rows = [nodesRole, subscriptionRole, machinesRole].flatMap(({ title, actions }) =>
+  const rows = [nodesRole, subscriptionRole, machinesRole, reservationsRole].flatMap(({ title, actions }) =>
     actions.map(({ action, why }) => [title, `\`${action}\``, why]),
   )
   return alignedTable(['Role', 'Action', 'Why'], rows)

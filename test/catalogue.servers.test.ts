@@ -60,6 +60,7 @@ function startWithoutAzure(): Catalogue {
       log,
       now,
     }),
+    reservations: { named: () => ({ groups: [], problems: [] }), offeredTo: () => [], signature: () => '' },
     kubernetes,
     namespace,
     log,

@@ -22,6 +22,7 @@ import { DurableDocument } from '../activities/azure/catalogue/durable-document.
 import { NetworkFacts } from '../activities/azure/launch/network-facts.ts'
 import { vmCreateMetrics } from '../activities/azure/launch/vm-create-metrics.ts'
 import { machineDeps } from '../activities/azure/machines/machine-deps.ts'
+import { CapacityReservations } from '../activities/azure/reservations/capacity-reservations.ts'
 import { BufferRoom } from '../activities/capacity-buffers/buffer-room.ts'
 import { DisruptionMetrics } from '../activities/disruption/metrics.ts'
 import { VerdictRecorder } from '../activities/disruption/verdicts.ts'
@@ -102,6 +103,16 @@ export async function createDependencies(input: DependencyInput) {
     log,
     now,
   })
+  const reservations = new CapacityReservations({
+    azure: asked,
+    document: new DurableDocument(kubernetes, { namespace, name: 'joiner-reservations', about: quotaIdentity(config) }),
+    config: settings,
+    cache,
+    // A machine of AKS names no capacity reservation group.
+    isEnabled: config.FEATURE_GATES.ReservedCapacity && settings.makesMachines === undefined,
+    log,
+    now,
+  })
   const events = new EventRecorder(kubernetes, log)
   const store = new QuarantineStore(kubernetes, config.JOINER_NAMESPACE)
   const quarantine = new Quarantine({ cache, store, events, log, now })
@@ -110,6 +121,7 @@ export async function createDependencies(input: DependencyInput) {
     config: settings,
     unavailable,
     quota,
+    reservations,
     kubernetes,
     namespace,
     log,
@@ -140,6 +152,7 @@ export async function createDependencies(input: DependencyInput) {
     config: settings,
     unavailable,
     quota,
+    reservations,
     catalogue,
     network: new NetworkFacts(
       {

@@ -155,6 +155,7 @@ function startParts(deps: ProcessDeps, roles: ReadonlySet<string>, readiness: Re
   if (roles.has('azure') || roles.has('planner') || roles.has('bridge')) deps.catalogue.start()
   if (roles.has('azure') || roles.has('planner')) {
     deps.quota.start()
+    deps.reservations.start()
     deps.unavailable.start()
   }
   if (roles.has('azure')) deps.network.warm()
@@ -163,6 +164,7 @@ function startParts(deps: ProcessDeps, roles: ReadonlySet<string>, readiness: Re
     for (const end of endTracking) end()
     deps.catalogue.stop()
     deps.quota.stop()
+    deps.reservations.stop()
     deps.unavailable.stop()
     deps.cache.stop()
     await deps.solver.stop()

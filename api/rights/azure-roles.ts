@@ -81,6 +81,24 @@ export const machinesRole: AzureRole = {
   ],
 }
 
+/** What Joiner does with capacity reservation groups, where AKSNodeClasses name some. It is assigned on each group, by hand (docs/capacity-reservations.md). */
+export const reservationsRole: AzureRole = {
+  title: 'Joiner reservations',
+  description: 'Lets Joiner read a capacity reservation group and launch VMs into it.',
+  actions: [
+    { action: 'Microsoft.Compute/capacityReservationGroups/read', why: 'which VMs are in a group' },
+    { action: 'Microsoft.Compute/capacityReservationGroups/deploy/action', why: 'launches VMs into it' },
+    {
+      action: 'Microsoft.Compute/capacityReservationGroups/capacityReservations/read',
+      why: 'sizes, zones and counts of its reservations',
+    },
+    {
+      action: 'Microsoft.Compute/capacityReservationGroups/capacityReservations/deploy/action',
+      why: 'launches VMs into them',
+    },
+  ],
+}
+
 /** What Joiner reads of the subscription. It is assigned there. */
 export const subscriptionRole: AzureRole = {
   title: 'Joiner subscription',

@@ -116,7 +116,14 @@ const azure: readonly Rule[] = [
   createMaps,
   own('configmaps', 'get patch', {
     why: 'what Azure answered, for other processes and restarts; ends pauses that are over',
-    names: ['joiner-catalogue', 'joiner-prices', 'joiner-quota', 'joiner-image-versions', 'joiner-pauses'],
+    names: [
+      'joiner-catalogue',
+      'joiner-prices',
+      'joiner-quota',
+      'joiner-reservations',
+      'joiner-image-versions',
+      'joiner-pauses',
+    ],
   }),
   own('configmaps', 'get list watch patch', {
     why: 'offerings that Azure refused',
@@ -161,7 +168,7 @@ const planner: readonly Rule[] = [
   own('configmaps', 'get patch', { why: 'objects that crashed passes', names: ['joiner-quarantine'] }),
   own('configmaps', 'list watch', {
     why: 'sizes, prices, quota and refused offerings',
-    names: ['joiner-catalogue', 'joiner-prices', 'joiner-quota', 'joiner-unavailable-offerings'],
+    names: ['joiner-catalogue', 'joiner-prices', 'joiner-quota', 'joiner-reservations', 'joiner-unavailable-offerings'],
   }),
   own('configmaps', 'get', { why: inPod, names: ['joiner-prices', 'joiner-unavailable-offerings'] }),
   cluster('pods', 'get', inPod),

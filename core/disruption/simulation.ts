@@ -113,7 +113,7 @@ export class Simulator {
   /** Returns the same cluster with one more free machine of a reservation; no claim may skip a free one. */
   crediting(reservation: string): Simulator {
     const { snapshot, options } = this.#input
-    const label = options.reservationIdLabel ?? ''
+    const label = options.reservationIdLabel ?? labels.reservationId
     const nodePools = snapshot.nodePools.map((pool) => ({
       ...pool,
       instanceTypes: pool.instanceTypes.map((type) => ({
@@ -181,7 +181,7 @@ export function withoutPlace(problems: readonly UnschedulablePod[]): Hindrance {
 /** Returns the reservation that a node was bought with; undefined when there is none. */
 export function reservationOf(
   { node }: Pick<Candidate, 'node'>,
-  { reservationIdLabel = '' }: SchedulingOptions,
+  { reservationIdLabel = labels.reservationId }: SchedulingOptions,
 ): string | undefined {
   const own = node.metadata.labels
   return own[labels.capacityType] === 'reserved' ? entryOf(own, reservationIdLabel) || undefined : undefined

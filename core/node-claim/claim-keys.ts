@@ -23,6 +23,7 @@ const azureKeys = [
   'sku-gpu-manufacturer',
   'sku-gpu-count',
   'placement-scope',
+  'capacity-reservation-id',
 ]
 
 const aks = 'kubernetes.azure.com'
@@ -43,7 +44,10 @@ const aksKeys = [
 
 const within = (domain: string, names: readonly string[]) => names.map((name) => `${domain}/${name}`)
 
-/** The rules of the CRDs about label keys by domain (reference/karpenter-core.md 1.1, reference/azure-provider.md 1.7). */
+/**
+ * The rules of the CRDs about label keys by domain (reference/karpenter-core.md 1.1, reference/azure-provider.md 1.7). `capacity-reservation-id` is
+ * Joiner's: upstream's Azure provider has no reservations.
+ */
 export const restrictedDomains: readonly RestrictedDomain[] = [
   { domain: 'karpenter.sh', allowed: [labels.capacityType, labels.nodePool] },
   { domain: azure, allowed: within(azure, azureKeys) },

@@ -13,7 +13,7 @@ describe('requirements that a NodeClaim can have', () => {
     ['zones', [{ key: labels.zone, operator: 'In', values: ['westus2-1'] }]],
     ['a bound of 0', [{ key: labels.windowsBuild, operator: 'Lte', values: ['0'] }]],
     ['a hostname, which no claim is written with', [{ key: labels.hostname, operator: 'In', values: ['not a label'] }]],
-    ['a reservation, which the CRD will know', [{ key: labels.reservationId, operator: 'In', values: ['r-1'] }]],
+    ['a capacity reservation', [{ key: labels.reservationId, operator: 'In', values: ['r-1'] }]],
     ['98 keys beside types and capacity types', many(98)],
   ])('%s', (_, entries) => {
     expect(unclaimable(requirements(entries))).toBeUndefined()

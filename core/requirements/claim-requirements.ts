@@ -10,9 +10,6 @@ const maxEntries = 100
 /** Bytes of all keys and values. etcd takes objects of 1.5 MiB, and a NodeClaim holds more than its requirements. */
 const maxBytes = 700_000
 
-/** The CRD does not have reservations yet. Plans use them, but no claim requests one while none is offered. */
-const notOffered: string = labels.reservationId
-
 /** Requirements of planning that are never written into a NodeClaim. */
 export const neverWritten: ReadonlySet<string> = new Set([labels.hostname, labels.registered, labels.initialized])
 
@@ -53,7 +50,7 @@ export function unclaimable(sets: Requirements): Unclaimable | undefined {
 }
 
 function unclaimableBecause({ key, values, gte, lte }: Requirement): string | undefined {
-  const refused = key === notOffered ? undefined : refusedKey(key)
+  const refused = refusedKey(key)
   if (refused !== undefined) return `${refused}, so no NodeClaim can ask for it; select nodes by another label`
   const keyError = qualifiedNameErrors(key)[0]
   if (keyError !== undefined) return `the key is no label key, ${keyError}`

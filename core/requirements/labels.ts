@@ -13,7 +13,7 @@ export const labels = {
   hostname: 'kubernetes.io/hostname',
   windowsBuild: 'node.kubernetes.io/windows-build',
   nodeClass: 'karpenter.azure.com/aksnodeclass',
-  /** Names a capacity reservation in offerings. */
+  /** Names a capacity reservation, in offerings and on what was launched into it (docs/capacity-reservations.md). */
   reservationId: 'karpenter.azure.com/capacity-reservation-id',
   excludeFromBalancers: 'node.kubernetes.io/exclude-from-external-load-balancers',
 } as const
@@ -47,6 +47,7 @@ const azureWellKnown = [
   'sku-gpu-count',
   'sku-hyperv-generation',
   'placement-scope',
+  'capacity-reservation-id',
 ].map((name) => `karpenter.azure.com/${name}`)
 
 const aksWellKnown = [
@@ -182,6 +183,10 @@ export const annotations = {
   imageVersion: 'joiner.sh/image-version',
   /** On an AKSNodeClass: `true` keeps the versions of its node images. */
   holdImages: 'joiner.sh/hold-images',
+  /** On an AKSNodeClass: ARM ids of the capacity reservation groups that its VMs may use, separated by commas. */
+  reservationGroups: 'joiner.sh/capacity-reservation-groups',
+  /** On a NodeClaim that was launched into a capacity reservation: the ARM id of its group. */
+  reservationGroup: 'joiner.sh/capacity-reservation-group',
   /** W3C traceparent of a NodeClaim's creation, while traces are on. */
   traceParent: 'joiner.sh/traceparent',
 } as const

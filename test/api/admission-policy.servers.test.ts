@@ -134,9 +134,9 @@ describe('what cannot work is accepted with a warning that names field, value an
       /no value of team /,
     ],
     [
-      'reserved capacity',
-      pool({ template: { requirements: [requirement('karpenter.sh/capacity-type', 'In', 'reserved', 'spot')] } }),
-      /karpenter\.sh\/capacity-type In reserved, spot: .*use on-demand or spot$/,
+      'an unknown capacity type',
+      pool({ template: { requirements: [requirement('karpenter.sh/capacity-type', 'In', 'reserve', 'spot')] } }),
+      /karpenter\.sh\/capacity-type In reserve, spot: .*use on-demand, spot or reserved$/,
     ],
     [
       'another operating system',

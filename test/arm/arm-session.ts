@@ -8,6 +8,10 @@ const group = `/subscriptions/${azureIds.subscriptionId}/resourceGroups/${azureI
 
 const cluster = `/subscriptions/${azureIds.subscriptionId}/resourceGroups/${clusterName}-group/providers/Microsoft.ContainerService/managedClusters/${clusterName}`
 
+const capacityVersion = 'api-version=2024-03-01'
+const capacityGroup = (name: string) =>
+  `/subscriptions/${azureIds.subscriptionId}/resourceGroups/${clusterName}-group/providers/Microsoft.Compute/capacityReservationGroups/${name}`
+
 /** Requests to the simulated ARM by somebody else than Joiner, with Joiner's identity. */
 export class ArmSession {
   readonly #endpoint: string
@@ -39,8 +43,8 @@ export class ArmSession {
   }
 
   /** PUTs a VM with what comes with it. */
-  putVm(name: string, body: unknown): Promise<void> {
-    return this.#send('PUT', `Microsoft.Compute/virtualMachines/${name}`, body)
+  async putVm(name: string, body: unknown): Promise<void> {
+    await this.#send('PUT', `Microsoft.Compute/virtualMachines/${name}`, body)
   }
 
   /** Makes a small VM with a NIC and an OS disk, all of these tags, behind Joiner's back. */
@@ -62,24 +66,55 @@ export class ArmSession {
     })
   }
 
-  deleteVm(name: string): Promise<void> {
-    return this.#send('DELETE', `Microsoft.Compute/virtualMachines/${name}`)
+  async deleteVm(name: string): Promise<void> {
+    await this.#send('DELETE', `Microsoft.Compute/virtualMachines/${name}`)
   }
 
   /** PUTs an agent pool, or a machine of one, of the AKS cluster. */
-  putAks(path: string, body: unknown): Promise<void> {
-    return this.#sendTo('PUT', `${cluster}/agentPools/${path}?api-version=2026-04-02-preview`, body)
+  async putAks(path: string, body: unknown): Promise<void> {
+    await this.#sendTo('PUT', `${cluster}/agentPools/${path}?api-version=2026-04-02-preview`, body)
+  }
+
+  /** PUTs a capacity reservation group, in the resource group of the AKS cluster; its ARM id. */
+  async putCapacityGroup(name: string, zones: readonly string[]): Promise<string> {
+    await this.#sendTo('PUT', `${capacityGroup(name)}?${capacityVersion}`, { location: 'westus2', zones })
+    return capacityGroup(name)
+  }
+
+  /** PUTs a capacity reservation, or changes its capacity. */
+  async putReservation(group: string, name: string, body: unknown): Promise<void> {
+    await this.#sendTo('PUT', `${group}/capacityReservations/${name}?${capacityVersion}`, body)
+  }
+
+  async deleteReservation(group: string, name: string): Promise<void> {
+    await this.#sendTo('DELETE', `${group}/capacityReservations/${name}?${capacityVersion}`)
+  }
+
+  /** Names of the VMs that a capacity reservation group has, sorted. */
+  async vmsInCapacityGroup(id: string): Promise<readonly string[]> {
+    const text = await this.#sendTo('GET', `${id}?${capacityVersion}`)
+    const { properties } = JSON.parse(text) as {
+      readonly properties: { readonly virtualMachinesAssociated: readonly { readonly id: string }[] }
+    }
+    return properties.virtualMachinesAssociated.map((vm) => vm.id.split('/').at(-1) ?? '').sort()
+  }
+
+  /** Takes a VM out of its capacity reservation group. */
+  async leaveCapacityGroup(vm: string): Promise<void> {
+    const capacityReservation = { capacityReservationGroup: { id: null } }
+    const path = `${group}/providers/Microsoft.Compute/virtualMachines/${vm}?api-version=2024-11-01`
+    await this.#sendTo('PATCH', path, { properties: { capacityReservation } })
   }
 
   close(): Promise<void> {
     return this.#agent.destroy()
   }
 
-  #send(method: 'PUT' | 'DELETE', path: string, body?: unknown): Promise<void> {
+  #send(method: 'PUT' | 'DELETE', path: string, body?: unknown): Promise<string> {
     return this.#sendTo(method, `${group}/providers/${path}?api-version=2024-11-01`, body)
   }
 
-  async #sendTo(method: 'PUT' | 'DELETE', path: string, body?: unknown): Promise<void> {
+  async #sendTo(method: 'GET' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<string> {
     const { statusCode, body: answer } = await request(`${this.#endpoint}${path}`, {
       method,
       dispatcher: this.#agent,
@@ -91,5 +126,6 @@ export class ArmSession {
     })
     const text = await answer.text()
     if (statusCode >= 300) throw new Error(`${method} ${path}: ${statusCode} ${text}`)
+    return text
   }
 }

@@ -16,6 +16,8 @@ import { NetworkFacts } from '../../activities/azure/launch/network-facts.ts'
 import { vmCreateMetrics } from '../../activities/azure/launch/vm-create-metrics.ts'
 import { machineDeps } from '../../activities/azure/machines/machine-deps.ts'
 import { nodeClassSettings } from '../../activities/azure/node-class/node-class-settings.ts'
+import { CapacityReservations } from '../../activities/azure/reservations/capacity-reservations.ts'
+import { reservedSale } from '../../activities/azure/reservations/reserved-sale.ts'
 import { CloudProviderMetrics } from '../../activities/telemetry/cloud-provider-metrics.ts'
 import type { NodeClass } from '../../api/objects.ts'
 import type { KubeletConversion } from '../../core/node-class/kubelet-conversion.ts'
@@ -72,6 +74,15 @@ export function azureDeps(cluster: FakeCluster, azure = new FakeAzure(), usages:
   const document = { write: async () => {}, follow }
   const quota = new Quota({ azure: undefined, document, location: azureConfig.location, cache, sizeOf, log, now })
   quota.start()
+  const reservations = new CapacityReservations({
+    azure: azure.client,
+    document: { write: async () => {}, follow: () => () => {} },
+    config: azureConfig,
+    cache,
+    isEnabled: true,
+    log,
+    now,
+  })
   const { compute, network } = azure.client
   const catalogue = {
     whenLoaded: async () => {},
@@ -90,6 +101,10 @@ export function azureDeps(cluster: FakeCluster, azure = new FakeAzure(), usages:
         isMarked: (offering) => unavailable.isMarked(offering, offeringUse(nodeClass)),
         hasQuota: (family, vCpus) => quota.hasRoom({ family, vCpus, capacityType: 'on-demand' }),
         hasSpotQuota: (family, vCpus) => quota.hasRoom({ family, vCpus, capacityType: 'spot' }),
+        hasReservations: reservations.named(nodeClass).groups.length > 0,
+        reserved: reservedSale(reservations.offeredTo(nodeClass), (one) =>
+          unavailable.markOf(one, offeringUse(nodeClass)),
+        ),
       }),
   }
   const registry = new Registry()
@@ -101,6 +116,7 @@ export function azureDeps(cluster: FakeCluster, azure = new FakeAzure(), usages:
     catalogue: catalogue as never,
     unavailable,
     quota,
+    reservations,
     vms: new VmList(() => compute.virtualMachines.list(nodeResourceGroup).byPage(), log, paceWithin(1)),
     ...machineDeps({ azure: azure.client, config: azureConfig, log }),
     network: new NetworkFacts(

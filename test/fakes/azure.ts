@@ -1,4 +1,5 @@
 import type { AzureClient } from '../../activities/azure/arm/client.ts'
+import { FakeCapacityGroups } from '../arm/fake-capacity-groups.ts'
 import { fakeArm } from '../fake-arm.ts'
 import { FakeAks, type PutHeaders } from './aks.ts'
 import { azureConfig } from './azure-config.ts'
@@ -48,6 +49,7 @@ export class FakeAzure {
   readonly #interceptors: Interceptor[] = []
   /** AKS, with its cluster and machines; their VMs are in the node resource group. */
   readonly aks = new FakeAks(this)
+  readonly groups = new FakeCapacityGroups(this)
   readonly client: AzureClient = fakeArm(({ method, url, body, headers }) =>
     this.#answer(method, new URL(url), typeof body === 'string' ? (JSON.parse(body) as Json) : {}, {
       ifNoneMatch: headers.get('if-none-match'),
@@ -110,15 +112,14 @@ export class FakeAzure {
   #answer(method: string, url: URL, body: Json, headers: PutHeaders) {
     const { ifNoneMatch } = headers
     if (url.pathname.includes('/managedClusters/')) return this.aks.answer(method, url, body, headers)
+    if (url.pathname.includes('/capacityReservationGroups/')) return this.groups.answer(url)
     const [, kind = '', name = '', action = ''] =
       /\/(?:Microsoft\.\w+)\/(\w+)\/?([^/]*)(\/restart|\/extensions\/[^/]+)?$/.exec(decodeURIComponent(url.pathname)) ??
       []
     const request = `${method} ${kind}/${name}${action}`
     if (method !== 'GET') this.writes.push(request)
-    for (const see of this.#interceptors) {
-      const refusal = see(request, body)
-      if (refusal !== undefined) return 'body' in refusal ? refusal : refused(refusal)
-    }
+    const ended = this.#intercepted(request, body)
+    if (ended !== undefined) return ended
     if (!isKind(kind)) return { status: 200, body: { value: networkLists[kind] ?? [] } }
     if (name === '')
       return { status: 200, body: { value: [...this.#resources[kind].values()].map((one) => shown(kind, one)) } }
@@ -131,6 +132,14 @@ export class FakeAzure {
       this.#resources[kind].set(name, { ...known, tags: { ...(body['tags'] as FakeResource['tags']) } })
     if (method === 'DELETE') return this.#delete(kind, known)
     return { status: 200, body: shown(kind, this.#resources[kind].get(name) as FakeResource) }
+  }
+
+  #intercepted(request: string, body: Json) {
+    for (const see of this.#interceptors) {
+      const refusal = see(request, body)
+      if (refusal !== undefined) return 'body' in refusal ? refusal : refused(refusal)
+    }
+    return undefined
   }
 
   #create(name: string, body: Json, isTaken: boolean) {

@@ -9,6 +9,7 @@ export const apiVersions = {
   'Microsoft.Compute/locations': '2025-04-01',
   'Microsoft.Compute/skus': '2021-07-01',
   'Microsoft.Compute/disks': '2024-03-02',
+  'Microsoft.Compute/capacityReservationGroups': '2024-03-01',
   'Microsoft.Compute/diskEncryptionSets': '2024-03-02',
   // Machines with tags, state and VM are in previews only (reference/azure-provider.md 10.3).
   'Microsoft.ContainerService/managedClusters': '2026-04-02-preview',

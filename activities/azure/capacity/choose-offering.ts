@@ -2,11 +2,12 @@ import {
   allocatable,
   capacityTypeOf,
   type InstanceType,
+  isLaunchable,
   type Offering,
   typeMatches,
   zoneOf,
 } from '../../../core/instance-type.ts'
-import { wellKnownLabels } from '../../../core/requirements/labels.ts'
+import { labels, wellKnownLabels } from '../../../core/requirements/labels.ts'
 import { isCompatible, type Requirements } from '../../../core/requirements/requirements.ts'
 import { fits, type Resources } from '../../../core/resources.ts'
 
@@ -22,6 +23,8 @@ export interface Wanted {
   readonly uid: string
   readonly requirements: Requirements
   readonly requests: Resources
+  /** Whether its VM fits into a capacity reservation. Unset: as many fit as the offering says. */
+  readonly fitsInto?: (reservation: string) => boolean
 }
 
 /**
@@ -34,7 +37,7 @@ export function chooseOffering(types: readonly InstanceType[], claim: Wanted): C
     if (!typeMatches(instanceType, claim.requirements)) continue
     let roomy: boolean | undefined
     for (const offering of instanceType.offerings) {
-      if (!offering.available || (best !== undefined && offering.price > best.offering.price)) continue
+      if (!isSold(offering, claim) || (best !== undefined && offering.price > best.offering.price)) continue
       if (!isCompatible(claim.requirements, offering.requirements, wellKnownLabels)) continue
       roomy ??= fits(claim.requests, allocatable(instanceType))
       if (!roomy) break
@@ -52,13 +55,27 @@ export function rankOfferings(types: readonly InstanceType[], claim: Wanted): re
     .map((type) =>
       type.offerings
         .filter(
-          (offering) => offering.available && isCompatible(claim.requirements, offering.requirements, wellKnownLabels),
+          (offering) =>
+            isSold(offering, claim) && isCompatible(claim.requirements, offering.requirements, wellKnownLabels),
         )
         .map((offering) => choiceOf(type, offering))
         .sort((a, b) => compare(a, b, claim.uid)),
     )
     .filter((choices) => choices.length > 0)
     .sort(([a], [b]) => compare(a as Choice, b as Choice, claim.uid))
+}
+
+/** A claim has a place in its reservation by itself: what other claims leave counts, not what is left after it. */
+function isSold(offering: Offering, { fitsInto }: Wanted): boolean {
+  const reservation = reservationIn(offering)
+  return reservation === undefined || fitsInto === undefined
+    ? isLaunchable(offering)
+    : offering.available && fitsInto(reservation)
+}
+
+/** Returns the reservation that an offering is of; undefined when it is of none. */
+export function reservationIn({ requirements }: Offering): string | undefined {
+  return [...(requirements.get(labels.reservationId)?.values ?? [])][0]
 }
 
 function choiceOf(instanceType: InstanceType, offering: Offering): Choice {

@@ -49,8 +49,9 @@ export interface Demand {
   readonly capacityType: string
 }
 
-/** Returns the pools that a VM counts in. */
+/** Returns the pools that a VM counts in. A capacity reservation counts as a whole, so its VMs count in none. */
 export function poolsOf({ family, capacityType }: Omit<Demand, 'vCpus'>): readonly string[] {
+  if (capacityType === 'reserved') return []
   return capacityType === 'spot' ? [spotPool] : [family.toLowerCase(), regionalPool]
 }
 

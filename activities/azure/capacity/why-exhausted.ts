@@ -13,6 +13,7 @@ const offeringKeys: ReadonlySet<string> = new Set([
   labels.capacityType,
   'karpenter.azure.com/placement-scope',
   'karpenter.azure.com/sku-storage-ultra-ssd',
+  labels.reservationId,
 ])
 
 interface Obstacles {

@@ -10,6 +10,8 @@ import { offeringUse } from '../capacity/blocking-mark.ts'
 import type { Quota } from '../capacity/quota.ts'
 import type { UnavailableOfferings } from '../capacity/unavailable-offerings.ts'
 import { type NodeClassSettings, nodeClassSettings } from '../node-class/node-class-settings.ts'
+import type { CapacityReservations } from '../reservations/capacity-reservations.ts'
+import { reservedSale } from '../reservations/reserved-sale.ts'
 import { DurableDocument } from './durable-document.ts'
 import { InstanceTypeLists } from './instance-types.ts'
 import {
@@ -35,6 +37,7 @@ interface CatalogueDeps {
   readonly config: AzureConfig
   readonly unavailable: UnavailableOfferings
   readonly quota: Quota
+  readonly reservations: Pick<CapacityReservations, 'named' | 'offeredTo' | 'signature'>
   /** Store of the last good answers. */
   readonly kubernetes: KubernetesClient
   readonly namespace: string
@@ -56,6 +59,7 @@ export class Catalogue {
   readonly #config: AzureConfig
   readonly #unavailable: UnavailableOfferings
   readonly #quota: Quota
+  readonly #reservations: CatalogueDeps['reservations']
   readonly #now: () => number
   /** The vCPU counts of sizes, ascending, by the version of the sizes. */
   #vCpuSteps: { readonly version: number; readonly steps: readonly number[] } = { version: -1, steps: [] }
@@ -65,6 +69,7 @@ export class Catalogue {
     this.#config = deps.config
     this.#unavailable = deps.unavailable
     this.#quota = deps.quota
+    this.#reservations = deps.reservations
     this.#now = deps.now
     this.sizes = new RefreshedAnswer(sizeSource(deps), deps.log, deps.now)
     this.prices = new RefreshedAnswer(priceSource(deps), deps.log, deps.now)
@@ -126,31 +131,36 @@ export class Catalogue {
     const settings = nodeClassSettings(nodeClass, this.#config, kubelet)
     const quota = this.#quota.signature(this.#steps())
     const slot = `${nodeClass.metadata.name}/${JSON.stringify(kubelet ?? null)}`
-    const settingsKey = JSON.stringify(relevant(settings))
+    const reservations = this.#reservations.signature(nodeClass)
+    const settingsKey = `${reservations === '' ? '' : 'reserved '}${JSON.stringify(relevant(settings))}`
     const use = offeringUse(nodeClass)
-    const key = `${this.sizes.version}/${this.prices.version}/${this.#unavailable.version}/${quota}/${[...use.images].join()}/${settingsKey}`
+    const key = `${this.sizes.version}/${this.prices.version}/${this.#unavailable.version}/${quota}/${reservations}/${[...use.images].join()}/${settingsKey}`
     const cached = this.#cache.get(slot)
     if (cached?.key === key) return cached.types
-    const lists = cached?.settingsKey === settingsKey ? cached.lists : this.#listsOf(settings)
+    const lists = cached?.settingsKey === settingsKey ? cached.lists : this.#listsOf(settings, reservations !== '')
     const types = lists.list({
       sizes: this.sizes.answer?.value.values() ?? [],
       prices: this.prices.answer?.value.list ?? modelledPrices,
       isMarked: (offering) => this.#unavailable.isMarked(offering, use),
       hasQuota: (family, vCpus) => this.#quota.hasRoom({ family, vCpus, capacityType: 'on-demand' }),
       hasSpotQuota: (family, vCpus) => this.#quota.hasRoom({ family, vCpus, capacityType: 'spot' }),
+      reserved: reservedSale(this.#reservations.offeredTo(nodeClass), (offering) =>
+        this.#unavailable.markOf(offering, use),
+      ),
     })
     if (this.#cache.size >= mostCached) this.#cache.clear()
     this.#cache.set(slot, { key, settingsKey, lists, types })
     return types
   }
 
-  #listsOf(nodeClass: NodeClassSettings): InstanceTypeLists {
+  #listsOf(nodeClass: NodeClassSettings, hasReservations: boolean): InstanceTypeLists {
     return new InstanceTypeLists({
       region: this.#config.location,
       nodeClass,
       memoryOverheadPercent: this.#config.vmMemoryOverheadPercent,
       nodeResourceGroup: this.#config.nodeResourceGroup,
       allowsUntested: this.#config.untestedSizes === true,
+      hasReservations,
     })
   }
 

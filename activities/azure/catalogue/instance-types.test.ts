@@ -112,11 +112,17 @@ const byPlace = <T extends { readonly zone: unknown; readonly capacityType: unkn
     offerings.map((offering) => [`${String(offering.capacityType)} ${String(offering.zone)}`, offering]),
   )
 
+/** Upstream knows no capacity reservations; a type that none is for says so. */
+function withoutReservation(sets: Requirements): Requirements {
+  expect(describeSets(sets)[labels.reservationId]).toBe('DoesNotExist')
+  return new Map([...sets].filter(([key]) => key !== labels.reservationId))
+}
+
 function describeType(type: InstanceType) {
   const { kubeReserved, systemReserved, evictionThreshold } = type.overhead
   return {
     name: type.name,
-    requirements: describeSets(type.requirements),
+    requirements: describeSets(withoutReservation(type.requirements)),
     capacity: nanos(type.capacity),
     allocatable: nanos(allocatable(type)),
     overhead: {

@@ -22,6 +22,16 @@ interface TypeSetting {
   readonly nodeResourceGroup: string
   /** Whether sizes of families that are not in `tested-families.ts` cost what the price list says. Unset: they cost as if they had no price. */
   readonly allowsUntested?: boolean
+  /** Whether the node class names capacity reservation groups. Then every offering says of which reservation it is, or that it is of none. */
+  readonly hasReservations?: boolean
+}
+
+/** A capacity reservation on sale. */
+export interface ReservedPlace {
+  readonly id: string
+  readonly zone: string
+  readonly free: number
+  readonly available: boolean
 }
 
 /** Sizes, prices and availability at present. */
@@ -33,6 +43,8 @@ export interface Sale {
   readonly hasQuota: (family: string, vCpus: number) => boolean
   /** The same for spot, whose quota has no families. Unset: there is room, as upstream assumes. */
   readonly hasSpotQuota?: (family: string, vCpus: number) => boolean
+  /** Capacity reservations by the size's name in lower case. */
+  readonly reserved?: ReadonlyMap<string, readonly ReservedPlace[]>
 }
 
 /** Returns the instance types that a node class can use, with their offerings (reference/azure-provider.md 2.1, 3.3-3.6). */
@@ -77,7 +89,7 @@ export class InstanceTypeLists {
     return types
   }
 
-  #type(size: VmSize, { prices, isMarked, hasQuota, hasSpotQuota }: Sale): InstanceType {
+  #type(size: VmSize, { prices, isMarked, hasQuota, hasSpotQuota, reserved }: Sale): InstanceType {
     const facts = this.#factsOf(size)
     const isSold = {
       'on-demand': hasQuota(size.family, size.vCpus),
@@ -86,10 +98,19 @@ export class InstanceTypeLists {
     const isTrusted = this.#setting.allowsUntested === true || isTestedFamily(size.family)
     const priceOf = (type: CapacityType) => (isTrusted ? prices.priceOf(size, type) : unknownPrice)
     const price = { 'on-demand': priceOf('on-demand'), spot: priceOf('spot') }
-    const offerings = facts.places.map(({ id, requirements }): Offering => {
+    const bought = facts.places.map(({ id, requirements }): Offering => {
       const available = isSold[id.capacityType] && !isMarked(id)
       return { price: price[id.capacityType], available, requirements }
     })
+    const paidFor = (reserved?.get(size.name.toLowerCase()) ?? []).map(
+      ({ id, zone, free, available }): Offering => ({
+        price: price['on-demand'] / paidForDivisor,
+        available,
+        requirements: this.#reservedRequirements(zone, id),
+        reservationCapacity: free,
+      }),
+    )
+    const offerings = [...paidFor, ...bought]
     const { last } = facts
     if (last !== undefined && isSame(offerings, last.offerings)) return last
     facts.last = {
@@ -147,6 +168,26 @@ export class InstanceTypeLists {
         [labels.zone, [zone]],
         [placementScopeKey, [placementScope(zone)]],
         [ultraSsdKey, ultra ? ['true', 'false'] : ['false']],
+        ...(this.#setting.hasReservations === true ? [[labels.reservationId, []] as const] : []),
+      ])
+      this.#places.set(name, sets)
+    }
+    return sets
+  }
+
+  /** VMs of a reservation have no ultra disks (docs/capacity-reservations.md). */
+  #reservedRequirements(zone: string, id: string): Requirements {
+    const name = `reserved/${id}`
+    let sets = this.#places.get(name)
+    if (sets === undefined) {
+      sets = this.#pool.sets([
+        [labels.capacityType, ['reserved']],
+        ['kubernetes.azure.com/scalesetpriority', ['regular']],
+        ['kubernetes.azure.com/priority', ['regular']],
+        [labels.zone, [zone]],
+        [placementScopeKey, [placementScope(zone)]],
+        [ultraSsdKey, ['false']],
+        [labels.reservationId, [id]],
       ])
       this.#places.set(name, sets)
     }
@@ -156,12 +197,15 @@ export class InstanceTypeLists {
   /** Returns requirements of available offerings only, such as zones and capacity types. */
   #offered(offerings: readonly Offering[]): readonly Requirement[] {
     const available = new Set(offerings.filter((o) => o.available).map((o) => o.requirements))
-    return [labels.zone, labels.capacityType, placementScopeKey, ultraSsdKey].map((key) => {
+    return [labels.zone, labels.capacityType, placementScopeKey, ultraSsdKey, labels.reservationId].map((key) => {
       const values = [...available].flatMap((requirements) => [...(requirements.get(key)?.values ?? [])])
       return this.#pool.set(key, [...new Set(values)])
     })
   }
 }
+
+/** A reservation is paid for, used or not: it costs next to nothing more, and the order of prices stays (reference/karpenter-core.md 3.12). */
+const paidForDivisor = 10_000_000
 
 const capacityTypes = ['on-demand', 'spot'] as const
 type CapacityType = (typeof capacityTypes)[number]
@@ -169,7 +213,12 @@ const placementScopeKey = 'karpenter.azure.com/placement-scope'
 const ultraSsdKey = 'karpenter.azure.com/sku-storage-ultra-ssd'
 
 function isSame(a: readonly Offering[], b: readonly Offering[]): boolean {
-  return a.every((offering, at) => offering.available === b[at]?.available && offering.price === b[at].price)
+  const isAsBefore = (offering: Offering, before: Offering | undefined) =>
+    offering.available === before?.available &&
+    offering.price === before.price &&
+    offering.requirements === before.requirements &&
+    offering.reservationCapacity === before.reservationCapacity
+  return a.length === b.length && a.every((offering, at) => isAsBefore(offering, b[at]))
 }
 
 /** Returns why a node class cannot use a size; undefined when it can (reference/azure-provider.md 3.3). */

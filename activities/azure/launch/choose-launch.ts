@@ -2,10 +2,11 @@ import type { NodeClass } from '../../../api/objects.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { requirements } from '../../../core/requirements/requirements.ts'
-import { chooseOffering, type Wanted } from '../capacity/choose-offering.ts'
+import { chooseOffering, reservationIn, type Wanted } from '../capacity/choose-offering.ts'
 import type { LaunchOutcome } from '../contract.ts'
 import { type ResolvedImage, selectImage } from '../node-class/images.ts'
 import { type Chosen, requiresUltraSsd } from '../node-config/node-labels.ts'
+import type { CapacityReservations } from '../reservations/capacity-reservations.ts'
 
 type LaunchChoice =
   | {
@@ -20,6 +21,8 @@ interface LaunchRequest {
   readonly nodeClass: NodeClass
   /** Names of sizes that are chosen only when no other fits. */
   readonly avoided?: ReadonlySet<string>
+  /** What it knows about capacity reservations. Unset: it may use none. */
+  readonly reservations?: Pick<CapacityReservations, 'hasRoom' | 'offeredTo'>
 }
 
 /**
@@ -28,13 +31,15 @@ interface LaunchRequest {
  */
 export function chooseLaunch(
   types: readonly InstanceType[],
-  { claim, nodeClass, avoided = new Set() }: LaunchRequest,
+  { claim, nodeClass, avoided = new Set(), reservations }: LaunchRequest,
   whyNothing: (wanted: Wanted) => string = () => 'all requested instance types were unavailable during launch',
 ): LaunchChoice {
   const { metadata, spec } = claim
   const wanted = requirements(spec.requirements)
   const { images } = nodeClass.status
-  const request = { uid: metadata.uid, requirements: wanted, requests: spec.requests }
+  const offered = new Map(reservations?.offeredTo(nodeClass).map((one) => [one.id, one]))
+  const fitsInto = (id: string) => offered.has(id) && reservations?.hasRoom(id, metadata.name) === true
+  const request = { uid: metadata.uid, requirements: wanted, requests: spec.requests, fitsInto }
   const bootable = types.filter((type) => selectImage(images, type) !== undefined)
   const others = avoided.size === 0 ? [] : bootable.filter(({ name }) => !avoided.has(name))
   const choice = chooseOffering(others, request) ?? chooseOffering(bootable, request)
@@ -47,7 +52,15 @@ export function chooseLaunch(
       message: `AKSNodeClass ${nodeClass.metadata.name}: status.images has none for ${without.instanceType.name}; choose another imageFamily or other instance types`,
     }
   }
-  const { instanceType, zone, capacityType } = choice
-  const chosen = { typeName: instanceType.name, instanceType, zone, capacityType, ultraSsd: requiresUltraSsd(wanted) }
+  const { instanceType, zone, capacityType, offering } = choice
+  const reservation = offered.get(reservationIn(offering) ?? '')
+  const chosen = {
+    typeName: instanceType.name,
+    instanceType,
+    zone,
+    capacityType,
+    ultraSsd: requiresUltraSsd(wanted),
+    ...(reservation === undefined ? {} : { reservation }),
+  }
   return { kind: 'chosen', chosen, image }
 }

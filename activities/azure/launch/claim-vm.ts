@@ -9,6 +9,7 @@ import { isResourceGone } from '../arm/azure-error.ts'
 import type { AzureClient } from '../arm/client.ts'
 import type { VmList } from '../arm/vm-list.ts'
 import type { AzureConfig } from '../azure-config.ts'
+import { groupOfVm } from '../reservations/reservation.ts'
 import { type ClaimIdentity, vmOwner } from './ownership.ts'
 import { providerId, vmName } from './virtual-machine.ts'
 
@@ -115,7 +116,8 @@ export function unprovenVm(
   return found.kind === 'foreign' ? `VM ${vmName(metadata.name)} ${found.why}, so Joiner does not delete it` : undefined
 }
 
-/** Returns `spot` or `on-demand`. */
-export function capacityTypeOfVm(vm: VirtualMachine): 'spot' | 'on-demand' {
+/** Returns how a VM was bought. */
+export function capacityTypeOfVm(vm: VirtualMachine): 'spot' | 'on-demand' | 'reserved' {
+  if (groupOfVm(vm) !== undefined) return 'reserved'
   return vm.priority === 'Spot' ? 'spot' : 'on-demand'
 }

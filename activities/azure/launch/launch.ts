@@ -99,7 +99,7 @@ async function launchOnce(
   if (unready !== undefined || nodeClass === undefined) return { kind: 'nodeClassNotReady', message: unready ?? '' }
   const invalid = await refuseInvalid(deps, claim)
   if (invalid !== undefined) return invalid
-  await deps.unavailable.synced(signal)
+  await Promise.all([deps.unavailable.synced(signal), deps.reservations.know(claim)])
   return choose(deps, { claim, nodeClass, attempt, token: prefetched.token }, signal)
 }
 
@@ -196,7 +196,7 @@ async function choose(
   const bought = deps.catalogue.instanceTypesFor(nodeClass, kubeletConversion(claim.metadata.annotations))
   const types = typesForClaim(deps, claim, bought)
   const avoided = new Set(deps.launchHealth.commonCause(name)?.sizes)
-  const choice = chooseLaunch(types, { claim, nodeClass, avoided }, (wanted) =>
+  const choice = chooseLaunch(types, { claim, nodeClass, avoided, reservations: deps.reservations }, (wanted) =>
     nothingLeft(deps, { types, use: offeringUse(nodeClass), wanted }),
   )
   if (choice.kind === 'nodeClassNotReady')
@@ -208,7 +208,8 @@ async function choose(
   const size = deps.catalogue.size(chosen.typeName)
   if (size === undefined)
     throw new Error(`size ${chosen.typeName} left the catalogue just now; the launch is tried again`)
-  // Nothing was awaited since the choice, so no other launch can have chosen the same vCPUs.
+  // Nothing was awaited since the choice, so no other launch can have chosen the same vCPUs, or the same place in a reservation.
+  deps.reservations.choose(claim.metadata.name, chosen.reservation?.id)
   deps.quota.reserve(claim.metadata.uid, { ...size, capacityType: chosen.capacityType })
   if (deps.config.makesMachines !== undefined)
     return launchMachine(deps, { claim, chosen, size, image, attempt, nodeClass }, signal)

@@ -17,6 +17,7 @@ import type { LaunchOutcome } from '../contract.ts'
 import type { ResolvedImage } from '../node-class/images.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 import type { Chosen } from '../node-config/node-labels.ts'
+import type { CapacityReservations } from '../reservations/capacity-reservations.ts'
 import type { BackendPools, NetworkFacts } from './network-facts.ts'
 import type { RecordLaunchDeps } from './record-launch.ts'
 import { recordLaunch } from './record-launch.ts'
@@ -28,6 +29,7 @@ export interface PutVmDeps extends RecordLaunchDeps, LearnDeps {
   readonly quota: Quota
   readonly network: NetworkFacts
   readonly refusedAttempts: RefusedAttempts
+  readonly reservations: CapacityReservations
 }
 
 export interface PutInput {

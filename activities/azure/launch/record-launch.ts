@@ -67,6 +67,7 @@ export function launchRecord({
     labels: launchedLabels(chosen, requirements(claim.spec.requirements), config.location),
     annotations: {
       ...priceAnnotation(price),
+      ...(chosen.reservation === undefined ? {} : { [annotations.reservationGroup]: chosen.reservation.groupId }),
       ...(nodeClass === undefined
         ? {}
         : {

@@ -9,6 +9,7 @@ import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import { zoneLabelOf } from '../catalogue/zones.ts'
 import type { LaunchOutcome } from '../contract.ts'
 import { imageIdOf } from '../node-class/images.ts'
+import { reservationOfVm } from '../reservations/reservation.ts'
 import type { ClaimVmDeps } from './claim-vm.ts'
 import { capacityTypeOfVm, claimIdentity, deleteVm, vmGone } from './claim-vm.ts'
 import { judgeFailedVm } from './failed-vm.ts'
@@ -64,12 +65,14 @@ async function adopt(deps: TakeOverDeps, claim: NodeClaim, vm: VirtualMachine): 
   const types =
     nodeClass === undefined ? [] : typesForClaim(deps, claim, deps.catalogue.instanceTypesFor(nodeClass, kubelet))
   deps.log.info({ nodeClaim: claim.metadata.name, vm: vm.name, instanceType: typeName }, 'adopted existing VM')
+  const reservation = reservationOfVm(vm)
   const chosen = {
     typeName,
     instanceType: types.find(({ name }) => name === typeName),
     zone: zoneLabelOf(vm),
     capacityType: capacityTypeOfVm(vm),
     ultraSsd: vm.additionalCapabilities?.ultraSSDEnabled ?? false,
+    ...(reservation === undefined ? {} : { reservation }),
   }
   return recordLaunch(deps, claim, {
     chosen,

@@ -24,6 +24,8 @@ export interface VirtualMachineInput {
   readonly customData: string
   readonly attempt: number
   readonly ultraSsd: boolean
+  /** The capacity reservation group whose reservation of this size and zone the VM uses. */
+  readonly reservationGroupId?: string | undefined
 }
 
 /** Returns the name of a claim's VM and computer (reference/azure-provider.md 4.1). */
@@ -96,6 +98,9 @@ export function virtualMachine(input: VirtualMachineInput): VirtualMachine {
     ...(capacityType === 'spot'
       ? { priority: 'Spot' as const, evictionPolicy: 'Delete' as const, billingProfile: { maxPrice: -1 } }
       : { priority: 'Regular' as const }),
+    ...(input.reservationGroupId === undefined
+      ? {}
+      : { capacityReservation: { capacityReservationGroup: { id: input.reservationGroupId } } }),
     ...securityProfile(nodeClass),
     ...(config.bootDiagnostics === false ? {} : { diagnosticsProfile: { bootDiagnostics: { enabled: true } } }),
     ...(input.ultraSsd ? { additionalCapabilities: { ultraSSDEnabled: true } } : {}),

@@ -44,6 +44,7 @@ export function vmRequest(input: VmRequestInput): VirtualMachine {
     customData: nodeCustomData(input),
     attempt,
     ultraSsd: chosen.ultraSsd,
+    reservationGroupId: chosen.reservation?.groupId,
   })
 }
 

@@ -13,6 +13,8 @@ import type { CatalogueOfPools } from '../../node-overlays/pool-types.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 import { type AdoptMachinesDeps, adoptMachines } from '../machines/adopt-machines.ts'
 import { machineDriftActions } from '../machines/machine-drift.ts'
+import { type DemotionDeps, demoteReserved } from '../reservations/demotion.ts'
+import { type GroupsStatusDeps, reportGroups } from '../reservations/groups-status.ts'
 import type { DriftDeps } from './drift.ts'
 import { refreshDrift } from './drift.ts'
 import type { DriftHashesDeps } from './drift-hashes.ts'
@@ -44,6 +46,8 @@ export interface NodeClassStatusDeps
     SubnetStatusDeps,
     ValidationDeps,
     LocalDnsDeps,
+    DemotionDeps,
+    GroupsStatusDeps,
     CatalogueOfPools {}
 
 /** Brings the status of every AKSNodeClass and NodePool up to date (reference/azure-provider.md 1.5, reference/karpenter-core.md 1.7). */
@@ -64,9 +68,12 @@ export async function refreshNodeClasses(
   await refreshNodeOverlays(deps)
   await refreshPauses(deps)
   const adopted = await Promise.allSettled([adoptMachines(deps)])
+  const demoted = await Promise.allSettled([demoteReserved(deps)])
   await refreshDrift(deps, await machineDriftActions(deps))
   await keepUpClaims(deps)
-  throwJoined([...results, ...adopted].flatMap((result) => (result.status === 'rejected' ? [result.reason] : [])))
+  throwJoined(
+    [...results, ...adopted, ...demoted].flatMap((result) => (result.status === 'rejected' ? [result.reason] : [])),
+  )
   return {
     nodeClasses: nodeClasses.length,
     ready: [...deps.cache.nodeClasses.values()].filter((nc) => isTrue(nc.status.conditions, 'Ready')).length,
@@ -101,6 +108,7 @@ async function refreshNodeClass(deps: NodeClassStatusDeps, seen: NodeClass, serv
     await findLocalDns(deps, nodeClass, known?.version),
   ]
   await writeFindings(deps, nodeClass, findings)
+  await reportGroups(deps, nodeClass)
   throwJoined(findings.flatMap(({ error }) => (error === undefined ? [] : [error])))
 }
 

@@ -17,6 +17,8 @@ export interface Chosen {
   readonly zone: string
   readonly capacityType: string
   readonly ultraSsd: boolean
+  /** Of a VM in a capacity reservation: its label value, and the ARM id of its group. */
+  readonly reservation?: { readonly id: string; readonly groupId: string }
 }
 
 const placementScopeKey = 'karpenter.azure.com/placement-scope'
@@ -26,7 +28,7 @@ const ultraSsdKey = 'karpenter.azure.com/sku-storage-ultra-ssd'
 export function launchedLabels(chosen: Chosen, wanted: Requirements, region: string): Record<string, string> {
   const priority = chosen.capacityType === 'spot' ? 'spot' : 'regular'
   const asked = Object.entries(singleValued(wanted)).filter(
-    ([key]) => key.includes('azure.com/') && wellKnownLabels.has(key),
+    ([key]) => key.includes('azure.com/') && wellKnownLabels.has(key) && key !== labels.reservationId,
   )
   return {
     ...(chosen.instanceType === undefined ? {} : singleValued(chosen.instanceType.requirements)),
@@ -56,11 +58,12 @@ export function labelsBeforeLaunch(given: Readonly<Record<string, string>>): Rec
   return Object.fromEntries(Object.entries(given).filter(([key]) => !isFromLaunch(key)))
 }
 
-function choiceLabels({ zone, capacityType, ultraSsd }: Chosen): Record<string, string> {
+function choiceLabels({ zone, capacityType, ultraSsd, reservation }: Chosen): Record<string, string> {
   return {
     [labels.capacityType]: capacityType,
     [placementScopeKey]: placementScope(zone),
     [ultraSsdKey]: String(ultraSsd),
+    ...(reservation === undefined ? {} : { [labels.reservationId]: reservation.id }),
   }
 }
 

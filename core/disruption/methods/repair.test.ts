@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import type { NodeClaim, NodePool, Pod } from '../../objects.ts'
-import { wellKnownLabels } from '../../requirements/labels.ts'
 import { requirements } from '../../requirements/requirements.ts'
 import {
   ownedBy,
@@ -261,14 +260,13 @@ describe('a repair', () => {
       { key: 'topology.kubernetes.io/zone', operator: 'In' as const, values: ['zone-1'] },
       { key: id, operator: 'In' as const, values: ['r'] },
     ]
-    const wellKnown = new Set([...wellKnownLabels, id])
-    const scheduling = { reservedCapacity: true, reservationIdLabel: id, wellKnownLabels: wellKnown }
+    const scheduling = { reservedCapacity: true }
     const own = { 'karpenter.sh/capacity-type': 'reserved', [id]: 'r', 'topology.kubernetes.io/zone': 'zone-1' }
     const held = fleet([node('a', { sick: 'Broken', labels: own })])
     const pods = ['a', ...Array.from({ length: 9 }, (_, at) => `z${at}`)].map((on) => pod(`on-${on}`, on))
     const of = (room: number, repair: boolean, isAvailable = true) => {
       const types = reserved(isAvailable, room)
-      const how = { instanceTypes: types, wellKnown, scheduling, terminateFirst: { drift: false, repair } }
+      const how = { instanceTypes: types, scheduling, terminateFirst: { drift: false, repair } }
       return found(held, { pods, types, scheduling }, how).commands
     }
 
@@ -282,7 +280,7 @@ describe('a repair', () => {
     it('of a static pool goes first too, unless it holds no place of a full reservation', () => {
       const pool = { isStatic: true, replicas: 10, limits: { nodes: 20 } }
       const types = reserved(true, 0)
-      const how = { instanceTypes: types, wellKnown, scheduling, terminateFirst: { drift: false, repair: true } }
+      const how = { instanceTypes: types, scheduling, terminateFirst: { drift: false, repair: true } }
       expect(found(held, { pool, types, scheduling }, how).commands).toEqual(['terminate-first a by 0, 45000 ms'])
       expect(found(fleet([node('a', { sick: 'Broken' })]), { pool, types, scheduling }, how).events).toEqual([
         "DisruptionBlocked a-claim: static NodePool's capacity reservations are full and cannot stage a replacement",

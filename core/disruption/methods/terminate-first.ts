@@ -3,6 +3,7 @@ import { isTrue } from '../../conditions.ts'
 import { capacityTypeOf, compatibleOfferings, isLaunchable } from '../../instance-type.ts'
 import { templateRequirements } from '../../node-pool/node-claim-template.ts'
 import type { NodePool } from '../../objects.ts'
+import { labels } from '../../requirements/labels.ts'
 import { isCompatible } from '../../requirements/requirements.ts'
 import { templateOf } from '../../static-capacity/static-claim.ts'
 import type { Candidate } from '../candidates.ts'
@@ -47,7 +48,7 @@ function fullReservations(nodePool: NodePool, { view, settings }: MethodContext)
     if (!isCompatible(wanted, type.requirements, wellKnown)) continue
     for (const offering of compatibleOfferings(type, wanted, wellKnown)) {
       if (capacityTypeOf(offering) !== 'reserved' || isLaunchable(offering)) return undefined
-      const [id] = offering.requirements.get(scheduling.reservationIdLabel ?? '')?.values ?? []
+      const [id] = offering.requirements.get(scheduling.reservationIdLabel ?? labels.reservationId)?.values ?? []
       if (offering.available && id !== undefined) ids.add(id)
     }
   }

@@ -18,6 +18,7 @@ import { SkuCatalogue } from './catalogue/sku-catalogue.ts'
 import { GalleryToken } from './images/gallery-token.ts'
 import { ImageVersions } from './images/image-versions.ts'
 import { NetworkResources } from './network/network-resources.ts'
+import { CapacityGroups } from './reservations/capacity-groups.ts'
 import { GraphRows } from './resource-graph/graph-rows.ts'
 import { Resources } from './resources.ts'
 import { AccessTokens } from './server/access-tokens.ts'
@@ -89,6 +90,7 @@ export function makeDeps(config: SimulatorConfig): ArmDeps {
   const kubelets = new Kubelets(config, machines)
   const catalogue = new SkuCatalogue(config)
   const usage = new VmUsage(machines)
+  const capacityGroups = new CapacityGroups(journal, machines)
   return {
     config,
     machines,
@@ -104,8 +106,9 @@ export function makeDeps(config: SimulatorConfig): ArmDeps {
     aksOperations: new AksOperations(journal),
     images: new ImageVersions(),
     galleryToken: new GalleryToken(),
-    quotas: new Quotas({ config, catalogue, usage }),
-    pools: new CapacityPools({ config, catalogue, usage }),
+    quotas: new Quotas({ config, catalogue, usage, capacityGroups }),
+    pools: new CapacityPools({ config, catalogue, usage, capacityGroups }),
+    capacityGroups,
     tokens: new AccessTokens(config),
     access: new AccessState(journal),
     calls: new CallCounts(),

@@ -46,7 +46,9 @@ function common(command: Command): Command {
     .option('--instance-type <name>', 'limit to this size, such as Standard_D4s_v5')
     .option('--family <name>', 'limit to this quota family, such as standardDSv5Family')
     .option('--zone <label>', 'limit to this zone, such as westus2-1; 0 is the region without zones')
-    .addOption(new Option('--capacity-type <type>', 'limit to this capacity type').choices(['on-demand', 'spot']))
+    .addOption(
+      new Option('--capacity-type <type>', 'limit to this capacity type').choices(['on-demand', 'spot', 'reserved']),
+    )
 }
 
 type Store = import('../../../activities/azure/capacity/mark-store.ts').MarkStore

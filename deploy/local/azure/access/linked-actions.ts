@@ -14,6 +14,7 @@ const actionsByType: Readonly<Record<string, string>> = {
   networksecuritygroups: 'Microsoft.Network/networkSecurityGroups/join/action',
   backendaddresspools: 'Microsoft.Network/loadBalancers/backendAddressPools/join/action',
   userassignedidentities: 'Microsoft.ManagedIdentity/userAssignedIdentities/assign/action',
+  capacityreservationgroups: 'Microsoft.Compute/capacityReservationGroups/deploy/action',
   diskencryptionsets: 'Microsoft.Compute/diskEncryptionSets/read',
 }
 

@@ -1,4 +1,5 @@
 import type { Attempt } from '../admin/faults.ts'
+import type { CapacityGroups } from '../reservations/capacity-groups.ts'
 import { ArmError } from '../server/arm-error.ts'
 import type { SimulatorConfig } from '../server/config.ts'
 import type { AsyncFailure } from '../virtual-machines/machine.ts'
@@ -11,6 +12,7 @@ interface PoolDeps {
   readonly config: Pick<SimulatorConfig, 'pools' | 'restrictions' | 'location'>
   readonly catalogue: SkuCatalogue
   readonly usage: VmUsage
+  readonly capacityGroups: Pick<CapacityGroups, 'unused'>
 }
 
 /** What hardware there is: for whom sizes are not sold, and how many VMs fit. */
@@ -62,6 +64,12 @@ export class CapacityPools {
       if (other === undefined || !drawsFrom(pool, entry, other)) continue
       vms += entry.placed
       vCpus += entry.placed * other.vCpus
+    }
+    for (const kept of this.#deps.capacityGroups.unused) {
+      const other = this.#deps.catalogue.size(kept.sku)
+      if (other === undefined || !drawsFrom(pool, kept, other)) continue
+      vms += kept.free
+      vCpus += kept.free * other.vCpus
     }
     return vms <= (pool.vms ?? Number.POSITIVE_INFINITY) && vCpus <= (pool.vCpus ?? Number.POSITIVE_INFINITY)
   }

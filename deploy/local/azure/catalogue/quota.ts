@@ -1,3 +1,4 @@
+import type { CapacityGroups } from '../reservations/capacity-groups.ts'
 import { ArmError } from '../server/arm-error.ts'
 import type { SimulatorConfig } from '../server/config.ts'
 import type { VmUsage } from '../virtual-machines/vm-usage.ts'
@@ -14,6 +15,7 @@ interface QuotaDeps {
   readonly config: Pick<SimulatorConfig, 'quotas' | 'location'>
   readonly catalogue: SkuCatalogue
   readonly usage: VmUsage
+  readonly capacityGroups: Pick<CapacityGroups, 'unused'>
 }
 
 /** vCPU quotas of the subscription in its region. A VM counts from its PUT to its end, deallocated or failed as it may be. */
@@ -66,6 +68,11 @@ export class Quotas {
       if (size === undefined) continue
       add(vmCount, existing)
       for (const name of capacityType === 'spot' ? [spot] : [size.family, regional]) add(name, existing * size.vCpus)
+    }
+    // A capacity reservation counts as a whole, used or not.
+    for (const { sku, free } of this.#deps.capacityGroups.unused) {
+      const size = this.#deps.catalogue.size(sku)
+      if (size !== undefined) for (const name of [size.family, regional]) add(name, free * size.vCpus)
     }
     return used
   }

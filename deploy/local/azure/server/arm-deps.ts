@@ -8,6 +8,7 @@ import type { SkuCatalogue } from '../catalogue/sku-catalogue.ts'
 import type { GalleryToken } from '../images/gallery-token.ts'
 import type { ImageVersions } from '../images/image-versions.ts'
 import type { NetworkResources } from '../network/network-resources.ts'
+import type { CapacityGroups } from '../reservations/capacity-groups.ts'
 import type { GraphRows } from '../resource-graph/graph-rows.ts'
 import type { Resources } from '../resources.ts'
 import type { Throttling } from '../throttling/throttling.ts'
@@ -43,6 +44,7 @@ export interface ArmDeps {
   readonly galleryToken: GalleryToken
   readonly quotas: Quotas
   readonly pools: CapacityPools
+  readonly capacityGroups: CapacityGroups
   /** For tests that count ARM's load. */
   readonly calls: CallCounts
   /** Every request that changes a VM, in order. */

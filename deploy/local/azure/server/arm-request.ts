@@ -59,7 +59,7 @@ export function pathOf({ url }: FastifyRequest<never> | FastifyRequest | ArmRequ
 export function operationOf({ method, url }: FastifyRequest): string {
   const path = url.split('?')[0] ?? ''
   const types =
-    /(virtualMachines|virtualNetworks|managedClusters|agentPools|deleteMachines|machines|listClusterUserCredential|userAssignedIdentities|federatedIdentityCredentials|roleDefinitions|roleAssignments|diskEncryptionSets|nodeImageVersions|retrieveBootDiagnosticsData|restart|skus|usages|permissions|virtualNetworks|extensions|networkInterfaces|networkSecurityGroups|loadBalancers|subnets|versions|operations|disks|resources)(?=\/|$)/gi
+    /(capacityReservationGroups|capacityReservations|virtualMachines|virtualNetworks|managedClusters|agentPools|deleteMachines|machines|listClusterUserCredential|userAssignedIdentities|federatedIdentityCredentials|roleDefinitions|roleAssignments|diskEncryptionSets|nodeImageVersions|retrieveBootDiagnosticsData|restart|skus|usages|permissions|virtualNetworks|extensions|networkInterfaces|networkSecurityGroups|loadBalancers|subnets|versions|operations|disks|resources)(?=\/|$)/gi
   return `${method} ${[...path.matchAll(types)].at(-1)?.[0] ?? path}`
 }
 

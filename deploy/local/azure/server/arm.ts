@@ -12,6 +12,7 @@ import { violationsOf } from '../boot/violations.ts'
 import { registerCompute } from '../compute.ts'
 import { registerDiskEncryptionSets } from '../disks/disk-encryption-sets.ts'
 import { registerNetwork } from '../network/network.ts'
+import { registerCapacityGroups } from '../reservations/capacity-group-requests.ts'
 import { registerResourceGraph } from '../resource-graph/resource-graph.ts'
 import { throttle } from '../throttling/throttled-request.ts'
 import { attemptOf } from '../virtual-machines/attempt.ts'
@@ -61,6 +62,7 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
   registerExtensions(app, deps)
   registerBootDiagnostics(app, deps)
   registerDiskEncryptionSets(app, deps)
+  registerCapacityGroups(app, deps)
   registerNetwork(app, deps)
   deps.galleryToken.register(app)
   registerResourceGraph(app, deps)

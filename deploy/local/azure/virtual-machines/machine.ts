@@ -74,6 +74,7 @@ export interface MachineBody {
     readonly hardwareProfile: { readonly vmSize: string }
     readonly priority?: 'Spot' | 'Regular'
     readonly evictionPolicy?: 'Deallocate' | 'Delete'
+    readonly capacityReservation?: { readonly capacityReservationGroup?: { readonly id?: string | null } | null }
     readonly storageProfile?: {
       readonly osDisk?: {
         readonly name?: string

@@ -18,7 +18,7 @@ const operationPath = '/subscriptions/:subscription/providers/Microsoft.Compute/
  * (https://learn.microsoft.com/azure/azure-resource-manager/management/async-operations).
  */
 export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): void {
-  const { config, machines, lifecycle, operations, resources, faults, quotas, pools } = deps
+  const { config, machines, lifecycle, operations, resources, faults, quotas, pools, capacityGroups } = deps
 
   app.put(`${vmPath}/:name`, (request: ArmRequest<MachineBody>, reply) => {
     const { name = '' } = request.params
@@ -31,8 +31,9 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
     const size = checkReferences(request.body, deps)
     const { imageReference } = request.body.properties.storageProfile ?? {}
     deps.galleryToken.check(imageReference?.id, request.headers['x-ms-authorization-auxiliary'])
-    quotas.check(size, attempt.capacityType === 'spot')
-    const failure = pools.admit(attempt, size)
+    const isPlaced = capacityGroups.holdsPlaceFor(request.body)
+    if (!isPlaced) quotas.check(size, attempt.capacityType === 'spot')
+    const failure = isPlaced ? undefined : pools.admit(attempt, size)
     const refusal = faults.take('failSync', attempt)
     if (refusal !== undefined) throw refusalOf(refusal, { method: 'PUT', path: pathOf(request), attempt }, config)
     const addresses = freeAddresses(request.body, deps)
@@ -58,6 +59,7 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
     const machine = found(request)
     refuseIfDeleting(machine)
     const { identity, ...change } = request.body ?? {}
+    if (change.properties?.capacityReservation !== undefined) leaveGroup(machine, change.properties)
     const operation = lifecycle.update(
       machine,
       changeOf(
@@ -128,6 +130,15 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
         ? lifecycle.createAgain(machine, request.body, pools.admit(attemptOf(machine.body), machine.size))
         : lifecycle.update(machine, changeOf(request.body)))
     return announce(reply.code(200), operation, config).send(resources.vm(machine))
+  }
+
+  /** The only change of a group that Azure allows without a deallocation: to none. */
+  function leaveGroup(machine: Machine, { capacityReservation: wanted }: Partial<MachineBody['properties']>): void {
+    if (typeof wanted?.capacityReservationGroup?.id === 'string')
+      throw new ArmError(409, 'OperationNotAllowed', `VM '${machine.name}' can join no capacity reservation group.`)
+    capacityGroups.checkLeaves(machine)
+    const { capacityReservation: _left, ...properties } = machine.body.properties
+    machine.body = { ...machine.body, properties }
   }
 
   function found(request: ArmRequest<never> | ArmRequest): Machine {

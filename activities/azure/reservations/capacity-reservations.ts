@@ -1,0 +1,245 @@
+import type { Logger } from 'pino'
+import type { NodeClass } from '../../../api/objects.ts'
+import { isTrue } from '../../../core/conditions.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
+import { annotations, labels } from '../../../core/requirements/labels.ts'
+import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
+import type { AzureClient } from '../arm/client.ts'
+import type { AzureConfig } from '../azure-config.ts'
+import type { DurableDocument, StoredDocument } from '../catalogue/durable-document.ts'
+import { vmName } from '../launch/virtual-machine.ts'
+import { type GroupId, groupKey, namedGroups, parseGroupId } from './group-id.ts'
+import { readGroup } from './read-group.ts'
+import type { Reservation, ReservationGroup } from './reservation.ts'
+import { decodeGroups, encodeGroups } from './stored-groups.ts'
+import { heldBy, reservationsAskedFor, takersIn } from './takers.ts'
+
+/** Interval of reading the groups, while any is named. */
+const pollEveryMs = 60_000
+/** Delay of a reading after an AKSNodeClass named another group, or a NodeClaim went. */
+const soonMs = 2000
+/** Age above which an answer counts as none: what is free may be long gone. */
+const lifetimeMs = 15 * 60_000
+/** Time within which a launch is recorded in its NodeClaim, or fails. */
+const chosenMs = 2 * 60_000
+/** Most groups of all AKSNodeClasses and NodeClaims. */
+const mostGroups = 32
+
+/** A reservation that an AKSNodeClass may use now. */
+export interface OfferedReservation {
+  readonly id: string
+  readonly groupId: string
+  readonly instanceType: string
+  /** Zone label; `0` is regional. */
+  readonly zone: string
+  /** How many more VMs fit in, counting those that NodeClaims are about to launch. */
+  readonly free: number
+}
+
+interface Deps {
+  /** Undefined in a process without the role azure, which follows what one with it stores. */
+  readonly azure: AzureClient | undefined
+  readonly document: Pick<DurableDocument, 'write' | 'follow'>
+  readonly config: AzureConfig
+  readonly cache: ClusterCache
+  /** The gate ReservedCapacity. While it is off nothing is read and nothing is offered. */
+  readonly isEnabled: boolean
+  readonly log: Logger
+  readonly now: () => number
+}
+
+/**
+ * The capacity reservation groups that AKSNodeClasses name, as Azure described them, and what NodeClaims take of them since. Who takes a place is
+ * known by the names of VMs, so a VM that both Azure and a NodeClaim report counts once (docs/adr/0034-capacity-reservations.md).
+ */
+export class CapacityReservations {
+  readonly #deps: Deps
+  readonly #endWatching: () => void
+  #groups: ReadonlyMap<string, ReservationGroup> = new Map()
+  /** When the reading of the groups began. */
+  #readAtMs = Number.NEGATIVE_INFINITY
+  /** Names of VMs by reservation, of NodeClaims; undefined after a change. */
+  #takers: ReadonlyMap<string, ReadonlySet<string>> | undefined
+  /** By the names of VMs. */
+  readonly #chosen = new Map<string, { readonly id: string; readonly untilMs: number }>()
+  #timer: NodeJS.Timeout | undefined
+  #dueMs = Number.POSITIVE_INFINITY
+  #isStarted = false
+  #endFollowing: () => void = () => {}
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+    this.#endWatching = deps.cache.onChange(({ kind, before, after }) => {
+      if (kind === 'NodeClaim') this.#observe(before as NodeClaim | undefined, after as NodeClaim | undefined)
+      if (kind === 'AKSNodeClass' && groupsText(before) !== groupsText(after)) this.#schedule(soonMs)
+    })
+  }
+
+  /** Reads the groups, or follows other processes' readings, in the background until `stop`. */
+  start(): void {
+    const { isEnabled, azure, document, log } = this.#deps
+    if (!isEnabled) return
+    if (azure === undefined) this.#endFollowing = document.follow((stored) => this.#takeStored(stored), log)
+    this.#isStarted = azure !== undefined
+    this.#schedule(0)
+  }
+
+  stop(): void {
+    this.#isStarted = false
+    clearTimeout(this.#timer)
+    this.#endFollowing()
+    this.#endWatching()
+  }
+
+  /** Returns the groups that a node class names, and what is wrong with each of the others. None while the gate is off. */
+  named(nodeClass: Pick<NodeClass, 'metadata'>): ReturnType<typeof namedGroups> {
+    return this.#deps.isEnabled ? namedGroups(nodeClass, this.#deps.config) : { groups: [], problems: [] }
+  }
+
+  /** Returns the reservations that a node class may use, full ones included. */
+  offeredTo(nodeClass: Pick<NodeClass, 'metadata'>): readonly OfferedReservation[] {
+    return this.named(nodeClass).groups.flatMap(({ id: groupId }) => {
+      const group = this.group(groupId)
+      if (group?.kind !== 'read') return []
+      return group.reservations.map((one) => ({
+        id: one.id,
+        groupId,
+        instanceType: one.instanceType,
+        zone: one.zone,
+        free: this.#free(one),
+      }))
+    })
+  }
+
+  /** Returns a value that changes when what a node class is offered does. */
+  signature(nodeClass: Pick<NodeClass, 'metadata'>): string {
+    const { groups } = this.named(nodeClass)
+    if (groups.length === 0) return ''
+    const counts = this.offeredTo(nodeClass).map(({ id, free }) => `${id}=${free}`)
+    return `groups:${counts.join()}`
+  }
+
+  /** Whether a NodeClaim's VM fits into a reservation: its own place in it is not counted. */
+  hasRoom(id: string, claimName: string): boolean {
+    const found = this.#find(id)
+    return found !== undefined && this.#free(found, vmName(claimName).toLowerCase()) > 0
+  }
+
+  /**
+   * Keeps a place for a NodeClaim's VM from its choice on, until the claim says that it was launched: not every claim asks for a reservation by its id.
+   * A claim has one place at most, and none after another choice.
+   */
+  choose(claimName: string, id: string | undefined): void {
+    const name = vmName(claimName).toLowerCase()
+    if (id === undefined) this.#chosen.delete(name)
+    else this.#chosen.set(name, { id, untilMs: this.#deps.now() + chosenMs })
+  }
+
+  /** Reads the groups when a NodeClaim asks for a reservation that is not known: another process may have read more. */
+  async know({ spec }: NodeClaim): Promise<void> {
+    if (reservationsAskedFor(spec).some((id) => this.#find(id) === undefined)) await this.refresh(soonMs)
+  }
+
+  /** From the launch on a claim itself says what it holds, and one that is gone holds nothing. Azure's last answer still counts its VM. */
+  #observe(before: NodeClaim | undefined, after: NodeClaim | undefined): void {
+    this.#takers = undefined
+    const isWaiting = after !== undefined && !isTrue(after.status.conditions, 'Launched')
+    if (!isWaiting) this.#chosen.delete(vmName((after ?? before)?.metadata.name ?? '').toLowerCase())
+    if (after === undefined && before !== undefined && heldBy(before).length > 0) this.#schedule(soonMs)
+  }
+
+  #find(id: string): Reservation | undefined {
+    for (const groupId of this.#groups.keys()) {
+      const group = this.group(groupId)
+      const found = group?.kind === 'read' ? group.reservations.find((one) => one.id === id) : undefined
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+
+  /** Returns what Azure last said about a group; undefined when that is not known, or too long ago. */
+  group(groupId: string): ReservationGroup | undefined {
+    if (this.#deps.now() - this.#readAtMs > lifetimeMs) return undefined
+    return this.#groups.get(groupKey(groupId))
+  }
+
+  /** When the reading of what is known began, in epoch ms. */
+  get readAtMs(): number {
+    return this.#readAtMs
+  }
+
+  /** Reads the groups if the last reading is older than `maxAgeMs`. What cannot be read is known as unreadable. */
+  async refresh(maxAgeMs = 0): Promise<void> {
+    const { azure, isEnabled, now, document, config, log } = this.#deps
+    if (azure === undefined || !isEnabled || now() - this.#readAtMs < maxAgeMs) return
+    const readAtMs = now()
+    const groups = await Promise.all(this.#wanted().map((group) => readGroup({ azure, config, log }, group)))
+    const isNews = groups.length > 0 || this.#groups.size > 0
+    this.#take(groups, readAtMs)
+    if (!isNews) return
+    await document
+      .write({ json: encodeGroups(groups), readAtMs })
+      .catch((error: unknown) => log.warn({ err: error }, 'failed to store capacity reservations for planners'))
+  }
+
+  /** Returns the groups of node classes, and those of launched NodeClaims: whether their reservations end must be known as long as they live. */
+  #wanted(): readonly GroupId[] {
+    const { cache, config, log } = this.#deps
+    const wanted = new Map<string, GroupId>()
+    const add = (group: GroupId | undefined) => group && wanted.set(groupKey(group.id), group)
+    for (const nodeClass of cache.nodeClasses.values()) this.named(nodeClass).groups.forEach(add)
+    for (const { metadata } of cache.nodeClaims.values())
+      if (metadata.labels[labels.capacityType] === 'reserved')
+        add(parseGroupId(metadata.annotations[annotations.reservationGroup] ?? '', config))
+    if (wanted.size > mostGroups)
+      log.warn({ groups: wanted.size }, `only ${mostGroups} capacity reservation groups are read`)
+    return [...wanted.values()].slice(0, mostGroups)
+  }
+
+  #takeStored({ json, readAtMs }: StoredDocument): void {
+    if (readAtMs <= this.#readAtMs) return
+    try {
+      this.#take(decodeGroups(json), readAtMs)
+    } catch (error) {
+      this.#deps.log.warn({ err: error }, 'failed to read stored capacity reservations')
+    }
+  }
+
+  #take(groups: readonly ReservationGroup[], readAtMs: number): void {
+    this.#groups = new Map(groups.map((group) => [groupKey(group.groupId), group]))
+    this.#readAtMs = readAtMs
+  }
+
+  #free({ id, capacity, allocated, others }: Reservation, except?: string): number {
+    const takers = new Set([...allocated, ...(this.#takersOf(id) ?? [])])
+    for (const [name, chosen] of this.#chosen) {
+      if (chosen.untilMs <= this.#deps.now()) this.#chosen.delete(name)
+      else if (chosen.id === id) takers.add(name)
+    }
+    if (except !== undefined) takers.delete(except)
+    return Math.max(0, capacity - others - takers.size)
+  }
+
+  #takersOf(id: string): ReadonlySet<string> | undefined {
+    this.#takers ??= takersIn(this.#deps.cache.nodeClaims.values())
+    return this.#takers.get(id)
+  }
+
+  #schedule(delayMs: number): void {
+    const dueMs = this.#deps.now() + delayMs
+    if (!this.#isStarted || dueMs >= this.#dueMs) return
+    clearTimeout(this.#timer)
+    this.#dueMs = dueMs
+    this.#timer = setTimeout(() => {
+      this.#dueMs = Number.POSITIVE_INFINITY
+      void this.refresh()
+        .catch((error: unknown) => this.#deps.log.warn({ err: error }, 'failed to read capacity reservations'))
+        .then(() => this.#schedule(pollEveryMs))
+    }, delayMs)
+    this.#timer.unref()
+  }
+}
+
+function groupsText(object: { readonly metadata: NodeClass['metadata'] } | undefined): string {
+  return object?.metadata.annotations[annotations.reservationGroups] ?? ''
+}

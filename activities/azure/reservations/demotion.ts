@@ -1,0 +1,125 @@
+import type { Logger } from 'pino'
+import { conditionOf } from '../../../core/conditions.ts'
+import type { Node, NodeClaim } from '../../../core/objects.ts'
+import { annotations, labels } from '../../../core/requirements/labels.ts'
+import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
+import { updateClaim, updateNode } from '../../kubernetes/client/object-writes.ts'
+import { type EventRecorder, subject } from '../../kubernetes/event-recorder.ts'
+import { claimNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
+import { vmName } from '../launch/virtual-machine.ts'
+import type { CapacityReservations } from './capacity-reservations.ts'
+import type { ReservationGroup } from './reservation.ts'
+
+export interface DemotionDeps extends ObjectWritesDeps {
+  readonly log: Logger
+  readonly events: EventRecorder
+  readonly reservations: CapacityReservations
+}
+
+/** Azure may list a new VM in its group some time after it accepted the VM. */
+const listedWithinMs = 5 * 60_000
+/** Most age of the answers that demotion follows from. */
+const freshMs = 30_000
+
+/**
+ * Changes the labels of NodeClaims and their Nodes whose capacity reservation has ended: they are on-demand from now on, and disruption treats them so
+ * (docs/adr/0034-capacity-reservations.md). Nothing is changed while a group cannot be read. After a crash between NodeClaim and Node the next pass
+ * finds the Node.
+ */
+export async function demoteReserved(deps: DemotionDeps): Promise<void> {
+  const claims = [...deps.cache.nodeClaims.values()].filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+  const reserved = claims.filter(isReserved)
+  if (reserved.length > 0) {
+    await deps.reservations.refresh(freshMs)
+    for (const { claim, why } of ended(deps, claims, reserved)) await demote(deps, claim, why)
+  }
+  // Only a NodeClaim that was launched into a reservation can have a Node that still says so.
+  for (const { metadata } of claims.filter(
+    (one) => one.metadata.annotations[annotations.reservationGroup] !== undefined,
+  )) {
+    const current = deps.cache.nodeClaims.get(metadata.name)
+    const node = current === undefined ? undefined : claimNode(deps, current)
+    if (current !== undefined && node !== undefined && isReserved(node) && isOnDemand(current))
+      await updateNode(deps, node.metadata.name, onDemandLabels)
+  }
+}
+
+const isReserved = ({ metadata }: NodeClaim | Node) => metadata.labels[labels.capacityType] === 'reserved'
+const isOnDemand = ({ metadata }: NodeClaim) => metadata.labels[labels.capacityType] === 'on-demand'
+
+interface Ended {
+  readonly claim: NodeClaim
+  readonly why: string
+}
+
+/** Returns the claims whose reservation has ended. Of those beyond its capacity the newest go first. */
+function ended(
+  { reservations }: DemotionDeps,
+  claims: readonly NodeClaim[],
+  reserved: readonly NodeClaim[],
+): readonly Ended[] {
+  const found: Ended[] = []
+  const alive = new Map<string, Held>()
+  for (const claim of reserved) {
+    const group = reservations.group(claim.metadata.annotations[annotations.reservationGroup] ?? '')
+    if (group === undefined) continue
+    const why = whyEnded(claim, group, reservations.readAtMs)
+    const id = claim.metadata.labels[labels.reservationId] ?? ''
+    if (why !== undefined) found.push({ claim, why })
+    else alive.set(id, { group, id, own: [...(alive.get(id)?.own ?? []), claim] })
+  }
+  for (const held of alive.values()) {
+    const newest = [...held.own].sort(
+      (a, b) => createdAt(b) - createdAt(a) || (a.metadata.name < b.metadata.name ? 1 : -1),
+    )
+    const why = `capacity reservation ${held.id} holds fewer VMs than are in it`
+    found.push(...newest.slice(0, excessOf(held, claims)).map((claim) => ({ claim, why })))
+  }
+  return found
+}
+
+const createdAt = ({ metadata }: NodeClaim) => Date.parse(metadata.creationTimestamp)
+
+function whyEnded(claim: NodeClaim, group: ReservationGroup, readAtMs: number): string | undefined {
+  const id = claim.metadata.labels[labels.reservationId]
+  const launched = conditionOf(claim.status.conditions, 'Launched')
+  const launchedMs = launched?.status === 'True' ? Date.parse(launched.lastTransitionTime ?? '') : Number.NaN
+  // An answer from before the launch says nothing about it.
+  if (group.kind === 'unreadable' || !(readAtMs > launchedMs)) return undefined
+  if (group.kind === 'gone') return `capacity reservation group ${group.groupId} is gone`
+  if (!group.reservations.some((one) => one.id === id)) return `capacity reservation ${id ?? ''} is gone`
+  if (readAtMs - launchedMs <= listedWithinMs) return undefined
+  return group.associated.includes(vmName(claim.metadata.name).toLowerCase())
+    ? undefined
+    : `its VM is no longer in capacity reservation group ${group.groupId}`
+}
+
+interface Held {
+  readonly group: ReservationGroup
+  readonly id: string
+  /** NodeClaims that count as reserved in it. */
+  readonly own: readonly NodeClaim[]
+}
+
+/** How many VMs of a reservation are beyond its capacity and still count as reserved. Those that were demoted before remain in it. */
+function excessOf({ group, id, own }: Held, claims: readonly NodeClaim[]): number {
+  const found = group.kind === 'read' ? group.reservations.find((one) => one.id === id) : undefined
+  if (found?.isSettled !== true) return 0
+  const allocated = new Set(found.allocated)
+  const isIn = ({ metadata }: NodeClaim) => allocated.has(vmName(metadata.name).toLowerCase())
+  const demoted = claims.filter((claim) => isOnDemand(claim) && isIn(claim)).length
+  const excess = found.allocated.length + found.others - found.capacity - demoted
+  return Math.min(Math.max(0, excess), own.filter(isIn).length)
+}
+
+async function demote(deps: DemotionDeps, claim: NodeClaim, why: string): Promise<void> {
+  const message = `${why}; the node counts as on-demand from now on`
+  deps.log.warn({ nodeClaim: claim.metadata.name, why }, 'capacity reservation ended')
+  const after = await updateClaim(deps, claim.metadata, onDemandLabels)
+  if (after !== undefined) deps.events.record({ about: subject(claim), reason: 'CapacityReservationEnded', message })
+}
+
+function onDemandLabels(object: NodeClaim | Node) {
+  if (!isReserved(object)) return undefined
+  return { metadata: { labels: { [labels.capacityType]: 'on-demand', [labels.reservationId]: null } } }
+}

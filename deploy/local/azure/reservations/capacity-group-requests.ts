@@ -1,0 +1,210 @@
+import type { FastifyInstance } from 'fastify'
+import type { ArmDeps } from '../server/arm-deps.ts'
+import { ArmError, resourceNotFound } from '../server/arm-error.ts'
+import { type ArmRequest, page, sameLocation } from '../server/arm-request.ts'
+import type { Machine } from '../virtual-machines/machine.ts'
+import { type CapacityGroup, isFor, type SimulatedReservation } from './capacity-groups.ts'
+
+const groupsPath =
+  '/subscriptions/:subscription/resourceGroups/:group/providers/Microsoft.Compute/capacityReservationGroups'
+const path = `${groupsPath}/:name`
+const reservationsPath = `${path}/capacityReservations`
+
+interface GroupBody {
+  readonly location?: string
+  readonly zones?: readonly string[]
+  readonly tags?: Readonly<Record<string, string>>
+}
+
+interface ReservationBody extends GroupBody {
+  readonly sku?: { readonly name?: string; readonly capacity?: number }
+}
+
+/** Capacity reservation groups and their reservations: PUT, PATCH of a capacity, GET with the instance view, lists, DELETE. */
+export function registerCapacityGroups(app: FastifyInstance, deps: ArmDeps): void {
+  const { config, capacityGroups, catalogue, resources } = deps
+
+  app.put(path, (request: ArmRequest<GroupBody | undefined>, reply) => {
+    const { group: resourceGroup = '', name = '' } = request.params
+    checkLocation(request.body?.location)
+    const before = capacityGroups.find(idOf(request))
+    const { zones = [], tags } = request.body ?? {}
+    capacityGroups.save({
+      id: before?.id ?? idOf(request),
+      resourceGroup,
+      name,
+      location: config.location,
+      zones,
+      ...(tags === undefined ? {} : { tags }),
+      reservations: before?.reservations ?? [],
+    })
+    return reply.code(before === undefined ? 201 : 200).send(shown(found(request), false))
+  })
+
+  app.get(path, (request: ArmRequest) =>
+    shown(found(request), request.query['$expand']?.toLowerCase() === 'instanceview'),
+  )
+
+  app.get(groupsPath, (request: ArmRequest) => {
+    const { group = '' } = request.params
+    const own = capacityGroups.all.filter((one) => one.resourceGroup.toLowerCase() === group.toLowerCase())
+    return page(
+      request,
+      config,
+      own.map((one) => shown(one, false)),
+    )
+  })
+
+  app.delete(path, (request: ArmRequest, reply) => reply.code(capacityGroups.remove(idOf(request)) ? 200 : 204).send())
+
+  app.put(`${reservationsPath}/:reservation`, (request: ArmRequest<ReservationBody | undefined>, reply) => {
+    const group = found(request)
+    const { reservation: name = '' } = request.params
+    const body = request.body ?? {}
+    checkLocation(body.location)
+    const before = group.reservations.find((one) => sameName(one.name, name))
+    const made = reservationOf(name, body)
+    if (catalogue.size(made.sku) === undefined)
+      throw new ArmError(400, 'InvalidParameter', `The value ${made.sku} of parameter sku.name is invalid.`)
+    const isPlaced = made.zone === '0' ? group.zones.length === 0 : group.zones.includes(made.zone)
+    if (!isPlaced) throw new ArmError(400, 'BadRequest', `Zone '${made.zone}' is none of group '${group.name}'.`)
+    if (before !== undefined && !isFor(before, made))
+      throw new ArmError(409, 'PropertyChangeNotAllowed', 'Size and zone of a capacity reservation cannot be changed.')
+    if (group.reservations.some((one) => !sameName(one.name, name) && isFor(one, made)))
+      throw new ArmError(409, 'OperationNotAllowed', 'The group has a capacity reservation for this size and zone.')
+    put(group, made)
+    return reply.code(before === undefined ? 201 : 200).send(shownReservation(found(request), made))
+  })
+
+  app.patch(`${reservationsPath}/:reservation`, (request: ArmRequest<ReservationBody | undefined>) => {
+    const group = found(request)
+    const before = foundReservation(request, group)
+    const changed = { ...before, capacity: request.body?.sku?.capacity ?? before.capacity }
+    put(group, changed)
+    return shownReservation(found(request), changed)
+  })
+
+  app.get(`${reservationsPath}/:reservation`, (request: ArmRequest) => {
+    const group = found(request)
+    return shownReservation(group, foundReservation(request, group))
+  })
+
+  app.get(reservationsPath, (request: ArmRequest) => {
+    const group = found(request)
+    return page(
+      request,
+      config,
+      group.reservations.map((one) => shownReservation(group, one)),
+    )
+  })
+
+  app.delete(`${reservationsPath}/:reservation`, (request: ArmRequest, reply) => {
+    const group = found(request)
+    const gone = group.reservations.find((one) => sameName(one.name, request.params['reservation'] ?? ''))
+    if (gone === undefined) return reply.code(204).send()
+    if (capacityGroups.associatedWith(group, gone).length > 0)
+      throw new ArmError(409, 'OperationNotAllowed', `Capacity reservation '${gone.name}' has associated VMs.`)
+    capacityGroups.save({ ...group, reservations: group.reservations.filter((one) => one !== gone) })
+    return reply.code(200).send()
+  })
+
+  function put(group: CapacityGroup, made: SimulatedReservation): void {
+    const others = group.reservations.filter((one) => !sameName(one.name, made.name))
+    capacityGroups.save({ ...group, reservations: [...others, made] })
+  }
+
+  function checkLocation(location: string | undefined): void {
+    if (location === undefined || !sameLocation(location, config.location))
+      throw new ArmError(
+        400,
+        'LocationNotAvailableForResourceType',
+        `Location '${location}' is not '${config.location}'.`,
+      )
+  }
+
+  function idOf(request: Pick<ArmRequest, 'params'>): string {
+    const { group = '', name = '' } = request.params
+    return `/subscriptions/${config.subscriptionId}/resourceGroups/${group}/providers/Microsoft.Compute/capacityReservationGroups/${name}`
+  }
+
+  function found(request: Pick<ArmRequest, 'params'>): CapacityGroup {
+    const { group = '', name = '' } = request.params
+    const one = capacityGroups.find(idOf(request))
+    if (one === undefined) throw resourceNotFound('Microsoft.Compute/capacityReservationGroups', name, group)
+    return one
+  }
+
+  function foundReservation(request: Pick<ArmRequest, 'params'>, group: CapacityGroup): SimulatedReservation {
+    const { reservation: name = '' } = request.params
+    const one = group.reservations.find((other) => sameName(other.name, name))
+    if (one === undefined)
+      throw resourceNotFound(
+        'Microsoft.Compute/capacityReservationGroups/capacityReservations',
+        `${group.name}/${name}`,
+        group.resourceGroup,
+      )
+    return one
+  }
+
+  function references(machines: readonly Machine[]) {
+    return machines.map(({ name }) => ({ id: resources.id('Microsoft.Compute', 'virtualMachines', name) }))
+  }
+
+  function shown(group: CapacityGroup, withInstanceView: boolean): Record<string, unknown> {
+    const { id, name, location, zones, tags, reservations } = group
+    return {
+      id,
+      name,
+      type: 'Microsoft.Compute/capacityReservationGroups',
+      location,
+      ...(zones.length === 0 ? {} : { zones }),
+      ...(tags === undefined ? {} : { tags }),
+      properties: {
+        // Azure writes the names in capitals here.
+        capacityReservations: reservations.map((one) => ({
+          id: `${id}/capacityReservations/${one.name.toUpperCase()}`,
+        })),
+        virtualMachinesAssociated: references(capacityGroups.associated(group)),
+        ...(withInstanceView
+          ? {
+              instanceView: {
+                capacityReservations: reservations.map((one) => ({
+                  name: one.name,
+                  utilizationInfo: {
+                    currentCapacity: one.capacity,
+                    virtualMachinesAllocated: references(capacityGroups.allocated(group, one)),
+                  },
+                  statuses: [{ code: 'ProvisioningState/succeeded', level: 'Info' }],
+                })),
+              },
+            }
+          : {}),
+      },
+    }
+  }
+
+  function shownReservation(group: CapacityGroup, one: SimulatedReservation): Record<string, unknown> {
+    return {
+      id: `${group.id}/capacityReservations/${one.name}`,
+      name: one.name,
+      type: 'Microsoft.Compute/capacityReservationGroups/capacityReservations',
+      location: group.location,
+      ...(one.zone === '0' ? {} : { zones: [one.zone] }),
+      ...(one.tags === undefined ? {} : { tags: one.tags }),
+      sku: { name: one.sku, capacity: one.capacity },
+      properties: {
+        provisioningState: 'Succeeded',
+        virtualMachinesAssociated: references(capacityGroups.associatedWith(group, one)),
+      },
+    }
+  }
+}
+
+function reservationOf(name: string, { sku, zones = [], tags }: ReservationBody): SimulatedReservation {
+  const { name: size = '', capacity } = sku ?? {}
+  if (!Number.isInteger(capacity) || (capacity ?? -1) < 0 || zones.length > 1)
+    throw new ArmError(400, 'BadRequest', 'A capacity reservation needs sku.capacity from 0 on, and at most one zone.')
+  return { name, sku: size, capacity: capacity ?? 0, zone: zones[0] ?? '0', ...(tags === undefined ? {} : { tags }) }
+}
+
+const sameName = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()
