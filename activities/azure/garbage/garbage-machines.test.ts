@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { machineTags, machineVm } from '../../../test/fakes/aks.ts'
 import { nothing } from '../../../test/fakes/garbage-world.ts'
+import { tagsOf } from '../../../test/fakes/launch-world.ts'
 import { machineClaim, machinesWorld } from '../../../test/fakes/machines-world.ts'
-import { at, nodeJson } from '../../../test/fakes/objects.ts'
+import { at, claimJson, nodeJson } from '../../../test/fakes/objects.ts'
 import { ended, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
 import { GarbageCollector } from './garbage.ts'
@@ -24,6 +25,19 @@ describe('an AKS machine without a NodeClaim', () => {
     expect(await collect()).toEqual({ ...none, aksMachines: ['aksmanagedap/lost'] })
     expect(azure.writes).toEqual(['POST deleteMachines/lost'])
     expect(reported.map(({ reason }) => reason)).toEqual(['GarbageCollected'])
+  })
+
+  it('goes beside a VM that lost its own, and those that have one stay', async () => {
+    const { aks, azure, cluster, collect } = world(machineClaim('kept'))
+    cluster.put('nodeclaims', claimJson('good'))
+    for (const name of ['lost', 'kept']) aks.put(name)
+    for (const name of ['gone', 'good'])
+      azure.put('virtualMachines', `aks-${name}`, { tags: tagsOf(`uid-${name}`), timeCreated: at(-86_400) })
+    expect(await collect()).toEqual({ ...none, aksMachines: ['aksmanagedap/lost'], virtualMachines: ['aks-gone'] })
+    expect([[...aks.machines.keys()], azure.names('virtualMachines')]).toEqual([
+      ['kept'],
+      [machineVm('kept'), 'aks-good'],
+    ])
   })
 
   it.each([

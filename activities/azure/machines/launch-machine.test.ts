@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { machineId, machineTags, machineVm } from '../../../test/fakes/aks.ts'
-import { newClaim, ref, tagsOf } from '../../../test/fakes/launch-world.ts'
+import { inValues, newClaim, ref, tagsOf } from '../../../test/fakes/launch-world.ts'
 import { foreignMachines, machineImage, machineWorld } from '../../../test/fakes/machines-world.ts'
 import { claimJson, condition, goingClaim, nodeClassJson } from '../../../test/fakes/objects.ts'
 import { ended, useFakeTime } from '../../../test/fakes/time.ts'
 import { deleteInstance } from '../launch/instance.ts'
+import { launch } from '../launch/launch.ts'
 import { takeOverMachine } from './launch-machine.ts'
 
 useFakeTime()
@@ -67,6 +68,12 @@ describe('a launch of an AKS machine', () => {
     expect(azure.writes).toEqual(['PUT machines/a'])
   })
 
+  it('finds its own whose age AKS does not say', async () => {
+    const { aks, launch } = machineWorld()
+    aks.put('a', { tags: own(), createdAt: '' })
+    expect(await launch()).toMatchObject({ kind: 'launched', acceptedMs: Date.now() })
+  })
+
   it.each(foreignMachines)('refuses a machine %s, and does not delete it', async (_what, tags) => {
     const { aks, azure, deps, cluster, claim, launch, launched } = machineWorld()
     aks.put('a', { tags })
@@ -88,9 +95,16 @@ describe('a launch of an AKS machine', () => {
     expect(azure.writes).toEqual([])
   })
 
-  it('that is refused for its size chooses another one', async () => {
+  it.each([
+    ['VMSizeNotSupported', 'ARM'],
+    ['BadRequest', 'ARM'],
+    ['VMSizeNotSupported', 'AKS'],
+    ['BadRequest', 'AKS'],
+  ])('that is refused for its size (%s, in the form of %s) chooses another one', async (code, form) => {
     const { aks, launch, launched } = machineWorld()
-    aks.puts.push(refusal('VMSizeNotSupported', 'The VM size Standard_D2s_v5 is not supported for subscription s'))
+    const { status, body } = refusal(code, 'The VM size Standard_D2s_v5 is not supported for subscription s')
+    // AKS leaves out the field `error` around its errors.
+    aks.puts.push({ status, body: form === 'ARM' ? body : { ...body.error, details: null, subcode: '' } })
     expect(await launch()).toMatchObject({ kind: 'capacity', instanceType: 'Standard_D2s_v5' })
     expect(launched()?.status).toBe('Unknown')
     expect(await launch(2)).toMatchObject({ kind: 'launched', instanceType: 'Standard_D4s_v5' })
@@ -184,5 +198,75 @@ describe('a launch of an AKS machine', () => {
     expect(await launch()).toMatchObject({ kind: 'launched' })
     expect(azure.writes).toEqual(['PUT machines/a'])
     expect(aks.machines.get('a')).toMatchObject({ tags: own(), body: { zones: [expect.any(String)] } })
+  })
+
+  it('that is refused for a reason nobody knows leaves nothing, and the next try makes it', async () => {
+    const { aks, azure, launch } = machineWorld()
+    aks.puts.push({ status: 400, body: { error: { code: 'SomeRandomError', message: 'no' } } })
+    await expect(launch()).rejects.toThrow()
+    expect(aks.machines.size).toBe(0)
+    expect(await launch()).toMatchObject({ kind: 'launched' })
+    expect(azure.writes).toEqual(['PUT machines/a', 'PUT machines/a'])
+  })
+
+  it('whose machine came between look and PUT finds it in the next try', async () => {
+    const { aks, azure, launch } = machineWorld()
+    aks.puts.push({ status: 412, body: { error: { code: 'ConditionNotMet', message: 'it exists' } } })
+    await expect(launch()).rejects.toThrow()
+    aks.put('a', { tags: own() })
+    expect(await launch()).toMatchObject({ kind: 'launched' })
+    expect([azure.writes, aks.machines.size]).toEqual([['PUT machines/a'], 1])
+  })
+
+  it('waits for remains that are being deleted, and makes a new one', async () => {
+    const { aks, azure, launch } = machineWorld()
+    aks.put('a', { tags: own() })
+    aks.becomes('a', 'Deleting')
+    setTimeout(() => {
+      azure.remove('virtualMachines', machineVm('a'))
+      aks.machines.delete('a')
+    }, 20_000)
+    expect(await launch()).toMatchObject({ kind: 'launched' })
+    expect(azure.writes).toEqual(['PUT machines/a'])
+  })
+
+  it('in a pool that is gone fails, and leaves nothing that would hold up its end', async () => {
+    const { azure, claim, cluster, deps } = machineWorld()
+    const config = { ...deps.config, makesMachines: { pool: 'gone', inBatches: false } }
+    await expect(ended(launch({ ...deps, config }, { claim: ref, attempt: 1 }, signal))).rejects.toThrow()
+    const annotations = claim()?.metadata.annotations ?? {}
+    cluster.put('nodeclaims', goingClaim('a', { metadata: { annotations }, status: { providerID: undefined } }))
+    expect(await ended(deleteInstance(deps, ref, signal))).toMatchObject({ existed: false })
+    expect(azure.names('virtualMachines')).toEqual([])
+  })
+
+  it('stays in the zone that the claim names', async () => {
+    const requirements = [inValues('topology.kubernetes.io/zone', 'westus2-3')]
+    const { aks, launch } = machineWorld(newClaim({ requirements }))
+    expect(await launch()).toMatchObject({ kind: 'launched', zone: 'westus2-3' })
+    expect(aks.machines.get('a')?.body?.zones).toEqual(['3'])
+  })
+
+  it('is exhausted when no such type exists', async () => {
+    const requirements = [inValues('node.kubernetes.io/instance-type', 'Standard_NC24')]
+    const { azure, launch } = machineWorld(newClaim({ requirements }))
+    expect(await launch()).toMatchObject({ kind: 'exhausted' })
+    expect(azure.writes).toEqual([])
+  })
+
+  it('waits for a class of unknown readiness', async () => {
+    const { azure, cluster, launch, launched } = machineWorld()
+    cluster.put('aksnodeclasses', nodeClassJson('default', { status: { conditions: [condition('Ready', 'Unknown')] } }))
+    await expect(launch()).rejects.toThrow('its status was not brought up to date yet')
+    expect(launched()).toMatchObject({ status: 'Unknown', reason: 'NodeClassReadinessUnknown' })
+    expect(azure.writes).toEqual([])
+  })
+
+  it('leaves VMs of before as they are: Compute deletes them', async () => {
+    const { aks, azure, cluster, deps } = machineWorld()
+    azure.put('virtualMachines', 'aks-a', { tags: tagsOf('uid-a'), provisioningState: 'Succeeded' })
+    cluster.put('nodeclaims', goingClaim('a'))
+    expect(await ended(deleteInstance(deps, ref, signal))).toMatchObject({ existed: true })
+    expect([azure.writes, aks.requests]).toEqual([['DELETE virtualMachines/aks-a'], 0])
   })
 })

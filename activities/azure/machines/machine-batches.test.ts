@@ -29,10 +29,10 @@ function batches(answer: { readonly status: number; readonly body: unknown } = a
     return answer
   })
   const made = new MachineBatches({ azure, config: azureConfig, log: pino({ level: 'silent' }) })
-  const id = (name: string) => ({ subscriptionId: 's', resourceGroup: 'g', cluster: 'c', pool: 'p', name })
+  const id = (name: string, pool: string) => ({ subscriptionId: 's', resourceGroup: 'g', cluster: 'c', pool, name })
   const { signal } = new AbortController()
-  const put = (name: string, body: MachineBody, stop = signal) => {
-    const work = made.put(id(name), body, stop)
+  const put = (name: string, body: MachineBody, stop: AbortSignal = signal, pool = 'p') => {
+    const work = made.put(id(name, pool), body, stop)
     work.catch(() => {})
     return work
   }
@@ -67,6 +67,57 @@ describe('a batch of machines', () => {
       },
     })
     expect(puts[0]?.body).toEqual({ properties: { ...body('1').shared, tags: {} } })
+  })
+
+  const whole: MachineBody['shared'] = {
+    hardware: { vmSize: 'D4' },
+    priority: 'Regular',
+    operatingSystem: { osSKU: 'Ubuntu2204', enableFIPS: false },
+    kubernetes: { orchestratorVersion: '1.31.0' },
+    network: { vnetSubnetID: '/a' },
+    mode: 'User',
+    nodeImageVersion: 'AKSUbuntu-2204gen2containerd-1',
+  }
+  const made = (change: Readonly<Record<string, unknown>> = {}, zone = '1'): MachineBody => ({
+    zones: [zone],
+    tags: { zone },
+    shared: { ...whole, ...change },
+  })
+
+  it.each<[string, Readonly<Record<string, unknown>>]>([
+    ['size', { hardware: { vmSize: 'D8' } }],
+    ['priority', { priority: 'Spot' }],
+    ['operating system', { operatingSystem: { osSKU: 'AzureLinux', enableFIPS: false } }],
+    ['version of Kubernetes', { kubernetes: { orchestratorVersion: '1.32.0' } }],
+    ['subnet', { network: { vnetSubnetID: '/b' } }],
+    ['mode', { mode: 'System' }],
+    ['FIPS', { operatingSystem: { osSKU: 'Ubuntu2204', enableFIPS: true } }],
+    ['node image', { nodeImageVersion: 'AKSUbuntu-2404gen2containerd-1' }],
+  ])('is not shared by machines of another %s', async (_what, change) => {
+    const { puts, put } = batches()
+    const done = [put('a', made()), put('b', made(change))]
+    await pass(1000)
+    await Promise.all(done)
+    expect(puts.map(names)).toEqual([['a'], ['b']])
+  })
+
+  it('of many machines of three kinds is three PUTs', async () => {
+    const { puts, put } = batches()
+    const kinds = [{}, { hardware: { vmSize: 'D8' } }, { priority: 'Spot' }]
+    const done = [5, 3, 2].flatMap((count, kind) =>
+      Array.from({ length: count }, (_, index) => put(`m${kind}${index}`, made(kinds[kind], `${(index % 3) + 1}`))),
+    )
+    await pass(1000)
+    await Promise.all(done)
+    expect(puts.map((one) => names(one).length)).toEqual([5, 3, 2])
+  })
+
+  it('is not shared by machines of another pool', async () => {
+    const { puts, put } = batches()
+    const done = [put('a', body('1')), put('b', body('1'), undefined, 'other')]
+    await pass(1000)
+    await Promise.all(done)
+    expect(puts.map(names)).toEqual([['a'], ['b']])
   })
 
   it('waits no longer than five seconds', async () => {
@@ -109,39 +160,74 @@ describe('a batch of machines', () => {
     expect(puts.map(({ body: { zones } }) => zones)).toEqual([['1'], ['2']])
   })
 
-  const details = [{ code: 'VMSizeNotSupported', message: 'no D2', target: 'b' }]
+  const detail = (target?: string) => ({ code: 'VMSizeNotSupported', message: 'no D2', target })
+  const details = [detail('b')]
+  // AKS' own form, and the one of ARM.
+  const forms: readonly (readonly [string, (error: object) => object])[] = [
+    ['of AKS', (error) => ({ ...error, subcode: '' })],
+    ['of ARM', (error) => ({ error })],
+  ]
+  const refusal = (status: number, error: object) => forms.map(([form, body]) => [form, { status, body: body(error) }])
+  type Answered = [string, { readonly status: number; readonly body: object }]
+  const clientError = (found?: unknown) =>
+    refusal(400, { code: 'BatchMachineClientError', message: 'm', details: found }) as Answered[]
+  const internalError = (message: string) =>
+    refusal(500, { code: 'BatchMachineInternalServerError', message }) as Answered[]
 
-  it.each([
-    ['a client error', { status: 400, body: { error: { code: 'BatchMachineClientError', message: 'm', details } } }],
-    [
-      'an internal error',
-      {
-        status: 500,
-        body: { error: { code: 'BatchMachineInternalServerError', message: JSON.stringify({ details }) } },
-      },
-    ],
-  ])('%s is about the machines that it names', async (_what, answer) => {
-    const { put } = batches(answer)
-    const [a, b] = [put('a', body('1')), put('b', body('1'))]
-    await pass(1000)
-    await expect(a).resolves.toBeUndefined()
-    const error = await b.catch((reason: unknown) => reason)
-    expect([armErrorCode(error), armErrorText(error)]).toEqual(['VMSizeNotSupported', expect.stringContaining('no D2')])
-  })
-
-  it.each([
-    ['of another code', { status: 409, body: { error: { code: 'OperationNotAllowed', message: 'm', details } } }],
-    ['that names no machine', { status: 400, body: { error: { code: 'BatchMachineClientError', message: 'm' } } }],
-    [
-      'that is no JSON inside',
-      { status: 500, body: { error: { code: 'BatchMachineInternalServerError', message: '?' } } },
-    ],
-  ])('an error %s is about all', async (_what, answer) => {
+  const resultsOf = async (answer: { readonly status: number; readonly body: unknown }) => {
     const { put } = batches(answer)
     const both = [put('a', body('1')), put('b', body('1'))]
     await pass(1000)
-    const results = await Promise.allSettled(both)
-    expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    return await Promise.all(
+      both.map((one) =>
+        one.then(
+          () => 'accepted',
+          (error: unknown) => [armErrorCode(error), armErrorText(error)],
+        ),
+      ),
+    )
+  }
+  const refused = ['VMSizeNotSupported', expect.stringContaining('no D2')]
+
+  it.each([...clientError(details), ...internalError(JSON.stringify({ details }))])(
+    'an error in the form %s is about the machines that it names',
+    async (_form, answer) => {
+      expect(await resultsOf(answer)).toEqual(['accepted', refused])
+    },
+  )
+
+  const all = [detail('a'), detail('b')]
+
+  it.each([...clientError(all), ...internalError(JSON.stringify({ details: all }))])(
+    'an error in the form %s that names all of them is about all',
+    async (_form, answer) => {
+      expect(await resultsOf(answer)).toEqual([refused, refused])
+    },
+  )
+
+  it.each<[string, Answered]>(
+    [
+      ['of another code', ...(refusal(409, { code: 'OperationNotAllowed', message: 'm', details }) as Answered[])],
+      ['that names no machine', ...clientError()],
+      ['without details', ...clientError([])],
+      ['with a detail of no machine', ...clientError([detail()])],
+      ['about a machine that was not asked for', ...clientError([detail('b'), detail('unknown')])],
+      ['that is no JSON inside', ...internalError('the following machines failed: b')],
+    ].flatMap(([what, ...answers]) => answers.map((answer) => [what, answer] as [string, Answered])),
+  )('an error %s is about all', async (_what, [, answer]) => {
+    const results = await resultsOf(answer)
+    const { code } = ((answer.body as { error?: object }).error ?? answer.body) as { code: string }
+    expect(results).toEqual([
+      [code, expect.any(String)],
+      [code, expect.any(String)],
+    ])
+  })
+
+  it('that is answered by something else fails for all', async () => {
+    expect(await resultsOf({ status: 502, body: 'not json' })).toEqual([
+      ['UnknownError', expect.any(String)],
+      ['UnknownError', expect.any(String)],
+    ])
   })
 
   it('goes on without an activity that ends', async () => {

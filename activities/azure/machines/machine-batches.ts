@@ -88,7 +88,10 @@ export class MachineBatches {
       await putMachine(this.#deps, first.id, requestFor(wishes, first))
       for (const { settle } of wishes) settle()
     } catch (error) {
-      const errors = errorsOf(error)
+      const errors = errorsOf(
+        error,
+        wishes.map(({ id }) => id.name.toLowerCase()),
+      )
       for (const { id, settle } of wishes)
         settle(errors === undefined ? errorFrom(error) : errors.get(id.name.toLowerCase()))
     }
@@ -133,14 +136,14 @@ interface MachineRefusal {
 
 /**
  * Returns the errors of the machines that AKS names in its refusal of a batch, by name in lower case: it accepted the others (reference/azure-provider.md
- * 4.7). Undefined: the error is about all of them.
+ * 4.7). Undefined: the error is about all of them, as one that names a machine that was not asked for.
  */
-function errorsOf(error: unknown): ReadonlyMap<string, Error> | undefined {
+function errorsOf(error: unknown, asked: readonly string[]): ReadonlyMap<string, Error> | undefined {
   const code = armErrorCode(error)
   if (!(error instanceof RestError) || !/^BatchMachine(Client|InternalServer)Error$/.test(code ?? '')) return undefined
   const details = detailsOf(error)?.filter(({ target }) => target !== undefined) ?? []
   if (details.length === 0) return undefined
-  return new Map(
+  const errors = new Map(
     details.map(({ code: own = 'UnknownError', message = '', target = '' }) => {
       const { statusCode } = error
       const of = new RestError(message, { code: own, ...(statusCode === undefined ? {} : { statusCode }) })
@@ -149,14 +152,21 @@ function errorsOf(error: unknown): ReadonlyMap<string, Error> | undefined {
       return [target.toLowerCase().split('/').at(-1) ?? '', of]
     }),
   )
+  return [...errors.keys()].every((name) => asked.includes(name)) ? errors : undefined
 }
 
-/** An internal error has its details as JSON in its message. */
+interface RefusalBody {
+  readonly message?: string
+  readonly details?: unknown
+}
+
+/** AKS answers without the field `error` that ARM has around its errors. An internal error has its details as JSON in its message. */
 function detailsOf({ details }: RestError): readonly MachineRefusal[] | undefined {
-  const { error } = Object(details) as { readonly error?: { readonly message?: string; readonly details?: unknown } }
-  if (Array.isArray(error?.details)) return error.details as readonly MachineRefusal[]
+  const answer = Object(details) as RefusalBody & { readonly error?: RefusalBody }
+  const body = answer.error ?? answer
+  if (Array.isArray(body.details)) return body.details as readonly MachineRefusal[]
   try {
-    const inner = Object(JSON.parse(error?.message ?? '')) as {
+    const inner = Object(JSON.parse(body.message ?? '')) as {
       readonly details?: unknown
       readonly error?: { readonly details?: unknown }
     }

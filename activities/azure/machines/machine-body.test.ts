@@ -177,6 +177,108 @@ goldenSuite('azure/machine-create', 19, ({ cases }: { readonly cases: readonly M
       expect(bodyOf(minimal, { spec }).shared[part]).toMatchObject(expected as Json)
     })
 
+    const own = 'karpenter.sh/unregistered:NoExecute'
+    const one: Taint = { key: 'a', value: 'b', effect: 'NoSchedule' }
+    const two: Taint = { key: 'c', value: 'd', effect: 'NoExecute' }
+    const three: Taint = { key: 'e', value: 'f', effect: 'PreferNoSchedule' }
+    const unregistered: Taint = { key: 'karpenter.sh/unregistered', effect: 'NoExecute' }
+
+    it.each<[string, readonly Taint[], readonly Taint[], readonly string[]]>([
+      ['of both kinds', [one], [two], ['a=b:NoSchedule', 'c=d:NoExecute', own]],
+      [
+        'that has the one of new nodes at startup',
+        [one],
+        [two, unregistered],
+        ['a=b:NoSchedule', 'c=d:NoExecute', own],
+      ],
+      ['that has the one of new nodes for good', [one, unregistered], [two], ['a=b:NoSchedule', own, 'c=d:NoExecute']],
+      ['of no kind', [], [], [own]],
+      ['without startup taints', [one], [], ['a=b:NoSchedule', own]],
+      ['without other taints', [], [two], ['c=d:NoExecute', own]],
+      [
+        'of several startup taints',
+        [one],
+        [two, three],
+        ['a=b:NoSchedule', 'c=d:NoExecute', 'e=f:PreferNoSchedule', own],
+      ],
+      ['of several effects', [one, two, three], [], ['a=b:NoSchedule', 'c=d:NoExecute', 'e=f:PreferNoSchedule', own]],
+      [
+        'without a value',
+        [{ key: 'x', value: '', effect: 'NoSchedule' }],
+        [{ key: 'y', effect: 'NoExecute' }],
+        ['x:NoSchedule', 'y:NoExecute', own],
+      ],
+    ])('all taints of a claim %s are initial ones', (_what, taints, startupTaints, expected) => {
+      expect(bodyOf(minimal, { claim: { taints, startupTaints } }).shared['kubernetes']).toMatchObject({
+        nodeInitializationTaints: expected,
+        nodeTaints: [],
+      })
+    })
+
+    const labelled = (labels?: Readonly<Record<string, string>>): MachineCase => {
+      const { name } = minimal.nodeClaim.metadata
+      const metadata = labels === undefined ? { name } : { name, labels }
+      return { ...minimal, nodeClaim: { ...minimal.nodeClaim, metadata } }
+    }
+    const modeKey = 'kubernetes.azure.com/mode'
+
+    it.each([
+      [undefined, 'User'],
+      ['system', 'System'],
+      ['user', 'User'],
+      ['', 'User'],
+      ['invalid-mode', 'User'],
+    ])('with the mode %s is of the mode %s', (mode, expected) => {
+      expect(bodyOf(labelled(mode === undefined ? {} : { [modeKey]: mode })).shared['mode']).toBe(expected)
+    })
+
+    const labelsOf = (golden: MachineCase, requirements = golden.nodeClaim.spec.requirements) =>
+      (bodyOf(golden, { claim: { requirements } }).shared['kubernetes'] as { readonly nodeLabels: Json }).nodeLabels
+    const inValues = (key: string, value: string): RequirementSpec => ({ key, operator: 'In', values: [value] })
+
+    it('has the labels of its claim, and those that its requirements and its choice decide', () => {
+      const custom = { 'z-label': 'z', 'custom-label': 'custom-value', 'long-label': 'a'.repeat(1000) }
+      const given = minimal.nodeClaim.spec.requirements
+      const found = labelsOf(labelled(custom), [...given, inValues('custom-requirement', 'custom-value')])
+      expect(found).toMatchObject({ ...custom, 'custom-requirement': 'custom-value' })
+      expect(labelsOf(labelled(custom), [...given, inValues('custom-requirement', 'custom-value')])).toEqual(found)
+    })
+
+    it.each(['on-demand', 'spot'])(
+      'has the label of its capacity type %s, also without labels of its claim',
+      (type) => {
+        const key = 'karpenter.sh/capacity-type'
+        const others = minimal.nodeClaim.spec.requirements.filter((one) => one.key !== key)
+        expect(labelsOf(labelled(), [...others, inValues(key, type)])).toMatchObject({ [key]: type })
+      },
+    )
+
+    it.each([
+      ['kubernetes.io/custom-label', false],
+      ['k8s.io/custom-label', false],
+      ['kubelet.kubernetes.io/custom-label', true],
+    ])('has the label %s of its claim: %s', (key, has) => {
+      expect(key in labelsOf(labelled({ [key]: 'custom-value' }))).toBe(has)
+    })
+
+    it.each([
+      ['Standard_D64s_v3', undefined, 'Ephemeral', 128],
+      ['Standard_D64s_v3', 256, 'Ephemeral', 256],
+      ['Standard_D2s_v3', 30, 'Ephemeral', 30],
+      ['Standard_D2s_v3', undefined, 'Managed', 128],
+    ])('of the size %s, with a disk of %s GB, has a disk that is %s of %i GB', (size, osDiskSizeGB, osDiskType, gb) => {
+      const requirements = [inValues('node.kubernetes.io/instance-type', size)]
+      const spec = osDiskSizeGB === undefined ? {} : { osDiskSizeGB }
+      expect(bodyOf(minimal, { spec, claim: { requirements } }).shared['operatingSystem']).toMatchObject({
+        osDiskType,
+        osDiskSizeGB: gb,
+      })
+    })
+
+    it('has no settings of the kubelet where the class has none', () => {
+      expect(bodyOf(minimal).shared['kubernetes']).not.toHaveProperty('kubeletConfig')
+    })
+
     it('a regional machine names no zone', () => {
       expect(armMachine({ zones: [], tags: {}, shared: {} })).toEqual({ properties: { tags: {} } })
     })
@@ -188,7 +290,7 @@ goldenFunctions({
 })
 
 describe('no machine', () => {
-  it.each(['1st-abcde', 'pool.a-abcde', 'a'.repeat(35), `a-${'b'.repeat(40)}`])('is called after %s', (name) => {
+  it.each(['', '1st-abcde', 'pool.a-abcde', 'a'.repeat(35), `a-${'b'.repeat(40)}`])('is called after %s', (name) => {
     expect(machineNameOf(name)).toBeUndefined()
   })
 })

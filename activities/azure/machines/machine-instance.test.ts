@@ -1,7 +1,9 @@
 import { RestError } from '@azure/core-rest-pipeline'
 import { describe, expect, it } from 'vitest'
 import { machineId, machineVm } from '../../../test/fakes/aks.ts'
+import { world } from '../../../test/fakes/launch-world.ts'
 import { foreignMachines, machineClaim, machinesWorld } from '../../../test/fakes/machines-world.ts'
+import { goingClaim } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import { forceFinish } from '../launch/force-finish.ts'
 import { awaitInstance, deleteInstance, findInstance } from '../launch/instance.ts'
@@ -156,6 +158,22 @@ describe('the VM of an AKS machine', () => {
   })
 })
 
+describe('where nodes are VMs', () => {
+  it.each([true, false])(
+    'AKS is asked for nothing by launch and deletion, machines managed or not (%s)',
+    async (managesMachines) => {
+      const { azure, cluster, deps: made } = world()
+      const { aks } = azure
+      const deps = { ...made, config: { ...made.config, managesMachines } }
+      expect(await ended(launch(deps, { claim: ref, attempt: 1 }, signal))).toMatchObject({ kind: 'launched' })
+      expect(azure.names('virtualMachines')).toEqual(['aks-a'])
+      cluster.put('nodeclaims', goingClaim('a'))
+      expect(await ended(deleteInstance(deps, ref, signal))).toMatchObject({ existed: true })
+      expect([azure.names('virtualMachines'), aks.requests]).toEqual([[], 0])
+    },
+  )
+})
+
 describe('ending the lifecycle of an AKS machine by force', () => {
   const asked = { atMs: 0, by: 'alice', reason: 'stuck' }
   const finish = (deps: ReturnType<typeof machinesWorld>['deps'], leaveVm: boolean) =>
@@ -188,5 +206,10 @@ describe('that a machine is gone', () => {
     [403, 'NotFound', 'no', false],
   ])('%i %s "%s" proves: %s', (statusCode, code, message, is) => {
     expect(isMachineGone(new RestError(message, { statusCode, code }), 'm')).toBe(is)
+  })
+
+  it('is proven by no other error', () => {
+    expect(isMachineGone(new Error('NotFound'), 'm')).toBe(false)
+    expect(isMachineGone(undefined, 'm')).toBe(false)
   })
 })
