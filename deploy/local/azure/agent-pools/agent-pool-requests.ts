@@ -102,9 +102,9 @@ function put(request: ArmRequest<AksMachineBody>, reply: FastifyReply, deps: Arm
     }
   }
   if (refused.length > 0)
-    throw new ArmError(400, 'BatchMachineClientError', `${refused.length} machines were refused.`).with({
-      details: refused,
-    })
+    throw new ArmError(400, 'BatchMachineClientError', `${refused.length} machines were refused.`)
+      .with({ details: refused })
+      .bare()
   const operation = deps.aksOperations.begin(isNew ? 'create' : 'update', made)
   if (isNew && isLost(made, deps)) {
     reply.hijack()

@@ -31,7 +31,8 @@ export function machinesOfPut(
 }
 
 function entriesOf(header: string): readonly BatchEntry[] {
-  const refused = (why: string) => new ArmError(400, 'BatchMachineClientError', `The header BatchPutMachine ${why}.`)
+  const refused = (why: string) =>
+    new ArmError(400, 'BatchMachineClientError', `The header BatchPutMachine ${why}.`).bare()
   let entries: unknown
   try {
     entries = (JSON.parse(header) as { readonly batchMachines?: unknown } | null)?.batchMachines

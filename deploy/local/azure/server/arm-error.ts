@@ -15,6 +15,7 @@ export class ArmError extends Error {
   readonly status: number
   readonly code: string
   #more: ArmErrorMore = {}
+  #isBare = false
 
   constructor(status: number, code: string, message: string) {
     super(message)
@@ -28,12 +29,19 @@ export class ArmError extends Error {
     return this
   }
 
+  /** Leaves out the field `error` around it, as AKS does in some of its refusals; returns itself. */
+  bare(): this {
+    this.#isBare = true
+    return this
+  }
+
   /** Sends it. ARM repeats the code in a header, which other SDKs read first. */
   send(reply: FastifyReply): FastifyReply {
+    const error = { code: this.code, message: this.message, ...this.#more }
     return reply
       .code(this.status)
       .header('x-ms-error-code', this.code)
-      .send({ error: { code: this.code, message: this.message, ...this.#more } })
+      .send(this.#isBare ? error : { error })
   }
 }
 
