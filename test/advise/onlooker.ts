@@ -23,7 +23,7 @@ const readRules = [
   { apiGroups: ['apps'], resources: ['daemonsets', 'deployments'], verbs: ['list'] },
   { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: ['list'] },
   { apiGroups: ['storage.k8s.io'], resources: ['storageclasses', 'csinodes'], verbs: ['list'] },
-  { apiGroups: ['karpenter.sh'], resources: ['nodepools', 'nodeclaims'], verbs: ['list'] },
+  { apiGroups: ['karpenter.sh'], resources: ['nodepools', 'nodeclaims', 'nodeoverlays'], verbs: ['list'] },
   { apiGroups: ['karpenter.azure.com'], resources: ['aksnodeclasses'], verbs: ['list'] },
 ]
 
