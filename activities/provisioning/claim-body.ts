@@ -8,6 +8,19 @@ import type { Json } from '../kubernetes/client/answers.ts'
 
 const minValuesRelaxed = 'karpenter.sh/nodeclaim-min-values-relaxed'
 
+const ofOneLife: ReadonlySet<string> = new Set([
+  annotations.aksMachine,
+  annotations.terminationTimestamp,
+  annotations.rebootBound,
+  annotations.rebootPreBootId,
+])
+
+/**
+ * Whether an annotation is what only the life of a NodeClaim gives it. From a template it would say of each new NodeClaim that it stands for a machine
+ * of others, so that it is left alone and planned again without end, or that it is a part of a command.
+ */
+const isOfOneLife = (key: string) => key.startsWith('joiner.sh/') || ofOneLife.has(key)
+
 /** Returns the NodeClaim to create: the plan, and the metadata and spec that the pool's template gives to each of its nodes. */
 export function claimBody(
   nodePool: NodePool,
@@ -23,7 +36,7 @@ export function claimBody(
       name,
       labels: planned.labels,
       annotations: {
-        ...own,
+        ...Object.fromEntries(Object.entries(own).filter(([key]) => !isOfOneLife(key))),
         // Not the pool's annotation: it may lag behind an edit, and then the new node would seem to have drifted.
         ...(hash === undefined
           ? {}

@@ -136,6 +136,34 @@ describe('a refusal', () => {
       refused('OperationNotAllowed', 409, 'exceeding approved standardDSv5 Family Cores quota'),
       'ReservedCapacityFull',
     ],
+    [
+      'quota of the region',
+      refused(
+        'QuotaExceeded',
+        409,
+        'Operation could not be completed as it results in exceeding approved Total Regional Cores quota',
+      ),
+      'ReservedCapacityFull',
+    ],
+    [
+      'quota of spot, of which it uses none',
+      refused(
+        'QuotaExceeded',
+        409,
+        'Operation could not be completed as it results in exceeding approved LowPriorityCores quota',
+      ),
+      'ReservedCapacityFull',
+    ],
+    [
+      'a zone that is not supported',
+      refused(
+        'InvalidParameter',
+        400,
+        `The zone(s) '1' for resource 'Microsoft.Compute/virtualMachines/aks-a' is not supported.`,
+      ),
+      'ReservedCapacityFull',
+    ],
+    ['what nobody knows', refused('SomethingNew', 409, 'it does not work'), 'CapacityReservationRefused'],
   ])('for %s marks the reservation alone, and the next attempt takes something else', async (_, refusal, reason) => {
     const { launch, azure, deps } = reservedWorld([], 2)
     await deps.reservations.refresh()
@@ -145,6 +173,18 @@ describe('a refusal', () => {
       { kind: 'offering', capacityType: 'reserved', instanceType: size, zone: 'westus2-1' },
     ])
     expect(await launch(2)).toMatchObject({ kind: 'launched', capacityType: 'spot' })
+  })
+
+  test('leaves nodes of the same size outside of it without its label', async () => {
+    const onDemand = [
+      { key: 'karpenter.sh/capacity-type', operator: 'In' as const, values: ['on-demand'] },
+      { key: 'node.kubernetes.io/instance-type', operator: 'In' as const, values: [size] },
+    ]
+    const { launch, labels, deps } = reservedWorld(onDemand, 2)
+    await deps.reservations.refresh()
+    expect(await launch()).toMatchObject({ kind: 'launched', capacityType: 'on-demand', instanceType: size })
+    expect(labels()).toMatchObject({ 'node.kubernetes.io/instance-type': size })
+    expect(Object.hasOwn(labels(), idLabel)).toBe(false)
   })
 
   test('leaves a claim that may use nothing else without an offering', async () => {

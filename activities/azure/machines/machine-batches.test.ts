@@ -230,14 +230,27 @@ describe('a batch of machines', () => {
     ])
   })
 
-  it('goes on without an activity that ends', async () => {
+  it('goes on without the machine of an activity that ends, and asks for that of the latest one', async () => {
     const { puts, put } = batches()
     const stop = new AbortController()
     const [a, b] = [put('a', body('1'), stop.signal), put('b', body('1'))]
     stop.abort()
     await expect(a).rejects.toThrow()
+    const [earlier, later] = [put('c', body('1')), put('c', body('2'))]
+    await expect(earlier).rejects.toThrow('a later try')
     await vi.advanceTimersByTimeAsync(1000)
-    await b
-    expect(puts.map(names)).toEqual([['a', 'b']])
+    await Promise.all([b, later])
+    expect(puts.map(names)).toEqual([['b', 'c']])
+    expect(puts[0]?.header.batchMachines?.[1]).toMatchObject({ zones: ['2'] })
+  })
+
+  it('that nobody waits for is not sent', async () => {
+    const { puts, put } = batches()
+    const stop = new AbortController()
+    const a = put('a', body('1'), stop.signal)
+    stop.abort()
+    await expect(a).rejects.toThrow()
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(puts).toEqual([])
   })
 })

@@ -45,11 +45,14 @@ export class MachineBatches {
     this.#deps = deps
   }
 
-  /** Resolves when AKS has accepted the machine. Errors: ARM's about this machine, or about the whole batch; `signal` ends the wait and not the batch. */
+  /** Resolves when AKS has accepted the machine. Errors: ARM's about this machine, or about the whole batch; `signal` ends the wait; the machine is asked for all the same once its batch is sent. */
   put(id: AksMachineId, body: MachineBody, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      const cancelled = () =>
-        settle(signal.reason instanceof Error ? signal.reason : new Error('the wait was cancelled'))
+      const cancelled = () => {
+        const why = signal.reason instanceof Error ? signal.reason : new Error('the wait was cancelled')
+        this.#withdraw(id, why)
+        settle(why)
+      }
       const settle = (error?: Error) => {
         signal.removeEventListener('abort', cancelled)
         if (error === undefined) resolve()
@@ -61,7 +64,23 @@ export class MachineBatches {
     })
   }
 
+  /** Nobody waits for a machine any more whose batch was not sent yet: its NodeClaim may be gone, or another process may ask for it. */
+  #withdraw(id: AksMachineId, why: Error): void {
+    const text = machineIdText(id)
+    for (const [key, batch] of this.#batches) {
+      const at = batch.wishes.findIndex((wish) => machineIdText(wish.id) === text)
+      if (at < 0) continue
+      const [wish] = batch.wishes.splice(at, 1) as [Wish]
+      batch.length -= headerOf([wish]).length
+      wish.settle(why)
+      if (batch.wishes.length > 0) continue
+      clearTimeout(batch.timer)
+      this.#batches.delete(key)
+    }
+  }
+
   #add(wish: Wish): void {
+    this.#withdraw(wish.id, new Error('a later try asks for the machine'))
     const key = keyOf(wish)
     const now = performance.now()
     const { length } = headerOf([wish])

@@ -28,7 +28,7 @@ const ultraSsdKey = 'karpenter.azure.com/sku-storage-ultra-ssd'
 export function launchedLabels(chosen: Chosen, wanted: Requirements, region: string): Record<string, string> {
   const priority = chosen.capacityType === 'spot' ? 'spot' : 'regular'
   const asked = Object.entries(singleValued(wanted)).filter(
-    ([key]) => key.includes('azure.com/') && wellKnownLabels.has(key) && key !== labels.reservationId,
+    ([key]) => key.includes('azure.com/') && wellKnownLabels.has(key),
   )
   return {
     ...(chosen.instanceType === undefined ? {} : singleValued(chosen.instanceType.requirements)),
@@ -197,11 +197,16 @@ export function kubeletMaySet(key: string): boolean {
   return isKubeletOwn(key) || within('kubelet.kubernetes.io') || within('node.kubernetes.io')
 }
 
-/** Returns the labels that requirements fix to one value. */
+/**
+ * Returns the labels that requirements fix to one value. A type with one reservation requires that, and so would each of its on-demand nodes have it:
+ * only the choice says who is in a reservation.
+ */
 function singleValued(sets: Requirements): Record<string, string> {
   return Object.fromEntries(
     [...sets.values()].flatMap((set) =>
-      operatorOf(set) === 'In' && set.values.size === 1 ? [[set.key, [...set.values][0] as string]] : [],
+      operatorOf(set) === 'In' && set.values.size === 1 && set.key !== labels.reservationId
+        ? [[set.key, [...set.values][0] as string]]
+        : [],
     ),
   )
 }

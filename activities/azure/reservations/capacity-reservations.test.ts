@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import type { NodeClass } from '../../../api/objects.ts'
 import { capacityTypeOf, type Offering, zoneOf } from '../../../core/instance-type.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
 import { groupId } from '../../../test/arm/fake-capacity-groups.ts'
 import { azureDeps } from '../../../test/fakes/azure-deps.ts'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { claimJson, condition, nodeClassJson } from '../../../test/fakes/objects.ts'
-import { useFakeTime } from '../../../test/fakes/time.ts'
+import { pass, useFakeTime } from '../../../test/fakes/time.ts'
 import { reservationIn } from '../capacity/choose-offering.ts'
 import type { StoredDocument } from '../catalogue/durable-document.ts'
 import { CapacityReservations } from './capacity-reservations.ts'
@@ -68,11 +69,12 @@ describe('what a reservation has free', () => {
     expect(free()).toEqual([[d4Id, 1]])
   })
 
-  test('is never below none when Azure overallocates', async () => {
+  test('is below none when Azure overallocates: a VM less makes no room', async () => {
     const { azure, reservations, free } = world()
     azure.groups.others = 7
     await reservations.refresh()
-    expect(free()).toEqual([[d4Id, 0]])
+    expect(free()).toEqual([[d4Id, -4]])
+    expect(reservations.hasRoom(d4Id, 'a')).toBe(false)
   })
 
   test('counts a NodeClaim from its creation on, and once when Azure lists its VM too', async () => {
@@ -186,6 +188,24 @@ describe('other processes', () => {
     await off.refresh()
     expect([off.offeredTo(nodeClass()), off.signature(nodeClass()), azure.groups.requests]).toEqual([[], '', 0])
   })
+})
+
+test('launches that ask for a reservation which is not known share one reading', async () => {
+  const { azure, cluster, reservations, deps } = world()
+  cluster.put('nodeclaims', asking('a'))
+  const claim = deps.cache.nodeClaims.get('a') as NodeClaim
+  await Promise.all(Array.from({ length: 50 }, () => reservations.know(claim)))
+  expect(azure.groups.requests).toBe(2)
+  expect(reservations.hasRoom(d4Id, 'a')).toBe(true)
+})
+
+test('a reading that began before it was asked for is not enough', async () => {
+  const { azure, reservations, free } = world()
+  const early = reservations.refresh()
+  await pass(10)
+  azure.groups.put('g', { ...d4, capacity: 1 })
+  await Promise.all([early, reservations.refresh()])
+  expect(free()).toEqual([[d4Id, 1]])
 })
 
 test('groups of launched NodeClaims are read, though no node class names them any more', async () => {

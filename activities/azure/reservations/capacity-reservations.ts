@@ -8,9 +8,10 @@ import type { AzureClient } from '../arm/client.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { DurableDocument, StoredDocument } from '../catalogue/durable-document.ts'
 import { vmName } from '../launch/virtual-machine.ts'
+import { ChosenPlaces } from './chosen-places.ts'
 import { type GroupId, groupKey, namedGroups, parseGroupId } from './group-id.ts'
 import { readGroup } from './read-group.ts'
-import type { Reservation, ReservationGroup } from './reservation.ts'
+import type { OfferedReservation, Reservation, ReservationGroup } from './reservation.ts'
 import { decodeGroups, encodeGroups } from './stored-groups.ts'
 import { heldBy, reservationsAskedFor, takersIn } from './takers.ts'
 
@@ -20,21 +21,8 @@ const pollEveryMs = 60_000
 const soonMs = 2000
 /** Age above which an answer counts as none: what is free may be long gone. */
 const lifetimeMs = 15 * 60_000
-/** Time within which a launch is recorded in its NodeClaim, or fails. */
-const chosenMs = 2 * 60_000
 /** Most groups of all AKSNodeClasses and NodeClaims. */
 const mostGroups = 32
-
-/** A reservation that an AKSNodeClass may use now. */
-export interface OfferedReservation {
-  readonly id: string
-  readonly groupId: string
-  readonly instanceType: string
-  /** Zone label; `0` is regional. */
-  readonly zone: string
-  /** How many more VMs fit in, counting those that NodeClaims are about to launch. */
-  readonly free: number
-}
 
 interface Deps {
   /** Undefined in a process without the role azure, which follows what one with it stores. */
@@ -60,15 +48,16 @@ export class CapacityReservations {
   #readAtMs = Number.NEGATIVE_INFINITY
   /** Names of VMs by reservation, of NodeClaims; undefined after a change. */
   #takers: ReadonlyMap<string, ReadonlySet<string>> | undefined
-  /** By the names of VMs. */
-  readonly #chosen = new Map<string, { readonly id: string; readonly untilMs: number }>()
+  readonly #chosen: ChosenPlaces
   #timer: NodeJS.Timeout | undefined
+  #reading: { readonly sinceMs: number; readonly end: Promise<void> } | undefined
   #dueMs = Number.POSITIVE_INFINITY
   #isStarted = false
   #endFollowing: () => void = () => {}
 
   constructor(deps: Deps) {
     this.#deps = deps
+    this.#chosen = new ChosenPlaces(deps.now)
     this.#endWatching = deps.cache.onChange(({ kind, before, after }) => {
       if (kind === 'NodeClaim') this.#observe(before as NodeClaim | undefined, after as NodeClaim | undefined)
       if (kind === 'AKSNodeClass' && groupsText(before) !== groupsText(after)) this.#schedule(soonMs)
@@ -130,9 +119,7 @@ export class CapacityReservations {
    * A claim has one place at most, and none after another choice.
    */
   choose(claimName: string, id: string | undefined): void {
-    const name = vmName(claimName).toLowerCase()
-    if (id === undefined) this.#chosen.delete(name)
-    else this.#chosen.set(name, { id, untilMs: this.#deps.now() + chosenMs })
+    this.#chosen.choose(claimName, id)
   }
 
   /** Reads the groups when a NodeClaim asks for a reservation that is not known: another process may have read more. */
@@ -144,7 +131,7 @@ export class CapacityReservations {
   #observe(before: NodeClaim | undefined, after: NodeClaim | undefined): void {
     this.#takers = undefined
     const isWaiting = after !== undefined && !isTrue(after.status.conditions, 'Launched')
-    if (!isWaiting) this.#chosen.delete(vmName((after ?? before)?.metadata.name ?? '').toLowerCase())
+    if (!isWaiting) this.#chosen.choose((after ?? before)?.metadata.name ?? '', undefined)
     if (after === undefined && before !== undefined && heldBy(before).length > 0) this.#schedule(soonMs)
   }
 
@@ -170,8 +157,26 @@ export class CapacityReservations {
 
   /** Reads the groups if the last reading is older than `maxAgeMs`. What cannot be read is known as unreadable. */
   async refresh(maxAgeMs = 0): Promise<void> {
-    const { azure, isEnabled, now, document, config, log } = this.#deps
+    const { azure, isEnabled, now } = this.#deps
     if (azure === undefined || !isEnabled || now() - this.#readAtMs < maxAgeMs) return
+    const earlier = this.#reading
+    if (earlier !== undefined && now() - earlier.sinceMs > maxAgeMs) {
+      // It may lack what this one is asked for.
+      await earlier.end
+      return this.refresh(Math.max(maxAgeMs, 1))
+    }
+    // All who ask meanwhile share one reading.
+    this.#reading ??= {
+      sinceMs: now(),
+      end: this.#read(azure).finally(() => {
+        this.#reading = undefined
+      }),
+    }
+    await this.#reading.end
+  }
+
+  async #read(azure: AzureClient): Promise<void> {
+    const { now, document, config, log } = this.#deps
     const readAtMs = now()
     const groups = await Promise.all(this.#wanted().map((group) => readGroup({ azure, config, log }, group)))
     const isNews = groups.length > 0 || this.#groups.size > 0
@@ -211,13 +216,9 @@ export class CapacityReservations {
   }
 
   #free({ id, capacity, allocated, others }: Reservation, except?: string): number {
-    const takers = new Set([...allocated, ...(this.#takersOf(id) ?? [])])
-    for (const [name, chosen] of this.#chosen) {
-      if (chosen.untilMs <= this.#deps.now()) this.#chosen.delete(name)
-      else if (chosen.id === id) takers.add(name)
-    }
+    const takers = new Set([...allocated, ...(this.#takersOf(id) ?? []), ...this.#chosen.in(id)])
     if (except !== undefined) takers.delete(except)
-    return Math.max(0, capacity - others - takers.size)
+    return capacity - others - takers.size
   }
 
   #takersOf(id: string): ReadonlySet<string> | undefined {

@@ -124,6 +124,26 @@ describe('demotion', () => {
     expect(one.bought()).toEqual([reserved])
   })
 
+  test('of one leaves the others alone while its node leaves', async () => {
+    const { demote, bought, cluster } = world(['a', 'b', 'c'], 2)
+    await demote()
+    const deletionTimestamp = at(-10)
+    const { metadata, ...rest } = cluster.object('nodeclaims', 'c') as { metadata: object }
+    cluster.put('nodeclaims', { ...rest, metadata: { ...metadata, deletionTimestamp, finalizers: ['x'] } })
+    await demote()
+    expect(bought()).toEqual([reserved, reserved, onDemand])
+  })
+
+  test('does not stop at a NodeClaim that cannot be changed', async () => {
+    const { demote, bought, cluster, azure } = world(['a', 'b'], 2)
+    azure.groups.remove('g')
+    cluster.intercept(({ verb, path }) => {
+      if (verb === 'patch' && path.endsWith('/nodeclaims/a')) throw new Error('a webhook forbids it')
+    })
+    await expect(demote()).rejects.toThrow('a webhook forbids it')
+    expect(bought()).toEqual([reserved, onDemand])
+  })
+
   test('gives Azure time to list a new VM', async () => {
     const { demote, bought, azure } = world(['a'], 1, -60)
     azure.put('virtualMachines', 'aks-a', { ...member, capacityReservation: {} })

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { conditionOf } from '../../../core/conditions.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
+import { forEachOf } from '../../concurrency.ts'
 import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { updateClaim, updateNode } from '../../kubernetes/client/object-writes.ts'
 import { type EventRecorder, subject } from '../../kubernetes/event-recorder.ts'
@@ -27,22 +28,31 @@ const freshMs = 30_000
  * finds the Node.
  */
 export async function demoteReserved(deps: DemotionDeps): Promise<void> {
-  const claims = [...deps.cache.nodeClaims.values()].filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+  const all = [...deps.cache.nodeClaims.values()]
+  const claims = all.filter((claim) => !isLeaving(claim))
   const reserved = claims.filter(isReserved)
-  if (reserved.length > 0) {
-    await deps.reservations.refresh(freshMs)
-    for (const { claim, why } of ended(deps, claims, reserved)) await demote(deps, claim, why)
-  }
+  if (reserved.length > 0) await deps.reservations.refresh(freshMs)
+  const changes = ended(deps, all, reserved).map((one) => () => demote(deps, one))
   // Only a NodeClaim that was launched into a reservation can have a Node that still says so.
-  for (const { metadata } of claims.filter(
-    (one) => one.metadata.annotations[annotations.reservationGroup] !== undefined,
-  )) {
-    const current = deps.cache.nodeClaims.get(metadata.name)
-    const node = current === undefined ? undefined : claimNode(deps, current)
-    if (current !== undefined && node !== undefined && isReserved(node) && isOnDemand(current))
-      await updateNode(deps, node.metadata.name, onDemandLabels)
-  }
+  const launchedInto = claims.filter(({ metadata }) => metadata.annotations[annotations.reservationGroup] !== undefined)
+  const followers = launchedInto.map(
+    ({ metadata }) =>
+      () =>
+        demoteNode(deps, metadata.name),
+  )
+  await forEachOf([...changes, ...followers], 1, (change) => change())
 }
+
+/** Has the Node of a NodeClaim that was demoted follow it. Its kubelet may have given it the id of the reservation again. */
+async function demoteNode(deps: DemotionDeps, claimName: string): Promise<void> {
+  const claim = deps.cache.nodeClaims.get(claimName)
+  const node = claim === undefined ? undefined : claimNode(deps, claim)
+  if (claim === undefined || node === undefined || !isOnDemand(claim)) return
+  if (isReserved(node) || node.metadata.labels[labels.reservationId] !== undefined)
+    await updateNode(deps, node.metadata.name, onDemandLabels)
+}
+
+const isLeaving = ({ metadata }: NodeClaim) => metadata.deletionTimestamp !== undefined
 
 const isReserved = ({ metadata }: NodeClaim | Node) => metadata.labels[labels.capacityType] === 'reserved'
 const isOnDemand = ({ metadata }: NodeClaim) => metadata.labels[labels.capacityType] === 'on-demand'
@@ -101,18 +111,21 @@ interface Held {
   readonly own: readonly NodeClaim[]
 }
 
-/** How many VMs of a reservation are beyond its capacity and still count as reserved. Those that were demoted before remain in it. */
+/**
+ * How many VMs of a reservation are beyond its capacity and still count as reserved. Those that were demoted before remain in it, and so do those whose
+ * nodes are leaving until they are gone.
+ */
 function excessOf({ group, id, own }: Held, claims: readonly NodeClaim[]): number {
   const found = group.kind === 'read' ? group.reservations.find((one) => one.id === id) : undefined
   if (found?.isSettled !== true) return 0
   const allocated = new Set(found.allocated)
   const isIn = ({ metadata }: NodeClaim) => allocated.has(vmName(metadata.name).toLowerCase())
-  const demoted = claims.filter((claim) => isOnDemand(claim) && isIn(claim)).length
-  const excess = found.allocated.length + found.others - found.capacity - demoted
+  const discounted = claims.filter((claim) => (isOnDemand(claim) || isLeaving(claim)) && isIn(claim)).length
+  const excess = found.allocated.length + found.others - found.capacity - discounted
   return Math.min(Math.max(0, excess), own.filter(isIn).length)
 }
 
-async function demote(deps: DemotionDeps, claim: NodeClaim, why: string): Promise<void> {
+async function demote(deps: DemotionDeps, { claim, why }: Ended): Promise<void> {
   const message = `${why}; the node counts as on-demand from now on`
   deps.log.warn({ nodeClaim: claim.metadata.name, why }, 'capacity reservation ended')
   const after = await updateClaim(deps, claim.metadata, onDemandLabels)
@@ -120,6 +133,6 @@ async function demote(deps: DemotionDeps, claim: NodeClaim, why: string): Promis
 }
 
 function onDemandLabels(object: NodeClaim | Node) {
-  if (!isReserved(object)) return undefined
+  if (!isReserved(object) && object.metadata.labels[labels.reservationId] === undefined) return undefined
   return { metadata: { labels: { [labels.capacityType]: 'on-demand', [labels.reservationId]: null } } }
 }

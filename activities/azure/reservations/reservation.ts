@@ -20,6 +20,17 @@ export interface Reservation {
   readonly others: number
 }
 
+/** A reservation that an AKSNodeClass may use now. */
+export interface OfferedReservation {
+  readonly id: string
+  readonly groupId: string
+  readonly instanceType: string
+  /** Zone label; `0` is regional. */
+  readonly zone: string
+  /** How many more VMs fit in, counting those that NodeClaims are about to launch. Below 0: Azure has given it more than its capacity. */
+  readonly free: number
+}
+
 /** A group as Azure described it. */
 export type ReservationGroup = { readonly groupId: string } & (
   | {

@@ -1,6 +1,6 @@
 import type { Mark, OfferingId } from '../capacity/mark.ts'
 import type { ReservedPlace } from '../catalogue/instance-types.ts'
-import type { OfferedReservation } from './capacity-reservations.ts'
+import type { OfferedReservation } from './reservation.ts'
 
 /** Returns reservations by size, in lower case. One that Azure refused a moment ago is not available, nor is one of a size that does not work. */
 export function reservedSale(

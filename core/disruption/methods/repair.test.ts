@@ -275,6 +275,8 @@ describe('a repair', () => {
       expect(of(0, true)).toEqual(['terminate-first a by 0, 45000 ms'])
       expect(of(0, false)).toEqual([])
       expect(of(0, true, false)).toEqual([])
+      // There are more than fit in, so its place would be free for nobody.
+      expect(of(-1, true)).toEqual([])
     })
 
     it('of a static pool goes first too, unless it holds no place of a full reservation', () => {

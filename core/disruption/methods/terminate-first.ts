@@ -49,7 +49,8 @@ function fullReservations(nodePool: NodePool, { view, settings }: MethodContext)
     for (const offering of compatibleOfferings(type, wanted, wellKnown)) {
       if (capacityTypeOf(offering) !== 'reserved' || isLaunchable(offering)) return undefined
       const [id] = offering.requirements.get(scheduling.reservationIdLabel ?? labels.reservationId)?.values ?? []
-      if (offering.available && id !== undefined) ids.add(id)
+      // One node less frees no place where there are more than fit in.
+      if (offering.available && (offering.reservationCapacity ?? 0) >= 0 && id !== undefined) ids.add(id)
     }
   }
   return ids
