@@ -135,7 +135,7 @@ export const azureSettings = {
   PROVISION_MODE: z
     .string()
     .default('')
-    .transform((mode) => (mode === 'aksmachineapi' || mode === 'aksmachineapiheaderbatch' ? mode : 'aksscriptless')),
+    .transform((mode) => (isMachineMode(mode) ? mode : 'aksscriptless')),
   AKS_MACHINES_POOL_NAME: z
     .string()
     .regex(

@@ -83,7 +83,7 @@ export function refusedSettings(env: Environment): readonly Refusal[] {
 const machineModes = ['aksmachineapi', 'aksmachineapiheaderbatch'] as const
 
 /** Whether nodes are made as AKS machines, and not as VMs (reference/azure-provider.md 4.7). */
-export function isMachineMode(mode: string | undefined): boolean {
+export function isMachineMode(mode: string | undefined): mode is (typeof machineModes)[number] {
   return machineModes.some((name) => name === mode)
 }
 

@@ -1,5 +1,5 @@
 import { conditionOf, isTrue } from '../conditions.ts'
-import { nodeImageVersion } from '../drift/node-image-version.ts'
+import { imageForm } from '../drift/node-image-version.ts'
 import type { NodeClaim, NodeClass } from '../objects.ts'
 import { annotations } from '../requirements/labels.ts'
 
@@ -29,7 +29,7 @@ export function imageTrials({ nodeClaims, nodeClasses, reserved, now }: Trials):
   const byClass = Map.groupBy(nodeClaims, ({ spec }) => spec.nodeClassRef.name)
   const trials = new Map<string, ImageTrial>()
   for (const { metadata, status } of nodeClasses) {
-    const images = new Set(status.images.map(({ id }) => formOf(id)))
+    const images = new Set(status.images.map(({ id }) => imageForm(id)))
     const stages = (byClass.get(metadata.name) ?? []).map((claim) => stageOf(claim, { images, reserved, now }))
     const isWaiting = stages.includes('outdated')
     const isOnTrial = images.size > 0 && !stages.includes('proof') && stages.some(isOld)
@@ -40,9 +40,6 @@ export function imageTrials({ nodeClaims, nodeClasses, reserved, now }: Trials):
   return trials
 }
 
-/** An AKS machine names its image in another form than AKSNodeClasses do. */
-const formOf = (id: string) => nodeImageVersion(id).toLowerCase()
-
 /** `outdated`: its condition says that its image is not the class's, which it is. The class went back to it a moment ago. */
 type Stage = 'proof' | 'outdated' | 'trying' | 'old' | 'old, leaving' | 'other'
 
@@ -52,7 +49,7 @@ function stageOf(
   { metadata, status }: NodeClaim,
   { images, reserved, now }: Pick<Trials, 'reserved' | 'now'> & { readonly images: ReadonlySet<string> },
 ): Stage {
-  const isNew = images.has(formOf(status.imageId ?? ''))
+  const isNew = images.has(imageForm(status.imageId ?? ''))
   if (isTrue(status.conditions, 'Initialized')) {
     const drifted = conditionOf(status.conditions, 'Drifted')
     if (isNew) return drifted?.status === 'True' && drifted.reason === 'ImageDrift' ? 'outdated' : 'proof'

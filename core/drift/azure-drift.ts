@@ -4,7 +4,7 @@ import type { Node, NodeClaim, NodeClass, NodePool } from '../objects.ts'
 import { annotations, labels } from '../requirements/labels.ts'
 import { printableStart } from '../values/printable.ts'
 import type { AzureDriftReason, Drift } from './drift.ts'
-import { nodeImageVersion } from './node-image-version.ts'
+import { imageForm } from './node-image-version.ts'
 
 /** Input of drift detection for an AKSNodeClass. */
 export interface AzureDriftView {
@@ -80,7 +80,7 @@ const imageDrift: Look = ({ claim }, { metadata, status }) => {
   if (status.images.length === 0)
     return { kind: 'unknown', message: `AKSNodeClass ${metadata.name}: status.images is empty` }
   const ofMachine = isAksMachine(claim)
-  const form = (id: string) => (ofMachine ? nodeImageVersion(id) : id).toLowerCase()
+  const form = (id: string) => (ofMachine ? imageForm(id) : id.toLowerCase())
   if (status.images.some(({ id }) => form(id) === form(imageId))) return none
   return drifted('ImageDrift', `AKSNodeClass ${metadata.name} has other images than ${imageId}`)
 }

@@ -10,3 +10,6 @@ export function nodeImageVersion(id: string): string {
   if (gallery === undefined) return id
   return `${gallery.split('-')[0]}-${definition}-${version}`
 }
+
+/** Returns the form in which images are compared: the same for an image's id in an AKSNodeClass and for its name in an AKS machine. */
+export const imageForm = (id: string) => nodeImageVersion(id).toLowerCase()

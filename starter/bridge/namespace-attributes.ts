@@ -32,8 +32,7 @@ export async function readAttributes(connection: Services, namespace: string): P
       wrong: names.filter((name) => types[name] !== undefined && types[name] !== keyword),
     }
   } catch (error) {
-    // Temporal Cloud has no OperatorService.
-    if (!isDenied(error) && grpcCode(error) !== grpcCodes.unimplemented) throw error
+    if (!isWithheld(error)) throw error
   }
   try {
     const query = names.map((name) => `${name} = 'x'`).join(' AND ')
@@ -84,8 +83,7 @@ export async function ensureAttributes({ connection, namespace, log }: Attribute
   } catch (error) {
     const lacks = `lacks the search attributes ${found.missing.join(', ')}`
     const command = attributeCommand(found.missing, namespace)
-    if (isDenied(error) || grpcCode(error) === grpcCodes.unimplemented)
-      return unusable(`${lacks}, and Joiner may not make them; an administrator runs: ${command}`)
+    if (isWithheld(error)) return unusable(`${lacks}, and Joiner may not make them; an administrator runs: ${command}`)
     if (!isRefused(error)) throw error
     return unusable(
       `${lacks}, and Temporal refuses to make them (${(error as Error).message}): a visibility store of SQL has 10 places for Keyword attributes of all namespaces; remove some that nobody uses (temporal operator search-attribute remove), then run: ${command}`,
@@ -97,4 +95,9 @@ export async function ensureAttributes({ connection, namespace, log }: Attribute
 function isRefused(error: unknown): boolean {
   const { invalidArgument, failedPrecondition, resourceExhausted } = grpcCodes
   return [invalidArgument, failedPrecondition, resourceExhausted].some((code) => code === grpcCode(error))
+}
+
+/** Whether this caller cannot have what it asks for. Temporal Cloud has no OperatorService. */
+function isWithheld(error: unknown): boolean {
+  return isDenied(error) || grpcCode(error) === grpcCodes.unimplemented
 }

@@ -9,7 +9,7 @@ import type { UnexplainedFailure } from './launch-health.ts'
 import { giveUpImage, learnOfImage } from './learn-image.ts'
 import type { JoinedLaunch, LearnDeps, Lesson } from './lesson.ts'
 import { markRefused } from './refusal.ts'
-import { learnOfReservation } from './refused-reservation.ts'
+import { isAboutReservation, learnOfReservation } from './refused-reservation.ts'
 import { type AttemptedLaunch, avoidable } from './refused-size.ts'
 
 const suspicions: ReadonlySet<string> = new Set(['RepeatedFailure', 'RegistrationTimeout'])
@@ -23,13 +23,11 @@ export async function learnFromRefusal(
   facts: FailureFacts,
   attempted: AttemptedLaunch,
 ): Promise<Lesson | undefined> {
-  if (attempted.capacityType === 'reserved') {
-    const lesson = await learnOfReservation(deps, facts, attempted)
-    if (lesson !== undefined) return lesson
-  }
   const found = avoidable(facts, attempted)
   const refusal =
     classifyRefusal(facts.code, facts.text, attempted) ?? (found?.kind === 'offerings' ? found.refusal : undefined)
+  if (attempted.capacityType === 'reserved' && (refusal !== undefined || isAboutReservation(facts, attempted)))
+    return learnOfReservation(deps, attempted, { code: facts.code, isFull: refusal !== undefined })
   if (refusal !== undefined) {
     await markRefused(deps, attempted, refusal)
     const kind = refusal.scope === 'nothing' ? 'exhausted' : 'capacity'

@@ -1,10 +1,16 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import type { NodeClaim } from '../../../core/objects.ts'
+import { pauseFor } from '../../activity-context.ts'
+import { cachedClaim } from '../../kubernetes/client/object-writes.ts'
+import type { ClaimRef } from '../../kubernetes/contract.ts'
+import { subject } from '../../kubernetes/event-recorder.ts'
 import { type Attempted, launchFailedReason } from '../arm/azure-error.ts'
 import { failureOf, LaunchBlocked } from '../arm/azure-failure.ts'
 import { learnFromRefusal } from '../capacity/learn.ts'
 import type { LearnDeps, Lesson } from '../capacity/lesson.ts'
+import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import { zoneLabelOf } from '../catalogue/zones.ts'
+import type { InstanceOutcome } from '../contract.ts'
 import { imageIdOf } from '../node-class/images.ts'
 import { capacityTypeOfVm } from './claim-vm.ts'
 import { tagKeys } from './tags.ts'
@@ -102,4 +108,26 @@ async function learn(
     if (!(error instanceof LaunchBlocked)) throw error
     return { kind: 'blocked', reason: error.reason, message: error.message }
   }
+}
+
+/**
+ * Reports a VM or machine that failed after Azure had accepted it, and resets the claim for another attempt. The outcome means that attempt at once, so
+ * a wait before it takes place here.
+ */
+export async function failedAfterAccepted(
+  deps: LearnDeps,
+  { ref, failure }: { readonly ref: ClaimRef; readonly failure: VmFailure },
+  signal: AbortSignal,
+): Promise<InstanceOutcome> {
+  const { attempted, reason, message, retryAfterMs } = failure
+  const claim = cachedClaim(deps, ref)
+  if (claim !== undefined) {
+    const said = `Failed to register: ${message.slice(0, 500)}`
+    deps.events.record({ about: subject(claim), reason: 'AsyncProvisioningError', message: said })
+  }
+  await setLaunchedUnknown(deps, ref, { reason, message })
+  deps.log.info({ nodeClaim: ref.name, ...attempted, reason, why: message }, 'launch failed after Azure accepted it')
+  if (retryAfterMs > 0) await pauseFor(retryAfterMs, signal)
+  const { instanceType, capacityType, zone } = attempted
+  return { kind: 'failed', reason, message: `${instanceType} ${capacityType} in zone ${zone}: ${message}` }
 }

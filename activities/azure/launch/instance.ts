@@ -18,7 +18,7 @@ import { instanceOf } from '../machines/instance-of.ts'
 import { revokeBootstrapToken } from './bootstrap-token.ts'
 import type { ClaimVmDeps } from './claim-vm.ts'
 import { getVm } from './claim-vm.ts'
-import { judgeFailedVm } from './failed-vm.ts'
+import { failedAfterAccepted, judgeFailedVm } from './failed-vm.ts'
 import { vmName } from './virtual-machine.ts'
 
 export interface InstanceDeps extends JoinEvidenceDeps, ClaimVmDeps, AwaitMachineDeps {
@@ -55,7 +55,7 @@ export async function awaitInstance(deps: InstanceDeps, ref: ClaimRef, signal: A
   }
 }
 
-/** Where nodes are machines, a cache that lags behind the launch would show a claim without its machine, whose VM nobody made. */
+/** In machine mode the claim is read from the API server until the cache shows its machine: before that it would be taken for one with a VM. */
 async function launchedClaim(deps: InstanceDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
   const seen = cachedClaim(deps, ref)
   const isCurrent = deps.config.makesMachines === undefined || (seen !== undefined && isAksMachine(seen))
@@ -133,35 +133,17 @@ async function judge(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Pr
   if (vm === undefined || !exists(vm)) return launchAgain(deps, ref)
   if (vm.provisioningState === 'Succeeded') return { kind: 'succeeded' }
   if (vm.provisioningState !== 'Failed') return undefined
-  const claim = cachedClaim(deps, ref)
-  const { attempted, reason, message, retryAfterMs } = await judgeFailedVm(deps, claim, vm)
-  if (claim !== undefined) {
-    const said = `Failed to register: ${message.slice(0, 500)}`
-    deps.events.record({ about: subject(claim), reason: 'AsyncProvisioningError', message: said })
-  }
-  await fallBack(deps, ref, { reason, message })
-  deps.log.info({ nodeClaim: ref.name, ...attempted, reason, why: message }, 'launch failed after Azure accepted it')
-  // The outcome means another attempt at once, so its wait takes place here.
-  if (retryAfterMs > 0) await pauseFor(retryAfterMs, signal)
-  const { instanceType, capacityType, zone } = attempted
-  return { kind: 'failed', reason, message: `${instanceType} ${capacityType} in zone ${zone}: ${message}` }
+  const failure = await judgeFailedVm(deps, cachedClaim(deps, ref), vm)
+  await revokeBootstrapToken(deps.client, ref.uid)
+  return failedAfterAccepted(deps, { ref, failure }, signal)
 }
 
-/** Returns the outcome of a VM that Azure no longer has, and prepares another launch. */
+/** Returns the outcome of a VM that Azure no longer has, and prepares another launch: the lost VM holds the token. */
 async function launchAgain(deps: InstanceDeps, ref: ClaimRef): Promise<InstanceOutcome> {
   const message = `VM ${vmName(ref.name)} was deleted before its Node joined; it is launched again`
-  await fallBack(deps, ref, { reason: 'InstanceNotFound', message })
-  return { kind: 'vmGone' }
-}
-
-/** Prepares another launch of the claim: revokes the token, which the lost VM holds. */
-async function fallBack(
-  deps: InstanceDeps,
-  ref: ClaimRef,
-  why: { readonly reason: string; readonly message: string },
-): Promise<void> {
   await revokeBootstrapToken(deps.client, ref.uid)
-  await setLaunchedUnknown(deps, ref, why)
+  await setLaunchedUnknown(deps, ref, { reason: 'InstanceNotFound', message })
+  return { kind: 'vmGone' }
 }
 
 /**

@@ -7,6 +7,7 @@ import { launchPrice } from '../../node-overlays/launch-price.ts'
 import type { Tracing } from '../../telemetry/tracing.ts'
 import { type Attempted, armErrorCode, armErrorText, metricsErrorCode } from '../arm/azure-error.ts'
 import { failureFacts } from '../arm/azure-failure.ts'
+import type { AzureConfig } from '../azure-config.ts'
 import { learnFromRefusal, learnFromSuccess } from '../capacity/learn.ts'
 import type { LearnDeps } from '../capacity/lesson.ts'
 import type { Quota } from '../capacity/quota.ts'
@@ -22,7 +23,7 @@ import type { BackendPools, NetworkFacts } from './network-facts.ts'
 import type { RecordLaunchDeps } from './record-launch.ts'
 import { recordLaunch } from './record-launch.ts'
 import { vmName } from './virtual-machine.ts'
-import { vmRequest } from './vm-request.ts'
+import { type NodeRequestInput, vmRequest } from './vm-request.ts'
 
 export interface PutVmDeps extends RecordLaunchDeps, LearnDeps {
   readonly tracing: Tracing
@@ -105,22 +106,31 @@ async function putWithPools(deps: PutVmDeps, input: PutInput): Promise<void> {
 
 /** Sends the PUT, which makes a VM or nothing: it never changes an existing one. */
 async function submit(deps: PutVmDeps, input: PutInput, pools: BackendPools): Promise<void> {
-  const { claim, chosen, image, size, attempt, nodeClass } = input
   const body = vmRequest({
-    config: deps.config,
-    nodeClass: nodeClassSettings(nodeClass, deps.config, kubeletConversion(claim.metadata.annotations)),
+    ...requestInput(deps.config, input),
     network: { ...(await deps.network.network()), poolIds: pools.ids },
+    bootstrapToken: input.bootstrapToken,
+  })
+  await deps.azure.compute.virtualMachines
+    .createOrUpdate(deps.config.nodeResourceGroup, vmName(input.claim.metadata.name), body, { ifNoneMatch: '*' })
+    .submitted()
+}
+
+/** Returns what the PUT of a VM or a machine says about the node. */
+export function requestInput(
+  config: AzureConfig,
+  { claim, chosen, image, size, attempt, nodeClass }: Omit<PutInput, 'bootstrapToken'>,
+): NodeRequestInput {
+  return {
+    config,
+    nodeClass: nodeClassSettings(nodeClass, config, kubeletConversion(claim.metadata.annotations)),
     claim,
     chosen,
     size,
     imageId: image.id,
     kubernetesVersion: nodeClass.status.kubernetesVersion ?? '',
     attempt,
-    bootstrapToken: input.bootstrapToken,
-  })
-  await deps.azure.compute.virtualMachines
-    .createOrUpdate(deps.config.nodeResourceGroup, vmName(claim.metadata.name), body, { ifNoneMatch: '*' })
-    .submitted()
+  }
 }
 
 function namesPool(error: unknown, { ids }: BackendPools): boolean {

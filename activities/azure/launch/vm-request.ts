@@ -13,16 +13,20 @@ import { type Chosen, kubeletLabels, labelsBeforeLaunch } from '../node-config/n
 import type { NodeNetwork } from './network-facts.ts'
 import { virtualMachine } from './virtual-machine.ts'
 
-export interface VmRequestInput {
+/** What the node of a claim is made of, as a VM or as a machine of AKS. */
+export interface NodeRequestInput {
   readonly config: AzureConfig
   readonly nodeClass: NodeClassSettings
-  readonly network: NodeNetwork
   readonly claim: Pick<NodeClaim, 'metadata' | 'spec'>
   readonly chosen: Chosen
   readonly size: VmSize
   readonly imageId: string
   readonly kubernetesVersion: string
   readonly attempt: number
+}
+
+export interface VmRequestInput extends NodeRequestInput {
+  readonly network: NodeNetwork
   /** `id.secret`. It goes into the custom data of the result and nowhere else. */
   readonly bootstrapToken: string
 }

@@ -3,11 +3,11 @@ import { annotations } from '../../../core/requirements/labels.ts'
 import { pauseFor } from '../../activity-context.ts'
 import { cachedClaim } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef } from '../../kubernetes/contract.ts'
-import { subject } from '../../kubernetes/event-recorder.ts'
 import type { VmList } from '../arm/vm-list.ts'
 import type { LearnDeps } from '../capacity/lesson.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { InstanceOutcome } from '../contract.ts'
+import { failedAfterAccepted } from '../launch/failed-vm.ts'
 import { judgeFailedMachine } from './failed-machine.ts'
 import { type AksMachine, getMachine } from './machines-api.ts'
 
@@ -65,16 +65,6 @@ async function judge(
     return { kind: 'vmGone' }
   }
   if (state !== 'Failed') return undefined
-  const claim = cachedClaim(deps, ref)
-  const { attempted, reason, message, retryAfterMs } = await judgeFailedMachine(deps, claim, machine)
-  if (claim !== undefined) {
-    const said = `Failed to register: ${message.slice(0, 500)}`
-    deps.events.record({ about: subject(claim), reason: 'AsyncProvisioningError', message: said })
-  }
-  await setLaunchedUnknown(deps, ref, { reason, message })
-  deps.log.info({ nodeClaim: ref.name, ...attempted, reason, why: message }, 'AKS machine failed after it was accepted')
-  // The outcome means another attempt at once, so its wait takes place here.
-  if (retryAfterMs > 0) await pauseFor(retryAfterMs, signal)
-  const { instanceType, capacityType, zone } = attempted
-  return { kind: 'failed', reason, message: `${instanceType} ${capacityType} in zone ${zone}: ${message}` }
+  const failure = await judgeFailedMachine(deps, cachedClaim(deps, ref), machine)
+  return failedAfterAccepted(deps, { ref, failure }, signal)
 }

@@ -1,4 +1,4 @@
-import { nodeImageVersion } from '../../../core/drift/node-image-version.ts'
+import { imageForm } from '../../../core/drift/node-image-version.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import type { LearnDeps } from '../capacity/lesson.ts'
 import { zoneLabelOf } from '../catalogue/zones.ts'
@@ -36,7 +36,7 @@ export function judgeFailedMachine(
     code: error?.code ?? 'UnknownError',
     text: error?.message ?? '',
     // Marks of images name them as the class does.
-    image: nodeClass?.status.images.find(({ id }) => nodeImageVersion(id) === version)?.id ?? version,
+    image: nodeClass?.status.images.find(({ id }) => imageForm(id) === imageForm(version))?.id ?? version,
     nodePool: tagOf(tags, tagKeys.nodePool) ?? '',
   })
 }

@@ -13,12 +13,11 @@ import type { AzureConfig } from '../azure-config.ts'
 import { learnFromSuccess } from '../capacity/learn.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { LaunchOutcome } from '../contract.ts'
-import { attemptedBy, type PutInput, type PutVmDeps, refused, spanAttributes } from '../launch/put-vm.ts'
+import { attemptedBy, type PutInput, type PutVmDeps, refused, requestInput, spanAttributes } from '../launch/put-vm.ts'
 import { recordLaunch } from '../launch/record-launch.ts'
 import { tagKeys, tagOf } from '../launch/tags.ts'
 import type { TakeOverDeps } from '../launch/take-over.ts'
 import { providerIdOf } from '../launch/virtual-machine.ts'
-import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 import { notManaged } from './adopt-machines.ts'
 import { judgeFailedMachine, offeringOf } from './failed-machine.ts'
 import type { MachineBatches } from './machine-batches.ts'
@@ -190,7 +189,7 @@ export async function launchMachine(
   const create = { ...attemptedBy(chosen), imageId: image.id, nodePool }
   deps.vmCreates.started(create)
   try {
-    const body = bodyOf(deps, input)
+    const body = machineBody(requestInput(deps.config, input))
     await deps.tracing.span('PUT machine', { attributes: spanAttributes(chosen) }, () =>
       put(deps, { id, body }, signal),
     )
@@ -207,20 +206,6 @@ export async function launchMachine(
     learnFromSuccess(deps, { nodeClass: input.nodeClass.metadata.name, instanceType, image: image.id }, 'accepted'),
   ])
   return outcome
-}
-
-function bodyOf({ config }: LaunchMachineDeps, input: LaunchMachineInput): MachineBody {
-  const { claim, chosen, size, image, attempt, nodeClass } = input
-  return machineBody({
-    config,
-    nodeClass: nodeClassSettings(nodeClass, config, kubeletConversion(claim.metadata.annotations)),
-    claim,
-    chosen,
-    size,
-    imageId: image.id,
-    kubernetesVersion: nodeClass.status.kubernetesVersion ?? '',
-    attempt,
-  })
 }
 
 /** Sends the PUT alone, which then never changes an existing machine, or with others. */

@@ -3,24 +3,12 @@ import type { NodeClaim } from '../../../core/objects.ts'
 import { labels, taintKeys } from '../../../core/requirements/labels.ts'
 import { requirements } from '../../../core/requirements/requirements.ts'
 import { describeTaint } from '../../../core/taints.ts'
-import type { AzureConfig } from '../azure-config.ts'
-import type { VmSize } from '../catalogue/sku.ts'
 import { armZones } from '../catalogue/zones.ts'
 import { tagKeys, vmTags } from '../launch/virtual-machine.ts'
+import type { NodeRequestInput } from '../launch/vm-request.ts'
 import type { NodeClassSettings } from '../node-class/node-class-settings.ts'
-import { type Chosen, labelsBeforeLaunch, machineLabels } from '../node-config/node-labels.ts'
+import { labelsBeforeLaunch, machineLabels } from '../node-config/node-labels.ts'
 import { machineDns, machineKubelet, machineLinux, osSku } from './machine-os.ts'
-
-export interface MachineBodyInput {
-  readonly config: AzureConfig
-  readonly nodeClass: NodeClassSettings
-  readonly claim: Pick<NodeClaim, 'metadata' | 'spec'>
-  readonly chosen: Chosen
-  readonly size: VmSize
-  readonly imageId: string
-  readonly kubernetesVersion: string
-  readonly attempt: number
-}
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -37,7 +25,7 @@ export function armMachine({ zones, tags, shared }: MachineBody): Fields {
 }
 
 /** Returns the machine of a NodeClaim: AKS makes its VM and all that the node needs to join (reference/azure-provider.md 4.7). */
-export function machineBody(input: MachineBodyInput): MachineBody {
+export function machineBody(input: NodeRequestInput): MachineBody {
   const { config, nodeClass, claim, chosen, imageId } = input
   const { name, uid } = claim.metadata
   const nodePool = claim.metadata.labels[labels.nodePool]
@@ -65,7 +53,7 @@ export function machineBody(input: MachineBodyInput): MachineBody {
   }
 }
 
-function hardware({ nodeClass, chosen, size }: MachineBodyInput): Fields {
+function hardware({ nodeClass, chosen, size }: NodeRequestInput): Fields {
   return {
     vmSize: chosen.typeName,
     ultraSsdEnabled: chosen.ultraSsd,
@@ -73,7 +61,7 @@ function hardware({ nodeClass, chosen, size }: MachineBodyInput): Fields {
   }
 }
 
-function operatingSystem({ nodeClass, size, kubernetesVersion }: MachineBodyInput): Fields {
+function operatingSystem({ nodeClass, size, kubernetesVersion }: NodeRequestInput): Fields {
   const { osDiskSizeGB, linuxOSConfig } = nodeClass.spec
   const linux = machineLinux(linuxOSConfig)
   const isEphemeral = size.ephemeralOsDisk !== undefined && size.ephemeralOsDisk.gb >= osDiskSizeGB
@@ -87,7 +75,7 @@ function operatingSystem({ nodeClass, size, kubernetesVersion }: MachineBodyInpu
   }
 }
 
-function kubernetes({ nodeClass, claim, chosen, size, kubernetesVersion }: MachineBodyInput): Fields {
+function kubernetes({ nodeClass, claim, chosen, size, kubernetesVersion }: NodeRequestInput): Fields {
   const { spec, kubelet } = nodeClass
   return {
     nodeLabels: machineLabels({

@@ -1,6 +1,6 @@
 // What is known of a node image by the nodes that have it. Nothing is stored: nodes that have initialized are the proof.
 import { isTrue } from '../../../core/conditions.ts'
-import { nodeImageVersion } from '../../../core/drift/node-image-version.ts'
+import { imageForm } from '../../../core/drift/node-image-version.ts'
 import type { NodeClaim, NodeClass } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
@@ -10,9 +10,7 @@ import { imageVersion, type ResolvedImage, withImageVersion } from './images.ts'
 
 type Claims = Iterable<NodeClaim>
 
-/** AKS machines name their images in another form than AKSNodeClasses do. */
-const sameId = (a: string | undefined, b: string) =>
-  a !== undefined && nodeImageVersion(a).toLowerCase() === nodeImageVersion(b).toLowerCase()
+const sameId = (a: string | undefined, b: string) => a !== undefined && imageForm(a) === imageForm(b)
 
 function* ofClass(claims: Claims, nodeClass: string): Iterable<NodeClaim> {
   for (const claim of claims) if (claim.spec.nodeClassRef.name === nodeClass) yield claim
