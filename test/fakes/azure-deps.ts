@@ -50,11 +50,15 @@ function size(vCpus: number): VmSize {
   }
 }
 
-const sizes: ReadonlyMap<string, VmSize> = new Map([2, 4, 8].map((vCpus) => [`Standard_D${vCpus}s_v5`, size(vCpus)]))
-/** USD an hour by vCPUs; spot costs a third. */
-const prices = {
-  priceOf: ({ name }: { readonly name: string }, capacityType: string) =>
-    (sizes.get(name)?.vCpus ?? 0) * (capacityType === 'spot' ? 0.017 : 0.05),
+const usualSizes: readonly VmSize[] = [2, 4, 8].map(size)
+
+/** A size of another family, which costs more than all others. */
+export const otherSize: VmSize = {
+  ...size(16),
+  name: 'Standard_E16s_v5',
+  family: 'standardESv5Family',
+  series: 'Esv5',
+  seriesFamily: 'E',
 }
 
 /** What Azure activities work with, over a cluster and a resource group in memory. To be called in a test.
@@ -66,7 +70,13 @@ export function azureDeps(cluster: FakeCluster, azure = new FakeAzure(), usages:
   const unavailable = new UnavailableOfferings({ client, namespace: 'joiner', now, log })
   unavailable.start()
   onTestFinished(() => unavailable.stop())
+  const sizes = new Map(usualSizes.map((one) => [one.name, one]))
   const sizeOf = (name: string) => sizes.get(name)
+  /** USD an hour by vCPUs; spot costs a third. */
+  const prices = {
+    priceOf: ({ name }: { readonly name: string }, capacityType: string) =>
+      (sizeOf(name)?.vCpus ?? 0) * (capacityType === 'spot' ? 0.017 : 0.05),
+  }
   const follow = (take: (stored: StoredDocument) => void) => {
     take({ json: encodeUsages(usages), readAtMs: now() })
     return () => {}
@@ -132,5 +142,5 @@ export function azureDeps(cluster: FakeCluster, azure = new FakeAzure(), usages:
     cloudProvider: new CloudProviderMetrics(registry),
     staticCapacity: false,
   }
-  return { ...known, deps, azure, registry }
+  return { ...known, deps, azure, registry, sizes }
 }

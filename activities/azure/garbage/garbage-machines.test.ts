@@ -85,6 +85,16 @@ describe('an AKS machine without a NodeClaim', () => {
     expect(azure.writes).toEqual([])
   })
 
+  it('stays, as does all else, while VMs cannot be listed for a reason nobody knows', async () => {
+    const { aks, azure, collect } = world(machineClaim('a'))
+    aks.put('lost')
+    azure.intercept((request) =>
+      request === 'GET virtualMachines/' ? { status: 400, code: 'SomeRandomError', message: 'no' } : undefined,
+    )
+    await expect(collect()).rejects.toThrow()
+    expect([azure.writes, [...aks.machines.keys()]]).toEqual([[], ['lost']])
+  })
+
   it('stays without the setting', async () => {
     const { aks, azure, deps, registry } = machinesWorld()
     aks.put('lost')
