@@ -1,6 +1,8 @@
+import type { HeldRole } from '../deploy/local/azure/access/roles.ts'
 import { nodeClass } from './applied-objects.ts'
-import { shippedRoles } from './arm/joiner-roles.ts'
+import { machinesRole, shippedRoles } from './arm/joiner-roles.ts'
 import { type Old, traceKeys, type Write, writes } from './command-writes.ts'
+import { addMachinesPool, machinesPool, makingMachines } from './machines-mode.ts'
 import { type Hold, Proxy } from './proxy.ts'
 import { type Seen, World } from './world.ts'
 
@@ -35,9 +37,23 @@ export class FaultyWorld {
 
   /** Starts everything but Joiner, which will have these settings. */
   static async startServers(settings: Readonly<Record<string, string>> = {}): Promise<FaultyWorld> {
+    return FaultyWorld.#around(await World.start(), settings, shippedRoles)
+  }
+
+  /** As `startServers`, for a Joiner whose nodes are AKS machines. */
+  static async startForMachines(): Promise<FaultyWorld> {
     const world = await World.start()
+    await addMachinesPool(world)
+    return FaultyWorld.#around(world, makingMachines, [...shippedRoles, machinesRole])
+  }
+
+  static async #around(
+    world: World,
+    settings: Readonly<Record<string, string>>,
+    roles: readonly HeldRole[],
+  ): Promise<FaultyWorld> {
     // Repeated work must fit into what Azure lets one subscription do, and needs no other rights than the shipped roles.
-    await world.operator.simulator('POST', '/settings', { throttling: 'documented', roles: shippedRoles })
+    await world.operator.simulator('POST', '/settings', { throttling: 'documented', roles })
     const [{ proxy, kubeconfig }, azure] = await Promise.all([Proxy.beforeApiServer(world), Proxy.beforeAzure(world)])
     const addresses = { KUBECONFIG: kubeconfig, JOINER_ARM_ENDPOINT: azure.address }
     return new FaultyWorld(world, { proxy, azure }, { ...addresses, ...settings })
@@ -186,7 +202,8 @@ export class Picture {
       claims: claims.filter(isOwn),
       nodes: nodes.filter(isOwn),
       pods: pods.filter(({ metadata }) => metadata.labels?.['app'] === pool),
-      vms: vms.filter((name) => name.startsWith(`aks-${pool}-`)),
+      // Those of AKS machines have the name of the agent pool before their own.
+      vms: vms.filter((name) => name.startsWith(`aks-${pool}-`) || name.startsWith(`aks-${machinesPool}-${pool}-`)),
     }
   }
 }

@@ -1,24 +1,13 @@
 // Nodes made as AKS machines on real servers: scaled up, killed while they are made, refused, replaced for a new node image, and scaled down.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { nodeImageVersion } from '../core/drift/node-image-version.ts'
-import { clusterName } from '../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { ArmSession } from './arm/arm-session.ts'
 import type { RawObject } from './karpenter-remains.ts'
+import { addMachinesPool, machinesPool, makingMachines } from './machines-mode.ts'
 import { machinesOf } from './take-over/nap-cluster.ts'
 import { isTrue, type Seen, World } from './world.ts'
 
-const pool = 'machines'
-
-/** Settings with which Joiner has AKS make its nodes. */
-const making = {
-  PROVISION_MODE: 'aksmachineapi',
-  AKS_MACHINES_POOL_NAME: pool,
-  ARM_RESOURCE_GROUP: `${clusterName}-group`,
-  USE_SIG: 'true',
-  SIG_SUBSCRIPTION_ID: '109a5e88-712a-48ae-9078-9ca8b3c81345',
-  JOINER_RESYNC_INTERVAL: '3s',
-} as const
+const making = { ...makingMachines, JOINER_RESYNC_INTERVAL: '3s' } as const
 
 const newest = '202611.24.0'
 
@@ -26,12 +15,7 @@ let world: World
 
 beforeAll(async () => {
   world = await World.start()
-  const arm = await ArmSession.open(world.cluster)
-  try {
-    await arm.putAks(pool, { properties: { mode: 'Machines' } })
-  } finally {
-    await arm.close()
-  }
+  await addMachinesPool(world)
   world.startJoiner('joiner', making)
   await world.apply(nodePool({ consolidateAfter: '1s' }), nodeClass(), deployment({ apart: true }))
   await world.untilReady('general')
@@ -58,7 +42,7 @@ async function untilMade(count: number): Promise<void> {
   for (const { metadata } of made)
     expect(metadata.annotations).toMatchObject({
       'karpenter.azure.com/aks-machine-resource-id': expect.stringContaining(
-        `/agentPools/${pool}/machines/${metadata.name}`,
+        `/agentPools/${machinesPool}/machines/${metadata.name}`,
       ),
       'joiner.sh/adopted-machine': metadata.uid,
     })

@@ -12,6 +12,11 @@ export interface AzureRole {
   readonly actions: readonly RoleAction[]
 }
 
+const mayAsk: RoleAction = {
+  action: 'Microsoft.Authorization/permissions/read',
+  why: '`joiner doctor` asks what the identity may do',
+}
+
 /**
  * What Joiner does with VMs and what belongs to them. It is assigned on the node resource group, and on what lies elsewhere: the virtual network, node
  * identities, the disk encryption set.
@@ -54,7 +59,7 @@ export const nodesRole: AzureRole = {
       action: 'Microsoft.ManagedIdentity/userAssignedIdentities/assign/action',
       why: 'gives VMs the identity with which the kubelet pulls images',
     },
-    { action: 'Microsoft.Authorization/permissions/read', why: '`joiner doctor` asks what the identity may do' },
+    mayAsk,
   ],
 }
 
@@ -78,6 +83,7 @@ export const machinesRole: AzureRole = {
       action: 'Microsoft.ContainerService/managedClusters/agentPools/deleteMachines/action',
       why: 'deletes machines, with their VMs',
     },
+    mayAsk,
   ],
 }
 
@@ -96,6 +102,7 @@ export const reservationsRole: AzureRole = {
       action: 'Microsoft.Compute/capacityReservationGroups/capacityReservations/deploy/action',
       why: 'launches VMs into them',
     },
+    mayAsk,
   ],
 }
 
@@ -109,6 +116,10 @@ export const subscriptionRole: AzureRole = {
     {
       action: 'Microsoft.Compute/locations/communityGalleries/images/versions/read',
       why: 'versions of node images',
+    },
+    {
+      action: 'Microsoft.ContainerService/locations/nodeImageVersions/read',
+      why: 'versions of node images in shared galleries, which AKS machines need',
     },
   ],
 }

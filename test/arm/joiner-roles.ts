@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { HeldRole } from '../../deploy/local/azure/access/roles.ts'
-import { azureIds } from '../../deploy/local/cluster.ts'
+import { azureIds, clusterName } from '../../deploy/local/cluster.ts'
 import type { World } from '../world.ts'
 
 interface RoleFile {
@@ -16,12 +16,20 @@ const subscription = `/subscriptions/${azureIds.subscriptionId}`
 
 /** The custom roles as they are shipped, each where `joiner aks setup` assigns it. */
 export const shippedRoles: readonly HeldRole[] = [
-  { file: 'joiner-role.json', scope: `${subscription}/resourceGroups/${azureIds.nodeResourceGroup}` },
-  { file: 'joiner-subscription-role.json', scope: subscription },
-].map(({ file, scope }) => {
+  held('joiner-role.json', `${subscription}/resourceGroups/${azureIds.nodeResourceGroup}`),
+  held('joiner-subscription-role.json', subscription),
+]
+
+/** The custom role for AKS machines, where docs/from-nap.md assigns it. */
+export const machinesRole: HeldRole = held(
+  'joiner-machines-role.json',
+  `${subscription}/resourceGroups/${clusterName}-group/providers/Microsoft.ContainerService/managedClusters/${clusterName}`,
+)
+
+function held(file: string, scope: string): HeldRole {
   const { Name: name, Actions: actions } = shipped(file)
   return { name, actions, scope }
-})
+}
 
 /** Every action that the shipped roles hold. */
 export const shippedActions: readonly string[] = shippedRoles.flatMap(({ actions }) => actions)

@@ -1,6 +1,6 @@
 import type { FaultyWorld } from '../faulty-world.ts'
 import type { Hold } from '../proxy.ts'
-import { type Phase, phases, type Server } from './phases.ts'
+import { type Phase, phasesOf, type Server } from './phases.ts'
 import {
   describe,
   laneOf,
@@ -39,6 +39,8 @@ export interface MatrixOptions {
   readonly slots: number
   /** Within which the end state has to come. */
   readonly limitMs: number
+  /** Whether nodes are AKS machines. */
+  readonly isMachines?: boolean
   readonly say: (text: string) => void
 }
 
@@ -75,10 +77,12 @@ export class Matrix {
   readonly #reader = new StepReader()
   readonly #reads = new WeakMap<object, SeenStep | undefined>()
   readonly #slots: readonly Slot[]
+  readonly #phases: ReturnType<typeof phasesOf>
 
   constructor(faulty: FaultyWorld, options: MatrixOptions) {
     this.#faulty = faulty
     this.#options = options
+    this.#phases = phasesOf(options.isMachines === true)
     this.#slots = Array.from({ length: options.slots }, () => new Slot(faulty))
     for (const proxy of [faulty.proxy, faulty.azure])
       proxy.listen({
@@ -144,7 +148,7 @@ export class Matrix {
 
   /** Kills a server with one claim in each phase, and again where a phase was not reached. */
   async runPhases(server: Server, onResult: (result: Result<PhaseRow>) => void): Promise<void> {
-    let names = Object.keys(phases) as Phase[]
+    let names = Object.keys(this.#phases) as Phase[]
     for (let round = 1; names.length > 0; round++) {
       const results = await this.#runPhases(server, names)
       const missed = round < tries ? results.filter(({ verdict }) => verdict === 'not reached') : []
@@ -154,10 +158,10 @@ export class Matrix {
   }
 
   async #runPhases(server: Server, names: readonly Phase[]): Promise<readonly Result<PhaseRow>[]> {
-    await this.#provide(names.map((phase) => phases[phase].stage))
+    await this.#provide(names.map((phase) => this.#phases[phase].stage))
     const free = [...this.#slots]
     const placed = names.map((phase) => {
-      const { stage, step } = phases[phase]
+      const { stage, step } = this.#phases[phase]
       const slot = taken(free, stage)
       if (phase !== 'ready') slot.prepare(stage)
       return { row: { server, phase }, slot, hold: step === undefined ? undefined : this.#hold(slot, step) }

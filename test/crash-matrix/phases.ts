@@ -10,16 +10,28 @@ interface PhaseMark {
   readonly step?: Step
 }
 
-/** How a claim is kept in each phase of its lifecycle. */
-export const phases = {
-  launching: { stage: 'launch', step: { kind: 'PUT Microsoft.Compute/virtualMachines', changes: [] } },
-  registering: { stage: 'launch', step: { kind: 'PATCH nodes', changes: ['labels'] } },
-  initializing: { stage: 'launch', step: { kind: 'PATCH nodes', changes: ['label karpenter.sh/initialized'] } },
-  ready: { stage: 'terminate' },
-  draining: { stage: 'replace', step: { kind: 'POST pods/eviction', changes: [] } },
-  terminating: { stage: 'terminate', step: { kind: 'DELETE Microsoft.Compute/virtualMachines', changes: [] } },
-  'command waiting': { stage: 'replace', step: { kind: 'PATCH nodeclaims/status', changes: ['Initialized=True'] } },
-} satisfies Readonly<Record<string, PhaseMark>> as Readonly<Record<PhaseName, PhaseMark>>
+export type Phase =
+  | 'launching'
+  | 'registering'
+  | 'initializing'
+  | 'ready'
+  | 'draining'
+  | 'terminating'
+  | 'command waiting'
 
-type PhaseName = 'launching' | 'registering' | 'initializing' | 'ready' | 'draining' | 'terminating' | 'command waiting'
-export type Phase = PhaseName
+const agentPools = 'Microsoft.ContainerService/managedClusters/agentPools'
+
+/** Returns how a claim is kept in each phase of its lifecycle; `isMachines`: its node is an AKS machine. */
+export function phasesOf(isMachines: boolean): Readonly<Record<Phase, PhaseMark>> {
+  const make = `PUT ${isMachines ? `${agentPools}/machines` : 'Microsoft.Compute/virtualMachines'}`
+  const remove = isMachines ? `POST ${agentPools}/deleteMachines` : 'DELETE Microsoft.Compute/virtualMachines'
+  return {
+    launching: { stage: 'launch', step: { kind: make, changes: [] } },
+    registering: { stage: 'launch', step: { kind: 'PATCH nodes', changes: ['labels'] } },
+    initializing: { stage: 'launch', step: { kind: 'PATCH nodes', changes: ['label karpenter.sh/initialized'] } },
+    ready: { stage: 'terminate' },
+    draining: { stage: 'replace', step: { kind: 'POST pods/eviction', changes: [] } },
+    terminating: { stage: 'terminate', step: { kind: remove, changes: [] } },
+    'command waiting': { stage: 'replace', step: { kind: 'PATCH nodeclaims/status', changes: ['Initialized=True'] } },
+  }
+}

@@ -15,11 +15,12 @@ export interface Report {
   readonly left: Readonly<Record<string, number>>
   readonly minutes: number
   readonly limitSeconds: number
+  readonly isMachines: boolean
 }
 
 /** The report as docs/crash-matrix.md shows it. */
 export function asMarkdown(report: Report): string {
-  const { rows, results, phases, unrecorded, onlyInRecovery, left, minutes, limitSeconds } = report
+  const { rows, results, phases, unrecorded, onlyInRecovery, left, minutes, limitSeconds, isMachines } = report
   const all = [...results, ...phases]
   const counts = ['ok', 'stuck', 'leaked', 'duplicated', 'not reached']
     .map((verdict) => `${all.filter((one) => one.verdict === verdict).length} ${verdict}`)
@@ -29,9 +30,9 @@ export function asMarkdown(report: Report): string {
     .join(', ')
   const sorted = [...results].sort((one, other) => order(one.row).localeCompare(order(other.row)))
   return [
-    '# Crash matrix',
+    isMachines ? '# Crash matrix of AKS machines' : '# Crash matrix',
     '',
-    'Made by `npm run crash-matrix`. A proxy before the API server and another before Azure recorded one untroubled launch, replacement and termination of a node. Each write that they saw, by method, resource and what it changes, has a row for each of three points: the worker is killed with SIGKILL before the write is forwarded, after the',
+    `Made by \`npm run crash-matrix${isMachines ? ' -- --machines' : ''}\`. A proxy before the API server and another before Azure recorded one untroubled launch, replacement and termination of a node. Each write that they saw, by method, resource and what it changes, has a row for each of three points: the worker is killed with SIGKILL before the write is forwarded, after the`,
     'server has answered and no client got the answer, and after the answer was relayed. Joiner is started again, and from that start the seconds count until the NodePool is in the same end state as without the kill: the same nodes, VMs, NICs, disks, tokens and lifecycles, no running command, and no taint, condition or stamp of one. Several rows share one kill.',
     '',
     `${circumstances()}. The recording gave ${rows} rows; ${results.length} of them, and ${phases.length} with servers, were run in ${minutes.toFixed(0)} minutes, with ${limitSeconds} s for each: **${counts}**. In the end there are ${rest}.`,

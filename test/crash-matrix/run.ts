@@ -46,6 +46,7 @@ export async function runMatrix(faulty: FaultyWorld, options: RunOptions): Promi
     onlyInRecovery: onlyInRecovery(rows, matrix.seen),
     minutes: (Date.now() - startedAtMs) / 60_000,
     limitSeconds: options.limitMs / 1000,
+    isMachines: options.isMachines === true,
   }
 }
 

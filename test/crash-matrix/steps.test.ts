@@ -3,6 +3,7 @@ import type { Call } from '../proxy.ts'
 import { isAt, nameOf, StepReader } from './steps.ts'
 
 const claims = '/apis/karpenter.sh/v1/nodeclaims'
+const aksCluster = '/subscriptions/0/resourceGroups/g/providers/Microsoft.ContainerService/managedClusters/local'
 const call = (method: string, path: string, body: unknown = ''): Call => ({
   method,
   path,
@@ -52,6 +53,18 @@ test.each([
     '/subscriptions/0/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/aks-m001-abc',
     {},
     'PUT Microsoft.Compute/virtualMachines @m001',
+  ],
+  [
+    'PUT',
+    `${aksCluster}/agentPools/machines/machines/m001-abc`,
+    {},
+    'PUT Microsoft.ContainerService/managedClusters/agentPools/machines @m001',
+  ],
+  [
+    'POST',
+    `${aksCluster}/agentPools/machines/deleteMachines`,
+    { machineNames: ['m001-abc'] },
+    'POST Microsoft.ContainerService/managedClusters/agentPools/deleteMachines @m001',
   ],
   [
     'PATCH',

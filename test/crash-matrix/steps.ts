@@ -155,10 +155,12 @@ function targetOf({ method, path }: Call): Target | undefined {
   if (method === 'GET') return undefined
   const azure = /\/providers\/(Microsoft\..+)$/.exec(path)?.[1]
   if (azure !== undefined) {
-    const [provider = '', type = '', name = '', sub] = azure.split('/')
+    const [provider = '', ...parts] = azure.split('/')
+    const types = parts.filter((_, at) => at % 2 === 0)
+    const name = parts[1] ?? ''
     // Resource Graph is asked by POST.
     if (method === 'POST' && name === '') return undefined
-    return { resource: [provider, type, ...(sub === undefined ? [] : [sub])].join('/'), name }
+    return { resource: [provider, ...types].join('/'), name }
   }
   const [, rest = ''] = /^\/(?:api\/v1|apis\/[^/]+\/[^/]+)\/(.+)$/.exec(path) ?? []
   const [resource = '', name = '', sub] = rest.replace(/^namespaces\/[^/]+\//, '').split('/')

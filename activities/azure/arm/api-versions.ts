@@ -13,6 +13,7 @@ export const apiVersions = {
   'Microsoft.Compute/diskEncryptionSets': '2024-03-02',
   // Machines with tags, state and VM are in previews only (reference/azure-provider.md 10.3).
   'Microsoft.ContainerService/managedClusters': '2026-04-02-preview',
+  'Microsoft.ContainerService/locations': '2026-04-02-preview',
   'Microsoft.Network/networkInterfaces': '2024-05-01',
   'Microsoft.Network/networkSecurityGroups': '2024-05-01',
   'Microsoft.Network/loadBalancers': '2024-05-01',

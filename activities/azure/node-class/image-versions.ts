@@ -1,4 +1,5 @@
 import { createDefaultHttpClient, createPipelineRequest, RestError } from '@azure/core-rest-pipeline'
+import { apiVersions } from '../arm/api-versions.ts'
 import type { AzureClient } from '../arm/client.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import {
@@ -113,8 +114,6 @@ export function isNewer(version: string, other: string): boolean {
   return own.length > others.length
 }
 
-const nodeImageApiVersion = '2026-04-02-preview'
-
 interface NodeImageList {
   readonly value?: readonly NodeImageVersion[]
   /** Name of the list in some versions of the API. */
@@ -130,7 +129,10 @@ async function listNodeImageVersions({ azure, config }: ImageVersionsDeps): Prom
   const { subscriptionId, location, armEndpoint = 'https://management.azure.com' } = config
   const path = `/subscriptions/${subscriptionId}/providers/Microsoft.ContainerService/locations/${location}/nodeImageVersions`
   const all: NodeImageVersion[] = []
-  let next: string | undefined = new URL(`${path}?api-version=${nodeImageApiVersion}`, armEndpoint).href
+  let next: string | undefined = new URL(
+    `${path}?api-version=${apiVersions['Microsoft.ContainerService/locations']}`,
+    armEndpoint,
+  ).href
   while (next !== undefined) {
     const request = createPipelineRequest({ url: next })
     const response = await azure.compute.pipeline.sendRequest(http, request)

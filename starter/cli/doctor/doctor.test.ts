@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isAllowed } from './azure-access.ts'
+import { isAllowed } from './azure-roles.ts'
 import { fail, ok, runChecks, warn, worst } from './check.ts'
 import { asJson, summaryText } from './report.ts'
 

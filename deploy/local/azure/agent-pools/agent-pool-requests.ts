@@ -91,8 +91,10 @@ function put(request: ArmRequest<AksMachineBody>, reply: FastifyReply, deps: Arm
       checkETag(existing, request.headers['if-match'])
       checkAbsence(existing, request.headers['if-none-match'])
       isNew = existing === undefined
-      if (existing === undefined) made.push(createMachine({ pool, ...one }, deps))
-      else {
+      if (existing === undefined) {
+        deps.journal.push({ atMs: Date.now(), method: 'PUT', name: one.name })
+        made.push(createMachine({ pool, ...one }, deps))
+      } else {
         changeMachine(existing, one.body, deps)
         made.push(existing)
       }
@@ -144,6 +146,7 @@ function deleteMachines(
     throw new ArmError(400, 'InvalidParameter', `Cannot find any valid machines in agent pool '${pool.name}'.`)
   const operation = aksOperations.begin('delete', found)
   for (const machine of found) {
+    deps.journal.push({ atMs: Date.now(), method: 'DELETE', name: machine.name })
     const vm = agentPools.vmOf(machine)
     agentPools.markDeleting(machine)
     if (vm !== undefined) lifecycle.delete(vm)

@@ -63,7 +63,7 @@ interface Violation {
 export interface JournalEntry {
   readonly atMs: number
   readonly method: string
-  /** Name of the VM. */
+  /** Name of the VM, or of the AKS machine that it was asked for as. */
   readonly name: string
   /** When its answer was handed to the connection, and with which status; absent while it is worked on, and when the answer is lost. */
   answer?: { readonly atMs: number; readonly status: number }

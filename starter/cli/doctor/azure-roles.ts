@@ -1,0 +1,164 @@
+import { clusterPath } from '../../../activities/azure/machines/machines-api.ts'
+import { groupKey, namedGroups } from '../../../activities/azure/reservations/group-id.ts'
+import { managesMachines } from '../../../api/config.ts'
+import { type AzureRole, machinesRole, reservationsRole } from '../../../api/rights/azure-roles.ts'
+import { roleName } from '../aks/roles.ts'
+import { ArmRefusal } from './arm-reader.ts'
+import { type Check, type Finding, fail, ok, warn } from './check.ts'
+import { type DoctorContext, groupId, roleAssignment } from './context.ts'
+
+interface Need {
+  readonly scope: string
+  readonly role: string
+  readonly actions: readonly string[]
+}
+
+/** What Joiner does at Azure with any cluster, by where it does it and the built-in role that allows it (reference/azure-provider.md 9.4). */
+function builtInNeeds({ config }: DoctorContext): readonly Need[] {
+  const group = groupId(config)
+  return [
+    {
+      scope: group,
+      role: 'Virtual Machine Contributor',
+      actions: [
+        'Microsoft.Compute/virtualMachines/read',
+        'Microsoft.Compute/virtualMachines/write',
+        'Microsoft.Compute/virtualMachines/delete',
+        'Microsoft.Compute/disks/delete',
+        ...(config.JOINER_BILLING_EXTENSION ? ['Microsoft.Compute/virtualMachines/extensions/write'] : []),
+      ],
+    },
+    {
+      scope: group,
+      role: 'Network Contributor',
+      actions: [
+        'Microsoft.Network/networkInterfaces/read',
+        'Microsoft.Network/networkInterfaces/write',
+        'Microsoft.Network/networkInterfaces/join/action',
+        'Microsoft.Network/networkInterfaces/delete',
+        'Microsoft.Network/networkSecurityGroups/read',
+        'Microsoft.Network/networkSecurityGroups/join/action',
+        'Microsoft.Network/loadBalancers/read',
+        'Microsoft.Network/loadBalancers/backendAddressPools/join/action',
+      ],
+    },
+    {
+      scope: config.VNET_SUBNET_ID,
+      role: 'Network Contributor',
+      actions: [
+        'Microsoft.Network/virtualNetworks/subnets/read',
+        'Microsoft.Network/virtualNetworks/subnets/join/action',
+      ],
+    },
+    ...config.NODE_IDENTITIES.map(
+      (scope): Need => ({
+        scope,
+        role: 'Managed Identity Operator',
+        actions: ['Microsoft.ManagedIdentity/userAssignedIdentities/assign/action'],
+      }),
+    ),
+  ]
+}
+
+/** What Joiner does with AKS machines, where it manages any. */
+function machineNeeds({ config }: DoctorContext): readonly Need[] {
+  if (!managesMachines(config)) return []
+  const scope = clusterPath({
+    subscriptionId: config.ARM_SUBSCRIPTION_ID,
+    clusterResourceGroup: config.ARM_RESOURCE_GROUP,
+    clusterName: config.CLUSTER_NAME,
+  })
+  const isMaking = config.PROVISION_MODE !== 'aksscriptless'
+  const actions = actionsOf(machinesRole).filter((action) => isMaking || !action.endsWith('/machines/write'))
+  return [{ scope, role: roleName(machinesRole, config.ARM_SUBSCRIPTION_ID), actions }]
+}
+
+/** What Joiner does with the capacity reservation groups that AKSNodeClasses name. */
+async function reservationNeeds({ config, pools }: DoctorContext): Promise<readonly Need[]> {
+  if (!config.FEATURE_GATES.ReservedCapacity) return []
+  const { nodeClasses } = await pools()
+  const subscriptionId = config.ARM_SUBSCRIPTION_ID
+  const groups = nodeClasses.flatMap((nodeClass) => namedGroups(nodeClass, { subscriptionId }).groups)
+  const scopes = new Map(groups.map(({ id }) => [groupKey(id), id]))
+  const role = roleName(reservationsRole, subscriptionId)
+  return [...scopes.values()].map((scope) => ({ scope, role, actions: actionsOf(reservationsRole) }))
+}
+
+const actionsOf = ({ actions }: AzureRole) => actions.map(({ action }) => action)
+
+interface Permission {
+  readonly actions?: readonly string[]
+  readonly notActions?: readonly string[]
+}
+
+/** Whether Azure's roles allow every write that Joiner does, asked of ARM and without doing any. */
+export function actionsCheck(context: DoctorContext): Check {
+  return {
+    name: 'azure roles',
+    remedy: `list what the identity may do: az role assignment list --all --assignee ${context.identity.settings.clientId ?? 'CLIENT-ID'} -o table`,
+    run: async (signal) => {
+      const owner = await context.owner
+      const needs = [...builtInNeeds(context), ...machineNeeds(context), ...(await reservationNeeds(context))]
+      const found = await Promise.all(needs.map((need) => lacking(context, need, signal)))
+      const who = { owner, clientId: context.identity.settings.clientId }
+      const missing = found.filter(({ actions }) => actions.length > 0)
+      if (missing.length > 0)
+        return fail(
+          `${missing.reduce((sum, { actions }) => sum + actions.length, 0)} actions are not allowed`,
+          [...new Set(missing.map(({ role, scope }) => roleAssignment(role, scope, who)))],
+          missing.flatMap(({ scope, actions }) => actions.map((action) => `${action} on ${scope}`)),
+        )
+      return withIdentities(context)
+    },
+  }
+}
+
+function withIdentities({ config }: DoctorContext): Finding {
+  const what = "VMs, NICs, disks, the subnet and the nodes' identities may be used"
+  if (config.NODE_IDENTITIES.length > 0) return ok(what)
+  return warn(`${what}, but nodes get no identity, with which the kubelet would pull images`, [
+    `set azure.nodeIdentities of the chart (NODE_IDENTITIES) to what this prints: az aks show --name ${config.CLUSTER_NAME} --resource-group GROUP-OF-THE-CLUSTER --query identityProfile.kubeletidentity.resourceId -o tsv`,
+  ])
+}
+
+/** Returns the actions of a need that are not allowed. Where the identity has no role it may not even ask. */
+async function lacking({ arm }: DoctorContext, need: Need, signal: AbortSignal): Promise<Need> {
+  const path = `${need.scope}/providers/Microsoft.Authorization/permissions?api-version=2022-04-01`
+  let permissions: readonly Permission[]
+  try {
+    permissions = await arm.list<Permission>(path, signal)
+  } catch (error) {
+    if (error instanceof ArmRefusal && error.status === 403) return need
+    throw error
+  }
+  return { ...need, actions: need.actions.filter((action) => !isAllowed(permissions, action)) }
+}
+
+/** Whether one of the roles has the action and does not take it out again. */
+export function isAllowed(permissions: readonly Permission[], action: string): boolean {
+  return permissions.some(
+    ({ actions = [], notActions = [] }) =>
+      actions.some((pattern) => covers(pattern, action)) && !notActions.some((pattern) => covers(pattern, action)),
+  )
+}
+
+/**
+ * `*` stands for any text. Between slashes it may stand for nothing, as in Azure's own role Managed Identity Operator. Anybody may write a role, so all
+ * ways to match are followed at once: an expression would try one after the other.
+ */
+function covers(pattern: string, action: string): boolean {
+  const [wanted, text] = [pattern.toLowerCase(), action.toLowerCase()]
+  let ends: ReadonlySet<number> = new Set([0])
+  for (let at = 0; at < wanted.length && ends.size > 0; at++) {
+    if (wanted[at] !== '*') {
+      ends = new Set([...ends].filter((end) => text[end] === wanted[at]).map((end) => end + 1))
+      continue
+    }
+    const first = Math.min(...ends)
+    const any = Array.from({ length: text.length - first + 1 }, (_, further) => first + further)
+    // Of `/*/` the second slash may be the first one.
+    const isBetween = wanted[at - 1] === '/' && wanted[at + 1] === '/'
+    ends = new Set([...any, ...(isBetween ? [...ends].map((end) => end - 1) : [])])
+  }
+  return ends.has(text.length)
+}
