@@ -1,8 +1,8 @@
 import type { HeldRole } from '../deploy/local/azure/access/roles.ts'
 import { nodeClass } from './applied-objects.ts'
 import { machinesRole, shippedRoles } from './arm/joiner-roles.ts'
+import { addMachinesPool, machinesPool, makingMachines } from './arm/machines-mode.ts'
 import { type Old, traceKeys, type Write, writes } from './command-writes.ts'
-import { addMachinesPool, machinesPool, makingMachines } from './machines-mode.ts'
 import { type Hold, Proxy } from './proxy.ts'
 import { type Seen, World } from './world.ts'
 

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { nodeImageVersion } from '../core/drift/node-image-version.ts'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
+import { addMachinesPool, machinesPool, makingMachines } from './arm/machines-mode.ts'
 import type { RawObject } from './karpenter-remains.ts'
-import { addMachinesPool, machinesPool, makingMachines } from './machines-mode.ts'
 import { machinesOf } from './take-over/nap-cluster.ts'
 import { isTrue, type Seen, World } from './world.ts'
 

@@ -26,6 +26,9 @@ export const machinesRole: HeldRole = held(
   `${subscription}/resourceGroups/${clusterName}-group/providers/Microsoft.ContainerService/managedClusters/${clusterName}`,
 )
 
+/** The custom role for a capacity reservation group, where docs/capacity-reservations.md assigns it. */
+export const reservationsRole = (group: string): HeldRole => held('joiner-reservations-role.json', group)
+
 function held(file: string, scope: string): HeldRole {
   const { Name: name, Actions: actions } = shipped(file)
   return { name, actions, scope }

@@ -11,6 +11,8 @@ interface Need {
   readonly scope: string
   readonly role: string
   readonly actions: readonly string[]
+  /** Whether the scope may not exist, which is not told here. */
+  readonly mayBeGone?: true
 }
 
 /** What Joiner does at Azure with any cluster, by where it does it and the built-in role that allows it (reference/azure-provider.md 9.4). */
@@ -73,15 +75,16 @@ function machineNeeds({ config }: DoctorContext): readonly Need[] {
   return [{ scope, role: roleName(machinesRole, config.ARM_SUBSCRIPTION_ID), actions }]
 }
 
-/** What Joiner does with the capacity reservation groups that AKSNodeClasses name. */
+/** What Joiner does with the capacity reservation groups that AKSNodeClasses name. AKS machines use none. */
 async function reservationNeeds({ config, pools }: DoctorContext): Promise<readonly Need[]> {
-  if (!config.FEATURE_GATES.ReservedCapacity) return []
+  if (!config.FEATURE_GATES.ReservedCapacity || config.PROVISION_MODE !== 'aksscriptless') return []
   const { nodeClasses } = await pools()
   const subscriptionId = config.ARM_SUBSCRIPTION_ID
   const groups = nodeClasses.flatMap((nodeClass) => namedGroups(nodeClass, { subscriptionId }).groups)
   const scopes = new Map(groups.map(({ id }) => [groupKey(id), id]))
   const role = roleName(reservationsRole, subscriptionId)
-  return [...scopes.values()].map((scope) => ({ scope, role, actions: actionsOf(reservationsRole) }))
+  // The condition of the AKSNodeClass tells of a group that does not exist.
+  return [...scopes.values()].map((scope) => ({ scope, role, actions: actionsOf(reservationsRole), mayBeGone: true }))
 }
 
 const actionsOf = ({ actions }: AzureRole) => actions.map(({ action }) => action)
@@ -129,6 +132,7 @@ async function lacking({ arm }: DoctorContext, need: Need, signal: AbortSignal):
     permissions = await arm.list<Permission>(path, signal)
   } catch (error) {
     if (error instanceof ArmRefusal && error.status === 403) return need
+    if (error instanceof ArmRefusal && error.status === 404 && need.mayBeGone) return { ...need, actions: [] }
     throw error
   }
   return { ...need, actions: need.actions.filter((action) => !isAllowed(permissions, action)) }

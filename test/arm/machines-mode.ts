@@ -1,6 +1,6 @@
-import { clusterName } from '../deploy/local/cluster.ts'
-import { ArmSession } from './arm/arm-session.ts'
-import type { World } from './world.ts'
+import { clusterName } from '../../deploy/local/cluster.ts'
+import type { World } from '../world.ts'
+import { ArmSession } from './arm-session.ts'
 
 /** The agent pool in which AKS makes Joiner's nodes. */
 export const machinesPool = 'machines'
