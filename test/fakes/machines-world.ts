@@ -71,6 +71,13 @@ export const foreignMachines: readonly (readonly [string, Readonly<Record<string
   ['of an earlier NodeClaim of the name', { ...machineTags('a'), 'joiner.sh_nodeclaim-uid': 'other' }],
 ]
 
+/** What AKS says of a machine whose VM Azure refused. */
+export const refusedVm = (code: string, message = '') => ({
+  code: 'VMExtensionError',
+  message: 'no',
+  details: [{ code, message }],
+})
+
 /** The image of the class, as shared galleries and machines name it. */
 export const machineImage = 'AKSUbuntu-2404gen2containerd-202610.20.0'
 

@@ -85,7 +85,7 @@ describe('an AKS machine without a NodeClaim', () => {
     expect(azure.writes).toEqual([])
   })
 
-  it('stays, as does all else, while VMs cannot be listed for a reason nobody knows', async () => {
+  it('stays while VMs cannot be listed because of an unknown error', async () => {
     const { aks, azure, collect } = world(machineClaim('a'))
     aks.put('lost')
     azure.intercept((request) =>

@@ -1,17 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { inValues, newClaim, ref } from '../../../test/fakes/launch-world.ts'
-import { machineWorld } from '../../../test/fakes/machines-world.ts'
+import { machineWorld, refusedVm } from '../../../test/fakes/machines-world.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import { awaitInstance } from '../launch/instance.ts'
 
 useFakeTime()
 
 const { signal } = new AbortController()
-const said = (code: string, message: string) => ({
-  code: 'VMExtensionError',
-  message: 'no',
-  details: [{ code, message }],
-})
 const quotaOf = (what: string) =>
   `Operation could not be completed as it results in exceeding approved ${what} quota. Current Limit: 0`
 
@@ -34,7 +29,7 @@ describe('a wait for the Node of a machine', () => {
     const work = awaitInstance(deps, ref, signal)
     await pass(10_000)
     aks.refusal = undefined
-    aks.becomes('a', 'Failed', said('SkuNotAvailable', 'Standard_D2s_v5 is not available'))
+    aks.becomes('a', 'Failed', refusedVm('SkuNotAvailable', 'Standard_D2s_v5 is not available'))
     expect(await ended(work, 120_000)).toMatchObject({ kind: 'failed', reason: 'SKUNotAvailable' })
   })
 
@@ -82,7 +77,7 @@ describe('a machine that failed after it was accepted', () => {
     const { aks, azure, awaits, launch, launched } = machineWorld(newClaim({ requirements: spotFirst }))
     const first = await launch()
     expect(first).toMatchObject({ capacityType: 'spot', zone: expect.stringMatching(/-/) })
-    aks.becomes('a', 'Failed', said(code, message))
+    aks.becomes('a', 'Failed', refusedVm(code, message))
     expect(await awaits()).toMatchObject({ kind: 'failed', reason })
     expect(launched()).toMatchObject({ status: 'Unknown', reason })
     const second = await launch(2)
@@ -97,7 +92,7 @@ describe('a machine that failed after it was accepted', () => {
     for (const attempt of [1, 2]) {
       const place = attempt === 1 ? { zone: expect.stringMatching(/-/) } : { zone: '0' }
       expect(await launch(attempt)).toMatchObject({ instanceType: 'Standard_D2s_v5', ...place })
-      aks.becomes('a', 'Failed', said('AllocationFailed', ''))
+      aks.becomes('a', 'Failed', refusedVm('AllocationFailed', ''))
       await awaits()
     }
     const message = expect.stringContaining('marked AllocationFailure')

@@ -1,18 +1,13 @@
 import { expect, it } from 'vitest'
 import { otherSize } from '../../../test/fakes/azure-deps.ts'
-import { inValues, newClaim, ref } from '../../../test/fakes/launch-world.ts'
-import { machineWorld } from '../../../test/fakes/machines-world.ts'
+import { inValues, newClaim, onDemand, ref } from '../../../test/fakes/launch-world.ts'
+import { machineWorld, refusedVm } from '../../../test/fakes/machines-world.ts'
 import { ended, useFakeTime } from '../../../test/fakes/time.ts'
 import type { LaunchOutcome } from '../contract.ts'
 import { launch } from '../launch/launch.ts'
 
 useFakeTime()
 
-const onDemandIn = (...zones: readonly string[]) => [
-  inValues('karpenter.sh/capacity-type', 'on-demand'),
-  inValues('topology.kubernetes.io/zone', ...zones),
-]
-const noRoom = (code: string) => ({ code: 'VMExtensionError', message: 'no', details: [{ code, message: '' }] })
 const launchedOf = (outcome: LaunchOutcome) => {
   if (outcome.kind !== 'launched') throw new Error(`the launch is ${outcome.kind}`)
   return outcome
@@ -25,7 +20,7 @@ it('a machine that no place of a family has room for is made of another family',
   let outcome = launchedOf(await launch())
   while (outcome.instanceType !== otherSize.name) {
     places.push([outcome.instanceType, outcome.zone.replace(/-\d$/, '-')])
-    aks.becomes('a', 'Failed', noRoom('AllocationFailed'))
+    aks.becomes('a', 'Failed', refusedVm('AllocationFailed'))
     expect(await awaits()).toMatchObject({ kind: 'failed', reason: 'AllocationFailure' })
     outcome = launchedOf(await launch(places.length + 1))
   }
@@ -39,7 +34,7 @@ it('a machine that no place of a family has room for is made of another family',
 })
 
 it('a machine goes to another zone when the one that would be chosen is marked', async () => {
-  const requirements = onDemandIn('westus2-1', 'westus2-2', 'westus2-3')
+  const requirements = [...onDemand, inValues('topology.kubernetes.io/zone', 'westus2-1', 'westus2-2', 'westus2-3')]
   const { zone } = launchedOf(await machineWorld(newClaim({ requirements })).launch())
   const { aks, deps, launch } = machineWorld(newClaim({ requirements }))
   const marked = { instanceType: 'Standard_D2s_v5', family: 'standardDSv5Family', vCpus: 2 }

@@ -9,7 +9,7 @@ import type { AzureConfig } from '../azure-config.ts'
 import type { DurableDocument, StoredDocument } from '../catalogue/durable-document.ts'
 import { vmName } from '../launch/virtual-machine.ts'
 import { ChosenPlaces } from './chosen-places.ts'
-import { type GroupId, groupKey, namedGroups, parseGroupId } from './group-id.ts'
+import { distinctGroups, type GroupId, groupKey, mostGroupsRead, namedGroups, parseGroupId } from './group-id.ts'
 import { readGroup } from './read-group.ts'
 import type { OfferedReservation, Reservation, ReservationGroup } from './reservation.ts'
 import { decodeGroups, encodeGroups } from './stored-groups.ts'
@@ -21,8 +21,6 @@ const pollEveryMs = 60_000
 const soonMs = 2000
 /** Age above which an answer counts as none: what is free may be long gone. */
 const lifetimeMs = 15 * 60_000
-/** Most groups of all AKSNodeClasses and NodeClaims. */
-const mostGroups = 32
 
 interface Deps {
   /** Undefined in a process without the role azure, which follows what one with it stores. */
@@ -190,15 +188,14 @@ export class CapacityReservations {
   /** Returns the groups of node classes, and those of launched NodeClaims: whether their reservations end must be known as long as they live. */
   #wanted(): readonly GroupId[] {
     const { cache, config, log } = this.#deps
-    const wanted = new Map<string, GroupId>()
-    const add = (group: GroupId | undefined) => group && wanted.set(groupKey(group.id), group)
-    for (const nodeClass of cache.nodeClasses.values()) this.named(nodeClass).groups.forEach(add)
-    for (const { metadata } of cache.nodeClaims.values())
-      if (metadata.labels[labels.capacityType] === 'reserved')
-        add(parseGroupId(metadata.annotations[annotations.reservationGroup] ?? '', config))
-    if (wanted.size > mostGroups)
-      log.warn({ groups: wanted.size }, `only ${mostGroups} capacity reservation groups are read`)
-    return [...wanted.values()].slice(0, mostGroups)
+    const named = [...cache.nodeClasses.values()].flatMap((nodeClass) => this.named(nodeClass).groups)
+    const held = [...cache.nodeClaims.values()]
+      .filter(({ metadata }) => metadata.labels[labels.capacityType] === 'reserved')
+      .flatMap(({ metadata }) => parseGroupId(metadata.annotations[annotations.reservationGroup] ?? '', config) ?? [])
+    const wanted = distinctGroups([...named, ...held])
+    if (wanted.length > mostGroupsRead)
+      log.warn({ groups: wanted.length }, `only ${mostGroupsRead} capacity reservation groups are read`)
+    return wanted.slice(0, mostGroupsRead)
   }
 
   #takeStored({ json, readAtMs }: StoredDocument): void {

@@ -37,6 +37,14 @@ export function parseGroupId(
 /** Whether two ids name the same group: ARM's ids have no case. */
 export const groupKey = (id: string) => id.toLowerCase()
 
+/** Most groups of all AKSNodeClasses and NodeClaims together: what is beyond them is not read. */
+export const mostGroupsRead = 32
+
+/** Returns each group once. */
+export function distinctGroups(groups: readonly GroupId[]): readonly GroupId[] {
+  return [...new Map(groups.map((group) => [groupKey(group.id), group])).values()]
+}
+
 /** Returns the groups in an AKSNodeClass' annotation `joiner.sh/capacity-reservation-groups`. Each problem names entry and remedy. */
 export function namedGroups(
   { metadata }: Pick<NodeClass, 'metadata'>,

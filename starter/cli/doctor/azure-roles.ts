@@ -1,18 +1,22 @@
 import { clusterPath } from '../../../activities/azure/machines/machines-api.ts'
-import { groupKey, namedGroups } from '../../../activities/azure/reservations/group-id.ts'
+import { distinctGroups, mostGroupsRead, namedGroups } from '../../../activities/azure/reservations/group-id.ts'
 import { managesMachines } from '../../../api/config.ts'
 import { type AzureRole, machinesRole, reservationsRole } from '../../../api/rights/azure-roles.ts'
 import { roleName } from '../aks/roles.ts'
 import { ArmRefusal } from './arm-reader.ts'
-import { type Check, type Finding, fail, ok, warn } from './check.ts'
+import { type Check, type Finding, fail, ok, reason, warn } from './check.ts'
 import { type DoctorContext, groupId, roleAssignment } from './context.ts'
 
 interface Need {
   readonly scope: string
   readonly role: string
   readonly actions: readonly string[]
-  /** Whether the scope may not exist, which is not told here. */
-  readonly mayBeGone?: true
+}
+
+/** A need, with those of its actions that are not allowed. */
+interface Lack extends Need {
+  /** Why Azure could not be asked. */
+  readonly unasked?: string
 }
 
 /** What Joiner does at Azure with any cluster, by where it does it and the built-in role that allows it (reference/azure-provider.md 9.4). */
@@ -75,16 +79,18 @@ function machineNeeds({ config }: DoctorContext): readonly Need[] {
   return [{ scope, role: roleName(machinesRole, config.ARM_SUBSCRIPTION_ID), actions }]
 }
 
-/** What Joiner does with the capacity reservation groups that AKSNodeClasses name. AKS machines use none. */
+/**
+ * What Joiner does with the capacity reservation groups that AKSNodeClasses name, of which it reads so many. AKS machines use none. What cannot be read
+ * of Kubernetes is reported by another check.
+ */
 async function reservationNeeds({ config, pools }: DoctorContext): Promise<readonly Need[]> {
   if (!config.FEATURE_GATES.ReservedCapacity || config.PROVISION_MODE !== 'aksscriptless') return []
-  const { nodeClasses } = await pools()
+  const { nodeClasses } = await pools().catch(() => ({ nodeClasses: [] }))
   const subscriptionId = config.ARM_SUBSCRIPTION_ID
-  const groups = nodeClasses.flatMap((nodeClass) => namedGroups(nodeClass, { subscriptionId }).groups)
-  const scopes = new Map(groups.map(({ id }) => [groupKey(id), id]))
+  const groups = distinctGroups(nodeClasses.flatMap((nodeClass) => namedGroups(nodeClass, { subscriptionId }).groups))
   const role = roleName(reservationsRole, subscriptionId)
-  // The condition of the AKSNodeClass tells of a group that does not exist.
-  return [...scopes.values()].map((scope) => ({ scope, role, actions: actionsOf(reservationsRole), mayBeGone: true }))
+  const actions = actionsOf(reservationsRole)
+  return groups.slice(0, mostGroupsRead).map(({ id: scope }) => ({ scope, role, actions }))
 }
 
 const actionsOf = ({ actions }: AzureRole) => actions.map(({ action }) => action)
@@ -101,15 +107,26 @@ export function actionsCheck(context: DoctorContext): Check {
     remedy: `list what the identity may do: az role assignment list --all --assignee ${context.identity.settings.clientId ?? 'CLIENT-ID'} -o table`,
     run: async (signal) => {
       const owner = await context.owner
-      const needs = [...builtInNeeds(context), ...machineNeeds(context), ...(await reservationNeeds(context))]
-      const found = await Promise.all(needs.map((need) => lacking(context, need, signal)))
+      const needs = [...builtInNeeds(context), ...machineNeeds(context)]
+      const groups = await reservationNeeds(context)
+      const found = await Promise.all([
+        ...needs.map((need) => lacking(context, need, signal)),
+        ...groups.map((need) => lackingOfGroup(context, need, signal)),
+      ])
       const who = { owner, clientId: context.identity.settings.clientId }
       const missing = found.filter(({ actions }) => actions.length > 0)
+      const unasked = found.flatMap(({ scope, unasked: why }) => (why === undefined ? [] : [`${scope}: ${why}`]))
       if (missing.length > 0)
         return fail(
           `${missing.reduce((sum, { actions }) => sum + actions.length, 0)} actions are not allowed`,
           [...new Set(missing.map(({ role, scope }) => roleAssignment(role, scope, who)))],
-          missing.flatMap(({ scope, actions }) => actions.map((action) => `${action} on ${scope}`)),
+          [...missing.flatMap(({ scope, actions }) => actions.map((action) => `${action} on ${scope}`)), ...unasked],
+        )
+      if (unasked.length > 0)
+        return warn(
+          `Azure did not say what is allowed on ${unasked.length} capacity reservation groups`,
+          ['run joiner doctor again later; kubectl describe aksnodeclass says whether Joiner can read them'],
+          unasked,
         )
       return withIdentities(context)
     },
@@ -125,17 +142,26 @@ function withIdentities({ config }: DoctorContext): Finding {
 }
 
 /** Returns the actions of a need that are not allowed. Where the identity has no role it may not even ask. */
-async function lacking({ arm }: DoctorContext, need: Need, signal: AbortSignal): Promise<Need> {
+async function lacking({ arm }: DoctorContext, need: Need, signal: AbortSignal): Promise<Lack> {
   const path = `${need.scope}/providers/Microsoft.Authorization/permissions?api-version=2022-04-01`
   let permissions: readonly Permission[]
   try {
     permissions = await arm.list<Permission>(path, signal)
   } catch (error) {
     if (error instanceof ArmRefusal && error.status === 403) return need
-    if (error instanceof ArmRefusal && error.status === 404 && need.mayBeGone) return { ...need, actions: [] }
     throw error
   }
   return { ...need, actions: need.actions.filter((action) => !isAllowed(permissions, action)) }
+}
+
+/** As `lacking`. A group that does not exist is reported by its AKSNodeClass; whatever else Azure answers must not hide the other needs. */
+async function lackingOfGroup(context: DoctorContext, need: Need, signal: AbortSignal): Promise<Lack> {
+  try {
+    return await lacking(context, need, signal)
+  } catch (error) {
+    const isGone = error instanceof ArmRefusal && error.status === 404
+    return { ...need, actions: [], ...(isGone ? {} : { unasked: reason(error) }) }
+  }
 }
 
 /** Whether one of the roles has the action and does not take it out again. */

@@ -1,6 +1,5 @@
-import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { readConfig } from '../../../api/config.ts'
+import { doctorConfig } from '../../../test/fakes/azure-config.ts'
 import { ArmRefusal } from './arm-reader.ts'
 import type { DoctorContext } from './context.ts'
 import { machinesCheck } from './machines.ts'
@@ -32,19 +31,7 @@ interface World {
 }
 
 function look({ claims = [], isOn = true, mode = 'Manual', refusal, pools }: World) {
-  const read = readConfig({
-    TEMPORAL_ADDRESS: 'temporal:7233',
-    CLUSTER_NAME: 'demo',
-    CLUSTER_ENDPOINT: 'https://demo',
-    // Any file does for a CA that is not read.
-    KUBELET_BOOTSTRAP_CA_FILE: fileURLToPath(import.meta.url),
-    ARM_SUBSCRIPTION_ID: 'sub',
-    LOCATION: 'westus2',
-    AZURE_NODE_RESOURCE_GROUP: 'MC_demo',
-    ARM_RESOURCE_GROUP: 'clusters',
-    VNET_SUBNET_ID:
-      '/subscriptions/sub/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes',
-    SSH_PUBLIC_KEY: 'ssh-rsa AAAA',
+  const config = doctorConfig('sub', {
     MANAGE_EXISTING_AKS_MACHINES: String(isOn),
     ...(pools === undefined
       ? {}
@@ -55,9 +42,8 @@ function look({ claims = [], isOn = true, mode = 'Manual', refusal, pools }: Wor
           SIG_SUBSCRIPTION_ID: 'sig',
         }),
   })
-  if (read.kind === 'errors') throw new Error(read.errors.join())
   const context = {
-    config: read.config,
+    config,
     kubernetes: { list: () => Promise.resolve({ items: claims }) },
     arm: {
       get: () =>
