@@ -34,7 +34,7 @@ test(
     console.log(JSON.stringify(figures))
     expect(figures.belowMinimum).toBe(0)
     // A tenth of the pool's nodes, rounded up; the replacements of that tenth may count among them.
-    expect(figures.mostGoing).toBeLessThanOrEqual(Math.ceil(machines * 0.11))
+    expect(figures.mostCounted).toBeLessThanOrEqual(Math.ceil(machines * 0.11))
     await expectOnlyForeignLeft(world, left.names)
   },
   300_000 + machines * 30_000,

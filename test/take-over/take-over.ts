@@ -19,8 +19,10 @@ export interface TakeOverFigures {
   readonly leastSpare: number
   /** Longest time between two samples. */
   readonly longestGapMs: number
-  /** Most NodeClaims that were being deleted at once: what the NodePool's budget allows. */
+  /** Most NodeClaims that were being deleted at once. */
   readonly mostGoing: number
+  /** Those of them that the NodePool's budget counts: once a node is drained and its VM is being deleted, it counts it no more. */
+  readonly mostCounted: number
   readonly adoptedSeconds: number
   readonly replacedSeconds: number
 }
@@ -120,6 +122,7 @@ interface Sample {
   /** Healthy pods beyond what the PodDisruptionBudget needs. */
   readonly spare: number
   readonly going: number
+  readonly counted: number
 }
 
 /** Looks at the PodDisruptionBudget and the NodeClaims each second, whatever else happens, until it is stopped. A slow answer delays no other sample. */
@@ -137,10 +140,11 @@ async function sampled(world: World, stop: AbortSignal): Promise<readonly Sample
 
 async function sampleOf(world: World): Promise<Sample> {
   const going = async () =>
-    (await world.list('nodeclaims')).filter(({ metadata }) => metadata.deletionTimestamp !== undefined).length
+    (await world.list('nodeclaims')).filter(({ metadata }) => metadata.deletionTimestamp !== undefined)
   const atMs = Date.now()
   const [spare, claims] = await Promise.all([spareOf(world), going()])
-  return { atMs, spare, going: claims }
+  const counted = claims.filter((claim) => !isTrue(claim, 'InstanceTerminating'))
+  return { atMs, spare, going: claims.length, counted: counted.length }
 }
 
 function figuresOf(samples: readonly Sample[]) {
@@ -151,6 +155,7 @@ function figuresOf(samples: readonly Sample[]) {
     leastSpare: Math.min(...samples.map(({ spare }) => spare)),
     longestGapMs: Math.max(...gaps),
     mostGoing: Math.max(...samples.map(({ going }) => going)),
+    mostCounted: Math.max(...samples.map(({ counted }) => counted)),
   }
 }
 
