@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { homedir } from 'node:os'
+import { availableParallelism, homedir, loadavg } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Agent, request } from 'undici'
@@ -146,10 +146,10 @@ async function startAll({ stateDir, binaries, supervisor, options }: StartInput)
     command: process.execPath,
     args: [fileURLToPath(new URL('./azure/main.ts', import.meta.url)), '--config', simulatorConfig],
   })
-  await until('kube-apiserver', 30_000, () => isOk(`${server}/readyz`, pki.caFile, adminToken))
+  await until('kube-apiserver', 60_000, () => isOk(`${server}/readyz`, pki.caFile, adminToken))
   for (const spec of [controllerManagerSpec(cluster), schedulerSpec(cluster), kwokSpec(cluster)]) supervisor.start(spec)
   await untilServersAnswer(cluster)
-  await until('kube-controller-manager', 20_000, () =>
+  await until('kube-controller-manager', 60_000, () =>
     isOk(`${server}/api/v1/namespaces/default/serviceaccounts/default`, pki.caFile, adminToken),
   )
   return cluster
@@ -157,8 +157,8 @@ async function startAll({ stateDir, binaries, supervisor, options }: StartInput)
 
 /** Waits until Temporal and the Azure simulator of a cluster answer. Errors: which of them does not. */
 export async function untilServersAnswer({ temporalUi, azureEndpoint, pki }: LocalCluster): Promise<void> {
-  await until('temporal', 30_000, () => isOk(temporalUi))
-  await until('azure', 20_000, () => isOk(`${azureEndpoint}/admin/state`, pki.caFile))
+  await until('temporal', 60_000, () => isOk(temporalUi))
+  await until('azure', 60_000, () => isOk(`${azureEndpoint}/admin/state`, pki.caFile))
 }
 
 async function simulatorSettings(
@@ -213,10 +213,15 @@ async function isOk(url: string, caFile?: string, token?: string): Promise<boole
   }
 }
 
+/** Waits for a server. `ms` is its limit on a quiet machine; processes that share cores take turns, so the limit grows with the load. */
 async function until(what: string, ms: number, isReady: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + ms
-  while (!(await isReady())) {
-    if (Date.now() > deadline) throw new Error(`${what} did not become ready within ${ms / 1000} s; look into its log`)
+  const startedAt = Date.now()
+  for (let limit = ms; !(await isReady()); limit = Math.max(limit, (ms * loadOfMachine()) / availableParallelism())) {
+    if (Date.now() > startedAt + limit)
+      throw new Error(`${what} did not become ready within ${Math.round(limit / 1000)} s; look into its log`)
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
 }
+
+/** Processes that ran or waited for a core in the last minute, on average. */
+const loadOfMachine = () => loadavg()[0] ?? 0
