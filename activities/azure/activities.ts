@@ -62,7 +62,7 @@ export function createAzureActivities(deps: AzureActivityDeps): AzureActivities 
       }),
     restartInstance: ({ claim }) => withHeartbeats((signal) => restartInstance(deps, claim, signal)),
     forceFinish: (input) => withHeartbeats(() => forceFinish(deps, input)),
-    collectGarbage: () => withHeartbeats((signal) => garbage.collect(signal)),
+    collectGarbage: (counts) => withHeartbeats((signal) => garbage.collect(signal, counts)),
     refreshNodeClasses: () => withHeartbeats(() => refreshNodeClasses(deps)),
     updateInPlace: () =>
       withHeartbeats(async (signal) => {
