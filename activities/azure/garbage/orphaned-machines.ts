@@ -68,7 +68,7 @@ function foundMachine(
     isBeingDeleted: properties?.provisioningState === 'Deleting',
     instanceType: properties?.hardware?.vmSize ?? '',
     capacityType: properties?.priority === 'Spot' ? 'spot' : 'on-demand',
-    ...(vm === undefined ? {} : { vm, nodes: nodesNaming({ cache }, vm).map(namingNode) }),
+    ...(vm === undefined ? {} : { nodes: nodesNaming({ cache }, vm).map(namingNode) }),
   }
 }
 
