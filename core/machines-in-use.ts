@@ -1,7 +1,7 @@
 import { isTrue } from './conditions.ts'
 import type { Node, Pod } from './objects.ts'
 import { isDaemonPod, isMirrorPod, isTerminal } from './pods/pod-rules.ts'
-import { taintKeys } from './requirements/labels.ts'
+import { taintKeys, terminationFinalizer } from './requirements/labels.ts'
 import { sameTaint } from './taints.ts'
 
 /** A VM as Nodes name it. */
@@ -45,6 +45,11 @@ export function namesVm(node: Node, vm: NamedVm): boolean {
 
 export function namingNode({ metadata, conditions }: Node): NamingNode {
   return { name: metadata.name, isReady: isTrue(conditions, 'Ready') }
+}
+
+/** Whether a Node that is being deleted is held by Joiner's finalizer and Ready. Without a NodeClaim it and its VM are kept while pods run there. */
+export function isHeldAndReady({ metadata, conditions }: Node): boolean {
+  return metadata.finalizers.includes(terminationFinalizer) && isTrue(conditions, 'Ready')
 }
 
 /** The taint of a Node whose VM is about to be deleted. */

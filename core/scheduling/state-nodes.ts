@@ -1,9 +1,9 @@
-import { isTrue } from '../conditions.ts'
 import type { InstanceType } from '../instance-type.ts'
+import { isHeldAndReady } from '../machines-in-use.ts'
 import type { Node, NodeClaim, Pod, RequirementSpec, Taint } from '../objects.ts'
 import { isDaemonPod, isTerminal } from '../pods/pod-rules.ts'
 import type { CsiNode, DaemonSet } from '../pods/related-objects.ts'
-import { annotations, labels, terminationFinalizer } from '../requirements/labels.ts'
+import { annotations, labels } from '../requirements/labels.ts'
 import { operatorOf } from '../requirements/requirement.ts'
 import { requirements, requirementsOfLabels } from '../requirements/requirements.ts'
 import { mergeResources, noResources, type Resources, subtractResources } from '../resources.ts'
@@ -78,17 +78,12 @@ export function isLeaving(claim: NodeClaim | undefined, node: Node | undefined):
 }
 
 /**
- * Whether the pods of a node need another place now. Those of a Ready Node whose NodeClaim is lost stay, since its finalizer holds it and garbage
- * collection keeps its VM (docs/adr/0041-lost-nodeclaims-are-not-lost-machines.md). Those of a static NodePool's drifted node wait for its replacement, which offers no room before
- * it is launched: they would be given nodes of other pools.
+ * Whether the pods of a node need another place now. Those of a static NodePool's drifted node wait for its replacement, which offers no room before
+ * it is launched: they would be given nodes of other pools. Those of a Node that is kept without its NodeClaim stay.
  */
 export function isBeingEmptied(claim: NodeClaim | undefined, node: Node | undefined): boolean {
-  if (claim === undefined) return isLeaving(claim, node) && !(node !== undefined && isHeldAndReady(node))
-  return isLeaving(claim, node) && !waitsForReplica(claim, node)
-}
-
-function isHeldAndReady({ metadata, conditions }: Node): boolean {
-  return metadata.finalizers.includes(terminationFinalizer) && isTrue(conditions, 'Ready')
+  const stays = claim === undefined ? node !== undefined && isHeldAndReady(node) : waitsForReplica(claim, node)
+  return isLeaving(claim, node) && !stays
 }
 
 function waitsForReplica({ metadata, status }: NodeClaim, node: Node | undefined): boolean {

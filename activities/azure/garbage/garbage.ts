@@ -1,59 +1,26 @@
 import type { Registry } from 'prom-client'
 import type { WithheldMachine } from '../../../api/withheld-machines.ts'
-import {
-  doubtOf,
-  type FoundPart,
-  type FoundVm,
-  type GarbageSuspects,
-  garbageIn,
-  type HeldNode,
-  type KnownClaim,
-} from '../../../core/garbage.ts'
+import { doubtOf, type FoundVm, type GarbageSuspects, garbageIn } from '../../../core/garbage.ts'
 import { namingNode, type PodCounts } from '../../../core/machines-in-use.ts'
-import type { FoundMachine, OrphanedMachines } from '../../../core/orphaned-machines.ts'
+import type { OrphanedMachines } from '../../../core/orphaned-machines.ts'
 import { inParallel } from '../../in-parallel.ts'
-import { isNotFound } from '../../kubernetes/client/api-error.ts'
-import { resourcePath } from '../../kubernetes/client/resources.ts'
-import { type EventSubject, subject } from '../../kubernetes/event-recorder.ts'
-import type { DisruptionCountDeps } from '../../kubernetes/lifecycle/claim-deletion.ts'
-import { countDisruption } from '../../kubernetes/lifecycle/claim-deletion.ts'
-import type { ArmBudget } from '../arm/arm-budget.ts'
-import { inTurn } from '../arm/arm-turn.ts'
 import { armErrorCode, scrubbedMessage } from '../arm/azure-error.ts'
 import type { GarbageReport } from '../contract.ts'
-import { capacityTypeOfVm, deleteVm, getVm } from '../launch/claim-vm.ts'
-import { ownershipOf } from '../launch/ownership.ts'
+import { capacityTypeOfVm } from '../launch/claim-vm.ts'
 import { providerId } from '../launch/virtual-machine.ts'
-import { instanceOf } from '../machines/instance-of.ts'
-import type { FoundResourcesDeps } from './found-resources.ts'
-import { type FoundResources, findResources, isUnattached, leftoverNic } from './found-resources.ts'
-import { type GarbageKind, garbageCounter, unprovenGauge } from './garbage-metrics.ts'
+import { GarbageDeletions, type GarbageDeps } from './deletions.ts'
+import { type FoundResources, findResources } from './found-resources.ts'
+import { unprovenGauge } from './garbage-metrics.ts'
 import { knownClaim } from './known-claim.ts'
-import { deleted } from './last-look.ts'
-import type { LeftAloneDeps } from './left-alone.ts'
-import { ownNamespace, reportMachinesWithheld, reportUnproven, reportWithheld } from './left-alone.ts'
-import { isFreeOfPods, nodesNaming } from './machines-in-use.ts'
-import { deleteOrphanedMachine, findOrphanedMachines } from './orphaned-machines.ts'
-import type { OrphanedNodesDeps } from './orphaned-nodes.ts'
-import { deleteOwnNode, orphanedNodes, releaseNode } from './orphaned-nodes.ts'
+import { reportMachinesWithheld, reportUnproven, reportWithheld } from './left-alone.ts'
+import { nodesNaming } from './machines-in-use.ts'
+import { findOrphanedMachines } from './orphaned-machines.ts'
+import { orphanedNodes } from './orphaned-nodes.ts'
 import { SeenLeftovers } from './seen-leftovers.ts'
-import { costOf, reportWithheldMachines, type WithheldMachinesDeps } from './withheld-machines.ts'
-
-export interface GarbageDeps
-  extends FoundResourcesDeps,
-    LeftAloneDeps,
-    WithheldMachinesDeps,
-    OrphanedNodesDeps,
-    DisruptionCountDeps {
-  /** Tokens for requests of `azure`, which takes them by itself. */
-  readonly budget: ArmBudget
-}
+import { costOf, reportWithheldMachines } from './withheld-machines.ts'
 
 /** Most requests of a pass at once. */
 const width = 16
-
-/** Longest wait of a deletion for its turn under ARM's limits, before it is left to the next pass. */
-const patienceMs = 60_000
 
 /** Azure's refusals to delete what is still in use; Azure releases it by itself (reference/azure-provider.md 8.2). */
 const heldCodes: ReadonlySet<string> = new Set([
@@ -72,7 +39,7 @@ const heldCodes: ReadonlySet<string> = new Set([
  */
 export class GarbageCollector {
   readonly #deps: GarbageDeps
-  readonly #collected: ReturnType<typeof garbageCounter>
+  readonly #deletions: GarbageDeletions
   readonly #unproven: ReturnType<typeof unprovenGauge>
   readonly #leftovers = new SeenLeftovers()
   readonly #registry: Registry | undefined
@@ -80,7 +47,7 @@ export class GarbageCollector {
   constructor(deps: GarbageDeps, registry?: Registry) {
     this.#deps = deps
     this.#registry = registry
-    this.#collected = garbageCounter(registry)
+    this.#deletions = new GarbageDeletions(deps, registry)
     this.#unproven = unprovenGauge(registry)
   }
 
@@ -102,13 +69,17 @@ export class GarbageCollector {
     const report: GarbageReport = {
       virtualMachines: await this.#each(
         suspects.virtualMachines,
-        (vm) => this.#vm(vm, { found, counts }, signal),
+        (vm) => this.#deletions.vm(vm, { found, counts }, signal),
         signal,
       ),
-      networkInterfaces: await this.#each(leftovers.networkInterfaces, (nic) => this.#nic(nic, found), signal),
-      disks: await this.#each(leftovers.disks, (disk) => this.#disk(disk), signal),
-      nodeClaims: await this.#each(suspects.nodeClaims, (claim) => this.#nodeClaim(claim), signal),
-      nodes: await this.#each(suspects.heldNodes, (node) => this.#node(node, counts), signal),
+      networkInterfaces: await this.#each(
+        leftovers.networkInterfaces,
+        (nic) => this.#deletions.nic(nic, found),
+        signal,
+      ),
+      disks: await this.#each(leftovers.disks, (disk) => this.#deletions.disk(disk), signal),
+      nodeClaims: await this.#each(suspects.nodeClaims, (claim) => this.#deletions.nodeClaim(claim), signal),
+      nodes: await this.#each(suspects.heldNodes, (node) => this.#deletions.node(node, counts), signal),
     }
     const isInDoubt = doubtOf(snapshot.claims) !== undefined
     const machines = await this.#orphanedMachines(isInDoubt, counts)
@@ -117,7 +88,11 @@ export class GarbageCollector {
         ? report
         : {
             ...report,
-            aksMachines: await this.#each(machines.machines, (one) => this.#machine(one, counts, signal), signal),
+            aksMachines: await this.#each(
+              machines.machines,
+              (one) => this.#deletions.machine(one, counts, signal),
+              signal,
+            ),
           }
     if (Object.values(all).some((names: readonly string[]) => names.length > 0))
       deps.log.warn(all, 'found leaked resources')
@@ -199,18 +174,6 @@ export class GarbageCollector {
     return found
   }
 
-  async #machine(machine: FoundMachine, counts: PodCounts | undefined, signal: AbortSignal): Promise<boolean> {
-    const turn = { buckets: ['armWrites'], patienceMs, signal } as const
-    const isDeleted = await inTurn(this.#deps.budget, turn, async () => {
-      if (await this.#claimExists(machine.claimName)) return false
-      return deleteOrphanedMachine(this.#deps, machine, counts)
-    })
-    if (!isDeleted) return false
-    const message = `AKS machine ${machine.name} had no NodeClaim and is deleted`
-    this.#alarm(ownNamespace(this.#deps), { kind: 'aksMachine', name: machine.name, message })
-    return true
-  }
-
   /** Returns the names of the items that were deleted. A failure does not keep the others. */
   async #each<T extends { readonly name: string }>(
     items: readonly T[],
@@ -231,101 +194,5 @@ export class GarbageCollector {
     }
     await inParallel(items, width, one)
     return gone.sort()
-  }
-
-  /**
-   * Deletes a VM. Claim, owner and Node are read when the request may be sent at once: by then a claim of the name owns the VM, or makes room
-   * for its own. Tags that changed since the list no longer prove anything.
-   */
-  async #vm(
-    { name, claimName, claimUid, isAbandoned }: FoundVm,
-    { found, counts }: { readonly found: FoundResources; readonly counts: PodCounts | undefined },
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const deps = this.#deps
-    const turn = { buckets: ['armDeletes', 'deleteVm'], patienceMs, signal } as const
-    const isDeleted = await inTurn(deps.budget, turn, async () => {
-      if (await this.#claimExists(claimName)) return false
-      const vm = await getVm(deps, claimName)
-      const ownership = ownershipOf(vm?.tags, deps.config)
-      if (ownership.kind !== 'ours' || ownership.claimUid !== claimUid) return false
-      if (!isAbandoned && !(await isFreeOfPods(deps, { name, providerId: providerId(deps.config, claimName) }, counts)))
-        return false
-      await deleteVm(deps, claimName)
-      await deleteOwnNode(deps, claimName)
-      return true
-    })
-    if (!isDeleted) return false
-    const message = `VM ${name} had no NodeClaim and is deleted`
-    this.#alarm(this.#about(found, name), { kind: 'virtualMachine', name, message })
-    return true
-  }
-
-  async #nic({ name }: FoundPart, found: FoundResources): Promise<boolean> {
-    const { azure, config } = this.#deps
-    const nics = azure.network.networkInterfaces
-    const isOurs = async () => leftoverNic(await nics.get(config.nodeResourceGroup, name), config) !== undefined
-    const existed = await deleted(name, isOurs, () => nics.delete(config.nodeResourceGroup, name).submitted())
-    const message = `NIC ${name} had no VM and is deleted`
-    if (existed) this.#alarm(this.#about(found, name), { kind: 'networkInterface', name, message })
-    return existed
-  }
-
-  async #disk({ name }: FoundPart): Promise<boolean> {
-    const { azure, config } = this.#deps
-    const { disks } = azure.compute
-    const isUnused = async () => isUnattached(await disks.get(config.nodeResourceGroup, name))
-    const existed = await deleted(name, isUnused, () => disks.delete(config.nodeResourceGroup, name).submitted())
-    const message = `OS disk ${name} had no VM and is deleted`
-    if (existed) this.#alarm(ownNamespace(this.#deps), { kind: 'disk', name, message })
-    return existed
-  }
-
-  async #nodeClaim({ name, uid }: KnownClaim): Promise<boolean> {
-    const claim = this.#deps.cache.nodeClaims.get(name)
-    if (claim?.metadata.uid !== uid) return false
-    const instance = instanceOf(this.#deps, claim)
-    if (await instance.vmExists()) return false
-    await this.#deps.client.delete(resourcePath('nodeclaims', name), { uid }).catch((error: unknown) => {
-      if (!isNotFound(error)) throw error
-    })
-    countDisruption(this.#deps, claim, 'garbage_collected')
-    const message = `${instance.kind === 'VM' ? instance.called : `the VM of ${instance.called}`} is gone; the NodeClaim is deleted`
-    this.#alarm(subject(claim), { kind: 'nodeClaim', name, message })
-    return true
-  }
-
-  async #node(node: HeldNode, counts: PodCounts | undefined): Promise<boolean> {
-    if (await this.#claimExists(node.claimName)) return false
-    const known = this.#deps.cache.nodes.get(node.name)
-    if (!(await releaseNode(this.#deps, node, counts))) return false
-    const about = known === undefined ? ownNamespace(this.#deps) : subject(known)
-    const message = `Node ${node.name} had neither NodeClaim nor VM and is let go`
-    this.#alarm(about, { kind: 'node', name: node.name, message })
-    return true
-  }
-
-  async #claimExists(name: string): Promise<boolean> {
-    try {
-      await this.#deps.client.get(resourcePath('nodeclaims', name))
-      return true
-    } catch (error) {
-      if (isNotFound(error)) return false
-      throw error
-    }
-  }
-
-  #alarm(
-    about: EventSubject,
-    { kind, name, message }: { readonly kind: GarbageKind; readonly name: string; readonly message: string },
-  ): void {
-    this.#collected.inc({ resource: kind })
-    this.#deps.events.record({ about, reason: 'GarbageCollected', message, values: [kind, name] })
-  }
-
-  /** Returns the subject of events: the NodePool of a VM or NIC; without one, Joiner's namespace. */
-  #about({ nodePools }: FoundResources, name: string): EventSubject {
-    const pool = this.#deps.cache.nodePools.get(nodePools.get(name) ?? '')
-    return pool === undefined ? ownNamespace(this.#deps) : subject(pool)
   }
 }
