@@ -141,6 +141,14 @@ export const instanceReads = () =>
     retry: { initialInterval: '1s', maximumAttempts: 3 },
   })
 
+/** Which Nodes of lost NodeClaims run no pods. It gives up soon: without an answer their VMs are kept until the next pass. */
+export const idleNodes = () =>
+  proxyActivities<Pick<KubernetesActivities, 'taintIdleNodes'>>({
+    ...answeredSoon,
+    taskQueue: queueOf('core'),
+    heartbeatTimeout: '10s',
+  })
+
 /** Periodic passes over Azure and the cluster. */
 export const sweeps = () =>
   proxyActivities<Pick<AzureActivities, 'collectGarbage' | 'refreshCatalogue'>>({

@@ -4,7 +4,7 @@ import { finalize } from '../kubernetes/draining/finalize.ts'
 import { claimSpan } from '../telemetry/claim-spans.ts'
 import { inTurn, inTurnWhileWanted } from './arm/arm-turn.ts'
 import type { AzureActivities, LaunchOutcome } from './contract.ts'
-import type { GarbageDeps } from './garbage/garbage.ts'
+import type { GarbageDeps } from './garbage/deletions.ts'
 import { GarbageCollector } from './garbage/garbage.ts'
 import type { BillingExtensionDeps } from './in-place/billing-extension.ts'
 import { ensureBillingExtensions } from './in-place/billing-extension.ts'
@@ -62,7 +62,7 @@ export function createAzureActivities(deps: AzureActivityDeps): AzureActivities 
       }),
     restartInstance: ({ claim }) => withHeartbeats((signal) => restartInstance(deps, claim, signal)),
     forceFinish: (input) => withHeartbeats(() => forceFinish(deps, input)),
-    collectGarbage: () => withHeartbeats((signal) => garbage.collect(signal)),
+    collectGarbage: (counts) => withHeartbeats((signal) => garbage.collect(signal, counts)),
     refreshNodeClasses: () => withHeartbeats(() => refreshNodeClasses(deps)),
     updateInPlace: () =>
       withHeartbeats(async (signal) => {

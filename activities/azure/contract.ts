@@ -1,3 +1,4 @@
+import type { PodCounts } from '../../core/machines-in-use.ts'
 import type {
   Asked,
   ClaimRef,
@@ -90,6 +91,8 @@ export interface GarbageReport {
   readonly nodes: readonly string[]
   /** AKS machines that had no NodeClaim and were deleted, by pool and name; unset where they are not managed. */
   readonly aksMachines?: readonly string[]
+  /** Ready Nodes whose NodeClaim is lost: nothing of theirs is deleted or reported before it is known whether they run pods. Unset: none. */
+  readonly undecided?: readonly string[]
 }
 
 export interface InPlaceReport {
@@ -117,8 +120,11 @@ export interface AzureActivities {
     readonly asked: Asked
     readonly leaveVm: boolean
   }): Promise<ForceFinishOutcome>
-  /** Deletes VMs, NICs and disks without a claim, and registered claims without a VM; releases Nodes that have neither. */
-  collectGarbage(): Promise<GarbageReport>
+  /**
+   * Deletes VMs, NICs and disks without a claim, and registered claims without a VM; releases Nodes that have neither. `counts`: what the role core
+   * answered about the Nodes that a pass left undecided.
+   */
+  collectGarbage(counts?: PodCounts): Promise<GarbageReport>
   /** Refreshes Kubernetes version, images, subnet and readiness of each AKSNodeClass; readiness, validation and hash of each NodePool. */
   refreshNodeClasses(): Promise<{ readonly nodeClasses: number; readonly ready: number }>
   /** Updates tags and identities of VMs and NICs to what node classes and configuration request now. */

@@ -11,6 +11,7 @@ import type { DrainDeps } from './draining/drain.ts'
 import { drain } from './draining/drain.ts'
 import type { FinalizeDeps } from './draining/finalize.ts'
 import { finalize } from './draining/finalize.ts'
+import { taintIdleNodes } from './lifecycle/idle-nodes.ts'
 import type { JoiningDeps } from './lifecycle/joining.ts'
 import { awaitInitialization } from './lifecycle/joining.ts'
 import { writeHold } from './lifecycle/node-requests.ts'
@@ -44,6 +45,7 @@ export function createKubernetesActivities(deps: KubernetesActivityDeps): Kubern
     finalize: ({ claim, ...how }) => finalize(deps, claim, how),
     writePause: (change) => changePauses(deps, change),
     readPause: ({ loop }) => pausesInForce(deps, loop),
+    taintIdleNodes: ({ nodes }) => withHeartbeats((signal) => taintIdleNodes(deps, nodes, signal)),
     undoCommand: (input) => withHeartbeats(() => undoCommand(deps, input)),
     awaitReplacements: (input) => withHeartbeats((signal) => awaitReplacements(deps, input, signal)),
     awaitInitialization: ({ claim }) =>

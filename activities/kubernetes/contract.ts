@@ -1,5 +1,6 @@
 import type { CommandRepair, Decision, DisruptionMethod } from '../../core/disruption/command.ts'
 import type { Death } from '../../core/history/life.ts'
+import type { PodCounts } from '../../core/machines-in-use.ts'
 import type { DrainReported, DrainWaits } from '../../core/node-claim/drain-waits.ts'
 import type { Steady, Wake } from '../../core/node-claim/lifecycle.ts'
 import type { WantedHold } from '../../core/node-claim/node-requests.ts'
@@ -207,6 +208,11 @@ export interface KubernetesActivities {
   }): Promise<ReplacementOutcome>
   /** Validates a command's NodeClaims a last time, deletes them and waits until they are gone. */
   deleteCandidates(input: CommandWork): Promise<DeletionOutcome>
+  /**
+   * Counts the pods on Nodes whose NodeClaim is lost, except those of DaemonSets. Nodes without any are tainted, so that their VMs can be deleted
+   * before a pod comes.
+   */
+  taintIdleNodes(input: { readonly nodes: readonly string[] }): Promise<PodCounts>
   /** Removes taints, conditions and stamps of a command, and gives up replacements that nothing uses. */
   undoCommand(input: CommandWork): Promise<void>
 }

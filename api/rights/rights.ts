@@ -1,4 +1,5 @@
 import { ledgerMaps } from '../../core/cost/ledger-format.ts'
+import { withheldMapName } from '../withheld-machines.ts'
 import { type Grantee, on, type Right, type Rule } from './right.ts'
 import {
   admin,
@@ -125,6 +126,10 @@ const azure: readonly Rule[] = [
       'joiner-pauses',
     ],
   }),
+  own('configmaps', 'get patch', {
+    why: 'machines that run pods without a NodeClaim, for joiner status and doctor',
+    names: [withheldMapName],
+  }),
   own('configmaps', 'get list watch patch', {
     why: 'offerings that Azure refused',
     names: ['joiner-unavailable-offerings'],
@@ -170,7 +175,7 @@ const planner: readonly Rule[] = [
     why: 'sizes, prices, quota and refused offerings',
     names: ['joiner-catalogue', 'joiner-prices', 'joiner-quota', 'joiner-reservations', 'joiner-unavailable-offerings'],
   }),
-  own('configmaps', 'get', { why: inPod, names: ['joiner-prices', 'joiner-unavailable-offerings'] }),
+  own('configmaps', 'get', { why: inPod, names: ['joiner-prices', 'joiner-unavailable-offerings', withheldMapName] }),
   cluster('pods', 'get', inPod),
   createLeases,
   ownLeases('leases', 'get patch', {

@@ -18,6 +18,16 @@ export function isNodeOf({ metadata }: Pick<NodeClaim, 'metadata'>, node: Node):
   return owner === undefined ? hasJoinedAsOurs(node) : owner.uid === metadata.uid
 }
 
+/** Whether a Node is the one that a VM's own kubelet makes: it has the VM's name and its provider ID. */
+export function isOwnNodeOfVm(node: Node, vm: { readonly name: string; readonly providerId: string }): boolean {
+  return node.metadata.name === vm.name.toLowerCase() && node.providerId?.toLowerCase() === vm.providerId.toLowerCase()
+}
+
+/** Whether a Node was made for some NodeClaim: it names one as its owner, or joined as one that has none yet. */
+export function isNodeOfSomeClaim(node: Node): boolean {
+  return owningClaim(node) !== undefined || hasJoinedAsOurs(node)
+}
+
 /** Whether a Node has the labels and the taint of its configuration, which it has before registration. */
 function hasJoinedAsOurs({ metadata, taints }: Node): boolean {
   return (

@@ -137,4 +137,15 @@ describe('isBeingEmptied', () => {
     // Whatever becomes of its pods, it is no place for others.
     if (isEmptied) expect(isLeaving(of, at)).toBe(true)
   })
+
+  it.each([
+    ['whose NodeClaim is lost, while it is Ready', 'True', ['karpenter.sh/termination'], false],
+    ['whose NodeClaim is lost, once it is silent', 'Unknown', ['karpenter.sh/termination'], true],
+    ['of others', 'True', [], true],
+  ] as const)('a Node that is being deleted %s: %s', (_, status, finalizers, isEmptied) => {
+    const conditions = [{ type: 'Ready', status }]
+    const node = sampleNode('a', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers }, conditions })
+    expect(isBeingEmptied(undefined, node)).toBe(isEmptied)
+    expect(isLeaving(undefined, node)).toBe(true)
+  })
 })

@@ -1,4 +1,5 @@
 import type { InstanceType } from '../instance-type.ts'
+import { isHeldAndReady } from '../machines-in-use.ts'
 import type { Node, NodeClaim, Pod, RequirementSpec, Taint } from '../objects.ts'
 import { isDaemonPod, isTerminal } from '../pods/pod-rules.ts'
 import type { CsiNode, DaemonSet } from '../pods/related-objects.ts'
@@ -78,10 +79,11 @@ export function isLeaving(claim: NodeClaim | undefined, node: Node | undefined):
 
 /**
  * Whether the pods of a node need another place now. Those of a static NodePool's drifted node wait for its replacement, which offers no room before
- * it is launched: they would be given nodes of other pools.
+ * it is launched: they would be given nodes of other pools. Those of a Node that is kept without its NodeClaim stay.
  */
 export function isBeingEmptied(claim: NodeClaim | undefined, node: Node | undefined): boolean {
-  return isLeaving(claim, node) && !(claim !== undefined && waitsForReplica(claim, node))
+  const stays = claim === undefined ? node !== undefined && isHeldAndReady(node) : waitsForReplica(claim, node)
+  return isLeaving(claim, node) && !stays
 }
 
 function waitsForReplica({ metadata, status }: NodeClaim, node: Node | undefined): boolean {

@@ -1,5 +1,6 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import { isTrue } from '../../../core/conditions.ts'
+import type { NamedVm } from '../../../core/machines-in-use.ts'
 import { isAksMachine } from '../../../core/node-claim/aks-machine.ts'
 import { registrationDeadline } from '../../../core/node-claim/lifecycle.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
@@ -11,6 +12,7 @@ import { subject } from '../../kubernetes/event-recorder.ts'
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { DeletionOfVm, InstanceOutcome } from '../contract.ts'
+import { isFreeOfPods } from '../garbage/machines-in-use.ts'
 import type { JoinEvidenceDeps } from '../join/join-evidence.ts'
 import { reportNotJoined } from '../join/join-evidence.ts'
 import { type AwaitMachineDeps, machineDecides } from '../machines/await-machine.ts'
@@ -19,7 +21,7 @@ import { revokeBootstrapToken } from './bootstrap-token.ts'
 import type { ClaimVmDeps } from './claim-vm.ts'
 import { getVm } from './claim-vm.ts'
 import { failedAfterAccepted, judgeFailedVm } from './failed-vm.ts'
-import { vmName } from './virtual-machine.ts'
+import { providerId, vmName } from './virtual-machine.ts'
 
 export interface InstanceDeps extends JoinEvidenceDeps, ClaimVmDeps, AwaitMachineDeps {
   readonly lifecycleMetrics: LifecycleMetrics
@@ -167,6 +169,11 @@ export async function deleteInstance(deps: InstanceDeps, ref: ClaimRef, signal: 
   const instance = instanceOf(deps, claim ?? ref)
   const found = await instance.find()
   let goneMs = deps.now()
+  if (claim === undefined && found.kind === 'own' && !(await isFreeOfPods(deps, vmOf(deps, ref), undefined))) {
+    // Its drain ended with the claim. Garbage collection keeps the VM for as long as pods run there.
+    deps.log.warn({ nodeClaim: ref.name }, 'left VM of lost nodeclaim to garbage collection, its node is ready')
+    return { existed: false, goneMs }
+  }
   if (found.kind === 'own') {
     if (!found.isBeingDeleted) await instance.remove()
     // Azure charges nothing for a VM that it deletes.
@@ -181,6 +188,10 @@ export async function deleteInstance(deps: InstanceDeps, ref: ClaimRef, signal: 
   }
   const existed = found.kind === 'own'
   return { existed, goneMs, ...(isFirst && !existed ? { wasGone: true } : {}) }
+}
+
+function vmOf({ config }: InstanceDeps, { name }: ClaimRef): NamedVm {
+  return { name: vmName(name), providerId: providerId(config, name) }
 }
 
 /** Reports on the claim what keeps its finalizer in place. Throws, so that the termination is retried. */

@@ -15,6 +15,7 @@ import { type DoctorContext, type Pools, readPools } from './context.ts'
 import { customResourcesCheck } from './custom-resources.ts'
 import { clusterIdentityCheck } from './identity.ts'
 import { instancesCheck } from './instances.ts'
+import { lostClaimsCheck } from './lost-claims.ts'
 import { machinesCheck } from './machines.ts'
 import { rightsCheck } from './rights.ts'
 import { subnetCheck } from './subnet.ts'
@@ -79,6 +80,7 @@ export async function examine({
       pricesCheck(context),
       apiServerCheck(context),
       customResourcesCheck(context),
+      lostClaimsCheck(context),
       rightsCheck(context, serviceAccount),
       conversionCheck(context),
       temporalCheck(context),

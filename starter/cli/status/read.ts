@@ -12,6 +12,7 @@ import { commandStatusQuery, type LoopStatus, loopStatusQuery } from '../../../w
 import { searchAttributes } from '../../../workflows/search-attributes.ts'
 import { MissingKeyError } from '../../temporal/encryption.ts'
 import { readPrices } from '../../view/prices.ts'
+import { readWithheld } from '../../view/withheld.ts'
 import { withCluster } from '../access/cluster.ts'
 import { loopId } from '../operate/ask-loop.ts'
 import type { TemporalAccess } from '../operate/temporal-access.ts'
@@ -150,16 +151,18 @@ export async function readCluster(options: ClusterOptions, now: number): Promise
   function read(): Promise<ClusterReport> {
     const { namespace } = options
     return withCluster(options, async (client) => {
-      const [prices, pauses, quarantined, waiting] = await Promise.all([
+      const [prices, pauses, quarantined, waiting, withheld] = await Promise.all([
         readPrices(client, namespace).catch(() => undefined),
         readPauses(client, namespace, now).catch(() => undefined),
         new QuarantineStore(client, namespace).read().catch(() => undefined),
         readWaiting(client, namespace).catch(() => undefined),
+        readWithheld(client, namespace).catch(() => undefined),
       ])
       return {
         ...(prices && { priceOf: prices.priceOf }),
         ...(pauses && { pauses }),
         ...(waiting && { waiting }),
+        ...(withheld && { withheld }),
         ...(quarantined && { quarantined: [...quarantined.values()].filter(({ untilMs }) => untilMs > now) }),
       }
     })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { StoredWaiting } from '../../../api/waiting-pods.ts'
+import { formatWithheld, parseWithheld } from '../../../api/withheld-machines.ts'
 import type { Pause } from '../../../core/pauses/pauses.ts'
 import { poolSummaries, problemsOf, type StatusReport } from './status.ts'
 import { statusJson, statusText } from './table.ts'
@@ -75,6 +76,25 @@ test('what is quarantined is named', () => {
   )
   expect(statusJson(report, known)).toMatchObject({ quarantined: [{ object: 'Pod/default/web-1' }] })
   expect(statusJson(report, {})).toMatchObject({ quarantined: null })
+})
+
+test('machines that run pods without a NodeClaim are named, with what they cost', () => {
+  const stored = formatWithheld(now - 30_000, [
+    { kind: 'VM', name: 'aks-a', node: 'aks-a\u001b', pods: 2, instanceType: 'Standard_D2s_v5', costPerDay: 2.304 },
+    { kind: 'AKS machine', name: 'pool/b', node: 'aks-b' },
+  ])
+  const withheld = parseWithheld({ Machines: stored })
+  expect(statusText(report, { withheld }, now)).toContain(
+    [
+      'WITHHELD  2 machines without a NodeClaim kept since pods run there, 2.30 USD a day, as of 30s ago',
+      '  VM aks-a: its Node aks-a\\u001b is Ready and runs 2 pods; 2.30 USD a day',
+      '  AKS machine pool/b: its Node aks-b is Ready and its pods could not be counted; its price is not known',
+      '  to have one deleted, drain its Node: kubectl drain NODE --ignore-daemonsets --delete-emptydir-data',
+    ].join('\n'),
+  )
+  expect(statusJson(report, { withheld })).toMatchObject({ withheldMachines: { count: 2, costPerDay: 2.304 } })
+  expect(statusJson(report, {})).toMatchObject({ withheldMachines: null })
+  expect(statusText(report, { withheld: parseWithheld({ Machines: '{"count":1}' }) }, now)).not.toContain('WITHHELD')
 })
 
 test('pending pods are counted by what they wait for, with examples', () => {

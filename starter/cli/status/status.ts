@@ -1,4 +1,5 @@
 import type { StoredWaiting } from '../../../api/waiting-pods.ts'
+import type { WithheldMachines } from '../../../api/withheld-machines.ts'
 import type { LoopName, Pause } from '../../../core/pauses/pauses.ts'
 import type { QuarantineEntry } from '../../../core/quarantine.ts'
 import type { TaskQueueRole } from '../../../core/task-queues.ts'
@@ -26,6 +27,8 @@ export interface ClusterReport {
   readonly quarantined?: readonly QuarantineEntry[]
   /** Why pods wait, as planners found it last. */
   readonly waiting?: StoredWaiting
+  /** Machines without a NodeClaim that garbage collection keeps since pods run there. */
+  readonly withheld?: WithheldMachines
   /** The pauses that planners obey. */
   readonly pauses?: Readonly<Record<LoopName, readonly Pause[]>>
 }
