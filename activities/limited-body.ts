@@ -39,8 +39,11 @@ export async function* piecesOf(body: Readable, what: string, limits: BodyLimits
 }
 
 /** Returns the text of a body. Undefined when it has more than `most` bytes; then the rest was not read. Errors: as `piecesOf`. */
-export async function readAtMost(pieces: AsyncIterable<Buffer>, most: number): Promise<string | undefined> {
-  const read: Buffer[] = []
+export async function readAtMost(
+  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  most: number,
+): Promise<string | undefined> {
+  const read: Uint8Array[] = []
   let size = 0
   for await (const piece of pieces) {
     size += piece.length

@@ -147,7 +147,8 @@ export class ListWatch {
     if (isGone(error)) return this.#pauseAfterGone()
     if (error === undefined && watchedMs >= steadyMs) return 0
     const isIdle = watchedMs < shortestMs || this.#watching?.hasBrought !== true
-    if (error !== undefined || isIdle) this.#failed(error ?? new Error(`the watch ended after ${Math.round(watchedMs)} ms`))
+    if (error !== undefined || isIdle)
+      this.#failed(error ?? new Error(`the watch ended after ${Math.round(watchedMs)} ms`))
     return Math.max(this.#backoffMs(backoff.longestMs), askedMs(error))
   }
 
