@@ -9,6 +9,7 @@ import { armBudgetPolicy } from '../activities/azure/arm/arm-budget-policy.ts'
 import { createArmMetrics } from '../activities/azure/arm/arm-metrics.ts'
 import { createAzureClient } from '../activities/azure/arm/client.ts'
 import type { Cloud } from '../activities/azure/arm/clouds.ts'
+import { LateLists } from '../activities/azure/arm/late-list.ts'
 import { requestLog } from '../activities/azure/arm/request-log.ts'
 import { paceWithin, VmList } from '../activities/azure/arm/vm-list.ts'
 import { observeCapacity } from '../activities/azure/capacity/capacity-metrics.ts'
@@ -113,6 +114,7 @@ export async function createDependencies(input: DependencyInput) {
     log,
     now,
   })
+  const lateLists = new LateLists({ client: kubernetes, namespace, log, now })
   const events = new EventRecorder(kubernetes, log)
   const store = new QuarantineStore(kubernetes, config.JOINER_NAMESPACE)
   const quarantine = new Quarantine({ cache, store, events, log, now })
@@ -166,10 +168,10 @@ export async function createDependencies(input: DependencyInput) {
     vmCreates: vmCreateMetrics(),
     vms: new VmList(
       () => azure.compute.virtualMachines.list(settings.nodeResourceGroup).byPage(),
-      log,
+      lateLists.of('VMs'),
       paceWithin(armShare(config)),
     ),
-    ...machineDeps({ azure, config: settings, log }),
+    ...machineDeps({ azure, config: settings, log }, lateLists.of('AKS machines')),
     lifecycles: new LifecycleStarter(client, config.CLUSTER_NAME),
     nominations: new Nominations(config.BATCH_MAX_DURATION),
     refusedClaims: new RefusedClaims(),

@@ -122,6 +122,7 @@ const azure: readonly Rule[] = [
       'joiner-quota',
       'joiner-reservations',
       'joiner-image-versions',
+      'joiner-late-lists',
       'joiner-pauses',
     ],
   }),
@@ -170,7 +171,10 @@ const planner: readonly Rule[] = [
     why: 'sizes, prices, quota and refused offerings',
     names: ['joiner-catalogue', 'joiner-prices', 'joiner-quota', 'joiner-reservations', 'joiner-unavailable-offerings'],
   }),
-  own('configmaps', 'get', { why: inPod, names: ['joiner-prices', 'joiner-unavailable-offerings'] }),
+  own('configmaps', 'get', {
+    why: inPod,
+    names: ['joiner-late-lists', 'joiner-prices', 'joiner-unavailable-offerings'],
+  }),
   cluster('pods', 'get', inPod),
   createLeases,
   ownLeases('leases', 'get patch', {

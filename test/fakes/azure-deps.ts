@@ -2,6 +2,7 @@ import { Registry } from 'prom-client'
 import { onTestFinished } from 'vitest'
 import type { AzureActivityDeps } from '../../activities/azure/activities.ts'
 import { ArmBudget } from '../../activities/azure/arm/arm-budget.ts'
+import { LateList } from '../../activities/azure/arm/late-list.ts'
 import { paceWithin, VmList } from '../../activities/azure/arm/vm-list.ts'
 import { offeringUse } from '../../activities/azure/capacity/blocking-mark.ts'
 import { LaunchHealth } from '../../activities/azure/capacity/launch-health.ts'
@@ -127,8 +128,12 @@ export function azureDeps(cluster: FakeCluster, azure = new FakeAzure(), usages:
     unavailable,
     quota,
     reservations,
-    vms: new VmList(() => compute.virtualMachines.list(nodeResourceGroup).byPage(), log, paceWithin(1)),
-    ...machineDeps({ azure: azure.client, config: azureConfig, log }),
+    vms: new VmList(
+      () => compute.virtualMachines.list(nodeResourceGroup).byPage(),
+      new LateList('VMs', { log, now }),
+      paceWithin(1),
+    ),
+    ...machineDeps({ azure: azure.client, config: azureConfig, log }, new LateList('AKS machines', { log, now })),
     network: new NetworkFacts(
       {
         securityGroups: () => network.networkSecurityGroups.list(nodeResourceGroup),

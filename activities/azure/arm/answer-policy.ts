@@ -1,5 +1,11 @@
 import { PassThrough, type Readable } from 'node:stream'
-import { type PipelinePolicy, type PipelineRequest, type PipelineResponse, RestError } from '@azure/core-rest-pipeline'
+import {
+  isRestError,
+  type PipelinePolicy,
+  type PipelineRequest,
+  type PipelineResponse,
+  RestError,
+} from '@azure/core-rest-pipeline'
 import { jsonIn, mostPages, notJson, readWhole } from '../../limited-body.ts'
 
 /** Longest wait for the headers of an answer. */
@@ -63,7 +69,7 @@ async function readAnswer(
     own.abort()
     body?.destroy()
     if (isLate) throw unusable(request, `no answer in ${headersMs / 1000} s`)
-    if (abortSignal?.aborted === true || error instanceof RestError) throw error
+    if (isRestError(error) || (error as Error).name === 'AbortError') throw error
     throw unusable(request, error instanceof Error ? error.message : String(error))
   } finally {
     clearTimeout(timer)
