@@ -51,7 +51,7 @@ export function listResult(
 export async function apiError(method: string, path: string, response: Dispatcher.ResponseData): Promise<ApiError> {
   const what = `${method} ${path}`
   const text = (await readAtMost(piecesOf(response.body, what), mostErrorBytes)) ?? ''
-  const status = parseStatus(text)
+  const status = (jsonIn(text) ?? {}) as { readonly reason?: string; readonly message?: string }
   const retryAfter = Number(response.headers['retry-after'])
   const error = new ApiError(
     response.statusCode,
@@ -64,14 +64,6 @@ export async function apiError(method: string, path: string, response: Dispatche
 
 /** Most bytes of an error that are read. */
 const mostErrorBytes = 2 ** 20
-
-function parseStatus(text: string): { reason?: string; message?: string } {
-  try {
-    return JSON.parse(text) as { reason?: string; message?: string }
-  } catch {
-    return {}
-  }
-}
 
 /** Returns the object in an answer. Errors: it is no JSON object. */
 export function parsed(what: string, text: string, headers: Dispatcher.ResponseData['headers']): Json {
