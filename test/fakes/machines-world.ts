@@ -1,4 +1,4 @@
-import { LateList } from '../../activities/azure/arm/late-list.ts'
+import { LateList } from '../../activities/azure/answers/late-list.ts'
 import { awaitInstance } from '../../activities/azure/launch/instance.ts'
 import { launch } from '../../activities/azure/launch/launch.ts'
 import { providerIdOf } from '../../activities/azure/launch/virtual-machine.ts'

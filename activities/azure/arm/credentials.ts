@@ -5,7 +5,7 @@ import {
   type TokenCredential,
   WorkloadIdentityCredential,
 } from '@azure/identity'
-import { answerPolicy } from './answer-policy.ts'
+import { answerPolicy } from '../answers/answer-policy.ts'
 import type { Cloud } from './clouds.ts'
 
 /** Settings of the environment for Joiner's own identity at Azure. */

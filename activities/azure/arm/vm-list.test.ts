@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { VirtualMachine } from '@azure/arm-compute'
 import { pino } from 'pino'
 import { describe, expect, it, vi } from 'vitest'
-import { LateList } from './late-list.ts'
+import { LateList } from '../answers/late-list.ts'
 import { VmList } from './vm-list.ts'
 
 const log = pino({ level: 'silent' })

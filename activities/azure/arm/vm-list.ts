@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { VirtualMachine } from '@azure/arm-compute'
+import type { LateList } from '../answers/late-list.ts'
 import { armLimits } from './arm-limits.ts'
-import type { LateList } from './late-list.ts'
 
 type Snapshot<T> = ReadonlyMap<string, T>
 

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { LateList } from '../arm/late-list.ts'
+import type { LateList } from '../answers/late-list.ts'
 import { VmList } from '../arm/vm-list.ts'
 import type { AwaitMachineDeps } from './await-machine.ts'
 import type { LaunchMachineDeps } from './launch-machine.ts'

@@ -1,6 +1,6 @@
 import { WorkflowNotFoundError } from '@temporalio/client'
 import proto from '@temporalio/proto'
-import { readLateLists } from '../../../activities/azure/arm/late-list.ts'
+import { readLateLists } from '../../../activities/azure/answers/late-list.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { readLoopPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
 import { readWaiting } from '../../../activities/provisioning/findings/read-waiting.ts'

@@ -1,4 +1,4 @@
-import type { LateEntry } from '../../../activities/azure/arm/late-list.ts'
+import type { LateEntry } from '../../../activities/azure/answers/late-list.ts'
 import type { StoredWaiting } from '../../../api/waiting-pods.ts'
 import type { LoopName, Pause } from '../../../core/pauses/pauses.ts'
 import type { QuarantineEntry } from '../../../core/quarantine.ts'

@@ -10,9 +10,9 @@ import {
 } from '@azure/core-rest-pipeline'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { mostBodyBytes, mostPages } from '../../limited-body.ts'
+import { failureFacts } from '../arm/azure-failure.ts'
+import { ruleFor } from '../arm/azure-failure-rules.ts'
 import { answerPolicy } from './answer-policy.ts'
-import { failureFacts } from './azure-failure.ts'
-import { ruleFor } from './azure-failure-rules.ts'
 
 const servers: Server[] = []
 afterEach(() => {

@@ -7,7 +7,7 @@ import { readConfigMap, writeConfigMap } from '../../kubernetes/client/config-ma
 import { jsonIn } from '../../limited-body.ts'
 
 /** ConfigMap with the shared lists that are late, for `joiner status`. */
-export const lateListsMap = 'joiner-late-lists'
+const lateListsMap = 'joiner-late-lists'
 /** Lists come each few seconds while something waits for them. */
 const lateAfterMs = 60_000
 /** An entry that was not written again since then is of a process that has ended. */
