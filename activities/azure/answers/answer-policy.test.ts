@@ -118,7 +118,7 @@ describe('a success that is not what it promises', () => {
     expect(error.message).toContain(`GET /vms/a: status ${status}: the answer is not JSON`)
     expect(error.message).toContain(JSON.parse(`"${quoted.replaceAll('\\"', '"').replaceAll('"', '\\"')}"`))
     // It is sent again, and blames neither size nor image.
-    const rule = ruleFor(failureFacts(error as never))
+    const rule = ruleFor(failureFacts(error))
     expect([rule.reason, rule.isUnexplained]).toEqual(['ArmUnreachable', undefined])
   })
 

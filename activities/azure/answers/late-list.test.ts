@@ -13,7 +13,9 @@ function lists() {
   const client = {
     get: async () => ({ data: Object.fromEntries(data) }),
     mergePatch: async (_: string, body: { readonly data: Readonly<Record<string, string | null>> }) => {
-      for (const [key, value] of Object.entries(body.data)) value === null ? data.delete(key) : data.set(key, value)
+      for (const [key, value] of Object.entries(body.data))
+        if (value === null) data.delete(key)
+        else data.set(key, value)
       return { data: Object.fromEntries(data) }
     },
   } as unknown as KubernetesClient
@@ -71,6 +73,9 @@ test('what a process left that has ended is not reported, nor is garbage', async
   await pass(60_000)
   data.set('other', 'null')
   data.set('another', '{"list":1}')
+  const odd = { list: 'VMs', process: 'x', why: 'y' }
+  data.set('later', JSON.stringify({ ...odd, sinceMs: 1e308, atMs: Date.now() }))
+  data.set('never', JSON.stringify({ ...odd, sinceMs: 0, atMs: 1e308 }))
   expect(await read()).toHaveLength(1)
   const [entry] = await read()
   list.settled()

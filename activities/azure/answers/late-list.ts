@@ -111,16 +111,7 @@ export class LateLists {
     const store = (name: string, entry: LateEntry | undefined) =>
       writeConfigMap(client, { name: lateListsMap, namespace }, { [keyOf(name)]: entry ? JSON.stringify(entry) : null })
     this.#deps = { ...deps, store }
-    const lists = this.#lists
-    new Gauge({
-      name: 'joiner_azure_list_wait_seconds',
-      help: 'How long waits have had no list of VMs or AKS machines from Azure; 0 while lists come or nothing waits.',
-      labelNames: ['list'],
-      registers: [registry],
-      collect() {
-        for (const list of lists) this.set({ list: list.name }, list.waitedMs / 1000)
-      },
-    })
+    gaugeOf(this.#lists, registry)
   }
 
   of(name: string): LateList {
@@ -130,6 +121,19 @@ export class LateLists {
   }
 }
 
+/** Gauge of how long lists have been waited for, computed on each scrape. */
+function gaugeOf(lists: readonly LateList[], registry: Registry): Gauge {
+  return new Gauge({
+    name: 'joiner_azure_list_wait_seconds',
+    help: 'How long waits have had no list of VMs or AKS machines from Azure; 0 while lists come or nothing waits.',
+    labelNames: ['list'],
+    registers: [registry],
+    collect() {
+      for (const list of lists) this.set({ list: list.name }, list.waitedMs / 1000)
+    },
+  })
+}
+
 /** Returns the lists that are late now, as processes wrote them. Errors: the API server's. */
 export async function readLateLists(
   client: KubernetesClient,
@@ -137,14 +141,13 @@ export async function readLateLists(
   now: number,
 ): Promise<readonly LateEntry[]> {
   const entries = Object.values((await readConfigMap(client, { name: lateListsMap, namespace })) ?? {})
-  return entries.flatMap((text) => parsed(text) ?? []).filter(({ atMs }) => now - atMs < staleAfterMs)
+  return entries.flatMap((text) => parsed(text) ?? []).filter(({ atMs }) => Math.abs(now - atMs) < staleAfterMs)
 }
 
 function parsed(text: string): LateEntry | undefined {
-  const { list, sinceMs, atMs, process = '', why = '' } = (jsonIn(text) ?? {}) as Partial<LateEntry>
-  return typeof list === 'string' && typeof sinceMs === 'number' && typeof atMs === 'number'
-    ? { list, sinceMs, atMs, process: String(process), why: String(why) }
-    : undefined
+  const { list, sinceMs, atMs, process, why } = (jsonIn(text) ?? {}) as LateEntry
+  const hasTexts = [list, process, why].every((value) => typeof value === 'string')
+  return hasTexts && sinceMs >= 0 && sinceMs <= atMs ? { list, sinceMs, atMs, process, why } : undefined
 }
 
 /** Returns a name as a key of a ConfigMap. */

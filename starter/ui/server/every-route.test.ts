@@ -99,7 +99,7 @@ const spellings: Readonly<Record<string, (path: string) => string>> = {
   'first character encoded in capitals': (path) =>
     path.replace(/^\/(.)/, (_, first: string) => `/${encoded(first).toUpperCase()}`),
   'last character encoded': (path) => path.replace(/.$/, encoded),
-  'all encoded': (path) => `/${[...path.slice(1)].map(encoded).join('')}`,
+  'all encoded': (path) => `/${path.slice(1).replaceAll(/./g, encoded)}`,
   'encoded twice': (path) => path.replace(/^\/(.)/, (_, first: string) => `/%25${encoded(first).slice(1)}`),
   'slashes encoded': (path) => `/${path.slice(1).replaceAll('/', '%2f')}%2F`,
   'leading slash encoded': (path) => `%2f${path.slice(1)}`,
