@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { azureConfig, sharedGalleryOf } from '../activities/azure/access/azure-config.ts'
 import type { AzureIdentity } from '../activities/azure/access/azure-identity.ts'
 import { findFacts } from '../activities/azure/access/found-facts.ts'
+import { LateLists } from '../activities/azure/answers/late-list.ts'
 import { ArmBudget } from '../activities/azure/arm/arm-budget.ts'
 import { armBudgetPolicy } from '../activities/azure/arm/arm-budget-policy.ts'
 import { createArmMetrics } from '../activities/azure/arm/arm-metrics.ts'
@@ -113,6 +114,7 @@ export async function createDependencies(input: DependencyInput) {
     log,
     now,
   })
+  const lateLists = new LateLists({ client: kubernetes, namespace, log, now })
   const events = new EventRecorder(kubernetes, log)
   const store = new QuarantineStore(kubernetes, config.JOINER_NAMESPACE)
   const quarantine = new Quarantine({ cache, store, events, log, now })
@@ -166,10 +168,10 @@ export async function createDependencies(input: DependencyInput) {
     vmCreates: vmCreateMetrics(),
     vms: new VmList(
       () => azure.compute.virtualMachines.list(settings.nodeResourceGroup).byPage(),
-      log,
+      lateLists.of('VMs'),
       paceWithin(armShare(config)),
     ),
-    ...machineDeps({ azure, config: settings, log }),
+    ...machineDeps({ azure, config: settings, log }, lateLists.of('AKS machines')),
     lifecycles: new LifecycleStarter(client, config.CLUSTER_NAME),
     nominations: new Nominations(config.BATCH_MAX_DURATION),
     refusedClaims: new RefusedClaims(),

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { pauseOf, whenAborted } from '../activities/abortable-wait.ts'
 import { checkNamespace, connectWith } from '../starter/temporal/connect.ts'
 import { type ConnectOptions, fingerprint } from '../starter/temporal/credentials.ts'
+import { withDeadlines } from '../starter/temporal/deadlines.ts'
 import { explainTemporal, problemText } from '../starter/temporal/problem.ts'
 import type { TemporalSettings } from '../starter/temporal/settings.ts'
 
@@ -27,7 +28,7 @@ export interface TemporalLinkInput {
  * move to without a restart. While Temporal cannot be used it says why, once, and tries again.
  */
 export class TemporalLink {
-  /** Stands for the connection in use: for clients, which keep it. */
+  /** Stands for the connection in use: for clients, which keep it. Each call has a deadline. */
   readonly connection: NativeConnection
   readonly #input: TemporalLinkInput
   #current: NativeConnection
@@ -43,14 +44,7 @@ export class TemporalLink {
     this.#input = input
     this.#current = first
     this.#fingerprint = fingerprint(options)
-    // The target holds nothing: what a connection says of itself may not be changed in a proxy of it.
-    this.connection = new Proxy({} as NativeConnection, {
-      get: (_target, property) => {
-        const current = this.#current
-        const value: unknown = Reflect.get(current, property, current)
-        return typeof value === 'function' ? value.bind(current) : value
-      },
-    })
+    this.connection = withDeadlines(() => this.#current)
     this.#next()
   }
 

@@ -54,7 +54,7 @@ export const operator: readonly Rule[] = [
   policy('poddisruptionbudgets', 'list', 'ui, why'),
   own('configmaps', 'get', {
     why: 'budgets, status, top, ui, why',
-    names: ['joiner-pauses', 'joiner-prices', waitingMap, ...evaluationMaps],
+    names: ['joiner-late-lists', 'joiner-pauses', 'joiner-prices', waitingMap, ...evaluationMaps],
   }),
   own('configmaps', 'get', { why: 'doctor, status', names: [withheldMapName] }),
   own('configmaps', 'get', { why: 'cost, ui', names: ledgerMaps }),

@@ -123,6 +123,7 @@ const azure: readonly Rule[] = [
       'joiner-quota',
       'joiner-reservations',
       'joiner-image-versions',
+      'joiner-late-lists',
       'joiner-pauses',
     ],
   }),
@@ -175,7 +176,10 @@ const planner: readonly Rule[] = [
     why: 'sizes, prices, quota and refused offerings',
     names: ['joiner-catalogue', 'joiner-prices', 'joiner-quota', 'joiner-reservations', 'joiner-unavailable-offerings'],
   }),
-  own('configmaps', 'get', { why: inPod, names: ['joiner-prices', 'joiner-unavailable-offerings', withheldMapName] }),
+  own('configmaps', 'get', {
+    why: inPod,
+    names: ['joiner-late-lists', 'joiner-prices', 'joiner-unavailable-offerings', withheldMapName],
+  }),
   cluster('pods', 'get', inPod),
   createLeases,
   ownLeases('leases', 'get patch', {

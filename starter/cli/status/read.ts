@@ -1,5 +1,6 @@
 import { WorkflowNotFoundError } from '@temporalio/client'
 import proto from '@temporalio/proto'
+import { readLateLists } from '../../../activities/azure/answers/late-list.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { readLoopPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
 import { readWaiting } from '../../../activities/provisioning/findings/read-waiting.ts'
@@ -151,18 +152,20 @@ export async function readCluster(options: ClusterOptions, now: number): Promise
   function read(): Promise<ClusterReport> {
     const { namespace } = options
     return withCluster(options, async (client) => {
-      const [prices, pauses, quarantined, waiting, withheld] = await Promise.all([
+      const [prices, pauses, quarantined, waiting, withheld, lateLists] = await Promise.all([
         readPrices(client, namespace).catch(() => undefined),
         readPauses(client, namespace, now).catch(() => undefined),
         new QuarantineStore(client, namespace).read().catch(() => undefined),
         readWaiting(client, namespace).catch(() => undefined),
         readWithheld(client, namespace).catch(() => undefined),
+        readLateLists(client, namespace, now).catch(() => undefined),
       ])
       return {
         ...(prices && { priceOf: prices.priceOf }),
         ...(pauses && { pauses }),
         ...(waiting && { waiting }),
         ...(withheld && { withheld }),
+        ...(lateLists && { lateLists }),
         ...(quarantined && { quarantined: [...quarantined.values()].filter(({ untilMs }) => untilMs > now) }),
       }
     })

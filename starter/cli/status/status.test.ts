@@ -128,14 +128,18 @@ test('the status for programs has times, and null for what is not known', () => 
 
 describe('what is broken', () => {
   test('is reported first, with the remedy', () => {
-    expect(problemsOf(report)).toEqual([])
-    expect(problemsOf(silent)).toEqual([
+    expect(problemsOf(report, {})).toEqual([])
+    expect(problemsOf(silent, {})).toEqual([
       'no worker asks for work on the task queue joiner-plan-demo (role planner): kubectl get pods --namespace joiner',
       'the provisioning loop does not run; a running Joiner starts it again within 5 minutes',
       'the disruption loop does not answer: no worker of the role core works for it',
       'disruption: writePause fails, attempt 7: forbidden',
     ])
     expect(statusText(silent, {}, now)).toMatch(/^BROKEN {2}no worker asks/)
+    const late = { list: 'VMs', sinceMs: 0, atMs: 1, process: 'joiner-azure-1', why: 'GET /vms: no answer in 30 s' }
+    expect(statusText(report, { lateLists: [late] }, now)).toMatch(
+      /^BROKEN {2}Azure has sent no list of VMs to joiner-azure-1 since 1970-01-01T00:00:00.000Z, so launches wait; it is asked again: GET \/vms: no answer in 30 s\n/,
+    )
   })
 
   test('a loop that does not answer is not called free of pauses; the cluster says in its place', () => {

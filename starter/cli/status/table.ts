@@ -15,7 +15,7 @@ const mostWithheld = 20
 /** The status for people: what is broken first. `now`: epoch ms. */
 export function statusText(report: StatusReport, cluster: ClusterReport, now: number): string {
   const sections = [
-    problems(report),
+    problems(report, cluster),
     loops(report, now),
     pauses(report, cluster),
     quarantined(cluster),
@@ -27,8 +27,8 @@ export function statusText(report: StatusReport, cluster: ClusterReport, now: nu
   return sections.filter((lines) => lines !== '').join('\n\n')
 }
 
-function problems(report: StatusReport): string {
-  return problemsOf(report)
+function problems(report: StatusReport, cluster: ClusterReport): string {
+  return problemsOf(report, cluster)
     .map((line) => `BROKEN  ${printable(line)}`)
     .join('\n')
 }
@@ -115,7 +115,7 @@ export function statusJson(report: StatusReport, known: ClusterReport): object {
   const time = (ms: number) => new Date(ms).toISOString()
   return {
     cluster,
-    problems: problemsOf(report),
+    problems: problemsOf(report, known),
     loops: loops.map((each) => {
       const { sinceMs, pauses: _, ...loop } = each
       return {

@@ -22,6 +22,7 @@ const kinds: Readonly<Record<Fault['kind'], readonly [Shapes, readonly string[]]
   failSync: [{ ...coded, operation: text, status: numberFrom(400, 599) }, ['code']],
   throttle: [{ operation: text, retryAfterSeconds: numberFrom(0) }, ['retryAfterSeconds']],
   latency: [{ operation: text, ms: numberFrom(0) }, ['ms']],
+  stallBody: [{ operation: text }, []],
   emptyList: [{ operation: text }, ['operation']],
   failAsync: [coded, ['code']],
   failExtension: [coded, ['code']],
