@@ -168,6 +168,8 @@ export class Installation {
 
   async #rights(more: Readonly<Record<string, unknown>>): Promise<string> {
     const values = {
+      // No container runs it here.
+      'image.repository': 'joiner',
       'cluster.name': clusterName,
       'cluster.endpoint': this.#cluster.server,
       'azure.subscriptionId': azureIds.subscriptionId,
