@@ -34,11 +34,17 @@ test.each<[string, Partial<Node['metadata']>, Node['taints'], boolean]>([
   expect(isNodeOf(claim, { ...sample, metadata: { ...sample.metadata, ...metadata }, taints })).toBe(isOwn)
 })
 
-const launched = sampleClaim('aks-a', {
+const joining = sampleClaim('aks-a', {
   metadata: { name: 'a', uid: 'uid-a' },
-  status: { nodeName: undefined, conditions: [sampleCondition('Launched')] },
+  status: { conditions: [sampleCondition('Launched')] },
 })
+const { nodeName: _, ...status } = joining.status
+const launched: NodeClaim = { ...joining, status }
 const registered = sampleClaim('aks-a', { metadata: { name: 'a', uid: 'uid-a' } })
+const withId = (name: string, providerId: string | undefined): Node => {
+  const { providerId: __, ...node } = sampleNode(name)
+  return providerId === undefined ? node : { ...node, providerId }
+}
 const ours = { labels: { 'karpenter.sh/nodepool': 'default' } }
 const nodeUid = (uid: string) => ({ annotations: { 'joiner.sh/node-uid': uid } })
 const later = { creationTimestamp: new Date(sampleTime + 3_600_000).toISOString() }
@@ -53,7 +59,7 @@ test.each<[string, NodeClaim, Node, Join | undefined]>([
   ],
   ['a Node with the VM’s name and another id', launched, sampleNode('aks-a', { providerId: 'azure:///b' }), undefined],
   ['the id in capitals', launched, sampleNode('aks-a', { providerId: 'AZURE:///AKS-A' }), 'joined'],
-  ['a Node without an id yet', launched, sampleNode('aks-a', { providerId: undefined }), undefined],
+  ['a Node without an id yet', launched, withId('aks-a', undefined), undefined],
   ['the Node that registration named', registered, sampleNode('aks-a'), 'registered'],
   ['with its uid', registered, sampleNode('aks-a', { metadata: nodeUid('uid-aks-a') }), 'registered'],
   [
@@ -115,5 +121,5 @@ test.each<[string, string, string | undefined, boolean]>([
   ['the id is another', 'aks-a', 'azure:///aks-b', false],
   ['there is no id', 'aks-a', undefined, false],
 ])('a VM’s own Node: %s', (_, name, providerId, isOwn) => {
-  expect(isOwnNodeOfVm(sampleNode(name, { providerId }), { name: 'AKS-a', providerId: 'azure:///aks-a' })).toBe(isOwn)
+  expect(isOwnNodeOfVm(withId(name, providerId), { name: 'AKS-a', providerId: 'azure:///aks-a' })).toBe(isOwn)
 })

@@ -159,7 +159,8 @@ describe('upstream state, Node Resource Level', () => {
   it('a Node of a NodePool without a provider id is its NodeClaim until it has one', () => {
     const { node, claim, snapshot } = world()
     const { providerId: _, ...without } = sampleNode('a')
-    claim(sampleClaim('a', { status: { nodeName: undefined, conditions: [sampleCondition('Launched')] } }))
+    const { nodeName: __, ...status } = sampleClaim('a').status
+    claim({ ...sampleClaim('a'), status: { ...status, conditions: [sampleCondition('Launched')] } })
     node(without)
     expect(snapshot().nodes.map(({ name }) => name)).toEqual(['a-claim'])
     node(sampleNode('a'))

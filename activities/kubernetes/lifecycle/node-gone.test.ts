@@ -79,13 +79,8 @@ test('a Node of the name with another uid is registered again, and ends nothing'
   await look()
   await pass(3_600_000)
   const taints = [{ key: 'karpenter.sh/unregistered', effect: 'NoExecute' }]
-  const bare = {
-    ownerReferences: [],
-    labels: { 'kubernetes.io/hostname': 'aks-a' },
-    finalizers: [],
-    uid: 'newer',
-    creationTimestamp: at(3600),
-  }
+  const labels = { 'kubernetes.io/hostname': 'aks-a' }
+  const bare = { ownerReferences: undefined, finalizers: undefined, labels, uid: 'newer', creationTimestamp: at(3600) }
   cluster.put('nodes', nodeJson('a', { metadata: bare, spec: { taints }, status: { conditions: [] } }))
   expect((await look()).kind).toBe('awaitRegistration')
   expect(conditionOf('Ready')).toMatchObject({ reason: 'NodeGone' })

@@ -12,12 +12,16 @@ export function bootId({ bootId: last, vmId }: Pick<Machine, 'bootId' | 'vmId'>)
   return last ?? vmId
 }
 
+interface NodeObject extends Readonly<Record<string, unknown>> {
+  readonly spec: { readonly providerID?: string; readonly taints: KubeletStart['taints'] }
+}
+
 /** The Node that a VM's kubelet registers, with what Azure's cloud provider adds to it. */
 export function nodeObject(
   machine: Machine,
   kubelet: KubeletStart,
   { subscriptionId, nodeResourceGroup }: Pick<SimulatorConfig, 'subscriptionId' | 'nodeResourceGroup'>,
-): Record<string, unknown> {
+): NodeObject {
   const { body, size } = machine
   const { arch } = size
   const zone = body.zones?.[0]

@@ -140,15 +140,30 @@ export class Kubelets {
   async #join(machine: Machine, kubelet: KubeletStart): Promise<void> {
     const deadline = Date.now() + bootTimeoutMs
     const connection = this.#sharedBy(machine) ?? (await this.#certified(machine, kubelet, deadline))
+    const { providerIdMs } = this.#config
+    const isLate = providerIdMs !== undefined && this.#aks !== undefined
+    const node = nodeObject(machine, kubelet, this.#config)
+    const { providerID, ...spec } = node.spec
     await retrying(deadline, async () => {
       if (this.#isGone(machine)) return
-      const body = nodeObject(machine, kubelet, this.#config)
+      const body = isLate ? { ...node, spec } : node
       const answer = await sendBy(connection, { method: 'POST', path: '/api/v1/nodes', body })
       if (answer.status !== 201 && answer.status !== 409)
         throw new Error(`Node was refused: ${answer.status} ${answer.text.slice(0, 300)}`)
     })
     machine.joined = true
     this.#machines.save(machine)
+    if (isLate && providerID !== undefined)
+      setTimeout(() => void this.#identify(machine, providerID), providerIdMs).unref()
+  }
+
+  /** Gives a Node its provider id as cloud-node-manager does, which is no node. */
+  async #identify(machine: Machine, providerID: string): Promise<void> {
+    const connection = this.#aks
+    if (connection === undefined || this.#isGone(machine)) return
+    const path = `/api/v1/nodes/${nodeName(machine)}`
+    const { status, text } = await sendBy(connection, { method: 'PATCH', path, body: { spec: { providerID } } })
+    if (status >= 300) console.error(`${machine.name}: provider id was refused: ${status} ${text.slice(0, 300)}`)
   }
 
   /** The connection of a kubelet that has bootstrapped its certificate. */
