@@ -141,7 +141,7 @@ export class Kubelets {
     const deadline = Date.now() + bootTimeoutMs
     const connection = this.#sharedBy(machine) ?? (await this.#certified(machine, kubelet, deadline))
     const { providerIdMs } = this.#config
-    const isLate = providerIdMs !== undefined && this.#aks !== undefined
+    const isLate = (providerIdMs ?? 0) > 0 && this.#aks !== undefined
     const node = nodeObject(machine, kubelet, this.#config)
     const { providerID, ...spec } = node.spec
     await retrying(deadline, async () => {
