@@ -105,6 +105,7 @@ describe('a cluster in which all is well', () => {
         'instances',
         'kubernetes',
         'kubernetes rights',
+        'nodes',
         'prices',
         'quota',
         'subnet',
