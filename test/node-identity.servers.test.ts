@@ -11,13 +11,22 @@ beforeAll(async () => {
   world = await World.start()
   // The kubelets of these VMs leave their provider ids to cloud-node-manager, which the policy has to let pass.
   await world.operator.simulator('POST', '/settings', { providerIdMs: 500 })
+  const { apiVersion, kind, spec } = await world.operator.api<Record<string, unknown>>('GET', bindingPath)
+  binding = { apiVersion, kind, metadata: { name: 'joiner-node-identity' }, spec }
   world.startJoiner()
   await world.apply(nodePool(), nodeClass(), deployment({ replicas: 2, apart: true }))
   await world.untilRunning(2)
   await world.operator.simulator('POST', '/settings', { providerIdMs: 0 })
 })
 
-afterAll(() => world?.stop())
+afterAll(async () => {
+  if (binding !== undefined) await world.apply(binding)
+  await world?.stop()
+})
+
+const bindingPath = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/joiner-node-identity'
+/** The policy's binding, which later suites of the cluster have again. */
+let binding: unknown
 
 const group = `/subscriptions/${azureIds.subscriptionId}/resourceGroups/${azureIds.nodeResourceGroup.toLowerCase()}`
 const idOf = (vm: string) => `azure://${group}/providers/Microsoft.Compute/virtualMachines/${vm}`
@@ -88,7 +97,7 @@ test('without the policy such a Node is reported, and takes nothing from the nod
   const before = await claims()
   const victim = before[0]
   const name = `aks-${victim?.metadata.name}`
-  await world.operator.kubectl(['delete', 'validatingadmissionpolicybinding', 'joiner-node-identity'])
+  await world.operator.api('DELETE', bindingPath)
   const rogue = node('aks-evil', idOf(name), {
     ...victim?.metadata.labels,
     'karpenter.sh/registered': 'true',

@@ -2,9 +2,11 @@ import { expect, test } from 'vitest'
 import { applyConditions, conditionOf } from '../conditions.ts'
 import type { NodeClaim } from '../objects.ts'
 import { sampleClaim, sampleCondition, sampleNode, sampleTime } from '../sample-objects.ts'
+import { claimWait } from './claim-wait.ts'
 import { type LifecycleStep, nextStep } from './lifecycle.ts'
 import { nodeGoneLimits, nodeGoneTurn } from './node-gone.ts'
 import { noNodeRules } from './node-health.ts'
+import { phaseOf } from './phase.ts'
 
 const minute = 60_000
 const since = sampleTime + 10 * minute
@@ -100,4 +102,10 @@ test('an attempt that is repeated counts once', () => {
   const record = first.kind === 'end' ? first.record : ''
   expect(nodeGoneTurn(record, { ...ask, now: sampleTime + minute }, limits)).toEqual({ kind: 'end', record })
   expect(nodeGoneTurn(record, { ...ask, uid: 'v' }, limits)).toMatchObject({ kind: 'withheld', ended: 1, most: 1 })
+})
+
+test('commands and the page name it: a NodeClaim without its Node waits for one, and pods that were planned on it do not', () => {
+  const claim = gone()
+  expect(phaseOf(claim)).toMatchObject({ phase: 'Registering', sinceMs: since })
+  expect(claimWait(claim).text).toBe('Node aks-a of NodeClaim a is gone; the pods are planned again')
 })
