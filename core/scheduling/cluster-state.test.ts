@@ -181,6 +181,13 @@ describe('upstream state, Node Resource Level', () => {
     expect(placed()).toEqual(['default/p'])
   })
 
+  it('a node is its NodeClaim’s NodePool’s, whatever NodePool its kubelet writes', () => {
+    const { node, claim, place } = world()
+    claim(sampleClaim('a'))
+    node(sampleNode('a', { metadata: { labels: { 'karpenter.sh/nodepool': 'other' } } }))
+    expect(place()).toMatchObject({ nodePool: 'default', labels: { 'karpenter.sh/nodepool': 'default' } })
+  })
+
   it('a Node with the provider id of another Node’s VM has no room, and takes nothing from that Node', () => {
     const { node, claim, pod, place, snapshot } = world()
     claim(sampleClaim('a'))

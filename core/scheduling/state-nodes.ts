@@ -171,9 +171,19 @@ function nameOf(one: StateNode): string {
 /** Returns a node's labels. A claim without a VM has the labels that its requirements determine. */
 export function labelsOf(one: StateNode): Readonly<Record<string, string>> {
   const { node, claim } = one
-  if (node !== undefined && (claim === undefined || isRegistered(one))) return node.metadata.labels
+  if (node !== undefined && (claim === undefined || isRegistered(one))) return labelsOfNode(node, claim)
   const own = claim?.metadata.labels ?? {}
   return isLaunched(one) ? { ...own } : labelsOfClaim(own, claim?.spec.requirements ?? [])
+}
+
+/** A kubelet may change labels of its Node. Whose node it is, and how it was bought, its claim says. */
+function labelsOfNode({ metadata }: Node, claim: NodeClaim | undefined): Readonly<Record<string, string>> {
+  const set = [labels.nodePool, labels.capacityType].filter((key) => {
+    const value = claim?.metadata.labels[key]
+    return value !== undefined && value !== metadata.labels[key]
+  })
+  if (set.length === 0) return metadata.labels
+  return { ...metadata.labels, ...Object.fromEntries(set.map((key) => [key, claim?.metadata.labels[key] ?? ''])) }
 }
 
 /** Returns a claim's labels with those that its requirements determine. */
