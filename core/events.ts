@@ -81,6 +81,11 @@ const rules = {
   NodeRepaired: { type: 'Warning', own: true },
   RebootObserved: { type: 'Normal', dedupeMs: 30 * minute },
   RebootFailed: { type: 'Warning', dedupeMs: 30 * minute },
+  // A NodeClaim whose Node is gone while its VM may run; and one that is kept although it should end for that.
+  NodeGone: { type: 'Warning', own: true, dedupeMs: 15 * minute },
+  NodeGoneWithheld: { type: 'Warning', own: true, dedupeMs: 15 * minute },
+  // A Node with the provider id of a VM that is not its own.
+  ForeignProviderId: { type: 'Warning', own: true, dedupeMs: 15 * minute },
   // A NodeClaim whose VM was deleted outside Joiner, and resources that no lifecycle cleaned up.
   GarbageCollected: { type: 'Warning', own: true },
   // AKS machines that are not managed, though the setting is on; and one that is not proven to be a NodeClaim's.

@@ -111,6 +111,7 @@ export const fullValues = {
   },
   flowControl: { enabled: false, shares: 10 },
   admissionWarnings: false,
+  nodeIdentityPolicy: false,
   nodeSelector: { disk: 'fast' },
   tolerations: [{ key: 'only', operator: 'Exists', effect: 'NoSchedule' }],
 }

@@ -106,13 +106,14 @@ describe('a cluster in which all is well', () => {
         'kubernetes',
         'kubernetes rights',
         'lost nodeclaims',
+        'nodes',
         'prices',
         'quota',
         'subnet',
         'temporal',
       ].map((name) => `✓ ok ${name}`),
     )
-    expect(stdout).toMatch(/^17 checks: 17 ok, 0 to look at, 0 failed$/m)
+    expect(stdout).toMatch(/^18 checks: 18 ok, 0 to look at, 0 failed$/m)
     expect(stdout).not.toContain('->')
     expect(stderr).toContain('looking at identity, azure reads')
     expect(code).toBe(0)

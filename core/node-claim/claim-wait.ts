@@ -1,4 +1,4 @@
-import { conditionOf } from '../conditions.ts'
+import { conditionOf, nodeGone } from '../conditions.ts'
 import type { Condition, NodeClaim } from '../objects.ts'
 
 /** What a NodeClaim's node still lacks before pods can be bound to it. */
@@ -16,6 +16,9 @@ export function claimWait(claim: NodeClaim): ClaimWait {
   const lacks = (type: string) => conditionOf(conditions, type)?.status !== 'True'
   if (claim.metadata.deletionTimestamp !== undefined)
     return { text: `NodeClaim ${name} is being deleted; the pods are planned again`, remedies: [] }
+  const gone = conditionOf(conditions, nodeGone)
+  if (gone?.status === 'True')
+    return { text: `Node ${nodeName ?? ''} of NodeClaim ${name} is gone; the pods are planned again`, remedies: [] }
   if (lacks('Launched'))
     return { text: `NodeClaim ${name} waits for its VM${saying(conditionOf(conditions, 'Launched'))}`, remedies: [] }
   if (lacks('Registered'))

@@ -174,6 +174,10 @@ export const annotations = {
   holdReason: 'joiner.sh/hold-reason',
   holdBy: 'joiner.sh/hold-by',
   holdExpiry: 'joiner.sh/hold-expiry',
+  /** On a registered Node: its own uid. A Node that was made again from a copy has another one, and has to be registered again. */
+  nodeUid: 'joiner.sh/node-uid',
+  /** On a NodePool: NodeClaims that ended lately because their Nodes were gone (`core/node-claim/node-gone.ts`). */
+  endedWithoutNode: 'joiner.sh/ended-without-node',
   /** Names of the tags that Joiner set on the claim's VM and NIC, as a JSON list. */
   tagNames: 'joiner.sh/tag-names',
   /** On a NodeClaim whose VM Azure is about to end: the condition of the Node that announced it. */

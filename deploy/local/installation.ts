@@ -180,7 +180,14 @@ export class Installation {
       ...more,
     }
     const sets = Object.entries(values).flatMap(([key, value]) => ['--set-json', `${key}=${JSON.stringify(value)}`])
-    const templates = ['accounts', 'rights', 'privilege-policies', 'admission-policy', 'conversion']
+    const templates = [
+      'accounts',
+      'rights',
+      'privilege-policies',
+      'node-identity-policy',
+      'admission-policy',
+      'conversion',
+    ]
     const shown = templates.flatMap((name) => ['--show-only', `templates/${name}.yaml`])
     const { stdout } = await run(this.#cluster.binaries.helm, [
       'template',

@@ -1,6 +1,7 @@
 import { BufferRoom } from '../../activities/capacity-buffers/buffer-room.ts'
 import type { DisruptionActivityDeps } from '../../activities/disruption/activities.ts'
 import type { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
+import { claimNode } from '../../activities/kubernetes/lifecycle/claim-nodes.ts'
 import { Findings } from '../../activities/provisioning/findings/findings.ts'
 import { PlanningMetrics } from '../../activities/provisioning/metrics.ts'
 import type { NextProvisioningDeps } from '../../activities/provisioning/next-provisioning.ts'
@@ -95,7 +96,7 @@ export async function planningDeps(cluster: FakeCluster, look: Look = () => unde
 /** A node that may be disrupted, as the cache has it; none when it is gone. */
 function candidateOf(cache: ClusterCache, uid: string): readonly Candidate[] {
   const nodeClaim = [...cache.nodeClaims.values()].find(({ metadata }) => metadata.uid === uid)
-  const [node] = cache.nodes.by('byProviderId', nodeClaim?.status.providerId?.toLowerCase() ?? '')
+  const node = nodeClaim && claimNode({ cache }, nodeClaim)
   const nodePool = cache.nodePools.get(nodeClaim?.metadata.labels['karpenter.sh/nodepool'] ?? '')
   if (nodeClaim === undefined || node === undefined || nodePool === undefined) return []
   const pods = cache.pods.by('byNode', node.metadata.name)

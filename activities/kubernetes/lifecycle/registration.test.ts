@@ -77,7 +77,8 @@ describe('upstream nodeclaim/lifecycle registration', () => {
     const { register, node } = world({ metadata: { labels, annotations } }, { annotations: { own: 'kept' } })
     await register()
     expect(node()?.metadata.labels).toMatchObject({ ...labels, 'kubernetes.io/hostname': 'aks-a' })
-    expect(node()?.metadata.annotations).toEqual({ ...annotations, own: 'kept' })
+    const uid = { 'joiner.sh/node-uid': node()?.metadata.uid }
+    expect(node()?.metadata.annotations).toEqual({ ...annotations, own: 'kept', ...uid })
   })
 
   test('taints and startup taints are synced to the Node', async () => {

@@ -17,6 +17,7 @@ import { clusterIdentityCheck } from './identity.ts'
 import { instancesCheck } from './instances.ts'
 import { lostClaimsCheck } from './lost-claims.ts'
 import { machinesCheck } from './machines.ts'
+import { nodesCheck } from './nodes.ts'
 import { rightsCheck } from './rights.ts'
 import { subnetCheck } from './subnet.ts'
 import { temporalCheck } from './temporal.ts'
@@ -81,6 +82,7 @@ export async function examine({
       apiServerCheck(context),
       customResourcesCheck(context),
       lostClaimsCheck(context),
+      nodesCheck(context),
       rightsCheck(context, serviceAccount),
       conversionCheck(context),
       temporalCheck(context),

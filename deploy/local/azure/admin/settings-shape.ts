@@ -111,6 +111,7 @@ export const settingFields: Readonly<Record<string, z.ZodType>> = {
   nicReservationMs: numberFrom(0),
   diskEncryptionSets: list(text),
   graphLagMs: numberFrom(0),
+  providerIdMs: numberFrom(0),
   roles: list(anyRole),
   managedClusters: list(managedCluster),
 }
