@@ -1,8 +1,8 @@
 import type { PipelinePolicy } from '@azure/core-rest-pipeline'
 
 /**
- * The API version of each resource type that Joiner calls: the oldest that has every field it sends, since clouds get versions months after one another
- * (reference/real-aks.md 3). Virtual machines: NICs made with the VM, `securityType: Standard`, and spot in one body.
+ * The API version of each resource type that Joiner calls: the oldest that has every field and value it sends, since clouds get versions months after one
+ * another (reference/real-aks.md 3). `docs/reference/azure-api-fields.md` lists what it sends, checked against the models of these versions.
  */
 export const apiVersions = {
   'Microsoft.Compute/virtualMachines': '2025-04-01',
@@ -33,6 +33,18 @@ export function apiVersionOf(path: string, overrides: ReadonlyMap<string, string
   if (/\/(communityGalleries|sharedGalleries)\//i.test(path)) return undefined
   const type = `${named[1]}/${named[2]}`.toLowerCase()
   return overrides.get(type) ?? types.get(type)
+}
+
+/** From this version of virtual machines on, a VM without a security type is a Trusted Launch VM where size and image can be one (reference/real-aks.md 3). */
+const trustedLaunchByDefault = '2025-11-01'
+
+/**
+ * Returns whether a VM that wants no Trusted Launch has to say `securityType: Standard`: from 2025-11-01 on. Azure refuses that value in earlier versions,
+ * unless the subscription registered the feature `Microsoft.Compute/UseStandardSecurityType`.
+ */
+export function needsStandardSecurityType(overrides: ReadonlyMap<string, string> = new Map()): boolean {
+  const type = 'Microsoft.Compute/virtualMachines'
+  return (overrides.get(type.toLowerCase()) ?? apiVersions[type]) >= trustedLaunchByDefault
 }
 
 /** Returns a policy that asks with the table's versions, whatever version a client of the SDK was generated for. */
