@@ -8,6 +8,8 @@ import { parseResources } from '../../../core/resources.ts'
 import { quantity } from '../../../core/values/quantity.ts'
 import { cseEnvironment } from '../../../deploy/local/azure/boot/cse-environment.ts'
 import { NodeConfig } from '../../../deploy/local/azure/boot/node-config.ts'
+import { type Judgement, judge, unlistedIn } from '../../../test/azure-fields/judge.ts'
+import { writesOf } from '../../../test/azure-fields/requests.ts'
 import { fakeArm } from '../../../test/fake-arm.ts'
 import { forbiddenDifferences, type Variables, withoutOwnFields } from '../../../test/vectors/azure-differences.ts'
 import {
@@ -31,6 +33,10 @@ import { claimNameOf, vmName, vmTags } from './virtual-machine.ts'
 import { vmRequest } from './vm-request.ts'
 
 type Json = Readonly<Record<string, unknown>>
+
+const listed = writesOf().then(judge)
+const listedFor = async (part: string) =>
+  (await listed).find(({ what }) => what === `PUT Microsoft.Compute/virtualMachines${part}`) as Judgement
 
 interface CreateCase {
   readonly name: string
@@ -332,6 +338,14 @@ goldenSuite('azure/vm-create', 42, ({ cases }: { readonly cases: readonly Create
     const { vm: after } = await wireOf(launch, 'Microsoft.Compute/virtualMachines=2025-11-01')
     const securityProfile = { securityType: 'Standard', ...(before.properties['securityProfile'] as Json | undefined) }
     expect(after).toEqual({ ...before, properties: { ...before.properties, securityProfile } })
+  })
+
+  it.for(created)('$name: the PUTs of VM and extension have fields of the list only', async (golden) => {
+    const { vm, extension } = await wireOf(await launchOf(golden))
+    expect([
+      ...unlistedIn([vm], await listedFor('')),
+      ...unlistedIn([extension], await listedFor('/extensions')),
+    ]).toEqual([])
   })
 
   it.for(created)('$name: what the NodeClaim records', async (golden) => {
