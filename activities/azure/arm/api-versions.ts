@@ -64,7 +64,7 @@ export function apiVersionPolicy(overrides: ReadonlyMap<string, string>): Pipeli
 }
 
 /**
- * Reads versions for a national cloud, such as `Microsoft.Compute/virtualMachines=2024-07-01,Microsoft.Network/loadBalancers=2023-11-01`. Errors: an entry
+ * Reads versions for a national cloud, such as `Microsoft.Compute/virtualMachines=2025-11-01,Microsoft.Network/loadBalancers=2023-11-01`. Errors: an entry
  * that is no type with a version.
  */
 export function parseApiVersions(text: string): ReadonlyMap<string, string> {
@@ -76,7 +76,7 @@ export function parseApiVersions(text: string): ReadonlyMap<string, string> {
         const [, type, version] = /^([\w.]+\/\w+)=(\d{4}-\d{2}-\d{2}(?:-preview)?)$/.exec(entry) ?? []
         if (type === undefined || version === undefined || !types.has(type.toLowerCase()))
           throw new Error(
-            `"${entry}": must be TYPE=VERSION with one of the types ${Object.keys(apiVersions).join(', ')}; use Microsoft.Compute/virtualMachines=2024-07-01`,
+            `"${entry}": must be TYPE=VERSION with one of the types ${Object.keys(apiVersions).join(', ')}; use Microsoft.Compute/virtualMachines=2025-11-01`,
           )
         return [type.toLowerCase(), version]
       }),
