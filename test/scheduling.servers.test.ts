@@ -320,3 +320,103 @@ test('1,000 pods of mixed constraints become a plan in one pass, with its time i
   // kube-scheduler does not follow the plan to the letter, so that single pods may need another node.
   expect((await world.list('nodeclaims')).length).toBeLessThan(Number(pass['nodeClaims']) + 4)
 })
+
+const disks = (app: string, count: number) => Array.from({ length: count }, (_, at) => `${app}-${at}`)
+
+/** A workload of one pod with so many disks. */
+async function withDisks(app: string, count: number, pod: object = {}): Promise<void> {
+  const names = disks(app, count)
+  await world.apply(
+    ...names.flatMap((name) => [
+      volume(name, name, 'westus2-1', ''),
+      claim(name, { storageClassName: '', volumeName: name }),
+    ]),
+  )
+  for (const name of names) await claimIs('Bound', name)
+  const volumes = names.map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } }))
+  await world.apply(workload({ name: app, cpu: '100m', pod: { volumes, ...pod } }))
+}
+
+test('a pod with six disks gets one node, of a size that takes them', async () => {
+  await withDisks('stateful', 6)
+  await untilAllRun('stateful', 1)
+  const [node, ...others] = await world.list('nodes')
+  expect(others).toEqual([])
+  // Two CPUs would do, and take four disks.
+  expect(node?.metadata.labels?.['karpenter.azure.com/sku-cpu']).toBe('4')
+  await remove('stateful')
+})
+
+const driver = 'disk.csi.azure.com'
+const kubeletTaint = { key: 'example.com/disks', effect: 'NoSchedule' }
+
+/** Lets a node that has joined report that it takes so many disks, and only then take pods. */
+async function reportDisks(node: string, count: number): Promise<void> {
+  await world.apply({
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'CSINode',
+    metadata: { name: node },
+    spec: { drivers: [{ name: driver, nodeID: node, topologyKeys: [], allocatable: { count } }] },
+  })
+  await world.operator.kubectl(['taint', 'node', node, `${kubeletTaint.key}-`])
+}
+
+interface Refusal {
+  readonly count: number
+  readonly message: string
+  readonly untilMs: number
+  readonly refused: readonly string[]
+  readonly claims: Readonly<Record<string, number>>
+}
+
+async function refusalOf(pod: string): Promise<Refusal | undefined> {
+  type Maps = { readonly items: readonly (Seen & { readonly data?: Readonly<Record<string, string>> })[] }
+  const { items } = await world.operator.api<Maps>('GET', '/api/v1/configmaps')
+  const stored = items.find(({ metadata }) => metadata.name === 'joiner-node-refusals')?.data ?? {}
+  return Object.values(stored)
+    .map((text) => JSON.parse(text) as Refusal & { pod: string })
+    .find((one) => one.pod.includes(pod))
+}
+
+test('a pod that kube-scheduler refuses on the nodes made for it backs off, until its NodePool changes', async () => {
+  const own = nodePool({ name: 'few-disks', consolidateAfter: '0s' })
+  const { template } = own.spec
+  const pool = {
+    ...own,
+    spec: { ...own.spec, template: { ...template, spec: { ...template.spec, startupTaints: [kubeletTaint] } } },
+  }
+  await world.apply(pool)
+  await withDisks('refused', 6, { nodeSelector: { 'karpenter.sh/nodepool': 'few-disks' } })
+  const reported = new Set<string>()
+  /** Each new node takes two disks where the size takes eight. */
+  const until = async <T>(what: string, found: () => Promise<T | undefined | false>, count = 2) =>
+    world.until(what, async () => {
+      for (const { metadata } of await world.list('nodes')) {
+        if (reported.has(metadata.name) || metadata.deletionTimestamp !== undefined) continue
+        reported.add(metadata.name)
+        await reportDisks(metadata.name, count)
+      }
+      return (await found()) || undefined
+    })
+  const first = await until('the first node is refused', () => refusalOf('refused'))
+  expect([first.count, first.refused.length]).toEqual([1, 1])
+  expect(first.message).toMatch(/^0\/\d+ nodes are available: .*exceed max volume count/)
+  const second = await until('the second node is refused', async () => {
+    const found = await refusalOf('refused')
+    return found !== undefined && found.count > 1 && found
+  })
+  expect(Object.keys(second.claims)).toHaveLength(2)
+  expect(second.untilMs - Math.max(...Object.values(second.claims))).toBeGreaterThan(60_000)
+  // Nothing was made before the back-off ended.
+  expect(Math.max(...Object.values(second.claims))).toBeGreaterThanOrEqual(first.untilMs)
+  const events = (await world.list('events')).filter(({ reason }) => reason === 'NodeRefused')
+  expect(events[0]?.message).toContain('exceed max volume count')
+  const [pod] = await podsOf('refused')
+  expect(await world.joiner('why', 'pod', `default/${pod?.metadata.name}`)).toContain(second.message)
+
+  const weighted = { ...pool, spec: { ...pool.spec, weight: 1 } }
+  await world.apply(weighted)
+  await until('it runs on a node that takes its disks', async () => (await world.running('refused')) === 1, 16)
+  await world.operator.kubectl(['delete', 'nodepool', 'few-disks'])
+  await remove('refused')
+})

@@ -23,6 +23,7 @@ import type { Fence } from './fence.ts'
 import type { Findings } from './findings/findings.ts'
 import type { LifecycleStarter } from './lifecycle-starter.ts'
 import type { PlanningMetrics } from './metrics.ts'
+import type { NodeRefusals } from './node-refusals/node-refusals.ts'
 import type { Nominations } from './nominations.ts'
 import type { PoolLimitsDeps } from './pool-limits.ts'
 import { type Admission, PoolLimits } from './pool-limits.ts'
@@ -35,6 +36,7 @@ export interface CreateClaimsDeps extends PoolLimitsDeps, PauseDeps, CatalogueOf
   readonly lifecycles: LifecycleStarter
   readonly nominations: Nominations
   readonly refusedClaims: RefusedClaims
+  readonly nodeRefusals: NodeRefusals
   readonly metrics: PlanningMetrics
   readonly findings: Findings
 }
@@ -108,12 +110,13 @@ async function createClaim(deps: CreateClaimsDeps, guards: Guards, planned: Plan
   const made = await createOne(deps, guards, {
     planned,
     name: `${planned.nodePool}-${randomSuffix()}`,
-    annotations: plannedAnnotations(planned),
+    annotations: { ...plannedAnnotations(planned), ...deps.nodeRefusals.annotations(deps, planned) },
   })
   if (made.kind === 'limitExceeded') reportOverLimit(deps, planned, made.message)
   if (made.kind === 'refused') reportRefused(deps, planned, made.message)
   if (made.kind !== 'created') return made
   deps.refusedClaims.accept(planned)
+  deps.nodeRefusals.created(deps, made.claim)
   for (const pod of realPods(planned.pods)) nominate(deps, pod, { nodeClaim: made.claim.metadata.name })
   return made
 }

@@ -4,6 +4,7 @@ import type { ClusterCache } from '../../activities/kubernetes/cache/cluster-cac
 import { Findings } from '../../activities/provisioning/findings/findings.ts'
 import { PlanningMetrics } from '../../activities/provisioning/metrics.ts'
 import type { NextProvisioningDeps } from '../../activities/provisioning/next-provisioning.ts'
+import { NodeRefusals } from '../../activities/provisioning/node-refusals/node-refusals.ts'
 import { Nominations } from '../../activities/provisioning/nominations.ts'
 import { RefusedClaims } from '../../activities/provisioning/refused-claims.ts'
 import type { Candidate } from '../../core/disruption/candidates.ts'
@@ -66,6 +67,7 @@ export async function planningDeps(cluster: FakeCluster, look: Look = () => unde
     },
     nominations: new Nominations(10_000),
     refusedClaims: new RefusedClaims(),
+    nodeRefusals: new NodeRefusals(registry),
     heavyPods: { isWaiting: () => false },
     quarantine: {
       holds: () => false,
