@@ -4,7 +4,7 @@ import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
 import { instanceTypes } from '../node-overlays/pool-types.ts'
 import type { PlanningMetrics } from '../provisioning/metrics.ts'
-import type { NodeRefusals, NodeRefusalsDeps } from '../provisioning/node-refusals/node-refusals.ts'
+import type { RefusingDeps } from '../provisioning/node-refusals/node-refusals.ts'
 import type { RefusedClaims } from '../provisioning/refused-claims.ts'
 import type { HeavyPods } from './heavy-pods.ts'
 import type { ThreadPlan } from './keyed-plan.ts'
@@ -13,9 +13,8 @@ import type { SchedulingSettings } from './scheduling-settings.ts'
 import type { SolverThread } from './solver-thread.ts'
 import { ThreadFault } from './supervised-thread.ts'
 
-export interface SolveDeps extends NodeRefusalsDeps {
+export interface SolveDeps extends RefusingDeps {
   readonly refusedClaims: RefusedClaims
-  readonly nodeRefusals: NodeRefusals
   readonly heavyPods: HeavyPods
   readonly quarantine: Quarantine
   readonly metrics: PlanningMetrics

@@ -8,12 +8,12 @@ import { shortened } from '../../../core/values/shortened.ts'
 import type { HeavyPods } from '../../scheduler-thread/heavy-pods.ts'
 import { podFingerprint } from '../../scheduler-thread/pod-fingerprint.ts'
 import type { Quarantine } from '../../scheduler-thread/quarantine.ts'
-import { type NodeRefusals, type NodeRefusalsDeps, refusalText } from '../node-refusals/node-refusals.ts'
+import type { RefusingDeps } from '../node-refusals/node-refusals.ts'
+import { refusalText } from '../node-refusals/refusal-rules.ts'
 import type { RefusedClaims } from '../refused-claims.ts'
 
-export interface StandingDeps extends NodeRefusalsDeps {
+export interface StandingDeps extends RefusingDeps {
   readonly refusedClaims: RefusedClaims
-  readonly nodeRefusals: NodeRefusals
   readonly heavyPods: HeavyPods
   readonly quarantine: Quarantine
 }

@@ -75,11 +75,11 @@ export class MadeNodes {
   }
 
   /** Whether kube-scheduler has chosen a node for a pod whose volumes are being made, which takes a while and writes nothing on the pod. */
-  isChosen(pod: Pod, { node }: MadeNode): boolean {
+  isChosen(pod: Pod, { status }: NodeClaim): boolean {
     const { persistentVolumeClaims } = this.#deps.cache
     return pod.persistentVolumeClaims.some((name) => {
       const claim = persistentVolumeClaims.get(keyOf({ ...pod.metadata, name }))
-      return claim?.metadata.annotations[selectedNode] === node.metadata.name
+      return status.nodeName !== undefined && claim?.metadata.annotations[selectedNode] === status.nodeName
     })
   }
 

@@ -1,8 +1,6 @@
-import { createHash } from 'node:crypto'
-import type { Logger } from 'pino'
 import { type Registry, register } from 'prom-client'
 import { realPods } from '../../../core/capacity-buffer/buffer-pods.ts'
-import { readyTime } from '../../../core/history/claim-facts.ts'
+import { plannedAnnotations, readyTime } from '../../../core/history/claim-facts.ts'
 import {
   type NodeRefusal,
   nextClaimAt,
@@ -14,39 +12,32 @@ import {
 import type { NodeClaim, Pod } from '../../../core/objects.ts'
 import { podName } from '../../../core/pods/pod-rules.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
-import {
-  formatPodClasses,
-  hasPromisedRoom,
-  nodeVerdict,
-  podClassesOf,
-  settleMs,
-} from '../../../core/scheduling/node-verdict.ts'
+import { formatPodClasses, hasPromisedRoom, nodeVerdict, podClassesOf } from '../../../core/scheduling/node-verdict.ts'
 import type { PlannedNodeClaim, SchedulingPlan } from '../../../core/scheduling/snapshot.ts'
 import { timeText } from '../../../core/values/time.ts'
-import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
 import { type EventRecorder, subject } from '../../kubernetes/event-recorder.ts'
 import type { CatalogueOfPools } from '../../node-overlays/pool-types.ts'
 import { podClass } from '../../scheduler-thread/pod-fingerprint.ts'
 import type { Nominations } from '../nominations.ts'
-import { poolState } from '../refused-claims.ts'
 import { MadeNodes } from './made-nodes.ts'
 import { observeRefusals } from './refusal-metrics.ts'
-import { type RefusalStoreDeps, readRefusals, writeRefusals } from './refusal-store.ts'
+import { madeFor, poolsState, probeOf, refusalText } from './refusal-rules.ts'
+import { RefusalStore, type RefusalStoreDeps } from './refusal-store.ts'
 
-export interface NodeRefusalsDeps extends CatalogueOfPools, RefusalStoreDeps {
+interface NodeRefusalsDeps extends CatalogueOfPools, RefusalStoreDeps {
   readonly events: EventRecorder
-  readonly log: Logger
   readonly nominations: Nominations
-  /** Epoch milliseconds. */
-  readonly now: () => number
+}
+
+/** What uses the refusals. */
+export interface RefusingDeps extends NodeRefusalsDeps {
+  readonly nodeRefusals: NodeRefusals
 }
 
 type Deps = NodeRefusalsDeps
 
 /** Time for which one of several pods of a class is the one that another node is tried with. */
 const turnMs = 10_000
-/** Time after which a failed write is tried again. */
-const retryMs = 5000
 
 /**
  * Classes of pods that kube-scheduler does not bind to the nodes that were made for them. Another node is tried after a back-off, for one pod of the
@@ -58,9 +49,7 @@ export class NodeRefusals {
   readonly #awaiting = new Map<string, string>()
   /** Number of pending pods by class, as last seen. */
   #pending: ReadonlyMap<string, readonly Pod[]> = new Map()
-  readonly #unsaved = new Set<string>()
-  #saving: Promise<void> | undefined
-  #retryAt = 0
+  readonly #store = new RefusalStore()
 
   constructor(registry: Registry = register) {
     observeRefusals(
@@ -74,14 +63,7 @@ export class NodeRefusals {
 
   /** Reads what an earlier planner wrote. Never fails. */
   async read(deps: Deps): Promise<void> {
-    await this.#saving
-    try {
-      const stored = await readRefusals(deps)
-      const own = [...this.#all].filter(([name]) => this.#unsaved.has(name))
-      this.#all = new Map([...stored, ...own])
-    } catch (error) {
-      deps.log.warn({ err: error }, 'failed to read refusals of nodes')
-    }
+    this.#all = await this.#store.read(deps, this.#all)
   }
 
   /** Looks at what kube-scheduler made of the nodes of pending pods. Never fails. */
@@ -92,7 +74,7 @@ export class NodeRefusals {
     const pending = pods.filter(({ nodeName }) => nodeName === undefined)
     for (const pod of pending) this.#judge(deps, made, pod)
     if (this.#all.size > 0) this.#review(deps, made, pending)
-    if (this.#unsaved.size > 0) this.#save(deps)
+    this.#store.save(deps, this.#all)
   }
 
   /** Returns whether a pod has to wait before another node is planned for it. */
@@ -129,10 +111,10 @@ export class NodeRefusals {
     })
   }
 
-  /** Returns the annotation that says which classes of pods a NodeClaim is planned for. */
-  annotations({ cache }: Deps, { pods }: PlannedNodeClaim): Readonly<Record<string, string>> {
-    const classes = formatPodClasses(realPods(pods).map((pod) => podClass(cache, pod)))
-    return classes === '' ? {} : { [annotations.plannedClasses]: classes }
+  /** Returns the annotations that say what a NodeClaim is planned for: how many pods, and of which classes. */
+  annotations({ cache }: Deps, planned: PlannedNodeClaim): Readonly<Record<string, string>> {
+    const classes = formatPodClasses(realPods(planned.pods).map((pod) => podClass(cache, pod)))
+    return { ...plannedAnnotations(planned), ...(classes === '' ? {} : { [annotations.plannedClasses]: classes }) }
   }
 
   /** Records that a NodeClaim was created. */
@@ -141,7 +123,7 @@ export class NodeRefusals {
       const after = withClaim(this.#all, { podClass: name, claim: claim.metadata.name }, deps.now())
       if (after !== this.#all) this.#change(after, name)
     }
-    if (this.#unsaved.size > 0) this.#save(deps)
+    this.#store.save(deps, this.#all)
   }
 
   /** Returns the refusal that a pod backs off for. */
@@ -152,23 +134,17 @@ export class NodeRefusals {
 
   /** Records a refusal of the node that a pod was planned on, or ends the wait for it. */
   #judge(deps: Deps, made: MadeNodes, pod: Pod): void {
-    const { cache, nominations, now } = deps
+    const { nominations, now } = deps
     const { uid } = pod.metadata
     const isAwaiting = this.#awaiting.has(uid)
-    const claim = cache.nodeClaims.get(this.#awaiting.get(uid) ?? nominations.targetOf(uid) ?? '')
-    const isMadeFor = claim !== undefined && madeFor(cache, pod, claim)
-    const name = isMadeFor ? podClass(cache, pod) : ''
-    const verdict = isMadeFor
-      ? nodeVerdict(pod, claim, { now: now(), before: this.#all.get(name)?.message })
-      : undefined
+    const claim = this.#claimOf(deps, pod)
+    const name = claim === undefined ? '' : podClass(deps.cache, pod)
+    const verdict = claim && nodeVerdict(pod, claim, { now: now(), before: this.#all.get(name)?.message })
     // Most pods are bound in a moment: only what is refused, or holds a pod back, is worth a closer look.
     if (!isAwaiting && verdict?.kind !== 'refused') return
-    const found = claim && isMadeFor ? made.nodeOf(claim) : undefined
-    const plannedMs = nominations.plannedAt(uid) ?? 0
-    const isPlannedThere = !isAwaiting && claim !== undefined && plannedMs >= (readyTime(claim).readyMs ?? 0)
-    if (claim === undefined || found === undefined || !hasPromisedRoom(pod, found, isPlannedThere)) {
+    if (claim === undefined || !this.#hasRoom(deps, { made, claim }, pod)) {
       if (this.#awaiting.delete(uid)) nominations.forget(uid)
-    } else if (verdict?.kind === 'awaited' || made.isComing(name, now()) || made.isChosen(pod, found)) {
+    } else if (verdict?.kind !== 'refused' || made.isComing(name, now()) || made.isChosen(pod, claim)) {
       // A node that is nominated is not removed as empty.
       if (isAwaiting) nominations.nominate(uid, claim.metadata.name, now())
     } else {
@@ -176,6 +152,21 @@ export class NodeRefusals {
       const isGood = made.hasBound(name, Date.parse(claim.metadata.creationTimestamp))
       if (!isGood) this.#refused(deps, { made, claim, name }, pod)
     }
+  }
+
+  /** Returns the NodeClaim that a pod is planned on, if it was made for such pods. */
+  #claimOf({ cache, nominations }: Deps, pod: Pod): NodeClaim | undefined {
+    const { uid } = pod.metadata
+    const claim = cache.nodeClaims.get(this.#awaiting.get(uid) ?? nominations.targetOf(uid) ?? '')
+    return claim !== undefined && madeFor(cache, pod, claim) ? claim : undefined
+  }
+
+  #hasRoom({ nominations }: Deps, { made, claim }: { made: MadeNodes; claim: NodeClaim }, pod: Pod): boolean {
+    const { uid } = pod.metadata
+    const node = made.nodeOf(claim)
+    const plannedMs = this.#awaiting.has(uid) ? undefined : nominations.plannedAt(uid)
+    const isPlannedThere = plannedMs !== undefined && plannedMs >= (readyTime(claim).readyMs ?? 0)
+    return node !== undefined && hasPromisedRoom(pod, node, isPlannedThere)
   }
 
   #refused(
@@ -203,7 +194,7 @@ export class NodeRefusals {
     const current = reviewed(this.#all, poolsState(cache), now())
     const good = [...current].filter(([name, { sinceMs }]) => made.hasBound(name, sinceMs)).map(([name]) => name)
     const after = new Map([...current].filter(([name]) => !good.includes(name)))
-    for (const [name, one] of this.#all) if (after.get(name) !== one) this.#unsaved.add(name)
+    for (const [name, one] of this.#all) if (after.get(name) !== one) this.#store.changed(name)
     this.#all = after
     const concerned = pods.filter((pod) => this.#refusalOf(deps, pod) !== undefined)
     concerned.sort((a, b) => (podName(a) < podName(b) ? -1 : 1))
@@ -241,57 +232,6 @@ export class NodeRefusals {
 
   #change(all: Refusals, name: string): void {
     this.#all = all
-    this.#unsaved.add(name)
+    this.#store.changed(name)
   }
-
-  #save(deps: Deps): void {
-    if (deps.now() < this.#retryAt) return
-    this.#saving ??= this.#write(deps).finally(() => {
-      this.#saving = undefined
-    })
-  }
-
-  async #write(deps: Deps): Promise<void> {
-    const names = [...this.#unsaved]
-    this.#unsaved.clear()
-    try {
-      await writeRefusals(deps, this.#all, names)
-    } catch (error) {
-      for (const name of names) this.#unsaved.add(name)
-      this.#retryAt = deps.now() + retryMs
-      deps.log.warn({ err: error }, 'failed to write refusals of nodes, retrying')
-    }
-  }
-}
-
-/** Returns what is to be known of a refusal, in one sentence. */
-export function refusalText(refusal: NodeRefusal): string {
-  const { refused, message } = refusal
-  return `kube-scheduler did not bind such pods to ${refused.length} ${refused.length === 1 ? 'node that was' : 'nodes that were'} made for them and had room, the last of NodeClaim ${refused.at(-1)}; the next is tried from ${timeText(nextClaimAt(refusal))} on, or when pod, NodePool or AKSNodeClass change; kube-scheduler says: ${message}`
-}
-
-/** Whether a NodeClaim was made for pods like this one, which was there before its node was initialized. */
-function madeFor(cache: ClusterCache, pod: Pod, claim: NodeClaim): boolean {
-  const { readyMs } = readyTime(claim)
-  return (
-    readyMs !== undefined &&
-    Date.parse(pod.metadata.creationTimestamp) <= readyMs &&
-    podClassesOf(claim).has(podClass(cache, pod))
-  )
-}
-
-/** Returns the NodeClaim that was created last, until kube-scheduler has had time to accept its node. */
-function probeOf(cache: ClusterCache, { claims, refused }: NodeRefusal, now: number): string | undefined {
-  const [last = ''] = Object.entries(claims).sort(([, a], [, b]) => b - a)[0] ?? []
-  const claim = cache.nodeClaims.get(last)
-  if (claim === undefined || refused.includes(last) || claim.metadata.deletionTimestamp !== undefined) return undefined
-  const { readyMs = now } = readyTime(claim)
-  return now - readyMs < settleMs ? last : undefined
-}
-
-/** Returns the state of all NodePools that may get a node for pods, and of their classes. */
-function poolsState(cache: ClusterCache): string {
-  const names = [...cache.nodePools.values()].filter(({ isStatic }) => !isStatic).map(({ metadata }) => metadata.name)
-  const states = names.sort().map((name) => poolState(cache, name))
-  return createHash('sha256').update(states.join('\n')).digest('hex').slice(0, 16)
 }
