@@ -47,7 +47,7 @@ export class NodeRefusals {
   #all: Refusals = new Map()
   /** NodeClaims whose verdict pods wait for, by the pods' UIDs. */
   readonly #awaiting = new Map<string, string>()
-  /** Number of pending pods by class, as last seen. */
+  /** Pending pods of refused classes, in order of their names, as last seen. */
   #pending: ReadonlyMap<string, readonly Pod[]> = new Map()
   readonly #store = new RefusalStore()
 
