@@ -41,6 +41,8 @@ const rules = {
   PreferencesDropped: { type: 'Warning', dedupeMs: 15 * minute, own: true },
   // An object that is left out of planning because it crashed passes.
   Quarantined: { type: 'Warning', dedupeMs: 15 * minute, own: true },
+  // A pod that kube-scheduler does not bind to the nodes that were made for it, with its words.
+  NodeRefused: { type: 'Warning', dedupeMs: 5 * minute, own: true },
   NoCompatibleInstanceTypes: { type: 'Warning', dedupeMs: minute },
   Nominated: { type: 'Normal', limit: 'nomination' },
   NodeRepairBlocked: { type: 'Warning', dedupeMs: 15 * minute },

@@ -35,6 +35,7 @@ import { Findings } from '../activities/provisioning/findings/findings.ts'
 import { LifecycleStarter } from '../activities/provisioning/lifecycle-starter.ts'
 import { PlanningMetrics } from '../activities/provisioning/metrics.ts'
 import { observePoolOfferings } from '../activities/provisioning/node-pool-offerings.ts'
+import { NodeRefusals } from '../activities/provisioning/node-refusals/node-refusals.ts'
 import { Nominations } from '../activities/provisioning/nominations.ts'
 import { RefusedClaims } from '../activities/provisioning/refused-claims.ts'
 import { HeavyPods } from '../activities/scheduler-thread/heavy-pods.ts'
@@ -175,6 +176,7 @@ export async function createDependencies(input: DependencyInput) {
     lifecycles: new LifecycleStarter(client, config.CLUSTER_NAME),
     nominations: new Nominations(config.BATCH_MAX_DURATION),
     refusedClaims: new RefusedClaims(),
+    nodeRefusals: new NodeRefusals(),
     heavyPods: new HeavyPods(),
     metrics: new PlanningMetrics({ cache, now }),
     findings: new Findings(now),

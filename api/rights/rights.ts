@@ -172,6 +172,7 @@ const planner: readonly Rule[] = [
   own('configmaps', 'get patch', { why: 'what nodes cost and who shared them, for joiner cost', names: ledgerMaps }),
   own('configmaps', 'get patch delete', { why: 'plans that an operator asked for', names: planMaps }),
   own('configmaps', 'get patch', { why: 'objects that crashed passes', names: ['joiner-quarantine'] }),
+  own('configmaps', 'get patch', { why: 'nodes that kube-scheduler refused', names: ['joiner-node-refusals'] }),
   own('configmaps', 'list watch', {
     why: 'sizes, prices, quota and refused offerings',
     names: ['joiner-catalogue', 'joiner-prices', 'joiner-quota', 'joiner-reservations', 'joiner-unavailable-offerings'],

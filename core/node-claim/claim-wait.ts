@@ -1,5 +1,5 @@
 import { conditionOf, nodeGone } from '../conditions.ts'
-import type { Condition, NodeClaim } from '../objects.ts'
+import type { Condition, NodeClaim, Pod } from '../objects.ts'
 
 /** What a NodeClaim's node still lacks before pods can be bound to it. */
 export interface ClaimWait {
@@ -9,8 +9,8 @@ export interface ClaimWait {
   readonly remedies: readonly string[]
 }
 
-/** Returns what pods that are planned on a NodeClaim wait for. */
-export function claimWait(claim: NodeClaim): ClaimWait {
+/** Returns what pods that are planned on a NodeClaim wait for. `unschedulable`: what kube-scheduler last said of them. */
+export function claimWait(claim: NodeClaim, unschedulable?: Pod['unschedulable']): ClaimWait {
   const { conditions, nodeName } = claim.status
   const { name } = claim.metadata
   const lacks = (type: string) => conditionOf(conditions, type)?.status !== 'True'
@@ -32,8 +32,12 @@ export function claimWait(claim: NodeClaim): ClaimWait {
       text: `node ${nodeName ?? ''} of NodeClaim ${name} is not initialized yet${saying(initialized)}`,
       remedies: remediesOf(initialized, nodeName ?? 'NODE'),
     }
+  const about = `node ${nodeName ?? ''} of NodeClaim ${name} is ready`
+  const isLater = (unschedulable?.atMs ?? 0) > Date.parse(initialized.lastTransitionTime ?? '')
   return {
-    text: `node ${nodeName ?? ''} of NodeClaim ${name} is ready; kube-scheduler binds the pods to it`,
+    text: isLater
+      ? `${about}, and kube-scheduler has not bound the pods to it since: ${unschedulable?.message}`
+      : `${about}; kube-scheduler binds the pods to it`,
     remedies: [],
   }
 }

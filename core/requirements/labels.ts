@@ -159,6 +159,8 @@ export const annotations = {
   replaces: 'joiner.sh/replaces',
   /** On a NodeClaim that was planned for pods: how many. */
   plannedPods: 'joiner.sh/planned-pods',
+  /** On a NodeClaim that was planned for pods: the classes that these are of, the first few, separated by commas (`activities/scheduler-thread/pod-fingerprint.ts`). */
+  plannedClasses: 'joiner.sh/planned-pod-classes',
   /** On a NodeClaim that was created for a static NodePool: its replicas at that time. */
   forReplicas: 'joiner.sh/for-replicas',
   /** On a NodeClaim that a static NodePool had too many, just before its deletion: the replicas. */

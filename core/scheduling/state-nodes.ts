@@ -253,19 +253,37 @@ function availableFor(
 
 /** Returns volume limits: a driver's own report counts, even without a number; else that of the instance type (reference/karpenter-1.15.md 3.4). */
 function attachments(
-  { node }: StateNode,
+  one: StateNode,
   { labels: nodeLabels, pods }: Pick<SchedulableNode, 'labels' | 'pods'>,
   { storage, csiNodes = [], instanceTypes }: ClusterState,
 ): Pick<SchedulableNode, 'volumes' | 'volumeLimits'> {
   if (storage === undefined) return {}
-  const type = instanceTypes
-    ?.get(nodeLabels[labels.nodePool] ?? '')
-    ?.find(({ name }) => name === nodeLabels[labels.instanceType])
-  const limits = Object.assign(emptyRecord<number>(), type?.volumeAttachmentLimits)
+  const { node } = one
+  const limits = limitsOfTypes(one, nodeLabels, instanceTypes?.get(nodeLabels[labels.nodePool] ?? '') ?? [])
   const own = node === undefined ? undefined : csiNodes.find(({ metadata }) => metadata.name === node.metadata.name)
   for (const { name, count } of own?.drivers ?? []) {
     if (count === undefined) delete limits[name]
     else limits[name] = count
   }
   return { volumes: storage.inUse(pods), volumeLimits: limits }
+}
+
+/** Returns the limits of a node's type; before the launch, what each type that the claim may become can attach. */
+function limitsOfTypes(
+  one: StateNode,
+  nodeLabels: SchedulableNode['labels'],
+  types: readonly InstanceType[],
+): Record<string, number> {
+  const limits = emptyRecord<number>()
+  const known = nodeLabels[labels.instanceType]
+  const possible = isLaunched(one) ? [] : (one.claim?.spec.requirements ?? [])
+  const names = new Set(
+    known === undefined
+      ? possible.flatMap(({ key, values = [] }) => (key === labels.instanceType ? values : []))
+      : [known],
+  )
+  for (const { volumeAttachmentLimits = {} } of types.filter(({ name }) => names.has(name)))
+    for (const [driver, limit] of Object.entries(volumeAttachmentLimits))
+      limits[driver] = Math.min(limit, limits[driver] ?? limit)
+  return limits
 }

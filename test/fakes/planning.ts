@@ -5,6 +5,7 @@ import { claimNode } from '../../activities/kubernetes/lifecycle/claim-nodes.ts'
 import { Findings } from '../../activities/provisioning/findings/findings.ts'
 import { PlanningMetrics } from '../../activities/provisioning/metrics.ts'
 import type { NextProvisioningDeps } from '../../activities/provisioning/next-provisioning.ts'
+import { NodeRefusals } from '../../activities/provisioning/node-refusals/node-refusals.ts'
 import { Nominations } from '../../activities/provisioning/nominations.ts'
 import { RefusedClaims } from '../../activities/provisioning/refused-claims.ts'
 import type { Candidate } from '../../core/disruption/candidates.ts'
@@ -67,6 +68,7 @@ export async function planningDeps(cluster: FakeCluster, look: Look = () => unde
     },
     nominations: new Nominations(10_000),
     refusedClaims: new RefusedClaims(),
+    nodeRefusals: new NodeRefusals(registry),
     heavyPods: { isWaiting: () => false },
     quarantine: {
       holds: () => false,
