@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import type { Logger } from 'pino'
 import { realPods } from '../../core/capacity-buffer/buffer-pods.ts'
 import { plannedAnnotations } from '../../core/history/claim-facts.ts'
+import { leftOutAnnotation } from '../../core/node-claim/left-out.ts'
 import type { NodeClaim, Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
 import { annotations } from '../../core/requirements/labels.ts'
@@ -14,13 +15,14 @@ import type { EventRecorder } from '../kubernetes/event-recorder.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import type { PauseDeps } from '../kubernetes/pauses/pauses.ts'
 import { readPause } from '../kubernetes/pauses/pauses.ts'
-import { type CatalogueOfPools, overlayAnnotationsOf } from '../node-overlays/pool-types.ts'
+import { overlayAnnotationsOf } from '../node-overlays/pool-types.ts'
 import { milestones } from '../telemetry/milestones.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { claimBody } from './claim-body.ts'
 import { refusalBefore, refusalOf } from './claim-refusal.ts'
 import type { Fence } from './fence.ts'
 import type { Findings } from './findings/findings.ts'
+import { type LeftOutSizesDeps, leftOutSizes } from './left-out-sizes.ts'
 import type { LifecycleStarter } from './lifecycle-starter.ts'
 import type { PlanningMetrics } from './metrics.ts'
 import type { Nominations } from './nominations.ts'
@@ -28,7 +30,7 @@ import type { PoolLimitsDeps } from './pool-limits.ts'
 import { type Admission, PoolLimits } from './pool-limits.ts'
 import type { RefusedClaims } from './refused-claims.ts'
 
-export interface CreateClaimsDeps extends PoolLimitsDeps, PauseDeps, CatalogueOfPools {
+export interface CreateClaimsDeps extends PoolLimitsDeps, PauseDeps, LeftOutSizesDeps {
   readonly events: EventRecorder
   readonly log: Logger
   readonly tracing: Tracing
@@ -159,6 +161,7 @@ export async function createOne(
       const added = {
         ...own,
         ...overlayAnnotationsOf(deps, planned),
+        ...leftOutAnnotation(leftOutSizes(deps, planned)),
         ...(traceParent === undefined ? {} : { [annotations.traceParent]: traceParent }),
       }
       const body = claimBody(admission.nodePool, planned, { name, annotations: added })

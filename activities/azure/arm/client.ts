@@ -6,6 +6,7 @@ import type { AzureConfig } from '../azure-config.ts'
 import { apiVersionPolicy } from './api-versions.ts'
 import { auxiliaryTokenFor } from './auxiliary-token.ts'
 import { armScope } from './clouds.ts'
+import { keepingRefusals } from './refusal-words.ts'
 import { zoneDetailSpelling } from './zone-detail-spelling.ts'
 
 export interface AzureClient {
@@ -41,6 +42,7 @@ export function createAzureClient(
     requestTimeout,
     versions,
     zoneDetailSpelling,
+    keepingRefusals,
     ...(auxiliary === undefined ? [] : [auxiliary]),
     ...policies,
   ]

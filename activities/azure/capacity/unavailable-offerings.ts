@@ -22,8 +22,11 @@ import {
 } from './mark.ts'
 import { MarkStore, nothingStored, type StoredMarks, storedMarks } from './mark-store.ts'
 
+/** What is to become of the marks. */
+type Change = (marks: Marks, nowMs: number) => Marks
+
 interface Waiting {
-  readonly added: readonly Mark[]
+  readonly change: Change
   readonly written: () => void
   readonly failed: (error: unknown) => void
 }
@@ -40,6 +43,7 @@ export class UnavailableOfferings {
   readonly #watch: ListWatch
   readonly #waiting: Waiting[] = []
   readonly #listeners = new Set<() => void>()
+  readonly #changeListeners = new Set<() => void>()
   #stored: StoredMarks | undefined
   /** The latest version that was received, deletions included. */
   #latest = 0n
@@ -145,11 +149,27 @@ export class UnavailableOfferings {
     return mark?.kind === 'image' && mark.untilMs > this.#now() ? mark : undefined
   }
 
+  /**
+   * Changes marks here at once, and for every replica when it returns. What others have written in between counts: the change is made again to what is
+   * stored. Returns the marks afterwards. Errors: as `mark`; then nothing is changed.
+   */
+  async change(change: Change): Promise<Marks> {
+    const marks = change(this.#marks, this.#now())
+    if (marks === this.#marks) return marks
+    this.#show(marks, blockAlike(marks, this.#marks) ? 0 : 1)
+    await this.#write(change)
+    return this.#marks
+  }
+
   #add(added: readonly Mark[]): Promise<void> {
     const { marks, news } = withMarks(this.#marks, added, this.#now())
     this.#show(marks, news)
+    return this.#write((before, now) => withMarks(before, added, now).marks)
+  }
+
+  #write(change: Change): Promise<void> {
     return new Promise((written, failed) => {
-      this.#waiting.push({ added, written, failed })
+      this.#waiting.push({ change, written, failed })
       if (!this.#isWriting) void this.#writeAll()
     })
   }
@@ -166,9 +186,8 @@ export class UnavailableOfferings {
     this.#isWriting = true
     while (this.#waiting.length > 0) {
       const batch = [...this.#waiting]
-      const added = batch.flatMap((one) => one.added)
       try {
-        const stored = await this.#store.change(this.#stored, (marks) => withMarks(marks, added, this.#now()).marks)
+        const stored = await this.#store.change(this.#stored, (marks) => changed(marks, batch, this.#now()))
         this.#waiting.splice(0, batch.length)
         this.#accept(stored)
         for (const { written } of batch) written()
@@ -198,15 +217,21 @@ export class UnavailableOfferings {
   /** Combines stored marks with those about to be stored. */
   #refresh(): void {
     const now = this.#now()
-    const added = this.#waiting.flatMap((one) => one.added)
-    const { marks } = withMarks(keptMarks(this.#stored?.marks ?? noMarks, now), added, now)
+    const marks = changed(keptMarks(this.#stored?.marks ?? noMarks, now), this.#waiting, now)
     const isCleared = [...liveMarks(this.#marks, now).keys()].some((key) => !marks.has(key))
     this.#show(marks, blockAlike(marks, this.#marks) ? 0 : 1)
     if (isCleared) for (const listener of this.#listeners) listener()
   }
 
+  /** Calls the listener after each change of marks. Returns the function that removes it. */
+  onChanged(listener: () => void): () => void {
+    this.#changeListeners.add(listener)
+    return () => this.#changeListeners.delete(listener)
+  }
+
   #show(marks: Marks, news: number): void {
     this.#marks = marks
+    for (const listener of this.#changeListeners) listener()
     this.#nextEndMs = nextEnd(marks, this.#now())
     this.#version += news
   }
@@ -219,6 +244,9 @@ export class UnavailableOfferings {
     this.#version += 1
   }
 }
+
+const changed = (marks: Marks, waiting: readonly Waiting[], nowMs: number) =>
+  waiting.reduce((before, { change }) => change(before, nowMs), marks)
 
 /** When the next mark ends or is forgotten, in epoch ms. */
 function nextEnd(marks: Marks, nowMs: number): number {

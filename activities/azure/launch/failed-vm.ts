@@ -13,6 +13,7 @@ import { zoneLabelOf } from '../catalogue/zones.ts'
 import type { InstanceOutcome } from '../contract.ts'
 import { imageIdOf } from '../node-class/images.ts'
 import { capacityTypeOfVm } from './claim-vm.ts'
+import { stateOfClass } from './launch-turn.ts'
 import { tagKeys } from './tags.ts'
 
 /** Why a VM failed after its PUT was accepted, and as what it was asked for. A capacity failure has marked its offering. */
@@ -60,16 +61,26 @@ interface FailedInstance {
   readonly text: string
   readonly image: string
   readonly nodePool: string
+  /** Whether its VM was made. Unset: it was. */
+  readonly hasVm?: boolean
 }
 
 /** Counts a failure after an accepted PUT, and learns from it what to leave out. */
 export async function judgeFailure(
   deps: LearnDeps,
   claim: NodeClaim | undefined,
-  { called, attempted, code, text, image, nodePool }: FailedInstance,
+  { called, attempted, code, text, image, nodePool, hasVm = true }: FailedInstance,
 ): Promise<VmFailure> {
   deps.vmCreates.failed({ ...attempted, imageId: image, nodePool }, 'async', code)
-  const launch = { ...attempted, image, nodeClass: claim?.spec.nodeClassRef.name ?? '', wasAccepted: true } as const
+  const nodeClass = deps.cache.nodeClasses.get(claim?.spec.nodeClassRef.name ?? '')
+  const launch = {
+    ...attempted,
+    image,
+    nodeClass: claim?.spec.nodeClassRef.name ?? '',
+    ...(claim === undefined ? {} : { nodeClaim: claim.metadata.name }),
+    ...(nodeClass === undefined ? {} : { state: stateOfClass(nodeClass, deps.config) }),
+    ...(hasVm ? { wasAccepted: true as const } : {}),
+  }
   const lesson = await learn(deps, { code, text }, launch)
   if (lesson !== undefined)
     return {

@@ -3,7 +3,7 @@ import { machineId, machineTags, machineVm } from '../../../test/fakes/aks.ts'
 import { inValues, newClaim, ref, tagsOf } from '../../../test/fakes/launch-world.ts'
 import { foreignMachines, machineImage, machineWorld } from '../../../test/fakes/machines-world.ts'
 import { claimJson, condition, goingClaim, nodeClassJson } from '../../../test/fakes/objects.ts'
-import { ended, useFakeTime } from '../../../test/fakes/time.ts'
+import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import { deleteInstance } from '../launch/instance.ts'
 import { launch } from '../launch/launch.ts'
 import { takeOverMachine } from './launch-machine.ts'
@@ -200,12 +200,14 @@ describe('a launch of an AKS machine', () => {
     expect(aks.machines.get('a')).toMatchObject({ tags: own(), body: { zones: [expect.any(String)] } })
   })
 
-  it('that is refused for a reason nobody knows leaves nothing, and the next try makes it', async () => {
+  it('that is refused for a reason nobody knows leaves nothing, and the next try makes it of another size', async () => {
     const { aks, azure, launch } = machineWorld()
     aks.puts.push({ status: 400, body: { error: { code: 'SomeRandomError', message: 'no' } } })
-    await expect(launch()).rejects.toThrow()
+    expect(await launch()).toMatchObject({ kind: 'capacity', instanceType: 'Standard_D2s_v5', reason: 'SizeRefused' })
     expect(aks.machines.size).toBe(0)
-    expect(await launch()).toMatchObject({ kind: 'launched' })
+    // Launches that are under way are awaited for a second.
+    await pass(1000)
+    expect(await launch(2)).toMatchObject({ kind: 'launched', instanceType: 'Standard_D4s_v5' })
     expect(azure.writes).toEqual(['PUT machines/a', 'PUT machines/a'])
   })
 

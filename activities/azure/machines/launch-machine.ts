@@ -13,6 +13,7 @@ import type { AzureConfig } from '../azure-config.ts'
 import { learnFromSuccess } from '../capacity/learn.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { LaunchOutcome } from '../contract.ts'
+import { keepTurn } from '../launch/launch-turn.ts'
 import { attemptedBy, type PutInput, type PutVmDeps, refused, requestInput, spanAttributes } from '../launch/put-vm.ts'
 import { recordLaunch } from '../launch/record-launch.ts'
 import { tagKeys, tagOf } from '../launch/tags.ts'
@@ -187,6 +188,7 @@ export async function launchMachine(
   if (id === undefined) return refuseName(deps, claim)
   const nodePool = claim.metadata.labels[labels.nodePool] ?? ''
   const create = { ...attemptedBy(chosen), imageId: image.id, nodePool }
+  keepTurn(deps, input.inClass)
   deps.vmCreates.started(create)
   try {
     const body = machineBody(requestInput(deps.config, input))

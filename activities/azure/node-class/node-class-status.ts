@@ -11,6 +11,8 @@ import { refreshPauses } from '../../kubernetes/pauses/pause-conditions.ts'
 import { refreshNodeOverlays } from '../../node-overlays/overlay-status.ts'
 import type { CatalogueOfPools } from '../../node-overlays/pool-types.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
+import { withoutStale } from '../capacity/class-refusals.ts'
+import { stateOfClass } from '../launch/launch-turn.ts'
 import { type AdoptMachinesDeps, adoptMachines } from '../machines/adopt-machines.ts'
 import { machineDriftActions } from '../machines/machine-drift.ts'
 import { type DemotionDeps, demoteReserved } from '../reservations/demotion.ts'
@@ -108,6 +110,8 @@ async function refreshNodeClass(deps: NodeClassStatusDeps, seen: NodeClass, serv
     await findLocalDns(deps, nodeClass, known?.version),
   ]
   await writeFindings(deps, nodeClass, findings)
+  const state = stateOfClass(deps.cache.nodeClasses.get(nodeClass.metadata.name) ?? nodeClass, deps.config)
+  await deps.unavailable.change((marks) => withoutStale(marks, nodeClass.metadata.name, state))
   await reportGroups(deps, nodeClass)
   throwJoined(findings.flatMap(({ error }) => (error === undefined ? [] : [error])))
 }

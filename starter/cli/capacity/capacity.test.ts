@@ -27,6 +27,7 @@ const name = (mark: Mark) => {
   if (mark.kind === 'allSpot') return 'spot'
   if (mark.kind === 'size') return `${mark.instanceType} everywhere`
   if (mark.kind === 'image') return mark.image
+  if (mark.kind === 'class') return mark.nodeClass
   return `${mark.kind === 'offering' ? mark.instanceType : mark.family} ${mark.zone}`
 }
 
