@@ -26,9 +26,8 @@ const varying: readonly (readonly [RegExp, string])[] = [
  * size, zone and VM they name.
  */
 export function refusalSignature(facts: FailureFacts, names: NamesOfLaunch): string {
-  return [codeOf(facts), facts.target ?? '', facts.message ?? facts.text]
-    .map((part) => withoutNames(part, names))
-    .join(' | ')
+  const said = [facts.target ?? '', facts.message ?? facts.text].map((part) => withoutNames(part, names))
+  return [codeOf(facts), ...said].join(' | ')
 }
 
 function withoutNames(text: string, { instanceType, zone, image, nodeClaim = '' }: NamesOfLaunch): string {
