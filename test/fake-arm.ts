@@ -2,7 +2,7 @@ import { ComputeManagementClient } from '@azure/arm-compute'
 import { NetworkManagementClient } from '@azure/arm-network'
 import { createHttpHeaders, type HttpClient, type PipelineRequest } from '@azure/core-rest-pipeline'
 import type { AzureClient } from '../activities/azure/arm/client.ts'
-import { keepingRefusals } from '../activities/azure/arm/refusal-words.ts'
+import { keepingRefusals } from '../activities/azure/refusals/refusal-words.ts'
 
 /** What a request is answered with. */
 interface Answer {

@@ -2,11 +2,11 @@ import { randomInt } from 'node:crypto'
 import type { Logger } from 'pino'
 import { realPods } from '../../core/capacity-buffer/buffer-pods.ts'
 import { plannedAnnotations } from '../../core/history/claim-facts.ts'
-import { leftOutAnnotation } from '../../core/node-claim/left-out.ts'
 import type { NodeClaim, Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
 import { annotations } from '../../core/requirements/labels.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
+import { type LeftOutSizesDeps, leftOutAnnotationOf } from '../azure/refusals/left-out-sizes.ts'
 import { forEachOf } from '../concurrency.ts'
 import { decodeNodeClaim } from '../kubernetes/cache/decode.ts'
 import type { Json } from '../kubernetes/client/answers.ts'
@@ -22,7 +22,6 @@ import { claimBody } from './claim-body.ts'
 import { refusalBefore, refusalOf } from './claim-refusal.ts'
 import type { Fence } from './fence.ts'
 import type { Findings } from './findings/findings.ts'
-import { type LeftOutSizesDeps, leftOutSizes } from './left-out-sizes.ts'
 import type { LifecycleStarter } from './lifecycle-starter.ts'
 import type { PlanningMetrics } from './metrics.ts'
 import type { Nominations } from './nominations.ts'
@@ -161,7 +160,7 @@ export async function createOne(
       const added = {
         ...own,
         ...overlayAnnotationsOf(deps, planned),
-        ...leftOutAnnotation(leftOutSizes(deps, planned)),
+        ...leftOutAnnotationOf(deps, planned),
         ...(traceParent === undefined ? {} : { [annotations.traceParent]: traceParent }),
       }
       const body = claimBody(admission.nodePool, planned, { name, annotations: added })
@@ -229,9 +228,8 @@ function reportOverLimit(
 ): void {
   findings.overLimit(nodePool, realPods(pods), message)
   log.warn({ nodePool, pods: pods.length, why: message }, 'nodeclaim exceeds limits of its nodepool; raise spec.limits')
-  for (const pod of realPods(pods)) {
+  for (const pod of realPods(pods))
     events.record({ about: subject(pod), reason: 'FailedScheduling', message: `Failed to schedule pod, ${message}` })
-  }
 }
 
 /** Records and publishes where a pod should go. */

@@ -1,7 +1,7 @@
 import { RestError } from '@azure/core-rest-pipeline'
+import { refusalWords } from '../refusals/refusal-words.ts'
 import { armErrorCode, armErrorText, retryAfterSeconds, scrubbedMessage } from './azure-error.ts'
 import { type Failure, type FailureFacts, ruleFor } from './azure-failure-rules.ts'
-import { refusalWords } from './refusal-words.ts'
 
 const waitForUserMs = 60_000
 const shortestWaitMs = 100

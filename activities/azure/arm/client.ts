@@ -3,10 +3,10 @@ import { NetworkManagementClient } from '@azure/arm-network'
 import type { HttpClient, PipelinePolicy } from '@azure/core-rest-pipeline'
 import type { TokenCredential } from '@azure/identity'
 import type { AzureConfig } from '../azure-config.ts'
+import { keepingRefusals } from '../refusals/refusal-words.ts'
 import { apiVersionPolicy } from './api-versions.ts'
 import { auxiliaryTokenFor } from './auxiliary-token.ts'
 import { armScope } from './clouds.ts'
-import { keepingRefusals } from './refusal-words.ts'
 import { zoneDetailSpelling } from './zone-detail-spelling.ts'
 
 export interface AzureClient {

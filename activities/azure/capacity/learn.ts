@@ -4,13 +4,18 @@ import { setConditions } from '../../kubernetes/client/status-writes.ts'
 import { classifyRefusal } from '../arm/azure-error.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
 import { type FailureFacts, ruleFor } from '../arm/azure-failure-rules.ts'
-import { classMarkOf } from './class-refusals.ts'
+import { classMarkOf } from '../refusals/class-marks.ts'
+import {
+  giveTurnBack,
+  learnFromAcceptance,
+  learnFromClassRefusal,
+  reportCommonCause,
+} from '../refusals/learn-refusal.ts'
+import { causeOf, codeOf } from '../refusals/refusal-signature.ts'
 import type { UnexplainedFailure } from './launch-health.ts'
 import { giveUpImage, learnOfImage } from './learn-image.ts'
-import { giveTurnBack, learnFromAcceptance, learnFromClassRefusal, reportCommonCause } from './learn-refusal.ts'
 import type { JoinedLaunch, LearnDeps, Lesson } from './lesson.ts'
 import { markRefused } from './refusal.ts'
-import { causeOf, codeOf } from './refusal-signature.ts'
 import { isAboutReservation, learnOfReservation } from './refused-reservation.ts'
 import { type AttemptedLaunch, avoidable } from './refused-size.ts'
 
@@ -39,7 +44,7 @@ export async function learnFromRefusal(
     const { nodeClass, instanceType } = attempted
     const isCertain = isRefused || isClientError(facts.status)
     if (isCertain || deps.launchHealth.refusedAgain(nodeClass, instanceType, facts.code))
-      return learnFromClassRefusal(deps, facts, attempted, isCertain ? 'SizeRefused' : 'RepeatedFailure')
+      return learnFromClassRefusal(deps, { ...facts, reason: isCertain ? 'SizeRefused' : 'RepeatedFailure' }, attempted)
   }
   await giveTurnBack(deps, attempted, false)
   return undefined

@@ -219,6 +219,12 @@ export function keptMarks(marks: Marks, nowMs: number): Marks {
 export const forgottenAtMs = (mark: Mark) =>
   mark.untilMs + (mark.kind === 'size' || mark.kind === 'image' ? mark.lastsMs : 0)
 
+/** When the next mark ends or is forgotten, in epoch ms. */
+export function nextEnd(marks: Marks, nowMs: number): number {
+  const ends = [...marks.values()].flatMap((mark) => [mark.untilMs, forgottenAtMs(mark)])
+  return ends.reduce((first, end) => (end > nowMs && end < first ? end : first), Number.POSITIVE_INFINITY)
+}
+
 /** Whether two sets of marks can block different offerings. Times do not matter: that a mark runs out is seen when it does. */
 export function blockAlike(a: Marks, b: Marks): boolean {
   return a.size === b.size && [...a].every(([key, mark]) => alike(mark, b.get(key)))

@@ -1,8 +1,8 @@
 // Refusals that another size, zone or family avoids, beside the capacity codes of azure-error.ts.
 import type { Attempted, MarkScope, Refusal } from '../arm/azure-error.ts'
 import { type FailureFacts, ruleFor } from '../arm/azure-failure-rules.ts'
+import { causeOf } from '../refusals/refusal-signature.ts'
 import type { RefusedSize } from './lasting-mark.ts'
-import { causeOf } from './refusal-signature.ts'
 
 /** What a launch asked for. */
 export interface AttemptedLaunch extends Attempted {
@@ -70,7 +70,7 @@ export function avoidable(facts: FailureFacts, attempted: AttemptedLaunch): Avoi
   return size('SizeRefused', 'nodeClass', 'is refused by Azure; another size is chosen')
 }
 
-const isTargetSize = (target = '') => target === '' || /(^|[.\/])(vmSize|size|sku(\.name)?)$/i.test(target)
+const isTargetSize = (target = '') => target === '' || /(^|[./])(vmSize|size|sku(\.name)?)$/i.test(target)
 
 const cannotBoot = /cannot boot with (the )?OS image|disk controller types? supported/i
 function namesSize(text: string, { instanceType }: Attempted): boolean {

@@ -7,7 +7,6 @@ import { blockingMark, isBlocked, type OfferingUse } from './blocking-mark.ts'
 import { imageMark, type RefusedImage, type RefusedSize, sizeMark } from './lasting-mark.ts'
 import {
   blockAlike,
-  forgottenAtMs,
   type ImageMark,
   imageKey,
   keptMarks,
@@ -15,6 +14,7 @@ import {
   type Mark,
   type Marks,
   marksFor,
+  nextEnd,
   noMarks,
   type OfferingId,
   type SizeMark,
@@ -109,6 +109,11 @@ export class UnavailableOfferings {
     return liveMarks(this.#marks, this.#now())
   }
 
+  /** Those that are remembered too (`forgottenAtMs`). */
+  get remembered(): Marks {
+    return this.#marks
+  }
+
   /** Calls the listener when marks were cleared before their time. Returns the function that removes it. */
   onCleared(listener: () => void): () => void {
     this.#listeners.add(listener)
@@ -129,18 +134,14 @@ export class UnavailableOfferings {
     return this.#add(added)
   }
 
-  /** Marks a size in all zones, for both capacity types, as `mark` does. Returns when the mark ends, in epoch ms. */
-  async markSize(size: RefusedSize): Promise<number> {
-    const mark = sizeMark(this.#marks, size, this.#now())
-    await this.#add([mark])
-    return mark.untilMs
+  /** Marks a size in all zones, for both capacity types, as `mark` does. */
+  markSize(size: RefusedSize): Promise<void> {
+    return this.#add([sizeMark(this.#marks, size, this.#now())])
   }
 
   /** Marks a node image for an AKSNodeClass, as `markSize` does. */
-  async markImage(image: RefusedImage): Promise<number> {
-    const mark = imageMark(this.#marks, image, this.#now())
-    await this.#add([mark])
-    return mark.untilMs
+  markImage(image: RefusedImage): Promise<void> {
+    return this.#add([imageMark(this.#marks, image, this.#now())])
   }
 
   /** The mark of a node image that has not run out; undefined when there is none. */
@@ -247,9 +248,3 @@ export class UnavailableOfferings {
 
 const changed = (marks: Marks, waiting: readonly Waiting[], nowMs: number) =>
   waiting.reduce((before, { change }) => change(before, nowMs), marks)
-
-/** When the next mark ends or is forgotten, in epoch ms. */
-function nextEnd(marks: Marks, nowMs: number): number {
-  const ends = [...marks.values()].flatMap((mark) => [mark.untilMs, forgottenAtMs(mark)])
-  return ends.reduce((first, end) => (end > nowMs && end < first ? end : first), Number.POSITIVE_INFINITY)
-}

@@ -1,9 +1,9 @@
 import { capacityTypeOf, type InstanceType, zoneOf } from '../../../core/instance-type.ts'
 import { wellKnownLabels } from '../../../core/requirements/labels.ts'
 import { isCompatible } from '../../../core/requirements/requirements.ts'
+import { fittingTypes } from '../refusals/price-bound.ts'
 import type { Wanted } from './choose-offering.ts'
 import type { Mark, OfferingId } from './mark.ts'
-import { fittingTypes } from './price-bound.ts'
 import { type Demand, type Shortage, shortageText } from './quota-accounting.ts'
 
 const shownAtMost = 3

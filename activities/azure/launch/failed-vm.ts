@@ -12,8 +12,8 @@ import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import { zoneLabelOf } from '../catalogue/zones.ts'
 import type { InstanceOutcome } from '../contract.ts'
 import { imageIdOf } from '../node-class/images.ts'
+import { stateOfClass } from '../refusals/launch-turn.ts'
 import { capacityTypeOfVm } from './claim-vm.ts'
-import { stateOfClass } from './launch-turn.ts'
 import { tagKeys } from './tags.ts'
 
 /** Why a VM failed after its PUT was accepted, and as what it was asked for. A capacity failure has marked its offering. */

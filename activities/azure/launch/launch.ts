@@ -19,12 +19,12 @@ import { refuseAksMachine } from '../machines/never-made.ts'
 import { withWorkingImages } from '../node-class/image-standing.ts'
 import { resolveImageFamily } from '../node-class/images.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
+import { chooseNow, turnFor } from '../refusals/choose-in-turn.ts'
+import { stateOfClass, turnComes } from '../refusals/launch-turn.ts'
 import { createBootstrapToken, replaceBootstrapToken, revokeBootstrapToken } from './bootstrap-token.ts'
-import { chooseNow, turnFor } from './choose-in-turn.ts'
 import { getVm, nodePoolOf } from './claim-vm.ts'
 import type { InvalidClaimDeps } from './invalid-claim.ts'
 import { refuseInvalid } from './invalid-claim.ts'
-import { stateOfClass, turnComes } from './launch-turn.ts'
 import { putVm } from './put-vm.ts'
 import { registeredLaunch } from './record-launch.ts'
 import { takeOver } from './take-over.ts'
@@ -61,7 +61,7 @@ export async function launch(deps: LaunchDeps, input: LaunchInput, signal: Abort
     if (!(error instanceof NotItsTurn && error.isBrief)) await reportFailure(deps, ref, error)
     const { waitMs, failure } = waitingFailure(error, longestWaitMs)
     // A wait of Temporal's would delay the end of a claim that is deleted meanwhile.
-    const earlier = (both: AbortSignal) => turnOfClaim(deps, ref, error, both)
+    const earlier = (both: AbortSignal) => turnOfClaim(deps, ref, { error, signal: both })
     if (waitMs > 0 && (await isGoneWithin(deps, ref, { ms: waitMs, signal, earlier }))) return { kind: 'claimGone' }
     throw failure
   }
@@ -213,7 +213,11 @@ async function choose(
 }
 
 /** Resolves when a launch that waits for its turn may go earlier than was said; never for one that waits for something else. */
-async function turnOfClaim(deps: LaunchDeps, ref: ClaimRef, error: unknown, signal: AbortSignal): Promise<void> {
+async function turnOfClaim(
+  deps: LaunchDeps,
+  ref: ClaimRef,
+  { error, signal }: { readonly error: unknown; readonly signal: AbortSignal },
+): Promise<void> {
   const name = cachedClaim(deps, ref)?.spec.nodeClassRef.name
   if (name === undefined || !(error instanceof NotItsTurn)) return whenAborted(signal)
   await turnComes(deps, name, signal)

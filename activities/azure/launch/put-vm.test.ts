@@ -91,7 +91,7 @@ function refusing(answers: readonly { readonly status: number; readonly code: st
     ),
     tracing: noTracing,
     now: () => 0,
-    unavailable: { marks: new Map() },
+    unavailable: { remembered: new Map() },
   } as unknown as PutVmDeps
   return { deps, seen }
 }

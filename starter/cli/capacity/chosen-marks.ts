@@ -21,8 +21,12 @@ export function chosenMarks(marks: Marks, filter: MarkFilter): readonly Mark[] {
   return [...new Set([...meant, ...families])]
 }
 
-function isMeant(mark: Mark, { instanceType, family, zone, capacityType, nodeClass }: MarkFilter): boolean {
-  if (nodeClass !== undefined && !('nodeClass' in mark && mark.nodeClass === nodeClass)) return false
+function isMeant(mark: Mark, { nodeClass, ...filter }: MarkFilter): boolean {
+  const isOfClass = nodeClass === undefined || ('nodeClass' in mark && mark.nodeClass === nodeClass)
+  return isOfClass && isOfPlace(mark, filter)
+}
+
+function isOfPlace(mark: Mark, { instanceType, family, zone, capacityType }: Omit<MarkFilter, 'nodeClass'>): boolean {
   if (mark.kind === 'allSpot') {
     const names = [instanceType, family, zone].some((field) => field !== undefined)
     return !names && (capacityType === undefined || capacityType === 'spot')

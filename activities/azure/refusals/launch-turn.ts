@@ -6,10 +6,12 @@ import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
 import { NotItsTurn } from '../arm/azure-failure.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { OfferingTest } from '../capacity/choose-offering.ts'
-import { classMarkOf, hasTurn, stateOf, type Tried, turnOf, withTurn } from '../capacity/class-refusals.ts'
-import { commonRefusalMessage } from '../capacity/learn-refusal.ts'
 import type { UnavailableOfferings } from '../capacity/unavailable-offerings.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
+import { classMarkOf } from './class-marks.ts'
+import { stateOf } from './class-refusals.ts'
+import { hasTurn, type Tried, turnOf, withTurn } from './class-turns.ts'
+import { commonRefusalMessage } from './learn-refusal.ts'
 
 export interface LaunchTurnDeps {
   readonly now: () => number
@@ -44,7 +46,7 @@ export function stateOfClass({ metadata, status }: NodeClass, config: AzureConfi
  */
 export function turnToTake(deps: LaunchTurnDeps, launch: ClassLaunch): { readonly tried?: Tried } | undefined {
   const { unavailable, now } = deps
-  const turn = turnOf(unavailable.marks, launch.nodeClass, { nowMs: now(), state: launch.state })
+  const turn = turnOf(unavailable.remembered, launch.nodeClass, { nowMs: now(), state: launch.state })
   if (turn.kind === 'wait') throw notItsTurn(deps, launch, turn.untilMs)
   return turn.kind === 'turn' ? turn : undefined
 }
@@ -70,7 +72,7 @@ export async function takeTurn(
 export function keepTurn(deps: LaunchTurnDeps, launch: ClassLaunch): void {
   const { nodeClass, state, turn } = launch
   const nowMs = deps.now()
-  const { marks } = deps.unavailable
+  const { remembered: marks } = deps.unavailable
   const next = turnOf(marks, nodeClass, { nowMs, state })
   if (next.kind === 'free' || (turn !== '' && hasTurn(marks, nodeClass, { turn, nowMs }))) return
   throw notItsTurn(deps, launch, next.kind === 'wait' ? next.untilMs : nowMs)
@@ -82,7 +84,7 @@ export async function turnComes(deps: LaunchTurnDeps, name: string, signal: Abor
     const nodeClass = deps.cache.nodeClasses.get(name)
     if (nodeClass === undefined) return true
     const state = stateOfClass(nodeClass, deps.config)
-    return turnOf(deps.unavailable.marks, name, { nowMs: deps.now(), state }).kind !== 'wait'
+    return turnOf(deps.unavailable.remembered, name, { nowMs: deps.now(), state }).kind !== 'wait'
   }
   const cleared = new AbortController()
   const end = deps.unavailable.onChanged(() => isDue() && cleared.abort())

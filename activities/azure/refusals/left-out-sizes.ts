@@ -1,17 +1,22 @@
-import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
-import { fittingTypes } from '../azure/capacity/price-bound.ts'
-import type { UnavailableOfferings } from '../azure/capacity/unavailable-offerings.ts'
-import { type CatalogueOfPools, instanceTypes } from '../node-overlays/pool-types.ts'
+import { leftOutAnnotation } from '../../../core/node-claim/left-out.ts'
+import type { PlannedNodeClaim } from '../../../core/scheduling/snapshot.ts'
+import { type CatalogueOfPools, instanceTypes } from '../../node-overlays/pool-types.ts'
+import type { UnavailableOfferings } from '../capacity/unavailable-offerings.ts'
+import { fittingTypes } from './price-bound.ts'
 
 export interface LeftOutSizesDeps extends CatalogueOfPools {
   readonly unavailable: UnavailableOfferings
 }
 
+/** Returns the annotation that names sizes which a planned NodeClaim leaves out. */
+export const leftOutAnnotationOf = (deps: LeftOutSizesDeps, planned: PlannedNodeClaim) =>
+  leftOutAnnotation(leftOutSizes(deps, planned))
+
 /**
  * Returns the sizes that a planned NodeClaim could have been and that it does not name, since Azure refused them: the cheapest first. Its launch counts the
  * price of a fallback from them.
  */
-export function leftOutSizes(
+function leftOutSizes(
   deps: LeftOutSizesDeps,
   { nodePool, wanted, requests, instanceTypes: named }: PlannedNodeClaim,
 ): readonly string[] {

@@ -18,7 +18,11 @@ const size = fc
     fc.constantFrom('s_v5', 'as_v6', 'ads_A100_v4'),
   )
   .map(([series, vCpus, rest]) => `Standard_${series}${vCpus}${rest}`)
-const suffix = fc.string({ unit: fc.constantFrom(...'bcdfghjklmnpqrstvwxz2456789'), minLength: 5, maxLength: 5 })
+const suffix = fc.string({
+  unit: fc.constantFrom(...'bcdfghjklmnpqrstvwxz2456789'.split('')),
+  minLength: 5,
+  maxLength: 5,
+})
 const names: fc.Arbitrary<NamesOfLaunch> = fc.record({
   instanceType: size,
   zone: fc.constantFrom('0', 'westus2-1', 'westus2-2', 'westus2-3'),

@@ -8,7 +8,7 @@ import { inValues, newClaim, onDemand, world } from '../../../test/fakes/launch-
 import { condition, nodeClassJson, poolJson } from '../../../test/fakes/objects.ts'
 import { pass, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
-import { launch } from './launch.ts'
+import { launch } from '../launch/launch.ts'
 
 useFakeTime()
 
@@ -41,7 +41,7 @@ const readyClass = (generation: number) => {
 
 /** A cluster with so many new NodeClaims, families of which each has sizes of 2 to 64 vCPUs, and Azure's answers. */
 function fleet(answers: { answer: Answer }, claims: readonly Json[] = [newClaim()], makesMachines = false) {
-  const made = world(claims[0] as Json, readyClass(1))
+  const made = world(claims[0], readyClass(1))
   const { cluster, azure, sizes } = made
   for (const claim of claims) cluster.put('nodeclaims', claim)
   const [first] = sizes.values()

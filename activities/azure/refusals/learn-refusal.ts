@@ -3,11 +3,13 @@ import { setConditions } from '../../kubernetes/client/status-writes.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import { NotItsTurn } from '../arm/azure-failure.ts'
 import type { FailureFacts } from '../arm/azure-failure-rules.ts'
-import { classMarkOf, withAcceptance, withRefusal, withTurnBack } from './class-refusals.ts'
-import type { LearnDeps, Lesson } from './lesson.ts'
-import type { ClassMark } from './mark.ts'
+import type { LearnDeps, Lesson } from '../capacity/lesson.ts'
+import type { ClassMark } from '../capacity/mark.ts'
+import type { AttemptedLaunch } from '../capacity/refused-size.ts'
+import { classMarkOf } from './class-marks.ts'
+import { withAcceptance, withRefusal } from './class-refusals.ts'
+import { withTurnBack } from './class-turns.ts'
 import { causeOf, codeOf, refusalSignature } from './refusal-signature.ts'
-import type { AttemptedLaunch } from './refused-size.ts'
 
 /**
  * Marks the size on trial, or the class when another size was refused alike: then `NotItsTurn` says how long to wait. Errors besides: those of the
@@ -15,9 +17,8 @@ import type { AttemptedLaunch } from './refused-size.ts'
  */
 export async function learnFromClassRefusal(
   deps: LearnDeps,
-  facts: FailureFacts,
+  { reason, ...facts }: FailureFacts & { readonly reason: 'SizeRefused' | 'RepeatedFailure' },
   { nodeClass, instanceType, capacityType, turn = '', state = '', ...names }: AttemptedLaunch,
-  reason: 'SizeRefused' | 'RepeatedFailure',
 ): Promise<Lesson> {
   const cause = causeOf(facts)
   const refused = {

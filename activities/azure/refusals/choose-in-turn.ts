@@ -10,13 +10,20 @@ import { requirements } from '../../../core/requirements/requirements.ts'
 import { typesForClaim } from '../../node-overlays/pool-types.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
 import { offeringUse } from '../capacity/blocking-mark.ts'
-import type { Tried } from '../capacity/class-refusals.ts'
-import { refusedSizes } from '../capacity/class-refusals.ts'
-import { isWithin, type PriceBound, priceBound } from '../capacity/price-bound.ts'
+import type { LearnDeps } from '../capacity/lesson.ts'
+import type { Quota } from '../capacity/quota.ts'
 import { whyExhausted } from '../capacity/why-exhausted.ts'
-import { chooseLaunch, type LaunchChoice } from './choose-launch.ts'
-import type { LaunchDeps } from './launch.ts'
+import { chooseLaunch, type LaunchChoice } from '../launch/choose-launch.ts'
+import type { CapacityReservations } from '../reservations/capacity-reservations.ts'
+import { refusedSizes } from './class-refusals.ts'
+import type { Tried } from './class-turns.ts'
 import { type ClassLaunch, takeTurn, turnToTake, untriedFirst } from './launch-turn.ts'
+import { isWithin, type PriceBound, priceBound } from './price-bound.ts'
+
+export interface ChooseDeps extends LearnDeps {
+  readonly quota: Quota
+  readonly reservations: CapacityReservations
+}
 
 interface ChoiceInput {
   readonly claim: NodeClaim
@@ -32,7 +39,7 @@ interface OwnTurn {
 }
 
 /** Takes the turn of its class for a claim, where launches go one at a time. Errors: `NotItsTurn`; those of the API server. */
-export async function turnFor(deps: LaunchDeps, input: ChoiceInput): Promise<OwnTurn> {
+export async function turnFor(deps: ChooseDeps, input: ChoiceInput): Promise<OwnTurn> {
   const inClass = { nodeClass: input.nodeClass.metadata.name, state: input.state, turn: '' }
   const due = turnToTake(deps, inClass)
   if (due === undefined) return { inClass }
@@ -45,7 +52,7 @@ export async function turnFor(deps: LaunchDeps, input: ChoiceInput): Promise<Own
 
 /** Chooses an offering for a claim from what can be bought now. Errors: `LaunchBlocked` when all that is left is too dear. */
 export function chooseNow(
-  deps: LaunchDeps,
+  deps: ChooseDeps,
   { claim, nodeClass }: Pick<ChoiceInput, 'claim' | 'nodeClass'>,
   tried: Tried | undefined,
 ): LaunchChoice {
@@ -71,7 +78,7 @@ export function chooseNow(
   return choice
 }
 
-function boundOf(deps: LaunchDeps, claim: NodeClaim, types: readonly InstanceType[]): PriceBound | undefined {
+function boundOf(deps: ChooseDeps, claim: NodeClaim, types: readonly InstanceType[]): PriceBound | undefined {
   const { metadata, spec } = claim
   const pool = deps.cache.nodePools.get(metadata.labels[labels.nodePool] ?? '')
   const wanted = { uid: metadata.uid, requirements: requirements(spec.requirements), requests: spec.requests }

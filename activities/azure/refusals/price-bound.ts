@@ -9,8 +9,8 @@ import {
 import { labels, wellKnownLabels } from '../../../core/requirements/labels.ts'
 import { isCompatible, type Requirements } from '../../../core/requirements/requirements.ts'
 import { fits } from '../../../core/resources.ts'
+import type { Wanted } from '../capacity/choose-offering.ts'
 import { isUnknownPrice } from '../catalogue/pricing.ts'
-import type { Wanted } from './choose-offering.ts'
 
 /** USD an hour by capacity type. */
 type Prices = ReadonlyMap<string, number>

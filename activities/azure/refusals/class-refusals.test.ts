@@ -1,18 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import {
-  type ClassRefusal,
-  classMarkOf,
-  hasTurn,
-  refusedSizes,
-  turnOf,
-  withAcceptance,
-  withoutStale,
-  withRefusal,
-  withTurn,
-  withTurnBack,
-} from './class-refusals.ts'
-import { type Marks, markKey, noMarks } from './mark.ts'
-import { formatMarks, parseMarks } from './mark-format.ts'
+import { type Marks, markKey, noMarks } from '../capacity/mark.ts'
+import { formatMarks, parseMarks } from '../capacity/mark-format.ts'
+import { classMarkOf } from './class-marks.ts'
+import { type ClassRefusal, refusedSizes, withAcceptance, withoutStale, withRefusal } from './class-refusals.ts'
+import { hasTurn, turnOf, withTurn, withTurnBack } from './class-turns.ts'
 
 const second = 1000
 const minute = 60 * second
