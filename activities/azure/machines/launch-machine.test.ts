@@ -6,6 +6,7 @@ import { claimJson, condition, goingClaim, nodeClassJson } from '../../../test/f
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import { deleteInstance } from '../launch/instance.ts'
 import { launch } from '../launch/launch.ts'
+import { judgeFailedMachine } from './failed-machine.ts'
 import { takeOverMachine } from './launch-machine.ts'
 
 useFakeTime()
@@ -209,6 +210,37 @@ describe('a launch of an AKS machine', () => {
     await pass(1000)
     expect(await launch(2)).toMatchObject({ kind: 'launched', instanceType: 'Standard_D4s_v5' })
     expect(azure.writes).toEqual(['PUT machines/a', 'PUT machines/a'])
+  })
+
+  it('that is refused alike for two sizes marks the class, and asks for no more', async () => {
+    const { aks, azure, deps, launch, launched } = machineWorld()
+    const refused = {
+      code: 'InvalidParameter',
+      target: 'properties.foo',
+      message: 'The value of properties.foo is invalid.',
+    }
+    aks.puts.push({ status: 400, body: refused }, { status: 400, body: { error: refused } })
+    await launch()
+    await pass(1000)
+    await expect(launch(2)).rejects.toMatchObject({ type: 'CommonLaunchFailure' })
+    expect([...deps.unavailable.marks.values()].map(({ kind }) => kind)).toEqual(['class'])
+    expect(launched()?.message).toContain(
+      'InvalidParameter, target properties.foo: The value of properties.foo is invalid',
+    )
+    expect(azure.writes).toEqual(['PUT machines/a', 'PUT machines/a'])
+  })
+
+  it('whose VM Azure refuses after AKS accepted it is refused like one that AKS refuses', async () => {
+    const { deps } = machineWorld()
+    const provisioningError = { code: 'InvalidParameter', message: 'The value of properties.foo is invalid.' }
+    const failed = (vmSize: string, resourceId: string) =>
+      judgeFailedMachine(deps, deps.cache.nodeClaims.get('a'), {
+        name: 'a',
+        properties: { hardware: { vmSize }, resourceId, provisioningState: 'Failed', status: { provisioningError } },
+      } as never)
+    expect(await failed('Standard_D2s_v5', '')).toMatchObject({ isCapacity: true, reason: 'SizeRefused' })
+    expect(await failed('Standard_D4s_v5', '')).toMatchObject({ isCapacity: false, reason: 'CommonLaunchFailure' })
+    expect([...deps.unavailable.marks.values()].map(({ kind }) => kind)).toEqual(['class'])
   })
 
   it('whose machine came between look and PUT finds it in the next try', async () => {

@@ -66,6 +66,23 @@ describe('refusals', () => {
     expect(kinds(after(...refusals))).toEqual(expected)
   })
 
+  it('that other sizes do not get take more sizes to mark the class', () => {
+    const settled = withAcceptance(after(refused('a'), refused('b')), { nodeClass, instanceType: 'z' }, start)
+    const more = (...sizes: readonly string[]) =>
+      kinds(sizes.reduce((marks, size) => withRefusal(marks, refused(size), start), settled))
+    expect(more('c', 'd', 'e')).toEqual(['a', 'b', 'c', 'd', 'e'])
+    expect(more('c', 'd', 'e', 'f')).toEqual(['a', 'b', 'class'])
+    expect(
+      kinds(
+        withRefusal(
+          withRefusal(settled, refused('c', { signature: 'bar' }), start),
+          refused('d', { signature: 'bar' }),
+          start,
+        ),
+      ),
+    ).toEqual(['a', 'b', 'class'])
+  })
+
   it('survive the ConfigMap as they are', () => {
     for (const marks of [after(refused('a')), after(refused('a'), refused('b'))])
       expect(parseMarks(formatMarks(marks))).toEqual(marks)

@@ -1,6 +1,6 @@
 // What refusals say of an AKSNodeClass when Azure names no size as their cause (docs/adr/0037-refusals-of-a-class.md).
 import { sizeMark } from '../capacity/lasting-mark.ts'
-import { digest, type Marks, markKey, type SizeMark } from '../capacity/mark.ts'
+import { digest, type Mark, type Marks, markKey, type SizeMark } from '../capacity/mark.ts'
 import {
   added,
   classMarkOf,
@@ -20,6 +20,8 @@ const trialMs = 10 * 60_000
 const underWayMs = 1000
 /** Refusals with other words and the same code have one cause when so many sizes got them. */
 const sizesOfCode = 3
+/** How many sizes more it takes where sizes are known to differ. */
+const sizesThatDiffer = 2
 
 /** A refusal that names no cause which another size avoids. */
 export interface ClassRefusal {
@@ -68,7 +70,10 @@ export function withRefusal(marks: Marks, refused: ClassRefusal, nowMs: number):
   const others = trials(marks, nodeClass, nowMs).filter((one) => one.instanceType !== instanceType)
   const equal = others.filter((one) => one.refusal === refusal)
   const alike = others.filter(({ trial }) => trial.code === code)
-  const found = equal.length > 0 ? equal : alike.length >= sizesOfCode - 1 ? alike : []
+  // Where Azure accepted other sizes after an equal refusal, sizes are known to differ in it.
+  const differs = [...marks.values()].some((one) => isSettled(one, nodeClass, nowMs) && one.refusal === refusal)
+  const more = differs ? sizesThatDiffer : 0
+  const found = equal.length > more ? equal : alike.length >= sizesOfCode - 1 + more ? alike : []
   if (found.length > 0)
     return withMark(without(marks, found), {
       ...common,
@@ -142,6 +147,9 @@ export function withoutStale(marks: Marks, nodeClass: string, state: string): Ma
   const stale = [...marks.values()].filter((mark) => isRefused(mark, nodeClass) && mark.state !== state)
   return stale.length === 0 ? marks : without(marks, stale)
 }
+
+const isSettled = (mark: Mark, nodeClass: string, nowMs: number): mark is SizeMark =>
+  isRefused(mark, nodeClass) && mark.trial === undefined && mark.untilMs > nowMs
 
 /** What of a class and of Joiner's settings goes into the request for a VM, as a digest. */
 export const stateOf = (parts: readonly unknown[]) => digest(JSON.stringify(parts))

@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto'
 import { ApplicationFailure } from '@temporalio/common'
 import { describe, expect, test } from 'vitest'
 import { asAttempt } from '../../../test/fakes/attempt.ts'
-import { azureConfig } from '../../../test/fakes/azure-config.ts'
 import { inValues, newClaim, onDemand, world } from '../../../test/fakes/launch-world.ts'
 import { condition, nodeClassJson, poolJson } from '../../../test/fakes/objects.ts'
 import { pass, useFakeTime } from '../../../test/fakes/time.ts'
@@ -40,9 +39,9 @@ const readyClass = (generation: number) => {
 }
 
 /** A cluster with so many new NodeClaims, families of which each has sizes of 2 to 64 vCPUs, and Azure's answers. */
-function fleet(answers: { answer: Answer }, claims: readonly Json[] = [newClaim()], makesMachines = false) {
+function fleet(answers: { answer: Answer }, claims: readonly Json[] = [newClaim()]) {
   const made = world(claims[0], readyClass(1))
-  const { cluster, azure, sizes } = made
+  const { cluster, azure, sizes, deps } = made
   for (const claim of claims) cluster.put('nodeclaims', claim)
   const [first] = sizes.values()
   if (first === undefined) throw new Error('no sizes')
@@ -55,7 +54,6 @@ function fleet(answers: { answer: Answer }, claims: readonly Json[] = [newClaim(
         vCpus,
         memoryGib: 4 * vCpus,
       })
-  const deps = { ...made.deps, config: { ...made.deps.config, ...(makesMachines ? machines : {}) } }
   const puts: Put[] = []
   const startedMs = Date.now()
   azure.intercept((request, body) => {
@@ -88,7 +86,6 @@ function fleet(answers: { answer: Answer }, claims: readonly Json[] = [newClaim(
   }
   return {
     ...made,
-    deps,
     puts,
     ends,
     live: (some: readonly Json[] = claims) => void some.map(live),
@@ -97,11 +94,6 @@ function fleet(answers: { answer: Answer }, claims: readonly Json[] = [newClaim(
     conditionOf: (resource: 'nodeclaims' | 'aksnodeclasses', name: string, type: string) =>
       cluster.object(resource, name)?.status.conditions.find((one) => one.type === type),
   }
-}
-
-const machines = {
-  makesMachines: { pool: 'aksmanagedap', inBatches: false },
-  clusterResourceGroup: azureConfig.clusterResourceGroup,
 }
 
 const claimsNamed = (count: number, change: Json = {}) =>
