@@ -4,6 +4,7 @@ import type { NodeClaim, Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
 import { annotations } from '../../core/requirements/labels.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
+import { type LeftOutSizesDeps, leftOutAnnotationOf } from '../azure/refusals/left-out-sizes.ts'
 import { forEachOf } from '../concurrency.ts'
 import { decodeNodeClaim } from '../kubernetes/cache/decode.ts'
 import type { Json } from '../kubernetes/client/answers.ts'
@@ -25,7 +26,7 @@ import type { PoolLimitsDeps } from './pool-limits.ts'
 import { type Admission, PoolLimits } from './pool-limits.ts'
 import type { RefusedClaims } from './refused-claims.ts'
 
-export interface CreateClaimsDeps extends PoolLimitsDeps, PauseDeps, RefusingDeps {
+export interface CreateClaimsDeps extends PoolLimitsDeps, PauseDeps, RefusingDeps, LeftOutSizesDeps {
   readonly tracing: Tracing
   readonly lifecycles: LifecycleStarter
   readonly refusedClaims: RefusedClaims
@@ -154,6 +155,7 @@ export async function createOne(
       const added = {
         ...own,
         ...overlayAnnotationsOf(deps, planned),
+        ...leftOutAnnotationOf(deps, planned),
         ...(traceParent === undefined ? {} : { [annotations.traceParent]: traceParent }),
       }
       const body = claimBody(admission.nodePool, planned, { name, annotations: added })
@@ -221,9 +223,8 @@ function reportOverLimit(
 ): void {
   findings.overLimit(nodePool, realPods(pods), message)
   log.warn({ nodePool, pods: pods.length, why: message }, 'nodeclaim exceeds limits of its nodepool; raise spec.limits')
-  for (const pod of realPods(pods)) {
+  for (const pod of realPods(pods))
     events.record({ about: subject(pod), reason: 'FailedScheduling', message: `Failed to schedule pod, ${message}` })
-  }
 }
 
 /** Records and publishes where a pod should go. */

@@ -193,6 +193,10 @@ export const annotations = {
   reservationGroups: 'joiner.sh/capacity-reservation-groups',
   /** On a NodeClaim that was launched into a capacity reservation: the ARM id of its group. */
   reservationGroup: 'joiner.sh/capacity-reservation-group',
+  /** On a NodeClaim: sizes that its plan left out because Azure had refused them, separated by commas. They count for the price of a fallback. */
+  leftOut: 'joiner.sh/left-out-sizes',
+  /** On a NodePool: how many times the cheapest offering's price a node may cost after a lack of capacity. Unset: any. */
+  maxFallbackPriceFactor: 'joiner.sh/max-fallback-price-factor',
   /** W3C traceparent of a NodeClaim's creation, while traces are on. */
   traceParent: 'joiner.sh/traceparent',
 } as const

@@ -69,6 +69,7 @@ export async function planningDeps(cluster: FakeCluster, look: Look = () => unde
     nominations: new Nominations(10_000),
     refusedClaims: new RefusedClaims(),
     nodeRefusals: new NodeRefusals(registry),
+    unavailable: { marks: new Map() },
     heavyPods: { isWaiting: () => false },
     quarantine: {
       holds: () => false,

@@ -4,6 +4,7 @@ import type { HttpClient, PipelinePolicy } from '@azure/core-rest-pipeline'
 import type { TokenCredential } from '@azure/identity'
 import { answerPolicy } from '../answers/answer-policy.ts'
 import type { AzureConfig } from '../azure-config.ts'
+import { keepingRefusals } from '../refusals/refusal-words.ts'
 import { apiVersionPolicy } from './api-versions.ts'
 import { auxiliaryTokenFor } from './auxiliary-token.ts'
 import { armScope } from './clouds.ts'
@@ -30,7 +31,13 @@ export function createAzureClient(
 ): AzureClient {
   const auxiliary = auxiliaryTokenFor(config)
   const versions = apiVersionPolicy(config.apiVersions ?? new Map())
-  const all = [versions, zoneDetailSpelling, ...(auxiliary === undefined ? [] : [auxiliary]), ...policies]
+  const all = [
+    versions,
+    zoneDetailSpelling,
+    keepingRefusals,
+    ...(auxiliary === undefined ? [] : [auxiliary]),
+    ...policies,
+  ]
   const answers = answerPolicy(config.armEndpoint ?? publicArm)
   const options = {
     retryOptions: { maxRetries: 0 },

@@ -1,30 +1,27 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import type { NodeClass } from '../../../api/objects.ts'
 import { conditionOf } from '../../../core/conditions.ts'
-import type { InstanceType } from '../../../core/instance-type.ts'
-import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
+import { whenAborted } from '../../abortable-wait.ts'
 import { activityScope } from '../../activity-context.ts'
 import { waitingFailure } from '../../failure.ts'
 import { cachedClaim, liveClaim } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import { withFinalizer } from '../../kubernetes/lifecycle/observe.ts'
-import { typesForClaim } from '../../node-overlays/pool-types.ts'
 import type { CloudProviderError } from '../../telemetry/cloud-provider-metrics.ts'
-import { type OfferingUse, offeringUse } from '../capacity/blocking-mark.ts'
-import type { Wanted } from '../capacity/choose-offering.ts'
+import { NotItsTurn } from '../arm/azure-failure.ts'
 import { takeLaunchTurn } from '../capacity/learn.ts'
 import { isGoneWithin, reportFailure, setLaunchedUnknown } from '../capacity/refusal.ts'
-import { whyExhausted } from '../capacity/why-exhausted.ts'
 import type { AzureActivities, LaunchOutcome } from '../contract.ts'
 import { type LaunchMachineDeps, launchMachine, takeOverMachine } from '../machines/launch-machine.ts'
 import { refuseAksMachine } from '../machines/never-made.ts'
 import { withWorkingImages } from '../node-class/image-standing.ts'
 import { resolveImageFamily } from '../node-class/images.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
+import { chooseNow, turnFor } from '../refusals/choose-in-turn.ts'
+import { stateOfClass, turnComes } from '../refusals/launch-turn.ts'
 import { createBootstrapToken, replaceBootstrapToken, revokeBootstrapToken } from './bootstrap-token.ts'
-import { chooseLaunch } from './choose-launch.ts'
 import { getVm, nodePoolOf } from './claim-vm.ts'
 import type { InvalidClaimDeps } from './invalid-claim.ts'
 import { refuseInvalid } from './invalid-claim.ts'
@@ -61,10 +58,11 @@ export async function launch(deps: LaunchDeps, input: LaunchInput, signal: Abort
       { errorOf: ({ kind }) => createErrors[kind], thrown: () => 'CreateError' },
     )
   } catch (error) {
-    await reportFailure(deps, ref, error)
+    if (!(error instanceof NotItsTurn && error.isBrief)) await reportFailure(deps, ref, error)
     const { waitMs, failure } = waitingFailure(error, longestWaitMs)
     // A wait of Temporal's would delay the end of a claim that is deleted meanwhile.
-    if (waitMs > 0 && (await isGoneWithin(deps, ref, { ms: waitMs, signal }))) return { kind: 'claimGone' }
+    const earlier = (both: AbortSignal) => turnOfClaim(deps, ref, { error, signal: both })
+    if (waitMs > 0 && (await isGoneWithin(deps, ref, { ms: waitMs, signal, earlier }))) return { kind: 'claimGone' }
     throw failure
   }
 }
@@ -191,14 +189,9 @@ async function choose(
   const nodeClass = { ...seen, status: { ...seen.status, images } }
   // What an earlier attempt of this claim reserved is free for this one.
   deps.quota.release(claim.metadata.uid)
-  const { name } = nodeClass.metadata
-  takeLaunchTurn(deps, name)
-  const bought = deps.catalogue.instanceTypesFor(nodeClass, kubeletConversion(claim.metadata.annotations))
-  const types = typesForClaim(deps, claim, bought)
-  const avoided = new Set(deps.launchHealth.commonCause(name)?.sizes)
-  const choice = chooseLaunch(types, { claim, nodeClass, avoided, reservations: deps.reservations }, (wanted) =>
-    nothingLeft(deps, { types, use: offeringUse(nodeClass), wanted }),
-  )
+  takeLaunchTurn(deps, nodeClass.metadata.name)
+  const { inClass, tried } = await turnFor(deps, { claim, nodeClass, state: stateOfClass(seen, deps.config) })
+  const choice = chooseNow(deps, { claim, nodeClass }, tried)
   if (choice.kind === 'nodeClassNotReady')
     deps.vmCreates.withoutImage(
       resolveImageFamily(nodeClassSettings(nodeClass, deps.config), nodeClass.status.kubernetesVersion ?? ''),
@@ -212,23 +205,20 @@ async function choose(
   deps.reservations.choose(claim.metadata.name, chosen.reservation?.id)
   deps.quota.reserve(claim.metadata.uid, { ...size, capacityType: chosen.capacityType })
   if (deps.config.makesMachines !== undefined)
-    return launchMachine(deps, { claim, chosen, size, image, attempt, nodeClass }, signal)
+    return launchMachine(deps, { claim, chosen, size, image, attempt, nodeClass, inClass }, signal)
   // By now no VM of the claim exists, so none holds an existing token.
   const bootstrapToken =
     (await token) ?? (await replaceBootstrapToken(deps.client, claim.metadata.uid, tokenExpiresAtMs(deps)))
-  return putVm(deps, { claim, chosen, size, image, attempt, nodeClass, bootstrapToken })
+  return putVm(deps, { claim, chosen, size, image, attempt, nodeClass, inClass, bootstrapToken })
 }
 
-interface Nothing {
-  readonly types: readonly InstanceType[]
-  readonly use: OfferingUse
-  readonly wanted: Wanted
-}
-
-function nothingLeft({ catalogue, unavailable, quota }: LaunchDeps, { types, use, wanted }: Nothing): string {
-  return whyExhausted(types, wanted, {
-    sizeOf: (name) => catalogue.size(name),
-    markOf: (offering) => unavailable.markOf(offering, use),
-    shortagesOf: (demand) => quota.shortages(demand),
-  })
+/** Resolves when a launch that waits for its turn may go earlier than was said; never for one that waits for something else. */
+async function turnOfClaim(
+  deps: LaunchDeps,
+  ref: ClaimRef,
+  { error, signal }: { readonly error: unknown; readonly signal: AbortSignal },
+): Promise<void> {
+  const name = cachedClaim(deps, ref)?.spec.nodeClassRef.name
+  if (name === undefined || !(error instanceof NotItsTurn)) return whenAborted(signal)
+  await turnComes(deps, name, signal)
 }

@@ -44,6 +44,8 @@ type RequestFault = {
       readonly kind: 'failSync'
       readonly code: string
       readonly message?: string
+      /** Field or resource that the refusal names beside its message. */
+      readonly target?: string
       /** Default 409. */
       readonly status?: number
     }
