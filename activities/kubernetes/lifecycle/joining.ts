@@ -7,10 +7,12 @@ import {
   registrationFailed,
   wakeOf,
 } from '../../../core/node-claim/lifecycle.ts'
+import { limits } from '../../../core/node-claim/limits.ts'
 import { isNodeOf } from '../../../core/node-claim/node-owner.ts'
 import { initializationState, nodeNotFound, registrationPatch } from '../../../core/node-claim/registration.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { labels, taintKeys } from '../../../core/requirements/labels.ts'
+import { limitText } from '../../../core/values/time.ts'
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import { milestones } from '../../telemetry/milestones.ts'
 import { claimTopic } from '../cache/change-feed.ts'
@@ -19,11 +21,16 @@ import type { ClaimRef, InitializationOutcome, RegistrationOutcome } from '../co
 import { subject } from '../event-recorder.ts'
 import type { NodePoolHealthDeps } from '../node-pools/node-pool-health.ts'
 import { recordRegistration } from '../node-pools/node-pool-health.ts'
-import { claimNode, nodesOfVm } from './claim-nodes.ts'
+import { claimNode, nodesOfVm, readNode } from './claim-nodes.ts'
 import type { NodeHealthDeps } from './node-health.ts'
 
 export interface JoiningDeps extends NodeHealthDeps, NodePoolHealthDeps {
   readonly lifecycleMetrics: LifecycleMetrics
+}
+
+/** A claim whose Node is awaited. `limitMs`: time limit of its registration. */
+export interface JoinRef extends ClaimRef {
+  readonly limitMs?: number | undefined
 }
 
 /** Time after which the condition of a claim reports what its node lacks. */
@@ -41,9 +48,10 @@ function livingClaim(deps: JoiningDeps, ref: ClaimRef): NodeClaim | 'gone' {
 /** Waits for a claim's Node, then registers it: labels, taints, finalizer and owner on the Node, Registered on the claim. */
 export async function awaitRegistration(
   deps: JoiningDeps,
-  ref: ClaimRef,
+  ref: JoinRef,
   signal: AbortSignal,
 ): Promise<RegistrationOutcome> {
+  const { limitMs = limits.registrationMs } = ref
   const first = cachedClaim(deps, ref) ?? (await liveClaim(deps, ref))
   if (first === undefined || first.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
   const joined = (): Joined | RegistrationOutcome | undefined => {
@@ -54,10 +62,10 @@ export async function awaitRegistration(
     const nodes = registrationFailed(claim) ? [] : nodesOfVm(deps, claim)
     return nodes.some((node) => isNodeOf(claim, node)) ? { nodes, claim } : undefined
   }
-  const found = await untilRegistrationEnds(deps, { claim: first, look: joined }, signal)
+  const found = await untilRegistrationEnds(deps, { claim: first, look: joined, limitMs }, signal)
   if ('kind' in found) return found
   const [node, ...others] = found.nodes
-  if (node === undefined || others.length > 0) return awaitFailedRegistration(deps, found, signal)
+  if (node === undefined || others.length > 0) return awaitFailedRegistration(deps, { ...found, limitMs }, signal)
   const nodeName = node.metadata.name
   const isInitialized = await registerNode(deps, found.claim, nodeName)
   await recordRegistration(deps, found.claim, true)
@@ -83,11 +91,11 @@ interface Joined {
 
 async function untilRegistrationEnds<T>(
   deps: JoiningDeps,
-  { claim, look }: { readonly claim: NodeClaim; readonly look: () => T | undefined },
+  { claim, look, limitMs }: { readonly claim: NodeClaim; readonly look: () => T | undefined; readonly limitMs: number },
   signal: AbortSignal,
 ): Promise<T | RegistrationOutcome> {
   const ref = claim.metadata
-  const limit = registrationDeadline(claim)
+  const limit = registrationDeadline(claim, limitMs)
   const deadline = Math.min(limit, expiryDue(claim, deps.now()) ?? limit)
   const found = await untilDeadline(deadline - deps.now(), signal, (both) =>
     deps.cache.waitFor([claimTopic(ref.name)], look, both),
@@ -96,14 +104,16 @@ async function untilRegistrationEnds<T>(
   if (deadline < limit) return { kind: 'observeAgain' }
   // The wait may have begun with the cache's claim, from before its launch.
   const current = await liveClaim(deps, ref)
-  if (current !== undefined && registrationDeadline(current) > limit) return { kind: 'observeAgain' }
-  return { kind: 'timeout', message: timeoutMessage(deps, ref) }
+  if (current !== undefined && registrationDeadline(current, limitMs) > limit) return { kind: 'observeAgain' }
+  // A Node that is there counts, also one that the watch has not reported yet.
+  if (current !== undefined) await readNode(deps, current)
+  return look() ?? { kind: 'timeout', message: timeoutMessage(deps, ref, limitMs) }
 }
 
 /** Waits for the end after several Nodes joined for one VM. The claim reports it and never registers; time or its deletion ends it. */
 async function awaitFailedRegistration(
   deps: JoiningDeps,
-  { nodes, claim: { metadata: ref } }: Joined,
+  { nodes, claim: { metadata: ref }, limitMs }: Joined & { readonly limitMs: number },
   signal: AbortSignal,
 ): Promise<RegistrationOutcome> {
   const names = nodes.map(({ metadata }) => metadata.name).sort()
@@ -115,16 +125,16 @@ async function awaitFailedRegistration(
   if (written === undefined) return { kind: 'claimGone' }
   const gone = (): RegistrationOutcome | undefined =>
     livingClaim(deps, ref) === 'gone' ? { kind: 'claimGone' } : undefined
-  return untilRegistrationEnds(deps, { claim: written, look: gone }, signal)
+  return untilRegistrationEnds(deps, { claim: written, look: gone, limitMs }, signal)
 }
 
 /** Returns the timeout's message, with what was found out about the VM. */
-function timeoutMessage(deps: JoiningDeps, ref: ClaimRef): string {
+function timeoutMessage(deps: JoiningDeps, ref: ClaimRef, limitMs: number): string {
   const condition = conditionOf(cachedClaim(deps, ref)?.status.conditions ?? [], 'Registered')
   const known = condition?.message === nodeNotFound.message ? undefined : condition?.message
   // The VM of an AKS machine has AKS' name.
   const vm = cachedClaim(deps, ref)?.status.providerId?.split('/').at(-1) ?? `aks-${ref.name}`
-  return `VM ${vm} did not join within 15 minutes; look at its boot diagnostics, and at the network path to the API server${known ? `. Last known: ${known}` : ''}`
+  return `VM ${vm} did not join within ${limitText(limitMs)}; look at its boot diagnostics, and at the network path to the API server${known ? `. Last known: ${known}` : ''}`
 }
 
 /**
