@@ -57,7 +57,12 @@ describe('the gaps that a claim keeps', () => {
     expect(awayMs(added(...gaps), s(since))).toBe(seconds * 1000)
   })
 
-  test.each(['', 'x', 'x/y', '2026-01-01T00:02:00Z', '2026-01-01T00:02:00Z/2026-01-01T00:01:00Z', '/', ',,/,'])(
+  it('are no more than 20 days together, whatever somebody wrote', () => {
+    expect(awayMs(withGaps('2026-01-01T00:00:00Z/9999-01-01T00:00:00Z'), sampleTime)).toBe(20 * 86_400_000)
+  })
+
+  const older = '2025-12-31T23:00:00Z/2026-01-01T06:00:00Z'
+  test.each([older, '', 'x', 'x/y', '2026-01-01T00:02:00Z', '2026-01-01T00:02:00Z/2026-01-01T00:01:00Z', '/', ',,/,'])(
     'count nothing where the annotation is %j',
     (text) => {
       expect(awayMs(withGaps(text), sampleTime)).toBe(0)

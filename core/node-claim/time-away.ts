@@ -31,6 +31,10 @@ export interface AttemptTimes {
 
 /** Shortest gap that is kept. With all services up each is shorter, so that limits are exact and cost no write. */
 const shortestMs = 5000
+/** Clocks may differ by this much. An earlier gap is not the claim's own: it came with a template or a copied object. */
+const slackMs = 60_000
+/** Most that a limit is extended by. Timers cannot run much longer. */
+const longestMs = 20 * 24 * 3_600_000
 /** Most gaps that a NodeClaim keeps. Of more, the two that are closest become one. */
 const mostGaps = 16
 
@@ -59,9 +63,9 @@ export function totalMs(gaps: readonly Gap[]): number {
 
 /** Returns how long a claim was without a worker since a time, in milliseconds. */
 export function awayMs(claim: Pick<NodeClaim, 'metadata'>, sinceMs: number): number {
-  return totalMs(
-    gapsOf(claim).flatMap(({ fromMs, toMs }) => (toMs > sinceMs ? [{ fromMs: Math.max(fromMs, sinceMs), toMs }] : [])),
-  )
+  const later = gapsOf(claim).filter(({ toMs }) => toMs > sinceMs)
+  const total = totalMs(later.map(({ fromMs, toMs }) => ({ fromMs: Math.max(fromMs, sinceMs), toMs })))
+  return Math.min(total, longestMs)
 }
 
 /**
@@ -76,13 +80,14 @@ export function awayAnnotation(
   return text === textOf(gapsOf(claim)) ? undefined : { [annotations.timeAway]: text }
 }
 
-/** Returns the gaps that a claim keeps. What is no interval of times is ignored. */
+/** Returns the gaps that a claim keeps. What is no interval of the claim's own time is ignored. */
 function gapsOf({ metadata }: Pick<NodeClaim, 'metadata'>): readonly Gap[] {
   const gaps = (metadata.annotations[annotations.timeAway] ?? '').split(',').map((text) => {
     const [fromMs = Number.NaN, toMs = Number.NaN] = text.split('/').map((time) => Date.parse(time))
     return { fromMs, toMs }
   })
-  return merged(gaps.filter((gap) => lengthOf(gap) > 0))
+  const earliestMs = Date.parse(metadata.creationTimestamp) - slackMs
+  return merged(gaps.filter((gap) => lengthOf(gap) > 0 && gap.fromMs >= earliestMs))
 }
 
 function textOf(gaps: readonly Gap[]): string {
