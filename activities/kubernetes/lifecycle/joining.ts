@@ -13,6 +13,7 @@ import { initializationState, nodeNotFound, registrationPatch } from '../../../c
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { labels, taintKeys } from '../../../core/requirements/labels.ts'
 import { limitText } from '../../../core/values/time.ts'
+import { untilDeadline } from '../../abortable-wait.ts'
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import { milestones } from '../../telemetry/milestones.ts'
 import { claimTopic } from '../cache/change-feed.ts'
@@ -237,19 +238,4 @@ export async function awaitInitialization(
   const seen = deps.cache.nodes.get(node.metadata.name) ?? node
   const wake = wakeOf(claim, deps.now(), { node: seen, rules: deps.nodeRules })
   return { kind: 'initialized', ...readyTime(written ?? claim), ...wake }
-}
-
-/** Waits; ends after `ms` as `timeout`. */
-export async function untilDeadline<T>(
-  ms: number,
-  signal: AbortSignal,
-  wait: (signal: AbortSignal) => Promise<T>,
-): Promise<T | 'timeout'> {
-  const deadline = AbortSignal.timeout(Math.max(ms, 1))
-  try {
-    return await wait(AbortSignal.any([signal, deadline]))
-  } catch (error) {
-    if (deadline.aborted && !signal.aborted) return 'timeout'
-    throw error
-  }
 }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { type AttemptInfo, asAttempt } from '../../../test/fakes/attempt.ts'
-import { newClaim, plant, ref, tagsOf, world } from '../../../test/fakes/launch-world.ts'
-import { at, condition, nodeJson } from '../../../test/fakes/objects.ts'
-import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
-import { createAzureActivities } from '../activities.ts'
+import { type AttemptInfo, asAttempt } from '../../test/fakes/attempt.ts'
+import { newClaim, plant, ref, tagsOf, world } from '../../test/fakes/launch-world.ts'
+import { at, condition, nodeJson } from '../../test/fakes/objects.ts'
+import { ended, pass, useFakeTime } from '../../test/fakes/time.ts'
+import { createAzureActivities } from './activities.ts'
 
 useFakeTime()
 

@@ -1,13 +1,13 @@
 import { ApplicationFailure } from '@temporalio/common'
-import { launchDeadline, launchEnd } from '../../../core/node-claim/lifecycle.ts'
-import { type Limits, limits } from '../../../core/node-claim/limits.ts'
-import { limitText } from '../../../core/values/time.ts'
-import type { Step } from '../../activity-context.ts'
-import { toFailure } from '../../failure.ts'
-import { cachedClaim, liveClaim } from '../../kubernetes/client/object-writes.ts'
-import type { ClaimRef } from '../../kubernetes/contract.ts'
-import { isGoneWithin, type RefusalDeps } from '../capacity/refusal.ts'
-import type { LaunchOutcome } from '../contract.ts'
+import { launchDeadline, launchEnd } from '../../core/node-claim/lifecycle.ts'
+import { type Limits, limits } from '../../core/node-claim/limits.ts'
+import { limitText } from '../../core/values/time.ts'
+import type { Step } from '../activity-context.ts'
+import { toFailure } from '../failure.ts'
+import { cachedClaim, liveClaim } from '../kubernetes/client/object-writes.ts'
+import type { ClaimRef } from '../kubernetes/contract.ts'
+import { isGoneWithin, type RefusalDeps } from './capacity/refusal.ts'
+import type { LaunchOutcome } from './contract.ts'
 
 /** What a launch may still do. `lookOnly`: the time of all attempts is over, so it takes over the VM that is there and creates none. */
 export interface LaunchLeave {
