@@ -3,6 +3,7 @@ import type { Node, NodeClaim } from '../objects.ts'
 import { annotations } from '../requirements/labels.ts'
 import { durationMs } from '../values/duration.ts'
 import { holdOf } from './hold.ts'
+import { type Limits, limits } from './limits.ts'
 import { type NodeGoneLimits, nodeGoneDue, nodeGoneLimits } from './node-gone.ts'
 import {
   type Interruption,
@@ -15,15 +16,7 @@ import {
   repairRetryMs,
 } from './node-health.ts'
 import { hasLostNode } from './node-owner.ts'
-
-const minute = 60_000
-
-/** Time limit of one attempt to launch, from its start. */
-const launchAttemptLimitMs = 5 * minute
-/** Time limit of all attempts of one claim together. */
-const launchLimitMs = 15 * minute
-/** Time limit from Launched=True until the Node has joined. */
-const registrationLimitMs = 15 * minute
+import { awayMs } from './time-away.ts'
 
 export interface Steady extends Wake {
   readonly kind: 'steady'
@@ -37,8 +30,9 @@ export interface Wake {
 
 /** Next step of a NodeClaim's lifecycle. Times are epoch milliseconds. */
 export type LifecycleStep =
-  | { readonly kind: 'launch'; readonly startedAtMs: number }
-  | { readonly kind: 'awaitRegistration'; readonly deadlineMs: number }
+  /** `idleSinceMs`: the claim's creation, while no attempt has left a trace in the claim. */
+  | { readonly kind: 'launch'; readonly idleSinceMs?: number }
+  | { readonly kind: 'awaitRegistration' }
   | { readonly kind: 'awaitInitialization' }
   /** Its VM is to reboot, or reboots (reference/karpenter-1.15.md 5.8). */
   | { readonly kind: 'reboot' }
@@ -85,9 +79,8 @@ export function nextStep(
   const repair = repairDue(claim, now, { node, rules })
   if (repair !== undefined && repair.dueAtMs <= now) return { kind: 'repair', repair }
   if (isTrue(claim.status.conditions, 'Rebooting')) return { kind: 'reboot' }
-  if (!isTrue(claim.status.conditions, 'Launched')) return { kind: 'launch', startedAtMs: launchStartedAt(claim) }
-  if (!isTrue(claim.status.conditions, 'Registered'))
-    return { kind: 'awaitRegistration', deadlineMs: registrationDeadline(claim) }
+  if (!isTrue(claim.status.conditions, 'Launched')) return { kind: 'launch', ...idleSinceCreation(claim) }
+  if (!isTrue(claim.status.conditions, 'Registered')) return { kind: 'awaitRegistration' }
   if (!isTrue(claim.status.conditions, 'Initialized')) return { kind: 'awaitInitialization' }
   return { kind: 'steady', ...wakeOf(claim, now, { node, rules }) }
 }
@@ -98,7 +91,7 @@ function withoutNode(
   now: number,
   { node, rules, nodeGone = nodeGoneLimits }: NodeView,
 ): LifecycleStep {
-  if (node !== undefined) return { kind: 'awaitRegistration', deadlineMs: registrationDeadline(claim) }
+  if (node !== undefined) return { kind: 'awaitRegistration' }
   const dueAtMs = nodeGoneDue(claim, now, nodeGone)
   if (dueAtMs !== undefined && dueAtMs <= now) return { kind: 'endWithoutNode' }
   return { kind: 'steady', ...wakeAt(wakeOf(claim, now, { rules }), dueAtMs) }
@@ -108,6 +101,11 @@ function withoutNode(
 export function wakeAt(wake: Wake, dueAtMs: number | undefined): Wake {
   if (dueAtMs === undefined || (wake.wakeAtMs ?? Number.POSITIVE_INFINITY) <= dueAtMs) return wake
   return { wakeAtMs: dueAtMs, wakeFor: 'the end of a NodeClaim whose Node is gone,' }
+}
+
+function idleSinceCreation({ metadata, status }: NodeClaim): { readonly idleSinceMs?: number } {
+  const reason = conditionOf(status.conditions, 'Launched')?.reason ?? 'AwaitingReconciliation'
+  return reason === 'AwaitingReconciliation' ? { idleSinceMs: Date.parse(metadata.creationTimestamp) } : {}
 }
 
 /** Returns the repair of its Node that is due, not before the end of a hold; undefined also while a hold has no end. */
@@ -154,21 +152,27 @@ function transitionOf(claim: NodeClaim, type: string): number {
 }
 
 /**
- * Returns the start of the attempts to launch: the claim's creation. A launch that is undone (its VM failed later) sets Launched back to Unknown,
- * which must not extend the claim's time.
+ * Returns when all attempts to launch a claim are over: 15 min after its creation. A launch that is undone (its VM failed later) sets Launched back to
+ * Unknown, which must not extend the claim's time.
  */
-function launchStartedAt(claim: NodeClaim): number {
-  return Date.parse(claim.metadata.creationTimestamp)
+export function launchEnd(claim: NodeClaim, { claimMs }: Limits['launch'] = limits.launch): number {
+  const createdMs = Date.parse(claim.metadata.creationTimestamp)
+  return createdMs + claimMs + awayMs(claim, createdMs)
 }
 
-/** Returns the deadline of the launch in progress: 5 min after the attempt began, and at most 15 min after the claim was created. */
-export function launchDeadline(claim: NodeClaim, attemptStartedAt: number): number {
-  return Math.min(attemptStartedAt + launchAttemptLimitMs, launchStartedAt(claim) + launchLimitMs)
+/** Returns the deadline of the launch in progress: 5 min after the attempt began, and at most `launchEnd`. */
+export function launchDeadline(
+  claim: NodeClaim,
+  attemptStartedAt: number,
+  of: Limits['launch'] = limits.launch,
+): number {
+  return Math.min(attemptStartedAt + of.attemptMs + awayMs(claim, attemptStartedAt), launchEnd(claim, of))
 }
 
 /** Returns the deadline of a launched claim without a Node. Each new launch restarts the clock (reference/karpenter-core.md 5.1). */
-export function registrationDeadline(claim: NodeClaim): number {
-  return transitionOf(claim, 'Launched') + registrationLimitMs
+export function registrationDeadline(claim: NodeClaim, limitMs: number = limits.registrationMs): number {
+  const sinceMs = transitionOf(claim, 'Launched')
+  return sinceMs + limitMs + awayMs(claim, sinceMs)
 }
 
 /** Returns when a claim is deleted for its age; undefined for one that never expires. */

@@ -150,6 +150,8 @@ export const annotations = {
   rebootPreBootId: 'karpenter.sh/reboot-pre-boot-id',
   /** On a NodeClaim whose VM is about to be restarted: what Azure reported of the VM before it was asked to. */
   rebootRequest: 'joiner.sh/reboot-request',
+  /** On a NodeClaim: when no worker could take up or report its steps, as `start/end`, separated by commas (`core/node-claim/time-away.ts`). */
+  timeAway: 'joiner.sh/time-away',
   /** On a NodeClaim: when the last reboots of its VM began, RFC 3339, separated by commas. */
   reboots: 'joiner.sh/reboots',
   disruptionCommand: 'joiner.sh/disruption-command',

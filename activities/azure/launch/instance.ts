@@ -9,6 +9,7 @@ import { claimTopic } from '../../kubernetes/cache/change-feed.ts'
 import { cachedClaim, claimBeingDeleted, liveClaim, setClaimConditions } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
+import type { JoinRef } from '../../kubernetes/lifecycle/joining.ts'
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { DeletionOfVm, InstanceOutcome } from '../contract.ts'
@@ -40,7 +41,7 @@ const existsEveryMs = 30_000
  * Waits until a VM has been created or has failed. Also ends when the Node has joined (then Azure's state decides nothing) and when
  * the claim is going. A failure marks its offering and resets Launched, so that the lifecycle launches again.
  */
-export async function awaitInstance(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
+export async function awaitInstance(deps: InstanceDeps, ref: JoinRef, signal: AbortSignal): Promise<InstanceOutcome> {
   const ended = new AbortController()
   const both = AbortSignal.any([signal, ended.signal])
   const claim = await launchedClaim(deps, ref)
@@ -76,7 +77,7 @@ function clusterDecides(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal):
   )
 }
 
-async function azureDecides(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
+async function azureDecides(deps: InstanceDeps, ref: JoinRef, signal: AbortSignal): Promise<InstanceOutcome> {
   for (;;) {
     const seen = await deps.vms.waitFor((snapshot) => settled(snapshot.get(vmName(ref.name))), signal)
     if (seen !== 'gone' && seen.provisioningState === 'Succeeded') return watchJoining(deps, ref, signal)
@@ -91,11 +92,14 @@ async function azureDecides(deps: InstanceDeps, ref: ClaimRef, signal: AbortSign
  * Watches a created VM until its Node joins. A VM that vanishes before that (a spot eviction, a deletion by hand) is launched again. Reports Azure's
  * facts about a VM whose Node does not come: while the VM can still be inspected, and once more before the claim is given up.
  */
-async function watchJoining(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
+async function watchJoining(deps: InstanceDeps, ref: JoinRef, signal: AbortSignal): Promise<InstanceOutcome> {
   for (const beforeDeadlineMs of evidenceTimes) {
     const claim = cachedClaim(deps, ref) ?? (await liveClaim(deps, ref))
     if (claim === undefined) return { kind: 'claimGone' }
-    const lost = await lostBefore(deps, ref, { dueMs: registrationDeadline(claim) - beforeDeadlineMs, signal })
+    const lost = await lostBefore(deps, ref, {
+      dueMs: registrationDeadline(claim, ref.limitMs) - beforeDeadlineMs,
+      signal,
+    })
     if (lost !== undefined) return lost
     await reportNotJoined(deps, ref, signal).catch((error: unknown) =>
       deps.log.warn({ err: error, nodeClaim: ref.name }, 'failed to look up why VM has not joined'),

@@ -1,6 +1,7 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import type { NodeClass } from '../../../api/objects.ts'
 import { conditionOf } from '../../../core/conditions.ts'
+import { limits } from '../../../core/node-claim/limits.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { whenAborted } from '../../abortable-wait.ts'
 import { activityScope } from '../../activity-context.ts'
@@ -8,12 +9,14 @@ import { waitingFailure } from '../../failure.ts'
 import { cachedClaim, liveClaim } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
+import { readNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
 import { withFinalizer } from '../../kubernetes/lifecycle/observe.ts'
 import type { CloudProviderError } from '../../telemetry/cloud-provider-metrics.ts'
 import { NotItsTurn } from '../arm/azure-failure.ts'
 import { takeLaunchTurn } from '../capacity/learn.ts'
 import { isGoneWithin, reportFailure, setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { AzureActivities, LaunchOutcome } from '../contract.ts'
+import type { LaunchLeave } from '../launch-limits.ts'
 import { type LaunchMachineDeps, launchMachine, takeOverMachine } from '../machines/launch-machine.ts'
 import { refuseAksMachine } from '../machines/never-made.ts'
 import { withWorkingImages } from '../node-class/image-standing.ts'
@@ -31,12 +34,12 @@ import { takeOver } from './take-over.ts'
 
 export interface LaunchDeps extends InvalidClaimDeps, LaunchMachineDeps {}
 
-const registrationMs = 15 * 60_000
 const tokenMarginMs = 5 * 60_000
 /** Well below the time limit of one attempt. */
 const longestWaitMs = 60_000
 
-type LaunchInput = Parameters<AzureActivities['launch']>[0]
+type LaunchInput = Pick<Parameters<AzureActivities['launch']>[0], 'claim' | 'attempt'> &
+  Partial<Pick<LaunchLeave, 'lookOnly'>>
 
 const createErrors: Readonly<Partial<Record<LaunchOutcome['kind'], CloudProviderError>>> = {
   capacity: 'InsufficientCapacityError',
@@ -62,14 +65,15 @@ export async function launch(deps: LaunchDeps, input: LaunchInput, signal: Abort
     const { waitMs, failure } = waitingFailure(error, longestWaitMs)
     // A wait of Temporal's would delay the end of a claim that is deleted meanwhile.
     const earlier = (both: AbortSignal) => turnOfClaim(deps, ref, { error, signal: both })
-    if (waitMs > 0 && (await isGoneWithin(deps, ref, { ms: waitMs, signal, earlier }))) return { kind: 'claimGone' }
+    const gone = waitMs > 0 && isGoneWithin(deps, ref, { ms: waitMs, signal, earlier }).catch(() => false)
+    if (await gone) return { kind: 'claimGone' }
     throw failure
   }
 }
 
 async function launchOnce(
   deps: LaunchDeps,
-  { claim: ref, attempt }: LaunchInput,
+  { claim: ref, attempt, lookOnly = false }: LaunchInput,
   signal: AbortSignal,
 ): Promise<LaunchOutcome> {
   const prefetched = prefetch(deps, ref, attempt)
@@ -92,6 +96,7 @@ async function launchOnce(
   }
   const taken = isMachine ? await takeOverMachine(deps, { claim, attempt }, signal) : undefined
   if (taken !== undefined) return taken
+  if (lookOnly) return withoutVm(deps, claim)
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
   const unready = await unreadiness(deps, claim, nodeClass)
   if (unready !== undefined || nodeClass === undefined) return { kind: 'nodeClassNotReady', message: unready ?? '' }
@@ -140,9 +145,18 @@ async function claimToLaunch(deps: LaunchDeps, ref: ClaimRef, isFirst: boolean):
   return claim === undefined || claim.metadata.deletionTimestamp !== undefined ? claim : withFinalizer(deps, claim)
 }
 
+/** Returns the outcome of a claim whose time is over and that has no VM. Errors: its Node has joined, so it had one a moment ago. */
+async function withoutVm(deps: LaunchDeps, claim: NodeClaim): Promise<LaunchOutcome> {
+  const node = await readNode(deps, claim)
+  if (node === undefined) return { kind: 'timeout' }
+  throw new Error(
+    `NodeClaim ${claim.metadata.name}: its Node ${node.metadata.name} has joined, but Azure has no VM of it; the VM is looked up again`,
+  )
+}
+
 /** Returns when a token expires. An unused one goes when the claim ends. */
 function tokenExpiresAtMs(deps: LaunchDeps): number {
-  return deps.now() + registrationMs + tokenMarginMs
+  return deps.now() + limits.registrationMs + tokenMarginMs
 }
 
 /** Returns why a node class cannot be used. One that was not validated since its last change is waited for, by a retry. */

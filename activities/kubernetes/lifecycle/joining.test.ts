@@ -60,7 +60,7 @@ function clusterWith(nodes: readonly string[], conditions: readonly Json[] = [at
     clock,
     cache,
     end,
-    outcome: () => awaitRegistration(deps, ref, end.signal),
+    outcome: (limitMs?: number) => awaitRegistration(deps, { ...ref, limitMs }, end.signal),
     /** Sets Launched in the API server only. */
     launchedLater: () => {
       const lastTransitionTime = new Date(start + 60_000).toISOString()
@@ -94,6 +94,27 @@ test('a Node with the provider id of the VM and another name is not registered; 
   cluster.clock.now = start + 15 * 60_000 - 100
   expect(await cluster.outcome()).toMatchObject({ kind: 'timeout', message: expect.stringContaining('by Node rogue') })
   expect(cluster.registered()).toBeUndefined()
+})
+
+describe('long after the registration limit', () => {
+  const late = start + 60 * 60_000
+
+  test('a claim without a Node is given up', async () => {
+    const cluster = clusterWith([])
+    cluster.clock.now = late
+    expect(await cluster.outcome()).toMatchObject({
+      kind: 'timeout',
+      message: expect.stringContaining('did not join within 15 minutes;') as string,
+    })
+  })
+
+  test('the message names the limit that the workflow passed', async () => {
+    const cluster = clusterWith([])
+    cluster.clock.now = start + 90_000
+    expect(await cluster.outcome(90_000)).toMatchObject({
+      message: expect.stringContaining('did not join within 90 seconds;') as string,
+    })
+  })
 })
 
 test('a claim that is deleted while its Node is awaited is released at once', async () => {

@@ -1,10 +1,13 @@
 import { conditionOf, isTrue, nodeGone } from '../../../core/conditions.ts'
 import { readyTime, registrationTime } from '../../../core/history/claim-facts.ts'
 import { expiryDue, nextObservationAt, registrationDeadline, wakeOf } from '../../../core/node-claim/lifecycle.ts'
+import { limits } from '../../../core/node-claim/limits.ts'
 import { hasHadNode, hasLostNode } from '../../../core/node-claim/node-owner.ts'
 import { initializationState, nodeNotFound, registrationPatch } from '../../../core/node-claim/registration.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels, taintKeys } from '../../../core/requirements/labels.ts'
+import { limitText } from '../../../core/values/time.ts'
+import { untilDeadline } from '../../abortable-wait.ts'
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import { milestones } from '../../telemetry/milestones.ts'
 import { claimTopic } from '../cache/change-feed.ts'
@@ -13,11 +16,16 @@ import type { ClaimRef, InitializationOutcome, RegistrationOutcome } from '../co
 import { subject } from '../event-recorder.ts'
 import type { NodePoolHealthDeps } from '../node-pools/node-pool-health.ts'
 import { recordRegistration } from '../node-pools/node-pool-health.ts'
-import { claimNode, nodesOfVm } from './claim-nodes.ts'
+import { claimNode, nodesOfVm, readNode } from './claim-nodes.ts'
 import type { NodeHealthDeps } from './node-health.ts'
 
 export interface JoiningDeps extends NodeHealthDeps, NodePoolHealthDeps {
   readonly lifecycleMetrics: LifecycleMetrics
+}
+
+/** A claim whose Node is awaited. `limitMs`: time limit of its registration. */
+export interface JoinRef extends ClaimRef {
+  readonly limitMs?: number | undefined
 }
 
 /** Time after which the condition of a claim reports what its node lacks. */
@@ -38,9 +46,10 @@ function livingClaim(deps: JoiningDeps, ref: ClaimRef): NodeClaim | 'gone' {
 /** Waits for a claim's Node, then registers it: labels, taints, finalizer and owner on the Node, Registered on the claim. */
 export async function awaitRegistration(
   deps: JoiningDeps,
-  ref: ClaimRef,
+  ref: JoinRef,
   signal: AbortSignal,
 ): Promise<RegistrationOutcome> {
+  const { limitMs = limits.registrationMs } = ref
   const first = cachedClaim(deps, ref) ?? (await liveClaim(deps, ref))
   if (first === undefined || first.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
   const joined = (): Joined | RegistrationOutcome | undefined => {
@@ -51,7 +60,7 @@ export async function awaitRegistration(
     if (!isTrue(claim.status.conditions, 'Registered') || hasLostNode(claim, node)) return { node, claim }
     return { kind: 'registered', nodeName: node.metadata.name, ...registrationTime(claim) }
   }
-  const found = await untilRegistrationEnds(deps, { claim: first, look: joined }, signal)
+  const found = await untilRegistrationEnds(deps, { claim: first, look: joined, limitMs }, signal)
   if ('kind' in found) return found
   const nodeName = found.node.metadata.name
   const isInitialized = await registerNode(deps, found.claim, nodeName)
@@ -83,12 +92,12 @@ interface Joined {
 
 async function untilRegistrationEnds<T>(
   deps: JoiningDeps,
-  { claim, look }: { readonly claim: NodeClaim; readonly look: () => T | undefined },
+  { claim, look, limitMs }: { readonly claim: NodeClaim; readonly look: () => T | undefined; readonly limitMs: number },
   signal: AbortSignal,
 ): Promise<T | RegistrationOutcome> {
   const ref = claim.metadata
   // A Node that joins again has no limit: the end of a claim without a Node is decided where that is observed.
-  const limit = hasHadNode(claim) ? deps.now() + pollMs : registrationDeadline(claim)
+  const limit = hasHadNode(claim) ? deps.now() + pollMs : registrationDeadline(claim, limitMs)
   const deadline = Math.min(limit, expiryDue(claim, deps.now()) ?? limit)
   const found = await untilDeadline(deadline - deps.now(), signal, (both) =>
     deps.cache.waitFor([claimTopic(ref.name)], look, both),
@@ -97,12 +106,14 @@ async function untilRegistrationEnds<T>(
   if (deadline < limit || hasHadNode(claim)) return { kind: 'observeAgain' }
   // The wait may have begun with the cache's claim, from before its launch.
   const current = await liveClaim(deps, ref)
-  if (current !== undefined && registrationDeadline(current) > limit) return { kind: 'observeAgain' }
-  return { kind: 'timeout', message: timeoutMessage(deps, ref) }
+  if (current !== undefined && registrationDeadline(current, limitMs) > limit) return { kind: 'observeAgain' }
+  // A Node that is there counts, also one that the watch has not reported yet.
+  if (current !== undefined) await readNode(deps, current)
+  return look() ?? { kind: 'timeout', message: timeoutMessage(deps, ref, limitMs) }
 }
 
 /** Returns the timeout's message, with what was found out about the VM. */
-function timeoutMessage(deps: JoiningDeps, ref: ClaimRef): string {
+function timeoutMessage(deps: JoiningDeps, ref: ClaimRef, limitMs: number): string {
   const claim = cachedClaim(deps, ref)
   const condition = conditionOf(claim?.status.conditions ?? [], 'Registered')
   const known = condition?.message === nodeNotFound.message ? undefined : condition?.message
@@ -111,7 +122,7 @@ function timeoutMessage(deps: JoiningDeps, ref: ClaimRef): string {
   const others = claim === undefined ? [] : nodesOfVm(deps, claim).map(({ metadata }) => metadata.name)
   const taken =
     others.length === 0 ? '' : `. Its provider id was registered by Node ${others.join(', ')}, which is another`
-  return `VM ${vm} did not join within 15 minutes; look at its boot diagnostics, and at the network path to the API server${taken}${known ? `. Last known: ${known}` : ''}`
+  return `VM ${vm} did not join within ${limitText(limitMs)}; look at its boot diagnostics, and at the network path to the API server${taken}${known ? `. Last known: ${known}` : ''}`
 }
 
 /**
@@ -218,19 +229,4 @@ export async function awaitInitialization(
   const seen = deps.cache.nodes.get(node.metadata.name) ?? node
   const wake = wakeOf(claim, deps.now(), { node: seen, rules: deps.nodeRules })
   return { kind: 'initialized', ...readyTime(written ?? claim), ...wake }
-}
-
-/** Waits; ends after `ms` as `timeout`. */
-export async function untilDeadline<T>(
-  ms: number,
-  signal: AbortSignal,
-  wait: (signal: AbortSignal) => Promise<T>,
-): Promise<T | 'timeout'> {
-  const deadline = AbortSignal.timeout(Math.max(ms, 1))
-  try {
-    return await wait(AbortSignal.any([signal, deadline]))
-  } catch (error) {
-    if (deadline.aborted && !signal.aborted) return 'timeout'
-    throw error
-  }
 }

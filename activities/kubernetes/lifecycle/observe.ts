@@ -1,6 +1,6 @@
 import { conditionOf, isTrue, nodeGone, outOfCapacity } from '../../../core/conditions.ts'
 import type { EventReason } from '../../../core/events.ts'
-import { because, deathOf, expired, joinTimes, nodeWasGone } from '../../../core/history/claim-facts.ts'
+import { because, deathOf, expired, factsOfClaim, joinTimes, nodeWasGone } from '../../../core/history/claim-facts.ts'
 import type { Death } from '../../../core/history/life.ts'
 import { holdOf, holdText } from '../../../core/node-claim/hold.ts'
 import { type LifecycleStep, nextStep } from '../../../core/node-claim/lifecycle.ts'
@@ -15,7 +15,7 @@ import { subject } from '../event-recorder.ts'
 import type { NodePoolHealthDeps } from '../node-pools/node-pool-health.ts'
 import { recordRegistration } from '../node-pools/node-pool-health.ts'
 import { countDisruption, deleteClaim } from './claim-deletion.ts'
-import { claimNode, claimNodes, readNode } from './claim-nodes.ts'
+import { claimNode, claimNodes, liveNodes, readNode } from './claim-nodes.ts'
 import type { NodeGoneDeps } from './node-gone.ts'
 import { endWithoutNode, limitsOf, withNode } from './node-gone.ts'
 import type { NodeHealthDeps } from './node-health.ts'
@@ -148,6 +148,7 @@ function shown(claim: NodeClaim, now: number): Omit<Observation, 'step'> {
     instanceType: own[labels.instanceType],
     capacityType: own[labels.capacityType],
     zone: own[labels.zone],
+    vm: factsOfClaim(claim).vms[0],
   }
   return {
     ...Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)),
@@ -163,7 +164,10 @@ const eventReasons: Readonly<Record<GiveUpReason, EventReason>> = {
   registration_timeout: 'RegistrationTimeout',
 }
 
-/** Ends a claim that cannot become a node: its pods are planned again. A claim that has its Node by then is kept, whoever asks. */
+/**
+ * Ends a claim that cannot become a node: its pods are planned again. A claim that has its Node by then is kept, whoever asks; also one that has a VM,
+ * if it is to end for want of one.
+ */
 export async function giveUp(
   deps: ObserveDeps,
   { claim: ref, reason, message }: Parameters<KubernetesActivities['giveUp']>[0],
@@ -171,6 +175,7 @@ export async function giveUp(
   const claim = await liveClaim(deps, ref)
   if (claim === undefined) return { kind: 'ended' }
   if (isTrue(claim.status.conditions, 'Registered')) return { kind: 'kept' }
+  if (reason === 'launch_timeout' && (await hasVm(deps, claim))) return { kind: 'kept' }
   deps.events.record({
     about: subject(claim),
     reason: eventReasons[reason],
@@ -185,4 +190,9 @@ export async function giveUp(
   if (reason === 'launch_timeout' || reason === 'registration_timeout') await recordRegistration(deps, claim, false)
   if (await deleteClaim(deps, ref)) countDisruption(deps, claim, reason)
   return { kind: 'ended' }
+}
+
+/** Whether a claim has a VM, by what the cluster knows: its launch was recorded, or its Node has joined. */
+async function hasVm(deps: ObserveDeps, claim: NodeClaim): Promise<boolean> {
+  return isTrue(claim.status.conditions, 'Launched') || (await liveNodes(deps, claim)).length > 0
 }
