@@ -1,12 +1,16 @@
 import { decodeNode, decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import { withheldRemedy, withheldText } from '../../../api/withheld-machines.ts'
 import { joinsOf } from '../../../core/node-claim/node-owner.ts'
+import { readWithheld } from '../../view/withheld.ts'
+import { counted } from '../simulate/words.ts'
 import { type Check, type Finding, ok, warn, worst } from './check.ts'
 import type { DoctorContext } from './context.ts'
 
-/** Objects that are named one by one. */
+/** Objects that are named one by one, and machines without a NodeClaim. */
 const mostNamed = 5
+const mostMachines = 20
 
 /** Whether each NodeClaim has its Node, and no Node poses as another's. */
 export function nodesCheck({ kubernetes }: Pick<DoctorContext, 'kubernetes'>): Check {
@@ -66,4 +70,21 @@ function gone(lost: readonly Named[]): Finding {
     ],
     names.map((name) => `NodeClaim ${name}: kubectl describe nodeclaim ${name} says since when (condition NodeGone)`),
   )
+}
+
+/** Whether machines run pods without a NodeClaim, as the last pass of garbage collection found. */
+export function lostClaimsCheck({ config, kubernetes }: DoctorContext): Check {
+  return {
+    name: 'lost nodeclaims',
+    remedy: `look at what Joiner stored: kubectl get configmaps --namespace ${config.JOINER_NAMESPACE}`,
+    run: async () => {
+      const { atMs, count, costPerDay, machines } = await readWithheld(kubernetes, config.JOINER_NAMESPACE)
+      if (count === 0) return ok('no machine is known to run pods without a NodeClaim')
+      return warn(
+        `${counted(count, 'machine')} without a NodeClaim kept since pods run there, ${costPerDay.toFixed(2)} USD a day (found at ${new Date(atMs ?? 0).toISOString()})`,
+        [`to have one deleted, drain its Node: ${withheldRemedy('NODE')}`],
+        machines.slice(0, mostMachines).map(withheldText),
+      )
+    },
+  }
 }
