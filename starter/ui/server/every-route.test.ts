@@ -1,24 +1,36 @@
 import { connect } from 'node:net'
 import type { RouteOptions } from 'fastify'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { ClusterView } from '../contract.ts'
 import type { Api } from './api.ts'
-import { startServer, type UiServer } from './server.ts'
+import type { UiServer } from './server.ts'
 
 // Every route that the server has, as it registers them.
-const registered = vi.hoisted(() => [] as { readonly method: string; readonly url: string }[])
-vi.mock('fastify', async (original) => {
-  const library = await original<typeof import('fastify')>()
-  return {
-    ...library,
-    fastify: (options: object) => {
-      const app = library.fastify(options)
-      app.addHook('onRoute', ({ method, url }: RouteOptions) => {
-        for (const each of [method].flat()) registered.push({ method: each, url })
-      })
-      return app
-    },
-  }
+const registered: { readonly method: string; readonly url: string }[] = []
+let startServer: typeof import('./server.ts').startServer
+
+// Other suites share this process, and may have loaded the server before.
+beforeAll(async () => {
+  vi.resetModules()
+  vi.doMock('fastify', async (original) => {
+    const library = await original<typeof import('fastify')>()
+    return {
+      ...library,
+      fastify: (options: object) => {
+        const app = library.fastify(options)
+        app.addHook('onRoute', ({ method, url }: RouteOptions) => {
+          for (const each of [method].flat()) registered.push({ method: each, url })
+        })
+        return app
+      },
+    }
+  })
+  ;({ startServer } = await import('./server.ts'))
+})
+
+afterAll(() => {
+  vi.doUnmock('fastify')
+  vi.resetModules()
 })
 
 const secret = 'data of the cluster'
