@@ -13,9 +13,7 @@ export interface ObjectInput {
 export function withDefaults(object: ObjectInput, now: string): Json {
   const { kind, metadata } = object
   const uid = `${kind}/${metadata.namespace ?? ''}/${metadata.name}`
-  // A case that does not say since when a Node is there has one that was there before its NodeClaim was registered.
-  const creationTimestamp = kind === 'Node' ? '1970-01-01T00:00:00Z' : now
-  return { ...object, metadata: { uid, creationTimestamp, ...metadata } }
+  return { ...object, metadata: { uid, creationTimestamp: now, ...metadata } }
 }
 
 /** The label that names a reservation in the cases. */
