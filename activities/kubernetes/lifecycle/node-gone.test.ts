@@ -109,6 +109,10 @@ test.each<[string, (cluster: FakeCluster) => void]>([
       cluster.put('nodes', nodeJson('a', { metadata: { labels: {}, ownerReferences: [] } }))
     },
   ],
+  [
+    'a Ready Node of another name with the VM’s provider id, where pods may run,',
+    (cluster) => cluster.put('nodes', nodeJson('a', { metadata: { name: 'renamed', uid: 'x', ownerReferences: [] } })),
+  ],
 ])('%s keeps the claim from its end, and is reported', async (_, change) => {
   const { cluster, look, going, messages } = world()
   cluster.remove('nodes', 'aks-a')

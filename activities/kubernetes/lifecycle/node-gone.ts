@@ -7,6 +7,7 @@ import {
   nodeGoneTurn,
 } from '../../../core/node-claim/node-gone.ts'
 import { hasLostNode } from '../../../core/node-claim/node-owner.ts'
+import { isReady } from '../../../core/node-claim/registration.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { timeText } from '../../../core/values/time.ts'
@@ -19,7 +20,7 @@ import type { ClaimRef } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
 import type { DisruptionCountDeps } from './claim-deletion.ts'
 import { countDisruption, deleteClaim } from './claim-deletion.ts'
-import { claimNode, readNode } from './claim-nodes.ts'
+import { claimNode, nodesOfVm, readNode } from './claim-nodes.ts'
 import type { NodeHealthDeps } from './node-health.ts'
 
 export interface NodeGoneDeps extends NodeHealthDeps, DisruptionCountDeps {
@@ -70,6 +71,11 @@ export async function endWithoutNode(
 ): Promise<{ readonly kind: 'terminate' } | Steady> {
   if (!(await isProvedGone(deps, claim))) {
     const why = `an object Node ${claim.status.nodeName} is there that is not proven to be the NodeClaim's; if it is of no use: kubectl delete node ${claim.status.nodeName}`
+    return withheld(deps, claim, { untilMs: deps.now() + retryMs, why })
+  }
+  const other = nodesOfVm(deps, claim).find(isReady)?.metadata.name
+  if (other !== undefined) {
+    const why = `Node ${other} has the provider id of its VM and is Ready, so pods may run there; find out who registered it, then: kubectl drain ${other} --ignore-daemonsets, and kubectl delete node ${other}`
     return withheld(deps, claim, { untilMs: deps.now() + retryMs, why })
   }
   const turn = await takeTurn(deps, claim)
