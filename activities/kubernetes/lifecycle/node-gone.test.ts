@@ -97,6 +97,17 @@ test('a Node of the name with another uid is registered again, and ends nothing'
   expect(going()).toEqual([])
 })
 
+test('a Node that joined again and is being deleted is not registered: it takes no finalizer any more', async () => {
+  const { cluster, deps, look, going } = world()
+  const leaving = { uid: 'newer', ownerReferences: undefined, finalizers: ['example.com/x'], deletionTimestamp: at(0) }
+  const taints = [{ key: 'karpenter.sh/unregistered', effect: 'NoExecute' }]
+  cluster.put('nodes', nodeJson('a', { metadata: leaving, spec: { taints } }))
+  const waiting = awaitRegistration(deps, { name: 'a', uid: 'uid-a' }, new AbortController().signal)
+  expect(await ended(waiting)).toEqual({ kind: 'observeAgain' })
+  expect(await look()).toEqual({ kind: 'terminate' })
+  expect(going()).toEqual(['a'])
+})
+
 test.each<[string, (cluster: FakeCluster) => void]>([
   [
     'a Node of the name that is not the claim’s',
