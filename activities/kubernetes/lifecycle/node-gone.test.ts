@@ -135,6 +135,20 @@ test.each<[string, (cluster: FakeCluster) => void]>([
   expect(messages('NodeGoneWithheld').map(({ about }) => about)).toEqual(['NodeClaim/a', 'NodePool/default'])
 })
 
+test('a Node that stays in doubt is looked at ever more rarely: each look is in the history', async () => {
+  const { cluster, look } = world()
+  cluster.put('nodes', nodeJson('a', { spec: { providerID: 'azure:///x' } }))
+  let looks = 0
+  for (let hours = 24; hours > 0; ) {
+    const step = await look()
+    const untilMs = step.kind === 'steady' ? (step.wakeAtMs ?? 0) : 0
+    hours -= (untilMs - Date.now()) / 3_600_000
+    await pass(untilMs - Date.now())
+    looks += 1
+  }
+  expect(looks).toBeLessThan(170)
+})
+
 test('an API server that does not say 404 ends nothing', async () => {
   const { cluster, look, going } = world()
   cluster.remove('nodes', 'aks-a')
