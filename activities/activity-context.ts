@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity'
-import { type Beat, type Gap, gapsBefore } from '../core/node-claim/time-away.ts'
+import { type Beat, type Gap, gapsBefore, runsSince } from '../core/node-claim/time-away.ts'
 
 /** Cancellation and heartbeats of the running activity; outside of Temporal (a test), a signal that never fires. */
 export interface ActivityScope {
@@ -45,8 +45,8 @@ export function activityName(): string | undefined {
 
 /** The activity that runs now, as a step whose time is limited. Times are epoch milliseconds. */
 export interface Step {
-  /** When it was scheduled, before its first attempt. */
-  readonly scheduledMs: number
+  /** Since when its time runs: when it was scheduled, before its first attempt. */
+  readonly sinceMs: number
   /** When no worker could take it up or report it, since the step before. */
   readonly gaps: readonly Gap[]
   /** Delay before the next attempt, should this one fail without naming one. */
@@ -63,7 +63,7 @@ export async function withHeartbeats<Result>(
   idleSinceMs?: number,
 ): Promise<Result> {
   const context = currentContext()
-  if (context === undefined) return work(never, { scheduledMs: Date.now(), gaps: [], retryDelayMs: 0 })
+  if (context === undefined) return work(never, { sinceMs: Date.now(), gaps: [], retryDelayMs: 0 })
   const step = stepOf(context, idleSinceMs)
   const beat = (end?: Pick<Beat, 'hasEnded'>) =>
     context.heartbeat({ atMs: Date.now(), gaps: step.gaps, ...end } satisfies Beat)
@@ -93,7 +93,7 @@ function stepOf({ info }: Context, idleSinceMs: number | undefined): Step {
   const { initialInterval, backoffCoefficient = 1, maximumInterval } = retryPolicy ?? {}
   const grown = Number(initialInterval ?? 0) * backoffCoefficient ** (attempt - 1)
   return {
-    scheduledMs: scheduledTimestampMs,
+    sinceMs: runsSince(times),
     gaps: gapsBefore(times, { idleSinceMs, last: beatOf(info.heartbeatDetails) }),
     retryDelayMs: Math.min(grown, Number(maximumInterval ?? grown)),
   }

@@ -84,6 +84,11 @@ describe('an attempt', () => {
     expect(azure.names('virtualMachines')).toEqual([])
   })
 
+  test('has its time where Temporal’s clock is minutes behind', async () => {
+    const { attempt } = await launches(1000)
+    expect(await ended(attempt({ firstScheduledMs: time(-360) }))).toMatchObject({ kind: 'launched' })
+  })
+
   test('that fails with time for another try fails, and says with its last heartbeat that it has ended', async () => {
     const { attempt, azure } = await launches(0)
     azure.refusePuts({ status: 500, code: 'InternalServerError' })

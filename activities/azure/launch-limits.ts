@@ -33,7 +33,7 @@ export async function withinLaunchLimits(
 ): Promise<LaunchOutcome> {
   const claim = cachedClaim(deps, ref) ?? (await liveClaim(deps, ref))
   if (claim === undefined || deps.now() >= launchEnd(claim, given)) return launch({ signal, lookOnly: true })
-  const endsAtMs = launchDeadline(claim, step.scheduledMs, given)
+  const endsAtMs = launchDeadline(claim, step.sinceMs, given)
   const late: LaunchOutcome = {
     kind: 'late',
     message: `the attempt had not ended after ${limitText(given.attemptMs)}`,

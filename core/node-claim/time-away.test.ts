@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest'
 import { sampleClaim, sampleTime } from '../sample-objects.ts'
-import { awayAnnotation, awayMs, type Beat, type Gap, gapsBefore, totalMs } from './time-away.ts'
+import { awayAnnotation, awayMs, type Beat, type Gap, gapsBefore, runsSince, totalMs } from './time-away.ts'
 
 const s = (seconds: number) => sampleTime + seconds * 1000
 const gap = (from: number, to: number): Gap => ({ fromMs: s(from), toMs: s(to) })
@@ -36,6 +36,14 @@ describe('the gaps before an attempt', () => {
   ])('are %s', (_, input, gaps) => {
     expect(gapsBefore(...input)).toEqual(gaps)
   })
+})
+
+test.each([
+  ['its scheduling', 1, 4.9, 0],
+  ['its start, after a wait for a worker or where Temporal’s clock is behind', 1, 360, 360],
+  ['its scheduling, whatever attempt it is', 2, 360, 0],
+])('the time of an activity runs from %s', (_, attempt, started, since) => {
+  expect(runsSince({ attempt, firstScheduledMs: s(0), scheduledMs: s(0), startedMs: s(started) })).toBe(s(since))
 })
 
 describe('the gaps that a claim keeps', () => {

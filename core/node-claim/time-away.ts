@@ -52,6 +52,14 @@ export function gapsBefore(
   return long([...last.gaps, { fromMs, toMs: startedMs }])
 }
 
+/**
+ * Returns since when the time of an activity runs. A first attempt that began late waited for a worker, or Temporal's clock is behind: then it runs from
+ * its own start, so that a clock that is minutes behind leaves an attempt its time.
+ */
+export function runsSince({ attempt, firstScheduledMs, startedMs }: AttemptTimes): number {
+  return attempt === 1 && startedMs - firstScheduledMs >= shortestMs ? startedMs : firstScheduledMs
+}
+
 function long(gaps: readonly Gap[]): readonly Gap[] {
   return gaps.filter((gap) => lengthOf(gap) >= shortestMs)
 }

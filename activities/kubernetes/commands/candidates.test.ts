@@ -13,7 +13,7 @@ import {
   world,
 } from '../../../test/fakes/command-world.ts'
 import { metricLines } from '../../../test/fakes/deps.ts'
-import { at, claimJson, nodeJson, podJson } from '../../../test/fakes/objects.ts'
+import { at, claimJson, condition, nodeJson, podJson } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../client/answers.ts'
 
@@ -168,6 +168,18 @@ describe('deleting the candidates of a command', () => {
     expect(await deletes(workOn(['a', 'b'], { replacements: [{ name: 'new', uid: 'uid-new' }] }))).toEqual({
       kind: 'refused',
       message: 'replacement new of the command is not initialized',
+    })
+    expect(stateOf(cluster, ['a', 'b'])).toEqual({ a: untouched, b: untouched })
+  })
+
+  test('is refused while the Node of a replacement is gone, though it was initialized', async () => {
+    const { cluster, deletes } = world()
+    replacement(cluster, 'new', true)
+    cluster.edit('nodeclaims', 'new', {
+      status: { conditions: ['Initialized', 'NodeGone'].map((type) => condition(type)) },
+    })
+    expect(await deletes(workOn(['a', 'b'], { replacements: [{ name: 'new', uid: 'uid-new' }] }))).toMatchObject({
+      kind: 'refused',
     })
     expect(stateOf(cluster, ['a', 'b'])).toEqual({ a: untouched, b: untouched })
   })

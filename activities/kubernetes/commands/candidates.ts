@@ -1,4 +1,4 @@
-import { conditionOf, isTrue } from '../../../core/conditions.ts'
+import { conditionOf, isTrue, nodeGone } from '../../../core/conditions.ts'
 import { methodFacts } from '../../../core/disruption/command.ts'
 import { heldText } from '../../../core/disruption/verdicts/cause-text.ts'
 import { holdOf } from '../../../core/node-claim/hold.ts'
@@ -69,7 +69,9 @@ export async function deleteCandidates(
 /** Returns a replacement of the command that pods cannot move to yet, whatever the caller has waited for. */
 async function unreadyReplacement(deps: CandidatesDeps, commandId: string): Promise<string | undefined> {
   const isUnready = ({ metadata, status }: NodeClaim) =>
-    metadata.annotations[annotations.replacementFor] === commandId && !isTrue(status.conditions, 'Initialized')
+    metadata.annotations[annotations.replacementFor] === commandId &&
+    // Initialized outlives the Node.
+    (!isTrue(status.conditions, 'Initialized') || isTrue(status.conditions, nodeGone))
   for (const { metadata } of [...deps.cache.nodeClaims.values()].filter(isUnready)) {
     const claim = await liveClaim(deps, metadata)
     if (claim !== undefined && isUnready(claim)) return metadata.name

@@ -283,6 +283,22 @@ describe('giving a claim up', () => {
   })
 
   test.each<[string, Json]>([
+    ['that takes its provider id and names it as its owner', { name: 'rogue' }],
+    ['that only the cache has', { ownerReferences: [] }],
+  ])('after a lost VM is not refused for a Node %s', async (_, metadata) => {
+    const relaunching = claimJson('a', {
+      status: { nodeName: undefined, conditions: [condition('Launched', 'Unknown')] },
+    })
+    const { cluster, deps, isGoing } = world(relaunching, nodeJson('a', { metadata }))
+    if (metadata['name'] === undefined) {
+      cluster.lag()
+      cluster.remove('nodes', 'aks-a')
+    }
+    expect(await giveUp(deps, { claim: ref, reason: 'launch_timeout', message: 'x' })).toEqual({ kind: 'ended' })
+    expect(isGoing()).toBe(true)
+  })
+
+  test.each<[string, Json]>([
     ['gone', claimJson('b')],
     ['another by now', claimJson('a', { metadata: { uid: 'newer' } })],
   ])('is done for a claim that is %s, and touches nothing', async (_, claim) => {

@@ -57,7 +57,9 @@ export async function awaitRegistration(
     if (claim === 'gone') return { kind: 'claimGone' }
     const node = claimNode(deps, claim)
     if (node === undefined) return undefined
-    if (!isTrue(claim.status.conditions, 'Registered') || hasLostNode(claim, node)) return { node, claim }
+    if (!isTrue(claim.status.conditions, 'Registered') || hasLostNode(claim, node))
+      // A Node that is being deleted takes no finalizer any more. It ends its claim, which is decided where it is observed.
+      return node.metadata.deletionTimestamp === undefined ? { node, claim } : { kind: 'observeAgain' }
     return { kind: 'registered', nodeName: node.metadata.name, ...registrationTime(claim) }
   }
   const found = await untilRegistrationEnds(deps, { claim: first, look: joined, limitMs }, signal)

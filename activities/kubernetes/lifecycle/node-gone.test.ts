@@ -97,6 +97,17 @@ test('a Node of the name with another uid is registered again, and ends nothing'
   expect(going()).toEqual([])
 })
 
+test('a Node that joined again and is being deleted is not registered: it takes no finalizer any more', async () => {
+  const { cluster, deps, look, going } = world()
+  const leaving = { uid: 'newer', ownerReferences: undefined, finalizers: ['example.com/x'], deletionTimestamp: at(0) }
+  const taints = [{ key: 'karpenter.sh/unregistered', effect: 'NoExecute' }]
+  cluster.put('nodes', nodeJson('a', { metadata: leaving, spec: { taints } }))
+  const waiting = awaitRegistration(deps, { name: 'a', uid: 'uid-a' }, new AbortController().signal)
+  expect(await ended(waiting)).toEqual({ kind: 'observeAgain' })
+  expect(await look()).toEqual({ kind: 'terminate' })
+  expect(going()).toEqual(['a'])
+})
+
 test.each<[string, (cluster: FakeCluster) => void]>([
   [
     'a Node of the name that is not the claim’s',
@@ -109,6 +120,10 @@ test.each<[string, (cluster: FakeCluster) => void]>([
       cluster.put('nodes', nodeJson('a', { metadata: { labels: {}, ownerReferences: [] } }))
     },
   ],
+  [
+    'a Ready Node of another name with the VM’s provider id, where pods may run,',
+    (cluster) => cluster.put('nodes', nodeJson('a', { metadata: { name: 'renamed', uid: 'x', ownerReferences: [] } })),
+  ],
 ])('%s keeps the claim from its end, and is reported', async (_, change) => {
   const { cluster, look, going, messages } = world()
   cluster.remove('nodes', 'aks-a')
@@ -118,6 +133,20 @@ test.each<[string, (cluster: FakeCluster) => void]>([
   expect(await look()).toMatchObject(steadyUntil(150))
   expect(going()).toEqual([])
   expect(messages('NodeGoneWithheld').map(({ about }) => about)).toEqual(['NodeClaim/a', 'NodePool/default'])
+})
+
+test('a Node that stays in doubt is looked at ever more rarely: each look is in the history', async () => {
+  const { cluster, look } = world()
+  cluster.put('nodes', nodeJson('a', { spec: { providerID: 'azure:///x' } }))
+  let looks = 0
+  for (let hours = 24; hours > 0; ) {
+    const step = await look()
+    const untilMs = step.kind === 'steady' ? (step.wakeAtMs ?? 0) : 0
+    hours -= (untilMs - Date.now()) / 3_600_000
+    await pass(untilMs - Date.now())
+    looks += 1
+  }
+  expect(looks).toBeLessThan(170)
 })
 
 test('an API server that does not say 404 ends nothing', async () => {

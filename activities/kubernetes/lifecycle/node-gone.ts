@@ -7,6 +7,7 @@ import {
   nodeGoneTurn,
 } from '../../../core/node-claim/node-gone.ts'
 import { hasLostNode } from '../../../core/node-claim/node-owner.ts'
+import { isReady } from '../../../core/node-claim/registration.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { timeText } from '../../../core/values/time.ts'
@@ -19,7 +20,7 @@ import type { ClaimRef } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
 import type { DisruptionCountDeps } from './claim-deletion.ts'
 import { countDisruption, deleteClaim } from './claim-deletion.ts'
-import { claimNode, readNode } from './claim-nodes.ts'
+import { claimNode, nodesOfVm, readNode } from './claim-nodes.ts'
 import type { NodeHealthDeps } from './node-health.ts'
 
 export interface NodeGoneDeps extends NodeHealthDeps, DisruptionCountDeps {
@@ -27,8 +28,8 @@ export interface NodeGoneDeps extends NodeHealthDeps, DisruptionCountDeps {
   readonly nodeGone?: NodeGoneLimits
 }
 
-/** Time after which a live look is repeated that neither found the Node nor found it gone. */
-const retryMs = 30_000
+/** Time after which a live look is repeated that neither found the Node nor found it gone: a quarter of the time that it took so far, within these. */
+const [soonestMs, latestMs] = [30_000, 10 * 60_000]
 
 export const limitsOf = ({ nodeGone: limits = nodeGoneLimits }: Pick<NodeGoneDeps, 'nodeGone'>) => limits
 
@@ -70,7 +71,12 @@ export async function endWithoutNode(
 ): Promise<{ readonly kind: 'terminate' } | Steady> {
   if (!(await isProvedGone(deps, claim))) {
     const why = `an object Node ${claim.status.nodeName} is there that is not proven to be the NodeClaim's; if it is of no use: kubectl delete node ${claim.status.nodeName}`
-    return withheld(deps, claim, { untilMs: deps.now() + retryMs, why })
+    return withheld(deps, claim, { untilMs: nextLook(claim, deps.now()), why })
+  }
+  const other = nodesOfVm(deps, claim).find(isReady)?.metadata.name
+  if (other !== undefined) {
+    const why = `Node ${other} has the provider id of its VM and is Ready, so pods may run there; find out who registered it, then: kubectl drain ${other} --ignore-daemonsets, and kubectl delete node ${other}`
+    return withheld(deps, claim, { untilMs: nextLook(claim, deps.now()), why })
   }
   const turn = await takeTurn(deps, claim)
   if (turn.kind === 'withheld') {
@@ -86,6 +92,13 @@ export async function endWithoutNode(
     countDisruption(deps, claim, 'node_gone')
   }
   return { kind: 'terminate' }
+}
+
+/** A Node that stays in doubt for days must not fill its lifecycle's history. */
+function nextLook({ status }: NodeClaim, now: number): number {
+  const sinceMs = Date.parse(conditionOf(status.conditions, nodeGone)?.lastTransitionTime ?? '')
+  const quarterMs = Number.isNaN(sinceMs) ? 0 : (now - sinceMs) / 4
+  return now + Math.min(Math.max(quarterMs, soonestMs), latestMs)
 }
 
 /** Whether the API server says that there is no Node of the name. An empty list, a refusal or no answer prove nothing. */

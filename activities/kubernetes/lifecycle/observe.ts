@@ -15,7 +15,7 @@ import { subject } from '../event-recorder.ts'
 import type { NodePoolHealthDeps } from '../node-pools/node-pool-health.ts'
 import { recordRegistration } from '../node-pools/node-pool-health.ts'
 import { countDisruption, deleteClaim } from './claim-deletion.ts'
-import { claimNode, claimNodes, liveNodes, readNode } from './claim-nodes.ts'
+import { claimNode, claimNodes, readNode } from './claim-nodes.ts'
 import type { NodeGoneDeps } from './node-gone.ts'
 import { endWithoutNode, limitsOf, withNode } from './node-gone.ts'
 import type { NodeHealthDeps } from './node-health.ts'
@@ -192,7 +192,10 @@ export async function giveUp(
   return { kind: 'ended' }
 }
 
-/** Whether a claim has a VM, by what the cluster knows: its launch was recorded, or its Node has joined. */
+/**
+ * Whether a claim has a VM, by what the API server has: its launch was recorded, or its own Node has joined. The launch that found none asks the same:
+ * a Node that only the cache or its owner reference shows would have both asked in turn, for ever.
+ */
 async function hasVm(deps: ObserveDeps, claim: NodeClaim): Promise<boolean> {
-  return isTrue(claim.status.conditions, 'Launched') || (await liveNodes(deps, claim)).length > 0
+  return isTrue(claim.status.conditions, 'Launched') || (await readNode(deps, claim)) !== undefined
 }
