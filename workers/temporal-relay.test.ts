@@ -130,3 +130,17 @@ test('a server that ends ends its client', async () => {
   expect(text).toBe('bye')
   relay.close()
 })
+
+test('a client that ended is not kept for a server that never ends', async () => {
+  const server = createServer({ allowHalfOpen: true }, (socket) => socket.on('error', () => {}).resume())
+  servers.push(server)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const [accepted, relay] = [once(server, 'connection'), await TemporalRelay.open(undefined, { dialMs: 50 })]
+  const { socket } = await through(relay, `127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const [atServer] = (await accepted) as [Socket]
+  socket.resume().end('last')
+  await once(socket, 'close')
+  atServer.destroy()
+  relay.close()
+})

@@ -103,7 +103,15 @@ export class TemporalRelay {
       server.pipe(client)
       client.pipe(server)
     })
-    server.once('close', () => clearTimeout(late))
+    let ending: NodeJS.Timeout | undefined
+    // HTTP/2 has no use for half a connection, and a server that hangs would keep it.
+    client.once('end', () => {
+      ending = setTimeout(() => server.destroy(), this.#dialMs)
+    })
+    server.once('close', () => {
+      clearTimeout(late)
+      clearTimeout(ending)
+    })
   }
 
   #isOurs(header: string): boolean {
