@@ -68,6 +68,17 @@ test('a client without the password of this process gets no connection', async (
   relay.close()
 })
 
+test('a client without the password cannot keep a connection', async () => {
+  const relay = await TemporalRelay.open()
+  const [host = '', port] = relay.proxy.targetHost.split(':')
+  const socket = connect({ host, port: Number(port), allowHalfOpen: true }).on('error', () => {})
+  socket.resume().write('CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n')
+  const writing = setInterval(() => socket.write('x'), 10)
+  await new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  clearInterval(writing)
+  relay.close()
+})
+
 test('a server that does not answer the dial is given up, and one that refuses it', async () => {
   const silent = await TemporalRelay.open(() => new Socket(), { dialMs: 20 })
   await expect(through(silent, '127.0.0.1:1')).rejects.toThrow('socket hang up')

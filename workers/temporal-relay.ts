@@ -89,7 +89,7 @@ export class TemporalRelay {
   #serve(request: IncomingMessage, client: Duplex, head: Buffer): void {
     client.on('error', () => client.destroy())
     if (!this.#isOurs(request.headers['proxy-authorization'] ?? '')) {
-      client.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
+      client.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n', () => client.destroy())
       return
     }
     const server = this.#dial(request.url ?? '')
