@@ -199,8 +199,8 @@ describe('a server that answers what it should not', () => {
         if (watches === 0) throw gone
         yield { items: [], resourceVersion: '10' }
       },
-      watch: async function* (): AsyncGenerator<WatchEvent> {
-        throw gone
+      watch: async function* () {
+        yield await Promise.reject(gone)
       },
     } as unknown as KubernetesClient
     const ignore = () => {}
