@@ -196,8 +196,7 @@ export async function connectNative(options: ConnectOptions, namespace: string):
     })
     return { connection: await inTime(connecting), relay }
   } catch (error) {
-    relay.retire()
-    relay.cut()
+    relay.close()
     throw error
   }
 }

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { type AddressInfo, connect, createServer, type Server, Socket } from 'node:net'
-import { afterEach, expect, test } from 'vitest'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterEach, expect, test, vi } from 'vitest'
 import { type Dial, TemporalRelay } from './temporal-relay.ts'
 
 const servers: Server[] = []
@@ -34,13 +35,24 @@ const said = async (socket: Socket, text: string) => {
   return answer.toString()
 }
 
+/** Returns how a port answers a connection. */
+const reached = (port: number, host: string) =>
+  new Promise<string | undefined>((resolve) => {
+    const socket = connect(port, host)
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code))
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve('connected')
+    })
+  })
+
 test('what is sent arrives, and its answer', async () => {
   const relay = await TemporalRelay.open()
   const { status, socket } = await through(relay, await echo())
   expect(status).toBe(200)
   expect(await said(socket, 'a')).toBe('a')
   socket.destroy()
-  relay.retire()
+  relay.close()
 })
 
 test('a client without the password of this process gets no connection', async () => {
@@ -53,16 +65,27 @@ test('a client without the password of this process gets no connection', async (
   for (const password of ['', 'x', relay.proxy.basicAuth?.password.replace(/^./, 'x')])
     expect((await through(relay, '127.0.0.1:1', password)).status).toBe(407)
   expect(dialled).toEqual([])
-  relay.retire()
+  relay.close()
+})
+
+test('a client without the password cannot keep a connection', async () => {
+  const relay = await TemporalRelay.open()
+  const [host = '', port] = relay.proxy.targetHost.split(':')
+  const socket = connect({ host, port: Number(port), allowHalfOpen: true }).on('error', () => {})
+  socket.resume().write('CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n')
+  const writing = setInterval(() => socket.write('x'), 10)
+  await new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  clearInterval(writing)
+  relay.close()
 })
 
 test('a server that does not answer the dial is given up, and one that refuses it', async () => {
-  const silent = await TemporalRelay.open(() => new Socket(), 20)
+  const silent = await TemporalRelay.open(() => new Socket(), { dialMs: 20 })
   await expect(through(silent, '127.0.0.1:1')).rejects.toThrow('socket hang up')
-  silent.retire()
+  silent.close()
   const refusing = await TemporalRelay.open()
   await expect(through(refusing, '127.0.0.1:1')).rejects.toThrow('socket hang up')
-  refusing.retire()
+  refusing.close()
 })
 
 test('a cut ends what is open and nothing that is opened after it', async () => {
@@ -74,19 +97,33 @@ test('a cut ends what is open and nothing that is opened after it', async () => 
   const after = await through(relay, address)
   expect(await said(after.socket, 'b')).toBe('b')
   after.socket.destroy()
-  relay.retire()
+  relay.close()
 })
 
-test('one that is retired accepts no more and keeps what is open', async () => {
-  const relay = await TemporalRelay.open()
-  const { socket } = await through(relay, await echo())
+test('one that is retired serves those that use it, also when they connect again, and closes after them', async () => {
+  const relay = await TemporalRelay.open(undefined, { unusedMs: 50 })
+  const address = await echo()
+  const { socket } = await through(relay, address)
   const [host = '', port] = relay.proxy.targetHost.split(':')
   relay.retire()
   expect(await said(socket, 'c')).toBe('c')
-  const refused = connect(Number(port), host)
-  const [error] = (await once(refused, 'error')) as [NodeJS.ErrnoException]
-  expect(error.code).toBe('ECONNREFUSED')
-  socket.destroy()
+  // A poll that breaks is repeated on its own connection until that one works again.
+  relay.cut()
+  await once(socket, 'close')
+  const again = await through(relay, address)
+  await pause(100)
+  expect(await said(again.socket, 'd')).toBe('d')
+  again.socket.destroy()
+  await vi.waitFor(async () => expect(await reached(Number(port), host)).toBe('ECONNREFUSED'))
+})
+
+test('one that is closed accepts no more and ends what is open', async () => {
+  const relay = await TemporalRelay.open()
+  const { socket } = await through(relay, await echo())
+  const [host = '', port] = relay.proxy.targetHost.split(':')
+  relay.close()
+  await once(socket, 'close')
+  expect(await reached(Number(port), host)).toBe('ECONNREFUSED')
 })
 
 test('a server that ends ends its client', async () => {
@@ -102,5 +139,19 @@ test('a server that ends ends its client', async () => {
   })
   await once(socket, 'end')
   expect(text).toBe('bye')
-  relay.retire()
+  relay.close()
+})
+
+test('a client that ended is not kept for a server that never ends', async () => {
+  const server = createServer({ allowHalfOpen: true }, (socket) => socket.on('error', () => {}).resume())
+  servers.push(server)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const [accepted, relay] = [once(server, 'connection'), await TemporalRelay.open(undefined, { dialMs: 50 })]
+  const { socket } = await through(relay, `127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const [atServer] = (await accepted) as [Socket]
+  socket.resume().end('last')
+  await once(socket, 'close')
+  atServer.destroy()
+  relay.close()
 })

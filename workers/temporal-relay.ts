@@ -7,6 +7,13 @@ import type { NativeConnectionOptions } from '@temporalio/worker'
 import { hostAndPort } from '../starter/temporal/handshake.ts'
 
 const dialMs = 5000
+/** A relay that is retired closes after so long without a connection: several times the library's longest pause between two attempts of a poll. */
+const unusedMs = 60_000
+
+interface Limits {
+  readonly dialMs: number
+  readonly unusedMs: number
+}
 
 /** Opens a connection to host:port. */
 export type Dial = (address: string) => Socket
@@ -23,11 +30,15 @@ export class TemporalRelay {
   readonly #dial: Dial
   readonly #dialMs: number
   readonly #credentials = { username: 'joiner', password: randomBytes(32).toString('hex') }
+  readonly #unusedMs: number
   readonly #open = new Set<Duplex>()
+  #isRetired = false
+  #unused: NodeJS.Timeout | undefined
 
-  private constructor(dial: Dial, limitMs: number) {
+  private constructor(dial: Dial, limits: Limits) {
     this.#dial = dial
-    this.#dialMs = limitMs
+    this.#dialMs = limits.dialMs
+    this.#unusedMs = limits.unusedMs
     this.#server = createServer((_request, response) => response.writeHead(405).end())
     this.#server.on('connect', (request: IncomingMessage, client: Duplex, head: Buffer) =>
       this.#serve(request, client, head),
@@ -35,8 +46,8 @@ export class TemporalRelay {
     this.#server.on('connection', (socket: Socket) => socket.setNoDelay(true))
   }
 
-  static async open(dial: Dial = dialTcp, limitMs: number = dialMs): Promise<TemporalRelay> {
-    const relay = new TemporalRelay(dial, limitMs)
+  static async open(dial: Dial = dialTcp, limits: Partial<Limits> = {}): Promise<TemporalRelay> {
+    const relay = new TemporalRelay(dial, { dialMs, unusedMs, ...limits })
     relay.#server.listen(0, '127.0.0.1')
     await once(relay.#server, 'listening')
     relay.#server.unref()
@@ -54,15 +65,31 @@ export class TemporalRelay {
     for (const each of this.#open) each.destroy()
   }
 
-  /** Accepts no more. What is open stays until its client ends it: polls that are under way may still bring a task. */
+  /**
+   * Closes once nothing uses it. Polls that are under way may still bring a task; and one whose connection breaks is repeated on the same connection for
+   * ever, so a relay that refused it would keep its poller from moving to the next connection.
+   */
   retire(): void {
+    this.#isRetired = true
+    this.#closeUnused()
+  }
+
+  /** Accepts no more, and ends the connections that are open now. */
+  close(): void {
     this.#server.close()
+    this.cut()
+  }
+
+  #closeUnused(): void {
+    if (!this.#isRetired || this.#open.size > 0) return
+    clearTimeout(this.#unused)
+    this.#unused = setTimeout(() => this.#server.close(), this.#unusedMs).unref()
   }
 
   #serve(request: IncomingMessage, client: Duplex, head: Buffer): void {
     client.on('error', () => client.destroy())
     if (!this.#isOurs(request.headers['proxy-authorization'] ?? '')) {
-      client.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
+      client.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n', () => client.destroy())
       return
     }
     const server = this.#dial(request.url ?? '')
@@ -76,7 +103,15 @@ export class TemporalRelay {
       server.pipe(client)
       client.pipe(server)
     })
-    server.once('close', () => clearTimeout(late))
+    let ending: NodeJS.Timeout | undefined
+    // HTTP/2 has no use for half a connection, and a server that hangs would keep it.
+    client.once('end', () => {
+      ending = setTimeout(() => server.destroy(), this.#dialMs)
+    })
+    server.once('close', () => {
+      clearTimeout(late)
+      clearTimeout(ending)
+    })
   }
 
   #isOurs(header: string): boolean {
@@ -88,6 +123,7 @@ export class TemporalRelay {
 
   /** Each side ends with the other: a pipe hands on that one has ended, and not that it was lost. */
   #track(client: Duplex, server: Duplex): void {
+    clearTimeout(this.#unused)
     for (const [one, other] of [
       [client, server],
       [server, client],
@@ -96,6 +132,7 @@ export class TemporalRelay {
       one.once('close', () => {
         this.#open.delete(one)
         if (!one.readableEnded) other.destroy()
+        this.#closeUnused()
       })
     }
   }

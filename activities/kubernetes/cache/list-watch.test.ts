@@ -186,6 +186,34 @@ describe('a server that answers what it should not', () => {
     )
   })
 
+  test.each([
+    ['is forgotten right after it', 1],
+    ['is forgotten while it is read', 0],
+  ])('the version of a list that takes minutes %s: longer pauses from list to list', async (_, watches) => {
+    shortest()
+    const listedAtMs: number[] = []
+    const client = {
+      listPages: async function* () {
+        listedAtMs.push(performance.now())
+        await pauseOf(90_000, new AbortController().signal)
+        if (watches === 0) throw gone
+        yield { items: [], resourceVersion: '10' }
+      },
+      watch: async function* () {
+        yield await Promise.reject(gone)
+      },
+    } as unknown as KubernetesClient
+    const ignore = () => {}
+    const handlers = { replaced: ignore, changed: ignore, deleted: ignore, reached: ignore, failed: vi.fn() }
+    const watch = new ListWatch({ client, path: '/objects', log: pino({ level: 'silent' }) }, handlers)
+    stops.push(() => watch.stop())
+    void watch.run()
+    await pass(10 * 90_000)
+    const pausesMs = listedAtMs.slice(1).map((at, index) => Math.round(at - (listedAtMs[index] as number) - 90_000))
+    expect(pausesMs.slice(0, 4)).toEqual([1350, 4050, 12_150, 22_500])
+    expect(handlers.failed.mock.calls.length).toBeGreaterThanOrEqual(4)
+  })
+
   test('a time that the server asks for is respected, within reason', async () => {
     shortest()
     const { asked } = watching([[]], [[status(429, 20)], [status(429, 3600)], []])

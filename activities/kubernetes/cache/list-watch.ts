@@ -95,12 +95,13 @@ export class ListWatch {
   }
 
   async #list(): Promise<void> {
-    this.#listedAtMs = performance.now()
     const { objects, resourceVersion } = await readList(
       this.#client.listPages(this.#path, { signal: this.#stop.signal, parseLarge: this.#handlers.parseLarge }),
       this.#handlers.listed,
     )
     this.#resourceVersion = resourceVersion
+    // At its end: a large one takes longer than its version is fresh.
+    this.#listedAtMs = performance.now()
     this.#handlers.replaced(objects, resourceVersion)
   }
 
@@ -152,11 +153,12 @@ export class ListWatch {
     return Math.max(this.#backoffMs(backoff.longestMs), askedMs(error))
   }
 
-  /** A version that expired is no failure, unless that of a fresh list did. */
+  /** A version that expired is no failure, unless that of a fresh list did, or of a list that is being read. */
   #pauseAfterGone(): number {
+    const isWatched = this.#resourceVersion !== undefined
     this.#resourceVersion = undefined
     this.#log.debug({ path: this.#path }, 'watched version expired, listing again')
-    if (performance.now() - this.#listedAtMs >= freshListMs) return 1 + Math.random() * listSpreadMs
+    if (isWatched && performance.now() - this.#listedAtMs >= freshListMs) return 1 + Math.random() * listSpreadMs
     this.#failures = Math.max(this.#failures, backoff.firstGoneFailures - 1)
     this.#failed(new Error('the version of a fresh list expired'))
     return this.#backoffMs(backoff.longestGoneMs)

@@ -30,7 +30,7 @@ async function clientOf(server: Server, connect: () => Dispatcher = () => new Ag
 function listing(sizes: readonly number[], asked: (limit: number, bytes: number) => void): Server {
   return createServer((request, response) => {
     const query = new URL(request.url ?? '', 'http://server').searchParams
-    const [from, limit] = [Number(query.get('continue') ?? 0), Number(query.get('limit'))]
+    const [from, limit] = [Number(query.get('continue') ?? 0), Number(query.get('limit') ?? sizes.length)]
     const items = sizes.slice(from, from + limit).map((size, at) => ({
       metadata: { name: `object-${from + at}` },
       data: 'x'.repeat(size),
@@ -80,6 +80,36 @@ test('a list with large objects among small ones is read whole, with no page abo
 test('an object that is larger than any page is read alone', async () => {
   const client = await clientOf(listing([10, 20 * MiB, 10], () => {}))
   expect((await read(client)).flat()).toEqual(['object-0', 'object-1', 'object-2'])
+})
+
+test('a list as a whole may be larger than any answer', async () => {
+  const client = await clientOf(
+    listing(
+      Array.from({ length: 70 }, () => MiB),
+      () => {},
+    ),
+  )
+  const { items, resourceVersion } = await client.list('/objects')
+  expect(items.map(({ metadata }) => (metadata as { name: string }).name)).toEqual(
+    Array.from({ length: 70 }, (_, at) => `object-${at}`),
+  )
+  expect(resourceVersion).toBe('7')
+})
+
+test('a list with a limit is one page, and selectors are asked for with each page', async () => {
+  const asked: string[] = []
+  const sizes = Array.from({ length: 1100 }, () => 1)
+  const server = listing(sizes, () => {})
+  server.on('request', ({ url }) => asked.push(url ?? ''))
+  const client = await clientOf(server)
+  const { items, continue: next } = await client.list('/objects', { limit: 2 })
+  expect([items.length, next, asked.splice(0)]).toEqual([2, '2', ['/objects?limit=2']])
+  expect((await client.list('/objects', { labelSelector: 'a=b' })).items).toHaveLength(1100)
+  expect(asked).toEqual([
+    '/objects?labelSelector=a%3Db&limit=500',
+    '/objects?labelSelector=a%3Db&limit=500&continue=500',
+    '/objects?labelSelector=a%3Db&limit=500&continue=1000',
+  ])
 })
 
 test('events of a watch are read wherever their bytes are cut', async () => {

@@ -28,6 +28,12 @@ interface RequestOptions {
   readonly timeoutMs?: number
 }
 
+interface PagesOptions extends ReadOptions {
+  readonly fieldSelector?: string | undefined
+  /** More of the query, such as a label selector. */
+  readonly query?: RequestOptions['query']
+}
+
 interface ClientOptions extends Pick<Connection, 'server' | 'token' | 'headers'> {
   readonly connect: () => Dispatcher
   readonly onForbidden?: OnForbidden
@@ -115,10 +121,19 @@ export class KubernetesClient {
     return this.#json('GET', path, { ...(query ? { query } : {}), ...(signal ? { signal } : {}) })
   }
 
-  /** Reads one page of a list. `limit` and `continue` as in the Kubernetes API. */
+  /** Reads a list, or one page of it where `query` has a `limit`, as in the Kubernetes API: a large cluster's list is larger than any answer may be. */
   async list(path: string, query: RequestOptions['query'] = {}, signal?: AbortSignal): Promise<ListResult> {
-    const options = { query, ...(signal ? { signal } : {}), timeoutMs: listTimeoutMs }
-    return listResult(path, await this.#json('GET', path, options))
+    if (query['limit'] !== undefined) {
+      const options = { query, ...(signal ? { signal } : {}), timeoutMs: listTimeoutMs }
+      return listResult(path, await this.#json('GET', path, options))
+    }
+    const items: Json[] = []
+    let resourceVersion = ''
+    for await (const page of this.listPages(path, { query, signal })) {
+      for (const item of page.items) items.push(item)
+      resourceVersion = page.resourceVersion
+    }
+    return { items, resourceVersion }
   }
 
   /**
@@ -127,12 +142,12 @@ export class KubernetesClient {
    */
   async *listPages(
     path: string,
-    { fieldSelector, signal, parseLarge }: ReadOptions & { readonly fieldSelector?: string | undefined } = {},
+    { fieldSelector, query: given, signal, parseLarge }: PagesOptions = {},
   ): AsyncGenerator<ListResult> {
     let next: string | undefined
     let limit = pageSize
     for (let pages = 0; pages < mostPages; pages++) {
-      const query = { limit, continue: next, fieldSelector }
+      const query = { fieldSelector, ...given, limit, continue: next }
       const { headers, body } = await this.#send('GET', path, {
         query,
         ...(signal ? { signal } : {}),
