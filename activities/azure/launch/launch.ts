@@ -61,6 +61,7 @@ export async function launch(deps: LaunchDeps, input: LaunchInput, signal: Abort
       { errorOf: ({ kind }) => createErrors[kind], thrown: () => 'CreateError' },
     )
   } catch (error) {
+    if (error instanceof NotItsTurn) giveBack(deps, ref)
     if (!(error instanceof NotItsTurn && error.isBrief)) await reportFailure(deps, ref, error)
     const { waitMs, failure } = waitingFailure(error, longestWaitMs)
     // A wait of Temporal's would delay the end of a claim that is deleted meanwhile.
@@ -69,6 +70,12 @@ export async function launch(deps: LaunchDeps, input: LaunchInput, signal: Abort
     if (await gone) return { kind: 'claimGone' }
     throw failure
   }
+}
+
+/** Frees what a launch chose that sends nothing: those whose turn it is would find less than there is. */
+function giveBack({ quota, reservations }: LaunchDeps, { name, uid }: ClaimRef): void {
+  quota.release(uid)
+  reservations.choose(name, undefined)
 }
 
 async function launchOnce(
