@@ -235,6 +235,45 @@ describe('a pod that kube-scheduler does not bind to the node made for it', () =
   })
 })
 
+describe('the ConfigMap of refusals', () => {
+  const name = 'joiner-node-refusals'
+  const entries = ({ cluster }: Known) => cluster.object('configmaps', name, 'joiner')?.data ?? {}
+  const one = (podClass: string) => ({
+    podClass,
+    pod: 'shop/a',
+    nodePool: 'default',
+    state: 's',
+    message: 'no',
+    refused: ['n'],
+    claims: {},
+    count: 1,
+    sinceMs: Date.now(),
+    untilMs: Date.now() + 30_000,
+  })
+  const stored = (known: Known, data: Readonly<Record<string, string>>) =>
+    known.cluster.put('configmaps', { metadata: { name, namespace: 'joiner' }, data })
+
+  it('loses what is no refusal, or stands under the name of another class', async () => {
+    const known = await world(pending('a', 0))
+    stored(known, { c: JSON.stringify(one('c')), odd: '{', other: JSON.stringify(one('b')) })
+    await known.refusals.read(known.deps)
+    known.look()
+    await pass(0)
+    expect(Object.keys(entries(known))).toEqual(['c'])
+  })
+
+  it('holds 200 classes: the oldest makes room', async () => {
+    const known = await world(pending('a', 0))
+    const classes = Array.from({ length: 200 }, (_, at) => `c${at}`)
+    stored(known, Object.fromEntries(classes.map((each) => [each, JSON.stringify(one(each))])))
+    await known.make(5)
+    await known.refusals.read(known.deps)
+    await refused(known, 'a', 10)
+    await pass(0)
+    expect([Object.keys(entries(known)).length, 'c0' in entries(known)]).toEqual([200, false])
+  })
+})
+
 describe('a new NodeClaim for a pod that has a node already', () => {
   test('waits for kube-scheduler where the node reports less than was promised', async () => {
     const known = await world(pending('a', 0))

@@ -231,6 +231,8 @@ export class NodeRefusals {
   }
 
   #change(all: Refusals, name: string): void {
+    // The oldest made room.
+    for (const one of this.#all.keys()) if (!all.has(one)) this.#store.changed(one)
     this.#all = all
     this.#store.changed(name)
   }
