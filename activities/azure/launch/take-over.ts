@@ -57,6 +57,9 @@ export async function takeOver(
   return { kind: 'capacity', reason: failure.reason, message: failure.message, ...failure.attempted }
 }
 
+/** Whether an error of a take-over says that what has the claim's name is not the claim's. */
+export const isOthers = (error: unknown) => error instanceof LaunchBlocked && error.reason === 'InstanceNotOwned'
+
 /** Whether pods may run on the VM of an earlier claim: NodeClaims that were lost and are written again have new UIDs. */
 async function isInUse(deps: TakeOverDeps, claimName: string, { provisioningState, tags }: VirtualMachine) {
   if (provisioningState === 'Deleting' || tagOf(tags, tagKeys.abandoned) !== undefined) return false
