@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import {
   formatRefusal,
+  type NodeRefusal,
   type NodeRefusals,
   nextClaimAt,
   parseRefusals,
@@ -81,10 +82,50 @@ describe('the back-off after refused nodes', () => {
   })
 })
 
+describe('a clock that was wrong', () => {
+  const year = 365 * 24 * 60 * minute
+  it.each<[string, NodeRefusals]>([
+    ['when a node was refused', withRefusal(none, { ...found, claim: 'a' }, year)],
+    [
+      'when NodeClaims were created',
+      ['b', 'd', 'e'].reduce(
+        (all, claim) => withClaim(all, { podClass: 'c', claim }, year),
+        withRefusal(none, { ...found, claim: 'a' }, 0),
+      ),
+    ],
+  ])('%s holds no pod back', (_, all) => {
+    expect(untilOf(reviewed(all, 's', second))).toBeLessThanOrEqual(5 * minute)
+  })
+})
+
+it('fits into a ConfigMap, however many nodes were bought together', () => {
+  let all = none
+  const name = (at: number) => `${'n'.repeat(58)}${at}`
+  const claims = Object.fromEntries(Array.from({ length: 900 }, (_, at) => [name(at), 1_800_000_000_000 + at]))
+  for (let at = 0; at < 200; at++)
+    for (let node = 0; node < 25; node++)
+      all = withRefusal(
+        all,
+        {
+          ...found,
+          podClass: `${at}`.padEnd(16, 'c'),
+          pod: `${'s'.repeat(63)}/${'p'.repeat(63)}`,
+          message: 'n'.repeat(9000),
+          claims,
+          claim: name(node),
+        },
+        1_800_000_001_000,
+      )
+  const bytes = [...all].reduce((sum, [key, one]) => sum + key.length + Buffer.byteLength(formatRefusal(one)), 0)
+  expect(bytes).toBeLessThan(1024 * 1024)
+  expect(untilOf(new Map([['c', [...all.values()][0] as NodeRefusal]]))).toBe(1_800_000_000_897 + 5 * minute)
+})
+
 it('is read as it was written, and what is not so is left out', () => {
   const all = withRefusal(none, { ...found, claim: 'a', claims: { a: 5 } }, 10)
-  const texts = [...all.values()].map(formatRefusal)
-  expect(parseRefusals(texts)).toEqual(all)
-  const odd = ['', 'null', '[]', '{}', ...texts.map((text) => text.replace('"claims":{"a":5}', '"claims":{"a":"5"}'))]
-  expect(parseRefusals(odd).size).toBe(0)
+  const [text = ''] = [...all.values()].map(formatRefusal)
+  expect(parseRefusals({ c: text })).toEqual(all)
+  for (const odd of ['', 'null', '[]', '{}', text.replace('"claims":{"a":5}', '"claims":{"a":"5"}')])
+    expect(parseRefusals({ c: odd }).size).toBe(0)
+  expect(parseRefusals({ other: text }).size).toBe(0)
 })

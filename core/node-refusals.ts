@@ -2,7 +2,7 @@ import { isObject } from './values/json.ts'
 
 /** Shortest and longest time until another node is bought for a class of pods whose nodes kube-scheduler refuses. */
 const [shortestMs, longestMs] = [30_000, 30 * 60_000]
-/** At most so many NodeClaims for such a class within this time, whatever the back-off. */
+/** At most so many NodeClaims for such a class within this time, whatever the back-off. So only the last ones are kept. */
 const [mostClaims, claimsMs] = [3, 5 * 60_000]
 /** Refusals that are kept; a ConfigMap takes 1 MiB. */
 const mostRefusals = 200
@@ -23,7 +23,7 @@ export interface NodeRefusal {
   readonly message: string
   /** NodeClaims whose nodes were refused, the last ones. */
   readonly refused: readonly string[]
-  /** NodeClaims that were created for the class in the last minutes, with the time of each. */
+  /** The NodeClaims that were created last for the class, in the last minutes, with the time of each. */
   readonly claims: Readonly<Record<string, number>>
   /** Refusals in a row; 0 after a change of NodePools or classes, when only the refused nodes are still known. */
   readonly count: number
@@ -79,9 +79,14 @@ export function withClaim(
 export function reviewed(all: NodeRefusals, state: string, now: number): NodeRefusals {
   return new Map(
     [...all]
-      .filter(([, { untilMs }]) => now - untilMs <= longestMs)
+      .filter(([, one]) => now - one.untilMs <= longestMs && !isAhead(one, now))
       .map(([name, one]) => [name, one.state === state ? one : { ...one, state, claims: {}, count: 0, untilMs: now }]),
   )
+}
+
+/** Whether it was written with a clock that was wrong: it would hold pods back until that time comes. */
+function isAhead({ untilMs, claims }: NodeRefusal, now: number): boolean {
+  return untilMs - now > longestMs || Object.values(claims).some((at) => at - now > claimsMs)
 }
 
 function replacing(all: NodeRefusals, one: NodeRefusal): NodeRefusals {
@@ -90,7 +95,8 @@ function replacing(all: NodeRefusals, one: NodeRefusal): NodeRefusals {
 }
 
 function recent(claims: NodeRefusal['claims'], now: number): NodeRefusal['claims'] {
-  return Object.fromEntries(Object.entries(claims).filter(([, at]) => now - at < claimsMs))
+  const own = Object.entries(claims).filter(([, at]) => now - at < claimsMs)
+  return Object.fromEntries(own.sort(([, a], [, b]) => a - b).slice(-mostClaims))
 }
 
 /** Returns when the next NodeClaim may be created for the class: after the back-off, and when few enough were created before. */
@@ -106,9 +112,14 @@ export function formatRefusal(one: NodeRefusal): string {
   return JSON.stringify(one)
 }
 
-/** Returns the refusals of texts, the oldest first. Texts that are not as this version writes them are left out. */
-export function parseRefusals(texts: Iterable<string>): NodeRefusals {
-  const all = [...texts].flatMap((text) => parsed(text) ?? []).sort((a, b) => a.sinceMs - b.sinceMs)
+/** Returns the refusals of entries, the oldest first. Those that are not as this version writes them are left out, and those under another class' name. */
+export function parseRefusals(entries: Readonly<Record<string, string>>): NodeRefusals {
+  const all = Object.entries(entries)
+    .flatMap(([podClass, text]) => {
+      const one = parsed(text)
+      return one?.podClass === podClass ? [one] : []
+    })
+    .sort((a, b) => a.sinceMs - b.sinceMs)
   return new Map(all.map((one) => [one.podClass, one]))
 }
 

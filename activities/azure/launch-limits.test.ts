@@ -39,6 +39,13 @@ describe('the time of all attempts is over', () => {
     expect(azure.writes).toEqual([])
   })
 
+  test("with another's VM under the claim's name: that is none of the claim's, which would wait for ever", async () => {
+    const { attempt, azure } = await launches(15 * minute)
+    plant(azure, { ...tagsOf('uid-a'), 'karpenter.azure.com_cluster': 'other' })
+    expect(await ended(attempt())).toMatchObject({ kind: 'timeout' })
+    expect(azure.writes).toEqual([])
+  })
+
   test('and Azure does not say whether there is a VM: that is no timeout', async () => {
     const { attempt, azure } = await launches(60 * minute)
     azure.intercept((request) => (request.startsWith('GET virtualMachines/') ? refused : undefined))

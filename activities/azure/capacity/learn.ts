@@ -1,5 +1,6 @@
 // What Joiner learns from launches that failed and from those that did not: what to leave out, and causes that no choice avoids.
 import { conditionOf } from '../../../core/conditions.ts'
+import { limits } from '../../../core/node-claim/limits.ts'
 import { setConditions } from '../../kubernetes/client/status-writes.ts'
 import { classifyRefusal } from '../arm/azure-error.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
@@ -153,6 +154,18 @@ export async function learnFromSuccess(
   await setConditions(deps, { kind: 'AKSNodeClass', ref: seen.metadata }, () => ({
     conditions: [{ type: 'LaunchHealthy', status: 'True' }],
   }))
+}
+
+/**
+ * Records that Azure had accepted a VM whose launch did not hear of it, or did not come to record it: others of the class may wait for that. One of long ago
+ * says nothing of what Azure accepts now. Errors: those of the API server.
+ */
+export async function learnFromAdoption(
+  deps: LearnDeps,
+  launched: JoinedLaunch,
+  createdMs = Number.NEGATIVE_INFINITY,
+): Promise<void> {
+  if (deps.now() - createdMs < limits.launch.attemptMs) await learnFromSuccess(deps, launched, 'accepted')
 }
 
 function clearSuspicions(deps: LearnDeps, nodeClass: string, sizes: readonly string[]): Promise<void> {

@@ -64,6 +64,7 @@ function parseSize(
 
 function parseTurn({ code, nextAtMs, turn }: Readonly<Record<string, unknown>>): LaunchTurn | undefined {
   if (typeof code !== 'string' || typeof nextAtMs !== 'number' || typeof turn !== 'string') return undefined
+  if (Number.isNaN(new Date(nextAtMs).getTime())) return undefined
   return { code, nextAtMs, turn }
 }
 

@@ -30,7 +30,7 @@ import type { InvalidClaimDeps } from './invalid-claim.ts'
 import { refuseInvalid } from './invalid-claim.ts'
 import { putVm } from './put-vm.ts'
 import { registeredLaunch } from './record-launch.ts'
-import { takeOver } from './take-over.ts'
+import { isOthers, takeOver } from './take-over.ts'
 
 export interface LaunchDeps extends InvalidClaimDeps, LaunchMachineDeps {}
 
@@ -61,6 +61,7 @@ export async function launch(deps: LaunchDeps, input: LaunchInput, signal: Abort
       { errorOf: ({ kind }) => createErrors[kind], thrown: () => 'CreateError' },
     )
   } catch (error) {
+    if (error instanceof NotItsTurn) giveBack(deps, ref)
     if (!(error instanceof NotItsTurn && error.isBrief)) await reportFailure(deps, ref, error)
     const { waitMs, failure } = waitingFailure(error, longestWaitMs)
     // A wait of Temporal's would delay the end of a claim that is deleted meanwhile.
@@ -69,6 +70,12 @@ export async function launch(deps: LaunchDeps, input: LaunchInput, signal: Abort
     if (await gone) return { kind: 'claimGone' }
     throw failure
   }
+}
+
+/** Frees what a launch chose that sends nothing: those whose turn it is would find less than there is. */
+function giveBack({ quota, reservations }: LaunchDeps, { name, uid }: ClaimRef): void {
+  quota.release(uid)
+  reservations.choose(name, undefined)
 }
 
 async function launchOnce(
@@ -90,11 +97,14 @@ async function launchOnce(
   // Without sizes and prices no choice is possible, and a VM could not be described: a restart is not a lack of capacity.
   await deps.catalogue.whenLoaded(signal)
   const vm = await prefetched.vm
-  if (vm !== undefined) {
-    const taken = await takeOver(deps, { claim, vm, attempt }, signal)
-    if (taken !== undefined) return taken
-  }
-  const taken = isMachine ? await takeOverMachine(deps, { claim, attempt }, signal) : undefined
+  const existing = async () =>
+    (vm && (await takeOver(deps, { claim, vm, attempt }, signal))) ??
+    (isMachine ? takeOverMachine(deps, { claim, attempt }, signal) : undefined)
+  // A claim whose time is over does not wait for what is another's to go.
+  const taken = await existing().catch((error: unknown) => {
+    if (lookOnly && isOthers(error)) return undefined
+    throw error
+  })
   if (taken !== undefined) return taken
   if (lookOnly) return withoutVm(deps, claim)
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)

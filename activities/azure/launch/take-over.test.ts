@@ -5,6 +5,7 @@ import { plant, ref, tagsOf, world } from '../../../test/fakes/launch-world.ts'
 import { at, claimJson, condition, nodeJson } from '../../../test/fakes/objects.ts'
 import { ended, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
+import { withRefusal } from '../refusals/class-refusals.ts'
 import { launch } from './launch.ts'
 
 useFakeTime()
@@ -19,6 +20,37 @@ describe('a VM with the name of the claim', () => {
     expect(cluster.object('nodeclaims', 'a')?.status).toMatchObject({
       imageID: '/CommunityGalleries/g/images/old/versions/1',
     })
+  })
+
+  test.each([
+    ['a moment ago ends the wait of its class: the launch did not come to record it', 30, 0],
+    ['long ago says nothing of what Azure accepts now', 600, 1],
+  ])('and was made %s', async (_, seconds, marks) => {
+    const { azure, deps, launch } = world()
+    plant(azure, tagsOf('uid-a'), 'Creating')
+    const timeCreated = new Date(Date.now() - 1000 * seconds).toISOString()
+    azure.put('virtualMachines', 'aks-a', {
+      tags: tagsOf('uid-a'),
+      ...azure.get('virtualMachines', 'aks-a')?.properties,
+      timeCreated,
+    })
+    const words = { code: 'c', signature: 's', reason: 'SizeRefused', cause: 'c', turn: '', state: '' }
+    for (const vCpus of [8, 4])
+      await deps.unavailable.change((all, nowMs) =>
+        withRefusal(
+          all,
+          {
+            nodeClass: 'default',
+            instanceType: `Standard_D${vCpus}s_v5`,
+            family: 'f',
+            capacityType: 'on-demand',
+            ...words,
+          },
+          nowMs,
+        ),
+      )
+    expect(await launch(1, true)).toMatchObject({ kind: 'launched' })
+    expect(deps.unavailable.marks.size).toBe(marks)
   })
 
   test('and was made by Karpenter for this NodePool is adopted', async () => {

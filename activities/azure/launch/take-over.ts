@@ -4,6 +4,7 @@ import type { NodeClaim } from '../../../core/objects.ts'
 import { launchPrice } from '../../node-overlays/launch-price.ts'
 import { typesForClaim } from '../../node-overlays/pool-types.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
+import { learnFromAdoption } from '../capacity/learn.ts'
 import type { LearnDeps } from '../capacity/lesson.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import { zoneLabelOf } from '../catalogue/zones.ts'
@@ -56,6 +57,9 @@ export async function takeOver(
   return { kind: 'capacity', reason: failure.reason, message: failure.message, ...failure.attempted }
 }
 
+/** Whether an error of a take-over says that what has the claim's name is not the claim's. */
+export const isOthers = (error: unknown) => error instanceof LaunchBlocked && error.reason === 'InstanceNotOwned'
+
 /** Whether pods may run on the VM of an earlier claim: NodeClaims that were lost and are written again have new UIDs. */
 async function isInUse(deps: TakeOverDeps, claimName: string, { provisioningState, tags }: VirtualMachine) {
   if (provisioningState === 'Deleting' || tagOf(tags, tagKeys.abandoned) !== undefined) return false
@@ -90,10 +94,19 @@ async function adopt(deps: TakeOverDeps, claim: NodeClaim, vm: VirtualMachine): 
     ultraSsd: vm.additionalCapabilities?.ultraSSDEnabled ?? false,
     ...(reservation === undefined ? {} : { reservation }),
   }
-  return recordLaunch(deps, claim, {
-    chosen,
-    imageId: imageIdOf(vm.storageProfile?.imageReference),
-    acceptedMs: vm.timeCreated?.getTime() ?? deps.now(),
-    price: launchPrice(deps.catalogue, chosen, deps.catalogue.size(typeName)),
-  })
+  const imageId = imageIdOf(vm.storageProfile?.imageReference)
+  const [outcome] = await Promise.all([
+    recordLaunch(deps, claim, {
+      chosen,
+      imageId,
+      acceptedMs: vm.timeCreated?.getTime() ?? deps.now(),
+      price: launchPrice(deps.catalogue, chosen, deps.catalogue.size(typeName)),
+    }),
+    learnFromAdoption(
+      deps,
+      { nodeClass: claim.spec.nodeClassRef.name, instanceType: typeName, image: imageId },
+      vm.timeCreated?.getTime(),
+    ),
+  ])
+  return outcome
 }

@@ -10,7 +10,7 @@ import { typesForClaim } from '../../node-overlays/pool-types.ts'
 import { metricsErrorCode } from '../arm/azure-error.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
 import type { AzureConfig } from '../azure-config.ts'
-import { learnFromSuccess } from '../capacity/learn.ts'
+import { learnFromAdoption, learnFromSuccess } from '../capacity/learn.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { LaunchOutcome } from '../contract.ts'
 import { attemptedBy, type PutInput, type PutVmDeps, refused, requestInput, spanAttributes } from '../launch/put-vm.ts'
@@ -143,15 +143,22 @@ async function withVm(deps: LaunchMachineDeps, id: AksMachineId, signal: AbortSi
   }
 }
 
-function adopt(deps: LaunchMachineDeps, claim: NodeClaim, machine: AksMachine): Promise<LaunchOutcome> {
+async function adopt(deps: LaunchMachineDeps, claim: NodeClaim, machine: AksMachine): Promise<LaunchOutcome> {
   const offering = offeringOf(machine, deps.config)
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
   const kubelet = kubeletConversion(claim.metadata.annotations)
   const types =
     nodeClass === undefined ? [] : typesForClaim(deps, claim, deps.catalogue.instanceTypesFor(nodeClass, kubelet))
-  const chosen = { ...offering, instanceType: types.find(({ name }) => name === offering.typeName) }
+  const { typeName } = offering
+  const chosen = { ...offering, instanceType: types.find(({ name }) => name === typeName) }
   deps.log.info({ nodeClaim: claim.metadata.name, machine: machine.name }, 'adopted existing AKS machine')
-  return record(deps, { claim, machine, chosen, size: deps.catalogue.size(offering.typeName) })
+  const { nodeImageVersion = '', status } = machine.properties ?? {}
+  const launched = { nodeClass: claim.spec.nodeClassRef.name, instanceType: typeName, image: nodeImageVersion }
+  const [outcome] = await Promise.all([
+    record(deps, { claim, machine, chosen, size: deps.catalogue.size(typeName) }),
+    learnFromAdoption(deps, launched, Date.parse(status?.creationTimestamp ?? '')),
+  ])
+  return outcome
 }
 
 type Recorded = Pick<PutInput, 'claim' | 'chosen'> & {

@@ -241,3 +241,41 @@ describe('a class that is marked', () => {
     expect(classMarkOf(marks, nodeClass, start)?.sizes.length).toBeLessThanOrEqual(50)
   })
 })
+
+describe('a turn as no launch would have written it', () => {
+  const marked = after(refused('a1'), refused('b1'))
+  const trial = after(refused('a1'))
+  /** Marks with other values in their turn, as they are read from the ConfigMap. */
+  const edited = (marks: Marks, change: Readonly<Record<string, unknown>>) =>
+    parseMarks(
+      Object.fromEntries(
+        Object.entries(formatMarks(marks)).map(([key, text]) => {
+          const { trial: own, ...mark } = JSON.parse(text) as Record<string, object>
+          return [
+            key,
+            JSON.stringify(own === undefined ? { ...mark, ...change } : { ...mark, trial: { ...own, ...change } }),
+          ]
+        }),
+      ),
+    )
+
+  it.each([marked, trial])('that is a year away, since a clock was wrong, is due', (marks) => {
+    const later = edited(marks, {
+      nextAtMs: start + 365 * 24 * 60 * minute,
+      until: new Date(start * 1e6).toISOString(),
+    })
+    expect(turnOf(later, nodeClass, at(start))).toMatchObject({ kind: 'turn' })
+    const going = withTurn(later, nodeClass, taken(start))
+    expect(turnOf(going, nodeClass, at(start))).toMatchObject({ kind: 'wait' })
+  })
+
+  it('without a wait still has one after each launch', () => {
+    const going = withTurn(edited(marked, { waitMs: 0 }), nodeClass, taken(start + minute))
+    expect(turnOf(going, nodeClass, at(start + minute))).toEqual({ kind: 'wait', untilMs: start + 90 * second })
+  })
+
+  it.each([8.65e15, -8.65e15])('at no time at all (%d) is none, so that it can be shown', (nextAtMs) => {
+    expect(edited(marked, { nextAtMs }).size).toBe(0)
+    expect([...edited(trial, { nextAtMs }).values()].every((mark) => !('trial' in mark))).toBe(true)
+  })
+})

@@ -4,6 +4,8 @@ import { added, classMarkOf, firstWaitMs, markedMs, trials, withMark, withTrials
 
 const second = 1000
 const longestWaitMs = 10 * 60 * second
+/** How far clocks of replicas may differ. A turn that is later than the longest wait was given by a clock that was wrong, and is due. */
+const slackMs = 60 * second
 /** Time for the answer to a launch that was let through; then the next one goes. */
 const answerMs = 30 * second
 /** Time until the next launch when the answer said nothing. */
@@ -41,9 +43,9 @@ export function turnOf(marks: Marks, nodeClass: string, { nowMs, state }: At): T
     const held = trials(marks, nodeClass, nowMs).map(({ trial }) => trial.nextAtMs)
     if (held.length === 0) return { kind: 'free' }
     const nextAtMs = Math.max(...held)
-    return nextAtMs > nowMs ? { kind: 'wait', untilMs: nextAtMs } : { kind: 'turn' }
+    return isAhead(nextAtMs, nowMs) ? { kind: 'wait', untilMs: nextAtMs } : { kind: 'turn' }
   }
-  if (mark.nextAtMs > nowMs && mark.states.includes(state)) return { kind: 'wait', untilMs: mark.nextAtMs }
+  if (isAhead(mark.nextAtMs, nowMs) && mark.states.includes(state)) return { kind: 'wait', untilMs: mark.nextAtMs }
   if (!mark.states.includes(state)) return { kind: 'turn' }
   const { sizes, families, capacityTypes } = mark
   const mayBeCapacityType = families.length >= familiesOfCapacityType
@@ -56,6 +58,8 @@ export function turnOf(marks: Marks, nodeClass: string, { nowMs, state }: At): T
     },
   }
 }
+
+const isAhead = (nextAtMs: number, nowMs: number) => nextAtMs > nowMs && nextAtMs <= nowMs + longestWaitMs + slackMs
 
 /** A launch that takes its turn, and as what. */
 export interface TakenTurn extends At {
@@ -71,7 +75,7 @@ export function withTurn(marks: Marks, nodeClass: string, { turn, family, capaci
   const mark = classMarkOf(marks, nodeClass, nowMs)
   if (mark === undefined) return withTrials(marks, nodeClass, { nowMs, turn, nextAtMs: nowMs + answerMs })
   const isChanged = !mark.states.includes(state)
-  const waitMs = isChanged ? firstWaitMs : Math.min(mark.waitMs * 2, longestWaitMs)
+  const waitMs = isChanged ? firstWaitMs : Math.min(Math.max(mark.waitMs * 2, firstWaitMs), longestWaitMs)
   // What was refused was another request, if the class has changed since.
   const { sizes, families, capacityTypes } = isChanged ? nothingTried : mark
   return withMark(marks, {

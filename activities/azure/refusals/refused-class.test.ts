@@ -1,13 +1,14 @@
 // Launches of an AKSNodeClass whose requests Azure refuses whatever the size (docs/adr/0037-refusals-of-a-class.md).
 import { randomUUID } from 'node:crypto'
 import { ApplicationFailure } from '@temporalio/common'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { asAttempt } from '../../../test/fakes/attempt.ts'
 import { inValues, newClaim, onDemand, world } from '../../../test/fakes/launch-world.ts'
 import { condition, nodeClassJson, poolJson } from '../../../test/fakes/objects.ts'
 import { pass, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
 import { launch } from '../launch/launch.ts'
+import { withRefusal } from './class-refusals.ts'
 
 useFakeTime()
 
@@ -84,8 +85,15 @@ function fleet(answers: { answer: Answer }, claims: readonly Json[] = [newClaim(
         await new Promise((resolve) => setTimeout(resolve, delay ?? 500))
       }
   }
+  const network: { beforePools?: () => Promise<void> } = {}
+  const pools = deps.network.pools.bind(deps.network)
+  vi.spyOn(deps.network, 'pools').mockImplementation(async () => {
+    await network.beforePools?.()
+    return pools()
+  })
   return {
     ...made,
+    network,
     puts,
     ends,
     live: (some: readonly Json[] = claims) => void some.map(live),
@@ -209,6 +217,25 @@ describe('a refusal of one size that Azure does not name', () => {
     expect([...ends.values()]).toEqual(Array(20).fill('launched'))
     expect(puts.filter(({ size }) => size === 'Standard_D2s_v5').length).toBeLessThanOrEqual(20)
     expect(kinds()).toEqual(['size'])
+  })
+
+  test('a launch that waits for its turn holds neither vCPUs nor a place in a reservation', async () => {
+    const claims = claimsNamed(1)
+    const { live, puts, deps, network } = fleet({ answer: refusal }, claims)
+    const chosen = vi.spyOn(deps.reservations, 'choose')
+    // Another launch is refused while this one has chosen its size and sends nothing yet.
+    network.beforePools = async () => {
+      const other = { nodeClass: 'default', instanceType: 'Standard_Es2_v5', family: 'f', capacityType: 'on-demand' }
+      const words = { code: 'c', signature: 's', reason: 'SizeRefused', cause: 'c', turn: '', state: '' }
+      await deps.unavailable.change((marks, nowMs) => withRefusal(marks, { ...other, ...words }, nowMs))
+    }
+    const released = vi.spyOn(deps.quota, 'release')
+    const reserved = vi.spyOn(deps.quota, 'reserve')
+    live()
+    await pass(500)
+    expect([puts.length, reserved.mock.calls.length]).toEqual([0, 1])
+    expect(released.mock.invocationCallOrder.at(-1)).toBeGreaterThan(reserved.mock.invocationCallOrder.at(-1) ?? 0)
+    expect(chosen.mock.lastCall).toEqual(['default-0x', undefined])
   })
 
   test('does not buy what is too dear, and says what, for how much, and which annotation', async () => {

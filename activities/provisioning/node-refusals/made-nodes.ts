@@ -18,6 +18,9 @@ export class MadeNodes {
   readonly #deps: CatalogueOfPools
   #storage: Storage | undefined
   #byClass: ReadonlyMap<string, readonly NodeClaim[]> | undefined
+  /** When a pod was last bound to a node that was made for its class, in epoch ms; and whether such a node is to come. */
+  readonly #lastBound = new Map<string, number>()
+  readonly #coming = new Map<string, boolean>()
 
   constructor(deps: CatalogueOfPools) {
     this.#deps = deps
@@ -56,22 +59,38 @@ export class MadeNodes {
 
   /** Whether a pod of the class was bound to a node that was made for it, at this time (epoch ms) or later. */
   hasBound(name: string, sinceMs: number): boolean {
-    const { cache } = this.#deps
     // Times of the API server have whole seconds.
-    const fromMs = sinceMs - (sinceMs % 1000)
-    return this.of(name).some(({ status: { nodeName } }) =>
-      cache.pods.by('byNode', nodeName ?? '').some((pod) => boundAt(pod) >= fromMs && podClass(cache, pod) === name),
-    )
+    return this.#lastBoundAt(name) >= sinceMs - (sinceMs % 1000)
+  }
+
+  #lastBoundAt(name: string): number {
+    const { cache } = this.#deps
+    let last = this.#lastBound.get(name)
+    if (last === undefined) {
+      last = Number.NEGATIVE_INFINITY
+      for (const { status } of this.of(name))
+        for (const pod of cache.pods.by('byNode', status.nodeName ?? '')) {
+          const atMs = boundAt(pod)
+          if (atMs > last && podClass(cache, pod) === name) last = atMs
+        }
+      this.#lastBound.set(name, last)
+    }
+    return last
   }
 
   /** Whether the node of another NodeClaim for a class is about to come (`now`: epoch ms): pods that start together may wait for it. */
   isComing(name: string, now: number): boolean {
-    return this.of(name).some(
-      (claim) =>
-        now - Date.parse(claim.metadata.creationTimestamp) < comingMs &&
-        !isLeaving(claim, undefined) &&
-        !isTrue(claim.status.conditions, 'Initialized'),
-    )
+    let isComing = this.#coming.get(name)
+    if (isComing === undefined) {
+      isComing = this.of(name).some(
+        (claim) =>
+          now - Date.parse(claim.metadata.creationTimestamp) < comingMs &&
+          !isLeaving(claim, undefined) &&
+          !isTrue(claim.status.conditions, 'Initialized'),
+      )
+      this.#coming.set(name, isComing)
+    }
+    return isComing
   }
 
   /** Whether kube-scheduler has chosen a node for a pod whose volumes are being made, which takes a while and writes nothing on the pod. */

@@ -1,4 +1,4 @@
-import { describe, expect, it, test } from 'vitest'
+import { describe, expect, it, test, vi } from 'vitest'
 import type { SchedulingPlan } from '../../../core/scheduling/snapshot.ts'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { metricLines } from '../../../test/fakes/deps.ts'
@@ -6,6 +6,7 @@ import { at, claimJson, condition, nodeClassJson, nodeJson, podJson, poolJson } 
 import { plannedClaim, planningDeps } from '../../../test/fakes/planning.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
+import { podClass } from '../../scheduler-thread/pod-fingerprint.ts'
 import { createClaims } from '../create-claims.ts'
 import { Fence } from '../fence.ts'
 import { podsToPlace } from '../planning-snapshot.ts'
@@ -235,6 +236,45 @@ describe('a pod that kube-scheduler does not bind to the node made for it', () =
   })
 })
 
+describe('the ConfigMap of refusals', () => {
+  const name = 'joiner-node-refusals'
+  const entries = ({ cluster }: Known) => cluster.object('configmaps', name, 'joiner')?.data ?? {}
+  const one = (podClass: string) => ({
+    podClass,
+    pod: 'shop/a',
+    nodePool: 'default',
+    state: 's',
+    message: 'no',
+    refused: ['n'],
+    claims: {},
+    count: 1,
+    sinceMs: Date.now(),
+    untilMs: Date.now() + 30_000,
+  })
+  const stored = (known: Known, data: Readonly<Record<string, string>>) =>
+    known.cluster.put('configmaps', { metadata: { name, namespace: 'joiner' }, data })
+
+  it('loses what is no refusal, or stands under the name of another class', async () => {
+    const known = await world(pending('a', 0))
+    stored(known, { c: JSON.stringify(one('c')), odd: '{', other: JSON.stringify(one('b')) })
+    await known.refusals.read(known.deps)
+    known.look()
+    await pass(0)
+    expect(Object.keys(entries(known))).toEqual(['c'])
+  })
+
+  it('holds 200 classes: the oldest makes room', async () => {
+    const known = await world(pending('a', 0))
+    const classes = Array.from({ length: 200 }, (_, at) => `c${at}`)
+    stored(known, Object.fromEntries(classes.map((each) => [each, JSON.stringify(one(each))])))
+    await known.make(5)
+    await known.refusals.read(known.deps)
+    await refused(known, 'a', 10)
+    await pass(0)
+    expect([Object.keys(entries(known)).length, 'c0' in entries(known)]).toEqual([200, false])
+  })
+})
+
 describe('a new NodeClaim for a pod that has a node already', () => {
   test('waits for kube-scheduler where the node reports less than was promised', async () => {
     const known = await world(pending('a', 0))
@@ -290,6 +330,31 @@ describe('a new NodeClaim for a pod that has a node already', () => {
     known.cluster.put('pods', pending('late', 10, {}, { creationTimestamp: at(9) }))
     expect(known.admitted(['late'])).toBe(1)
   })
+})
+
+test.each([
+  ['that are full', '1'],
+  ['with room, each of which waits', '4'],
+])('many pods look at many nodes of their class %s, and not each at each', async (_, cpu) => {
+  const [nodes, pods] = [30, 40]
+  const names = Array.from({ length: pods }, (_, at) => `p${at}`)
+  const known = await world(...names.map((name) => pending(name, 0)))
+  const [first] = known.all()
+  const classes = first === undefined ? '' : podClass(known.deps.cache, first)
+  const ready = ['Launched', 'Registered', 'Initialized'].map((type) => condition(type, 'True', 5))
+  for (let at = 0; at < nodes; at++) {
+    const name = `n${at}`
+    const own = { annotations: { 'joiner.sh/planned-pod-classes': classes } }
+    const status = { allocatable: { cpu, memory: '16Gi', pods: '110' }, conditions: ready }
+    known.cluster.put('nodeclaims', claimJson(name, { metadata: own, status }))
+    known.cluster.put('nodes', nodeJson(name))
+    const containers = [{ name: 'c', resources: { requests: { cpu: '1' } } }]
+    known.cluster.put('pods', podJson(`b${at}`, name, { spec: { containers } }))
+  }
+  await pass(6000)
+  const reads = vi.spyOn(known.deps.cache.pods, 'by')
+  expect(known.admitted(names)).toBe(cpu === '1' ? 1 : 0)
+  expect(reads.mock.calls.length).toBeLessThanOrEqual(3 * nodes)
 })
 
 test('three NodeClaims in five minutes, and each refusal doubles the wait, on a cluster whose nodes are always refused', async () => {

@@ -20,6 +20,7 @@ import type { CatalogueOfPools } from '../../node-overlays/pool-types.ts'
 import { podClass } from '../../scheduler-thread/pod-fingerprint.ts'
 import type { Nominations } from '../nominations.ts'
 import { MadeNodes } from './made-nodes.ts'
+import { OpenNodes } from './open-nodes.ts'
 import { observeRefusals } from './refusal-metrics.ts'
 import { madeFor, poolsState, probeOf, refusalText } from './refusal-rules.ts'
 import { RefusalStore, type RefusalStoreDeps } from './refusal-store.ts'
@@ -102,11 +103,10 @@ export class NodeRefusals {
    * promise: kube-scheduler decides first. The other pods of such a claim are planned again at once.
    */
   admitted(deps: Deps, plan: SchedulingPlan): readonly PlannedNodeClaim[] {
-    const made = new MadeNodes(deps)
-    const planned = new Map(plan.existing.map(({ node, pods }) => [node, pods]))
+    const open = new OpenNodes(new MadeNodes(deps), plan.existing)
     return plan.newNodeClaims.filter(({ pods }) => {
       const pending = realPods(pods).filter(({ nodeName }) => nodeName === undefined)
-      const early = pending.filter((pod) => this.#awaits(deps, { made, planned }, pod))
+      const early = pending.filter((pod) => this.#awaits(deps, open, pod))
       return early.length === 0
     })
   }
@@ -209,28 +209,18 @@ export class NodeRefusals {
   }
 
   /** Whether a pod that is planned on a new claim waits for the verdict on a node that was made for it. */
-  #awaits(
-    deps: Deps,
-    { made, planned }: { readonly made: MadeNodes; readonly planned: ReadonlyMap<string, readonly Pod[]> },
-    pod: Pod,
-  ): boolean {
-    const name = podClass(deps.cache, pod)
-    const before = this.#all.get(name)
-    for (const claim of made.of(name)) {
-      if (before?.refused.includes(claim.metadata.name) || !madeFor(deps.cache, pod, claim)) continue
-      const found = made.nodeOf(claim)
-      if (found === undefined) continue
-      const pods = [...found.pods, ...(planned.get(found.node.metadata.name) ?? [])]
-      if (!hasPromisedRoom(pod, { ...found, pods }, false)) continue
-      if (made.hasBound(name, Date.parse(claim.metadata.creationTimestamp))) continue
-      this.#awaiting.set(pod.metadata.uid, claim.metadata.name)
-      deps.nominations.nominate(pod.metadata.uid, claim.metadata.name, deps.now())
-      return true
-    }
-    return false
+  #awaits({ cache, nominations, now }: Deps, open: OpenNodes, pod: Pod): boolean {
+    const name = podClass(cache, pod)
+    const claim = open.claimFor(pod, name, this.#all.get(name)?.refused ?? [])
+    if (claim === undefined) return false
+    this.#awaiting.set(pod.metadata.uid, claim.metadata.name)
+    nominations.nominate(pod.metadata.uid, claim.metadata.name, now())
+    return true
   }
 
   #change(all: Refusals, name: string): void {
+    // The oldest made room.
+    for (const one of this.#all.keys()) if (!all.has(one)) this.#store.changed(one)
     this.#all = all
     this.#store.changed(name)
   }

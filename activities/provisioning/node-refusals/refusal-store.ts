@@ -25,7 +25,10 @@ export class RefusalStore {
   async read({ client, namespace, log }: RefusalStoreDeps, own: NodeRefusals): Promise<NodeRefusals> {
     await this.#saving
     try {
-      const stored = parseRefusals(Object.values((await readConfigMap(client, { name, namespace })) ?? {}))
+      const entries = (await readConfigMap(client, { name, namespace })) ?? {}
+      const stored = parseRefusals(entries)
+      // What is no refusal would stay for ever.
+      for (const key of Object.keys(entries)) if (!stored.has(key)) this.changed(key)
       return new Map([...stored, ...[...own].filter(([podClass]) => this.#unsaved.has(podClass))])
     } catch (error) {
       log.warn({ err: error }, 'failed to read refusals of nodes')
