@@ -16,6 +16,7 @@ const layers = [
   'test/citations',
   'test/crash-matrix',
   'test/ecosystem',
+  'test/fast',
   'test/fuzz-cli',
   'test/hostile',
   'test/soak',
