@@ -313,8 +313,9 @@ function answerUpdate({ clock }: CommandServer, { run, command, ids }: Carried):
         acceptedRequest: update.request,
       },
     })
+  if (rejected == null && completed == null) return
   const outcome = completed == null ? { failure: rejected ?? null } : { success: { payloads: [completed] } }
-  if (update.acceptedEventId > 0 && (rejected != null || completed != null))
+  if (update.acceptedEventId > 0)
     run.history.add(clock.now(), {
       workflowExecutionUpdateCompletedEventAttributes: {
         meta: { updateId: id, identity: 'client' },
@@ -322,8 +323,7 @@ function answerUpdate({ clock }: CommandServer, { run, command, ids }: Carried):
         outcome,
       },
     })
-  if (rejected != null) update.reject(new Error(rejected.message ?? 'refused'))
-  if (completed != null) update.resolve(valueOf(completed))
+  update.settle(outcome)
 }
 
 function continueAsNew(server: CommandServer, { run, command, add }: Carried): void {

@@ -11,10 +11,10 @@ import { nodeJson } from '../fakes/objects.ts'
 import { simulatedWorker } from './activity-runner.ts'
 import { objections } from './judge.ts'
 import { type KillPoint, killPoints, Network } from './network.ts'
-import { keyword } from './protocol.ts'
 import { taskQueues } from './queues.ts'
 import { replay } from './replay.ts'
 import type { Run } from './run.ts'
+import { lifecycleStart, phaseOf, signal } from './run-messages.ts'
 import { SimulatedProcess } from './simulated-process.ts'
 import { type TemporalOptions, TemporalServer } from './temporal-server.ts'
 import { passUntil } from './virtual-clock.ts'
@@ -79,12 +79,7 @@ async function life({ kill, ...options }: LifeOptions = {}): Promise<Life> {
       },
     }
   start()
-  const run = temporal.start('nodeClaimLifecycle', {
-    workflowId,
-    taskQueue: taskQueues[0],
-    args: [{ cluster: 'test', ...ref }],
-    searchAttributes: { NodePhase: keyword('Launching') },
-  })
+  const run = temporal.startRun(lifecycleStart(workflowId, ref))
   const until = (what: string, holds: () => unknown) =>
     passUntil(clock, what, () => {
       const [error] = run.taskErrors
@@ -93,9 +88,9 @@ async function life({ kill, ...options }: LifeOptions = {}): Promise<Life> {
     })
   await until('a VM', () => azure.get('virtualMachines', 'aks-a') !== undefined)
   cluster.put('nodes', nodeJson('a'))
-  await until('the node is ready', () => phaseOf(temporal) === 'Ready')
+  await until('the node is ready', () => phaseOf(temporal, run) === 'Ready')
   await cluster.client.delete('/apis/karpenter.sh/v1/nodeclaims/a')
-  temporal.signal(workflowId, 'observeAgain', 'deleted')
+  signal(temporal, run, 'observeAgain', 'deleted')
   await until('the workflow ends', () => !run.isRunning)
   replay(run, host)
   finished.push(run)
@@ -110,12 +105,6 @@ async function life({ kill, ...options }: LifeOptions = {}): Promise<Life> {
     bytes: run.bytes,
     killed,
   }
-}
-
-function phaseOf(temporal: TemporalServer): string | undefined {
-  const { past, task, identity } = temporal.run(workflowId)
-  if (past.length === 0 || task !== undefined || !temporal.isServed(identity.taskQueue)) return undefined
-  return (temporal.query(workflowId, 'status') as { readonly phase: string }).phase
 }
 
 describe('a lifecycle in virtual time', () => {

@@ -1,9 +1,9 @@
 // A lifecycle of the production bundle with activities that only tell a story: what is tried here is the simulated server.
 import { Context } from '@temporalio/activity'
 import { type ActivityFunctions, simulatedWorker } from './activity-runner.ts'
-import { keyword } from './protocol.ts'
 import { taskQueues } from './queues.ts'
 import type { Run, Worker } from './run.ts'
+import { lifecycleStart, phaseOf, signal, update } from './run-messages.ts'
 import { SimulatedProcess } from './simulated-process.ts'
 import { type TemporalOptions, TemporalServer } from './temporal-server.ts'
 import { passUntil, VirtualClock } from './virtual-clock.ts'
@@ -50,21 +50,18 @@ export class OneLife {
   }
 
   begin(): Run {
-    return this.temporal.start('nodeClaimLifecycle', {
-      workflowId,
-      taskQueue: taskQueues[0],
-      args: [{ cluster: 'test', name: 'a', uid: 'uid-a' }],
-      searchAttributes: { NodePhase: keyword('Launching') },
-    })
+    return this.temporal.startRun(lifecycleStart(workflowId, { name: 'a', uid: 'uid-a' }))
   }
 
   get run(): Run {
-    return this.temporal.run(workflowId)
+    const run = this.temporal.current(workflowId)
+    if (run === undefined) throw new Error('the lifecycle has not begun')
+    return run
   }
 
   delete(): void {
     this.story.isDeleted = true
-    if (this.run.isRunning) this.temporal.signal(workflowId, 'observeAgain', 'deleted')
+    this.signal('observeAgain', 'deleted')
   }
 
   /** Errors: a workflow task failed, or it did not happen within a virtual day. */
@@ -78,9 +75,15 @@ export class OneLife {
   }
 
   phase(): string | undefined {
-    const { past, task } = this.run
-    if (past.length === 0 || task !== undefined) return undefined
-    return (this.temporal.query(workflowId, 'status') as { readonly phase: string }).phase
+    return phaseOf(this.temporal, this.run)
+  }
+
+  signal(name: string, ...args: readonly unknown[]): void {
+    signal(this.temporal, this.run, name, ...args)
+  }
+
+  update(name: string, ...args: readonly unknown[]): Promise<unknown> {
+    return update(this.temporal, this.run, name, ...args)
   }
 }
 

@@ -41,9 +41,6 @@ export const payloadsOf = (values: readonly unknown[]): Payload[] => values.map(
 export const valueOf = (payload: Payload | null | undefined): unknown =>
   payload === null || payload === undefined ? undefined : defaultPayloadConverter.fromPayload(payload)
 
-export const payloadFields = (values: Readonly<Record<string, unknown>>): Record<string, Payload> =>
-  Object.fromEntries(Object.entries(values).map(([key, value]) => [key, payloadOf(value)]))
-
 /** The place of a job in an activation, as Core orders them: updates are messages that come with a task, after its events but before outcomes. */
 const places: Partial<Record<JobKind, number>> = {
   initializeWorkflow: 0,

@@ -72,10 +72,13 @@ export interface OpenTask {
   readonly timers: Cancel[]
 }
 
+/** What came of an update, or that its run has ended first. */
+export type UpdateOutcome = temporal.api.update.v1.IOutcome | 'closed'
+
 export interface PendingUpdate {
   readonly request: temporal.api.update.v1.IRequest
-  readonly resolve: (value: unknown) => void
-  readonly reject: (error: Error) => void
+  readonly settle: (outcome: UpdateOutcome) => void
+  readonly settled: Promise<UpdateOutcome>
   acceptedEventId: number
 }
 
@@ -115,8 +118,13 @@ export class Run {
   cached: { readonly worker: Worker; readonly workflow: HostedWorkflow } | undefined
   stickyWorker: Worker | undefined
 
-  constructor(identity: RunIdentity, shown: Pick<Run, 'memo' | 'searchAttributes'>) {
+  /** Epoch ms. */
+  readonly startedMs: number
+  closedMs: number | undefined
+
+  constructor(identity: RunIdentity, shown: Pick<Run, 'memo' | 'searchAttributes' | 'startedMs'>) {
     this.identity = identity
+    this.startedMs = shown.startedMs
     this.memo = shown.memo
     this.searchAttributes = shown.searchAttributes
   }

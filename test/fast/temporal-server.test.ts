@@ -25,15 +25,9 @@ async function wholeLife(options: TemporalOptions = {}): Promise<{ readonly life
   life.begin()
   await life.until('the node is ready', () => life.phase() === 'Ready')
   let answer: unknown
-  const held = life.temporal.update(workflowId, 'hold', { until: '2030-01-01T12:00:00Z', reason: 'test' })
-  void held.then(
-    (text) => {
-      answer = text
-    },
-    (error: Error) => {
-      answer = error
-    },
-  )
+  void life.update('hold', { until: '2030-01-01T12:00:00Z', reason: 'test' }).then((result) => {
+    answer = result
+  })
   await life.until('an answer', () => answer !== undefined)
   life.delete()
   await life.until('the end', () => !life.run.isRunning)
@@ -94,7 +88,6 @@ async function randomLife(seed: number): Promise<OneLife> {
   const activities = unreliable(life, random)
   let worker = life.startProcess(activities)
   life.begin()
-  const quietly = (update: Promise<unknown>) => void update.catch(() => {})
   const acts = [
     () => {
       life.temporal.kill(worker.process)
@@ -102,13 +95,13 @@ async function randomLife(seed: number): Promise<OneLife> {
         worker = life.startProcess(activities)
       })
     },
-    () => quietly(life.temporal.update(workflowId, 'retryNow', { reason: 'r' })),
-    () => quietly(life.temporal.update(workflowId, 'hold', { reason: 'r' })),
-    () => quietly(life.temporal.update(workflowId, 'hold', { until: 'x' })),
-    () => life.temporal.signal(workflowId, 'retryNow', { reason: 's' }),
+    () => void life.update('retryNow', { reason: 'r' }),
+    () => void life.update('hold', { reason: 'r' }),
+    () => void life.update('hold', { until: 'x' }),
+    () => life.signal('retryNow', { reason: 's' }),
     () => {
-      life.temporal.signal(workflowId, 'observeAgain', 'x')
-      life.temporal.signal(workflowId, 'observeAgain', 'y')
+      life.signal('observeAgain', 'x')
+      life.signal('observeAgain', 'y')
     },
   ]
   for (let count = 0; count < 12; count++)

@@ -1,7 +1,7 @@
 import { ActivityAttempts } from './activity-attempts.ts'
 import { carryOut, type RunStart } from './commands.ts'
-import { type Job, normalQueue, type Payload, payloadFields, payloadsOf, timestamp, valueOf } from './protocol.ts'
-import { endActivity, Run, type RunStatus, type Worker } from './run.ts'
+import { type Job, normalQueue, type Payload, timestamp } from './protocol.ts'
+import { endActivity, Run, type RunStatus, type UpdateOutcome, type Worker } from './run.ts'
 import type { SimulatedProcess } from './simulated-process.ts'
 import { type Clock, randomNumbers } from './virtual-clock.ts'
 import { namespace } from './workflow-host.ts'
@@ -13,15 +13,6 @@ export interface TemporalOptions extends Omit<TaskOptions, 'taskLatencyMs' | 'is
   readonly taskLatencyMs?: (random: () => number) => number
   /** Whether a run leaves its worker's cache after a task. */
   readonly isEvicted?: (random: () => number) => boolean
-}
-
-export interface StartOptions {
-  readonly workflowId: string
-  readonly taskQueue: string
-  readonly args?: readonly unknown[]
-  readonly memo?: Readonly<Record<string, unknown>>
-  /** As payloads, whose metadata hold the attributes' types. */
-  readonly searchAttributes?: Record<string, Payload>
 }
 
 /** A Temporal server and Core in memory, on any clock: runs with their histories, workers that come and go. One seed gives one course of events. */
@@ -52,9 +43,9 @@ export class TemporalServer {
       ...server,
       schedule: this.#attempts.schedule.bind(this.#attempts),
       cancelActivity: this.#attempts.cancel.bind(this.#attempts),
-      current: (workflowId: string) => this.#current.get(workflowId),
+      current: this.current.bind(this),
       begin: this.#begin.bind(this),
-      signal: this.#signal.bind(this),
+      signal: this.signalRun.bind(this),
       close: this.#close.bind(this),
     }
     this.#tasks = new WorkflowTasks(
@@ -88,29 +79,32 @@ export class TemporalServer {
     for (const run of this.runs) if (run.cached?.worker.process === process) run.evict()
   }
 
+  /** The latest run of a workflow; undefined when there is none. */
+  current(workflowId: string): Run | undefined {
+    return this.#current.get(workflowId)
+  }
+
   /** Starts a workflow. Errors: one of its id is running. */
-  start(
-    workflowType: string,
-    { workflowId, taskQueue, args = [], memo = {}, searchAttributes = {} }: StartOptions,
-  ): Run {
-    if (this.#current.get(workflowId)?.isRunning === true) throw new Error(`${workflowId} is running already`)
-    const input = payloadsOf(args)
-    return this.#begin({ workflowType, workflowId, taskQueue, input, memo: payloadFields(memo), searchAttributes }, {})
+  startRun(start: RunStart): Run {
+    if (this.#current.get(start.workflowId)?.isRunning === true)
+      throw new Error(`${start.workflowId} is running already`)
+    return this.#begin(start, {})
   }
 
-  /** The latest run of a workflow. Errors: there is none. */
-  run(workflowId: string): Run {
-    const run = this.#current.get(workflowId)
-    if (run === undefined) throw new Error(`no workflow ${workflowId}`)
-    return run
+  signalRun(
+    run: Run,
+    { signalName, input }: { readonly signalName: string; readonly input: readonly Payload[] },
+  ): void {
+    const identity = 'client'
+    this.#tasks.deliver(run, () => {
+      run.history.add(this.#clock.now(), {
+        workflowExecutionSignaledEventAttributes: { signalName, input: { payloads: [...input] }, identity },
+      })
+      return { signalWorkflow: { signalName, input: [...input], identity } }
+    })
   }
 
-  signal(workflowId: string, signalName: string, ...args: readonly unknown[]): void {
-    this.#signal(this.run(workflowId), { signalName, input: payloadsOf(args) })
-  }
-
-  cancel(workflowId: string, reason = 'requested'): void {
-    const run = this.run(workflowId)
+  cancelRun(run: Run, reason: string): void {
     this.#tasks.deliver(run, () => {
       run.history.add(this.#clock.now(), {
         workflowExecutionCancelRequestedEventAttributes: { cause: reason, identity: 'client' },
@@ -119,8 +113,7 @@ export class TemporalServer {
     })
   }
 
-  terminate(workflowId: string, reason = 'requested'): void {
-    const run = this.run(workflowId)
+  terminateRun(run: Run, reason: string): void {
     if (!run.isRunning) return
     this.#tasks.abandon(run)
     run.history.add(this.#clock.now(), { workflowExecutionTerminatedEventAttributes: { reason, identity: 'client' } })
@@ -128,28 +121,25 @@ export class TemporalServer {
     run.evict()
   }
 
-  /** Sends an update and waits for its outcome. Errors: it was refused, it failed, or the run ended first. */
-  update(workflowId: string, name: string, ...args: readonly unknown[]): Promise<unknown> {
-    const run = this.run(workflowId)
-    const id = `update-${run.updates.size + 1}`
+  /** Sends an update and waits for its outcome. One whose id the run knows is the same update. */
+  updateRun(
+    run: Run,
+    { id, name, input }: { readonly id: string; readonly name: string; readonly input: readonly Payload[] },
+  ): Promise<UpdateOutcome> {
+    const known = run.updates.get(id)
+    if (known !== undefined) return known.settled
     const meta = { updateId: id, identity: 'client' }
-    const input = payloadsOf(args)
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-    run.updates.set(id, {
-      request: { meta, input: { name, args: { payloads: input } } },
-      resolve,
-      reject,
-      acceptedEventId: 0,
-    })
+    const { promise: settled, resolve: settle } = Promise.withResolvers<UpdateOutcome>()
+    const request = { meta, input: { name, args: { payloads: [...input] } } }
+    run.updates.set(id, { request, settle, settled, acceptedEventId: 0 })
     this.#tasks.deliver(run, () => ({
-      doUpdate: { id, protocolInstanceId: id, name, input, meta, runValidator: true },
+      doUpdate: { id, protocolInstanceId: id, name, input: [...input], meta, runValidator: true },
     }))
-    return promise
+    return settled
   }
 
   /** Asks a workflow, which is replayed if no worker has it. Errors: no worker serves it, or its handler throws. */
-  query(workflowId: string, queryType: string, ...args: readonly unknown[]): unknown {
-    const run = this.run(workflowId)
+  queryRun(run: Run, queryType: string, input: readonly Payload[]): Payload {
     const worker = this.#workerFor(run.identity.taskQueue)
     const workflow = worker === undefined ? undefined : this.#tasks.workflowFor(run, worker)
     if (workflow === undefined) throw new Error(`no worker polls ${run.identity.taskQueue}`)
@@ -160,12 +150,12 @@ export class TemporalServer {
       continueAsNewSuggested: false,
       isReplaying: false,
       flags: [],
-      jobs: [{ queryWorkflow: { queryId: 'query', queryType, arguments: payloadsOf(args) } }],
+      jobs: [{ queryWorkflow: { queryId: 'query', queryType, arguments: [...input] } }],
     })
     if (!run.isRunning) run.evict()
     const { succeeded, failed } = commands[0]?.respondToQuery ?? {}
     if (failed != null) throw new Error(failed.message ?? 'the query failed')
-    return valueOf(succeeded?.response)
+    return succeeded?.response ?? {}
   }
 
   /** Whether a living worker polls a queue. */
@@ -188,21 +178,12 @@ export class TemporalServer {
     if (!isTaken()) this.#backlog.push(isTaken)
   }
 
-  #signal(run: Run, { signalName, input }: { readonly signalName: string; readonly input: readonly Payload[] }): void {
-    const identity = 'client'
-    this.#tasks.deliver(run, () => {
-      run.history.add(this.#clock.now(), {
-        workflowExecutionSignaledEventAttributes: { signalName, input: { payloads: [...input] }, identity },
-      })
-      return { signalWorkflow: { signalName, input: [...input], identity } }
-    })
-  }
-
   #close(
     run: Run,
     { status, ...outcome }: { readonly status: RunStatus } & Partial<Pick<Run, 'result' | 'failure'>>,
   ): void {
     run.status = status
+    run.closedMs = this.#clock.now()
     Object.assign(run, outcome)
     for (const { stop } of run.timers.values()) stop()
     for (const activity of run.activities.values()) {
@@ -210,7 +191,7 @@ export class TemporalServer {
       activity.isCancelRequested = true
       endActivity(activity)
     }
-    for (const update of run.updates.values()) update.reject(new Error(`${run.workflowId} has ended`))
+    for (const update of run.updates.values()) update.settle('closed')
     for (const report of run.onClosed.splice(0)) report()
   }
 
@@ -229,7 +210,7 @@ export class TemporalServer {
         startMs: continued?.identity.startMs ?? this.#clock.now(),
         seed: Math.floor(this.#random() * 2 ** 32),
       },
-      { memo, searchAttributes },
+      { memo, searchAttributes, startedMs: this.#clock.now() },
     )
     this.runs.push(run)
     this.#current.set(workflowId, run)
