@@ -5,6 +5,7 @@ import {
   activityFailure,
   cancelledFailure,
   type NoRetry,
+  timeIsOver,
   timeoutFailure,
 } from './activity-failures.ts'
 import type { Attributes } from './history.ts'
@@ -39,6 +40,7 @@ export function newActivity(command: ScheduledActivity, isLocal: boolean, nowMs:
     attempt: command.attempt || 1,
     isCancelRequested: false,
     isOver: false,
+    isBackingOff: false,
     lastFailure: undefined,
     heartbeatDetails: undefined,
     running: undefined,
@@ -100,10 +102,8 @@ export class ActivityAttempts {
       due: () => {
         if (activity.isOver) return
         activity.running = undefined
-        const failure = timeoutFailure(limit.timeout)
-        if (limit.timeout !== 'scheduleToClose') return this.#failed(run, activity, failure)
-        const cause = activity.lastFailure ?? failure
-        this.#resolve(run, activity, { failed: { failure: activityFailure(activity, cause, 'tooLate') } })
+        if (limit.timeout !== 'scheduleToClose') return this.#failed(run, activity, timeoutFailure(limit.timeout))
+        this.#resolve(run, activity, failedAs(activity, timeIsOver(activity.lastFailure), 'tooLate'))
       },
     })
   }
@@ -114,6 +114,7 @@ export class ActivityAttempts {
     const startToClose = msOf(command.startToCloseTimeout)
     const running = { worker, cancel: () => started.cancel() }
     activity.running = running
+    activity.isBackingOff = false
     if (startToClose !== undefined) this.#limit(run, activity, { timeout: 'startToClose', ms: startToClose })
     if (heartbeatTimeoutMs !== undefined) this.#limit(run, activity, { timeout: 'heartbeat', ms: heartbeatTimeoutMs })
     const heartbeats = this.#heartbeats(run, activity, running)
@@ -168,9 +169,7 @@ export class ActivityAttempts {
   #ended(run: Run, activity: PendingActivity, result: AttemptResult): void {
     if ('failed' in result && result.failed != null) return this.#failed(run, activity, result.failed.failure)
     if ('cancelled' in result && result.cancelled != null)
-      return this.#resolve(run, activity, {
-        cancelled: { failure: cancelledFailure(activity, result.cancelled.failure) },
-      })
+      return this.#resolve(run, activity, { cancelled: { failure: cancelledFailure(activity) } })
     this.#resolve(run, activity, result)
   }
 
@@ -179,10 +178,17 @@ export class ActivityAttempts {
     for (const timeout of ['startToClose', 'heartbeat']) activity.timers.get(timeout)?.()
     const delayMs = retryDelay(activity, failure)
     const noRetry = whyNoRetry(activity, failure, this.#server.clock.now() + delayMs)
+    // A failure that was reported stays as it is; a time limit that leaves no time for another attempt is that of the whole activity.
+    const isLate = noRetry === 'tooLate' && failure.timeoutFailureInfo != null
     if (noRetry !== undefined)
-      return this.#resolve(run, activity, { failed: { failure: activityFailure(activity, failure, noRetry) } })
+      return this.#resolve(
+        run,
+        activity,
+        failedAs(activity, isLate ? timeIsOver(activity.lastFailure) : failure, noRetry),
+      )
     activity.lastFailure = failure
     activity.attempt += 1
+    activity.isBackingOff = true
     this.#timer(activity, 'retry', {
       ms: delayMs,
       due: () => {
@@ -197,13 +203,12 @@ export class ActivityAttempts {
     endActivity(activity)
     if (activity.isLocal) return this.#server.resolveLocal(run, activity, result)
     const { seq } = activity.command
+    // Between two attempts none has started that the history would name.
+    const hasStarted = !activity.isBackingOff
     this.#server.deliver(run, () => {
       const { clock } = this.#server
       const scheduledEventId = activity.scheduledEventId as never
-      // The server writes the start of an attempt together with its end.
-      const startedEventId = run.history.add(clock.now(), {
-        activityTaskStartedEventAttributes: { scheduledEventId, identity: 'worker', attempt: activity.attempt },
-      })
+      const startedEventId = hasStarted ? recordStart(run, activity, clock.now()) : 0
       run.history.add(
         clock.now(),
         endOf(activity, result, { scheduledEventId, startedEventId: startedEventId as never }),
@@ -213,6 +218,23 @@ export class ActivityAttempts {
       return isNews ? { resolveActivity: { seq: seq ?? 0, result } } : undefined
     })
   }
+}
+
+/** What a workflow gets of an activity that failed. Of a local one it gets the failure as it is. */
+function failedAs(activity: PendingActivity, cause: Failure, noRetry: NoRetry): Resolution {
+  return { failed: { failure: activity.isLocal ? cause : activityFailure(activity, cause, noRetry) } }
+}
+
+/** The server writes the start of the last attempt together with its end. */
+function recordStart(run: Run, { scheduledEventId, attempt, lastFailure }: PendingActivity, nowMs: number): number {
+  return run.history.add(nowMs, {
+    activityTaskStartedEventAttributes: {
+      scheduledEventId: scheduledEventId as never,
+      identity: 'worker',
+      attempt,
+      ...(lastFailure === undefined ? {} : { lastFailure }),
+    },
+  })
 }
 
 function retryDelay({ command, attempt }: PendingActivity, failure: Failure): number {

@@ -9,13 +9,22 @@ export type ActivityTimeout = 'startToClose' | 'scheduleToClose' | 'heartbeat'
 
 const timeouts = {
   startToClose: { name: 'StartToClose', type: TimeoutType.TIMEOUT_TYPE_START_TO_CLOSE },
-  scheduleToClose: { name: 'ScheduleToClose', type: TimeoutType.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE },
   heartbeat: { name: 'Heartbeat', type: TimeoutType.TIMEOUT_TYPE_HEARTBEAT },
 } as const
 
-export function timeoutFailure(timeout: ActivityTimeout): Failure {
+export function timeoutFailure(timeout: 'startToClose' | 'heartbeat'): Failure {
   const { name, type } = timeouts[timeout]
   return { message: `activity ${name} timeout`, source: 'Server', timeoutFailureInfo: { timeoutType: type } }
+}
+
+/** The failure of an activity whose whole time is over, or whose next attempt would begin after it. `cause`: the last attempt's. */
+export function timeIsOver(cause: Failure | undefined): Failure {
+  return {
+    message: 'Not enough time to schedule next retry before activity ScheduleToClose timeout, giving up retrying',
+    source: 'Server',
+    timeoutFailureInfo: { timeoutType: TimeoutType.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE },
+    ...(cause === undefined ? {} : { cause }),
+  }
 }
 
 /** Why no further attempt follows a failure; undefined when one does. */
@@ -31,7 +40,7 @@ const retryStates = {
 /** The failure that a workflow gets of an activity: what happened, as the cause. */
 export function activityFailure({ command }: PendingActivity, cause: Failure, noRetry: NoRetry): Failure {
   return {
-    message: 'Activity task failed',
+    message: cause.timeoutFailureInfo == null ? 'Activity task failed' : 'Activity task timed out',
     cause,
     activityFailureInfo: {
       activityType: { name: command.activityType ?? '' },
@@ -42,13 +51,13 @@ export function activityFailure({ command }: PendingActivity, cause: Failure, no
   }
 }
 
-const cancelled = (): Failure => ({ message: 'Activity cancelled', source: 'CoreSDK', canceledFailureInfo: {} })
+const cancelled = (): Failure => ({ canceledFailureInfo: {} })
 
-export function cancelledFailure({ command }: PendingActivity, cause: Failure = cancelled()): Failure {
+export function cancelledFailure({ command }: PendingActivity): Failure {
   return {
     message: 'Activity cancelled',
     source: 'CoreSDK',
-    cause,
+    cause: cancelled(),
     activityFailureInfo: {
       activityType: { name: command.activityType ?? '' },
       activityId: command.activityId ?? '',

@@ -263,8 +263,14 @@ function childEnded({ clock }: CommandServer, { run, child, seq, known }: EndedC
     })
     return { resolveChildWorkflowExecution: { seq, result: { completed: { result } } } }
   }
-  const failure = child.failure ?? { message: child.status }
-  run.history.add(clock.now(), { childWorkflowExecutionFailedEventAttributes: { ...by, failure } })
+  const retryState = proto.temporal.api.enums.v1.RetryState.RETRY_STATE_RETRY_POLICY_NOT_SET
+  const cause = child.failure ?? { message: child.status }
+  run.history.add(clock.now(), { childWorkflowExecutionFailedEventAttributes: { ...by, failure: cause, retryState } })
+  const failure = {
+    message: 'Child Workflow execution failed',
+    cause,
+    childWorkflowExecutionFailureInfo: { ...by, retryState },
+  }
   return { resolveChildWorkflowExecution: { seq, result: { failed: { failure } } } }
 }
 

@@ -47,6 +47,8 @@ export interface PendingActivity {
   attempt: number
   isCancelRequested: boolean
   isOver: boolean
+  /** It failed, and waits for its next attempt. */
+  isBackingOff: boolean
   lastFailure: Failure | undefined
   heartbeatDetails: unknown
   /** The attempt under way. What an earlier one answers comes too late. */
@@ -107,6 +109,8 @@ export class Run {
   /** Errors of workflow tasks. Temporal retries such a task; a test wants to know of it at once. */
   readonly taskErrors: Error[] = []
 
+  /** Epoch ms: a run that follows a short one begins its first workflow task no earlier. */
+  notBeforeMs = 0
   task: OpenTask | undefined
   isTaskScheduled = false
   /** Whether something happened that needs a workflow task, news for the workflow or not. */

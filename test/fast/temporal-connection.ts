@@ -134,6 +134,14 @@ export class TemporalConnection {
       const run = this.#found(execution)
       return { workflowExecutionInfo: infoOf({ run, status: run.status }), pendingActivities: [] }
     },
+    /** What a client waits for when it wants a run's result: the event that ends it. */
+    getWorkflowExecutionHistory: async ({
+      execution,
+    }: Filled<temporal.api.workflowservice.v1.IGetWorkflowExecutionHistoryRequest>) => {
+      const run = this.#found(execution)
+      if (run.isRunning) await new Promise<void>((resolve) => void run.onClosed.push(resolve))
+      return { history: { events: run.history.exported().events?.slice(-1) ?? [] }, nextPageToken: new Uint8Array() }
+    },
     listWorkflowExecutions: ({
       query,
       pageSize,

@@ -15,6 +15,9 @@ export interface TemporalOptions extends Omit<TaskOptions, 'taskLatencyMs' | 'is
   readonly isEvicted?: (random: () => number) => boolean
 }
 
+/** A run that continues another begins its work no sooner than this after the start of that one (`history.continueAsNewMinInterval`). */
+const shortestRunMs = 1000
+
 /** A Temporal server and Core in memory, on any clock: runs with their histories, workers that come and go. One seed gives one course of events. */
 export class TemporalServer {
   readonly runs: Run[] = []
@@ -212,6 +215,7 @@ export class TemporalServer {
       },
       { memo, searchAttributes, startedMs: this.#clock.now() },
     )
+    if (continued !== undefined) run.notBeforeMs = continued.startedMs + shortestRunMs
     this.runs.push(run)
     this.#current.set(workflowId, run)
     this.#tasks.deliver(run, () => startOf(run, input, this.#clock.now()))

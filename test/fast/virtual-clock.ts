@@ -76,7 +76,7 @@ export class VirtualClock implements Clock {
 const realImmediate = setImmediate
 
 /** Lets promises and immediates come to rest, without time passing. */
-async function settle(turns = 2): Promise<void> {
+export async function settle(turns = 2): Promise<void> {
   for (let turn = 0; turn < turns; turn++)
     await new Promise<void>((resolve) => {
       realImmediate(resolve)

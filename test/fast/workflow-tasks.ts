@@ -78,6 +78,14 @@ export class WorkflowTasks {
   #schedule(run: Run, afterMs = this.#options.taskLatencyMs?.() ?? 0): void {
     if (run.isTaskScheduled || run.task !== undefined || !run.isRunning) return
     run.isTaskScheduled = true
+    const delayMs = run.notBeforeMs - this.#server.clock.now()
+    if (delayMs > 0) {
+      this.#at(delayMs, () => {
+        run.isTaskScheduled = false
+        this.#schedule(run)
+      })
+      return
+    }
     this.#recordScheduled(run)
     const offer = () =>
       this.#server.whenWorker(
