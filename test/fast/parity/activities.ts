@@ -2,7 +2,7 @@ import { ApplicationFailure, Context } from '@temporalio/activity'
 
 export interface Waiting {
   /** Waits in the time of the world that the activity runs in. */
-  sleep(ms: number): Promise<void>
+  readonly sleep: (ms: number) => Promise<void>
 }
 
 /** Activities that fail, hang, heartbeat and obey as the table asks. */

@@ -1,10 +1,10 @@
 import { Client } from '@temporalio/client'
-import { simulatedWorker } from '../activity-runner.ts'
 import { SimulatedProcess } from '../simulated-process.ts'
-import { TemporalConnection } from '../temporal-connection.ts'
-import { TemporalServer } from '../temporal-server.ts'
+import { simulatedWorker } from '../temporal/activity-runner.ts'
+import { TemporalConnection } from '../temporal/temporal-connection.ts'
+import { TemporalServer } from '../temporal/temporal-server.ts'
+import { WorkflowHost } from '../temporal/workflow-host.ts'
 import { settle, VirtualClock } from '../virtual-clock.ts'
-import { WorkflowHost } from '../workflow-host.ts'
 import { parityActivities } from './activities.ts'
 import { type Outcome, play } from './outcome.ts'
 import type { Row } from './rows.ts'
@@ -31,15 +31,15 @@ export async function playFast(code: string, row: Row): Promise<Outcome> {
     histories: async (workflowId) =>
       server.runs.filter((run) => run.workflowId === workflowId).map(({ history }) => history.events),
   })
-  let isOver = false
+  const progress = { isOver: false }
   const over = () => {
-    isOver = true
+    progress.isOver = true
   }
   playing.then(over, over)
-  for (let step = 0; !isOver; step++) {
+  for (let step = 0; !progress.isOver; step++) {
     await settle(3)
     if (step > 10_000) throw new Error(`${row.name} does not end`)
-    if (!isOver) clock.step()
+    if (!progress.isOver) clock.step()
   }
   return playing
 }

@@ -19,9 +19,9 @@ export interface Outcome {
 export interface World {
   readonly client: Client
   /** Waits in the world's own time. */
-  sleep(ms: number): Promise<void>
+  readonly sleep: (ms: number) => Promise<void>
   /** Histories of all runs of a workflow, oldest first. */
-  histories(workflowId: string): Promise<readonly (readonly HistoryEvent[])[]>
+  readonly histories: (workflowId: string) => Promise<readonly (readonly HistoryEvent[])[]>
 }
 
 const textOf = (error: unknown): string => {
@@ -56,7 +56,7 @@ export async function play(row: Row, { client, sleep, histories }: World): Promi
   const all = await histories(workflowId)
   return {
     answers: await Promise.all(answers),
-    result: String(result),
+    result,
     events: all.flatMap((events) => linesOf(events)),
   }
 }

@@ -1,8 +1,8 @@
 import type { temporal } from '@temporalio/proto'
+import type { SimulatedProcess } from '../simulated-process.ts'
+import type { Cancel } from '../virtual-clock.ts'
 import { History } from './history.ts'
 import type { Failure, Job, Payload, ScheduledActivity } from './protocol.ts'
-import type { SimulatedProcess } from './simulated-process.ts'
-import type { Cancel } from './virtual-clock.ts'
 import type { Activated, HistoryState, HostedWorkflow, RunIdentity, WorkflowHost } from './workflow-host.ts'
 
 /** One attempt of an activity, as its worker sees it. */

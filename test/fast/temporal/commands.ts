@@ -1,4 +1,5 @@
 import proto from '@temporalio/proto'
+import type { Clock } from '../virtual-clock.ts'
 import type { Attributes } from './history.ts'
 import { keywordList } from './history.ts'
 import {
@@ -13,7 +14,6 @@ import {
   valueOf,
 } from './protocol.ts'
 import type { PendingActivity, Run, RunStatus } from './run.ts'
-import type { Clock } from './virtual-clock.ts'
 import { namespace } from './workflow-host.ts'
 import { cancelMarkers, reachesServer } from './workflow-tasks.ts'
 

@@ -2,11 +2,11 @@ import type { ConnectionLike } from '@temporalio/client'
 import { InternalConnectionLikeSymbol } from '@temporalio/client/lib/types.js'
 import type { temporal } from '@temporalio/proto'
 import proto from '@temporalio/proto'
+import type { Clock } from '../virtual-clock.ts'
 import { timestamp } from './protocol.ts'
 import type { Run } from './run.ts'
 import { Schedules } from './schedules.ts'
 import type { TemporalServer } from './temporal-server.ts'
-import type { Clock } from './virtual-clock.ts'
 import { type ListedRun, statusOf, visibilityQuery } from './visibility.ts'
 
 /** A request as a client makes it: whatever it leaves out is unset. */

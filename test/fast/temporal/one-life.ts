@@ -1,12 +1,12 @@
 // A lifecycle of the production bundle with activities that only tell a story: what is tried here is the simulated server.
 import { Context } from '@temporalio/activity'
+import { SimulatedProcess } from '../simulated-process.ts'
+import { passUntil, VirtualClock } from '../virtual-clock.ts'
 import { type ActivityFunctions, simulatedWorker } from './activity-runner.ts'
 import { taskQueues } from './queues.ts'
 import type { Run, Worker } from './run.ts'
 import { lifecycleStart, phaseOf, signal, update } from './run-messages.ts'
-import { SimulatedProcess } from './simulated-process.ts'
 import { type TemporalOptions, TemporalServer } from './temporal-server.ts'
-import { passUntil, VirtualClock } from './virtual-clock.ts'
 import type { WorkflowHost } from './workflow-host.ts'
 
 export const startMs = Date.parse('2030-01-01T00:00:00Z')

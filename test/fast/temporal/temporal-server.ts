@@ -1,9 +1,9 @@
+import type { SimulatedProcess } from '../simulated-process.ts'
+import { type Clock, randomNumbers } from '../virtual-clock.ts'
 import { ActivityAttempts } from './activity-attempts.ts'
 import { carryOut, type RunStart } from './commands.ts'
 import { type Job, normalQueue, type Payload, timestamp } from './protocol.ts'
 import { endActivity, Run, type RunStatus, type UpdateOutcome, type Worker } from './run.ts'
-import type { SimulatedProcess } from './simulated-process.ts'
-import { type Clock, randomNumbers } from './virtual-clock.ts'
 import { namespace } from './workflow-host.ts'
 import { type TaskOptions, WorkflowTasks } from './workflow-tasks.ts'
 

@@ -1,8 +1,8 @@
 import { defaultDataConverter, noopMetricMeter } from '@temporalio/common'
 import { Activity } from '@temporalio/worker/lib/activity.js'
+import type { SimulatedProcess } from '../simulated-process.ts'
 import { msOf } from './protocol.ts'
 import type { Attempt, AttemptResult, RunningAttempt, Worker } from './run.ts'
-import type { SimulatedProcess } from './simulated-process.ts'
 import { namespace, type WorkflowHost } from './workflow-host.ts'
 
 export type ActivityFunctions = Readonly<Record<string, (...args: never[]) => unknown>>

@@ -1,11 +1,11 @@
 import proto from '@temporalio/proto'
+import type { Clock } from '../virtual-clock.ts'
 import { newActivity, waitsForCancellation } from './activity-attempts.ts'
 import { cancelledFailure, cancelledLocalActivityMarker, localActivityMarker } from './activity-failures.ts'
 import { type Command, inCoresOrder, type Job, normalQueue } from './protocol.ts'
 import { replayInto } from './replay.ts'
 import { endActivity, type OpenTask, type PastActivation, type PendingActivity, type Run, type Worker } from './run.ts'
 import { elided, endsRun, isTraceless, withoutRefusedUpdates } from './task-commands.ts'
-import type { Clock } from './virtual-clock.ts'
 
 const { TimeoutType, WorkflowTaskFailedCause } = proto.temporal.api.enums.v1
 const { ActivityCancellationType } = proto.coresdk.workflow_commands

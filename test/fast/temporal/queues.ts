@@ -1,4 +1,4 @@
-import { taskQueue } from '../../core/task-queues.ts'
+import { taskQueue } from '../../../core/task-queues.ts'
 
 /** The queues of a cluster named `test`; the first one is that of workflows. */
 export const taskQueues = [

@@ -1,5 +1,6 @@
 import type { temporal } from '@temporalio/proto'
 import proto from '@temporalio/proto'
+import type { Clock } from '../virtual-clock.ts'
 import {
   type ActivityTimeout,
   activityFailure,
@@ -11,7 +12,6 @@ import {
 import type { Attributes } from './history.ts'
 import { type Failure, type Job, msOf, type ScheduledActivity, valueOf } from './protocol.ts'
 import { type AttemptResult, endActivity, type PendingActivity, type Run, type Worker } from './run.ts'
-import type { Clock } from './virtual-clock.ts'
 
 const { WAIT_CANCELLATION_COMPLETED } = proto.coresdk.workflow_commands.ActivityCancellationType
 type Resolution = NonNullable<NonNullable<Job['resolveActivity']>['result']>

@@ -1,13 +1,13 @@
 import { Context } from '@temporalio/activity'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { buildWorkflowBundle } from '../../workers/bundle.ts'
+import { buildWorkflowBundle } from '../../../workers/bundle.ts'
+import { randomNumbers } from '../virtual-clock.ts'
 import { activations, objections } from './judge.ts'
 import { type Activities, OneLife, startMs, workflowId } from './one-life.ts'
 import { shapeOf } from './protocol.ts'
 import { NonDeterminism, replay } from './replay.ts'
 import type { Run } from './run.ts'
 import type { TemporalOptions } from './temporal-server.ts'
-import { randomNumbers } from './virtual-clock.ts'
 import { WorkflowHost } from './workflow-host.ts'
 
 let code: string

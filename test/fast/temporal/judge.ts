@@ -2,7 +2,7 @@ import { optionalTsToMs } from '@temporalio/common/lib/time.js'
 import type { coresdk } from '@temporalio/proto'
 import { Worker } from '@temporalio/worker'
 import { BaseVMWorkflow } from '@temporalio/worker/lib/workflow/vm-shared.js'
-import { quietRuntime } from '../runner/quiet-runtime.ts'
+import { quietRuntime } from '../../runner/quiet-runtime.ts'
 import { jobKind, timestamp } from './protocol.ts'
 import type { Run } from './run.ts'
 
