@@ -13,6 +13,7 @@ const layers = [
   'bench',
   'test/vectors',
   'test/api',
+  'test/azure-fields',
   'test/citations',
   'test/crash-matrix',
   'test/ecosystem',

@@ -35,3 +35,18 @@ export function whenAborted(signal: AbortSignal): Promise<undefined> {
     else signal.addEventListener('abort', () => resolve(undefined), { once: true })
   })
 }
+
+/** Waits; ends after `ms` as `timeout`. */
+export async function untilDeadline<T>(
+  ms: number,
+  signal: AbortSignal,
+  wait: (signal: AbortSignal) => Promise<T>,
+): Promise<T | 'timeout'> {
+  const deadline = AbortSignal.timeout(Math.max(ms, 1))
+  try {
+    return await wait(AbortSignal.any([signal, deadline]))
+  } catch (error) {
+    if (deadline.aborted && !signal.aborted) return 'timeout'
+    throw error
+  }
+}

@@ -1,4 +1,5 @@
 import { Context } from '@temporalio/activity'
+import { type Beat, type Gap, gapsBefore } from '../core/node-claim/time-away.ts'
 
 /** Cancellation and heartbeats of the running activity; outside of Temporal (a test), a signal that never fires. */
 export interface ActivityScope {
@@ -42,24 +43,66 @@ export function activityName(): string | undefined {
   return currentContext()?.info.activityType
 }
 
+/** The activity that runs now, as a step whose time is limited. Times are epoch milliseconds. */
+export interface Step {
+  /** When it was scheduled, before its first attempt. */
+  readonly scheduledMs: number
+  /** When no worker could take it up or report it, since the step before. */
+  readonly gaps: readonly Gap[]
+  /** Delay before the next attempt, should this one fail without naming one. */
+  readonly retryDelayMs: number
+}
+
 /**
  * Runs a wait with heartbeats, so that a dead worker is noticed within the heartbeat timeout and a cancellation arrives.
- * The interval is short: the SDK throttles what reaches the server.
+ * The interval is short: the SDK throttles what reaches the server. Each says what the next attempt must know of this one, should its worker be lost.
+ * `idleSinceMs`: when the step before ended.
  */
-export async function withHeartbeats<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+export async function withHeartbeats<Result>(
+  work: (signal: AbortSignal, step: Step) => Promise<Result>,
+  idleSinceMs?: number,
+): Promise<Result> {
   const context = currentContext()
-  if (context === undefined) return work(never)
-  const timer = setInterval(() => context.heartbeat(), 2000)
-  context.heartbeat()
+  if (context === undefined) return work(never, { scheduledMs: Date.now(), gaps: [], retryDelayMs: 0 })
+  const step = stepOf(context, idleSinceMs)
+  const beat = (end?: Pick<Beat, 'hasEnded'>) =>
+    context.heartbeat({ atMs: Date.now(), gaps: step.gaps, ...end } satisfies Beat)
+  const timer = setInterval(beat, 2000)
+  beat()
   try {
-    return await work(context.cancellationSignal)
+    return await work(context.cancellationSignal, step)
   } catch (error) {
     // A cancelled wait ends as cancelled, whatever the error of its interrupted request.
     if (context.cancellationSignal.aborted) await context.cancelled
+    // The failure carries it.
+    beat({ hasEnded: true })
     throw error
   } finally {
     clearInterval(timer)
   }
+}
+
+function stepOf({ info }: Context, idleSinceMs: number | undefined): Step {
+  const { attempt, scheduledTimestampMs, currentAttemptScheduledTimestampMs, retryPolicy } = info
+  const times = {
+    attempt,
+    firstScheduledMs: scheduledTimestampMs,
+    scheduledMs: currentAttemptScheduledTimestampMs,
+    startedMs: Date.now(),
+  }
+  const { initialInterval, backoffCoefficient = 1, maximumInterval } = retryPolicy ?? {}
+  const grown = Number(initialInterval ?? 0) * backoffCoefficient ** (attempt - 1)
+  return {
+    scheduledMs: scheduledTimestampMs,
+    gaps: gapsBefore(times, { idleSinceMs, last: beatOf(info.heartbeatDetails) }),
+    retryDelayMs: Math.min(grown, Number(maximumInterval ?? grown)),
+  }
+}
+
+/** Returns what the last heartbeat said; undefined when there was none, or it was of an activity that did not know of gaps. */
+function beatOf(details: unknown): Beat | undefined {
+  const beat = details as Partial<Beat> | null | undefined
+  return typeof beat?.atMs === 'number' && Array.isArray(beat.gaps) ? (beat as Beat) : undefined
 }
 
 /** Resolves after `ms`, or rejects as soon as the signal fires. */

@@ -14,7 +14,7 @@ const soonMs = 100
  * wait is Azure's or Kubernetes', else one that suits the failure, so that retries are not spent on what only a user can fix.
  * Everything is retried: a result that must not be retried is a value, not an exception.
  */
-function toFailure(error: unknown): unknown {
+export function toFailure(error: unknown): unknown {
   if (error instanceof ApplicationFailure || error instanceof CancelledFailure || error instanceof CompleteAsyncError)
     return error
   const { message, type, retryAfterMs } = described(error)

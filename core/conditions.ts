@@ -33,6 +33,9 @@ export type ConditionedKind = keyof typeof dependents
 /** The reason of a NodeClaim's condition Launched when it is given up because no offering that it may use has room. */
 export const outOfCapacity = 'InsufficientCapacityError'
 
+/** The condition of a NodeClaim whose Node is gone: the others outlive the Node, so they say nothing of what runs there. */
+export const nodeGone = 'NodeGone'
+
 const root = 'Ready'
 const neverCleared: ReadonlySet<string> = new Set([root, ...Object.values(dependents).flat()])
 
@@ -147,6 +150,8 @@ function readiness(
   const open = conditions
     .filter((c) => types.includes(c.type) && (c.status !== 'True' || c.observedGeneration !== generation))
     .sort((a, b) => compareTexts(transitionOf(b), transitionOf(a)))
+  const gone = conditionOf(conditions, nodeGone)
+  if (gone?.status === 'True') return { type: root, status: 'Unknown', reason: nodeGone, message: gone.message ?? '' }
   if (open.length === 0) return { type: root, status: 'True' }
   const anyFalse = open.some((c) => c.status === 'False' && c.observedGeneration === generation)
   return {

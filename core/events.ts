@@ -41,6 +41,8 @@ const rules = {
   PreferencesDropped: { type: 'Warning', dedupeMs: 15 * minute, own: true },
   // An object that is left out of planning because it crashed passes.
   Quarantined: { type: 'Warning', dedupeMs: 15 * minute, own: true },
+  // A pod that kube-scheduler does not bind to the nodes that were made for it, with its words.
+  NodeRefused: { type: 'Warning', dedupeMs: 5 * minute, own: true },
   NoCompatibleInstanceTypes: { type: 'Warning', dedupeMs: minute },
   Nominated: { type: 'Normal', limit: 'nomination' },
   NodeRepairBlocked: { type: 'Warning', dedupeMs: 15 * minute },
@@ -81,14 +83,19 @@ const rules = {
   NodeRepaired: { type: 'Warning', own: true },
   RebootObserved: { type: 'Normal', dedupeMs: 30 * minute },
   RebootFailed: { type: 'Warning', dedupeMs: 30 * minute },
+  // A NodeClaim whose Node is gone while its VM may run; and one that is kept although it should end for that.
+  NodeGone: { type: 'Warning', own: true, dedupeMs: 15 * minute },
+  NodeGoneWithheld: { type: 'Warning', own: true, dedupeMs: 15 * minute },
+  // A Node with the provider id of a VM that is not its own.
+  ForeignProviderId: { type: 'Warning', own: true, dedupeMs: 15 * minute },
   // A NodeClaim whose VM was deleted outside Joiner, and resources that no lifecycle cleaned up.
   GarbageCollected: { type: 'Warning', own: true },
   // AKS machines that are not managed, though the setting is on; and one that is not proven to be a NodeClaim's.
   AKSMachinesRefused: { type: 'Warning', dedupeMs: 15 * minute, own: true },
   AKSMachineNotAdopted: { type: 'Warning', dedupeMs: 15 * minute, own: true },
   AKSMachineAdopted: { type: 'Normal', own: true },
-  // VMs that seem to be garbage but are left alone because there are so many.
-  GarbageWithheld: { type: 'Warning', own: true },
+  // VMs that seem to be garbage but are left alone: there are so many, or pods run on their Nodes.
+  GarbageWithheld: { type: 'Warning', dedupeMsByKind: { Node: 15 * minute }, own: true },
   // A disk that seems to be garbage and is not proven to be of this cluster.
   GarbageLeft: { type: 'Normal', dedupeMs: 24 * 60 * minute, own: true },
   // A NodePool or AKSNodeClass that cannot be used, with the remedy. Its author rarely sees conditions.

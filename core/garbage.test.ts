@@ -79,6 +79,41 @@ describe('a VM', () => {
   })
 })
 
+describe('VMs whose NodeClaims were lost together', () => {
+  const running = (name: string) => vm(name, { nodes: [{ name: `aks-${name}`, isReady: true }] })
+  const virtualMachines = Array.from({ length: 50 }, (_, index) => running(`vm-${index}`))
+  const nodes = virtualMachines.map(({ name }) => [name, 1] as const)
+  const counts = { atMs: now, pods: Object.fromEntries(nodes) }
+  const dead = vm('dead', { nodes: [{ name: 'aks-dead', isReady: false }] })
+
+  it.each([0, 1, 60])('are kept while pods run there, with %i NodeClaims; a dead one beside them goes', (count) => {
+    const claims = Array.from({ length: count }, (_, index) => claim(`c${index}`))
+    const found = find({ virtualMachines: [...virtualMachines, dead, vm('gone')], claims, counts })
+    expect(found.virtualMachines.map(({ claimName }) => claimName)).toEqual(['dead', 'gone'])
+    expect(found.vmsInUse).toHaveLength(50)
+    expect(found.vmsInUse[0]?.use).toEqual({ node: 'aks-vm-0', pods: 1 })
+    expect(found.withheld).toBeUndefined()
+  })
+
+  it('are kept while nobody has counted their pods, and go where none run', () => {
+    expect(find({ virtualMachines }).vmsInUse).toHaveLength(50)
+    const none = { atMs: now, pods: { 'aks-vm-0': 0 } }
+    expect(vmsOf({ virtualMachines, counts: none })).toEqual(['vm-0'])
+  })
+
+  it('go if an operator left them', () => {
+    expect(vmsOf({ virtualMachines: [{ ...running('a'), isAbandoned: true }], counts })).toEqual(['a'])
+  })
+
+  it('keep their Nodes, if Kubernetes deletes those', () => {
+    const held = (name: string, isReady: boolean) => ({ name, claimName: name, nodes: [{ name, isReady }] })
+    const heldNodes = [held('a', true), held('b', true), held('c', false)]
+    const found = find({ heldNodes, counts: { atMs: now, pods: { a: 2, b: 0 } } })
+    expect(found.heldNodes.map(({ name }) => name)).toEqual(['b', 'c'])
+    expect(found.nodesInUse).toEqual([{ ...heldNodes[0], use: { node: 'a', pods: 2 } }])
+  })
+})
+
 describe('a NIC or disk without a VM', () => {
   it.each<[string, string | undefined, readonly FoundVm[], readonly KnownClaim[], boolean]>([
     ['of a claim that is gone', 'uid-a', [], [other], true],
@@ -146,6 +181,9 @@ describe('a claim without a VM', () => {
       networkInterfaces: [],
       disks: [],
       nodeClaims: [],
+      heldNodes: [],
+      vmsInUse: [],
+      nodesInUse: [],
       withheld: expect.stringMatching(/^\d of \d registered NodeClaims .*joiner doctor/) as string,
     })
   })

@@ -1,3 +1,5 @@
+import { dividedByUse, type MachineUse, type NamingNode, type PodCounts } from './machines-in-use.ts'
+
 /** A VM that carries the tags of this cluster. */
 export interface FoundVm {
   readonly name: string
@@ -10,6 +12,8 @@ export interface FoundVm {
   readonly isAbandoned: boolean
   /** Names of the NICs and of the OS disk that belong to it, in lower case. */
   readonly parts: ReadonlySet<string>
+  /** Nodes of the cluster that name it. Default: none. */
+  readonly nodes?: readonly NamingNode[]
 }
 
 /** A NIC or OS disk that was made for a claim of this cluster and that no VM uses. */
@@ -36,12 +40,22 @@ export interface KnownClaim {
   readonly instance: ListedInstance
 }
 
+/** A Node that is being deleted and waits for a NodeClaim that is gone. */
+export interface HeldNode {
+  readonly name: string
+  readonly claimName: string
+  readonly nodes: readonly NamingNode[]
+}
+
 /** Everything found, and the claims as read afterwards. */
 export interface GarbageSnapshot {
   readonly virtualMachines: readonly FoundVm[]
   readonly networkInterfaces: readonly FoundPart[]
   readonly disks: readonly FoundPart[]
   readonly claims: readonly KnownClaim[]
+  readonly heldNodes?: readonly HeldNode[]
+  /** Which Nodes run pods; unset before the role core was asked. */
+  readonly counts?: PodCounts | undefined
 }
 
 /** Resources that seem to have no owner. Each is checked again, live, before its deletion. */
@@ -51,6 +65,10 @@ export interface GarbageSuspects {
   readonly disks: readonly FoundPart[]
   /** Claims whose VM is gone. */
   readonly nodeClaims: readonly KnownClaim[]
+  readonly heldNodes: readonly HeldNode[]
+  /** What lost its NodeClaim and is kept, since pods run there or may run there. */
+  readonly vmsInUse: readonly (FoundVm & { readonly use: MachineUse })[]
+  readonly nodesInUse: readonly (HeldNode & { readonly use: MachineUse })[]
   /** Why nothing or not everything is deleted for now, with the remedy; unset when nothing is in doubt. */
   readonly withheld?: string
 }
@@ -61,7 +79,7 @@ export interface GarbageSuspects {
  */
 const unnamedAgeMs = 20 * 60_000
 
-/** With more VMs than this and no claim at all in the cluster, the claims were probably read in the wrong place. */
+/** With more VMs than this that no Node names, and no claim at all in the cluster, both were probably read in the wrong place. */
 const mostWithoutAnyClaim = 10
 
 /** NodeClaims with unlisted VMs, up to this number, may have lost them one by one. More at once put the list in doubt. */
@@ -91,28 +109,47 @@ const listedTexts = {
   elsewhere: 'whose status.providerID names another resource group or subscription',
 } as const satisfies Partial<Record<ListedInstance, string>>
 
-const nothing: GarbageSuspects = { virtualMachines: [], networkInterfaces: [], disks: [], nodeClaims: [] }
+const nothing: GarbageSuspects = {
+  virtualMachines: [],
+  networkInterfaces: [],
+  disks: [],
+  nodeClaims: [],
+  heldNodes: [],
+  vmsInUse: [],
+  nodesInUse: [],
+}
 
 /**
- * Returns resources that no lifecycle owns. They must be found before the claims are read, since a claim always exists before its resources. In doubt
- * nothing is a suspect (docs/architecture.md "Invariants").
+ * Returns resources that no lifecycle owns. They must be found before the claims are read, since a claim always exists before its resources. While
+ * the list of VMs is in doubt nothing is a suspect (docs/architecture.md "Invariants"). A VM whose Node is Ready is a suspect only if the role core
+ * answered that no pods run there; one that an operator has left is always.
  */
 export function garbageIn(snapshot: GarbageSnapshot, now: number): GarbageSuspects {
-  const { claims } = snapshot
+  const { claims, counts } = snapshot
   const doubt = doubtOf(claims)
   if (doubt !== undefined) return { ...nothing, withheld: doubt }
   const byUid = new Map(claims.map((claim) => [claim.uid, claim]))
   const byName = new Map(claims.map((claim) => [claim.name, claim]))
   const vms = new Map(snapshot.virtualMachines.map((vm) => [vm.claimName, vm]))
   const orphans = snapshot.virtualMachines.filter((vm) => isOrphan(vm, { byUid, byName }, now))
-  const isLeftover = (part: FoundPart) => isUnowned(part, { byUid, byName, vm: vms.get(part.claimName) })
-  const unexplained = orphans.filter(({ isAbandoned }) => !isAbandoned)
+  const abandoned = orphans.filter(({ isAbandoned }) => isAbandoned)
+  const lost = dividedByUse(
+    orphans.filter(({ isAbandoned }) => !isAbandoned),
+    counts,
+    now,
+  )
+  const held = dividedByUse(snapshot.heldNodes ?? [], counts, now)
+  const nodeless = lost.unused.filter(({ nodes = [] }) => nodes.length === 0)
   const withheld =
-    claims.length === 0 && unexplained.length > mostWithoutAnyClaim
-      ? `${unexplained.length} VMs carry this cluster's tags and the cluster has no NodeClaim at all; they are left alone. If the NodeClaims were deleted on purpose, delete the VMs by hand; else check CLUSTER_NAME and the API server that Joiner uses`
+    claims.length === 0 && nodeless.length > mostWithoutAnyClaim
+      ? `${nodeless.length} VMs carry this cluster's tags, and the cluster has neither a Node of theirs nor any NodeClaim; they are left alone. If the NodeClaims were deleted on purpose, delete the VMs by hand; else check CLUSTER_NAME and the API server that Joiner uses`
       : undefined
+  const isLeftover = (part: FoundPart) => isUnowned(part, { byUid, byName, vm: vms.get(part.claimName) })
   return {
-    virtualMachines: withheld === undefined ? orphans : orphans.filter(({ isAbandoned }) => isAbandoned),
+    virtualMachines: [
+      ...abandoned,
+      ...(withheld === undefined ? lost.unused : lost.unused.filter((vm) => !nodeless.includes(vm))),
+    ],
     networkInterfaces: snapshot.networkInterfaces
       .filter(isLeftover)
       .filter(({ claimUid }) => withheld === undefined || claimUid !== undefined),
@@ -121,6 +158,9 @@ export function garbageIn(snapshot: GarbageSnapshot, now: number): GarbageSuspec
       ({ instance, isRegistered, isBeingDeleted, hasReadyNode }) =>
         isRegistered && !isBeingDeleted && !hasReadyNode && instance === 'missing',
     ),
+    heldNodes: held.unused,
+    vmsInUse: lost.inUse,
+    nodesInUse: held.inUse,
     ...(withheld === undefined ? {} : { withheld }),
   }
 }

@@ -138,6 +138,8 @@ export interface Pod {
   readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown'
   readonly conditions: readonly Condition[]
   readonly startTime?: string
+  /** What kube-scheduler last wrote of a pod for which it found no node, and when; it does not write the same text again. */
+  readonly unschedulable?: { readonly atMs: number; readonly message: string }
   readonly requests: Resources
   readonly limits: Resources
   readonly nodeSelector: Readonly<Record<string, string>>

@@ -3,7 +3,15 @@ import { type FoundMachine, orphanedMachines } from './orphaned-machines.ts'
 
 const now = Date.parse('2026-11-25T12:00:00Z')
 const old = now - 3_600_000
-const found: FoundMachine = { name: 'p/m', id: '/ID/m', claimName: 'm', createdAtMs: old, isBeingDeleted: false }
+const found: FoundMachine = {
+  name: 'p/m',
+  id: '/ID/m',
+  claimName: 'm',
+  createdAtMs: old,
+  isBeingDeleted: false,
+  instanceType: 'x',
+  capacityType: 'spot',
+}
 const claims = (names: readonly string[], machines: readonly string[] = []) => ({
   names: new Set(names),
   machines: new Set(machines),
@@ -17,12 +25,12 @@ describe('an AKS machine', () => {
     ['that is being deleted is none', { isBeingDeleted: true }, claims(['x']), false],
     ['that is young is none', { createdAtMs: now - 20 * 60_000 }, claims(['x']), false],
   ])('%s', (_what, change, known, is) => {
-    expect(orphanedMachines([{ ...found, ...change }], known, now).machines).toHaveLength(is ? 1 : 0)
+    expect(orphanedMachines([{ ...found, ...change }], known, { now }).machines).toHaveLength(is ? 1 : 0)
   })
 
   it('of unknown age is none', () => {
     const { createdAtMs: _unknown, ...ageless } = found
-    expect(orphanedMachines([ageless], claims(['x']), now)).toEqual({ machines: [] })
+    expect(orphanedMachines([ageless], claims(['x']), { now })).toEqual({ machines: [], inUse: [] })
   })
 
   const many = (count: number) =>
@@ -35,26 +43,23 @@ describe('an AKS machine', () => {
     ['eleven among eleven others are', 22, 11, 11],
     ['of twelve among eleven others none is', 23, 11, 0],
   ])('is garbage or in doubt: %s', (_what, count, known, garbage) => {
-    const { machines, withheld } = orphanedMachines(many(count), names(known), now)
+    const { machines, withheld } = orphanedMachines(many(count), names(known), { now })
     expect(machines).toHaveLength(garbage)
     expect(withheld === undefined).toBe(garbage > 0)
   })
 
-  it('whose Node is Ready is kept and reported, and the others are garbage', () => {
-    const [first, second] = many(2) as [FoundMachine, FoundMachine]
-    const { machines, withheld } = orphanedMachines([{ ...first, hasReadyNode: true }, second], claims([]), now)
-    expect(machines).toEqual([second])
-    expect(withheld).toContain('1 of 2 AKS machines')
-    expect(withheld).toContain('their Nodes are Ready')
-  })
-
-  it('that is in doubt is named with the remedy, however many other claims there are', () => {
-    const { withheld } = orphanedMachines(
-      many(50),
-      claims(Array.from({ length: 100 }, (_, index) => `own${index}`)),
-      now,
+  it.each([
+    ['more of them', 1],
+    ['none of them', 0],
+  ])('that no Node names is withheld where many are, and %s with a Node is judged by it', (_what, pods) => {
+    const machines = many(12).map((one, index) =>
+      index === 0 ? { ...one, nodes: [{ name: 'n', isReady: true }] } : one,
     )
-    expect(withheld).toContain('50 of 50 AKS machines')
-    expect(withheld).toContain('az aks nodepool delete-machines')
+    const counts = { atMs: now, pods: { n: pods } }
+    const found = orphanedMachines(machines, claims([]), { counts, now })
+    expect(found.machines).toEqual(pods === 0 ? machines.slice(0, 1) : [])
+    expect(found.inUse).toEqual(pods === 0 ? [] : [{ ...machines[0], use: { node: 'n', pods: 1 } }])
+    expect(found.withheld).toContain('11 of 12 AKS machines')
+    expect(found.withheld).toContain('az aks nodepool delete-machines')
   })
 })

@@ -1,3 +1,5 @@
+import { dividedByUse, type MachineUse, type NamingNode, type PodCounts } from './machines-in-use.ts'
+
 /** An AKS machine with the tags of this cluster. */
 export interface FoundMachine {
   /** Pool and name, such as `aksmanagedap/general-abcde`. */
@@ -8,8 +10,10 @@ export interface FoundMachine {
   readonly claimName: string
   readonly createdAtMs?: number
   readonly isBeingDeleted: boolean
-  /** Whether its VM runs a Node that is Ready: pods may run there. Unset: it is not known to. */
-  readonly hasReadyNode?: boolean
+  readonly instanceType: string
+  readonly capacityType: string
+  /** Nodes of the cluster that name its VM. Default: none. */
+  readonly nodes?: readonly NamingNode[]
 }
 
 /** All NodeClaims of the cluster, those that Joiner leaves alone included. */
@@ -22,24 +26,25 @@ export interface ClaimsOfMachines {
 /** As with VMs that Karpenter made: time for a launch, and for clocks that differ. */
 const youngMs = 20 * 60_000
 
-/** With more orphans than this, and fewer machines with a claim than without, the claims were probably lost together, or read in the wrong place. */
+/** With more orphans than this that no Node names, and fewer machines with a claim, claims and Nodes were probably read in the wrong place. */
 const mostLost = 10
 
-/** Machines that are garbage. `withheld`: why nothing is deleted for now, with the remedy. */
+/** Machines that are garbage, and those that pods keep. `withheld`: why some are left alone for another reason, with the remedy. */
 export interface OrphanedMachines {
   readonly machines: readonly FoundMachine[]
+  readonly inUse: readonly (FoundMachine & { readonly use: MachineUse })[]
   readonly withheld?: string
 }
 
 /**
  * Returns machines that no NodeClaim stands for. They must be found before the claims are read, since a claim always exists before its machine. A
- * machine whose age is not known is none, nor is one whose Node is Ready, and in doubt there is none (docs/architecture.md "Invariants"): turning node auto-provisioning off may take
- * its CRDs along, and with them all claims of machines that run pods.
+ * machine whose age is not known is none, nor is one that runs pods: turning node auto-provisioning off may take its CRDs along, and with them all
+ * claims of machines that run pods. `counts` is unset before the role core was asked.
  */
 export function orphanedMachines(
   machines: readonly FoundMachine[],
   claims: ClaimsOfMachines,
-  now: number,
+  { counts, now }: { readonly counts?: PodCounts | undefined; readonly now: number },
 ): OrphanedMachines {
   const hasClaim = ({ id, claimName }: FoundMachine) =>
     claims.names.has(claimName) || claims.machines.has(id.toLowerCase())
@@ -50,14 +55,13 @@ export function orphanedMachines(
       now - machine.createdAtMs > youngMs &&
       !hasClaim(machine),
   )
-  const areLost = orphans.length > mostLost && machines.filter(hasClaim).length < orphans.length
-  const kept = areLost ? orphans : orphans.filter(({ hasReadyNode }) => hasReadyNode === true)
-  if (kept.length === 0) return { machines: orphans }
-  const why = areLost
-    ? 'so many NodeClaims were probably lost together'
-    : 'their Nodes are Ready, and pods may run there'
+  const { unused, inUse } = dividedByUse(orphans, counts, now)
+  const nodeless = unused.filter(({ nodes = [] }) => nodes.length === 0)
+  if (nodeless.length <= mostLost || machines.filter(hasClaim).length >= nodeless.length)
+    return { machines: unused, inUse }
   return {
-    machines: areLost ? [] : orphans.filter((machine) => !kept.includes(machine)),
-    withheld: `${kept.length} of ${machines.length} AKS machines with this cluster's tags have no NodeClaim (${kept[0]?.name} for instance); they are left alone, since ${why}. If the machines are not needed, drain their Nodes and delete them: az aks nodepool delete-machines; else check CLUSTER_NAME and the API server that Joiner uses`,
+    machines: unused.filter((machine) => !nodeless.includes(machine)),
+    inUse,
+    withheld: `${nodeless.length} of ${machines.length} AKS machines with this cluster's tags have neither a NodeClaim nor a Node (${nodeless[0]?.name} for instance); they are left alone, since so many NodeClaims were probably lost together. If the machines are not needed, delete them: az aks nodepool delete-machines; else check CLUSTER_NAME and the API server that Joiner uses`,
   }
 }

@@ -205,7 +205,8 @@ describe('values', () => {
         diskEncryptionSetId: encryptionSet,
       },
     })
-    const manifests = await renderChart({ ...values, azure: { ...values.azure, billingExtension: true } })
+    const image = { repository: 'registry.example/joiner' }
+    const manifests = await renderChart({ ...values, image, azure: { ...values.azure, billingExtension: true } })
     const azure = ofShape(manifests, ['Deployment'], deployment).find(
       ({ metadata }) => metadata.name === 'joiner-azure',
     )

@@ -46,9 +46,9 @@ async function helm(...args: readonly string[]): Promise<string> {
   return stdout
 }
 
-const values = ['cluster', 'azure'].flatMap((section) => [
+const values = Object.entries(smallestValues).flatMap(([section, value]) => [
   '--set-json',
-  `${section}=${JSON.stringify(smallestValues[section as 'cluster'])}`,
+  `${section}=${JSON.stringify(value)}`,
 ])
 
 interface Crd {

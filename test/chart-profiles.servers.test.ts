@@ -37,7 +37,7 @@ describe('the profile single', () => {
     expect(one.spec.template.spec.serviceAccountName).toBe('joiner-azure')
     expect(one.spec.template.metadata.labels['azure.workload.identity/use']).toBe('true')
     expect(one.spec.template.spec.containers[0]['resources']).toEqual({
-      requests: { cpu: '500m', memory: '512Mi' },
+      requests: { cpu: '100m', memory: '384Mi' },
       limits: { memory: '1536Mi' },
     })
     expect(configOf(manifests, one)).toMatchObject({ JOINER_AZURE_REPLICAS: 1, JOINER_CONVERSION_PORT: 8443 })
@@ -89,6 +89,8 @@ describe('temporal.bundled', () => {
     expect(named(manifests, 'StatefulSet', 'joiner-temporal')).toMatchObject({
       spec: {
         replicas: 1,
+        // A pod that never gets ready is replaced by an upgrade.
+        podManagementPolicy: 'Parallel',
         persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Delete' },
         template: {
           spec: {
@@ -105,6 +107,9 @@ describe('temporal.bundled', () => {
                 ]) as unknown,
                 volumeMounts: expect.arrayContaining([{ name: 'data', mountPath: '/data' }]) as unknown,
                 securityContext: { readOnlyRootFilesystem: true },
+                lifecycle: { preStop: { sleep: { seconds: 5 } } },
+                livenessProbe: { timeoutSeconds: 5 },
+                startupProbe: { timeoutSeconds: 5, periodSeconds: 2, failureThreshold: 150 },
               },
             ],
           },
@@ -228,6 +233,25 @@ describe('NOTES.txt', () => {
     expect(text).toContain('deployment/joiner-azure: azure (2 replicas, account joiner-azure)')
     expect(text).toContain('helm test joiner --namespace joiner-system')
     expect(text).not.toMatch(/WARNING|without effect/)
+  })
+
+  const bundled = { temporal: { bundled: { enabled: true } } }
+  const ui = { enabled: true, host: 'joiner.example', allowedNamespaces: ['proxy'] }
+  test.each([
+    ['0.66 CPU and 2304 MiB', {}],
+    ['0.76 CPU and 2560 MiB', bundled],
+    ['0.2 CPU and 640 MiB', { ...bundled, profile: 'single' }],
+    ['0.69 CPU and 2432 MiB', { ui }],
+    ['2.46 CPU and 2490 MiB', { planner: { replicas: 1, resources: { requests: { cpu: 2, memory: '1G' } } } }],
+    ['3.46 CPU and 4608 MiB', { planner: { resources: { requests: null, limits: { cpu: '1500m' } } } }],
+    ['0.46 CPU and 1536 MiB', { planner: { resources: null } }],
+  ])('says what the pods request together: %s', async (words, values) => {
+    expect(await notes(values)).toContain(`Together the pods request ${words} of memory.`)
+  })
+
+  test('the default requests fit on a node of two cores, with the pods of AKS itself', async () => {
+    const [, cpu] = /request ([\d.]+) CPU/.exec(await notes(bundled)) ?? []
+    expect(Number(cpu)).toBeLessThan(1)
   })
 
   test.each([

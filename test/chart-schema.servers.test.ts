@@ -1,5 +1,10 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { chartFolder, helm, smallestValues } from './chart.ts'
+
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+  readonly version: string
+}
 
 describe('values.schema.json', () => {
   test('the defaults alone are refused, with all that is missing and its other names', async () => {
@@ -13,8 +18,29 @@ describe('values.schema.json', () => {
       'azure.nodeResourceGroup (or AZURE_NODE_RESOURCE_GROUP in controller.env)',
       'azure.subnetId (or VNET_SUBNET_ID in controller.env)',
       'azure.sshPublicKey (or SSH_PUBLIC_KEY in controller.env)',
+      'image.repository is empty',
     ])
       expect(stderr).toContain(missing)
+  })
+
+  test.each([
+    ['no image', {}, version],
+    ['a tag alone', { image: { tag: '9.8.7' } }, '9.8.7'],
+    ["a tag of Karpenter's values alone", { controller: { image: { tag: '9.8.7' } } }, '9.8.7'],
+    ['a digest alone', { image: { digest: `sha256:${'b2'.repeat(32)}` } }, version],
+    ['an empty repository', { image: { repository: '' }, controller: { image: { repository: '' } } }, version],
+    ['no image for one Deployment without Jobs', { profile: 'single', crds: { manage: false } }, version],
+  ])('refuses %s, with the commands that build and push one', async (_what, values, tag) => {
+    const { image: _image, ...others } = smallestValues
+    const { code, stderr } = await helm(['template', 'joiner', chartFolder], { ...others, ...values })
+    expect(code).not.toBe(0)
+    expect(stderr).not.toContain('missing values')
+    for (const command of [
+      `docker build -f deploy/Dockerfile -t REGISTRY/joiner:${tag} .`,
+      `docker push REGISTRY/joiner:${tag}`,
+      '--set image.repository=REGISTRY/joiner',
+    ])
+      expect(stderr).toContain(command)
   })
 
   const { cluster, azure } = smallestValues

@@ -188,7 +188,7 @@ describe('values', () => {
     })
   })
 
-  test('of Karpenter for Azure install Joiner as they are, but for the address of Temporal', async () => {
+  test('of Karpenter for Azure install Joiner as they are, but for the address of Temporal and the image', async () => {
     const manifests = await renderChart(karpenterValues)
     const [controller, provider, planner, conversion] = fourOf(manifests)
     expect([controller, provider].map(({ spec }) => spec.replicas)).toEqual([1, 1])

@@ -66,15 +66,16 @@ describe.each(cases)('the chart with $name', ({ values, azureAccount }) => {
     const policies = manifests.filter(({ apiVersion }) => apiVersion === admission)
     const warnings = ['joiner-aksnodeclasses', 'joiner-nodepools', 'joiner-unread']
     const limits = ['joiner-bootstrap-tokens', 'joiner-conversion', 'joiner-own-objects']
+    const ofNodes = 'joiner-node-identity'
     expect(new Set(policies.map(({ metadata }) => metadata.name))).toEqual(
-      new Set(values === fullValues ? limits : [...limits, ...warnings]),
+      new Set(values === fullValues ? limits : [...limits, ...warnings, ofNodes]),
     )
     for (const { kind, metadata, spec } of policies) {
-      const refuses = limits.includes(metadata.name)
+      const isLimit = limits.includes(metadata.name)
       expect(spec).toMatchObject(
         kind === 'ValidatingAdmissionPolicy'
-          ? { failurePolicy: refuses ? 'Fail' : 'Ignore' }
-          : { validationActions: refuses ? ['Deny'] : ['Warn', 'Audit'] },
+          ? { failurePolicy: isLimit ? 'Fail' : 'Ignore' }
+          : { validationActions: isLimit || metadata.name === ofNodes ? ['Deny'] : ['Warn', 'Audit'] },
       )
     }
   })

@@ -14,6 +14,7 @@ export const releaseNamespace = 'joiner-system'
 
 /** The values without which the chart installs nothing. */
 export const smallestValues = {
+  image: { repository: 'registry.example/joiner' },
   cluster: { name: 'demo', endpoint: 'https://demo.hcp.westus2.azmk8s.io:443' },
   azure: {
     subscriptionId: '11111111-2222-3333-4444-555555555555',
@@ -110,13 +111,15 @@ export const fullValues = {
   },
   flowControl: { enabled: false, shares: 10 },
   admissionWarnings: false,
+  nodeIdentityPolicy: false,
   nodeSelector: { disk: 'fast' },
   tolerations: [{ key: 'only', operator: 'Exists', effect: 'NoSchedule' }],
 }
 
-/** Values as the script of Karpenter for Azure writes them, and the one that it cannot know. */
+/** Values as the script of Karpenter for Azure writes them, and those that it cannot know. */
 export const karpenterValues = {
   temporal: { address: 'temporal.example:7233' },
+  image: { repository: 'registry.example/joiner' },
   replicas: 1,
   controller: {
     env: Object.entries({
@@ -165,6 +168,7 @@ export type Manifest = z.infer<typeof manifest>
 const probe = z.strictObject({
   httpGet: z.strictObject({ path: z.string(), port: z.string() }),
   periodSeconds: z.int(),
+  timeoutSeconds: z.literal(5),
   failureThreshold: z.int().optional(),
 })
 const environmentVariable = z.union([

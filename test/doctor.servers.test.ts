@@ -105,13 +105,15 @@ describe('a cluster in which all is well', () => {
         'instances',
         'kubernetes',
         'kubernetes rights',
+        'lost nodeclaims',
+        'nodes',
         'prices',
         'quota',
         'subnet',
         'temporal',
       ].map((name) => `✓ ok ${name}`),
     )
-    expect(stdout).toMatch(/^16 checks: 16 ok, 0 to look at, 0 failed$/m)
+    expect(stdout).toMatch(/^18 checks: 18 ok, 0 to look at, 0 failed$/m)
     expect(stdout).not.toContain('->')
     expect(stderr).toContain('looking at identity, azure reads')
     expect(code).toBe(0)

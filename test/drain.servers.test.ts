@@ -276,7 +276,7 @@ test('a silent node of which Azure says nothing is drained like any', async () =
     finalize: async () => {},
   }
   quietRuntime()
-  const connection = await connectNative(temporalSettings(world.cluster).load(), 'default')
+  const { connection } = await connectNative(temporalSettings(world.cluster).load(), 'default')
   const code = await buildWorkflowBundle()
   const workers = await Promise.all(
     (['core', 'wait', 'azure'] as const).map((role) =>

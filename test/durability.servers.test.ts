@@ -1,5 +1,6 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
+import { BlackHole } from './faults/black-hole.ts'
 import { expectWhole } from './whole.ts'
 import { World } from './world.ts'
 
@@ -143,4 +144,52 @@ test.each(['kube-apiserver', 'temporal', 'azure'])('%s killed and started again 
   await world.until('NodeClaims exist', async () => (await world.list('nodeclaims')).length === pods)
   await world.cluster.supervisor.restart(server, 'SIGKILL')
   await expectWhole(world, pods)
+})
+
+describe('Temporal behind a Service is replaced, where packets to the one before are dropped', () => {
+  let service: BlackHole
+
+  beforeAll(async () => {
+    service = await BlackHole.before(world.cluster.ports.temporal)
+  })
+
+  afterAll(() => service?.stop())
+
+  // The next test's Joiner reaches Temporal directly.
+  afterEach(() => world.cluster.supervisor.stop('joiner'))
+
+  /** What this Joiner has logged, as soon as a line of it has the text. */
+  const untilLogged = (text: RegExp, since: number) =>
+    world.until(`the log has ${text}`, async () => {
+      const lines = (await world.cluster.supervisor.tail('joiner', 10_000)).split('\n').slice(since)
+      return lines.find((line) => text.test(line))
+    })
+
+  test.each([
+    ['while the Service leads nowhere', false, /accepts connections and does not answer/],
+    // A busy machine may not answer a new connection in time either.
+    ['while the Service leads to the next one', true, /gets no answer, and a new one does|; trying again/],
+  ])('it is reported %s, and the same process makes nodes', async (_when, isServed, problem) => {
+    await world.cluster.supervisor.stop('joiner')
+    const begun = (await world.cluster.supervisor.tail('joiner', 10_000)).split('\n').length
+    world.startJoiner('joiner', { TEMPORAL_ADDRESS: service.address, TEMPORAL_TLS: 'false' })
+    const { address } = JSON.parse(await untilLogged(/serving health and metrics/, begun)) as { address: string }
+    await untilLogged(/"started workers"/, begun)
+    const pid = world.cluster.supervisor.pids['joiner']
+    const lostAt = Date.now()
+    service.lose()
+    if (isServed) service.serve()
+    await world.scale('inflate', pods)
+    await untilLogged(problem, begun)
+    console.log(`reported after ${Date.now() - lostAt} ms`)
+    if (!isServed)
+      expect(await (await fetch(`${address}/readyz`)).text()).toContain('waiting for temporal: Temporal at')
+    service.serve()
+    await untilLogged(/"reconnected to Temporal"/, begun)
+    console.log(`connected again after ${Date.now() - lostAt} ms`)
+    await expectWhole(world, pods)
+    console.log(`${pods} pods run after ${Date.now() - lostAt} ms`)
+    expect(await (await fetch(`${address}/readyz`)).text()).toBe('ok')
+    expect(world.cluster.supervisor.pids['joiner']).toBe(pid)
+  })
 })

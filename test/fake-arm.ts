@@ -2,6 +2,7 @@ import { ComputeManagementClient } from '@azure/arm-compute'
 import { NetworkManagementClient } from '@azure/arm-network'
 import { createHttpHeaders, type HttpClient, type PipelineRequest } from '@azure/core-rest-pipeline'
 import type { AzureClient } from '../activities/azure/arm/client.ts'
+import { keepingRefusals } from '../activities/azure/refusals/refusal-words.ts'
 
 /** What a request is answered with. */
 interface Answer {
@@ -20,7 +21,8 @@ export function fakeArm(answer: (request: PipelineRequest) => Answer | Promise<A
     },
   }
   const credential = { getToken: () => Promise.resolve({ token: 'test', expiresOnTimestamp: Date.now() + 3_600_000 }) }
-  const options = { httpClient, retryOptions: { maxRetries: 0 } }
+  const additionalPolicies = [{ policy: keepingRefusals, position: 'perCall' as const }]
+  const options = { httpClient, retryOptions: { maxRetries: 0 }, additionalPolicies }
   return {
     compute: new ComputeManagementClient(credential, 'subscription', options),
     network: new NetworkManagementClient(credential, 'subscription', options),

@@ -5,7 +5,7 @@ import { osDiskName } from '../activities/azure/launch/os-disk-name.ts'
 import { clusterName } from '../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool, standaloneClaim } from './applied-objects.ts'
 import { ArmSession } from './arm/arm-session.ts'
-import { type Seen, World } from './world.ts'
+import { isTrue, type Seen, World } from './world.ts'
 
 let world: World
 let arm: ArmSession
@@ -49,15 +49,18 @@ async function pass(): Promise<void> {
   await world.until('a pass of garbage collection ended', async () => (await passes()) > before)
 }
 
-async function logged(message: string): Promise<readonly Record<string, unknown>[]> {
-  const lines = (await world.cluster.supervisor.tail('joiner', 100_000)).split('\n')
+async function logged(message: string, process = 'joiner'): Promise<readonly Record<string, unknown>[]> {
+  const lines = (await world.cluster.supervisor.tail(process, 100_000)).split('\n')
   return lines.filter((line) => line.includes(message)).map((line) => JSON.parse(line) as Record<string, unknown>)
 }
 
+async function scraped(process = 'joiner'): Promise<string> {
+  const address = (await logged('serving health and metrics', process)).at(-1)?.['address']
+  return (await fetch(`${String(address).replace('0.0.0.0', '127.0.0.1')}/metrics`)).text()
+}
+
 async function collected(): Promise<Readonly<Record<string, number>>> {
-  const [{ address } = {}] = await logged('serving health and metrics')
-  const text = await (await fetch(`${String(address).replace('0.0.0.0', '127.0.0.1')}/metrics`)).text()
-  const lines = text.matchAll(/^joiner_garbage_collected_total\{resource="(\w+)"\} (\d+)$/gm)
+  const lines = (await scraped()).matchAll(/^joiner_garbage_collected_total\{resource="(\w+)"\} (\d+)$/gm)
   return Object.fromEntries([...lines].map(([, resource = '', value]) => [resource, Number(value)]))
 }
 
@@ -144,10 +147,29 @@ test('a NodeClaim whose VM somebody deleted goes too, and its pods run elsewhere
   expect(await vmNames()).toContain(`aks-${replacement}`)
 })
 
-test('a NodeClaim whose finalizer somebody took off leaves no VM, no Node and no open lifecycle', async () => {
-  const [name = ''] = await claimNames()
+/** Removes a NodeClaim past its lifecycle, as a lost etcd or a CRD that was forced away does. */
+async function lose(name: string, cascade: 'orphan' | 'background'): Promise<void> {
   await world.operator.kubectl(['patch', 'nodeclaim', name, '--type=merge', '-p', '{"metadata":{"finalizers":[]}}'])
-  await world.operator.kubectl(['delete', 'nodeclaim', name])
+  await world.operator.kubectl(['delete', 'nodeclaim', name, `--cascade=${cascade}`])
+}
+
+/** Moves the pods of a Node away, as an operator does who wants its VM to go. */
+async function drain(node: string): Promise<void> {
+  await world.operator.kubectl(['drain', node, '--ignore-daemonsets', '--delete-emptydir-data', '--timeout=120s'])
+}
+
+const nodeNames = async () => (await world.list('nodes')).map(({ metadata }) => metadata.name)
+const podUids = async () => (await world.list('pods')).map(({ metadata }) => metadata.uid).sort()
+
+async function withheldEvents(): Promise<ReadonlySet<string | undefined>> {
+  const events = (await world.list('events')).filter(({ reason }) => reason === 'GarbageWithheld')
+  return new Set(events.map(({ involvedObject }) => involvedObject?.name))
+}
+
+test('a NodeClaim whose finalizer somebody took off ends its lifecycle; its VM and Node go once no pods run there', async () => {
+  const [name = ''] = await claimNames()
+  const pods = await podUids()
+  await lose(name, 'background')
   const running = () => world.lifecycles("ExecutionStatus = 'Running'")
   await world.until('its lifecycle has ended', async () =>
     (await running()).every(({ id }) => !id.includes(`/${name}/`)),
@@ -157,11 +179,84 @@ test('a NodeClaim whose finalizer somebody took off leaves no VM, no Node and no
       ({ metadata }) => metadata.name === `aks-${name}` && metadata.deletionTimestamp !== undefined,
     ),
   )
+  await pass()
+  await world.until('its Node is named', async () => (await withheldEvents()).has(`aks-${name}`))
+  expect([await vmNames(), await podUids()]).toEqual([expect.arrayContaining([`aks-${name}`]), pods])
+  await drain(`aks-${name}`)
   await world.until('VM and Node are gone', async () => {
     await pass()
-    const nodes = (await world.list('nodes')).map(({ metadata }) => metadata.name)
-    return !nodes.includes(`aks-${name}`) && !(await vmNames()).includes(`aks-${name}`)
+    return !(await nodeNames()).includes(`aks-${name}`) && !(await vmNames()).includes(`aks-${name}`)
   })
   await world.untilRunning(1)
   expect(await collected()).toMatchObject({ virtualMachine: 2, node: 1 })
+})
+
+test('nodes whose NodeClaims are lost while Joiner is down run on and are named; a dead one and an idle one beside them go', async () => {
+  const [idle = ''] = await nodeNames()
+  await world.scale('inflate', 0)
+  await world.operator.kubectl(['cordon', idle])
+  await world.apply(deployment({ name: 'apart', replicas: 8, apart: true }))
+  await world.until('8 pods run', async () => (await world.running('apart')) === 8)
+  await world.until('each node is ready, the idle one among them', async () => {
+    const claims = await world.list('nodeclaims')
+    return claims.length === 9 && claims.every((claim) => isTrue(claim, 'Initialized'))
+  })
+  await world.operator.kubectl(['uncordon', idle])
+  const [dead = '', ...nodes] = (await nodeNames()).filter((name) => name !== idle)
+  const podsOn = async (names: readonly string[]) => {
+    const on = (await world.list('pods')).filter(({ spec }) => names.includes(spec.nodeName ?? ''))
+    return on.map(({ metadata }) => metadata.uid).sort()
+  }
+  const pods = await podsOn(nodes)
+  expect(pods).toHaveLength(7)
+
+  await world.crash()
+  await world.operator.simulator('POST', `/vms/${dead}/stop`)
+  await world.untilSilent(dead)
+  const names = [dead, idle, ...nodes].map((node) => node.replace('aks-', ''))
+  for (const [index, name] of names.entries()) await lose(name, index % 2 === 0 ? 'orphan' : 'background')
+  expect(await claimNames()).toEqual([])
+  await world.until('Kubernetes deletes the Nodes of every second one', async () => {
+    const leaving = (await world.list('nodes')).filter(({ metadata }) => metadata.deletionTimestamp !== undefined)
+    return leaving.length === 4
+  })
+  // Each role has its own account: the one at Azure may not read pods.
+  world.startApart()
+
+  await world.until('the dead and the idle VM are gone, with their Nodes', async () => {
+    await pass()
+    const left = [...(await vmNames()), ...(await nodeNames())]
+    return !left.includes(dead) && !left.includes(idle)
+  })
+  await world.until(
+    'the first new NodeClaim is there, for the pod of the dead node',
+    async () => (await claimNames()).length > 0,
+  )
+  await pass()
+  await world.until('each is named by an event', async () => new Set(nodes).isSubsetOf(await withheldEvents()))
+  expect(await vmNames()).toEqual(expect.arrayContaining(nodes))
+  expect(await podsOn(nodes)).toEqual(pods)
+  const { withheldMachines } = JSON.parse(await world.joiner('status', '--output', 'json')) as {
+    readonly withheldMachines: {
+      readonly count: number
+      readonly costPerDay: number
+      readonly machines: readonly { readonly name: string; readonly pods: number }[]
+    }
+  }
+  expect(withheldMachines.machines.map(({ name }) => name).sort()).toEqual([...nodes].sort())
+  expect(withheldMachines.machines.every((machine) => machine.pods === 1)).toBe(true)
+  expect(withheldMachines.costPerDay).toBeGreaterThan(0)
+  const metrics = await scraped('joiner-azure')
+  for (const name of nodes) expect(metrics).toContain(`joiner_garbage_withheld{kind="VM",name="${name}"} 1`)
+  for (const name of nodes) expect(metrics).toContain(`joiner_garbage_withheld_usd_per_day{kind="VM",name="${name}"}`)
+
+  // What an operator drains goes, with its Node, however its NodeClaim was lost.
+  await world.scale('apart', 1)
+  for (const node of nodes) await drain(node)
+  await world.until('VMs and Nodes of the drained are gone', async () => {
+    await pass()
+    const left = [...(await vmNames()), ...(await nodeNames())]
+    return nodes.every((name) => !left.includes(name))
+  })
+  await world.until('one pod runs', async () => (await world.running('apart')) === 1)
 })

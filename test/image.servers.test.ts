@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { kubeconfig } from '../deploy/local/kubernetes.ts'
 import { type Deployment, deployment, ofShape, podEnvironment, renderChart, smallestValues } from './chart.ts'
-import { buildStage, environmentOf, execForm, ImageProcess, only, readStages } from './image.ts'
+import { buildStages, environmentOf, execForm, ImageProcess, only, readStages } from './image.ts'
 
 /** On the first port. */
 const nothingListens = '127.0.0.1:1'
@@ -24,6 +24,8 @@ const waits = {
 } as const
 const deployments = Object.keys(waits) as (keyof typeof waits)[]
 
+/** Of all stages, and of what the last one holds. */
+let workspace: string
 let folder: string
 let stages: Awaited<ReturnType<typeof readStages>>
 let before: readonly string[]
@@ -31,10 +33,11 @@ let manifests: Awaited<ReturnType<typeof renderChart>>
 const running: ImageProcess[] = []
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'joiner-image-'))
+  workspace = await mkdtemp(join(tmpdir(), 'joiner-image-'))
+  folder = join(workspace, 'build')
   stages = await readStages()
   manifests = await renderChart({ ...smallestValues, temporal: { address: nothingListens } })
-  await buildStage(stageOf('build'), folder)
+  await buildStages(stages, workspace)
   const user = { token: 'none' }
   before = await state()
   await writeFile(`${folder}.kubeconfig`, kubeconfig({ server: `https://${nothingListens}`, caFile: '', user }))
@@ -45,9 +48,7 @@ afterEach(async () => {
 })
 
 afterAll(async () => {
-  await rm(folder, { recursive: true, force: true })
-  await rm(`${folder}.kubeconfig`, { force: true })
-  await rm(`${folder}.compiled`, { recursive: true, force: true })
+  await rm(workspace, { recursive: true, force: true })
 })
 
 describe('the Dockerfile', () => {
@@ -183,12 +184,6 @@ async function state(): Promise<readonly string[]> {
   const paths = await readdir(folder, { recursive: true })
   const times = paths.map(async (path) => `${path} ${(await lstat(join(folder, path))).mtimeMs}`)
   return (await Promise.all(times)).toSorted()
-}
-
-function stageOf(name: string): (typeof stages)[number] {
-  const stage = stages.find((each) => each.name === name)
-  if (stage === undefined) throw new Error(`Dockerfile: no stage is named ${name}`)
-  return stage
 }
 
 function finalStage(): (typeof stages)[number] {

@@ -1,12 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, readFile } from 'node:fs/promises'
+import { cp, mkdir, readFile } from 'node:fs/promises'
 import { dirname, join, matchesGlob, relative, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
-import { buildUi } from '../deploy/build-ui.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const dockerfilePath = join(root, 'deploy', 'Dockerfile')
@@ -75,32 +74,42 @@ export function execForm(argument: string): readonly string[] {
 }
 
 /**
- * Does in a folder what the stage does in its work directory: copies from the repository and runs its commands, in order.
- * Errors: a file that is to be copied is missing, or a command fails.
+ * Does what the stages do before the last one, which is made of their files: each in a folder of its own name, which is its work directory and holds
+ * what the stage copies and makes, and nothing else. Errors: a file that is to be copied is missing, or a command fails.
  */
-export async function buildStage(stage: Stage, folder: string): Promise<void> {
+export async function buildStages(stages: readonly Stage[], folder: string): Promise<void> {
   const isIgnored = await ignoreRules()
-  for (const { keyword, argument } of stage.instructions) {
-    if (keyword === 'COPY') await copy(argument.split(' '), folder, isIgnored)
-    if (keyword === 'RUN') await runStep(argument, folder)
+  for (const stage of stages.slice(0, -1)) {
+    const own = join(folder, stage.name ?? '')
+    await mkdir(own)
+    for (const { keyword, argument } of stage.instructions) {
+      if (keyword === 'COPY') await copy(argument.split(' '), own, { stages, folder, isIgnored })
+      if (keyword === 'RUN') await runStep(argument, own)
+    }
   }
 }
 
-/**
- * Copies as Docker does: a folder's contents go into the target, a file into a target that ends with a slash. What comes from another stage is what that
- * stage makes: the page.
- */
-async function copy(paths: readonly string[], folder: string, isIgnored: (path: string) => boolean): Promise<void> {
-  const [first = '', , made = ''] = paths
+interface Sources {
+  readonly stages: readonly Stage[]
+  readonly folder: string
+  readonly isIgnored: (path: string) => boolean
+}
+
+/** Copies as Docker does: a folder's contents go into the target, a file into a target that ends with a slash. */
+async function copy(paths: readonly string[], own: string, { stages, folder, isIgnored }: Sources): Promise<void> {
+  const [first = ''] = paths
   if (first.startsWith('--from=')) {
-    if (first !== '--from=page') throw new Error(`Dockerfile: COPY ${first}: only the page comes from another stage`)
-    return cp(await buildUi(), join(folder, made), { recursive: true })
+    const [, source = '', target = ''] = paths
+    const from = stages.find(({ name }) => `--from=${name}` === first)
+    if (from === undefined) throw new Error(`Dockerfile: COPY ${first}: no stage has that name`)
+    const made = join(folder, from.name ?? '', relative(only(from, 'WORKDIR'), source))
+    return cp(made, join(own, target), { recursive: true })
   }
   const sources = paths.slice(0, -1)
   const target = paths.at(-1) ?? '.'
   const intoFolder = sources.length > 1 || target.endsWith('/')
   for (const source of sources)
-    await cp(join(root, source), intoFolder ? join(folder, target, source) : join(folder, target), {
+    await cp(join(root, source), intoFolder ? join(own, target, source) : join(own, target), {
       recursive: true,
       filter: (path) => !isIgnored(relative(root, resolve(path))),
     })

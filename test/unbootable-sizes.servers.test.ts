@@ -1,4 +1,5 @@
-// Sizes that do not boot are learnt and left out; a cause that all sizes share is not held against any of them.
+// Sizes that do not boot are learnt and left out; a cause that all sizes share is not held against any of them, and buys nothing dear.
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
 import { World } from './world.ts'
@@ -13,25 +14,33 @@ const sizes = [
   'Standard_E2s_v5',
   'Standard_D4s_v5',
 ]
+/** Costs some twenty times as much. */
+const dear = 'Standard_E32as_v5'
 
 let world: World
 
 beforeAll(async () => {
   world = await World.start()
   world.startJoiner()
-  const pool = (name: string, values: readonly string[]) =>
+  const pool = (name: string, values: readonly string[], capacityTypes: readonly string[] = ['on-demand']) =>
     nodePool({
       name,
       nodeClass: name,
       consolidateAfter: 'Never',
       requirements: [
         { key: 'node.kubernetes.io/instance-type', operator: 'In', values },
-        { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['on-demand'] },
+        { key: 'karpenter.sh/capacity-type', operator: 'In', values: capacityTypes },
       ],
     })
-  await world.apply(nodeClass('picky'), pool('picky', sizes), nodeClass('broken'), pool('broken', sizes))
-  await world.untilReady('picky')
-  await world.untilReady('broken')
+  const pools = {
+    picky: pool('picky', sizes),
+    broken: pool('broken', sizes),
+    unknown: pool('unknown', [...sizes, dear]),
+    dear: pool('dear', ['Standard_D2s_v5', dear]),
+    spot: pool('spot', ['Standard_D2s_v5'], ['spot', 'on-demand']),
+  }
+  await world.apply(...Object.entries(pools).flatMap(([name, one]) => [nodeClass(name), one]))
+  for (const name of Object.keys(pools)) await world.untilReady(name)
 })
 
 afterAll(() => world?.stop())
@@ -39,6 +48,7 @@ afterAll(() => world?.stop())
 interface Mark {
   readonly kind: string
   readonly instanceType?: string
+  readonly nodeClass?: string
   readonly reason: string
   readonly until: string
 }
@@ -54,6 +64,12 @@ const pods = (name: string, replicas: number) =>
 async function asked(): Promise<number> {
   const calls = await world.operator.simulator<Record<string, number>>('GET', '/calls')
   return calls['PUT virtualMachines'] ?? 0
+}
+
+async function health(name: string) {
+  const nodeClasses = await world.list('aksnodeclasses')
+  const { status } = nodeClasses.find(({ metadata }) => metadata.name === name) ?? {}
+  return status?.conditions?.find(({ type }) => type === 'LaunchHealthy')
 }
 
 /** How many requests were refused. */
@@ -93,11 +109,7 @@ test('the five cheapest sizes cannot boot the image: pods run on the sixth, and 
 test('while no VM of any size comes up no size is marked, and pods run soon after the repair', async () => {
   await world.fault({ kind: 'failAsync', code: 'OSProvisioningTimedOut', count: 10_000 })
   await world.apply(pods('broken', 3))
-  const launchHealth = async () =>
-    (await world.list('aksnodeclasses'))
-      .find(({ metadata }) => metadata.name === 'broken')
-      ?.status?.conditions?.find(({ type }) => type === 'LaunchHealthy')
-  await world.until('the class says that sizes fail alike', async () => (await launchHealth())?.status === 'False')
+  await world.until('the class says that sizes fail alike', async () => (await health('broken'))?.status === 'False')
   // Launches go on, one at a time: what is common to all is seen to be over only by trying.
   const soFar = await asked()
   await world.until('another was tried since', async () => (await asked()) > soFar)
@@ -105,5 +117,41 @@ test('while no VM of any size comes up no size is marked, and pods run soon afte
   await world.operator.simulator('DELETE', '/faults')
   await world.until('the pods run', async () => (await world.running('broken')) === 3, 120_000)
   expect(await marks()).toEqual([])
-  await world.until('the class is healthy again', async () => (await launchHealth())?.status === 'True')
+  await world.until('the class is healthy again', async () => (await health('broken'))?.status === 'True')
+})
+
+test('a parameter that no size is asked for with: the class is marked, few VMs are asked for, and a clear ends it', async () => {
+  const target = `properties.${randomUUID().replaceAll(/[^a-z]/g, '')}`
+  const message = `The value of parameter ${target} is invalid.`
+  await world.fault({ kind: 'failSync', status: 400, code: 'InvalidParameter', target, message, count: 10_000 })
+  const before = await refusals()
+  await world.apply(pods('unknown', 3))
+  await world.until('the class says what is refused', async () => (await health('unknown'))?.status === 'False')
+  expect((await health('unknown'))?.message).toContain(target)
+  expect(await marks()).toMatchObject([{ kind: 'class', nodeClass: 'unknown', reason: 'CommonLaunchFailure' }])
+  await world.until('each NodeClaim quotes Azure', async () => {
+    const claims = await world.list('nodeclaims')
+    const own = claims.filter(({ metadata }) => metadata.labels?.['karpenter.sh/nodepool'] === 'unknown')
+    return own.length >= 3 && own.every(({ status }) => JSON.stringify(status?.conditions).includes(target))
+  })
+  await world.operator.simulator('DELETE', '/faults')
+  // Three at the same time, one of another size, and a probe after 30 s.
+  expect((await refusals()) - before).toBeLessThanOrEqual(12)
+  await world.joiner('capacity', 'clear', '--node-class', 'unknown')
+  await world.until('the pods run', async () => (await world.running('unknown')) === 3, 120_000)
+  expect(await marks()).toEqual([])
+})
+
+test('after a lack of capacity everything that the NodePool allows is bought: on-demand for spot, and a size however dear', async () => {
+  await world.fault({ kind: 'failSync', code: 'SkuNotAvailable', match: { capacityType: 'spot' }, count: 10_000 })
+  await world.apply(pods('spot', 1))
+  await world.until('the pod runs on demand', async () => (await world.running('spot')) === 1, 120_000)
+  await world.operator.simulator('DELETE', '/faults')
+  await world.fault({ kind: 'failSync', code: 'AllocationFailed', match: { sku: 'Standard_D2s_v5' }, count: 10_000 })
+  await world.apply(pods('dear', 1))
+  await world.until('the pod runs on the dear size', async () => (await world.running('dear')) === 1, 120_000)
+  const own = (await world.list('nodeclaims')).filter(
+    ({ metadata }) => metadata.labels?.['karpenter.sh/nodepool'] === 'dear',
+  )
+  expect(own.map(({ metadata }) => metadata.labels?.['node.kubernetes.io/instance-type'])).toEqual([dear])
 })

@@ -25,18 +25,27 @@ const bundlePaths: Readonly<Record<BundleKind, string>> = {
 
 const workflowsPath = join(root, 'workflows', 'index.ts')
 
+const limitsPath = join(root, 'core', 'node-claim', 'limits.ts')
+
 /**
- * Bundles the workflows. The exact text runs in production, in tests and in the replay gate.
- * Errors: a workflow that imports what the sandbox forbids fails here.
+ * Bundles the workflows. The exact text runs in production, in tests and in the replay gate. `limits`: path of a module with other time limits than
+ * `core/node-claim/limits.ts`, for tests. Errors: a workflow that imports what the sandbox forbids fails here.
  */
-export async function buildWorkflowBundle(kind: BundleKind = 'plain'): Promise<string> {
+export async function buildWorkflowBundle(kind: BundleKind = 'plain', limits?: string): Promise<string> {
   const { code } = await bundleWorkflowCode({
     workflowsPath,
     ...(kind === 'encrypted' ? { failureConverterPath } : {}),
     // No module of the workflows keeps anything between two calls, so all lifecycles share one copy of them (docs/adr/0015).
     preloadModules: [workflowsPath],
     // Modules are called by their paths from here: the same text comes out wherever the process was started.
-    webpackConfigHook: (config) => ({ ...config, context: root }),
+    webpackConfigHook: (config) => ({
+      ...config,
+      context: root,
+      resolve: {
+        ...config.resolve,
+        alias: Object.assign({}, config.resolve?.alias, limits && { [limitsPath]: limits }),
+      },
+    }),
     logger: { trace() {}, debug() {}, info() {}, log() {}, warn: console.warn, error: console.error },
   })
   return code

@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { azureConfig, sharedGalleryOf } from '../activities/azure/access/azure-config.ts'
 import type { AzureIdentity } from '../activities/azure/access/azure-identity.ts'
 import { findFacts } from '../activities/azure/access/found-facts.ts'
+import { LateLists } from '../activities/azure/answers/late-list.ts'
 import { ArmBudget } from '../activities/azure/arm/arm-budget.ts'
 import { armBudgetPolicy } from '../activities/azure/arm/arm-budget-policy.ts'
 import { createArmMetrics } from '../activities/azure/arm/arm-metrics.ts'
@@ -34,6 +35,7 @@ import { Findings } from '../activities/provisioning/findings/findings.ts'
 import { LifecycleStarter } from '../activities/provisioning/lifecycle-starter.ts'
 import { PlanningMetrics } from '../activities/provisioning/metrics.ts'
 import { observePoolOfferings } from '../activities/provisioning/node-pool-offerings.ts'
+import { NodeRefusals } from '../activities/provisioning/node-refusals/node-refusals.ts'
 import { Nominations } from '../activities/provisioning/nominations.ts'
 import { RefusedClaims } from '../activities/provisioning/refused-claims.ts'
 import { HeavyPods } from '../activities/scheduler-thread/heavy-pods.ts'
@@ -113,6 +115,7 @@ export async function createDependencies(input: DependencyInput) {
     log,
     now,
   })
+  const lateLists = new LateLists({ client: kubernetes, namespace, log, now })
   const events = new EventRecorder(kubernetes, log)
   const store = new QuarantineStore(kubernetes, config.JOINER_NAMESPACE)
   const quarantine = new Quarantine({ cache, store, events, log, now })
@@ -166,13 +169,14 @@ export async function createDependencies(input: DependencyInput) {
     vmCreates: vmCreateMetrics(),
     vms: new VmList(
       () => azure.compute.virtualMachines.list(settings.nodeResourceGroup).byPage(),
-      log,
+      lateLists.of('VMs'),
       paceWithin(armShare(config)),
     ),
-    ...machineDeps({ azure, config: settings, log }),
+    ...machineDeps({ azure, config: settings, log }, lateLists.of('AKS machines')),
     lifecycles: new LifecycleStarter(client, config.CLUSTER_NAME),
     nominations: new Nominations(config.BATCH_MAX_DURATION),
     refusedClaims: new RefusedClaims(),
+    nodeRefusals: new NodeRefusals(),
     heavyPods: new HeavyPods(),
     metrics: new PlanningMetrics({ cache, now }),
     findings: new Findings(now),

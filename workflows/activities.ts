@@ -75,12 +75,11 @@ export const waits = () =>
     heartbeatTimeout: waitingBeat,
   })
 
-/** One launch attempt. The limit is Karpenter's launch timeout; a lost answer is retried and adopts the VM it made. */
+/** One launch attempt. It ends by itself when its time is over; a lost answer is retried and adopts the VM it made. */
 export const launching = () =>
   proxyActivities<Pick<AzureActivities, 'launch'>>({
     taskQueue: queueOf('azure'),
     startToCloseTimeout: '2m',
-    scheduleToCloseTimeout: '5m',
     heartbeatTimeout: '10s',
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
     retry: steadyRetry,
@@ -139,6 +138,14 @@ export const instanceReads = () =>
     startToCloseTimeout: '10s',
     scheduleToCloseTimeout: '20s',
     retry: { initialInterval: '1s', maximumAttempts: 3 },
+  })
+
+/** Which Nodes of lost NodeClaims run no pods. It gives up soon: without an answer their VMs are kept until the next pass. */
+export const idleNodes = () =>
+  proxyActivities<Pick<KubernetesActivities, 'taintIdleNodes'>>({
+    ...answeredSoon,
+    taskQueue: queueOf('core'),
+    heartbeatTimeout: '10s',
   })
 
 /** Periodic passes over Azure and the cluster. */

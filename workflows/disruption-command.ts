@@ -14,6 +14,8 @@ export interface DisruptionCommandInput extends Omit<CommandWork, 'commandId'> {
   readonly reason: DisruptionReason
   /** Epoch ms until which the replacements have to be initialized. */
   readonly readyByMs: number
+  /** Epoch ms of its commit. */
+  readonly committedMs?: number
 }
 
 /** How a command ended: its nodes are gone, or everything done for it is undone. */
@@ -27,7 +29,7 @@ export interface CommandResult {
  * failure before the first deletion undoes the command.
  */
 export async function disruptionCommand(input: DisruptionCommandInput): Promise<CommandResult> {
-  const { id, reason, method, decision, candidates, replacements, savings, repair, readyByMs } = input
+  const { id, reason, method, decision, candidates, replacements, savings, repair, readyByMs, committedMs } = input
   const names = { candidates: namesOf(candidates), replacements: namesOf(replacements) }
   let doing = ''
   let sinceMs = Date.now()
@@ -54,7 +56,7 @@ export async function disruptionCommand(input: DisruptionCommandInput): Promise<
       enter(`waiting until ${names.replacements.join(', ')} can take pods`)
       const waited = await clusterSteps().awaitReplacements.executeWithOptions(
         { summary: `until ${replacements.length} replacements are initialized` },
-        [{ replacements, readyByMs }],
+        [{ replacements, readyByMs, ...(committedMs === undefined ? {} : { idleSinceMs: committedMs }) }],
       )
       if (waited.kind !== 'ready') return await undo(waited.message)
     }

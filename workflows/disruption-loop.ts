@@ -260,14 +260,14 @@ class DisruptionLoop {
   async #start(proposal: DisruptionProposal, outcome: CommitOutcome): Promise<void> {
     if (outcome.kind !== 'committed') return
     const { id, method, reason, decision, repair } = proposal
-    const { candidates, replacements, readyByMs, savings } = outcome
+    const { candidates, replacements, readyByMs, committedMs, savings } = outcome
     const work = { method, reason, decision, candidates, replacements, savings }
     const { cluster, withoutAttributes = false } = this.#input
     try {
       await startChild(disruptionCommand, {
         workflowId: disruptionCommandId(cluster, id),
         parentClosePolicy: ParentClosePolicy.ABANDON,
-        args: [{ cluster, id, ...work, readyByMs, ...(repair && { repair }) }],
+        args: [{ cluster, id, ...work, readyByMs, committedMs, ...(repair && { repair }) }],
         memo: {
           [factsKey]: commandFacts({ id, ...work }, Date.now()),
         },

@@ -2,7 +2,7 @@ import { upsertMemo, workflowInfo } from '@temporalio/workflow'
 import type { DeletionOfVm, JoinOutcome, LaunchOutcome } from '../activities/azure/contract.ts'
 import type { Observation } from '../activities/kubernetes/contract.ts'
 import { because } from '../core/history/claim-facts.ts'
-import { factsKey, type LifeFacts } from '../core/history/life.ts'
+import { factsKey, type LifeFacts, type VmSpan } from '../core/history/life.ts'
 import { readLifeFacts } from '../core/history/read-facts.ts'
 import { bounded, ended, launched, leaving, oneLine, refused, unknownFacts, vmEnded } from '../core/history/record.ts'
 import { birthText, deathText, offeringText, podsText, priceText, secondsText } from '../core/history/texts.ts'
@@ -62,7 +62,10 @@ export class LifeRecord {
 
   launched({ instanceType, zone, capacityType, pricePerHour, isEstimate, acceptedMs }: Launched): void {
     const price = { ...(pricePerHour === undefined ? {} : { pricePerHour }), ...(isEstimate && { isEstimate }) }
-    const vm = { instanceType, zone, capacityType, ...price, fromMs: acceptedMs }
+    this.#launched({ instanceType, zone, capacityType, ...price, fromMs: acceptedMs })
+  }
+
+  #launched(vm: VmSpan): void {
     this.#facts = launched(this.#facts, vm)
     this.#note(`${shortText(vm)} launched, ${priceText(vm)}`)
   }
@@ -86,8 +89,11 @@ export class LifeRecord {
 
   /** Takes over what an observation or a wait says. */
   observed(seen: Omit<Observation, 'step'>): void {
-    const { nodePool, nodeName, registeredMs, readyMs, went, drainingMs } = seen
-    const { createdMs, readyMs: knownMs } = this.#facts
+    const { nodePool, nodeName, registeredMs, readyMs, went, drainingMs, vm } = seen
+    const { createdMs, readyMs: knownMs, vms } = this.#facts
+    // A launch whose outcome was lost is known by the claim.
+    const isKnown = vms.some(({ toMs }) => toMs === undefined) || (went !== undefined && vms.length > 0)
+    if (vm !== undefined && !isKnown) this.#launched(vm)
     this.#facts = {
       ...this.#facts,
       ...(nodePool === undefined ? {} : { nodePool }),

@@ -10,32 +10,28 @@ import type { LaunchOutcome } from '../activities/azure/contract.ts'
 import type {
   Asked,
   ClaimRef,
+  Ended,
   GiveUpReason,
   KubernetesActivities,
   NextStep,
   Observation,
+  StepInput,
 } from '../activities/kubernetes/contract.ts'
 import { lifecycleDetails } from '../core/history/details.ts'
 import { factsKey } from '../core/history/life.ts'
 import { bounded } from '../core/history/record.ts'
 import { type DrainWaits, nothingReported, waitsText } from '../core/node-claim/drain-waits.ts'
 import type { Wake } from '../core/node-claim/lifecycle.ts'
-import {
-  clusterSteps,
-  deletions,
-  instanceReads,
-  joins,
-  kubernetes,
-  launching,
-  localReads,
-  waits,
-} from './activities.ts'
+import { limits } from '../core/node-claim/limits.ts'
+import { limitText } from '../core/values/time.ts'
+import { clusterSteps, deletions, joins, kubernetes, launching, localReads, waits } from './activities.ts'
 import { causeMessage } from './cause-message.ts'
 import { LifeRecord } from './life-record.ts'
 import { type LifecycleStatus, lifecycleStatusQuery, pokeSignal } from './messages.ts'
 import { NodeRequests } from './node-requests.ts'
 import { reboot } from './reboot.ts'
 import { ShownAttributes } from './shown-attributes.ts'
+import { isVmGone } from './vm-lookup.ts'
 
 /** The whole state of a lifecycle: everything else is read from the cluster. */
 export interface LifecycleInput {
@@ -50,12 +46,10 @@ export interface LifecycleInput {
 interface LifecycleState {
   readonly attempt: number
   readonly lastCapacityFailure?: string
+  readonly endedMs?: number
 }
 
 type Phase = 'Launching' | 'Registering' | 'Initializing' | 'Ready' | 'Rebooting' | 'Draining' | 'Terminating' | 'Gone'
-
-/** A claim without a node after this time gives way to another plan, however many offerings are left. */
-const launchLimitMs = 15 * 60_000
 
 /**
  * The lifecycle of one NodeClaim: launch, register, initialize, steady, drain, terminate (design: workflows). Each step is an activity that observes
@@ -76,6 +70,8 @@ class Lifecycle {
   #waitingFor = 'the NodeClaim to be read'
   #attempt: number
   #lastCapacityFailure: string | undefined
+  /** When the last step with a time limit ended, epoch ms, until the next one begins or the node is used. */
+  #endedMs: number | undefined
   #drainWaits: DrainWaits | undefined
   #poked = false
   readonly #requests: NodeRequests
@@ -92,6 +88,7 @@ class Lifecycle {
     this.#requests.listen({ [pokeSignal.name]: () => this.poke() })
     this.#attempt = input.state?.attempt ?? 0
     this.#lastCapacityFailure = input.state?.lastCapacityFailure
+    this.#endedMs = input.state?.endedMs
   }
 
   poke(): void {
@@ -113,7 +110,7 @@ class Lifecycle {
   async run(): Promise<void> {
     const { createdAtMs, state } = this.#input
     let step: NextStep | undefined =
-      createdAtMs === undefined || state !== undefined ? undefined : { kind: 'launch', startedAtMs: createdAtMs }
+      createdAtMs === undefined || state !== undefined ? undefined : { kind: 'launch', idleSinceMs: createdAtMs }
     for (;;) {
       if (workflowInfo().continueAsNewSuggested && !this.#requests.areWaiting) await this.#continueAsNew()
       step = await this.#runStep(step)
@@ -147,7 +144,8 @@ class Lifecycle {
   async #execute(step: NextStep): Promise<NextStep | undefined> {
     switch (step.kind) {
       case 'launch':
-        return this.#launch(step.startedAtMs)
+        if (this.#attempt === 0) this.#endedMs ??= step.idleSinceMs
+        return this.#launch()
       case 'awaitRegistration':
         return this.#register()
       case 'awaitInitialization':
@@ -198,27 +196,20 @@ class Lifecycle {
   }
 
   /** Tries offerings of the same NodeClaim until one launches. The history records each attempt with its outcome. */
-  async #launch(startedAtMs: number): Promise<NextStep | undefined> {
+  async #launch(): Promise<NextStep | undefined> {
     this.#enter('Launching', 'Azure to accept a VM')
-    if (Date.now() > startedAtMs + launchLimitMs) {
-      return this.#giveUp(
-        'launch_timeout',
-        `no VM after 15 minutes and ${this.#attempt} attempts${this.#lastFailureText()}`,
-      )
-    }
     this.#attempt += 1
     const summary = this.#record.attempt(this.#attempt)
-    let outcome: LaunchOutcome
+    let outcome: LaunchOutcome & Ended
     try {
       outcome = await launching().launch.executeWithOptions({ summary }, [
-        { claim: this.#claim, attempt: this.#attempt },
+        { ...this.#begin(), attempt: this.#attempt, limits: limits.launch },
       ])
     } catch (error) {
       if (isCancellation(error)) throw error
-      // The attempt's own time limit has passed. The next attempt checks the claim's limit first.
-      this.#lastCapacityFailure = causeMessage(error)
-      return this.#poked ? undefined : { kind: 'launch', startedAtMs }
+      outcome = { kind: 'late', message: causeMessage(error) }
     }
+    this.#endedMs = outcome.endedMs
     switch (outcome.kind) {
       case 'launched':
         this.#attributes.learn(outcome)
@@ -227,7 +218,16 @@ class Lifecycle {
       case 'capacity':
         this.#record.refused(outcome)
         this.#lastCapacityFailure = `${outcome.instanceType} ${outcome.capacityType} in zone ${outcome.zone}: ${outcome.reason}`
-        return this.#poked ? undefined : { kind: 'launch', startedAtMs }
+        return this.#poked ? undefined : { kind: 'launch' }
+      case 'late':
+        // It may have left a VM: the observation that follows finds it.
+        this.#lastCapacityFailure = outcome.message
+        return undefined
+      case 'timeout':
+        return this.#giveUp(
+          'launch_timeout',
+          `no VM after ${limitText(limits.launch.claimMs)} and ${this.#attempt} attempts${this.#lastFailureText()}`,
+        )
       case 'exhausted':
         return this.#giveUp('insufficient_capacity', outcome.message)
       case 'nodeClassNotReady':
@@ -243,8 +243,9 @@ class Lifecycle {
   async #register(): Promise<NextStep | undefined> {
     this.#enter('Registering', 'the Node to join')
     const outcome = await joins().awaitNode.executeWithOptions({ summary: this.#record.before('the Node joins') }, [
-      { claim: this.#claim },
+      { ...this.#begin(), limitMs: limits.registrationMs },
     ])
+    this.#endedMs = outcome.endedMs
     switch (outcome.kind) {
       case 'initialized':
         this.#attributes.learn(outcome)
@@ -271,6 +272,7 @@ class Lifecycle {
 
   async #initialize(): Promise<NextStep | undefined> {
     this.#enter('Initializing', 'the Node to be ready')
+    this.#endedMs = undefined
     this.#record.write()
     const outcome = await waits().awaitInitialization.executeWithOptions(
       { summary: this.#record.before('it becomes ready') },
@@ -281,7 +283,15 @@ class Lifecycle {
     return { ...outcome, kind: 'steady' }
   }
 
+  /** Returns the input of a step whose time is limited. */
+  #begin(): StepInput {
+    const idleSinceMs = this.#endedMs
+    this.#endedMs = undefined
+    return { claim: this.#claim, ...(idleSinceMs === undefined ? {} : { idleSinceMs }) }
+  }
+
   async #rest({ wakeAtMs, wakeFor = 'expiry' }: Wake): Promise<undefined> {
+    this.#endedMs = undefined
     this.#enter(
       'Ready',
       wakeAtMs === undefined ? 'a change' : `a change, or ${wakeFor} at ${new Date(wakeAtMs).toISOString()}`,
@@ -326,7 +336,7 @@ class Lifecycle {
         this.#record.drained(outcome.pods ?? 0, { sinceMs: this.#sinceMs, isDone: outcome.kind === 'drained' })
       if (outcome.kind === 'drained' || outcome.kind === 'noNode') return 'drained'
       if (outcome.kind === 'notReady') {
-        if (await this.#isVmGone()) return 'vmGone'
+        if (await isVmGone(this.#claim)) return 'vmGone'
         reported = { ...reported, vmLooks: reported.vmLooks + 1 }
       } else {
         reported = { ...reported, waits: outcome.waits, reports: reported.reports + 1 }
@@ -335,19 +345,6 @@ class Lifecycle {
         if (reported.reports === 1) this.#record.write()
       }
       if (workflowInfo().continueAsNewSuggested) return 'cutShort'
-    }
-  }
-
-  /** Whether Azure reports that the VM is gone. Without an answer the node is drained as usual. */
-  async #isVmGone(): Promise<boolean> {
-    try {
-      const found = await instanceReads().findInstance.executeWithOptions({ summary: 'does the VM exist?' }, [
-        { claim: this.#claim },
-      ])
-      return !found.exists
-    } catch (error) {
-      if (isCancellation(error)) throw error
-      return false
     }
   }
 
@@ -393,6 +390,7 @@ class Lifecycle {
     const state: LifecycleState = {
       attempt: this.#attempt,
       ...(this.#lastCapacityFailure === undefined ? {} : { lastCapacityFailure: this.#lastCapacityFailure }),
+      ...(this.#endedMs === undefined ? {} : { endedMs: this.#endedMs }),
     }
     const next = makeContinueAsNewFunc<typeof nodeClaimLifecycle>({ memo: { [factsKey]: bounded(this.#record.facts) } })
     return next({ ...this.#input, state })

@@ -1,10 +1,32 @@
-import { setHandler } from '@temporalio/workflow'
-import { statusPasses, sweeps, vmUpdates } from './activities.ts'
+import { isCancellation, setHandler } from '@temporalio/workflow'
+import type { GarbageReport } from '../activities/azure/contract.ts'
+import type { PodCounts } from '../core/machines-in-use.ts'
+import { idleNodes, statusPasses, sweeps, vmUpdates } from './activities.ts'
 import { pokeSignal } from './messages.ts'
 
-/** Deletes resources that no lifecycle owns. Any find is an alarm. Started by a Schedule. */
+/**
+ * Deletes resources that no lifecycle owns. Any find is an alarm. Started by a Schedule. The role azure may not read pods, so the role core is asked
+ * about Ready Nodes of VMs without a NodeClaim, and a second pass deletes those that run none and reports the others.
+ */
 export async function garbageCollection(): Promise<void> {
-  await sweeps().collectGarbage.executeWithOptions({ summary: 'VMs, NICs, tokens without a claim' }, [])
+  const { undecided = [] } = await collect()
+  if (undecided.length > 0) await collect(await podCounts(undecided))
+}
+
+function collect(...counts: readonly [] | readonly [PodCounts]): Promise<GarbageReport> {
+  return sweeps().collectGarbage.executeWithOptions({ summary: 'VMs, NICs, tokens without a claim' }, [...counts])
+}
+
+/** Without an answer no Node is known to be free of pods. */
+async function podCounts(nodes: readonly string[]): Promise<PodCounts> {
+  try {
+    return await idleNodes().taintIdleNodes.executeWithOptions({ summary: 'pods on Nodes without a claim' }, [
+      { nodes },
+    ])
+  } catch (error) {
+    if (isCancellation(error)) throw error
+    return { atMs: 0, pods: {} }
+  }
 }
 
 /** Brings AKSNodeClass and NodePool status up to date. Started by a Schedule, and at once when a spec changes. */

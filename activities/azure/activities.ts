@@ -1,10 +1,11 @@
 import { withHeartbeats } from '../activity-context.ts'
 import { translatingFailures } from '../failure.ts'
 import { finalize } from '../kubernetes/draining/finalize.ts'
+import { claimStep } from '../kubernetes/lifecycle/claim-step.ts'
 import { claimSpan } from '../telemetry/claim-spans.ts'
 import { inTurn, inTurnWhileWanted } from './arm/arm-turn.ts'
 import type { AzureActivities, LaunchOutcome } from './contract.ts'
-import type { GarbageDeps } from './garbage/garbage.ts'
+import type { GarbageDeps } from './garbage/deletions.ts'
 import { GarbageCollector } from './garbage/garbage.ts'
 import type { BillingExtensionDeps } from './in-place/billing-extension.ts'
 import { ensureBillingExtensions } from './in-place/billing-extension.ts'
@@ -17,6 +18,7 @@ import { forceFinish } from './launch/force-finish.ts'
 import { deleteInstance, findInstance } from './launch/instance.ts'
 import type { LaunchDeps } from './launch/launch.ts'
 import { launch } from './launch/launch.ts'
+import { withinLaunchLimits } from './launch-limits.ts'
 import type { NodeClassStatusDeps } from './node-class/node-class-status.ts'
 import { refreshNodeClasses } from './node-class/node-class-status.ts'
 import type { RestartDeps } from './rebooting/restart.ts'
@@ -41,18 +43,24 @@ const deletionPatienceMs = 3_600_000
 export function createAzureActivities(deps: AzureActivityDeps): AzureActivities {
   const garbage = new GarbageCollector(deps)
   return translatingFailures<AzureActivities>({
-    launch: ({ claim, attempt }) =>
-      withHeartbeats((signal) =>
-        inTurnWhileWanted<LaunchOutcome>(deps, claim, {
-          buckets: ['armWrites', 'createVm'],
-          patienceMs: launchPatienceMs,
-          signal,
-          work: () => claimSpan(deps, { step: 'launch', claim }, () => launch(deps, { claim, attempt }, signal)),
-          gone: { kind: 'claimGone' },
-        }),
-      ),
+    launch: (input) =>
+      claimStep(deps, input, (whole, step) => {
+        const { claim, attempt, limits } = input
+        return withinLaunchLimits(deps, { ref: claim, step, signal: whole, limits }, ({ signal, lookOnly }) => {
+          const work = () =>
+            claimSpan(deps, { step: 'launch', claim }, () => launch(deps, { claim, attempt, lookOnly }, signal))
+          if (lookOnly) return work()
+          return inTurnWhileWanted<LaunchOutcome>(deps, claim, {
+            buckets: ['armWrites', 'createVm'],
+            patienceMs: launchPatienceMs,
+            signal,
+            work,
+            gone: { kind: 'claimGone' },
+          })
+        })
+      }),
     findInstance: ({ claim }) => findInstance(deps, claim),
-    awaitNode: ({ claim }) => withHeartbeats((signal) => awaitNode(deps, claim, signal)),
+    awaitNode: (input) => claimStep(deps, input, (signal) => awaitNode(deps, input, signal)),
     deleteInstance: ({ claim, finalize: isLast }) =>
       withHeartbeats(async (signal) => {
         const turn = { buckets: ['armDeletes', 'deleteVm'], patienceMs: deletionPatienceMs, signal } as const
@@ -60,9 +68,9 @@ export function createAzureActivities(deps: AzureActivityDeps): AzureActivities 
         if (isLast) await finalize(deps, claim)
         return found
       }),
-    restartInstance: ({ claim }) => withHeartbeats((signal) => restartInstance(deps, claim, signal)),
+    restartInstance: (input) => claimStep(deps, input, (signal) => restartInstance(deps, input.claim, signal)),
     forceFinish: (input) => withHeartbeats(() => forceFinish(deps, input)),
-    collectGarbage: () => withHeartbeats((signal) => garbage.collect(signal)),
+    collectGarbage: (counts) => withHeartbeats((signal) => garbage.collect(signal, counts)),
     refreshNodeClasses: () => withHeartbeats(() => refreshNodeClasses(deps)),
     updateInPlace: () =>
       withHeartbeats(async (signal) => {

@@ -1,9 +1,13 @@
+import type { PodCounts } from '../../core/machines-in-use.ts'
+import type { Limits } from '../../core/node-claim/limits.ts'
 import type {
   Asked,
   ClaimRef,
+  Ended,
   InitializationOutcome,
   PreparedReboot,
   RegistrationOutcome,
+  StepInput,
 } from '../kubernetes/contract.ts'
 
 /** The outcome of one attempt to launch. Capacity outcomes are values (docs/architecture.md "Invariants"). */
@@ -37,6 +41,10 @@ export type LaunchOutcome =
   | { readonly kind: 'nodeClassNotReady'; readonly message: string }
   /** The claim holds a value that no node can have. */
   | { readonly kind: 'invalid'; readonly message: string }
+  /** The time of this attempt is over, and its work with it. */
+  | { readonly kind: 'late'; readonly message: string }
+  /** The time of all attempts is over, and Azure says that there is no VM. */
+  | { readonly kind: 'timeout' }
   /** The claim is being deleted, or gone, or has another UID. */
   | { readonly kind: 'claimGone' }
 
@@ -90,6 +98,8 @@ export interface GarbageReport {
   readonly nodes: readonly string[]
   /** AKS machines that had no NodeClaim and were deleted, by pool and name; unset where they are not managed. */
   readonly aksMachines?: readonly string[]
+  /** Ready Nodes whose NodeClaim is lost: nothing of theirs is deleted or reported before it is known whether they run pods. Unset: none. */
+  readonly undecided?: readonly string[]
 }
 
 export interface InPlaceReport {
@@ -98,27 +108,35 @@ export interface InPlaceReport {
 }
 
 export interface AzureActivities {
-  /** Reads the claim, adopts its VM or PUTs one, and writes the claim's status. `attempt` counts from 1 and names NIC and disk. */
-  launch(input: { readonly claim: ClaimRef; readonly attempt: number }): Promise<LaunchOutcome>
+  /**
+   * Reads the claim, adopts its VM or PUTs one, and writes the claim's status. `attempt` counts from 1 and names NIC and disk. Ends by itself when the
+   * time of the attempt or of all attempts is over.
+   */
+  launch(
+    input: StepInput & { readonly attempt: number; readonly limits?: Limits['launch'] },
+  ): Promise<LaunchOutcome & Ended>
   /** Returns whether Azure says that the claim's VM does not exist. */
   findInstance(input: { readonly claim: ClaimRef }): Promise<{ readonly exists: boolean }>
   /**
    * Waits, by the VM list that all waiting claims share, until the VM has failed, or its Node has joined and is registered. When the Node is ready
    * soon, waits until it is initialized.
    */
-  awaitNode(input: { readonly claim: ClaimRef }): Promise<JoinOutcome>
+  awaitNode(input: StepInput & { readonly limitMs?: number }): Promise<JoinOutcome & Ended>
   /** Deletes the claim's VM, NIC and bootstrap token and waits until the VM is gone. `finalize`: then it removes the finalizers of Nodes and claim. */
   deleteInstance(input: { readonly claim: ClaimRef; readonly finalize: boolean }): Promise<DeletionOfVm>
   /** Restarts the claim's VM, once for each reboot. Resolves when Azure has accepted that. */
-  restartInstance(input: { readonly claim: ClaimRef }): Promise<PreparedReboot>
+  restartInstance(input: StepInput): Promise<PreparedReboot & Ended>
   /** Ends the lifecycle of a deleting claim without waiting for pods and volumes. Its VM has to be gone, or is left with `leaveVm`. */
   forceFinish(input: {
     readonly claim: ClaimRef
     readonly asked: Asked
     readonly leaveVm: boolean
   }): Promise<ForceFinishOutcome>
-  /** Deletes VMs, NICs and disks without a claim, and registered claims without a VM; releases Nodes that have neither. */
-  collectGarbage(): Promise<GarbageReport>
+  /**
+   * Deletes VMs, NICs and disks without a claim, and registered claims without a VM; releases Nodes that have neither. `counts`: what the role core
+   * answered about the Nodes that a pass left undecided.
+   */
+  collectGarbage(counts?: PodCounts): Promise<GarbageReport>
   /** Refreshes Kubernetes version, images, subnet and readiness of each AKSNodeClass; readiness, validation and hash of each NodePool. */
   refreshNodeClasses(): Promise<{ readonly nodeClasses: number; readonly ready: number }>
   /** Updates tags and identities of VMs and NICs to what node classes and configuration request now. */

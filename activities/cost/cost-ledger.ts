@@ -4,6 +4,7 @@ import type { Node, NodeClaim, Pod } from '../../core/objects.ts'
 import type { ClusterChange } from '../kubernetes/cache/change-feed.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import type { KubernetesClient } from '../kubernetes/client/client.ts'
+import { nodeClaimOf } from '../kubernetes/lifecycle/claim-nodes.ts'
 import { LedgerStore } from './ledger-store.ts'
 import { boundMs, deletionMs, launchedMs, meteredNode, meteredPod, type TypesOfPools } from './metered-objects.ts'
 
@@ -118,8 +119,7 @@ export class CostLedger {
     if (kind === 'Pod') this.#enterPod(meter, before as Pod | undefined, after as Pod | undefined)
     else if (kind === 'NodeClaim') this.#enter(meter, key, after as NodeClaim | undefined)
     else if (kind === 'Node') {
-      const node = (after ?? before) as Node | undefined
-      const claim = this.#deps.cache.nodeClaims.by('byProviderId', node?.providerId?.toLowerCase() ?? '')[0]
+      const claim = nodeClaimOf(this.#deps, (after ?? before) as Node | undefined)
       if (claim !== undefined) this.#enter(meter, claim.metadata.name, claim)
     }
   }

@@ -46,6 +46,8 @@ export type CommitOutcome =
       readonly replacements: readonly ClaimRef[]
       /** Epoch ms until which the replacements have to be initialized. */
       readonly readyByMs: number
+      /** Epoch ms of the commit, for the wait that follows. */
+      readonly committedMs: number
       /** USD an hour. */
       readonly savings: number
     }

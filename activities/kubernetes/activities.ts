@@ -1,3 +1,4 @@
+import { totalMs } from '../../core/node-claim/time-away.ts'
 import { withHeartbeats } from '../activity-context.ts'
 import { translatingFailures } from '../failure.ts'
 import type { ClaimSpansDeps } from '../telemetry/claim-spans.ts'
@@ -11,6 +12,8 @@ import type { DrainDeps } from './draining/drain.ts'
 import { drain } from './draining/drain.ts'
 import type { FinalizeDeps } from './draining/finalize.ts'
 import { finalize } from './draining/finalize.ts'
+import { claimStep } from './lifecycle/claim-step.ts'
+import { taintIdleNodes } from './lifecycle/idle-nodes.ts'
 import type { JoiningDeps } from './lifecycle/joining.ts'
 import { awaitInitialization } from './lifecycle/joining.ts'
 import { writeHold } from './lifecycle/node-requests.ts'
@@ -44,8 +47,13 @@ export function createKubernetesActivities(deps: KubernetesActivityDeps): Kubern
     finalize: ({ claim, ...how }) => finalize(deps, claim, how),
     writePause: (change) => changePauses(deps, change),
     readPause: ({ loop }) => pausesInForce(deps, loop),
+    taintIdleNodes: ({ nodes }) => withHeartbeats((signal) => taintIdleNodes(deps, nodes, signal)),
     undoCommand: (input) => withHeartbeats(() => undoCommand(deps, input)),
-    awaitReplacements: (input) => withHeartbeats((signal) => awaitReplacements(deps, input, signal)),
+    awaitReplacements: ({ replacements, readyByMs, idleSinceMs }) =>
+      withHeartbeats(
+        (signal, { gaps }) => awaitReplacements(deps, { replacements, readyByMs: readyByMs + totalMs(gaps) }, signal),
+        idleSinceMs,
+      ),
     awaitInitialization: ({ claim }) =>
       withHeartbeats(async (signal) => {
         const outcome = await claimSpan(deps, { step: 'awaitInitialization', claim }, () =>
@@ -54,8 +62,8 @@ export function createKubernetesActivities(deps: KubernetesActivityDeps): Kubern
         if (outcome.kind === 'initialized') await launchEnds(deps, claim)
         return outcome
       }),
-    prepareReboot: ({ claim }) => withHeartbeats((signal) => prepareReboot(deps, claim, signal)),
-    awaitReboot: ({ claim }) => withHeartbeats((signal) => awaitReboot(deps, claim, signal)),
+    prepareReboot: (input) => claimStep(deps, input, (signal) => prepareReboot(deps, input, signal)),
+    awaitReboot: (input) => claimStep(deps, input, (signal) => awaitReboot(deps, input, signal)),
     endReboot: ({ claim, failure }) => endReboot(deps, claim, failure),
     drain: (input) => withHeartbeats((signal) => drain(deps, input, signal)),
     deleteCandidates: (input) => withHeartbeats((signal) => deleteCandidates(deps, input, signal)),

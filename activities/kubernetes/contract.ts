@@ -1,7 +1,9 @@
 import type { CommandRepair, Decision, DisruptionMethod } from '../../core/disruption/command.ts'
-import type { Death } from '../../core/history/life.ts'
+import type { Death, VmSpan } from '../../core/history/life.ts'
+import type { PodCounts } from '../../core/machines-in-use.ts'
 import type { DrainReported, DrainWaits } from '../../core/node-claim/drain-waits.ts'
 import type { Steady, Wake } from '../../core/node-claim/lifecycle.ts'
+import type { Limits } from '../../core/node-claim/limits.ts'
 import type { WantedHold } from '../../core/node-claim/node-requests.ts'
 import type { RebootFailure } from '../../core/node-repair/reboot.ts'
 import type { Lift } from '../../core/pauses/pause-requests.ts'
@@ -13,9 +15,22 @@ export interface ClaimRef {
   readonly uid: string
 }
 
+/** A step of a lifecycle whose time is limited. */
+export interface StepInput {
+  readonly claim: ClaimRef
+  /** Epoch ms: when the step before ended. What passed since then is no step's time. Unset when that is unknown. */
+  readonly idleSinceMs?: number
+}
+
+/** When a step ended, epoch ms, for the next one's `idleSinceMs`. */
+export interface Ended {
+  readonly endedMs?: number
+}
+
 /** The next step of a lifecycle that is not inside a longer activity. */
 export type NextStep =
-  | { readonly kind: 'launch'; readonly startedAtMs: number }
+  /** `idleSinceMs`: epoch ms, as in `StepInput`, for the first attempt. */
+  | { readonly kind: 'launch'; readonly idleSinceMs?: number }
   /** The claim was launched before (by an earlier run, or by Karpenter): go on with its registration. */
   | { readonly kind: 'awaitRegistration' }
   | { readonly kind: 'awaitInitialization' }
@@ -35,6 +50,8 @@ export interface Observation {
   readonly instanceType?: string
   readonly capacityType?: string
   readonly zone?: string
+  /** The VM that was launched for the claim. */
+  readonly vm?: VmSpan
   /** A hold that is in force, in words. */
   readonly hold?: string
   /** When its Node registered and became ready, epoch ms. */
@@ -88,6 +105,10 @@ interface FailedReboot {
   readonly message: string
 }
 
+export interface RebootInput extends StepInput {
+  readonly limits?: Limits['reboot']
+}
+
 export type PreparedReboot =
   /** Its pods have left, or their time is over. */
   | { readonly kind: 'drained' }
@@ -110,7 +131,7 @@ export type GiveUpReason =
 export type GiveUpOutcome =
   /** The claim is deleted, or was gone. */
   | { readonly kind: 'ended' }
-  /** Its Node has registered meanwhile. */
+  /** Its Node has registered by now, or the claim that no VM was found for has one. */
   | { readonly kind: 'kept' }
 
 /** An operator's request to a loop: a pause, or to lift some. With neither, the time of the whole loop's pause is over. */
@@ -176,9 +197,9 @@ export interface KubernetesActivities {
   /** Waits until the Node is ready, free of startup taints and has its resources; then Initialized is True. */
   awaitInitialization(input: { readonly claim: ClaimRef }): Promise<InitializationOutcome>
   /** Taints the Node of a claim that is to reboot, and evicts its pods for as long as they may take. */
-  prepareReboot(input: { readonly claim: ClaimRef }): Promise<PreparedReboot>
+  prepareReboot(input: RebootInput): Promise<PreparedReboot & Ended>
   /** Waits until a restarted VM has booted and its Node is ready. */
-  awaitReboot(input: { readonly claim: ClaimRef }): Promise<RebootOutcome>
+  awaitReboot(input: RebootInput): Promise<RebootOutcome>
   /** Ends a claim whose reboot failed: event, then deletion of the claim. */
   endReboot(input: {
     readonly claim: ClaimRef
@@ -200,13 +221,22 @@ export interface KubernetesActivities {
   readPause(input: {
     readonly loop: LoopName
   }): Promise<{ readonly pause?: Pause; readonly partial?: readonly Pause[] }>
-  /** Waits until the replacements of a command have been initialized, at most until `readyByMs` (epoch ms). */
+  /**
+   * Waits until the replacements of a command have been initialized, at most until `readyByMs` (epoch ms) and for as long as no worker could wait since
+   * `idleSinceMs`, the commit.
+   */
   awaitReplacements(input: {
     readonly replacements: readonly ClaimRef[]
     readonly readyByMs: number
+    readonly idleSinceMs?: number
   }): Promise<ReplacementOutcome>
   /** Validates a command's NodeClaims a last time, deletes them and waits until they are gone. */
   deleteCandidates(input: CommandWork): Promise<DeletionOutcome>
+  /**
+   * Counts the pods on Nodes whose NodeClaim is lost, except those of DaemonSets. Nodes without any are tainted, so that their VMs can be deleted
+   * before a pod comes.
+   */
+  taintIdleNodes(input: { readonly nodes: readonly string[] }): Promise<PodCounts>
   /** Removes taints, conditions and stamps of a command, and gives up replacements that nothing uses. */
   undoCommand(input: CommandWork): Promise<void>
 }

@@ -1,20 +1,18 @@
 import { randomInt } from 'node:crypto'
-import type { Logger } from 'pino'
 import { realPods } from '../../core/capacity-buffer/buffer-pods.ts'
-import { plannedAnnotations } from '../../core/history/claim-facts.ts'
 import type { NodeClaim, Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
 import { annotations } from '../../core/requirements/labels.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
+import { type LeftOutSizesDeps, leftOutAnnotationOf } from '../azure/refusals/left-out-sizes.ts'
 import { forEachOf } from '../concurrency.ts'
 import { decodeNodeClaim } from '../kubernetes/cache/decode.ts'
 import type { Json } from '../kubernetes/client/answers.ts'
 import { resourcePath } from '../kubernetes/client/resources.ts'
-import type { EventRecorder } from '../kubernetes/event-recorder.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import type { PauseDeps } from '../kubernetes/pauses/pauses.ts'
 import { readPause } from '../kubernetes/pauses/pauses.ts'
-import { type CatalogueOfPools, overlayAnnotationsOf } from '../node-overlays/pool-types.ts'
+import { overlayAnnotationsOf } from '../node-overlays/pool-types.ts'
 import { milestones } from '../telemetry/milestones.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { claimBody } from './claim-body.ts'
@@ -23,17 +21,14 @@ import type { Fence } from './fence.ts'
 import type { Findings } from './findings/findings.ts'
 import type { LifecycleStarter } from './lifecycle-starter.ts'
 import type { PlanningMetrics } from './metrics.ts'
-import type { Nominations } from './nominations.ts'
+import type { RefusingDeps } from './node-refusals/node-refusals.ts'
 import type { PoolLimitsDeps } from './pool-limits.ts'
 import { type Admission, PoolLimits } from './pool-limits.ts'
 import type { RefusedClaims } from './refused-claims.ts'
 
-export interface CreateClaimsDeps extends PoolLimitsDeps, PauseDeps, CatalogueOfPools {
-  readonly events: EventRecorder
-  readonly log: Logger
+export interface CreateClaimsDeps extends PoolLimitsDeps, PauseDeps, RefusingDeps, LeftOutSizesDeps {
   readonly tracing: Tracing
   readonly lifecycles: LifecycleStarter
-  readonly nominations: Nominations
   readonly refusedClaims: RefusedClaims
   readonly metrics: PlanningMetrics
   readonly findings: Findings
@@ -108,12 +103,13 @@ async function createClaim(deps: CreateClaimsDeps, guards: Guards, planned: Plan
   const made = await createOne(deps, guards, {
     planned,
     name: `${planned.nodePool}-${randomSuffix()}`,
-    annotations: plannedAnnotations(planned),
+    annotations: deps.nodeRefusals.annotations(deps, planned),
   })
   if (made.kind === 'limitExceeded') reportOverLimit(deps, planned, made.message)
   if (made.kind === 'refused') reportRefused(deps, planned, made.message)
   if (made.kind !== 'created') return made
   deps.refusedClaims.accept(planned)
+  deps.nodeRefusals.created(deps, made.claim)
   for (const pod of realPods(planned.pods)) nominate(deps, pod, { nodeClaim: made.claim.metadata.name })
   return made
 }
@@ -159,6 +155,7 @@ export async function createOne(
       const added = {
         ...own,
         ...overlayAnnotationsOf(deps, planned),
+        ...leftOutAnnotationOf(deps, planned),
         ...(traceParent === undefined ? {} : { [annotations.traceParent]: traceParent }),
       }
       const body = claimBody(admission.nodePool, planned, { name, annotations: added })
@@ -226,9 +223,8 @@ function reportOverLimit(
 ): void {
   findings.overLimit(nodePool, realPods(pods), message)
   log.warn({ nodePool, pods: pods.length, why: message }, 'nodeclaim exceeds limits of its nodepool; raise spec.limits')
-  for (const pod of realPods(pods)) {
+  for (const pod of realPods(pods))
     events.record({ about: subject(pod), reason: 'FailedScheduling', message: `Failed to schedule pod, ${message}` })
-  }
 }
 
 /** Records and publishes where a pod should go. */

@@ -36,6 +36,7 @@ export async function nextProvisioning(deps: NextProvisioningDeps, signal: Abort
   const untilMs = deps.now() + pollMs
   await deps.cache.synced()
   await deps.quarantine.refresh(true)
+  await deps.nodeRefusals.read(deps)
   const fence = await Fence.take(deps, 'joiner-planner-fence')
   if (fence.mayLackWrites) await catchUp(deps, signal)
   const end = deps.findings.begin(deps)
@@ -89,16 +90,17 @@ async function planOnce(
   const waitsSinceMs = deps.metrics.undecidedSince(pods)
   const solvesSinceMs = deps.now()
   const plan = await planned(deps, pods, tried)
-  if (plan === undefined || plan.newNodeClaims.length === 0) return undefined
-  const attributes = { 'joiner.pods': pods.length, 'joiner.nodeclaims': plan.newNodeClaims.length }
+  const claims = plan === undefined ? [] : deps.nodeRefusals.admitted(deps, plan)
+  if (plan === undefined || claims.length === 0) return undefined
+  const attributes = { 'joiner.pods': pods.length, 'joiner.nodeclaims': claims.length }
   const created = await deps.tracing.span('provisioning', { startMs: waitsSinceMs, attributes }, () => {
     deps.tracing.past('schedule', { startMs: solvesSinceMs })
-    return createClaims(deps, fence, plan.newNodeClaims)
+    return createClaims(deps, fence, claims)
   })
   if (created.kind === 'paused') return { kind: 'paused' }
   // The pods back off: there is nothing to report to the loop.
-  if (created.refused === plan.newNodeClaims.length) return undefined
-  const placed = realPods(plan.newNodeClaims.flatMap((claim) => claim.pods)).length
+  if (created.refused === claims.length) return undefined
+  const placed = realPods(claims.flatMap((claim) => claim.pods)).length
   return {
     kind: 'planned',
     pods: placed,

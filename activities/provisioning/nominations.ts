@@ -4,6 +4,7 @@ const shortestMs = 10_000
 interface Nomination {
   /** Name of the Node or NodeClaim. */
   readonly target: string
+  readonly atMs: number
   readonly untilMs: number
 }
 
@@ -24,12 +25,23 @@ export class Nominations {
 
   nominate(podUid: string, target: string, now: number): void {
     this.#targets = undefined
-    this.#byPod.set(podUid, { target, untilMs: now + this.#lifetimeMs })
+    this.#byPod.set(podUid, { target, atMs: now, untilMs: now + this.#lifetimeMs })
   }
 
   /** Returns the name of the Node or NodeClaim that a pod was last planned onto. */
   targetOf(podUid: string): string | undefined {
     return this.#byPod.get(podUid)?.target
+  }
+
+  /** Returns when a pod was last planned onto a Node or NodeClaim, in epoch ms. */
+  plannedAt(podUid: string): number | undefined {
+    return this.#byPod.get(podUid)?.atMs
+  }
+
+  /** Forgets where a pod was planned. */
+  forget(podUid: string): void {
+    this.#targets = undefined
+    this.#byPod.delete(podUid)
   }
 
   /** Returns the UIDs of the pods that were last planned onto a Node or NodeClaim. */

@@ -21,7 +21,7 @@ beforeEach(() => {
   written = []
   isInitialized = true
   lists = {
-    nodes: [object('n1', { spec: { providerID: 'azure:///n1' } })],
+    nodes: [object('n1', { spec: { providerID: 'azure:///n1' } }, { labels: { 'karpenter.sh/nodepool': 'default' } })],
     nodeclaims: [claim()],
     pods: [],
   }

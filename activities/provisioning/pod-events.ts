@@ -8,6 +8,7 @@ import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { isConflict, isNotFound } from '../kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../kubernetes/client/client.ts'
 import { resourcePath } from '../kubernetes/client/resources.ts'
+import { nodeClaimOf } from '../kubernetes/lifecycle/claim-nodes.ts'
 
 export interface PodEventsDeps {
   readonly client: KubernetesClient
@@ -73,9 +74,7 @@ class PodEventTracker {
 
   #claimOf(pod: Pod): NodeClaim | undefined {
     if (pod.nodeName === undefined || isDaemonPod(pod)) return undefined
-    const { nodes, nodeClaims } = this.#deps.cache
-    const providerId = nodes.get(pod.nodeName)?.providerId
-    return providerId === undefined ? undefined : nodeClaims.by('byProviderId', providerId.toLowerCase())[0]
+    return nodeClaimOf(this.#deps, this.#deps.cache.nodes.get(pod.nodeName))
   }
 
   async #note({ metadata: { name, uid, deletionTimestamp }, status }: NodeClaim, atMs: number): Promise<void> {

@@ -74,6 +74,7 @@ export async function nextWork(
     const pods = podsToPlace(deps)
     deps.metrics.waiting(pods)
     deps.quarantine.report(pods)
+    deps.nodeRefusals.look(deps, pods)
     const short = shortages(deps)
     if (short.pools.length > 0) return 'static'
     if (deps.buffers.isDue() || pods.some((pod) => needsPlan(deps, pod, tried))) return 'pods'

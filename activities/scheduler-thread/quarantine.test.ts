@@ -130,6 +130,7 @@ function start(): Planner {
     catalogue: { instanceTypesFor: () => types },
     scheduling: { defaultSpread: [] },
     refusedClaims: never,
+    nodeRefusals: never,
     heavyPods: never,
     metrics: { passBegins: () => () => {} },
   } as unknown as SolveDeps

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { realPods } from '../../core/capacity-buffer/buffer-pods.ts'
 import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
-import { type CatalogueOfPools, instanceTypes } from '../node-overlays/pool-types.ts'
+import { instanceTypes } from '../node-overlays/pool-types.ts'
 import type { PlanningMetrics } from '../provisioning/metrics.ts'
+import type { RefusingDeps } from '../provisioning/node-refusals/node-refusals.ts'
 import type { RefusedClaims } from '../provisioning/refused-claims.ts'
 import type { HeavyPods } from './heavy-pods.ts'
 import type { ThreadPlan } from './keyed-plan.ts'
@@ -12,9 +13,7 @@ import type { SchedulingSettings } from './scheduling-settings.ts'
 import type { SolverThread } from './solver-thread.ts'
 import { ThreadFault } from './supervised-thread.ts'
 
-export interface SolveDeps extends CatalogueOfPools {
-  /** Epoch milliseconds. */
-  readonly now: () => number
+export interface SolveDeps extends RefusingDeps {
   readonly refusedClaims: RefusedClaims
   readonly heavyPods: HeavyPods
   readonly quarantine: Quarantine
@@ -60,6 +59,9 @@ export async function solve(deps: SolveDeps, all: readonly Pod[]): Promise<Threa
 export function isHeldBack(deps: SolveDeps, pod: Pod): boolean {
   const now = deps.now()
   return (
-    deps.refusedClaims.isWaiting(deps, pod, now) || deps.heavyPods.isWaiting(pod, now) || deps.quarantine.holds(pod)
+    deps.refusedClaims.isWaiting(deps, pod, now) ||
+    deps.nodeRefusals.isWaiting(deps, pod, now) ||
+    deps.heavyPods.isWaiting(pod, now) ||
+    deps.quarantine.holds(pod)
   )
 }

@@ -195,8 +195,9 @@ export class SolverThread {
 /** What decisions read of an object: of a pod's conditions those that do not hold (`isProvisionable`, and pods that are not ready). */
 function decidedOn(object: CachedObject | undefined): CachedObject | undefined {
   if (object?.kind !== 'Pod') return object && withoutTemplate(object)
-  if (object.conditions.every(isNeeded)) return object
-  return { ...object, conditions: object.conditions.filter(isNeeded) }
+  if (object.unschedulable === undefined && object.conditions.every(isNeeded)) return object
+  const { unschedulable: _, ...pod } = object
+  return { ...pod, conditions: object.conditions.filter(isNeeded) }
 }
 
 function isNeeded({ status, reason }: Condition): boolean {

@@ -12,6 +12,7 @@ const controllers: Readonly<Record<string, string>> = {
   finalize: 'nodeclaim.lifecycle',
   drain: 'node.termination',
   collectGarbage: 'nodeclaim.garbagecollection',
+  taintIdleNodes: 'nodeclaim.garbagecollection',
   nextProvisioning: 'provisioner',
   nextDisruption: 'disruption',
   commitDisruptions: 'disruption',

@@ -1,3 +1,4 @@
+import { claimOfNode } from '../../core/node-claim/node-owner.ts'
 import type { Node, NodeClaim, NodePool, Pod } from '../../core/objects.ts'
 import { isDaemonPod, isTerminal } from '../../core/pods/pod-rules.ts'
 import { labels, wellKnownLabels } from '../../core/requirements/labels.ts'
@@ -63,6 +64,18 @@ export function nodeGauges(cluster: ObservedNodes, now: () => number): readonly 
       help: 'Which part of what all nodes have for pods is requested, in percent.',
       samples: () => utilization(cluster, (node) => totals(node).requests),
     },
+    {
+      name: 'joiner_nodes_foreign_provider_id',
+      help: "A Node with the provider id of a NodeClaim's VM that is not its Node: 1.",
+      *samples() {
+        for (const node of cluster.nodes.values()) {
+          const claims = sameId(cluster, node)
+          if (claims.length === 0 || claimOfNode(node, claims) !== undefined) continue
+          const nodeclaim = claims[0]?.metadata.name
+          yield [labelText(labelPairs({ node_name: node.metadata.name, nodeclaim })), 1] as const
+        }
+      },
+    },
     ...nodePoolGauges(cluster),
   ]
 }
@@ -83,8 +96,13 @@ function nodePoolGauges({ nodePools }: ObservedNodes): readonly GaugeFamily[] {
 }
 
 /** Returns whether a node has a NodeClaim. */
-export function isManaged({ nodeClaims }: Pick<ObservedNodes, 'nodeClaims'>, { providerId }: Node): boolean {
-  return providerId !== undefined && nodeClaims.by('byProviderId', providerId.toLowerCase()).length > 0
+export function isManaged(cluster: Pick<ObservedNodes, 'nodeClaims'>, node: Node): boolean {
+  return claimOfNode(node, sameId(cluster, node)) !== undefined
+}
+
+/** Returns the NodeClaims with a Node's provider id: its own, or the one whose VM it poses as. */
+function sameId({ nodeClaims }: Pick<ObservedNodes, 'nodeClaims'>, { providerId }: Node): readonly NodeClaim[] {
+  return providerId === undefined ? [] : nodeClaims.by('byProviderId', providerId.toLowerCase())
 }
 
 function totalsOf(pods: readonly Pod[]): Totals {

@@ -1,4 +1,5 @@
 import { ledgerMaps } from '../../core/cost/ledger-format.ts'
+import { withheldMapName } from '../withheld-machines.ts'
 import { type Grantee, on, type Right, type Rule } from './right.ts'
 import {
   admin,
@@ -122,8 +123,13 @@ const azure: readonly Rule[] = [
       'joiner-quota',
       'joiner-reservations',
       'joiner-image-versions',
+      'joiner-late-lists',
       'joiner-pauses',
     ],
+  }),
+  own('configmaps', 'get patch', {
+    why: 'machines that run pods without a NodeClaim, for joiner status and doctor',
+    names: [withheldMapName],
   }),
   own('configmaps', 'get list watch patch', {
     why: 'offerings that Azure refused',
@@ -166,11 +172,15 @@ const planner: readonly Rule[] = [
   own('configmaps', 'get patch', { why: 'what nodes cost and who shared them, for joiner cost', names: ledgerMaps }),
   own('configmaps', 'get patch delete', { why: 'plans that an operator asked for', names: planMaps }),
   own('configmaps', 'get patch', { why: 'objects that crashed passes', names: ['joiner-quarantine'] }),
+  own('configmaps', 'get patch', { why: 'nodes that kube-scheduler refused', names: ['joiner-node-refusals'] }),
   own('configmaps', 'list watch', {
     why: 'sizes, prices, quota and refused offerings',
     names: ['joiner-catalogue', 'joiner-prices', 'joiner-quota', 'joiner-reservations', 'joiner-unavailable-offerings'],
   }),
-  own('configmaps', 'get', { why: inPod, names: ['joiner-prices', 'joiner-unavailable-offerings'] }),
+  own('configmaps', 'get', {
+    why: inPod,
+    names: ['joiner-late-lists', 'joiner-prices', 'joiner-unavailable-offerings', withheldMapName],
+  }),
   cluster('pods', 'get', inPod),
   createLeases,
   ownLeases('leases', 'get patch', {

@@ -159,7 +159,7 @@ export const azureSettings = {
     .string()
     .refine(
       (text) => apiVersionList.test(text),
-      'is not a list of API versions; write Microsoft.Compute/virtualMachines=2024-07-01, more after commas, or leave it empty',
+      'is not a list of API versions; write Microsoft.Compute/virtualMachines=2025-11-01, more after commas, or leave it empty',
     )
     .default(''),
   JOINER_AZURE_REPLICAS: z.coerce.number().int().min(1).default(1),

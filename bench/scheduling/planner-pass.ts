@@ -7,6 +7,7 @@ import { ApiError } from '../../activities/kubernetes/client/api-error.ts'
 import { Findings } from '../../activities/provisioning/findings/findings.ts'
 import { PlanningMetrics } from '../../activities/provisioning/metrics.ts'
 import { type NextProvisioningDeps, nextProvisioning } from '../../activities/provisioning/next-provisioning.ts'
+import { NodeRefusals } from '../../activities/provisioning/node-refusals/node-refusals.ts'
 import { Nominations } from '../../activities/provisioning/nominations.ts'
 import { RefusedClaims } from '../../activities/provisioning/refused-claims.ts'
 import { HeavyPods } from '../../activities/scheduler-thread/heavy-pods.ts'
@@ -90,6 +91,7 @@ export async function plannerPasses(scenario: Scenario, changedShare: number): P
     lifecycles: { start: async () => {} },
     nominations: new Nominations(10_000),
     refusedClaims: new RefusedClaims(),
+    nodeRefusals: new NodeRefusals(new Registry()),
     heavyPods: new HeavyPods(),
     quarantine: new Quarantine({ cache, store: { read: async () => [] } as never, events, log, now }),
     metrics: new PlanningMetrics({ cache, now }, new Registry()),

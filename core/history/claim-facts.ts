@@ -1,10 +1,10 @@
 // Derives the facts of a lifecycle from its NodeClaim: at the start of its workflow, and when the NodeClaim is being deleted.
 import { buffersOf, realPods } from '../capacity-buffer/buffer-pods.ts'
-import { conditionOf, isTrue } from '../conditions.ts'
+import { conditionOf, isTrue, nodeGone } from '../conditions.ts'
 import type { DisruptionReason } from '../disruption/command.ts'
 import { expiryDue } from '../node-claim/lifecycle.ts'
 import { type NodeRules, repairOf } from '../node-claim/node-health.ts'
-import type { Node, NodeClaim } from '../objects.ts'
+import type { Condition, Node, NodeClaim } from '../objects.ts'
 import { annotations, labels, wellKnownLabels } from '../requirements/labels.ts'
 import type { PlannedNodeClaim } from '../scheduling/snapshot.ts'
 import { printable } from '../values/printable.ts'
@@ -179,8 +179,14 @@ export function deathOf(claim: NodeClaim, node: Node | undefined, rules: NodeRul
   if (repair !== undefined && repair.dueAtMs < deletedMs + 1000)
     return because('repaired', `${repair.type} is ${repair.status}`)
   const replicas = countIn(own[annotations.scaledDownTo])
-  if (replicas === undefined) return { kind: 'deleted' }
+  const gone = conditionOf(claim.status.conditions, nodeGone)
+  if (replicas === undefined) return gone?.status === 'True' ? nodeWasGone(gone) : { kind: 'deleted' }
   return because('scaled-down', `spec.replicas of its NodePool was ${replicas}`)
+}
+
+/** Returns the end of a NodeClaim without its Node. */
+export function nodeWasGone(condition: Condition | undefined): Death {
+  return because('node-gone', `since ${condition?.lastTransitionTime ?? 'now'}`)
 }
 
 function isDisruptionReason(reason: string | undefined): reason is DisruptionReason {

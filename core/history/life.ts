@@ -29,8 +29,16 @@ export type Birth =
   /** Somebody created it by hand, or another controller did. */
   | { readonly kind: 'by-hand' }
 
-/** Causes of death with a message. `scaled-down`: its static NodePool had more nodes than replicas. */
-export const messageKinds = ['interrupted', 'repaired', 'expired', 'forced', 'vm-lost', 'scaled-down'] as const
+/** Causes of death with a message. `scaled-down`: its static NodePool had more nodes than replicas. `node-gone`: its Node was gone. */
+export const messageKinds = [
+  'interrupted',
+  'repaired',
+  'expired',
+  'forced',
+  'vm-lost',
+  'scaled-down',
+  'node-gone',
+] as const
 
 /** Why a NodeClaim was deleted. */
 export type Death =

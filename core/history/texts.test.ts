@@ -84,6 +84,7 @@ test.each<[Death, string, string]>([
   [{ kind: 'expired', message: 'expired at X' }, 'expired at X', 'expired'],
   [{ kind: 'forced', message: 'case 42' }, 'ended by force: case 42', 'forced'],
   [{ kind: 'vm-lost', message: 'the VM was gone' }, 'VM lost: the VM was gone', 'vm-lost'],
+  [{ kind: 'node-gone', message: 'since X' }, 'Node gone: since X', 'node-gone'],
   [{ kind: 'scaled-down', message: 'to 3' }, 'scaled down: to 3', 'scaled-down'],
   [{ kind: 'gave-up', reason: 'launch_timeout', message: 'no VM' }, 'gave up: launch_timeout: no VM', 'gave-up'],
   [{ kind: 'deleted' }, 'deleted by somebody', 'deleted'],

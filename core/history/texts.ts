@@ -62,6 +62,8 @@ export function deathText(went: Death): string {
       return 'deleted by somebody'
     case 'vm-lost':
       return `VM lost: ${went.message}`
+    case 'node-gone':
+      return `Node gone: ${went.message}`
     case 'scaled-down':
       return `scaled down: ${went.message}`
     case 'forced':

@@ -1,5 +1,5 @@
-import { conditionOf } from '../conditions.ts'
-import type { Condition, NodeClaim } from '../objects.ts'
+import { conditionOf, nodeGone } from '../conditions.ts'
+import type { Condition, NodeClaim, Pod } from '../objects.ts'
 
 /** What a NodeClaim's node still lacks before pods can be bound to it. */
 export interface ClaimWait {
@@ -9,13 +9,16 @@ export interface ClaimWait {
   readonly remedies: readonly string[]
 }
 
-/** Returns what pods that are planned on a NodeClaim wait for. */
-export function claimWait(claim: NodeClaim): ClaimWait {
+/** Returns what pods that are planned on a NodeClaim wait for. `unschedulable`: what kube-scheduler last said of them. */
+export function claimWait(claim: NodeClaim, unschedulable?: Pod['unschedulable']): ClaimWait {
   const { conditions, nodeName } = claim.status
   const { name } = claim.metadata
   const lacks = (type: string) => conditionOf(conditions, type)?.status !== 'True'
   if (claim.metadata.deletionTimestamp !== undefined)
     return { text: `NodeClaim ${name} is being deleted; the pods are planned again`, remedies: [] }
+  const gone = conditionOf(conditions, nodeGone)
+  if (gone?.status === 'True')
+    return { text: `Node ${nodeName ?? ''} of NodeClaim ${name} is gone; the pods are planned again`, remedies: [] }
   if (lacks('Launched'))
     return { text: `NodeClaim ${name} waits for its VM${saying(conditionOf(conditions, 'Launched'))}`, remedies: [] }
   if (lacks('Registered'))
@@ -29,8 +32,12 @@ export function claimWait(claim: NodeClaim): ClaimWait {
       text: `node ${nodeName ?? ''} of NodeClaim ${name} is not initialized yet${saying(initialized)}`,
       remedies: remediesOf(initialized, nodeName ?? 'NODE'),
     }
+  const about = `node ${nodeName ?? ''} of NodeClaim ${name} is ready`
+  const isLater = (unschedulable?.atMs ?? 0) > Date.parse(initialized.lastTransitionTime ?? '')
   return {
-    text: `node ${nodeName ?? ''} of NodeClaim ${name} is ready; kube-scheduler binds the pods to it`,
+    text: isLater
+      ? `${about}, and kube-scheduler has not bound the pods to it since: ${unschedulable?.message}`
+      : `${about}; kube-scheduler binds the pods to it`,
     remedies: [],
   }
 }

@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { sampleClaim, sampleCondition, sampleTime } from '../sample-objects.ts'
-import { expiresAt, launchDeadline, nextStep, registrationDeadline, terminationDeadline } from './lifecycle.ts'
+import {
+  expiresAt,
+  launchDeadline,
+  launchEnd,
+  nextStep,
+  registrationDeadline,
+  terminationDeadline,
+} from './lifecycle.ts'
 
 const minute = 60_000
 const uid = 'uid-a-claim'
@@ -24,13 +31,9 @@ describe('nextStep', () => {
   it.each([
     ['a claim that is gone', undefined, { kind: 'finished' }],
     ['another claim of its name', sampleClaim('a', { metadata: { uid: 'other' } }), { kind: 'finished' }],
-    ['a new claim', at(), { kind: 'launch', startedAtMs: sampleTime }],
-    [
-      'a launch that was undone',
-      at(sampleCondition('Launched', 'Unknown', sampleTime + minute)),
-      { kind: 'launch', startedAtMs: sampleTime },
-    ],
-    ['a launched claim', at(launched), { kind: 'awaitRegistration', deadlineMs: sampleTime + 16 * minute }],
+    ['a new claim', at(), { kind: 'launch', idleSinceMs: sampleTime }],
+    ['a launch that was undone', at(sampleCondition('Launched', 'Unknown', sampleTime + minute)), { kind: 'launch' }],
+    ['a launched claim', at(launched), { kind: 'awaitRegistration' }],
     ['a registered claim', at(launched, registered), { kind: 'awaitInitialization' }],
     ['a whole one', at(launched, registered, sampleCondition('Initialized')), { kind: 'steady' }],
     [
@@ -76,6 +79,32 @@ describe('deadlines', () => {
   it('gives an attempt 5 min and all of them 15', () => {
     expect(launchDeadline(at(), sampleTime + minute)).toBe(sampleTime + 6 * minute)
     expect(launchDeadline(at(), sampleTime + 14 * minute)).toBe(sampleTime + 15 * minute)
+  })
+
+  it('count no time without a worker, each since its own start', () => {
+    const away = {
+      'joiner.sh/time-away': '2026-01-01T00:00:30Z/2026-01-01T00:02:00Z,2026-01-01T00:10:00Z/2026-01-01T00:40:00Z',
+    }
+    const claim = { ...at(launched), metadata: { ...at().metadata, annotations: away } }
+    expect(launchEnd(claim)).toBe(sampleTime + 46.5 * minute)
+    expect(launchDeadline(claim, sampleTime + 9 * minute)).toBe(sampleTime + 44 * minute)
+    expect(launchDeadline(claim, sampleTime + 43 * minute)).toBe(sampleTime + 46.5 * minute)
+    expect(registrationDeadline(claim)).toBe(sampleTime + 47 * minute)
+  })
+
+  it('are those that the workflow passes', () => {
+    expect(launchDeadline(at(), sampleTime, { attemptMs: 20_000, claimMs: minute })).toBe(sampleTime + 20_000)
+    expect(registrationDeadline(at(launched), minute)).toBe(sampleTime + 2 * minute)
+  })
+
+  it('of a user stay as they are, however long no worker was there', () => {
+    const away = { 'joiner.sh/time-away': '2026-01-01T00:00:30Z/2026-01-01T00:30:00Z' }
+    const claim = deleting({
+      spec: { terminationGracePeriod: '5m', expireAfter: '1h' },
+      metadata: { annotations: away },
+    })
+    expect(terminationDeadline(claim)).toBe(sampleTime + 6 * minute)
+    expect(expiresAt(claim)).toBe(sampleTime + 60 * minute)
   })
 
   it('restarts registration at each launch', () => {

@@ -3,6 +3,8 @@ import type { Node, NodeClaim } from '../objects.ts'
 import { annotations } from '../requirements/labels.ts'
 import { durationMs } from '../values/duration.ts'
 import { holdOf } from './hold.ts'
+import { type Limits, limits } from './limits.ts'
+import { type NodeGoneLimits, nodeGoneDue, nodeGoneLimits } from './node-gone.ts'
 import {
   type Interruption,
   interruptionOf,
@@ -13,15 +15,8 @@ import {
   repairOf,
   repairRetryMs,
 } from './node-health.ts'
-
-const minute = 60_000
-
-/** Time limit of one attempt to launch, from its start. */
-const launchAttemptLimitMs = 5 * minute
-/** Time limit of all attempts of one claim together. */
-const launchLimitMs = 15 * minute
-/** Time limit from Launched=True until the Node has joined. */
-const registrationLimitMs = 15 * minute
+import { hasLostNode } from './node-owner.ts'
+import { awayMs } from './time-away.ts'
 
 export interface Steady extends Wake {
   readonly kind: 'steady'
@@ -35,8 +30,9 @@ export interface Wake {
 
 /** Next step of a NodeClaim's lifecycle. Times are epoch milliseconds. */
 export type LifecycleStep =
-  | { readonly kind: 'launch'; readonly startedAtMs: number }
-  | { readonly kind: 'awaitRegistration'; readonly deadlineMs: number }
+  /** `idleSinceMs`: the claim's creation, while no attempt has left a trace in the claim. */
+  | { readonly kind: 'launch'; readonly idleSinceMs?: number }
+  | { readonly kind: 'awaitRegistration' }
   | { readonly kind: 'awaitInitialization' }
   /** Its VM is to reboot, or reboots (reference/karpenter-1.15.md 5.8). */
   | { readonly kind: 'reboot' }
@@ -46,6 +42,8 @@ export type LifecycleStep =
   | { readonly kind: 'interrupt'; readonly interruption: Interruption }
   /** The Node has been unhealthy beyond its toleration: delete the claim, unless too many nodes are unhealthy (reference/karpenter-core.md 5.3). */
   | { readonly kind: 'repair'; readonly repair: Repair }
+  /** The claim's Node has been gone for too long: delete the claim, if it is not there when it is read live, and not too many are gone. */
+  | { readonly kind: 'endWithoutNode' }
   /** The claim is older than its expireAfter: delete it, then evaluate again (reference/karpenter-core.md 4.12). */
   | { readonly kind: 'expire'; readonly expiredAtMs: number }
   | { readonly kind: 'terminate'; readonly deadlineMs?: number }
@@ -55,6 +53,8 @@ export type LifecycleStep =
 export interface NodeView {
   readonly node?: Node | undefined
   readonly rules: NodeRules
+  /** When claims end for want of their Nodes. Unset: it is not known whether the Node is gone. */
+  readonly nodeGone?: NodeGoneLimits
 }
 
 const noNode: NodeView = { rules: noNodeRules }
@@ -63,8 +63,9 @@ const noNode: NodeView = { rules: noNodeRules }
 export function nextStep(
   claim: NodeClaim | undefined,
   { uid, now }: { readonly uid: string; readonly now: number },
-  { node, rules }: NodeView = noNode,
+  view: NodeView = noNode,
 ): LifecycleStep {
+  const { node, rules } = view
   if (claim === undefined || claim.metadata.uid !== uid) return { kind: 'finished' }
   if (claim.metadata.deletionTimestamp !== undefined) {
     const deadlineMs = terminationDeadline(claim)
@@ -74,14 +75,37 @@ export function nextStep(
   if (interruption !== undefined) return { kind: 'interrupt', interruption }
   const expiry = expiryDue(claim, now)
   if (expiry !== undefined && expiry <= now) return { kind: 'expire', expiredAtMs: expiry }
+  if (view.nodeGone !== undefined && hasLostNode(claim, node)) return withoutNode(claim, now, view)
   const repair = repairDue(claim, now, { node, rules })
   if (repair !== undefined && repair.dueAtMs <= now) return { kind: 'repair', repair }
   if (isTrue(claim.status.conditions, 'Rebooting')) return { kind: 'reboot' }
-  if (!isTrue(claim.status.conditions, 'Launched')) return { kind: 'launch', startedAtMs: launchStartedAt(claim) }
-  if (!isTrue(claim.status.conditions, 'Registered'))
-    return { kind: 'awaitRegistration', deadlineMs: registrationDeadline(claim) }
+  if (!isTrue(claim.status.conditions, 'Launched')) return { kind: 'launch', ...idleSinceCreation(claim) }
+  if (!isTrue(claim.status.conditions, 'Registered')) return { kind: 'awaitRegistration' }
   if (!isTrue(claim.status.conditions, 'Initialized')) return { kind: 'awaitInitialization' }
   return { kind: 'steady', ...wakeOf(claim, now, { node, rules }) }
+}
+
+/** Returns the step of a claim whose recorded Node is gone, whatever it waited for. A Node that joined since is registered first. */
+function withoutNode(
+  claim: NodeClaim,
+  now: number,
+  { node, rules, nodeGone = nodeGoneLimits }: NodeView,
+): LifecycleStep {
+  if (node !== undefined) return { kind: 'awaitRegistration' }
+  const dueAtMs = nodeGoneDue(claim, now, nodeGone)
+  if (dueAtMs !== undefined && dueAtMs <= now) return { kind: 'endWithoutNode' }
+  return { kind: 'steady', ...wakeAt(wakeOf(claim, now, { rules }), dueAtMs) }
+}
+
+/** Returns a wake that is not later than the end of a claim whose Node is gone. */
+export function wakeAt(wake: Wake, dueAtMs: number | undefined): Wake {
+  if (dueAtMs === undefined || (wake.wakeAtMs ?? Number.POSITIVE_INFINITY) <= dueAtMs) return wake
+  return { wakeAtMs: dueAtMs, wakeFor: 'the end of a NodeClaim whose Node is gone,' }
+}
+
+function idleSinceCreation({ metadata, status }: NodeClaim): { readonly idleSinceMs?: number } {
+  const reason = conditionOf(status.conditions, 'Launched')?.reason ?? 'AwaitingReconciliation'
+  return reason === 'AwaitingReconciliation' ? { idleSinceMs: Date.parse(metadata.creationTimestamp) } : {}
 }
 
 /** Returns the repair of its Node that is due, not before the end of a hold; undefined also while a hold has no end. */
@@ -128,30 +152,27 @@ function transitionOf(claim: NodeClaim, type: string): number {
 }
 
 /**
- * Returns the start of the attempts to launch: the claim's creation. A launch that is undone (its VM failed later) sets Launched back to Unknown,
- * which must not extend the claim's time.
+ * Returns when all attempts to launch a claim are over: 15 min after its creation. A launch that is undone (its VM failed later) sets Launched back to
+ * Unknown, which must not extend the claim's time.
  */
-function launchStartedAt(claim: NodeClaim): number {
-  return Date.parse(claim.metadata.creationTimestamp)
+export function launchEnd(claim: NodeClaim, { claimMs }: Limits['launch'] = limits.launch): number {
+  const createdMs = Date.parse(claim.metadata.creationTimestamp)
+  return createdMs + claimMs + awayMs(claim, createdMs)
 }
 
-/** Returns the deadline of the launch in progress: 5 min after the attempt began, and at most 15 min after the claim was created. */
-export function launchDeadline(claim: NodeClaim, attemptStartedAt: number): number {
-  return Math.min(attemptStartedAt + launchAttemptLimitMs, launchStartedAt(claim) + launchLimitMs)
+/** Returns the deadline of the launch in progress: 5 min after the attempt began, and at most `launchEnd`. */
+export function launchDeadline(
+  claim: NodeClaim,
+  attemptStartedAt: number,
+  of: Limits['launch'] = limits.launch,
+): number {
+  return Math.min(attemptStartedAt + of.attemptMs + awayMs(claim, attemptStartedAt), launchEnd(claim, of))
 }
 
-/**
- * Returns the deadline of a launched claim without a Node. Each new launch restarts the clock, and so does a failed registration
- * (reference/karpenter-core.md 5.1).
- */
-export function registrationDeadline(claim: NodeClaim): number {
-  const since = registrationFailed(claim) ? 'Registered' : 'Launched'
-  return transitionOf(claim, since) + registrationLimitMs
-}
-
-/** Whether several Nodes claimed to be its VM: none of them is chosen, and the result is final. */
-export function registrationFailed({ status }: NodeClaim): boolean {
-  return conditionOf(status.conditions, 'Registered')?.status === 'False'
+/** Returns the deadline of a launched claim without a Node. Each new launch restarts the clock (reference/karpenter-core.md 5.1). */
+export function registrationDeadline(claim: NodeClaim, limitMs: number = limits.registrationMs): number {
+  const sinceMs = transitionOf(claim, 'Launched')
+  return sinceMs + limitMs + awayMs(claim, sinceMs)
 }
 
 /** Returns when a claim is deleted for its age; undefined for one that never expires. */

@@ -1,4 +1,4 @@
-import { conditionOf, isTrue } from '../conditions.ts'
+import { conditionOf, isTrue, nodeGone } from '../conditions.ts'
 import type { NodeClaim } from '../objects.ts'
 
 /** Phase of a NodeClaim by its own conditions. */
@@ -34,6 +34,9 @@ export function phaseOf({ metadata, status: { conditions } }: ConditionedClaim):
     return { phase: 'Launching', sinceMs: Date.parse(creationTimestamp), ...said('Launched') }
   if (!isTrue(conditions, 'Registered'))
     return { phase: 'Registering', sinceMs: since('Launched', creationTimestamp), ...said('Registered') }
+  const gone = conditionOf(conditions, nodeGone)
+  if (gone?.status === 'True')
+    return { phase: 'Registering', sinceMs: since(nodeGone, creationTimestamp), because: gone.message ?? '' }
   if (!isTrue(conditions, 'Initialized'))
     return { phase: 'Initializing', sinceMs: since('Registered', creationTimestamp), ...said('Initialized') }
   return { phase: 'Ready', sinceMs: since('Initialized', creationTimestamp) }

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { NodePool, RequirementSpec } from '../objects.ts'
 import { coreWellKnownLabels, wellKnownLabels } from '../requirements/labels.ts'
 import { samplePool } from '../sample-objects.ts'
+import { maxFallbackPriceFactor } from './fallback-price.ts'
 import { runtimeErrors, templateErrors } from './node-pool-validation.ts'
 
 const { template: plain } = samplePool('p')
@@ -103,5 +104,30 @@ describe('runtimeErrors', () => {
       expect.stringMatching(/^spec.replicas: the gate StaticCapacity is off/),
     ])
     expect(runtimeErrors(fixed, { staticCapacity: true })).toEqual([])
+  })
+})
+
+describe('the annotation that bounds the price of fallbacks', () => {
+  const key = 'joiner.sh/max-fallback-price-factor'
+  const pool = (value?: string) => {
+    const made = samplePool('p')
+    return { ...made, metadata: { ...made.metadata, annotations: value === undefined ? {} : { [key]: value } } }
+  }
+
+  it.each([
+    [undefined, undefined],
+    ['1', 1],
+    ['2.5', 2.5],
+    ['40', 40],
+  ])('is %s: %s', (value, factor) => {
+    expect(maxFallbackPriceFactor(pool(value))).toBe(factor)
+    expect(runtimeErrors(pool(value), { staticCapacity: false })).toEqual([])
+  })
+
+  it.each(['', '0', '0.5', '-2', '1e3', 'NaN', 'two', '2x', ' 2', '9999999', '\u0000'])('refuses %j', (value) => {
+    expect(maxFallbackPriceFactor(pool(value))).toBeUndefined()
+    expect(runtimeErrors(pool(value), { staticCapacity: false })).toEqual([
+      expect.stringMatching(/max-fallback-price-factor\] .* is not a number from 1 on; write one such as "3"/),
+    ])
   })
 })

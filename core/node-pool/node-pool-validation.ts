@@ -10,6 +10,7 @@ import { requirementErrors, restriction } from '../requirements/requirement-rule
 import type { Requirements } from '../requirements/requirements.ts'
 import { errorText, type FieldError } from '../values/field-error.ts'
 import { shortened } from '../values/shortened.ts'
+import { fallbackPriceErrors } from './fallback-price.ts'
 import { templateRequirements } from './node-claim-template.ts'
 
 const effects: ReadonlySet<string> = new Set(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
@@ -24,6 +25,7 @@ export function runtimeErrors(
     ...templateErrors(pool.template, wellKnownLabels),
     ...nodePoolFieldErrors(name, pool.template).map(errorText),
     ...kubeletErrors(annotations),
+    ...fallbackPriceErrors(pool.metadata),
     // The API forbids removing `replicas` from a pool that has it.
     ...(pool.isStatic && !staticCapacity
       ? [

@@ -1,3 +1,4 @@
+import { joinsOf } from '../node-claim/node-owner.ts'
 import type { Node, NodeClaim, NodePool } from '../objects.ts'
 import { labels } from '../requirements/labels.ts'
 import { formatResources, mergeResources, noResources, type Resources } from '../resources.ts'
@@ -12,29 +13,20 @@ const base: Resources = { cpu: zero, 'ephemeral-storage': zero, memory: zero, no
  * Returns the total resources of each pool's nodes, by pool name, with their number as `nodes` (reference/karpenter-core.md 5.2). A claim counts from
  * its launch on, and no longer when it is being deleted or disrupted. Pools without nodes are not in the answer: see `poolResources`.
  */
-export function resourcesByPool(
-  nodes: Iterable<Node>,
-  nodeClaims: Iterable<NodeClaim>,
-): ReadonlyMap<string, Resources> {
-  const claims = [...nodeClaims]
-  const claimById = new Map(
-    claims.flatMap((claim) => (claim.status.providerId ? [[claim.status.providerId.toLowerCase(), claim]] : [])),
-  )
-  const joined = new Set<NodeClaim>()
+export function resourcesByPool(all: Iterable<Node>, nodeClaims: Iterable<NodeClaim>): ReadonlyMap<string, Resources> {
+  const [nodes, claims] = [[...all], [...nodeClaims]]
+  const { claimOf, strangers, rejoining } = joinsOf(nodes, claims)
+  const joined = new Set(claimOf.values())
   const counted = new Map<string, Resources[]>()
   const count = (node: Node | undefined, claim: NodeClaim | undefined) => {
     const pool = poolOf(node, claim)
     const capacity = capacityOf(node, claim)
     if (pool === undefined || isLeaving(claim, node) || Object.keys(capacity).length === 0) return
-    const all = counted.get(pool) ?? []
-    counted.set(pool, all)
-    all.push({ ...capacity, nodes: integerQuantity(1) })
+    const own = counted.get(pool) ?? []
+    counted.set(pool, own)
+    own.push({ ...capacity, nodes: integerQuantity(1) })
   }
-  for (const node of nodes) {
-    const claim = node.providerId ? claimById.get(node.providerId.toLowerCase()) : undefined
-    if (claim !== undefined) joined.add(claim)
-    count(node, claim)
-  }
+  for (const node of nodes) if (!strangers.has(node) && !rejoining.has(node)) count(node, claimOf.get(node))
   for (const claim of claims) if (!joined.has(claim)) count(undefined, claim)
   return new Map([...counted].map(([pool, all]) => [pool, mergeResources(...all)]))
 }

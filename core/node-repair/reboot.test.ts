@@ -1,7 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import type { NodeClaim } from '../objects.ts'
 import { sampleClaim, sampleCondition, sampleTime } from '../sample-objects.ts'
-import { drainTimes, isRestartAsked, rebootOf, recoveryDeadline, restartRecord } from './reboot.ts'
+import {
+  drainTimes,
+  isRestartAsked,
+  issueDeadline,
+  rebootedSince,
+  rebootOf,
+  recoveryDeadline,
+  restartRecord,
+} from './reboot.ts'
 
 const now = sampleTime + 60_000
 
@@ -49,9 +57,19 @@ describe('a reboot', () => {
 
   it('has 20 minutes from its restart to recover, or from its request where no restart is known', () => {
     const reboot = { phase: 'issued', requestedMs: now, bound: undefined } as const
-    expect(recoveryDeadline(claim(), reboot, now)).toBe(now + 20 * 60_000)
+    expect(recoveryDeadline(claim(), rebootedSince(claim(), reboot, now))).toBe(now + 20 * 60_000)
     const restarted = claim(restartRecord(claim(), { bootId: 'one', seen: '', now: now + 300_000 }))
-    expect(recoveryDeadline(restarted, reboot, now + 300_000)).toBe(now + 25 * 60_000)
+    expect(recoveryDeadline(restarted, rebootedSince(restarted, reboot, now + 300_000))).toBe(now + 25 * 60_000)
+  })
+
+  it('has its time without the hours in which no worker was there', () => {
+    const away = {
+      'joiner.sh/time-away': `${new Date(now + 60_000).toISOString()}/${new Date(now + 3_660_000).toISOString()}`,
+    }
+    const reboot = { phase: 'requested', requestedMs: now, bound: undefined } as const
+    expect(recoveryDeadline(claim(away), now)).toBe(now + 80 * 60_000)
+    expect(issueDeadline(claim(away), reboot)).toBe(now + 65 * 60_000)
+    expect(recoveryDeadline(claim(away), now + 4_000_000)).toBe(now + 4_000_000 + 20 * 60_000)
   })
 
   it('records what Azure reported before, and each restart of the last day', () => {

@@ -1,15 +1,12 @@
 import { conditionOf } from '../conditions.ts'
+import { type Limits, limits } from '../node-claim/limits.ts'
+import { awayMs } from '../node-claim/time-away.ts'
 import type { NodeClaim } from '../objects.ts'
 import { annotations } from '../requirements/labels.ts'
 import { parseGoDuration } from '../values/duration.ts'
 import { timeText } from '../values/time.ts'
 import { recentReboots } from './node-repair.ts'
 
-const minute = 60_000
-/** Time until a request must be carried out, once the node is drained or where it has no Node. */
-export const issueLimitMs = 5 * minute
-/** Time that a VM has to boot and its Node to be ready (reference/karpenter-1.15.md 5.8). */
-const recoveryLimitMs = 20 * minute
 /** Shortest time of the drain, for pods that are bound at the last moment. */
 const shortestDrainMs = 5000
 
@@ -55,9 +52,27 @@ export function drainTimes({ requestedMs, bound }: Reboot): { readonly shortest:
   return { shortest, longest }
 }
 
+/** Returns until when a claim without a Node may wait for its reboot, epoch ms. */
+export function issueDeadline(
+  claim: NodeClaim,
+  { requestedMs }: Reboot,
+  { issueMs }: Limits['reboot'] = limits.reboot,
+): number {
+  return requestedMs + issueMs + awayMs(claim, requestedMs)
+}
+
+/** Returns when the VM was restarted last, epoch ms; before that, when it was requested. */
+export function rebootedSince(claim: NodeClaim, { requestedMs }: Reboot, now: number): number {
+  return recentReboots(claim, now).at(-1) ?? requestedMs
+}
+
 /** Returns until when the Node has to be ready again, epoch ms. */
-export function recoveryDeadline(claim: NodeClaim, { requestedMs }: Reboot, now: number): number {
-  return (recentReboots(claim, now).at(-1) ?? requestedMs) + recoveryLimitMs
+export function recoveryDeadline(
+  claim: NodeClaim,
+  sinceMs: number,
+  { recoveryMs }: Limits['reboot'] = limits.reboot,
+): number {
+  return sinceMs + recoveryMs + awayMs(claim, sinceMs)
 }
 
 /** Returns the annotations that keep what a restart needs to be asked for only once. `seen`: what Azure reports of the VM before. */

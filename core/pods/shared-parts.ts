@@ -21,7 +21,7 @@ export class SharedParts {
 
   /** Returns an equal pod, with the parts that were seen before. */
   of(pod: Pod): Pod {
-    const { metadata, affinity, nodeName, startTime } = pod
+    const { metadata, affinity, nodeName, startTime, unschedulable } = pod
     const { namespace, creationTimestamp } = metadata
     return {
       ...pod,
@@ -29,6 +29,7 @@ export class SharedParts {
       conditions: pod.conditions.map((condition) => this.#condition(condition, creationTimestamp)),
       ...(nodeName !== undefined && { nodeName: this.#text(nodeName) }),
       ...(startTime === creationTimestamp && { startTime: creationTimestamp }),
+      ...(unschedulable && { unschedulable: { ...unschedulable, message: this.#text(unschedulable.message) } }),
       metadata: {
         ...metadata,
         ...(namespace !== undefined && { namespace: this.#text(namespace) }),

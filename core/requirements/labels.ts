@@ -150,6 +150,8 @@ export const annotations = {
   rebootPreBootId: 'karpenter.sh/reboot-pre-boot-id',
   /** On a NodeClaim whose VM is about to be restarted: what Azure reported of the VM before it was asked to. */
   rebootRequest: 'joiner.sh/reboot-request',
+  /** On a NodeClaim: when no worker could take up or report its steps, as `start/end`, separated by commas (`core/node-claim/time-away.ts`). */
+  timeAway: 'joiner.sh/time-away',
   /** On a NodeClaim: when the last reboots of its VM began, RFC 3339, separated by commas. */
   reboots: 'joiner.sh/reboots',
   disruptionCommand: 'joiner.sh/disruption-command',
@@ -159,6 +161,8 @@ export const annotations = {
   replaces: 'joiner.sh/replaces',
   /** On a NodeClaim that was planned for pods: how many. */
   plannedPods: 'joiner.sh/planned-pods',
+  /** On a NodeClaim that was planned for pods: the classes that these are of, the first few, separated by commas (`activities/scheduler-thread/pod-fingerprint.ts`). */
+  plannedClasses: 'joiner.sh/planned-pod-classes',
   /** On a NodeClaim that was created for a static NodePool: its replicas at that time. */
   forReplicas: 'joiner.sh/for-replicas',
   /** On a NodeClaim that a static NodePool had too many, just before its deletion: the replicas. */
@@ -174,6 +178,10 @@ export const annotations = {
   holdReason: 'joiner.sh/hold-reason',
   holdBy: 'joiner.sh/hold-by',
   holdExpiry: 'joiner.sh/hold-expiry',
+  /** On a registered Node: its own uid. A Node that was made again from a copy has another one, and has to be registered again. */
+  nodeUid: 'joiner.sh/node-uid',
+  /** On a NodePool: NodeClaims that ended lately because their Nodes were gone (`core/node-claim/node-gone.ts`). */
+  endedWithoutNode: 'joiner.sh/ended-without-node',
   /** Names of the tags that Joiner set on the claim's VM and NIC, as a JSON list. */
   tagNames: 'joiner.sh/tag-names',
   /** On a NodeClaim whose VM Azure is about to end: the condition of the Node that announced it. */
@@ -187,6 +195,10 @@ export const annotations = {
   reservationGroups: 'joiner.sh/capacity-reservation-groups',
   /** On a NodeClaim that was launched into a capacity reservation: the ARM id of its group. */
   reservationGroup: 'joiner.sh/capacity-reservation-group',
+  /** On a NodeClaim: sizes that its plan left out because Azure had refused them, separated by commas. They count for the price of a fallback. */
+  leftOut: 'joiner.sh/left-out-sizes',
+  /** On a NodePool: how many times the cheapest offering's price a node may cost after a lack of capacity. Unset: any. */
+  maxFallbackPriceFactor: 'joiner.sh/max-fallback-price-factor',
   /** W3C traceparent of a NodeClaim's creation, while traces are on. */
   traceParent: 'joiner.sh/traceparent',
 } as const

@@ -5,6 +5,7 @@ import type { DaemonSet } from '../pods/related-objects.ts'
 import { formatResources } from '../resources.ts'
 import {
   sampleClaim,
+  sampleCondition,
   sampleMeta,
   sampleNode,
   samplePod,
@@ -158,11 +159,45 @@ describe('upstream state, Node Resource Level', () => {
   it('a Node of a NodePool without a provider id is its NodeClaim until it has one', () => {
     const { node, claim, snapshot } = world()
     const { providerId: _, ...without } = sampleNode('a')
-    claim(sampleClaim('a'))
+    const { nodeName: __, ...status } = sampleClaim('a').status
+    claim({ ...sampleClaim('a'), status: { ...status, conditions: [sampleCondition('Launched')] } })
     node(without)
     expect(snapshot().nodes.map(({ name }) => name)).toEqual(['a-claim'])
     node(sampleNode('a'))
     expect(snapshot().nodes.map(({ name }) => name)).toEqual(['a'])
+  })
+
+  it('a NodeClaim whose Node is gone is no place at once, and is one again when its Node is registered', () => {
+    const { node, claim, pod, placed, snapshot } = world()
+    claim(sampleClaim('a'))
+    node(sampleNode('a'))
+    pod(samplePod('p'))
+    expect(placed()).toEqual(['default/p'])
+    node(undefined)
+    expect([placed(), snapshot().nodes]).toEqual([[], []])
+    node(sampleNode('a', { metadata: { creationTimestamp: '2026-01-01T01:00:00Z', uid: 'newer' } }))
+    expect([placed(), snapshot().nodes]).toEqual([[], []])
+    node(sampleNode('a', { metadata: { uid: 'newer', annotations: { 'joiner.sh/node-uid': 'newer' } } }))
+    expect(placed()).toEqual(['default/p'])
+  })
+
+  it('a node is its NodeClaim’s NodePool’s, whatever NodePool its kubelet writes', () => {
+    const { node, claim, place } = world()
+    claim(sampleClaim('a'))
+    node(sampleNode('a', { metadata: { labels: { 'karpenter.sh/nodepool': 'other' } } }))
+    expect(place()).toMatchObject({ nodePool: 'default', labels: { 'karpenter.sh/nodepool': 'default' } })
+  })
+
+  it('a Node with the provider id of another Node’s VM has no room, and takes nothing from that Node', () => {
+    const { node, claim, pod, place, snapshot } = world()
+    claim(sampleClaim('a'))
+    node(sampleNode('a'))
+    pod(bound('web', '2'))
+    node(sampleNode('evil', { providerId: 'AZURE:///a', allocatable: { cpu: 64 } }), 'evil')
+    pod(bound('other', '1', 'evil'))
+    expect(snapshot().nodes.map(({ name }) => name)).toEqual(['a'])
+    expect(place()?.pods.map(podName)).toEqual(['default/web'])
+    expect(snapshot().occupied?.map(({ facts, pods }) => [facts.name, pods.length])).toEqual([['evil', 1]])
   })
 
   it('Node Deletion: a node and a NodeClaim of the same name are one place, and none is left over', () => {

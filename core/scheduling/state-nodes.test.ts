@@ -4,6 +4,7 @@ import { formatResources, parseResources } from '../resources.ts'
 import { ownedBy, sampleClaim, sampleMeta, sampleNode, samplePod, samplePool, sampleType } from '../sample-objects.ts'
 import { schedule } from './schedule.ts'
 import { type ClusterState, isBeingEmptied, isLeaving, schedulableNodes } from './state-nodes.ts'
+import { Storage } from './volumes.ts'
 
 const state = (change: Partial<ClusterState>) =>
   schedulableNodes({ nodes: [], nodeClaims: [], podsByNode: new Map(), daemonSets: [], ...change })
@@ -39,6 +40,37 @@ describe('schedulableNodes', () => {
     ],
   ])('leaves out %s', (_, change) => {
     expect(state({ nodes: [sampleNode('a')], nodeClaims: [sampleClaim('a', change)] })).toEqual([])
+  })
+
+  describe('volume limits', () => {
+    const driver = 'disk.csi.azure.com'
+    const type = (name: string, limit: number) => ({
+      ...sampleType(name, 4),
+      volumeAttachmentLimits: { [driver]: limit },
+    })
+    const storage = new Storage({ persistentVolumeClaims: [], persistentVolumes: [], storageClasses: [] })
+    const instanceTypes = new Map([['default', [type('small', 4), type('large', 16), sampleType('unlimited', 4)]]])
+    const typed = { metadata: { labels: { 'node.kubernetes.io/instance-type': 'small' } } }
+    const csiNode = (count?: number) => ({
+      kind: 'CSINode' as const,
+      metadata: sampleMeta('a'),
+      drivers: [{ name: driver, ...(count === undefined ? {} : { count }) }],
+    })
+    const known = { nodes: [sampleNode('a', typed)], nodeClaims: [sampleClaim('a')] }
+    const inFlight = (...values: readonly string[]) => ({
+      nodeClaims: [
+        planned('a', { requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values }] }),
+      ],
+    })
+    it.each([
+      ['the type of a node without CSINode', known, { [driver]: 4 }],
+      ['a CSINode', { ...known, csiNodes: [csiNode(2)] }, { [driver]: 2 }],
+      ['a CSINode that sets none', { ...known, csiNodes: [csiNode()] }, {}],
+      ['the smallest type that a claim may become', inFlight('small', 'large', 'unlimited'), { [driver]: 4 }],
+      ['the only type that a claim may become', inFlight('large'), { [driver]: 16 }],
+    ])('come from %s', (_, change, limits) => {
+      expect(state({ ...change, storage, instanceTypes })[0]?.volumeLimits).toEqual(limits)
+    })
   })
 
   it('ignores taints that vanish while a node starts', () => {
@@ -136,5 +168,16 @@ describe('isBeingEmptied', () => {
     expect(isBeingEmptied(of, at)).toBe(isEmptied)
     // Whatever becomes of its pods, it is no place for others.
     if (isEmptied) expect(isLeaving(of, at)).toBe(true)
+  })
+
+  it.each([
+    ['whose NodeClaim is lost, while it is Ready', 'True', ['karpenter.sh/termination'], false],
+    ['whose NodeClaim is lost, once it is silent', 'Unknown', ['karpenter.sh/termination'], true],
+    ['of others', 'True', [], true],
+  ] as const)('a Node that is being deleted %s: %s', (_, status, finalizers, isEmptied) => {
+    const conditions = [{ type: 'Ready', status }]
+    const node = sampleNode('a', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers }, conditions })
+    expect(isBeingEmptied(undefined, node)).toBe(isEmptied)
+    expect(isLeaving(undefined, node)).toBe(true)
   })
 })

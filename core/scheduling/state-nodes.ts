@@ -1,4 +1,6 @@
 import type { InstanceType } from '../instance-type.ts'
+import { isHeldAndReady } from '../machines-in-use.ts'
+import { joinsOf } from '../node-claim/node-owner.ts'
 import type { Node, NodeClaim, Pod, RequirementSpec, Taint } from '../objects.ts'
 import { isDaemonPod, isTerminal } from '../pods/pod-rules.ts'
 import type { CsiNode, DaemonSet } from '../pods/related-objects.ts'
@@ -32,27 +34,26 @@ export interface ClusterState {
 export interface StateNode {
   readonly node?: Node
   readonly claim?: NodeClaim
+  /** The claim's Node joined and is gone: nothing can run there. */
+  readonly isNodeGone?: true
 }
 
-const providerKey = (id: string | undefined) => id?.toLowerCase() ?? ''
-
 /**
- * Returns Nodes merged with their claims by provider ID, and claims whose Node has not joined. A pool's Node without provider ID, or without labels
- * for its type and initialization, counts as not joined.
+ * Returns Nodes merged with their claims, and claims whose Node has not joined. A pool's Node without provider ID, or without labels for its type and
+ * initialization, counts as not joined. A Node that only has the provider ID of a claim is none of the answer.
  */
 export function stateNodes({ nodes, nodeClaims }: Pick<ClusterState, 'nodes' | 'nodeClaims'>): readonly StateNode[] {
-  const claimById = new Map<string, NodeClaim>()
-  for (const claim of nodeClaims) {
-    if (claim.status.providerId) claimById.set(providerKey(claim.status.providerId), claim)
-  }
+  const { claimOf, strangers, rejoining, lost } = joinsOf(nodes, nodeClaims)
   const joined = new Set<NodeClaim>()
   const result: StateNode[] = []
-  for (const node of nodes.filter(isTracked)) {
-    const claim = node.providerId ? claimById.get(providerKey(node.providerId)) : undefined
+  for (const node of nodes) {
+    if (!isTracked(node) || strangers.has(node) || rejoining.has(node)) continue
+    const claim = claimOf.get(node)
     if (claim !== undefined) joined.add(claim)
     result.push(claim === undefined ? { node } : { node, claim })
   }
-  for (const claim of nodeClaims) if (!joined.has(claim)) result.push({ claim })
+  for (const claim of nodeClaims)
+    if (!joined.has(claim)) result.push(lost.has(claim) ? { claim, isNodeGone: true } : { claim })
   return result
 }
 
@@ -78,10 +79,11 @@ export function isLeaving(claim: NodeClaim | undefined, node: Node | undefined):
 
 /**
  * Whether the pods of a node need another place now. Those of a static NodePool's drifted node wait for its replacement, which offers no room before
- * it is launched: they would be given nodes of other pools.
+ * it is launched: they would be given nodes of other pools. Those of a Node that is kept without its NodeClaim stay.
  */
 export function isBeingEmptied(claim: NodeClaim | undefined, node: Node | undefined): boolean {
-  return isLeaving(claim, node) && !(claim !== undefined && waitsForReplica(claim, node))
+  const stays = claim === undefined ? node !== undefined && isHeldAndReady(node) : waitsForReplica(claim, node)
+  return isLeaving(claim, node) && !stays
 }
 
 function waitsForReplica({ metadata, status }: NodeClaim, node: Node | undefined): boolean {
@@ -99,19 +101,24 @@ export function isInterrupted(claim: NodeClaim | undefined, node: Node | undefin
   return claim !== undefined && (node?.isInterrupted === true || annotations.interrupted in claim.metadata.annotations)
 }
 
+/** Whether pods may go to a node. */
+export function isPlace({ claim, node, isNodeGone }: StateNode): boolean {
+  return isNodeGone !== true && !isLeaving(claim, node)
+}
+
 /**
  * Returns every place a pod may go to without a new NodeClaim: whatever is not being deleted or disrupted (reference/karpenter-core.md 3.4). A claim
  * without a VM offers its planned capacity, so that a second pass finds room for the same pods instead of launching twice.
  */
 export function schedulableNodes(state: ClusterState): readonly SchedulableNode[] {
   return stateNodes(state)
-    .filter(({ claim, node }) => !isLeaving(claim, node))
+    .filter(isPlace)
     .map((one) => schedulable(one, state))
 }
 
 /** Returns nodes that are no places, with those of their pods that stay. */
 export function occupiedNodes(state: ClusterState, known = stateNodes(state)): readonly OccupiedNode[] {
-  const places = new Set(known.flatMap(({ claim, node }) => (isLeaving(claim, node) ? [] : [node])))
+  const places = new Set(known.flatMap((one) => (isPlace(one) ? [one.node] : [])))
   const tracked = new Set(known.map(({ node }) => node))
   return state.nodes
     .filter((node) => !places.has(node))
@@ -166,9 +173,19 @@ function nameOf(one: StateNode): string {
 /** Returns a node's labels. A claim without a VM has the labels that its requirements determine. */
 export function labelsOf(one: StateNode): Readonly<Record<string, string>> {
   const { node, claim } = one
-  if (node !== undefined && (claim === undefined || isRegistered(one))) return node.metadata.labels
+  if (node !== undefined && (claim === undefined || isRegistered(one))) return labelsOfNode(node, claim)
   const own = claim?.metadata.labels ?? {}
   return isLaunched(one) ? { ...own } : labelsOfClaim(own, claim?.spec.requirements ?? [])
+}
+
+/** A kubelet may change labels of its Node. Whose node it is, and how it was bought, its claim says. */
+function labelsOfNode({ metadata }: Node, claim: NodeClaim | undefined): Readonly<Record<string, string>> {
+  const set = [labels.nodePool, labels.capacityType].filter((key) => {
+    const value = claim?.metadata.labels[key]
+    return value !== undefined && value !== metadata.labels[key]
+  })
+  if (set.length === 0) return metadata.labels
+  return { ...metadata.labels, ...Object.fromEntries(set.map((key) => [key, claim?.metadata.labels[key] ?? ''])) }
 }
 
 /** Returns a claim's labels with those that its requirements determine. */
@@ -236,19 +253,37 @@ function availableFor(
 
 /** Returns volume limits: a driver's own report counts, even without a number; else that of the instance type (reference/karpenter-1.15.md 3.4). */
 function attachments(
-  { node }: StateNode,
+  one: StateNode,
   { labels: nodeLabels, pods }: Pick<SchedulableNode, 'labels' | 'pods'>,
   { storage, csiNodes = [], instanceTypes }: ClusterState,
 ): Pick<SchedulableNode, 'volumes' | 'volumeLimits'> {
   if (storage === undefined) return {}
-  const type = instanceTypes
-    ?.get(nodeLabels[labels.nodePool] ?? '')
-    ?.find(({ name }) => name === nodeLabels[labels.instanceType])
-  const limits = Object.assign(emptyRecord<number>(), type?.volumeAttachmentLimits)
+  const { node } = one
+  const limits = limitsOfTypes(one, nodeLabels, instanceTypes?.get(nodeLabels[labels.nodePool] ?? '') ?? [])
   const own = node === undefined ? undefined : csiNodes.find(({ metadata }) => metadata.name === node.metadata.name)
   for (const { name, count } of own?.drivers ?? []) {
     if (count === undefined) delete limits[name]
     else limits[name] = count
   }
   return { volumes: storage.inUse(pods), volumeLimits: limits }
+}
+
+/** Returns the limits of a node's type; before the launch, what each type that the claim may become can attach. */
+function limitsOfTypes(
+  one: StateNode,
+  nodeLabels: SchedulableNode['labels'],
+  types: readonly InstanceType[],
+): Record<string, number> {
+  const limits = emptyRecord<number>()
+  const known = nodeLabels[labels.instanceType]
+  const possible = isLaunched(one) ? [] : (one.claim?.spec.requirements ?? [])
+  const names = new Set(
+    known === undefined
+      ? possible.flatMap(({ key, values = [] }) => (key === labels.instanceType ? values : []))
+      : [known],
+  )
+  for (const { volumeAttachmentLimits = {} } of types.filter(({ name }) => names.has(name)))
+    for (const [driver, limit] of Object.entries(volumeAttachmentLimits))
+      limits[driver] = Math.min(limit, limits[driver] ?? limit)
+  return limits
 }

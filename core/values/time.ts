@@ -2,3 +2,8 @@
 export function timeText(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
 }
+
+/** Returns a time limit in words, such as `15 minutes`. */
+export function limitText(ms: number): string {
+  return ms % 60_000 === 0 ? `${ms / 60_000} minutes` : `${Math.round(ms / 1000)} seconds`
+}

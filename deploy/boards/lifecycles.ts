@@ -169,12 +169,13 @@ export const lifecyclesBoard: Board = {
           title: 'Garbage and quarantine',
           unit: 'short',
           description:
-            'Resources without a lifecycle that were deleted in an hour, and objects that are left out of planning. Both should be 0.',
+            'Resources without a lifecycle that were deleted in an hour, machines without a NodeClaim that are kept since pods run there, and objects that are left out of planning. All should be 0.',
           queries: [
             {
               expr: 'sum by (resource) (increase(joiner_garbage_collected_total[1h]))',
               legend: 'garbage: {{resource}}',
             },
+            { expr: 'count by (kind) (max by (kind, name) (joiner_garbage_withheld))', legend: 'withheld: {{kind}}' },
             { expr: 'max by (kind) (joiner_quarantined_objects)', legend: 'quarantined: {{kind}}' },
           ],
         },

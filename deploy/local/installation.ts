@@ -168,6 +168,8 @@ export class Installation {
 
   async #rights(more: Readonly<Record<string, unknown>>): Promise<string> {
     const values = {
+      // No container runs it here.
+      'image.repository': 'joiner',
       'cluster.name': clusterName,
       'cluster.endpoint': this.#cluster.server,
       'azure.subscriptionId': azureIds.subscriptionId,
@@ -178,7 +180,14 @@ export class Installation {
       ...more,
     }
     const sets = Object.entries(values).flatMap(([key, value]) => ['--set-json', `${key}=${JSON.stringify(value)}`])
-    const templates = ['accounts', 'rights', 'privilege-policies', 'admission-policy', 'conversion']
+    const templates = [
+      'accounts',
+      'rights',
+      'privilege-policies',
+      'node-identity-policy',
+      'admission-policy',
+      'conversion',
+    ]
     const shown = templates.flatMap((name) => ['--show-only', `templates/${name}.yaml`])
     const { stdout } = await run(this.#cluster.binaries.helm, [
       'template',

@@ -1,11 +1,14 @@
 import type { Client, ConnectionLike } from '@temporalio/client'
 import type { ClusterChange } from '../../activities/kubernetes/cache/change-feed.ts'
 import { Lease } from '../../activities/kubernetes/lease.ts'
+import { nodeClaimOf } from '../../activities/kubernetes/lifecycle/claim-nodes.ts'
+import { reportStranger } from '../../activities/kubernetes/lifecycle/strangers.ts'
 import type { LifecycleStarter } from '../../activities/provisioning/lifecycle-starter.ts'
 import type { BridgeMetrics } from '../../activities/telemetry/bridge-metrics.ts'
 import { isHeldOtherwise } from '../../core/node-claim/hold.ts'
 import type { NodeRules } from '../../core/node-claim/node-health.ts'
 import { needsLook } from '../../core/node-claim/node-health.ts'
+import { hasLostNode } from '../../core/node-claim/node-owner.ts'
 import type { Node, NodeClaim } from '../../core/objects.ts'
 import { claimOfLifecycle, singletonIds, taskQueue } from '../../core/task-queues.ts'
 import type { inPlaceUpdates, nodeClassStatus } from '../../workflows/index.ts'
@@ -257,13 +260,13 @@ export class Bridge {
   }
 
   #onNode(before: Node | undefined, after: Node | undefined): void {
-    const node = after ?? before
-    const [claim] =
-      node?.providerId === undefined
-        ? []
-        : this.#input.deps.cache.nodeClaims.by('byProviderId', node.providerId.toLowerCase())
-    if (claim === undefined || isDeleting(claim)) return
     const { deps } = this.#input
+    const node = after ?? before
+    const claim = nodeClaimOf(deps, node)
+    if (claim === undefined && after !== undefined) reportStranger(deps, after)
+    if (claim === undefined || isDeleting(claim)) return
+    if (node !== undefined && after !== undefined && hasLostNode(claim, node))
+      return this.#poke(claim.metadata.name, 'another Node joined for the VM')
     const leaving = after === undefined || (isDeleting(after) && (before === undefined || !isDeleting(before)))
     if (leaving) this.#poke(claim.metadata.name, `the Node is ${after === undefined ? 'gone' : 'being deleted'}`)
     else if (needsLook({ before, after }, deps.nodeRules, deps.now()))

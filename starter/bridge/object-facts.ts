@@ -1,7 +1,9 @@
 // What of an object decides whether a change of it is worth a poke.
 import type { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
+import { claimNode } from '../../activities/kubernetes/lifecycle/claim-nodes.ts'
 import { isTrue } from '../../core/conditions.ts'
 import { type NodeRules, needsLook } from '../../core/node-claim/node-health.ts'
+import { hasLostNode } from '../../core/node-claim/node-owner.ts'
 import type { NodeClaim, ObjectMeta } from '../../core/objects.ts'
 import { annotations, terminationFinalizer } from '../../core/requirements/labels.ts'
 
@@ -56,10 +58,12 @@ export function isSettled(
     metadata.annotations[annotations.holdUntil] !== undefined
   )
     return false
-  const nodes = cache.nodes.by('byProviderId', status.providerId?.toLowerCase() ?? '')
+  const node = claimNode({ cache }, claim)
   return (
-    nodes.length > 0 &&
-    nodes.every((node) => !isDeleting(node) && !needsLook({ before: undefined, after: node }, nodeRules, now()))
+    node !== undefined &&
+    !hasLostNode(claim, node) &&
+    !isDeleting(node) &&
+    !needsLook({ before: undefined, after: node }, nodeRules, now())
   )
 }
 

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { Client, Connection, type ConnectionLike } from '@temporalio/client'
 import type { DataConverter } from '@temporalio/common'
 import type { ConnectOptions } from './credentials.ts'
+import { withDeadlines } from './deadlines.ts'
 import { EncryptionCodec } from './encryption.ts'
 import type { TemporalSettings } from './settings.ts'
 
@@ -10,7 +11,7 @@ export const connectMs = 5000
 export const failureConverterPath = fileURLToPath(new URL('./failure-converter.ts', import.meta.url))
 
 /**
- * Connects for a command, a test or a first look. The connection is closed by the caller. Errors: `TemporalFileError`, and what gRPC says
+ * Connects for a command, a test or a first look. Each call has a deadline. The connection is closed by the caller. Errors: `TemporalFileError`, and what gRPC says
  * (`explainTemporal` says what is behind it).
  */
 export async function connectClient(settings: Pick<TemporalSettings, 'load'>): Promise<Connection> {
@@ -30,7 +31,7 @@ export async function connectWith({ address, tls, apiKey, metadata }: ConnectOpt
   })
   try {
     await connection.ensureConnected()
-    return connection
+    return withDeadlines(() => connection)
   } catch (error) {
     await connection.close()
     throw error

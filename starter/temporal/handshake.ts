@@ -128,7 +128,7 @@ function isAddress(host: string): boolean {
 }
 
 /** As Temporal's clients read an address: 7233 without a port, brackets around IPv6. */
-function hostAndPort(address: string): { readonly host: string; readonly port: number } {
+export function hostAndPort(address: string): { readonly host: string; readonly port: number } {
   const [, bracketed, plain = '', port] = /^(?:\[([^\]]+)\]|([^:]*))(?::(\d+))?$/.exec(address) ?? []
   return { host: bracketed ?? plain, port: Number(port ?? 7233) }
 }

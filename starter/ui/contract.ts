@@ -3,7 +3,7 @@ import type { ClusterChange, ClusterView, NodeView } from '../view/cluster-view.
 
 /**
  * What `joiner ui` and its page say to each other. Everything is JSON on the origin of the page. A request without the session's cookie is answered
- * 401, an action without the header `x-joiner-action: 1` or from another origin 403. Errors have the body `Problem`.
+ * 401, a POST without the header `x-joiner-action: 1` or from another origin 403. Errors have the body `Problem`.
  *
  *   GET  /?token=T                exchanges the one-time token for a cookie and redirects to /
  *   GET  /api/session             Session

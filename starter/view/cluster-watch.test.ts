@@ -241,7 +241,7 @@ test('after a version was forgotten, what is missing from the list is gone', asy
   await pass(0)
   server.lists.set('nodes', [node('b')])
   server.breakWatch('nodes', new ApiError(410, 'Expired', 'too old resource version'))
-  await pass(1000)
+  await pass(2000)
   expect(watch.view().nodes.map(({ key }) => key)).toEqual(['b'])
 })
 

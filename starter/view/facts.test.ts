@@ -63,10 +63,14 @@ describe('a Node', () => {
     expect(nodeFact(node('a', { providerID: 'AZURE:///VM-1' }))).toEqual({
       metadata: {
         name: 'a',
-        labels: { 'node.kubernetes.io/instance-type': 'Standard_D4s_v5' },
+        uid: 'uid-a',
+        labels: { 'karpenter.sh/registered': 'true', 'node.kubernetes.io/instance-type': 'Standard_D4s_v5' },
+        annotations: {},
+        ownerReferences: [],
         creationTimestamp: created,
       },
       unschedulable: false,
+      taints: [],
       isDisrupted: false,
       isProtected: false,
       allocatable: { cpu: 3.8, memory: 14 * 2 ** 30, pods: 110 },

@@ -25,8 +25,11 @@ export interface PodFact {
 }
 
 /** A Node without the lists that a view does not show. */
-export type NodeFact = Pick<Node, 'unschedulable'> & {
-  readonly metadata: Pick<ObjectMeta, 'name' | 'labels' | 'creationTimestamp' | 'deletionTimestamp'>
+export type NodeFact = Pick<Node, 'unschedulable' | 'taints'> & {
+  readonly metadata: Pick<
+    ObjectMeta,
+    'name' | 'uid' | 'labels' | 'annotations' | 'ownerReferences' | 'creationTimestamp' | 'deletionTimestamp'
+  >
   readonly isDisrupted: boolean
   readonly isProtected: boolean
   readonly providerId?: string
@@ -96,11 +99,20 @@ function waitOf(json: Json, { metadata }: Pod): NonNullable<PodFact['wait']> {
 
 export function nodeFact(json: Json): NodeFact {
   const node = decodedOr(json, decodeNode)
-  const { name, labels, creationTimestamp, deletionTimestamp } = node.metadata
+  const { name, uid, labels, ownerReferences, creationTimestamp, deletionTimestamp } = node.metadata
   const ready = conditionOf(node.conditions, 'Ready')
   return {
-    metadata: { name, labels, creationTimestamp, ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }) },
+    metadata: {
+      name,
+      uid,
+      labels,
+      annotations: ownAnnotations(node.metadata.annotations),
+      ownerReferences,
+      creationTimestamp,
+      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+    },
     unschedulable: node.unschedulable,
+    taints: node.taints,
     isDisrupted: node.taints.some(({ key }) => key === taintKeys.disrupted),
     isProtected: node.metadata.annotations[annotations.doNotDisrupt] === 'true',
     allocatable: allocatableOf(node.allocatable),

@@ -169,7 +169,17 @@ describe('a node and its claim', () => {
   })
 
   test.each<[string, Json, Json, readonly (readonly [string, string | undefined])[]]>([
-    ['by the VM', { providerID: 'azure:///x' }, { providerID: 'azure:///x' }, [['a', 'n']]],
+    ['by the VM', { providerID: 'azure:///n' }, { providerID: 'azure:///n' }, [['a', 'n']]],
+    ['by VM and status', { providerID: 'azure:///x' }, { providerID: 'azure:///x', nodeName: 'n' }, [['a', 'n']]],
+    [
+      'not by the id of the VM alone',
+      { providerID: 'azure:///x' },
+      { providerID: 'azure:///x' },
+      [
+        ['a', undefined],
+        ['n', 'n'],
+      ],
+    ],
     ['by the status', {}, { nodeName: 'n' }, [['a', 'n']]],
     [
       'not with another VM',
@@ -188,7 +198,7 @@ describe('a node and its claim', () => {
   test('of two claims that name a node, the one of its VM has it', () => {
     const { nodes, totals } = viewOf({
       nodes: [node('n', { providerID: 'azure:///x' })],
-      claims: [claim('a', { nodeName: 'n' }), claim('b', { providerID: 'azure:///x' })],
+      claims: [claim('a', { nodeName: 'n' }), claim('b', { providerID: 'azure:///x', nodeName: 'n' })],
       pods: [pod('p', { nodeName: 'n' })],
     })
     expect(nodes.map(({ key, node: name }) => [key, name])).toEqual([

@@ -1,3 +1,4 @@
+import { nodesOfClaim } from '../../core/node-claim/node-owner.ts'
 import type { ClaimFact, NodeFact } from './facts.ts'
 
 /** Nodes and NodeClaims, and which belong together: by the VM's id, by the name in the claim's status, by their own names. */
@@ -44,11 +45,11 @@ export class Pairs {
     ])
   }
 
-  /** Returns the Node that a claim names. Of several with its VM's id, the one that its status names, else the first by name. */
-  #wanted({ metadata, providerId, nodeName }: ClaimFact): NodeFact | undefined {
-    const ofVm = providerId === undefined ? undefined : this.#nodesOfVm.get(providerId)
-    if (ofVm !== undefined)
-      return this.nodes.get(nodeName !== undefined && ofVm.has(nodeName) ? nodeName : ([...ofVm].sort()[0] ?? ''))
+  /** Returns the Node that is a claim's, as registration sees it. Objects without the id of a VM go by their names. */
+  #wanted({ metadata, status, ...ids }: ClaimFact): NodeFact | undefined {
+    const { providerId, nodeName } = ids
+    const ofVm = [...(this.#nodesOfVm.get(providerId ?? '') ?? [])].flatMap((name) => this.nodes.get(name) ?? [])
+    if (ofVm.length > 0) return nodesOfClaim({ metadata, status: { ...status, ...ids } }, ofVm)[0]
     const named = this.nodes.get(nodeName ?? metadata.name)
     // A Node of another VM has only the name in common.
     return named?.providerId !== undefined && providerId !== undefined ? undefined : named

@@ -20,7 +20,13 @@ export function node(
   { providerID = `azure:///${name}`, labels = {}, ready = 'True', ...spec }: Json = {},
 ): Json {
   return {
-    metadata: meta(name, { labels: { 'node.kubernetes.io/instance-type': 'Standard_D4s_v5', ...(labels as object) } }),
+    metadata: meta(name, {
+      labels: {
+        'karpenter.sh/registered': 'true',
+        'node.kubernetes.io/instance-type': 'Standard_D4s_v5',
+        ...(labels as object),
+      },
+    }),
     spec: { providerID, ...spec },
     status: {
       allocatable: { cpu: '3800m', memory: '14Gi', pods: '110' },

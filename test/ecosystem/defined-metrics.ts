@@ -2,7 +2,7 @@ import { Registry } from 'prom-client'
 import { createArmMetrics } from '../../activities/azure/arm/arm-metrics.ts'
 import { observeCapacity } from '../../activities/azure/capacity/capacity-metrics.ts'
 import { observeCatalogue } from '../../activities/azure/catalogue/catalogue-metrics.ts'
-import { garbageCounter, unprovenGauge } from '../../activities/azure/garbage/garbage-metrics.ts'
+import { garbageCounter, unprovenGauge, withheldGauges } from '../../activities/azure/garbage/garbage-metrics.ts'
 import { vmCreateMetrics } from '../../activities/azure/launch/vm-create-metrics.ts'
 import { observeBudgets } from '../../activities/disruption/budget-metrics.ts'
 import { observeCommandsInFlight } from '../../activities/disruption/commands-in-flight.ts'
@@ -35,6 +35,7 @@ export function definedMetrics(): ReadonlySet<string> {
   observeCatalogue({ catalogue: nothing, nodeClasses: () => [], now }, registry)
   garbageCounter(registry)
   unprovenGauge(registry)
+  withheldGauges(registry)
   vmCreateMetrics(registry)
   observeBudgets(nothing, { now, isReported: () => true }, registry)
   observeCommandsInFlight(nothing, () => true, registry)

@@ -77,6 +77,7 @@ function death(text: fc.Arbitrary<string>): fc.Arbitrary<Death> {
         'forced' as const,
         'vm-lost' as const,
         'scaled-down' as const,
+        'node-gone' as const,
       ),
       message: text,
     }),

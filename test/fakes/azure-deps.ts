@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client'
 import { onTestFinished } from 'vitest'
 import type { AzureActivityDeps } from '../../activities/azure/activities.ts'
+import { LateList } from '../../activities/azure/answers/late-list.ts'
 import { ArmBudget } from '../../activities/azure/arm/arm-budget.ts'
 import { paceWithin, VmList } from '../../activities/azure/arm/vm-list.ts'
 import { offeringUse } from '../../activities/azure/capacity/blocking-mark.ts'
@@ -127,8 +128,12 @@ export function azureDeps(cluster: FakeCluster, azure = new FakeAzure(), usages:
     unavailable,
     quota,
     reservations,
-    vms: new VmList(() => compute.virtualMachines.list(nodeResourceGroup).byPage(), log, paceWithin(1)),
-    ...machineDeps({ azure: azure.client, config: azureConfig, log }),
+    vms: new VmList(
+      () => compute.virtualMachines.list(nodeResourceGroup).byPage(),
+      new LateList('VMs', { log, now }),
+      paceWithin(1),
+    ),
+    ...machineDeps({ azure: azure.client, config: azureConfig, log }, new LateList('AKS machines', { log, now })),
     network: new NetworkFacts(
       {
         securityGroups: () => network.networkSecurityGroups.list(nodeResourceGroup),

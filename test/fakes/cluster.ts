@@ -341,7 +341,7 @@ export class FakeCluster {
     this.#version += 1
     const stored = structuredClone({
       ...object,
-      metadata: { ...(object['metadata'] as Meta), resourceVersion: String(this.#version) },
+      metadata: { ...withoutEmpty(object['metadata'] as Meta), resourceVersion: String(this.#version) },
     })
     this.#objects.set(path, stored)
     this.#notify((cache) => enter(cache, path, stored))
@@ -365,6 +365,14 @@ export class FakeCluster {
       else about(cache)
     }
   }
+}
+
+/** The API server keeps no empty list or map in an object's metadata. */
+function withoutEmpty(metadata: Meta): Meta {
+  const kept = Object.entries(metadata).filter(
+    ([, value]) => typeof value !== 'object' || value === null || Object.keys(value).length > 0,
+  )
+  return Object.fromEntries(kept) as Meta
 }
 
 function shown(object: Json): FakeObject {

@@ -4,6 +4,8 @@ import { GarbageCollector } from '../../activities/azure/garbage/garbage.ts'
 import { osDiskName } from '../../activities/azure/launch/os-disk-name.ts'
 import { vmTags } from '../../activities/azure/launch/virtual-machine.ts'
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
+import type { ObjectWritesDeps } from '../../activities/kubernetes/client/object-writes.ts'
+import { taintIdleNodes } from '../../activities/kubernetes/lifecycle/idle-nodes.ts'
 import { nodeClassSpec } from '../../api/node-class.ts'
 import { withDefaults } from '../../api/served.ts'
 import { FakeAzure } from './azure.ts'
@@ -30,6 +32,18 @@ export const diskOf = (claim: string, attempt = 1, clusterUid = azureConfig.clus
 
 export const unattached = { diskState: 'Unattached' }
 
+/** Runs a pass as the workflow does: what the role azure leaves undecided, the role core answers. */
+export async function collectAsWorkflow(collector: GarbageCollector, core: ObjectWritesDeps): Promise<GarbageReport> {
+  const { signal } = new AbortController()
+  const { undecided, ...report } = await collector.collect(signal)
+  if (undecided === undefined) return report
+  const later = await collector.collect(signal, await taintIdleNodes(core, undecided, signal))
+  const both = Object.keys(later).map((kind) => [kind, [...named(report, kind), ...named(later, kind)]])
+  return Object.fromEntries(both) as GarbageReport
+}
+
+const named = (report: GarbageReport, kind: string) => report[kind as keyof GarbageReport] ?? []
+
 /** A cluster with one healthy node `good`, and garbage as the test adds it. */
 export function world() {
   const cluster = new FakeCluster()
@@ -39,7 +53,7 @@ export function world() {
   const known = azureDeps(cluster, azure)
   const registry = new Registry()
   const collector = new GarbageCollector(known.deps, registry)
-  const collect = () => ended(collector.collect(new AbortController().signal))
+  const collect = () => ended(collectAsWorkflow(collector, known.deps))
   const made = {
     ...known,
     cluster,

@@ -1,3 +1,4 @@
+import { LateList } from '../../activities/azure/answers/late-list.ts'
 import { awaitInstance } from '../../activities/azure/launch/instance.ts'
 import { launch } from '../../activities/azure/launch/launch.ts'
 import { providerIdOf } from '../../activities/azure/launch/virtual-machine.ts'
@@ -93,8 +94,9 @@ export function machineWorld(claim: Json = newClaim(), inBatches = false) {
   const nodeClass = nodeClassJson()
   const known = world(claim, { ...nodeClass, status: { ...(nodeClass['status'] as Json), images } })
   const config = { ...azureConfig, managesMachines: true, makesMachines: { pool: 'aksmanagedap', inBatches } }
-  const { azure, log } = { azure: known.azure.client, log: known.deps.log }
-  const deps = { ...known.deps, config, ...machineDeps({ azure, config, log }) }
+  const { azure, log, now } = { ...known.deps, azure: known.azure.client }
+  const machines = machineDeps({ azure, config, log }, new LateList('AKS machines', { log, now }))
+  const deps = { ...known.deps, config, ...machines }
   const { signal } = new AbortController()
   return {
     ...known,

@@ -1,9 +1,11 @@
 import { BufferRoom } from '../../activities/capacity-buffers/buffer-room.ts'
 import type { DisruptionActivityDeps } from '../../activities/disruption/activities.ts'
 import type { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
+import { claimNode } from '../../activities/kubernetes/lifecycle/claim-nodes.ts'
 import { Findings } from '../../activities/provisioning/findings/findings.ts'
 import { PlanningMetrics } from '../../activities/provisioning/metrics.ts'
 import type { NextProvisioningDeps } from '../../activities/provisioning/next-provisioning.ts'
+import { NodeRefusals } from '../../activities/provisioning/node-refusals/node-refusals.ts'
 import { Nominations } from '../../activities/provisioning/nominations.ts'
 import { RefusedClaims } from '../../activities/provisioning/refused-claims.ts'
 import type { Candidate } from '../../core/disruption/candidates.ts'
@@ -66,6 +68,8 @@ export async function planningDeps(cluster: FakeCluster, look: Look = () => unde
     },
     nominations: new Nominations(10_000),
     refusedClaims: new RefusedClaims(),
+    nodeRefusals: new NodeRefusals(registry),
+    unavailable: { marks: new Map() },
     heavyPods: { isWaiting: () => false },
     quarantine: {
       holds: () => false,
@@ -95,7 +99,7 @@ export async function planningDeps(cluster: FakeCluster, look: Look = () => unde
 /** A node that may be disrupted, as the cache has it; none when it is gone. */
 function candidateOf(cache: ClusterCache, uid: string): readonly Candidate[] {
   const nodeClaim = [...cache.nodeClaims.values()].find(({ metadata }) => metadata.uid === uid)
-  const [node] = cache.nodes.by('byProviderId', nodeClaim?.status.providerId?.toLowerCase() ?? '')
+  const node = nodeClaim && claimNode({ cache }, nodeClaim)
   const nodePool = cache.nodePools.get(nodeClaim?.metadata.labels['karpenter.sh/nodepool'] ?? '')
   if (nodeClaim === undefined || node === undefined || nodePool === undefined) return []
   const pods = cache.pods.by('byNode', node.metadata.name)

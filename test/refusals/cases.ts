@@ -8,7 +8,7 @@ interface Asked {
 
 /**
  * `another`: the same NodeClaim is launched as another offering at once, and what was refused is marked with `reason`. `wait`: the launch is tried again
- * by itself, and nothing is marked. `named`: somebody has to change something; the NodeClaim says `reason` and the words, and nothing is marked.
+ * by itself, and nothing is marked. `named`: somebody has to change something; the NodeClaim says `reason` and the words, and no size is marked.
  */
 type Reaction =
   | { readonly kind: 'another'; readonly reason: string }
@@ -59,7 +59,7 @@ export const refusalCases: readonly RefusalCase[] = [
     code: 'InvalidParameter',
     message: () => 'The value of parameter osProfile.linuxConfiguration is invalid.',
     isCommon: true,
-    reaction: named('InvalidRequest', /osProfile\.linuxConfiguration/),
+    reaction: named('CommonLaunchFailure', /osProfile\.linuxConfiguration/),
   },
   {
     name: 'a parameter, with the size',
@@ -161,14 +161,14 @@ export const refusalCases: readonly RefusalCase[] = [
     status: 400,
     code: 'BadRequest',
     message: ({ size }) => `Use of TrustedLaunch setting is not supported for the provided VM size ${size}.`,
-    reaction: another('SizeLacksFeature'),
+    reaction: another('SizeRefused'),
   },
   {
     name: 'a security profile that the size does not have',
     status: 400,
     code: 'InvalidParameter',
     message: () => 'The value of securityProfile.encryptionAtHost is not valid for this VM size.',
-    reaction: another('SizeLacksFeature'),
+    reaction: another('SizeRefused'),
   },
   {
     name: 'a size without room for an ephemeral disk',
@@ -176,7 +176,7 @@ export const refusalCases: readonly RefusalCase[] = [
     code: 'InvalidParameter',
     message: ({ size }) =>
       `OS disk of Ephemeral VM with size greater than 30 GB is not allowed for VM size ${size} when diffDiskSettings.placement is CacheDisk.`,
-    reaction: another('SizeLacksFeature'),
+    reaction: another('SizeRefused'),
   },
   {
     name: 'a feature that the subscription has not enabled',
@@ -185,7 +185,7 @@ export const refusalCases: readonly RefusalCase[] = [
     message: () =>
       "The property 'securityProfile.encryptionAtHost' is not valid because the 'Microsoft.Compute/EncryptionAtHost' feature is not enabled for this subscription.",
     isCommon: true,
-    reaction: named('InvalidRequest', /EncryptionAtHost/),
+    reaction: named('CommonLaunchFailure', /EncryptionAtHost/),
   },
   {
     name: 'a zone that does not sell the size',
@@ -325,7 +325,7 @@ export const refusalCases: readonly RefusalCase[] = [
     code: 'SomethingElse',
     message: () => 'Something else happened.',
     isCommon: true,
-    reaction: named('CommonLaunchFailure', /failed alike/),
+    reaction: named('CommonLaunchFailure', /whatever the size/),
   },
   {
     name: 'a VM that fails for want of room',

@@ -246,8 +246,8 @@ const containers: readonly Key[] = [
   taken('imagePullSecrets', [{ name: 'pull' }], everyPod('imagePullSecrets', [{ name: 'pull' }])),
   taken('controller.image.repository', 'r.example/joiner', everyPod('containers 0 image', 'r.example/joiner:VERSION')),
   refused('controller.image.repository', 'public.ecr.aws/karpenter/controller', 'name the repository of Joiner'),
-  taken('controller.image.tag', 'v9', everyPod('containers 0 image', 'joiner:v9')),
-  taken('controller.image.digest', digest, everyPod('containers 0 image', `joiner:VERSION@${digest}`)),
+  taken('controller.image.tag', 'v9', everyPod('containers 0 image', 'registry.example/joiner:v9')),
+  taken('controller.image.digest', digest, everyPod('containers 0 image', `registry.example/joiner:VERSION@${digest}`)),
   taken('controller.containerName', 'controller', everyPod('containers 0 name', 'controller')),
   taken(
     'controller.env',

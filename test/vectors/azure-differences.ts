@@ -4,21 +4,13 @@
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * Returns the properties of a VM without what Joiner sends besides: boot diagnostics in storage that Azure manages, and an explicit security type, without
- * which newer API versions make a Trusted Launch VM. Anything else stays, so that it is compared; `theirs` shows what the reference provider sends too.
+ * Returns the properties of a VM without what Joiner sends besides: boot diagnostics in storage that Azure manages. Anything else stays, so that it is
+ * compared.
  */
-export function withoutOwnFields(ours: Json, theirs: Json): Json {
-  const { diagnosticsProfile, securityProfile, ...rest } = ours
-  const isOwnDiagnostics = JSON.stringify(diagnosticsProfile) === '{"bootDiagnostics":{"enabled":true}}'
-  const { securityType, ...security } = (securityProfile ?? {}) as Json
-  const isOwnType =
-    securityType === 'Standard' && (theirs['securityProfile'] as Json | undefined)?.['securityType'] === undefined
-  const shown = isOwnType ? security : (securityProfile as Json | undefined)
-  return {
-    ...rest,
-    ...(isOwnDiagnostics || diagnosticsProfile === undefined ? {} : { diagnosticsProfile }),
-    ...(shown === undefined || Object.keys(shown).length === 0 ? {} : { securityProfile: shown }),
-  }
+export function withoutOwnFields(ours: Json): Json {
+  const { diagnosticsProfile, ...rest } = ours
+  const isOwn = JSON.stringify(diagnosticsProfile) === '{"bootDiagnostics":{"enabled":true}}'
+  return isOwn ? rest : ours
 }
 
 export type Variables = Readonly<Record<string, string>>

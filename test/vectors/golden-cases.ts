@@ -151,7 +151,8 @@ export function asGoldenMarks(marks: Marks): readonly GoldenMark[] {
   return [...marks.values()].map((mark): GoldenMark => {
     const ttlSeconds = mark.untilMs / 1000
     if (mark.kind === 'allSpot') return { kind: 'allSpot', ttlSeconds }
-    if (mark.kind === 'size' || mark.kind === 'image') throw new Error(`upstream marks no ${mark.kind}`)
+    if (mark.kind === 'size' || mark.kind === 'image' || mark.kind === 'class')
+      throw new Error(`upstream marks no ${mark.kind}`)
     const { zone, capacityType } = mark
     return mark.kind === 'offering'
       ? { kind: 'offering', instanceType: mark.instanceType, zone, capacityType, ttlSeconds }

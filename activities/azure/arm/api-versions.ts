@@ -1,8 +1,8 @@
 import type { PipelinePolicy } from '@azure/core-rest-pipeline'
 
 /**
- * The API version of each resource type that Joiner calls: the oldest that has every field it sends, since clouds get versions months after one another
- * (reference/real-aks.md 3). Virtual machines: NICs made with the VM, `securityType: Standard`, and spot in one body.
+ * The API version of each resource type that Joiner calls: the oldest that has every field and value it sends, since clouds get versions months after one
+ * another (reference/real-aks.md 3). `docs/reference/azure-api-fields.md` lists what it sends, checked against the models of these versions.
  */
 export const apiVersions = {
   'Microsoft.Compute/virtualMachines': '2025-04-01',
@@ -35,6 +35,18 @@ export function apiVersionOf(path: string, overrides: ReadonlyMap<string, string
   return overrides.get(type) ?? types.get(type)
 }
 
+/** From this version of virtual machines on, a VM without a security type is a Trusted Launch VM where size and image can be one (reference/real-aks.md 3). */
+const trustedLaunchByDefault = '2025-11-01'
+
+/**
+ * Returns whether a VM that wants no Trusted Launch has to say `securityType: Standard`: from 2025-11-01 on. Azure refuses that value in earlier versions,
+ * unless the subscription registered the feature `Microsoft.Compute/UseStandardSecurityType`.
+ */
+export function needsStandardSecurityType(overrides: ReadonlyMap<string, string> = new Map()): boolean {
+  const type = 'Microsoft.Compute/virtualMachines'
+  return (overrides.get(type.toLowerCase()) ?? apiVersions[type]) >= trustedLaunchByDefault
+}
+
 /** Returns a policy that asks with the table's versions, whatever version a client of the SDK was generated for. */
 export function apiVersionPolicy(overrides: ReadonlyMap<string, string>): PipelinePolicy {
   return {
@@ -52,7 +64,7 @@ export function apiVersionPolicy(overrides: ReadonlyMap<string, string>): Pipeli
 }
 
 /**
- * Reads versions for a national cloud, such as `Microsoft.Compute/virtualMachines=2024-07-01,Microsoft.Network/loadBalancers=2023-11-01`. Errors: an entry
+ * Reads versions for a national cloud, such as `Microsoft.Compute/virtualMachines=2025-11-01,Microsoft.Network/loadBalancers=2023-11-01`. Errors: an entry
  * that is no type with a version.
  */
 export function parseApiVersions(text: string): ReadonlyMap<string, string> {
@@ -64,7 +76,7 @@ export function parseApiVersions(text: string): ReadonlyMap<string, string> {
         const [, type, version] = /^([\w.]+\/\w+)=(\d{4}-\d{2}-\d{2}(?:-preview)?)$/.exec(entry) ?? []
         if (type === undefined || version === undefined || !types.has(type.toLowerCase()))
           throw new Error(
-            `"${entry}": must be TYPE=VERSION with one of the types ${Object.keys(apiVersions).join(', ')}; use Microsoft.Compute/virtualMachines=2024-07-01`,
+            `"${entry}": must be TYPE=VERSION with one of the types ${Object.keys(apiVersions).join(', ')}; use Microsoft.Compute/virtualMachines=2025-11-01`,
           )
         return [type.toLowerCase(), version]
       }),

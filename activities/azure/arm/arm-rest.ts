@@ -1,5 +1,5 @@
 import { createDefaultHttpClient, createPipelineRequest, RestError } from '@azure/core-rest-pipeline'
-import type { AzureClient } from './client.ts'
+import { type AzureClient, publicArm } from './client.ts'
 
 /** A request to ARM that no client library of this repository has. */
 export interface ArmRequest {
@@ -30,7 +30,7 @@ export async function sendArm<T>(
   { method = 'GET', path, body, headers = {} }: ArmRequest,
 ): Promise<T> {
   const request = createPipelineRequest({
-    url: new URL(path, config.armEndpoint ?? 'https://management.azure.com').href,
+    url: new URL(path, config.armEndpoint ?? publicArm).href,
     method,
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })

@@ -1,4 +1,5 @@
 import type { PipelinePolicy } from '@azure/core-rest-pipeline'
+import { jsonIn, readAtMost } from '../../limited-body.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { armScope } from './clouds.ts'
 
@@ -26,7 +27,9 @@ export interface AuxiliaryTokenInput {
 
 /** A token with less time left is not used any more. */
 const leastLeftMs = 5 * 60_000
+/** Longest wait for the whole answer. */
 const timeoutMs = 10_000
+const mostTokenBytes = 2 ** 20
 
 /**
  * Adds AKS' token to Joiner's own when a VM is made, since shared images are in another tenant. The token is used until it should be
@@ -42,7 +45,8 @@ export function auxiliaryToken({ url, scope, now, fetch }: AuxiliaryTokenInput):
     address.searchParams.set('scope', scope)
     const response = await fetch(address.href, AbortSignal.timeout(timeoutMs))
     if (!response.ok) throw unusable(`HTTP ${response.status}`)
-    const { Token: token = '', ExpiresOn = '', RefreshOn = '' } = (await response.json()) as TokenAnswer
+    const answer = jsonIn((await readAtMost(response.body ?? [], mostTokenBytes)) ?? '')
+    const { Token: token = '', ExpiresOn = '', RefreshOn = '' } = (answer ?? {}) as TokenAnswer
     const expiresAt = Date.parse(ExpiresOn)
     if (token === '' || Number.isNaN(expiresAt)) throw unusable('no token with an end (Token, ExpiresOn)')
     // Go writes the year 1 for a time that is not set.
@@ -85,6 +89,6 @@ export function auxiliaryTokenFor({
     url: sharedGallery.tokenServerUrl,
     scope: armScope(tokenAudience),
     now: () => Date.now(),
-    fetch: (url, signal) => fetch(url, { signal }),
+    fetch: (url, signal) => fetch(url, { signal, redirect: 'error' }),
   })
 }

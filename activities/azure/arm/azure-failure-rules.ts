@@ -21,7 +21,11 @@ export interface FailureFacts {
   readonly code: string
   /** HTTP status. Unset when no answer came, or it is not known. */
   readonly status?: number | undefined
+  /** All that Azure said. */
   readonly text: string
+  /** The message by itself, and the field or resource that Azure names beside it; unset where the text is all. */
+  readonly message?: string
+  readonly target?: string
   readonly retryAfterMs?: number | undefined
 }
 
@@ -195,6 +199,7 @@ export const rules: readonly Rule[] = [
   {
     reason: 'InvalidRequest',
     retry: 'waitForUser',
+    codes: ['InvalidParameter', 'BadRequest'],
     also: ({ status }) => status === 400,
     remedy: () =>
       "Azure does not accept the VM as described; correct what it names in the AKSNodeClass or in Joiner's settings",

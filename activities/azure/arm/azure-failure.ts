@@ -1,8 +1,10 @@
 import { RestError } from '@azure/core-rest-pipeline'
+import { refusalWords } from '../refusals/refusal-words.ts'
 import { armErrorCode, armErrorText, retryAfterSeconds, scrubbedMessage } from './azure-error.ts'
 import { type Failure, type FailureFacts, ruleFor } from './azure-failure-rules.ts'
 
 const waitForUserMs = 60_000
+const shortestWaitMs = 100
 const retryAfterMs: Readonly<Record<Failure['retry'], number | undefined>> = {
   retrySoon: undefined,
   retryLater: 15_000,
@@ -25,7 +27,12 @@ export function failureOf(facts: FailureFacts): Failure {
 
 /** Thrown when Joiner itself finds an obstacle to a launch, before it asks Azure for a VM. The message names object, value and remedy. */
 export class LaunchBlocked extends Error {
-  readonly reason: 'ClusterNetworkUnknown' | 'NodeConfigurationRefused' | 'InstanceNotOwned' | 'CommonLaunchFailure'
+  readonly reason:
+    | 'ClusterNetworkUnknown'
+    | 'NodeConfigurationRefused'
+    | 'InstanceNotOwned'
+    | 'CommonLaunchFailure'
+    | 'FallbackTooDear'
   readonly retryAfterMs: number
 
   constructor(reason: LaunchBlocked['reason'], message: string, retryAfterMs: number = waitForUserMs) {
@@ -33,6 +40,17 @@ export class LaunchBlocked extends Error {
     this.name = 'LaunchBlocked'
     this.reason = reason
     this.retryAfterMs = retryAfterMs
+  }
+}
+
+/** Thrown while another launch of the AKSNodeClass goes before all others (`launch-turn.ts`). */
+export class NotItsTurn extends LaunchBlocked {
+  /** Over in seconds, so that nobody has to know. */
+  readonly isBrief: boolean
+
+  constructor(message: string, { waitMs, isBrief = false }: { readonly waitMs: number; readonly isBrief?: boolean }) {
+    super('CommonLaunchFailure', message, Math.min(Math.max(waitMs, shortestWaitMs), waitForUserMs))
+    this.isBrief = isBrief
   }
 }
 
@@ -46,6 +64,7 @@ export function failureFacts(error: RestError): FailureFacts {
     code: armErrorCode(error) ?? error.code ?? '',
     status: error.statusCode,
     text: armErrorText(error).slice(0, longestText),
+    ...refusalWords(error),
     retryAfterMs: seconds === undefined ? undefined : seconds * 1000,
   }
 }

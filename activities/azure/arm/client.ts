@@ -2,7 +2,9 @@ import { ComputeManagementClient } from '@azure/arm-compute'
 import { NetworkManagementClient } from '@azure/arm-network'
 import type { HttpClient, PipelinePolicy } from '@azure/core-rest-pipeline'
 import type { TokenCredential } from '@azure/identity'
+import { answerPolicy } from '../answers/answer-policy.ts'
 import type { AzureConfig } from '../azure-config.ts'
+import { keepingRefusals } from '../refusals/refusal-words.ts'
 import { apiVersionPolicy } from './api-versions.ts'
 import { auxiliaryTokenFor } from './auxiliary-token.ts'
 import { armScope } from './clouds.ts'
@@ -15,16 +17,8 @@ export interface AzureClient {
   readonly http?: HttpClient
 }
 
-/** Time limit of a request to ARM: a connection that hangs must not hold up a shared list for ever. */
-const requestTimeoutMs = 30_000
-
-const requestTimeout: PipelinePolicy = {
-  name: 'joinerRequestTimeout',
-  sendRequest(request, next) {
-    if (request.timeout === 0) request.timeout = requestTimeoutMs
-    return next(request)
-  },
-}
+/** Azure Resource Manager of the public cloud. */
+export const publicArm = 'https://management.azure.com'
 
 /**
  * Creates the SDK clients. Their own retries are off: Joiner's durable retries and budgets decide, and hidden sleeps would break both
@@ -38,15 +32,19 @@ export function createAzureClient(
   const auxiliary = auxiliaryTokenFor(config)
   const versions = apiVersionPolicy(config.apiVersions ?? new Map())
   const all = [
-    requestTimeout,
     versions,
     zoneDetailSpelling,
+    keepingRefusals,
     ...(auxiliary === undefined ? [] : [auxiliary]),
     ...policies,
   ]
+  const answers = answerPolicy(config.armEndpoint ?? publicArm)
   const options = {
     retryOptions: { maxRetries: 0 },
-    additionalPolicies: all.map((policy) => ({ policy, position: 'perCall' as const })),
+    additionalPolicies: [
+      ...all.map((policy) => ({ policy, position: 'perCall' as const })),
+      { policy: answers, position: 'perRetry' as const },
+    ],
     userAgentOptions: { userAgentPrefix: 'joiner' },
     ...(config.armEndpoint === undefined ? {} : { endpoint: config.armEndpoint }),
     ...(config.tokenAudience === undefined ? {} : { credentials: { scopes: [armScope(config.tokenAudience)] } }),

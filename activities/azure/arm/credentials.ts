@@ -5,6 +5,7 @@ import {
   type TokenCredential,
   WorkloadIdentityCredential,
 } from '@azure/identity'
+import { answerPolicy } from '../answers/answer-policy.ts'
 import type { Cloud } from './clouds.ts'
 
 /** Settings of the environment for Joiner's own identity at Azure. */
@@ -96,6 +97,14 @@ function checked(credential: CredentialKind, because: string, settings: Identity
   return { kind: 'none', message: `credential "${credential}" (${because}): ${reported.join('; ')}` }
 }
 
+/** Longest time of the Azure CLI, which starts slowly. */
+const cliMs = 30_000
+/** Options of requests for tokens: no retries, and limits for what answers them. */
+const limited = {
+  retryOptions: { maxRetries: 0 },
+  additionalPolicies: [{ policy: answerPolicy(), position: 'perRetry' as const }],
+}
+
 /** Returns the SDK's credential of a kind. Its own retries are off: the caller decides how long a token may take. */
 export function createCredential(kind: CredentialKind, settings: IdentitySettings, cloud: Cloud): TokenCredential {
   const { tenantId = '', clientId = '', clientSecret = '', federatedTokenFile = '' } = settings
@@ -103,7 +112,7 @@ export function createCredential(kind: CredentialKind, settings: IdentitySetting
     authorityHost: cloud.authorityHost,
     // The authority is configured; validating it with the public cloud would fail in every other cloud.
     disableInstanceDiscovery: true,
-    retryOptions: { maxRetries: 0 },
+    ...limited,
   }
   switch (kind) {
     case 'environment':
@@ -112,9 +121,9 @@ export function createCredential(kind: CredentialKind, settings: IdentitySetting
       return new WorkloadIdentityCredential({ ...common, tenantId, clientId, tokenFilePath: federatedTokenFile })
     case 'managed identity':
       return clientId === ''
-        ? new ManagedIdentityCredential({ retryOptions: { maxRetries: 0 } })
-        : new ManagedIdentityCredential({ clientId, retryOptions: { maxRetries: 0 } })
+        ? new ManagedIdentityCredential(limited)
+        : new ManagedIdentityCredential({ clientId, ...limited })
     case 'Azure CLI':
-      return new AzureCliCredential(tenantId === '' ? {} : { tenantId })
+      return new AzureCliCredential({ processTimeoutInMs: cliMs, ...(tenantId === '' ? {} : { tenantId }) })
   }
 }

@@ -1,10 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { VirtualMachine } from '@azure/arm-compute'
 import { pino } from 'pino'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { LateList } from '../answers/late-list.ts'
 import { VmList } from './vm-list.ts'
 
 const log = pino({ level: 'silent' })
+const standing = () => new LateList('VMs', { log, now: () => Date.now() })
 const pace = { fastestMs: 1, slowestMs: 4, pagesPerSecond: 100_000 }
 const never = new AbortController().signal
 
@@ -17,7 +19,7 @@ function scripted(...answers: (readonly string[] | Error)[]) {
       if (answer instanceof Error) throw answer
       for (const name of answer) yield [{ name, location: 'westus2' }]
     },
-    log,
+    standing(),
     pace,
   )
   return { vms, state }
@@ -65,7 +67,7 @@ describe('the shared list', () => {
         times.push(performance.now())
         for (let page = 0; page < 10; page++) yield []
       },
-      log,
+      standing(),
       { fastestMs: 1, slowestMs: 4, pagesPerSecond: 200 },
     )
     const three = vms.waitFor(() => (times.length === 3 ? true : undefined), never)
@@ -86,7 +88,7 @@ describe('the shared list', () => {
         times.push(performance.now())
         yield []
       },
-      log,
+      standing(),
       { fastestMs: 40, slowestMs: 80, pagesPerSecond: 100_000 },
     )
     for (let count = 0; count < 4; count++) await vms.waitFor(() => true, never)
@@ -116,5 +118,30 @@ describe('the shared list', () => {
         throw new Error('wrong')
       }, never),
     ).rejects.toThrow('wrong')
+  })
+
+  it('that never ends is named, given up and read again; the waits go on', async () => {
+    vi.useFakeTimers()
+    try {
+      const late = standing()
+      let lists = 0
+      const vms = new VmList(
+        async function* (): AsyncGenerator<readonly VirtualMachine[]> {
+          lists += 1
+          yield [{ name: 'a', location: 'westus2' }]
+          if (lists === 1) await new Promise<never>(() => {})
+        },
+        late,
+        { fastestMs: 500, slowestMs: 5000, pagesPerSecond: 100 },
+      )
+      const seen = vms.waitFor((snapshot) => snapshot.get('a')?.name, never)
+      await vi.advanceTimersByTimeAsync(299_999)
+      expect([lists, late.waitedMs]).toEqual([1, 299_999])
+      await vi.advanceTimersByTimeAsync(5001)
+      expect(await seen).toBe('a')
+      expect([lists, late.waitedMs]).toEqual([2, 0])
+    } finally {
+      vi.useRealTimers()
+    }
   })
 })

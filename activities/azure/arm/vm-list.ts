@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { VirtualMachine } from '@azure/arm-compute'
-import type { Logger } from 'pino'
+import type { LateList } from '../answers/late-list.ts'
 import { armLimits } from './arm-limits.ts'
 
 type Snapshot<T> = ReadonlyMap<string, T>
@@ -19,6 +19,9 @@ export function paceWithin(share: number): VmListPace {
   return { fastestMs: 500, slowestMs: 5000, pagesPerSecond: (armLimits.listVms.perSecond * share) / 2 }
 }
 
+/** Longest time of one list with all its pages and their waits for tokens. */
+const passMs = 300_000
+
 interface Waiter<T> {
   readonly look: (snapshot: Snapshot<T>) => boolean
   readonly fail: (error: unknown) => void
@@ -30,7 +33,7 @@ interface Waiter<T> {
  */
 export class VmList<T extends { readonly name?: string } = VirtualMachine> {
   readonly #list: () => AsyncIterable<readonly T[]>
-  readonly #log: Logger
+  readonly #standing: LateList
   readonly #waiters = new Set<Waiter<T>>()
   readonly #pace: VmListPace
   #polling = false
@@ -41,10 +44,10 @@ export class VmList<T extends { readonly name?: string } = VirtualMachine> {
   /** Runs shared reads outside of the activity that happened to ask first: they go on when that activity ends. */
   readonly #forAll = AsyncLocalStorage.snapshot()
 
-  /** `list` reads the group's VMs page by page. */
-  constructor(list: () => AsyncIterable<readonly T[]>, log: Logger, pace: VmListPace) {
+  /** `list` reads the group's VMs page by page; `standing` reports lists that are late. */
+  constructor(list: () => AsyncIterable<readonly T[]>, standing: LateList, pace: VmListPace) {
     this.#list = list
-    this.#log = log
+    this.#standing = standing
     this.#pace = pace
     this.#intervalMs = pace.fastestMs
     this.#shortestMs = pace.fastestMs
@@ -90,13 +93,15 @@ export class VmList<T extends { readonly name?: string } = VirtualMachine> {
     try {
       while (this.#waiters.size > 0) {
         const asked = [...this.#waiters]
+        this.#standing.needed()
         try {
           const snapshot = await this.#read()
+          this.#standing.settled()
           const answered = asked.filter((waiter) => this.#waiters.has(waiter) && waiter.look(snapshot)).length
           this.#intervalMs =
             answered > 0 ? this.#pace.fastestMs : Math.min(this.#pace.slowestMs, this.#intervalMs * 1.3)
         } catch (error) {
-          this.#log.warn({ err: error }, 'failed to list VMs, retrying')
+          this.#standing.failed(error)
           this.#intervalMs = this.#pace.slowestMs
         }
         // Also without waits: the next one must not list sooner than the interval allows.
@@ -104,13 +109,14 @@ export class VmList<T extends { readonly name?: string } = VirtualMachine> {
       }
     } finally {
       this.#polling = false
+      this.#standing.settled()
     }
   }
 
   async #read(): Promise<Snapshot<T>> {
     const snapshot = new Map<string, T>()
     let pages = 0
-    for await (const page of this.#list()) {
+    for await (const page of within(passMs, this.#list())) {
       pages += 1
       for (const vm of page) if (vm.name !== undefined) snapshot.set(vm.name, vm)
     }
@@ -136,5 +142,22 @@ export class VmList<T extends { readonly name?: string } = VirtualMachine> {
         timer = setTimeout(done, Math.max(0, startedAt + this.#shortestMs - performance.now()))
       }
     })
+  }
+}
+
+/** Passes on the pages of a list. Errors: it takes longer than `ms` altogether; then it is left to itself. */
+async function* within<T>(ms: number, pages: AsyncIterable<T>): AsyncGenerator<T> {
+  const late = Promise.withResolvers<never>()
+  late.promise.catch(() => {})
+  const timer = setTimeout(() => late.reject(new Error(`the list did not end in ${ms / 1000} s`)), ms)
+  try {
+    const iterator = pages[Symbol.asyncIterator]()
+    for (;;) {
+      const page = await Promise.race([iterator.next(), late.promise])
+      if (page.done === true) return
+      yield page.value
+    }
+  } finally {
+    clearTimeout(timer)
   }
 }

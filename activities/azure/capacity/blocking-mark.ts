@@ -20,7 +20,7 @@ function indexOf(marks: Marks): Index {
   const places = new Map<string, Map<string, PlaceMarks>>()
   const sizes = new Map<string, SizeMark[]>()
   for (const mark of marks.values()) {
-    if (mark.kind === 'allSpot' || mark.kind === 'image') continue
+    if (mark.kind === 'allSpot' || mark.kind === 'image' || mark.kind === 'class') continue
     if (mark.kind === 'size') {
       sizes.set(mark.instanceType, [...(sizes.get(mark.instanceType) ?? []), mark])
       continue

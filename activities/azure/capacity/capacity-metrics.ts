@@ -45,7 +45,7 @@ export function observeCapacity(
   const help = 'Sizes that Azure refused and that are left out, by zone and capacity type; all spot counts as one.'
   observe('joiner_unavailable_offerings', { help, labelNames: ['capacity_type', 'reason'] }, (gauge) => {
     for (const mark of unavailable.marks.values()) {
-      if (mark.kind === 'family' || mark.kind === 'image') continue
+      if (mark.kind === 'family' || mark.kind === 'image' || mark.kind === 'class') continue
       const types =
         mark.kind === 'size' ? ['on-demand', 'spot'] : [mark.kind === 'allSpot' ? 'spot' : mark.capacityType]
       for (const type of types) gauge.inc({ capacity_type: type, reason: mark.reason })

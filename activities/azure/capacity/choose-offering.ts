@@ -25,7 +25,11 @@ export interface Wanted {
   readonly requests: Resources
   /** Whether its VM fits into a capacity reservation. Unset: as many fit as the offering says. */
   readonly fitsInto?: (reservation: string) => boolean
+  /** Whether it may be launched so. Unset: as anything that is sold. */
+  readonly accepts?: OfferingTest
 }
+
+export type OfferingTest = (offering: Offering, instanceType: InstanceType) => boolean
 
 /**
  * Returns the offering that a claim gets: the first of the ranking. It is found without ranking the rest, since each attempt of a launch waits
@@ -38,6 +42,7 @@ export function chooseOffering(types: readonly InstanceType[], claim: Wanted): C
     let roomy: boolean | undefined
     for (const offering of instanceType.offerings) {
       if (!isSold(offering, claim) || (best !== undefined && offering.price > best.offering.price)) continue
+      if (claim.accepts?.(offering, instanceType) === false) continue
       if (!isCompatible(claim.requirements, offering.requirements, wellKnownLabels)) continue
       roomy ??= fits(claim.requests, allocatable(instanceType))
       if (!roomy) break

@@ -4,7 +4,7 @@ import { LaunchHealth, type UnexplainedFailure } from './launch-health.ts'
 const failure = (instanceType: string, change: Partial<UnexplainedFailure> = {}): UnexplainedFailure => ({
   nodeClass: 'default',
   instanceType,
-  kind: 'refused',
+  kind: 'failed',
   signature: 'SomethingNew',
   ...change,
 })
@@ -47,16 +47,16 @@ describe('failures without a cause', () => {
     expect(world().verdicts(...failures)).toEqual(expected)
   })
 
-  it('begin again with a success', () => {
+  it('begin again with a Node that joins', () => {
     const { health, verdicts } = world()
     verdicts(failure('a'), failure('a'), failure('b'))
-    expect(health.succeeded('default', 'accepted').cleared).toEqual(['a', 'b'])
+    expect(health.succeeded('default', 'registered').cleared).toEqual(['a', 'b'])
     expect(verdicts(failure('a'), failure('c'), failure('a'))).toEqual(['counted', 'counted', 'counted'])
   })
 
   it('of VMs that fail after Azure accepted them outlast the acceptance of the next', () => {
     const { health, verdicts } = world()
-    const failed = failure('a', { kind: 'failed' })
+    const failed = failure('a')
     const kinds = [1, 2, 3].flatMap(() => {
       health.succeeded('default', 'accepted')
       return verdicts(failed)
@@ -88,6 +88,22 @@ describe('failures without a cause', () => {
   })
 })
 
+describe('refusals that may pass by themselves', () => {
+  it('are taken for lasting at the third of a size and code, and begin again with a VM that Azure accepts', () => {
+    const { health } = world()
+    const refused = (size: string, nodeClass = 'default') => health.refusedAgain(nodeClass, size, 'InternalError')
+    expect([refused('a'), refused('b'), refused('a'), refused('a', 'other'), refused('a')]).toEqual([
+      false,
+      false,
+      false,
+      false,
+      true,
+    ])
+    health.succeeded('default', 'accepted')
+    expect(refused('a')).toBe(false)
+  })
+})
+
 describe('a common cause', () => {
   const common = () => {
     const made = world()
@@ -99,7 +115,7 @@ describe('a common cause', () => {
     const { health } = common()
     expect(health.commonCause('default')).toEqual({ signature: 'SomethingNew', sizes: ['a', 'b', 'c'] })
     expect(health.failed(failure('d'))).toMatchObject({ kind: 'common', isNew: false, sizes: ['a', 'b', 'c', 'd'] })
-    expect(health.succeeded('default', 'accepted').ended).toBe(true)
+    expect(health.succeeded('default', 'registered').ended).toBe(true)
     expect(health.commonCause('default')).toBeUndefined()
     expect(health.takeTurn('default')).toBe(0)
   })

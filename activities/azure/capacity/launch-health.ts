@@ -1,9 +1,9 @@
-/** A launch that failed in a way that names no cause. */
+/** A launch that failed after Azure had accepted its VM, in a way that names no cause. */
 export interface UnexplainedFailure {
   readonly nodeClass: string
   readonly instanceType: string
-  /** `refused`: Azure made no VM. `failed`: the VM failed after Azure had accepted it. `notRegistered`: the VM ran, and its Node did not join in time. */
-  readonly kind: 'refused' | 'failed' | 'notRegistered'
+  /** `failed`: the VM failed. `notRegistered`: it ran, and its Node did not join in time. */
+  readonly kind: 'failed' | 'notRegistered'
   /** What failures that are alike have in common, such as Azure's code. */
   readonly signature: string
 }
@@ -40,7 +40,8 @@ interface Pace {
 }
 
 /** How many equal failures of one size mark it. A Node that does not join takes 15 minutes, so it counts for more. */
-const failuresOfSize = { refused: 3, failed: 3, notRegistered: 2 } as const
+const failuresOfSize = { failed: 3, notRegistered: 2 } as const
+const refusalsOfSize = 3
 const failuresOfImage = 2
 const sizesInCommon = 3
 const firstWaitMs = 2000
@@ -56,6 +57,8 @@ export class LaunchHealth {
   readonly #paces = new Map<string, Pace>()
   /** How many VMs with an image failed or did not join, by class and image. */
   readonly #images = new Map<string, number>()
+  /** How often Azure refused a size for what may pass by itself, by class, size and code. */
+  readonly #refusals = new Map<string, number>()
 
   constructor(now: () => number) {
     this.#now = now
@@ -77,6 +80,14 @@ export class LaunchHealth {
     return count >= failuresOfSize[kind] ? { kind: 'mark' } : { kind: 'counted' }
   }
 
+  /** Counts a refusal that may pass by itself. Returns whether it is to be taken for one that does not. */
+  refusedAgain(nodeClass: string, instanceType: string, signature: string): boolean {
+    const key = `${nodeClass}/${instanceType}/${signature}`
+    const count = (this.#refusals.get(key) ?? 0) + 1
+    this.#refusals.set(key, count)
+    return count >= refusalsOfSize
+  }
+
   /** Counts a VM that failed or did not join with an image that no node has proved yet. Returns whether the image is to be marked. */
   failedOnTrial(nodeClass: string, image: string): boolean {
     const key = imageKey(nodeClass, image)
@@ -92,9 +103,9 @@ export class LaunchHealth {
    * common may be over, so they are offered again.
    */
   succeeded(nodeClass: string, stage: 'accepted' | 'registered'): Recovery {
-    const over = [...this.#series].filter(
-      ([, series]) => series.nodeClass === nodeClass && (stage === 'registered' || series.kind === 'refused'),
-    )
+    for (const key of this.#refusals.keys()) if (key.startsWith(`${nodeClass}/`)) this.#refusals.delete(key)
+    if (stage === 'accepted') return { cleared: [], ended: false }
+    const over = [...this.#series].filter(([, series]) => series.nodeClass === nodeClass)
     for (const [key] of over) this.#series.delete(key)
     const ended = over.some(([, series]) => series.isCommon)
     if (ended && this.commonCause(nodeClass) === undefined) this.#paces.delete(nodeClass)

@@ -1,10 +1,17 @@
 // What Joiner learns from launches that failed and from those that did not: what to leave out, and causes that no choice avoids.
 import { conditionOf } from '../../../core/conditions.ts'
 import { setConditions } from '../../kubernetes/client/status-writes.ts'
-import { subject } from '../../kubernetes/event-recorder.ts'
 import { classifyRefusal } from '../arm/azure-error.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
 import { type FailureFacts, ruleFor } from '../arm/azure-failure-rules.ts'
+import { classMarkOf } from '../refusals/class-marks.ts'
+import {
+  giveTurnBack,
+  learnFromAcceptance,
+  learnFromClassRefusal,
+  reportCommonCause,
+} from '../refusals/learn-refusal.ts'
+import { causeOf, codeOf } from '../refusals/refusal-signature.ts'
 import type { UnexplainedFailure } from './launch-health.ts'
 import { giveUpImage, learnOfImage } from './learn-image.ts'
 import type { JoinedLaunch, LearnDeps, Lesson } from './lesson.ts'
@@ -15,10 +22,39 @@ import { type AttemptedLaunch, avoidable } from './refused-size.ts'
 const suspicions: ReadonlySet<string> = new Set(['RepeatedFailure', 'RegistrationTimeout'])
 
 /**
- * Marks what a failed launch shows not to work: what Azure names, or a size that failed repeatedly. Undefined: the failure says nothing of the choice, and
- * is retried as `azure-failure-rules.ts` has it. Errors: `LaunchBlocked` when sizes fail alike, so that the cause is not theirs; those of the API server.
+ * Marks what a failed launch shows not to work: what Azure names, or a size or class that it refuses without a cause. Undefined: the failure says nothing of
+ * the choice, and is retried as `azure-failure-rules.ts` has it. Errors: `LaunchBlocked` when sizes fail alike, so that the cause is not theirs; those of the
+ * API server.
  */
 export async function learnFromRefusal(
+  deps: LearnDeps,
+  facts: FailureFacts,
+  attempted: AttemptedLaunch,
+): Promise<Lesson | undefined> {
+  const lesson = await learnFromNamed(deps, facts, attempted)
+  if (lesson !== undefined) {
+    await giveTurnBack(deps, attempted, true)
+    return lesson
+  }
+  const rule = ruleFor(facts)
+  const isRefused = rule.reason === 'InvalidRequest'
+  if (isRefused || rule.isUnexplained === true) {
+    if (attempted.wasAccepted === true) return learnFromFailure(deps, facts, attempted)
+    // What may pass by itself is a refusal when it repeats.
+    const { nodeClass, instanceType } = attempted
+    const isCertain = isRefused || isClientError(facts.status)
+    if (isCertain || deps.launchHealth.refusedAgain(nodeClass, instanceType, facts.code))
+      return learnFromClassRefusal(deps, { ...facts, reason: isCertain ? 'SizeRefused' : 'RepeatedFailure' }, attempted)
+  }
+  await giveTurnBack(deps, attempted, false)
+  return undefined
+}
+
+/** A 4xx that says that the request is wrong: no conflict, no limit of time or rate. */
+const isClientError = (status = 0) => status >= 400 && status < 500 && ![404, 408, 409, 412, 425, 429].includes(status)
+
+/** Marks what Azure names. Undefined: it names nothing of the choice. */
+async function learnFromNamed(
   deps: LearnDeps,
   facts: FailureFacts,
   attempted: AttemptedLaunch,
@@ -37,18 +73,22 @@ export async function learnFromRefusal(
     await deps.unavailable.markSize(found.size)
     return { kind: 'capacity', reason: found.size.reason, message: found.remedy }
   }
-  const rule = ruleFor(facts)
-  const signature = facts.code === '' ? `HTTP ${facts.status ?? 'none'}` : facts.code
-  const cause = `${signature}: ${facts.text.split('\n')[0]?.slice(0, 200) ?? ''}`
-  const { nodeClass, instanceType, image } = attempted
-  if (rule.reason === 'ImageNotFound') return giveUpImage(deps, { nodeClass, image, reason: rule.reason, cause })
-  if (rule.isUnexplained !== true) return undefined
-  const kind = attempted.wasAccepted === true ? 'failed' : 'refused'
-  if (kind === 'failed') {
-    const lesson = await learnOfImage(deps, attempted, { reason: 'RepeatedFailure', cause })
-    if (lesson !== undefined) return lesson
-  }
-  return learnFromUnexplained(deps, { nodeClass, instanceType, kind, signature }, cause)
+  const { reason } = ruleFor(facts)
+  const { nodeClass, image } = attempted
+  return reason === 'ImageNotFound' ? giveUpImage(deps, { nodeClass, image, reason, cause: causeOf(facts) }) : undefined
+}
+
+/** Learns from a VM that failed after Azure had accepted it, for a cause that nothing is known of. */
+async function learnFromFailure(
+  deps: LearnDeps,
+  facts: FailureFacts,
+  attempted: AttemptedLaunch,
+): Promise<Lesson | undefined> {
+  const { nodeClass, instanceType } = attempted
+  const cause = causeOf(facts)
+  const lesson = await learnOfImage(deps, attempted, { reason: 'RepeatedFailure', cause })
+  const signature = codeOf(facts)
+  return lesson ?? learnFromUnexplained(deps, { nodeClass, instanceType, kind: 'failed', signature }, cause)
 }
 
 /** Counts a VM whose Node did not join in time, and marks its size when that was the second. Errors: as `learnFromRefusal`. */
@@ -88,16 +128,6 @@ async function learnFromUnexplained(
 const commonMessage = (nodeClass: string, sizes: readonly string[], cause: string) =>
   `${sizes.length} sizes of AKSNodeClass ${nodeClass} failed alike (${sizes.slice(0, 5).join(', ')}), so no size is excluded; find what they have in common: ${cause}. One launch at a time goes on`
 
-async function reportCommonCause(deps: LearnDeps, name: string, message: string): Promise<void> {
-  const nodeClass = deps.cache.nodeClasses.get(name)
-  if (nodeClass === undefined) return
-  deps.log.warn({ nodeClass: name, why: message }, 'launches of all sizes fail alike')
-  deps.events.record({ about: subject(nodeClass), reason: 'CommonLaunchFailure', message, values: [name] })
-  await setConditions(deps, { kind: 'AKSNodeClass', ref: nodeClass.metadata }, () => ({
-    conditions: [{ type: 'LaunchHealthy', status: 'False', reason: 'CommonLaunchFailure', message }],
-  }))
-}
-
 /**
  * Records that Azure accepted a VM, or that its Node joined: what was counted against sizes of the class begins again, and a size that works is no longer
  * remembered as one that does not. Errors: those of the API server.
@@ -107,6 +137,7 @@ export async function learnFromSuccess(
   { nodeClass, instanceType, image }: JoinedLaunch,
   stage: 'accepted' | 'registered',
 ): Promise<void> {
+  if (stage === 'accepted') await learnFromAcceptance(deps, { nodeClass, instanceType })
   const { cleared } = deps.launchHealth.succeeded(nodeClass, stage)
   if (cleared.length > 0) await clearSuspicions(deps, nodeClass, cleared)
   if (stage === 'registered')
@@ -116,6 +147,7 @@ export async function learnFromSuccess(
         : mark.nodeClass === nodeClass && mark.image.toLowerCase() === image.toLowerCase(),
     )
   if (deps.launchHealth.commonCause(nodeClass) !== undefined) return
+  if (classMarkOf(deps.unavailable.marks, nodeClass, deps.now()) !== undefined) return
   const seen = deps.cache.nodeClasses.get(nodeClass)
   if (seen === undefined || conditionOf(seen.status.conditions, 'LaunchHealthy')?.status !== 'False') return
   await setConditions(deps, { kind: 'AKSNodeClass', ref: seen.metadata }, () => ({

@@ -1,5 +1,14 @@
 // How marks are stored in the ConfigMap.
-import { familyKey, type ImageMark, type Mark, type Marks, markKey, type SizeMark } from './mark.ts'
+import {
+  type ClassMark,
+  familyKey,
+  type ImageMark,
+  type LaunchTurn,
+  type Mark,
+  type Marks,
+  markKey,
+  type SizeMark,
+} from './mark.ts'
 
 /** A mark as it stands in the ConfigMap: readable by people, the time as text. */
 function formatMark(mark: Mark): string {
@@ -22,6 +31,7 @@ export function parseMark(text: string): Mark | undefined {
   if (kind === 'allSpot') return { kind, ...reported }
   if (kind === 'size') return parseSize(value, reported)
   if (kind === 'image') return parseImage(value, reported)
+  if (kind === 'class') return parseClass(value, reported)
   const { instanceType, family, minVCpus, zone, capacityType } = value
   if (typeof family !== 'string' || typeof zone !== 'string' || typeof capacityType !== 'string') return undefined
   const place = { family, zone, capacityType, ...reported }
@@ -31,16 +41,53 @@ export function parseMark(text: string): Mark | undefined {
 }
 
 function parseSize(
-  { instanceType, lastsMs, image, nodeClass }: Readonly<Record<string, unknown>>,
+  { instanceType, lastsMs, image, nodeClass, refusal, state, trial }: Readonly<Record<string, unknown>>,
   reported: Pick<SizeMark, 'untilMs' | 'reason' | 'cause'>,
 ): SizeMark | undefined {
   if (typeof instanceType !== 'string' || typeof lastsMs !== 'number') return undefined
+  const { family, capacityType, ...rest } = Object(trial) as Record<string, unknown>
+  const turn = parseTurn(rest)
   return {
     kind: 'size',
     instanceType,
     lastsMs,
     ...(typeof image === 'string' ? { image } : {}),
     ...(typeof nodeClass === 'string' ? { nodeClass } : {}),
+    ...(typeof refusal === 'string' ? { refusal } : {}),
+    ...(typeof state === 'string' ? { state } : {}),
+    ...(turn === undefined || typeof family !== 'string' || typeof capacityType !== 'string'
+      ? {}
+      : { trial: { ...turn, family, capacityType } }),
+    ...reported,
+  }
+}
+
+function parseTurn({ code, nextAtMs, turn }: Readonly<Record<string, unknown>>): LaunchTurn | undefined {
+  if (typeof code !== 'string' || typeof nextAtMs !== 'number' || typeof turn !== 'string') return undefined
+  return { code, nextAtMs, turn }
+}
+
+function parseClass(
+  value: Readonly<Record<string, unknown>>,
+  reported: Pick<ClassMark, 'untilMs' | 'reason' | 'cause'>,
+): ClassMark | undefined {
+  const { nodeClass, refusal, waitMs } = value
+  const turn = parseTurn(value)
+  if (turn === undefined || typeof nodeClass !== 'string' || typeof refusal !== 'string') return undefined
+  const names = (key: string) => {
+    const list = value[key]
+    return Array.isArray(list) ? list.filter((one): one is string => typeof one === 'string') : []
+  }
+  return {
+    kind: 'class',
+    nodeClass,
+    refusal,
+    waitMs: typeof waitMs === 'number' && waitMs > 0 ? waitMs : 0,
+    sizes: names('sizes'),
+    families: names('families'),
+    capacityTypes: names('capacityTypes'),
+    states: names('states'),
+    ...turn,
     ...reported,
   }
 }

@@ -57,6 +57,36 @@ export interface SizeMark extends Reported, SizeUse {
   readonly instanceType: string
   /** How long the mark lasts from its beginning. It is remembered as long again, and a mark in that time lasts twice as long. */
   readonly lastsMs: number
+  /** What the refusal had beside names, as a digest, where Azure did not name the size as its cause; and what was asked for (`stateOf`). */
+  readonly refusal?: string
+  readonly state?: string
+  /** Set while the cause may be the class's: no VM of the class was accepted since. */
+  readonly trial?: LaunchTurn & Pick<OfferingId, 'family' | 'capacityType'>
+}
+
+/** The turn of one launch of an AKSNodeClass while all others wait. */
+export interface LaunchTurn {
+  /** Azure's code of the refusal. */
+  readonly code: string
+  /** From when on the next launch may go, in epoch ms. */
+  readonly nextAtMs: number
+  /** The launch whose turn it is or was. */
+  readonly turn: string
+}
+
+/** An AKSNodeClass whose launches Azure refuses whatever the size (`class-refusals.ts`). */
+export interface ClassMark extends Reported, LaunchTurn {
+  readonly kind: 'class'
+  readonly nodeClass: string
+  readonly refusal: string
+  /** The sizes that were refused, and the families and capacity types that were tried since the last round. */
+  readonly sizes: readonly string[]
+  readonly families: readonly string[]
+  readonly capacityTypes: readonly string[]
+  /** Time until the turn after the next. */
+  readonly waitMs: number
+  /** States of class and settings that were refused, as digests. */
+  readonly states: readonly string[]
 }
 
 /** A version of node images that is not there, or whose nodes do not join, for one AKSNodeClass. */
@@ -69,7 +99,7 @@ export interface ImageMark extends Reported {
   readonly lastsMs: number
 }
 
-export type Mark = OfferingMark | FamilyMark | AllSpotMark | SizeMark | ImageMark
+export type Mark = OfferingMark | FamilyMark | AllSpotMark | SizeMark | ImageMark | ClassMark
 
 /** Marks by their key, which a ConfigMap accepts. At most one mark has a key. */
 export type Marks = ReadonlyMap<string, Mark>
@@ -81,6 +111,7 @@ export function markKey(mark: Mark): string {
   if (mark.kind === 'allSpot') return 'spot'
   if (mark.kind === 'size') return sizeKey(mark.instanceType, mark)
   if (mark.kind === 'image') return imageKey(mark.image, mark.nodeClass)
+  if (mark.kind === 'class') return classKey(mark.nodeClass)
   const place = `${escaped(mark.capacityType)}.${escaped(mark.zone)}`
   return mark.kind === 'offering'
     ? `offering.${place}.${escaped(mark.instanceType)}`
@@ -97,7 +128,10 @@ export function sizeKey(instanceType: string, { image = '', nodeClass = '' }: Si
 export const imageKey = (image: string, nodeClass: string) =>
   `image.${digest(`${imageVersion(image) || image.toLowerCase()} ${nodeClass}`)}`
 
-const digest = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 16)
+export const classKey = (nodeClass: string) => `class.${digest(nodeClass)}`
+
+/** Returns what a text is compared by where a mark has no room for it. */
+export const digest = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 16)
 
 export const familyKey = (family: string, zone: string, capacityType: string) =>
   `family.${escaped(capacityType)}.${escaped(zone)}.${escaped(family.toLowerCase())}`
@@ -184,6 +218,12 @@ export function keptMarks(marks: Marks, nowMs: number): Marks {
 /** When the mark is forgotten, in epoch ms. */
 export const forgottenAtMs = (mark: Mark) =>
   mark.untilMs + (mark.kind === 'size' || mark.kind === 'image' ? mark.lastsMs : 0)
+
+/** When the next mark ends or is forgotten, in epoch ms. */
+export function nextEnd(marks: Marks, nowMs: number): number {
+  const ends = [...marks.values()].flatMap((mark) => [mark.untilMs, forgottenAtMs(mark)])
+  return ends.reduce((first, end) => (end > nowMs && end < first ? end : first), Number.POSITIVE_INFINITY)
+}
 
 /** Whether two sets of marks can block different offerings. Times do not matter: that a mark runs out is seen when it does. */
 export function blockAlike(a: Marks, b: Marks): boolean {

@@ -56,12 +56,15 @@ export async function reportFailure(deps: RefusalDeps, ref: ClaimRef, error: unk
   if (failure !== undefined) await writeFailure(deps, ref, { ...failure, message: failureMessage(error, failure) })
 }
 
+interface Wait {
+  readonly ms: number
+  readonly signal: AbortSignal
+  /** Resolves when there is nothing to wait for any more. Unset: the time decides. */
+  readonly earlier?: (signal: AbortSignal) => Promise<void>
+}
+
 /** Waits, but not for a claim that is being deleted. Returns whether it is. Rejects when the signal fires. */
-export async function isGoneWithin(
-  deps: RefusalDeps,
-  ref: ClaimRef,
-  { ms, signal }: { readonly ms: number; readonly signal: AbortSignal },
-): Promise<boolean> {
+export async function isGoneWithin(deps: RefusalDeps, ref: ClaimRef, { ms, signal, earlier }: Wait): Promise<boolean> {
   const over = new AbortController()
   const both = AbortSignal.any([signal, over.signal])
   const gone = deps.cache.waitFor(
@@ -72,7 +75,8 @@ export async function isGoneWithin(
     },
     both,
   )
-  const waits = [gone, pauseFor(ms, both).then(() => false)]
+  const none = () => false
+  const waits = [gone, pauseFor(ms, both).then(none), ...(earlier === undefined ? [] : [earlier(both).then(none)])]
   try {
     return await Promise.race(waits)
   } finally {

@@ -1,6 +1,7 @@
 // Refusals that another size, zone or family avoids, beside the capacity codes of azure-error.ts.
 import type { Attempted, MarkScope, Refusal } from '../arm/azure-error.ts'
 import { type FailureFacts, ruleFor } from '../arm/azure-failure-rules.ts'
+import { causeOf } from '../refusals/refusal-signature.ts'
 import type { RefusedSize } from './lasting-mark.ts'
 
 /** What a launch asked for. */
@@ -9,6 +10,10 @@ export interface AttemptedLaunch extends Attempted {
   readonly nodeClass: string
   /** Whether Azure had accepted the VM, which then failed. */
   readonly wasAccepted?: true
+  readonly nodeClaim?: string
+  /** Of its class, as `launch-turn.ts` gave them. */
+  readonly turn?: string
+  readonly state?: string
 }
 
 /** A refusal that names what to avoid: a whole size, or offerings of it as the capacity codes do. */
@@ -33,7 +38,7 @@ const aboutTheSize: ReadonlySet<string> = new Set([
 export function avoidable(facts: FailureFacts, attempted: AttemptedLaunch): Avoidable | undefined {
   if (isQuota(facts)) return { kind: 'offerings', refusal: quotaRefusal(facts.text, attempted) }
   if (!aboutTheSize.has(ruleFor(facts).reason)) return undefined
-  const cause = `${facts.code}: ${facts.text.split('\n')[0]?.slice(0, 200) ?? ''}`
+  const cause = causeOf(facts)
   const size = (reason: string, use: 'image' | 'nodeClass' | 'any', remedy: string): Avoidable => {
     const { instanceType, image, nodeClass } = attempted
     const limits = { image: { image }, nodeClass: { nodeClass }, any: {} }[use]
@@ -47,33 +52,27 @@ export function avoidable(facts: FailureFacts, attempted: AttemptedLaunch): Avoi
       'image',
       "does not support the image's Hyper-V generation; another size is chosen",
     )
-  if (lacksFeature(facts))
+  if (facts.code === 'VMSizeDoesntSupportPremiumStorage')
     return size(
       'SizeLacksFeature',
       'nodeClass',
-      `lacks what AKSNodeClass ${attempted.nodeClass} asks for (security profile, premium or ephemeral disk); another size is chosen`,
+      `has no premium disks, which AKSNodeClass ${attempted.nodeClass} asks for; another size is chosen`,
     )
   const zone = zoneRefusal(facts.text, attempted)
   if (zone !== undefined) return { kind: 'offerings', refusal: zone }
   if (ruleFor(facts).reason === 'SizeNotSupported')
     return size('SizeNotSupported', 'any', 'is not offered to this subscription here; another size is chosen')
   if (!namesSize(facts.text, attempted)) return undefined
-  return ruleFor(facts).reason === 'PolicyDenied'
-    ? size('SizeForbiddenByPolicy', 'any', 'is forbidden by an Azure policy; another size is chosen')
-    : size('SizeRefused', 'any', 'is refused by Azure; another size is chosen')
+  if (ruleFor(facts).reason === 'PolicyDenied')
+    return size('SizeForbiddenByPolicy', 'any', 'is forbidden by an Azure policy; another size is chosen')
+  // Azure names what it refuses: where that is another field, the size is not the cause, though the text may name it.
+  if (!isTargetSize(facts.target)) return undefined
+  return size('SizeRefused', 'nodeClass', 'is refused by Azure; another size is chosen')
 }
+
+const isTargetSize = (target = '') => target === '' || /(^|[./])(vmSize|size|sku(\.name)?)$/i.test(target)
 
 const cannotBoot = /cannot boot with (the )?OS image|disk controller types? supported/i
-const feature =
-  /securityProfile|securityType|trusted ?launch|secure ?boot|vTPM|confidential|diffDiskSettings|ephemeral (OS )?disk|encryptionAtHost|encryption at host|premium storage/i
-
-function lacksFeature({ code, status, text }: FailureFacts): boolean {
-  if (code === 'VMSizeDoesntSupportPremiumStorage') return true
-  // A feature that the subscription has not enabled is missing for every size.
-  if (/not enabled for (this|the) subscription/i.test(text)) return false
-  return (status === 400 || status === undefined || code === 'BadRequest') && feature.test(text)
-}
-
 function namesSize(text: string, { instanceType }: Attempted): boolean {
   const escaped = instanceType.replaceAll(/[^\w]/g, (char) => `\\${char}`)
   return new RegExp(`(?<![\\w-])${escaped}(?![\\w-])`, 'i').test(text)

@@ -7,7 +7,6 @@ import { blockingMark, isBlocked, type OfferingUse } from './blocking-mark.ts'
 import { imageMark, type RefusedImage, type RefusedSize, sizeMark } from './lasting-mark.ts'
 import {
   blockAlike,
-  forgottenAtMs,
   type ImageMark,
   imageKey,
   keptMarks,
@@ -15,6 +14,7 @@ import {
   type Mark,
   type Marks,
   marksFor,
+  nextEnd,
   noMarks,
   type OfferingId,
   type SizeMark,
@@ -22,8 +22,11 @@ import {
 } from './mark.ts'
 import { MarkStore, nothingStored, type StoredMarks, storedMarks } from './mark-store.ts'
 
+/** What is to become of the marks. */
+type Change = (marks: Marks, nowMs: number) => Marks
+
 interface Waiting {
-  readonly added: readonly Mark[]
+  readonly change: Change
   readonly written: () => void
   readonly failed: (error: unknown) => void
 }
@@ -40,6 +43,7 @@ export class UnavailableOfferings {
   readonly #watch: ListWatch
   readonly #waiting: Waiting[] = []
   readonly #listeners = new Set<() => void>()
+  readonly #changeListeners = new Set<() => void>()
   #stored: StoredMarks | undefined
   /** The latest version that was received, deletions included. */
   #latest = 0n
@@ -105,6 +109,11 @@ export class UnavailableOfferings {
     return liveMarks(this.#marks, this.#now())
   }
 
+  /** Those that are remembered too (`forgottenAtMs`). */
+  get remembered(): Marks {
+    return this.#marks
+  }
+
   /** Calls the listener when marks were cleared before their time. Returns the function that removes it. */
   onCleared(listener: () => void): () => void {
     this.#listeners.add(listener)
@@ -125,18 +134,14 @@ export class UnavailableOfferings {
     return this.#add(added)
   }
 
-  /** Marks a size in all zones, for both capacity types, as `mark` does. Returns when the mark ends, in epoch ms. */
-  async markSize(size: RefusedSize): Promise<number> {
-    const mark = sizeMark(this.#marks, size, this.#now())
-    await this.#add([mark])
-    return mark.untilMs
+  /** Marks a size in all zones, for both capacity types, as `mark` does. */
+  markSize(size: RefusedSize): Promise<void> {
+    return this.#add([sizeMark(this.#marks, size, this.#now())])
   }
 
   /** Marks a node image for an AKSNodeClass, as `markSize` does. */
-  async markImage(image: RefusedImage): Promise<number> {
-    const mark = imageMark(this.#marks, image, this.#now())
-    await this.#add([mark])
-    return mark.untilMs
+  markImage(image: RefusedImage): Promise<void> {
+    return this.#add([imageMark(this.#marks, image, this.#now())])
   }
 
   /** The mark of a node image that has not run out; undefined when there is none. */
@@ -145,11 +150,27 @@ export class UnavailableOfferings {
     return mark?.kind === 'image' && mark.untilMs > this.#now() ? mark : undefined
   }
 
+  /**
+   * Changes marks here at once, and for every replica when it returns. What others have written in between counts: the change is made again to what is
+   * stored. Returns the marks afterwards. Errors: as `mark`; then nothing is changed.
+   */
+  async change(change: Change): Promise<Marks> {
+    const marks = change(this.#marks, this.#now())
+    if (marks === this.#marks) return marks
+    this.#show(marks, blockAlike(marks, this.#marks) ? 0 : 1)
+    await this.#write(change)
+    return this.#marks
+  }
+
   #add(added: readonly Mark[]): Promise<void> {
     const { marks, news } = withMarks(this.#marks, added, this.#now())
     this.#show(marks, news)
+    return this.#write((before, now) => withMarks(before, added, now).marks)
+  }
+
+  #write(change: Change): Promise<void> {
     return new Promise((written, failed) => {
-      this.#waiting.push({ added, written, failed })
+      this.#waiting.push({ change, written, failed })
       if (!this.#isWriting) void this.#writeAll()
     })
   }
@@ -166,9 +187,8 @@ export class UnavailableOfferings {
     this.#isWriting = true
     while (this.#waiting.length > 0) {
       const batch = [...this.#waiting]
-      const added = batch.flatMap((one) => one.added)
       try {
-        const stored = await this.#store.change(this.#stored, (marks) => withMarks(marks, added, this.#now()).marks)
+        const stored = await this.#store.change(this.#stored, (marks) => changed(marks, batch, this.#now()))
         this.#waiting.splice(0, batch.length)
         this.#accept(stored)
         for (const { written } of batch) written()
@@ -198,15 +218,21 @@ export class UnavailableOfferings {
   /** Combines stored marks with those about to be stored. */
   #refresh(): void {
     const now = this.#now()
-    const added = this.#waiting.flatMap((one) => one.added)
-    const { marks } = withMarks(keptMarks(this.#stored?.marks ?? noMarks, now), added, now)
+    const marks = changed(keptMarks(this.#stored?.marks ?? noMarks, now), this.#waiting, now)
     const isCleared = [...liveMarks(this.#marks, now).keys()].some((key) => !marks.has(key))
     this.#show(marks, blockAlike(marks, this.#marks) ? 0 : 1)
     if (isCleared) for (const listener of this.#listeners) listener()
   }
 
+  /** Calls the listener after each change of marks. Returns the function that removes it. */
+  onChanged(listener: () => void): () => void {
+    this.#changeListeners.add(listener)
+    return () => this.#changeListeners.delete(listener)
+  }
+
   #show(marks: Marks, news: number): void {
     this.#marks = marks
+    for (const listener of this.#changeListeners) listener()
     this.#nextEndMs = nextEnd(marks, this.#now())
     this.#version += news
   }
@@ -220,8 +246,5 @@ export class UnavailableOfferings {
   }
 }
 
-/** When the next mark ends or is forgotten, in epoch ms. */
-function nextEnd(marks: Marks, nowMs: number): number {
-  const ends = [...marks.values()].flatMap((mark) => [mark.untilMs, forgottenAtMs(mark)])
-  return ends.reduce((first, end) => (end > nowMs && end < first ? end : first), Number.POSITIVE_INFINITY)
-}
+const changed = (marks: Marks, waiting: readonly Waiting[], nowMs: number) =>
+  waiting.reduce((before, { change }) => change(before, nowMs), marks)

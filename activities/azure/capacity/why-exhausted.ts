@@ -1,21 +1,12 @@
-import { allocatable, capacityTypeOf, type InstanceType, typeMatches, zoneOf } from '../../../core/instance-type.ts'
-import { labels, wellKnownLabels } from '../../../core/requirements/labels.ts'
+import { capacityTypeOf, type InstanceType, zoneOf } from '../../../core/instance-type.ts'
+import { wellKnownLabels } from '../../../core/requirements/labels.ts'
 import { isCompatible } from '../../../core/requirements/requirements.ts'
-import { fits } from '../../../core/resources.ts'
+import { fittingTypes } from '../refusals/price-bound.ts'
 import type { Wanted } from './choose-offering.ts'
 import type { Mark, OfferingId } from './mark.ts'
 import { type Demand, type Shortage, shortageText } from './quota-accounting.ts'
 
 const shownAtMost = 3
-/** Keys that a type has from its available offerings alone, so one that has none left matches none of them. */
-const offeringKeys: ReadonlySet<string> = new Set([
-  labels.zone,
-  labels.capacityType,
-  'karpenter.azure.com/placement-scope',
-  'karpenter.azure.com/sku-storage-ultra-ssd',
-  labels.reservationId,
-])
-
 interface Obstacles {
   readonly sizeOf: (instanceType: string) => { readonly family: string; readonly vCpus: number } | undefined
   readonly markOf: (offering: OfferingId) => Mark | undefined
@@ -24,8 +15,7 @@ interface Obstacles {
 
 /** Explains why a claim has no offering left: the marks and quotas that block the offerings it allows. */
 export function whyExhausted(types: readonly InstanceType[], claim: Wanted, obstacles: Obstacles): string {
-  const ofType = new Map([...claim.requirements].filter(([key]) => !offeringKeys.has(key)))
-  const fitting = types.filter((type) => typeMatches(type, ofType) && fits(claim.requests, allocatable(type)))
+  const fitting = fittingTypes(types, claim)
   const marks = new Map<string, { offerings: number; untilMs: number }>()
   const shortages = new Map<string, Shortage>()
   let offered = 0

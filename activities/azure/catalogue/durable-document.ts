@@ -14,6 +14,8 @@ const decompress = promisify(gunzip)
 const entry = 'document.json.gz'
 /** Most bytes: a ConfigMap accepts 1 MiB with all its entries. */
 const mostBytes = 1_000_000
+/** Most bytes of a document that is unpacked: a small ConfigMap may unpack to more than a process has. Sizes of a region have some MiB. */
+const mostUnpackedBytes = 32 * 2 ** 20
 const mostAttempts = 8
 
 /** An external answer that is worth keeping, as JSON, with the time at which it was read. */
@@ -98,7 +100,12 @@ export class DurableDocument {
     const packed = (map['binaryData'] as Record<string, string> | undefined)?.[entry]
     if (readAtMs === undefined || packed === undefined) return undefined
     try {
-      return { json: JSON.parse((await decompress(Buffer.from(packed, 'base64'))).toString()), readAtMs }
+      return {
+        json: JSON.parse(
+          (await decompress(Buffer.from(packed, 'base64'), { maxOutputLength: mostUnpackedBytes })).toString(),
+        ),
+        readAtMs,
+      }
     } catch (error) {
       throw new Error(`ConfigMap ${this.#namespace}/${this.#name}: ${entry} cannot be read; delete the ConfigMap`, {
         cause: error,

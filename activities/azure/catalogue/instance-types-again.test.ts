@@ -81,3 +81,11 @@ it('a size of a family that is not known to work costs as one without a price, u
   expect(prices(false)).toEqual([999])
   expect(prices(true)).toContain(1)
 })
+
+it('limits the disks of pods by what the size takes, and not where that is unknown', () => {
+  const sizes = [size('Standard_D4s_v5'), { ...size('Standard_D4s_v6'), dataDisks: 8 }]
+  expect(instanceTypes({ ...setting, ...sale, sizes }).map(({ volumeAttachmentLimits: limits }) => limits)).toEqual([
+    undefined,
+    { 'disk.csi.azure.com': 8 },
+  ])
+})

@@ -118,6 +118,12 @@ function withoutReservation(sets: Requirements): Requirements {
   return new Map([...sets].filter(([key]) => key !== labels.reservationId))
 }
 
+/** Upstream's provider sets no volume limits, and the SKUs of these cases leave out how many data disks a size takes. */
+function withoutLimits(type: InstanceType): InstanceType {
+  expect(type.volumeAttachmentLimits).toBeUndefined()
+  return type
+}
+
 function describeType(type: InstanceType) {
   const { kubeReserved, systemReserved, evictionThreshold } = type.overhead
   return {
@@ -193,7 +199,7 @@ for (const name of new Set([...countOf.keys(), ...vectorNames('azure-instance-ty
 
       it('describes each type the same', () => {
         for (const expected of golden.instanceTypes)
-          expect(describeType(byName.get(expected.name) as InstanceType)).toEqual(expectedType(expected))
+          expect(describeType(withoutLimits(byName.get(expected.name) as InstanceType))).toEqual(expectedType(expected))
       })
     },
     { of: ({ instanceTypes: all }: ListCase) => all },

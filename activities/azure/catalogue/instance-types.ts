@@ -64,6 +64,7 @@ interface Facts {
   readonly requirements: readonly Requirement[]
   readonly capacity: Resources
   readonly overhead: InstanceType['overhead']
+  readonly attachments: Pick<InstanceType, 'volumeAttachmentLimits'>
   /** The type as the last list had it. */
   last?: InstanceType
 }
@@ -119,6 +120,7 @@ export class InstanceTypeLists {
       offerings,
       capacity: facts.capacity,
       overhead: facts.overhead,
+      ...facts.attachments,
     }
     return facts.last
   }
@@ -133,6 +135,7 @@ export class InstanceTypeLists {
         requirements: fixedRequirements(size, this.#setting).map(([key, values]) => this.#pool.set(key, values)),
         capacity,
         overhead: overheadOf(size, capacity, nodeClass.v1beta1Kubelet),
+        attachments: attachmentsOf(size),
       }
       this.#facts.set(size, facts)
     }
@@ -202,6 +205,11 @@ export class InstanceTypeLists {
       return this.#pool.set(key, [...new Set(values)])
     })
   }
+}
+
+/** A node's OS disk is no data disk, and Joiner gives its VMs none, so pods may have all that the size takes. */
+function attachmentsOf({ dataDisks }: VmSize): Pick<InstanceType, 'volumeAttachmentLimits'> {
+  return dataDisks === undefined ? {} : { volumeAttachmentLimits: { 'disk.csi.azure.com': dataDisks } }
 }
 
 /** A reservation is paid for, used or not: it costs next to nothing more, and the order of prices stays (reference/karpenter-core.md 3.12). */

@@ -42,6 +42,35 @@ describe('the retail price API', () => {
   })
 })
 
+describe('a price API that answers what it should not', () => {
+  const servers: Server[] = []
+  afterEach(() => {
+    for (const server of servers.splice(0)) server.close().closeAllConnections()
+  })
+  const answer = async (body: string, type = 'application/json') => {
+    const asked: string[] = []
+    const server = createServer((request, response) => {
+      asked.push(request.url ?? '')
+      response.writeHead(200, { 'content-type': type }).end(body)
+    })
+    servers.push(server)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
+  }
+
+  it('is not followed to another origin', async () => {
+    const foreign = await answer('{"Items":[]}')
+    const { url } = await answer(JSON.stringify({ Items: [], NextPageLink: `${foreign.url}/next` }))
+    await expect(fetchPrices(url, 'westus2')).rejects.toThrow(`the next page is at ${foreign.url}, not at ${url}`)
+    expect(foreign.asked).toEqual([])
+  })
+
+  it('fails with what it says', async () => {
+    const { url } = await answer('<html>log in</html>', 'text/html')
+    await expect(fetchPrices(url, 'westus2')).rejects.toThrow('content type text/html: "<html>log in</html>"')
+  })
+})
+
 interface PageAnswer {
   readonly status?: number
   readonly items?: readonly PriceItem[]

@@ -1,10 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { request } from 'undici'
+import { jsonIn, notJson, readWhole } from '../../limited-body.ts'
 import { type PriceItem, pricesOf, type RegionPrices } from './pricing.ts'
 
 /** Region whose prices are used where the region has none, or none by that name, as upstream: only the order matters. */
 const fallbackRegion = 'eastus'
-const pageTimeoutMs = 30_000
+/** Longest wait for the headers of a page. */
+const headersMs = 30_000
 const pageAttempts = 4
 /** Longest wait of a throttled read; after a longer one the next refresh reads again. */
 const longestWaitMs = 60_000
@@ -46,6 +48,9 @@ export async function fetchPriceItems(endpoint: string, region: string): Promise
     const page: PricePage = await readPage(next)
     items.push(...(page.Items ?? []))
     next = page.NextPageLink || undefined
+    const { origin } = new URL(next ?? first, first)
+    if (origin !== first.origin)
+      throw new Error(`retail prices: the next page is at ${origin}, not at ${first.origin}, so it is not asked for`)
   }
   return items
 }
@@ -53,9 +58,14 @@ export async function fetchPriceItems(endpoint: string, region: string): Promise
 /** Reads a page. The API throttles readers of many pages, and says for how long. */
 async function readPage(url: string): Promise<PricePage> {
   for (let attempt = 1; ; attempt++) {
-    const response = await request(url, { signal: AbortSignal.timeout(pageTimeoutMs) })
-    if (response.statusCode === 200) return (await response.body.json()) as PricePage
-    await response.body.dump()
+    const what = `retail prices: GET ${new URL(url).host}`
+    const response = await request(url, { headersTimeout: headersMs, bodyTimeout: 0 })
+    const text = await readWhole(response.body, what)
+    if (response.statusCode === 200) {
+      const page = jsonIn(text)
+      if (page !== undefined) return page
+      throw new Error(notJson(what, { text, contentType: response.headers['content-type']?.toString() }))
+    }
     const isPassing = response.statusCode === 429 || response.statusCode >= 500
     const asked = Number(response.headers['retry-after'])
     const waitMs = Number.isFinite(asked) ? asked * 1000 : 500 * 2 ** attempt

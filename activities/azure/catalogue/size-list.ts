@@ -2,7 +2,7 @@ import type { AzureClient } from '../arm/client.ts'
 import { parseSku, type VmSize } from './sku.ts'
 
 /** Version of reading sizes from SKUs: sizes stored under another one count as none. */
-export const sizesFormat = '1'
+export const sizesFormat = '2'
 
 /** Sizes that nodes can have, by name. */
 export type Sizes = ReadonlyMap<string, VmSize>

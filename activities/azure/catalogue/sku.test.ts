@@ -74,4 +74,15 @@ describe('a SKU', () => {
     const result = parseSku(sku('Standard_D4s_v5', { EphemeralOSDiskSupported: 'True', ...capabilities }), 'eastus')
     expect(result.kind === 'size' && result.size.ephemeralOsDisk).toEqual(expected)
   })
+
+  it.each([
+    ['as many data disks as it says', '16', 16],
+    ['none', '0', 0],
+    ['an unknown number where it says nothing', undefined, undefined],
+    ['an unknown number where it says no number', 'many', undefined],
+    ['an unknown number where it says less than none', '-1', undefined],
+  ])('takes %s', (_words, count, expected) => {
+    const result = parseSku(sku('Standard_D4s_v5', count === undefined ? {} : { MaxDataDiskCount: count }), 'eastus')
+    expect(result.kind === 'size' && result.size.dataDisks).toBe(expected)
+  })
 })

@@ -24,6 +24,8 @@ export interface VmSize {
   readonly ultraSsdZones: ReadonlySet<string>
   readonly ultraSsdRegional: boolean
   readonly ephemeralOsDisk?: { readonly placement: 'NvmeDisk' | 'CacheDisk' | 'ResourceDisk'; readonly gb: number }
+  /** How many data disks a VM of this size takes; unset where Azure does not say. */
+  readonly dataDisks?: number
   /** Zone numbers without restricted ones; empty where the size is regional only. */
   readonly zones: readonly string[]
 }
@@ -104,7 +106,14 @@ function sizeOf(sku: ResourceSku, parts: VmSizeName, capabilities: Capabilities)
     ultraSsdZones: ultraSsdZones(sku),
     ultraSsdRegional: yes('UltraSSDAvailable'),
     ...(ephemeral === undefined ? {} : { ephemeralOsDisk: ephemeral }),
+    ...dataDisksOf(capabilities),
   }
+}
+
+/** An absent or unreadable count is no limit: taken as 0, it would keep every pod with a disk from the size. */
+function dataDisksOf(capabilities: Capabilities): Pick<VmSize, 'dataDisks'> {
+  const text = capabilities.get('MaxDataDiskCount') ?? ''
+  return /^\d{1,5}$/.test(text) ? { dataDisks: Number(text) } : {}
 }
 
 const sameRegion = (a: string | undefined, b: string) => a?.toLowerCase().replaceAll(' ', '') === b.toLowerCase()

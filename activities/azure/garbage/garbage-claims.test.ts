@@ -97,8 +97,8 @@ describe('a Node whose claim and VM are gone', () => {
       { claim: { metadata: { deletionTimestamp: at(0) } }, vm: false, node: leaving },
     ],
     [
-      'has no owner',
-      { claim: false, vm: false, node: { metadata: { deletionTimestamp: at(0), ownerReferences: [] } } },
+      'has no owner, and another name than its VM',
+      { claim: false, vm: false, node: { metadata: { ...leaving.metadata, ownerReferences: [], name: 'aks-x' } } },
     ],
     [
       'has another provider id',
@@ -108,7 +108,28 @@ describe('a Node whose claim and VM are gone', () => {
     const { cluster, add, collect } = world()
     add('lost', change)
     expect((await collect()).nodes).toEqual([])
-    expect(cluster.names('nodes')).toContain('aks-lost')
+    expect(cluster.names('nodes')).toHaveLength(2)
+  })
+
+  test('is released without an owner, which an orphaning deletion of the claim has removed', async () => {
+    const { add, collect } = world()
+    add('lost', { claim: false, vm: false, node: { metadata: { ...leaving.metadata, ownerReferences: [] } } })
+    expect((await collect()).nodes).toEqual(['aks-lost'])
+  })
+
+  test('is kept, and named, while it is Ready and pods run there', async () => {
+    const { cluster, add, collect, reported } = world()
+    add('lost', { claim: false, vm: false, node: leaving })
+    cluster.put('pods', podJson('web', 'lost'))
+    expect(await collect()).toEqual(nothing)
+    expect(cluster.object('nodes', 'aks-lost')?.metadata.finalizers).toEqual(['karpenter.sh/termination'])
+    expect(reported).toEqual([
+      {
+        reason: 'GarbageWithheld',
+        about: 'Node/aks-lost',
+        message: expect.stringContaining('Node aks-lost: it is Ready and runs 1 pod. It is kept') as string,
+      },
+    ])
   })
 
   test('is kept when a claim of the name was made since', async () => {

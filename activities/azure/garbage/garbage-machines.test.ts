@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { machineTags, machineVm } from '../../../test/fakes/aks.ts'
-import { nothing } from '../../../test/fakes/garbage-world.ts'
+import { collectAsWorkflow, nothing } from '../../../test/fakes/garbage-world.ts'
 import { tagsOf } from '../../../test/fakes/launch-world.ts'
 import { machineClaim, machinesWorld } from '../../../test/fakes/machines-world.ts'
 import { at, claimJson, nodeJson } from '../../../test/fakes/objects.ts'
@@ -15,7 +15,7 @@ const none = { ...nothing, aksMachines: [] }
 function world(...claims: readonly Json[]) {
   const known = machinesWorld(...claims)
   const collector = new GarbageCollector(known.deps, known.registry)
-  return { ...known, collect: () => ended(collector.collect(new AbortController().signal)) }
+  return { ...known, collect: () => ended(collectAsWorkflow(collector, known.deps)) }
 }
 
 describe('an AKS machine without a NodeClaim', () => {

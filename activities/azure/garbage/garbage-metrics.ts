@@ -31,3 +31,22 @@ export function unprovenGauge(registry: Registry = register): Gauge<'resource' |
     registers: [registry],
   })
 }
+
+/** Machines without a NodeClaim that the last pass kept since pods run there, and what each costs. */
+export function withheldGauges(registry: Registry = register) {
+  const gauge = (name: string, help: string) => {
+    const existing = registry.getSingleMetric(name)
+    if (existing !== undefined) return existing as Gauge<'kind' | 'name'>
+    return new Gauge({ name, help, labelNames: ['kind', 'name'], registers: [registry] })
+  }
+  return {
+    kept: gauge(
+      'joiner_garbage_withheld',
+      'Machines without a NodeClaim that the last pass of garbage collection kept since pods run on their Ready Nodes: 1 each.',
+    ),
+    costs: gauge(
+      'joiner_garbage_withheld_usd_per_day',
+      'What each machine that garbage collection keeps costs a day in USD; those without a known price are left out.',
+    ),
+  }
+}

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { FakeAzure, type Refusal } from '../../../test/fakes/azure.ts'
 import { metricLines } from '../../../test/fakes/deps.ts'
 import { diskOf, karpenters, nothing, tagsOf, world } from '../../../test/fakes/garbage-world.ts'
-import { at, claimJson, goingClaim } from '../../../test/fakes/objects.ts'
+import { at, claimJson, goingClaim, podJson } from '../../../test/fakes/objects.ts'
 import { useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
 import { ApiError } from '../../kubernetes/client/api-error.ts'
@@ -171,10 +171,11 @@ describe('what is doubtful', () => {
     expect(logged.join()).toContain('Microsoft.Network/networkInterfaces/read')
   })
 
-  test('more than ten VMs in a cluster without any claim: they are left alone', async () => {
+  test('more than ten VMs that no Node names, in a cluster without any claim: they are left alone', async () => {
     const { azure, cluster, add, collect } = world()
     cluster.remove('nodeclaims', 'good')
-    for (let index = 0; index < 10; index += 1) add(`lost-${index}`, { claim: false, node: false })
+    cluster.put('pods', podJson('web', 'good'))
+    for (let index = 0; index < 11; index += 1) add(`lost-${index}`, { claim: false, node: false })
     expect(await collect()).toEqual(nothing)
     expect(azure.writes).toEqual([])
   })

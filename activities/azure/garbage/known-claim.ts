@@ -2,6 +2,7 @@ import { isTrue } from '../../../core/conditions.ts'
 import type { KnownClaim } from '../../../core/garbage.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
+import { claimNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { FoundResources } from './found-resources.ts'
 import { listedInstance } from './listed-instance.ts'
@@ -18,7 +19,7 @@ export function knownClaim(
   { listed }: Pick<FoundResources, 'listed'>,
 ): KnownClaim {
   const { name, uid, deletionTimestamp } = claim.metadata
-  const [node] = deps.cache.nodes.by('byProviderId', claim.status.providerId?.toLowerCase() ?? '')
+  const node = claimNode(deps, claim)
   return {
     name,
     uid,

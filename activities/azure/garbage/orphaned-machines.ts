@@ -1,4 +1,4 @@
-import { isTrue } from '../../../core/conditions.ts'
+import { type NamedVm, namingNode, type PodCounts } from '../../../core/machines-in-use.ts'
 import { parseAksMachineId } from '../../../core/node-claim/aks-machine.ts'
 import { type FoundMachine, type OrphanedMachines, orphanedMachines } from '../../../core/orphaned-machines.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
@@ -17,6 +17,7 @@ import {
   napMode,
 } from '../machines/machines-api.ts'
 import { napRefusal } from '../machines/nap-refusal.ts'
+import { isFreeOfPods, nodesNaming } from './machines-in-use.ts'
 
 interface OrphanedMachinesDeps extends MachinesApiDeps {
   readonly cache: ClusterCache
@@ -29,22 +30,25 @@ interface OrphanedMachinesDeps extends MachinesApiDeps {
  * Returns AKS machines with this cluster's tags that no NodeClaim stands for; none while node auto-provisioning is on. Claims are read past the cache,
  * which does not show those that were not adopted. Errors: ARM's, and those of the API server.
  */
-export async function findOrphanedMachines(deps: OrphanedMachinesDeps): Promise<OrphanedMachines> {
-  if (napRefusal(await napMode(deps), deps.config) !== undefined) return { machines: [] }
+export async function findOrphanedMachines(
+  deps: OrphanedMachinesDeps,
+  counts: PodCounts | undefined,
+): Promise<OrphanedMachines> {
+  if (napRefusal(await napMode(deps), deps.config) !== undefined) return { machines: [], inUse: [] }
   const pools = await listMachinePools(deps)
   const machines = await Promise.all(
     pools.map(async (pool) =>
       (await listMachines(deps, { pool })).flatMap((machine) => foundMachine(deps, pool, machine) ?? []),
     ),
   )
-  if (machines.every((found) => found.length === 0)) return { machines: [] }
+  if (machines.every((found) => found.length === 0)) return { machines: [], inUse: [] }
   const { items } = await deps.client.list(resourcePath('nodeclaims'))
   const metas = items.map(({ metadata }) => metadata as { name: string; annotations?: Record<string, string> })
   const claims = {
     names: new Set(metas.map(({ name }) => name)),
     machines: new Set(metas.flatMap(({ annotations: own }) => own?.[annotations.aksMachine]?.toLowerCase() ?? [])),
   }
-  return orphanedMachines(machines.flat(), claims, deps.now())
+  return orphanedMachines(machines.flat(), claims, { counts, now: deps.now() })
 }
 
 function foundMachine(
@@ -54,7 +58,7 @@ function foundMachine(
 ): FoundMachine | undefined {
   const claimName = claimNameIn(properties?.tags, config)
   if (claimName === undefined) return undefined
-  const nodes = cache.nodes.by('byProviderId', providerIdOf(properties?.resourceId ?? '').toLowerCase())
+  const vm = vmOf(properties?.resourceId)
   const createdAtMs = Date.parse(properties?.status?.creationTimestamp ?? '')
   return {
     name: `${pool}/${name}`,
@@ -62,20 +66,33 @@ function foundMachine(
     claimName,
     ...(Number.isNaN(createdAtMs) ? {} : { createdAtMs }),
     isBeingDeleted: properties?.provisioningState === 'Deleting',
-    hasReadyNode: nodes.some(({ conditions }) => isTrue(conditions, 'Ready')),
+    instanceType: properties?.hardware?.vmSize ?? '',
+    capacityType: properties?.priority === 'Spot' ? 'spot' : 'on-demand',
+    ...(vm === undefined ? {} : { nodes: nodesNaming({ cache }, vm).map(namingNode) }),
   }
 }
 
-/** Deletes such a machine if its tags and the mode of node auto-provisioning, read again, still say the same. Returns whether it did. Errors: ARM's. */
+/** Returns a machine's VM as Nodes name it, by its resource id. */
+function vmOf(id = ''): NamedVm | undefined {
+  return id === '' ? undefined : { name: id.slice(id.lastIndexOf('/') + 1), providerId: providerIdOf(id) }
+}
+
+/**
+ * Deletes such a machine if its tags, the mode of node auto-provisioning and its Node, read again, still say the same. Returns whether it did.
+ * Errors: ARM's, and those of the API server.
+ */
 export async function deleteOrphanedMachine(
   deps: OrphanedMachinesDeps,
   { id, claimName }: FoundMachine,
+  counts: PodCounts | undefined,
 ): Promise<boolean> {
   const place = parseAksMachineId(id)
   const machine = place && (await getMachine(deps, place))
   if (place === undefined || machine === undefined) return false
   if (claimNameIn(machine.properties?.tags, deps.config) !== claimName) return false
   if (napRefusal(await napMode(deps), deps.config) !== undefined) return false
+  const vm = vmOf(machine.properties?.resourceId)
+  if (vm !== undefined && !(await isFreeOfPods(deps, vm, counts))) return false
   await deleteMachine(deps, place)
   return true
 }

@@ -40,7 +40,14 @@ test.each<[string, Node, readonly NodeClaim[], readonly string[]]>([
   ['that is not being deleted', like({ deletionTimestamp: undefined } as never), [], []],
   ['that another finalizer holds', like({ finalizers: ['other'] }), [], []],
   ['of a VM elsewhere', like({}, 'azure:///subscriptions/s/other/aks-a'), [], []],
-  ['without an owner', like({ ownerReferences: [] }), [], []],
+  ['without an owner, with the name of its VM', like({ ownerReferences: [] }), [], ['a']],
+  [
+    'without an owner, with the name of its VM, whose claim is there',
+    like({ ownerReferences: [] }),
+    [sampleClaim('aks-a', { metadata: { name: 'a' } })],
+    [],
+  ],
+  ['without an owner, with the VM of another', like({ ownerReferences: [], name: 'aks-b' }), [], []],
   ['of another kind of owner', like(ownedBy('a', 'Machine')), [], []],
   ['whose owner has another VM', like(ownedBy('b')), [], []],
 ])('a Node %s', (_, node, claims, names) => {

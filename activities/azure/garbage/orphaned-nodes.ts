@@ -1,53 +1,73 @@
-import { owningClaim } from '../../../core/node-claim/node-owner.ts'
+import type { HeldNode } from '../../../core/garbage.ts'
+import { namingNode, type PodCounts } from '../../../core/machines-in-use.ts'
+import { isNodeOfSomeClaim, isOwnNodeOfVm, owningClaim } from '../../../core/node-claim/node-owner.ts'
 import type { Node } from '../../../core/objects.ts'
 import { terminationFinalizer } from '../../../core/requirements/labels.ts'
 import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
 import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { updateNode } from '../../kubernetes/client/object-writes.ts'
 import { withoutFinalizer } from '../../kubernetes/draining/finalize.ts'
+import { deleteNode } from '../../kubernetes/draining/node-deletion.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { ClaimVmDeps } from '../launch/claim-vm.ts'
 import { getVm } from '../launch/claim-vm.ts'
-import { providerId } from '../launch/virtual-machine.ts'
+import { claimNameOf, providerId, vmName } from '../launch/virtual-machine.ts'
+import { isFreeOfPods } from './machines-in-use.ts'
 
 export interface OrphanedNodesDeps extends ClaimVmDeps, ObjectWritesDeps {
   readonly cache: ClusterCache
   readonly config: AzureConfig
 }
 
-/** A Node in the cache that no NodeClaim will ever end. */
-export interface OrphanedNode {
-  readonly name: string
-  readonly claimName: string
-}
-
 /**
  * Returns the Nodes that are being deleted and wait for a NodeClaim that is gone, since its finalizer was removed by hand. Kubernetes deletes a
- * claim's dependants, and Joiner's finalizer holds them. Only a Node that names that claim as its owner and its VM as its provider id is proven.
+ * claim's dependants, and Joiner's finalizer holds them. A Node that names that claim as its owner and its VM as its provider id is proven. A claim
+ * that was deleted without its dependants (`--cascade=orphan`) leaves a Node without owner: that is proven by VM name and provider id.
  * The cache must be up to date.
  */
-export function orphanedNodes({ cache, config }: Pick<OrphanedNodesDeps, 'cache' | 'config'>): readonly OrphanedNode[] {
+export function orphanedNodes({ cache, config }: Pick<OrphanedNodesDeps, 'cache' | 'config'>): readonly HeldNode[] {
   return [...cache.nodes.values()].flatMap((node) => {
-    const owner = owningClaim(node)
-    if (owner === undefined || !isHeldByUs(node)) return []
-    const ownId = providerId(config, owner.name).toLowerCase()
+    const claimName = claimOf(node)
+    if (claimName === undefined || !isHeldByUs(node)) return []
+    const ownId = providerId(config, claimName).toLowerCase()
     if (node.providerId?.toLowerCase() !== ownId) return []
     const isOwned =
-      cache.nodeClaims.get(owner.name) !== undefined || cache.nodeClaims.by('byProviderId', ownId).length > 0
-    return isOwned ? [] : [{ name: node.metadata.name, claimName: owner.name }]
+      cache.nodeClaims.get(claimName) !== undefined || cache.nodeClaims.by('byProviderId', ownId).length > 0
+    return isOwned ? [] : [{ name: node.metadata.name, claimName, nodes: [namingNode(node)] }]
   })
+}
+
+/** Returns the name of the claim that a Node was made for. */
+function claimOf(node: Node): string | undefined {
+  const owner = owningClaim(node)
+  if (owner !== undefined) return owner.name
+  const { name, ownerReferences } = node.metadata
+  return ownerReferences.length === 0 && isNodeOfSomeClaim(node) ? claimNameOf(name) : undefined
 }
 
 const isHeldByUs = ({ metadata }: Node) =>
   metadata.deletionTimestamp !== undefined && metadata.finalizers.includes(terminationFinalizer)
 
-/** Releases such a Node once its VM is gone. Returns whether it did. */
-export async function releaseNode(deps: OrphanedNodesDeps, { name, claimName }: OrphanedNode): Promise<boolean> {
+/** Releases such a Node once its VM is gone and no pods are known to run there. Returns whether it did. */
+export async function releaseNode(
+  deps: OrphanedNodesDeps,
+  { name, claimName }: HeldNode,
+  counts: PodCounts | undefined,
+): Promise<boolean> {
   if ((await getVm(deps, claimName)) !== undefined) return false
+  if (!(await isFreeOfPods(deps, { name, providerId: providerId(deps.config, claimName) }, counts))) return false
   let released = false
   await updateNode(deps, name, (node) => {
     released = isHeldByUs(node)
     return released ? withoutFinalizer(node.metadata.finalizers) : undefined
   })
   return released
+}
+
+/** Deletes the own Node of a VM whose deletion was accepted. Its finalizer holds it until a later pass finds that the VM is gone. */
+export async function deleteOwnNode(deps: OrphanedNodesDeps, claimName: string): Promise<void> {
+  const vm = { name: vmName(claimName), providerId: providerId(deps.config, claimName) }
+  const node = deps.cache.nodes.get(vm.name.toLowerCase())
+  if (node === undefined || !isOwnNodeOfVm(node, vm) || !isNodeOfSomeClaim(node)) return
+  if (node.metadata.deletionTimestamp === undefined) await deleteNode(deps, node)
 }

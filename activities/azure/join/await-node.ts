@@ -1,18 +1,21 @@
 import { labels } from '../../../core/requirements/labels.ts'
+import { untilDeadline } from '../../abortable-wait.ts'
 import { cachedClaim } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef, InitializationOutcome } from '../../kubernetes/contract.ts'
 import type { JoiningDeps } from '../../kubernetes/lifecycle/joining.ts'
-import { awaitInitialization, awaitRegistration, untilDeadline } from '../../kubernetes/lifecycle/joining.ts'
+import { awaitInitialization, awaitRegistration } from '../../kubernetes/lifecycle/joining.ts'
 import type { ClaimSpansDeps } from '../../telemetry/claim-spans.ts'
 import { claimSpan, launchEnds } from '../../telemetry/claim-spans.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
 import { learnFromSuccess, learnFromTimeout } from '../capacity/learn.ts'
-import type { JoinOutcome } from '../contract.ts'
+import type { AzureActivities, JoinOutcome } from '../contract.ts'
 import { revokeBootstrapToken } from '../launch/bootstrap-token.ts'
 import type { InstanceDeps } from '../launch/instance.ts'
 import { awaitInstance } from '../launch/instance.ts'
 
 export interface AwaitNodeDeps extends ClaimSpansDeps, JoiningDeps, InstanceDeps {}
+
+type AwaitNodeInput = Parameters<AzureActivities['awaitNode']>[0]
 
 /** Time for a Node to become ready without a step of its own; a longer wait is a phase that operators should see. */
 const soonMs = 30_000
@@ -21,8 +24,9 @@ const soonMs = 30_000
  * Waits until a claim's VM has failed or its Node has joined, and for a while longer until the Node is ready. A Node that has joined wins over
  * Azure's state of its VM, and its bootstrap token is deleted. Errors: as `awaitInstance` and `awaitRegistration`.
  */
-export async function awaitNode(deps: AwaitNodeDeps, ref: ClaimRef, signal: AbortSignal): Promise<JoinOutcome> {
-  const outcome = await joinedOrFailed(deps, ref, signal)
+export async function awaitNode(deps: AwaitNodeDeps, input: AwaitNodeInput, signal: AbortSignal): Promise<JoinOutcome> {
+  const { claim: ref } = input
+  const outcome = await joinedOrFailed(deps, input, signal)
   await learnFromOutcome(deps, ref, outcome)
   if (outcome.kind !== 'registered') return outcome
   const [ready] = await Promise.all([readySoon(deps, ref, signal), revokeBootstrapToken(deps.client, ref.uid)])
@@ -57,11 +61,17 @@ async function readySoon(
   return ready
 }
 
-async function joinedOrFailed(deps: AwaitNodeDeps, ref: ClaimRef, signal: AbortSignal): Promise<JoinOutcome> {
+async function joinedOrFailed(
+  deps: AwaitNodeDeps,
+  { claim: ref, limitMs }: AwaitNodeInput,
+  signal: AbortSignal,
+): Promise<JoinOutcome> {
   const ended = new AbortController()
   const both = AbortSignal.any([signal, ended.signal])
-  const joined = claimSpan(deps, { step: 'awaitRegistration', claim: ref }, () => awaitRegistration(deps, ref, both))
-  const waits = [joined, awaitInstance(deps, ref, both)] as const
+  const joined = claimSpan(deps, { step: 'awaitRegistration', claim: ref }, () =>
+    awaitRegistration(deps, { ...ref, limitMs }, both),
+  )
+  const waits = [joined, awaitInstance(deps, { ...ref, limitMs }, both)] as const
   try {
     const first = await Promise.race(waits)
     return first.kind === 'succeeded' ? await joined : first

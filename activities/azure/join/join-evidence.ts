@@ -2,7 +2,6 @@ import type { InstanceViewStatus, VirtualMachine } from '@azure/arm-compute'
 import type { Logger } from 'pino'
 import { request } from 'undici'
 import { isTrue } from '../../../core/conditions.ts'
-import { registrationFailed } from '../../../core/node-claim/lifecycle.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { cachedClaim, setClaimConditions } from '../../kubernetes/client/object-writes.ts'
@@ -60,9 +59,9 @@ export async function reportNotJoined(deps: JoinEvidenceDeps, ref: ClaimRef, sig
   )
 }
 
-/** Returns whether a claim's Node may still join: none has registered, and there are not several. */
+/** Returns whether a claim's Node may still join. */
 function isAwaited(claim: NodeClaim): boolean {
-  return !isTrue(claim.status.conditions, 'Registered') && !registrationFailed(claim)
+  return !isTrue(claim.status.conditions, 'Registered')
 }
 
 /** Returns the evidence as text; `log` is the end of the serial log. */

@@ -2,13 +2,13 @@ import type { NodeClass } from '../../../api/objects.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { requirements } from '../../../core/requirements/requirements.ts'
-import { chooseOffering, reservationIn, type Wanted } from '../capacity/choose-offering.ts'
+import { chooseOffering, type OfferingTest, reservationIn, type Wanted } from '../capacity/choose-offering.ts'
 import type { LaunchOutcome } from '../contract.ts'
 import { type ResolvedImage, selectImage } from '../node-class/images.ts'
 import { type Chosen, requiresUltraSsd } from '../node-config/node-labels.ts'
 import type { CapacityReservations } from '../reservations/capacity-reservations.ts'
 
-type LaunchChoice =
+export type LaunchChoice =
   | {
       readonly kind: 'chosen'
       readonly chosen: Chosen & { readonly instanceType: InstanceType }
@@ -19,8 +19,10 @@ type LaunchChoice =
 interface LaunchRequest {
   readonly claim: Pick<NodeClaim, 'metadata' | 'spec'>
   readonly nodeClass: NodeClass
-  /** Names of sizes that are chosen only when no other fits. */
-  readonly avoided?: ReadonlySet<string>
+  /** Which offerings are chosen before all others, the strictest first. */
+  readonly preferences?: readonly OfferingTest[]
+  /** Which offerings may be chosen at all. Unset: every one. */
+  readonly accepts?: OfferingTest
   /** What it knows about capacity reservations. Unset: it may use none. */
   readonly reservations?: Pick<CapacityReservations, 'hasRoom' | 'offeredTo'>
 }
@@ -31,7 +33,7 @@ interface LaunchRequest {
  */
 export function chooseLaunch(
   types: readonly InstanceType[],
-  { claim, nodeClass, avoided = new Set(), reservations }: LaunchRequest,
+  { claim, nodeClass, preferences = [], accepts = () => true, reservations }: LaunchRequest,
   whyNothing: (wanted: Wanted) => string = () => 'all requested instance types were unavailable during launch',
 ): LaunchChoice {
   const { metadata, spec } = claim
@@ -41,11 +43,15 @@ export function chooseLaunch(
   const fitsInto = (id: string) => offered.has(id) && reservations?.hasRoom(id, metadata.name) === true
   const request = { uid: metadata.uid, requirements: wanted, requests: spec.requests, fitsInto }
   const bootable = types.filter((type) => selectImage(images, type) !== undefined)
-  const others = avoided.size === 0 ? [] : bootable.filter(({ name }) => !avoided.has(name))
-  const choice = chooseOffering(others, request) ?? chooseOffering(bootable, request)
+  let choice: ReturnType<typeof chooseOffering>
+  for (const preference of [...preferences, () => true])
+    choice ??= chooseOffering(bootable, {
+      ...request,
+      accepts: (offering, type) => accepts(offering, type) && preference(offering, type),
+    })
   const image = choice && selectImage(images, choice.instanceType)
   if (choice === undefined || image === undefined) {
-    const without = chooseOffering(types, request)
+    const without = chooseOffering(types, { ...request, accepts })
     if (without === undefined) return { kind: 'exhausted', message: whyNothing(request) }
     return {
       kind: 'nodeClassNotReady',

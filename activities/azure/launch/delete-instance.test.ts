@@ -12,7 +12,7 @@ import {
   secretName,
   world,
 } from '../../../test/fakes/instance-world.ts'
-import { claimJson, goingClaim } from '../../../test/fakes/objects.ts'
+import { claimJson, condition, goingClaim, nodeJson } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
 import { findInstance } from './instance.ts'
@@ -85,6 +85,19 @@ describe('deleting the VM of a claim', () => {
     expect(await ended(other.deletes())).toEqual({ existed: false, goneMs: expect.any(Number) })
     expect(other.azure.writes).toEqual([])
   })
+
+  test.each([
+    ['Ready, whose pods were not drained', 'True', []],
+    ['silent', 'Unknown', ['DELETE virtualMachines/aks-a']],
+  ] as const)(
+    'of a claim that was lost in its drain is left to garbage collection while its Node is %s',
+    async (_, status, writes) => {
+      const { azure, cluster, deletes } = world(claimJson('b'))
+      cluster.put('nodes', nodeJson('a', { status: { conditions: [condition('Ready', status)] } }))
+      expect(await ended(deletes())).toMatchObject({ existed: writes.length > 0 })
+      expect(azure.writes).toEqual(writes)
+    },
+  )
 
   test('is not requested twice while it goes', async () => {
     const { azure, deletes } = world()

@@ -12,6 +12,7 @@ import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import { zoneLabelOf } from '../catalogue/zones.ts'
 import type { InstanceOutcome } from '../contract.ts'
 import { imageIdOf } from '../node-class/images.ts'
+import { stateOfClass } from '../refusals/launch-turn.ts'
 import { capacityTypeOfVm } from './claim-vm.ts'
 import { tagKeys } from './tags.ts'
 
@@ -60,16 +61,26 @@ interface FailedInstance {
   readonly text: string
   readonly image: string
   readonly nodePool: string
+  /** Whether its VM was made. Unset: it was. */
+  readonly hasVm?: boolean
 }
 
 /** Counts a failure after an accepted PUT, and learns from it what to leave out. */
 export async function judgeFailure(
   deps: LearnDeps,
   claim: NodeClaim | undefined,
-  { called, attempted, code, text, image, nodePool }: FailedInstance,
+  { called, attempted, code, text, image, nodePool, hasVm = true }: FailedInstance,
 ): Promise<VmFailure> {
   deps.vmCreates.failed({ ...attempted, imageId: image, nodePool }, 'async', code)
-  const launch = { ...attempted, image, nodeClass: claim?.spec.nodeClassRef.name ?? '', wasAccepted: true } as const
+  const nodeClass = deps.cache.nodeClasses.get(claim?.spec.nodeClassRef.name ?? '')
+  const launch = {
+    ...attempted,
+    image,
+    nodeClass: claim?.spec.nodeClassRef.name ?? '',
+    ...(claim === undefined ? {} : { nodeClaim: claim.metadata.name }),
+    ...(nodeClass === undefined ? {} : { state: stateOfClass(nodeClass, deps.config) }),
+    ...(hasVm ? { wasAccepted: true as const } : {}),
+  }
   const lesson = await learn(deps, { code, text }, launch)
   if (lesson !== undefined)
     return {

@@ -1,5 +1,6 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import { isTrue } from '../../../core/conditions.ts'
+import type { NamedVm } from '../../../core/machines-in-use.ts'
 import { isAksMachine } from '../../../core/node-claim/aks-machine.ts'
 import { registrationDeadline } from '../../../core/node-claim/lifecycle.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
@@ -8,9 +9,11 @@ import { claimTopic } from '../../kubernetes/cache/change-feed.ts'
 import { cachedClaim, claimBeingDeleted, liveClaim, setClaimConditions } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
+import type { JoinRef } from '../../kubernetes/lifecycle/joining.ts'
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { DeletionOfVm, InstanceOutcome } from '../contract.ts'
+import { isFreeOfPods } from '../garbage/machines-in-use.ts'
 import type { JoinEvidenceDeps } from '../join/join-evidence.ts'
 import { reportNotJoined } from '../join/join-evidence.ts'
 import { type AwaitMachineDeps, machineDecides } from '../machines/await-machine.ts'
@@ -19,7 +22,7 @@ import { revokeBootstrapToken } from './bootstrap-token.ts'
 import type { ClaimVmDeps } from './claim-vm.ts'
 import { getVm } from './claim-vm.ts'
 import { failedAfterAccepted, judgeFailedVm } from './failed-vm.ts'
-import { vmName } from './virtual-machine.ts'
+import { providerId, vmName } from './virtual-machine.ts'
 
 export interface InstanceDeps extends JoinEvidenceDeps, ClaimVmDeps, AwaitMachineDeps {
   readonly lifecycleMetrics: LifecycleMetrics
@@ -38,7 +41,7 @@ const existsEveryMs = 30_000
  * Waits until a VM has been created or has failed. Also ends when the Node has joined (then Azure's state decides nothing) and when
  * the claim is going. A failure marks its offering and resets Launched, so that the lifecycle launches again.
  */
-export async function awaitInstance(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
+export async function awaitInstance(deps: InstanceDeps, ref: JoinRef, signal: AbortSignal): Promise<InstanceOutcome> {
   const ended = new AbortController()
   const both = AbortSignal.any([signal, ended.signal])
   const claim = await launchedClaim(deps, ref)
@@ -74,7 +77,7 @@ function clusterDecides(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal):
   )
 }
 
-async function azureDecides(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
+async function azureDecides(deps: InstanceDeps, ref: JoinRef, signal: AbortSignal): Promise<InstanceOutcome> {
   for (;;) {
     const seen = await deps.vms.waitFor((snapshot) => settled(snapshot.get(vmName(ref.name))), signal)
     if (seen !== 'gone' && seen.provisioningState === 'Succeeded') return watchJoining(deps, ref, signal)
@@ -89,11 +92,14 @@ async function azureDecides(deps: InstanceDeps, ref: ClaimRef, signal: AbortSign
  * Watches a created VM until its Node joins. A VM that vanishes before that (a spot eviction, a deletion by hand) is launched again. Reports Azure's
  * facts about a VM whose Node does not come: while the VM can still be inspected, and once more before the claim is given up.
  */
-async function watchJoining(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
+async function watchJoining(deps: InstanceDeps, ref: JoinRef, signal: AbortSignal): Promise<InstanceOutcome> {
   for (const beforeDeadlineMs of evidenceTimes) {
     const claim = cachedClaim(deps, ref) ?? (await liveClaim(deps, ref))
     if (claim === undefined) return { kind: 'claimGone' }
-    const lost = await lostBefore(deps, ref, { dueMs: registrationDeadline(claim) - beforeDeadlineMs, signal })
+    const lost = await lostBefore(deps, ref, {
+      dueMs: registrationDeadline(claim, ref.limitMs) - beforeDeadlineMs,
+      signal,
+    })
     if (lost !== undefined) return lost
     await reportNotJoined(deps, ref, signal).catch((error: unknown) =>
       deps.log.warn({ err: error, nodeClaim: ref.name }, 'failed to look up why VM has not joined'),
@@ -167,6 +173,11 @@ export async function deleteInstance(deps: InstanceDeps, ref: ClaimRef, signal: 
   const instance = instanceOf(deps, claim ?? ref)
   const found = await instance.find()
   let goneMs = deps.now()
+  if (claim === undefined && found.kind === 'own' && !(await isFreeOfPods(deps, vmOf(deps, ref), undefined))) {
+    // Its drain ended with the claim. Garbage collection keeps the VM for as long as pods run there.
+    deps.log.warn({ nodeClaim: ref.name }, 'left VM of lost nodeclaim to garbage collection, its node is ready')
+    return { existed: false, goneMs }
+  }
   if (found.kind === 'own') {
     if (!found.isBeingDeleted) await instance.remove()
     // Azure charges nothing for a VM that it deletes.
@@ -181,6 +192,10 @@ export async function deleteInstance(deps: InstanceDeps, ref: ClaimRef, signal: 
   }
   const existed = found.kind === 'own'
   return { existed, goneMs, ...(isFirst && !existed ? { wasGone: true } : {}) }
+}
+
+function vmOf({ config }: InstanceDeps, { name }: ClaimRef): NamedVm {
+  return { name: vmName(name), providerId: providerId(config, name) }
 }
 
 /** Reports on the claim what keeps its finalizer in place. Throws, so that the termination is retried. */

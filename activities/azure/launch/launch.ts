@@ -1,30 +1,30 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import type { NodeClass } from '../../../api/objects.ts'
 import { conditionOf } from '../../../core/conditions.ts'
-import type { InstanceType } from '../../../core/instance-type.ts'
-import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
+import { limits } from '../../../core/node-claim/limits.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
+import { whenAborted } from '../../abortable-wait.ts'
 import { activityScope } from '../../activity-context.ts'
 import { waitingFailure } from '../../failure.ts'
 import { cachedClaim, liveClaim } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
+import { readNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
 import { withFinalizer } from '../../kubernetes/lifecycle/observe.ts'
-import { typesForClaim } from '../../node-overlays/pool-types.ts'
 import type { CloudProviderError } from '../../telemetry/cloud-provider-metrics.ts'
-import { type OfferingUse, offeringUse } from '../capacity/blocking-mark.ts'
-import type { Wanted } from '../capacity/choose-offering.ts'
+import { NotItsTurn } from '../arm/azure-failure.ts'
 import { takeLaunchTurn } from '../capacity/learn.ts'
 import { isGoneWithin, reportFailure, setLaunchedUnknown } from '../capacity/refusal.ts'
-import { whyExhausted } from '../capacity/why-exhausted.ts'
 import type { AzureActivities, LaunchOutcome } from '../contract.ts'
+import type { LaunchLeave } from '../launch-limits.ts'
 import { type LaunchMachineDeps, launchMachine, takeOverMachine } from '../machines/launch-machine.ts'
 import { refuseAksMachine } from '../machines/never-made.ts'
 import { withWorkingImages } from '../node-class/image-standing.ts'
 import { resolveImageFamily } from '../node-class/images.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
+import { chooseNow, turnFor } from '../refusals/choose-in-turn.ts'
+import { stateOfClass, turnComes } from '../refusals/launch-turn.ts'
 import { createBootstrapToken, replaceBootstrapToken, revokeBootstrapToken } from './bootstrap-token.ts'
-import { chooseLaunch } from './choose-launch.ts'
 import { getVm, nodePoolOf } from './claim-vm.ts'
 import type { InvalidClaimDeps } from './invalid-claim.ts'
 import { refuseInvalid } from './invalid-claim.ts'
@@ -34,12 +34,12 @@ import { takeOver } from './take-over.ts'
 
 export interface LaunchDeps extends InvalidClaimDeps, LaunchMachineDeps {}
 
-const registrationMs = 15 * 60_000
 const tokenMarginMs = 5 * 60_000
 /** Well below the time limit of one attempt. */
 const longestWaitMs = 60_000
 
-type LaunchInput = Parameters<AzureActivities['launch']>[0]
+type LaunchInput = Pick<Parameters<AzureActivities['launch']>[0], 'claim' | 'attempt'> &
+  Partial<Pick<LaunchLeave, 'lookOnly'>>
 
 const createErrors: Readonly<Partial<Record<LaunchOutcome['kind'], CloudProviderError>>> = {
   capacity: 'InsufficientCapacityError',
@@ -61,17 +61,19 @@ export async function launch(deps: LaunchDeps, input: LaunchInput, signal: Abort
       { errorOf: ({ kind }) => createErrors[kind], thrown: () => 'CreateError' },
     )
   } catch (error) {
-    await reportFailure(deps, ref, error)
+    if (!(error instanceof NotItsTurn && error.isBrief)) await reportFailure(deps, ref, error)
     const { waitMs, failure } = waitingFailure(error, longestWaitMs)
     // A wait of Temporal's would delay the end of a claim that is deleted meanwhile.
-    if (waitMs > 0 && (await isGoneWithin(deps, ref, { ms: waitMs, signal }))) return { kind: 'claimGone' }
+    const earlier = (both: AbortSignal) => turnOfClaim(deps, ref, { error, signal: both })
+    const gone = waitMs > 0 && isGoneWithin(deps, ref, { ms: waitMs, signal, earlier }).catch(() => false)
+    if (await gone) return { kind: 'claimGone' }
     throw failure
   }
 }
 
 async function launchOnce(
   deps: LaunchDeps,
-  { claim: ref, attempt }: LaunchInput,
+  { claim: ref, attempt, lookOnly = false }: LaunchInput,
   signal: AbortSignal,
 ): Promise<LaunchOutcome> {
   const prefetched = prefetch(deps, ref, attempt)
@@ -94,6 +96,7 @@ async function launchOnce(
   }
   const taken = isMachine ? await takeOverMachine(deps, { claim, attempt }, signal) : undefined
   if (taken !== undefined) return taken
+  if (lookOnly) return withoutVm(deps, claim)
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
   const unready = await unreadiness(deps, claim, nodeClass)
   if (unready !== undefined || nodeClass === undefined) return { kind: 'nodeClassNotReady', message: unready ?? '' }
@@ -142,9 +145,18 @@ async function claimToLaunch(deps: LaunchDeps, ref: ClaimRef, isFirst: boolean):
   return claim === undefined || claim.metadata.deletionTimestamp !== undefined ? claim : withFinalizer(deps, claim)
 }
 
+/** Returns the outcome of a claim whose time is over and that has no VM. Errors: its Node has joined, so it had one a moment ago. */
+async function withoutVm(deps: LaunchDeps, claim: NodeClaim): Promise<LaunchOutcome> {
+  const node = await readNode(deps, claim)
+  if (node === undefined) return { kind: 'timeout' }
+  throw new Error(
+    `NodeClaim ${claim.metadata.name}: its Node ${node.metadata.name} has joined, but Azure has no VM of it; the VM is looked up again`,
+  )
+}
+
 /** Returns when a token expires. An unused one goes when the claim ends. */
 function tokenExpiresAtMs(deps: LaunchDeps): number {
-  return deps.now() + registrationMs + tokenMarginMs
+  return deps.now() + limits.registrationMs + tokenMarginMs
 }
 
 /** Returns why a node class cannot be used. One that was not validated since its last change is waited for, by a retry. */
@@ -191,14 +203,9 @@ async function choose(
   const nodeClass = { ...seen, status: { ...seen.status, images } }
   // What an earlier attempt of this claim reserved is free for this one.
   deps.quota.release(claim.metadata.uid)
-  const { name } = nodeClass.metadata
-  takeLaunchTurn(deps, name)
-  const bought = deps.catalogue.instanceTypesFor(nodeClass, kubeletConversion(claim.metadata.annotations))
-  const types = typesForClaim(deps, claim, bought)
-  const avoided = new Set(deps.launchHealth.commonCause(name)?.sizes)
-  const choice = chooseLaunch(types, { claim, nodeClass, avoided, reservations: deps.reservations }, (wanted) =>
-    nothingLeft(deps, { types, use: offeringUse(nodeClass), wanted }),
-  )
+  takeLaunchTurn(deps, nodeClass.metadata.name)
+  const { inClass, tried } = await turnFor(deps, { claim, nodeClass, state: stateOfClass(seen, deps.config) })
+  const choice = chooseNow(deps, { claim, nodeClass }, tried)
   if (choice.kind === 'nodeClassNotReady')
     deps.vmCreates.withoutImage(
       resolveImageFamily(nodeClassSettings(nodeClass, deps.config), nodeClass.status.kubernetesVersion ?? ''),
@@ -212,23 +219,20 @@ async function choose(
   deps.reservations.choose(claim.metadata.name, chosen.reservation?.id)
   deps.quota.reserve(claim.metadata.uid, { ...size, capacityType: chosen.capacityType })
   if (deps.config.makesMachines !== undefined)
-    return launchMachine(deps, { claim, chosen, size, image, attempt, nodeClass }, signal)
+    return launchMachine(deps, { claim, chosen, size, image, attempt, nodeClass, inClass }, signal)
   // By now no VM of the claim exists, so none holds an existing token.
   const bootstrapToken =
     (await token) ?? (await replaceBootstrapToken(deps.client, claim.metadata.uid, tokenExpiresAtMs(deps)))
-  return putVm(deps, { claim, chosen, size, image, attempt, nodeClass, bootstrapToken })
+  return putVm(deps, { claim, chosen, size, image, attempt, nodeClass, inClass, bootstrapToken })
 }
 
-interface Nothing {
-  readonly types: readonly InstanceType[]
-  readonly use: OfferingUse
-  readonly wanted: Wanted
-}
-
-function nothingLeft({ catalogue, unavailable, quota }: LaunchDeps, { types, use, wanted }: Nothing): string {
-  return whyExhausted(types, wanted, {
-    sizeOf: (name) => catalogue.size(name),
-    markOf: (offering) => unavailable.markOf(offering, use),
-    shortagesOf: (demand) => quota.shortages(demand),
-  })
+/** Resolves when a launch that waits for its turn may go earlier than was said; never for one that waits for something else. */
+async function turnOfClaim(
+  deps: LaunchDeps,
+  ref: ClaimRef,
+  { error, signal }: { readonly error: unknown; readonly signal: AbortSignal },
+): Promise<void> {
+  const name = cachedClaim(deps, ref)?.spec.nodeClassRef.name
+  if (name === undefined || !(error instanceof NotItsTurn)) return whenAborted(signal)
+  await turnComes(deps, name, signal)
 }

@@ -41,6 +41,7 @@ const input: PutInput = {
   image: { id: '/CommunityGalleries/g/images/i/versions/1', requirements: [] },
   attempt: 1,
   nodeClass,
+  inClass: { nodeClass: 'default', state: '', turn: '' },
   bootstrapToken: `abcdef.${secret}`,
 }
 
@@ -89,6 +90,8 @@ function refusing(answers: readonly { readonly status: number; readonly code: st
       { nodeResourceGroup: 'MC_rg', log: pino({ level: 'silent' }), now: () => 0 },
     ),
     tracing: noTracing,
+    now: () => 0,
+    unavailable: { remembered: new Map() },
   } as unknown as PutVmDeps
   return { deps, seen }
 }

@@ -18,6 +18,7 @@ import type { LaunchOutcome } from '../contract.ts'
 import type { ResolvedImage } from '../node-class/images.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 import type { Chosen } from '../node-config/node-labels.ts'
+import { type ClassLaunch, keepTurn, type LaunchTurnDeps } from '../refusals/launch-turn.ts'
 import type { CapacityReservations } from '../reservations/capacity-reservations.ts'
 import type { BackendPools, NetworkFacts } from './network-facts.ts'
 import type { RecordLaunchDeps } from './record-launch.ts'
@@ -25,7 +26,7 @@ import { recordLaunch } from './record-launch.ts'
 import { vmName } from './virtual-machine.ts'
 import { type NodeRequestInput, vmRequest } from './vm-request.ts'
 
-export interface PutVmDeps extends RecordLaunchDeps, LearnDeps {
+export interface PutVmDeps extends RecordLaunchDeps, LearnDeps, LaunchTurnDeps {
   readonly tracing: Tracing
   readonly quota: Quota
   readonly network: NetworkFacts
@@ -40,6 +41,7 @@ export interface PutInput {
   readonly image: ResolvedImage
   readonly attempt: number
   readonly nodeClass: NodeClass
+  readonly inClass: ClassLaunch
   /** `id.secret`. */
   readonly bootstrapToken: string
 }
@@ -52,6 +54,8 @@ export async function putVm(deps: PutVmDeps, input: PutInput): Promise<LaunchOut
     imageId: image.id,
     nodePool: claim.metadata.labels[labels.nodePool] ?? '',
   }
+  await Promise.all([deps.network.network(), deps.network.pools()])
+  keepTurn(deps, input.inClass)
   deps.vmCreates.started(create)
   try {
     await deps.tracing.span('PUT virtualMachine', { attributes: spanAttributes(chosen) }, () =>
@@ -119,7 +123,7 @@ async function submit(deps: PutVmDeps, input: PutInput, pools: BackendPools): Pr
 /** Returns what the PUT of a VM or a machine says about the node. */
 export function requestInput(
   config: AzureConfig,
-  { claim, chosen, image, size, attempt, nodeClass }: Omit<PutInput, 'bootstrapToken'>,
+  { claim, chosen, image, size, attempt, nodeClass }: Omit<PutInput, 'bootstrapToken' | 'inClass'>,
 ): NodeRequestInput {
   return {
     config,
@@ -140,7 +144,10 @@ function namesPool(error: unknown, { ids }: BackendPools): boolean {
 }
 
 /** A PUT that was refused, of a VM or a machine. */
-type RefusedPut = Pick<PutInput, 'claim' | 'chosen' | 'attempt' | 'image' | 'nodeClass' | 'bootstrapToken'> & {
+type RefusedPut = Pick<
+  PutInput,
+  'claim' | 'chosen' | 'attempt' | 'image' | 'nodeClass' | 'inClass' | 'bootstrapToken'
+> & {
   /** As messages name it, such as `VM aks-a`. */
   readonly called: string
 }
@@ -159,7 +166,7 @@ export async function refused(
   const attempted = attemptedBy(chosen)
   if (!(error instanceof RestError)) throw error
   deps.quota.release(ref.uid)
-  const launch = { ...attempted, image: input.image.id, nodeClass: input.nodeClass.metadata.name }
+  const launch = { ...attempted, ...input.inClass, image: input.image.id, nodeClaim: ref.name }
   const lesson = await learnFromRefusal(deps, failureFacts(error), launch)
   if (lesson === undefined) throw error
   const { reason, message } = lesson

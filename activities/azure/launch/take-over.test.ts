@@ -2,8 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { asAttempt } from '../../../test/fakes/attempt.ts'
 import type { Refusal } from '../../../test/fakes/azure.ts'
 import { plant, ref, tagsOf, world } from '../../../test/fakes/launch-world.ts'
-import { claimJson } from '../../../test/fakes/objects.ts'
+import { at, claimJson, condition, nodeJson } from '../../../test/fakes/objects.ts'
 import { ended, useFakeTime } from '../../../test/fakes/time.ts'
+import type { Json } from '../../kubernetes/client/answers.ts'
 import { launch } from './launch.ts'
 
 useFakeTime()
@@ -60,6 +61,20 @@ describe('a VM with the name of the claim', () => {
     azure.deletesTakeMs = 3000
     expect(await launch()).toMatchObject({ kind: 'launched', instanceType: 'Standard_D2s_v5' })
     expect(azure.writes).toEqual(['DELETE virtualMachines/aks-a', 'PUT virtualMachines/aks-a'])
+  })
+
+  test.each<[string, Json, Readonly<Record<string, string>>, boolean]>([
+    ['Ready: pods may run there', {}, {}, true],
+    ['silent', { status: { conditions: [condition('Ready', 'Unknown')] } }, {}, false],
+    ['Ready, and an operator left the VM', {}, { 'joiner.sh_abandoned': at(0) }, false],
+  ])('of an earlier claim of the name is kept while its Node is %s', async (_, node, tags, isKept) => {
+    const { azure, cluster, launch } = world()
+    plant(azure, { ...tagsOf('uid-earlier'), ...tags })
+    cluster.put('nodes', nodeJson('a', node))
+    if (isKept)
+      await expect(ended(launch(), 120_000)).rejects.toThrow('drain the Node, and garbage collection deletes the VM')
+    else expect(await launch()).toMatchObject({ kind: 'launched' })
+    expect(azure.writes).toEqual(isKept ? [] : ['DELETE virtualMachines/aks-a', 'PUT virtualMachines/aks-a'])
   })
 
   test('and is being deleted is waited for and not deleted again', async () => {

@@ -8,6 +8,7 @@ import type { LearnDeps } from '../capacity/lesson.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import { zoneLabelOf } from '../catalogue/zones.ts'
 import type { LaunchOutcome } from '../contract.ts'
+import { isFreeOfPods } from '../garbage/machines-in-use.ts'
 import { imageIdOf } from '../node-class/images.ts'
 import { reservationOfVm } from '../reservations/reservation.ts'
 import type { ClaimVmDeps } from './claim-vm.ts'
@@ -15,8 +16,8 @@ import { capacityTypeOfVm, claimIdentity, deleteVm, vmGone } from './claim-vm.ts
 import { judgeFailedVm } from './failed-vm.ts'
 import { type VmOwner, vmOwner } from './ownership.ts'
 import { recordLaunch } from './record-launch.ts'
-import { tagKeys } from './tags.ts'
-import { attemptOf, vmName } from './virtual-machine.ts'
+import { tagKeys, tagOf } from './tags.ts'
+import { attemptOf, providerId, vmName } from './virtual-machine.ts'
 
 export interface TakeOverDeps extends LearnDeps, ClaimVmDeps {}
 
@@ -38,6 +39,11 @@ export async function takeOver(
       `VM ${vmName(ref.name)} exists already and ${foreign}; nothing is launched over it. Delete the NodeClaim and give it another name, or delete the VM`,
     )
   const isOwn = owner.kind === 'claim'
+  if (!isOwn && (await isInUse(deps, ref.name, vm)))
+    throw new LaunchBlocked(
+      'InstanceNotOwned',
+      `VM ${vmName(ref.name)} exists already, is of an earlier NodeClaim of the name, and its Node is Ready; nothing is launched over it. Delete the NodeClaim and drain the Node, and garbage collection deletes the VM`,
+    )
   const state = vm.provisioningState
   if (isOwn && (state === 'Creating' || state === 'Updating' || state === 'Succeeded')) return adopt(deps, claim, vm)
   // Failed in this very attempt: the answer to its PUT was lost, so nobody has judged it yet. The next attempt takes new names.
@@ -48,6 +54,16 @@ export async function takeOver(
   if (failure === undefined || !failure.isCapacity) return undefined
   await setLaunchedUnknown(deps, ref, failure)
   return { kind: 'capacity', reason: failure.reason, message: failure.message, ...failure.attempted }
+}
+
+/** Whether pods may run on the VM of an earlier claim: NodeClaims that were lost and are written again have new UIDs. */
+async function isInUse(deps: TakeOverDeps, claimName: string, { provisioningState, tags }: VirtualMachine) {
+  if (provisioningState === 'Deleting' || tagOf(tags, tagKeys.abandoned) !== undefined) return false
+  return !(await isFreeOfPods(
+    deps,
+    { name: vmName(claimName), providerId: providerId(deps.config, claimName) },
+    undefined,
+  ))
 }
 
 /** Returns why a VM is foreign: one with the UID of another existing NodeClaim is that one's, whatever its name. */

@@ -1,5 +1,6 @@
 import type { OSDisk, VirtualMachine } from '@azure/arm-compute'
 import { nodeNamePrefix } from '../../../core/node-claim/node-names.ts'
+import { needsStandardSecurityType } from '../arm/api-versions.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { VmSize } from '../catalogue/sku.ts'
 import { armZones, regionalZone } from '../catalogue/zones.ts'
@@ -101,7 +102,7 @@ export function virtualMachine(input: VirtualMachineInput): VirtualMachine {
     ...(input.reservationGroupId === undefined
       ? {}
       : { capacityReservation: { capacityReservationGroup: { id: input.reservationGroupId } } }),
-    ...securityProfile(nodeClass),
+    ...securityProfile(config, nodeClass),
     ...(config.bootDiagnostics === false ? {} : { diagnosticsProfile: { bootDiagnostics: { enabled: true } } }),
     ...(input.ultraSsd ? { additionalCapabilities: { ultraSSDEnabled: true } } : {}),
   }
@@ -175,16 +176,18 @@ function needsSecurityGroup({ config, nodeClass }: VirtualMachineInput): boolean
   return subnet === undefined || !isAksManaged(subnet, config.nodeResourceGroup)
 }
 
-function securityProfile({ spec, trustedLaunch }: NodeClassSettings): Pick<VirtualMachine, 'securityProfile'> {
+function securityProfile(
+  { apiVersions }: Pick<AzureConfig, 'apiVersions'>,
+  { spec, trustedLaunch }: NodeClassSettings,
+): Pick<VirtualMachine, 'securityProfile'> {
   // An unset encryption stays unset for Azure.
   const { encryptionAtHost, trustedLaunch: { vtpm = false, secureBoot = false } = {} } = spec.security ?? {}
-  return {
-    securityProfile: {
-      ...(encryptionAtHost === undefined ? {} : { encryptionAtHost }),
-      ...(trustedLaunch
-        ? { securityType: 'TrustedLaunch', uefiSettings: { secureBootEnabled: secureBoot, vTpmEnabled: vtpm } }
-        : // Without it, newer API versions make a Trusted Launch VM where size and image can be one (reference/real-aks.md 3).
-          { securityType: 'Standard' }),
-    },
+  const securityProfile = {
+    ...(encryptionAtHost === undefined ? {} : { encryptionAtHost }),
+    ...(trustedLaunch
+      ? { securityType: 'TrustedLaunch', uefiSettings: { secureBootEnabled: secureBoot, vTpmEnabled: vtpm } }
+      : {}),
+    ...(!trustedLaunch && needsStandardSecurityType(apiVersions) ? { securityType: 'Standard' } : {}),
   }
+  return Object.keys(securityProfile).length === 0 ? {} : { securityProfile }
 }

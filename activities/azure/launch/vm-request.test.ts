@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { goldenConfig, goldenNodeClass, goldenSubnet } from '../../../test/vectors/golden-cases.ts'
+import { parseApiVersions } from '../arm/api-versions.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { VmSize } from '../catalogue/sku.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
@@ -44,10 +45,14 @@ describe('a request', () => {
     vnetSubnetID: goldenSubnet,
     additionalTags: { 'team/owner': 'platform' },
   })
-  const request = (attempt: number, labels: Readonly<Record<string, string>> = {}) =>
+  const request = (
+    attempt: number,
+    labels: Readonly<Record<string, string>> = {},
+    { versions = '', security = {} }: { readonly versions?: string; readonly security?: object } = {},
+  ) =>
     vmRequest({
-      config,
-      nodeClass: nodeClassSettings(goldenNodeClass({}), config),
+      config: { ...config, apiVersions: parseApiVersions(versions) },
+      nodeClass: nodeClassSettings(goldenNodeClass({ security }), config),
       network: { securityGroupId: '/nsg', securityGroupName: 'nsg', routeTableName: 'routes', poolIds: [] },
       claim: claimOf('default-abc', labels),
       chosen: { typeName: 'Standard_D4s_v5', zone: 'westus2-3', capacityType: 'spot', ultraSsd: false },
@@ -80,5 +85,36 @@ describe('a request', () => {
     expect(nodeConfig(body.osProfile?.customData).bootstrapping_config.tls_bootstrapping_token).toBe(token)
     const { osProfile: _osProfile, ...rest } = body
     expect(JSON.stringify(rest)).not.toContain('0123456789abcdef')
+  })
+  const vms = 'Microsoft.Compute/virtualMachines'
+  const launch = { trustedLaunch: { vtpm: true, secureBoot: false } }
+  const trusted = { securityType: 'TrustedLaunch', uefiSettings: { secureBootEnabled: false, vTpmEnabled: true } }
+  it.each<[string, string, object, object | undefined]>([
+    ['the own version', '', {}, undefined],
+    ['a version of a sovereign cloud', `${vms}=2024-07-01`, {}, undefined],
+    ['the last version without Standard', `${vms}=2025-04-01`, {}, undefined],
+    ['the first version with Standard', `${vms}=2025-11-01`, {}, { securityType: 'Standard' }],
+    ['a later version', `${vms}=2026-04-01`, {}, { securityType: 'Standard' }],
+    [
+      'a version beside others',
+      `Microsoft.Compute/disks=2025-01-02, ${vms}=2025-11-01`,
+      {},
+      { securityType: 'Standard' },
+    ],
+    ['a version of other types', 'Microsoft.Compute/locations=2025-11-01', {}, undefined],
+    ['a type in other letters', 'microsoft.compute/virtualmachines=2025-11-01', {}, { securityType: 'Standard' }],
+    ['an old version and encryption', '', { encryptionAtHost: true }, { encryptionAtHost: true }],
+    ['an old version and no encryption', '', { encryptionAtHost: false }, { encryptionAtHost: false }],
+    ['an old version and Trusted Launch', '', launch, trusted],
+    ['an old version and no Trusted Launch', '', { trustedLaunch: { vtpm: false, secureBoot: false } }, undefined],
+    [
+      'a new version and encryption',
+      `${vms}=2025-11-01`,
+      { encryptionAtHost: true },
+      { encryptionAtHost: true, securityType: 'Standard' },
+    ],
+    ['a new version and Trusted Launch', `${vms}=2025-11-01`, launch, trusted],
+  ])('with %s has the security profile of that version', (_what, versions, security, expected) => {
+    expect(request(1, {}, { versions, security }).securityProfile).toEqual(expected)
   })
 })

@@ -38,5 +38,7 @@ export function judgeFailedMachine(
     // Marks of images name them as the class does.
     image: nodeClass?.status.images.find(({ id }) => imageForm(id) === imageForm(version))?.id ?? version,
     nodePool: tagOf(tags, tagKeys.nodePool) ?? '',
+    // AKS accepts a machine before it asks for its VM.
+    hasVm: machine.properties?.resourceId !== undefined && machine.properties.resourceId !== '',
   })
 }

@@ -3,9 +3,10 @@ import { machineId, machineTags, machineVm } from '../../../test/fakes/aks.ts'
 import { inValues, newClaim, ref, tagsOf } from '../../../test/fakes/launch-world.ts'
 import { foreignMachines, machineImage, machineWorld } from '../../../test/fakes/machines-world.ts'
 import { claimJson, condition, goingClaim, nodeClassJson } from '../../../test/fakes/objects.ts'
-import { ended, useFakeTime } from '../../../test/fakes/time.ts'
+import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import { deleteInstance } from '../launch/instance.ts'
 import { launch } from '../launch/launch.ts'
+import { judgeFailedMachine } from './failed-machine.ts'
 import { takeOverMachine } from './launch-machine.ts'
 
 useFakeTime()
@@ -200,13 +201,46 @@ describe('a launch of an AKS machine', () => {
     expect(aks.machines.get('a')).toMatchObject({ tags: own(), body: { zones: [expect.any(String)] } })
   })
 
-  it('that is refused for a reason nobody knows leaves nothing, and the next try makes it', async () => {
+  it('that is refused for a reason nobody knows leaves nothing, and the next try makes it of another size', async () => {
     const { aks, azure, launch } = machineWorld()
     aks.puts.push({ status: 400, body: { error: { code: 'SomeRandomError', message: 'no' } } })
-    await expect(launch()).rejects.toThrow()
+    expect(await launch()).toMatchObject({ kind: 'capacity', instanceType: 'Standard_D2s_v5', reason: 'SizeRefused' })
     expect(aks.machines.size).toBe(0)
-    expect(await launch()).toMatchObject({ kind: 'launched' })
+    // Launches that are under way are awaited for a second.
+    await pass(1000)
+    expect(await launch(2)).toMatchObject({ kind: 'launched', instanceType: 'Standard_D4s_v5' })
     expect(azure.writes).toEqual(['PUT machines/a', 'PUT machines/a'])
+  })
+
+  it('that is refused alike for two sizes marks the class, and asks for no more', async () => {
+    const { aks, azure, deps, launch, launched } = machineWorld()
+    const refused = {
+      code: 'InvalidParameter',
+      target: 'properties.foo',
+      message: 'The value of properties.foo is invalid.',
+    }
+    aks.puts.push({ status: 400, body: refused }, { status: 400, body: { error: refused } })
+    await launch()
+    await pass(1000)
+    await expect(launch(2)).rejects.toMatchObject({ type: 'CommonLaunchFailure' })
+    expect([...deps.unavailable.marks.values()].map(({ kind }) => kind)).toEqual(['class'])
+    expect(launched()?.message).toContain(
+      'InvalidParameter, target properties.foo: The value of properties.foo is invalid',
+    )
+    expect(azure.writes).toEqual(['PUT machines/a', 'PUT machines/a'])
+  })
+
+  it('whose VM Azure refuses after AKS accepted it is refused like one that AKS refuses', async () => {
+    const { deps } = machineWorld()
+    const provisioningError = { code: 'InvalidParameter', message: 'The value of properties.foo is invalid.' }
+    const failed = (vmSize: string, resourceId: string) =>
+      judgeFailedMachine(deps, deps.cache.nodeClaims.get('a'), {
+        name: 'a',
+        properties: { hardware: { vmSize }, resourceId, provisioningState: 'Failed', status: { provisioningError } },
+      } as never)
+    expect(await failed('Standard_D2s_v5', '')).toMatchObject({ isCapacity: true, reason: 'SizeRefused' })
+    expect(await failed('Standard_D4s_v5', '')).toMatchObject({ isCapacity: false, reason: 'CommonLaunchFailure' })
+    expect([...deps.unavailable.marks.values()].map(({ kind }) => kind)).toEqual(['class'])
   })
 
   it('whose machine came between look and PUT finds it in the next try', async () => {

@@ -18,6 +18,7 @@ import { recordLaunch } from '../launch/record-launch.ts'
 import { tagKeys, tagOf } from '../launch/tags.ts'
 import type { TakeOverDeps } from '../launch/take-over.ts'
 import { providerIdOf } from '../launch/virtual-machine.ts'
+import { keepTurn } from '../refusals/launch-turn.ts'
 import { notManaged } from './adopt-machines.ts'
 import { judgeFailedMachine, offeringOf } from './failed-machine.ts'
 import type { MachineBatches } from './machine-batches.ts'
@@ -187,6 +188,7 @@ export async function launchMachine(
   if (id === undefined) return refuseName(deps, claim)
   const nodePool = claim.metadata.labels[labels.nodePool] ?? ''
   const create = { ...attemptedBy(chosen), imageId: image.id, nodePool }
+  keepTurn(deps, input.inClass)
   deps.vmCreates.started(create)
   try {
     const body = machineBody(requestInput(deps.config, input))

@@ -3,6 +3,8 @@ import type { NodeClass } from '../../../api/objects.ts'
 import { machineNameOf } from '../../../core/node-claim/aks-machine.ts'
 import type { RequirementSpec, Taint } from '../../../core/objects.ts'
 import { parseResources } from '../../../core/resources.ts'
+import { type Judgement, judge, unlistedIn } from '../../../test/azure-fields/judge.ts'
+import { writesOf } from '../../../test/azure-fields/requests.ts'
 import {
   type GoldenOptions,
   goldenConfig,
@@ -121,6 +123,12 @@ goldenSuite('azure/machine-create', 19, ({ cases }: { readonly cases: readonly M
   it.each(cases)('$name', (golden) => {
     expect(machineNameOf(golden.nodeClaim.metadata.name)).toBe(golden.expected.machineName)
     expect(armMachine(bodyOf(golden))).toEqual(withOwn(golden.expected))
+  })
+
+  it('all have fields of the list only', async () => {
+    const listed = judge(await writesOf()).find(({ what }) => what.endsWith('/machines')) as Judgement
+    const bodies = cases.map((golden) => armMachine(bodyOf(golden)))
+    expect(unlistedIn(bodies, listed)).toEqual([])
   })
 
   const [minimal] = cases as [MachineCase]

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { LateList } from '../answers/late-list.ts'
 import { VmList } from '../arm/vm-list.ts'
 import type { AwaitMachineDeps } from './await-machine.ts'
 import type { LaunchMachineDeps } from './launch-machine.ts'
@@ -11,6 +12,7 @@ const pace = { fastestMs: 1000, slowestMs: 5000, pagesPerSecond: 1 }
 /** Returns what launches of AKS machines share in a process. */
 export function machineDeps(
   deps: MachinesApiDeps & { readonly log: Logger },
+  standing: LateList,
 ): Pick<LaunchMachineDeps, 'machineBatches'> & Pick<AwaitMachineDeps, 'machines'> {
   const machineBatches = new MachineBatches(deps)
   const pool = deps.config.makesMachines?.pool
@@ -18,5 +20,5 @@ export function machineDeps(
   async function* list() {
     yield await listMachines(deps, { pool: pool ?? '' })
   }
-  return { machineBatches, machines: new VmList<AksMachine>(list, deps.log, pace) }
+  return { machineBatches, machines: new VmList<AksMachine>(list, standing, pace) }
 }

@@ -7,6 +7,7 @@ import { labels } from '../../../core/requirements/labels.ts'
 import { forEachOf } from '../../concurrency.ts'
 import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { setClaimConditions } from '../../kubernetes/client/object-writes.ts'
+import { claimNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { type DriftActions, driftActionOf } from '../machines/machine-drift.ts'
 
@@ -51,8 +52,7 @@ export function azureDriftOf(
   actions: DriftActions = new Map(),
 ): Drift {
   const nodePool = cache.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
-  const { providerId } = claim.status
-  const [node] = providerId === undefined ? [] : cache.nodes.by('byProviderId', providerId.toLowerCase())
+  const node = claimNode({ cache }, claim)
   const drift = azureDrift({
     claim,
     nodePool,

@@ -1,5 +1,5 @@
-import { createDefaultHttpClient, createPipelineRequest, RestError } from '@azure/core-rest-pipeline'
 import { apiVersions } from '../arm/api-versions.ts'
+import { sendArm } from '../arm/arm-rest.ts'
 import type { AzureClient } from '../arm/client.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import {
@@ -17,8 +17,6 @@ export interface ImageVersionsDeps {
   /** Epoch milliseconds. */
   readonly now: () => number
 }
-
-const http = createDefaultHttpClient()
 
 /**
  * Returns the newest image of each definition, in the order given; a definition without versions is left out (reference/azure-provider.md 6.3).
@@ -122,31 +120,18 @@ interface NodeImageList {
 }
 
 /**
- * Reads AKS' list of node images of the region. The compute client's pipeline sends the requests, so that they are authorised, timed and counted
- * as all others: Microsoft.ContainerService's own client library would be used for this one call only.
+ * Reads AKS' list of node images of the region. The compute client's pipeline sends the requests: Microsoft.ContainerService's own client library
+ * would be used for this one call only.
  */
 async function listNodeImageVersions({ azure, config }: ImageVersionsDeps): Promise<readonly NodeImageVersion[]> {
-  const { subscriptionId, location, armEndpoint = 'https://management.azure.com' } = config
+  const { subscriptionId, location } = config
   const path = `/subscriptions/${subscriptionId}/providers/Microsoft.ContainerService/locations/${location}/nodeImageVersions`
   const all: NodeImageVersion[] = []
-  let next: string | undefined = new URL(
-    `${path}?api-version=${apiVersions['Microsoft.ContainerService/locations']}`,
-    armEndpoint,
-  ).href
+  let next: string | undefined = `${path}?api-version=${apiVersions['Microsoft.ContainerService/locations']}`
   while (next !== undefined) {
-    const request = createPipelineRequest({ url: next })
-    const response = await azure.compute.pipeline.sendRequest(http, request)
-    const { status: statusCode, bodyAsText } = response
-    if (statusCode !== 200)
-      throw new RestError(`node image versions of ${location}: ${bodyAsText ?? 'no answer'}`, {
-        statusCode,
-        code: response.headers.get('x-ms-error-code') ?? 'NodeImageVersionsNotListed',
-        request,
-        response,
-      })
-    const page = JSON.parse(bodyAsText ?? '{}') as NodeImageList
+    const page: NodeImageList = await sendArm({ azure, config }, { path: next })
     all.push(...(page.value ?? page.values ?? []))
-    next = page.nextLink
+    next = page.nextLink || undefined
   }
   return all
 }

@@ -13,6 +13,8 @@ import type { CatalogueOfPools } from '../../node-overlays/pool-types.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 import { type AdoptMachinesDeps, adoptMachines } from '../machines/adopt-machines.ts'
 import { machineDriftActions } from '../machines/machine-drift.ts'
+import { withoutStale } from '../refusals/class-refusals.ts'
+import { stateOfClass } from '../refusals/launch-turn.ts'
 import { type DemotionDeps, demoteReserved } from '../reservations/demotion.ts'
 import { type GroupsStatusDeps, reportGroups } from '../reservations/groups-status.ts'
 import type { DriftDeps } from './drift.ts'
@@ -108,6 +110,8 @@ async function refreshNodeClass(deps: NodeClassStatusDeps, seen: NodeClass, serv
     await findLocalDns(deps, nodeClass, known?.version),
   ]
   await writeFindings(deps, nodeClass, findings)
+  const state = stateOfClass(deps.cache.nodeClasses.get(nodeClass.metadata.name) ?? nodeClass, deps.config)
+  await deps.unavailable.change((marks) => withoutStale(marks, nodeClass.metadata.name, state))
   await reportGroups(deps, nodeClass)
   throwJoined(findings.flatMap(({ error }) => (error === undefined ? [] : [error])))
 }

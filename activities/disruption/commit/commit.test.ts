@@ -38,6 +38,7 @@ describe('a proposal that holds', () => {
       candidates: proposal(['a', 'b']).candidates,
       replacements: [{ name: 'default-0123456789-0', uid: made?.metadata.uid }],
       readyByMs: Date.parse(at(600)),
+      committedMs: Date.parse(at(0)),
       savings: 0.25,
     })
   })

@@ -228,6 +228,7 @@ class Commit {
       candidates: this.#candidates,
       replacements: this.#replacements,
       readyByMs: now() + readyMs,
+      committedMs: now(),
       savings: this.#savings,
     }
   }

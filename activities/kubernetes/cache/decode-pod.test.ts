@@ -160,3 +160,50 @@ it('upstream: should run a pod with a generic ephemeral volume: its claim is nam
   ]
   expect(decodePod(podOf({ volumes })).persistentVolumeClaims).toEqual(['p-scratch', 'own'])
 })
+
+describe('what kube-scheduler says of a pod', () => {
+  const judged = (managedFields: unknown, condition: object = {}, spec: object = {}) => ({
+    ...podOf(spec, { managedFields }),
+    status: {
+      conditions: [
+        {
+          type: 'PodScheduled',
+          status: 'False',
+          reason: 'Unschedulable',
+          message: '0/1 nodes are available',
+          lastTransitionTime: '2026-01-01T00:00:00Z',
+          ...condition,
+        },
+      ],
+    },
+  })
+  const write = (time: string, key = 'k:{"type":"PodScheduled"}') => ({
+    time,
+    fieldsV1: { 'f:status': { 'f:conditions': { [key]: {} } } },
+  })
+
+  it.each([
+    ['of its write', [write('2026-01-01T00:05:00Z')], '2026-01-01T00:05:00Z'],
+    [
+      'of the last of several writers',
+      [write('2026-01-01T00:07:00Z'), write('2026-01-01T00:05:00Z')],
+      '2026-01-01T00:07:00Z',
+    ],
+    [
+      'not of a write of other conditions',
+      [write('2026-01-01T00:05:00Z', 'k:{"type":"Ready"}')],
+      '2026-01-01T00:00:00Z',
+    ],
+    ['of the transition where no writer is known', undefined, '2026-01-01T00:00:00Z'],
+    ['of the transition where the time of the write is no time', [write('soon')], '2026-01-01T00:00:00Z'],
+    ['of the transition where fields say nothing', [{ time: '2026-01-01T00:05:00Z' }], '2026-01-01T00:00:00Z'],
+  ])('has the time %s', (_, managedFields, time) => {
+    const message = '0/1 nodes are available'
+    expect(decodePod(judged(managedFields)).unschedulable).toEqual({ atMs: Date.parse(time), message })
+  })
+
+  it('is kept for pods that wait for a node alone', () => {
+    expect(decodePod(judged([], {}, { nodeName: 'a' })).unschedulable).toBeUndefined()
+    expect(decodePod(judged([], { reason: 'SchedulingGated' })).unschedulable).toBeUndefined()
+  })
+})

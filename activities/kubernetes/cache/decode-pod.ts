@@ -76,6 +76,7 @@ export function decodePod(json: Json): Pod {
     resourceClaims: resourceClaims(spec),
     terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
     ...placement(spec, status),
+    ...unschedulableOf(json, spec, status),
     ...(affinity === undefined ? {} : withValidPreferences(affinity)),
     ...(bounded === undefined ? {} : { excess: bounded.excess }),
     ...(spec.priority === undefined ? {} : { priority: spec.priority }),
@@ -94,6 +95,31 @@ function keptConditions(all: readonly Condition[] = []): readonly Condition[] {
       ...(reason === undefined ? {} : { reason }),
       ...(lastTransitionTime === undefined ? {} : { lastTransitionTime }),
     }))
+}
+
+const scheduled = 'k:{"type":"PodScheduled"}'
+const longestText = 2000
+
+interface ManagedFieldsJson {
+  readonly time?: string
+  readonly fieldsV1?: { readonly 'f:status'?: { readonly 'f:conditions'?: Readonly<Record<string, unknown>> } }
+}
+
+/** Returns kube-scheduler's text. Its time is that of the write: that of the condition's transition does not move while the pod waits. */
+function unschedulableOf(
+  { metadata }: Json,
+  { nodeName }: PodSpecJson,
+  { conditions = [] }: PodStatusJson,
+): Partial<Pod> {
+  const found = conditions.find(({ type, reason }) => type === 'PodScheduled' && reason === 'Unschedulable')
+  if (nodeName || found === undefined) return {}
+  const { managedFields = [] } = metadata as { readonly managedFields?: readonly ManagedFieldsJson[] }
+  const writes = managedFields.filter(
+    ({ fieldsV1 }) => fieldsV1?.['f:status']?.['f:conditions']?.[scheduled] !== undefined,
+  )
+  const times = [found.lastTransitionTime, ...writes.map(({ time }) => time)].map((time) => Date.parse(time ?? ''))
+  const atMs = Math.max(...times.filter((time) => !Number.isNaN(time)))
+  return { unschedulable: { atMs, message: (found.message ?? '').slice(0, longestText) } }
 }
 
 /** Returns the node that a pod is bound to, or that the scheduler freed for it. Empty names are unset. */

@@ -1,6 +1,7 @@
 import pino from 'pino'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { pass, useFakeTime } from '../../../test/fakes/time.ts'
+import { pauseOf } from '../../abortable-wait.ts'
 import type { Json, WatchEvent } from '../client/answers.ts'
 import { ApiError } from '../client/api-error.ts'
 import { type KubernetesClient } from '../client/client.ts'
@@ -11,6 +12,7 @@ useFakeTime()
 const stops: (() => void)[] = []
 afterEach(() => {
   for (const stop of stops.splice(0)) stop()
+  vi.restoreAllMocks()
 })
 
 const object = (name: string, version: number): Json => ({
@@ -23,8 +25,14 @@ const event = (type: WatchEvent['type'], name: string, version: number): WatchEv
   size: 1,
 })
 
-/** Script of one watch: its events, then its end or an error. */
-type Script = readonly (WatchEvent | Error)[]
+/** Script of one watch: its events and the milliseconds before them, then its end or an error. */
+type Script = readonly (WatchEvent | Error | number)[]
+
+interface WatchOptions {
+  readonly resourceVersion: string
+  readonly signal: AbortSignal
+  readonly onOpen: () => void
+}
 
 /** Runs scripted lists and watches; the last watch stays open. */
 function watching(lists: readonly (readonly Json[] | Error)[], watches: readonly Script[]) {
@@ -38,11 +46,15 @@ function watching(lists: readonly (readonly Json[] | Error)[], watches: readonly
       if (next instanceof Error) throw next
       yield { items: next, resourceVersion: '10' }
     },
-    watch: async function* (_: string, { resourceVersion, signal }: { resourceVersion: string; signal: AbortSignal }) {
+    watch: async function* (_: string, { resourceVersion, signal, onOpen }: WatchOptions) {
       asked.push(`watch ${resourceVersion}`)
-      for (const step of leftWatches.shift() ?? []) {
+      const [first, ...others] = leftWatches.shift() ?? []
+      if (first instanceof ApiError) throw first
+      onOpen()
+      for (const step of first === undefined ? [] : [first, ...others]) {
         if (step instanceof Error) throw step
-        yield step
+        if (typeof step === 'number') await pauseOf(step, signal)
+        else yield step
       }
       if (leftWatches.length === 0)
         await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
@@ -83,15 +95,17 @@ describe('a watch', () => {
   })
 
   test('that ends goes on from the last version that it received, without a list', async () => {
-    const { asked } = watching([[]], [[event('ADDED', 'a', 11)], [event('BOOKMARK', '', 40)], []])
-    await pass(0)
+    const { asked } = watching([[]], [[10_000, event('ADDED', 'a', 11)], [540_000, event('BOOKMARK', '', 40)], []])
+    await pass(550_000)
     expect(asked).toEqual(['list', 'watch 10', 'watch 11', 'watch 40'])
   })
 
-  test('whose version is forgotten lists again at once', async () => {
+  test('whose version is forgotten lists again, each replica at another moment', async () => {
     const gone = new ApiError(410, 'Expired', 'too old')
-    const { reported, asked } = watching([[object('a', 1)], [object('b', 2)]], [[gone], []])
-    await pass(0)
+    const { reported, asked } = watching([[object('a', 1)], [object('b', 2)]], [[60_000, gone], []])
+    await pass(60_000)
+    expect(asked).toEqual(['list', 'watch 10'])
+    await pass(1001)
     expect(asked).toEqual(['list', 'watch 10', 'list', 'watch 10'])
     expect(reported).toEqual(['replaced a 10', 'replaced b 10'])
   })
@@ -103,18 +117,20 @@ describe('a watch', () => {
     expect(asked).toEqual(['list', 'watch 10'])
     await pass(200)
     expect(asked).toEqual(['list', 'watch 10', 'watch 11'])
+    await pass(800)
+    expect(asked).toEqual(['list', 'watch 10', 'watch 11', 'watch 11'])
     await pass(10_000)
     expect(asked).toEqual(['list', 'watch 10', 'watch 11', 'watch 11', 'watch 11', 'watch 11'])
   })
 
-  test('waits no longer than ten seconds between two attempts, however often it fails', async () => {
+  test('waits no longer than fifteen seconds between two attempts, however often it fails', async () => {
     const broken = new Error('ECONNREFUSED')
     const { asked } = watching(
       Array.from({ length: 60 }, () => broken),
       [],
     )
     await pass(5 * 60_000)
-    expect(asked.length).toBeGreaterThan(30)
+    expect(asked.length).toBeGreaterThan(20)
   })
 
   test('whose first list fails is not reported as empty', async () => {
@@ -131,6 +147,68 @@ describe('a watch', () => {
     watch.stop()
     await pass(60_000)
     expect(asked).toEqual(['list', 'watch 10'])
+  })
+})
+
+describe('a server that answers what it should not', () => {
+  const gone = new ApiError(410, 'Expired', 'too old resource version')
+  const status = (code: number, retryAfterSeconds?: number) =>
+    Object.assign(new ApiError(code, 'Unknown', 'no'), retryAfterSeconds === undefined ? {} : { retryAfterSeconds })
+  const cases: Readonly<Record<string, Script>> = {
+    'the end at once': [],
+    'a bookmark and the end': [event('BOOKMARK', '', 20)],
+    'a change and an error': [event('MODIFIED', 'a', 20), new Error('this is no event')],
+    'the end after a second without anything': [1500],
+    'the end after nine seconds without anything': [9000],
+    'a version that is forgotten': [gone],
+    'a version that is forgotten by an event': [0, gone],
+    'a version that is forgotten after a moment': [500, gone],
+    'a version that is forgotten after ten seconds': [11_000, gone],
+    'status 500': [status(500)],
+    'status 401': [status(401)],
+    'a redirect': [status(302)],
+    'status 429 that asks for no time': [status(429, 0)],
+    'a reset': [new Error('ECONNRESET')],
+  }
+  // The shortest pauses that jitter can draw.
+  const shortest = () => vi.spyOn(Math, 'random').mockReturnValue(0)
+
+  test.each(Object.entries(cases))('%s: at most ten requests in the first minute', async (_, script) => {
+    shortest()
+    const many = Array.from({ length: 100 }, () => script)
+    const { asked } = watching([[object('a', 1)]], [...many, []])
+    await pass(59_999)
+    expect(asked.length - 2).toBeLessThanOrEqual(10)
+    expect(asked.length).toBeGreaterThan(3)
+    // One list for each step of the back-off.
+    expect(asked.filter((what) => what === 'list').length).toBeLessThanOrEqual(
+      asked.filter((what) => what !== 'list').length,
+    )
+  })
+
+  test('a time that the server asks for is respected, within reason', async () => {
+    shortest()
+    const { asked } = watching([[]], [[status(429, 20)], [status(429, 3600)], []])
+    await pass(19_999)
+    expect(asked).toEqual(['list', 'watch 10'])
+    await pass(1)
+    expect(asked).toEqual(['list', 'watch 10', 'watch 10'])
+    await pass(60_000)
+    expect(asked).toEqual(['list', 'watch 10', 'watch 10', 'watch 10'])
+  })
+
+  test('after a watch of ten seconds earlier failures count no more', async () => {
+    shortest()
+    const broken = new Error('ECONNRESET')
+    const { asked } = watching([[]], [[broken], [broken], [broken], [broken], [10_000, broken], []])
+    await pass(60_000)
+    expect(asked).toHaveLength(7)
+    const before = 150 + 450 + 1350 + 4050 + 10_000
+    const again = watching([[]], [[broken], [broken], [broken], [broken], [10_000, broken], []])
+    await pass(before + 149)
+    expect(again.asked).toHaveLength(6)
+    await pass(1)
+    expect(again.asked).toHaveLength(7)
   })
 })
 

@@ -1,5 +1,7 @@
 // Answers of the API server as they travel: objects, lists, events and errors.
 import type { Dispatcher } from 'undici'
+import { printableStart } from '../../../core/values/printable.ts'
+import { jsonIn, notJson, piecesOf, readAtMost } from '../../limited-body.ts'
 import { ApiError } from './api-error.ts'
 
 /** A Kubernetes object as it travels. */
@@ -29,66 +31,63 @@ export interface WatchEvent {
   readonly size: number
 }
 
-export function listResult(page: {
-  readonly items?: Json[]
-  readonly sizes?: readonly number[]
-  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string }
-}): ListResult {
-  const next = page.metadata?.continue
-  return {
-    items: page.items ?? [],
-    resourceVersion: page.metadata?.resourceVersion ?? '',
-    ...(page.sizes ? { sizes: page.sizes } : {}),
-    ...(next ? { continue: next } : {}),
-  }
-}
-
-/** Returns the text of a body. Undefined when it has more bytes than `most`; then the rest was not read. */
-export async function readAtMost(body: Dispatcher.ResponseData['body'], most: number): Promise<string | undefined> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > most) return undefined
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
+/** Returns the list in an answer. Errors: it is no list; taken for an empty one it would empty a cache. */
+export function listResult(
+  path: string,
+  page: {
+    readonly items?: Json[]
+    readonly sizes?: readonly number[]
+    readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string }
+  },
+): ListResult {
+  const { items, sizes, metadata: { resourceVersion = '', continue: next } = {} } = page
+  if (!Array.isArray(items) || resourceVersion === '')
+    throw new Error(
+      `GET ${path}: the answer is no list: ${Array.isArray(items) ? 'metadata.resourceVersion' : 'items'} is missing; check what stands between Joiner and the API server`,
+    )
+  return { items, resourceVersion, ...(sizes ? { sizes } : {}), ...(next ? { continue: next } : {}) }
 }
 
 export async function apiError(method: string, path: string, response: Dispatcher.ResponseData): Promise<ApiError> {
-  const text = await response.body.text()
-  const status = parseStatus(text)
+  const what = `${method} ${path}`
+  const text = (await readAtMost(piecesOf(response.body, what), mostErrorBytes)) ?? ''
+  const status = (jsonIn(text) ?? {}) as { readonly reason?: string; readonly message?: string }
   const retryAfter = Number(response.headers['retry-after'])
   const error = new ApiError(
     response.statusCode,
     status.reason ?? 'Unknown',
-    `${method} ${path}: ${response.statusCode} ${status.message ?? text.slice(0, 300)}`,
+    `${what}: ${response.statusCode} ${status.message ?? printableStart(text, 300)}`,
   )
   if (Number.isFinite(retryAfter)) error.retryAfterSeconds = retryAfter
   return error
 }
 
-function parseStatus(text: string): { reason?: string; message?: string } {
-  try {
-    return JSON.parse(text) as { reason?: string; message?: string }
-  } catch {
-    return {}
-  }
-}
+/** Most bytes of an error that are read. */
+const mostErrorBytes = 2 ** 20
 
-export async function parsed(text: string, parseLarge: ParseLarge | undefined): Promise<Json> {
-  return parseLarge === undefined ? (JSON.parse(text) as Json) : parseLarge(text)
+/** Returns the object in an answer. Errors: it is no JSON object. */
+export function parsed(what: string, text: string, headers: Dispatcher.ResponseData['headers']): Json {
+  const json = jsonIn(text)
+  if (json === undefined) throw new Error(notJson(what, { text, contentType: headers['content-type']?.toString() }))
+  return json as Json
 }
 
 /** Characters above which events and short pages are passed to `ParseLarge`. */
 export const largeText = 256 * 2 ** 10
 
-/** Returns the event in a line of a watch. Errors: `ApiError` for an event that is one. */
+const eventTypes: ReadonlySet<unknown> = new Set<WatchEvent['type']>(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK'])
+
+/** Returns the event in a line of a watch. Errors: `ApiError` for an event that is one; the line is no event. */
 export async function eventIn(line: string, parseLarge: ParseLarge | undefined): Promise<WatchEvent> {
-  const json = await parsed(line, line.length >= largeText ? parseLarge : undefined)
-  const event = json as unknown as Omit<WatchEvent, 'size'>
-  if (event.type !== 'ERROR') return { ...event, size: line.length }
-  const status = event.object as { code?: number; reason?: string; message?: string }
+  const json = line.length >= largeText && parseLarge !== undefined ? await parseLarge(line) : jsonIn(line)
+  const event = (json ?? {}) as Partial<Omit<WatchEvent, 'size'>>
+  const { type, object } = event
+  const metadata = object?.['metadata'] as { readonly resourceVersion?: unknown } | undefined
+  if (type !== undefined && object && eventTypes.has(type) && typeof metadata?.resourceVersion === 'string')
+    return { type, object, size: line.length }
+  if (type !== 'ERROR' || !object)
+    throw new Error(`watch: this is no event: "${printableStart(line, 200)}"; check what stands before the API server`)
+  const status = object as { code?: number; reason?: string; message?: string }
   throw new ApiError(
     status.code ?? 500,
     status.reason ?? 'Unknown',
@@ -96,15 +95,25 @@ export async function eventIn(line: string, parseLarge: ParseLarge | undefined):
   )
 }
 
+/** Most characters of a line: no object of Kubernetes is as large. */
+const longestLine = 32 * 2 ** 20
+
 /** Puts the lines of a stream together. Pieces of a line are joined once, however many there are. */
 export class Lines {
   readonly #decoder = new TextDecoder()
   #pieces: string[] = []
+  #length = 0
 
-  /** Returns the lines that end in this chunk, without empty ones. */
+  /** Returns the lines that end in this chunk, without empty ones. Errors: a line is longer than any event. */
   endedBy(chunk: Uint8Array): readonly string[] {
     const [first = '', ...others] = this.#decoder.decode(chunk, { stream: true }).split('\n')
     this.#pieces.push(first)
+    this.#length += first.length
+    if (this.#length > longestLine)
+      throw new Error(
+        `watch: a line has more than ${longestLine / 2 ** 20} Mi characters; check what stands before the API server`,
+      )
+    this.#length = others.length === 0 ? this.#length : (others.at(-1) ?? '').length
     const ended: string[] = []
     for (const next of others) {
       const line = this.#pieces.join('')

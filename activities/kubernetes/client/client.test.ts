@@ -1,21 +1,22 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { Agent } from 'undici'
-import { afterEach, expect, test } from 'vitest'
+import { Agent, DecoratorHandler, type Dispatcher } from 'undici'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { KubernetesClient } from './client.ts'
 
 const MiB = 2 ** 20
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
+  vi.useRealTimers()
   await Promise.all(closing.splice(0).map((close) => close()))
 })
 
-async function clientOf(server: Server): Promise<KubernetesClient> {
+async function clientOf(server: Server, connect: () => Dispatcher = () => new Agent()): Promise<KubernetesClient> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   const client = new KubernetesClient({
     server: `http://127.0.0.1:${port}`,
-    connect: () => new Agent(),
+    connect,
     token: () => '',
   })
   closing.push(
@@ -46,7 +47,7 @@ function listing(sizes: readonly number[], asked: (limit: number, bytes: number)
 async function read(client: KubernetesClient): Promise<readonly (readonly string[])[]> {
   const pages: string[][] = []
   for await (const { items, resourceVersion } of client.listPages('/objects')) {
-    expect(resourceVersion).toBe('7')
+    expect(resourceVersion).not.toBe('')
     pages.push(items.map(({ metadata }) => (metadata as { name: string }).name))
   }
   return pages
@@ -84,7 +85,7 @@ test('an object that is larger than any page is read alone', async () => {
 test('events of a watch are read wherever their bytes are cut', async () => {
   const events = Array.from({ length: 20 }, (_, at) => ({
     type: 'MODIFIED',
-    object: { metadata: { name: `pod-${at}` }, data: 'ü'.repeat(at * 1000) },
+    object: { metadata: { name: `pod-${at}`, resourceVersion: String(at) }, data: 'ü'.repeat(at * 1000) },
   }))
   const bytes = Buffer.from(events.map((event) => `${JSON.stringify(event)}\n`).join('\n'))
   const server = createServer((_, response) => {
@@ -97,4 +98,119 @@ test('events of a watch are read wherever their bytes are cut', async () => {
   const seen: unknown[] = []
   for await (const { type, object } of client.watch('/pods', options)) seen.push({ type, object })
   expect(seen).toEqual(events)
+})
+
+describe('an answer that is late', () => {
+  /** Connections that say when the first piece of a body has come. */
+  function noting(came: () => void): () => Dispatcher {
+    return () =>
+      new Agent().compose((dispatch) => (options, handler) => {
+        const noted = new DecoratorHandler(handler) as Required<Dispatcher.DispatchHandler>
+        const take = noted.onResponseData.bind(noted)
+        noted.onResponseData = (...piece) => {
+          take(...piece)
+          came()
+        }
+        return dispatch(options, noted)
+      })
+  }
+  const settle = () => new Promise((resolve) => setImmediate(resolve))
+  const fakeTime = () => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const errorOf = (work: Promise<unknown>) =>
+    work.then(
+      () => 'none',
+      (error: Error) => error.message,
+    )
+
+  test('with its headers ends the request after ten seconds, a watch after its idle limit', async () => {
+    const { promise: asked, resolve } = Promise.withResolvers<void>()
+    let count = 0
+    const client = await clientOf(
+      createServer(() => {
+        count += 1
+        if (count === 2) resolve()
+      }),
+    )
+    fakeTime()
+    const { signal } = new AbortController()
+    const read = errorOf(client.get('/api/v1/nodes/a'))
+    const watched = errorOf(client.watch('/pods', { resourceVersion: '1', signal, idleMs: 75_000 }).next())
+    await asked
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(await read).toBe('GET /api/v1/nodes/a: no answer in 10 s')
+    await vi.advanceTimersByTimeAsync(65_000)
+    expect(await watched).toBe('no event and no bookmark for 75000 ms')
+  })
+
+  test.each([
+    ['an object', (client: KubernetesClient) => client.get('/nodes/a')],
+    ['a list', (client: KubernetesClient) => client.list('/nodes')],
+    ['a page', (client: KubernetesClient) => client.listPages('/nodes').next()],
+    ['an error', (client: KubernetesClient) => client.get('/nodes/error')],
+  ] as const)('in the body of %s ends the request', async (_, ask) => {
+    const { promise: came, resolve } = Promise.withResolvers<void>()
+    const server = createServer((request, response) => {
+      response.writeHead(request.url === '/nodes/error' ? 500 : 200, { 'content-type': 'application/json' })
+      response.write('{"items":[')
+    })
+    const client = await clientOf(server, noting(resolve))
+    fakeTime()
+    const error = errorOf(ask(client))
+    await came
+    await settle()
+    await vi.advanceTimersByTimeAsync(15_000)
+    expect(await error).toContain('the body of the answer stalled for 15 s')
+  })
+})
+
+describe('an answer of 200 that is not what it promises', () => {
+  test.each([
+    ['a page of a portal', 'text/html', '<html>log in</html>', 'content type text/html: "<html>log in</html>"'],
+    ['nothing', 'application/json', '', 'content type application/json: no body'],
+    ['a text', 'application/json', '"a"', 'is not JSON'],
+  ])('%s is a failure that says so', async (_, type, body, message) => {
+    const server = createServer((_request, response) => response.writeHead(200, { 'content-type': type }).end(body))
+    const client = await clientOf(server)
+    await expect(client.get('/x')).rejects.toThrow(message)
+    await expect(client.list('/x')).rejects.toThrow(message)
+    await expect(client.listPages('/x').next()).rejects.toThrow(message)
+  })
+
+  test.each([
+    ['an object', '{}'],
+    ['a list without items', '{"metadata":{"resourceVersion":"1"},"items":null}'],
+    ['a list without a version', '{"metadata":{},"items":[]}'],
+  ])('%s is no empty list', async (_, body) => {
+    const client = await clientOf(createServer((_request, response) => response.end(body)))
+    await expect(client.list('/x')).rejects.toThrow('GET /x: the answer is no list')
+    await expect(client.listPages('/x').next()).rejects.toThrow('GET /x: the answer is no list')
+  })
+
+  test('a list whose pages go on with themselves ends', async () => {
+    let asked = 0
+    const page = '{"metadata":{"resourceVersion":"1","continue":"x"},"items":[]}'
+    const client = await clientOf(
+      createServer((_request, response) => {
+        asked += 1
+        response.end(page)
+      }),
+    )
+    await expect(read(client)).rejects.toThrow('a page continues with itself')
+    expect(asked).toBe(2)
+  })
+
+  test('a line of a watch without an end is not kept', async () => {
+    const server = createServer((_request, response) => {
+      const piece = ' '.repeat(MiB)
+      const go = () => {
+        while (!response.destroyed) if (!response.write(piece)) return void response.once('drain', go)
+      }
+      response.on('error', () => {})
+      go()
+    })
+    const client = await clientOf(server)
+    const { signal } = new AbortController()
+    const events = client.watch('/x', { resourceVersion: '1', signal, idleMs: 60_000 })
+    await expect(events.next()).rejects.toThrow('a line has more than 32 Mi characters')
+  })
 })

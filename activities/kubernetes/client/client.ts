@@ -1,4 +1,5 @@
 import { Agent, type Dispatcher, ProxyAgent, request } from 'undici'
+import { type BodyLimits, bodyLimits, mostBodyBytes, piecesOf, readAtMost, readWhole } from '../../limited-body.ts'
 import {
   apiError,
   eventIn,
@@ -9,7 +10,6 @@ import {
   listResult,
   parsed,
   type ReadOptions,
-  readAtMost,
   type WatchEvent,
 } from './answers.ts'
 import { ApiError } from './api-error.ts'
@@ -40,8 +40,11 @@ interface DeleteOptions {
 }
 
 const patchRefused = 'the server rejected our request due to an error in our request'
+/** Longest wait for the headers of an answer. */
 const requestTimeoutMs = 10_000
 const listTimeoutMs = 60_000
+/** Longest time of the body of a list of pods, of which there are by far the most. */
+const podListMs = 120_000
 /**
  * Silence after which TCP asks whether the other side is there. It gives up after ten seconds without an answer, so a watch whose connection
  * died stays unnoticed for 20 s at most.
@@ -51,6 +54,8 @@ const keepAliveDelayMs = 10_000
 const pageSize = 500
 /** Most bytes of a page of several objects: users may make objects of some MiB, and a page is in memory several times over. */
 const mostPageBytes = 8 * 2 ** 20
+/** Most pages of a list: more than any cluster has objects of some MiB. */
+const mostPages = 20_000
 
 /**
  * A small typed client over client-node's configuration loading and undici's connections.
@@ -113,7 +118,7 @@ export class KubernetesClient {
   /** Reads one page of a list. `limit` and `continue` as in the Kubernetes API. */
   async list(path: string, query: RequestOptions['query'] = {}, signal?: AbortSignal): Promise<ListResult> {
     const options = { query, ...(signal ? { signal } : {}), timeoutMs: listTimeoutMs }
-    return listResult(await this.#json('GET', path, options))
+    return listResult(path, await this.#json('GET', path, options))
   }
 
   /**
@@ -125,22 +130,32 @@ export class KubernetesClient {
     { fieldSelector, signal, parseLarge }: ReadOptions & { readonly fieldSelector?: string | undefined } = {},
   ): AsyncGenerator<ListResult> {
     let next: string | undefined
-    for (let limit = pageSize; ; ) {
+    let limit = pageSize
+    for (let pages = 0; pages < mostPages; pages++) {
       const query = { limit, continue: next, fieldSelector }
-      const { body } = await this.#send('GET', path, { query, ...(signal ? { signal } : {}), timeoutMs: listTimeoutMs })
-      const text = await readAtMost(body, limit === 1 ? Number.POSITIVE_INFINITY : mostPageBytes)
+      const { headers, body } = await this.#send('GET', path, {
+        query,
+        ...(signal ? { signal } : {}),
+        timeoutMs: listTimeoutMs,
+      })
+      const what = `GET ${path}`
+      const text = await readAtMost(piecesOf(body, what, limitsOf(path)), limit === 1 ? mostBodyBytes : mostPageBytes)
       if (text === undefined) {
+        if (limit === 1) throw new Error(`${what}: one object has more than ${mostBodyBytes / 2 ** 20} MiB`)
         limit = Math.max(1, Math.floor(limit / 4))
         continue
       }
-      const isLarge = limit < pageSize && text.length >= largeText
-      const page = listResult(await parsed(text, isLarge ? parseLarge : undefined))
+      const isLarge = limit < pageSize && text.length >= largeText && parseLarge !== undefined
+      const page = listResult(path, isLarge ? await parseLarge(text) : parsed(what, text, headers))
       const bytesEach = text.length / Math.max(1, page.items.length)
       limit = Math.min(pageSize, Math.max(1, Math.floor((0.75 * mostPageBytes) / bytesEach)))
+      if (page.continue !== undefined && page.continue === next)
+        throw new Error(`${what}: the list does not end: a page continues with itself`)
       next = page.continue
       yield page
       if (next === undefined) return
     }
+    throw new Error(`GET ${path}: the list has more than ${mostPages} pages`)
   }
 
   create(path: string, body: Json): Promise<Json> {
@@ -196,7 +211,7 @@ export class KubernetesClient {
   /** The server's clock, from the header of an answer; undefined when it has none. */
   async serverDate(): Promise<string | undefined> {
     const { headers, body } = await this.#send('GET', '/version', {})
-    await body.dump()
+    await readWhole(body, 'GET /version')
     return headers['date']?.toString()
   }
 
@@ -222,17 +237,15 @@ export class KubernetesClient {
       timeoutSeconds: 540,
       resourceVersion: options.resourceVersion,
     }
-    const response = await this.#send('GET', path, { query, signal, timeoutMs: 0 })
-    options.onOpen?.()
-    let timer = setTimeout(() => dead.abort(), options.idleMs)
+    const silent = () => dead.abort(new Error(`no event and no bookmark for ${options.idleMs} ms`))
+    let timer = setTimeout(silent, options.idleMs)
     const lines = new Lines()
     try {
+      const response = await this.#send('GET', path, { query, signal, timeoutMs: 0 })
+      options.onOpen?.()
       for await (const chunk of response.body) {
         clearTimeout(timer)
-        timer = setTimeout(
-          () => dead.abort(new Error(`no event and no bookmark for ${options.idleMs} ms`)),
-          options.idleMs,
-        )
+        timer = setTimeout(silent, options.idleMs)
         for (const line of lines.endedBy(chunk as Uint8Array)) {
           yield eventIn(line, options.parseLarge)
         }
@@ -249,8 +262,9 @@ export class KubernetesClient {
   }
 
   async #json(method: Dispatcher.HttpMethod, path: string, options: RequestOptions): Promise<Json> {
-    const response = await this.#send(method, path, options)
-    return (await response.body.json()) as Json
+    const { headers, body } = await this.#send(method, path, options)
+    const what = `${method} ${path}`
+    return parsed(what, await readWhole(body, what, limitsOf(path)), headers)
   }
 
   async #send(method: Dispatcher.HttpMethod, path: string, options: RequestOptions): Promise<Dispatcher.ResponseData> {
@@ -259,10 +273,11 @@ export class KubernetesClient {
       if (value !== undefined) url.searchParams.set(name, String(value))
     const token = this.#token()
     const timeoutMs = options.timeoutMs ?? requestTimeoutMs
-    const signals = [
-      ...(options.signal ? [options.signal] : []),
-      ...(timeoutMs > 0 ? [AbortSignal.timeout(timeoutMs)] : []),
-    ]
+    const late = new AbortController()
+    const timer =
+      timeoutMs > 0
+        ? setTimeout(() => late.abort(new Error(`${method} ${path}: no answer in ${timeoutMs / 1000} s`)), timeoutMs)
+        : undefined
     const response = await request(url, {
       method,
       dispatcher: this.#dispatcher,
@@ -276,11 +291,16 @@ export class KubernetesClient {
         ...(options.body === undefined ? {} : { 'content-type': options.contentType ?? 'application/json' }),
       },
       ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
-      ...(signals.length === 0 ? {} : { signal: AbortSignal.any(signals) }),
-    })
+      signal: AbortSignal.any([...(options.signal ? [options.signal] : []), late.signal]),
+    }).finally(() => clearTimeout(timer))
     if (response.statusCode < 300) return response
     const error = await apiError(method, path, response)
     if (error.code === 403) this.#onForbidden(error.message)
     throw error
   }
+}
+
+/** Limits of an answer's body: lists of pods are by far the largest. */
+function limitsOf(path: string): BodyLimits {
+  return /\/pods(\?|$)/.test(path) ? { ...bodyLimits, wholeMs: podListMs } : bodyLimits
 }

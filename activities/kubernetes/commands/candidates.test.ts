@@ -13,7 +13,7 @@ import {
   world,
 } from '../../../test/fakes/command-world.ts'
 import { metricLines } from '../../../test/fakes/deps.ts'
-import { at, claimJson, podJson } from '../../../test/fakes/objects.ts'
+import { at, claimJson, nodeJson, podJson } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../client/answers.ts'
 
@@ -113,6 +113,28 @@ describe('deleting the candidates of a command', () => {
       })
     },
   )
+
+  test.each<[string, (cluster: FakeCluster) => void, RegExp]>([
+    [
+      'a node that got a pod since it was empty',
+      (cluster) => cluster.put('pods', podJson('web', 'a')),
+      /pod default\/web runs there by now/,
+    ],
+    ['a NodeClaim whose Node is gone', (cluster) => cluster.remove('nodes', 'aks-a'), /its Node aks-a is gone/],
+    [
+      'a NodeClaim whose Node is another by now',
+      (cluster) => {
+        cluster.put('nodes', nodeJson('a', { metadata: { annotations: { 'joiner.sh/node-uid': 'earlier' } } }))
+      },
+      /is not the registered one any more/,
+    ],
+  ])('of an emptiness command leaves %s', async (_, change, why) => {
+    const { cluster, deletes } = world(['a'])
+    change(cluster)
+    const outcome = await deletes(workOn(['a'], { method: 'emptiness', decision: 'delete' }))
+    expect(outcome).toMatchObject({ kind: 'refused', message: expect.stringMatching(why) })
+    expect(cluster.names('nodeclaims')).toEqual(['a'])
+  })
 
   test.each<[DisruptionMethod, Json, 'deleted' | 'refused']>([
     ['drift', { terminationGracePeriod: '1h' }, 'deleted'],

@@ -2,6 +2,7 @@ import { conditionOf, isTrue } from '../../../core/conditions.ts'
 import { methodFacts } from '../../../core/disruption/command.ts'
 import { heldText } from '../../../core/disruption/verdicts/cause-text.ts'
 import { holdOf } from '../../../core/node-claim/hold.ts'
+import { hasLostNode } from '../../../core/node-claim/node-owner.ts'
 import { isRepairForbidden, repairState } from '../../../core/node-repair/node-repair.ts'
 import type { RepairPolicy } from '../../../core/node-repair/repair-policy.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
@@ -98,6 +99,7 @@ async function lastLook(
   const hold = holdOf(claim, deps.now())
   if (hold !== undefined) return refused(heldText(hold))
   const node = await readNode(deps, claim)
+  if (hasLostNode(claim, node)) return refused(`its Node ${nodeName} is gone, or is not the registered one any more`)
   if (node === undefined) return { kind: 'free', claim, pods: 0 }
   const isRepair = methodFacts[method].disruptionClass === 'repair'
   const recovered = isRepair ? repairRefusal(deps, { node, claim }) : undefined
@@ -105,6 +107,9 @@ async function lastLook(
   if (!isRepair && [node, claim].some(({ metadata }) => metadata.annotations[annotations.doNotDisrupt] === 'true'))
     return refused(`the node has ${annotations.doNotDisrupt} by now`)
   const pods = await livePodsOn(deps, node.metadata.name)
+  const moved = pods.find(isReschedulable)
+  if (method === 'emptiness' && moved !== undefined)
+    return refused(`pod ${podName(moved)} runs there by now, so it is not empty`)
   const isBinding = bindsPods(claim, { method, repair })
   const blocking = pods.find((pod) => isActive(pod) && hasDoNotDisrupt(pod, deps.now()))
   if (isBinding && blocking !== undefined)

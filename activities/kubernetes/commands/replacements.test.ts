@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { asAttempt } from '../../../test/fakes/attempt.ts'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { replacement, world } from '../../../test/fakes/command-world.ts'
 import { at, claimJson, condition } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
+import { createKubernetesActivities } from '../activities.ts'
 import { awaitReplacements } from './replacements.ts'
 
 useFakeTime()
@@ -19,7 +21,7 @@ describe('waiting for replacements', () => {
     const wait = () => awaitReplacements(deps, { replacements: refs, readyByMs: Date.now() + readyInMs }, stop.signal)
     const becomesReady = (name: string, status = 'True') =>
       cluster.edit('nodeclaims', name, { status: { conditions: [condition('Initialized', status)] } })
-    return { cluster, reported, wait, becomesReady }
+    return { cluster, deps, reported, wait, becomesReady }
   }
 
   test('ends at once when all have been initialized, and no wait is reported', async () => {
@@ -67,5 +69,18 @@ describe('waiting for replacements', () => {
     await pass(0)
     becomesReady('new')
     expect(await work).toEqual({ kind: 'late', message: 'not initialized in time: newer' })
+  })
+  test.each([
+    ['is late after its time', 0, 'late'],
+    ['goes on while its time was lost with the worker, since the commit', 3_600_000, 'ready'],
+  ])('%s', async (_, lostMs, kind) => {
+    const { deps, becomesReady } = waiting(false)
+    await pass(3_600_000)
+    const activities = createKubernetesActivities(deps)
+    const input = { replacements: refs, readyByMs: Date.now() - 1000, idleSinceMs: Date.now() - lostMs }
+    const work = asAttempt(1, () => activities.awaitReplacements(input))
+    await pass(0)
+    if (kind === 'ready') for (const { name } of refs) becomesReady(name)
+    expect(await work).toMatchObject({ kind })
   })
 })

@@ -1,4 +1,5 @@
-import { isNodeOf } from '../../../core/node-claim/node-owner.ts'
+import { nodeNamePrefix } from '../../../core/node-claim/node-names.ts'
+import { claimOfNode, goesWith, isNodeOf, nodesOfClaim, vmNameIn } from '../../../core/node-claim/node-owner.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { subdomainErrors } from '../../../core/requirements/label-syntax.ts'
 import type { ClusterCache } from '../cache/cluster-cache.ts'
@@ -12,28 +13,36 @@ export interface ClaimNodesDeps {
   readonly cache: ClusterCache
 }
 
-/** Returns all Nodes with the provider id of a claim, as the cache has them: one, or by mistake several. */
-export function nodesOfVm(deps: ClaimNodesDeps, { status: { providerId } }: NodeClaim): readonly Node[] {
-  return providerId === undefined ? [] : deps.cache.nodes.by('byProviderId', providerId.toLowerCase())
+/** Returns all Nodes with the provider id of a claim, as the cache has them, strangers included. */
+export function nodesOfVm(
+  { cache }: Pick<ClaimNodesDeps, 'cache'>,
+  { status: { providerId } }: NodeClaim,
+): readonly Node[] {
+  return providerId === undefined ? [] : cache.nodes.by('byProviderId', providerId.toLowerCase())
 }
 
-/** Returns those of them that are proven to be the claim's. */
-export function claimNodes(deps: ClaimNodesDeps, claim: NodeClaim): readonly Node[] {
-  return nodesOfVm(deps, claim).filter((node) => isNodeOf(claim, node))
+/** Returns those of them that are the claim's, the registered one first. */
+export function claimNodes(deps: Pick<ClaimNodesDeps, 'cache'>, claim: NodeClaim): readonly Node[] {
+  return nodesOfClaim(claim, nodesOfVm(deps, claim))
 }
 
-/** Returns the Node of a claim by its provider id; of several the one that it was registered with. */
-export function claimNode(deps: ClaimNodesDeps, claim: NodeClaim): Node | undefined {
-  const nodes = claimNodes(deps, claim)
-  return nodes.find(({ metadata }) => metadata.name === claim.status.nodeName) ?? nodes[0]
+/** Returns the Node of a claim: the registered one, or the one that joined. */
+export function claimNode(deps: Pick<ClaimNodesDeps, 'cache'>, claim: NodeClaim): Node | undefined {
+  return claimNodes(deps, claim)[0]
+}
+
+/** Returns the claim of a Node, as the cache has them. */
+export function nodeClaimOf({ cache }: Pick<ClaimNodesDeps, 'cache'>, node: Node | undefined): NodeClaim | undefined {
+  if (node?.providerId === undefined) return undefined
+  return claimOfNode(node, cache.nodeClaims.by('byProviderId', node.providerId.toLowerCase()))
 }
 
 /**
- * Returns the Nodes of a claim. Reads the API server before it reports them missing: the end of a lifecycle must not mistake a lagging watch
+ * Returns the Nodes that end with a claim. Reads the API server before it reports them missing: the end of a lifecycle must not mistake a lagging watch
  * for a Node that is gone.
  */
 export async function liveNodes(deps: ClaimNodesDeps, claim: NodeClaim): Promise<readonly Node[]> {
-  const known = claimNodes(deps, claim)
+  const known = nodesOfVm(deps, claim).filter((node) => goesWith(claim, node))
   return known.length > 0 ? known : [(await readNode(deps, claim)) ?? []].flat()
 }
 
@@ -44,18 +53,13 @@ export async function liveNodes(deps: ClaimNodesDeps, claim: NodeClaim): Promise
 export async function readNode(deps: ClaimNodesDeps, claim: NodeClaim): Promise<Node | undefined> {
   const { nodeName, providerId } = claim.status
   // Azure's kubelets name their Nodes after the VM, which the provider id ends with.
-  const vm = providerId?.slice(providerId.lastIndexOf('/') + 1) ?? `aks-${claim.metadata.name}`
+  const vm = (providerId === undefined ? `${nodeNamePrefix}${claim.metadata.name}` : vmNameIn(providerId)).toLowerCase()
   // Status and name of a claim that was made by hand may hold any text, which must not become a request.
   if (subdomainErrors(nodeName ?? vm).length > 0) return undefined
   try {
     const json = await deps.client.get(resourcePath('nodes', nodeName ?? vm))
     const node = decodeNode(json)
-    const found = node.providerId?.toLowerCase()
-    const isOwn =
-      providerId === undefined
-        ? found?.endsWith(`/virtualmachines/${vm.toLowerCase()}`) === true
-        : found === providerId.toLowerCase()
-    if (!isOwn || !isNodeOf(claim, node)) return undefined
+    if (!isNodeOf(claim, node)) return undefined
     deps.cache.upsert('Node', json)
     return node
   } catch (error) {

@@ -18,6 +18,8 @@ const rules = {
 const waiting = (...types: readonly string[]) => ({
   status: { nodeName: undefined, providerID: undefined, conditions: types.map((type) => condition(type)) },
 })
+/** The Node of the claim's VM, before its registration. */
+const joinedNode = nodeJson('a', { metadata: { ownerReferences: [] } })
 const hold = (expiry: boolean) => ({
   'joiner.sh/hold-until': 'released',
   ...(expiry ? { 'joiner.sh/hold-expiry': 'true' } : {}),
@@ -54,6 +56,21 @@ describe('the next step of a lifecycle', () => {
     ['a claim that is gone is over', claimJson('b'), 'finished'],
   ])('%s', async (_, claim, kind) => {
     expect((await world(claim).observe()).step.kind).toBe(kind)
+  })
+
+  test('comes with the VM that the claim has, for a lifecycle that lost it', async () => {
+    const priced = claimJson('a', {
+      ...waiting('Launched'),
+      metadata: { annotations: { 'joiner.sh/price-per-hour': '0.1' } },
+    })
+    expect((await world(priced).observe()).vm).toEqual({
+      instanceType: 'Standard_D4s_v5',
+      zone: 'westus2-1',
+      capacityType: 'on-demand',
+      pricePerHour: 0.1,
+      fromMs: Date.parse(at(0)),
+    })
+    expect((await world(claimJson('a', waiting())).observe()).vm).toBeUndefined()
   })
 
   test('a claim that was made by hand gets its finalizer first', async () => {
@@ -215,7 +232,8 @@ describe('giving a claim up', () => {
     ['launch_timeout', 'LaunchTimeout'],
     ['registration_timeout', 'RegistrationTimeout'],
   ] as const)('for %s deletes it, and the event is %s', async (reason, event) => {
-    const { deps, isGoing, reported, registry } = world(claimJson('a', waiting('Launched')))
+    const launched = reason === 'registration_timeout' ? ['Launched'] : []
+    const { deps, isGoing, reported, registry } = world(claimJson('a', waiting(...launched)), nodeJson('b'))
     expect(await giveUp(deps, { claim: ref, reason, message: 'no room' })).toEqual({ kind: 'ended' })
     expect(isGoing()).toBe(true)
     expect(reported.map(({ reason: why, message }) => [why, message])).toEqual([[event, 'NodeClaim a event: no room']])
@@ -243,6 +261,25 @@ describe('giving a claim up', () => {
       kind: 'kept',
     })
     expect(isGoing()).toBe(false)
+  })
+
+  test.each<[string, Json, Json]>([
+    ['its launch is recorded', claimJson('a', waiting('Launched')), nodeJson('b')],
+    ['its Node has joined, though no launch is recorded', claimJson('a', waiting()), joinedNode],
+  ])('for want of a VM is refused while %s', async (_, claim, node) => {
+    const { deps, isGoing, reported } = world(claim, node)
+    expect(await giveUp(deps, { claim: ref, reason: 'launch_timeout', message: 'x' })).toEqual({ kind: 'kept' })
+    expect(isGoing()).toBe(false)
+    expect(reported).toEqual([])
+  })
+
+  test('is not refused for a Node that only has the name', async () => {
+    const { deps, isGoing } = world(
+      claimJson('a', waiting()),
+      nodeJson('a', { spec: { providerID: 'azure:///other' } }),
+    )
+    await giveUp(deps, { claim: ref, reason: 'launch_timeout', message: 'x' })
+    expect(isGoing()).toBe(true)
   })
 
   test.each<[string, Json]>([

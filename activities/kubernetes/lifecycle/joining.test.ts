@@ -1,7 +1,6 @@
 import pino from 'pino'
 import { describe, expect, test } from 'vitest'
 import { transitions } from '../../../core/events.ts'
-import { registrationDeadline } from '../../../core/node-claim/lifecycle.ts'
 import type { Condition } from '../../../core/objects.ts'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { condition, nodeJson, claimJson as sampleClaim } from '../../../test/fakes/objects.ts'
@@ -30,7 +29,7 @@ const at = (type: string, status: string, reason = type) => ({
   lastTransitionTime: new Date(start).toISOString(),
 })
 
-/** An API server that holds one NodeClaim, with a cache that knows these Nodes of its VM. */
+/** An API server that holds one NodeClaim, with a cache that knows these Nodes with its VM's provider id. */
 function clusterWith(nodes: readonly string[], conditions: readonly Json[] = [at('Launched', 'True')]) {
   const clock = { now: start }
   let claim = claimJson(conditions)
@@ -61,7 +60,7 @@ function clusterWith(nodes: readonly string[], conditions: readonly Json[] = [at
     clock,
     cache,
     end,
-    outcome: () => awaitRegistration(deps, ref, end.signal),
+    outcome: (limitMs?: number) => awaitRegistration(deps, { ...ref, limitMs }, end.signal),
     /** Sets Launched in the API server only. */
     launchedLater: () => {
       const lastTransitionTime = new Date(start + 60_000).toISOString()
@@ -90,38 +89,31 @@ test('a claim whose launch the cache does not know is not given up before its ti
   expect(await cluster.outcome()).toEqual({ kind: 'observeAgain' })
 })
 
-describe('several Nodes with the provider id of one VM', () => {
-  test('are reported by name, and the claim is never registered', async () => {
-    const cluster = clusterWith(['aks-a', 'double'])
-    const outcome = cluster.outcome()
-    await settle()
-    expect(cluster.registered()).toMatchObject({
-      status: 'False',
-      reason: 'MultipleNodesFound',
-      message: 'Invariant violated, matched multiple nodes: aks-a, double',
+test('a Node with the provider id of the VM and another name is not registered; the end of the wait names it', async () => {
+  const cluster = clusterWith(['rogue'])
+  cluster.clock.now = start + 15 * 60_000 - 100
+  expect(await cluster.outcome()).toMatchObject({ kind: 'timeout', message: expect.stringContaining('by Node rogue') })
+  expect(cluster.registered()).toBeUndefined()
+})
+
+describe('long after the registration limit', () => {
+  const late = start + 60 * 60_000
+
+  test('a claim without a Node is given up', async () => {
+    const cluster = clusterWith([])
+    cluster.clock.now = late
+    expect(await cluster.outcome()).toMatchObject({
+      kind: 'timeout',
+      message: expect.stringContaining('did not join within 15 minutes;') as string,
     })
-    await cluster.deleteClaim()
-    expect(await outcome).toEqual({ kind: 'claimGone' })
   })
 
-  test('are not checked again when one is left, until the time is over', async () => {
-    const failed = [at('Launched', 'True'), at('Registered', 'False', 'MultipleNodesFound')]
-    const cluster = clusterWith(['aks-a'], failed)
-    cluster.clock.now = start + 15 * 60_000 - 100
-    expect(await cluster.outcome()).toMatchObject({ kind: 'timeout' })
-    expect(cluster.registered()).toMatchObject({ status: 'False' })
-  })
-
-  test('give the claim 15 minutes more', () => {
-    const cluster = clusterWith(
-      [],
-      [
-        at('Launched', 'True'),
-        { ...at('Registered', 'False'), lastTransitionTime: new Date(start + 60_000).toISOString() },
-      ],
-    )
-    const claim = cluster.cache.nodeClaims.get('a')
-    expect(claim && registrationDeadline(claim)).toBe(start + 16 * 60_000)
+  test('the message names the limit that the workflow passed', async () => {
+    const cluster = clusterWith([])
+    cluster.clock.now = start + 90_000
+    expect(await cluster.outcome(90_000)).toMatchObject({
+      message: expect.stringContaining('did not join within 90 seconds;') as string,
+    })
   })
 })
 

@@ -1,16 +1,13 @@
-import { conditionOf, isTrue } from '../../../core/conditions.ts'
+import { conditionOf, isTrue, nodeGone } from '../../../core/conditions.ts'
 import { readyTime, registrationTime } from '../../../core/history/claim-facts.ts'
-import {
-  expiryDue,
-  nextObservationAt,
-  registrationDeadline,
-  registrationFailed,
-  wakeOf,
-} from '../../../core/node-claim/lifecycle.ts'
-import { isNodeOf } from '../../../core/node-claim/node-owner.ts'
+import { expiryDue, nextObservationAt, registrationDeadline, wakeOf } from '../../../core/node-claim/lifecycle.ts'
+import { limits } from '../../../core/node-claim/limits.ts'
+import { hasHadNode, hasLostNode } from '../../../core/node-claim/node-owner.ts'
 import { initializationState, nodeNotFound, registrationPatch } from '../../../core/node-claim/registration.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
-import { labels, taintKeys } from '../../../core/requirements/labels.ts'
+import { annotations, labels, taintKeys } from '../../../core/requirements/labels.ts'
+import { limitText } from '../../../core/values/time.ts'
+import { untilDeadline } from '../../abortable-wait.ts'
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import { milestones } from '../../telemetry/milestones.ts'
 import { claimTopic } from '../cache/change-feed.ts'
@@ -19,15 +16,23 @@ import type { ClaimRef, InitializationOutcome, RegistrationOutcome } from '../co
 import { subject } from '../event-recorder.ts'
 import type { NodePoolHealthDeps } from '../node-pools/node-pool-health.ts'
 import { recordRegistration } from '../node-pools/node-pool-health.ts'
-import { claimNode, nodesOfVm } from './claim-nodes.ts'
+import { claimNode, nodesOfVm, readNode } from './claim-nodes.ts'
 import type { NodeHealthDeps } from './node-health.ts'
 
 export interface JoiningDeps extends NodeHealthDeps, NodePoolHealthDeps {
   readonly lifecycleMetrics: LifecycleMetrics
 }
 
+/** A claim whose Node is awaited. `limitMs`: time limit of its registration. */
+export interface JoinRef extends ClaimRef {
+  readonly limitMs?: number | undefined
+}
+
 /** Time after which the condition of a claim reports what its node lacks. */
 const reportAfterMs = 15_000
+
+/** Time that a watch may be late. */
+const lagMs = 5000
 
 /** Interval of checking an unready node for changes by time alone: expiry, and repair. */
 const pollMs = 30_000
@@ -41,90 +46,83 @@ function livingClaim(deps: JoiningDeps, ref: ClaimRef): NodeClaim | 'gone' {
 /** Waits for a claim's Node, then registers it: labels, taints, finalizer and owner on the Node, Registered on the claim. */
 export async function awaitRegistration(
   deps: JoiningDeps,
-  ref: ClaimRef,
+  ref: JoinRef,
   signal: AbortSignal,
 ): Promise<RegistrationOutcome> {
+  const { limitMs = limits.registrationMs } = ref
   const first = cachedClaim(deps, ref) ?? (await liveClaim(deps, ref))
   if (first === undefined || first.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
   const joined = (): Joined | RegistrationOutcome | undefined => {
     const claim = livingClaim(deps, ref)
     if (claim === 'gone') return { kind: 'claimGone' }
-    if (isTrue(claim.status.conditions, 'Registered'))
-      return { kind: 'registered', nodeName: claim.status.nodeName ?? '', ...registrationTime(claim) }
-    const nodes = registrationFailed(claim) ? [] : nodesOfVm(deps, claim)
-    return nodes.some((node) => isNodeOf(claim, node)) ? { nodes, claim } : undefined
+    const node = claimNode(deps, claim)
+    if (node === undefined) return undefined
+    if (!isTrue(claim.status.conditions, 'Registered') || hasLostNode(claim, node)) return { node, claim }
+    return { kind: 'registered', nodeName: node.metadata.name, ...registrationTime(claim) }
   }
-  const found = await untilRegistrationEnds(deps, { claim: first, look: joined }, signal)
+  const found = await untilRegistrationEnds(deps, { claim: first, look: joined, limitMs }, signal)
   if ('kind' in found) return found
-  const [node, ...others] = found.nodes
-  if (node === undefined || others.length > 0) return awaitFailedRegistration(deps, found, signal)
-  const nodeName = node.metadata.name
+  const nodeName = found.node.metadata.name
   const isInitialized = await registerNode(deps, found.claim, nodeName)
   await recordRegistration(deps, found.claim, true)
-  const written = await setClaimConditions(deps, ref, () => ({
+  const written = await setClaimConditions(deps, ref, ({ status }) => ({
     conditions: [
       { type: 'Registered', status: 'True' },
       ...(isInitialized ? ([{ type: 'Initialized', status: 'True' }] as const) : []),
+      // The Node that was initialized is gone: this one has to be ready by itself.
+      ...(!isInitialized && isTrue(status.conditions, 'Initialized') ? ([notInitialized] as const) : []),
     ],
+    clear: [nodeGone],
     status: { nodeName },
   }))
   if (written === undefined) return { kind: 'claimGone' }
-  deps.lifecycleMetrics.nodeCreated(written)
+  if (!hasHadNode(found.claim)) deps.lifecycleMetrics.nodeCreated(written)
   milestones.registered(deps.log, written)
   if (isInitialized) milestones.initialized(deps.log, written)
   return { kind: 'registered', nodeName, ...registrationTime(written) }
 }
 
-/** The Nodes with the provider id of a claim. */
+const notInitialized = { type: 'Initialized', status: 'Unknown', reason: 'AwaitingReconciliation' } as const
+
+/** The Node of a claim that is to be registered. */
 interface Joined {
-  readonly nodes: readonly Node[]
+  readonly node: Node
   readonly claim: NodeClaim
 }
 
 async function untilRegistrationEnds<T>(
   deps: JoiningDeps,
-  { claim, look }: { readonly claim: NodeClaim; readonly look: () => T | undefined },
+  { claim, look, limitMs }: { readonly claim: NodeClaim; readonly look: () => T | undefined; readonly limitMs: number },
   signal: AbortSignal,
 ): Promise<T | RegistrationOutcome> {
   const ref = claim.metadata
-  const limit = registrationDeadline(claim)
+  // A Node that joins again has no limit: the end of a claim without a Node is decided where that is observed.
+  const limit = hasHadNode(claim) ? deps.now() + pollMs : registrationDeadline(claim, limitMs)
   const deadline = Math.min(limit, expiryDue(claim, deps.now()) ?? limit)
   const found = await untilDeadline(deadline - deps.now(), signal, (both) =>
     deps.cache.waitFor([claimTopic(ref.name)], look, both),
   )
   if (found !== 'timeout') return found
-  if (deadline < limit) return { kind: 'observeAgain' }
+  if (deadline < limit || hasHadNode(claim)) return { kind: 'observeAgain' }
   // The wait may have begun with the cache's claim, from before its launch.
   const current = await liveClaim(deps, ref)
-  if (current !== undefined && registrationDeadline(current) > limit) return { kind: 'observeAgain' }
-  return { kind: 'timeout', message: timeoutMessage(deps, ref) }
-}
-
-/** Waits for the end after several Nodes joined for one VM. The claim reports it and never registers; time or its deletion ends it. */
-async function awaitFailedRegistration(
-  deps: JoiningDeps,
-  { nodes, claim: { metadata: ref } }: Joined,
-  signal: AbortSignal,
-): Promise<RegistrationOutcome> {
-  const names = nodes.map(({ metadata }) => metadata.name).sort()
-  const message = `Invariant violated, matched multiple nodes: ${names.join(', ')}`
-  deps.log.error({ nodeClaim: ref.name, nodes: names }, 'several nodes have the provider id of one nodeclaim')
-  const written = await setClaimConditions(deps, ref, () => ({
-    conditions: [{ type: 'Registered', status: 'False', reason: 'MultipleNodesFound', message }],
-  }))
-  if (written === undefined) return { kind: 'claimGone' }
-  const gone = (): RegistrationOutcome | undefined =>
-    livingClaim(deps, ref) === 'gone' ? { kind: 'claimGone' } : undefined
-  return untilRegistrationEnds(deps, { claim: written, look: gone }, signal)
+  if (current !== undefined && registrationDeadline(current, limitMs) > limit) return { kind: 'observeAgain' }
+  // A Node that is there counts, also one that the watch has not reported yet.
+  if (current !== undefined) await readNode(deps, current)
+  return look() ?? { kind: 'timeout', message: timeoutMessage(deps, ref, limitMs) }
 }
 
 /** Returns the timeout's message, with what was found out about the VM. */
-function timeoutMessage(deps: JoiningDeps, ref: ClaimRef): string {
-  const condition = conditionOf(cachedClaim(deps, ref)?.status.conditions ?? [], 'Registered')
+function timeoutMessage(deps: JoiningDeps, ref: ClaimRef, limitMs: number): string {
+  const claim = cachedClaim(deps, ref)
+  const condition = conditionOf(claim?.status.conditions ?? [], 'Registered')
   const known = condition?.message === nodeNotFound.message ? undefined : condition?.message
   // The VM of an AKS machine has AKS' name.
-  const vm = cachedClaim(deps, ref)?.status.providerId?.split('/').at(-1) ?? `aks-${ref.name}`
-  return `VM ${vm} did not join within 15 minutes; look at its boot diagnostics, and at the network path to the API server${known ? `. Last known: ${known}` : ''}`
+  const vm = claim?.status.providerId?.split('/').at(-1) ?? `aks-${ref.name}`
+  const others = claim === undefined ? [] : nodesOfVm(deps, claim).map(({ metadata }) => metadata.name)
+  const taken =
+    others.length === 0 ? '' : `. Its provider id was registered by Node ${others.join(', ')}, which is another`
+  return `VM ${vm} did not join within ${limitText(limitMs)}; look at its boot diagnostics, and at the network path to the API server${taken}${known ? `. Last known: ${known}` : ''}`
 }
 
 /**
@@ -135,12 +133,13 @@ async function registerNode(deps: JoiningDeps, claim: NodeClaim, nodeName: strin
   const after = await updateNode(deps, nodeName, (node) => {
     if (
       node.metadata.labels[labels.registered] === 'true' &&
+      node.metadata.annotations[annotations.nodeUid] === node.metadata.uid &&
       !node.taints.some(({ key }) => key === taintKeys.unregistered)
     )
       return undefined
     const {
       labels: own,
-      annotations,
+      annotations: others,
       taints,
       finalizers,
       ownerReferences,
@@ -154,8 +153,9 @@ async function registerNode(deps: JoiningDeps, claim: NodeClaim, nodeName: strin
       })
     }
     const marks = initializationState(claim, { ...node, taints }).initialized ? { [labels.initialized]: 'true' } : {}
+    const uid = { [annotations.nodeUid]: node.metadata.uid }
     return {
-      metadata: { labels: { ...own, ...marks }, annotations, finalizers, ownerReferences },
+      metadata: { labels: { ...own, ...marks }, annotations: { ...others, ...uid }, finalizers, ownerReferences },
       spec: { taints },
     }
   })
@@ -179,6 +179,8 @@ export async function awaitInitialization(
     if (claim === 'gone') return { kind: 'claimGone' }
     const node = claimNode(deps, claim)
     if (node?.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
+    // At the start the watch may not have reported the Node to this process yet.
+    if (hasLostNode(claim, node) && deps.now() - startedAt >= lagMs) return { kind: 'observeAgain' }
     const due = nextObservationAt(claim, { now: deps.now(), sinceMs: startedAt }, { node, rules: deps.nodeRules })
     if (due !== undefined && due <= deps.now()) return { kind: 'observeAgain' }
     const state = initializationState(claim, node)
@@ -227,19 +229,4 @@ export async function awaitInitialization(
   const seen = deps.cache.nodes.get(node.metadata.name) ?? node
   const wake = wakeOf(claim, deps.now(), { node: seen, rules: deps.nodeRules })
   return { kind: 'initialized', ...readyTime(written ?? claim), ...wake }
-}
-
-/** Waits; ends after `ms` as `timeout`. */
-export async function untilDeadline<T>(
-  ms: number,
-  signal: AbortSignal,
-  wait: (signal: AbortSignal) => Promise<T>,
-): Promise<T | 'timeout'> {
-  const deadline = AbortSignal.timeout(Math.max(ms, 1))
-  try {
-    return await wait(AbortSignal.any([signal, deadline]))
-  } catch (error) {
-    if (deadline.aborted && !signal.aborted) return 'timeout'
-    throw error
-  }
 }

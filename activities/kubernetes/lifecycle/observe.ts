@@ -1,6 +1,6 @@
-import { isTrue, outOfCapacity } from '../../../core/conditions.ts'
+import { conditionOf, isTrue, nodeGone, outOfCapacity } from '../../../core/conditions.ts'
 import type { EventReason } from '../../../core/events.ts'
-import { because, deathOf, expired, joinTimes } from '../../../core/history/claim-facts.ts'
+import { because, deathOf, expired, factsOfClaim, joinTimes, nodeWasGone } from '../../../core/history/claim-facts.ts'
 import type { Death } from '../../../core/history/life.ts'
 import { holdOf, holdText } from '../../../core/node-claim/hold.ts'
 import { type LifecycleStep, nextStep } from '../../../core/node-claim/lifecycle.ts'
@@ -14,15 +14,16 @@ import type { ClaimRef, GiveUpOutcome, GiveUpReason, KubernetesActivities, NextS
 import { subject } from '../event-recorder.ts'
 import type { NodePoolHealthDeps } from '../node-pools/node-pool-health.ts'
 import { recordRegistration } from '../node-pools/node-pool-health.ts'
-import type { DisruptionCountDeps } from './claim-deletion.ts'
 import { countDisruption, deleteClaim } from './claim-deletion.ts'
-import { claimNode, claimNodes, readNode } from './claim-nodes.ts'
+import { claimNode, claimNodes, liveNodes, readNode } from './claim-nodes.ts'
+import type { NodeGoneDeps } from './node-gone.ts'
+import { endWithoutNode, limitsOf, withNode } from './node-gone.ts'
 import type { NodeHealthDeps } from './node-health.ts'
 import { announceInterruption, prepareRepair } from './node-health.ts'
 import type { NodeRequestsDeps } from './node-requests.ts'
 import { reportRetry } from './node-requests.ts'
 
-export interface ObserveDeps extends NodeRequestsDeps, NodeHealthDeps, NodePoolHealthDeps, DisruptionCountDeps {
+export interface ObserveDeps extends NodeRequestsDeps, NodeHealthDeps, NodePoolHealthDeps, NodeGoneDeps {
   readonly lifecycleMetrics: LifecycleMetrics
 }
 
@@ -35,7 +36,10 @@ export async function observe(
   if (retried !== undefined) reportRetry(deps, ref, retried)
   let claim = await liveClaim(deps, ref)
   if (claim !== undefined && claim.metadata.deletionTimestamp === undefined) claim = await prepare(deps, ref, claim)
-  const view = { node: claim && claimNode(deps, claim), rules: deps.nodeRules }
+  let node = claim && claimNode(deps, claim)
+  if (claim !== undefined && claim.metadata.deletionTimestamp === undefined)
+    ({ claim, node } = await withNode(deps, claim))
+  const view = { node, rules: deps.nodeRules, nodeGone: limitsOf(deps) }
   const due = nextStep(claim, { uid: ref.uid, now: deps.now() }, view)
   const step = await acted(deps, { ref, claim }, due)
   if (claim === undefined) return { step }
@@ -49,15 +53,17 @@ function leavingFacts(
   { claim, due, node }: { readonly claim: NodeClaim; readonly due: LifecycleStep; readonly node: Node | undefined },
 ): Pick<Observation, 'went' | 'drainingMs'> {
   const drainingMs = Date.parse(claim.metadata.deletionTimestamp ?? new Date(deps.now()).toISOString())
-  return { drainingMs, went: deathOf(claim, node, deps.nodeRules) ?? deathBy(due) }
+  return { drainingMs, went: deathOf(claim, node, deps.nodeRules) ?? deathBy(due, claim) }
 }
 
-function deathBy(step: LifecycleStep): Death {
+function deathBy(step: LifecycleStep, claim: NodeClaim): Death {
   switch (step.kind) {
     case 'expire':
       return expired(step.expiredAtMs)
     case 'interrupt':
       return because('interrupted', step.interruption.condition)
+    case 'endWithoutNode':
+      return nodeWasGone(conditionOf(claim.status.conditions, nodeGone))
     case 'repair':
       return because('repaired', `${step.repair.type} is ${step.repair.status}`)
     default:
@@ -78,6 +84,8 @@ async function acted(
     case 'interrupt':
     case 'repair':
       return claim === undefined ? { kind: 'finished' } : endedByNode(deps, ref, claim)
+    case 'endWithoutNode':
+      return claim === undefined ? { kind: 'finished' } : endWithoutNode(deps, ref, claim)
     case 'launch':
     case 'steady':
       return step
@@ -90,7 +98,7 @@ async function acted(
 async function endedByNode(deps: ObserveDeps, ref: ClaimRef, claim: NodeClaim): Promise<NextStep> {
   const node = await readNode(deps, claim)
   const at = { uid: ref.uid, now: deps.now() }
-  const step = nextStep(claim, at, { node, rules: deps.nodeRules })
+  const step = nextStep(claim, at, { node, rules: deps.nodeRules, nodeGone: limitsOf(deps) })
   if (node === undefined || (step.kind !== 'interrupt' && step.kind !== 'repair'))
     return acted(deps, { ref, claim }, step)
   if (step.kind === 'interrupt') {
@@ -140,6 +148,7 @@ function shown(claim: NodeClaim, now: number): Omit<Observation, 'step'> {
     instanceType: own[labels.instanceType],
     capacityType: own[labels.capacityType],
     zone: own[labels.zone],
+    vm: factsOfClaim(claim).vms[0],
   }
   return {
     ...Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)),
@@ -155,7 +164,10 @@ const eventReasons: Readonly<Record<GiveUpReason, EventReason>> = {
   registration_timeout: 'RegistrationTimeout',
 }
 
-/** Ends a claim that cannot become a node: its pods are planned again. A claim that has its Node by then is kept, whoever asks. */
+/**
+ * Ends a claim that cannot become a node: its pods are planned again. A claim that has its Node by then is kept, whoever asks; also one that has a VM,
+ * if it is to end for want of one.
+ */
 export async function giveUp(
   deps: ObserveDeps,
   { claim: ref, reason, message }: Parameters<KubernetesActivities['giveUp']>[0],
@@ -163,6 +175,7 @@ export async function giveUp(
   const claim = await liveClaim(deps, ref)
   if (claim === undefined) return { kind: 'ended' }
   if (isTrue(claim.status.conditions, 'Registered')) return { kind: 'kept' }
+  if (reason === 'launch_timeout' && (await hasVm(deps, claim))) return { kind: 'kept' }
   deps.events.record({
     about: subject(claim),
     reason: eventReasons[reason],
@@ -177,4 +190,9 @@ export async function giveUp(
   if (reason === 'launch_timeout' || reason === 'registration_timeout') await recordRegistration(deps, claim, false)
   if (await deleteClaim(deps, ref)) countDisruption(deps, claim, reason)
   return { kind: 'ended' }
+}
+
+/** Whether a claim has a VM, by what the cluster knows: its launch was recorded, or its Node has joined. */
+async function hasVm(deps: ObserveDeps, claim: NodeClaim): Promise<boolean> {
+  return isTrue(claim.status.conditions, 'Launched') || (await liveNodes(deps, claim)).length > 0
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { kubernetesDeps } from '../../../test/fakes/deps.ts'
 import { claimJson, condition, nodeJson } from '../../../test/fakes/objects.ts'
-import { useFakeTime } from '../../../test/fakes/time.ts'
+import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../client/answers.ts'
 import { awaitRegistration } from './joining.ts'
 
@@ -77,7 +77,8 @@ describe('upstream nodeclaim/lifecycle registration', () => {
     const { register, node } = world({ metadata: { labels, annotations } }, { annotations: { own: 'kept' } })
     await register()
     expect(node()?.metadata.labels).toMatchObject({ ...labels, 'kubernetes.io/hostname': 'aks-a' })
-    expect(node()?.metadata.annotations).toEqual({ ...annotations, own: 'kept' })
+    const uid = { 'joiner.sh/node-uid': node()?.metadata.uid }
+    expect(node()?.metadata.annotations).toEqual({ ...annotations, own: 'kept', ...uid })
   })
 
   test('taints and startup taints are synced to the Node', async () => {
@@ -121,4 +122,33 @@ describe('upstream nodeclaim/lifecycle registration', () => {
       expect(reported.filter(({ reason }) => reason === 'UnregisteredTaintMissing')).toHaveLength(events)
     },
   )
+})
+
+describe('long after the registration limit', () => {
+  test('a Node that is there is registered', async () => {
+    const { register } = world()
+    await pass(3_600_000)
+    expect(await ended(register())).toMatchObject({ kind: 'registered', nodeName: 'aks-a' })
+  })
+
+  test('a Node that the watch has not reported yet is registered', async () => {
+    const { cluster, register } = world()
+    const node = cluster.object('nodes', 'aks-a') as unknown as Json
+    cluster.remove('nodes', 'aks-a')
+    cluster.lag()
+    cluster.put('nodes', node)
+    await pass(3_600_000)
+    expect(await ended(register())).toMatchObject({ kind: 'registered', nodeName: 'aks-a' })
+  })
+
+  test('a Node is awaited further, if no worker was there to do so', async () => {
+    const away = { 'joiner.sh/time-away': '2026-01-01T00:05:00Z/2026-01-01T01:00:00Z' }
+    const { cluster, register } = world({ metadata: { annotations: away } })
+    cluster.remove('nodes', 'aks-a')
+    await pass(3_600_000)
+    const work = register()
+    await pass(9 * 60_000)
+    cluster.put('nodes', nodeJson('a', { metadata: { ownerReferences: [] } }))
+    expect(await ended(work)).toMatchObject({ kind: 'registered' })
+  })
 })

@@ -1,12 +1,20 @@
 import { conditionOf } from '../../../core/conditions.ts'
+import { limits as usualLimits } from '../../../core/node-claim/limits.ts'
 import { isReady } from '../../../core/node-claim/registration.ts'
-import { type RebootFailure, rebootOf, rebootTraces, recoveryDeadline } from '../../../core/node-repair/reboot.ts'
+import {
+  type RebootFailure,
+  rebootedSince,
+  rebootOf,
+  rebootTraces,
+  recoveryDeadline,
+} from '../../../core/node-repair/reboot.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { labels, taintKeys } from '../../../core/requirements/labels.ts'
+import { limitText } from '../../../core/values/time.ts'
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import { claimTopic, nodeTopic } from '../cache/change-feed.ts'
 import { liveClaim, setClaimConditions, updateClaim, updateNode } from '../client/object-writes.ts'
-import type { ClaimRef, RebootOutcome } from '../contract.ts'
+import type { ClaimRef, RebootInput, RebootOutcome } from '../contract.ts'
 import { boundTermination } from '../draining/termination-stamp.ts'
 import { subject } from '../event-recorder.ts'
 import { countDisruption, type DisruptionCountDeps, deleteClaim } from '../lifecycle/claim-deletion.ts'
@@ -21,7 +29,11 @@ export interface AwaitRebootDeps extends NodeHealthDeps, DisruptionCountDeps {
 const pollMs = 15_000
 
 /** Waits until the VM has booted and its Node is ready, and gives the Node back. Its initialization runs again after that. */
-export async function awaitReboot(deps: AwaitRebootDeps, ref: ClaimRef, signal: AbortSignal): Promise<RebootOutcome> {
+export async function awaitReboot(
+  deps: AwaitRebootDeps,
+  { claim: ref, limits = usualLimits.reboot }: RebootInput,
+  signal: AbortSignal,
+): Promise<RebootOutcome> {
   for (;;) {
     const claim = await liveClaim(deps, ref)
     const reboot = openReboot(deps, claim, ref.uid)
@@ -32,12 +44,12 @@ export async function awaitReboot(deps: AwaitRebootDeps, ref: ClaimRef, signal: 
       await observeBoot(deps, claim, node)
       if (isReady(node)) return succeed(deps, claim)
     }
-    const leftMs = recoveryDeadline(claim, reboot, deps.now()) - deps.now()
+    const leftMs = recoveryDeadline(claim, rebootedSince(claim, reboot, deps.now()), limits) - deps.now()
     if (leftMs <= 0)
       return {
         kind: 'failed',
         result: 'recovery_timeout',
-        message: 'the Node was not ready 20 minutes after the restart',
+        message: `the Node was not ready ${limitText(limits.recoveryMs)} after the restart`,
       }
     const topics = [claimTopic(ref.name), ...(node === undefined ? [] : [nodeTopic(node.metadata.name)])]
     await deps.cache.changeOf(topics, { ms: Math.min(pollMs, leftMs), concerns: () => true }, signal)
@@ -112,11 +124,9 @@ function measure(deps: AwaitRebootDeps, claim: NodeClaim, result: RebootFailure 
   const now = deps.now()
   deps.lifecycleMetrics.rebooted(result, {
     totalMs: now - reboot.requestedMs,
-    recoveryMs: now - (recoveryDeadline(claim, reboot, now) - recoveryLimitMs),
+    recoveryMs: now - rebootedSince(claim, reboot, now),
   })
 }
-
-const recoveryLimitMs = 20 * 60_000
 
 /** Ends the claim of a node whose reboot failed: its pods get what was left of their time, and a replacement is planned for them. */
 export async function endReboot(

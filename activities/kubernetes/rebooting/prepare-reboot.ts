@@ -1,11 +1,11 @@
 import { drainPlan } from '../../../core/node-claim/drain.ts'
 import { nextStep } from '../../../core/node-claim/lifecycle.ts'
-import { drainTimes, issueLimitMs, type Reboot, rebootOf } from '../../../core/node-repair/reboot.ts'
+import { drainTimes, issueDeadline, type Reboot, rebootOf } from '../../../core/node-repair/reboot.ts'
 import type { Node, NodeClaim, Taint } from '../../../core/objects.ts'
 import { annotations, taintKeys } from '../../../core/requirements/labels.ts'
 import { budgetsTopic, claimTopic, nodeTopic } from '../cache/change-feed.ts'
 import { liveClaim, updateNode } from '../client/object-writes.ts'
-import type { ClaimRef, PreparedReboot } from '../contract.ts'
+import type { PreparedReboot, RebootInput } from '../contract.ts'
 import { Evictions, type EvictionsDeps } from '../draining/evictions.ts'
 import { claimNode, readNode } from '../lifecycle/claim-nodes.ts'
 import { livePodsOn } from '../lifecycle/live-pods.ts'
@@ -29,7 +29,7 @@ export function openReboot(deps: NodeHealthDeps, claim: NodeClaim | undefined, u
  */
 export async function prepareReboot(
   deps: PrepareRebootDeps,
-  ref: ClaimRef,
+  { claim: ref, limits }: RebootInput,
   signal: AbortSignal,
 ): Promise<PreparedReboot> {
   const evictions = new Evictions(deps)
@@ -38,7 +38,7 @@ export async function prepareReboot(
     const reboot = openReboot(deps, claim, ref.uid)
     if (claim === undefined || reboot === undefined) return { kind: 'over' }
     if (reboot.phase === 'issued') return { kind: 'issued' }
-    const outcome = await advance(deps, { claim, reboot, evictions })
+    const outcome = await advance(deps, { claim, reboot, evictions, limits })
     if (outcome !== undefined) return outcome
     const node = claimNode(deps, claim)?.metadata.name
     const topics = [claimTopic(ref.name), ...(node === undefined ? [] : [nodeTopic(node)])]
@@ -51,6 +51,7 @@ interface Preparing {
   readonly claim: NodeClaim
   readonly reboot: Reboot
   readonly evictions: Evictions
+  readonly limits: RebootInput['limits']
 }
 
 async function advance(deps: PrepareRebootDeps, at: Preparing): Promise<PreparedReboot | undefined> {
@@ -61,7 +62,7 @@ async function advance(deps: PrepareRebootDeps, at: Preparing): Promise<Prepared
   }
   const node = claimNode(deps, claim) ?? (await readNode(deps, claim))
   if (node === undefined) {
-    if (deps.now() < reboot.requestedMs + issueLimitMs) return undefined
+    if (deps.now() < issueDeadline(claim, reboot, at.limits)) return undefined
     return failed('provider_error', 'the NodeClaim has no Node')
   }
   await taint(deps, node)

@@ -43,8 +43,8 @@ function start({
   return {
     cluster,
     ...known,
-    prepare: () => prepareReboot(known.deps, ref, signal),
-    awaits: () => awaitReboot(known.deps, ref, signal),
+    prepare: () => prepareReboot(known.deps, { claim: ref }, signal),
+    awaits: () => awaitReboot(known.deps, { claim: ref }, signal),
     fails: () => endReboot(known.deps, ref, { result: 'recovery_timeout', message: 'never ready' }),
     of: (type: string) => cluster.object('nodeclaims', 'a')?.status.conditions.find((one) => one.type === type),
     claim: () => cluster.object('nodeclaims', 'a')?.metadata,

@@ -79,6 +79,7 @@ function planner() {
       isWaiting: (_: unknown, pod: Pod) => held.has(pod.metadata.name),
       refusalOf: () => ({ nodePool: 'default', message: 'denied by policy' }),
     },
+    nodeRefusals: { isWaiting: () => false, reasonOf: () => ({}) },
     heavyPods: { isWaiting: () => false },
     quarantine: { holds: () => false },
     solver: {

@@ -5,17 +5,14 @@ import { podName } from '../../../core/pods/pod-rules.ts'
 import type { Explanation } from '../../../core/scheduling/explain/explanation.ts'
 import type { Standing } from '../../../core/scheduling/explain/waiting-classes.ts'
 import { shortened } from '../../../core/values/shortened.ts'
-import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
 import type { HeavyPods } from '../../scheduler-thread/heavy-pods.ts'
 import { podFingerprint } from '../../scheduler-thread/pod-fingerprint.ts'
 import type { Quarantine } from '../../scheduler-thread/quarantine.ts'
-import type { Nominations } from '../nominations.ts'
+import type { RefusingDeps } from '../node-refusals/node-refusals.ts'
+import { refusalText } from '../node-refusals/refusal-rules.ts'
 import type { RefusedClaims } from '../refused-claims.ts'
 
-export interface StandingDeps {
-  readonly cache: ClusterCache
-  readonly now: () => number
-  readonly nominations: Nominations
+export interface StandingDeps extends RefusingDeps {
   readonly refusedClaims: RefusedClaims
   readonly heavyPods: HeavyPods
   readonly quarantine: Quarantine
@@ -64,6 +61,8 @@ function heldBack(deps: StandingDeps, pod: Pod): Found | undefined {
       ],
     }
   }
+  const unbound = refusedNode(deps, pod)
+  if (unbound !== undefined) return unbound
   if (!deps.heavyPods.isWaiting(pod, now)) return undefined
   return {
     state: 'held',
@@ -73,13 +72,30 @@ function heldBack(deps: StandingDeps, pod: Pod): Found | undefined {
   }
 }
 
-function planned({ cache, nominations }: StandingDeps, { metadata }: Pod): Found | undefined {
+/** What kube-scheduler says counts more than a plan: the pods are not on the nodes that were made for them. */
+function refusedNode(deps: StandingDeps, pod: Pod): Found | undefined {
+  if (!deps.nodeRefusals.isWaiting(deps, pod, deps.now())) return undefined
+  const { refusal, awaited } = deps.nodeRefusals.reasonOf(deps, pod)
+  return {
+    state: 'held',
+    cause: 'kube-scheduler',
+    finding:
+      refusal === undefined
+        ? `NodeClaim ${awaited} was made for them and has room; its node reports less, and kube-scheduler has the last word`
+        : refusalText(refusal),
+    remedies: [
+      'change what kube-scheduler names in the pods, their NodePool or its AKSNodeClass: they are planned again at once',
+    ],
+  }
+}
+
+function planned({ cache, nominations }: StandingDeps, { metadata, unschedulable }: Pod): Found | undefined {
   const target = nominations.targetOf(metadata.uid)
   if (target === undefined) return undefined
   const claim = cache.nodeClaims.get(target)
   if (claim !== undefined) {
     if (claim.metadata.deletionTimestamp !== undefined) return undefined
-    const { text, remedies } = claimWait(claim)
+    const { text, remedies } = claimWait(claim, unschedulable)
     return { state: 'planned', plannedOn: target, finding: text, remedies }
   }
   if (cache.nodes.get(target) === undefined) return undefined

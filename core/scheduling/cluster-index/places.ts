@@ -1,6 +1,6 @@
 import type { Node, NodeClaim, Pod } from '../../objects.ts'
 import type { SchedulableNode } from '../snapshot.ts'
-import { type ClusterState, isLeaving, type StateNode, schedulable } from '../state-nodes.ts'
+import { type ClusterState, isPlace, type StateNode, schedulable } from '../state-nodes.ts'
 
 /** Everything that a place is made from. */
 interface Parts {
@@ -34,7 +34,7 @@ export class MadePlaces {
     const places: SchedulableNode[] = []
     this.#made = new Map()
     for (const one of known) {
-      if (isLeaving(one.claim, one.node)) continue
+      if (!isPlace(one)) continue
       const named = one.node ?? one.claim
       const parts = { one, nodePods: podsOf(one.node), claimPods: podsOf(one.claim), common }
       let made = before.get(named)

@@ -11,6 +11,7 @@ export const waitingCauses = [
   'node-pools',
   'paused',
   'refused',
+  'kube-scheduler',
   'other',
 ] as const
 export type WaitingCause = (typeof waitingCauses)[number]

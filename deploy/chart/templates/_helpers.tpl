@@ -170,10 +170,25 @@ token that Karpenter's values hold and nobody needs.
 {{- $missing = append $missing (printf "%s (or %s in controller.env)" (index . 0) (index . 1)) }}
 {{- end }}
 {{- end }}
-{{- if and $missing (not $isUnknown) }}{{ fail (printf "missing values: %s" (join ", " $missing)) }}{{ end }}
+{{- $refusals := list }}
+{{- if and $missing (not $isUnknown) }}{{ $refusals = append $refusals (printf "missing values: %s" (join ", " $missing)) }}{{ end }}
+{{- with include "joiner.imageRefusal" . }}{{ $refusals = append $refusals . }}{{ end }}
+{{- with $refusals }}{{ fail (join "\n" .) }}{{ end }}
 {{- $name := include "joiner.fullname" . }}
 {{- if and (not (include "joiner.isSingle" .)) (has .Values.serviceAccount.name (list $name (printf "%s-planner" $name) (printf "%s-conversion" $name))) }}
 {{- fail (printf "serviceAccount.name %q is the account of another Deployment; it names the one with an identity at Azure: leave it empty for %s-azure" .Values.serviceAccount.name $name) }}
+{{- end }}
+{{- end }}
+
+{{- /* An image that cannot be pulled would show after minutes, in a Job that Helm reports as failed without its reason. */}}
+{{- define "joiner.imageRefusal" -}}
+{{- $given := .Values.controller.image | default dict }}
+{{- if not ($given.repository | default .Values.image.repository) -}}
+{{- $image := printf "REGISTRY/joiner:%s" ($given.tag | default .Values.image.tag | default .Chart.AppVersion) -}}
+image.repository is empty: set it to where your registry has Joiner's image. Build one in a checkout of Joiner, and push it to a registry that the cluster pulls from:
+  docker build -f deploy/Dockerfile -t {{ $image }} .
+  docker push {{ $image }}
+Then set it: --set image.repository=REGISTRY/joiner
 {{- end }}
 {{- end }}
 

@@ -39,6 +39,50 @@ tolerations: {{- toYaml . | nindent 2 }}
 {{- toJson $filled }}
 {{- end }}
 
+{{- /* Probes of a container: the name of its port, and the path that says whether it is ready. */}}
+{{- define "joiner.probes" -}}
+# A start takes 8 seconds of a core, so a tenth of one needs 80; from then on a minute without an answer is too long.
+startupProbe:
+  httpGet: { path: /healthz, port: {{ index . 0 }} }
+  periodSeconds: 2
+  timeoutSeconds: 5
+  failureThreshold: 150
+livenessProbe:
+  httpGet: { path: /healthz, port: {{ index . 0 }} }
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 6
+readinessProbe:
+  httpGet: { path: {{ index . 1 }}, port: {{ index . 0 }} }
+  periodSeconds: 5
+  timeoutSeconds: 5
+{{- end }}
+
+{{- /* What all pods request together, without sidecars: CPU in cores, and memory in MiB. A limit without a request is one. */}}
+{{- define "joiner.requests" -}}
+{{- $pods := list }}
+{{- range include "joiner.parts" . | fromJsonArray }}{{ $pods = append $pods (dict "replicas" .replicas "resources" .resources) }}{{ end }}
+{{- with .Values.temporal.bundled }}{{ if .enabled }}{{ $pods = append $pods (dict "replicas" 1 "resources" .resources) }}{{ end }}{{ end }}
+{{- with .Values.ui }}{{ if .enabled }}{{ $pods = append $pods (dict "replicas" .replicas "resources" .resources) }}{{ end }}{{ end }}
+{{- $cpu := 0.0 }}
+{{- $memory := 0.0 }}
+{{- range $pod := $pods }}
+{{- $limits := dig "limits" dict ($pod.resources | default dict) | default dict }}
+{{- $requests := merge (dict) (dig "requests" dict ($pod.resources | default dict) | default dict) $limits }}
+{{- $cpu = addf $cpu (mulf (float64 $pod.replicas) (include "joiner.amount" $requests.cpu | float64)) }}
+{{- $memory = addf $memory (mulf (float64 $pod.replicas) (include "joiner.amount" $requests.memory | float64)) }}
+{{- end }}
+{{- printf "%v CPU and %v MiB" (round $cpu 2) (round (divf $memory 1048576) 0) }}
+{{- end }}
+
+{{- /* A quantity of Kubernetes as a number. */}}
+{{- define "joiner.amount" -}}
+{{- $text := . | default "0" | toString }}
+{{- $unit := regexFind "[A-Za-z]*$" $text }}
+{{- $factors := dict "m" 0.001 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 }}
+{{- mulf (trimSuffix $unit $text | float64) (get $factors $unit | default 1.0) }}
+{{- end }}
+
 {{- define "joiner.containerSecurity" -}}
 {{- toYaml (merge (include "joiner.filled" .Values.controller.securityContext | fromJson) (dict "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true "capabilities" (dict "drop" (list "ALL")))) }}
 {{- end }}

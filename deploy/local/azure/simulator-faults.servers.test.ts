@@ -134,6 +134,39 @@ describe('latency', () => {
   })
 })
 
+describe('stallBody', () => {
+  test('the VM is made, and the answer stops in its body until the caller gives up', async () => {
+    await simulator.fault({ kind: 'stallBody' })
+    const { promise: came, resolve: hasCome } = Promise.withResolvers<void>()
+    const caller = new AbortController()
+    const error = errorOf(
+      vms()
+        .createOrUpdate(group, 'vm', vmBody('vm'), {
+          abortSignal: caller.signal,
+          requestOptions: { onDownloadProgress: ({ loadedBytes }) => loadedBytes > 0 && hasCome() },
+        })
+        .submitted(),
+    )
+    await came
+    expect(await vms().get(group, 'vm')).toMatchObject({ name: 'vm' })
+    caller.abort()
+    expect(await error).toMatchObject({ name: 'AbortError' })
+  })
+
+  test('hits lists that are named, and the next one is whole', async () => {
+    await create('vm')
+    await simulator.fault({ kind: 'stallBody', operation: 'GET virtualMachines' })
+    const { promise: came, resolve: hasCome } = Promise.withResolvers<void>()
+    const caller = new AbortController()
+    const requestOptions = { onDownloadProgress: () => hasCome() }
+    const stalled = errorOf(vms().list(group, { abortSignal: caller.signal, requestOptions }).next())
+    await came
+    expect(await collect(vms().list(group))).toHaveLength(1)
+    caller.abort()
+    await stalled
+  })
+})
+
 describe('resetAfterCommit', () => {
   test('the answer is lost and the VM is there, once; the same PUT finds it', async () => {
     await simulator.fault({ kind: 'resetAfterCommit' })

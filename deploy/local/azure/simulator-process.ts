@@ -189,7 +189,7 @@ export class SimulatorProcess {
 
   /** A request without the SDK. */
   async send(
-    method: 'GET' | 'POST' | 'DELETE',
+    method: 'GET' | 'PUT' | 'POST' | 'DELETE',
     path: string,
     input: {
       readonly token?: string

@@ -283,6 +283,61 @@ describe('a refusal has code, status and the name of the thing', () => {
   })
 })
 
+describe('the security type', () => {
+  /** How a subscription answers the PUT of a VM: its security profile afterwards, or the refusal. */
+  const put = async (version: string, securityProfile?: object) => {
+    const { location, zones, hardwareProfile, storageProfile, networkProfile } = vmBody('vm')
+    const { token } = await credential(simulator).getToken('https://management.azure.com/.default')
+    const nics = [
+      { name: 'vm-nic', properties: { ipConfigurations: [{ name: 'ip', properties: { subnet: { id: subnetId } } }] } },
+    ]
+    const body = {
+      location,
+      zones,
+      properties: {
+        hardwareProfile,
+        storageProfile,
+        networkProfile: { ...networkProfile, networkInterfaceConfigurations: nics },
+        ...(securityProfile === undefined ? {} : { securityProfile }),
+      },
+    }
+    const path = `${arm('Microsoft.Compute', 'virtualMachines', 'vm')}?api-version=${version}`
+    const answer = (await simulator.send('PUT', path, { token, body })) as { status: number; body: SecurityAnswer }
+    return { status: answer.status, said: answer.body.error ?? answer.body.properties?.securityProfile }
+  }
+  interface SecurityAnswer {
+    readonly error?: object
+    readonly properties?: { readonly securityProfile?: object }
+  }
+  const standard = { securityType: 'Standard' }
+  const refused = {
+    code: 'InvalidParameter',
+    message: 'The value of parameter securityProfile.securityType is invalid.',
+    target: 'securityProfile.securityType',
+    innererror: { internalErrorCode: 'ParameterValueInvalid' },
+  }
+  const trusted = { securityType: 'TrustedLaunch', uefiSettings: { secureBootEnabled: true, vTpmEnabled: true } }
+  const feature = 'Microsoft.Compute/UseStandardSecurityType'
+
+  test.each<[string, string, string[], object | undefined, object]>([
+    ['Standard with an old version', '2025-04-01', [], standard, { status: 400, said: refused }],
+    ['none with an old version', '2025-04-01', [], undefined, { status: 201, said: undefined }],
+    [
+      'Standard with an old version and the feature',
+      '2025-04-01',
+      [feature],
+      standard,
+      { status: 201, said: standard },
+    ],
+    ['Standard with a new version', '2025-11-01', [], standard, { status: 201, said: standard }],
+    ['none with a new version', '2025-11-01', [], undefined, { status: 201, said: trusted }],
+  ])('%s', async (_what, version, features, securityProfile, expected) => {
+    await simulator.admin('POST', '/settings', { features })
+    expect(await put(version, securityProfile)).toEqual(expected)
+    await simulator.admin('POST', '/settings', { features: [] })
+  })
+})
+
 describe('Resource Graph', () => {
   const ask = async (query: string, options = {}) => {
     const { token } = await credential(simulator).getToken('https://management.azure.com/.default')

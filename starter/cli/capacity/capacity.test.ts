@@ -27,6 +27,7 @@ const name = (mark: Mark) => {
   if (mark.kind === 'allSpot') return 'spot'
   if (mark.kind === 'size') return `${mark.instanceType} everywhere`
   if (mark.kind === 'image') return mark.image
+  if (mark.kind === 'class') return mark.nodeClass
   return `${mark.kind === 'offering' ? mark.instanceType : mark.family} ${mark.zone}`
 }
 
@@ -90,4 +91,46 @@ it('a filter by size or by zone names a size that works nowhere; by family it do
   for (const filter of filters) expect(chosenMarks(known, filter)).toEqual([mark])
   expect(chosenMarks(known, { family: 'standardDSv5Family' })).toEqual([])
   expect(chosenMarks(known, { instanceType: 'Standard_D4s_v5' })).toEqual([])
+})
+
+describe('an AKSNodeClass that is marked', () => {
+  const marked: Mark = {
+    kind: 'class',
+    nodeClass: 'default',
+    reason: 'CommonLaunchFailure',
+    cause: 'InvalidParameter, target a.b: the value is invalid',
+    untilMs: 3_600_000,
+    code: 'InvalidParameter',
+    refusal: 'x',
+    sizes: ['Standard_D2s_v5'],
+    families: [],
+    capacityTypes: [],
+    states: [],
+    waitMs: 30_000,
+    nextAtMs: 0,
+    turn: '',
+  }
+  const size = { kind: 'size', lastsMs: 1, untilMs: 1, instanceType: 'Standard_D2s_v5', reason: 'SizeRefused' } as const
+  const known = new Map<string, Mark>([
+    ['class', marked],
+    ['own', { ...size, nodeClass: 'default' }],
+    ['any', size],
+  ])
+
+  it('is shown with its cause and end', () => {
+    const [, row] = marksTable([marked], 0).split('\n')
+    expect(row?.replaceAll(/ {2,}/g, ' | ')).toBe(
+      'AKSNodeClass default | all | all | CommonLaunchFailure | 1970-01-01T01:00:00Z | 1h0m | InvalidParameter, target a.b: the value is invalid',
+    )
+  })
+
+  it.each<[MarkFilter, readonly string[]]>([
+    [{ nodeClass: 'default' }, ['class', 'own']],
+    [{ nodeClass: 'other' }, []],
+    [{ instanceType: 'Standard_D2s_v5' }, ['own', 'any']],
+    [{ zone: '1' }, ['own', 'any']],
+    [{}, ['class', 'own', 'any']],
+  ])('is meant by %j as it should', (filter, expected) => {
+    expect(chosenMarks(known, filter)).toEqual(expected.map((key) => known.get(key)))
+  })
 })

@@ -7,6 +7,7 @@ export interface MarkFilter {
   /** A zone label; `0` is the region without a zone. */
   readonly zone?: string
   readonly capacityType?: string
+  readonly nodeClass?: string
 }
 
 /**
@@ -20,12 +21,18 @@ export function chosenMarks(marks: Marks, filter: MarkFilter): readonly Mark[] {
   return [...new Set([...meant, ...families])]
 }
 
-function isMeant(mark: Mark, { instanceType, family, zone, capacityType }: MarkFilter): boolean {
+function isMeant(mark: Mark, { nodeClass, ...filter }: MarkFilter): boolean {
+  const isOfClass = nodeClass === undefined || ('nodeClass' in mark && mark.nodeClass === nodeClass)
+  return isOfClass && isOfPlace(mark, filter)
+}
+
+function isOfPlace(mark: Mark, { instanceType, family, zone, capacityType }: Omit<MarkFilter, 'nodeClass'>): boolean {
   if (mark.kind === 'allSpot') {
     const names = [instanceType, family, zone].some((field) => field !== undefined)
     return !names && (capacityType === undefined || capacityType === 'spot')
   }
-  if (mark.kind === 'image') return [instanceType, family, zone, capacityType].every((field) => field === undefined)
+  if (mark.kind === 'image' || mark.kind === 'class')
+    return [instanceType, family, zone, capacityType].every((field) => field === undefined)
   const isSize = instanceType === undefined || mark.kind === 'family' || isSameName(mark.instanceType, instanceType)
   // A size that does not work anywhere is not offered in any zone.
   if (mark.kind === 'size') return isSize && family === undefined

@@ -30,11 +30,11 @@ Options together mean what all of them name. Every replica offers again at once 
   joiner capacity clear --all`,
     )
     .action((options: Options & { readonly all?: true; readonly dryRun?: true }) => {
-      const named = [options.instanceType, options.family, options.zone, options.capacityType]
+      const named = [options.instanceType, options.family, options.zone, options.capacityType, options.nodeClass]
       const isNamed = named.some((value) => value !== undefined)
       if (isNamed === (options.all === true))
         return fail(
-          'name what to clear by --instance-type, --family, --zone or --capacity-type; or all of it by --all',
+          'name what to clear by --instance-type, --family, --zone, --capacity-type or --node-class; or all of it by --all',
           2,
         )
       return run(options, (store) => clear(store, options, options.dryRun === true))
@@ -45,6 +45,7 @@ function common(command: Command): Command {
   return outputOption(clusterOptions(command))
     .option('--instance-type <name>', 'limit to this size, such as Standard_D4s_v5')
     .option('--family <name>', 'limit to this quota family, such as standardDSv5Family')
+    .option('--node-class <name>', 'limit to what Azure refused to this AKSNodeClass alone')
     .option('--zone <label>', 'limit to this zone, such as westus2-1; 0 is the region without zones')
     .addOption(
       new Option('--capacity-type <type>', 'limit to this capacity type').choices(['on-demand', 'spot', 'reserved']),

@@ -30,12 +30,13 @@ function what(mark: Mark): string {
   if (mark.kind === 'allSpot') return 'all spot'
   if (mark.kind === 'offering') return mark.instanceType
   if (mark.kind === 'size') return `${mark.instanceType}${useText(mark)}`
+  if (mark.kind === 'class') return `AKSNodeClass ${mark.nodeClass}`
   if (mark.kind === 'image') return `image ${shortId(mark.image)}, AKSNodeClass ${mark.nodeClass}`
   return mark.minVCpus < 0 ? `${mark.family}, all sizes` : `${mark.family}, ${mark.minVCpus} vCPUs and more`
 }
 
-const isEverywhere = (mark: Mark): mark is Extract<Mark, { readonly kind: 'allSpot' | 'size' | 'image' }> =>
-  mark.kind === 'allSpot' || mark.kind === 'size' || mark.kind === 'image'
+const isEverywhere = (mark: Mark): mark is Extract<Mark, { readonly kind: 'allSpot' | 'size' | 'image' | 'class' }> =>
+  mark.kind === 'allSpot' || mark.kind === 'size' || mark.kind === 'image' || mark.kind === 'class'
 
 function useText({ image, nodeClass }: SizeUse): string {
   if (nodeClass !== undefined) return `, AKSNodeClass ${nodeClass}`
@@ -45,7 +46,7 @@ function useText({ image, nodeClass }: SizeUse): string {
 const shortId = (image: string) => image.split('/').slice(-3).join('/')
 
 function capacityTypeOf(mark: Mark): string {
-  if (mark.kind === 'size' || mark.kind === 'image') return 'all'
+  if (mark.kind === 'size' || mark.kind === 'image' || mark.kind === 'class') return 'all'
   return mark.kind === 'allSpot' ? 'spot' : mark.capacityType
 }
 

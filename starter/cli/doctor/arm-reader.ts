@@ -7,6 +7,7 @@ import {
   type Pipeline,
 } from '@azure/core-rest-pipeline'
 import type { TokenCredential } from '@azure/identity'
+import { answerPolicy } from '../../../activities/azure/answers/answer-policy.ts'
 
 /** ARM's refusal, by its code. */
 export class ArmRefusal extends Error {
@@ -42,6 +43,8 @@ export class ArmReader {
     this.#anonymous = createPipelineFromOptions(options)
     this.#pipeline = createPipelineFromOptions(options)
     this.#pipeline.addPolicy(bearerTokenAuthenticationPolicy({ credential, scopes: scope }))
+    for (const pipeline of [this.#anonymous, this.#pipeline])
+      pipeline.addPolicy(answerPolicy(endpoint), { afterPhase: 'Sign' })
   }
 
   /** ARM's clock, as the header of an answer has it: a refusal for want of a token tells it as well. Undefined: ARM does not say. */

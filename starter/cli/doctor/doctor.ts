@@ -16,6 +16,7 @@ import { customResourcesCheck } from './custom-resources.ts'
 import { clusterIdentityCheck } from './identity.ts'
 import { instancesCheck } from './instances.ts'
 import { machinesCheck } from './machines.ts'
+import { lostClaimsCheck, nodesCheck } from './nodes.ts'
 import { rightsCheck } from './rights.ts'
 import { subnetCheck } from './subnet.ts'
 import { temporalCheck } from './temporal.ts'
@@ -79,6 +80,8 @@ export async function examine({
       pricesCheck(context),
       apiServerCheck(context),
       customResourcesCheck(context),
+      lostClaimsCheck(context),
+      nodesCheck(context),
       rightsCheck(context, serviceAccount),
       conversionCheck(context),
       temporalCheck(context),

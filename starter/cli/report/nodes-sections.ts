@@ -60,6 +60,7 @@ const deaths_: Readonly<Record<string, string>> = {
   expired: 'expired',
   forced: 'ended by force',
   'vm-lost': 'VM lost without a notice',
+  'node-gone': 'Node gone, its VM was deleted',
   'scaled-down': 'its static NodePool was scaled down',
   'gave-up': 'gave up: it never became a node',
   deleted: 'somebody deleted the NodeClaim or the Node',

@@ -15,6 +15,7 @@ import {
   decodeService,
   decodeStorageClass,
 } from '../../../activities/kubernetes/cache/decode-storage.ts'
+import { annotations } from '../../../core/requirements/labels.ts'
 import type { ClusterObjects } from '../../../core/scheduling/cluster.ts'
 import { isObject } from '../../../core/values/json.ts'
 
@@ -68,10 +69,16 @@ export function withMetadata(object: Json, now: string): Json {
   const metadata = {
     ...given,
     ...(namespace === undefined ? {} : { namespace }),
-    uid: given['uid'] || `${kind}/${namespace ?? ''}/${String(given['name'])}`,
-    creationTimestamp: given['creationTimestamp'] || now,
+    uid: given['uid'] || recordedUid(kind, given) || `${kind}/${namespace ?? ''}/${String(given['name'])}`,
+    // A Node that does not say since when it is there was there when its NodeClaim was registered.
+    creationTimestamp: given['creationTimestamp'] || (kind === 'Node' ? '1970-01-01T00:00:00Z' : now),
   }
   return { ...object, metadata }
+}
+
+/** The uid that registration recorded on a Node whose own was taken out of the file. */
+function recordedUid(kind: string, { annotations: own }: Json): unknown {
+  return kind === 'Node' && isObject(own) ? own[annotations.nodeUid] : undefined
 }
 
 /** A pod and a NodePool as scenarios mean them: unless they say otherwise, the scheduler has given up on the one and the other is ready. */

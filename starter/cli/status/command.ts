@@ -37,6 +37,6 @@ async function status(options: Options): Promise<number> {
     const list = uiList(access, options.temporalUi)
     const json = { ...statusJson(report, known), temporal: list }
     await print(options.output, json, () => `${statusText(report, known, now)}\n\n${uiListText(list)}`)
-    return problemsOf(report).length === 0 ? 0 : 1
+    return problemsOf(report, known).length === 0 ? 0 : 1
   })
 }

@@ -1,5 +1,6 @@
 import { WorkflowNotFoundError } from '@temporalio/client'
 import proto from '@temporalio/proto'
+import { readLateLists } from '../../../activities/azure/answers/late-list.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { readLoopPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
 import { readWaiting } from '../../../activities/provisioning/findings/read-waiting.ts'
@@ -12,6 +13,7 @@ import { commandStatusQuery, type LoopStatus, loopStatusQuery } from '../../../w
 import { searchAttributes } from '../../../workflows/search-attributes.ts'
 import { MissingKeyError } from '../../temporal/encryption.ts'
 import { readPrices } from '../../view/prices.ts'
+import { readWithheld } from '../../view/withheld.ts'
 import { withCluster } from '../access/cluster.ts'
 import { loopId } from '../operate/ask-loop.ts'
 import type { TemporalAccess } from '../operate/temporal-access.ts'
@@ -150,16 +152,20 @@ export async function readCluster(options: ClusterOptions, now: number): Promise
   function read(): Promise<ClusterReport> {
     const { namespace } = options
     return withCluster(options, async (client) => {
-      const [prices, pauses, quarantined, waiting] = await Promise.all([
+      const [prices, pauses, quarantined, waiting, withheld, lateLists] = await Promise.all([
         readPrices(client, namespace).catch(() => undefined),
         readPauses(client, namespace, now).catch(() => undefined),
         new QuarantineStore(client, namespace).read().catch(() => undefined),
         readWaiting(client, namespace).catch(() => undefined),
+        readWithheld(client, namespace).catch(() => undefined),
+        readLateLists(client, namespace, now).catch(() => undefined),
       ])
       return {
         ...(prices && { priceOf: prices.priceOf }),
         ...(pauses && { pauses }),
         ...(waiting && { waiting }),
+        ...(withheld && { withheld }),
+        ...(lateLists && { lateLists }),
         ...(quarantined && { quarantined: [...quarantined.values()].filter(({ untilMs }) => untilMs > now) }),
       }
     })

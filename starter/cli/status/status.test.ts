@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { StoredWaiting } from '../../../api/waiting-pods.ts'
+import { formatWithheld, parseWithheld } from '../../../api/withheld-machines.ts'
 import type { Pause } from '../../../core/pauses/pauses.ts'
 import { poolSummaries, problemsOf, type StatusReport } from './status.ts'
 import { statusJson, statusText } from './table.ts'
@@ -77,6 +78,25 @@ test('what is quarantined is named', () => {
   expect(statusJson(report, {})).toMatchObject({ quarantined: null })
 })
 
+test('machines that run pods without a NodeClaim are named, with what they cost', () => {
+  const stored = formatWithheld(now - 30_000, [
+    { kind: 'VM', name: 'aks-a', node: 'aks-a\u001b', pods: 2, instanceType: 'Standard_D2s_v5', costPerDay: 2.304 },
+    { kind: 'AKS machine', name: 'pool/b', node: 'aks-b' },
+  ])
+  const withheld = parseWithheld({ Machines: stored })
+  expect(statusText(report, { withheld }, now)).toContain(
+    [
+      'WITHHELD  2 machines without a NodeClaim kept since pods run there, 2.30 USD a day, as of 30s ago',
+      '  VM aks-a: its Node aks-a\\u001b is Ready and runs 2 pods; 2.30 USD a day',
+      '  AKS machine pool/b: its Node aks-b is Ready and its pods could not be counted; its price is not known',
+      '  to have one deleted, drain its Node: kubectl drain NODE --ignore-daemonsets --delete-emptydir-data',
+    ].join('\n'),
+  )
+  expect(statusJson(report, { withheld })).toMatchObject({ withheldMachines: { count: 2, costPerDay: 2.304 } })
+  expect(statusJson(report, {})).toMatchObject({ withheldMachines: null })
+  expect(statusText(report, { withheld: parseWithheld({ Machines: '{"count":1}' }) }, now)).not.toContain('WITHHELD')
+})
+
 test('pending pods are counted by what they wait for, with examples', () => {
   const about = { pods: ['shop/web\u001b'], count: 4, sinceMs: now, plannedOn: [], funnel: [], remedies: [] }
   const waiting: StoredWaiting = {
@@ -108,14 +128,18 @@ test('the status for programs has times, and null for what is not known', () => 
 
 describe('what is broken', () => {
   test('is reported first, with the remedy', () => {
-    expect(problemsOf(report)).toEqual([])
-    expect(problemsOf(silent)).toEqual([
+    expect(problemsOf(report, {})).toEqual([])
+    expect(problemsOf(silent, {})).toEqual([
       'no worker asks for work on the task queue joiner-plan-demo (role planner): kubectl get pods --namespace joiner',
       'the provisioning loop does not run; a running Joiner starts it again within 5 minutes',
       'the disruption loop does not answer: no worker of the role core works for it',
       'disruption: writePause fails, attempt 7: forbidden',
     ])
     expect(statusText(silent, {}, now)).toMatch(/^BROKEN {2}no worker asks/)
+    const late = { list: 'VMs', sinceMs: 0, atMs: 1, process: 'joiner-azure-1', why: 'GET /vms: no answer in 30 s' }
+    expect(statusText(report, { lateLists: [late] }, now)).toMatch(
+      /^BROKEN {2}Azure has sent no list of VMs to joiner-azure-1 since 1970-01-01T00:00:00.000Z, so launches wait; it is asked again: GET \/vms: no answer in 30 s\n/,
+    )
   })
 
   test('a loop that does not answer is not called free of pauses; the cluster says in its place', () => {

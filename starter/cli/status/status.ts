@@ -1,4 +1,6 @@
+import type { LateEntry } from '../../../activities/azure/answers/late-list.ts'
 import type { StoredWaiting } from '../../../api/waiting-pods.ts'
+import type { WithheldMachines } from '../../../api/withheld-machines.ts'
 import type { LoopName, Pause } from '../../../core/pauses/pauses.ts'
 import type { QuarantineEntry } from '../../../core/quarantine.ts'
 import type { TaskQueueRole } from '../../../core/task-queues.ts'
@@ -26,6 +28,10 @@ export interface ClusterReport {
   readonly quarantined?: readonly QuarantineEntry[]
   /** Why pods wait, as planners found it last. */
   readonly waiting?: StoredWaiting
+  /** Machines without a NodeClaim that garbage collection keeps since pods run there. */
+  readonly withheld?: WithheldMachines
+  /** Lists of Azure's that waits share and that do not come. */
+  readonly lateLists?: readonly LateEntry[]
   /** The pauses that planners obey. */
   readonly pauses?: Readonly<Record<LoopName, readonly Pause[]>>
 }
@@ -76,8 +82,12 @@ const rolesOf: Readonly<Record<TaskQueueRole, string>> = {
 }
 
 /** What is broken, a line each with the remedy; none: all is well. */
-export function problemsOf({ loops, queues }: StatusReport): readonly string[] {
+export function problemsOf({ loops, queues }: StatusReport, { lateLists = [] }: ClusterReport): readonly string[] {
   return [
+    ...lateLists.map(
+      ({ list, sinceMs, process, why }) =>
+        `Azure has sent no list of ${list} to ${process} since ${new Date(sinceMs).toISOString()}, so launches wait; it is asked again: ${why}`,
+    ),
     ...queues
       .filter(({ workers }) => workers === 0)
       .map(

@@ -1,3 +1,4 @@
+import { withheldRemedy, withheldText } from '../../../api/withheld-machines.ts'
 import { pauseText } from '../../../core/pauses/pauses.ts'
 import { printable } from '../../../core/values/printable.ts'
 import { pauseJson } from '../operate/pause-json.ts'
@@ -9,14 +10,16 @@ import { type ClusterReport, pausesOf, poolSummaries, problemsOf, type StatusRep
 
 const phaseOrder = ['Launching', 'Registering', 'Initializing', 'Ready', 'Rebooting', 'Draining', 'Terminating', 'Gone']
 const mostCommands = 20
+const mostWithheld = 20
 
 /** The status for people: what is broken first. `now`: epoch ms. */
 export function statusText(report: StatusReport, cluster: ClusterReport, now: number): string {
   const sections = [
-    problems(report),
+    problems(report, cluster),
     loops(report, now),
     pauses(report, cluster),
     quarantined(cluster),
+    withheld(cluster, now),
     pendingText(cluster),
     commands(report, now),
     nodes(report, cluster),
@@ -24,8 +27,8 @@ export function statusText(report: StatusReport, cluster: ClusterReport, now: nu
   return sections.filter((lines) => lines !== '').join('\n\n')
 }
 
-function problems(report: StatusReport): string {
-  return problemsOf(report)
+function problems(report: StatusReport, cluster: ClusterReport): string {
+  return problemsOf(report, cluster)
     .map((line) => `BROKEN  ${printable(line)}`)
     .join('\n')
 }
@@ -56,6 +59,18 @@ function quarantined({ quarantined: entries = [] }: ClusterReport): string {
   if (entries.length === 0) return ''
   const names = entries.map(({ id }) => printable(id))
   return `QUARANTINED  ${few(names, 3)}: left out of planning, see joiner quarantine list`
+}
+
+/** Each machine by name: what it costs is spent until somebody decides about it. */
+function withheld({ withheld: found }: ClusterReport, now: number): string {
+  if (found === undefined || found.count === 0) return ''
+  const more = found.count - mostWithheld
+  return [
+    `WITHHELD  ${counted(found.count, 'machine')} without a NodeClaim kept since pods run there, ${found.costPerDay.toFixed(2)} USD a day${found.atMs === undefined ? '' : `, as of ${ago(now - found.atMs)} ago`}`,
+    ...found.machines.slice(0, mostWithheld).map((one) => `  ${printable(withheldText(one))}`),
+    ...(more > 0 ? [`  and ${more} more, see --output json`] : []),
+    `  to have one deleted, drain its Node: ${withheldRemedy('NODE')}`,
+  ].join('\n')
 }
 
 function commands({ commands }: StatusReport, now: number): string {
@@ -100,7 +115,7 @@ export function statusJson(report: StatusReport, known: ClusterReport): object {
   const time = (ms: number) => new Date(ms).toISOString()
   return {
     cluster,
-    problems: problemsOf(report),
+    problems: problemsOf(report, known),
     loops: loops.map((each) => {
       const { sinceMs, pauses: _, ...loop } = each
       return {
@@ -114,6 +129,8 @@ export function statusJson(report: StatusReport, known: ClusterReport): object {
     quarantined: known.quarantined?.map(quarantineJson) ?? null,
     // Null: not known.
     pendingPods: known.waiting === undefined ? null : pendingJson(known.waiting),
+    // Null: not known.
+    withheldMachines: known.withheld ?? null,
     commands: commands.map(({ startedMs, ...command }) => ({ ...command, since: time(startedMs) })),
     nodePools: poolSummaries(nodes, known.priceOf),
     queues,

@@ -63,5 +63,6 @@ export async function startAgain(context: Context): Promise<string> {
   const { namespace, release } = context.options
   const found = await deploymentsOf(context)
   if (found.length === 0) return `install the chart again as release "${release}" in namespace "${namespace}"`
-  return `start it: kubectl scale deployment --namespace ${namespace} --selector app.kubernetes.io/instance=${release} --replicas=1`
+  // Not kubectl scale: with Helm 4 the next upgrade would fail, since kubectl then owns the number of replicas.
+  return `start it: helm upgrade ${release} deploy/chart --namespace ${namespace} --reset-then-reuse-values --force-conflicts (Helm 3 has no --force-conflicts, and needs none)`
 }

@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest'
+import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { ownedNames } from '../../../api/rights/owned-names.ts'
 import { releaseOf } from '../crds/release.ts'
 import { isConvertedByJoiner } from '../crds/wanted-spec.ts'
+import type { Uninstallation } from './context.ts'
 import { freeClaim, freeNode, type SeenObject } from './node-objects.ts'
+import { startAgain } from './processes.ts'
 
 const object = (name: string, metadata: Partial<SeenObject['metadata']>): SeenObject => ({
   metadata: { name, uid: `uid-${name}`, resourceVersion: '7', ...metadata },
@@ -76,3 +79,17 @@ test('what the processes write for themselves is deleted, and the maintenance wi
     'joiner-planner-fence',
   ])
 })
+
+test.each([
+  ['the chart is installed', [object('joiner', {})], 'helm upgrade nodes deploy/chart --namespace system '],
+  ['nothing is installed', [], 'install the chart again as release "nodes" in namespace "system"'],
+])(
+  'where %s, Joiner starts again by its chart: kubectl scale would make the next upgrade fail',
+  async (_, items, words) => {
+    const kubernetes = { list: async () => ({ items }) } as unknown as KubernetesClient
+    const options = { namespace: 'system', release: 'nodes' } as Uninstallation['options']
+    const remedy = await startAgain({ kubernetes, options })
+    expect(remedy).toContain(words)
+    expect(remedy).not.toContain('kubectl')
+  },
+)

@@ -14,6 +14,7 @@ import { resourcePath } from '../../../activities/kubernetes/client/resources.ts
 import { readPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
 import { parseVerdict } from '../../../api/disruption-move.ts'
 import { lastPassKey, verdictMapName, verdictShard } from '../../../core/disruption/verdicts/verdict.ts'
+import { claimOfNode } from '../../../core/node-claim/node-owner.ts'
 import type { Condition, Node, NodeClaim, Pod } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { withCluster } from '../access/cluster.ts'
@@ -78,12 +79,11 @@ async function one(client: KubernetesClient, path: string): Promise<Json | undef
   }
 }
 
-async function claimOf(client: KubernetesClient, { metadata, providerId }: Node): Promise<NodeClaim | undefined> {
+async function claimOf(client: KubernetesClient, node: Node): Promise<NodeClaim | undefined> {
   const { items } = await client.list(resourcePath('nodeclaims'))
-  const claims = items.map((item) => decodeNodeClaim(item))
-  const id = providerId?.toLowerCase()
-  return claims.find(
-    ({ status }) => (id !== undefined && status.providerId?.toLowerCase() === id) || status.nodeName === metadata.name,
+  return claimOfNode(
+    node,
+    items.map((item) => decodeNodeClaim(item)),
   )
 }
 

@@ -22,7 +22,7 @@ export function waitingReport(pod: Pod, { found, atMs, pause, claim }: WaitingFa
     ...(atMs === undefined ? {} : { atMs }),
   }
   if (claim !== undefined && found?.state !== 'unschedulable') {
-    const { text, remedies } = claimWait(claim)
+    const { text, remedies } = claimWait(claim, pod.unschedulable)
     return { ...known, state: 'planned', plannedOn: `NodeClaim ${claim.metadata.name}`, finding: text, remedies }
   }
   const paused = pause === undefined ? [] : [pauseText('provisioning', pause)]

@@ -54,6 +54,7 @@ export function deathText(went: Death): string {
     expired: 'expired',
     forced: 'ended by force',
     'vm-lost': 'its VM was lost',
+    'node-gone': 'its Node was gone',
     'scaled-down': 'its NodePool was scaled down',
     'gave-up': 'given up before it was a node',
   }

@@ -9,11 +9,13 @@ export interface Asking {
 
 /** Why a request is refused: the status of its answer and its text. */
 export interface Refusal {
-  readonly status: 401 | 403 | 421
+  readonly status: 400 | 401 | 403 | 421
   readonly message: string
 }
 
 const actionHeader = 'x-joiner-action'
+/** Path and query of a request in the one form that the routes and files of this server have: segments of these characters, with nothing encoded. */
+const normalTarget = /^(?:\/(?!\.{1,2}(?:[/?]|$))[\w.~-]+)*\/?(?:\?[^#\\]*)?$/
 const longestCookies = 8192
 
 /**
@@ -27,6 +29,12 @@ export class Guard {
   constructor(hosts: readonly string[], session?: Session) {
     this.#hosts = new Set(hosts)
     this.#session = session
+  }
+
+  /** Returns why a path is not read: another spelling of a path could be judged as one route and served as another. */
+  targetRefusal(target: string): Refusal | undefined {
+    if (target.startsWith('/') && normalTarget.test(target)) return undefined
+    return { status: 400, message: 'the path is not in normal form; send it as the page does, with nothing encoded' }
   }
 
   /** Returns why nothing of this server is for that request, its page included. */

@@ -101,29 +101,29 @@ function namesOf(audience: Audience, port: number): readonly string[] {
     : ['127.0.0.1', 'localhost', '[::1]'].map((name) => `${name}:${port}`)
 }
 
-/** The kubelet's probe asks by the pod's address; it learns nothing. */
-const isProbe = ({ url }: FastifyRequest) => url === '/healthz'
+/** Routes without a session: the kubelet's probe, which asks by the pod's address, the exchange of the token, and the files of the page. */
+const openRoutes: ReadonlySet<string | undefined> = new Set(['/healthz', '/', '/*'])
 
 function addGuard(app: FastifyInstance, guard: () => Guard): void {
   app.addHook('onRequest', async (request, reply) => {
     // On the answer itself, since streams are written without the library.
     for (const [name, value] of Object.entries(headers)) reply.raw.setHeader(name, value)
     reply.raw.setHeader('cache-control', 'no-store')
-    const refusal = isProbe(request) ? undefined : refusalOf(guard(), request)
+    const refusal = refusalOf(guard(), request)
     if (refusal === undefined) return undefined
     return reply.code(refusal.status).send({ message: refusal.message } satisfies Problem)
   })
 }
 
+/** Judges the route that the router found, not the text of the request. What is no route needs the session too. */
 function refusalOf(guard: Guard, request: FastifyRequest): Refusal | undefined {
-  const { url, method } = request
-  const refusal = guard.refusal(request)
-  if (refusal !== undefined || !url.startsWith('/api/')) return refusal
+  const { method } = request
+  const route = request.routeOptions.url
+  const refusal = guard.targetRefusal(request.url) ?? (route === '/healthz' ? undefined : guard.refusal(request))
+  if (refusal !== undefined || openRoutes.has(route)) return refusal
   const isReading = method === 'GET' || method === 'HEAD'
   return (
-    guard.dataRefusal(request) ??
-    (isReading ? undefined : guard.postRefusal(request)) ??
-    (url.startsWith('/api/actions') ? guard.actionRefusal(request) : undefined)
+    guard.dataRefusal(request) ?? (isReading ? undefined : (guard.postRefusal(request) ?? guard.actionRefusal(request)))
   )
 }
 

@@ -19,9 +19,10 @@ const coded = { code: text, message: text }
 
 /** What each kind of fault says besides what all say; those named second are needed. */
 const kinds: Readonly<Record<Fault['kind'], readonly [Shapes, readonly string[]]>> = {
-  failSync: [{ ...coded, operation: text, status: numberFrom(400, 599) }, ['code']],
+  failSync: [{ ...coded, target: text, operation: text, status: numberFrom(400, 599) }, ['code']],
   throttle: [{ operation: text, retryAfterSeconds: numberFrom(0) }, ['retryAfterSeconds']],
   latency: [{ operation: text, ms: numberFrom(0) }, ['ms']],
+  stallBody: [{ operation: text }, []],
   emptyList: [{ operation: text }, ['operation']],
   failAsync: [coded, ['code']],
   failExtension: [coded, ['code']],

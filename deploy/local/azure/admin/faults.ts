@@ -44,6 +44,8 @@ type RequestFault = {
       readonly kind: 'failSync'
       readonly code: string
       readonly message?: string
+      /** Field or resource that the refusal names beside its message. */
+      readonly target?: string
       /** Default 409. */
       readonly status?: number
     }
@@ -51,6 +53,8 @@ type RequestFault = {
   | { readonly kind: 'throttle'; readonly retryAfterSeconds: number }
   /** The request is worked on so much later. */
   | { readonly kind: 'latency'; readonly ms: number }
+  /** The request is worked on, and its answer stops in the middle of its body. */
+  | { readonly kind: 'stallBody' }
   /** The list is answered with nothing in it. Needs `operation`, such as `GET virtualMachines`; requests for a single resource pass. */
   | { readonly kind: 'emptyList' }
 )

@@ -7,6 +7,7 @@ import type { Attempt } from './faults.ts'
 interface Wanted {
   readonly code: string
   readonly message?: string
+  readonly target?: string
   readonly status?: number
 }
 
@@ -28,9 +29,11 @@ type Config = Pick<SimulatorConfig, 'subscriptionId' | 'clientId' | 'location'> 
 /** The refusal as Azure gives it: with status, words and further information of codes that are known. */
 export function refusalOf(wanted: Wanted, refused: Refused, config: Config): ArmError {
   const words = knownWords(wanted.code, refused, config)
-  return new ArmError(wanted.status ?? words.status, wanted.code, wanted.message ?? words.message).with(
-    words.more ?? {},
-  )
+  const { target } = wanted
+  return new ArmError(wanted.status ?? words.status, wanted.code, wanted.message ?? words.message).with({
+    ...words.more,
+    ...(target === undefined ? {} : { target }),
+  })
 }
 
 function knownWords(code: string, refused: Refused, config: Config): Words {

@@ -17,6 +17,7 @@ import { pathText } from '../../../../core/values/field-error.ts'
 import { entryOf } from '../../../../core/values/records.ts'
 import { roleNames } from '../access/roles.ts'
 import { allocationCodes } from '../catalogue/capacity-settings.ts'
+import { knownFeatures } from '../server/api-versions.ts'
 import { documentedLimits } from '../throttling/throttling.ts'
 
 const durations: Readonly<Record<string, z.ZodType>> = {
@@ -110,7 +111,9 @@ export const settingFields: Readonly<Record<string, z.ZodType>> = {
   network,
   nicReservationMs: numberFrom(0),
   diskEncryptionSets: list(text),
+  features: list(oneOf(...knownFeatures)),
   graphLagMs: numberFrom(0),
+  providerIdMs: numberFrom(0),
   roles: list(anyRole),
   managedClusters: list(managedCluster),
 }

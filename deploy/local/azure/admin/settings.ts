@@ -38,6 +38,10 @@ export interface LiveSettings extends Timing {
   readonly nicReservationMs?: number
   /** Ids of disk encryption sets that are there. Default: none is checked. */
   readonly diskEncryptionSets?: readonly string[]
+  /** Time from a joined Node to its provider id, which cloud-node-manager sets then. Default 0: the kubelet registers the Node with it. */
+  readonly providerIdMs?: number
+  /** Preview features that the subscription registered, such as `Microsoft.Compute/UseStandardSecurityType`. Default: none. */
+  readonly features?: readonly string[]
   /** How much later Resource Graph learns of a change. Default 0. */
   readonly graphLagMs?: number
   /**

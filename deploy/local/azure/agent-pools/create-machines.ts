@@ -1,9 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { securityProfileOf } from '../server/api-versions.ts'
 import type { ArmDeps } from '../server/arm-deps.ts'
 import { ArmError } from '../server/arm-error.ts'
 import { attemptOf } from '../virtual-machines/attempt.ts'
-import type { AsyncFailure, MachineBody } from '../virtual-machines/machine.ts'
+import type { AsyncFailure } from '../virtual-machines/machine.ts'
 import { freeAddresses } from '../virtual-machines/vm-references.ts'
 import type { AgentPool, AksMachine, AksMachineBody } from './agent-pools.ts'
 import { aksKubelet, nodeImageOf, tagsOf, vmOfMachine } from './machine-vm.ts'
@@ -49,7 +48,7 @@ export function createMachine({ pool, name, body }: Wanted, deps: ArmDeps): AksM
     refusalOfVm(() => deps.quotas.check(size, isSpot)) ?? refusalOfVm(() => deps.pools.admit(attemptOf(vmBody), size))
   const { machine } = lifecycle.create({
     name: vm,
-    body: withSecurity(vmBody),
+    body: vmBody,
     size,
     addresses: freeAddresses(vmBody, deps),
     failure,
@@ -103,10 +102,4 @@ function refusalOfVm(check: () => AsyncFailure | undefined | void): AsyncFailure
     if (error instanceof ArmError) return { code: error.code, message: error.message }
     throw error
   }
-}
-
-/** AKS asks for VMs without Trusted Launch unless a machine wants it. */
-function withSecurity(body: MachineBody): MachineBody {
-  const securityProfile = securityProfileOf(body, '2024-07-01')
-  return securityProfile === undefined ? body : { ...body, properties: { ...body.properties, securityProfile } }
 }

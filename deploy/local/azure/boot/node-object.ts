@@ -12,12 +12,34 @@ export function bootId({ bootId: last, vmId }: Pick<Machine, 'bootId' | 'vmId'>)
   return last ?? vmId
 }
 
+export interface NodeObject extends Readonly<Record<string, unknown>> {
+  readonly metadata: { readonly name: string; readonly annotations: object; readonly labels: object }
+  readonly spec: { readonly providerID?: string; readonly taints: KubeletStart['taints'] }
+}
+
+/** What a Node gets after its registration, and when. */
+export interface LaterId {
+  readonly providerID: string
+  readonly afterMs: number
+}
+
+/** Returns the Node as its kubelet registers it: without a provider id where cloud-node-manager sets that. */
+export function registeredNode(
+  node: NodeObject,
+  { providerIdMs: afterMs = 0 }: { readonly providerIdMs?: number },
+): { readonly node: NodeObject; readonly later?: LaterId } {
+  const { providerID, ...spec } = node.spec
+  return providerID === undefined || afterMs === 0
+    ? { node }
+    : { node: { ...node, spec }, later: { providerID, afterMs } }
+}
+
 /** The Node that a VM's kubelet registers, with what Azure's cloud provider adds to it. */
 export function nodeObject(
   machine: Machine,
   kubelet: KubeletStart,
   { subscriptionId, nodeResourceGroup }: Pick<SimulatorConfig, 'subscriptionId' | 'nodeResourceGroup'>,
-): Record<string, unknown> {
+): NodeObject {
   const { body, size } = machine
   const { arch } = size
   const zone = body.zones?.[0]

@@ -189,6 +189,7 @@ export function skuJson({ name, family, vCpus, memoryGib }: Size, location: stri
     LowPriorityCapable: family.spot === false ? 'False' : 'True',
     EphemeralOSDiskSupported: localGb > 0 ? 'True' : 'False',
     MaxResourceVolumeMB: String(localGb * 1024),
+    MaxDataDiskCount: String(Math.min(2 * vCpus, 32)),
     ...(localGb > 0 ? { CachedDiskBytes: String(localGb * 1_073_741_824) } : {}),
     ...(family.gpus === undefined ? {} : { GPUs: String(Math.max(1, Math.floor(vCpus / 16) * family.gpus)) }),
   }

@@ -25,12 +25,42 @@ describe('the security type of a VM', () => {
       ...(securityProfile === undefined ? {} : { securityProfile }),
     },
   })
+  const gen2 = (securityType?: unknown) =>
+    vm('2404gen2containerd', securityType === undefined ? undefined : { securityType })
+  const feature = ['Microsoft.Compute/UseStandardSecurityType']
   it.each([
-    ['unset, with an old version', vm('2404gen2containerd'), '2025-04-01', undefined],
-    ['unset, with a new version', vm('2404gen2containerd'), '2026-04-01', 'TrustedLaunch'],
-    ['unset, of the first generation', vm('2404containerd'), '2026-04-01', undefined],
-    ['Standard, with a new version', vm('2404gen2containerd', { securityType: 'Standard' }), '2026-04-01', 'Standard'],
-  ])('%s', (_, body, version, expected) => {
-    expect(securityProfileOf(body, version)?.['securityType']).toBe(expected)
+    ['unset, with an old version', gen2(), '2025-04-01', [], undefined],
+    ['unset, with a new version', gen2(), '2026-04-01', [], 'TrustedLaunch'],
+    [
+      'unset beside encryption, with a new version',
+      vm('2404gen2containerd', { encryptionAtHost: true }),
+      '2025-11-01',
+      [],
+      'TrustedLaunch',
+    ],
+    ['null, with a new version', gen2(null), '2025-11-01', [], 'TrustedLaunch'],
+    ['unset, of the first generation', vm('2404containerd'), '2026-04-01', [], 'Standard'],
+    ['unset, of arm64', vm('2404gen2arm64containerd'), '2025-11-01', [], 'Standard'],
+    ['Standard, with a new version', gen2('Standard'), '2025-11-01', [], 'Standard'],
+    ['Standard, with an old version and the feature', gen2('Standard'), '2025-04-01', feature, 'Standard'],
+    ['Trusted Launch, with an old version', gen2('TrustedLaunch'), '2022-11-01', [], 'TrustedLaunch'],
+  ])('%s', (_, body, version, features, expected) => {
+    expect(securityProfileOf(body, version, { features })?.['securityType']).toBe(expected)
+  })
+
+  it.each([
+    ['Standard', '2025-04-01', []],
+    ['Standard', '2022-11-01', []],
+    ['standard', '2026-04-01', feature],
+    ['Other', '2026-04-01', feature],
+    ['', '2025-04-01', feature],
+  ])('"%s" is refused in %s with the features %j', (type, version, features) => {
+    expect(() => securityProfileOf(gen2(type), version, { features })).toThrow(
+      expect.objectContaining({
+        status: 400,
+        code: 'InvalidParameter',
+        message: 'The value of parameter securityProfile.securityType is invalid.',
+      }),
+    )
   })
 })

@@ -1,3 +1,4 @@
+import type { LiveSettings } from '../admin/settings.ts'
 import { ArmError } from './arm-error.ts'
 
 const networkVersions = [
@@ -45,8 +46,13 @@ const known: Readonly<Record<string, readonly string[]>> = {
   'microsoft.network/loadbalancers': networkVersions,
 }
 
-/** From this version on a VM without a security type is a Trusted Launch VM, where its image can be one (reference/real-aks.md 3). */
+/** From this version on, Azure has the security type `Standard`, and a VM without one is a Trusted Launch VM where its image can be one. */
 const trustedLaunchByDefault = '2025-11-01'
+
+const standardFeature = 'Microsoft.Compute/UseStandardSecurityType'
+
+/** Preview features of Azure that a subscription can register, as far as something depends on them. */
+export const knownFeatures = [standardFeature]
 
 /** Errors: `NoRegisteredProviderFound` for a version that the resource type of a path does not have. */
 export function checkApiVersion(path: string, version: string, location: string): void {
@@ -60,15 +66,32 @@ export function checkApiVersion(path: string, version: string, location: string)
   )
 }
 
-/** Returns the security profile that a VM gets: its own, or that of Trusted Launch where the version makes it the default. */
+type Properties = Readonly<Record<string, unknown>>
+
+/**
+ * Returns the security profile that a VM gets. From 2025-11-01 on, one without a type becomes a Trusted Launch VM where its image can be one, and `Standard`
+ * where not (https://github.com/Azure/azure-cli/issues/33280). Errors: `InvalidParameter` for a type that the version does not have, and for `Standard` in an
+ * earlier one without the feature `Microsoft.Compute/UseStandardSecurityType` (https://github.com/Azure/azure-cli/issues/31234).
+ */
 export function securityProfileOf(
-  { properties }: { readonly properties: Readonly<Record<string, unknown>> },
+  { properties }: { readonly properties: Properties },
   version: string,
-): Readonly<Record<string, unknown>> | undefined {
-  const own = properties['securityProfile'] as Readonly<Record<string, unknown>> | undefined
-  const image = JSON.stringify(properties['storageProfile'] ?? {})
-  const isDefault =
-    version >= trustedLaunchByDefault && own?.['securityType'] === undefined && /gen2(?!arm64)/i.test(image)
-  if (!isDefault) return own
-  return { ...own, securityType: 'TrustedLaunch', uefiSettings: { secureBootEnabled: true, vTpmEnabled: true } }
+  { features = [] }: Pick<LiveSettings, 'features'>,
+): Properties | undefined {
+  const own = (properties['securityProfile'] ?? undefined) as Properties | undefined
+  const type = own?.['securityType'] ?? undefined
+  const isNew = version >= trustedLaunchByDefault
+  const types = [
+    'TrustedLaunch',
+    'ConfidentialVM',
+    ...(isNew || features.includes(standardFeature) ? ['Standard'] : []),
+  ]
+  if (type !== undefined && !types.includes(type as string))
+    throw new ArmError(400, 'InvalidParameter', 'The value of parameter securityProfile.securityType is invalid.').with(
+      { target: 'securityProfile.securityType', innererror: { internalErrorCode: 'ParameterValueInvalid' } },
+    )
+  if (type !== undefined || !isNew) return own
+  return /gen2(?!arm64)/i.test(JSON.stringify(properties['storageProfile'] ?? {}))
+    ? { ...own, securityType: 'TrustedLaunch', uefiSettings: { secureBootEnabled: true, vTpmEnabled: true } }
+    : { ...own, securityType: 'Standard' }
 }

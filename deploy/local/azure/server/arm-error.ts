@@ -5,6 +5,7 @@ export interface ArmErrorMore {
   readonly target?: string
   readonly details?: readonly { readonly code: string; readonly message: string; readonly target?: string }[]
   readonly additionalInfo?: readonly { readonly type: string; readonly info: unknown }[]
+  readonly innererror?: { readonly internalErrorCode: string }
 }
 
 /**

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { PassThrough } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { authorize, authorizeLinked } from '../access/authorization.ts'
 import { registerManagedClusters } from '../access/managed-clusters.ts'
@@ -47,6 +48,14 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
   app.addHook('onSend', async (request, reply) => {
     const entry = journalled.get(request)
     if (entry !== undefined) entry.answer = { atMs: Date.now(), status: reply.statusCode }
+  })
+  app.addHook('onSend', async (request, reply, payload) => {
+    if (!isArm(request) || typeof payload !== 'string') return payload
+    if (deps.faults.take('stallBody', attemptIn(request.body), operationOf(request)) === undefined) return payload
+    reply.removeHeader('content-length')
+    const stalled = new PassThrough()
+    stalled.write(payload.slice(0, payload.length / 2))
+    return stalled
   })
   app.addHook('preHandler', async (request: FastifyRequest, reply) => {
     if (!isArm(request)) return

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Agent, type Dispatcher, request } from 'undici'
+import type { LaterId, NodeObject } from '../boot/node-object.ts'
 import type { SimulatorConfig } from '../server/config.ts'
 
 /** How the API server is reached about a VM's Node: by the certificate of its kubelet, or by the operator's token. */
@@ -87,4 +88,13 @@ export function csrObject(pem: string): Record<string, unknown> {
       usages: ['digital signature', 'client auth'],
     },
   }
+}
+
+/** Gives a Node its provider id after a while, as cloud-node-manager does, which is no node. A Node that is gone by then gets none. */
+export function setProviderIdLater(connection: Connection, { metadata }: NodeObject, { providerID, afterMs }: LaterId) {
+  const patch = { method: 'PATCH', path: `/api/v1/nodes/${metadata.name}`, body: { spec: { providerID } } } as const
+  const refused = (why: unknown) => console.error(`${metadata.name}: provider id was refused: ${String(why)}`)
+  setTimeout(() => {
+    sendBy(connection, patch).then(({ status, text }) => status >= 300 && refused(`${status} ${text}`), refused)
+  }, afterMs).unref()
 }

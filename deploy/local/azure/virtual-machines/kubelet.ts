@@ -3,7 +3,7 @@ import 'reflect-metadata'
 import * as x509 from '@peculiar/x509'
 import { Agent } from 'undici'
 import type { KubeletStart } from '../boot/kubelet-start.ts'
-import { bootId, nodeName, nodeObject } from '../boot/node-object.ts'
+import { bootId, nodeName, nodeObject, registeredNode } from '../boot/node-object.ts'
 import { type BootResult, provision } from '../boot/provision.ts'
 import type { SimulatorConfig } from '../server/config.ts'
 import {
@@ -14,6 +14,7 @@ import {
   retrying,
   send,
   sendBy,
+  setProviderIdLater,
 } from './kubelet-request.ts'
 import type { Machine } from './machine.ts'
 import type { Machines } from './machines.ts'
@@ -140,15 +141,16 @@ export class Kubelets {
   async #join(machine: Machine, kubelet: KubeletStart): Promise<void> {
     const deadline = Date.now() + bootTimeoutMs
     const connection = this.#sharedBy(machine) ?? (await this.#certified(machine, kubelet, deadline))
+    const { node, later } = registeredNode(nodeObject(machine, kubelet, this.#config), this.#config)
     await retrying(deadline, async () => {
       if (this.#isGone(machine)) return
-      const body = nodeObject(machine, kubelet, this.#config)
-      const answer = await sendBy(connection, { method: 'POST', path: '/api/v1/nodes', body })
+      const answer = await sendBy(connection, { method: 'POST', path: '/api/v1/nodes', body: node })
       if (answer.status !== 201 && answer.status !== 409)
         throw new Error(`Node was refused: ${answer.status} ${answer.text.slice(0, 300)}`)
     })
     machine.joined = true
     this.#machines.save(machine)
+    if (later !== undefined && this.#aks !== undefined) setProviderIdLater(this.#aks, node, later)
   }
 
   /** The connection of a kubelet that has bootstrapped its certificate. */

@@ -5,6 +5,7 @@ import { securityProfileOf } from '../server/api-versions.ts'
 import type { ArmDeps } from '../server/arm-deps.ts'
 import { ArmError, resourceNotFound } from '../server/arm-error.ts'
 import { type ArmRequest, pageOf, pathOf } from '../server/arm-request.ts'
+import type { SimulatorConfig } from '../server/config.ts'
 import type { Operation } from '../server/operations.ts'
 import { attemptOf } from './attempt.ts'
 import type { Machine, MachineBody } from './machine.ts'
@@ -23,10 +24,11 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
   app.put(`${vmPath}/:name`, (request: ArmRequest<MachineBody>, reply) => {
     const { name = '' } = request.params
     checkBody(request.body)
+    const body = withSecurityProfile(request, config)
     const existing = machines.get(name)
     if (existing !== undefined && request.headers['if-none-match'] === '*')
       throw new ArmError(412, 'PreconditionFailed', `The VM '${name}' exists already.`)
-    if (existing !== undefined) return putAgain(request, reply, existing)
+    if (existing !== undefined) return putAgain(reply, existing, body)
     const attempt = attemptOf(request.body)
     const size = checkReferences(request.body, deps)
     const { imageReference } = request.body.properties.storageProfile ?? {}
@@ -37,7 +39,6 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
     const refusal = faults.take('failSync', attempt)
     if (refusal !== undefined) throw refusalOf(refusal, { method: 'PUT', path: pathOf(request), attempt }, config)
     const addresses = freeAddresses(request.body, deps)
-    const body = withSecurityProfile(request)
     const { machine, operation } = lifecycle.create({ name, body, size, addresses, failure })
     if (faults.take('resetAfterCommit', attempt) !== undefined) {
       reply.hijack()
@@ -113,9 +114,9 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
   }
 
   /** PUT over a VM: the same again changes nothing, a VM that failed is tried again, and what is immutable is refused. */
-  function putAgain(request: ArmRequest<MachineBody>, reply: FastifyReply, machine: Machine): FastifyReply {
+  function putAgain(reply: FastifyReply, machine: Machine, body: MachineBody): FastifyReply {
     refuseIfDeleting(machine)
-    const changed = immutable.find(([, value]) => value(machine.body) !== value(request.body))?.[0]
+    const changed = immutable.find(([, value]) => value(machine.body) !== value(body))?.[0]
     if (changed === 'location')
       throw new ArmError(
         409,
@@ -127,8 +128,8 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
     const operation =
       operations.inFlightOn(machine.vmId) ??
       (machine.state === 'Failed'
-        ? lifecycle.createAgain(machine, request.body, pools.admit(attemptOf(machine.body), machine.size))
-        : lifecycle.update(machine, changeOf(request.body)))
+        ? lifecycle.createAgain(machine, body, pools.admit(attemptOf(machine.body), machine.size))
+        : lifecycle.update(machine, changeOf(body)))
     return announce(reply.code(200), operation, config).send(resources.vm(machine))
   }
 
@@ -150,8 +151,8 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
   }
 }
 
-function withSecurityProfile({ body, query }: ArmRequest<MachineBody>): MachineBody {
-  const securityProfile = securityProfileOf(body, query['api-version'] ?? '')
+function withSecurityProfile({ body, query }: ArmRequest<MachineBody>, config: SimulatorConfig): MachineBody {
+  const securityProfile = securityProfileOf(body, query['api-version'] ?? '', config)
   return securityProfile === undefined ? body : { ...body, properties: { ...body.properties, securityProfile } }
 }
 

@@ -1,0 +1,154 @@
+import { hostname } from 'node:os'
+import type { Logger } from 'pino'
+import { Gauge, type Registry, register } from 'prom-client'
+import { printableStart } from '../../../core/values/printable.ts'
+import type { KubernetesClient } from '../../kubernetes/client/client.ts'
+import { readConfigMap, writeConfigMap } from '../../kubernetes/client/config-map.ts'
+import { jsonIn } from '../../limited-body.ts'
+
+/** ConfigMap with the shared lists that are late, for `joiner status`. */
+const lateListsMap = 'joiner-late-lists'
+/** Lists come each few seconds while something waits for them. */
+const lateAfterMs = 60_000
+/** An entry that was not written again since then is of a process that has ended. */
+const staleAfterMs = 3 * lateAfterMs
+
+/** A list of Azure's that waits share and that does not come. */
+export interface LateEntry {
+  readonly list: string
+  /** Since when no list came, and when this was written: epoch ms. */
+  readonly sinceMs: number
+  readonly atMs: number
+  readonly process: string
+  readonly why: string
+}
+
+interface LateListDeps {
+  readonly log: Logger
+  readonly now: () => number
+  /** Sets or removes the entry. Unset: it is only logged and measured. */
+  readonly store?: (name: string, entry: LateEntry | undefined) => Promise<unknown>
+}
+
+/** How long a list has been needed that does not come. It is reported once it is late, and each minute after. */
+export class LateList {
+  readonly name: string
+  readonly #deps: LateListDeps
+  #sinceMs: number | undefined
+  #timer: NodeJS.Timeout | undefined
+  #why = 'Azure has not answered'
+  #isReported = false
+
+  constructor(name: string, deps: LateListDeps) {
+    this.name = name
+    this.#deps = deps
+  }
+
+  /** How long the list has been waited for; 0 when nothing waits. */
+  get waitedMs(): number {
+    return this.#sinceMs === undefined ? 0 : this.#deps.now() - this.#sinceMs
+  }
+
+  /** The list is needed from now on, if it was not before. */
+  needed(): void {
+    if (this.#sinceMs !== undefined) return
+    this.#sinceMs = this.#deps.now()
+    this.#arm()
+  }
+
+  /** Reading the list failed; it is read again. */
+  failed(error: unknown): void {
+    this.#why = error instanceof Error ? error.message : String(error)
+    this.#deps.log.warn({ list: this.name, err: error }, 'failed to read list, retrying')
+  }
+
+  /** The list came, or is needed no longer. */
+  settled(): void {
+    clearTimeout(this.#timer)
+    this.#sinceMs = undefined
+    if (!this.#isReported) return
+    this.#isReported = false
+    this.#deps.log.info({ list: this.name }, 'list is no longer late')
+    this.#store(undefined)
+  }
+
+  #arm(): void {
+    this.#timer = setTimeout(() => this.#report(), lateAfterMs).unref()
+  }
+
+  #report(): void {
+    this.#isReported = true
+    const [sinceMs = 0, atMs] = [this.#sinceMs, this.#deps.now()]
+    const why = printableStart(this.#why, 300)
+    this.#deps.log.error({ list: this.name, lateSeconds: Math.round((atMs - sinceMs) / 1000), why }, 'list is late')
+    this.#store({ list: this.name, sinceMs, atMs, process: hostname(), why })
+    this.#arm()
+  }
+
+  #store(entry: LateEntry | undefined): void {
+    this.#deps
+      .store?.(this.name, entry)
+      .catch((error: unknown) => this.#deps.log.warn({ err: error, list: this.name }, 'failed to store late list'))
+  }
+}
+
+/** The shared lists of a process, with their metric. */
+export class LateLists {
+  readonly #deps: LateListDeps
+  readonly #lists: LateList[] = []
+
+  constructor(
+    {
+      client,
+      namespace,
+      ...deps
+    }: Omit<LateListDeps, 'store'> & {
+      readonly client: KubernetesClient
+      readonly namespace: string
+    },
+    registry: Registry = register,
+  ) {
+    const store = (name: string, entry: LateEntry | undefined) =>
+      writeConfigMap(client, { name: lateListsMap, namespace }, { [keyOf(name)]: entry ? JSON.stringify(entry) : null })
+    this.#deps = { ...deps, store }
+    gaugeOf(this.#lists, registry)
+  }
+
+  of(name: string): LateList {
+    const list = new LateList(name, this.#deps)
+    this.#lists.push(list)
+    return list
+  }
+}
+
+/** Gauge of how long lists have been waited for, computed on each scrape. */
+function gaugeOf(lists: readonly LateList[], registry: Registry): Gauge {
+  return new Gauge({
+    name: 'joiner_azure_list_wait_seconds',
+    help: 'How long waits have had no list of VMs or AKS machines from Azure; 0 while lists come or nothing waits.',
+    labelNames: ['list'],
+    registers: [registry],
+    collect() {
+      for (const list of lists) this.set({ list: list.name }, list.waitedMs / 1000)
+    },
+  })
+}
+
+/** Returns the lists that are late now, as processes wrote them. Errors: the API server's. */
+export async function readLateLists(
+  client: KubernetesClient,
+  namespace: string,
+  now: number,
+): Promise<readonly LateEntry[]> {
+  const entries = Object.values((await readConfigMap(client, { name: lateListsMap, namespace })) ?? {})
+  return entries.flatMap((text) => parsed(text) ?? []).filter(({ atMs }) => Math.abs(now - atMs) < staleAfterMs)
+}
+
+function parsed(text: string): LateEntry | undefined {
+  const { list, sinceMs, atMs, process, why } = (jsonIn(text) ?? {}) as LateEntry
+  const hasTexts = [list, process, why].every((value) => typeof value === 'string')
+  return hasTexts && sinceMs >= 0 && sinceMs <= atMs ? { list, sinceMs, atMs, process, why } : undefined
+}
+
+/** Returns a name as a key of a ConfigMap. */
+const keyOf = (name: string) => name.replaceAll(' ', '-')

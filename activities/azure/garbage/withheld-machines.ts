@@ -1,0 +1,69 @@
+import type { Registry } from 'prom-client'
+import {
+  formatWithheld,
+  parseWithheld,
+  type WithheldMachine,
+  withheldKey,
+  withheldMapName,
+  withheldRemedy,
+  withheldText,
+} from '../../../api/withheld-machines.ts'
+import { readConfigMap, writeConfigMap } from '../../kubernetes/client/config-map.ts'
+import { subject } from '../../kubernetes/event-recorder.ts'
+import { scrubbedMessage } from '../arm/azure-error.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import { withheldGauges } from './garbage-metrics.ts'
+import { type LeftAloneDeps, ownNamespace } from './left-alone.ts'
+
+export interface WithheldMachinesDeps extends LeftAloneDeps {
+  readonly catalogue: Catalogue
+}
+
+/** Returns what a size costs a day in USD; nothing where no price list names it. */
+export function costOf(
+  { catalogue }: Pick<WithheldMachinesDeps, 'catalogue'>,
+  instanceType: string,
+  capacityType: string,
+): Pick<WithheldMachine, 'instanceType' | 'costPerDay'> {
+  const size = catalogue.size(instanceType)
+  const pricePerHour = size && catalogue.price(size, capacityType).pricePerHour
+  return { instanceType, ...(pricePerHour === undefined ? {} : { costPerDay: pricePerHour * 24 }) }
+}
+
+/** Reports the machines that are kept: by metrics, a log line, an event on each Node, and in a ConfigMap for the command line. */
+export async function reportWithheldMachines(
+  deps: WithheldMachinesDeps,
+  machines: readonly WithheldMachine[],
+  registry?: Registry,
+): Promise<void> {
+  const { kept, costs } = withheldGauges(registry)
+  kept.reset()
+  costs.reset()
+  for (const { kind, name, costPerDay } of machines) {
+    kept.set({ kind, name }, 1)
+    if (costPerDay !== undefined) costs.set({ kind, name }, costPerDay)
+  }
+  for (const machine of machines) {
+    const node = deps.cache.nodes.get(machine.node)
+    const message = `No NodeClaim stands for ${withheldText(machine)}. It is kept; to have it deleted, drain the Node: ${withheldRemedy(machine.node)}`
+    const about = node === undefined ? ownNamespace(deps) : subject(node)
+    deps.events.record({ about, reason: 'GarbageWithheld', message, values: [machine.kind, machine.name] })
+  }
+  if (machines.length > 0)
+    deps.log.warn({ machines: machines.map(withheldText) }, 'kept machines that run pods without a nodeclaim')
+  await store(deps, machines).catch((error: unknown) =>
+    deps.log.warn(
+      { reason: scrubbedMessage(error), configMap: withheldMapName },
+      'failed to store withheld machines, retrying in the next pass',
+    ),
+  )
+}
+
+async function store(
+  { client, namespace, now }: WithheldMachinesDeps,
+  machines: readonly WithheldMachine[],
+): Promise<void> {
+  const ref = { name: withheldMapName, namespace }
+  if (machines.length === 0 && parseWithheld((await readConfigMap(client, ref)) ?? {}).count === 0) return
+  await writeConfigMap(client, ref, { [withheldKey]: formatWithheld(now(), machines) })
+}

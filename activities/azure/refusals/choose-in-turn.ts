@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto'
+import type { NodeClass } from '../../../api/objects.ts'
+import type { InstanceType, Offering } from '../../../core/instance-type.ts'
+import { leftOutOf } from '../../../core/node-claim/left-out.ts'
+import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
+import { maxFallbackPriceFactor } from '../../../core/node-pool/fallback-price.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
+import { annotations, labels } from '../../../core/requirements/labels.ts'
+import { requirements } from '../../../core/requirements/requirements.ts'
+import { typesForClaim } from '../../node-overlays/pool-types.ts'
+import { LaunchBlocked } from '../arm/azure-failure.ts'
+import { offeringUse } from '../capacity/blocking-mark.ts'
+import type { LearnDeps } from '../capacity/lesson.ts'
+import type { Quota } from '../capacity/quota.ts'
+import { whyExhausted } from '../capacity/why-exhausted.ts'
+import { chooseLaunch, type LaunchChoice } from '../launch/choose-launch.ts'
+import type { CapacityReservations } from '../reservations/capacity-reservations.ts'
+import { refusedSizes } from './class-refusals.ts'
+import type { Tried } from './class-turns.ts'
+import { type ClassLaunch, takeTurn, turnToTake, untriedFirst } from './launch-turn.ts'
+import { isWithin, type PriceBound, priceBound } from './price-bound.ts'
+
+export interface ChooseDeps extends LearnDeps {
+  readonly quota: Quota
+  readonly reservations: CapacityReservations
+}
+
+interface ChoiceInput {
+  readonly claim: NodeClaim
+  readonly nodeClass: NodeClass
+  /** Of class and settings, as `stateOfClass` gives it. */
+  readonly state: string
+}
+
+/** A launch in its class, and what was tried of the class before. */
+interface OwnTurn {
+  readonly inClass: ClassLaunch
+  readonly tried?: Tried
+}
+
+/** Takes the turn of its class for a claim, where launches go one at a time. Errors: `NotItsTurn`; those of the API server. */
+export async function turnFor(deps: ChooseDeps, input: ChoiceInput): Promise<OwnTurn> {
+  const inClass = { nodeClass: input.nodeClass.metadata.name, state: input.state, turn: '' }
+  const due = turnToTake(deps, inClass)
+  if (due === undefined) return { inClass }
+  const choice = chooseNow(deps, input, due.tried)
+  if (choice.kind !== 'chosen') return { inClass, ...due }
+  const own = { ...inClass, turn: randomUUID() }
+  await takeTurn(deps, own, choice.chosen)
+  return { inClass: own, ...due }
+}
+
+/** Chooses an offering for a claim from what can be bought now. Errors: `LaunchBlocked` when all that is left is too dear. */
+export function chooseNow(
+  deps: ChooseDeps,
+  { claim, nodeClass }: Pick<ChoiceInput, 'claim' | 'nodeClass'>,
+  tried: Tried | undefined,
+): LaunchChoice {
+  const { name } = nodeClass.metadata
+  const bought = deps.catalogue.instanceTypesFor(nodeClass, kubeletConversion(claim.metadata.annotations))
+  const types = typesForClaim(deps, claim, bought)
+  const failed = new Set(deps.launchHealth.commonCause(name)?.sizes)
+  const preferences = [
+    ...(tried === undefined ? [] : untriedFirst(deps, tried)),
+    ...(failed.size === 0 ? [] : [(_: Offering, type: InstanceType) => !failed.has(type.name)]),
+  ]
+  const request = { claim, nodeClass, preferences, reservations: deps.reservations }
+  const bound = boundOf(deps, claim, types)
+  const accepts = bound === undefined ? undefined : (offering: Offering) => isWithin(bound, offering)
+  const choice = chooseLaunch(types, accepts === undefined ? request : { ...request, accepts }, (wanted) =>
+    whyExhausted(types, wanted, {
+      sizeOf: (size) => deps.catalogue.size(size),
+      markOf: (offering) => deps.unavailable.markOf(offering, offeringUse(nodeClass)),
+      shortagesOf: (demand) => deps.quota.shortages(demand),
+    }),
+  )
+  if (bound !== undefined && choice.kind === 'exhausted') refuseTooDear(claim, bound, chooseLaunch(types, request))
+  return choice
+}
+
+function boundOf(deps: ChooseDeps, claim: NodeClaim, types: readonly InstanceType[]): PriceBound | undefined {
+  const { metadata, spec } = claim
+  const pool = deps.cache.nodePools.get(metadata.labels[labels.nodePool] ?? '')
+  const wanted = { uid: metadata.uid, requirements: requirements(spec.requirements), requests: spec.requests }
+  return priceBound(types, wanted, {
+    refused: refusedSizes(deps.unavailable.marks, spec.nodeClassRef.name, deps.now()),
+    leftOut: leftOutOf(claim),
+    factor: pool && maxFallbackPriceFactor(pool),
+  })
+}
+
+/** Errors: `LaunchBlocked` that names what is left and not bought. It waits: a new NodeClaim would find no more. */
+function refuseTooDear({ metadata }: NodeClaim, { most, why }: PriceBound, left: LaunchChoice): void {
+  if (left.kind !== 'chosen') return
+  const { typeName, instanceType, capacityType, zone } = left.chosen
+  const prices = instanceType.offerings
+    .filter((one) => isOffering(one, { capacityType, zone }))
+    .map(({ price }) => price)
+  const key = annotations.maxFallbackPriceFactor
+  throw new LaunchBlocked(
+    'FallbackTooDear',
+    `${typeName} (${capacityType}) for ${Math.min(...prices)} USD/h is not bought: ${why} NodeClaim ${metadata.name} may cost ${rounded(most.get(capacityType) ?? 0)} USD/h at most. Cheaper offerings are tried again when their marks end ("joiner capacity list"); annotation ${key} of the NodePool bounds what is bought after a lack of capacity`,
+  )
+}
+
+const isOffering = (
+  { requirements: own }: Offering,
+  { capacityType, zone }: Pick<LaunchedAs, 'capacityType' | 'zone'>,
+) => own.get(labels.capacityType)?.values.has(capacityType) === true && own.get(labels.zone)?.values.has(zone) === true
+
+type LaunchedAs = Extract<LaunchChoice, { kind: 'chosen' }>['chosen']
+
+const rounded = (price: number) => Number(price.toFixed(4))

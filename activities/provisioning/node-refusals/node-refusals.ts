@@ -1,0 +1,237 @@
+import { type Registry, register } from 'prom-client'
+import { realPods } from '../../../core/capacity-buffer/buffer-pods.ts'
+import { plannedAnnotations, readyTime } from '../../../core/history/claim-facts.ts'
+import {
+  type NodeRefusal,
+  nextClaimAt,
+  type NodeRefusals as Refusals,
+  reviewed,
+  withClaim,
+  withRefusal,
+} from '../../../core/node-refusals.ts'
+import type { NodeClaim, Pod } from '../../../core/objects.ts'
+import { podName } from '../../../core/pods/pod-rules.ts'
+import { annotations, labels } from '../../../core/requirements/labels.ts'
+import { formatPodClasses, hasPromisedRoom, nodeVerdict, podClassesOf } from '../../../core/scheduling/node-verdict.ts'
+import type { PlannedNodeClaim, SchedulingPlan } from '../../../core/scheduling/snapshot.ts'
+import { timeText } from '../../../core/values/time.ts'
+import { type EventRecorder, subject } from '../../kubernetes/event-recorder.ts'
+import type { CatalogueOfPools } from '../../node-overlays/pool-types.ts'
+import { podClass } from '../../scheduler-thread/pod-fingerprint.ts'
+import type { Nominations } from '../nominations.ts'
+import { MadeNodes } from './made-nodes.ts'
+import { observeRefusals } from './refusal-metrics.ts'
+import { madeFor, poolsState, probeOf, refusalText } from './refusal-rules.ts'
+import { RefusalStore, type RefusalStoreDeps } from './refusal-store.ts'
+
+interface NodeRefusalsDeps extends CatalogueOfPools, RefusalStoreDeps {
+  readonly events: EventRecorder
+  readonly nominations: Nominations
+}
+
+/** What uses the refusals. */
+export interface RefusingDeps extends NodeRefusalsDeps {
+  readonly nodeRefusals: NodeRefusals
+}
+
+type Deps = NodeRefusalsDeps
+
+/** Time for which one of several pods of a class is the one that another node is tried with. */
+const turnMs = 10_000
+
+/**
+ * Classes of pods that kube-scheduler does not bind to the nodes that were made for them. Another node is tried after a back-off, for one pod of the
+ * class; a pod whose node may still be accepted waits for kube-scheduler. A ConfigMap keeps the refusals across restarts.
+ */
+export class NodeRefusals {
+  #all: Refusals = new Map()
+  /** NodeClaims whose verdict pods wait for, by the pods' UIDs. */
+  readonly #awaiting = new Map<string, string>()
+  /** Pending pods of refused classes, in order of their names, as last seen. */
+  #pending: ReadonlyMap<string, readonly Pod[]> = new Map()
+  readonly #store = new RefusalStore()
+
+  constructor(registry: Registry = register) {
+    observeRefusals(
+      () =>
+        [...this.#all.values()]
+          .filter(({ count }) => count > 0)
+          .map((one) => ({ ...one, pods: this.#pending.get(one.podClass)?.length ?? 0 })),
+      registry,
+    )
+  }
+
+  /** Reads what an earlier planner wrote. Never fails. */
+  async read(deps: Deps): Promise<void> {
+    this.#all = await this.#store.read(deps, this.#all)
+  }
+
+  /** Looks at what kube-scheduler made of the nodes of pending pods. Never fails. */
+  look(deps: Deps, pods: readonly Pod[]): void {
+    const made = new MadeNodes(deps)
+    const uids = new Set(pods.map(({ metadata }) => metadata.uid))
+    for (const uid of this.#awaiting.keys()) if (!uids.has(uid)) this.#awaiting.delete(uid)
+    const pending = pods.filter(({ nodeName }) => nodeName === undefined)
+    for (const pod of pending) this.#judge(deps, made, pod)
+    if (this.#all.size > 0) this.#review(deps, made, pending)
+    this.#store.save(deps, this.#all)
+  }
+
+  /** Returns whether a pod has to wait before another node is planned for it. */
+  isWaiting(deps: Deps, pod: Pod, now: number): boolean {
+    if (this.#awaiting.has(pod.metadata.uid)) return true
+    const refusal = this.#refusalOf(deps, pod)
+    if (refusal === undefined) return false
+    if (nextClaimAt(refusal) > now) return true
+    const target = deps.nominations.targetOf(pod.metadata.uid)
+    const probe = probeOf(deps.cache, refusal, now)
+    if (probe !== undefined) return target !== probe
+    const peers = this.#pending.get(refusal.podClass) ?? []
+    return peers.length > 0 && peers[Math.floor(now / turnMs) % peers.length]?.metadata.uid !== pod.metadata.uid
+  }
+
+  /** Returns why a pod waits: a refusal in force, or the NodeClaim whose verdict it waits for. */
+  reasonOf(deps: Deps, pod: Pod): { readonly refusal?: NodeRefusal; readonly awaited?: string } {
+    const awaited = this.#awaiting.get(pod.metadata.uid)
+    const refusal = this.#refusalOf(deps, pod)
+    return { ...(awaited === undefined ? {} : { awaited }), ...(refusal === undefined ? {} : { refusal }) }
+  }
+
+  /**
+   * Returns the claims of a plan to create. Those are left out that are planned for a pod for which a node was made that has room for it by its
+   * promise: kube-scheduler decides first. The other pods of such a claim are planned again at once.
+   */
+  admitted(deps: Deps, plan: SchedulingPlan): readonly PlannedNodeClaim[] {
+    const made = new MadeNodes(deps)
+    const planned = new Map(plan.existing.map(({ node, pods }) => [node, pods]))
+    return plan.newNodeClaims.filter(({ pods }) => {
+      const pending = realPods(pods).filter(({ nodeName }) => nodeName === undefined)
+      const early = pending.filter((pod) => this.#awaits(deps, { made, planned }, pod))
+      return early.length === 0
+    })
+  }
+
+  /** Returns the annotations that say what a NodeClaim is planned for: how many pods, and of which classes. */
+  annotations({ cache }: Deps, planned: PlannedNodeClaim): Readonly<Record<string, string>> {
+    const classes = formatPodClasses(realPods(planned.pods).map((pod) => podClass(cache, pod)))
+    return { ...plannedAnnotations(planned), ...(classes === '' ? {} : { [annotations.plannedClasses]: classes }) }
+  }
+
+  /** Records that a NodeClaim was created. */
+  created(deps: Deps, claim: NodeClaim): void {
+    for (const name of podClassesOf(claim)) {
+      const after = withClaim(this.#all, { podClass: name, claim: claim.metadata.name }, deps.now())
+      if (after !== this.#all) this.#change(after, name)
+    }
+    this.#store.save(deps, this.#all)
+  }
+
+  /** Returns the refusal that a pod backs off for. */
+  #refusalOf({ cache }: Deps, pod: Pod): NodeRefusal | undefined {
+    const found = this.#all.size === 0 ? undefined : this.#all.get(podClass(cache, pod))
+    return found?.count === 0 ? undefined : found
+  }
+
+  /** Records a refusal of the node that a pod was planned on, or ends the wait for it. */
+  #judge(deps: Deps, made: MadeNodes, pod: Pod): void {
+    const { nominations, now } = deps
+    const { uid } = pod.metadata
+    const isAwaiting = this.#awaiting.has(uid)
+    const claim = this.#claimOf(deps, pod)
+    const name = claim === undefined ? '' : podClass(deps.cache, pod)
+    const verdict = claim && nodeVerdict(pod, claim, { now: now(), before: this.#all.get(name)?.message })
+    // Most pods are bound in a moment: only what is refused, or holds a pod back, is worth a closer look.
+    if (!isAwaiting && verdict?.kind !== 'refused') return
+    if (claim === undefined || !this.#hasRoom(deps, { made, claim }, pod)) {
+      if (this.#awaiting.delete(uid)) nominations.forget(uid)
+    } else if (verdict?.kind !== 'refused' || made.isComing(name, now()) || made.isChosen(pod, claim)) {
+      // A node that is nominated is not removed as empty.
+      if (isAwaiting) nominations.nominate(uid, claim.metadata.name, now())
+    } else {
+      this.#awaiting.delete(uid)
+      const isGood = made.hasBound(name, Date.parse(claim.metadata.creationTimestamp))
+      if (!isGood) this.#refused(deps, { made, claim, name }, pod)
+    }
+  }
+
+  /** Returns the NodeClaim that a pod is planned on, if it was made for such pods. */
+  #claimOf({ cache, nominations }: Deps, pod: Pod): NodeClaim | undefined {
+    const { uid } = pod.metadata
+    const claim = cache.nodeClaims.get(this.#awaiting.get(uid) ?? nominations.targetOf(uid) ?? '')
+    return claim !== undefined && madeFor(cache, pod, claim) ? claim : undefined
+  }
+
+  #hasRoom({ nominations }: Deps, { made, claim }: { made: MadeNodes; claim: NodeClaim }, pod: Pod): boolean {
+    const { uid } = pod.metadata
+    const node = made.nodeOf(claim)
+    const plannedMs = this.#awaiting.has(uid) ? undefined : nominations.plannedAt(uid)
+    const isPlannedThere = plannedMs !== undefined && plannedMs >= (readyTime(claim).readyMs ?? 0)
+    return node !== undefined && hasPromisedRoom(pod, node, isPlannedThere)
+  }
+
+  #refused(
+    deps: Deps,
+    { made, claim, name }: { readonly made: MadeNodes; readonly claim: NodeClaim; readonly name: string },
+    pod: Pod,
+  ): void {
+    const { cache, log, now } = deps
+    const { name: claimName, labels: own } = claim.metadata
+    const nodePool = own[labels.nodePool] ?? ''
+    const { message = '' } = pod.unschedulable ?? {}
+    const found = { podClass: name, pod: podName(pod), nodePool, state: poolsState(cache), message }
+    const after = withRefusal(this.#all, { ...found, claim: claimName, claims: made.createdFor(name) }, now())
+    if (after === this.#all) return
+    this.#change(after, name)
+    const refusal = after.get(name)
+    const until = refusal && timeText(nextClaimAt(refusal))
+    const fields = { pod: podName(pod), nodeClaim: claimName, node: claim.status.nodeName, why: message, until }
+    log.warn(fields, 'kube-scheduler did not bind pod to the node made for it, backing off')
+  }
+
+  /** Ends refusals that do not count any more, and reports the others. */
+  #review(deps: Deps, made: MadeNodes, pods: readonly Pod[]): void {
+    const { cache, now } = deps
+    const current = reviewed(this.#all, poolsState(cache), now())
+    const good = [...current].filter(([name, { sinceMs }]) => made.hasBound(name, sinceMs)).map(([name]) => name)
+    const after = new Map([...current].filter(([name]) => !good.includes(name)))
+    for (const [name, one] of this.#all) if (after.get(name) !== one) this.#store.changed(name)
+    this.#all = after
+    const concerned = pods.filter((pod) => this.#refusalOf(deps, pod) !== undefined)
+    concerned.sort((a, b) => (podName(a) < podName(b) ? -1 : 1))
+    this.#pending = Map.groupBy(concerned, (pod) => podClass(cache, pod))
+    for (const pod of concerned) this.#report(deps, pod)
+  }
+
+  #report(deps: Deps, pod: Pod): void {
+    const refusal = this.#refusalOf(deps, pod)
+    if (refusal !== undefined)
+      deps.events.record({ about: subject(pod), reason: 'NodeRefused', message: refusalText(refusal) })
+  }
+
+  /** Whether a pod that is planned on a new claim waits for the verdict on a node that was made for it. */
+  #awaits(
+    deps: Deps,
+    { made, planned }: { readonly made: MadeNodes; readonly planned: ReadonlyMap<string, readonly Pod[]> },
+    pod: Pod,
+  ): boolean {
+    const name = podClass(deps.cache, pod)
+    const before = this.#all.get(name)
+    for (const claim of made.of(name)) {
+      if (before?.refused.includes(claim.metadata.name) || !madeFor(deps.cache, pod, claim)) continue
+      const found = made.nodeOf(claim)
+      if (found === undefined) continue
+      const pods = [...found.pods, ...(planned.get(found.node.metadata.name) ?? [])]
+      if (!hasPromisedRoom(pod, { ...found, pods }, false)) continue
+      if (made.hasBound(name, Date.parse(claim.metadata.creationTimestamp))) continue
+      this.#awaiting.set(pod.metadata.uid, claim.metadata.name)
+      deps.nominations.nominate(pod.metadata.uid, claim.metadata.name, deps.now())
+      return true
+    }
+    return false
+  }
+
+  #change(all: Refusals, name: string): void {
+    this.#all = all
+    this.#store.changed(name)
+  }
+}

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
+import { formatWithheld } from '../../../api/withheld-machines.ts'
+import { claimJson, nodeJson } from '../../../test/fakes/objects.ts'
+import type { DoctorContext } from './context.ts'
+import { lostClaimsCheck, nodesFinding } from './nodes.ts'
+
+const evil = nodeJson('a', { metadata: { name: 'evil', uid: 'evil', ownerReferences: [] } })
+
+test.each<[string, ReturnType<typeof nodesFinding>, 'ok' | 'warn', RegExp]>([
+  ['each its own', nodesFinding([nodeJson('a')], [claimJson('a')]), 'ok', /^$/],
+  [
+    'a Node that poses as another',
+    nodesFinding([nodeJson('a'), evil], [claimJson('a')]),
+    'warn',
+    /Node evil: spec.providerID.*NodeClaim a$/,
+  ],
+  ['a NodeClaim without its Node', nodesFinding([], [claimJson('a')]), 'warn', /^NodeClaim a: /],
+  [
+    'one that is being deleted',
+    nodesFinding([], [claimJson('a', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } })]),
+    'ok',
+    /^$/,
+  ],
+])('%s', (_, { status, details = [] }, expected, detail) => {
+  expect(status).toBe(expected)
+  expect(details.join('\n')).toMatch(detail)
+})
+
+const examined = (get: () => Promise<unknown>) => {
+  const context = { config: { JOINER_NAMESPACE: 'joiner' }, kubernetes: { get } } as unknown as DoctorContext
+  return lostClaimsCheck(context).run(new AbortController().signal)
+}
+
+test('machines that run pods without a NodeClaim are named, with what they cost and what ends them', async () => {
+  const machine = { kind: 'VM', name: 'aks-a', node: 'aks-a', pods: 2, costPerDay: 2.304 } as const
+  const data = { Machines: formatWithheld(Date.parse('2026-11-21T12:00:00Z'), [machine]) }
+  expect(await examined(() => Promise.resolve({ data }))).toEqual({
+    status: 'warn',
+    summary:
+      '1 machine without a NodeClaim kept since pods run there, 2.30 USD a day (found at 2026-11-21T12:00:00.000Z)',
+    details: ['VM aks-a: its Node aks-a is Ready and runs 2 pods; 2.30 USD a day'],
+    remedies: ['to have one deleted, drain its Node: kubectl drain NODE --ignore-daemonsets --delete-emptydir-data'],
+  })
+})
+
+test('without any all is well, and an API server that does not answer is an error', async () => {
+  expect(await examined(() => Promise.reject(new ApiError(404, 'NotFound', 'gone')))).toMatchObject({ status: 'ok' })
+  await expect(examined(() => Promise.reject(new ApiError(500, 'InternalError', 'away')))).rejects.toThrow('away')
+})

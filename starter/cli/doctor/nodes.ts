@@ -1,0 +1,90 @@
+import { decodeNode, decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
+import type { Json } from '../../../activities/kubernetes/client/answers.ts'
+import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import { withheldRemedy, withheldText } from '../../../api/withheld-machines.ts'
+import { joinsOf } from '../../../core/node-claim/node-owner.ts'
+import { readWithheld } from '../../view/withheld.ts'
+import { counted } from '../simulate/words.ts'
+import { type Check, type Finding, ok, warn, worst } from './check.ts'
+import type { DoctorContext } from './context.ts'
+
+/** Objects that are named one by one, and machines without a NodeClaim. */
+const mostNamed = 5
+const mostMachines = 20
+
+/** Whether each NodeClaim has its Node, and no Node poses as another's. */
+export function nodesCheck({ kubernetes }: Pick<DoctorContext, 'kubernetes'>): Check {
+  return {
+    name: 'nodes',
+    remedy: 'look at both: kubectl get nodes,nodeclaims -o wide',
+    run: async () => {
+      const [nodes, claims] = await Promise.all(
+        (['nodes', 'nodeclaims'] as const).map((kind) => kubernetes.list(resourcePath(kind))),
+      )
+      return nodesFinding(nodes?.items ?? [], claims?.items ?? [])
+    },
+  }
+}
+
+/** Returns what is found of Nodes and NodeClaims. */
+export function nodesFinding(nodes: readonly Json[], nodeClaims: readonly Json[]): Finding {
+  const claims = nodeClaims
+    .map((json) => decodeNodeClaim(json))
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+  const { strangers, lost, claimOf } = joinsOf(
+    nodes.map((json) => decodeNode(json)),
+    claims,
+  )
+  const findings = [
+    ...(strangers.size === 0 ? [] : [posing([...strangers])]),
+    ...(lost.size === 0 ? [] : [gone([...lost])]),
+  ]
+  return findings.length > 0 ? worst(findings) : ok(`all ${claimOf.size} Nodes of NodeClaims are their own`)
+}
+
+interface Named {
+  readonly metadata: { readonly name: string }
+}
+
+function posing(strangers: readonly (readonly [Named, Named])[]): Finding {
+  const names = strangers.slice(0, mostNamed).map(([node]) => node.metadata.name)
+  return warn(
+    `${strangers.length} Nodes have the provider id of a NodeClaim's VM and are not its Node; Joiner leaves them alone`,
+    [`find out who registered them, then: kubectl delete node ${names.join(' ')}`],
+    strangers
+      .slice(0, mostNamed)
+      .map(
+        ([node, claim]) =>
+          `Node ${node.metadata.name}: spec.providerID names the VM of NodeClaim ${claim.metadata.name}`,
+      ),
+  )
+}
+
+function gone(lost: readonly Named[]): Finding {
+  const names = lost.slice(0, mostNamed).map(({ metadata }) => metadata.name)
+  return warn(
+    `${lost.length} NodeClaims have lost their Node; each ends with its VM two minutes later, a fifth of a NodePool in ten minutes`,
+    [
+      'find out who deletes Nodes and removes their finalizers',
+      `to end them now: kubectl delete nodeclaim ${names.join(' ')}`,
+    ],
+    names.map((name) => `NodeClaim ${name}: kubectl describe nodeclaim ${name} says since when (condition NodeGone)`),
+  )
+}
+
+/** Whether machines run pods without a NodeClaim, as the last pass of garbage collection found. */
+export function lostClaimsCheck({ config, kubernetes }: DoctorContext): Check {
+  return {
+    name: 'lost nodeclaims',
+    remedy: `look at what Joiner stored: kubectl get configmaps --namespace ${config.JOINER_NAMESPACE}`,
+    run: async () => {
+      const { atMs, count, costPerDay, machines } = await readWithheld(kubernetes, config.JOINER_NAMESPACE)
+      if (count === 0) return ok('no machine is known to run pods without a NodeClaim')
+      return warn(
+        `${counted(count, 'machine')} without a NodeClaim kept since pods run there, ${costPerDay.toFixed(2)} USD a day (found at ${new Date(atMs ?? 0).toISOString()})`,
+        [`to have one deleted, drain its Node: ${withheldRemedy('NODE')}`],
+        machines.slice(0, mostMachines).map(withheldText),
+      )
+    },
+  }
+}
