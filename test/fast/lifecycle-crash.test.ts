@@ -4,7 +4,7 @@ import { createAzureActivities } from '../../activities/azure/activities.ts'
 import { createKubernetesActivities } from '../../activities/kubernetes/activities.ts'
 import { sampleTime } from '../../core/sample-objects.ts'
 import { lifecycleId } from '../../core/task-queues.ts'
-import { buildWorkflowBundle } from '../../workers/bundle.ts'
+import { workflowBundle } from '../../workers/bundle.ts'
 import { azureDeps } from '../fakes/azure-deps.ts'
 import { world as launchWorld, newClaim, ref } from '../fakes/launch-world.ts'
 import { nodeJson } from '../fakes/objects.ts'
@@ -28,7 +28,7 @@ const restartMs = 3000
 const finished: Run[] = []
 
 beforeAll(async () => {
-  code = await buildWorkflowBundle()
+  ;({ code } = await workflowBundle())
   host = WorkflowHost.load(code, ['observe'])
 }, 60_000)
 

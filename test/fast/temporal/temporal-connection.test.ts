@@ -14,7 +14,7 @@ import { endedSince, ofNodeOrClaim, runningLifecycles, withoutSweeps } from '../
 import { bootstrap } from '../../../starter/bridge/bootstrap.ts'
 import { areLoopsRunning } from '../../../starter/bridge/cluster-loops.ts'
 import { endStuckRuns } from '../../../starter/bridge/stuck-runs.ts'
-import { buildWorkflowBundle } from '../../../workers/bundle.ts'
+import { workflowBundle } from '../../../workers/bundle.ts'
 import { passUntil } from '../virtual-clock.ts'
 import { OneLife, workflowId } from './one-life.ts'
 import { taskQueues } from './queues.ts'
@@ -28,7 +28,7 @@ let client: Client
 let connection: TemporalConnection
 
 beforeAll(async () => {
-  host = WorkflowHost.load(await buildWorkflowBundle(), ['observe'])
+  host = WorkflowHost.load((await workflowBundle()).code, ['observe'])
 }, 60_000)
 
 beforeEach(() => {

@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { buildWorkflowBundle } from '../../../workers/bundle.ts'
+import { workflowBundle } from '../../../workers/bundle.ts'
 import { randomNumbers } from '../virtual-clock.ts'
 import { activations, objections } from './judge.ts'
 import { type Activities, OneLife, startMs, workflowId } from './one-life.ts'
@@ -14,7 +14,7 @@ let code: string
 let host: WorkflowHost
 
 beforeAll(async () => {
-  code = await buildWorkflowBundle()
+  ;({ code } = await workflowBundle())
   host = WorkflowHost.load(code, ['observe'])
 }, 60_000)
 
