@@ -17,6 +17,7 @@ const layers = [
   'test/citations',
   'test/crash-matrix',
   'test/ecosystem',
+  'test/fast',
   'test/fuzz-cli',
   'test/hostile',
   'test/soak',
@@ -66,7 +67,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: layers.map((layer) => `${layer}/**/*.test.ts`),
-          exclude: ['**/*.servers.test.ts', '**/node_modules/**'],
+          exclude: ['**/*.servers.test.ts', '**/*.parity.test.ts', '**/node_modules/**'],
           maxWorkers: 2,
           // On a busy machine some take several times as long as on a quiet one.
           testTimeout: 30_000,

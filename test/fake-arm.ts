@@ -11,13 +11,13 @@ interface Answer {
 }
 
 /** The SDK's clients, whose requests a function answers: what goes over the wire can be looked at as it is. */
-export function fakeArm(answer: (request: PipelineRequest) => Answer): AzureClient {
+export function fakeArm(answer: (request: PipelineRequest) => Answer | Promise<Answer>): AzureClient {
   const httpClient: HttpClient = {
-    sendRequest: (request) => {
-      const { status, body } = answer(request)
+    sendRequest: async (request) => {
+      const { status, body } = await answer(request)
       const bodyAsText = body === undefined ? '' : JSON.stringify(body)
       const headers = createHttpHeaders({ 'content-type': 'application/json' })
-      return Promise.resolve({ request, status, headers, bodyAsText })
+      return { request, status, headers, bodyAsText }
     },
   }
   const credential = { getToken: () => Promise.resolve({ token: 'test', expiresOnTimestamp: Date.now() + 3_600_000 }) }

@@ -50,11 +50,15 @@ export class FakeAzure {
   /** AKS, with its cluster and machines; their VMs are in the node resource group. */
   readonly aks = new FakeAks(this)
   readonly groups = new FakeCapacityGroups(this)
+  /** Carries each request to this resource group: a simulated network may lose it, or its answer. */
+  carry: <T>(request: string, effect: () => T) => T | Promise<T> = (_, effect) => effect()
   readonly client: AzureClient = fakeArm(({ method, url, body, headers }) =>
-    this.#answer(method, new URL(url), typeof body === 'string' ? (JSON.parse(body) as Json) : {}, {
-      ifNoneMatch: headers.get('if-none-match'),
-      batch: headers.get('batchputmachine'),
-    }),
+    this.carry(`${method} ${new URL(url).pathname.split('/').slice(-2).join('/')}`, () =>
+      this.#answer(method, new URL(url), typeof body === 'string' ? (JSON.parse(body) as Json) : {}, {
+        ifNoneMatch: headers.get('if-none-match'),
+        batch: headers.get('batchputmachine'),
+      }),
+    ),
   )
 
   /** Sees each request before it takes effect. Returns what ends it. */

@@ -8,33 +8,10 @@ import { ApiError } from '../../activities/kubernetes/client/api-error.ts'
 import { type KubernetesClient } from '../../activities/kubernetes/client/client.ts'
 import type { Operation } from '../../activities/kubernetes/client/json-patch.ts'
 import { type ResourceName, resourcePath } from '../../activities/kubernetes/client/resources.ts'
-import { fieldSelectorOf, matchesField } from './field-selectors.ts'
-import { asMap, merged, operated } from './patches.ts'
+import { budgetFor, fieldSelectorOf, isNewGeneration, keepingStatus, matchesField, withoutEmpty } from './api-rules.ts'
+import { type FakeObject, merged, operated, shownObject } from './patches.ts'
 
 type Meta = Record<string, unknown> & { name: string; namespace?: string; uid: string; resourceVersion: string }
-
-/** An object as tests look at it: what is not set is empty. */
-export interface FakeObject {
-  readonly metadata: {
-    readonly name: string
-    readonly uid: string
-    readonly resourceVersion: string
-    readonly labels: Readonly<Record<string, string>>
-    readonly annotations: Readonly<Record<string, string>>
-    readonly finalizers: readonly string[]
-    readonly deletionTimestamp?: string
-  }
-  readonly spec: Json & { readonly taints: readonly { readonly key: string; readonly effect: string }[] }
-  readonly status: Json & {
-    readonly conditions: readonly {
-      readonly type: string
-      readonly status: string
-      readonly reason?: string
-      readonly message?: string
-    }[]
-  }
-  readonly data: Readonly<Record<string, string>>
-}
 
 /** A request as an interceptor sees it, before it takes effect. */
 export interface FakeRequest {
@@ -65,11 +42,14 @@ interface DeleteOptions {
 export class FakeCluster {
   /** How long pods take to end once they are told to, at most their grace period. Infinite: kubelets are silent, and pods stay. */
   podsTakeMs = 1000
+  /** Whether objects go with their last owner, as the controller manager lets them go. */
+  collectsGarbage = false
   readonly #objects = new Map<string, Json>()
   readonly #caches: ClusterCache[] = []
   readonly #interceptors: ((request: FakeRequest) => unknown)[] = []
   readonly #watchers = new Set<(path: string, type: WatchEvent['type'], object: Json) => void>()
   readonly #withheld: (() => void)[] = []
+  readonly #created = new Map<string, number>()
   #isLagging = false
   #version = 1
 
@@ -97,7 +77,9 @@ export class FakeCluster {
     },
     mergePatch: async (path: string, body: Json): Promise<Json> => {
       await this.#intercept({ verb: 'patch', path, body })
-      return this.#change(path, body['metadata'] as Partial<Meta> | undefined, (object) => merged(object, body))
+      return this.#change(path, body['metadata'] as Partial<Meta> | undefined, (object) =>
+        keepingStatus(resourceOf(path), merged(object, body), object),
+      )
     },
     patchStatus: async (path: string, body: Json): Promise<Json> => {
       await this.#intercept({ verb: 'patch', path: `${path}/status`, body })
@@ -108,7 +90,10 @@ export class FakeCluster {
     },
     jsonPatch: async (path: string, operations: readonly Operation[]): Promise<Json> => {
       await this.#intercept({ verb: 'patch', path, body: operations })
-      return this.#change(path, undefined, (object) => operated(object, operations))
+      return this.#change(path, undefined, (object) => {
+        const before = structuredClone(object)
+        return keepingStatus(resourceOf(path), operated(object, operations), before)
+      })
     },
     delete: async (path: string, options: DeleteOptions = {}): Promise<Json> => {
       await this.#intercept({ verb: 'delete', path, body: options })
@@ -161,7 +146,7 @@ export class FakeCluster {
   /** An object as it is now; undefined: there is none. */
   object(resource: ResourceName, name: string, namespace?: string): FakeObject | undefined {
     const object = this.#objects.get(resourcePath(resource, name, namespace))
-    return object && shown(object)
+    return object && shownObject(object)
   }
 
   /** Names of all objects of a resource, sorted. */
@@ -173,7 +158,7 @@ export class FakeCluster {
   /** All objects of a resource, sorted by name. */
   all(resource: ResourceName): readonly FakeObject[] {
     const kept = [...this.#objects].filter(([path]) => resourceOf(path) === resource)
-    return kept.map(([, object]) => shown(object)).sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
+    return kept.map(([, object]) => shownObject(object)).sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
   }
 
   /** Changes an object behind everybody's back, as another client of the API server does. */
@@ -244,8 +229,12 @@ export class FakeCluster {
     )
   }
 
-  #named(metadata: Partial<Meta> & Pick<Meta, 'name'>): Meta {
-    const { uid = `uid-${metadata.name}`, creationTimestamp = new Date().toISOString() } = metadata
+  /** `count`: how many objects of the name were created. Each has a UID of its own. */
+  #named(metadata: Partial<Meta> & Pick<Meta, 'name'>, count = 1): Meta {
+    const {
+      uid = `uid-${metadata.name}${count === 1 ? '' : `-${count}`}`,
+      creationTimestamp = new Date().toISOString(),
+    } = metadata
     return { ...metadata, uid, creationTimestamp, resourceVersion: '0' }
   }
 
@@ -253,13 +242,17 @@ export class FakeCluster {
     const metadata = body['metadata'] as Meta
     const own = `${path}/${encodeURIComponent(metadata.name)}`
     if (this.#objects.has(own)) throw new ApiError(409, 'AlreadyExists', `POST ${path}: 409 ${metadata.name} exists`)
-    return structuredClone(this.#store(own, { ...body, metadata: this.#named(metadata) }))
+    const named = this.#named(metadata, (this.#created.get(own) ?? 0) + 1)
+    this.#created.set(own, (this.#created.get(own) ?? 0) + 1)
+    const created = keepingStatus(resourceOf(own), body)
+    return structuredClone(this.#store(own, { ...created, metadata: { generation: 1, ...named } as Meta }))
   }
 
   #change(path: string, lock: Partial<Meta> | undefined, change: (object: Json) => Json): Json {
     const before = this.#require(path)
     const { uid, resourceVersion, deletionTimestamp, finalizers = [] } = before['metadata'] as Meta
-    if (lock?.uid !== undefined && lock.uid !== uid) throw new ApiError(409, 'Conflict', `PATCH ${path}: 409 UID`)
+    if (lock?.uid !== undefined && lock.uid !== uid)
+      throw new ApiError(409, 'Conflict', `PATCH ${path}: 409 metadata.uid: field is immutable`)
     if (lock?.resourceVersion !== undefined && lock.resourceVersion !== resourceVersion)
       throw new ApiError(409, 'Conflict', `PATCH ${path}: 409 the object has been modified`)
     const after = change(structuredClone(before))
@@ -276,7 +269,11 @@ export class FakeCluster {
       return structuredClone(after)
     }
     if (isDeepStrictEqual(before, { ...after, metadata: { ...meta, resourceVersion } })) return structuredClone(before)
-    return structuredClone(this.#store(path, after))
+    const { generation = 1 } = before['metadata'] as { generation?: number }
+    const isNew = isNewGeneration(resourceOf(path), before, after)
+    return structuredClone(
+      this.#store(path, isNew ? { ...after, metadata: { ...meta, generation: generation + 1 } } : after),
+    )
   }
 
   #delete(path: string, { gracePeriodSeconds, ...preconditions }: DeleteOptions): Json {
@@ -317,22 +314,11 @@ export class FakeCluster {
 
   #evict(path: string, uid: string): Json {
     const pod = this.#require(path)
-    const { labels = {}, namespace } = pod['metadata'] as { labels?: Record<string, string>; namespace: string }
-    const budgets = this.#under(resourcePath('poddisruptionbudgets', undefined, namespace)).filter((budget) => {
-      const { matchLabels = {} } = ((budget['spec'] as Json)['selector'] ?? {}) as {
-        matchLabels?: Record<string, string>
-      }
-      return Object.entries(matchLabels).every(([key, value]) => labels[key] === value)
-    })
-    if (budgets.length > 1)
-      throw new ApiError(500, 'InternalError', 'This pod has more than one PodDisruptionBudget, which is not supported')
-    const [budget] = budgets
-    const { disruptionsAllowed = 0 } = (budget?.['status'] ?? {}) as { disruptionsAllowed?: number }
-    if (budget !== undefined && disruptionsAllowed <= 0)
-      throw new ApiError(429, 'TooManyRequests', "Cannot evict pod as it would violate the pod's disruption budget.")
-    if (budget !== undefined) {
-      const { name } = budget['metadata'] as Meta
-      this.edit('poddisruptionbudgets', name, { status: { disruptionsAllowed: disruptionsAllowed - 1 } }, namespace)
+    const { namespace } = pod['metadata'] as { namespace: string }
+    const counted = budgetFor(pod, this.#under(resourcePath('poddisruptionbudgets', undefined, namespace)))
+    if (counted !== undefined) {
+      const { name } = counted.budget['metadata'] as Meta
+      this.edit('poddisruptionbudgets', name, { status: { disruptionsAllowed: counted.left - 1 } }, namespace)
     }
     return this.#delete(path, { uid })
   }
@@ -343,9 +329,10 @@ export class FakeCluster {
       ...object,
       metadata: { ...withoutEmpty(object['metadata'] as Meta), resourceVersion: String(this.#version) },
     })
+    const type = this.#objects.has(path) ? 'MODIFIED' : 'ADDED'
     this.#objects.set(path, stored)
     this.#notify((cache) => enter(cache, path, stored))
-    for (const hear of this.#watchers) hear(path, 'MODIFIED', stored)
+    for (const hear of this.#watchers) hear(path, type, stored)
     return stored
   }
 
@@ -356,7 +343,20 @@ export class FakeCluster {
     const gone = { ...object, metadata: { ...(object['metadata'] as Meta), resourceVersion: String(this.#version) } }
     this.#notify((cache) => forget(cache, path))
     for (const hear of this.#watchers) hear(path, 'DELETED', gone)
+    if (this.collectsGarbage) this.#collect()
     return structuredClone(gone)
+  }
+
+  #collect(): void {
+    const uids = new Set([...this.#objects.values()].map((object) => (object['metadata'] as Meta).uid))
+    for (const [path, object] of this.#objects) {
+      const { ownerReferences = [], deletionTimestamp } = object['metadata'] as unknown as {
+        readonly ownerReferences?: readonly { readonly uid: string }[]
+        readonly deletionTimestamp?: string
+      }
+      const isOrphan = ownerReferences.length > 0 && !ownerReferences.some(({ uid }) => uids.has(uid))
+      if (isOrphan && deletionTimestamp === undefined) this.#delete(path, {})
+    }
   }
 
   #notify(about: (cache: ClusterCache) => void): void {
@@ -365,25 +365,6 @@ export class FakeCluster {
       else about(cache)
     }
   }
-}
-
-/** The API server keeps no empty list or map in an object's metadata. */
-function withoutEmpty(metadata: Meta): Meta {
-  const kept = Object.entries(metadata).filter(
-    ([, value]) => typeof value !== 'object' || value === null || Object.keys(value).length > 0,
-  )
-  return Object.fromEntries(kept) as Meta
-}
-
-function shown(object: Json): FakeObject {
-  const { metadata, spec, status, data } = structuredClone(object)
-  return {
-    ...object,
-    metadata: { labels: {}, annotations: {}, finalizers: [], ...asMap(metadata) },
-    spec: { taints: [], ...asMap(spec) },
-    status: { conditions: [], ...asMap(status) },
-    data: asMap(data),
-  } as unknown as FakeObject
 }
 
 function resourceOf(path: string): string {

@@ -34,8 +34,45 @@ export function operated(object: Json, operations: readonly Operation[]): Json {
       if (!isDeepStrictEqual(parent?.[last] ?? null, operation.value))
         throw new ApiError(409, 'Conflict', `the server rejected our request: test of ${operation.path} failed`)
     } else if (parent === undefined) throw new ApiError(422, 'Invalid', `${operation.path}: no such parent`)
+    else if (operation.op === 'remove' && !(last in parent))
+      throw new ApiError(409, 'Conflict', `${operation.path}: nothing to remove`)
     else if (operation.op === 'remove') delete parent[last]
     else parent[last] = operation.value
   }
   return object
+}
+
+/** An object as tests look at it: what is not set is empty. */
+export interface FakeObject {
+  readonly metadata: {
+    readonly name: string
+    readonly uid: string
+    readonly resourceVersion: string
+    readonly labels: Readonly<Record<string, string>>
+    readonly annotations: Readonly<Record<string, string>>
+    readonly finalizers: readonly string[]
+    readonly deletionTimestamp?: string
+  }
+  readonly spec: Json & { readonly taints: readonly { readonly key: string; readonly effect: string }[] }
+  readonly status: Json & {
+    readonly conditions: readonly {
+      readonly type: string
+      readonly status: string
+      readonly reason?: string
+      readonly message?: string
+    }[]
+  }
+  readonly data: Readonly<Record<string, string>>
+}
+
+/** Returns an object as tests look at it, a copy. */
+export function shownObject(object: Json): FakeObject {
+  const { metadata, spec, status, data } = structuredClone(object)
+  return {
+    ...object,
+    metadata: { labels: {}, annotations: {}, finalizers: [], ...asMap(metadata) },
+    spec: { taints: [], ...asMap(spec) },
+    status: { conditions: [], ...asMap(status) },
+    data: asMap(data),
+  } as unknown as FakeObject
 }

@@ -1,0 +1,75 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Json } from '../../activities/kubernetes/client/answers.ts'
+import { ApiError } from '../../activities/kubernetes/client/api-error.ts'
+import { isMap } from './patches.ts'
+
+/** Returns the field selector of a URL's query. */
+export const fieldSelectorOf = (query: string | undefined) =>
+  new URLSearchParams(query).get('fieldSelector') ?? undefined
+
+/** Whether an object has the value that a selector `path=value` asks for. What is no text asks for nothing. */
+export function matchesField(object: Json, selector: unknown): boolean {
+  if (typeof selector !== 'string') return true
+  const [path = '', value] = selector.split('=')
+  const found = path.split('.').reduce<unknown>((at, key) => (isMap(at) ? at[key] : undefined), object)
+  return found === value
+}
+
+/** Resources whose status is written by its own path alone. */
+const withStatus: ReadonlySet<string> = new Set([
+  'nodes',
+  'nodeclaims',
+  'nodepools',
+  'aksnodeclasses',
+  'pods',
+  'poddisruptionbudgets',
+  'capacitybuffers',
+  'nodeoverlays',
+])
+
+/**
+ * Returns an object as a create or a patch of it stores it: with the status that it had, if the status has a path of its own. A Node comes with its
+ * status, as kubelets register it.
+ */
+export function keepingStatus(resource: string, object: Json, before?: Json): Json {
+  if (!withStatus.has(resource) || (resource === 'nodes' && before === undefined)) return object
+  const { status: _, ...rest } = object
+  return before !== undefined && 'status' in before ? { ...rest, status: before['status'] } : rest
+}
+
+/** Whether a change of an object of this resource makes a new generation of it. */
+export function isNewGeneration(resource: string, before: Json, after: Json): boolean {
+  return withStatus.has(resource) && !isDeepStrictEqual(before['spec'], after['spec'])
+}
+
+/** The API server keeps no empty list or map in an object's metadata. */
+export function withoutEmpty<M extends object>(metadata: M): M {
+  const kept = Object.entries(metadata).filter(
+    ([, value]) => typeof value !== 'object' || value === null || Object.keys(value as object).length > 0,
+  )
+  return Object.fromEntries(kept) as M
+}
+
+/** Returns the budget that an eviction of a pod counts against. Errors: as the API server, when there are several, or none is left. */
+export function budgetFor(
+  pod: Json,
+  budgets: readonly Json[],
+): { readonly budget: Json; readonly left: number } | undefined {
+  const { labels = {} } = pod['metadata'] as { readonly labels?: Readonly<Record<string, string>> }
+  const own = budgets.filter((budget) => {
+    const { selector } = budget['spec'] as {
+      readonly selector?: { readonly matchLabels?: Readonly<Record<string, string>> }
+    }
+    return Object.entries(selector?.matchLabels ?? {}).every(([key, value]) => labels[key] === value)
+  })
+  // A pod that has not started disrupts nothing.
+  if ((pod['status'] as Json | undefined)?.['phase'] === 'Pending') return undefined
+  if (own.length > 1)
+    throw new ApiError(500, 'InternalError', 'This pod has more than one PodDisruptionBudget, which is not supported')
+  const [budget] = own
+  if (budget === undefined) return undefined
+  const { disruptionsAllowed: left = 0 } = (budget['status'] ?? {}) as { readonly disruptionsAllowed?: number }
+  if (left <= 0)
+    throw new ApiError(429, 'TooManyRequests', "Cannot evict pod as it would violate the pod's disruption budget.")
+  return { budget, left }
+}

@@ -1,0 +1,81 @@
+import { SimulatedProcess } from './simulated-process.ts'
+
+/** Where in a request a process ends: before it has an effect, after that but without an answer, or with the answer and nothing done about it. */
+export const killPoints = ['sent', 'effected', 'answered'] as const
+export type KillPoint = (typeof killPoints)[number]
+
+export interface PlannedKill {
+  /** Counted from 1, over all requests of all processes. */
+  readonly request: number
+  readonly point: KillPoint
+  readonly kill: (process: SimulatedProcess) => void
+}
+
+const never = () => new Promise<never>(() => {})
+
+/** What lies between processes and servers: the place where a process is killed in the midst of a request. */
+export class Network {
+  /** Requests of processes, oldest first, such as `PUT virtualMachines/aks-a`. */
+  readonly requests: string[] = []
+  planned: PlannedKill | undefined
+
+  /** Carries a request of the process that runs now. Its effect is the server's work, and its answer arrives only where the process still lives. */
+  async carry<T>(request: string, effect: () => T | Promise<T>): Promise<T> {
+    const process = SimulatedProcess.current
+    if (process === undefined) return effect()
+    if (process.isKilled) return never()
+    this.requests.push(request)
+    const planned = this.planned?.request === this.requests.length ? this.planned : undefined
+    if (planned?.point === 'sent') {
+      planned.kill(process)
+      return never()
+    }
+    const answer = await SimulatedProcess.outside(async () => {
+      const [settled] = await Promise.allSettled([effect()])
+      return settled
+    })
+    if (planned?.point === 'effected') planned.kill(process)
+    return process.answered(
+      answer.status === 'fulfilled' ? Promise.resolve(answer.value) : Promise.reject(answer.reason as Error),
+      planned?.point === 'answered' ? () => planned.kill(process) : undefined,
+    )
+  }
+
+  /** A client whose calls go over this network. A list is asked for page by page. */
+  clientOf<C extends object>(client: C, nameOf: (method: string, args: readonly unknown[]) => string): C {
+    return new Proxy(client, {
+      get: (target, method) => {
+        const call: unknown = Reflect.get(target, method)
+        if (typeof call !== 'function') return call
+        return (...args: unknown[]): unknown => {
+          const name = nameOf(String(method), args)
+          const result = () => Reflect.apply(call, target, args) as unknown
+          if (method === 'watch') return this.#watch(result as () => AsyncIterable<unknown>)
+          if (method === 'listPages') return this.#pages(name, result as () => AsyncIterable<unknown>)
+          return this.carry(name, result)
+        }
+      },
+    })
+  }
+
+  async *#pages<T>(name: string, begin: () => AsyncIterable<T>): AsyncGenerator<T> {
+    const iterator = SimulatedProcess.outside(() => begin()[Symbol.asyncIterator]())
+    for (;;) {
+      const next = await this.carry(name, () => iterator.next())
+      if (next.done === true) return
+      yield next.value
+    }
+  }
+
+  /** Events of a watch are no requests: a process cannot be killed at one, but hears of none after its kill. */
+  async *#watch<T>(begin: () => AsyncIterable<T>): AsyncGenerator<T> {
+    const process = SimulatedProcess.current
+    const iterator = SimulatedProcess.outside(() => begin()[Symbol.asyncIterator]())
+    for (;;) {
+      const event = SimulatedProcess.outside(() => iterator.next())
+      const next = await (process?.answered(event) ?? event)
+      if (next.done === true) return
+      yield next.value
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Cancel } from './virtual-clock.ts'
+
+const current = new AsyncLocalStorage<SimulatedProcess | undefined>()
+
+/** A process of Joiner in this one. Its timers and answers stop when it is killed, and wait while it is frozen. */
+export class SimulatedProcess {
+  readonly name: string
+  #state: 'running' | 'frozen' | 'killed' = 'running'
+  readonly #timers = new Set<Cancel>()
+  #held: (() => void)[] = []
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  /** The process that the running code belongs to; undefined for a test's own code. */
+  static get current(): SimulatedProcess | undefined {
+    return current.getStore()
+  }
+
+  /** Does something that belongs to no process: the work of a server, say, that a process has asked for. */
+  static outside<T>(work: () => T): T {
+    return current.run(undefined, work)
+  }
+
+  get isKilled(): boolean {
+    return this.#state === 'killed'
+  }
+
+  get isFrozen(): boolean {
+    return this.#state === 'frozen'
+  }
+
+  /** Timers that may still fire. */
+  get livingTimers(): number {
+    return this.#timers.size
+  }
+
+  run<T>(work: () => T): T {
+    return current.run(this, work)
+  }
+
+  /** Does something in the process: never when it was killed, and when it goes on where it is frozen. */
+  deliver(what: () => void): void {
+    if (this.#state === 'running') this.run(what)
+    else if (this.#state === 'frozen') this.#held.push(what)
+  }
+
+  /** Makes a timer of the process, which `start` asks of a clock. Returns what stops it. */
+  own(start: (due: () => void) => Cancel, due: () => void): Cancel {
+    if (this.isKilled) return () => {}
+    const stop = start(() => {
+      this.#timers.delete(cancel)
+      this.deliver(due)
+    })
+    const cancel = () => {
+      this.#timers.delete(cancel)
+      stop()
+    }
+    this.#timers.add(cancel)
+    return cancel
+  }
+
+  kill(): void {
+    this.#state = 'killed'
+    for (const cancel of this.#timers) cancel()
+    this.#held = []
+  }
+
+  freeze(): void {
+    if (this.#state === 'running') this.#state = 'frozen'
+  }
+
+  /** The process goes on, with all that was due in between: a zombie, if its successor works already. */
+  thaw(): void {
+    if (this.#state !== 'frozen') return
+    this.#state = 'running'
+    for (const what of this.#held.splice(0)) this.deliver(what)
+  }
+
+  /** Waits for an answer as a process does: what comes after a kill never arrives. `then` happens with the answer, before anything follows from it. */
+  async answered<T>(answer: Promise<T>, then: () => void = () => {}): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const arrive = (take: () => void) =>
+        this.deliver(() => {
+          take()
+          then()
+        })
+      answer.then(
+        (value) => arrive(() => resolve(value)),
+        (error: unknown) => arrive(() => reject(error)),
+      )
+    })
+  }
+}

@@ -1,0 +1,86 @@
+import { defaultDataConverter, noopMetricMeter } from '@temporalio/common'
+import { Activity } from '@temporalio/worker/lib/activity.js'
+import type { SimulatedProcess } from '../simulated-process.ts'
+import { msOf } from './protocol.ts'
+import type { Attempt, AttemptResult, RunningAttempt, Worker } from './run.ts'
+import { namespace, type WorkflowHost } from './workflow-host.ts'
+
+export type ActivityFunctions = Readonly<Record<string, (...args: never[]) => unknown>>
+
+const silent = { log() {}, trace() {}, debug() {}, info() {}, warn() {}, error() {} }
+
+export interface WorkerOptions {
+  readonly process: SimulatedProcess
+  readonly host: WorkflowHost
+  readonly queues: Iterable<string>
+  readonly activities: ActivityFunctions
+}
+
+/** The worker of a process. Its attempts run as the SDK's own run: the same context, failures and cancellation. */
+export function simulatedWorker({ process, host, queues, activities }: WorkerOptions): Worker {
+  return {
+    process,
+    host,
+    queues: new Set(queues),
+    runAttempt: (attempt) => runAttempt(process, attempt, activities),
+  }
+}
+
+function runAttempt(process: SimulatedProcess, attempt: Attempt, activities: ActivityFunctions): RunningAttempt {
+  const { promise, resolve } = Promise.withResolvers<AttemptResult>()
+  let activity: Activity | undefined
+  process.deliver(() => {
+    activity = newActivity(attempt, activities)
+    const result = activity.run({ args: [...attempt.args], headers: {} }) as Promise<AttemptResult>
+    void process.answered(result).then(resolve)
+  })
+  const requested = { cancelRequested: true } as never
+  return { ended: promise, cancel: () => process.deliver(() => activity?.cancel('CANCELLED', requested)) }
+}
+
+function newActivity(attempt: Attempt, activities: ActivityFunctions): Activity {
+  const name = attempt.activity.command.activityType ?? ''
+  const known = activities[name] as ((...args: unknown[]) => Promise<unknown>) | undefined
+  const missing = () => Promise.reject(new Error(`activity ${name} is not registered`))
+  const [noContext, noClient] = [undefined as never, undefined]
+  return new Activity(
+    infoOf(attempt) as never,
+    known ?? missing,
+    defaultDataConverter,
+    noContext,
+    undefined,
+    attempt.heartbeat,
+    noClient,
+    silent,
+    noopMetricMeter,
+    [],
+  )
+}
+
+function infoOf({ run, activity, heartbeatTimeoutMs, startedMs }: Attempt) {
+  const { command, attempt, scheduledMs, attemptScheduledMs, heartbeatDetails, isLocal } = activity
+  const taskToken = new TextEncoder().encode(`${run.identity.runId}/${command.activityId}/${attempt}`)
+  return {
+    taskToken,
+    base64TaskToken: Buffer.from(taskToken).toString('base64'),
+    activityId: command.activityId ?? '',
+    activityType: command.activityType ?? '',
+    attempt,
+    isLocal,
+    inWorkflow: true,
+    workflowExecution: { workflowId: run.workflowId, runId: run.identity.runId },
+    workflowType: run.identity.workflowType,
+    namespace,
+    activityNamespace: namespace,
+    workflowNamespace: namespace,
+    taskQueue: command.taskQueue ?? run.identity.taskQueue,
+    heartbeatDetails,
+    heartbeatTimeoutMs,
+    scheduledTimestampMs: scheduledMs,
+    currentAttemptScheduledTimestampMs: attemptScheduledMs,
+    startedTimestampMs: startedMs,
+    startToCloseTimeoutMs: msOf(command.startToCloseTimeout) ?? 0,
+    scheduleToCloseTimeoutMs: msOf(command.scheduleToCloseTimeout) ?? 0,
+    priority: undefined,
+  }
+}

@@ -1,0 +1,69 @@
+import { optionalTsToMs } from '@temporalio/common/lib/time.js'
+import type { coresdk } from '@temporalio/proto'
+import { Worker } from '@temporalio/worker'
+import { BaseVMWorkflow } from '@temporalio/worker/lib/workflow/vm-shared.js'
+import { quietRuntime } from '../../runner/quiet-runtime.ts'
+import { jobKind, timestamp } from './protocol.ts'
+import type { Run } from './run.ts'
+
+type Activate = (this: BaseVMWorkflow, activation: CoreActivation) => ReturnType<BaseVMWorkflow['activate']>
+type CoreActivation = coresdk.workflow_activation.IWorkflowActivation
+
+/** Replays histories with Core, without a server. Returns what it objects to, one text for each run that it refuses. */
+export async function objections(code: string, runs: readonly Run[]): Promise<readonly string[]> {
+  quietRuntime()
+  const histories = runs.map((run) => ({ workflowId: run.workflowId, history: run.history.exported() }))
+  const found: string[] = []
+  let count = 0
+  for await (const { workflowId, error } of Worker.runReplayHistories({ workflowBundle: { code } }, histories)) {
+    if (error !== undefined) found.push(`${count} ${workflowId}: ${error.message}`)
+    count += 1
+  }
+  if (count !== runs.length) found.push(`${count} of ${runs.length} histories were replayed`)
+  return found
+}
+
+/** What Core tells the workflow when it replays a run, and what the simulated server told it: a line for each activation. */
+export async function activations(
+  code: string,
+  run: Run,
+): Promise<{ readonly core: readonly string[]; readonly own: readonly string[] }> {
+  quietRuntime()
+  const seen: CoreActivation[] = []
+  const { prototype } = BaseVMWorkflow
+  const activate: Activate = Reflect.get<BaseVMWorkflow, 'activate'>(prototype, 'activate')
+  prototype.activate = function (this: BaseVMWorkflow, activation: CoreActivation) {
+    seen.push(activation)
+    return activate.call(this, activation)
+  }
+  const startMs = run.identity.startMs
+  try {
+    const options = { workflowBundle: { code }, debugMode: true }
+    await Worker.runReplayHistory(options, run.history.exported(), run.workflowId)
+  } finally {
+    prototype.activate = activate
+  }
+  const own = run.past.map(({ nowMs, usedFlags, jobs, ...state }) => ({
+    ...state,
+    timestamp: timestamp(nowMs),
+    availableInternalFlags: [...usedFlags],
+    jobs: [...jobs],
+  }))
+  const lines = (all: readonly CoreActivation[]) => all.map((activation) => lineOf(activation, startMs))
+  return { core: lines(seen), own: lines(own) }
+}
+
+function lineOf(activation: CoreActivation, startMs: number): string {
+  const { historyLength, continueAsNewSuggested, availableInternalFlags, jobs } = activation
+  const atMs = (optionalTsToMs(activation.timestamp) ?? 0) - startMs
+  const news = (jobs ?? []).map((job) => {
+    const kind = jobKind(job)
+    const { seq, signalName, name, result, patchId } = job[kind] as Partial<Record<string, unknown>>
+    const outcome = Object.entries(result ?? {}).find(([, value]) => value != null)?.[0]
+    return [kind, seq, signalName ?? name, patchId, outcome]
+      .filter((part) => part !== undefined && part !== '')
+      .join(' ')
+  })
+  const suggestion = continueAsNewSuggested === true ? ', a new run suggested' : ''
+  return `${atMs} ms, ${historyLength} events${suggestion}, flags [${[...(availableInternalFlags ?? [])].join()}]: ${news.join(' + ')}`
+}

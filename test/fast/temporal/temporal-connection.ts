@@ -1,0 +1,291 @@
+import type { ConnectionLike } from '@temporalio/client'
+import { InternalConnectionLikeSymbol } from '@temporalio/client/lib/types.js'
+import type { temporal } from '@temporalio/proto'
+import proto from '@temporalio/proto'
+import type { Clock } from '../virtual-clock.ts'
+import { timestamp } from './protocol.ts'
+import type { Run } from './run.ts'
+import { Schedules } from './schedules.ts'
+import type { TemporalServer } from './temporal-server.ts'
+import { type ListedRun, statusOf, visibilityQuery } from './visibility.ts'
+
+/** A request as a client makes it: whatever it leaves out is unset. */
+type Filled<T> = { readonly [K in keyof T]-?: NonNullable<T[K]> }
+
+const { WorkflowIdConflictPolicy, WorkflowIdReusePolicy, UpdateWorkflowExecutionLifecycleStage, IndexedValueType } =
+  proto.temporal.api.enums.v1
+
+const { WorkflowExecutionInfo } = proto.temporal.api.workflow.v1
+
+const codes = { invalidArgument: 3, notFound: 5, alreadyExists: 6, failedPrecondition: 9 } as const
+
+/** An error as gRPC has it. */
+function refusal(code: keyof typeof codes, details: string): Error {
+  return Object.assign(new Error(`${codes[code]} ${code}: ${details}`), {
+    code: codes[code],
+    details,
+    metadata: new Map(),
+  })
+}
+
+const builtIn = [
+  'WorkflowId',
+  'WorkflowType',
+  'TaskQueue',
+  'ExecutionStatus',
+  'StartTime',
+  'CloseTime',
+  'TemporalReportedProblems',
+]
+const keywordType = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
+const pageSizeLimit = 1000
+
+export interface ConnectionOptions {
+  readonly clock: Clock
+  /** How far lists are behind, in ms. */
+  readonly lagMs?: number
+  readonly random: () => number
+}
+
+type Start = temporal.api.workflowservice.v1.IStartWorkflowExecutionRequest
+type Execution = temporal.api.common.v1.IWorkflowExecution | null | undefined
+
+/**
+ * What a `Client` of the SDK talks to, in place of gRPC: the requests that Joiner sends, with Temporal's answers and errors. A request that no code of
+ * Joiner sends is an error that names it.
+ */
+export class TemporalConnection {
+  readonly #server: TemporalServer
+  readonly #options: ConnectionOptions
+  readonly #schedules: Schedules
+  readonly attributes = new Map<string, number>()
+
+  constructor(server: TemporalServer, options: ConnectionOptions) {
+    this.#server = server
+    this.#options = options
+    this.#schedules = new Schedules(options, (start) => this.#start(start).run)
+  }
+
+  /** As a client's `connection`. */
+  get connection(): ConnectionLike {
+    const call = <R>(_: unknown, work: () => Promise<R>) => work()
+    return {
+      workflowService: service('workflowService', this.#workflowService) as never,
+      operatorService: service('operatorService', this.#operatorService) as never,
+      plugins: [],
+      close: () => Promise.resolve(),
+      ensureConnected: () => Promise.resolve(),
+      withDeadline: call,
+      withMetadata: call,
+      withAbortSignal: call,
+      ...eagerStart,
+    }
+  }
+
+  readonly #operatorService = {
+    listSearchAttributes: () => ({ customAttributes: Object.fromEntries(this.attributes) }),
+    addSearchAttributes: ({ searchAttributes }: { readonly searchAttributes: Readonly<Record<string, number>> }) => {
+      for (const [name, type] of Object.entries(searchAttributes)) this.attributes.set(name, type)
+      return {}
+    },
+  }
+
+  readonly #workflowService = {
+    startWorkflowExecution: (request: Start) => {
+      const { run, isNew } = this.#start(request)
+      return { runId: run.identity.runId, started: isNew }
+    },
+    signalWorkflowExecution: (request: Filled<temporal.api.workflowservice.v1.ISignalWorkflowExecutionRequest>) => {
+      const run = this.#running(request.workflowExecution)
+      this.#server.signalRun(run, { signalName: request.signalName, input: request.input?.payloads ?? [] })
+      return {}
+    },
+    signalWithStartWorkflowExecution: (
+      request: Filled<temporal.api.workflowservice.v1.ISignalWithStartWorkflowExecutionRequest>,
+    ) => {
+      const current = this.#server.current(request.workflowId)
+      const run = current?.isRunning === true ? current : this.#start(request).run
+      this.#server.signalRun(run, { signalName: request.signalName, input: request.signalInput?.payloads ?? [] })
+      return { runId: run.identity.runId, started: run !== current }
+    },
+    updateWorkflowExecution: (request: Filled<temporal.api.workflowservice.v1.IUpdateWorkflowExecutionRequest>) =>
+      this.#update(request),
+    queryWorkflow: ({ execution, query }: Filled<temporal.api.workflowservice.v1.IQueryWorkflowRequest>) => {
+      const run = this.#found(execution)
+      const result = this.#server.queryRun(run, query.queryType ?? '', query.queryArgs?.payloads ?? [])
+      return { queryResult: { payloads: [result] } }
+    },
+    terminateWorkflowExecution: ({
+      workflowExecution,
+      reason,
+    }: Filled<temporal.api.workflowservice.v1.ITerminateWorkflowExecutionRequest>) => {
+      this.#server.terminateRun(this.#running(workflowExecution), reason)
+      return {}
+    },
+    requestCancelWorkflowExecution: (
+      request: Filled<temporal.api.workflowservice.v1.IRequestCancelWorkflowExecutionRequest>,
+    ) => {
+      this.#server.cancelRun(this.#running(request.workflowExecution), request.reason)
+      return {}
+    },
+    describeWorkflowExecution: ({
+      execution,
+    }: Filled<temporal.api.workflowservice.v1.IDescribeWorkflowExecutionRequest>) => {
+      const run = this.#found(execution)
+      return { workflowExecutionInfo: infoOf({ run, status: run.status }), pendingActivities: [] }
+    },
+    /** What a client waits for when it wants a run's result: the event that ends it. */
+    getWorkflowExecutionHistory: async ({
+      execution,
+    }: Filled<temporal.api.workflowservice.v1.IGetWorkflowExecutionHistoryRequest>) => {
+      const run = this.#found(execution)
+      if (run.isRunning) await new Promise<void>((resolve) => void run.onClosed.push(resolve))
+      return { history: { events: run.history.exported().events?.slice(-1) ?? [] }, nextPageToken: new Uint8Array() }
+    },
+    listWorkflowExecutions: ({
+      query,
+      pageSize,
+      nextPageToken,
+    }: Filled<temporal.api.workflowservice.v1.IListWorkflowExecutionsRequest>) => {
+      const found = this.#listed(query)
+      const from = Number(Buffer.from(nextPageToken ?? []).toString() || 0)
+      const to = from + Math.min(pageSize || pageSizeLimit, pageSizeLimit)
+      const token = to < found.length ? Buffer.from(String(to)) : new Uint8Array()
+      return { executions: found.slice(from, to).map(infoOf), nextPageToken: token }
+    },
+    countWorkflowExecutions: ({ query }: Filled<temporal.api.workflowservice.v1.ICountWorkflowExecutionsRequest>) => ({
+      count: this.#listed(query).length,
+      groups: [],
+    }),
+    createSchedule: (request: Filled<temporal.api.workflowservice.v1.ICreateScheduleRequest>) => {
+      if (!this.#schedules.create(request.scheduleId, request.schedule ?? {}))
+        throw refusal('alreadyExists', `schedule "${request.scheduleId}" is already running`)
+      return { conflictToken: new Uint8Array() }
+    },
+    describeSchedule: ({ scheduleId }: Filled<temporal.api.workflowservice.v1.IDescribeScheduleRequest>) => {
+      const schedule = this.#schedules.get(scheduleId)
+      if (schedule === undefined) throw refusal('notFound', `schedule "${scheduleId}" not found`)
+      return { schedule, info: {} }
+    },
+    deleteSchedule: ({ scheduleId }: Filled<temporal.api.workflowservice.v1.IDeleteScheduleRequest>) => {
+      this.#schedules.delete(scheduleId)
+      return {}
+    },
+  }
+
+  #start(request: Start): { readonly run: Run; readonly isNew: boolean } {
+    const workflowId = request.workflowId ?? ''
+    const current = this.#server.current(workflowId)
+    if (current?.isRunning === true) {
+      const { WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING } =
+        WorkflowIdConflictPolicy
+      if (request.workflowIdConflictPolicy === WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING)
+        return { run: current, isNew: false }
+      if (request.workflowIdConflictPolicy !== WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING)
+        throw refusal('alreadyExists', `Workflow execution is already running. WorkflowId: ${workflowId}`)
+      this.#server.terminateRun(current, 'TerminateIfRunning WorkflowIdReusePolicy')
+    } else if (
+      current !== undefined &&
+      request.workflowIdReusePolicy === WorkflowIdReusePolicy.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
+    )
+      throw refusal('alreadyExists', `Workflow execution already finished. WorkflowId: ${workflowId}`)
+    const searchAttributes = { ...request.searchAttributes?.indexedFields }
+    for (const name of Object.keys(searchAttributes))
+      if (!this.attributes.has(name))
+        throw refusal('invalidArgument', `Namespace default has no mapping defined for search attribute ${name}`)
+    const run = this.#server.startRun({
+      workflowId,
+      workflowType: request.workflowType?.name ?? '',
+      taskQueue: request.taskQueue?.name ?? '',
+      input: request.input?.payloads ?? [],
+      memo: { ...request.memo?.fields },
+      searchAttributes,
+    })
+    return { run, isNew: true }
+  }
+
+  async #update({
+    workflowExecution,
+    request,
+  }: Filled<temporal.api.workflowservice.v1.IUpdateWorkflowExecutionRequest>) {
+    const run = this.#running(workflowExecution)
+    const outcome = await this.#server.updateRun(run, {
+      id: request?.meta?.updateId ?? '',
+      name: request?.input?.name ?? '',
+      input: request?.input?.args?.payloads ?? [],
+    })
+    if (outcome === 'closed') throw refusal('notFound', 'workflow execution already completed')
+    return {
+      updateRef: { workflowExecution: executionOf(run), updateId: request?.meta?.updateId },
+      outcome,
+      stage: UpdateWorkflowExecutionLifecycleStage.UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_COMPLETED,
+    }
+  }
+
+  /** Runs as a list shows them: what happened a moment ago it does not know. */
+  #listed(query: string): readonly ListedRun[] {
+    const seenMs = this.#options.clock.now() - (this.#options.lagMs ?? 0)
+    let matches: (listed: ListedRun) => boolean
+    try {
+      matches = visibilityQuery(query, (name) => builtIn.includes(name) || this.attributes.get(name) === keywordType)
+    } catch (error) {
+      throw refusal('invalidArgument', (error as Error).message)
+    }
+    return this.#server.runs
+      .filter(({ startedMs }) => startedMs <= seenMs)
+      .map((run): ListedRun => ({ run, status: (run.closedMs ?? 0) > seenMs ? 'running' : run.status }))
+      .filter(matches)
+      .toReversed()
+  }
+
+  #found(execution: Execution): Run {
+    const { workflowId, runId } = execution ?? {}
+    const found = runId
+      ? this.#server.runs.find((run) => run.identity.runId === runId)
+      : this.#server.current(workflowId ?? '')
+    if (found === undefined || found.workflowId !== workflowId)
+      throw refusal('notFound', `workflow not found for ID: ${workflowId}`)
+    return found
+  }
+
+  #running(execution: Execution): Run {
+    const run = this.#found(execution)
+    if (!run.isRunning) throw refusal('notFound', 'workflow execution already completed')
+    return run
+  }
+}
+
+/** Lifecycles ask to be started eagerly, which only a connection that workers share can do. */
+const eagerStart = { [InternalConnectionLikeSymbol]: { supportsEagerStart: true } }
+
+/** Methods as promises, each after a turn, and an error for what is not simulated. */
+function service(name: string, methods: object): object {
+  return new Proxy(methods, {
+    get: (target, method) => {
+      const call = Reflect.get(target, method) as ((request: unknown) => unknown) | undefined
+      if (call === undefined && typeof method === 'symbol') return undefined
+      return async (request: unknown) => {
+        await Promise.resolve()
+        if (call === undefined) throw new Error(`${name}.${String(method)} is not simulated`)
+        return call(request)
+      }
+    },
+  })
+}
+
+const executionOf = ({ workflowId, identity }: Run) => ({ workflowId, runId: identity.runId })
+
+function infoOf({ run, status }: ListedRun): temporal.api.workflow.v1.IWorkflowExecutionInfo {
+  return WorkflowExecutionInfo.fromObject({
+    execution: executionOf(run),
+    type: { name: run.identity.workflowType },
+    taskQueue: run.identity.taskQueue,
+    status: statusOf[status],
+    startTime: timestamp(run.startedMs),
+    executionTime: timestamp(run.startedMs),
+    ...(run.closedMs === undefined || status === 'running' ? {} : { closeTime: timestamp(run.closedMs) }),
+    historyLength: run.history.length,
+    memo: { fields: run.memo },
+    searchAttributes: { indexedFields: run.searchAttributes },
+  })
+}

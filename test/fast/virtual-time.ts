@@ -1,0 +1,126 @@
+import { SimulatedProcess } from './simulated-process.ts'
+import { type Cancel, VirtualClock } from './virtual-clock.ts'
+
+type Callback = (...args: unknown[]) => void
+
+/** A timer as Node's own: it has an id, and may be referred to or not. */
+class VirtualTimer {
+  #cancel: Cancel = () => {}
+  readonly #start: () => Cancel
+
+  constructor(start: (timer: VirtualTimer) => Cancel) {
+    this.#start = () => start(this)
+    this.refresh()
+  }
+
+  refresh(): this {
+    this.close()
+    this.#cancel = this.#start()
+    return this
+  }
+
+  close(): this {
+    this.#cancel()
+    return this
+  }
+
+  ref(): this {
+    return this
+  }
+
+  unref(): this {
+    return this
+  }
+
+  hasRef(): boolean {
+    return true
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+}
+
+/**
+ * Replaces the clock and the timers of this process with virtual ones until it is disposed of. A timer belongs to the simulated process that asks for
+ * it, and fires in it.
+ */
+export class VirtualTime implements Disposable {
+  readonly clock: VirtualClock
+  readonly #replaced: [object: object, name: string, descriptor: PropertyDescriptor][] = []
+
+  constructor(nowMs: number) {
+    const clock = new VirtualClock(nowMs)
+    this.clock = clock
+    const RealDate = Date
+    const startMs = nowMs
+    class VirtualDate extends RealDate {
+      constructor(...args: []) {
+        if (args.length === 0) super(clock.now())
+        else super(...args)
+      }
+
+      static override now(): number {
+        return clock.now()
+      }
+    }
+    // The SDK carries dates into its context by the name of their class.
+    Object.defineProperty(VirtualDate, 'name', { value: 'Date' })
+    this.#replace(globalThis, 'Date', VirtualDate)
+    this.#replace(globalThis, 'setTimeout', (what: Callback, ms = 0, ...args: unknown[]) =>
+      this.#timeout(what, ms, args),
+    )
+    this.#replace(globalThis, 'setInterval', (what: Callback, ms = 0, ...args: unknown[]) =>
+      this.#interval(what, ms, args),
+    )
+    const clear = (timer: unknown) => {
+      if (timer instanceof VirtualTimer) timer.close()
+    }
+    this.#replace(globalThis, 'clearTimeout', clear)
+    this.#replace(globalThis, 'clearInterval', clear)
+    this.#replace(performance, 'now', () => clock.now() - startMs)
+    this.#replace(AbortSignal, 'timeout', (ms: number) => {
+      const controller = new AbortController()
+      this.#timeout(
+        () => controller.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError')),
+        ms,
+        [],
+      )
+      return controller.signal
+    })
+  }
+
+  [Symbol.dispose](): void {
+    for (const [object, name, descriptor] of this.#replaced.splice(0).toReversed())
+      Object.defineProperty(object, name, descriptor)
+  }
+
+  #replace(object: object, name: string, value: unknown): void {
+    const before = Object.getOwnPropertyDescriptor(object, name)
+    this.#replaced.push([
+      object,
+      name,
+      before ?? { value: Reflect.get(object, name), configurable: true, writable: true },
+    ])
+    Object.defineProperty(object, name, { value, configurable: true, writable: true })
+  }
+
+  /** Asks for something in the process that runs now, after at least a millisecond, as Node does. */
+  #after(ms: number, what: () => void): Cancel {
+    const start = (due: () => void) => this.clock.at(this.clock.now() + Math.max(ms, 1), due)
+    return SimulatedProcess.current?.own(start, what) ?? start(what)
+  }
+
+  #timeout(what: Callback, ms: number, args: readonly unknown[]): VirtualTimer {
+    return new VirtualTimer(() => this.#after(ms, () => what(...args)))
+  }
+
+  #interval(what: Callback, ms: number, args: readonly unknown[]): VirtualTimer {
+    return new VirtualTimer((timer) =>
+      this.#after(ms, () => {
+        timer.refresh()
+        what(...args)
+      }),
+    )
+  }
+}
