@@ -245,7 +245,7 @@ export class FakeCluster {
     const named = this.#named(metadata, (this.#created.get(own) ?? 0) + 1)
     this.#created.set(own, (this.#created.get(own) ?? 0) + 1)
     const created = keepingStatus(resourceOf(own), body)
-    return structuredClone(this.#store(own, { ...created, metadata: { generation: 1, ...named } as Meta }))
+    return structuredClone(this.#store(own, { ...created, metadata: { generation: 1, ...named } }))
   }
 
   #change(path: string, lock: Partial<Meta> | undefined, change: (object: Json) => Json): Json {
@@ -350,7 +350,7 @@ export class FakeCluster {
   #collect(): void {
     const uids = new Set([...this.#objects.values()].map((object) => (object['metadata'] as Meta).uid))
     for (const [path, object] of this.#objects) {
-      const { ownerReferences = [], deletionTimestamp } = object['metadata'] as unknown as {
+      const { ownerReferences = [], deletionTimestamp } = object['metadata'] as {
         readonly ownerReferences?: readonly { readonly uid: string }[]
         readonly deletionTimestamp?: string
       }

@@ -8,7 +8,7 @@ export const isMap = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A value as a map; empty where it is none. */
-export const asMap = (value: unknown): Json => (isMap(value) ? value : {})
+const asMap = (value: unknown): Json => (isMap(value) ? value : {})
 
 /** JSON merge patch (RFC 7396). The lock in `metadata` is no change. */
 export function merged(target: Json, patch: Json): Json {
