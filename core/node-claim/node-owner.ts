@@ -144,7 +144,7 @@ function isRegistered(claim: OwningClaim, node: JoinedNode): boolean {
 /** Time by which the clocks that wrote two objects may differ. */
 const clockSkewMs = 60_000
 
-/** Whether a Node was there when its claim was registered. Karpenter writes no uid, and somebody may have removed the owner. */
+/** Whether a Node was there when its claim was registered. Karpenter writes no uid, and the owner may have been removed by hand. */
 function wasThere({ status }: OwningClaim, node: JoinedNode): boolean {
   const { metadata, taints } = node
   const registeredAt = Date.parse(conditionOf(status.conditions, 'Registered')?.lastTransitionTime ?? '')

@@ -9,7 +9,7 @@ export interface Clock {
   at(epochMs: number, what: () => void): Cancel
 }
 
-/** Time that only passes when it is told to. What is due at the same moment happens in the order in which it was asked for. */
+/** Time that only passes by `step`. What is due at the same moment happens in the order in which it was asked for. */
 export class VirtualClock implements Clock {
   #nowMs: number
   /** What is due, by its moment. */

@@ -8,7 +8,7 @@ interface Asked {
 
 /**
  * `another`: the same NodeClaim is launched as another offering at once, and what was refused is marked with `reason`. `wait`: the launch is tried again
- * by itself, and nothing is marked. `named`: somebody has to change something; the NodeClaim says `reason` and the words, and no size is marked.
+ * by itself, and nothing is marked. `named`: an operator has to change something; the NodeClaim says `reason` and the words, and no size is marked.
  */
 type Reaction =
   | { readonly kind: 'another'; readonly reason: string }

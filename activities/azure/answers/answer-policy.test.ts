@@ -164,7 +164,7 @@ describe('a success that is not what it promises', () => {
 })
 
 describe('a link or a redirect', () => {
-  /** A server that has seen the authorization of whoever asked. */
+  /** A server that has seen the caller's authorization. */
   async function other() {
     const asked: string[] = []
     const url = await serve((request, response) => {

@@ -45,7 +45,7 @@ export class LaunchBlocked extends Error {
 
 /** Thrown while another launch of the AKSNodeClass goes before all others (`launch-turn.ts`). */
 export class NotItsTurn extends LaunchBlocked {
-  /** Over in seconds, so that nobody has to know. */
+  /** Over in seconds: it is not reported. */
   readonly isBrief: boolean
 
   constructor(message: string, { waitMs, isBrief = false }: { readonly waitMs: number; readonly isBrief?: boolean }) {

@@ -105,7 +105,7 @@ describe('a size on trial', () => {
     expect(hasTurn(going, nodeClass, { turn: 't', nowMs: start + second })).toBe(true)
     expect(turnOf(going, nodeClass, at(start + second))).toMatchObject({ kind: 'wait' })
     expect(withTurn(going, nodeClass, taken(start + second, { turn: 'other' }))).toBe(going)
-    // An answer that never comes holds nobody up for long.
+    // An answer that never comes delays no caller for long.
     expect(turnOf(going, nodeClass, at(start + 31 * second))).toEqual({ kind: 'turn' })
   })
 

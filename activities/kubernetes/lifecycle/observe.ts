@@ -165,7 +165,7 @@ const eventReasons: Readonly<Record<GiveUpReason, EventReason>> = {
 }
 
 /**
- * Ends a claim that cannot become a node: its pods are planned again. A claim that has its Node by then is kept, whoever asks; also one that has a VM,
+ * Ends a claim that cannot become a node: its pods are planned again. A claim that has its Node by then is kept for every reason; also one that has a VM,
  * if it is to end for want of one.
  */
 export async function giveUp(

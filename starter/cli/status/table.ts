@@ -61,7 +61,7 @@ function quarantined({ quarantined: entries = [] }: ClusterReport): string {
   return `QUARANTINED  ${few(names, 3)}: left out of planning, see joiner quarantine list`
 }
 
-/** Each machine by name: what it costs is spent until somebody decides about it. */
+/** Each machine by name: its cost goes on until an operator decides about it. */
 function withheld({ withheld: found }: ClusterReport, now: number): string {
   if (found === undefined || found.count === 0) return ''
   const more = found.count - mostWithheld

@@ -38,7 +38,7 @@ export function parityActivities({ sleep }: Waiting) {
       if (attempt() === 1) await sleep(15_000)
       return `done at attempt ${attempt()}`
     },
-    /** Tells how far it is, stops in its first attempt, and says what it knew of that in the second. */
+    /** Reports its progress, stops in its first attempt, and returns what the second attempt knew of it. */
     heartbeatOnce: async () => {
       const { info } = Context.current()
       if (info.attempt > 1) return `attempt ${info.attempt} knows ${JSON.stringify(info.heartbeatDetails)}`

@@ -23,7 +23,7 @@ export async function objections(code: string, runs: readonly Run[]): Promise<re
   return found
 }
 
-/** What Core tells the workflow when it replays a run, and what the simulated server told it: a line for each activation. */
+/** Activations that Core makes when it replays a run, and those that the simulated server made: a line each. */
 export async function activations(
   code: string,
   run: Run,

@@ -1,4 +1,4 @@
-// A lifecycle of the production bundle with activities that only tell a story: what is tried here is the simulated server.
+// A lifecycle of the production bundle with scripted activities: the simulated server is under test.
 import { Context } from '@temporalio/activity'
 import { SimulatedProcess } from '../simulated-process.ts'
 import { passUntil, VirtualClock } from '../virtual-clock.ts'

@@ -35,7 +35,7 @@ export async function update(
   return valueOf(outcome.success?.payloads?.[0])
 }
 
-/** The phase of a lifecycle at rest; undefined while a workflow task runs or nobody serves it. */
+/** The phase of a lifecycle at rest; undefined while a workflow task runs or no worker serves it. */
 export function phaseOf(server: TemporalServer, run: Run): string | undefined {
   if (run.past.length === 0 || run.task !== undefined || !server.isServed(run.identity.taskQueue)) return undefined
   return (valueOf(server.queryRun(run, 'status', [])) as { readonly phase: string }).phase
