@@ -333,6 +333,7 @@ export class FakeCluster {
     this.#objects.set(path, stored)
     this.#notify((cache) => enter(cache, path, stored))
     for (const hear of this.#watchers) hear(path, type, stored)
+    if (this.collectsGarbage) this.#collect()
     return stored
   }
 
@@ -347,14 +348,17 @@ export class FakeCluster {
     return structuredClone(gone)
   }
 
+  /** Deletes what has lost its last owner. Names of objects of several kinds may be the same, and so their UIDs here. */
   #collect(): void {
-    const uids = new Set([...this.#objects.values()].map((object) => (object['metadata'] as Meta).uid))
-    for (const [path, object] of this.#objects) {
-      const { ownerReferences = [], deletionTimestamp } = object['metadata'] as {
-        readonly ownerReferences?: readonly { readonly uid: string }[]
+    const owners = [...this.#objects.values()].map(({ kind, metadata }) => `${String(kind)}/${(metadata as Meta).uid}`)
+    const present = new Set(owners)
+    for (const [path, { metadata }] of this.#objects) {
+      const { ownerReferences = [], deletionTimestamp } = metadata as {
+        readonly ownerReferences?: readonly { readonly kind: string; readonly uid: string }[]
         readonly deletionTimestamp?: string
       }
-      const isOrphan = ownerReferences.length > 0 && !ownerReferences.some(({ uid }) => uids.has(uid))
+      const isOrphan =
+        ownerReferences.length > 0 && !ownerReferences.some(({ kind, uid }) => present.has(`${kind}/${uid}`))
       if (isOrphan && deletionTimestamp === undefined) this.#delete(path, {})
     }
   }

@@ -112,6 +112,21 @@ test('a list with a limit is one page, and selectors are asked for with each pag
   ])
 })
 
+test.each([
+  ['metadata.uid: Invalid value: "b": field is immutable', 409],
+  ['data: Invalid value: "b": must be text', 422],
+])('a merge patch that the API server calls invalid for %s: %i', async (cause, code) => {
+  const message = `ConfigMap "a" is invalid: ${cause}`
+  const client = await clientOf(
+    createServer((_, response) =>
+      response
+        .writeHead(422, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ kind: 'Status', reason: 'Invalid', code: 422, message })),
+    ),
+  )
+  await expect(client.mergePatch('/objects/a', { metadata: { uid: 'b' } })).rejects.toMatchObject({ code })
+})
+
 test('events of a watch are read wherever their bytes are cut', async () => {
   const events = Array.from({ length: 20 }, (_, at) => ({
     type: 'MODIFIED',

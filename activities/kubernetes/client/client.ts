@@ -177,9 +177,18 @@ export class KubernetesClient {
     return this.#json('POST', path, { body })
   }
 
-  /** JSON merge patch. Put `metadata.resourceVersion` into the body for an optimistic lock. */
-  mergePatch(path: string, body: Json): Promise<Json> {
-    return this.#json('PATCH', path, { body, contentType: 'application/merge-patch+json' })
+  /**
+   * JSON merge patch. Put `metadata.resourceVersion` into the body for an optimistic lock. Errors: a `metadata.uid` of another object is a conflict (409),
+   * which the API server calls a change of an immutable field (422).
+   */
+  async mergePatch(path: string, body: Json): Promise<Json> {
+    try {
+      return await this.#json('PATCH', path, { body, contentType: 'application/merge-patch+json' })
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 422 && error.message.includes('metadata.uid: '))
+        throw new ApiError(409, 'Conflict', error.message)
+      throw error
+    }
   }
 
   /** JSON patch. Errors: a failed test in it is a conflict (409). */
