@@ -5,6 +5,7 @@ import { printableStart } from '../../../core/values/printable.ts'
 import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { readConfigMap, writeConfigMap } from '../../kubernetes/client/config-map.ts'
 import { jsonIn } from '../../limited-body.ts'
+import { scrubbedMessage } from '../arm/azure-error.ts'
 
 /** ConfigMap with the shared lists that are late, for `joiner status`. */
 const lateListsMap = 'joiner-late-lists'
@@ -58,7 +59,7 @@ export class LateList {
 
   /** Reading the list failed; it is read again. */
   failed(error: unknown): void {
-    this.#why = error instanceof Error ? error.message : String(error)
+    this.#why = scrubbedMessage(error)
     this.#deps.log.warn({ list: this.name, err: error }, 'failed to read list, retrying')
   }
 
