@@ -61,6 +61,8 @@ const retryLeaseMs = 500
 const lookForRunsMs = 20_000
 /** How long a planner is given to start the lifecycle of a claim that it made: it creates all claims of a plan first. */
 const plannersOwnMs = 10_000
+/** How long a lifecycle whose NodeClaim is gone is given to end by itself: its last activity's answer, and the lag of the list. */
+const secondLookMs = 15_000
 /** Passes over all objects that a change asks for at once; keys of the work queue beside those of claims. */
 const statusKey = 'nodeClassStatus'
 const inPlaceKey = 'inPlaceUpdates'
@@ -85,6 +87,7 @@ export class Bridge {
   #timers: NodeJS.Timeout[] = []
   #stopped = false
   #failedLooks = 0
+  #awaitsSecondLook = false
 
   constructor(input: BridgeInput) {
     this.#input = input
@@ -185,18 +188,31 @@ export class Bridge {
     await this.#compareLifecycles()
   }
 
-  /** Starts lifecycles that should run, and has those end that have no NodeClaim. */
-  async #compareLifecycles(): Promise<void> {
+  /**
+   * Starts lifecycles that should run, and has those end that have no NodeClaim. One whose NodeClaim went a moment ago is about to end by itself,
+   * and a poke then costs it a failed workflow task: only those count that a second look still finds.
+   */
+  async #compareLifecycles(suspects?: readonly string[]): Promise<void> {
     const { client, deps } = this.#input
+    if (this.#stopped || !this.isLeader || (suspects === undefined && this.#awaitsSecondLook)) return
     try {
       const { missing, orphaned } = await compareLifecycles(client, deps.cluster, deps.cache.nodeClaims.values())
       for (const { metadata } of missing) this.#queue.add(`start/${metadata.name}`, 'routine')
-      for (const id of orphaned) this.#queue.add(`${orphanKey}${id}`, 'routine')
+      for (const id of orphaned) if (suspects?.includes(id)) this.#queue.add(`${orphanKey}${id}`, 'routine')
+      if (suspects === undefined && orphaned.length > 0) this.#lookAgain(orphaned)
       if (missing.length + orphaned.length > 0)
         deps.log.info({ missing: missing.length, orphaned: orphaned.length }, 'lifecycles differ from nodeclaims')
     } catch (error) {
       deps.log.warn({ err: error }, 'failed to list lifecycles, the next resync retries')
     }
+  }
+
+  #lookAgain(suspects: readonly string[]): void {
+    this.#awaitsSecondLook = true
+    setTimeout(() => {
+      this.#awaitsSecondLook = false
+      void this.#compareLifecycles(suspects)
+    }, secondLookMs).unref()
   }
 
   /** Restarts loops and lifecycles that somebody terminated, and those that this version cannot replay. */
