@@ -1,19 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../activities/kubernetes/client/api-error.ts'
-import { isMap } from './patches.ts'
-
-/** Returns the field selector of a URL's query. */
-export const fieldSelectorOf = (query: string | undefined) =>
-  new URLSearchParams(query).get('fieldSelector') ?? undefined
-
-/** Whether an object has the value that a selector `path=value` asks for. What is no text asks for nothing. */
-export function matchesField(object: Json, selector: unknown): boolean {
-  if (typeof selector !== 'string') return true
-  const [path = '', value] = selector.split('=')
-  const found = path.split('.').reduce<unknown>((at, key) => (isMap(at) ? at[key] : undefined), object)
-  return found === value
-}
 
 /** Resources whose status is written by its own path alone. */
 const withStatus: ReadonlySet<string> = new Set([

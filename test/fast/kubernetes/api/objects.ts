@@ -1,0 +1,122 @@
+import type { Json } from '../../../../activities/kubernetes/client/answers.ts'
+import { ApiError } from '../../../../activities/kubernetes/client/api-error.ts'
+import { withoutEmpty } from '../../../fakes/api-rules.ts'
+import { namespaceOf, resourceOf } from './paths.ts'
+import { type Change, Watches } from './watches.ts'
+
+export type Meta = Record<string, unknown> & {
+  name: string
+  namespace?: string
+  uid: string
+  resourceVersion: string
+  readonly labels?: Readonly<Record<string, string>>
+  readonly annotations?: Readonly<Record<string, string>>
+  readonly finalizers?: readonly string[]
+  readonly deletionTimestamp?: string
+  readonly creationTimestamp?: string
+  readonly generation?: number
+  readonly ownerReferences?: readonly OwnerReference[]
+}
+
+export interface OwnerReference {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly name: string
+  readonly uid: string
+  readonly controller?: boolean
+  readonly blockOwnerDeletion?: boolean
+}
+
+export const metaOf = (object: Json) => object['metadata'] as Meta
+
+/** Objects by path with their versions, and who is told of changes. What is stored is never changed, only replaced. */
+export class ObjectStore {
+  readonly #objects = new Map<string, Json>()
+  readonly #byResource = new Map<string, Map<string, Json>>()
+  readonly #listeners = new Set<(change: Change) => void>()
+  /** How many objects have a kind and a UID: names of objects of several kinds may be the same, and so their UIDs here. */
+  readonly #identities = new Map<string, number>()
+  #version = 10
+  readonly watches = new Watches(() => this.#version)
+
+  get version(): string {
+    return String(this.#version)
+  }
+
+  /** Calls back after each change, before anything else happens. Returns what ends it. */
+  onChange(hear: (change: Change) => void): () => void {
+    this.#listeners.add(hear)
+    return () => void this.#listeners.delete(hear)
+  }
+
+  find(path: string): Json | undefined {
+    return this.#objects.get(path)
+  }
+
+  /** Errors: 404. */
+  require(path: string): Json {
+    const object = this.#objects.get(path)
+    if (object === undefined) throw new ApiError(404, 'NotFound', `GET ${path}: 404 not found`)
+    return object
+  }
+
+  /** All objects of a resource, or those in a namespace, in the order of their creation. Not copies. */
+  of(resource: string, namespace?: string): readonly Json[] {
+    const all = this.#byResource.get(resource)
+    if (all === undefined) return []
+    if (namespace === undefined) return [...all.values()]
+    return [...all].flatMap(([path, object]) => (namespaceOf(path) === namespace ? [object] : []))
+  }
+
+  /** Whether there is an object of this kind and UID. */
+  has({ kind, uid }: Pick<OwnerReference, 'kind' | 'uid'>): boolean {
+    return (this.#identities.get(`${kind}/${uid}`) ?? 0) > 0
+  }
+
+  /** All objects by path. */
+  all(): ReadonlyMap<string, Json> {
+    return this.#objects
+  }
+
+  store(path: string, object: Json): Json {
+    this.#version += 1
+    const stored = structuredClone({
+      ...object,
+      metadata: { ...withoutEmpty(metaOf(object)), resourceVersion: this.version },
+    })
+    const before = this.#objects.get(path)
+    const resource = resourceOf(path)
+    const ofResource = this.#byResource.get(resource) ?? new Map<string, Json>()
+    this.#byResource.set(resource, ofResource.set(path, stored))
+    this.#objects.set(path, stored)
+    this.#count(before, -1)
+    this.#count(stored, 1)
+    const change = { resource, path, object: stored, version: this.#version }
+    this.#tell(before === undefined ? { ...change, type: 'ADDED' } : { ...change, type: 'MODIFIED', before })
+    return stored
+  }
+
+  /** Takes an object away. Errors: 404. */
+  drop(path: string): Json {
+    const before = this.require(path)
+    this.#version += 1
+    const resource = resourceOf(path)
+    this.#objects.delete(path)
+    this.#count(before, -1)
+    this.#byResource.get(resource)?.delete(path)
+    const object = { ...before, metadata: { ...metaOf(before), resourceVersion: this.version } }
+    this.#tell({ type: 'DELETED', resource, path, object, before, version: this.#version })
+    return object
+  }
+
+  #count(object: Json | undefined, by: number): void {
+    if (object === undefined) return
+    const identity = `${String(object['kind'])}/${metaOf(object).uid}`
+    this.#identities.set(identity, (this.#identities.get(identity) ?? 0) + by)
+  }
+
+  #tell(change: Change): void {
+    this.watches.note(change)
+    for (const hear of this.#listeners) hear(change)
+  }
+}
