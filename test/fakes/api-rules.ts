@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../activities/kubernetes/client/api-error.ts'
+import type { LabelSelector } from '../../core/objects.ts'
+import { selects } from '../../core/scheduling/topology/label-selector.ts'
 
 /** Resources whose status is written by its own path alone. */
 const withStatus: ReadonlySet<string> = new Set([
@@ -12,6 +14,11 @@ const withStatus: ReadonlySet<string> = new Set([
   'poddisruptionbudgets',
   'capacitybuffers',
   'nodeoverlays',
+  'deployments',
+  'replicasets',
+  'statefulsets',
+  'daemonsets',
+  'jobs',
 ])
 
 /**
@@ -37,6 +44,17 @@ export function withoutEmpty<M extends object>(metadata: M): M {
   return Object.fromEntries(kept) as M
 }
 
+interface PodStatus {
+  readonly phase?: string
+  readonly conditions?: readonly { readonly type: string; readonly status: string }[]
+}
+
+interface BudgetStatus {
+  readonly disruptionsAllowed?: number
+  readonly currentHealthy?: number
+  readonly desiredHealthy?: number
+}
+
 /** Returns the budget that an eviction of a pod counts against. Errors: as the API server, when there are several, or none is left. */
 export function budgetFor(
   pod: Json,
@@ -44,18 +62,25 @@ export function budgetFor(
 ): { readonly budget: Json; readonly left: number } | undefined {
   const { labels = {} } = pod['metadata'] as { readonly labels?: Readonly<Record<string, string>> }
   const own = budgets.filter((budget) => {
-    const { selector } = budget['spec'] as {
-      readonly selector?: { readonly matchLabels?: Readonly<Record<string, string>> }
-    }
-    return Object.entries(selector?.matchLabels ?? {}).every(([key, value]) => labels[key] === value)
+    const { selector } = budget['spec'] as { readonly selector?: LabelSelector }
+    return selects(selector, labels)
   })
-  // A pod that has not started disrupts nothing.
-  if ((pod['status'] as Json | undefined)?.['phase'] === 'Pending') return undefined
+  const { phase, conditions = [] } = (pod['status'] ?? {}) as PodStatus
+  // A pod that has not started, or has ended, disrupts nothing.
+  if (phase === 'Pending' || phase === 'Succeeded' || phase === 'Failed') return undefined
   if (own.length > 1)
     throw new ApiError(500, 'InternalError', 'This pod has more than one PodDisruptionBudget, which is not supported')
   const [budget] = own
   if (budget === undefined) return undefined
-  const { disruptionsAllowed: left = 0 } = (budget['status'] ?? {}) as { readonly disruptionsAllowed?: number }
+  const {
+    disruptionsAllowed: left = 0,
+    currentHealthy = 0,
+    desiredHealthy = 0,
+  } = (budget['status'] ?? {}) as BudgetStatus
+  const isReady = conditions.some(({ type, status }) => type === 'Ready' && status === 'True')
+  const { unhealthyPodEvictionPolicy: policy } = budget['spec'] as { readonly unhealthyPodEvictionPolicy?: string }
+  const isSpare = policy === 'AlwaysAllow' || (desiredHealthy > 0 && currentHealthy >= desiredHealthy)
+  if (!isReady && isSpare) return undefined
   if (left <= 0)
     throw new ApiError(429, 'TooManyRequests', "Cannot evict pod as it would violate the pod's disruption budget.")
   return { budget, left }

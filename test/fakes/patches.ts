@@ -33,13 +33,21 @@ export function operated(object: Json, operations: readonly Operation[]): Json {
     if (operation.op === 'test') {
       if (!isDeepStrictEqual(parent?.[last] ?? null, operation.value))
         throw new ApiError(409, 'Conflict', `the server rejected our request: test of ${operation.path} failed`)
-    } else if (parent === undefined) throw new ApiError(422, 'Invalid', `${operation.path}: no such parent`)
+    } else if (Array.isArray(parent)) inList(parent, last, operation)
+    else if (parent === undefined) throw new ApiError(422, 'Invalid', `${operation.path}: no such parent`)
     else if (operation.op === 'remove' && !(last in parent))
       throw new ApiError(409, 'Conflict', `${operation.path}: nothing to remove`)
     else if (operation.op === 'remove') delete parent[last]
     else parent[last] = operation.value
   }
   return object
+}
+
+/** Entries are counted from 0, and `-` is the place after the last. */
+function inList(list: unknown[], at: string, operation: Operation): void {
+  const place = at === '-' ? list.length : Number(at)
+  if (operation.op === 'remove') list.splice(place, 1)
+  else list.splice(place, operation.op === 'add' ? 0 : 1, operation.value)
 }
 
 /** An object as tests look at it: what is not set is empty. */

@@ -28,6 +28,9 @@ export function admitted(target: Admitted, object: Json, before?: Json): Json {
   switch (target.resource) {
     case 'pods':
       return before === undefined ? newPod(target, object) : object
+    case 'persistentvolumeclaims':
+    case 'persistentvolumes':
+      return before === undefined ? { status: { phase: 'Pending' }, ...object } : object
     case 'nodes':
       return before === undefined ? newNode(object) : object
     case 'deployments':

@@ -180,7 +180,9 @@ export class ApiServer {
       string,
       number | undefined
     >
-    if (resourceOf(path) !== 'pods' || nodeName === undefined) return 0
+    const { phase } = (object['status'] ?? {}) as { readonly phase?: string }
+    const hasEnded = phase === 'Succeeded' || phase === 'Failed'
+    if (resourceOf(path) !== 'pods' || nodeName === undefined || hasEnded) return 0
     return asked ?? terminationGracePeriodSeconds
   }
 

@@ -44,7 +44,8 @@ export class Rest {
   }
 
   /** Errors: `ApiError`, as a real server refuses. */
-  answer({ method, url, body, patch = 'merge' }: RestRequest): Json {
+  answer({ method, url, body: sent, patch = 'merge' }: RestRequest): Json {
+    const body: unknown = sent === undefined ? undefined : JSON.parse(JSON.stringify(sent))
     const target = targetOf(url)
     if (method === 'GET' && /^\/(version|readyz|livez)/.test(url)) return { gitVersion: serverVersion }
     const { list, path, subresource } = target
@@ -106,7 +107,7 @@ export class Rest {
   #page({ list, query }: Target): Json {
     const { version, watches } = this.#server.objects
     const limit = Number(query.get('limit') ?? 0)
-    const [first = version, after = ''] = (query.get('continue') ?? '').split('|')
+    const [first = '', after = ''] = (query.get('continue') ?? `${version}|`).split('|')
     const all = this.#server.list(list, Object.fromEntries(query))
     if (query.has('continue') && watches.isForgotten(first))
       throw new ApiError(410, 'Expired', `GET ${list}: 410 The provided continue parameter is too old`)
@@ -117,7 +118,7 @@ export class Rest {
     return {
       apiVersion: 'v1',
       kind: 'List',
-      metadata: { resourceVersion: query.has('continue') ? first : version, ...more },
+      metadata: { resourceVersion: first, ...more },
       items,
     }
   }
@@ -151,13 +152,14 @@ export class Rest {
       apiVersion: 'autoscaling/v1',
       kind: 'Scale',
       metadata: object['metadata'],
-      spec: { replicas: (object['spec'] as Json)['replicas'] ?? 0 },
+      // None is not written.
+      spec: replicasOf(object) === 0 ? {} : { replicas: replicasOf(object) },
       status: { replicas: ((object['status'] ?? {}) as Json)['replicas'] ?? 0 },
     })
     if (method === 'GET') return scaleOf(this.#server.objects.require(path))
     const after = this.#server.change(path, undefined, (object) => {
       const scale = method === 'PUT' ? (body as Json) : patched(scaleOf(object), body, patch)
-      return { ...object, spec: { ...(object['spec'] as Json), replicas: (scale['spec'] as Json)['replicas'] } }
+      return { ...object, spec: { ...(object['spec'] as Json), replicas: replicasOf(scale) } }
     })
     return scaleOf(after)
   }
@@ -176,6 +178,8 @@ const own = [
   'deletionTimestamp',
   'deletionGracePeriodSeconds',
 ]
+
+const replicasOf = (object: Json) => Number((object['spec'] as Json)['replicas'] ?? 0)
 
 /** What only the server writes. */
 const systemFields = (object: Json) =>

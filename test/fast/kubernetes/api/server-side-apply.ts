@@ -64,9 +64,27 @@ function withoutDropped(object: Json, earlier: Json, applied: Json): Json {
       const rest = withoutDropped(found, was, isMap(wanted) ? wanted : {})
       if (wanted === undefined && Object.keys(rest).length === 0) delete result[key]
       else result[key] = rest
-    } else if (wanted === undefined && isDeepStrictEqual(found, was)) delete result[key]
+    } else if (Array.isArray(found) && Array.isArray(was) && Array.isArray(wanted) && mergeKeys[key] !== undefined)
+      result[key] = withoutDroppedEntries(found, { key: mergeKeys[key], earlier: was, applied: wanted })
+    else if (wanted === undefined && isDeepStrictEqual(found, was)) delete result[key]
   }
   return result
+}
+
+interface AppliedLists {
+  readonly key: string
+  readonly earlier: readonly unknown[]
+  readonly applied: readonly unknown[]
+}
+
+function withoutDroppedEntries(found: readonly unknown[], { key, earlier, applied }: AppliedLists): readonly unknown[] {
+  const same = (list: readonly unknown[], entry: Json) => list.find((one) => isMap(one) && one[key] === entry[key])
+  return found.flatMap((entry) => {
+    const was = isMap(entry) ? same(earlier, entry) : undefined
+    if (!isMap(entry) || !isMap(was)) return [entry]
+    const wanted = same(applied, entry)
+    return isMap(wanted) ? [withoutDropped(entry, was, wanted)] : []
+  })
 }
 
 function appliedTo(object: Json, applied: Json): Json {
@@ -84,8 +102,10 @@ function appliedTo(object: Json, applied: Json): Json {
 function appliedList(name: string, found: readonly unknown[], applied: readonly unknown[]): readonly unknown[] {
   const key = mergeKeys[name]
   if (key === undefined) return applied
-  return applied.map((entry) => {
-    const same = found.find((one) => isMap(one) && isMap(entry) && one[key] === entry[key])
+  const isSame = (one: unknown, other: unknown) => isMap(one) && isMap(other) && one[key] === other[key]
+  const own = applied.map((entry) => {
+    const same = found.find((one) => isSame(one, entry))
     return isMap(same) && isMap(entry) ? appliedTo(same, entry) : entry
   })
+  return [...own, ...found.filter((one) => !applied.some((entry) => isSame(one, entry)))]
 }

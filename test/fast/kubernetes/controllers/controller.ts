@@ -22,7 +22,7 @@ export function run(server: ApiServer, { watches, afterMs, reconcile }: Controll
   const lookAt = (atMs: number) => {
     if (next !== undefined && next.atMs <= atMs) return
     clearTimeout(next?.timer)
-    next = { atMs, timer: SimulatedProcess.outside(() => setTimeout(look, atMs - Date.now())) }
+    next = { atMs, timer: SimulatedProcess.outside(() => setTimeout(look, Math.max(0, atMs - Date.now()))) }
   }
   const wake = () => lookAt(Date.now() + afterMs)
   const end = server.objects.onChange(({ resource }) => {

@@ -31,7 +31,8 @@ const own: ReadonlySet<string> = new Set([notReady, unreachable, unschedulable])
 
 /** Notices silent kubelets, and taints Nodes as they are. */
 export function nodeLifecycle(server: ApiServer): Controller {
-  const heardAt = new Map<string, number>()
+  /** When each kubelet was heard last; undefined: it is heard all the time. */
+  const heardAt = new Map<string, number | undefined>()
   return {
     watches: ['nodes'],
     afterMs: 5,
@@ -39,7 +40,7 @@ export function nodeLifecycle(server: ApiServer): Controller {
       const due: number[] = []
       for (const node of server.objects.of('nodes')) {
         const { uid } = metaOf(node)
-        if (hasKubelet(node)) heardAt.set(uid, Date.now())
+        if (hasKubelet(node)) heardAt.set(uid, undefined)
         else {
           const silentAtMs = silenceOf(node, heardAt)
           if (silentAtMs > Date.now()) due.push(silentAtMs)
@@ -53,7 +54,7 @@ export function nodeLifecycle(server: ApiServer): Controller {
 }
 
 /** From when on the kubelet of a Node counts as silent. */
-function silenceOf(node: Json, heardAt: Map<string, number>): number {
+function silenceOf(node: Json, heardAt: Map<string, number | undefined>): number {
   const { uid, creationTimestamp = '' } = metaOf(node)
   if (conditionOf(node, 'Ready') === undefined) return Date.parse(creationTimestamp) + startMs
   const heard = heardAt.get(uid) ?? Date.now()

@@ -1,11 +1,16 @@
 import type { FakeCluster } from '../../../fakes/cluster.ts'
 import { SimulatedProcess } from '../../simulated-process.ts'
 import { ownNamespaces } from '../api/admission.ts'
+import { budgets } from './budgets.ts'
 import { run } from './controller.ts'
+import { daemonSets } from './daemon-sets.ts'
 import { deployments, replicaSets } from './deployments.ts'
+import { jobs } from './jobs.ts'
 import { kubelets } from './kubelets.ts'
 import { nodeLifecycle, podGarbage, taintEviction } from './node-lifecycle.ts'
 import { scheduler } from './scheduler/scheduler.ts'
+import { statefulSets } from './stateful-sets.ts'
+import { volumeBinding } from './volume-binding.ts'
 
 export interface ControllerOptions {
   /** What generated names follow from. */
@@ -37,6 +42,11 @@ export function startControllers(
   const controllers = [
     deployments(server),
     replicaSets(server),
+    statefulSets(server),
+    daemonSets(server),
+    jobs(server),
+    budgets(server),
+    volumeBinding(server),
     scheduler(server, schedulerMs),
     kubelets(server, { podStartMs }),
     nodeLifecycle(server),

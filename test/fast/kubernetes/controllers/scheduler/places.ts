@@ -18,7 +18,6 @@ export interface Place {
 export interface Places {
   readonly all: readonly Place[]
   readonly namespaceLabels: ReadonlyMap<string, Readonly<Record<string, string>>>
-  readonly objects: ObjectStore
 }
 
 const pods = new WeakMap<Json, Pod>()
@@ -49,7 +48,6 @@ export function placesOf(objects: ObjectStore): Places {
   return {
     all: all.sort((a, b) => (a.node.metadata.name < b.node.metadata.name ? -1 : 1)),
     namespaceLabels: new Map(objects.of('namespaces').map((one) => [labelsOf(one).name, labelsOf(one).labels ?? {}])),
-    objects,
   }
 }
 

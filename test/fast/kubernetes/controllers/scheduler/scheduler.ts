@@ -42,7 +42,7 @@ export function scheduler(server: ApiServer, afterMs: number): Controller {
       const pending = server.objects.of('pods').filter(isPending).sort(inOrder)
       if (pending.length === 0) return undefined
       const places = placesOf(server.objects)
-      const volumes = new Volumes(places)
+      const volumes = new Volumes(server)
       for (const pod of pending) schedule(server, pod, { places, volumes })
       return undefined
     },
@@ -80,7 +80,7 @@ function schedule(server: ApiServer, json: Json, state: { readonly places: Place
         )
       : undefined
   if (best === undefined) report(server, json, 'Unschedulable', messageOf(all.length, { problem, refused }))
-  else {
+  else if (state.volumes.bind(pod, best)) {
     server.bind(podPathOf(json), best.node.metadata.name)
     put(best, pod)
   }
