@@ -35,7 +35,7 @@ export function createAzureClient(
   credential: TokenCredential,
   { policies = [], http }: AzureClientOptions = {},
 ): AzureClient {
-  const auxiliary = auxiliaryTokenFor(config)
+  const auxiliary = auxiliaryTokenFor(config, http)
   const versions = apiVersionPolicy(config.apiVersions ?? new Map())
   const all = [
     versions,

@@ -16,7 +16,7 @@ import { randomNumbers } from '../virtual-clock.ts'
 import { type Answered, ConnectionLost, InProcess } from './in-process.ts'
 
 /** How the cluster in memory is asked for something, as its API server would be. */
-export type ClusterRequest = (
+type ClusterRequest = (
   method: string,
   path: string,
   body?: unknown,
@@ -81,18 +81,23 @@ export class FastAzure {
     this.#stop()
   }
 
+  /** A request without the SDK, of somebody who is no process of Joiner. Errors: `ConnectionLost`. */
+  async send(
+    method: string,
+    path: string,
+    { headers = {}, body = '' }: { readonly headers?: Readonly<Record<string, string>>; readonly body?: string } = {},
+  ): Promise<{ readonly status: number; readonly text: string }> {
+    const asked = { method, path, headers: { ...headers, host: new URL(this.url).host }, body }
+    const answer = await SimulatedProcess.outside(() => this.#inProcess.send(asked))
+    return { status: answer.status, text: answer.body }
+  }
+
   /** A request to the simulator's admin endpoint. Errors: status and body of a refusal. */
   async simulator<T>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> {
-    const answer = await SimulatedProcess.outside(() =>
-      this.#inProcess.send({
-        method,
-        path: `/admin${path}`,
-        headers: { host: new URL(this.url).host },
-        body: body === undefined ? '' : JSON.stringify(body),
-      }),
-    )
-    if (answer.status >= 300) throw new Error(`simulator ${method} ${path}: ${answer.status} ${answer.body}`)
-    return (answer.body === '' ? undefined : JSON.parse(answer.body)) as T
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) }
+    const { status, text } = await this.send(method, `/admin${path}`, sent)
+    if (status >= 300) throw new Error(`simulator ${method} ${path}: ${status} ${text}`)
+    return (text === '' ? undefined : JSON.parse(text)) as T
   }
 
   #sendRequest(request: PipelineRequest): Promise<PipelineResponse> {
