@@ -76,8 +76,6 @@ async function readPage(url: string, http: HttpClient | undefined): Promise<Pric
     const waitMs = Number.isFinite(asked) ? asked * 1000 : 500 * 2 ** attempt
     if (!isPassing || attempt >= pageAttempts || waitMs > longestWaitMs)
       throw new Error(`retail prices: HTTP ${response.status} from ${new URL(url).host}`)
-    await new Promise((resolve) => {
-      setTimeout(resolve, waitMs).unref()
-    })
+    await new Promise((resolve) => setTimeout(resolve, waitMs).unref())
   }
 }
