@@ -200,7 +200,7 @@ test('requests to ARM are logged at debug, with method, path, status and latency
   const log = pino({ level: 'debug', base: null, timestamp: false }, { write: (line) => void lines.push(line) })
   const { cloud, identity } = identityOf({ ...application, AZURE_FEDERATED_TOKEN_FILE: simulator.tokenFile })
   const config = { ...cloud, subscriptionId: ids.subscriptionId }
-  const { network } = createAzureClient(config, identity.credential, [requestLog(log)])
+  const { network } = createAzureClient(config, identity.credential, { policies: [requestLog(log)] })
   await findVnetGuid(network, subnetId)
   const path = subnetId.replace(/\/subnets\/.*/, '')
   const logged = lines.map((line) => JSON.parse(line) as Record<string, unknown>)

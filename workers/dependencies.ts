@@ -1,3 +1,4 @@
+import type { HttpClient } from '@azure/core-rest-pipeline'
 import type { TokenCredential } from '@azure/identity'
 import type { Client } from '@temporalio/client'
 import type { Logger } from 'pino'
@@ -55,6 +56,8 @@ export interface DependencyInput {
   readonly cloud: Cloud
   /** Undefined in a process without the role azure. */
   readonly identity: AzureIdentity | undefined
+  /** What requests to Azure go through, where it is not the default. */
+  readonly azureHttp?: HttpClient
   readonly kubernetes: KubernetesClient
   readonly client: Client
   readonly log: Logger
@@ -72,7 +75,7 @@ export async function createDependencies(input: DependencyInput) {
   const azure = createAzureClient(
     { ...cloud, ...sharedGalleryOf(config), subscriptionId: config.ARM_SUBSCRIPTION_ID },
     identity?.credential ?? noCredential,
-    [limits, ...(config.ENABLE_AZURE_SDK_LOGGING ? [requestLog(log)] : [])],
+    { policies: [limits, ...(config.ENABLE_AZURE_SDK_LOGGING ? [requestLog(log)] : [])], http: input.azureHttp },
   )
   const settings = await azureConfig(config, cloud, await findFacts({ config, kubernetes, azure, log, signal }))
   const now = () => Date.now()

@@ -4,7 +4,7 @@ import { availableParallelism, homedir, loadavg } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Agent, request } from 'undici'
-import type { SimulatorConfig } from './azure/server/config.ts'
+import type { ProcessConfig } from './azure/server/config.ts'
 import { freePorts } from './free-ports.ts'
 import {
   apiserverSpec,
@@ -164,7 +164,7 @@ export async function untilServersAnswer({ temporalUi, azureEndpoint, pki }: Loc
 async function simulatorSettings(
   { ports, stateDir, pki, server, adminToken }: LocalCluster,
   { cloud = 'boot' }: ServerOptions,
-): Promise<SimulatorConfig> {
+): Promise<ProcessConfig> {
   const operatorTokenFile = join(stateDir, 'pki', 'operator.token')
   const aksTokenFile = join(stateDir, 'pki', 'aks.token')
   if (cloud === 'instant') await writeFile(operatorTokenFile, adminToken, { mode: 0o600 })

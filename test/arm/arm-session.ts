@@ -6,23 +6,37 @@ import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
 
 const group = `/subscriptions/${azureIds.subscriptionId}/resourceGroups/${azureIds.nodeResourceGroup}`
 
+const vmPath = (name: string) => `${group}/providers/Microsoft.Compute/virtualMachines/${name}?api-version=2024-11-01`
+
 const cluster = `/subscriptions/${azureIds.subscriptionId}/resourceGroups/${clusterName}-group/providers/Microsoft.ContainerService/managedClusters/${clusterName}`
 
 const capacityVersion = 'api-version=2024-03-01'
 const capacityGroup = (name: string) =>
   `/subscriptions/${azureIds.subscriptionId}/resourceGroups/${clusterName}-group/providers/Microsoft.Compute/capacityReservationGroups/${name}`
 
+interface ArmRequest {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+type Send = (
+  method: 'GET' | 'PUT' | 'PATCH' | 'DELETE',
+  path: string,
+  request: ArmRequest,
+) => Promise<{ readonly status: number; readonly text: string }>
+
 /** Requests to the simulated ARM by somebody else than Joiner, with Joiner's identity. */
 export class ArmSession {
-  readonly #endpoint: string
-  readonly #agent: Agent
+  readonly #send: Send
   /** The access token, as Joiner gets them. */
   readonly token: string
+  readonly #close: () => Promise<void>
 
-  private constructor(endpoint: string, agent: Agent, token: string) {
-    this.#endpoint = endpoint
-    this.#agent = agent
+  /** `send` carries requests to ARM. */
+  constructor(token: string, send: Send, close = () => Promise.resolve()) {
     this.token = token
+    this.#send = send
+    this.#close = close
   }
 
   static async open({ azureEndpoint, pki, stateDir }: LocalCluster): Promise<ArmSession> {
@@ -39,12 +53,16 @@ export class ArmSession {
       body: form.toString(),
     })
     const { access_token: token } = (await body.json()) as { readonly access_token: string }
-    return new ArmSession(azureEndpoint, dispatcher, token)
+    const send: Send = async (method, path, more) => {
+      const answer = await request(`${azureEndpoint}${path}`, { method, dispatcher, ...more })
+      return { status: answer.statusCode, text: await answer.body.text() }
+    }
+    return new ArmSession(token, send, () => dispatcher.destroy())
   }
 
   /** PUTs a VM with what comes with it. */
   async putVm(name: string, body: unknown): Promise<void> {
-    await this.#send('PUT', `Microsoft.Compute/virtualMachines/${name}`, body)
+    await this.#sendTo('PUT', vmPath(name), body)
   }
 
   /** Makes a small VM with a NIC and an OS disk, all of these tags, behind Joiner's back. */
@@ -67,7 +85,7 @@ export class ArmSession {
   }
 
   async deleteVm(name: string): Promise<void> {
-    await this.#send('DELETE', `Microsoft.Compute/virtualMachines/${name}`)
+    await this.#sendTo('DELETE', vmPath(name))
   }
 
   /** PUTs an agent pool, or a machine of one, of the AKS cluster. */
@@ -102,30 +120,22 @@ export class ArmSession {
   /** Takes a VM out of its capacity reservation group. */
   async leaveCapacityGroup(vm: string): Promise<void> {
     const capacityReservation = { capacityReservationGroup: { id: null } }
-    const path = `${group}/providers/Microsoft.Compute/virtualMachines/${vm}?api-version=2024-11-01`
-    await this.#sendTo('PATCH', path, { properties: { capacityReservation } })
+    await this.#sendTo('PATCH', vmPath(vm), { properties: { capacityReservation } })
   }
 
   close(): Promise<void> {
-    return this.#agent.destroy()
+    return this.#close()
   }
 
-  #send(method: 'PUT' | 'DELETE', path: string, body?: unknown): Promise<string> {
-    return this.#sendTo(method, `${group}/providers/${path}?api-version=2024-11-01`, body)
-  }
-
-  async #sendTo(method: 'GET' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<string> {
-    const { statusCode, body: answer } = await request(`${this.#endpoint}${path}`, {
-      method,
-      dispatcher: this.#agent,
+  async #sendTo(method: Parameters<Send>[0], path: string, body?: unknown): Promise<string> {
+    const { status, text } = await this.#send(method, path, {
       headers: {
         authorization: `Bearer ${this.token}`,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
-    const text = await answer.text()
-    if (statusCode >= 300) throw new Error(`${method} ${path}: ${statusCode} ${text}`)
+    if (status >= 300) throw new Error(`${method} ${path}: ${status} ${text}`)
     return text
   }
 }

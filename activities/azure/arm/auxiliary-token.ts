@@ -1,5 +1,7 @@
-import type { PipelinePolicy } from '@azure/core-rest-pipeline'
+import { Readable } from 'node:stream'
+import type { HttpClient, PipelinePolicy } from '@azure/core-rest-pipeline'
 import { jsonIn, readAtMost } from '../../limited-body.ts'
+import { plainGet } from '../answers/plain-get.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { armScope } from './clouds.ts'
 
@@ -80,15 +82,22 @@ export function auxiliaryToken({ url, scope, now, fetch }: AuxiliaryTokenInput):
 }
 
 /** Returns the policy for images from shared galleries; undefined where a configuration uses none. */
-export function auxiliaryTokenFor({
-  sharedGallery,
-  tokenAudience = 'https://management.azure.com',
-}: Pick<AzureConfig, 'sharedGallery' | 'tokenAudience'>): PipelinePolicy | undefined {
+export function auxiliaryTokenFor(
+  {
+    sharedGallery,
+    tokenAudience = 'https://management.azure.com',
+  }: Pick<AzureConfig, 'sharedGallery' | 'tokenAudience'>,
+  http?: HttpClient,
+): PipelinePolicy | undefined {
   if (sharedGallery === undefined || sharedGallery.tokenServerUrl === '') return undefined
   return auxiliaryToken({
     url: sharedGallery.tokenServerUrl,
     scope: armScope(tokenAudience),
     now: () => Date.now(),
-    fetch: (url, signal) => fetch(url, { signal, redirect: 'error' }),
+    fetch: async (url, signal) => {
+      if (http === undefined) return fetch(url, { signal, redirect: 'error' })
+      const { status, body } = await plainGet(url, { http, signal })
+      return new Response(Readable.toWeb(body) as ReadableStream, { status })
+    },
   })
 }

@@ -13,8 +13,14 @@ import { zoneDetailSpelling } from './zone-detail-spelling.ts'
 export interface AzureClient {
   readonly compute: ComputeManagementClient
   readonly network: NetworkManagementClient
-  /** What requests of `sendArm` go through, where it is not the SDK's default. */
+  /** What all requests go through, those to other endpoints of Azure included, where it is not the default. */
   readonly http?: HttpClient
+}
+
+export interface AzureClientOptions {
+  /** They see every request. */
+  readonly policies?: readonly PipelinePolicy[]
+  readonly http?: HttpClient | undefined
 }
 
 /** Azure Resource Manager of the public cloud. */
@@ -22,14 +28,14 @@ export const publicArm = 'https://management.azure.com'
 
 /**
  * Creates the SDK clients. Their own retries are off: Joiner's durable retries and budgets decide, and hidden sleeps would break both
- * (reference/azure-sdk.md 6). `policies` see every request.
+ * (reference/azure-sdk.md 6).
  */
 export function createAzureClient(
   config: Pick<AzureConfig, 'subscriptionId' | 'armEndpoint' | 'tokenAudience' | 'sharedGallery' | 'apiVersions'>,
   credential: TokenCredential,
-  policies: readonly PipelinePolicy[] = [],
+  { policies = [], http }: AzureClientOptions = {},
 ): AzureClient {
-  const auxiliary = auxiliaryTokenFor(config)
+  const auxiliary = auxiliaryTokenFor(config, http)
   const versions = apiVersionPolicy(config.apiVersions ?? new Map())
   const all = [
     versions,
@@ -46,11 +52,13 @@ export function createAzureClient(
       { policy: answers, position: 'perRetry' as const },
     ],
     userAgentOptions: { userAgentPrefix: 'joiner' },
+    ...(http === undefined ? {} : { httpClient: http }),
     ...(config.armEndpoint === undefined ? {} : { endpoint: config.armEndpoint }),
     ...(config.tokenAudience === undefined ? {} : { credentials: { scopes: [armScope(config.tokenAudience)] } }),
   }
   return {
     compute: new ComputeManagementClient(credential, config.subscriptionId, options),
     network: new NetworkManagementClient(credential, config.subscriptionId, options),
+    ...(http === undefined ? {} : { http }),
   }
 }

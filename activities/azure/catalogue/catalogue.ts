@@ -199,7 +199,7 @@ function priceSource({ azure, config, kubernetes, namespace }: CatalogueDeps): A
   return {
     what: 'prices',
     remedy: `Check that ${pricesEndpoint ?? ''} can be reached`,
-    ask: azure && pricesEndpoint !== undefined ? () => fetchPrices(pricesEndpoint, location) : undefined,
+    ask: azure && pricesEndpoint !== undefined ? () => fetchPrices(pricesEndpoint, location, azure.http) : undefined,
     follows: azure === undefined,
     asksAtStart: false,
     document: new DurableDocument(kubernetes, {

@@ -1,12 +1,12 @@
 import type { InstanceViewStatus, VirtualMachine } from '@azure/arm-compute'
 import type { Logger } from 'pino'
-import { request } from 'undici'
 import { isTrue } from '../../../core/conditions.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { cachedClaim, setClaimConditions } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
+import { plainGet } from '../answers/plain-get.ts'
 import type { AzureClient } from '../arm/client.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { vmName } from '../launch/virtual-machine.ts'
@@ -120,12 +120,13 @@ async function serialLog(
     { sasUriExpirationTimeInMinutes: 5, abortSignal: signal },
   )
   if (serialConsoleLogBlobUri === undefined) throw new Error('there is no serial log')
-  const { statusCode, body } = await request(serialConsoleLogBlobUri, {
+  const { status, body } = await plainGet(serialConsoleLogBlobUri, {
+    http: azure.http,
     signal: AbortSignal.any([signal, AbortSignal.timeout(logTimeoutMs)]),
   })
   // Storage does not serve only the end of a blob.
   let end = ''
   for await (const chunk of body.setEncoding('utf8')) end = (end + String(chunk)).slice(-logChars)
-  if (statusCode >= 300) throw new Error(`the serial log was answered with ${statusCode}`)
+  if (status >= 300) throw new Error(`the serial log was answered with ${status}`)
   return end
 }

@@ -6,7 +6,7 @@ import type { Command } from 'commander'
 import color from 'picocolors'
 import { printableLines } from '../../../core/values/printable.ts'
 import { createPki, type Pki, pkiFiles } from '../pki.ts'
-import type { SimulatorConfig } from './server/config.ts'
+import type { ProcessConfig } from './server/config.ts'
 import type { RunningSimulator } from './simulator.ts'
 
 interface Options {
@@ -104,7 +104,7 @@ async function pkiIn(folder: string): Promise<Pki> {
   return existsSync(files.serverKeyFile) ? files : createPki(folder)
 }
 
-function configOf(folder: string, pki: Pki, options: Options): SimulatorConfig {
+function configOf(folder: string, pki: Pki, options: Options): ProcessConfig {
   const nodeResourceGroup = `MC_local_joiner_${options.location}`
   return {
     ...ids,
@@ -134,7 +134,7 @@ function federatedToken(): string {
 
 function printAddresses(
   address: string,
-  config: SimulatorConfig,
+  config: ProcessConfig,
   { caFile, tokenFile }: { readonly caFile: string; readonly tokenFile: string },
 ): void {
   const environment = {

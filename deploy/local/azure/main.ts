@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { problemOf } from '../../../api/shapes/shape.ts'
 import { configShape, problemText } from './admin/settings-shape.ts'
-import type { SimulatorConfig } from './server/config.ts'
+import type { ProcessConfig } from './server/config.ts'
 import { startSimulator } from './simulator.ts'
 
 const { values } = parseArgs({ options: { config: { type: 'string' } } })
@@ -11,7 +11,7 @@ if (values.config === undefined) {
   console.error('usage: node deploy/local/azure/main.ts --config FILE')
   process.exit(2)
 }
-const config = JSON.parse(readFileSync(values.config, 'utf8')) as SimulatorConfig
+const config = JSON.parse(readFileSync(values.config, 'utf8')) as ProcessConfig
 const problem = problemOf(configShape, config)
 if (problem !== undefined) {
   console.error(`${values.config}: ${problemText(problem)}`)

@@ -9,7 +9,7 @@ import { createPki, type Pki } from '../pki.ts'
 import { Supervisor } from '../supervisor.ts'
 import type { Fault } from './admin/faults.ts'
 import type { Timing } from './admin/settings.ts'
-import type { SimulatorConfig } from './server/config.ts'
+import type { ProcessConfig } from './server/config.ts'
 
 /** Ids of the simulated subscription. */
 export const ids = {
@@ -71,7 +71,7 @@ export class SimulatorProcess {
   }
 
   /** `beside` shares its PKI: of two CAs of one name, OpenSSL takes either for the issuer of a certificate. */
-  static async start(settings: Partial<SimulatorConfig> = {}, beside?: SimulatorProcess): Promise<SimulatorProcess> {
+  static async start(settings: Partial<ProcessConfig> = {}, beside?: SimulatorProcess): Promise<SimulatorProcess> {
     const folder = await mkdtemp(join(tmpdir(), 'joiner-azure-'))
     await mkdir(join(folder, 'logs'))
     const pki = beside === undefined ? await createPki(join(folder, 'pki')) : beside.#pki
@@ -81,7 +81,7 @@ export class SimulatorProcess {
     const [port = 0] = await freePorts(1)
     const ca = await readFile(pki.caFile, 'utf8')
     const simulator = new SimulatorProcess({ folder, port, supervisor, pki, ca })
-    const config: SimulatorConfig = {
+    const config: ProcessConfig = {
       port,
       stateDir: join(folder, 'state'),
       certFile: pki.serverCertFile,

@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fastify } from 'fastify'
+import { type FastifyInstance, type FastifyServerOptions, fastify } from 'fastify'
 import { AccessState } from './access/access-state.ts'
 import { registerAdmin } from './admin/admin.ts'
 import { registerAdminAccess } from './admin/admin-access.ts'
@@ -25,13 +26,14 @@ import { AccessTokens } from './server/access-tokens.ts'
 import { registerArm } from './server/arm.ts'
 import type { ArmDeps } from './server/arm-deps.ts'
 import { CallCounts } from './server/call-counts.ts'
-import type { SimulatorConfig } from './server/config.ts'
+import type { ProcessConfig, SimulatorConfig } from './server/config.ts'
 import { registerIdentity } from './server/identity.ts'
 import { Journal } from './server/journal.ts'
 import { Operations } from './server/operations.ts'
 import { Throttling } from './throttling/throttling.ts'
 import { Bill } from './virtual-machines/bill.ts'
 import { Kubelets } from './virtual-machines/kubelet.ts'
+import type { NodeApi } from './virtual-machines/kubelet-request.ts'
 import { MachineLifecycle } from './virtual-machines/lifecycle.ts'
 import { Machines } from './virtual-machines/machines.ts'
 import { VmUsage } from './virtual-machines/vm-usage.ts'
@@ -44,30 +46,13 @@ export interface RunningSimulator {
 }
 
 /** Starts the simulator in this process, with the state that is on disk. Errors: a file that cannot be used, a port that is taken. */
-export async function startSimulator(config: SimulatorConfig): Promise<RunningSimulator> {
-  const app = fastify({
-    https: { cert: readFileSync(config.certFile), key: readFileSync(config.keyFile) },
-    routerOptions: { caseSensitive: false },
-    bodyLimit: 4 * 1024 * 1024,
-  })
-  // Some clients say that they send JSON and send nothing, with DELETE for instance.
-  const parseJson = app.getDefaultJsonParser('error', 'error')
-  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
-    if (body === '') done(null, undefined)
-    else void parseJson(request, body, done)
-  })
-  const deps = makeDeps(config)
-  const player = new ScenarioPlayer(deps)
+export async function startSimulator(config: ProcessConfig): Promise<RunningSimulator> {
+  const https = { cert: readFileSync(config.certFile), key: readFileSync(config.keyFile) }
+  const app = fastify({ ...appOptions, https })
+  const { deps, player } = createSimulator(app, config)
   const { scenarioFile } = config
   const scenario =
     scenarioFile === undefined ? undefined : parseScenario(readFileSync(scenarioFile, 'utf8'), scenarioFile)
-  registerIdentity(app, deps)
-  registerArm(app, deps)
-  registerPrices(app, config)
-  registerAdmin(app, deps)
-  registerAdminSettings(app, deps)
-  registerAdminAccess(app, deps)
-  registerAdminScenario(app, player)
   deps.lifecycle.resume()
   const address = await app.listen({ port: config.port, host: '127.0.0.1' })
   if (scenario !== undefined) player.play(scenario)
@@ -80,19 +65,54 @@ export async function startSimulator(config: SimulatorConfig): Promise<RunningSi
   }
 }
 
+/** What every app that answers as the simulator is made with. */
+export const appOptions = {
+  routerOptions: { caseSensitive: false },
+  bodyLimit: 4 * 1024 * 1024,
+} satisfies FastifyServerOptions
+
+/** What a simulator has from the outside, where it is not the usual. */
+export interface Surroundings {
+  /** Ids that are random in a usual process. */
+  readonly newId?: () => string
+  /** The API server that VMs join, where it is not one that the configuration names. */
+  readonly nodes?: NodeApi
+}
+
+/** Makes an app the simulator: it answers as Azure does, wherever its requests come from. */
+export function createSimulator(app: FastifyInstance, config: SimulatorConfig, surroundings: Surroundings = {}) {
+  // Some clients say that they send JSON and send nothing, with DELETE for instance.
+  const parseJson = app.getDefaultJsonParser('error', 'error')
+  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body === '') done(null, undefined)
+    else void parseJson(request, body, done)
+  })
+  const deps = makeDeps(config, surroundings)
+  const player = new ScenarioPlayer(deps)
+  registerIdentity(app, deps)
+  registerArm(app, deps)
+  registerPrices(app, config)
+  registerAdmin(app, deps)
+  registerAdminSettings(app, deps)
+  registerAdminAccess(app, deps)
+  registerAdminScenario(app, player)
+  return { deps, player }
+}
+
 /** What the parts of a simulator work with, from the state on disk. */
-export function makeDeps(config: SimulatorConfig): ArmDeps {
-  const journal = new Journal(join(config.stateDir, 'state.jsonl'))
-  const machines = new Machines(journal)
-  const operations = new Operations(journal)
+export function makeDeps(config: SimulatorConfig, { newId = randomUUID, nodes }: Surroundings = {}): ArmDeps {
+  const journal = new Journal(config.stateDir && join(config.stateDir, 'state.jsonl'))
+  const machines = new Machines(journal, newId)
+  const operations = new Operations(journal, newId)
   const resources = new Resources(config)
   const faults = new Faults()
-  const kubelets = new Kubelets(config, machines)
+  const kubelets = new Kubelets(config, machines, nodes)
   const catalogue = new SkuCatalogue(config)
   const usage = new VmUsage(machines)
   const capacityGroups = new CapacityGroups(journal, machines)
   return {
     config,
+    newId,
     machines,
     operations,
     resources,
@@ -101,15 +121,15 @@ export function makeDeps(config: SimulatorConfig): ArmDeps {
     network: new NetworkResources(config, machines),
     faults,
     catalogue,
-    lifecycle: new MachineLifecycle({ config, machines, operations, resources, kubelets, faults }),
+    lifecycle: new MachineLifecycle({ config, machines, operations, resources, kubelets, faults, newId }),
     agentPools: new AgentPools({ journal, vms: machines }),
-    aksOperations: new AksOperations(journal),
+    aksOperations: new AksOperations(journal, newId),
     images: new ImageVersions(),
-    galleryToken: new GalleryToken(),
+    galleryToken: new GalleryToken(newId()),
     quotas: new Quotas({ config, catalogue, usage, capacityGroups }),
     pools: new CapacityPools({ config, catalogue, usage, capacityGroups }),
     capacityGroups,
-    tokens: new AccessTokens(config),
+    tokens: new AccessTokens(config, newId),
     access: new AccessState(journal),
     calls: new CallCounts(),
     throttling: new Throttling(config.throttling ?? 'off'),

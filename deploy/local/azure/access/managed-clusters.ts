@@ -53,7 +53,8 @@ export function foundCluster<T>(request: ArmRequest<T>, config: SimulatorConfig)
 function kubeconfigOf(cluster: KnownCluster, config: SimulatorConfig): string {
   const { kubernetes } = config
   const { fqdn } = clusterBody(cluster, config)['properties'] as { readonly fqdn?: string }
-  const authority = readFileSync(kubernetes?.caFile || config.certFile)
+  const authorityFile = kubernetes?.caFile || config.certFile
+  const authority = authorityFile === undefined ? Buffer.alloc(0) : readFileSync(authorityFile)
   const { name } = cluster
   return JSON.stringify({
     apiVersion: 'v1',

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import type { ArmDeps } from '../server/arm-deps.ts'
 import { ArmError, resourceNotFound } from '../server/arm-error.ts'
@@ -41,8 +40,8 @@ export function registerManagedIdentities(app: FastifyInstance, deps: ArmDeps): 
       name: request.params['name'] ?? '',
       location,
       ...(tags === undefined ? {} : { tags }),
-      principalId: before?.principalId ?? randomUUID(),
-      clientId: before?.clientId ?? randomUUID(),
+      principalId: before?.principalId ?? deps.newId(),
+      clientId: before?.clientId ?? deps.newId(),
     }
     access.identities.put(id, identity)
     return reply.code(before === undefined ? 201 : 200).send(show(identity))

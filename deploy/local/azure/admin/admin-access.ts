@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { list, strictRecord, text } from '../../../../api/shapes/shape.ts'
 import { type HeldRole, type RoleName, roles } from '../access/roles.ts'
@@ -14,7 +13,7 @@ interface PersonBody {
 const personShape = strictRecord({ name: text, roles: list(anyRole) }, ['name', 'roles'])
 
 /** People who use ARM with a login of their own, what was assigned to whom, and which actions everybody took. */
-export function registerAdminAccess(app: FastifyInstance, { config, access, tokens, calls }: ArmDeps): void {
+export function registerAdminAccess(app: FastifyInstance, { config, access, tokens, calls, newId }: ArmDeps): void {
   app.get('/admin/calls/actions', () => calls.actions)
   app.get('/admin/access', () => ({
     identities: access.identities.all,
@@ -36,7 +35,7 @@ export function registerAdminAccess(app: FastifyInstance, { config, access, toke
     const held = request.body.roles.map(
       (role): HeldRole => (typeof role === 'string' ? { name: role, scope, ...roles[role] } : role),
     )
-    const { objectId } = access.people.get(name) ?? { objectId: randomUUID() }
+    const { objectId } = access.people.get(name) ?? { objectId: newId() }
     access.people.put(name, { name, objectId, roles: held })
     const accessToken = tokens.issue('https://management.azure.com', { objectId, client: name })
     const expiresOn = Math.floor(Date.now() / 1000) + tokens.lifetimeSeconds

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Journal, Table } from '../server/journal.ts'
 import type { Machine } from '../virtual-machines/machine.ts'
 import type { AksMachine } from './agent-pools.ts'
@@ -19,8 +18,10 @@ interface Progress {
 /** Operations of AKS, on disk. */
 export class AksOperations {
   readonly #table: Table<AksOperation>
+  readonly #newId: () => string
 
-  constructor(journal: Journal) {
+  constructor(journal: Journal, newId: () => string) {
+    this.#newId = newId
     this.#table = journal.table('aksOperations')
   }
 
@@ -30,7 +31,7 @@ export class AksOperations {
 
   begin(kind: AksOperation['kind'], machines: AksOperation['machines']): AksOperation {
     const operation = {
-      id: randomUUID(),
+      id: this.#newId(),
       kind,
       machines: machines.map(({ vm, vmId }) => ({ vm, vmId })),
       startTime: new Date().toISOString(),

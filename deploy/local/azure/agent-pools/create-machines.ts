@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import type { ArmDeps } from '../server/arm-deps.ts'
 import { ArmError } from '../server/arm-error.ts'
 import { attemptOf } from '../virtual-machines/attempt.ts'
@@ -62,7 +62,7 @@ export function createMachine({ pool, name, body }: Wanted, deps: ArmDeps): AksM
     vm,
     vmId: machine.vmId,
     createdAt: machine.timeCreated,
-    eTag: randomUUID(),
+    eTag: deps.newId(),
   }
   agentPools.save(made)
   return made
@@ -76,7 +76,7 @@ export function changeMachine(machine: AksMachine, body: AksMachineBody, deps: A
   if (changed !== undefined)
     throw new ArmError(400, 'OperationNotAllowed', `Changing property '${changed}' of a machine is not allowed.`)
   machine.body = { ...machine.body, properties: { ...machine.body.properties, tags: body.properties.tags ?? {} } }
-  machine.eTag = randomUUID()
+  machine.eTag = deps.newId()
   deps.agentPools.save(machine)
   const vm = deps.agentPools.vmOf(machine)
   if (vm !== undefined) deps.lifecycle.update(vm, { tags: tagsOf(machine.pool, machine.body) })

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { ArmError } from '../server/arm-error.ts'
 
@@ -6,7 +5,11 @@ const lifetimeMs = 3_600_000
 
 /** What whoever makes a VM of a shared image has to show, beside its own token: AKS' galleries belong to another tenant. */
 export class GalleryToken {
-  readonly #token = randomUUID()
+  readonly #token: string
+
+  constructor(token: string) {
+    this.#token = token
+  }
 
   /** Checks the header `x-ms-authorization-auxiliary` of a request that names an image. Errors: as Azure refuses it. */
   check(imageId: string | undefined, header: string | readonly string[] | undefined): void {

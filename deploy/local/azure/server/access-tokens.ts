@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { objectId, type Principal } from '../access/principals.ts'
@@ -26,16 +26,13 @@ export class AccessTokens {
   readonly #config: SimulatorConfig
   readonly #key: Buffer
 
-  constructor(config: SimulatorConfig) {
+  readonly #newId: () => string
+
+  constructor(config: SimulatorConfig, newId: () => string) {
     this.#config = config
+    this.#newId = newId
     this.lifetimeSeconds = config.tokenSeconds ?? defaultLifetimeSeconds
-    mkdirSync(config.stateDir, { recursive: true })
-    const file = join(config.stateDir, 'token.key')
-    if (!existsSync(file)) {
-      writeFileSync(`${file}.tmp`, randomBytes(32), { mode: 0o600 })
-      renameSync(`${file}.tmp`, file)
-    }
-    this.#key = readFileSync(file)
+    this.#key = config.stateDir === undefined ? Buffer.from(newId()) : keptKey(config.stateDir)
   }
 
   /** A token for an audience: a resource, or a scope that ends in `/.default`. Without a principal it is the configured identity's. */
@@ -47,7 +44,7 @@ export class AccessTokens {
       appid: principal.client,
       oid: principal.objectId,
       tid: tenantId,
-      uti: randomUUID(),
+      uti: this.#newId(),
     }
     const body = [{ typ: 'JWT', alg: 'HS256' }, claims].map((part) =>
       Buffer.from(JSON.stringify(part)).toString('base64url'),
@@ -88,6 +85,16 @@ export class AccessTokens {
   #sign(body: string): string {
     return createHmac('sha256', this.#key).update(body).digest('base64url')
   }
+}
+
+function keptKey(folder: string): Buffer {
+  mkdirSync(folder, { recursive: true })
+  const file = join(folder, 'token.key')
+  if (!existsSync(file)) {
+    writeFileSync(`${file}.tmp`, randomBytes(32), { mode: 0o600 })
+    renameSync(`${file}.tmp`, file)
+  }
+  return readFileSync(file)
 }
 
 /** What a scope such as `https://management.azure.com/.default` is for. */

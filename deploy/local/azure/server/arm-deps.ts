@@ -23,6 +23,8 @@ import type { Operations } from './operations.ts'
 /** What the parts of the simulated Resource Manager work with. */
 export interface ArmDeps {
   readonly config: SimulatorConfig
+  /** Returns an id that has not been used: a UUID. */
+  readonly newId: () => string
   readonly machines: Machines
   readonly operations: Operations
   readonly resources: Resources

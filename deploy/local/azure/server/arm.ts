@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { PassThrough } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { authorize, authorizeLinked } from '../access/authorization.ts'
@@ -39,7 +38,7 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
       journal.push(entry)
       journalled.set(request, entry)
     }
-    reply.header('x-ms-request-id', randomUUID())
+    reply.header('x-ms-request-id', deps.newId())
     authenticate(request, reply)
     throttle(reply, deps.throttling, config)
     checkRequest(request as ArmRequest, config, deps.network.setup)

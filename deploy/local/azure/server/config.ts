@@ -1,13 +1,19 @@
 import type { LiveSettings } from '../admin/settings.ts'
 
-/** Configuration of the Azure simulator, as it stands in the file that `--config` names. */
-export interface SimulatorConfig extends LiveSettings {
+/** Configuration of the process, as it stands in the file that `--config` names. */
+export interface ProcessConfig extends SimulatorConfig {
   /** 0: any that is free; the address is printed. */
   readonly port: number
-  /** VMs and their NICs and disks are kept here, so that they outlive the process. */
   readonly stateDir: string
   readonly certFile: string
   readonly keyFile: string
+}
+
+/** Configuration of the Azure simulator. */
+export interface SimulatorConfig extends LiveSettings {
+  /** VMs and their NICs and disks are kept here, so that they outlive the process. Absent: in memory. */
+  readonly stateDir?: string
+  readonly certFile?: string
   /** The API server that booted VMs join; absent: VMs boot without joining anything. */
   readonly kubernetes?: {
     readonly server: string

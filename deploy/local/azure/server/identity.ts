@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { AccessState, FederatedCredential } from '../access/access-state.ts'
 import type { Principal } from '../access/principals.ts'
@@ -9,7 +8,7 @@ import type { SimulatorConfig } from './config.ts'
 const federatedAudience = 'api://AzureADTokenExchange'
 
 /** Entra's token endpoint, which takes a projected ServiceAccount token or a secret, and the endpoints of managed identities. */
-export function registerIdentity(app: FastifyInstance, { config, tokens, access }: ArmDeps): void {
+export function registerIdentity(app: FastifyInstance, { config, tokens, access, newId }: ArmDeps): void {
   app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
     done(null, Object.fromEntries(new URLSearchParams(String(body)))),
   )
@@ -34,7 +33,7 @@ export function registerIdentity(app: FastifyInstance, { config, tokens, access 
           error: 'invalid_client',
           error_description: problem,
           error_codes: [Number(/^AADSTS(\d+)/.exec(problem)?.[1])],
-          correlation_id: randomUUID(),
+          correlation_id: newId(),
         })
       }
       return {

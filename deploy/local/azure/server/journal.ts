@@ -13,20 +13,21 @@ const slack = 20_000
 
 /**
  * Tables in one append-only file: a line per change, written before anybody is told of it, so that a `kill -9` loses nothing that was
- * answered. The file is rewritten without its history at every start, and when the history outgrows the rows.
+ * answered. The file is rewritten without its history at every start, and when the history outgrows the rows. Without a file they are in memory.
  */
 export class Journal {
-  readonly #file: string
+  readonly #file: string | undefined
   readonly #rows = new Map<string, Map<string, object>>()
   #lines = 0
   /** The file as it is appended to; kept open, for a line is written for every change. */
   #descriptor: number | undefined
 
-  constructor(file: string) {
+  constructor(file?: string) {
     this.#file = file
+    if (file === undefined) return
     mkdirSync(dirname(file), { recursive: true })
-    if (existsSync(file)) this.#load()
-    this.#compact()
+    if (existsSync(file)) this.#load(file)
+    this.#compact(file)
   }
 
   table<T extends object>(name: string): Table<T> {
@@ -36,15 +37,16 @@ export class Journal {
   }
 
   #append(line: Line): void {
+    if (this.#file === undefined) return
     this.#descriptor ??= openSync(this.#file, 'a')
     writeSync(this.#descriptor, `${JSON.stringify(line)}\n`)
     this.#lines += 1
     const live = [...this.#rows.values()].reduce((sum, rows) => sum + rows.size, 0)
-    if (this.#lines > live * 2 + slack) this.#compact()
+    if (this.#lines > live * 2 + slack) this.#compact(this.#file)
   }
 
-  #load(): void {
-    const lines = readFileSync(this.#file, 'utf8').split('\n')
+  #load(file: string): void {
+    const lines = readFileSync(file, 'utf8').split('\n')
     // A process that was killed while it wrote leaves a last line without its end: nobody had been told of it.
     lines.pop()
     for (const text of lines) {
@@ -54,14 +56,14 @@ export class Journal {
     }
   }
 
-  #compact(): void {
+  #compact(file: string): void {
     const lines = [...this.#rows].flatMap(([table, rows]) =>
       [...rows].map(([key, row]) => `${JSON.stringify({ table, key, row } satisfies Line)}\n`),
     )
-    writeFileSync(`${this.#file}.tmp`, lines.join(''))
+    writeFileSync(`${file}.tmp`, lines.join(''))
     if (this.#descriptor !== undefined) closeSync(this.#descriptor)
     this.#descriptor = undefined
-    renameSync(`${this.#file}.tmp`, this.#file)
+    renameSync(`${file}.tmp`, file)
     this.#lines = lines.length
   }
 

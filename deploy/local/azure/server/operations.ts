@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Journal, Table } from './journal.ts'
 
 /** A long-running operation on a VM, as `Azure-AsyncOperation` shows it. */
@@ -25,8 +24,10 @@ export class Operations {
   readonly #table: Table<Operation>
   readonly #inFlight = new Set<Operation>()
   readonly #ended: string[] = []
+  readonly #newId: () => string
 
-  constructor(journal: Journal) {
+  constructor(journal: Journal, newId: () => string) {
+    this.#newId = newId
     this.#table = journal.table<Operation>('operations')
     for (const operation of this.#table.all) {
       if (operation.status === 'InProgress') this.#inFlight.add(operation)
@@ -55,7 +56,7 @@ export class Operations {
   ): Operation {
     this.#forget()
     const operation: Operation = {
-      id: randomUUID(),
+      id: this.#newId(),
       kind,
       ...(extension === undefined ? {} : { extension }),
       vm: vm.name,

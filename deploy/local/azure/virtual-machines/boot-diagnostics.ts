@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import type { ArmDeps } from '../server/arm-deps.ts'
 import { resourceNotFound } from '../server/arm-error.ts'
@@ -11,8 +11,8 @@ const path =
 const defaultMinutes = 120
 
 /** Boot diagnostics: links to a VM's serial log, which need no token and end, as links with a shared access signature do. */
-export function registerBootDiagnostics(app: FastifyInstance, { config, machines }: ArmDeps): void {
-  const key = randomBytes(32)
+export function registerBootDiagnostics(app: FastifyInstance, { config, machines, newId }: ArmDeps): void {
+  const key = newId()
   const sign = (text: string) => createHmac('sha256', key).update(text).digest('base64url')
 
   app.post(path, (request: ArmRequest) => {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { SimulatorConfig } from '../server/config.ts'
 import { sampleEventMs, sampleMs } from '../server/durations.ts'
 import type { Kubelets } from './kubelet.ts'
@@ -9,6 +8,7 @@ interface EvictionDeps {
   readonly config: SimulatorConfig
   readonly machines: Machines
   readonly kubelets: Kubelets
+  readonly newId: () => string
 }
 
 /** Spot VMs that Azure takes back: drawn by a rate or at a time that is set, with a notice if there is one. Notice and times outlive a restart. */
@@ -44,11 +44,11 @@ export class Evictions {
 
   /** Gives notice, and takes the VM when that is over. A second notice changes nothing. */
   evict(machine: Machine): void {
-    const { config, machines, kubelets } = this.#deps
+    const { config, machines, kubelets, newId } = this.#deps
     if (machine.preemption !== undefined) return
     const noticeMs = sampleMs(config.evictions?.noticeMs, config.seed ?? 1, `notice/${machine.name.toLowerCase()}`)
     if (noticeMs === 0) return this.#take(machine)
-    machine.preemption = { atMs: Date.now() + noticeMs, eventId: randomUUID().toUpperCase() }
+    machine.preemption = { atMs: Date.now() + noticeMs, eventId: newId().toUpperCase() }
     machines.save(machine)
     void kubelets.report(machine, preemptionConditions(machine.preemption))
     this.#wait(machine, machine.preemption.atMs)

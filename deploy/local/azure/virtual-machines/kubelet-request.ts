@@ -3,11 +3,46 @@ import { Agent, type Dispatcher, request } from 'undici'
 import type { LaterId, NodeObject } from '../boot/node-object.ts'
 import type { SimulatorConfig } from '../server/config.ts'
 
+/** A request about a VM's Node. */
+interface NodeRequest {
+  readonly method: Dispatcher.HttpMethod
+  readonly path: string
+  readonly body?: unknown
+  /** How a PATCH is applied. Default `merge`. */
+  readonly patch?: 'merge' | 'strategic-merge'
+}
+
+/** An answer of the API server. */
+export interface NodeAnswer {
+  readonly status: number
+  readonly text: string
+}
+
+/** The API server, as far as VMs' Nodes are concerned. */
+export interface NodeApi {
+  send(request: NodeRequest): Promise<NodeAnswer>
+}
+
 /** How the API server is reached about a VM's Node: by the certificate of its kubelet, or by the operator's token. */
-export interface Connection {
-  readonly server: string
-  readonly agent: Agent
-  readonly token?: string
+export class Connection implements NodeApi {
+  readonly #server: string
+  readonly #agent: Agent
+  readonly #token: string | undefined
+
+  constructor(server: string, agent: Agent, token?: string) {
+    this.#server = server
+    this.#agent = agent
+    this.#token = token
+  }
+
+  send({ path, ...rest }: NodeRequest): Promise<NodeAnswer> {
+    const token = this.#token
+    return send(this.#agent, { ...rest, url: `${this.#server}${path}`, ...(token === undefined ? {} : { token }) })
+  }
+
+  close(): Promise<void> {
+    return this.#agent.destroy()
+  }
 }
 
 /** The operator's connection, which all VMs share. Undefined: their kubelets have their own. */
@@ -26,24 +61,20 @@ function tokenConnection(
 ): Connection | undefined {
   if (tokenFile === undefined) return undefined
   const agent = new Agent({ connect: { ca: readFileSync(caFile, 'utf8') }, connections: 32 })
-  return { server, agent, token: readFileSync(tokenFile, 'utf8').trim() }
+  return new Connection(server, agent, readFileSync(tokenFile, 'utf8').trim())
 }
 
-interface KubeletRequest {
-  readonly method: Dispatcher.HttpMethod
+interface KubeletRequest extends Omit<NodeRequest, 'path'> {
   readonly url: string
-  readonly body?: unknown
   /** Bearer token; unset where the connection shows a certificate. */
   readonly token?: string
-  /** How a PATCH is applied. Default `merge`. */
-  readonly patch?: 'merge' | 'strategic-merge'
 }
 
 /** Sends a request of a kubelet to the API server. */
 export async function send(
   dispatcher: Agent,
   { method, url, body, token, patch = 'merge' }: KubeletRequest,
-): Promise<{ readonly status: number; readonly text: string }> {
+): Promise<NodeAnswer> {
   const response = await request(url, {
     method,
     dispatcher,
@@ -54,14 +85,6 @@ export async function send(
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
   return { status: response.statusCode, text: await response.body.text() }
-}
-
-/** Sends a request about a VM's Node. */
-export function sendBy(
-  { server, agent, token }: Connection,
-  { path, ...rest }: Omit<KubeletRequest, 'url' | 'token'> & { readonly path: string },
-): ReturnType<typeof send> {
-  return send(agent, { ...rest, url: `${server}${path}`, ...(token === undefined ? {} : { token }) })
 }
 
 /** As a node does: tries again until it works or the boot time is over. */
@@ -91,10 +114,10 @@ export function csrObject(pem: string): Record<string, unknown> {
 }
 
 /** Gives a Node its provider id after a while, as cloud-node-manager does, which is no node. A Node that is gone by then gets none. */
-export function setProviderIdLater(connection: Connection, { metadata }: NodeObject, { providerID, afterMs }: LaterId) {
+export function setProviderIdLater(api: NodeApi, { metadata }: NodeObject, { providerID, afterMs }: LaterId) {
   const patch = { method: 'PATCH', path: `/api/v1/nodes/${metadata.name}`, body: { spec: { providerID } } } as const
   const refused = (why: unknown) => console.error(`${metadata.name}: provider id was refused: ${String(why)}`)
   setTimeout(() => {
-    sendBy(connection, patch).then(({ status, text }) => status >= 300 && refused(`${status} ${text}`), refused)
+    api.send(patch).then(({ status, text }) => status >= 300 && refused(`${status} ${text}`), refused)
   }, afterMs).unref()
 }

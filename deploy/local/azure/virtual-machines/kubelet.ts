@@ -8,12 +8,12 @@ import { type BootResult, provision } from '../boot/provision.ts'
 import type { SimulatorConfig } from '../server/config.ts'
 import {
   aksConnection,
-  type Connection,
+  Connection,
   csrObject,
+  type NodeApi,
   operatorConnection,
   retrying,
   send,
-  sendBy,
   setProviderIdLater,
 } from './kubelet-request.ts'
 import type { Machine } from './machine.ts'
@@ -36,22 +36,24 @@ export class Kubelets {
   readonly #machines: Machines
   /** Of VMs that have a certificate, by name. */
   readonly #connections = new Map<string, Connection>()
-  readonly #operator: Connection | undefined
-  readonly #aks: Connection | undefined
+  readonly #operator: NodeApi | undefined
+  readonly #aks: NodeApi | undefined
   #running = 0
   #queue: (() => void)[] = []
 
-  constructor(config: SimulatorConfig, machines: Machines) {
+  /** `api`: what all Nodes are made with, in place of the API server in the configuration. */
+  constructor(config: SimulatorConfig, machines: Machines, api?: NodeApi) {
     this.#config = config
     this.#machines = machines
-    this.#operator = operatorConnection(config)
-    this.#aks = aksConnection(config)
+    this.#operator = api ?? operatorConnection(config)
+    this.#aks = api ?? aksConnection(config)
   }
 
   /** Boots a VM. How it went stands in the machine's `boot`; what went wrong is logged as a console would show it. */
   async boot(machine: Machine): Promise<void> {
     const start = bootOf(machine)
-    if (this.#config.kubernetes === undefined || !machine.joins || start === undefined) return
+    const hasCluster = this.#operator !== undefined || this.#config.kubernetes !== undefined
+    if (!hasCluster || !machine.joins || start === undefined) return
     await this.#slot()
     try {
       const { exitCode, output, kubelet } = start()
@@ -79,13 +81,13 @@ export class Kubelets {
     if (connection === undefined) return
     const name = nodeName(machine)
     const silenced = [
-      sendBy(connection, {
+      connection.send({
         method: 'PATCH',
         path: `/api/v1/nodes/${name}`,
         body: { metadata: { annotations: { 'kwok.x-k8s.io/node': null } } },
       }),
       // kwok renews the lease of any node that it has had, until somebody else holds it.
-      sendBy(connection, {
+      connection.send({
         method: 'PATCH',
         path: `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${name}`,
         body: { spec: { holderIdentity: name, leaseDurationSeconds: foreverSeconds } },
@@ -93,7 +95,7 @@ export class Kubelets {
     ]
     // Refused or not: the Node may be gone already.
     await Promise.allSettled(silenced)
-    await this.#connections.get(machine.name)?.agent.destroy()
+    await this.#connections.get(machine.name)?.close()
     this.#connections.delete(machine.name)
   }
 
@@ -112,7 +114,7 @@ export class Kubelets {
     if (connection === undefined) return
     const path = `/api/v1/nodes/${nodeName(machine)}/status`
     const body = { status }
-    await sendBy(connection, { method: 'PATCH', path, body, patch: 'strategic-merge' }).then(
+    await connection.send({ method: 'PATCH', path, body, patch: 'strategic-merge' }).then(
       ({ status: code, text }) => {
         if (code >= 300) console.error(`${machine.name}: status was refused: ${code} ${text.slice(0, 300)}`)
       },
@@ -121,7 +123,7 @@ export class Kubelets {
   }
 
   /** The connection of a VM that has joined; after a restart it is made again from its custom data. */
-  #connectionOf(machine: Machine): Connection | undefined {
+  #connectionOf(machine: Machine): NodeApi | undefined {
     const shared = this.#sharedBy(machine)
     if (shared !== undefined) return machine.boot === undefined ? undefined : shared
     const customData = machine.body.properties.osProfile?.customData
@@ -134,7 +136,7 @@ export class Kubelets {
   }
 
   /** Who registers a VM's Node in place of its kubelet. */
-  #sharedBy({ aksKubelet }: Machine): Connection | undefined {
+  #sharedBy({ aksKubelet }: Machine): NodeApi | undefined {
     return this.#operator ?? (aksKubelet === undefined ? undefined : this.#aks)
   }
 
@@ -144,7 +146,7 @@ export class Kubelets {
     const { node, later } = registeredNode(nodeObject(machine, kubelet, this.#config), this.#config)
     await retrying(deadline, async () => {
       if (this.#isGone(machine)) return
-      const answer = await sendBy(connection, { method: 'POST', path: '/api/v1/nodes', body: node })
+      const answer = await connection.send({ method: 'POST', path: '/api/v1/nodes', body: node })
       if (answer.status !== 201 && answer.status !== 409)
         throw new Error(`Node was refused: ${answer.status} ${answer.text.slice(0, 300)}`)
     })
@@ -170,10 +172,8 @@ export class Kubelets {
   }
 
   #connect(machine: Machine, { server, ca }: KubeletStart, credential: NonNullable<Machine['credential']>): Connection {
-    const connection = {
-      server,
-      agent: new Agent({ connect: { ca, ...credential }, connections: 1, keepAliveTimeout: 1000 }),
-    }
+    const agent = new Agent({ connect: { ca, ...credential }, connections: 1, keepAliveTimeout: 1000 })
+    const connection = new Connection(server, agent)
     this.#connections.set(machine.name, connection)
     return connection
   }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Faults } from '../admin/faults.ts'
 import type { Timing } from '../admin/settings.ts'
 import { allocationMessage } from '../catalogue/capacity-pools.ts'
@@ -21,6 +20,7 @@ export interface LifecycleDeps {
   readonly resources: Resources
   readonly kubelets: Kubelets
   readonly faults: Faults
+  readonly newId: () => string
 }
 
 /** What happens to VMs after a request was accepted, and what an operator of the simulator makes happen. */
@@ -204,7 +204,7 @@ export class MachineLifecycle {
 
   /** The VM is written down before the operation: a kill between the two does this again. */
   #complete(operation: Operation, machine: Machine): void {
-    const { machines, operations, resources, kubelets, config } = this.#deps
+    const { machines, operations, resources, kubelets, config, newId } = this.#deps
     if (operation.kind === 'delete') {
       machines.remove(machine, resources.leftovers(machine))
       operations.end(operation, 'Succeeded')
@@ -215,7 +215,7 @@ export class MachineLifecycle {
       if (machine.state === 'Updating') {
         machine.state = 'Succeeded'
         machine.provisionedAt = new Date().toISOString()
-        if (operation.kind === 'restart') machine.bootId = randomUUID()
+        if (operation.kind === 'restart') machine.bootId = newId()
         machines.save(machine)
       }
       operations.end(operation, 'Succeeded')

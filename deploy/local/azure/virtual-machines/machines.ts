@@ -14,9 +14,11 @@ export class Machines {
   readonly #sorted = new SortedMap<Machine>()
   readonly #parts = { networkInterfaces: new SortedMap<Part>(), disks: new SortedMap<Part>() }
   readonly #listeners: MachineListener[] = []
+  readonly #newId: () => string
   readonly addresses = new Addresses()
 
-  constructor(journal: Journal) {
+  constructor(journal: Journal, newId: () => string = randomUUID) {
+    this.#newId = newId
     this.#table = journal.table<Machine>('machines')
     this.#leftovers = journal.table<Leftover>('leftovers')
     for (const machine of this.#table.all) this.#index(machine)
@@ -51,7 +53,7 @@ export class Machines {
   draft({ name, body, size, addresses }: Pick<Machine, 'name' | 'body' | 'size' | 'addresses'>): Machine {
     return {
       name,
-      vmId: randomUUID(),
+      vmId: this.#newId(),
       body,
       timeCreated: new Date().toISOString(),
       addresses,
