@@ -42,6 +42,7 @@ import { HeavyPods } from '../activities/scheduler-thread/heavy-pods.ts'
 import { Quarantine } from '../activities/scheduler-thread/quarantine.ts'
 import { QuarantineStore } from '../activities/scheduler-thread/quarantine-store.ts'
 import { SolverThread } from '../activities/scheduler-thread/solver-thread.ts'
+import type { StartThread } from '../activities/scheduler-thread/supervised-thread.ts'
 import { CloudProviderMetrics } from '../activities/telemetry/cloud-provider-metrics.ts'
 import { LifecycleMetrics } from '../activities/telemetry/lifecycle-metrics.ts'
 import type { Tracing } from '../activities/telemetry/tracing.ts'
@@ -61,11 +62,13 @@ export interface DependencyInput {
   readonly tracing: Tracing
   /** Ends the wait for what the cluster and Azure are asked at start. */
   readonly signal: AbortSignal
+  /** How the solvers' threads start. Default: as threads of Node. */
+  readonly solverThread?: StartThread
 }
 
 /** Everything that activities, bridge and bootstrap work with, wired in one place and shared by all roles of a process. */
 export async function createDependencies(input: DependencyInput) {
-  const { config, cloud, identity, kubernetes, client, log, tracing, signal } = input
+  const { config, cloud, identity, kubernetes, client, log, tracing, signal, solverThread } = input
   const metrics = createArmMetrics(() => budget.levels())
   const budget = new ArmBudget({ share: armShare(config), now: () => performance.now(), waited: metrics.waited })
   const limits = armBudgetPolicy({ budget, metrics, replicas: config.JOINER_AZURE_REPLICAS })
@@ -133,6 +136,7 @@ export async function createDependencies(input: DependencyInput) {
   observeCapacity({ quota, unavailable })
   if (config.JOINER_ROLES.some((role) => role === 'azure' || role === 'planner'))
     observeCatalogue({ catalogue, nodeClasses: () => cache.nodeClasses.values(), now })
+  const threads = { quarantine, ...(solverThread && { start: solverThread }) }
   const disruptionMetrics = new DisruptionMetrics()
   if (config.JOINER_ROLES.includes('planner')) {
     disruptionMetrics.startAtZero()
@@ -187,8 +191,8 @@ export async function createDependencies(input: DependencyInput) {
     verdicts: new VerdictRecorder(),
     quarantine,
     buffers: new BufferRoom({ client: kubernetes, cache, log, now }),
-    solver: new SolverThread(cache, log, { quarantine }),
-    evaluator: new SolverThread(cache, log, { quarantine }),
+    solver: new SolverThread(cache, log, threads),
+    evaluator: new SolverThread(cache, log, threads),
     repairPolicies: config.LEGACY_NODE_REPAIR ? [] : repairsOf(config),
     spotToSpotConsolidation: config.FEATURE_GATES.SpotToSpotConsolidation,
     terminateFirst: {
