@@ -1,6 +1,7 @@
 import type { TokenCredential } from '@azure/identity'
 import type { Client } from '@temporalio/client'
 import type { Logger } from 'pino'
+import type { Registry } from 'prom-client'
 import { azureConfig, sharedGalleryOf } from '../activities/azure/access/azure-config.ts'
 import type { AzureIdentity } from '../activities/azure/access/azure-identity.ts'
 import { findFacts } from '../activities/azure/access/found-facts.ts'
@@ -60,6 +61,8 @@ export interface DependencyInput {
   readonly client: Client
   readonly log: Logger
   readonly tracing: Tracing
+  /** The metrics of this process. */
+  readonly registry: Registry
   /** Ends the wait for what the cluster and Azure are asked at start. */
   readonly signal: AbortSignal
   /** How the solvers' threads start. Default: as threads of Node. */
@@ -68,8 +71,8 @@ export interface DependencyInput {
 
 /** Everything that activities, bridge and bootstrap work with, wired in one place and shared by all roles of a process. */
 export async function createDependencies(input: DependencyInput) {
-  const { config, cloud, identity, kubernetes, client, log, tracing, signal, solverThread } = input
-  const metrics = createArmMetrics(() => budget.levels())
+  const { config, cloud, identity, kubernetes, client, log, tracing, registry, signal, solverThread } = input
+  const metrics = createArmMetrics(() => budget.levels(), registry)
   const budget = new ArmBudget({ share: armShare(config), now: () => performance.now(), waited: metrics.waited })
   const limits = armBudgetPolicy({ budget, metrics, replicas: config.JOINER_AZURE_REPLICAS })
   const azure = createAzureClient(
@@ -79,7 +82,7 @@ export async function createDependencies(input: DependencyInput) {
   )
   const settings = await azureConfig(config, cloud, await findFacts({ config, kubernetes, azure, log, signal }))
   const now = () => Date.now()
-  const cloudProvider = new CloudProviderMetrics()
+  const cloudProvider = new CloudProviderMetrics(registry)
   for (const warning of gateWarnings(config.FEATURE_GATES)) log.warn(warning)
   const nodeRules = nodeRulesOf(config)
   const cache = new ClusterCache(kubernetes, log, {
@@ -118,10 +121,10 @@ export async function createDependencies(input: DependencyInput) {
     log,
     now,
   })
-  const lateLists = new LateLists({ client: kubernetes, namespace, log, now })
+  const lateLists = new LateLists({ client: kubernetes, namespace, log, now }, registry)
   const events = new EventRecorder(kubernetes, log)
   const store = new QuarantineStore(kubernetes, config.JOINER_NAMESPACE)
-  const quarantine = new Quarantine({ cache, store, events, log, now })
+  const quarantine = new Quarantine({ cache, store, events, log, now }, registry)
   const catalogue = new Catalogue({
     azure: asked,
     config: settings,
@@ -133,23 +136,24 @@ export async function createDependencies(input: DependencyInput) {
     log,
     now,
   })
-  observeCapacity({ quota, unavailable })
+  observeCapacity({ quota, unavailable }, registry)
   if (config.JOINER_ROLES.some((role) => role === 'azure' || role === 'planner'))
-    observeCatalogue({ catalogue, nodeClasses: () => cache.nodeClasses.values(), now })
+    observeCatalogue({ catalogue, nodeClasses: () => cache.nodeClasses.values(), now }, registry)
   const threads = { quarantine, ...(solverThread && { start: solverThread }) }
-  const disruptionMetrics = new DisruptionMetrics()
+  const disruptionMetrics = new DisruptionMetrics(registry)
   if (config.JOINER_ROLES.includes('planner')) {
     disruptionMetrics.startAtZero()
-    observePoolOfferings({
-      nodePools: () => cache.nodePools.values(),
-      instanceTypes: () => instanceTypes({ cache, catalogue }),
-    })
+    observePoolOfferings(
+      { nodePools: () => cache.nodePools.values(), instanceTypes: () => instanceTypes({ cache, catalogue }) },
+      registry,
+    )
   }
   return {
     client: kubernetes,
     cache,
     events,
     log,
+    registry,
     now,
     cluster: config.CLUSTER_NAME,
     namespace: config.JOINER_NAMESPACE,
@@ -170,7 +174,7 @@ export async function createDependencies(input: DependencyInput) {
     ),
     launchHealth: new LaunchHealth(now),
     refusedAttempts: new RefusedAttempts(now),
-    vmCreates: vmCreateMetrics(),
+    vmCreates: vmCreateMetrics(registry),
     vms: new VmList(
       () => azure.compute.virtualMachines.list(settings.nodeResourceGroup).byPage(),
       lateLists.of('VMs'),
@@ -180,12 +184,12 @@ export async function createDependencies(input: DependencyInput) {
     lifecycles: new LifecycleStarter(client, config.CLUSTER_NAME),
     nominations: new Nominations(config.BATCH_MAX_DURATION),
     refusedClaims: new RefusedClaims(),
-    nodeRefusals: new NodeRefusals(),
+    nodeRefusals: new NodeRefusals(registry),
     heavyPods: new HeavyPods(),
-    metrics: new PlanningMetrics({ cache, now }),
-    findings: new Findings(now),
+    metrics: new PlanningMetrics({ cache, now }, registry),
+    findings: new Findings(now, registry),
     disruptionMetrics,
-    lifecycleMetrics: new LifecycleMetrics(now),
+    lifecycleMetrics: new LifecycleMetrics(now, registry),
     cloudProvider,
     tracing,
     verdicts: new VerdictRecorder(),
