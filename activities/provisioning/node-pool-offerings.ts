@@ -1,8 +1,8 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Gauge, type Registry } from 'prom-client'
 import { compatibleOfferings, type InstanceType, isLaunchable, typeMatches } from '../../core/instance-type.ts'
 import { templateRequirements } from '../../core/node-pool/node-claim-template.ts'
 import type { NodePool } from '../../core/objects.ts'
+import { nextTurn } from '../next-turn.ts'
 
 /** NodePools and what each can buy. */
 interface OfferingsOfPools {

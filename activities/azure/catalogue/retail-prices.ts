@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { request } from 'undici'
 import { jsonIn, notJson, readWhole } from '../../limited-body.ts'
 import { type PriceItem, pricesOf, type RegionPrices } from './pricing.ts'
@@ -71,6 +70,6 @@ async function readPage(url: string): Promise<PricePage> {
     const waitMs = Number.isFinite(asked) ? asked * 1000 : 500 * 2 ** attempt
     if (!isPassing || attempt >= pageAttempts || waitMs > longestWaitMs)
       throw new Error(`retail prices: HTTP ${response.statusCode} from ${new URL(url).host}`)
-    await pause(waitMs, undefined, { ref: false })
+    await new Promise((resolve) => setTimeout(resolve, waitMs).unref())
   }
 }
