@@ -32,7 +32,7 @@ export interface StartedThread {
 }
 
 /** What a thread calls while it runs, but not before its start has returned. */
-export interface ThreadEvents {
+interface ThreadEvents {
   /** Called with each answer, in the order of the questions. */
   readonly answered: (message: FromSolver) => void
   /** Called when it has ended by itself. */
