@@ -27,9 +27,13 @@ afterEach(() => register.clear())
 function reported(config: Partial<Config>, isReported: () => boolean) {
   const cache = new ClusterCache({} as never, log)
   const settings = { DISABLE_CLUSTER_STATE_OBSERVABILITY: false, ...config } as Config
-  const observer = observeCluster({ cache, now: () => Date.parse('2026-01-01T00:01:00Z') } as never, settings, {
-    isReported,
-  })
+  const observer = observeCluster(
+    { cache, registry: register, now: () => Date.parse('2026-01-01T00:01:00Z') } as never,
+    settings,
+    {
+      isReported,
+    },
+  )
   cache.upsert('Pod', pod)
   return observer
 }

@@ -1,3 +1,4 @@
+import type { Registry } from 'prom-client'
 import type { Catalogue } from '../activities/azure/catalogue/catalogue.ts'
 import { observeBudgets } from '../activities/disruption/budget-metrics.ts'
 import { observeCommandsInFlight } from '../activities/disruption/commands-in-flight.ts'
@@ -19,6 +20,8 @@ export interface ClusterObserverDeps {
   /** Epoch milliseconds. */
   readonly now: () => number
   readonly catalogue: Catalogue
+  /** Where the metrics enter that are computed on each scrape. */
+  readonly registry: Registry
 }
 
 /** What reports the cluster, until it is stopped. */
@@ -39,22 +42,25 @@ export function observeCluster(
   { isReported }: { readonly isReported: () => boolean },
 ): ClusterObserver {
   if (!config.JOINER_ROLES.includes('bridge')) return nothing
-  const { cache, catalogue, now } = deps
-  observeBudgets(cache, { now, isReported })
-  observeCommandsInFlight(cache.nodeClaims, isReported)
-  observeNodePoolCost({
-    nodeClaims: () => cache.nodeClaims.values(),
-    instanceTypes: () => instanceTypes({ cache, catalogue }),
-    isReported,
-  })
+  const { cache, catalogue, now, registry } = deps
+  observeBudgets(cache, { now, isReported }, registry)
+  observeCommandsInFlight(cache.nodeClaims, isReported, registry)
+  observeNodePoolCost(
+    {
+      nodeClaims: () => cache.nodeClaims.values(),
+      instanceTypes: () => instanceTypes({ cache, catalogue }),
+      isReported,
+    },
+    registry,
+  )
   return config.DISABLE_CLUSTER_STATE_OBSERVABILITY ? nothing : observeState(deps, isReported)
 }
 
 type Conditioned = NodeClaim | NodePool | NodeClass | Node | CapacityBuffer
 
-function observeState({ cache, now }: ClusterObserverDeps, isReported: () => boolean): ClusterObserver {
-  const waits = waitsFromCreation({ now, isReported })
-  const transitionsOf = conditionTransitions(now)
+function observeState({ cache, now, registry }: ClusterObserverDeps, isReported: () => boolean): ClusterObserver {
+  const waits = waitsFromCreation({ now, isReported }, registry)
+  const transitionsOf = conditionTransitions(now, registry)
   const stop = cache.onChange(({ kind, before, after }) => {
     if (kind === 'Pod') for (const wait of waits) wait.changed(before as Pod | undefined, after as Pod | undefined)
     // What the first lists bring has not changed.

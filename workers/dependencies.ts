@@ -2,6 +2,7 @@ import type { HttpClient } from '@azure/core-rest-pipeline'
 import type { TokenCredential } from '@azure/identity'
 import type { Client } from '@temporalio/client'
 import type { Logger } from 'pino'
+import type { Registry } from 'prom-client'
 import { azureConfig, sharedGalleryOf } from '../activities/azure/access/azure-config.ts'
 import type { AzureIdentity } from '../activities/azure/access/azure-identity.ts'
 import { findFacts } from '../activities/azure/access/found-facts.ts'
@@ -43,6 +44,7 @@ import { HeavyPods } from '../activities/scheduler-thread/heavy-pods.ts'
 import { Quarantine } from '../activities/scheduler-thread/quarantine.ts'
 import { QuarantineStore } from '../activities/scheduler-thread/quarantine-store.ts'
 import { SolverThread } from '../activities/scheduler-thread/solver-thread.ts'
+import type { StartThread } from '../activities/scheduler-thread/supervised-thread.ts'
 import { CloudProviderMetrics } from '../activities/telemetry/cloud-provider-metrics.ts'
 import { LifecycleMetrics } from '../activities/telemetry/lifecycle-metrics.ts'
 import type { Tracing } from '../activities/telemetry/tracing.ts'
@@ -62,14 +64,18 @@ export interface DependencyInput {
   readonly client: Client
   readonly log: Logger
   readonly tracing: Tracing
+  /** The metrics of this process. */
+  readonly registry: Registry
   /** Ends the wait for what the cluster and Azure are asked at start. */
   readonly signal: AbortSignal
+  /** How the solvers' threads start. Default: as threads of Node. */
+  readonly solverThread?: StartThread
 }
 
 /** Everything that activities, bridge and bootstrap work with, wired in one place and shared by all roles of a process. */
 export async function createDependencies(input: DependencyInput) {
-  const { config, cloud, identity, kubernetes, client, log, tracing, signal } = input
-  const metrics = createArmMetrics(() => budget.levels())
+  const { config, cloud, identity, kubernetes, client, log, tracing, registry, signal, solverThread } = input
+  const metrics = createArmMetrics(() => budget.levels(), registry)
   const budget = new ArmBudget({ share: armShare(config), now: () => performance.now(), waited: metrics.waited })
   const limits = armBudgetPolicy({ budget, metrics, replicas: config.JOINER_AZURE_REPLICAS })
   const azure = createAzureClient(
@@ -79,7 +85,7 @@ export async function createDependencies(input: DependencyInput) {
   )
   const settings = await azureConfig(config, cloud, await findFacts({ config, kubernetes, azure, log, signal }))
   const now = () => Date.now()
-  const cloudProvider = new CloudProviderMetrics()
+  const cloudProvider = new CloudProviderMetrics(registry)
   for (const warning of gateWarnings(config.FEATURE_GATES)) log.warn(warning)
   const nodeRules = nodeRulesOf(config)
   const cache = new ClusterCache(kubernetes, log, {
@@ -118,10 +124,10 @@ export async function createDependencies(input: DependencyInput) {
     log,
     now,
   })
-  const lateLists = new LateLists({ client: kubernetes, namespace, log, now })
+  const lateLists = new LateLists({ client: kubernetes, namespace, log, now }, registry)
   const events = new EventRecorder(kubernetes, log)
   const store = new QuarantineStore(kubernetes, config.JOINER_NAMESPACE)
-  const quarantine = new Quarantine({ cache, store, events, log, now })
+  const quarantine = new Quarantine({ cache, store, events, log, now }, registry)
   const catalogue = new Catalogue({
     azure: asked,
     config: settings,
@@ -133,22 +139,24 @@ export async function createDependencies(input: DependencyInput) {
     log,
     now,
   })
-  observeCapacity({ quota, unavailable })
+  observeCapacity({ quota, unavailable }, registry)
   if (config.JOINER_ROLES.some((role) => role === 'azure' || role === 'planner'))
-    observeCatalogue({ catalogue, nodeClasses: () => cache.nodeClasses.values(), now })
-  const disruptionMetrics = new DisruptionMetrics()
+    observeCatalogue({ catalogue, nodeClasses: () => cache.nodeClasses.values(), now }, registry)
+  const threads = { quarantine, ...(solverThread && { start: solverThread }) }
+  const disruptionMetrics = new DisruptionMetrics(registry)
   if (config.JOINER_ROLES.includes('planner')) {
     disruptionMetrics.startAtZero()
-    observePoolOfferings({
-      nodePools: () => cache.nodePools.values(),
-      instanceTypes: () => instanceTypes({ cache, catalogue }),
-    })
+    observePoolOfferings(
+      { nodePools: () => cache.nodePools.values(), instanceTypes: () => instanceTypes({ cache, catalogue }) },
+      registry,
+    )
   }
   return {
     client: kubernetes,
     cache,
     events,
     log,
+    registry,
     now,
     cluster: config.CLUSTER_NAME,
     namespace: config.JOINER_NAMESPACE,
@@ -169,7 +177,7 @@ export async function createDependencies(input: DependencyInput) {
     ),
     launchHealth: new LaunchHealth(now),
     refusedAttempts: new RefusedAttempts(now),
-    vmCreates: vmCreateMetrics(),
+    vmCreates: vmCreateMetrics(registry),
     vms: new VmList(
       () => azure.compute.virtualMachines.list(settings.nodeResourceGroup).byPage(),
       lateLists.of('VMs'),
@@ -179,19 +187,19 @@ export async function createDependencies(input: DependencyInput) {
     lifecycles: new LifecycleStarter(client, config.CLUSTER_NAME),
     nominations: new Nominations(config.BATCH_MAX_DURATION),
     refusedClaims: new RefusedClaims(),
-    nodeRefusals: new NodeRefusals(),
+    nodeRefusals: new NodeRefusals(registry),
     heavyPods: new HeavyPods(),
-    metrics: new PlanningMetrics({ cache, now }),
-    findings: new Findings(now),
+    metrics: new PlanningMetrics({ cache, now }, registry),
+    findings: new Findings(now, registry),
     disruptionMetrics,
-    lifecycleMetrics: new LifecycleMetrics(now),
+    lifecycleMetrics: new LifecycleMetrics(now, registry),
     cloudProvider,
     tracing,
     verdicts: new VerdictRecorder(),
     quarantine,
     buffers: new BufferRoom({ client: kubernetes, cache, log, now }),
-    solver: new SolverThread(cache, log, { quarantine }),
-    evaluator: new SolverThread(cache, log, { quarantine }),
+    solver: new SolverThread(cache, log, threads),
+    evaluator: new SolverThread(cache, log, threads),
     repairPolicies: config.LEGACY_NODE_REPAIR ? [] : repairsOf(config),
     spotToSpotConsolidation: config.FEATURE_GATES.SpotToSpotConsolidation,
     terminateFirst: {

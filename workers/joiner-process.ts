@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { Client } from '@temporalio/client'
 import type { Logger } from 'pino'
-import { collectDefaultMetrics } from 'prom-client'
+import { collectDefaultMetrics, register } from 'prom-client'
 import { readCloud } from '../activities/azure/access/azure-config.ts'
 import { type AzureIdentity, azureIdentity, untilIdentified } from '../activities/azure/access/azure-identity.ts'
 import type { Cloud } from '../activities/azure/arm/clouds.ts'
@@ -151,7 +151,7 @@ async function work(input: Work): Promise<void> {
   const signal = AbortSignal.any([input.signal, lost.signal])
   const identity = config.JOINER_IDENTITY ?? `${hostname()}/${process.pid}`
   const client = temporalClient(connection, settings, identity)
-  const deps = await createDependencies({ ...input, client })
+  const deps = await createDependencies({ ...input, client, registry: register })
   const name = {
     client: new Client({ connection, namespace, identity }),
     cluster: deps.cluster,

@@ -75,14 +75,14 @@ export async function serve(
     identity,
     resyncMs: config.JOINER_RESYNC_INTERVAL,
     version: versioning.own,
-    ...(roles.has('bridge') ? { metrics: bridgeMetrics(deps.now) } : {}),
+    ...(roles.has('bridge') ? { metrics: bridgeMetrics(deps.now, deps.registry) } : {}),
   })
   if (roles.has('bridge')) leases.set('joiner-bridge', () => bridge.isLeader)
   const observer = observeCluster(deps, config, { isReported: () => bridge.isLeader })
   gauges.push(observer.families, () => deps.metrics.families())
   // An activity that looks into an empty cache would take nodes and pods that it does not know yet for gone.
   await Promise.race([deps.cache.synced(), whenAborted(signal)])
-  const metrics = new ReconcileMetrics()
+  const metrics = new ReconcileMetrics(deps.registry)
   const taskWorkers = () => ({
     metrics,
     connection: link.current,

@@ -1,4 +1,4 @@
-import { Gauge, type Registry, register } from 'prom-client'
+import { Gauge, type Registry } from 'prom-client'
 import { allowedDisruptions } from '../../core/disruption/budgets/budgets.ts'
 import { budgetUses } from '../../core/disruption/candidates.ts'
 import type { Node, NodeClaim, NodePool } from '../../core/objects.ts'
@@ -22,7 +22,7 @@ const labelNames = ['nodepool', 'reason'] as const
 export function observeBudgets(
   cluster: ObservedCluster,
   { now, isReported }: { readonly now: () => number; readonly isReported: () => boolean },
-  registry: Registry = register,
+  registry: Registry,
 ): void {
   gauge(
     'karpenter_nodepools_allowed_disruptions',

@@ -1,4 +1,4 @@
-import { Gauge, type Registry, register } from 'prom-client'
+import { Gauge, type Registry } from 'prom-client'
 import { methodFacts } from '../../core/disruption/command.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 import { stampOf } from '../kubernetes/commands/command-objects.ts'
@@ -8,7 +8,7 @@ import { commandMethod } from './proposals.ts'
 export function observeCommandsInFlight(
   nodeClaims: { values(): Iterable<NodeClaim> },
   isReported: () => boolean,
-  registry: Registry = register,
+  registry: Registry,
 ): Gauge {
   return new Gauge({
     name: 'joiner_disruption_commands_in_flight',

@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type Registry, register } from 'prom-client'
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { type Decision, type DisruptionMethod, methodFacts, methodNames } from '../../core/disruption/command.ts'
 import type { NodeClaim, NodePool } from '../../core/objects.ts'
 import { labels } from '../../core/requirements/labels.ts'
@@ -37,7 +37,7 @@ const mostScore = 1000
 export class DisruptionMetrics {
   readonly #all: ReturnType<typeof create>
 
-  constructor(registry: Registry = register) {
+  constructor(registry: Registry) {
     this.#all = create(registry)
   }
 

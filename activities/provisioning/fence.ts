@@ -7,8 +7,8 @@ import { Lease } from '../kubernetes/lease.ts'
 
 /** Time after which an attempt reads the Lease again before it writes: well under the shortest heartbeat timeout, 10 s. */
 const validMs = 3000
-/** Names this process in its attempts' names. */
-const processName = randomUUID()
+/** Names a process in its attempts' names: by its client, which no other has. */
+const processNames = new WeakMap<KubernetesClient, string>()
 /** Fences by the loop whose attempts they keep apart. */
 export type FenceName = 'joiner-planner-fence' | 'joiner-disruption-fence'
 
@@ -65,6 +65,8 @@ export class Fence {
     name: FenceName,
     { attemptId, isFirst }: Pick<ActivityScope, 'attemptId' | 'isFirst'> = activityScope(),
   ): Promise<Fence> {
+    const processName = processNames.get(deps.client) ?? randomUUID()
+    processNames.set(deps.client, processName)
     const lease = new Lease(deps, { name, identity: `${processName}/${attemptId}`, durationSeconds: 10 })
     const before = await lease.seize()
     const fence = new Fence(lease, name, !isFirst || !before.startsWith(`${processName}/`))

@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type Registry, register } from 'prom-client'
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { isTrue } from '../../core/conditions.ts'
 import type { Pod } from '../../core/objects.ts'
 import { labels } from '../../core/requirements/labels.ts'
@@ -39,7 +39,7 @@ export class PlanningMetrics {
   /** Running passes, by id. */
   readonly #passes = new Map<string, Pass>()
 
-  constructor({ cache, now }: { readonly cache: ClusterCache; readonly now: () => number }, registry = register) {
+  constructor({ cache, now }: { readonly cache: ClusterCache; readonly now: () => number }, registry: Registry) {
     this.#now = now
     this.#cache = cache
     this.#all = create(registry)

@@ -1,4 +1,4 @@
-import { Gauge, type Registry, register } from 'prom-client'
+import { Gauge, type Registry } from 'prom-client'
 import { priceNow } from '../../core/disruption/costs.ts'
 import type { InstanceType } from '../../core/instance-type.ts'
 import type { NodeClaim } from '../../core/objects.ts'
@@ -19,7 +19,7 @@ interface PricedCluster {
  */
 export function observeNodePoolCost(
   { nodeClaims, instanceTypes, isReported }: PricedCluster,
-  registry: Registry = register,
+  registry: Registry,
 ): Gauge {
   return new Gauge({
     name: 'karpenter_nodepools_cost_total',

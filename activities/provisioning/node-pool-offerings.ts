@@ -1,8 +1,8 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Gauge, type Registry, register } from 'prom-client'
+import { Gauge, type Registry } from 'prom-client'
 import { compatibleOfferings, type InstanceType, isLaunchable, typeMatches } from '../../core/instance-type.ts'
 import { templateRequirements } from '../../core/node-pool/node-claim-template.ts'
 import type { NodePool } from '../../core/objects.ts'
+import { nextTurn } from '../next-turn.ts'
 
 /** NodePools and what each can buy. */
 interface OfferingsOfPools {
@@ -20,10 +20,7 @@ interface Counted {
  * Publishes how many offerings (a size in a zone with a capacity type) each NodePool could launch now: sold, allowed by the pool, not refused of
  * late and with quota. 0: its pods get no node. Computed on a scrape after something changed, each pool in a turn of the event loop of its own.
  */
-export function observePoolOfferings(
-  { nodePools, instanceTypes }: OfferingsOfPools,
-  registry: Registry = register,
-): Gauge {
+export function observePoolOfferings({ nodePools, instanceTypes }: OfferingsOfPools, registry: Registry): Gauge {
   const counted = new WeakMap<NodePool, Counted>()
   return new Gauge({
     name: 'joiner_nodepools_launchable_offerings',

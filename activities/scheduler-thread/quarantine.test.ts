@@ -13,7 +13,7 @@ import { QuarantineStore } from './quarantine-store.ts'
 import type { SolveDeps } from './solve.ts'
 import { solve } from './solve.ts'
 import { SolverThread } from './solver-thread.ts'
-import { ThreadFault } from './supervised-thread.ts'
+import { ThreadFault, workerThread } from './supervised-thread.ts'
 
 const log = pino({ level: 'silent' })
 const created = '2026-01-01T00:00:00Z'
@@ -118,7 +118,7 @@ function start(): Planner {
     },
     registry,
   )
-  const solver = new SolverThread(cache, log, { quarantine, file, heapMiB: 64, marginMs: 700 })
+  const solver = new SolverThread(cache, log, { quarantine, start: workerThread({ file, heapMiB: 64 }), marginMs: 700 })
   threads.push(solver)
   const types = [sampleType('small', 2), sampleType('large', 16)]
   const never = { isWaiting: () => false, apart: () => new Map() }

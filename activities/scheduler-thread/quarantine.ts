@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { type Registry, register } from 'prom-client'
+import type { Registry } from 'prom-client'
 import { isVirtual } from '../../core/capacity-buffer/buffer-pods.ts'
 import { CrashSearch } from '../../core/crash-search.ts'
 import type { Pod } from '../../core/objects.ts'
@@ -57,7 +57,7 @@ export class Quarantine {
   #readAt = Number.NEGATIVE_INFINITY
   #reading: Promise<void> | undefined
 
-  constructor(deps: Deps, registry: Registry = register) {
+  constructor(deps: Deps, registry: Registry) {
     this.#deps = deps
     observeQuarantine(() => this.#entries, registry)
   }

@@ -24,130 +24,161 @@ import type { EvaluationRequest, FromSolver, KeyedPlan, PlanRequest, ThreadData,
 /** Time that pods with many constraints get in a pass, after all others. */
 const heavyLimitMs = 500
 
-const index = new ClusterIndex()
-const memory = new SolverMemory()
-/** What a message copied is shared again. */
-const parts = new SharedParts()
-const typeLists = new Map<number, readonly InstanceType[]>()
-/** Types by pool. It stays the same map until something changes, so that existing places need not be rebuilt. */
-let typesByPool: ReadonlyMap<string, readonly InstanceType[]> = new Map()
-const lastPass = new LastPass()
-/** Records what the thread is working on. */
-let breadcrumb = new Breadcrumb()
-const inHand = (pod: Pod | undefined) => {
-  if (pod === undefined) breadcrumb.clear()
-  else breadcrumb.set('planning', quarantineId('Pod', podName(pod)))
+type Schedule = typeof explainedPlan
+type TypesByPool = ReadonlyMap<string, readonly InstanceType[]>
+
+/** Where messages come from and answers go to: a thread's port. */
+export interface SolverPort {
+  on(event: 'message', listener: (message: ToSolver) => void): unknown
+  postMessage(answer: FromSolver): void
 }
 
-type Schedule = typeof explainedPlan
+/** Makes this thread the one that a `SolverThread` started. `scheduler` replaces Joiner's own. Errors: this is no thread of `SolverThread`. */
+export function serveThread(scheduler?: Schedule): void {
+  if (parentPort === null) throw new Error('the solver runs in a thread; it is started by SolverThread')
+  serveSolver(parentPort, new Breadcrumb((workerData as ThreadData).breadcrumb), scheduler)
+}
 
 /**
- * Answers the messages of `SolverThread`: keeps its own index of the cluster from the changes it receives, and plans on request. `scheduler`
- * replaces Joiner's own. Errors: this is no thread of `SolverThread`.
+ * Answers the messages of `SolverThread`: keeps its own index of the cluster from the changes it receives, and plans on request. `breadcrumb`
+ * records what it is working on.
  */
-export function serveSolver(scheduler: Schedule = explainedPlan): void {
-  const port = parentPort
-  if (port === null) throw new Error('the solver runs in a thread; it is started by SolverThread')
-  breadcrumb = new Breadcrumb((workerData as ThreadData).breadcrumb)
-  port.on('message', (message: ToSolver) => {
-    const answer = handled(message, scheduler)
+export function serveSolver(port: SolverPort, breadcrumb: Breadcrumb, scheduler: Schedule = explainedPlan): void {
+  const solver = new Solver(breadcrumb, scheduler)
+  port.on('message', (message) => {
+    const answer = solver.handled(message)
     if (answer !== undefined) port.postMessage(answer)
   })
 }
 
-function handled(message: ToSolver, scheduler: Schedule): FromSolver | undefined {
-  try {
-    const answer = handle(message, scheduler)
-    breadcrumb.clear()
-    return answer
-  } catch (error) {
-    return error instanceof Error
-      ? { kind: 'failed', message: error.message, stack: error.stack }
-      : { kind: 'failed', message: String(error) }
+/** What one thread knows. */
+class Solver {
+  readonly #breadcrumb: Breadcrumb
+  readonly #scheduler: Schedule
+  readonly #index = new ClusterIndex()
+  readonly #memory = new SolverMemory()
+  /** What a message copied is shared again. */
+  readonly #parts = new SharedParts()
+  readonly #typeLists = new Map<number, readonly InstanceType[]>()
+  /** Types by pool. It stays the same map until something changes, so that existing places need not be rebuilt. */
+  #typesByPool: TypesByPool = new Map()
+  readonly #lastPass = new LastPass()
+  readonly #inHand = (pod: Pod | undefined) => {
+    if (pod === undefined) this.#breadcrumb.clear()
+    else this.#breadcrumb.set('planning', quarantineId('Pod', podName(pod)))
   }
-}
 
-function handle(message: ToSolver, scheduler: Schedule): FromSolver | undefined {
-  switch (message.kind) {
-    case 'changes':
-      for (const { kind, key, object } of message.changes) {
-        breadcrumb.set('reading', kind === 'PodController' ? key : quarantineId(kind, key))
-        index.apply(kind, key, object?.kind === 'Pod' ? parts.of(object) : object)
-      }
-      return undefined
-    case 'types':
-      typeLists.set(message.list, message.types)
-      return undefined
-    case 'forgetTypes':
-      typeLists.delete(message.list)
-      return undefined
-    case 'plan':
-      return { kind: 'plan', plan: plan(message.request, scheduler) }
-    case 'explain':
-      return { kind: 'explanations', explanations: lastPass.explain(message.request, inHand) }
-    case 'evaluate':
-      return evaluated(message.request)
-    case 'ping':
-      return { kind: 'pong' }
+  constructor(breadcrumb: Breadcrumb, scheduler: Schedule) {
+    this.#breadcrumb = breadcrumb
+    this.#scheduler = scheduler
   }
-}
 
-function evaluated({ together, ...request }: EvaluationRequest): FromSolver {
-  const { now, typeLists: lists, options, defaultSpread, nominated, reserved, pauses, ...rest } = request
-  const { repairs, staticCapacity, ...own } = rest
-  typesByPool = typesOf(lists)
-  const source = index.source(typesByPool, { now, defaultSpread, inHand }, ({ metadata }) => lists.has(metadata.name))
-  const world = disruptionWorld(source, typesByPool, {
-    now,
-    scheduling: { ...options, inHand },
-    nominated,
-    memory,
-    forced: own.forced === true,
-    view: {
-      pauses: new Pauses(pauses),
-      ...(repairs && { repairs }),
-      ...(reserved && { reserved }),
-    },
-  })
-  const settings = {
-    ...own,
-    instanceTypes: typesByPool,
-    wellKnown: wellKnownLabels,
-    scheduling: { ...options, inHand },
-    policy: staticCapacity ? joinerPolicy : withoutStaticCapacity,
-    clock: () => performance.now(),
+  handled(message: ToSolver): FromSolver | undefined {
+    try {
+      const answer = this.#handle(message)
+      this.#breadcrumb.clear()
+      return answer
+    } catch (error) {
+      return error instanceof Error
+        ? { kind: 'failed', message: error.message, stack: error.stack }
+        : { kind: 'failed', message: String(error) }
+    }
   }
-  if (together !== undefined)
-    return { kind: 'validations', validations: validateTogether(together, world, settings).map(keyedValidation) }
-  return { kind: 'evaluation', evaluation: keyedEvaluation(evaluate(world, settings)) }
-}
 
-function plan(request: PlanRequest, scheduler: Schedule): KeyedPlan {
-  const { now, typeLists: lists, options, defaultSpread, timeLimitMs } = request
-  const startedAt = performance.now()
-  typesByPool = typesOf(lists)
-  const all = index.snapshot(typesByPool, { now, defaultSpread, inHand }, ({ metadata }) => lists.has(metadata.name))
-  const snapshot = withPodsOf(all, request)
-  const readyAt = performance.now()
-  const shouldStop = () => performance.now() - startedAt > timeLimitMs
-  const heavyPodsBegin = () => {
-    const endsAt = performance.now() + heavyLimitMs
-    return () => performance.now() < endsAt
+  #handle(message: ToSolver): FromSolver | undefined {
+    switch (message.kind) {
+      case 'changes':
+        for (const { kind, key, object } of message.changes) {
+          this.#breadcrumb.set('reading', kind === 'PodController' ? key : quarantineId(kind, key))
+          this.#index.apply(kind, key, object?.kind === 'Pod' ? this.#parts.of(object) : object)
+        }
+        return undefined
+      case 'types':
+        this.#typeLists.set(message.list, message.types)
+        return undefined
+      case 'forgetTypes':
+        this.#typeLists.delete(message.list)
+        return undefined
+      case 'plan':
+        return { kind: 'plan', plan: this.#plan(message.request) }
+      case 'explain':
+        return { kind: 'explanations', explanations: this.#lastPass.explain(message.request, this.#inHand) }
+      case 'evaluate':
+        return this.#evaluated(message.request)
+      case 'ping':
+        return { kind: 'pong' }
+    }
   }
-  const settings = { ...options, shouldStop, heavyPodsBegin, inHand }
-  const explained = scheduler(snapshot, settings, memory)
-  const { newNodeClaims, existing, unschedulable, postponed = [], ...rest } = explained.plan
-  lastPass.keep(explained)
-  return {
-    newNodeClaims: newNodeClaims.map((claim) => ({ ...claim, pods: claim.pods.map(podName) })),
-    existing: existing.map((place) => ({ ...place, pods: place.pods.map(podName) })),
-    unschedulable: unschedulable.map(({ pod, cause }) => ({ pod: podName(pod), cause })),
-    postponed: postponed.map(podName),
-    ...rest,
-    snapshotMs: Math.round(readyAt - startedAt),
-    solveMs: Math.round(performance.now() - readyAt),
-    ignored: realPods([...(snapshot.ignored?.keys() ?? [])]).length,
-    zones: podsByZone({ ...snapshot, pods: realPods(snapshot.pods) }),
+
+  #evaluated({ together, ...request }: EvaluationRequest): FromSolver {
+    const { now, typeLists: lists, options, defaultSpread, nominated, reserved, pauses, ...rest } = request
+    const { repairs, staticCapacity, ...own } = rest
+    const inHand = this.#inHand
+    const scheduling = { ...options, inHand }
+    const instanceTypes = this.#typesOf(lists)
+    const source = this.#index.source(instanceTypes, { now, defaultSpread, inHand }, ({ metadata }) =>
+      lists.has(metadata.name),
+    )
+    const world = disruptionWorld(source, instanceTypes, {
+      now,
+      scheduling,
+      nominated,
+      memory: this.#memory,
+      forced: own.forced === true,
+      view: {
+        pauses: new Pauses(pauses),
+        ...(repairs && { repairs }),
+        ...(reserved && { reserved }),
+      },
+    })
+    const settings = {
+      ...own,
+      instanceTypes,
+      wellKnown: wellKnownLabels,
+      scheduling,
+      policy: staticCapacity ? joinerPolicy : withoutStaticCapacity,
+      clock: () => performance.now(),
+    }
+    if (together !== undefined)
+      return { kind: 'validations', validations: validateTogether(together, world, settings).map(keyedValidation) }
+    return { kind: 'evaluation', evaluation: keyedEvaluation(evaluate(world, settings)) }
+  }
+
+  #plan(request: PlanRequest): KeyedPlan {
+    const { now, typeLists: lists, options, defaultSpread, timeLimitMs } = request
+    const startedAt = performance.now()
+    const inHand = this.#inHand
+    const all = this.#index.snapshot(this.#typesOf(lists), { now, defaultSpread, inHand }, ({ metadata }) =>
+      lists.has(metadata.name),
+    )
+    const snapshot = withPodsOf(all, request)
+    const readyAt = performance.now()
+    const shouldStop = () => performance.now() - startedAt > timeLimitMs
+    const heavyPodsBegin = () => {
+      const endsAt = performance.now() + heavyLimitMs
+      return () => performance.now() < endsAt
+    }
+    const settings = { ...options, shouldStop, heavyPodsBegin, inHand }
+    const explained = this.#scheduler(snapshot, settings, this.#memory)
+    const { newNodeClaims, existing, unschedulable, postponed = [], ...rest } = explained.plan
+    this.#lastPass.keep(explained)
+    return {
+      newNodeClaims: newNodeClaims.map((claim) => ({ ...claim, pods: claim.pods.map(podName) })),
+      existing: existing.map((place) => ({ ...place, pods: place.pods.map(podName) })),
+      unschedulable: unschedulable.map(({ pod, cause }) => ({ pod: podName(pod), cause })),
+      postponed: postponed.map(podName),
+      ...rest,
+      snapshotMs: Math.round(readyAt - startedAt),
+      solveMs: Math.round(performance.now() - readyAt),
+      ignored: realPods([...(snapshot.ignored?.keys() ?? [])]).length,
+      zones: podsByZone({ ...snapshot, pods: realPods(snapshot.pods) }),
+    }
+  }
+
+  #typesOf(lists: PlanRequest['typeLists']): TypesByPool {
+    const types = new Map([...lists].map(([pool, list]) => [pool, this.#typeLists.get(list) ?? []]))
+    this.#typesByPool = sameOr(this.#typesByPool, types)
+    return this.#typesByPool
   }
 }
 
@@ -161,10 +192,6 @@ function withPodsOf(snapshot: SchedulingSnapshot, { leftOut, apart }: PlanReques
   })
   const ignored = new Map([...(snapshot.ignored ?? [])].filter(([pod]) => !leftOut.has(podName(pod))))
   return { ...snapshot, pods, ignored, apart: new Map(groups) }
-}
-
-function typesOf(lists: PlanRequest['typeLists']): typeof typesByPool {
-  return sameOr(typesByPool, new Map([...lists].map(([pool, list]) => [pool, typeLists.get(list) ?? []])))
 }
 
 function sameOr<Value>(before: ReadonlyMap<string, Value>, after: ReadonlyMap<string, Value>) {

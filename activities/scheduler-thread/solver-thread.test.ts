@@ -1,10 +1,12 @@
 import { pino } from 'pino'
-import { afterEach, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { neverFirst } from '../../core/disruption/methods/context.ts'
 import { sampleType } from '../../core/sample-objects.ts'
+import { inProcessSolver } from '../../test/fast/in-process-solver.ts'
 import { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import type { Json } from '../kubernetes/client/answers.ts'
 import { type EvaluationThreadRequest, SolverThread, type ThreadRequest } from './solver-thread.ts'
+import { type StartThread, workerThread } from './supervised-thread.ts'
 
 const created = '2026-01-01T00:00:00Z'
 const log = pino({ level: 'silent' })
@@ -53,13 +55,17 @@ afterEach(async () => {
   await Promise.all(threads.splice(0).map((thread) => thread.stop()))
 })
 
-function start(): { cache: ClusterCache; thread: SolverThread } {
-  // Nothing is watched: the tests fill the cache.
+/** Nothing is watched: the tests fill the cache. */
+function newCache(): ClusterCache {
   const cache = new ClusterCache({} as never, log)
-  const thread = new SolverThread(cache, log)
-  threads.push(thread)
   cache.upsert('NodePool', pool)
-  return { cache, thread }
+  return cache
+}
+
+function solverOf(cache: ClusterCache, startThread: StartThread): SolverThread {
+  const thread = new SolverThread(cache, log, { start: startThread })
+  threads.push(thread)
+  return thread
 }
 
 const planned = async (thread: SolverThread, change: Partial<ThreadRequest> = {}) => {
@@ -70,47 +76,6 @@ const planned = async (thread: SolverThread, change: Partial<ThreadRequest> = {}
     stopped,
   }
 }
-
-it('plans with what the cache knew before it was started, and with each change since', async () => {
-  const { cache, thread } = start()
-  cache.upsert('Pod', pod('early'))
-  expect(await planned(thread)).toEqual({
-    claims: [[['small', 'large'], ['early']]],
-    failed: [],
-    stopped: false,
-  })
-  cache.upsert('Pod', pod('late', '8'))
-  cache.upsert('Pod', pod('huge', '64'))
-  const { claims, failed } = await planned(thread)
-  expect(claims).toEqual([[['large'], ['late', 'early']]])
-  expect(failed).toEqual(['huge'])
-})
-
-it('answers plans that are asked for at once, each with its own types', async () => {
-  const { cache, thread } = start()
-  cache.upsert('Pod', pod('only'))
-  const [both, large] = await Promise.all([
-    planned(thread),
-    planned(thread, { instanceTypes: new Map([['default', [sampleType('large', 16)]]]) }),
-  ])
-  expect([both.claims, large.claims]).toEqual([[[['small', 'large'], ['only']]], [[['large'], ['only']]]])
-  expect((await planned(thread, { instanceTypes: new Map() })).failed).toEqual(['only'])
-})
-
-it('ends a pass in time, with nothing for the pods that it did not reach', async () => {
-  const { cache, thread } = start()
-  cache.upsert('Pod', pod('only'))
-  expect(await planned(thread, { timeLimitMs: -1 })).toEqual({ claims: [], failed: [], stopped: true })
-})
-
-it('starts again after its thread has ended, with the whole cluster', async () => {
-  const { cache, thread } = start()
-  cache.upsert('Pod', pod('only'))
-  await thread.plan(request)
-  await thread.stop()
-  cache.upsert('Pod', pod('other', '4'))
-  expect((await planned(thread)).claims).toEqual([[['large'], ['other', 'only']]])
-})
 
 const labels = {
   'karpenter.sh/nodepool': 'default',
@@ -154,33 +119,115 @@ const evaluation: EvaluationThreadRequest = {
   terminateFirst: neverFirst,
 }
 
-it('finds what to disrupt, with the objects that the cache has, and says whether it still holds', async () => {
-  const { cache, thread } = start()
-  const disruption = { consolidateAfter: '0s', consolidationPolicy: 'WhenEmpty', budgets: [{ nodes: '100%' }] }
-  cache.upsert('NodePool', { ...pool, metadata: metadata('default'), spec: { ...(pool['spec'] as Json), disruption } })
+/** Ways to start the thread: of Node, and the one of simulated processes, which must be no different. */
+const starts = [
+  ['of Node', workerThread()],
+  ['in process', inProcessSolver],
+] as const
+
+describe.each(starts)('the thread %s', (_, startThread) => {
+  const start = () => {
+    const cache = newCache()
+    return { cache, thread: solverOf(cache, startThread) }
+  }
+
+  it('plans with what the cache knew before it was started, and with each change since', async () => {
+    const { cache, thread } = start()
+    cache.upsert('Pod', pod('early'))
+    expect(await planned(thread)).toEqual({
+      claims: [[['small', 'large'], ['early']]],
+      failed: [],
+      stopped: false,
+    })
+    cache.upsert('Pod', pod('late', '8'))
+    cache.upsert('Pod', pod('huge', '64'))
+    const { claims, failed } = await planned(thread)
+    expect(claims).toEqual([[['large'], ['late', 'early']]])
+    expect(failed).toEqual(['huge'])
+  })
+
+  it('answers plans that are asked for at once, each with its own types', async () => {
+    const { cache, thread } = start()
+    cache.upsert('Pod', pod('only'))
+    const [both, large] = await Promise.all([
+      planned(thread),
+      planned(thread, { instanceTypes: new Map([['default', [sampleType('large', 16)]]]) }),
+    ])
+    expect([both.claims, large.claims]).toEqual([[[['small', 'large'], ['only']]], [[['large'], ['only']]]])
+    expect((await planned(thread, { instanceTypes: new Map() })).failed).toEqual(['only'])
+  })
+
+  it('ends a pass in time, with nothing for the pods that it did not reach', async () => {
+    const { cache, thread } = start()
+    cache.upsert('Pod', pod('only'))
+    expect(await planned(thread, { timeLimitMs: -1 })).toEqual({ claims: [], failed: [], stopped: true })
+  })
+
+  it('starts again after its thread has ended, with the whole cluster', async () => {
+    const { cache, thread } = start()
+    cache.upsert('Pod', pod('only'))
+    await thread.plan(request)
+    await thread.stop()
+    cache.upsert('Pod', pod('other', '4'))
+    expect((await planned(thread)).claims).toEqual([[['large'], ['other', 'only']]])
+  })
+
+  it('finds what to disrupt, with the objects that the cache has, and says whether it still holds', async () => {
+    const { cache, thread } = start()
+    const disruption = { consolidateAfter: '0s', consolidationPolicy: 'WhenEmpty', budgets: [{ nodes: '100%' }] }
+    cache.upsert('NodePool', {
+      ...pool,
+      metadata: metadata('default'),
+      spec: { ...(pool['spec'] as Json), disruption },
+    })
+    addNode(cache, 'a')
+    addNode(cache, 'b')
+    const runs = {
+      ...pod('runs'),
+      spec: { ...(pod('runs')['spec'] as Json), nodeName: 'b' },
+      status: { phase: 'Running' },
+    }
+    cache.upsert('Pod', runs)
+    const { commands, passes } = await thread.evaluate(evaluation)
+    const [command] = commands
+    expect(command).toMatchObject({ method: 'emptiness', decision: 'delete' })
+    expect(command?.candidates.map(({ node }) => node)).toEqual([cache.nodes.get('a')])
+    expect(passes.map(({ method, candidates }) => [method, candidates])).toContainEqual(['emptiness', ['a']])
+    const proposed = { method: 'emptiness', decision: 'delete', candidates: ['uid-a-claim'], replacements: 0 } as const
+    expect(await thread.validateTogether(evaluation, [proposed, proposed])).toMatchObject([
+      { kind: 'valid' },
+      // The first one has reserved the node.
+      { kind: 'invalid', reason: 'churn' },
+    ])
+    cache.upsert('Pod', {
+      ...runs,
+      metadata: metadata('late', { namespace: 'default' }),
+      spec: { ...(runs.spec as Json), nodeName: 'a' },
+    })
+    expect(await thread.validateTogether(evaluation, [proposed])).toMatchObject([{ kind: 'invalid', reason: 'churn' }])
+  })
+})
+
+it('answers the same in process as in a thread of Node, with the same objects', async () => {
+  const cache = newCache()
   addNode(cache, 'a')
   addNode(cache, 'b')
-  const runs = {
-    ...pod('runs'),
-    spec: { ...(pod('runs')['spec'] as Json), nodeName: 'b' },
-    status: { phase: 'Running' },
-  }
-  cache.upsert('Pod', runs)
-  const { commands, passes } = await thread.evaluate(evaluation)
-  const [command] = commands
-  expect(command).toMatchObject({ method: 'emptiness', decision: 'delete' })
-  expect(command?.candidates.map(({ node }) => node)).toEqual([cache.nodes.get('a')])
-  expect(passes.map(({ method, candidates }) => [method, candidates])).toContainEqual(['emptiness', ['a']])
-  const proposed = { method: 'emptiness', decision: 'delete', candidates: ['uid-a-claim'], replacements: 0 } as const
-  expect(await thread.validateTogether(evaluation, [proposed, proposed])).toMatchObject([
-    { kind: 'valid' },
-    // The first one has reserved the node.
-    { kind: 'invalid', reason: 'churn' },
-  ])
-  cache.upsert('Pod', {
-    ...runs,
-    metadata: metadata('late', { namespace: 'default' }),
-    spec: { ...(runs.spec as Json), nodeName: 'a' },
-  })
-  expect(await thread.validateTogether(evaluation, [proposed])).toMatchObject([{ kind: 'invalid', reason: 'churn' }])
+  for (const [name, cpu] of [
+    ['placed', '1'],
+    ['new', '8'],
+    ['huge', '64'],
+  ] as const)
+    cache.upsert('Pod', pod(name, cpu))
+  const [node, process] = await Promise.all(
+    starts.map(async ([, startThread]) => {
+      const thread = solverOf(cache, startThread)
+      const { snapshotMs: _, solveMs: __, ...plan } = await thread.plan(request)
+      const explained = await thread.explain(['default/huge'], 60_000)
+      const { passes, ...evaluated } = await thread.evaluate(evaluation)
+      return { plan, explained, ...evaluated, passes: passes.map((pass) => ({ ...pass, milliseconds: 0 })) }
+    }),
+  )
+  expect(node?.plan.newNodeClaims).toHaveLength(1)
+  expect(node?.explained.size).toBe(1)
+  expect(process).toEqual(node)
 })

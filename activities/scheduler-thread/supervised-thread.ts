@@ -24,11 +24,27 @@ export class ThreadFault extends Error {
   }
 }
 
+/** A thread that was started. It handles messages in order. */
+export interface StartedThread {
+  postMessage(message: ToSolver): void
+  /** Ends it; what it was sent is not answered any more. */
+  terminate(): unknown
+}
+
+/** What a thread calls while it runs, but not before its start has returned. */
+interface ThreadEvents {
+  /** Called with each answer, in the order of the questions. */
+  readonly answered: (message: FromSolver) => void
+  /** Called when it has ended by itself. */
+  readonly ended: (cause: ThreadCause, error: Error) => void
+}
+
+export type StartThread = (data: ThreadData, events: ThreadEvents) => StartedThread
+
 export interface ThreadSettings {
   readonly log: Logger
-  /** The file that it runs. */
-  readonly file?: URL
-  readonly heapMiB?: number
+  /** How the thread starts. Default: `workerThread`, as a thread of Node. */
+  readonly start?: StartThread
   readonly marginMs?: number
   /** Called when the thread has failed. `isAsked`: callers wait for answers and receive the error. */
   readonly onFault: (fault: ThreadFault, isAsked: boolean) => void
@@ -49,7 +65,7 @@ interface Asked {
 export class SupervisedThread {
   readonly #settings: ThreadSettings
   #breadcrumb = new Breadcrumb()
-  #worker: Worker | undefined
+  #thread: StartedThread | undefined
   #asked: Asked[] = []
   #timer: NodeJS.Timeout | undefined
 
@@ -58,28 +74,24 @@ export class SupervisedThread {
   }
 
   get isRunning(): boolean {
-    return this.#worker !== undefined
+    return this.#thread !== undefined
   }
 
   start(): void {
-    const { file = new URL('./thread.ts', import.meta.url), heapMiB = defaultHeapMiB() } = this.#settings
     this.#breadcrumb = new Breadcrumb()
-    const worker = new Worker(file, {
-      name: 'scheduler',
-      workerData: { breadcrumb: this.#breadcrumb.shared } satisfies ThreadData,
-      resourceLimits: { maxOldGenerationSizeMb: heapMiB },
-    })
-    worker.unref()
-    worker.on('message', (message: FromSolver) => this.#answered(worker, message))
-    worker.on('error', (error: NodeJS.ErrnoException) =>
-      this.#fail(worker, error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'heap limit' : 'exception', error),
+    const { start = workerThread() } = this.#settings
+    const thread = start(
+      { breadcrumb: this.#breadcrumb.shared },
+      {
+        answered: (message) => this.#answered(thread, message),
+        ended: (cause, error) => this.#fail(thread, cause, error),
+      },
     )
-    worker.on('exit', (code) => this.#fail(worker, 'exit', new Error(`exit code ${code}`)))
-    this.#worker = worker
+    this.#thread = thread
   }
 
   send(message: ToSolver): void {
-    this.#worker?.postMessage(message)
+    this.#thread?.postMessage(message)
   }
 
   /** Asks the thread, which must be running. Errors: `ThreadFault`. */
@@ -91,9 +103,9 @@ export class SupervisedThread {
   }
 
   async stop(): Promise<void> {
-    const worker = this.#forget()
+    const thread = this.#forget()
     for (const { reject } of this.#asked.splice(0)) reject(new Error('the scheduler was stopped'))
-    await worker?.terminate()
+    await thread?.terminate()
   }
 
   /** Times the oldest question, from the answer to the one before it. */
@@ -102,10 +114,10 @@ export class SupervisedThread {
     const [head] = this.#asked
     if (head === undefined) return
     const { marginMs: margin = marginMs } = this.#settings
-    const worker = this.#worker
+    const thread = this.#thread
     const late = () => {
       const message = `no answer within ${(head.limitMs + margin) / 1000} s`
-      if (worker !== undefined) this.#fail(worker, 'time limit', new Error(message))
+      if (thread !== undefined) this.#fail(thread, 'time limit', new Error(message))
     }
     // Two timers: after the process was stopped the first one fires late, and the answer comes during the second.
     this.#timer = setTimeout(() => {
@@ -113,12 +125,12 @@ export class SupervisedThread {
     }, head.limitMs).unref()
   }
 
-  #answered(worker: Worker, message: FromSolver): void {
-    if (this.#worker !== worker) return
+  #answered(thread: StartedThread, message: FromSolver): void {
+    if (this.#thread !== thread) return
     if (message.kind === 'failed') {
       const error = new Error(message.message)
       if (message.stack !== undefined) error.stack = message.stack
-      this.#fail(worker, 'exception', error)
+      this.#fail(thread, 'exception', error)
       return
     }
     this.#asked.shift()?.resolve(message)
@@ -126,8 +138,8 @@ export class SupervisedThread {
   }
 
   /** Ends the thread: after a fault its state is not to be trusted. */
-  #fail(worker: Worker, cause: ThreadCause, error: Error): void {
-    if (this.#worker !== worker) return
+  #fail(thread: StartedThread, cause: ThreadCause, error: Error): void {
+    if (this.#thread !== thread) return
     const fault = new ThreadFault(cause, error.message, this.#breadcrumb.read())
     if (error.stack !== undefined) fault.stack = `${fault.message}\n${error.stack}`
     this.#settings.log.error({ err: fault }, 'scheduler thread ended, the next pass starts another')
@@ -137,10 +149,34 @@ export class SupervisedThread {
     for (const { reject } of asked) reject(fault)
   }
 
-  #forget(): Worker | undefined {
-    const worker = this.#worker
-    this.#worker = undefined
+  #forget(): StartedThread | undefined {
+    const thread = this.#thread
+    this.#thread = undefined
     clearTimeout(this.#timer)
+    return thread
+  }
+}
+
+/** Starts threads of Node that run a file. */
+export function workerThread({
+  file = new URL('./thread.ts', import.meta.url),
+  heapMiB = defaultHeapMiB(),
+}: {
+  readonly file?: URL
+  readonly heapMiB?: number
+} = {}): StartThread {
+  return (workerData, { answered, ended }) => {
+    const worker = new Worker(file, {
+      name: 'scheduler',
+      workerData,
+      resourceLimits: { maxOldGenerationSizeMb: heapMiB },
+    })
+    worker.unref()
+    worker.on('message', answered)
+    worker.on('error', (error: NodeJS.ErrnoException) =>
+      ended(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'heap limit' : 'exception', error),
+    )
+    worker.on('exit', (code) => ended('exit', new Error(`exit code ${code}`)))
     return worker
   }
 }

@@ -1,7 +1,7 @@
 // Entry of the solver's thread, which SolverThread starts.
 import { flushCompileCache } from 'node:module'
-import { serveSolver } from './serve.ts'
+import { serveThread } from './serve.ts'
 
 // A process that is killed would keep nothing of what was compiled for the next one.
 flushCompileCache()
-serveSolver()
+serveThread()

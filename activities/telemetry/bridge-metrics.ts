@@ -1,4 +1,4 @@
-import { Counter, type Registry, register } from 'prom-client'
+import { Counter, type Registry } from 'prom-client'
 import { WorkQueueMetrics } from './work-queue-metrics.ts'
 
 /** Metrics of a process that turns watch events into signals. */
@@ -9,7 +9,7 @@ export interface BridgeMetrics {
 }
 
 /** Creates the metrics. `now` is in epoch ms. */
-export function bridgeMetrics(now: () => number, registry: Registry = register): BridgeMetrics {
+export function bridgeMetrics(now: () => number, registry: Registry): BridgeMetrics {
   const restarted = new Counter({
     name: 'joiner_workflow_runs_restarted_total',
     help: 'Workflow runs that this version could not replay, and that were started again.',

@@ -1,4 +1,4 @@
-import { Counter, Histogram, type Registry, register } from 'prom-client'
+import { Counter, Histogram, type Registry } from 'prom-client'
 import { activityName } from '../activity-context.ts'
 import { durationBuckets } from './buckets.ts'
 import { controllerOf } from './controllers.ts'
@@ -35,7 +35,7 @@ export class CloudProviderMetrics {
   readonly #duration: Histogram<'controller' | 'method' | 'provider'>
   readonly #errors: Counter<'controller' | 'method' | 'provider' | 'error' | 'nodepool'>
 
-  constructor(registry: Registry = register) {
+  constructor(registry: Registry) {
     this.#duration = new Histogram({
       name: 'karpenter_cloudprovider_duration_seconds',
       help: 'Duration of what is asked of Azure, by method.',

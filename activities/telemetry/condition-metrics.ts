@@ -1,4 +1,4 @@
-import { Counter, Histogram, type Registry, register } from 'prom-client'
+import { Counter, Histogram, type Registry } from 'prom-client'
 import type { NodeClass } from '../../api/objects.ts'
 import type { CapacityBuffer } from '../../core/capacity-buffer/capacity-buffer.ts'
 import { conditionOf } from '../../core/conditions.ts'
@@ -107,10 +107,7 @@ function conditionsOf(object: Conditioned): readonly Condition[] {
 type Reported = (before: Conditioned | undefined, after: Conditioned | undefined) => void
 
 /** Counts and measures transitions of conditions and ends of objects. Returns the listener for the changes of a kind. */
-export function conditionTransitions(
-  now: () => number,
-  registry: Registry = register,
-): (kind: string) => Reported | undefined {
+export function conditionTransitions(now: () => number, registry: Registry): (kind: string) => Reported | undefined {
   const metrics = new Map<string, ReturnType<typeof transitionMetrics>>()
   const reported = new Map<string, Reported>()
   for (const of of conditionedKinds) {

@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises'
+import { nextTurn } from '../next-turn.ts'
 
 /**
  * A gauge with a series for each of many objects, computed on each scrape. prom-client keeps and sorts the labels of every series, which
@@ -32,7 +32,7 @@ export async function* exposition(families: Iterable<GaugeFamily>): AsyncGenerat
         chunk = ''
       }
       if (performance.now() < sliceEnds) continue
-      await setImmediate()
+      await nextTurn()
       sliceEnds = performance.now() + sliceMs
     }
   }

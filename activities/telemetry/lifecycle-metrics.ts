@@ -1,4 +1,4 @@
-import { Counter, Histogram, type Registry, register, Summary } from 'prom-client'
+import { Counter, Histogram, type Registry, Summary } from 'prom-client'
 import { conditionOf } from '../../core/conditions.ts'
 import type { CommandRepair } from '../../core/disruption/command.ts'
 import type { RebootFailure } from '../../core/node-repair/reboot.ts'
@@ -12,7 +12,7 @@ export class LifecycleMetrics {
   readonly #all: ReturnType<typeof create>
   readonly #now: () => number
 
-  constructor(now: () => number, registry: Registry = register) {
+  constructor(now: () => number, registry: Registry) {
     this.#now = now
     this.#all = create(registry)
   }

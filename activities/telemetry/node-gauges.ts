@@ -5,7 +5,7 @@ import { labels, wellKnownLabels } from '../../core/requirements/labels.ts'
 import { mergeResources, noResources, type Resources, subtractResources } from '../../core/resources.ts'
 import { entryOf } from '../../core/values/records.ts'
 import { type GaugeFamily, labelPairs, labelText } from './gauge-family.ts'
-import { amountOf, resourceSamples } from './resource-samples.ts'
+import { amountOf, type ResourceSamples, resourceSamples } from './resource-samples.ts'
 
 /** The part of the watch cache that the gauges of nodes read. */
 export interface ObservedNodes {
@@ -25,13 +25,14 @@ interface Totals {
 
 /** Gauges of nodes, of the whole cluster and of NodePools, by Karpenter's names (reference/karpenter-core.md 6.1). `now` is in epoch ms. */
 export function nodeGauges(cluster: ObservedNodes, now: () => number): readonly GaugeFamily[] {
+  const samples = resourceSamples()
   const totals = memoized((node: Node) => totalsOf(cluster.pods.by('byNode', node.metadata.name)))
   const pairs = memoized((node: Node) => pairsOf(node, isManaged(cluster, node)))
   const perResource = (name: string, help: string, amounts: (node: Node) => Resources): GaugeFamily => ({
     name: `karpenter_nodes_${name}`,
     help,
     *samples() {
-      for (const node of cluster.nodes.values()) yield* resourceSamples(pairs(node), amounts(node))
+      for (const node of cluster.nodes.values()) yield* samples(pairs(node), amounts(node))
     },
   })
   return [
@@ -76,17 +77,16 @@ export function nodeGauges(cluster: ObservedNodes, now: () => number): readonly 
         }
       },
     },
-    ...nodePoolGauges(cluster),
+    ...nodePoolGauges(cluster, samples),
   ]
 }
 
-function nodePoolGauges({ nodePools }: ObservedNodes): readonly GaugeFamily[] {
+function nodePoolGauges({ nodePools }: ObservedNodes, samples: ResourceSamples): readonly GaugeFamily[] {
   const perPool = (name: string, help: string, amounts: (pool: NodePool) => Resources): GaugeFamily => ({
     name: `karpenter_nodepools_${name}`,
     help,
     *samples() {
-      for (const pool of nodePools.values())
-        yield* resourceSamples(labelPairs({ nodepool: pool.metadata.name }), amounts(pool))
+      for (const pool of nodePools.values()) yield* samples(labelPairs({ nodepool: pool.metadata.name }), amounts(pool))
     },
   })
   return [

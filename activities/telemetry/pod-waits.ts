@@ -1,4 +1,4 @@
-import { Histogram, type Registry, register, Summary } from 'prom-client'
+import { Histogram, type Registry, Summary } from 'prom-client'
 import { conditionOf, isTrue } from '../../core/conditions.ts'
 import type { Pod } from '../../core/objects.ts'
 import { isTerminal } from '../../core/pods/pod-rules.ts'
@@ -75,7 +75,7 @@ const nameOf = ({ metadata: { name, namespace = '' } }: Pod) => ({ name, namespa
 /** Waits from the creation of pods. `isReported`: whether this process reports what has ended. */
 export function waitsFromCreation(
   { now, isReported }: { readonly now: () => number; readonly isReported: () => boolean },
-  registry: Registry = register,
+  registry: Registry,
 ): readonly PodWaits[] {
   const bound = new Histogram({
     name: 'karpenter_pods_bound_duration_seconds',
@@ -124,7 +124,7 @@ export function waitsFromCreation(
 /** Waits from the first plan that had a place for a pod. `plannedAt` returns epoch ms. */
 export function waitsFromPlan(
   { now, plannedAt }: { readonly now: () => number; readonly plannedAt: (pod: Pod) => number | undefined },
-  registry: Registry = register,
+  registry: Registry,
 ): readonly PodWaits[] {
   const histogram = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
     new Histogram({ name, help, labelNames, buckets: durationBuckets, registers: [registry] })

@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type Registry, register } from 'prom-client'
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { durationBuckets } from './buckets.ts'
 import { controllerOf, isWaiting } from './controllers.ts'
 
@@ -22,7 +22,7 @@ export class ReconcileMetrics {
   readonly #all: ReturnType<typeof create>
   readonly #known = new Set<string>()
 
-  constructor(registry: Registry = register) {
+  constructor(registry: Registry) {
     this.#all = create(registry)
   }
 

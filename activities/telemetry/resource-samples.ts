@@ -7,18 +7,21 @@ export function amountOf({ nano }: Quantity): number {
   return Number(nano) / 1e9
 }
 
-const names = new Map<string, string>()
-
-/** Returns a resource's label pair, such as `resource_type="ephemeral_storage"`. */
-function resourceType(name: string): string {
-  const known = names.get(name)
-  if (known !== undefined) return known
-  const text = labelPairs({ resource_type: name.toLowerCase().replaceAll('-', '_') })
-  names.set(name, text)
-  return text
-}
-
 /** Yields a sample for each resource of one object, whose other labels are `pairs`. */
-export function* resourceSamples(pairs: string, amounts: Resources): Generator<readonly [string, number]> {
-  for (const name in amounts) yield [labelText(pairs, resourceType(name)), amountOf(amounts[name] as Quantity)] as const
+export type ResourceSamples = (pairs: string, amounts: Resources) => Generator<readonly [string, number]>
+
+/** Makes the samples of one scrape: a hundred thousand in a large cluster, with the names of some ten resources, which are written once. */
+export function resourceSamples(): ResourceSamples {
+  const types = new Map<string, string>()
+  /** Returns a resource's label pair, such as `resource_type="ephemeral_storage"`. */
+  const typeOf = (name: string) => {
+    const known = types.get(name)
+    if (known !== undefined) return known
+    const text = labelPairs({ resource_type: name.toLowerCase().replaceAll('-', '_') })
+    types.set(name, text)
+    return text
+  }
+  return function* (pairs, amounts) {
+    for (const name in amounts) yield [labelText(pairs, typeOf(name)), amountOf(amounts[name] as Quantity)] as const
+  }
 }

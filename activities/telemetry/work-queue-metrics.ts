@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type Registry, register } from 'prom-client'
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { durationBuckets } from './buckets.ts'
 
 /** Metrics of a work queue by key, with the names that Kubernetes' controllers give them. Times are in seconds. */
@@ -11,7 +11,7 @@ export class WorkQueueMetrics {
   readonly #all: ReturnType<WorkQueueMetrics['create']>
 
   /** `name` distinguishes queues; `now` is in epoch ms. */
-  constructor(name: string, now: () => number, registry: Registry = register) {
+  constructor(name: string, now: () => number, registry: Registry) {
     this.#of = { name, controller: name }
     this.#now = now
     this.#all = this.create([registry])

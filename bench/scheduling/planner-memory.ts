@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import { type EvaluationThreadRequest, SolverThread } from '../../activities/scheduler-thread/solver-thread.ts'
+import { workerThread } from '../../activities/scheduler-thread/supervised-thread.ts'
 import type { InstanceTypeJson } from '../../api/shapes/scenario.ts'
 import { neverFirst } from '../../core/disruption/methods/context.ts'
 import { instanceTypes } from '../../starter/cli/simulate/instance-types.ts'
@@ -89,7 +90,7 @@ async function measure(): Promise<Measured> {
   const enter = entering(cache, scenario)
   for (const object of scenario.objects) enter(object as unknown as Json)
   await note('... and the watch cache')
-  const threads = { heapMiB: 0.4 * limitMiB }
+  const threads = { start: workerThread({ heapMiB: 0.4 * limitMiB }) }
   const [solver, evaluator] = [new SolverThread(cache, log, threads), new SolverThread(cache, log, threads)]
   const types = new Map([['default', instanceTypes(scenario.instanceTypes as readonly InstanceTypeJson[])]])
   const now = Date.parse(scenario.now)

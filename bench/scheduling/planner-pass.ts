@@ -93,7 +93,7 @@ export async function plannerPasses(scenario: Scenario, changedShare: number): P
     refusedClaims: new RefusedClaims(),
     nodeRefusals: new NodeRefusals(new Registry()),
     heavyPods: new HeavyPods(),
-    quarantine: new Quarantine({ cache, store: { read: async () => [] } as never, events, log, now }),
+    quarantine: new Quarantine({ cache, store: { read: async () => [] } as never, events, log, now }, new Registry()),
     metrics: new PlanningMetrics({ cache, now }, new Registry()),
     findings: new Findings(now, new Registry()),
     buffers: new BufferRoom({ client: client as never, cache, log, now }),

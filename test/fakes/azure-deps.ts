@@ -146,6 +146,7 @@ export function azureDeps(cluster: FakeCluster, azure = new FakeAzure(), usages:
     vmCreates: vmCreateMetrics(registry),
     cloudProvider: new CloudProviderMetrics(registry),
     staticCapacity: false,
+    registry,
   }
   return { ...known, deps, azure, registry, sizes }
 }

@@ -1,4 +1,3 @@
-import { Registry } from 'prom-client'
 import type { GarbageReport } from '../../activities/azure/contract.ts'
 import { GarbageCollector } from '../../activities/azure/garbage/garbage.ts'
 import { osDiskName } from '../../activities/azure/launch/os-disk-name.ts'
@@ -51,14 +50,12 @@ export function world() {
   cluster.put('nodepools', poolJson())
   cluster.put('aksnodeclasses', nodeClassJson())
   const known = azureDeps(cluster, azure)
-  const registry = new Registry()
-  const collector = new GarbageCollector(known.deps, registry)
+  const collector = new GarbageCollector(known.deps)
   const collect = () => ended(collectAsWorkflow(collector, known.deps))
   const made = {
     ...known,
     cluster,
     azure,
-    registry,
     collect,
     add: (name: string, change: Adding = {}) => add(made, name, change),
   }

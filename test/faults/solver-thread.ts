@@ -1,11 +1,11 @@
 // The solver's thread with a scheduler that fails for pods with the label `fault`; it stands in for activities/scheduler-thread/thread.ts in tests.
-import { serveSolver } from '../../activities/scheduler-thread/serve.ts'
+import { serveThread } from '../../activities/scheduler-thread/serve.ts'
 import type { Pod } from '../../core/objects.ts'
 import { explainedPlan } from '../../core/scheduling/schedule.ts'
 
 const faultOf = (pod: Pod | undefined) => pod?.metadata.labels['fault']
 
-serveSolver((snapshot, options, memory) => {
+serveThread((snapshot, options, memory) => {
   if (snapshot.namespaceLabels?.get('broken') !== undefined) throw new Error('the cluster cannot be planned for')
   // Nobody knows which pod it is.
   if (snapshot.pods.some((pod) => faultOf(pod) === 'quiet')) throw new Error('a pod cannot be planned')

@@ -2,6 +2,7 @@
 import { dirname } from 'node:path'
 import { importCycles } from './cycles.ts'
 import { backArrows } from './layers.ts'
+import { mayRemember } from './module-state.ts'
 import type { Source } from './sources.ts'
 
 /** One measure of the tree: a row of the table. */
@@ -30,6 +31,7 @@ export function measure(sources: readonly Source[]): readonly Measure[] {
     },
     row('back-arrows between layers', 0, backArrows(sources)),
     row(`functions with more than ${maxParameters} parameters`, 19, longParameterLists(product)),
+    row('state and clocks that a module keeps', 0, rememberedState(product)),
     row(`folders of more than ${maxFiles} source files`, 0, crowdedFolders(sources)),
     row(`files of more than ${maxLines} lines`, 10, longFiles(product)),
     testRatio(sources),
@@ -56,6 +58,12 @@ function longParameterLists(product: readonly Source[]): readonly string[] {
     .filter(({ parameters }) => parameters > maxParameters)
     .toSorted((a, b) => b.parameters - a.parameters)
     .map(({ path, line, name, parameters }) => `${path}:${line} ${name} has ${parameters}`)
+}
+
+function rememberedState(product: readonly Source[]): readonly string[] {
+  return product
+    .filter(({ path }) => !path.startsWith('deploy/') && !mayRemember(path))
+    .flatMap(({ path, state }) => state.map(({ name, line, why }) => `${path}:${line} ${name} ${why}`))
 }
 
 function crowdedFolders(sources: readonly Source[]): readonly string[] {

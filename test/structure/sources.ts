@@ -2,6 +2,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, posix, sep } from 'node:path'
 import { type Function as FunctionNode, type ParamPattern, parseSync, Visitor } from 'oxc-parser'
+import { type ModuleState, moduleState } from './module-state.ts'
 
 /** A TypeScript file of the tree. */
 export interface Source {
@@ -13,6 +14,8 @@ export interface Source {
   /** Files that it imports, with imports of types, `import()` of a literal and re-exports. Packages are left out. */
   readonly imports: readonly string[]
   readonly functions: readonly SourceFunction[]
+  /** What its module remembers. */
+  readonly state: readonly SourceState[]
 }
 
 /** A function with a body. */
@@ -22,6 +25,11 @@ interface SourceFunction {
   readonly line: number
   /** How many parameters it declares, without `this`. */
   readonly parameters: number
+}
+
+/** Something that a module remembers. */
+interface SourceState extends Omit<ModuleState, 'start'> {
+  readonly line: number
 }
 
 /** Folders at the root that hold sources. */
@@ -86,7 +94,8 @@ export function readSource(path: string, text: string): Source {
     FunctionExpression: enter,
     ArrowFunctionExpression: enter,
   }).visit(program)
-  return { path, lines: lineCount(text), test: path.endsWith('.test.ts'), imports: [...imports], functions }
+  const state = moduleState(program).map(({ start, ...one }) => ({ ...one, line: lineAt(text, start) }))
+  return { path, lines: lineCount(text), test: path.endsWith('.test.ts'), imports: [...imports], functions, state }
 }
 
 type AnyFunction = Pick<FunctionNode, 'params' | 'start'> & { readonly body: unknown; readonly id?: FunctionNode['id'] }

@@ -34,6 +34,7 @@ const source = (path: string, ...imports: readonly string[]): Source => ({
   test: false,
   imports,
   functions: [],
+  state: [],
 })
 
 describe('measure', () => {
@@ -61,6 +62,7 @@ describe('measure', () => {
         'core/x.ts': `\n${Array.from({ length: 20 }, (_, at) => `const f${19 - at} = (a: 1, b: 2, c: 3, d: 4) => a`).join('\n')}\n`,
       },
     ],
+    [/state/, /^core\/x\.ts:2 seen is changed$/, { 'core/x.ts': '\nconst seen = new Set()\nseen.add(1)\n' }],
     [
       /folders/,
       /^core\/deep has 21$/,
@@ -140,6 +142,43 @@ describe('readSource', () => {
 
   it('names a file that does not parse', () => {
     expect(() => readSource('core/x.ts', 'const = 1')).toThrow('core/x.ts: does not parse')
+  })
+})
+
+describe('the state of a module', () => {
+  const remembered = (text: string) => readSource('core/x.ts', text).state.map(({ name, why }) => `${name} ${why}`)
+
+  it.each([
+    ['let count = 0', 'count is declared with let'],
+    ['export let count: number', 'count is declared with let'],
+    ['var count = 0', 'count is declared with var'],
+    ['const known = new Map(); const f = (key) => known.set(key, 1)', 'known is changed'],
+    ['export const known = new WeakSet(); known.add({})', 'known is changed'],
+    ['const list = [] as string[]; function f() { list.push("a") }', 'list is changed'],
+    ['const table = {} satisfies object; class C { f() { table.a.b = 1 } }', 'table is changed'],
+    ['const table = {}; const f = () => { delete table.a }', 'table is changed'],
+    ['const table = { a: 0 }; const f = () => table.a++', 'table is changed'],
+    ['const table = { a: 0 }; const f = () => { table.a! += 1 }', 'table is changed'],
+    ['const index = new ClusterIndex()', 'index is an object of ClusterIndex'],
+    ['class C { static count = 0 }', 'count is a static field that can be assigned'],
+    ['const name = randomUUID()', 'name keeps randomUUID'],
+    ['const startedAt = performance.now()', 'startedAt keeps now'],
+    ['const later = setTimeout', 'later keeps setTimeout'],
+    ["import { setTimeout } from 'node:timers/promises'", 'node:timers/promises keeps the timers of Node'],
+  ])('is found in %s', (text, found) => {
+    expect(remembered(text)).toEqual([found])
+  })
+
+  it.each([
+    'const most = 3; const names = ["a"]; const known = new Map([["a", 1]]); const f = (key) => known.get(key)',
+    'const known = new WeakMap(); const f = (object) => known.set(object, 1)',
+    'const pattern = new RegExp("a"); const never = new AbortController().signal',
+    'class C { static readonly most = 3; static of() { return new C() }; count = 0 }',
+    'function f() { let count = 0; const seen = new Set(); return () => seen.add(count++) }',
+    'const now = () => Date.now()',
+    'declare let count: number; type T = { let: 1 }',
+  ])('is not in %s', (text) => {
+    expect(remembered(text)).toEqual([])
   })
 })
 

@@ -1,5 +1,4 @@
 import { Session } from 'node:inspector/promises'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 
 const lookEveryMs = 5000
@@ -54,7 +53,8 @@ export async function collectAllThreads(): Promise<void> {
       await session.post('NodeWorker.sendMessageToWorker', { sessionId, message })
       await answer
     })
-    await Promise.race([Promise.allSettled(collected), pause(patienceMs, undefined, { ref: false })])
+    const late = new Promise((resolve) => setTimeout(resolve, patienceMs).unref())
+    await Promise.race([Promise.allSettled(collected), late])
     await session.post('HeapProfiler.collectGarbage')
     await session.post('NodeWorker.disable')
   } finally {

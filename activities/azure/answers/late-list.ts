@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import type { Logger } from 'pino'
-import { Gauge, type Registry, register } from 'prom-client'
+import { Gauge, type Registry } from 'prom-client'
 import { printableStart } from '../../../core/values/printable.ts'
 import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { readConfigMap, writeConfigMap } from '../../kubernetes/client/config-map.ts'
@@ -107,7 +107,7 @@ export class LateLists {
       readonly client: KubernetesClient
       readonly namespace: string
     },
-    registry: Registry = register,
+    registry: Registry,
   ) {
     const store = (name: string, entry: LateEntry | undefined) =>
       writeConfigMap(client, { name: lateListsMap, namespace }, { [keyOf(name)]: entry ? JSON.stringify(entry) : null })

@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type Registry, register } from 'prom-client'
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { type ArmBucket, armBuckets } from './arm-limits.ts'
 
 /** Metrics of requests to Azure Resource Manager and their waits. */
@@ -12,10 +12,7 @@ export interface ArmMetrics {
 }
 
 /** Creates the metrics. `levels` returns the tokens of each bucket. */
-export function createArmMetrics(
-  levels: () => ReadonlyMap<ArmBucket, number>,
-  registry: Registry = register,
-): ArmMetrics {
+export function createArmMetrics(levels: () => ReadonlyMap<ArmBucket, number>, registry: Registry): ArmMetrics {
   const registers = [registry]
   const requests = new Counter({
     name: 'joiner_arm_requests_total',

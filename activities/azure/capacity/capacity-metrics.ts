@@ -1,4 +1,4 @@
-import { Gauge, type Registry, register } from 'prom-client'
+import { Gauge, type Registry } from 'prom-client'
 import type { Marks } from './mark.ts'
 import type { Quota } from './quota.ts'
 import type { Usage } from './quota-accounting.ts'
@@ -9,7 +9,7 @@ const isOfVCpus = (pool: string) => /cores$|family$/.test(pool)
 /** Gauges of quota by family, in lower case, and of marks, which make offerings unavailable. Computed on each scrape. */
 export function observeCapacity(
   { quota, unavailable }: { readonly quota: Quota; readonly unavailable: { readonly marks: Marks } },
-  registry: Registry = register,
+  registry: Registry,
 ): void {
   const observe = (
     name: string,

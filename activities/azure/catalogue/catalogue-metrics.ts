@@ -1,8 +1,8 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Gauge, type Registry, register } from 'prom-client'
+import { Gauge, type Registry } from 'prom-client'
 import type { NodeClass } from '../../../api/objects.ts'
 import { capacityTypeOf, type InstanceType, zoneOf } from '../../../core/instance-type.ts'
 import type { Quantity } from '../../../core/values/quantity.ts'
+import { nextTurn } from '../../next-turn.ts'
 import type { Catalogue } from './catalogue.ts'
 
 type Observed = Pick<Catalogue, 'sizes' | 'prices' | 'instanceTypesFor'>
@@ -18,7 +18,7 @@ export function observeCatalogue(
     readonly nodeClasses: () => Iterable<NodeClass>
     readonly now: () => number
   },
-  registry: Registry = register,
+  registry: Registry,
 ): void {
   observeTypes(() => [...nodeClasses()].map((nodeClass) => catalogue.instanceTypesFor(nodeClass)), registry)
   observePrices(catalogue, now, [registry])

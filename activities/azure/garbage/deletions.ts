@@ -1,4 +1,3 @@
-import type { Registry } from 'prom-client'
 import type { FoundPart, FoundVm, HeldNode, KnownClaim } from '../../../core/garbage.ts'
 import type { PodCounts } from '../../../core/machines-in-use.ts'
 import type { FoundMachine } from '../../../core/orphaned-machines.ts'
@@ -43,9 +42,9 @@ export class GarbageDeletions {
   readonly #deps: GarbageDeps
   readonly #collected: ReturnType<typeof garbageCounter>
 
-  constructor(deps: GarbageDeps, registry?: Registry) {
+  constructor(deps: GarbageDeps) {
     this.#deps = deps
-    this.#collected = garbageCounter(registry)
+    this.#collected = garbageCounter(deps.registry)
   }
 
   async machine(machine: FoundMachine, counts: PodCounts | undefined, signal: AbortSignal): Promise<boolean> {

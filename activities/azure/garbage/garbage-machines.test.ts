@@ -14,7 +14,7 @@ const none = { ...nothing, aksMachines: [] }
 
 function world(...claims: readonly Json[]) {
   const known = machinesWorld(...claims)
-  const collector = new GarbageCollector(known.deps, known.registry)
+  const collector = new GarbageCollector(known.deps)
   return { ...known, collect: () => ended(collectAsWorkflow(collector, known.deps)) }
 }
 
@@ -96,9 +96,9 @@ describe('an AKS machine without a NodeClaim', () => {
   })
 
   it('stays without the setting', async () => {
-    const { aks, azure, deps, registry } = machinesWorld()
+    const { aks, azure, deps } = machinesWorld()
     aks.put('lost')
-    const collector = new GarbageCollector({ ...deps, config: { ...deps.config, managesMachines: false } }, registry)
+    const collector = new GarbageCollector({ ...deps, config: { ...deps.config, managesMachines: false } })
     expect(await ended(collector.collect(new AbortController().signal))).toEqual(nothing)
     expect([azure.writes, aks.requests]).toEqual([[], 0])
   })

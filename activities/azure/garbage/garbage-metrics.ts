@@ -1,11 +1,11 @@
-import { Counter, Gauge, type Registry, register } from 'prom-client'
+import { Counter, Gauge, type Registry } from 'prom-client'
 
 /** Kinds of garbage, as the metric names them. */
 const garbageKinds = ['virtualMachine', 'networkInterface', 'disk', 'nodeClaim', 'node', 'aksMachine'] as const
 export type GarbageKind = (typeof garbageKinds)[number]
 
 /** Counts what garbage collection deleted. All kinds start at zero, so that an alert sees the first one. */
-export function garbageCounter(registry: Registry = register): Counter<'resource'> {
+export function garbageCounter(registry: Registry): Counter<'resource'> {
   const name = 'joiner_garbage_collected_total'
   const existing = registry.getSingleMetric(name)
   if (existing !== undefined) return existing as Counter<'resource'>
@@ -20,7 +20,7 @@ export function garbageCounter(registry: Registry = register): Counter<'resource
 }
 
 /** Counts what the last pass left alone because its name does not prove that this cluster made it. */
-export function unprovenGauge(registry: Registry = register): Gauge<'resource' | 'cause'> {
+export function unprovenGauge(registry: Registry): Gauge<'resource' | 'cause'> {
   const name = 'joiner_garbage_unproven'
   const existing = registry.getSingleMetric(name)
   if (existing !== undefined) return existing as Gauge<'resource' | 'cause'>
@@ -33,7 +33,7 @@ export function unprovenGauge(registry: Registry = register): Gauge<'resource' |
 }
 
 /** Machines without a NodeClaim that the last pass kept since pods run there, and what each costs. */
-export function withheldGauges(registry: Registry = register) {
+export function withheldGauges(registry: Registry) {
   const gauge = (name: string, help: string) => {
     const existing = registry.getSingleMetric(name)
     if (existing !== undefined) return existing as Gauge<'kind' | 'name'>

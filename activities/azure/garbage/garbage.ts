@@ -1,4 +1,3 @@
-import type { Registry } from 'prom-client'
 import type { WithheldMachine } from '../../../api/withheld-machines.ts'
 import { doubtOf, type FoundVm, type GarbageSuspects, garbageIn } from '../../../core/garbage.ts'
 import { namingNode, type PodCounts } from '../../../core/machines-in-use.ts'
@@ -42,13 +41,11 @@ export class GarbageCollector {
   readonly #deletions: GarbageDeletions
   readonly #unproven: ReturnType<typeof unprovenGauge>
   readonly #leftovers = new SeenLeftovers()
-  readonly #registry: Registry | undefined
 
-  constructor(deps: GarbageDeps, registry?: Registry) {
+  constructor(deps: GarbageDeps) {
     this.#deps = deps
-    this.#registry = registry
-    this.#deletions = new GarbageDeletions(deps, registry)
-    this.#unproven = unprovenGauge(registry)
+    this.#deletions = new GarbageDeletions(deps)
+    this.#unproven = unprovenGauge(deps.registry)
   }
 
   /**
@@ -157,7 +154,7 @@ export class GarbageCollector {
       })),
       ...nodesInUse.map(({ name, use }) => ({ kind: 'Node' as const, name, ...use })),
     ]
-    await reportWithheldMachines(this.#deps, withheld, this.#registry)
+    await reportWithheldMachines(this.#deps, withheld)
     return []
   }
 

@@ -28,7 +28,7 @@ function lostWorld(...names: readonly string[]) {
       hardwareProfile: { vmSize: 'Standard_D2s_v5' },
       priority: 'Spot',
     })
-  return { ...made, collector: new GarbageCollector(made.deps, made.registry) }
+  return { ...made, collector: new GarbageCollector(made.deps) }
 }
 
 describe('a VM whose NodeClaim is lost', () => {

@@ -17,6 +17,7 @@ import { type LeftAloneDeps, ownNamespace } from './left-alone.ts'
 
 export interface WithheldMachinesDeps extends LeftAloneDeps {
   readonly catalogue: Catalogue
+  readonly registry: Registry
 }
 
 /** Returns what a size costs a day in USD; nothing where no price list names it. */
@@ -34,9 +35,8 @@ export function costOf(
 export async function reportWithheldMachines(
   deps: WithheldMachinesDeps,
   machines: readonly WithheldMachine[],
-  registry?: Registry,
 ): Promise<void> {
-  const { kept, costs } = withheldGauges(registry)
+  const { kept, costs } = withheldGauges(deps.registry)
   kept.reset()
   costs.reset()
   for (const { kind, name, costPerDay } of machines) {

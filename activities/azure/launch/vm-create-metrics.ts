@@ -1,4 +1,4 @@
-import { Counter, type Registry, register } from 'prom-client'
+import { Counter, type Registry } from 'prom-client'
 import type { Attempted } from '../arm/azure-error.ts'
 
 const labelNames = ['image', 'size', 'zone', 'capacity_type', 'nodepool'] as const
@@ -20,7 +20,7 @@ export interface VmCreateMetrics {
 }
 
 /** Returns the counters of a registry; made once in it. */
-export function vmCreateMetrics(registry: Registry = register): VmCreateMetrics {
+export function vmCreateMetrics(registry: Registry): VmCreateMetrics {
   const counter = <L extends string>(name: string, help: string, labels: readonly L[]) =>
     (registry.getSingleMetric(name) as Counter<L> | undefined) ??
     new Counter({ name, help, labelNames: [...labels], registers: [registry] })

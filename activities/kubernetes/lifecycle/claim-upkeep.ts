@@ -4,6 +4,7 @@ import { shortfalls } from '../../../core/node-claim/consistency.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { forEachOf } from '../../concurrency.ts'
+import { perCache } from '../cache/per-cache.ts'
 import type { ObjectWritesDeps } from '../client/object-writes.ts'
 import { setClaimConditions, updateClaim, updateNode } from '../client/object-writes.ts'
 import { subject } from '../event-recorder.ts'
@@ -19,7 +20,7 @@ const concurrency = 20
 const consistencyMs = 10 * 60_000
 
 /** When a claim was last compared with its Node, in this process. After a restart it is compared once more. */
-const checkedAt = new Map<string, number>()
+const checkedAtOf = perCache(() => new Map<string, number>())
 
 /**
  * Maintains all NodeClaims that are not being deleted, from the cache: old ones and their Nodes get the label of their node class, and
@@ -28,6 +29,7 @@ const checkedAt = new Map<string, number>()
 export async function keepUpClaims(deps: ClaimUpkeepDeps): Promise<void> {
   const claims = [...deps.cache.nodeClaims.values()].filter(({ metadata }) => metadata.deletionTimestamp === undefined)
   const known = new Set(claims.map(({ metadata }) => metadata.uid))
+  const checkedAt = checkedAtOf(deps)
   for (const uid of checkedAt.keys()) if (!known.has(uid)) checkedAt.delete(uid)
   await forEachOf(claims, concurrency, async (claim) => {
     const node = claimNode(deps, claim)
@@ -47,6 +49,7 @@ async function hydrate(deps: ClaimUpkeepDeps, claim: NodeClaim, node: Node | und
 
 async function checkConsistency(deps: ClaimUpkeepDeps, claim: NodeClaim, node: Node): Promise<void> {
   const { uid, name } = claim.metadata
+  const checkedAt = checkedAtOf(deps)
   const last = checkedAt.get(uid)
   if (last !== undefined && deps.now() - last < consistencyMs) return
   checkedAt.set(uid, deps.now())

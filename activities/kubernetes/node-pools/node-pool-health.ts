@@ -1,6 +1,7 @@
 import { healthAfter, registrationsAnnotation } from '../../../core/node-pool/registration-health.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
+import { perCache } from '../cache/per-cache.ts'
 import { lockedPatch } from '../client/optimistic-write.ts'
 import type { StatusWritesDeps } from '../client/status-writes.ts'
 import { setConditions, updateObject } from '../client/status-writes.ts'
@@ -8,7 +9,7 @@ import { setConditions, updateObject } from '../client/status-writes.ts'
 export interface NodePoolHealthDeps extends StatusWritesDeps {}
 
 /** Writes under way. Many claims of a pool join at once: in a row they find that all is written, in parallel they would conflict. */
-const recording = new Map<string, Promise<unknown>>()
+const recordingOf = perCache(() => new Map<string, Promise<unknown>>())
 
 /**
  * Records on a claim's pool whether the claim became a node (reference/karpenter-core.md 5.1). An annotation keeps what one condition cannot
@@ -17,6 +18,7 @@ const recording = new Map<string, Promise<unknown>>()
 export async function recordRegistration(deps: NodePoolHealthDeps, claim: NodeClaim, joined: boolean): Promise<void> {
   const uid = claim.metadata.ownerReferences.find(({ kind }) => kind === 'NodePool')?.uid
   if (uid === undefined) return
+  const recording = recordingOf(deps)
   const before = recording.get(uid) ?? Promise.resolve()
   const own = before.catch(() => undefined).then(() => record(deps, claim, joined))
   recording.set(uid, own)

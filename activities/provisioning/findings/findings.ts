@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { Gauge, type Registry, register } from 'prom-client'
+import { Gauge, type Registry } from 'prom-client'
 import type { Pod } from '../../../core/objects.ts'
 import type { Pause } from '../../../core/pauses/pauses.ts'
 import type { Explanation } from '../../../core/scheduling/explain/explanation.ts'
@@ -53,7 +53,7 @@ export class Findings {
   #endedAt = Number.NEGATIVE_INFINITY
   #writtenAt = Number.NEGATIVE_INFINITY
 
-  constructor(now: () => number, registry: Registry = register) {
+  constructor(now: () => number, registry: Registry) {
     this.#now = now
     observePending(() => this.#current(), registry)
   }

@@ -1,4 +1,4 @@
-import { type Registry, register } from 'prom-client'
+import type { Registry } from 'prom-client'
 import { realPods } from '../../../core/capacity-buffer/buffer-pods.ts'
 import { plannedAnnotations, readyTime } from '../../../core/history/claim-facts.ts'
 import {
@@ -52,7 +52,7 @@ export class NodeRefusals {
   #pending: ReadonlyMap<string, readonly Pod[]> = new Map()
   readonly #store = new RefusalStore()
 
-  constructor(registry: Registry = register) {
+  constructor(registry: Registry) {
     observeRefusals(
       () =>
         [...this.#all.values()]
