@@ -1,43 +1,42 @@
 import { SimulatedProcess } from './simulated-process.ts'
 
-/** Where in a request a process ends: before it has an effect, after that but without an answer, or with the answer and nothing done about it. */
-export const killPoints = ['sent', 'effected', 'answered'] as const
-export type KillPoint = (typeof killPoints)[number]
+/** Where in a request a process stops: before it has an effect, after that but without an answer, or with the answer and nothing done about it. */
+export const stopPoints = ['sent', 'effected', 'answered'] as const
+export type StopPoint = (typeof stopPoints)[number]
 
-export interface PlannedKill {
+export interface PlannedStop {
   /** Counted from 1, over all requests of all processes. */
   readonly request: number
-  readonly point: KillPoint
-  readonly kill: (process: SimulatedProcess) => void
+  readonly point: StopPoint
+  /** Kills the process, or freezes it. A frozen one takes up its request where it stopped. */
+  readonly stop: (process: SimulatedProcess) => void
 }
 
-const never = () => new Promise<never>(() => {})
-
-/** What lies between processes and servers: the place where a process is killed in the midst of a request. */
+/** What lies between processes and servers: the place where a process is killed or freezes in the midst of a request. */
 export class Network {
   /** Requests of processes, oldest first, such as `PUT virtualMachines/aks-a`. */
   readonly requests: string[] = []
-  planned: PlannedKill | undefined
+  planned: PlannedStop | undefined
 
   /** Carries a request of the process that runs now. Its effect is the server's work, and its answer arrives only where the process still lives. */
   async carry<T>(request: string, effect: () => T | Promise<T>): Promise<T> {
     const process = SimulatedProcess.current
     if (process === undefined) return effect()
-    if (process.isKilled) return never()
+    await process.untilRunning()
     this.requests.push(request)
     const planned = this.planned?.request === this.requests.length ? this.planned : undefined
     if (planned?.point === 'sent') {
-      planned.kill(process)
-      return never()
+      planned.stop(process)
+      await process.untilRunning()
     }
     const answer = await SimulatedProcess.outside(async () => {
       const [settled] = await Promise.allSettled([effect()])
       return settled
     })
-    if (planned?.point === 'effected') planned.kill(process)
+    if (planned?.point === 'effected') planned.stop(process)
     return process.answered(
       answer.status === 'fulfilled' ? Promise.resolve(answer.value) : Promise.reject(answer.reason as Error),
-      planned?.point === 'answered' ? () => planned.kill(process) : undefined,
+      planned?.point === 'answered' ? () => planned.stop(process) : undefined,
     )
   }
 

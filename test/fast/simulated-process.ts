@@ -79,6 +79,11 @@ export class SimulatedProcess {
     for (const what of this.#held.splice(0)) this.deliver(what)
   }
 
+  /** Goes on where the process runs: at once, when it thaws, or never. */
+  async untilRunning(): Promise<void> {
+    if (this.#state !== 'running') await new Promise<void>((resolve) => this.deliver(resolve))
+  }
+
   /** Waits for an answer as a process does: what comes after a kill never arrives. `then` happens with the answer, before anything follows from it. */
   async answered<T>(answer: Promise<T>, then: () => void = () => {}): Promise<T> {
     return new Promise<T>((resolve, reject) => {

@@ -93,6 +93,17 @@ export async function passUntil(clock: VirtualClock, what: string, holds: () => 
   }
 }
 
+/** Lets virtual time pass until a promise settles. */
+export async function settled<T>(clock: VirtualClock, work: Promise<T>): Promise<T> {
+  let isOver = false
+  const over = () => {
+    isOver = true
+  }
+  work.then(over, over)
+  await passUntil(clock, 'an answer', () => isOver)
+  return work
+}
+
 /** Deterministic random numbers in [0, 1). */
 export function randomNumbers(seed: number): () => number {
   let state = seed >>> 0

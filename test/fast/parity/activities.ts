@@ -46,6 +46,30 @@ export function parityActivities({ sleep }: Waiting) {
       await sleep(15_000)
       return 'hung'
     },
+    /** Heartbeats twice at once, of which the second has to wait, and fails. Returns what the second attempt knew of it. */
+    heartbeatTwice: async () => {
+      const { info } = Context.current()
+      if (info.attempt > 1) return `attempt ${info.attempt} knows ${JSON.stringify(info.heartbeatDetails)}`
+      Context.current().heartbeat({ done: 1 })
+      await sleep(200)
+      Context.current().heartbeat({ done: 2 })
+      await sleep(200)
+      throw new Error('after two heartbeats')
+    },
+    /** The same, but hangs. */
+    heartbeatTwiceAndHang: async () => {
+      const { info } = Context.current()
+      if (info.attempt > 1) return `attempt ${info.attempt} knows ${JSON.stringify(info.heartbeatDetails)}`
+      Context.current().heartbeat({ done: 1 })
+      await sleep(200)
+      Context.current().heartbeat({ done: 2 })
+      await sleep(15_000)
+      return 'hung'
+    },
+    nap: async (ms: number) => {
+      await sleep(ms)
+      return 'rested'
+    },
     /** Heartbeats until it is cancelled, and takes some time to end. */
     obey: async () => {
       const context = Context.current()

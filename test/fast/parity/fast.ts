@@ -7,7 +7,7 @@ import { WorkflowHost } from '../temporal/workflow-host.ts'
 import { settle, VirtualClock } from '../virtual-clock.ts'
 import { parityActivities } from './activities.ts'
 import { type Outcome, play } from './outcome.ts'
-import type { Row } from './rows.ts'
+import type { Row } from './row.ts'
 
 /** Plays a row on the simulated server, in virtual time. */
 export async function playFast(code: string, row: Row): Promise<Outcome> {
@@ -16,18 +16,14 @@ export async function playFast(code: string, row: Row): Promise<Outcome> {
   const activities = parityActivities({ sleep })
   const server = new TemporalServer(clock)
   const host = WorkflowHost.load(code, Object.keys(activities))
-  server.addWorker(
-    simulatedWorker({
-      process: new SimulatedProcess('parity'),
-      host,
-      queues: ['parity'],
-      activities: activities,
-    }),
-  )
+  const process = new SimulatedProcess('parity')
+  server.addWorker(simulatedWorker({ process, host, queues: ['parity'], activities }))
+  server.addWorker({ ...simulatedWorker({ process, host, queues: ['parity-narrow'], activities }), activitySlots: 1 })
   const { connection } = new TemporalConnection(server, { clock, random: () => 0.5 })
   const playing = play(row, {
     client: new Client({ connection }),
     sleep,
+    atRest: async () => {},
     histories: async (workflowId) =>
       server.runs.filter((run) => run.workflowId === workflowId).map(({ history }) => history.events),
   })

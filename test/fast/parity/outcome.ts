@@ -3,7 +3,7 @@ import { defaultPayloadConverter } from '@temporalio/common'
 import { optionalTsToMs } from '@temporalio/common/lib/time.js'
 import type { temporal } from '@temporalio/proto'
 import proto from '@temporalio/proto'
-import type { Row } from './rows.ts'
+import type { Row } from './row.ts'
 
 type HistoryEvent = temporal.api.history.v1.IHistoryEvent
 type Failure = temporal.api.failure.v1.IFailure
@@ -20,6 +20,8 @@ export interface World {
   readonly client: Client
   /** Waits in the world's own time. */
   readonly sleep: (ms: number) => Promise<void>
+  /** Waits until a workflow has done all that it can do now, however busy the machine is. */
+  readonly atRest: (workflowId: string) => Promise<void>
   /** Histories of all runs of a workflow, oldest first. */
   readonly histories: (workflowId: string) => Promise<readonly (readonly HistoryEvent[])[]>
 }
@@ -30,14 +32,15 @@ const textOf = (error: unknown): string => {
 }
 
 /** Plays a row in a world. */
-export async function play(row: Row, { client, sleep, histories }: World): Promise<Outcome> {
+export async function play(row: Row, { client, sleep, atRest, histories }: World): Promise<Outcome> {
   const workflowId = `parity/${row.name}`
-  const options = { workflowId, taskQueue: 'parity', args: [...row.args] }
+  const options = { ...row.options, workflowId, taskQueue: 'parity', args: [...row.args] }
   await client.workflow.start(row.workflow, options)
   const answers: Promise<string>[] = []
   let passedMs = 0
-  for (const { afterMs, what } of row.acts ?? []) {
+  for (const { afterMs, isInTask, what } of row.acts ?? []) {
     await sleep(afterMs - passedMs)
+    if (isInTask !== true) await atRest(workflowId)
     passedMs = afterMs
     const latest = client.workflow.getHandle(workflowId)
     answers.push(

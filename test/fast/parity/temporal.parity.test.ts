@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Client, Connection } from '@temporalio/client'
+import type { temporal } from '@temporalio/proto'
 import { bundleWorkflowCode, NativeConnection, Worker } from '@temporalio/worker'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePorts } from '../../../deploy/local/free-ports.ts'
@@ -30,11 +31,16 @@ beforeAll(async () => {
   const workflowsPath = fileURLToPath(new URL('./workflows.ts', import.meta.url))
   ;({ code } = await bundleWorkflowCode({ workflowsPath, logger: silent }))
   const world = await startServer()
-  const played = await Promise.all(
-    rows.map(async (row) => [row.name, await Promise.race([play(row, world), late(row.name)])] as const),
-  )
+  const played: (readonly [string, Outcome])[] = []
+  const left = [...rows]
+  const playOn = async () => {
+    for (let row = left.shift(); row !== undefined; row = left.shift())
+      played.push([row.name, await Promise.race([play(row, world), late(row.name)])])
+  }
+  // All at once would keep tasks waiting for longer than the acts of rows are apart.
+  await Promise.all(Array.from({ length: 16 }, playOn))
   real = new Map(played)
-}, 180_000)
+}, 600_000)
 
 afterAll(async () => {
   for (const end of ends.toReversed()) await end()
@@ -60,32 +66,36 @@ async function startServer(): Promise<World> {
   ends.push(() => connection.close())
   const native = await NativeConnection.connect({ address })
   ends.push(() => native.close())
-  const worker = await Worker.create({
-    connection: native,
-    taskQueue: 'parity',
-    workflowBundle: { code },
-    activities: parityActivities({ sleep }),
-  })
+  const common = { connection: native, activities: parityActivities({ sleep }) }
+  run(await Worker.create({ ...common, taskQueue: 'parity', workflowBundle: { code } }))
+  const one = { maxConcurrentActivityTaskExecutions: 1, maxConcurrentActivityTaskPolls: 1 }
+  run(await Worker.create({ ...common, taskQueue: 'parity-narrow', ...one }))
+  const client = new Client({ connection })
+  const histories = async (workflowId: string) => {
+    const found: { readonly startMs: number; readonly events: readonly temporal.api.history.v1.IHistoryEvent[] }[] = []
+    for await (const { runId, startTime } of client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
+      const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory()
+      found.push({ startMs: startTime.getTime(), events: events ?? [] })
+    }
+    return found.toSorted((one, other) => one.startMs - other.startMs).map(({ events }) => events)
+  }
+  const atRest = async (workflowId: string) => {
+    for (let tries = 0; tries < 300; tries++) {
+      const { raw } = await client.workflow.getHandle(workflowId).describe()
+      if (raw.pendingWorkflowTask == null) return
+      await sleep(100)
+    }
+  }
+  return { client, sleep, atRest, histories }
+}
+
+function run(worker: Worker): void {
   const running = worker.run()
   ends.push(async () => {
     worker.shutdown()
     await running
   })
-  const client = new Client({ connection })
-  const histories = async (workflowId: string) => {
-    const found: NonNullable<Awaited<ReturnType<typeof historyOf>>['events']>[] = []
-    for (let runId: string | undefined = (await client.workflow.getHandle(workflowId).describe()).runId; runId; ) {
-      const { events } = await historyOf(client, workflowId, runId)
-      found.unshift(events ?? [])
-      runId = events?.[0]?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId ?? undefined
-    }
-    return found
-  }
-  return { client, sleep, histories }
 }
-
-const historyOf = (client: Client, workflowId: string, runId: string) =>
-  client.workflow.getHandle(workflowId, runId).fetchHistory()
 
 async function untilConnected(address: string): Promise<Connection> {
   for (let tries = 0; ; tries++) {

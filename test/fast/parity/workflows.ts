@@ -7,9 +7,11 @@ import {
   CancellationScope,
   condition,
   continueAsNew,
+  defineQuery,
   defineSignal,
   defineUpdate,
   executeChild,
+  type ParentClosePolicy,
   patched,
   proxyActivities,
   proxyLocalActivities,
@@ -66,6 +68,27 @@ export async function cancelCall(cancellationType: ActivityCancellationType, nam
   return outcome
 }
 
+/** Cancels a local activity in the task that runs it. */
+export async function cancelLocalCall(cancellationType: ActivityCancellationType): Promise<unknown> {
+  const { obey, nap } = proxyLocalActivities<Activities>({
+    startToCloseTimeout: '5s',
+    cancellationType,
+    retry: { maximumAttempts: 1 },
+  })
+  const scope = new CancellationScope()
+  const outcome = scope.run(() => obey()).then(String, failuresOf)
+  await nap(300)
+  scope.cancel()
+  return outcome
+}
+
+/** Two activities for a worker that does one at a time. */
+export async function callTwice(options: ActivityOptions): Promise<unknown> {
+  const { nap } = proxyActivities<Activities>({ taskQueue: 'parity-narrow', retry: { maximumAttempts: 1 }, ...options })
+  const outcomes = await Promise.all([1, 2].map(() => nap(2000).catch((error: unknown) => failuresOf(error).join())))
+  return outcomes.sort()
+}
+
 export async function timers(): Promise<string> {
   const first = await condition(() => false, 300)
   const scope = new CancellationScope()
@@ -83,13 +106,20 @@ export async function elidedTimer(): Promise<string> {
   return String(await timer)
 }
 
+const seenSoFar = defineQuery<readonly string[]>('seen')
+
 export async function collectSignals(count: number): Promise<readonly string[]> {
   const seen: string[] = []
+  setHandler(seenSoFar, () => seen)
   setHandler(nudge, (text = '') => {
     seen.push(text)
   })
   await condition(() => seen.length >= count)
   return seen
+}
+
+export async function fails(): Promise<void> {
+  throw ApplicationFailure.nonRetryable('the workflow fails', 'Bad')
 }
 
 export const change = defineUpdate<string, [string]>('change')
@@ -123,6 +153,24 @@ export async function chain(runs: number, seen: readonly string[]): Promise<read
   await condition(() => own.length > seen.length)
   if (runs > 1) await continueAsNew<typeof chain>(runs - 1, own)
   return own
+}
+
+/** Ends its run in a task that takes a while: what comes in between has to be seen first. */
+export async function endsSlowly(how: 'returns' | 'continues', seen: readonly string[]): Promise<readonly string[]> {
+  const own = [...seen]
+  setHandler(nudge, (text = '') => {
+    own.push(text)
+  })
+  if (seen.length > 0) return own
+  await proxyLocalActivities<Activities>({ startToCloseTimeout: '5s' }).nap(1500)
+  if (how === 'continues') await continueAsNew<typeof endsSlowly>(how, own)
+  return own
+}
+
+/** Ends before its child does. */
+export async function endsFirst(parentClosePolicy: ParentClosePolicy, id: string): Promise<string> {
+  await startChild(blockedChild, { workflowId: `${id}/child`, parentClosePolicy, args: [] })
+  return 'gone'
 }
 
 export async function parent(kind: 'completes' | 'fails' | 'exists', id: string): Promise<unknown> {

@@ -11,7 +11,7 @@ import {
 } from './activity-failures.ts'
 import type { Attributes } from './history.ts'
 import { type Failure, type Job, msOf, type ScheduledActivity, valueOf } from './protocol.ts'
-import { type AttemptResult, endActivity, type PendingActivity, type Run, type Worker } from './run.ts'
+import { type AttemptResult, endActivity, type Offer, type PendingActivity, type Run, type Worker } from './run.ts'
 
 const { WAIT_CANCELLATION_COMPLETED } = proto.coresdk.workflow_commands.ActivityCancellationType
 type Resolution = NonNullable<NonNullable<Job['resolveActivity']>['result']>
@@ -20,7 +20,9 @@ export interface AttemptsServer {
   readonly clock: Clock
   /** Lets something happen to a run; what it returns is news for the workflow. */
   deliver(run: Run, happen: () => Job | undefined): void
-  whenWorker(queue: string, take: (worker: Worker) => void, isOver: () => boolean): void
+  whenWorker(offer: Offer): void
+  /** A worker may take another activity. */
+  slotIsFree(): void
   /** The outcome of a local activity, which its workflow task waits for. */
   resolveLocal(run: Run, activity: PendingActivity, result: Resolution): void
 }
@@ -40,7 +42,7 @@ export function newActivity(command: ScheduledActivity, isLocal: boolean, nowMs:
     attempt: command.attempt || 1,
     isCancelRequested: false,
     isOver: false,
-    isBackingOff: false,
+    isWaiting: true,
     lastFailure: undefined,
     heartbeatDetails: undefined,
     running: undefined,
@@ -51,6 +53,8 @@ export function newActivity(command: ScheduledActivity, isLocal: boolean, nowMs:
 /** Activities between their commands and their outcomes: queues, retries, time limits, heartbeats and cancellation, as Temporal has them. */
 export class ActivityAttempts {
   readonly #server: AttemptsServer
+  /** Attempts under way. One that the server has given up keeps its slot until it ends. */
+  readonly #taken = new Map<Worker, number>()
 
   constructor(server: AttemptsServer) {
     this.#server = server
@@ -79,11 +83,20 @@ export class ActivityAttempts {
 
   #dispatch(run: Run, activity: PendingActivity): void {
     activity.attemptScheduledMs = this.#server.clock.now()
-    this.#server.whenWorker(
-      activity.command.taskQueue ?? '',
-      (worker) => this.#attempt(run, activity, worker),
-      () => activity.isOver,
-    )
+    const limit = msOf(activity.command.scheduleToStartTimeout)
+    if (limit !== undefined) this.#limit(run, activity, { timeout: 'scheduleToStart', ms: limit })
+    this.#server.whenWorker({
+      kind: 'activity',
+      queue: activity.command.taskQueue ?? '',
+      take: (worker) => this.#attempt(run, activity, worker),
+      isOver: () => activity.isOver,
+      hasRoom: (worker) => (this.#taken.get(worker) ?? 0) < (worker.activitySlots ?? Number.POSITIVE_INFINITY),
+    })
+  }
+
+  #take(worker: Worker, slots: 1 | -1): void {
+    this.#taken.set(worker, (this.#taken.get(worker) ?? 0) + slots)
+    if (slots < 0 && worker.activitySlots !== undefined) this.#server.slotIsFree()
   }
 
   #timer(activity: PendingActivity, name: string, timer: { readonly ms: number; readonly due: () => void }): void {
@@ -102,8 +115,11 @@ export class ActivityAttempts {
       due: () => {
         if (activity.isOver) return
         activity.running = undefined
-        if (limit.timeout !== 'scheduleToClose') return this.#failed(run, activity, timeoutFailure(limit.timeout))
-        this.#resolve(run, activity, failedAs(activity, timeIsOver(activity.lastFailure), 'tooLate'))
+        if (limit.timeout === 'startToClose' || limit.timeout === 'heartbeat')
+          return this.#failed(run, activity, timeoutFailure(limit.timeout))
+        const failure =
+          limit.timeout === 'scheduleToStart' ? timeoutFailure(limit.timeout) : timeIsOver(activity.lastFailure)
+        this.#resolve(run, activity, failedAs(activity, failure, 'tooLate'))
       },
     })
   }
@@ -114,7 +130,9 @@ export class ActivityAttempts {
     const startToClose = msOf(command.startToCloseTimeout)
     const running = { worker, cancel: () => started.cancel() }
     activity.running = running
-    activity.isBackingOff = false
+    activity.isWaiting = false
+    activity.timers.get('scheduleToStart')?.()
+    this.#take(worker, 1)
     if (startToClose !== undefined) this.#limit(run, activity, { timeout: 'startToClose', ms: startToClose })
     if (heartbeatTimeoutMs !== undefined) this.#limit(run, activity, { timeout: 'heartbeat', ms: heartbeatTimeoutMs })
     const heartbeats = this.#heartbeats(run, activity, running)
@@ -127,7 +145,8 @@ export class ActivityAttempts {
       heartbeat: heartbeats.beat,
     })
     void started.ended.then((result) => {
-      heartbeats.end()
+      heartbeats.end('failed' in result)
+      this.#take(worker, -1)
       if (!worker.process.isKilled && activity.running === running && !activity.isOver)
         this.#ended(run, activity, result)
     })
@@ -156,12 +175,16 @@ export class ActivityAttempts {
       beat: (details?: unknown) => {
         latest = details
         const nextMs = sentMs + throttleMs
-        if (nextMs <= clock.now()) send()
-        else held ??= clock.at(nextMs, send)
+        const deliver = () => running.worker.process.deliver(send)
+        if (nextMs <= clock.now()) deliver()
+        else held ??= clock.at(nextMs, deliver)
       },
-      end: () => {
+      /** What a failed attempt has said last is sent with its failure. */
+      end: (hasFailed: boolean) => {
         isOver = true
-        held?.()
+        if (held === undefined) return
+        held()
+        if (hasFailed && activity.running === running) activity.heartbeatDetails = latest
       },
     }
   }
@@ -169,7 +192,9 @@ export class ActivityAttempts {
   #ended(run: Run, activity: PendingActivity, result: AttemptResult): void {
     if ('failed' in result && result.failed != null) return this.#failed(run, activity, result.failed.failure)
     if ('cancelled' in result && result.cancelled != null)
-      return this.#resolve(run, activity, { cancelled: { failure: cancelledFailure(activity) } })
+      return this.#resolve(run, activity, {
+        cancelled: { failure: cancelledFailure(activity, result.cancelled.failure) },
+      })
     this.#resolve(run, activity, result)
   }
 
@@ -188,7 +213,7 @@ export class ActivityAttempts {
       )
     activity.lastFailure = failure
     activity.attempt += 1
-    activity.isBackingOff = true
+    activity.isWaiting = true
     this.#timer(activity, 'retry', {
       ms: delayMs,
       due: () => {
@@ -203,8 +228,8 @@ export class ActivityAttempts {
     endActivity(activity)
     if (activity.isLocal) return this.#server.resolveLocal(run, activity, result)
     const { seq } = activity.command
-    // Between two attempts none has started that the history would name.
-    const hasStarted = !activity.isBackingOff
+    // Before the first attempt, and between two, none has started that the history would name.
+    const hasStarted = !activity.isWaiting
     this.#server.deliver(run, () => {
       const { clock } = this.#server
       const scheduledEventId = activity.scheduledEventId as never

@@ -5,14 +5,15 @@ import type { PendingActivity } from './run.ts'
 
 const { RetryState, TimeoutType } = proto.temporal.api.enums.v1
 
-export type ActivityTimeout = 'startToClose' | 'scheduleToClose' | 'heartbeat'
+export type ActivityTimeout = 'scheduleToStart' | 'startToClose' | 'scheduleToClose' | 'heartbeat'
 
 const timeouts = {
+  scheduleToStart: { name: 'ScheduleToStart', type: TimeoutType.TIMEOUT_TYPE_SCHEDULE_TO_START },
   startToClose: { name: 'StartToClose', type: TimeoutType.TIMEOUT_TYPE_START_TO_CLOSE },
   heartbeat: { name: 'Heartbeat', type: TimeoutType.TIMEOUT_TYPE_HEARTBEAT },
 } as const
 
-export function timeoutFailure(timeout: 'startToClose' | 'heartbeat'): Failure {
+export function timeoutFailure(timeout: Exclude<ActivityTimeout, 'scheduleToClose'>): Failure {
   const { name, type } = timeouts[timeout]
   return { message: `activity ${name} timeout`, source: 'Server', timeoutFailureInfo: { timeoutType: type } }
 }
@@ -51,13 +52,17 @@ export function activityFailure({ command }: PendingActivity, cause: Failure, no
   }
 }
 
-const cancelled = (): Failure => ({ canceledFailureInfo: {} })
+const cancelled = (isLocal: boolean): Failure => ({
+  ...(isLocal ? { message: 'Activity cancelled' } : {}),
+  canceledFailureInfo: {},
+})
 
-export function cancelledFailure({ command }: PendingActivity): Failure {
+/** `own`: as the attempt ended, of which the server keeps nothing. */
+export function cancelledFailure({ command, isLocal }: PendingActivity, own = cancelled(isLocal)): Failure {
   return {
-    message: 'Activity cancelled',
+    message: `${isLocal ? 'Local ' : ''}Activity cancelled`,
     source: 'CoreSDK',
-    cause: cancelled(),
+    cause: isLocal ? own : cancelled(isLocal),
     activityFailureInfo: {
       activityType: { name: command.activityType ?? '' },
       activityId: command.activityId ?? '',
@@ -93,4 +98,4 @@ export function localActivityMarker(
 
 /** The marker of a local activity that its workflow cancelled. */
 export const cancelledLocalActivityMarker = (activity: PendingActivity) =>
-  localActivityMarker(activity, { failure: cancelled() })
+  localActivityMarker(activity, { failure: cancelled(true) })

@@ -1,8 +1,8 @@
 // Messages of a test to a run, in values instead of payloads.
-import type { RunStart } from './commands.ts'
 import { keyword, payloadsOf, valueOf } from './protocol.ts'
 import { taskQueues } from './queues.ts'
 import type { Run } from './run.ts'
+import type { RunStart } from './run-start.ts'
 import type { TemporalServer } from './temporal-server.ts'
 
 /** The start of a NodeClaim's lifecycle in the cluster `test`. */

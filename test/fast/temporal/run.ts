@@ -33,7 +33,21 @@ export interface Worker {
   readonly host: WorkflowHost
   readonly queues: ReadonlySet<string>
   readonly runAttempt: (attempt: Attempt) => RunningAttempt
+  /** How many activities it runs at a time; as many as there are, where it is unset. */
+  readonly activitySlots?: number
 }
+
+/** A task that the next worker of a queue takes. */
+export interface Offer {
+  readonly kind: 'workflow' | 'activity'
+  readonly queue: string
+  readonly take: (worker: Worker) => void
+  readonly isOver: () => boolean
+  readonly hasRoom?: (worker: Worker) => boolean
+}
+
+/** Whether a worker asks for tasks. */
+export const isPolling = ({ process }: Worker) => !process.isKilled && !process.isFrozen
 
 /** An activity between its command and its outcome. */
 export interface PendingActivity {
@@ -47,8 +61,8 @@ export interface PendingActivity {
   attempt: number
   isCancelRequested: boolean
   isOver: boolean
-  /** It failed, and waits for its next attempt. */
-  isBackingOff: boolean
+  /** It waits for a worker, or for its next attempt. */
+  isWaiting: boolean
   lastFailure: Failure | undefined
   heartbeatDetails: unknown
   /** The attempt under way. What an earlier one answers comes too late. */
@@ -84,7 +98,13 @@ export interface PendingUpdate {
   acceptedEventId: number
 }
 
-export type RunStatus = 'running' | 'completed' | 'failed' | 'cancelled' | 'continuedAsNew' | 'terminated'
+export type RunStatus = 'running' | 'completed' | 'failed' | 'cancelled' | 'continuedAsNew' | 'terminated' | 'timedOut'
+
+/** How long a run, and the chain of runs that it belongs to, may take, in ms. */
+export interface RunLimits {
+  readonly runMs?: number | undefined
+  readonly executionMs?: number | undefined
+}
 
 /** One run of a workflow, as the server knows it. */
 export class Run {
@@ -125,10 +145,13 @@ export class Run {
   /** Epoch ms. */
   readonly startedMs: number
   closedMs: number | undefined
+  readonly limits: RunLimits
+  stopLimit: Cancel = () => {}
 
-  constructor(identity: RunIdentity, shown: Pick<Run, 'memo' | 'searchAttributes' | 'startedMs'>) {
+  constructor(identity: RunIdentity, shown: Pick<Run, 'memo' | 'searchAttributes' | 'startedMs' | 'limits'>) {
     this.identity = identity
     this.startedMs = shown.startedMs
+    this.limits = shown.limits
     this.memo = shown.memo
     this.searchAttributes = shown.searchAttributes
   }

@@ -15,7 +15,7 @@ import { bootstrap } from '../../../starter/bridge/bootstrap.ts'
 import { areLoopsRunning } from '../../../starter/bridge/cluster-loops.ts'
 import { endStuckRuns } from '../../../starter/bridge/stuck-runs.ts'
 import { workflowBundle } from '../../../workers/bundle.ts'
-import { passUntil } from '../virtual-clock.ts'
+import { passUntil, settled as settledBy } from '../virtual-clock.ts'
 import { OneLife, workflowId } from './one-life.ts'
 import { taskQueues } from './queues.ts'
 import { TemporalConnection } from './temporal-connection.ts'
@@ -38,16 +38,7 @@ beforeEach(() => {
   client = new Client({ connection: connection.connection })
 })
 
-/** Lets virtual time pass until a promise settles. */
-async function settled<T>(work: Promise<T>): Promise<T> {
-  let isOver = false
-  const over = () => {
-    isOver = true
-  }
-  work.then(over, over)
-  await passUntil(life.clock, 'an answer', () => isOver)
-  return work
-}
+const settled = <T>(work: Promise<T>) => settledBy(life.clock, work)
 
 const start = (options: object = {}) =>
   settled(

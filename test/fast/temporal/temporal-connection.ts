@@ -3,11 +3,13 @@ import { InternalConnectionLikeSymbol } from '@temporalio/client/lib/types.js'
 import type { temporal } from '@temporalio/proto'
 import proto from '@temporalio/proto'
 import type { Clock } from '../virtual-clock.ts'
+import { refusal, service } from './client/grpc-service.ts'
+import { Schedules } from './client/schedules.ts'
+import { type ListedRun, statusOf, visibilityQuery } from './client/visibility.ts'
 import { timestamp } from './protocol.ts'
 import type { Run } from './run.ts'
-import { Schedules } from './schedules.ts'
+import { limitsOf } from './run-start.ts'
 import type { TemporalServer } from './temporal-server.ts'
-import { type ListedRun, statusOf, visibilityQuery } from './visibility.ts'
 
 /** A request as a client makes it: whatever it leaves out is unset. */
 type Filled<T> = { readonly [K in keyof T]-?: NonNullable<T[K]> }
@@ -16,17 +18,7 @@ const { WorkflowIdConflictPolicy, WorkflowIdReusePolicy, UpdateWorkflowExecution
   proto.temporal.api.enums.v1
 
 const { WorkflowExecutionInfo } = proto.temporal.api.workflow.v1
-
-const codes = { invalidArgument: 3, notFound: 5, alreadyExists: 6, failedPrecondition: 9 } as const
-
-/** An error as gRPC has it. */
-function refusal(code: keyof typeof codes, details: string): Error {
-  return Object.assign(new Error(`${codes[code]} ${code}: ${details}`), {
-    code: codes[code],
-    details,
-    metadata: new Map(),
-  })
-}
+const { CountWorkflowExecutionsResponse } = proto.temporal.api.workflowservice.v1
 
 const builtIn = [
   'WorkflowId',
@@ -51,8 +43,8 @@ type Start = temporal.api.workflowservice.v1.IStartWorkflowExecutionRequest
 type Execution = temporal.api.common.v1.IWorkflowExecution | null | undefined
 
 /**
- * What a `Client` of the SDK talks to, in place of gRPC: the requests that Joiner sends, with Temporal's answers and errors. A request that no code of
- * Joiner sends is an error that names it.
+ * What a `Client` of the SDK talks to, in place of gRPC: the requests that Joiner or a row of the parity table sends, with Temporal's answers and errors.
+ * Any other request is an error that names it.
  */
 export class TemporalConnection {
   readonly #server: TemporalServer
@@ -110,10 +102,24 @@ export class TemporalConnection {
     },
     updateWorkflowExecution: (request: Filled<temporal.api.workflowservice.v1.IUpdateWorkflowExecutionRequest>) =>
       this.#update(request),
+    executeMultiOperation: async ({
+      operations,
+    }: Filled<temporal.api.workflowservice.v1.IExecuteMultiOperationRequest>) => {
+      const [{ startWorkflow } = {}, { updateWorkflow } = {}] = operations
+      const { run, isNew } = this.#start(startWorkflow ?? {})
+      const response = await this.#update((updateWorkflow ?? {}) as never)
+      return {
+        responses: [{ startWorkflow: { runId: run.identity.runId, started: isNew } }, { updateWorkflow: response }],
+      }
+    },
     queryWorkflow: ({ execution, query }: Filled<temporal.api.workflowservice.v1.IQueryWorkflowRequest>) => {
       const run = this.#found(execution)
-      const result = this.#server.queryRun(run, query.queryType ?? '', query.queryArgs?.payloads ?? [])
-      return { queryResult: { payloads: [result] } }
+      try {
+        const result = this.#server.queryRun(run, query.queryType ?? '', query.queryArgs?.payloads ?? [])
+        return { queryResult: { payloads: [result] } }
+      } catch (error) {
+        throw refusal('invalidArgument', (error as Error).message)
+      }
     },
     terminateWorkflowExecution: ({
       workflowExecution,
@@ -122,10 +128,19 @@ export class TemporalConnection {
       this.#server.terminateRun(this.#running(workflowExecution), reason)
       return {}
     },
+    resetWorkflowExecution: ({
+      workflowExecution,
+      workflowTaskFinishEventId,
+      reason,
+    }: Filled<temporal.api.workflowservice.v1.IResetWorkflowExecutionRequest>) => {
+      const run = this.#server.resetRun(this.#found(workflowExecution), Number(workflowTaskFinishEventId), reason)
+      return { runId: run.identity.runId }
+    },
     requestCancelWorkflowExecution: (
       request: Filled<temporal.api.workflowservice.v1.IRequestCancelWorkflowExecutionRequest>,
     ) => {
-      this.#server.cancelRun(this.#running(request.workflowExecution), request.reason)
+      // One that has ended is left alone, and no error.
+      this.#server.cancelRun(this.#found(request.workflowExecution), request.reason)
       return {}
     },
     describeWorkflowExecution: ({
@@ -134,11 +149,13 @@ export class TemporalConnection {
       const run = this.#found(execution)
       return { workflowExecutionInfo: infoOf({ run, status: run.status }), pendingActivities: [] }
     },
-    /** What a client waits for when it wants a run's result: the event that ends it. */
+    /** All events of a run, or what a client waits for when it wants a run's result: the event that ends it. */
     getWorkflowExecutionHistory: async ({
       execution,
+      waitNewEvent,
     }: Filled<temporal.api.workflowservice.v1.IGetWorkflowExecutionHistoryRequest>) => {
       const run = this.#found(execution)
+      if (!waitNewEvent) return { history: run.history.exported(), nextPageToken: new Uint8Array() }
       if (run.isRunning) await new Promise<void>((resolve) => void run.onClosed.push(resolve))
       return { history: { events: run.history.exported().events?.slice(-1) ?? [] }, nextPageToken: new Uint8Array() }
     },
@@ -153,10 +170,8 @@ export class TemporalConnection {
       const token = to < found.length ? Buffer.from(String(to)) : new Uint8Array()
       return { executions: found.slice(from, to).map(infoOf), nextPageToken: token }
     },
-    countWorkflowExecutions: ({ query }: Filled<temporal.api.workflowservice.v1.ICountWorkflowExecutionsRequest>) => ({
-      count: this.#listed(query).length,
-      groups: [],
-    }),
+    countWorkflowExecutions: ({ query }: Filled<temporal.api.workflowservice.v1.ICountWorkflowExecutionsRequest>) =>
+      CountWorkflowExecutionsResponse.fromObject({ count: this.#listed(query).length }),
     createSchedule: (request: Filled<temporal.api.workflowservice.v1.ICreateScheduleRequest>) => {
       if (!this.#schedules.create(request.scheduleId, request.schedule ?? {}))
         throw refusal('alreadyExists', `schedule "${request.scheduleId}" is already running`)
@@ -184,10 +199,7 @@ export class TemporalConnection {
       if (request.workflowIdConflictPolicy !== WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING)
         throw refusal('alreadyExists', `Workflow execution is already running. WorkflowId: ${workflowId}`)
       this.#server.terminateRun(current, 'TerminateIfRunning WorkflowIdReusePolicy')
-    } else if (
-      current !== undefined &&
-      request.workflowIdReusePolicy === WorkflowIdReusePolicy.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
-    )
+    } else if (current !== undefined && !mayStartAgain(current, request.workflowIdReusePolicy))
       throw refusal('alreadyExists', `Workflow execution already finished. WorkflowId: ${workflowId}`)
     const searchAttributes = { ...request.searchAttributes?.indexedFields }
     for (const name of Object.keys(searchAttributes))
@@ -200,6 +212,7 @@ export class TemporalConnection {
       input: request.input?.payloads ?? [],
       memo: { ...request.memo?.fields },
       searchAttributes,
+      ...limitsOf(request.workflowRunTimeout, request.workflowExecutionTimeout),
     })
     return { run, isNew: true }
   }
@@ -258,19 +271,11 @@ export class TemporalConnection {
 /** Lifecycles ask to be started eagerly, which only a connection that workers share can do. */
 const eagerStart = { [InternalConnectionLikeSymbol]: { supportsEagerStart: true } }
 
-/** Methods as promises, each after a turn, and an error for what is not simulated. */
-function service(name: string, methods: object): object {
-  return new Proxy(methods, {
-    get: (target, method) => {
-      const call = Reflect.get(target, method) as ((request: unknown) => unknown) | undefined
-      if (call === undefined && typeof method === 'symbol') return undefined
-      return async (request: unknown) => {
-        await Promise.resolve()
-        if (call === undefined) throw new Error(`${name}.${String(method)} is not simulated`)
-        return call(request)
-      }
-    },
-  })
+function mayStartAgain({ status }: Run, policy: Start['workflowIdReusePolicy']): boolean {
+  const { WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY } =
+    WorkflowIdReusePolicy
+  if (policy === WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY) return status !== 'completed'
+  return policy !== WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 }
 
 const executionOf = ({ workflowId, identity }: Run) => ({ workflowId, runId: identity.runId })

@@ -75,7 +75,7 @@ describe('one life', () => {
   })
 })
 
-/** A life with random latencies, failures, kills and operators. */
+/** A life with random latencies, failures, kills, freezes and operators. */
 async function randomLife(seed: number): Promise<OneLife> {
   const random = randomNumbers(seed * 7919)
   const isEvicted = random() < 0.3
@@ -94,6 +94,12 @@ async function randomLife(seed: number): Promise<OneLife> {
       life.clock.at(life.clock.now() + random() * 6000, () => {
         worker = life.startProcess(activities)
       })
+    },
+    () => {
+      const { process } = worker
+      life.temporal.freeze(process)
+      life.clock.at(life.clock.now() + random() * 40_000, () => life.temporal.thaw(process))
+      worker = life.startProcess(activities)
     },
     () => void life.update('retryNow', { reason: 'r' }),
     () => void life.update('hold', { reason: 'r' }),

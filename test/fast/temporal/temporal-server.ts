@@ -1,10 +1,13 @@
+import proto from '@temporalio/proto'
 import type { SimulatedProcess } from '../simulated-process.ts'
 import { type Clock, randomNumbers } from '../virtual-clock.ts'
 import { ActivityAttempts } from './activity-attempts.ts'
-import { carryOut, type RunStart } from './commands.ts'
-import { type Job, normalQueue, type Payload, timestamp } from './protocol.ts'
-import { endActivity, Run, type RunStatus, type UpdateOutcome, type Worker } from './run.ts'
-import { namespace } from './workflow-host.ts'
+import { carryOut } from './commands/commands.ts'
+import type { Attributes } from './history.ts'
+import type { Job, Payload } from './protocol.ts'
+import { resetCopy, resetEvent } from './resets.ts'
+import { endActivity, isPolling, type Offer, Run, type RunStatus, type UpdateOutcome, type Worker } from './run.ts'
+import { type RunStart, startOf } from './run-start.ts'
 import { type TaskOptions, WorkflowTasks } from './workflow-tasks.ts'
 
 export interface TemporalOptions extends Omit<TaskOptions, 'taskLatencyMs' | 'isEvicted'> {
@@ -14,6 +17,10 @@ export interface TemporalOptions extends Omit<TaskOptions, 'taskLatencyMs' | 'is
   /** Whether a run leaves its worker's cache after a task. */
   readonly isEvicted?: (random: () => number) => boolean
 }
+
+const taskKinds = ['workflow', 'activity'] as const
+const { RETRY_STATE_TIMEOUT: timedOut, RETRY_STATE_RETRY_POLICY_NOT_SET: noRetryPolicy } =
+  proto.temporal.api.enums.v1.RetryState
 
 /** A run that continues another begins its work no sooner than this after the start of that one (`history.continueAsNewMinInterval`). */
 const shortestRunMs = 1000
@@ -26,6 +33,8 @@ export class TemporalServer {
   readonly #current = new Map<string, Run>()
   /** Tasks that no worker has taken yet. Each says whether it is taken now. */
   #backlog: (() => boolean)[] = []
+  /** Requests for tasks that processes had sent when they froze. */
+  #openPolls: { readonly worker: Worker; readonly queue: string; readonly kind: Offer['kind'] }[] = []
   readonly #random: () => number
   readonly #tasks: WorkflowTasks
   readonly #attempts: ActivityAttempts
@@ -37,6 +46,7 @@ export class TemporalServer {
       clock,
       deliver: (run: Run, happen: () => Job | undefined) => this.#tasks.deliver(run, happen),
       whenWorker: this.#whenWorker.bind(this),
+      slotIsFree: () => this.#offerBacklog(),
     }
     this.#attempts = new ActivityAttempts({
       ...server,
@@ -49,6 +59,8 @@ export class TemporalServer {
       current: this.current.bind(this),
       begin: this.#begin.bind(this),
       signal: this.signalRun.bind(this),
+      cancelRun: this.cancelRun.bind(this),
+      terminate: this.terminateRun.bind(this),
       close: this.#close.bind(this),
     }
     this.#tasks = new WorkflowTasks(
@@ -72,8 +84,29 @@ export class TemporalServer {
 
   addWorker(worker: Worker): Worker {
     this.#workers.push(worker)
-    this.#backlog = this.#backlog.filter((take) => !take())
+    this.#offerBacklog()
     return worker
+  }
+
+  #offerBacklog(): void {
+    this.#backlog = this.#backlog.filter((take) => !take())
+  }
+
+  /** The process stands still. It has one request for a task of each kind open at each of its queues. */
+  freeze(process: SimulatedProcess): void {
+    process.freeze()
+    const workers = this.#workers.filter((worker) => worker.process === process)
+    this.#openPolls.push(
+      ...workers.flatMap((worker) =>
+        [...worker.queues].flatMap((queue) => taskKinds.map((kind) => ({ worker, queue, kind }))),
+      ),
+    )
+  }
+
+  /** The process goes on, and asks for work again. */
+  thaw(process: SimulatedProcess): void {
+    process.thaw()
+    this.#offerBacklog()
   }
 
   /** The process is gone. What waits for it is noticed by its time limits. */
@@ -117,11 +150,31 @@ export class TemporalServer {
   }
 
   terminateRun(run: Run, reason: string): void {
+    this.#end(run, 'terminated', { workflowExecutionTerminatedEventAttributes: { reason, identity: 'client' } })
+  }
+
+  /** The run ends without its workflow. */
+  #end(run: Run, status: RunStatus, event: Attributes): void {
     if (!run.isRunning) return
     this.#tasks.abandon(run)
-    run.history.add(this.#clock.now(), { workflowExecutionTerminatedEventAttributes: { reason, identity: 'client' } })
-    this.#close(run, { status: 'terminated' })
+    run.history.add(this.#clock.now(), event)
+    this.#close(run, { status })
     run.evict()
+  }
+
+  /** Ends a run and begins another where it was before a workflow task; signals that came later follow. */
+  resetRun(run: Run, completedEventId: number, reason: string): Run {
+    const again = resetCopy(run, this.#newRunId(), completedEventId)
+    this.terminateRun(run, reason)
+    this.#add(again)
+    this.#tasks.deliver(again, () => {
+      again.history.add(this.#clock.now(), resetEvent(again, run, reason))
+      return undefined
+    })
+    for (const { workflowExecutionSignaledEventAttributes: signal } of run.history.events.slice(completedEventId))
+      if (signal != null)
+        this.signalRun(again, { signalName: signal.signalName ?? '', input: signal.input?.payloads ?? [] })
+    return again
   }
 
   /** Sends an update and waits for its outcome. One whose id the run knows is the same update. */
@@ -166,14 +219,21 @@ export class TemporalServer {
     return this.#workerFor(queue) !== undefined
   }
 
-  #workerFor(queue: string): Worker | undefined {
-    return this.#workers.find(({ process, queues }) => !process.isKilled && queues.has(queue))
+  #workerFor(queue: string, hasRoom: (worker: Worker) => boolean = () => true): Worker | undefined {
+    return this.#workers.find((worker) => worker.queues.has(queue) && isPolling(worker) && hasRoom(worker))
   }
 
-  #whenWorker(queue: string, take: (worker: Worker) => void, isOver: () => boolean): void {
+  /** A frozen process has asked for a task of each queue before, which it gets and does nothing about. */
+  #lostTo(kind: Offer['kind'], queue: string): Worker | undefined {
+    this.#openPolls = this.#openPolls.filter(({ worker: { process } }) => process.isFrozen)
+    const at = this.#openPolls.findIndex((poll) => poll.kind === kind && poll.queue === queue)
+    return at === -1 ? undefined : this.#openPolls.splice(at, 1)[0]?.worker
+  }
+
+  #whenWorker({ kind, queue, take, isOver, hasRoom }: Offer): void {
     const isTaken = () => {
       if (isOver()) return true
-      const worker = this.#workerFor(queue)
+      const worker = this.#lostTo(kind, queue) ?? this.#workerFor(queue, hasRoom)
       if (worker === undefined) return false
       take(worker)
       return true
@@ -188,6 +248,7 @@ export class TemporalServer {
     run.status = status
     run.closedMs = this.#clock.now()
     Object.assign(run, outcome)
+    run.stopLimit()
     for (const { stop } of run.timers.values()) stop()
     for (const activity of run.activities.values()) {
       // An attempt under way hears of it with its next heartbeat.
@@ -199,8 +260,8 @@ export class TemporalServer {
   }
 
   #begin(start: RunStart, { continued, parent }: { readonly continued?: Run; readonly parent?: Run }): Run {
-    const { workflowType, workflowId, taskQueue, input, memo, searchAttributes } = start
-    const runId = `run-${this.runs.length + 1}`
+    const { workflowType, workflowId, taskQueue, input, memo, searchAttributes, limits = {} } = start
+    const runId = this.#newRunId()
     const run = new Run(
       {
         runId,
@@ -213,47 +274,26 @@ export class TemporalServer {
         startMs: continued?.identity.startMs ?? this.#clock.now(),
         seed: Math.floor(this.#random() * 2 ** 32),
       },
-      { memo, searchAttributes, startedMs: this.#clock.now() },
+      { memo, searchAttributes, startedMs: this.#clock.now(), limits },
     )
     if (continued !== undefined) run.notBeforeMs = continued.startedMs + shortestRunMs
-    this.runs.push(run)
-    this.#current.set(workflowId, run)
+    this.#add(run)
     this.#tasks.deliver(run, () => startOf(run, input, this.#clock.now()))
     return run
   }
-}
 
-/** Records the start of a run. Returns what its workflow begins with. */
-function startOf(run: Run, input: readonly Payload[], nowMs: number): Job {
-  const { runId, workflowId, workflowType, taskQueue, firstRunId, continuedFromRunId, parent, startMs, seed } =
-    run.identity
-  const shown = { memo: { fields: run.memo }, searchAttributes: { indexedFields: run.searchAttributes } }
-  const workflowTaskTimeout = { seconds: 10 as never }
-  const same = { ...shown, workflowTaskTimeout, identity: 'client', attempt: 1 }
-  run.history.add(nowMs, {
-    workflowExecutionStartedEventAttributes: {
-      ...same,
-      workflowId,
-      workflowType: { name: workflowType },
-      taskQueue: normalQueue(taskQueue),
-      input: { payloads: [...input] },
-      originalExecutionRunId: runId,
-      firstExecutionRunId: firstRunId,
-      ...(continuedFromRunId === undefined ? {} : { continuedExecutionRunId: continuedFromRunId }),
-      ...(parent === undefined ? {} : { parentWorkflowNamespace: namespace, parentWorkflowExecution: parent }),
-    },
-  })
-  return {
-    initializeWorkflow: {
-      ...same,
-      workflowId,
-      workflowType,
-      arguments: [...input],
-      randomnessSeed: seed as never,
-      firstExecutionRunId: firstRunId,
-      startTime: timestamp(startMs),
-      ...(continuedFromRunId === undefined ? {} : { continuedFromExecutionRunId: continuedFromRunId }),
-      ...(parent === undefined ? {} : { parentWorkflowInfo: { ...parent, namespace } }),
-    },
+  readonly #newRunId = () => `run-${this.runs.length + 1}`
+
+  /** A run is its workflow's latest one, and ends when its time is over. */
+  #add(run: Run): void {
+    this.runs.push(run)
+    this.#current.set(run.workflowId, run)
+    const { runMs = Number.POSITIVE_INFINITY, executionMs = Number.POSITIVE_INFINITY } = run.limits
+    const [runEndMs, lastMs] = [run.startedMs + runMs, run.identity.startMs + executionMs]
+    const retryState = lastMs <= runEndMs ? timedOut : noRetryPolicy
+    if (Number.isFinite(Math.min(runEndMs, lastMs)))
+      run.stopLimit = this.#clock.at(Math.min(runEndMs, lastMs), () =>
+        this.#end(run, 'timedOut', { workflowExecutionTimedOutEventAttributes: { retryState } }),
+      )
   }
 }

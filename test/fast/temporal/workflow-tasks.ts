@@ -1,14 +1,32 @@
 import proto from '@temporalio/proto'
 import type { Clock } from '../virtual-clock.ts'
 import { newActivity, waitsForCancellation } from './activity-attempts.ts'
-import { cancelledFailure, cancelledLocalActivityMarker, localActivityMarker } from './activity-failures.ts'
+import { cancelledLocalActivityMarker, localActivityMarker } from './activity-failures.ts'
+import {
+  cancelledAtOnce,
+  cancelledJob,
+  elided,
+  endsRun,
+  isTraceless,
+  withoutRefusedUpdates,
+} from './commands/task-commands.ts'
 import { type Command, inCoresOrder, type Job, normalQueue } from './protocol.ts'
 import { replayInto } from './replay.ts'
-import { endActivity, type OpenTask, type PastActivation, type PendingActivity, type Run, type Worker } from './run.ts'
-import { elided, endsRun, isTraceless, withoutRefusedUpdates } from './task-commands.ts'
+import {
+  endActivity,
+  isPolling,
+  type Offer,
+  type OpenTask,
+  type PastActivation,
+  type PendingActivity,
+  type Run,
+  type Worker,
+} from './run.ts'
 
 const { TimeoutType, WorkflowTaskFailedCause } = proto.temporal.api.enums.v1
-const { ActivityCancellationType } = proto.coresdk.workflow_commands
+
+/** The version that a worker names in its first task, and whose private parts are in use here. */
+export const sdkVersion = '1.24.0'
 
 const taskTimeoutMs = 10_000
 /** As the production worker sets `stickyQueueScheduleToStartTimeout`. */
@@ -27,7 +45,7 @@ export interface TaskOptions {
 
 export interface TasksServer {
   readonly clock: Clock
-  whenWorker(queue: string, take: (worker: Worker) => void, isOver: () => boolean): void
+  whenWorker(offer: Offer): void
   startLocal(run: Run, activity: PendingActivity, worker: Worker): void
   /** The server takes a command of a committed task. */
   carryOut(
@@ -40,7 +58,7 @@ export interface TasksServer {
 type Resolution = NonNullable<NonNullable<Job['resolveActivity']>['result']>
 
 /** Jobs that Core makes in the middle of a task, out of commands: a repeated task makes them again. */
-const madeByCore = new WeakSet<Job>()
+export const madeByCore = new WeakSet<Job>()
 /** Markers of local activities that a command cancels, recorded in its place. */
 export const cancelMarkers = new WeakMap<Command, ReturnType<typeof cancelledLocalActivityMarker>>()
 
@@ -88,16 +106,17 @@ export class WorkflowTasks {
     }
     this.#recordScheduled(run)
     const offer = () =>
-      this.#server.whenWorker(
-        run.identity.taskQueue,
-        (worker) => this.#start(run, run.cached?.worker ?? worker),
-        () => !run.isRunning,
-      )
-    if (run.stickyWorker?.process.isKilled !== true) {
+      this.#server.whenWorker({
+        kind: 'workflow',
+        queue: run.identity.taskQueue,
+        take: (worker) => this.#start(run, isPolling(worker) ? this.#cachedBy(run, worker) : worker),
+        isOver: () => !run.isRunning,
+      })
+    if (run.stickyWorker === undefined || isPolling(run.stickyWorker)) {
       this.#at(afterMs, offer)
       return
     }
-    // No process polls the sticky queue of a worker that is gone: its task times out there first.
+    // No process polls the sticky queue of a worker that is gone, or stands still: its task times out there first.
     run.stickyWorker = undefined
     this.#at(stickyTimeoutMs, () => {
       if (!run.isRunning) return
@@ -110,6 +129,10 @@ export class WorkflowTasks {
       this.#recordScheduled(run)
       offer()
     })
+  }
+
+  #cachedBy({ cached }: Run, worker: Worker): Worker {
+    return cached !== undefined && isPolling(cached.worker) ? cached.worker : worker
   }
 
   #recordScheduled(run: Run): void {
@@ -146,18 +169,19 @@ export class WorkflowTasks {
     }
     run.task = task
     run.isTaskDue = false
+    task.timers.push(this.#at(taskTimeoutMs, () => this.#fail(run, task, 'timedOut')))
+    task.timers.push(this.#at(0.8 * taskTimeoutMs, () => this.#heartbeat(run, task)))
+    // A frozen worker has taken the task, which times out if it does not thaw before.
+    worker.process.deliver(() => this.#begin(run, task))
+  }
+
+  #begin(run: Run, task: OpenTask): void {
+    if (run.task !== task) return
     const jobs = run.waiting
     run.waiting = []
-    task.timers.push(this.#at(taskTimeoutMs, () => this.#fail(run, task)))
-    task.timers.push(this.#at(0.8 * taskTimeoutMs, () => this.#heartbeat(run, task)))
-    // A frozen worker has taken the task, which times out.
-    if (worker.process.isFrozen) {
-      run.waiting = jobs
-      return
-    }
-    // Nothing that is news, such as the end of an activity that the workflow gave up: Core answers by itself.
-    if (jobs.length === 0 && localActivities.length === 0) return this.#commit(run, task)
     if (jobs.length > 0) this.#run(run, task, jobs)
+    // Nothing that is news, such as the end of an activity that the workflow gave up: Core answers by itself.
+    else if (task.localActivities.size === 0) this.#commit(run, task)
   }
 
   #run(run: Run, task: OpenTask, jobs: readonly Job[]): void {
@@ -181,12 +205,12 @@ export class WorkflowTasks {
 
   /** The workflow of a run for a query, which a worker replays if it must; undefined when no worker serves it. */
   workflowFor(run: Run, worker: Worker) {
-    if (run.cached === undefined || run.cached.worker.process.isKilled) this.#revive(run, worker)
+    if (run.cached === undefined || !isPolling(run.cached.worker)) this.#revive(run, worker)
     return run.cached?.workflow
   }
 
   /** The worker is gone or its code failed: whatever the task did since its start did not happen. */
-  #fail(run: Run, task: OpenTask): void {
+  #fail(run: Run, task: OpenTask, how: 'timedOut' | 'failed' = 'failed'): void {
     if (run.task !== task) return
     this.#close(run, task)
     for (const activity of task.localActivities) endActivity(activity)
@@ -197,7 +221,7 @@ export class WorkflowTasks {
     const hasError = run.taskErrors.length > 0
     run.history.add(
       this.#server.clock.now(),
-      task.worker.process.isKilled
+      how === 'timedOut'
         ? { workflowTaskTimedOutEventAttributes: { ...ids, timeoutType: TimeoutType.TIMEOUT_TYPE_START_TO_CLOSE } }
         : {
             workflowTaskFailedEventAttributes: {
@@ -280,9 +304,9 @@ export class WorkflowTasks {
   /** The outcome of a local activity: an activation of its own in the task that waits for it. */
   resolveLocal(run: Run, activity: PendingActivity, result: Resolution): void {
     const { task } = run
-    if (task === undefined || task.worker.process.isKilled || !task.localActivities.delete(activity)) return
+    if (task === undefined || !isPolling(task.worker) || !task.localActivities.delete(activity)) return
     const atMs = this.#server.clock.now()
-    const failure = result.failed?.failure ?? result.cancelled?.failure
+    const failure = result.failed?.failure ?? result.cancelled?.failure?.cause
     const marker =
       failure == null
         ? localActivityMarker(activity, { result: result.completed?.result ?? undefined, atMs })
@@ -298,7 +322,7 @@ export class WorkflowTasks {
 
   /** A task that waits for local activities is committed before its time is over, and another one goes on with them. */
   #heartbeat(run: Run, task: OpenTask): void {
-    if (run.task !== task || task.worker.process.isKilled) return
+    if (run.task !== task || task.localActivities.size === 0 || !isPolling(task.worker)) return
     const localActivities = [...task.localActivities]
     this.#commit(run, task, true)
     if (!run.isRunning) return
@@ -337,7 +361,7 @@ export class WorkflowTasks {
       (flag) => !run.flags.has(flag),
     )
     for (const flag of langUsedFlags) run.flags.add(flag)
-    const sdk = { coreUsedFlags: [3, 2, 1], sdkName: 'temporal-typescript', sdkVersion: '1.24.0' }
+    const sdk = { coreUsedFlags: [3, 2, 1], sdkName: 'temporal-typescript', sdkVersion }
     run.history.bytes += task.activations.reduce((sum, { bytes }) => sum + bytes.length + 300, 0)
     return run.history.add(this.#server.clock.now(), {
       workflowTaskCompletedEventAttributes: {
@@ -364,26 +388,3 @@ export class WorkflowTasks {
     }
   }
 }
-
-function cancelledJob(activity: PendingActivity): Job {
-  const { seq } = activity.command
-  const result = { cancelled: { failure: cancelledFailure(activity) } }
-  return { resolveActivity: { seq: seq ?? 0, result, ...(activity.isLocal ? { isLocal: true } : {}) } }
-}
-
-/** All but WAIT_CANCELLATION_COMPLETED are reported as cancelled at once; so is an activity that this very task has scheduled. */
-function cancelledAtOnce(run: Run, task: OpenTask, seq: number | null | undefined): readonly Job[] {
-  const known = task.activations.flatMap(({ jobs }) => jobs)
-  if (known.some(({ resolveActivity: one }) => one != null && one.seq === seq && one.isLocal !== true)) return []
-  const scheduled = task.activations
-    .flatMap(({ commands }) => commands)
-    .find(({ scheduleActivity }) => scheduleActivity?.seq === seq)?.scheduleActivity
-  if (scheduled != null) return [cancelledJob(newActivity(scheduled, false, 0))]
-  const activity = run.activities.get(seq ?? 0)
-  if (activity === undefined || waitsForCancellation(activity)) return []
-  return [cancelledJob(activity)]
-}
-
-/** Whether a request to cancel an activity reaches the server: an abandoned one goes on unasked. */
-export const reachesServer = ({ command }: PendingActivity) =>
-  command.cancellationType !== ActivityCancellationType.ABANDON

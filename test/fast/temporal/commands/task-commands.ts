@@ -1,5 +1,10 @@
-import { type Command, type CommandKind, commandKind } from './protocol.ts'
-import type { PastActivation } from './run.ts'
+import proto from '@temporalio/proto'
+import { newActivity, waitsForCancellation } from '../activity-attempts.ts'
+import { cancelledFailure } from '../activity-failures.ts'
+import { type Command, type CommandKind, commandKind, type Job } from '../protocol.ts'
+import type { OpenTask, PastActivation, PendingActivity, Run } from '../run.ts'
+
+const { ActivityCancellationType } = proto.coresdk.workflow_commands
 
 const endings: ReadonlySet<CommandKind> = new Set([
   'completeWorkflowExecution',
@@ -50,3 +55,26 @@ export function withoutRefusedUpdates(activation: PastActivation): PastActivatio
 export const isTraceless = (activations: readonly PastActivation[]) =>
   activations.length > 0 &&
   activations.every(({ commands }) => commands.every(({ updateResponse }) => updateResponse?.rejected != null))
+
+export function cancelledJob(activity: PendingActivity): Job {
+  const { seq } = activity.command
+  const result = { cancelled: { failure: cancelledFailure(activity) } }
+  return { resolveActivity: { seq: seq ?? 0, result, ...(activity.isLocal ? { isLocal: true } : {}) } }
+}
+
+/** All but WAIT_CANCELLATION_COMPLETED are reported as cancelled at once; so is an activity that this very task has scheduled. */
+export function cancelledAtOnce(run: Run, task: OpenTask, seq: number | null | undefined): readonly Job[] {
+  const known = task.activations.flatMap(({ jobs }) => jobs)
+  if (known.some(({ resolveActivity: one }) => one != null && one.seq === seq && one.isLocal !== true)) return []
+  const scheduled = task.activations
+    .flatMap(({ commands }) => commands)
+    .find(({ scheduleActivity }) => scheduleActivity?.seq === seq)?.scheduleActivity
+  if (scheduled != null) return [cancelledJob(newActivity(scheduled, false, 0))]
+  const activity = run.activities.get(seq ?? 0)
+  if (activity === undefined || waitsForCancellation(activity)) return []
+  return [cancelledJob(activity)]
+}
+
+/** Whether a request to cancel an activity reaches the server: an abandoned one goes on unasked. */
+export const reachesServer = ({ command }: PendingActivity) =>
+  command.cancellationType !== ActivityCancellationType.ABANDON

@@ -1,62 +1,14 @@
 import proto from '@temporalio/proto'
-import type { Clock } from '../virtual-clock.ts'
-import type { Attributes } from './history.ts'
-import { keywordList } from './history.ts'
-import {
-  type Command,
-  commandKind,
-  type Job,
-  msOf,
-  normalQueue,
-  type Payload,
-  payloadOf,
-  type ScheduledActivity,
-  valueOf,
-} from './protocol.ts'
-import type { PendingActivity, Run, RunStatus } from './run.ts'
-import { namespace } from './workflow-host.ts'
-import { cancelMarkers, reachesServer } from './workflow-tasks.ts'
+import { type Attributes, keywordList } from '../history.ts'
+import { type Command, commandKind, msOf, normalQueue, payloadOf, valueOf } from '../protocol.ts'
+import type { Run } from '../run.ts'
+import { type RunStart, startedMemo } from '../run-start.ts'
+import { cancelMarkers } from '../workflow-tasks.ts'
+import { startChild } from './child-commands.ts'
+import type { Carried, CommandServer, Ids } from './command-server.ts'
+import { reachesServer } from './task-commands.ts'
 
-const { StartChildWorkflowExecutionFailedCause, SignalExternalWorkflowExecutionFailedCause } =
-  proto.temporal.api.enums.v1
-
-const alreadyExists =
-  proto.coresdk.child_workflow.StartChildWorkflowExecutionFailedCause
-    .START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_WORKFLOW_ALREADY_EXISTS
-
-/** What a run begins with. */
-export interface RunStart {
-  readonly workflowType: string
-  readonly workflowId: string
-  readonly taskQueue: string
-  readonly input: readonly Payload[]
-  readonly memo: Record<string, Payload>
-  readonly searchAttributes: Record<string, Payload>
-}
-
-export interface CommandServer {
-  readonly clock: Clock
-  deliver(run: Run, happen: () => Job | undefined): void
-  schedule(run: Run, command: ScheduledActivity, scheduledEventId: number): void
-  cancelActivity(run: Run, activity: PendingActivity): void
-  current(workflowId: string): Run | undefined
-  begin(start: RunStart, of: { readonly continued?: Run; readonly parent?: Run }): Run
-  signal(run: Run, signal: { readonly signalName: string; readonly input: readonly Payload[] }): void
-  close(run: Run, outcome: { readonly status: RunStatus } & Partial<Pick<Run, 'result' | 'failure'>>): void
-}
-
-interface Ids {
-  readonly completedEventId: number
-  readonly startedEventId: number
-}
-
-/** A command with the run it is for, and the event that it follows from. */
-interface Carried {
-  readonly run: Run
-  readonly command: Command
-  readonly ids: Ids
-  readonly add: (attributes: Attributes) => number
-}
+const { RetryState, SignalExternalWorkflowExecutionFailedCause } = proto.temporal.api.enums.v1
 
 type Handler = (server: CommandServer, carried: Carried) => void
 
@@ -103,7 +55,9 @@ const handlers: Partial<Record<ReturnType<typeof commandKind>, Handler>> = {
   },
   failWorkflowExecution: (server, { run, command, add }) => {
     const failure = command.failWorkflowExecution?.failure ?? {}
-    add({ workflowExecutionFailedEventAttributes: { failure } })
+    add({
+      workflowExecutionFailedEventAttributes: { failure, retryState: RetryState.RETRY_STATE_RETRY_POLICY_NOT_SET },
+    })
     server.close(run, { status: 'failed', failure })
   },
   cancelWorkflowExecution: (server, { run, add }) => {
@@ -187,93 +141,6 @@ function setPatchMarker(_: CommandServer, { run, command, add }: Carried): void 
   add({ upsertWorkflowSearchAttributesEventAttributes: { searchAttributes: { indexedFields } } })
 }
 
-function startChild(server: CommandServer, { run, command, add }: Carried): void {
-  const of = command.startChildWorkflowExecution ?? {}
-  const [workflowId, workflowType] = [of.workflowId ?? '', of.workflowType ?? '']
-  const taskQueue = of.taskQueue || run.identity.taskQueue
-  const initiatedEventId = add({
-    startChildWorkflowExecutionInitiatedEventAttributes: {
-      namespace,
-      workflowId,
-      workflowType: { name: workflowType },
-      taskQueue: normalQueue(taskQueue),
-      input: { payloads: of.input ?? [] },
-      parentClosePolicy: of.parentClosePolicy as never,
-      memo: { fields: of.memo ?? {} },
-    },
-  }) as never
-  const known = { initiatedEventId, namespace, workflowType: { name: workflowType } }
-  if (server.current(workflowId)?.isRunning === true) {
-    const cause =
-      StartChildWorkflowExecutionFailedCause.START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_WORKFLOW_ALREADY_EXISTS
-    return server.deliver(run, () => {
-      run.history.add(server.clock.now(), {
-        startChildWorkflowExecutionFailedEventAttributes: { ...known, workflowId, cause },
-      })
-      return {
-        resolveChildWorkflowExecutionStart: {
-          seq: of.seq ?? 0,
-          failed: { workflowId, workflowType, cause: alreadyExists },
-        },
-      }
-    })
-  }
-  const start = {
-    workflowType,
-    workflowId,
-    taskQueue,
-    input: of.input ?? [],
-    memo: of.memo ?? {},
-    searchAttributes: of.searchAttributes?.indexedFields ?? {},
-  }
-  const child = server.begin(start, { parent: run })
-  const workflowExecution = { workflowId, runId: child.identity.runId }
-  server.deliver(run, () => {
-    run.history.add(server.clock.now(), {
-      childWorkflowExecutionStartedEventAttributes: { ...known, workflowExecution },
-    })
-    return { resolveChildWorkflowExecutionStart: { seq: of.seq ?? 0, succeeded: { runId: child.identity.runId } } }
-  })
-  child.onClosed.push(() =>
-    server.deliver(run, () =>
-      childEnded(server, { run, child, seq: of.seq ?? 0, known: { ...known, workflowExecution } }),
-    ),
-  )
-}
-
-interface EndedChild {
-  readonly run: Run
-  readonly child: Run
-  readonly seq: number
-  readonly known: {
-    readonly initiatedEventId: never
-    readonly workflowExecution: { readonly workflowId: string; readonly runId: string }
-  }
-}
-
-function childEnded({ clock }: CommandServer, { run, child, seq, known }: EndedChild): Job {
-  const started = run.history.events.find(
-    ({ childWorkflowExecutionStartedEventAttributes: one }) => one?.initiatedEventId === known.initiatedEventId,
-  )
-  const by = { ...known, startedEventId: started?.eventId as never }
-  if (child.status === 'completed') {
-    const result = payloadOf(child.result)
-    run.history.add(clock.now(), {
-      childWorkflowExecutionCompletedEventAttributes: { ...by, result: { payloads: [result] } },
-    })
-    return { resolveChildWorkflowExecution: { seq, result: { completed: { result } } } }
-  }
-  const retryState = proto.temporal.api.enums.v1.RetryState.RETRY_STATE_RETRY_POLICY_NOT_SET
-  const cause = child.failure ?? { message: child.status }
-  run.history.add(clock.now(), { childWorkflowExecutionFailedEventAttributes: { ...by, failure: cause, retryState } })
-  const failure = {
-    message: 'Child Workflow execution failed',
-    cause,
-    childWorkflowExecutionFailureInfo: { ...by, retryState },
-  }
-  return { resolveChildWorkflowExecution: { seq, result: { failed: { failure } } } }
-}
-
 function signalExternal(server: CommandServer, { run, command, add }: Carried): void {
   const of = command.signalExternalWorkflowExecution ?? {}
   const workflowId = of.workflowExecution?.workflowId || of.childWorkflowId || ''
@@ -341,6 +208,7 @@ function continueAsNew(server: CommandServer, { run, command, add }: Carried): v
     input: of.arguments ?? [],
     memo: Object.keys(of.memo ?? {}).length > 0 ? { ...of.memo } : startedMemo(run),
     searchAttributes: of.searchAttributes?.indexedFields ?? run.searchAttributes,
+    limits: { ...run.limits, runMs: msOf(of.workflowRunTimeout) ?? run.limits.runMs },
   }
   const begun = server.begin(next, { continued: run })
   add({
@@ -354,6 +222,3 @@ function continueAsNew(server: CommandServer, { run, command, add }: Carried): v
   })
   server.close(run, { status: 'continuedAsNew' })
 }
-
-const startedMemo = ({ history }: Run): Record<string, Payload> =>
-  history.of('workflowExecutionStartedEventAttributes')[0]?.memo?.fields ?? {}

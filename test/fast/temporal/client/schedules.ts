@@ -1,7 +1,7 @@
 import type { temporal } from '@temporalio/proto'
-import type { Cancel, Clock } from '../virtual-clock.ts'
-import { msOf } from './protocol.ts'
-import type { Run } from './run.ts'
+import type { Cancel, Clock } from '../../virtual-clock.ts'
+import { msOf } from '../protocol.ts'
+import type { Run } from '../run.ts'
 
 type Schedule = temporal.api.schedule.v1.ISchedule
 type Start = temporal.api.workflowservice.v1.IStartWorkflowExecutionRequest

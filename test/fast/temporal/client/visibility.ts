@@ -1,6 +1,6 @@
 import proto from '@temporalio/proto'
-import { valueOf } from './protocol.ts'
-import type { Run, RunStatus } from './run.ts'
+import { valueOf } from '../protocol.ts'
+import type { Run, RunStatus } from '../run.ts'
 
 const { WorkflowExecutionStatus } = proto.temporal.api.enums.v1
 
@@ -17,6 +17,7 @@ const statusNames = {
   cancelled: 'Canceled',
   continuedAsNew: 'ContinuedAsNew',
   terminated: 'Terminated',
+  timedOut: 'TimedOut',
 } as const satisfies Record<RunStatus, string>
 
 export const statusOf = {
@@ -26,6 +27,7 @@ export const statusOf = {
   cancelled: WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_CANCELED,
   continuedAsNew: WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW,
   terminated: WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_TERMINATED,
+  timedOut: WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_TIMED_OUT,
 } as const satisfies Record<RunStatus, number>
 
 type Condition = (listed: ListedRun) => boolean
