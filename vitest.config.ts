@@ -67,7 +67,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: layers.map((layer) => `${layer}/**/*.test.ts`),
-          exclude: ['**/*.servers.test.ts', '**/*.parity.test.ts', '**/node_modules/**'],
+          exclude: ['**/*.{servers,parity,all}.test.ts', '**/node_modules/**'],
           maxWorkers: 2,
           // On a busy machine some take several times as long as on a quiet one.
           testTimeout: 30_000,
@@ -96,6 +96,18 @@ export default defineConfig({
           include: alone,
           maxWorkers: 1,
           sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        test: {
+          ...servers,
+          env: { ...servers.env, JOINER_TEST_PATIENCE: '3' },
+          // Slow proofs, which `npm test` leaves out and `npm run test:all` runs.
+          name: 'all',
+          include: ['**/*.all.test.ts'],
+          exclude: ['**/node_modules/**'],
+          maxWorkers: 2,
+          sequence: { groupOrder: 3 },
         },
       },
     ],
