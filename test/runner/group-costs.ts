@@ -23,7 +23,7 @@ export interface RunReport {
 }
 
 /** Minutes with one digit behind the point. */
-const minutes = (seconds: number) => (Number.isNaN(seconds) ? '-' : (seconds / 60).toFixed(1))
+export const minutes = (seconds: number) => (Number.isNaN(seconds) ? '-' : (seconds / 60).toFixed(1))
 
 /** A table of what each group took. */
 export function costTable(costs: Readonly<Record<string, Cost>>): string {
