@@ -1,33 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { filesOf, type GroupName, groups } from './test/runner/groups.ts'
 import { LongestFirst } from './test/runner/sequencer.ts'
-
-const layers = [
-  'core',
-  'api',
-  'activities',
-  'workflows',
-  'workers',
-  'starter',
-  'deploy',
-  'bench',
-  'test/vectors',
-  'test/api',
-  'test/azure-fields',
-  'test/citations',
-  'test/crash-matrix',
-  'test/ecosystem',
-  'test/fast',
-  'test/fuzz-cli',
-  'test/hostile',
-  'test/mutations',
-  'test/soak',
-  'test/pages',
-  'test/structure',
-  'test/upstream',
-  'test/proofs',
-  'test/scheduler-equivalence',
-]
 
 const servers = {
   // What a suite imports takes a second to load; the next one in its process finds it loaded, and the cluster started.
@@ -59,46 +33,55 @@ const alone = [
   'test/ui-server.servers.test.ts',
 ]
 
+/** Tests within one process each, without servers. */
+const plain = (name: GroupName) => ({
+  test: {
+    name,
+    ...filesOf(name),
+    maxWorkers: 2,
+    // On a busy machine some take several times as long as on a quiet one.
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    // Without a process for each of some 450 files they take half the time.
+    isolate: false,
+    sequence: order(name),
+  },
+})
+
+/** Suites on real servers, so many at a time. They wait for half of their time: a world takes 1.3 GB and, while something happens in it, a core. */
+const onServers = (name: GroupName, maxWorkers: number) => {
+  const { include, exclude } = filesOf(name)
+  const env = { ...servers.env, JOINER_TEST_PATIENCE: '3' }
+  return {
+    test: { ...servers, env, name, include, exclude: [...exclude, ...alone], maxWorkers, sequence: order(name) },
+  }
+}
+
+/** One group after the other, so that each has a time of its own. */
+const order = (name: GroupName) => ({ groupOrder: groups.findIndex((group) => group.name === name) })
+
 export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
-    reporters: ['default', './test/runner/slowest-suites.ts'],
+    reporters: ['default', './test/runner/slowest-suites.ts', './test/runner/group-report.ts'],
     projects: [
-      {
-        test: {
-          name: 'unit',
-          include: layers.map((layer) => `${layer}/**/*.test.ts`),
-          exclude: ['**/*.servers.test.ts', '**/*.parity.test.ts', '**/node_modules/**'],
-          maxWorkers: 2,
-          // On a busy machine some take several times as long as on a quiet one.
-          testTimeout: 30_000,
-          hookTimeout: 30_000,
-          // Without a process for each of some 180 files they take half the time.
-          isolate: false,
-          sequence: { groupOrder: 0 },
-        },
-      },
+      plain('matrix'),
+      plain('scenarios'),
+      plain('seeds'),
+      plain('unit'),
+      onServers('worlds', 4),
+      onServers('servers', 4),
       {
         test: {
           ...servers,
-          env: { ...servers.env, JOINER_TEST_PATIENCE: '3' },
-          name: 'servers',
-          include: ['**/*.servers.test.ts'],
-          exclude: ['**/node_modules/**', ...alone],
-          // They wait for half of their time: each has a cluster of its own, which takes 1.3 GB and, while something happens in it, a core.
-          maxWorkers: 4,
-          sequence: { groupOrder: 1 },
-        },
-      },
-      {
-        test: {
-          ...servers,
-          name: 'servers-alone',
+          name: 'worlds-alone',
           include: alone,
           maxWorkers: 1,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: groups.length },
         },
       },
+      // Slow proofs, which `npm test` leaves out and `npm run test:all` runs.
+      onServers('all', 2),
     ],
   },
 })

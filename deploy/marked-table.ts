@@ -4,6 +4,8 @@ export interface TablePlace {
   readonly name: string
   /** Word in the comments before and after the table. */
   readonly mark: string
+  /** What writes it. */
+  readonly by?: string
 }
 
 /** Returns the row of a table, and its rows, aligned as the formatter wants them. */
@@ -15,8 +17,8 @@ export function alignedTable(columns: readonly string[], rows: readonly (readonl
 }
 
 /** Returns a page with the table between its two marks. Errors: the page lacks one. */
-export function withTable(page: string, { name, mark }: TablePlace, table: string): string {
-  const begins = `<!-- ${mark}: written by npm run generate -->\n\n`
+export function withTable(page: string, { name, mark, by = 'npm run generate' }: TablePlace, table: string): string {
+  const begins = `<!-- ${mark}: written by ${by} -->\n\n`
   const ends = `\n<!-- end of ${mark} -->`
   const from = page.indexOf(begins)
   const to = page.indexOf(ends, from)

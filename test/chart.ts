@@ -259,8 +259,18 @@ interface Ended {
   readonly stderr: string
 }
 
-/** Runs the real helm on the chart with these values, which are all that it gets besides the chart's own. */
-export async function helm(args: readonly string[], values: unknown): Promise<Ended> {
+/** What helm has answered in this process, by its input. The chart stays as it is. */
+const answers = new Map<string, Promise<Ended>>()
+
+/** Runs the real helm on the chart with these values, which are all that it gets besides the chart's own. The same input is run once. */
+export function helm(args: readonly string[], values: unknown): Promise<Ended> {
+  const input = JSON.stringify([args, values])
+  const answer = answers.get(input) ?? run(args, values)
+  answers.set(input, answer)
+  return answer
+}
+
+async function run(args: readonly string[], values: unknown): Promise<Ended> {
   const binaries = await resolveBinaries(['helm'], () => {})
   const child = spawn(binaries.helm, [...args, '--namespace', releaseNamespace, '--values', '-'])
   const ended = once(child, 'exit')

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { availableParallelism, homedir, loadavg } from 'node:os'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Agent, request } from 'undici'
@@ -16,6 +16,7 @@ import {
   schedulerSpec,
 } from './kubernetes.ts'
 import type { LocalCluster, Ports } from './local-cluster.ts'
+import { underLoad } from './machine-load.ts'
 import { createPki } from './pki.ts'
 import { type Progress, resolveBinaries } from './server-binaries.ts'
 import type { ServerName } from './server-versions.ts'
@@ -213,15 +214,12 @@ async function isOk(url: string, caFile?: string, token?: string): Promise<boole
   }
 }
 
-/** Waits for a server. `ms` is its limit on a quiet machine; processes that share cores take turns, so the limit grows with the load. */
+/** Waits for a server. `ms` is its limit on a quiet machine. */
 async function until(what: string, ms: number, isReady: () => Promise<boolean>): Promise<void> {
   const startedAt = Date.now()
-  for (let limit = ms; !(await isReady()); limit = Math.max(limit, (ms * loadOfMachine()) / availableParallelism())) {
+  for (let limit = ms; !(await isReady()); limit = Math.max(limit, underLoad(ms))) {
     if (Date.now() > startedAt + limit)
       throw new Error(`${what} did not become ready within ${Math.round(limit / 1000)} s; look into its log`)
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
 }
-
-/** Processes that ran or waited for a core in the last minute, on average. */
-const loadOfMachine = () => loadavg()[0] ?? 0

@@ -8,6 +8,7 @@ import { defaultStateDir, startCluster } from './cluster.ts'
 import { demo } from './demo/demo.ts'
 import type { LocalCluster } from './local-cluster.ts'
 import { demoFolder, isRunning, type LocalState, readState, removeState, writeState } from './local-state.ts'
+import { underLoad } from './machine-load.ts'
 
 /** Adds `local` and `demo` to the command line. */
 export function registerLocalCommands(program: Command): void {
@@ -136,9 +137,9 @@ async function down(stateDir: string): Promise<void> {
     return
   }
   process.kill(state.pid, 'SIGTERM')
-  const deadline = Date.now() + 60_000
+  const startedAt = Date.now()
   while (isRunning(state.pid)) {
-    if (Date.now() > deadline) process.kill(state.pid, 'SIGKILL')
+    if (Date.now() > startedAt + underLoad(60_000)) process.kill(state.pid, 'SIGKILL')
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
   console.log('the local cluster is down')

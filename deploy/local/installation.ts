@@ -18,6 +18,7 @@ import {
 } from './installation-accounts.ts'
 import { kubeconfig } from './kubernetes.ts'
 import type { LocalCluster } from './local-cluster.ts'
+import { underLoad } from './machine-load.ts'
 import type { Operator } from './operator.ts'
 import type { ProcessSpec } from './supervisor.ts'
 
@@ -50,7 +51,8 @@ export class Installation {
       `apiVersion: v1\nkind: Namespace\nmetadata: { name: ${namespace} }\n`,
     )
     await this.applyRights()
-    await this.#operator.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s'])
+    const timeout = `--timeout=${Math.ceil(underLoad(30_000) / 1000)}s`
+    await this.#operator.kubectl(['wait', '--for=condition=Established', 'crd', '--all', timeout])
     await this.#operator.kubectl(['apply', '--server-side', '-f', '-'], localRights())
     await this.#writeTokens()
     const { server, pki } = this.#cluster

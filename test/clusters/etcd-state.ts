@@ -39,19 +39,27 @@ export class EtcdState {
     return new EtcdState(address, await readAll(address))
   }
 
-  /**
-   * Brings everything back. Controllers may still write for objects that went, so that is repeated until nothing is too much. Errors: objects are
-   * still made after `ms`.
-   */
+  /** Brings everything back. Errors: as of `settle`. */
   async restore(ms = patient(15_000)): Promise<void> {
-    const deadline = Date.now() + ms
     await this.#putBack()
+    await this.settle(ms)
+  }
+
+  /**
+   * Waits until there are the same objects as in the beginning. Controllers may still write for objects that went, so deletes are repeated until
+   * nothing is too much. Errors: objects are still made after `ms`, or some are missing.
+   */
+  async settle(ms = patient(15_000)): Promise<void> {
+    const deadline = Date.now() + ms
     for (let quiet = 0; quiet < 2; ) {
       const changed = await this.#deleteOthers()
       quiet = changed.length === 0 ? quiet + 1 : 0
       if (Date.now() > deadline) throw new Error(`objects are still made after ${ms / 1000} s: ${changed.join(', ')}`)
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
+    const now = await readAll(this.#address)
+    const missing = [...this.#state.keys()].filter((key) => !now.has(key) && !this.#comesAgain(key))
+    if (missing.length > 0) throw new Error(`objects are missing: ${missing.map(textOf).join(', ')}`)
   }
 
   /** Only once: what the servers write into objects of their own later, such as a status, is their affair. */

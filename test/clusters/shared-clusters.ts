@@ -91,6 +91,8 @@ async function reset({ cluster, state }: Shared): Promise<void> {
   await Promise.all((await readdir(logs)).map((name) => truncate(join(logs, name))))
   for (const spec of specs) if (spec !== undefined) supervisor.start(spec)
   await untilServersAnswer(cluster)
+  // Time has passed, in which controllers may have written. A cluster with other objects than a new one is not handed on.
+  await state.settle()
 }
 
 /** Vitest ends its processes so, and gives them half a second. */

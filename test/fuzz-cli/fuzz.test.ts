@@ -8,13 +8,13 @@ const seed = 20_261_122
 
 describe('files changed at random', () => {
   // Ten thousand of them: npm run fuzz-cli.
-  test('300 of them: a word of what is wrong, no stack trace, no control character, 2 s at most', async () => {
-    const { cases, failures, commands } = await fuzz({ seed, count: 300 })
+  test('100 of them: a word of what is wrong, no stack trace, no control character, 2 s at most', async () => {
+    const { cases, failures, commands } = await fuzz({ seed, count: 100 })
     expect(failures.map(({ one, message }) => `${one.index}: ${one.words.join(' ')}: ${message}`)).toEqual([])
-    expect(cases).toBe(300)
+    expect(cases).toBe(100)
     // Enough of them are still taken for what they were, and looked at in earnest.
     for (const name of ['validate', 'convert', 'simulate'])
-      expect(commands[name]?.codes['0'] ?? 0, name).toBeGreaterThan(10)
+      expect(commands[name]?.codes['0'] ?? 0, name).toBeGreaterThan(5)
   }, 120_000)
 
   test('a process ends as the thread does', async () => {

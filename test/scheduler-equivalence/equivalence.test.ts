@@ -4,15 +4,8 @@ import { schedule } from '../../core/scheduling/schedule.ts'
 import { schedulePlainly } from '../plain-scheduler/schedule.ts'
 import { answer, plainForm, type Solver, shuffled, type VectorScenario } from '../vectors/scheduling.ts'
 import { randomCluster } from './random-clusters.ts'
+import { batchesOf, seeds } from './seeds.ts'
 import { shrunk } from './shrink.ts'
-
-/** `CLUSTERS=20000 FIRST_CLUSTER=100000` looks at others, and at more of them. */
-const clusters = Number(process.env['CLUSTERS'] ?? 3000)
-const first = Number(process.env['FIRST_CLUSTER'] ?? 0)
-const batch = 500
-
-const seeds = Array.from({ length: clusters }, (_, index) => first + index)
-const batches = Map.groupBy(seeds, (seed) => Math.floor((seed - first) / batch))
 
 const textOf = (scenario: VectorScenario, solve?: Solver) => JSON.stringify(plainForm(answer(scenario, solve)))
 /** A third of the pods in each of two groups, by their names. */
@@ -33,7 +26,7 @@ function difference(all: readonly number[], isDifferent: (scenario: VectorScenar
 }
 
 describe('the fast scheduler on random clusters', () => {
-  it.each([...batches.values()].map((all) => [all[0], all] as const))(
+  it.each(batchesOf(500))(
     'answers as the plain rules do, messages included, from seed %i',
     { timeout: 120_000 },
     (_, all) => {
@@ -66,14 +59,15 @@ describe('the fast scheduler on random clusters', () => {
   })
 
   it('finds both pods that it can place and pods that it cannot', () => {
-    const outcomes = seeds.slice(0, 500).map((seed) => {
+    const some = seeds.slice(0, 500)
+    const outcomes = some.map((seed) => {
       const { newNodeClaims, existingNodes, errors } = answer(randomCluster(seed))
       return { places: newNodeClaims.length + existingNodes.length > 0, fails: Object.keys(errors).length > 0 }
     })
     const share = (wanted: (typeof outcomes)[number]) =>
-      outcomes.filter(({ places, fails }) => places === wanted.places && fails === wanted.fails).length / 500
+      outcomes.filter(({ places, fails }) => places === wanted.places && fails === wanted.fails).length / some.length
     expect(share({ places: true, fails: true })).toBeGreaterThan(0.35)
     expect(share({ places: true, fails: false })).toBeGreaterThan(0.1)
-    console.log(`${clusters} random clusters compared`)
+    console.log(`${seeds.length} random clusters compared`)
   })
 })

@@ -18,6 +18,7 @@ import { readSuite } from '../vectors/packs.ts'
 import { answer, plainForm, type VectorScenario } from '../vectors/scheduling.ts'
 import { randomCluster } from './random-clusters.ts'
 import { crowded, randomQuestions } from './random-removals.ts'
+import { seeds } from './seeds.ts'
 import { absentKey, disk, file, teamKey, tierKey } from './vocabulary.ts'
 
 /** Names that every object inherits something under. */
@@ -60,8 +61,6 @@ function both(scenario: object, seed: number, answerTo: (scenario: never) => unk
   const answered = (given: string) => JSON.stringify(answerTo(JSON.parse(given) as never))
   return [answered(renamed(text, names)), back(answered(renamed(text, ordinary)))]
 }
-
-const seeds = Array.from({ length: 400 }, (_, seed) => seed)
 
 describe('names that objects inherit something under are names like any other', () => {
   it('to the scheduler, its messages included', { timeout: 120_000 }, () => {

@@ -20,8 +20,9 @@ import { readScenario, type Scenario } from '../../starter/cli/simulate/scenario
 import { schedulePlainly } from '../plain-scheduler/schedule.ts'
 import type { Solver } from '../vectors/scheduling.ts'
 import { randomCluster } from './random-clusters.ts'
+import { seeds } from './seeds.ts'
 
-const scenarios = Array.from({ length: 300 }, (_, seed) => readScenario(randomCluster(seed * 7)))
+const scenarios = seeds.map((seed) => readScenario(randomCluster(seed * 7)))
 
 /** The plan after so many attempts. */
 function stoppedAfter(attempts: number, { snapshot, options }: Scenario, solve: Solver = schedule): SchedulingPlan {

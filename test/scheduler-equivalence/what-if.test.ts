@@ -8,11 +8,7 @@ import { schedulePlainly } from '../plain-scheduler/schedule.ts'
 import { plainForm } from '../vectors/scheduling.ts'
 import { randomCluster } from './random-clusters.ts'
 import { crowded, type Imagined, type Question, randomQuestions } from './random-removals.ts'
-
-/** `CLUSTERS=20000 FIRST_CLUSTER=100000` looks at others, and at more of them. */
-const clusters = Number(process.env['CLUSTERS'] ?? 1200)
-const first = Number(process.env['FIRST_CLUSTER'] ?? 0)
-const batch = 400
+import { batchesOf, seeds } from './seeds.ts'
 
 /** The answer of the plain rules to the cluster as it would be. */
 function plainly({ snapshot, options }: Imagined, { removed, limits }: Question): SchedulingPlan {
@@ -49,10 +45,7 @@ function differences(seed: number, memory: SolverMemory | undefined): readonly s
 }
 
 describe('what would be if nodes were gone', () => {
-  const seeds = Array.from({ length: clusters }, (_, index) => first + index)
-  const batches = Map.groupBy(seeds, (seed) => Math.floor((seed - first) / batch))
-
-  it.each([...batches.values()].map((all) => [all[0], all] as const))(
+  it.each(batchesOf(400))(
     'is answered as the plain rules answer to the cluster without them, whatever was asked before, from seed %i',
     { timeout: 120_000 },
     (_, all) => {

@@ -13,7 +13,7 @@ await new Command('npm run takeover --')
   )
   .option('--machines <count>', 'how many machines', count, 50)
   .action(({ machines }: { readonly machines: number }) => {
-    const args = ['vitest', 'run', '--project', 'servers', 'test/aks-machines.servers.test.ts']
+    const args = ['vitest', 'run', 'test/aks-machines.servers.test.ts']
     const env = { ...process.env, JOINER_TAKEOVER_MACHINES: String(machines) }
     process.exitCode = spawnSync('npx', args, { stdio: 'inherit', env }).status ?? 1
   })

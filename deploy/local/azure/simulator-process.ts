@@ -5,6 +5,7 @@ import tls from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { Agent, request } from 'undici'
 import { freePorts } from '../free-ports.ts'
+import { underLoad } from '../machine-load.ts'
 import { createPki, type Pki } from '../pki.ts'
 import { Supervisor } from '../supervisor.ts'
 import type { Fault } from './admin/faults.ts'
@@ -43,7 +44,7 @@ interface Started {
   readonly ca: string
 }
 
-/** How long the simulator may take to listen, or a condition to come true. */
+/** How long the simulator may take to listen, or a condition to come true, on a quiet machine. */
 const deadlineMs = 20_000
 
 /** A simulator in its own process, without a cluster: its VMs join nothing. This process trusts its CA, as NODE_EXTRA_CA_CERTS would make it. */
@@ -177,12 +178,13 @@ export class SimulatorProcess {
 
   /** Waits for a condition; a failing look counts as not yet. */
   async until(what: string, look: () => Promise<boolean>): Promise<void> {
-    const end = Date.now() + deadlineMs
+    const startedAt = Date.now()
     for (;;) {
       const isSo = await look().catch(() => false)
       if (isSo) return
-      if (Date.now() > end)
-        throw new Error(`not within ${deadlineMs / 1000} s: ${what}\n${await this.#supervisor.tail('azure')}`)
+      const limit = underLoad(deadlineMs)
+      if (Date.now() > startedAt + limit)
+        throw new Error(`not within ${Math.round(limit / 1000)} s: ${what}\n${await this.#supervisor.tail('azure')}`)
       await new Promise((resolve) => setTimeout(resolve, 25))
     }
   }

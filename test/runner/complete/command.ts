@@ -1,0 +1,72 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Command } from 'commander'
+import { circumstances } from '../../../bench/report.ts'
+import { resolveBinaries } from '../../../deploy/local/server-binaries.ts'
+import type { RunReport } from '../group-costs.ts'
+import { reportVariable } from '../group-report.ts'
+import { type Ended, notRun, page, recordOf, withRecord } from './record.ts'
+import { leftOut, type Step, steps } from './steps.ts'
+
+const root = fileURLToPath(new URL('../../../', import.meta.url))
+
+await new Command('npm run test:all --')
+  .description(
+    `Runs everything that exists, one after the other: ${steps.map(({ name }) => name).join(', ')}. Says at its end what it did not run, and why. Writes date, commit and counts into docs/testing.md. Ends with 1 when something failed.`,
+  )
+  .action(main)
+  .parseAsync()
+
+async function main(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'joiner-complete-'))
+  const where = circumstances()
+  // A step ends by itself when the terminal interrupts it, and leaves nothing. No other begins then.
+  let interrupted = false
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => (interrupted = true))
+  const ended: Ended[] = []
+  try {
+    for (const [at, step] of steps.entries()) {
+      console.log(`\n== ${step.name} (${at + 1} of ${steps.length})\n`)
+      ended.push(await run(step, join(folder, `${at}.json`)))
+      if (interrupted) process.exit(130)
+    }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+  const record = recordOf(where, ended)
+  writeFileSync(page, withRecord(readFileSync(page, 'utf8'), record))
+  spawnSync(join(root, 'node_modules/.bin/biome'), ['format', '--write', page], { cwd: root })
+  console.log(`\n${record}\n\nNot run:`)
+  for (const line of notRun(ended, leftOut)) console.log(`- ${line}`)
+  if (ended.some(({ outcome }) => outcome === 'failed')) process.exitCode = 1
+}
+
+async function run(step: Step, file: string): Promise<Ended> {
+  const { name, words, servers = [] } = step
+  const startedAt = performance.now()
+  const seconds = () => (performance.now() - startedAt) / 1000
+  try {
+    await resolveBinaries(servers, (line) => console.log(line))
+  } catch (error) {
+    return { name, outcome: 'not run', seconds: seconds(), reason: (error as Error).message }
+  }
+  const env = { ...process.env, ...step.env, [reportVariable]: file }
+  const child = spawn(process.execPath, words, { cwd: root, env, stdio: 'inherit' })
+  const [code] = (await once(child, 'exit')) as [number | null]
+  const outcome = code === 0 ? 'passed' : 'failed'
+  const report = step.tests === true ? reportIn(file) : undefined
+  return { name, outcome, seconds: seconds(), ...(report === undefined ? {} : { report }) }
+}
+
+/** Undefined: the run did not come to its end. */
+function reportIn(file: string): RunReport | undefined {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as RunReport
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,43 @@
+// What a complete run consists of.
+import type { ServerName } from '../../../deploy/local/server-versions.ts'
+
+/** A part of a complete run: arguments for Node. */
+export interface Step {
+  readonly name: string
+  readonly words: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  /** Servers that only this step needs. Where they cannot be built it does not run. */
+  readonly servers?: readonly ServerName[]
+  /** It runs groups of tests, which are counted. */
+  readonly tests?: true
+}
+
+const vitest = ['node_modules/vitest/vitest.mjs', 'run']
+
+/** In the order in which they run. */
+export const steps: readonly Step[] = [
+  { name: 'all groups', words: vitest, tests: true },
+  { name: 'parity', words: [...vitest, '--config', 'vitest.parity.config.ts'], tests: true },
+  {
+    name: 'scheduler-equivalence on 3,000 clusters',
+    words: [...vitest, '--project', 'unit', 'test/scheduler-equivalence'],
+    env: { CLUSTERS: '3000' },
+  },
+  { name: 'fuzz-cli', words: ['test/fuzz-cli/command.ts'] },
+  { name: 'hostile', words: ['test/hostile/command.ts'] },
+  { name: 'takeover', words: ['test/take-over/command.ts'] },
+  {
+    name: 'ecosystem',
+    words: ['test/ecosystem/command.ts'],
+    servers: ['prometheus', 'promtool', 'keda-operator'],
+  },
+  { name: 'temporal-tls', words: ['test/temporal-tls/command.ts'], servers: ['temporal-server'] },
+]
+
+/** What a complete run leaves out, and why. */
+export const leftOut: readonly string[] = [
+  'npm run crash-matrix: all rows on real servers take 20 minutes, with AKS machines 20 more; a sample of them ran',
+  'npm run soak: it lasts as long as it is asked to; one minute of it ran',
+  'npm run bench: it measures and proves nothing',
+  'npm run lint-workflows: it downloads a program',
+]
