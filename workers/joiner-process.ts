@@ -1,11 +1,10 @@
+import { flushCompileCache } from 'node:module'
 import { hostname } from 'node:os'
 import { Client } from '@temporalio/client'
 import type { Logger } from 'pino'
 import { collectDefaultMetrics, register } from 'prom-client'
 import { readCloud } from '../activities/azure/access/azure-config.ts'
-import { type AzureIdentity, azureIdentity, untilIdentified } from '../activities/azure/access/azure-identity.ts'
-import type { Cloud } from '../activities/azure/arm/clouds.ts'
-import type { KubernetesClient } from '../activities/kubernetes/client/client.ts'
+import { azureIdentity, untilIdentified } from '../activities/azure/access/azure-identity.ts'
 import type { Tracing } from '../activities/telemetry/tracing.ts'
 import type { Config } from '../api/config.ts'
 import { bootstrap } from '../starter/bridge/bootstrap.ts'
@@ -15,9 +14,10 @@ import { isDenied } from '../starter/temporal/grpc-code.ts'
 import { explainTemporal, messageOf, problemText } from '../starter/temporal/problem.ts'
 import type { TemporalSettings } from '../starter/temporal/settings.ts'
 import { reportBuild } from './build-info.ts'
+import { workflowBundle } from './bundle.ts'
 import type { ConversionService } from './conversion/conversion-service.ts'
 import { converting, startConversion } from './conversion-process.ts'
-import { createDependencies } from './dependencies.ts'
+import { createDependencies, type DependencyInput } from './dependencies.ts'
 import {
   type Answer,
   askOwnership,
@@ -31,6 +31,7 @@ import { loadClient } from './kubernetes-client.ts'
 import { Readiness } from './readiness.ts'
 import { type ServingProcess, serve, working } from './serving.ts'
 import { closeQuietly, startHealthServer } from './telemetry/health-server.ts'
+import { giveBackWhenIdle } from './telemetry/idle-memory.ts'
 import { type GaugeSource, metricsText } from './telemetry/metrics-text.ts'
 import { observeProcess } from './telemetry/process-metrics.ts'
 import { TemporalLink } from './temporal-link.ts'
@@ -101,6 +102,7 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
     },
   })
   if (identity) void untilIdentified(identity, log, signal).then((isKnown) => isKnown && readiness.has(azureToken))
+  const endGivingBack = giveBackWhenIdle(log)
   let conversion: ConversionService | undefined
   try {
     const own = await untilOwned({ ownership, readiness, log, signal })
@@ -111,7 +113,11 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
     const link = await linking
     isTemporalReachable = link !== undefined
     if (link !== undefined)
-      await work({
+      await workAs({
+        workflowBundle: await workflowBundle(
+          config.JOINER_WORKFLOW_BUNDLE,
+          settings.keys === undefined ? 'plain' : 'encrypted',
+        ),
         config,
         settings,
         cloud,
@@ -125,8 +131,12 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
         gauges,
         leases,
         tracing,
+        registry: register,
+        // By now all is loaded. Left to its end, a process that is killed would keep nothing for the one after it.
+        onWorking: () => flushCompileCache(),
       })
   } finally {
+    endGivingBack()
     await (await linking)?.stop()
     await conversion?.stop()
     await kubernetes.close()
@@ -134,16 +144,15 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
   }
 }
 
-interface Work extends ServingProcess {
-  readonly cloud: Cloud
-  readonly identity: AzureIdentity | undefined
-  readonly kubernetes: KubernetesClient
+/** A process that may work: it is connected, and the CRDs are its installation's. */
+export interface WorkingProcess extends ServingProcess, Omit<DependencyInput, 'client'> {
   readonly ownership: OwnershipInput
-  readonly signal: AbortSignal
-  readonly tracing: Tracing
 }
 
-async function work(input: Work): Promise<void> {
+/**
+ * Works as the process's roles until the signal fires. Errors: a worker that failed for good, an identity that somebody else took over.
+ */
+export async function workAs(input: WorkingProcess): Promise<void> {
   const { config, settings, log, link, readiness, ownership } = input
   const { connection } = link
   const { namespace } = settings
@@ -151,7 +160,7 @@ async function work(input: Work): Promise<void> {
   const signal = AbortSignal.any([input.signal, lost.signal])
   const identity = config.JOINER_IDENTITY ?? `${hostname()}/${process.pid}`
   const client = temporalClient(connection, settings, identity)
-  const deps = await createDependencies({ ...input, client, registry: register })
+  const deps = await createDependencies({ ...input, client })
   const name = {
     client: new Client({ connection, namespace, identity }),
     cluster: deps.cluster,

@@ -1,5 +1,4 @@
 // What works for the cluster in a process: caches, workers and bridge.
-import { flushCompileCache } from 'node:module'
 import type { Client } from '@temporalio/client'
 import type { Logger } from 'pino'
 import { whenAborted } from '../activities/abortable-wait.ts'
@@ -15,16 +14,15 @@ import type { Config } from '../api/config.ts'
 import { Bridge } from '../starter/bridge/bridge.ts'
 import { dataConverter } from '../starter/temporal/connect.ts'
 import type { TemporalSettings } from '../starter/temporal/settings.ts'
-import { bundleDigest, workflowBundle } from './bundle.ts'
+import { bundleDigest } from './bundle.ts'
 import { observeCluster } from './cluster-observer.ts'
 import type { ProcessDeps } from './dependencies.ts'
 import { plannerLease, planWhileLeading } from './planner-lease.ts'
 import type { Readiness } from './readiness.ts'
 import { runWorkers } from './running-workers.ts'
 import { createPlanWorker, createTaskWorkers } from './task-workers.ts'
-import { giveBackWhenIdle } from './telemetry/idle-memory.ts'
 import type { GaugeSource } from './telemetry/metrics-text.ts'
-import type { TemporalLink } from './temporal-link.ts'
+import type { WorkerLink } from './temporal-link.ts'
 import { workerVersioning } from './worker-version.ts'
 
 export const working = 'workers'
@@ -34,11 +32,14 @@ export interface ServingProcess {
   readonly config: Config
   readonly settings: TemporalSettings
   readonly log: Logger
-  readonly link: TemporalLink
+  readonly link: WorkerLink
+  readonly workflowBundle: { readonly code: string }
   /** What this process still waits for. */
   readonly readiness: Readiness
   /** Where what is computed for a scrape enters. */
   readonly gauges: GaugeSource[]
+  /** Called once the process works. */
+  readonly onWorking: () => void
   /** Leases that this process may hold, by name, with what says whether it does. */
   readonly leases: Map<string, () => boolean>
 }
@@ -56,15 +57,11 @@ export async function serve(
   input: ServingProcess,
   { deps, identity, client, bootstrap, signal }: Serving,
 ): Promise<void> {
-  const { config, settings, log, link, readiness, gauges, leases } = input
+  const { config, settings, log, link, readiness, gauges, leases, workflowBundle } = input
   const { namespace } = settings
   const roles = new Set(config.JOINER_ROLES)
   const stopParts = startParts(deps, roles, readiness)
-  const bundle = await workflowBundle(
-    config.JOINER_WORKFLOW_BUNDLE,
-    settings.keys === undefined ? 'plain' : 'encrypted',
-  )
-  const workflowCode = bundleDigest(bundle.code)
+  const workflowCode = bundleDigest(workflowBundle.code)
   const versioning = workerVersioning(config, workflowCode)
   const bridge = new Bridge({
     deps,
@@ -85,13 +82,13 @@ export async function serve(
   const metrics = new ReconcileMetrics(deps.registry)
   const taskWorkers = () => ({
     metrics,
-    connection: link.current,
+    link,
     namespace,
     dataConverter: dataConverter(settings),
     roles,
     deps,
     identity,
-    workflowBundle: bundle,
+    workflowBundle,
     version: versioning.options,
   })
   const workers = await createTaskWorkers(taskWorkers())
@@ -126,15 +123,12 @@ export async function serve(
       : []),
   ])
   readiness.has(working)
+  input.onWorking()
   log.info({ identity, roles: [...roles], workflowCode, version: versioning.options?.version }, 'started workers')
-  // By now all is loaded. Left to its end, a process that is killed would keep nothing for the one after it.
-  flushCompileCache()
   if (roles.has('bridge') && !signal.aborted) bridge.start()
-  const endGivingBack = giveBackWhenIdle(log)
   try {
     await running
   } finally {
-    endGivingBack()
     observer.stop()
     await ledger?.stop()
     await bridge.stop()

@@ -1,5 +1,5 @@
 import type { DataConverter } from '@temporalio/common'
-import { type NativeConnection, Worker, type WorkerDeploymentOptions, type WorkerOptions } from '@temporalio/worker'
+import type { Worker, WorkerDeploymentOptions, WorkerOptions } from '@temporalio/worker'
 import { createAzureActivities } from '../activities/azure/activities.ts'
 import { armLimits } from '../activities/azure/arm/arm-limits.ts'
 import { createDisruptionActivities } from '../activities/disruption/activities.ts'
@@ -11,6 +11,7 @@ import type { Role } from '../api/config.ts'
 import { taskQueue } from '../core/task-queues.ts'
 import type { ProcessDeps } from './dependencies.ts'
 import { countActivities } from './telemetry/count-activities.ts'
+import type { WorkerLink } from './temporal-link.ts'
 
 /**
  * What all replicas together begin: as many as ARM takes writes at once. The budgets of requests are what holds Azure's limits; this holds off
@@ -34,7 +35,7 @@ const stepsAtOnce = 100
 const waitsAtOnce = 5000
 
 export interface TaskWorkersInput {
-  readonly connection: NativeConnection
+  readonly link: Pick<WorkerLink, 'createWorker'>
   readonly namespace: string
   /** How payloads and failures are encrypted; empty where they are not. */
   readonly dataConverter: DataConverter
@@ -47,9 +48,8 @@ export interface TaskWorkersInput {
   readonly metrics: ReconcileMetrics
 }
 
-const commonOptions = ({ connection, namespace, dataConverter, identity }: TaskWorkersInput) =>
+const commonOptions = ({ namespace, dataConverter, identity }: TaskWorkersInput) =>
   ({
-    connection,
     namespace,
     dataConverter,
     identity,
@@ -62,7 +62,7 @@ const commonOptions = ({ connection, namespace, dataConverter, identity }: TaskW
 export function createPlanWorker(input: TaskWorkersInput, client: KubernetesClient): Promise<Worker> {
   const { deps } = input
   const provisioning = createProvisioningActivities({ ...deps, client })
-  return Worker.create({
+  return input.link.createWorker({
     ...commonOptions(input),
     taskQueue: taskQueue('plan', deps.cluster),
     activities: { ...provisioning, ...createDisruptionActivities(deps) },
@@ -75,7 +75,7 @@ export function createPlanWorker(input: TaskWorkersInput, client: KubernetesClie
 
 /** The Temporal workers of a process's roles but planning. They share its connection, its cache and its clients. */
 export async function createTaskWorkers(input: TaskWorkersInput): Promise<readonly Worker[]> {
-  const { roles, deps, workflowBundle, version, metrics } = input
+  const { link, roles, deps, workflowBundle, version, metrics } = input
   const common = commonOptions(input)
   const counted = (slots: number) => ({ activity: [countActivities(metrics, slots)] })
   const options: WorkerOptions[] = []
@@ -116,5 +116,5 @@ export async function createTaskWorkers(input: TaskWorkersInput): Promise<readon
       maxTaskQueueActivitiesPerSecond: azureActivitiesPerSecond,
     })
   }
-  return Promise.all(options.map((each) => Worker.create(each)))
+  return Promise.all(options.map((each) => link.createWorker(each)))
 }

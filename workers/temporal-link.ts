@@ -1,4 +1,4 @@
-import { NativeConnection, type Worker } from '@temporalio/worker'
+import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker'
 import type { Logger } from 'pino'
 import { pauseOf, whenAborted } from '../activities/abortable-wait.ts'
 import { checkNamespace, connectWith } from '../starter/temporal/connect.ts'
@@ -26,6 +26,9 @@ export interface TemporalLinkInput {
   /** Called with the reason why Temporal cannot be used, and with undefined when it can be used again. */
   readonly onState: (problem: string | undefined) => void
 }
+
+/** What works in a process knows of its connection to Temporal. */
+export type WorkerLink = Pick<TemporalLink, 'connection' | 'createWorker' | 'serve'>
 
 /**
  * A process's connection to Temporal. Certificates, keys and profiles that change on disk are taken up by a new connection, which workers and clients
@@ -77,9 +80,9 @@ export class TemporalLink {
     return undefined
   }
 
-  /** The connection in use now, for a worker that is made now. */
-  get current(): NativeConnection {
-    return this.#current.connection
+  /** Makes a worker on the connection in use. Errors: options that contradict each other. */
+  createWorker(options: WorkerOptions): Promise<Worker> {
+    return Worker.create({ ...options, connection: this.#current.connection })
   }
 
   /** From now on these workers move to a new connection. */

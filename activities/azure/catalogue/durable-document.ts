@@ -1,5 +1,5 @@
 import { promisify } from 'node:util'
-import { gunzip, gzip } from 'node:zlib'
+import { gunzip, gzip, type ZlibOptions } from 'node:zlib'
 import type { Logger } from 'pino'
 import { ListWatch } from '../../kubernetes/cache/list-watch.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
@@ -7,8 +7,8 @@ import { isConflict, isNotFound } from '../../kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
 
-const compress = promisify(gzip)
-const decompress = promisify(gunzip)
+const compress = (text: string): Promise<Buffer> => promisify(gzip)(text)
+const decompress = (bytes: Buffer, options: ZlibOptions): Promise<Buffer> => promisify(gunzip)(bytes, options)
 
 /** The entry of `binaryData` that holds the document. */
 const entry = 'document.json.gz'

@@ -1,5 +1,6 @@
-import { request } from 'undici'
+import type { HttpClient } from '@azure/core-rest-pipeline'
 import { jsonIn, notJson, readWhole } from '../../limited-body.ts'
+import { plainGet } from '../answers/plain-get.ts'
 import { type PriceItem, pricesOf, type RegionPrices } from './pricing.ts'
 
 /** Region whose prices are used where the region has none, or none by that name, as upstream: only the order matters. */
@@ -18,18 +19,23 @@ interface PricePage {
 
 /**
  * Reads the region's Linux prices from the retail price API (reference/azure-provider.md 3.7); those of another region where it knows none.
+ * `http` carries the requests, where it is not the default.
  * Errors: the endpoint cannot be reached, answers something else than pages, or has no prices at all.
  */
-export async function fetchPrices(endpoint: string, region: string): Promise<RegionPrices> {
+export async function fetchPrices(endpoint: string, region: string, http?: HttpClient): Promise<RegionPrices> {
   for (const asked of new Set([region, fallbackRegion])) {
-    const list = pricesOf(await fetchPriceItems(endpoint, asked))
+    const list = pricesOf(await fetchPriceItems(endpoint, asked, http))
     if (list.size > 0) return { region: asked, list }
   }
   throw new Error(`retail prices: ${endpoint} has none, neither of region "${region}" nor of "${fallbackRegion}"`)
 }
 
 /** Reads all pages of the region's prices. Errors: the endpoint cannot be reached, or answers something else than pages. */
-export async function fetchPriceItems(endpoint: string, region: string): Promise<readonly PriceItem[]> {
+export async function fetchPriceItems(
+  endpoint: string,
+  region: string,
+  http?: HttpClient,
+): Promise<readonly PriceItem[]> {
   const filter = [
     "priceType eq 'Consumption'",
     "currencyCode eq 'USD'",
@@ -44,7 +50,7 @@ export async function fetchPriceItems(endpoint: string, region: string): Promise
   let next: string | undefined = first.href
   for (let pages = 1; next !== undefined; pages++) {
     if (pages > mostPages) throw new Error(`retail prices: ${endpoint} has more than ${mostPages} pages of one region`)
-    const page: PricePage = await readPage(next)
+    const page: PricePage = await readPage(next, http)
     items.push(...(page.Items ?? []))
     next = page.NextPageLink || undefined
     const { origin } = new URL(next ?? first, first)
@@ -55,21 +61,21 @@ export async function fetchPriceItems(endpoint: string, region: string): Promise
 }
 
 /** Reads a page. The API throttles readers of many pages, and says for how long. */
-async function readPage(url: string): Promise<PricePage> {
+async function readPage(url: string, http: HttpClient | undefined): Promise<PricePage> {
   for (let attempt = 1; ; attempt++) {
     const what = `retail prices: GET ${new URL(url).host}`
-    const response = await request(url, { headersTimeout: headersMs, bodyTimeout: 0 })
+    const response = await plainGet(url, { http, headersMs })
     const text = await readWhole(response.body, what)
-    if (response.statusCode === 200) {
+    if (response.status === 200) {
       const page = jsonIn(text)
       if (page !== undefined) return page
-      throw new Error(notJson(what, { text, contentType: response.headers['content-type']?.toString() }))
+      throw new Error(notJson(what, { text, contentType: response.header('content-type') }))
     }
-    const isPassing = response.statusCode === 429 || response.statusCode >= 500
-    const asked = Number(response.headers['retry-after'])
+    const isPassing = response.status === 429 || response.status >= 500
+    const asked = Number(response.header('retry-after'))
     const waitMs = Number.isFinite(asked) ? asked * 1000 : 500 * 2 ** attempt
     if (!isPassing || attempt >= pageAttempts || waitMs > longestWaitMs)
-      throw new Error(`retail prices: HTTP ${response.statusCode} from ${new URL(url).host}`)
+      throw new Error(`retail prices: HTTP ${response.status} from ${new URL(url).host}`)
     await new Promise((resolve) => setTimeout(resolve, waitMs).unref())
   }
 }
