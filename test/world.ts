@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { type Client, type Connection, ScheduleOverlapPolicy } from '@temporalio/client'
+import { type Client, ScheduleOverlapPolicy } from '@temporalio/client'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { stringify } from 'yaml'
 import { timeText } from '../core/values/time.ts'
@@ -14,11 +14,8 @@ import { clusterName, type ServerOptions } from '../deploy/local/cluster.ts'
 import type { Installation } from '../deploy/local/installation.ts'
 import type { LocalCluster } from '../deploy/local/local-cluster.ts'
 import type { Operator } from '../deploy/local/operator.ts'
-import { temporalSettings } from '../deploy/local/temporal.ts'
-import { connectClient, temporalClient } from '../starter/temporal/connect.ts'
 import { nodeClass } from './applied-objects.ts'
-import { cleanUp } from './clusters/clean-up.ts'
-import { endOthers, type Installed, leaveCluster, takeCluster } from './clusters/shared-clusters.ts'
+import { realServers, type Servers } from './clusters/servers.ts'
 import { patient } from './runner/patience.ts'
 
 /** A Kubernetes object, as far as tests look into it. */
@@ -90,37 +87,37 @@ const paths = {
   events: '/api/v1/namespaces/default/events',
 } as const
 
-/** How often a condition is looked at. Each look costs the servers some milliseconds, and several clusters share two cores. */
-const lookEveryMs = 200
+/** How often a condition is looked at. Each look costs real servers some milliseconds, and several clusters share two cores. */
+const lookEveryMs = process.env['JOINER_TEST_WORLD'] === 'fast' ? 20 : 200
 /** How long a condition is waited for: what takes seconds by itself takes many times that beside other suites. A promise about time states its own. */
 export const patienceMs = 120_000
 
 /** The user that `World.joiner` runs commands as. */
 export const operatorUser = 'system:serviceaccount:joiner:an-operator'
 
-/** Real servers, the Azure simulator, Joiner's CRDs and RBAC, and what a test does with them. */
+/** The servers that Joiner works with, its CRDs and RBAC, and what a test does with them. */
 export class World {
   readonly cluster: LocalCluster
   readonly operator: Operator
   readonly installation: Installation
   readonly temporal: Client
-  readonly #installed: Installed
-  readonly #connection: Connection
+  readonly #end: Servers['end']
+  readonly #runCommand: Servers['runCommand']
 
-  private constructor(installed: Installed, connection: Connection) {
-    const { cluster, operator, installation } = installed
-    this.#installed = installed
+  constructor({ cluster, operator, installation, temporal, end, runCommand }: Servers) {
     this.cluster = cluster
     this.operator = operator
     this.installation = installation
-    this.#connection = connection
-    this.temporal = temporalClient(connection, temporalSettings(cluster))
+    this.temporal = temporal
+    this.#end = end
+    this.#runCommand = runCommand
   }
 
-  /** Starts everything but Joiner itself. */
+  /** Starts everything but Joiner itself: real servers, or a simulated world in virtual time where the environment asks for it. */
   static async start(options: ServerOptions = {}): Promise<World> {
-    const installed = await takeCluster(options)
-    return new World(installed, await connectClient(temporalSettings(installed.cluster)))
+    if (process.env['JOINER_TEST_WORLD'] !== 'fast') return new World(await realServers(options))
+    const { simulatedServers } = await import('./fast/world/simulated-servers.ts')
+    return new World(await simulatedServers())
   }
 
   /** Starts a Joiner process. Names tell replicas apart. */
@@ -198,6 +195,7 @@ export class World {
 
   /** As `joiner`, with more in the environment. */
   async joinerWith(settings: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<string> {
+    if (this.#runCommand !== undefined) return this.#runCommand(settings, args)
     const command = fileURLToPath(new URL('../starter/joiner.ts', import.meta.url))
     const env = {
       ...process.env,
@@ -347,17 +345,10 @@ export class World {
 
   /** Ends everything. Errors: Joiner was refused a request for want of a right, unless the test has taken rights away. */
   async stop({ tookRights = false } = {}): Promise<void> {
-    const running = () => `the end of ${Object.keys(this.cluster.supervisor.pids).join(', ')}`
-    const checkRights = async () => {
+    await this.#end(async () => {
       const forbidden = tookRights ? [] : await this.forbidden()
       if (forbidden.length > 0) throw new Error(`Joiner lacks rights:\n${forbidden.join('\n')}`)
-    }
-    await cleanUp([
-      { what: () => 'the connection to Temporal', work: () => this.#connection.close() },
-      { what: running, work: () => endOthers(this.#installed) },
-      { what: () => 'the logs of Joiner', work: checkRights },
-      { what: running, work: () => leaveCluster(this.#installed), ms: 90_000 },
-    ])
+    })
   }
 
   /** What Joiner's processes asked of the API server without the right to it, each once. */

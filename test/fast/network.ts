@@ -12,11 +12,21 @@ export interface PlannedStop {
   readonly stop: (process: SimulatedProcess) => void
 }
 
+async function travel(ms: number): Promise<void> {
+  if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
+}
+
 /** What lies between processes and servers: the place where a process is killed or freezes in the midst of a request. */
 export class Network {
   /** Requests of processes, oldest first, such as `PUT virtualMachines/aks-a`. */
   readonly requests: string[] = []
   planned: PlannedStop | undefined
+  readonly #latencyMs: (request: string) => number
+
+  /** `latencyMs`: how long a request and its answer travel, together. Default: no time at all. */
+  constructor(latencyMs: (request: string) => number = () => 0) {
+    this.#latencyMs = latencyMs
+  }
 
   /** Carries a request of the process that runs now. Its effect is the server's work, and its answer arrives only where the process still lives. */
   async carry<T>(request: string, effect: () => T | Promise<T>): Promise<T> {
@@ -29,8 +39,11 @@ export class Network {
       planned.stop(process)
       await process.untilRunning()
     }
+    const travelMs = this.#latencyMs(request) / 2
     const answer = await SimulatedProcess.outside(async () => {
+      await travel(travelMs)
       const [settled] = await Promise.allSettled([effect()])
+      await travel(travelMs)
       return settled
     })
     if (planned?.point === 'effected') planned.stop(process)
@@ -47,6 +60,7 @@ export class Network {
         const call: unknown = Reflect.get(target, method)
         if (typeof call !== 'function') return call
         return (...args: unknown[]): unknown => {
+          if (method === 'withOwnConnections') return this.clientOf(target, nameOf)
           const name = nameOf(String(method), args)
           const result = () => Reflect.apply(call, target, args) as unknown
           if (method === 'watch') return this.#watch(result as () => AsyncIterable<unknown>)

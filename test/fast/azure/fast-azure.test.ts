@@ -125,7 +125,7 @@ test('a process that is killed over its request hears of no answer', async () =>
   const network = new Network()
   const { azure, clock, client } = await world({ network })
   const process = new SimulatedProcess('joiner')
-  network.planned = { request: 1, point: 'effected', kill: () => process.kill() }
+  network.planned = { request: 1, point: 'effected', stop: () => process.kill() }
   let isAnswered = false
   process.run(
     () =>

@@ -16,7 +16,7 @@ import { randomNumbers } from '../virtual-clock.ts'
 import { type Answered, ConnectionLost, InProcess } from './in-process.ts'
 
 /** How the cluster in memory is asked for something, as its API server would be. */
-type ClusterRequest = (
+export type ClusterRequest = (
   method: string,
   path: string,
   body?: unknown,

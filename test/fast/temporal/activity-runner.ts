@@ -1,5 +1,6 @@
 import { defaultDataConverter, noopMetricMeter } from '@temporalio/common'
-import { Activity } from '@temporalio/worker/lib/activity.js'
+import type { ActivityInterceptorsFactory } from '@temporalio/worker'
+import { Activity, type CancelReason } from '@temporalio/worker/lib/activity.js'
 import type { SimulatedProcess } from '../simulated-process.ts'
 import { msOf } from './protocol.ts'
 import type { Attempt, AttemptResult, RunningAttempt, Worker } from './run.ts'
@@ -14,31 +15,34 @@ export interface WorkerOptions {
   readonly host: WorkflowHost
   readonly queues: Iterable<string>
   readonly activities: ActivityFunctions
+  readonly interceptors?: readonly ActivityInterceptorsFactory[]
 }
 
 /** The worker of a process. Its attempts run as the SDK's own run: the same context, failures and cancellation. */
-export function simulatedWorker({ process, host, queues, activities }: WorkerOptions): Worker {
-  return {
-    process,
-    host,
-    queues: new Set(queues),
-    runAttempt: (attempt) => runAttempt(process, attempt, activities),
-  }
+export function simulatedWorker({ process, host, queues, ...offered }: WorkerOptions): Worker {
+  return { process, host, queues: new Set(queues), runAttempt: (attempt) => runAttempt(process, attempt, offered) }
 }
 
-function runAttempt(process: SimulatedProcess, attempt: Attempt, activities: ActivityFunctions): RunningAttempt {
+type Offered = Pick<WorkerOptions, 'activities' | 'interceptors'>
+
+function runAttempt(process: SimulatedProcess, attempt: Attempt, offered: Offered): RunningAttempt {
   const { promise, resolve } = Promise.withResolvers<AttemptResult>()
   let activity: Activity | undefined
   process.deliver(() => {
-    activity = newActivity(attempt, activities)
+    activity = newActivity(attempt, offered)
     const result = activity.run({ args: [...attempt.args], headers: {} }) as Promise<AttemptResult>
     void process.answered(result).then(resolve)
   })
-  const requested = { cancelRequested: true } as never
-  return { ended: promise, cancel: () => process.deliver(() => activity?.cancel('CANCELLED', requested)) }
+  const cancelWith = (reason: CancelReason, details: object) =>
+    process.deliver(() => activity?.cancel(reason, details as never))
+  return {
+    ended: promise,
+    cancel: () => cancelWith('CANCELLED', { cancelRequested: true }),
+    shutDown: () => cancelWith('WORKER_SHUTDOWN', { workerShutdown: true }),
+  }
 }
 
-function newActivity(attempt: Attempt, activities: ActivityFunctions): Activity {
+function newActivity(attempt: Attempt, { activities, interceptors = [] }: Offered): Activity {
   const name = attempt.activity.command.activityType ?? ''
   const known = activities[name] as ((...args: unknown[]) => Promise<unknown>) | undefined
   const missing = () => Promise.reject(new Error(`activity ${name} is not registered`))
@@ -53,7 +57,7 @@ function newActivity(attempt: Attempt, activities: ActivityFunctions): Activity 
     noClient,
     silent,
     noopMetricMeter,
-    [],
+    [...interceptors],
   )
 }
 

@@ -25,6 +25,8 @@ export interface RunningAttempt {
   readonly ended: Promise<AttemptResult>
   /** Called when the cancellation reaches the worker. */
   readonly cancel: () => void
+  /** Called when the worker shuts down: what it cancels then is tried by another one. */
+  readonly shutDown: () => void
 }
 
 /** The worker of a process: the workflows it hosts, the queues it polls, and how it runs activities. */

@@ -182,6 +182,10 @@ export class TemporalConnection {
       if (schedule === undefined) throw refusal('notFound', `schedule "${scheduleId}" not found`)
       return { schedule, info: {} }
     },
+    /** No worker has a version. */
+    describeWorkerDeployment: () => {
+      throw refusal('notFound', 'no Worker Deployment found')
+    },
     deleteSchedule: ({ scheduleId }: Filled<temporal.api.workflowservice.v1.IDeleteScheduleRequest>) => {
       this.#schedules.delete(scheduleId)
       return {}

@@ -88,6 +88,12 @@ export class TemporalServer {
     return worker
   }
 
+  /** A worker that shuts down takes no more tasks; what it runs goes on. */
+  removeWorker(worker: Worker): void {
+    this.#workers.splice(this.#workers.indexOf(worker), 1)
+    for (const run of this.runs) if (run.cached?.worker === worker && run.task === undefined) run.evict()
+  }
+
   #offerBacklog(): void {
     this.#backlog = this.#backlog.filter((take) => !take())
   }
@@ -219,8 +225,10 @@ export class TemporalServer {
     return this.#workerFor(queue) !== undefined
   }
 
+  /** One of the workers that ask for a task of a queue, at random where there are several. */
   #workerFor(queue: string, hasRoom: (worker: Worker) => boolean = () => true): Worker | undefined {
-    return this.#workers.find((worker) => worker.queues.has(queue) && isPolling(worker) && hasRoom(worker))
+    const asking = this.#workers.filter((worker) => worker.queues.has(queue) && isPolling(worker) && hasRoom(worker))
+    return asking.length < 2 ? asking[0] : asking[Math.floor(this.#random() * asking.length)]
   }
 
   /** A frozen process has asked for a task of each queue before, which it gets and does nothing about. */

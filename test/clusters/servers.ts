@@ -1,0 +1,34 @@
+import type { Client } from '@temporalio/client'
+import type { ServerOptions } from '../../deploy/local/cluster.ts'
+import { temporalSettings } from '../../deploy/local/temporal.ts'
+import { connectClient, temporalClient } from '../../starter/temporal/connect.ts'
+import { cleanUp } from './clean-up.ts'
+import { endOthers, type Installed, leaveCluster, takeCluster } from './shared-clusters.ts'
+
+/** The servers of a world, and what people and programs do at them. */
+export interface Servers extends Pick<Installed, 'cluster' | 'operator' | 'installation'> {
+  readonly temporal: Client
+  /** Runs a command of Joiner, where it runs in no process of its own. Returns what it printed; errors as `World.joiner`. */
+  readonly runCommand?: (settings: Readonly<Record<string, string>>, args: readonly string[]) => Promise<string>
+  /** Ends everything; `check` looks at what Joiner has left in its logs, after its end. */
+  end(check: () => Promise<void>): Promise<void>
+}
+
+/** Real servers with Joiner's CRDs and rights, without Joiner. */
+export async function realServers(options: ServerOptions): Promise<Servers> {
+  const installed = await takeCluster(options)
+  const { cluster } = installed
+  const connection = await connectClient(temporalSettings(cluster))
+  const running = () => `the end of ${Object.keys(cluster.supervisor.pids).join(', ')}`
+  return {
+    ...installed,
+    temporal: temporalClient(connection, temporalSettings(cluster)),
+    end: (check) =>
+      cleanUp([
+        { what: () => 'the connection to Temporal', work: () => connection.close() },
+        { what: running, work: () => endOthers(installed) },
+        { what: () => 'the logs of Joiner', work: check },
+        { what: running, work: () => leaveCluster(installed), ms: 90_000 },
+      ]),
+  }
+}

@@ -1,0 +1,35 @@
+import type { ConnectionLike } from '@temporalio/client'
+import { Connection } from '@temporalio/client'
+import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { clusterName } from '../../../deploy/local/cluster.ts'
+import { runHere } from '../../readers/command-line.ts'
+import { SimulatedProcess } from '../simulated-process.ts'
+
+/** What a command of Joiner talks to in a simulated world. */
+export interface CommandServers {
+  readonly kubernetes: KubernetesClient
+  readonly temporal: ConnectionLike
+}
+
+/**
+ * Runs a command of Joiner over servers in memory: all of it but how it finds and reaches them. Returns what it printed. Errors: as `World.joiner`.
+ */
+export async function runCommand(
+  { kubernetes, temporal }: CommandServers,
+  env: Readonly<Record<string, string>>,
+  args: readonly string[],
+): Promise<string> {
+  const [load, lazy] = [KubernetesClient.load, Connection.lazy]
+  KubernetesClient.load = () => Promise.resolve(kubernetes)
+  Connection.lazy = () => temporal as Connection
+  try {
+    const given = { TEMPORAL_ADDRESS: 'simulated:7233', CLUSTER_NAME: clusterName, ...env }
+    const { code, stdout, stderr } = await SimulatedProcess.outside(() => runHere(given, ...args))
+    if (code !== 0)
+      throw Object.assign(new Error(`joiner ${args.join(' ')}: ended with ${code}\n${stderr}`), { code, stdout, stderr })
+    return stdout
+  } finally {
+    KubernetesClient.load = load
+    Connection.lazy = lazy
+  }
+}

@@ -1,0 +1,145 @@
+import { setMaxListeners } from 'node:events'
+import { Client } from '@temporalio/client'
+import { workflowBundle } from '../../../workers/bundle.ts'
+import { FakeCluster } from '../../fakes/cluster.ts'
+import { type ClusterRequest, FastAzure } from '../azure/fast-azure.ts'
+import { startControllers } from '../kubernetes/controllers/start-controllers.ts'
+import { Network } from '../network.ts'
+import { SimulatedProcess } from '../simulated-process.ts'
+import { TemporalConnection } from '../temporal/temporal-connection.ts'
+import { TemporalServer } from '../temporal/temporal-server.ts'
+import { WorkflowHost } from '../temporal/workflow-host.ts'
+import { randomNumbers } from '../virtual-clock.ts'
+import { VirtualTime } from '../virtual-time.ts'
+import { Joiner } from './joiner.ts'
+import { SeededRandom } from './random.ts'
+import { simulatedLink } from './simulated-link.ts'
+
+export interface FastOptions {
+  readonly seed?: number
+  /** Whether a run leaves its worker's cache after a task, by chance: the next task begins with a replay. Default: one in five does. */
+  readonly isEvicted?: (random: () => number) => boolean
+}
+
+/** When each simulated world begins. */
+const startMs = Date.UTC(2026, 0, 1)
+
+/** How far lists of Temporal are behind. */
+const lagMs = 500
+
+let loaded: Promise<{ readonly host: WorkflowHost; readonly code: string }> | undefined
+
+// Each wait of a process listens to one signal.
+setMaxListeners(0)
+
+/** Joiner and all that it works with in this process, in virtual time. One seed gives one course of events. */
+export class FastWorld {
+  readonly time = new VirtualTime(startMs)
+  readonly cluster = new FakeCluster()
+  readonly network: Network
+  readonly temporal: TemporalServer
+  readonly client: Client
+  /** Processes that live, by their names. */
+  readonly joiners = new Map<string, Joiner>()
+  /** Lines of the logs of all processes, by their names, of those too that are gone. */
+  readonly logs = new Map<string, string[]>()
+  readonly #random: SeededRandom
+  readonly #connection: TemporalConnection
+  readonly #host: WorkflowHost
+  readonly #code: string
+  #stopControllers: () => void = () => {}
+
+  #azure: FastAzure | undefined
+
+  private constructor({ host, code }: Awaited<typeof loaded> & {}, { seed = 1, isEvicted = (random) => random() < 0.2 }: FastOptions) {
+    this.#host = host
+    this.#code = code
+    this.#random = new SeededRandom(seed)
+    const { clock } = this.time
+    const random = randomNumbers(seed)
+    this.network = new Network((request) => (isOfKubernetes(request) ? 2 : 20) * (1 + random()))
+    this.temporal = new TemporalServer(clock, { seed, isEvicted, taskLatencyMs: (draw) => Math.ceil(5 * draw()) })
+    this.#connection = new TemporalConnection(this.temporal, { clock, lagMs, random: randomNumbers(seed) })
+    this.client = new Client({ connection: this.#connection.connection })
+    this.cluster.put('namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } })
+  }
+
+  /** Begins a world without Joiner. */
+  static async start(options: FastOptions = {}): Promise<FastWorld> {
+    loaded ??= workflowBundle().then(({ code }) => ({ code, host: WorkflowHost.load(code, ['observe']) }))
+    const world = new FastWorld(await loaded, options)
+    const { network, cluster } = world
+    const ask: ClusterRequest = async (method, path, body, { patch } = {}) => {
+      const { status, body: answer } = await cluster.respond(method as never, path, body, patch)
+      return { status, text: JSON.stringify(answer) }
+    }
+    world.#azure = await FastAzure.start({ network, seed: options.seed ?? 1, cluster: ask })
+    world.#stopControllers = startControllers(cluster, { seed: options.seed ?? 1 }).stop
+    return world
+  }
+
+  get azure(): FastAzure {
+    if (this.#azure === undefined) throw new Error('the world has not begun')
+    return this.#azure
+  }
+
+  /** Whether something is under way that takes no virtual time. */
+  get isBusy(): boolean {
+    return false
+  }
+
+  /** Errors: a workflow task that failed, which Temporal would try again for ever. */
+  throwFailures(): void {
+    for (const { taskErrors } of this.temporal.runs) for (const error of taskErrors) throw error
+  }
+
+  /** Starts a process of Joiner. Errors: one of its name lives. */
+  startJoiner(name: string, env: Readonly<Record<string, string>>): void {
+    if (this.joiners.has(name)) throw new Error(`${name} runs already`)
+    const process = new SimulatedProcess(name)
+    const log = this.logs.get(name) ?? []
+    this.logs.set(name, log)
+    const connection = this.#connection.connection as never
+    const joiner = new Joiner({
+      process,
+      env,
+      log,
+      kubernetes: this.network.clientOf(this.cluster.client, (method, [path]) => `${method} ${String(path)}`),
+      azure: this.azure,
+      workflowBundle: { code: this.#code },
+      link: simulatedLink({ process, temporal: this.temporal, connection, host: this.#host }),
+    })
+    this.joiners.set(name, joiner)
+    void joiner.ended.then(() => this.#gone(name, joiner))
+  }
+
+  /** `kill -9`. */
+  crash(name: string): void {
+    const joiner = this.joiners.get(name)
+    if (joiner !== undefined) this.#gone(name, joiner)
+  }
+
+  /** SIGTERM. Resolves when the process has ended. */
+  async stop(name: string): Promise<void> {
+    const joiner = this.joiners.get(name)
+    joiner?.stop()
+    await joiner?.ended
+  }
+
+  dispose(): void {
+    this.#stopControllers()
+    this.azure.stop()
+    for (const name of this.joiners.keys()) this.crash(name)
+    for (const run of this.temporal.runs) run.evict()
+    this.#random[Symbol.dispose]()
+    this.time[Symbol.dispose]()
+  }
+
+  #gone(name: string, joiner: Joiner): void {
+    this.temporal.kill(joiner.process)
+    if (this.joiners.get(name) === joiner) this.joiners.delete(name)
+  }
+}
+
+/** Requests of Kubernetes are named by whole paths. */
+const isOfKubernetes = (request: string) => / \//.test(request)

@@ -1,0 +1,92 @@
+import pino, { type Logger } from 'pino'
+import { Registry } from 'prom-client'
+import { readCloud } from '../../../activities/azure/access/azure-config.ts'
+import type { AzureIdentity } from '../../../activities/azure/access/azure-identity.ts'
+import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { noTracing } from '../../../activities/telemetry/tracing.ts'
+import { readConfig } from '../../../api/config.ts'
+import type { TemporalSettings } from '../../../starter/temporal/settings.ts'
+import { workAs } from '../../../workers/joiner-process.ts'
+import { Readiness } from '../../../workers/readiness.ts'
+import type { WorkerLink } from '../../../workers/temporal-link.ts'
+import type { FastAzure } from '../azure/fast-azure.ts'
+import { inProcessSolver } from '../in-process-solver.ts'
+import type { SimulatedProcess } from '../simulated-process.ts'
+
+export interface JoinerInput {
+  readonly process: SimulatedProcess
+  readonly env: Readonly<Record<string, string>>
+  /** Receives the lines of its log, as JSON. */
+  readonly log: string[]
+  readonly kubernetes: KubernetesClient
+  readonly azure: Pick<FastAzure, 'http' | 'credential'>
+  readonly link: WorkerLink
+  readonly workflowBundle: { readonly code: string }
+}
+
+const settings: TemporalSettings = {
+  address: 'simulated:7233',
+  namespace: 'default',
+  load: () => {
+    throw new Error('a simulated process reads no files of Temporal')
+  },
+}
+
+/** A process of Joiner: everything that `joiner worker` runs once it is connected, in a simulated process. */
+export class Joiner {
+  readonly process: SimulatedProcess
+  readonly #stop = new AbortController()
+  /** Settles with the process: undefined, or why it ended. */
+  readonly ended: Promise<unknown>
+
+  constructor(input: JoinerInput) {
+    this.process = input.process
+    const log = pino({ level: 'info', base: null }, { write: (line: string) => void input.log.push(line.trimEnd()) })
+    this.ended = input.process.run(() =>
+      this.#work(input, log).then(
+        () => undefined,
+        (error: unknown) => {
+          log.fatal({ err: error }, 'stopping, a component failed')
+          return error
+        },
+      ),
+    )
+  }
+
+  /** SIGTERM. */
+  stop(): void {
+    this.process.deliver(() => this.#stop.abort())
+  }
+
+  async #work({ env, kubernetes, azure, link, workflowBundle }: JoinerInput, log: Logger): Promise<void> {
+    const read = readConfig(env)
+    if (read.kind === 'errors') throw new Error(read.errors.join('\n'))
+    const { config } = read
+    await workAs({
+      config,
+      settings,
+      cloud: await readCloud(config),
+      identity: { credential: azure.credential } as AzureIdentity,
+      azureHttp: azure.http,
+      solverThread: inProcessSolver,
+      kubernetes,
+      ownership: {
+        kubernetes,
+        release: config.JOINER_RELEASE,
+        namespace: config.JOINER_NAMESPACE,
+        mayClaim: true,
+        log,
+      },
+      log,
+      signal: this.#stop.signal,
+      link,
+      workflowBundle,
+      readiness: new Readiness(),
+      gauges: [],
+      leases: new Map(),
+      tracing: noTracing,
+      onWorking: () => {},
+      registry: new Registry(),
+    })
+  }
+}

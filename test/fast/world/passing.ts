@@ -1,0 +1,34 @@
+import { settle } from '../virtual-clock.ts'
+import type { FastWorld } from './fast-world.ts'
+
+let current: FastWorld | undefined
+
+/** From now on time passes in this world while a scenario waits; undefined: in none. */
+export function letTimePassIn(world: FastWorld | undefined): void {
+  current = world
+}
+
+/** Most virtual time that one test may take. */
+const longestMs = 48 * 3_600_000
+
+/**
+ * Does something while time passes in the world that there is. Each moment begins when all that followed from the one before has come to rest, so the same
+ * work takes the same course. Errors: those of the work; a workflow task that failed; nothing is due any more.
+ */
+export async function passing<T>(work: () => T | Promise<T>): Promise<T> {
+  let outcome: PromiseSettledResult<T> | undefined
+  void Promise.allSettled([Promise.resolve().then(work)]).then(([settled]) => {
+    outcome = settled
+  })
+  let endMs: number | undefined
+  for (;;) {
+    await settle(1)
+    if (outcome?.status === 'fulfilled') return outcome.value
+    if (outcome?.status === 'rejected') throw outcome.reason
+    if (current === undefined || current.isBusy) continue
+    const { clock } = current.time
+    endMs ??= clock.now() + longestMs
+    current.throwFailures()
+    if (!clock.step(endMs)) throw new Error(`the scenario does not end, and nothing more is due within ${longestMs} ms`)
+  }
+}

@@ -1,0 +1,83 @@
+import { azureIds, clusterName, subnetId } from '../../../deploy/local/cluster.ts'
+import type { Installation } from '../../../deploy/local/installation.ts'
+import { namespace } from '../../../deploy/local/installation-accounts.ts'
+import type { LocalCluster } from '../../../deploy/local/local-cluster.ts'
+import type { Operator } from '../../../deploy/local/operator.ts'
+import type { ProcessSpec, Supervisor } from '../../../deploy/local/supervisor.ts'
+import type { Servers } from '../../clusters/servers.ts'
+import { kubectl } from '../kubernetes/kubectl.ts'
+import { runCommand } from './commands.ts'
+import { FastWorld } from './fast-world.ts'
+import { letTimePassIn } from './passing.ts'
+
+const endpoint = 'https://azure.test'
+
+const environment: Readonly<Record<string, string>> = {
+  JOINER_NAMESPACE: namespace,
+  JOINER_ARM_ENDPOINT: endpoint,
+  JOINER_PRICES_ENDPOINT: endpoint,
+  CLUSTER_NAME: clusterName,
+  CLUSTER_ENDPOINT: endpoint,
+  CLUSTER_CA_BUNDLE: Buffer.from('-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n').toString('base64'),
+  ARM_SUBSCRIPTION_ID: azureIds.subscriptionId,
+  LOCATION: azureIds.location,
+  AZURE_NODE_RESOURCE_GROUP: azureIds.nodeResourceGroup,
+  VNET_SUBNET_ID: subnetId,
+  SSH_PUBLIC_KEY: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGpvaW5lci1sb2NhbC1jbHVzdGVyLWtleS0wMDAwMDAw joiner-local',
+  AZURE_TENANT_ID: azureIds.tenantId,
+  AZURE_CLIENT_ID: azureIds.clientId,
+}
+
+/** Throws for what only real servers have, when it is used. */
+function onlyReal<T extends object>(what: string, parts: Partial<Record<keyof T, unknown>>): T {
+  return new Proxy(parts as T, {
+    get: (target, name) => {
+      if (name in target) return Reflect.get(target, name) as unknown
+      throw new Error(`${what}.${String(name)} is there on real servers only`)
+    },
+  })
+}
+
+/** The servers of a new simulated world, in which time passes from now on (`passing`). */
+export async function simulatedServers(): Promise<Servers> {
+  return serversOf(await FastWorld.start({ seed: Number(process.env['JOINER_TEST_SEED'] ?? 1) }))
+}
+
+/** What a `World` works with, over a simulated world, in which time passes from now on. */
+export function serversOf(world: FastWorld): Servers {
+  letTimePassIn(world)
+  const supervisor: Partial<Supervisor> = {
+    get pids() {
+      return Object.fromEntries([...world.joiners.keys()].map((name, index) => [name, index + 1]))
+    },
+    start: ({ name, env = {} }: ProcessSpec) => world.startJoiner(name, env),
+    kill: async (name: string) => world.crash(name),
+    stop: async (name: string) => {
+      await world.stop(name)
+      return undefined
+    },
+    tail: async (name: string, lines = 15) => (world.logs.get(name) ?? []).slice(-lines).join('\n'),
+  }
+  const processSpec = (name = 'joiner', overrides: Readonly<Record<string, string>> = {}): ProcessSpec => ({
+    name,
+    command: '',
+    args: [],
+    env: { ...environment, JOINER_IDENTITY: name, ...overrides },
+  })
+  return {
+    cluster: onlyReal<LocalCluster>('cluster', { supervisor, azureEndpoint: endpoint }),
+    installation: onlyReal<Installation>('installation', { processSpec, applyRights: async () => {} }),
+    operator: onlyReal<Operator>('operator', {
+      api: (method, path, body) => world.cluster.request(method, path, body, method === 'PATCH' ? 'merge' : undefined),
+      kubectl: (args, input) => kubectl(world.cluster, args, input),
+      simulator: (method, path, body) => world.azure.simulator(method, path, body),
+    } as Pick<Operator, 'api' | 'kubectl' | 'simulator'>),
+    temporal: world.client,
+    runCommand: (env, args) =>
+      runCommand({ kubernetes: world.cluster.client, temporal: world.client.connection }, env, args),
+    end: async () => {
+      letTimePassIn(undefined)
+      world.dispose()
+    },
+  }
+}

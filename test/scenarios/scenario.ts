@@ -1,0 +1,41 @@
+// What a scenario imports in place of vitest: in virtual time each of its functions runs while time passes.
+import * as vitest from 'vitest'
+import { passing } from '../fast/world/passing.ts'
+
+export { describe, expect } from 'vitest'
+
+/** A real world takes minutes, and virtual minutes take moments. */
+export const isFast = process.env['JOINER_TEST_WORLD'] === 'fast'
+
+/** What it returns is waited for. */
+type Body = () => unknown
+
+const inTime = (body: Body) => async (): Promise<void> =>
+  void (await (isFast ? passing(async () => body()) : body()))
+
+export const beforeAll = (body: Body) => vitest.beforeAll(inTime(body))
+export const afterAll = (body: Body) => vitest.afterAll(inTime(body))
+export const beforeEach = (body: Body) => vitest.beforeEach(inTime(body))
+export const afterEach = (body: Body) => vitest.afterEach(inTime(body))
+
+/** A test that runs in both worlds. */
+export function test(name: string, body: Body): void {
+  vitest.test(name, inTime(body))
+}
+
+interface Each {
+  /** Rows that are arguments of the body. */
+  <T extends unknown[] | [unknown]>(rows: readonly T[]): (name: string, body: (...row: T) => unknown) => void
+  /** Rows whose fields the name takes. */
+  <T>(rows: readonly T[]): (name: string, body: (row: T) => unknown) => void
+}
+
+/** As vitest's `test.each`. */
+test.each = ((rows: readonly unknown[]) => (name: string, body: (...row: unknown[]) => unknown) => {
+  vitest.test.each(rows)(name, (...row: unknown[]) => inTime(() => body(...row))())
+}) as Each
+
+/** A test of what only real servers have. In virtual time it is skipped, so a suite has few of them. */
+export function realTest(name: string, body: Body): void {
+  vitest.test.skipIf(isFast)(name, inTime(body))
+}
