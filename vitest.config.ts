@@ -36,6 +36,7 @@ const plain = (name: GroupName) => ({
   test: {
     name,
     ...filesOf(name),
+    env: { JOINER_TEST_WORLD: 'fast' },
     maxWorkers: 2,
     // On a busy machine some take several times as long as on a quiet one.
     testTimeout: 30_000,

@@ -5,7 +5,7 @@ const isReal = process.env['JOINER_TEST_WORLD'] !== 'fast'
 /** Scenarios by themselves, in the world that the environment names: `npm run scenarios`. */
 export default defineConfig({
   test: {
-    include: ['test/scenarios/*.scenario.ts'],
+    include: ['test/scenarios/**/*.scenario.ts'],
     isolate: false,
     ...(isReal ? { globalSetup: ['test/runner/server-binaries.ts'] } : {}),
     testTimeout: isReal ? 600_000 : 120_000,

@@ -11,7 +11,7 @@ export interface Servers extends Pick<Installed, 'cluster' | 'operator' | 'insta
   /** Runs a command of Joiner, where it runs in no process of its own. Returns what it printed; errors as `World.joiner`. */
   readonly runCommand?: (settings: Readonly<Record<string, string>>, args: readonly string[]) => Promise<string>
   /** Ends everything; `check` looks at what Joiner has left in its logs, after its end. */
-  end(check: () => Promise<void>): Promise<void>
+  readonly end: (check: () => Promise<void>) => Promise<void>
 }
 
 /** Real servers with Joiner's CRDs and rights, without Joiner. */

@@ -16,7 +16,7 @@ describe('groups', () => {
   test.each([
     ['core/a.test.ts', 'unit'],
     ['test/fast/lifecycle-crash.test.ts', 'matrix'],
-    ['test/fast/scenarios.test.ts', 'scenarios'],
+    ['test/scenarios/pools/pool.scenario.ts', 'scenarios'],
     ['test/fast/temporal/core.test.ts', 'unit'],
     ['deploy/local/azure/simulator.servers.test.ts', 'servers'],
     ['test/soak.all.test.ts', 'all'],

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 
 const help = `npm run scenarios -- [--real] [--seed N] [NAME...]
 
-Runs scenarios (test/scenarios/NAME.scenario.ts), all of them or those whose names contain one of NAME.
+Runs scenarios (test/scenarios/*/NAME.scenario.ts), all of them or those whose names contain one of NAME.
 
   --real      on real servers instead of in virtual time (minutes instead of seconds each)
   --seed N    another course of events in virtual time (default: 1)

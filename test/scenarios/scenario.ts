@@ -10,8 +10,7 @@ export const isFast = process.env['JOINER_TEST_WORLD'] === 'fast'
 /** What it returns is waited for. */
 type Body = () => unknown
 
-const inTime = (body: Body) => async (): Promise<void> =>
-  void (await (isFast ? passing(async () => body()) : body()))
+const inTime = (body: Body) => async (): Promise<void> => void (await (isFast ? passing(async () => body()) : body()))
 
 export const beforeAll = (body: Body) => vitest.beforeAll(inTime(body))
 export const afterAll = (body: Body) => vitest.afterAll(inTime(body))

@@ -20,7 +20,10 @@ const names = new Map([
   ['-l', '--selector'],
   ['-o', '--output'],
 ])
-const shortNames: Readonly<Record<string, ResourceName>> = { pdb: 'poddisruptionbudgets', pvc: 'persistentvolumeclaims' }
+const shortNames: Readonly<Record<string, ResourceName>> = {
+  pdb: 'poddisruptionbudgets',
+  pvc: 'persistentvolumeclaims',
+}
 const inNamespaces = new Set<ResourceName>([
   'pods',
   'deployments',
@@ -46,7 +49,9 @@ export async function kubectl(cluster: FakeCluster, args: readonly string[], inp
     return await verb(cluster, call)
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
-    throw new Error(`kubectl ${args.join(' ')}: Error from server (${error.reason}): ${error.message}`, { cause: error })
+    throw new Error(`kubectl ${args.join(' ')}: Error from server (${error.reason}): ${error.message}`, {
+      cause: error,
+    })
   }
 }
 
@@ -69,7 +74,9 @@ function parse(args: readonly string[], input: string | undefined): Call {
 function resourceOf(word: string): ResourceName {
   const known = shortNames[word]
   if (known !== undefined) return known
-  return (word.endsWith('s') && !word.endsWith('class') ? word : `${word}${word.endsWith('s') ? 'es' : 's'}`) as ResourceName
+  return (
+    word.endsWith('s') && !word.endsWith('class') ? word : `${word}${word.endsWith('s') ? 'es' : 's'}`
+  ) as ResourceName
 }
 
 interface Target {
@@ -204,14 +211,22 @@ const get: Verb = async (cluster, call) => {
   const raw = call.flags.get('--raw')
   if (raw !== undefined) return JSON.stringify(await cluster.request('GET', raw))
   const named = await targetsOf(cluster, call)
-  const [only] = named.length === 1 ? named : await targetsOf(cluster, { ...call, flags: new Map([...call.flags, ['--all', 'true']]) })
-  if (call.flags.get('--output') === 'json' && only !== undefined) return JSON.stringify(await cluster.request('GET', only.path))
+  const [only] =
+    named.length === 1
+      ? named
+      : await targetsOf(cluster, { ...call, flags: new Map([...call.flags, ['--all', 'true']]) })
+  if (call.flags.get('--output') === 'json' && only !== undefined)
+    return JSON.stringify(await cluster.request('GET', only.path))
   const resource = resourceOf((call.words[0] ?? '').split('/')[0] ?? '')
   return cluster.names(resource).join('\n')
 }
 
 interface Evictable {
-  readonly metadata: { readonly name: string; readonly namespace: string; readonly ownerReferences?: readonly { readonly kind: string }[] }
+  readonly metadata: {
+    readonly name: string
+    readonly namespace: string
+    readonly ownerReferences?: readonly { readonly kind: string }[]
+  }
   readonly spec: { readonly nodeName?: string }
 }
 
@@ -222,7 +237,8 @@ const drain: Verb = async (cluster, call) => {
   for (;;) {
     const { items } = await cluster.request<{ items: readonly Evictable[] }>('GET', resourcePath('pods'))
     const left = items.filter(
-      ({ spec, metadata }) => spec.nodeName === name && !metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet'),
+      ({ spec, metadata }) =>
+        spec.nodeName === name && !metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet'),
     )
     if (left.length === 0) return ''
     for (const { metadata } of left) {

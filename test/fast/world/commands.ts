@@ -19,17 +19,22 @@ export async function runCommand(
   env: Readonly<Record<string, string>>,
   args: readonly string[],
 ): Promise<string> {
-  const [load, lazy] = [KubernetesClient.load, Connection.lazy]
+  const load = Object.getOwnPropertyDescriptor(KubernetesClient, 'load')
+  const lazy = Object.getOwnPropertyDescriptor(Connection, 'lazy')
   KubernetesClient.load = () => Promise.resolve(kubernetes)
   Connection.lazy = () => temporal as Connection
   try {
     const given = { TEMPORAL_ADDRESS: 'simulated:7233', CLUSTER_NAME: clusterName, ...env }
     const { code, stdout, stderr } = await SimulatedProcess.outside(() => runHere(given, ...args))
     if (code !== 0)
-      throw Object.assign(new Error(`joiner ${args.join(' ')}: ended with ${code}\n${stderr}`), { code, stdout, stderr })
+      throw Object.assign(new Error(`joiner ${args.join(' ')}: ended with ${code}\n${stderr}`), {
+        code,
+        stdout,
+        stderr,
+      })
     return stdout
   } finally {
-    KubernetesClient.load = load
-    Connection.lazy = lazy
+    Object.defineProperty(KubernetesClient, 'load', load ?? {})
+    Object.defineProperty(Connection, 'lazy', lazy ?? {})
   }
 }

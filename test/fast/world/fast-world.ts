@@ -51,7 +51,10 @@ export class FastWorld {
 
   #azure: FastAzure | undefined
 
-  private constructor({ host, code }: Awaited<typeof loaded> & {}, { seed = 1, isEvicted = (random) => random() < 0.2 }: FastOptions) {
+  private constructor(
+    { host, code }: Awaited<typeof loaded> & {},
+    { seed = 1, isEvicted = (random) => random() < 0.2 }: FastOptions,
+  ) {
     this.#host = host
     this.#code = code
     this.#random = new SeededRandom(seed)

@@ -1,6 +1,6 @@
 import crypto from 'node:crypto'
-import zlib from 'node:zlib'
 import { syncBuiltinESMExports } from 'node:module'
+import zlib from 'node:zlib'
 import { SimulatedProcess } from '../simulated-process.ts'
 import { randomNumbers } from '../virtual-clock.ts'
 

@@ -56,7 +56,7 @@ export function serversOf(world: FastWorld): Servers {
       await world.stop(name)
       return undefined
     },
-    tail: async (name: string, lines = 15) => (world.logs.get(name) ?? []).slice(-lines).join('\n'),
+    tail: async (name: string, lines?: number) => (world.logs.get(name) ?? []).slice(-(lines ?? 15)).join('\n'),
   }
   const processSpec = (name = 'joiner', overrides: Readonly<Record<string, string>> = {}): ProcessSpec => ({
     name,
@@ -64,14 +64,15 @@ export function serversOf(world: FastWorld): Servers {
     args: [],
     env: { ...environment, JOINER_IDENTITY: name, ...overrides },
   })
+  const operator: Pick<Operator, 'api' | 'kubectl' | 'simulator'> = {
+    api: (method, path, body) => world.cluster.request(method, path, body, method === 'PATCH' ? 'merge' : undefined),
+    kubectl: (args, input) => kubectl(world.cluster, args, input),
+    simulator: (method, path, body) => world.azure.simulator(method, path, body),
+  }
   return {
     cluster: onlyReal<LocalCluster>('cluster', { supervisor, azureEndpoint: endpoint }),
     installation: onlyReal<Installation>('installation', { processSpec, applyRights: async () => {} }),
-    operator: onlyReal<Operator>('operator', {
-      api: (method, path, body) => world.cluster.request(method, path, body, method === 'PATCH' ? 'merge' : undefined),
-      kubectl: (args, input) => kubectl(world.cluster, args, input),
-      simulator: (method, path, body) => world.azure.simulator(method, path, body),
-    } as Pick<Operator, 'api' | 'kubectl' | 'simulator'>),
+    operator: onlyReal<Operator>('operator', operator),
     temporal: world.client,
     runCommand: (env, args) =>
       runCommand({ kubernetes: world.cluster.client, temporal: world.client.connection }, env, args),

@@ -1,7 +1,7 @@
-import { consolidateNowSignal, loopStatusQuery, pauseUpdate, resumeUpdate } from '../../workflows/messages.ts'
-import { deployment, nodeClass, nodePool } from '../applied-objects.ts'
-import { type Seen, World } from '../world.ts'
-import { afterAll, beforeAll, expect, test } from './scenario.ts'
+import { consolidateNowSignal, loopStatusQuery, pauseUpdate, resumeUpdate } from '../../../workflows/messages.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { type Seen, World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 let world: World
 
