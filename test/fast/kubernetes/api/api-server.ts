@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Json } from '../../../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../../../activities/kubernetes/client/api-error.ts'
+import { timeText } from '../../../../core/values/time.ts'
 import { budgetFor, isNewGeneration, keepingStatus } from '../../../fakes/api-rules.ts'
 import { merged } from '../../../fakes/patches.ts'
 import { SimulatedProcess } from '../../simulated-process.ts'
@@ -88,7 +89,7 @@ export class ApiServer {
     const object = keepingStatus(resource, { ...body, metadata })
     const complete = this.admits ? admitted({ resource, path: own, objects: this.objects }, object) : object
     const count = (this.#created.get(own) ?? 0) + 1
-    const named = this.named({ ...metadata, ...metaOf(complete) }, count)
+    const named = this.named({ ...metadata, ...metaOf(complete), ...this.#identity(metadata, count) }, count)
     this.#created.set(own, count)
     return this.objects.store(own, { ...complete, metadata: { generation: 1, ...named } })
   }
@@ -135,7 +136,7 @@ export class ApiServer {
     if (propagationPolicy === 'Orphan') this.#orphan(meta.uid)
     const grace = this.#graceOf(path, object, gracePeriodSeconds)
     if (isNone(meta.finalizers) && grace === 0) return this.objects.drop(path)
-    const ends = new Date(Date.now() + grace * 1000).toISOString()
+    const ends = this.#time(Date.now() + grace * 1000)
     if (resourceOf(path) === 'pods') this.#ends(path, meta.uid, grace)
     // It can only become shorter.
     if (meta.deletionTimestamp !== undefined && meta.deletionTimestamp <= ends) return object
@@ -172,6 +173,17 @@ export class ApiServer {
         status: { ...others, conditions: [...kept, scheduled] },
       }
     })
+  }
+
+  /** A real server tells no fractions of seconds, and objects of one name in two namespaces apart. */
+  #identity({ name, namespace = 'default' }: { name: string; namespace?: string }, count: number): Partial<Meta> {
+    if (!this.admits) return {}
+    const own = namespace === 'default' ? name : `${namespace}-${name}`
+    return { uid: `uid-${own}${count === 1 ? '' : `-${count}`}`, creationTimestamp: this.#time(Date.now()) }
+  }
+
+  #time(ms: number): string {
+    return this.admits ? timeText(ms) : new Date(ms).toISOString()
   }
 
   /** Only a pod that runs on a node has time to end. */
