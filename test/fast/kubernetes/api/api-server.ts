@@ -7,6 +7,7 @@ import { merged } from '../../../fakes/patches.ts'
 import { SimulatedProcess } from '../../simulated-process.ts'
 import { randomNumbers } from '../../virtual-clock.ts'
 import { admitted } from './admission.ts'
+import { Garbage } from './garbage.ts'
 import { type Meta, metaOf, ObjectStore } from './objects.ts'
 import { namespaceOf, pathOf, resourceOf, targetOf } from './paths.ts'
 import { selection } from './selectors.ts'
@@ -35,14 +36,13 @@ export class ApiServer {
   collectsGarbage = false
   /** Whether defaults are filled in, and invalid objects refused. */
   admits = false
+  readonly #garbage = new Garbage(this)
   readonly #created = new Map<string, number>()
   #random = randomNumbers(1)
 
   constructor() {
-    this.objects.onChange(({ type, path, object }) => {
-      if (!this.collectsGarbage) return
-      if (type === 'DELETED') this.#collect()
-      else if (this.objects.find(path) === object) this.#collectOne(path, object)
+    this.objects.onChange((change) => {
+      if (this.collectsGarbage) this.#garbage.after(change)
     })
   }
 
@@ -133,7 +133,12 @@ export class ApiServer {
     for (const [field, wanted] of Object.entries(preconditions))
       if (wanted !== undefined && wanted !== meta[field])
         throw new ApiError(409, 'Conflict', `DELETE ${path}: 409 ${field}`)
-    if (propagationPolicy === 'Orphan') this.#orphan(meta.uid)
+    if (propagationPolicy === 'Orphan') this.#garbage.orphan(object)
+    if (propagationPolicy === 'Foreground' && meta.deletionTimestamp === undefined) {
+      const deletionTimestamp = this.#time(Date.now())
+      const metadata = { ...Garbage.waiting(meta), deletionTimestamp, deletionGracePeriodSeconds: 0 }
+      return this.objects.store(path, { ...object, metadata })
+    }
     const grace = this.#graceOf(path, object, gracePeriodSeconds)
     if (isNone(meta.finalizers) && grace === 0) return this.objects.drop(path)
     const ends = this.#time(Date.now() + grace * 1000)
@@ -211,25 +216,5 @@ export class ApiServer {
       if (pod !== undefined && metaOf(pod).uid === uid) this.objects.drop(path)
     }
     SimulatedProcess.outside(() => setTimeout(end, Math.min(this.podsTakeMs, graceSeconds * 1000)))
-  }
-
-  /** Deletes what has lost its last owner. */
-  #collect(): void {
-    for (const [path, object] of this.objects.all()) this.#collectOne(path, object)
-  }
-
-  #collectOne(path: string, object: Json): void {
-    const { ownerReferences = [], deletionTimestamp } = metaOf(object)
-    if (ownerReferences.length === 0 || deletionTimestamp !== undefined) return
-    if (!ownerReferences.some((owner) => this.objects.has(owner))) this.delete(path)
-  }
-
-  #orphan(uid: string): void {
-    for (const [path, object] of this.objects.all()) {
-      const { ownerReferences = [] } = metaOf(object)
-      const kept = ownerReferences.filter((owner) => owner.uid !== uid)
-      if (kept.length < ownerReferences.length)
-        this.objects.store(path, { ...object, metadata: { ...metaOf(object), ownerReferences: kept } })
-    }
   }
 }
