@@ -22,7 +22,7 @@ export interface DeleteOptions {
 }
 
 /** Letters of generated names: no word comes of them. */
-const nameLetters = 'bcdfghjklmnpqrstvwxz2456789'
+export const nameLetters = 'bcdfghjklmnpqrstvwxz2456789'
 
 /**
  * The rules of an API server, without delay: resource versions and UIDs as locks, finalizers, grace periods, the status subresource, evictions under
