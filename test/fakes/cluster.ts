@@ -11,7 +11,7 @@ import { ApiServer, type DeleteOptions } from '../fast/kubernetes/api/api-server
 import { type Meta, metaOf } from '../fast/kubernetes/api/objects.ts'
 import { listPathOf, resourceOf } from '../fast/kubernetes/api/paths.ts'
 import { type Method, type PatchType, Rest, serverVersion } from '../fast/kubernetes/api/rest.ts'
-import type { Change, WatchOptions } from '../fast/kubernetes/api/watches.ts'
+import type { Change, Watching, WatchOptions } from '../fast/kubernetes/api/watches.ts'
 import { type FakeObject, shownObject } from './patches.ts'
 
 /** A request as an interceptor sees it, before it takes effect. */
@@ -118,6 +118,16 @@ export class FakeCluster {
   /** Whether objects go with their last owner, as the controller manager lets them go. */
   set collectsGarbage(collects: boolean) {
     this.server.collectsGarbage = collects
+  }
+
+  /** How watches are served: their lag, for one. */
+  get watching(): Watching {
+    return this.server.objects.watches.serving
+  }
+
+  /** Forgets what has changed: a watch from before now is refused with 410. */
+  forgetChanges(): void {
+    this.server.objects.watches.forget()
   }
 
   /** A request as it travels, of somebody who may do everything. Errors: `ApiError` for what is no success. */

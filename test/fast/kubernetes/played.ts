@@ -3,9 +3,13 @@ import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 
+import type { Method, PatchType } from './api/rest.ts'
+
 /** A cluster that a row is played in. `name` is the row's own: no other row has an object of it. */
-interface Played {
+export interface Played {
   readonly client: KubernetesClient
+  /** A request as it travels. Errors: `ApiError`. */
+  readonly request: (method: Method, path: string, body?: unknown, patch?: PatchType) => Promise<Json>
   readonly name: string
   /** Waits until something is seen: controllers take their time. */
   readonly until: (holds: () => Promise<boolean>) => Promise<void>
@@ -81,3 +85,35 @@ export const exists = (client: KubernetesClient, path: string) =>
 export const data = (object: Json) => object['data']
 export const wasChanged = (before: Json, after: Json) =>
   metaOf(before).resourceVersion !== metaOf(after).resourceVersion
+
+export const pods = resourcePath('pods', undefined, namespace)
+export const pools = resourcePath('nodepools')
+export const namesOf = (answer: Json) =>
+  (answer['items'] as readonly Json[]).map((item) => String((item['metadata'] as Json)['name']))
+
+export const containersOf = (object: Json) => {
+  const spec = object['spec'] as Json
+  const template = spec['template'] as { readonly spec: Json } | undefined
+  return (template?.spec ?? spec)['containers'] as readonly Json[]
+}
+
+export function deployment(name: string, { template, ...spec }: Json & { template?: Json } = {}): Json {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name, namespace },
+    spec: {
+      replicas: 0,
+      selector: { matchLabels: { app: name } },
+      template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: 'c', image: 'i' }], ...template } },
+      ...spec,
+    },
+  }
+}
+
+export const pool = (name: string, { template, ...spec }: Json & { template?: Json } = {}): Json => ({
+  apiVersion: 'karpenter.sh/v1',
+  kind: 'NodePool',
+  metadata: { name },
+  spec: { template: { spec: { ...(claim(name)['spec'] as Json), ...template } }, ...spec },
+})

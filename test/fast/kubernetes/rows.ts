@@ -1,6 +1,9 @@
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import { apiRows } from './api-rows.ts'
+import { controllerRows } from './controller-rows.ts'
 import { locks } from './lock-rows.ts'
+import { objectRows } from './object-rows.ts'
 import {
   claim,
   claimPath,
@@ -328,4 +331,14 @@ const lists: readonly Row[] = [
 ]
 
 /** What Joiner relies on at the API server and its controllers, a row each: the cluster in memory and a real one must answer the same. */
-export const rows: readonly Row[] = [...locks, ...status, ...deletion, ...pods, ...owners, ...lists]
+export const rows: readonly Row[] = [
+  ...locks,
+  ...status,
+  ...deletion,
+  ...pods,
+  ...owners,
+  ...lists,
+  ...apiRows,
+  ...objectRows,
+  ...controllerRows,
+]

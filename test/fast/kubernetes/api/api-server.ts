@@ -1,11 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Json } from '../../../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../../../activities/kubernetes/client/api-error.ts'
+import { timeText } from '../../../../core/values/time.ts'
 import { budgetFor, isNewGeneration, keepingStatus } from '../../../fakes/api-rules.ts'
 import { merged } from '../../../fakes/patches.ts'
 import { SimulatedProcess } from '../../simulated-process.ts'
 import { randomNumbers } from '../../virtual-clock.ts'
 import { admitted } from './admission.ts'
+import { Garbage } from './garbage.ts'
 import { type Meta, metaOf, ObjectStore } from './objects.ts'
 import { namespaceOf, pathOf, resourceOf, targetOf } from './paths.ts'
 import { selection } from './selectors.ts'
@@ -20,7 +22,7 @@ export interface DeleteOptions {
 }
 
 /** Letters of generated names: no word comes of them. */
-const nameLetters = 'bcdfghjklmnpqrstvwxz2456789'
+export const nameLetters = 'bcdfghjklmnpqrstvwxz2456789'
 
 /**
  * The rules of an API server, without delay: resource versions and UIDs as locks, finalizers, grace periods, the status subresource, evictions under
@@ -34,14 +36,13 @@ export class ApiServer {
   collectsGarbage = false
   /** Whether defaults are filled in, and invalid objects refused. */
   admits = false
+  readonly #garbage = new Garbage(this)
   readonly #created = new Map<string, number>()
   #random = randomNumbers(1)
 
   constructor() {
-    this.objects.onChange(({ type, path, object }) => {
-      if (!this.collectsGarbage) return
-      if (type === 'DELETED') this.#collect()
-      else if (this.objects.find(path) === object) this.#collectOne(path, object)
+    this.objects.onChange((change) => {
+      if (this.collectsGarbage) this.#garbage.after(change)
     })
   }
 
@@ -88,7 +89,7 @@ export class ApiServer {
     const object = keepingStatus(resource, { ...body, metadata })
     const complete = this.admits ? admitted({ resource, path: own, objects: this.objects }, object) : object
     const count = (this.#created.get(own) ?? 0) + 1
-    const named = this.named({ ...metadata, ...metaOf(complete) }, count)
+    const named = this.named({ ...metadata, ...metaOf(complete), ...this.#identity(metadata, count) }, count)
     this.#created.set(own, count)
     return this.objects.store(own, { ...complete, metadata: { generation: 1, ...named } })
   }
@@ -132,10 +133,15 @@ export class ApiServer {
     for (const [field, wanted] of Object.entries(preconditions))
       if (wanted !== undefined && wanted !== meta[field])
         throw new ApiError(409, 'Conflict', `DELETE ${path}: 409 ${field}`)
-    if (propagationPolicy === 'Orphan') this.#orphan(meta.uid)
+    if (propagationPolicy === 'Orphan') this.#garbage.orphan(object)
+    if (propagationPolicy === 'Foreground' && meta.deletionTimestamp === undefined) {
+      const deletionTimestamp = this.#time(Date.now())
+      const metadata = { ...Garbage.waiting(meta), deletionTimestamp, deletionGracePeriodSeconds: 0 }
+      return this.objects.store(path, { ...object, metadata })
+    }
     const grace = this.#graceOf(path, object, gracePeriodSeconds)
     if (isNone(meta.finalizers) && grace === 0) return this.objects.drop(path)
-    const ends = new Date(Date.now() + grace * 1000).toISOString()
+    const ends = this.#time(Date.now() + grace * 1000)
     if (resourceOf(path) === 'pods') this.#ends(path, meta.uid, grace)
     // It can only become shorter.
     if (meta.deletionTimestamp !== undefined && meta.deletionTimestamp <= ends) return object
@@ -174,6 +180,17 @@ export class ApiServer {
     })
   }
 
+  /** A real server tells no fractions of seconds, and objects of one name in two namespaces apart. */
+  #identity({ name, namespace = 'default' }: { name: string; namespace?: string }, count: number): Partial<Meta> {
+    if (!this.admits) return {}
+    const own = namespace === 'default' ? name : `${namespace}-${name}`
+    return { uid: `uid-${own}${count === 1 ? '' : `-${count}`}`, creationTimestamp: this.#time(Date.now()) }
+  }
+
+  #time(ms: number): string {
+    return this.admits ? timeText(ms) : new Date(ms).toISOString()
+  }
+
   /** Only a pod that runs on a node has time to end. */
   #graceOf(path: string, object: Json, asked: number | undefined): number {
     const { nodeName, terminationGracePeriodSeconds = 30 } = (object['spec'] ?? {}) as Record<
@@ -199,25 +216,5 @@ export class ApiServer {
       if (pod !== undefined && metaOf(pod).uid === uid) this.objects.drop(path)
     }
     SimulatedProcess.outside(() => setTimeout(end, Math.min(this.podsTakeMs, graceSeconds * 1000)))
-  }
-
-  /** Deletes what has lost its last owner. */
-  #collect(): void {
-    for (const [path, object] of this.objects.all()) this.#collectOne(path, object)
-  }
-
-  #collectOne(path: string, object: Json): void {
-    const { ownerReferences = [], deletionTimestamp } = metaOf(object)
-    if (ownerReferences.length === 0 || deletionTimestamp !== undefined) return
-    if (!ownerReferences.some((owner) => this.objects.has(owner))) this.delete(path)
-  }
-
-  #orphan(uid: string): void {
-    for (const [path, object] of this.objects.all()) {
-      const { ownerReferences = [] } = metaOf(object)
-      const kept = ownerReferences.filter((owner) => owner.uid !== uid)
-      if (kept.length < ownerReferences.length)
-        this.objects.store(path, { ...object, metadata: { ...metaOf(object), ownerReferences: kept } })
-    }
   }
 }

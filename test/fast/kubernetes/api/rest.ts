@@ -50,21 +50,8 @@ export class Rest {
     if (method === 'GET' && /^\/(version|readyz|livez)/.test(url)) return { gitVersion: serverVersion }
     const { list, path, subresource } = target
     if (path === undefined) return this.#ofList(method, target, body)
-    switch (subresource) {
-      case 'eviction':
-        this.#server.evict(path, deleteOptions(target, (body as { readonly deleteOptions?: DeleteBody }).deleteOptions))
-        return success
-      case 'binding':
-        this.#server.bind(path, (body as { readonly target: { readonly name: string } }).target.name)
-        return success
-      case 'scale':
-        return this.#scale(method, path, { body, patch })
-      case undefined:
-      case 'status':
-        break
-      default:
-        throw new ApiError(404, 'NotFound', `${method} ${url}: 404 the server could not find the requested resource`)
-    }
+    if (subresource !== undefined && subresource !== 'status')
+      return this.#ofSubresource(path, target, { method, url, body, patch })
     switch (method) {
       case 'GET':
         return this.#server.objects.require(path)
@@ -80,6 +67,21 @@ export class Rest {
             )
       case 'POST':
         throw new ApiError(405, 'MethodNotAllowed', `POST ${list}: 405 a name is not allowed`)
+    }
+  }
+
+  #ofSubresource(path: string, target: Target, { method, url, body, patch = 'merge' }: RestRequest): Json {
+    switch (target.subresource) {
+      case 'eviction':
+        this.#server.evict(path, deleteOptions(target, (body as { readonly deleteOptions?: DeleteBody }).deleteOptions))
+        return success
+      case 'binding':
+        this.#server.bind(path, (body as { readonly target: { readonly name: string } }).target.name)
+        return success
+      case 'scale':
+        return this.#scale(method, path, { body, patch })
+      default:
+        throw new ApiError(404, 'NotFound', `${method} ${url}: 404 the server could not find the requested resource`)
     }
   }
 

@@ -1,5 +1,5 @@
 import type { Json } from '../../../../activities/kubernetes/client/answers.ts'
-import type { ApiServer } from '../api/api-server.ts'
+import { type ApiServer, nameLetters } from '../api/api-server.ts'
 import { metaOf } from '../api/objects.ts'
 import { pathOf } from '../api/paths.ts'
 import type { Controller } from './controller.ts'
@@ -90,14 +90,11 @@ function createSet(server: ApiServer, deployment: Json, hash: string): Json {
 function wantedReplicas(deployment: Json, current: Json, others: readonly Json[]): ReadonlyMap<Json, number> {
   const desired = replicasOf(deployment)
   const olds = others.filter((set) => replicasOf(set) > 0)
-  if (
-    olds.length === 0 &&
-    (deploymentOf(deployment).strategy?.type !== 'Recreate' ||
-      sum(others.map((set) => Number(statusOf(set)['replicas'] ?? 0))) === 0)
-  )
-    return new Map([[current, desired]])
   const { strategy } = deploymentOf(deployment)
-  if (strategy?.type === 'Recreate') return new Map(olds.map((set) => [set, 0]))
+  const isRecreated = strategy?.type === 'Recreate'
+  const oldPods = sum(others.map((set) => Number(statusOf(set)['replicas'] ?? 0)))
+  if (olds.length === 0 && (!isRecreated || oldPods === 0)) return new Map([[current, desired]])
+  if (isRecreated) return new Map(olds.map((set) => [set, 0]))
   const surge = amountOf(strategy?.rollingUpdate?.maxSurge ?? '25%', desired, Math.ceil)
   const asked = amountOf(strategy?.rollingUpdate?.maxUnavailable ?? '25%', desired, Math.floor)
   const unavailable = surge === 0 && asked === 0 ? 1 : asked
@@ -118,13 +115,11 @@ function amountOf(value: number | string, of: number, rounded: (share: number) =
   return typeof value === 'number' ? value : rounded((Number.parseFloat(value) / 100) * of)
 }
 
-const letters = 'bcdfghjklmnpqrstvwxz2456789'
-
 /** A template's own letters. */
 function hashOf(template: unknown): string {
   let hash = 0x811c9dc5
   for (const letter of JSON.stringify(template)) hash = Math.imul(hash ^ letter.charCodeAt(0), 0x01000193) >>> 0
-  return String(hash).replaceAll(/./g, (digit) => letters[Number(digit)] ?? '')
+  return String(hash).replaceAll(/./g, (digit) => nameLetters[Number(digit)] ?? '')
 }
 
 /** Makes and deletes pods of ReplicaSets. */

@@ -1,5 +1,6 @@
 import type { Json } from '../../../../activities/kubernetes/client/answers.ts'
 import type { LabelSelector } from '../../../../core/objects.ts'
+import { timeText } from '../../../../core/values/time.ts'
 import { metaOf, type OwnerReference } from '../api/objects.ts'
 
 /** Objects as controllers look at them. */
@@ -80,4 +81,4 @@ export function withCondition(all: readonly ConditionJson[], condition: Conditio
   return before === undefined ? [...all, own] : all.map((one) => (one === before ? own : one))
 }
 
-export const now = () => new Date().toISOString()
+export const now = () => timeText(Date.now())

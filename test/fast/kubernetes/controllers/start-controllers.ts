@@ -2,6 +2,7 @@ import type { FakeCluster } from '../../../fakes/cluster.ts'
 import { SimulatedProcess } from '../../simulated-process.ts'
 import { ownNamespaces } from '../api/admission.ts'
 import { budgets } from './budgets.ts'
+import { certificates } from './certificates.ts'
 import { run } from './controller.ts'
 import { daemonSets } from './daemon-sets.ts'
 import { deployments, replicaSets } from './deployments.ts'
@@ -47,6 +48,7 @@ export function startControllers(
     jobs(server),
     budgets(server),
     volumeBinding(server),
+    certificates(server),
     scheduler(server, schedulerMs),
     kubelets(server, { podStartMs }),
     nodeLifecycle(server),

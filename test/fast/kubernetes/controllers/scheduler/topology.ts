@@ -12,6 +12,7 @@ export function spreadRefusal(pod: Pod, place: Place, { all }: Places): string |
   const constraints = pod.topologySpreadConstraints.filter(
     ({ whenUnsatisfiable }) => whenUnsatisfiable === 'DoNotSchedule',
   )
+  const keys = constraints.map(({ topologyKey }) => topologyKey)
   const refusal = "node(s) didn't match pod topology spread constraints"
   for (const constraint of constraints) {
     const domain = place.node.metadata.labels[constraint.topologyKey]
@@ -19,7 +20,9 @@ export function spreadRefusal(pod: Pod, place: Place, { all }: Places): string |
     const counts = countsOf(
       pod,
       constraint,
-      all.filter((one) => isCounted(pod, constraint, constraints, one)),
+      all.filter(
+        (one) => keys.every((key) => one.node.metadata.labels[key] !== undefined) && isCounted(pod, constraint, one),
+      ),
     )
     const least = counts.size < (constraint.minDomains ?? 1) ? 0 : Math.min(...counts.values())
     const own = selects(selectorOf(pod, constraint), pod.metadata.labels) ? 1 : 0
@@ -32,10 +35,8 @@ export function spreadRefusal(pod: Pod, place: Place, { all }: Places): string |
 function isCounted(
   pod: Pod,
   { nodeAffinityPolicy = 'Honor', nodeTaintsPolicy = 'Ignore' }: TopologySpreadConstraint,
-  all: readonly TopologySpreadConstraint[],
   { node }: Place,
 ): boolean {
-  if (all.some(({ topologyKey }) => node.metadata.labels[topologyKey] === undefined)) return false
   if (nodeAffinityPolicy === 'Honor' && !hasNodeAffinity(pod, node)) return false
   return nodeTaintsPolicy === 'Ignore' || untolerated(node.taints.filter(hard), pod.tolerations).length === 0
 }
