@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { setTimeout } from 'node:timers/promises'
 import { pino } from 'pino'
-import { Gauge, Registry } from 'prom-client'
+import { Gauge, Registry, register } from 'prom-client'
 import { request } from 'undici'
 import { ClusterCache } from '../activities/kubernetes/cache/cluster-cache.ts'
 import type { Json } from '../activities/kubernetes/client/answers.ts'
@@ -23,7 +23,9 @@ export async function scrape(): Promise<void> {
   const enter = entering(cache, scenario)
   for (const object of scenario.objects) enter(withConditions(object as unknown as Json, scenario.now))
   const config = { JOINER_ROLES: ['bridge'], DISABLE_CLUSTER_STATE_OBSERVABILITY: false } as unknown as Config
-  const observer = observeCluster({ cache, now: () => Date.now() } as never, config, { isReported: () => true })
+  const observer = observeCluster({ cache, registry: register, now: () => Date.now() } as never, config, {
+    isReported: () => true,
+  })
   const server = await startHealthServer(0, {
     notReady: () => [],
     metrics: () => metricsText({ gauges: [observer.families], temporal: async () => '', log }),

@@ -1,3 +1,4 @@
+import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { createAzureActivities } from '../activities/azure/activities.ts'
 import { createDisruptionActivities } from '../activities/disruption/activities.ts'
@@ -15,7 +16,7 @@ interface History {
   }[]
 }
 
-const none = {} as ProcessDeps
+const none = { registry: new Registry() } as ProcessDeps
 const offered: Readonly<Record<string, object>> = {
   core: createKubernetesActivities(none),
   wait: createKubernetesActivities(none),
