@@ -20,6 +20,7 @@ const layers = [
   'test/fast',
   'test/fuzz-cli',
   'test/hostile',
+  'test/mutations',
   'test/soak',
   'test/pages',
   'test/structure',

@@ -1,0 +1,39 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Mutant, mutated } from './mutants.ts'
+
+/** A copy of a checkout outside of it, with what is not committed; it shares the packages. Mutants live here alone. */
+export class Copy {
+  readonly folder = mkdtempSync(join(tmpdir(), 'joiner-mutations-'))
+  readonly #root: string
+
+  constructor(root: string) {
+    this.#root = root
+    const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+      cwd: root,
+      encoding: 'utf8',
+      maxBuffer: 1 << 26,
+    })
+    for (const path of listed.split('\0'))
+      if (path !== '' && existsSync(join(root, path))) cpSync(join(root, path), join(this.folder, path))
+    symlinkSync(join(root, 'node_modules'), join(this.folder, 'node_modules'))
+  }
+
+  mutate(mutant: Mutant): void {
+    writeFileSync(join(this.folder, mutant.path), mutated(this.#original(mutant.path), mutant))
+  }
+
+  restore({ path }: Mutant): void {
+    writeFileSync(join(this.folder, path), this.#original(path))
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+
+  #original(path: string): string {
+    return readFileSync(join(this.#root, path), 'utf8')
+  }
+}
