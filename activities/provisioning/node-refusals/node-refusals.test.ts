@@ -52,9 +52,10 @@ async function world(...pods: readonly Json[]) {
       all()
         .filter((pod) => by.isWaiting(deps, pod, Date.now()))
         .map(({ metadata }) => metadata.name),
-    /** Creates a NodeClaim for all pending pods, whose node is up at a time; its name. */
-    make: async (readyAt: number, status: Json = {}) => {
-      const { names } = await ended(createClaims(deps, fence, [plannedClaim({ pods: all() })]))
+    /** Creates a NodeClaim for all pending pods but some, whose node is up at a time; its name. */
+    make: async (readyAt: number, status: Json = {}, but: readonly string[] = []) => {
+      const pods = all().filter(({ metadata }) => !but.includes(metadata.name))
+      const { names } = await ended(createClaims(deps, fence, [plannedClaim({ pods })]))
       const [name = ''] = names
       const ready = ['Launched', 'Registered', 'Initialized'].map((type) => condition(type, 'True', readyAt))
       cluster.edit('nodeclaims', name, {
@@ -90,6 +91,17 @@ async function refused({ cluster, look }: Known, pod: string, seconds: number): 
   look()
 }
 
+/** Three pods of one controller, whose node is refused. */
+async function refusedThree(): Promise<Known> {
+  const labels = (name: string) => ({ labels: { app: 'web', 'statefulset.kubernetes.io/pod-name': name } })
+  const known = await world(...['a', 'b', 'c'].map((name) => pending(name, 0, {}, labels(name))))
+  await known.make(5)
+  await pass(6000)
+  known.cluster.put('pods', pending('a', 6, {}, labels('a')))
+  known.look()
+  return known
+}
+
 describe('a pod that kube-scheduler does not bind to the node made for it', () => {
   it('backs off with the words of kube-scheduler, for 30 s', async () => {
     const known = await world(pending('a', 0))
@@ -116,12 +128,7 @@ describe('a pod that kube-scheduler does not bind to the node made for it', () =
   })
 
   it('is like others of its controller, whose nodes are refused as well; one of them is tried after the back-off', async () => {
-    const labels = (name: string) => ({ labels: { app: 'web', 'statefulset.kubernetes.io/pod-name': name } })
-    const known = await world(...['a', 'b', 'c'].map((name) => pending(name, 0, {}, labels(name))))
-    await known.make(5)
-    await pass(6000)
-    known.cluster.put('pods', pending('a', 6, {}, labels('a')))
-    known.look()
+    const known = await refusedThree()
     expect(known.waits()).toEqual(['a', 'b', 'c'])
     await pass(30_000)
     known.look()
@@ -131,6 +138,19 @@ describe('a pod that kube-scheduler does not bind to the node made for it', () =
     known.look()
     expect(known.waits()).toHaveLength(2)
     expect(known.waits()).not.toEqual(first)
+  })
+
+  it('waits while the node of another one is tried', async () => {
+    const known = await refusedThree()
+    await pass(30_000)
+    known.look()
+    const others = known.waits()
+    await known.make(120, {}, others)
+    for (let turn = 0; turn < 4; turn++) {
+      await pass(10_000)
+      known.look()
+      expect(known.waits()).toEqual(expect.arrayContaining([...others]))
+    }
   })
 
   it('does not back off when other pods took the room', async () => {
