@@ -35,7 +35,7 @@ function count(text: string): number {
 
 await new Command('npm run mutations --')
   .description(
-    'Removes awaited writes, ownership checks and early returns from the code, one at a time, and runs the tests without real servers until one fails: those beside the file, those that import it, those in virtual time. The checkout stays as it is. One mutant takes 10 s to some minutes. Ends with 1 when fewer than 85 % are caught.',
+    'Removes awaited writes, ownership checks and early returns from the code, one at a time, and runs the tests without real servers until one fails: those beside the file, those that import it, those in virtual time. The checkout stays as it is. One mutant takes some seconds to some minutes. Ends with 1 when fewer than 85 % are caught.',
   )
   .option('--seed <number>', 'what the sample follows from', count, 33)
   .option('--count <number>', 'how many mutants', count, 100)
