@@ -16,7 +16,7 @@ export interface RunReport {
   readonly costs: Readonly<Record<string, Cost>>
   readonly passed: number
   readonly failed: number
-  /** Names of tests that were skipped. */
+  /** Tests that were skipped, each with the reason. */
   readonly skipped: readonly string[]
   /** How many errors came from outside of tests. */
   readonly errors: number
