@@ -21,7 +21,7 @@ export default class GroupReport implements Reporter {
     this.#running = group
   }
 
-  onTestRunEnd(suites: readonly TestModule[], errors: readonly unknown[]): void {
+  onTestRunEnd(suites: readonly TestModule[]): void {
     this.#charge()
     const costs = Object.fromEntries(
       [...this.#times].map(([group, times]) => [group, { ...times, ...sizeOf(group, suites) }]),
@@ -29,7 +29,7 @@ export default class GroupReport implements Reporter {
     console.log(`\n${costTable(costs)}\n`)
     for (const line of overBudget(costs)) console.warn(line)
     const file = process.env[reportVariable]
-    if (file !== undefined) write(file, { costs, ...outcomeOf(suites), errors: errors.length })
+    if (file !== undefined) write(file, { costs, ...outcomeOf(suites) })
   }
 
   #charge(): void {
