@@ -38,9 +38,9 @@ const plain = (name: GroupName) => ({
     ...filesOf(name),
     env: { JOINER_TEST_WORLD: 'fast' },
     maxWorkers: 2,
-    // On a busy machine some take several times as long as on a quiet one.
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // On a busy machine some take many times as long as on a quiet one.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     // Without a process for each of some 450 files they take half the time.
     isolate: false,
     sequence: order(name),

@@ -1,9 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Client, type ConnectionLike } from '@temporalio/client'
-import { describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { callMs, waitMs, withDeadlines } from './deadlines.ts'
 
-vi.useFakeTimers({ now: 1_000_000, toFake: ['Date'] })
+beforeAll(() => void vi.useFakeTimers({ now: 1_000_000, toFake: ['Date'] }))
+// Another file in this process would have that date.
+afterAll(() => void vi.useRealTimers())
 
 /** A connection that notes the time that each call has. */
 function connection(name = 'first') {

@@ -16,14 +16,12 @@ export interface RunReport {
   readonly costs: Readonly<Record<string, Cost>>
   readonly passed: number
   readonly failed: number
-  /** Names of tests that were skipped. */
+  /** Tests that were skipped, each with the reason. */
   readonly skipped: readonly string[]
-  /** How many errors came from outside of tests. */
-  readonly errors: number
 }
 
 /** Minutes with one digit behind the point. */
-export const minutes = (seconds: number) => (Number.isNaN(seconds) ? '-' : (seconds / 60).toFixed(1))
+export const minutes = (seconds: number) => (Number.isFinite(seconds) ? (seconds / 60).toFixed(1) : '-')
 
 /** A table of what each group took. */
 export function costTable(costs: Readonly<Record<string, Cost>>): string {

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { Reporter, TestModule } from 'vitest/node'
+import type { Reporter, TestCase, TestModule } from 'vitest/node'
 import { cpuSecondsOfTree } from './cpu-time.ts'
 import { type Cost, costTable, overBudget, type RunReport } from './group-costs.ts'
 
@@ -21,7 +21,7 @@ export default class GroupReport implements Reporter {
     this.#running = group
   }
 
-  onTestRunEnd(suites: readonly TestModule[], errors: readonly unknown[]): void {
+  onTestRunEnd(suites: readonly TestModule[]): void {
     this.#charge()
     const costs = Object.fromEntries(
       [...this.#times].map(([group, times]) => [group, { ...times, ...sizeOf(group, suites) }]),
@@ -29,7 +29,7 @@ export default class GroupReport implements Reporter {
     console.log(`\n${costTable(costs)}\n`)
     for (const line of overBudget(costs)) console.warn(line)
     const file = process.env[reportVariable]
-    if (file !== undefined) write(file, { costs, ...outcomeOf(suites), errors: errors.length })
+    if (file !== undefined) write(file, { costs, ...outcomeOf(suites) })
   }
 
   #charge(): void {
@@ -62,8 +62,15 @@ function outcomeOf(suites: readonly TestModule[]): Pick<RunReport, 'passed' | 'f
   return {
     passed: having('passed').length,
     failed: having('failed').length + broken.length,
-    skipped: having('skipped').map((one) => `${one.module.relativeModuleId} > ${one.fullName}`),
+    skipped: having('skipped').map(skippedText),
   }
+}
+
+/** Its name, and why it did not run. */
+function skippedText(test: TestCase): string {
+  const result = test.result()
+  const why = result.state === 'skipped' ? result.note : undefined
+  return `${test.module.relativeModuleId} > ${test.fullName}: ${why ?? 'its suite says when it runs'}`
 }
 
 function write(file: string, report: RunReport): void {

@@ -4,7 +4,7 @@ import { dirname, join, posix, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-/** Whoever imports it starts a world. */
+/** What suites get their servers from. */
 const starter = 'test/clusters/shared-clusters.ts'
 const importing = /^(?:import|export)\s(?!type\s)[^'"]*?from '(\.[^']+)'/gm
 

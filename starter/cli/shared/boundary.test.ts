@@ -117,7 +117,8 @@ describe('the process', () => {
     expect([await ended(child), err]).toEqual([{ code: 0, signal: null }, ''])
   })
 
-  test.skipIf(process.platform !== 'linux')('says so when its output finds no room', async () => {
+  test('says so when its output finds no room', async ({ skip }) => {
+    skip(process.platform !== 'linux', 'only Linux has /dev/full')
     const child = spawn(process.execPath, [joiner, 'version'], {
       stdio: ['ignore', openSync('/dev/full', 'w'), 'pipe'],
     })

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { hasPseudoTerminals, onTerminal } from '../../../test/runner/pseudo-terminal.ts'
 
 const source = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)
@@ -51,7 +51,9 @@ function running(mode = '') {
 
 const afterwards = (output: string) => output.slice(output.lastIndexOf(given))
 
-describe.skipIf(!hasPseudoTerminals)('the terminal is as before', () => {
+beforeEach(({ skip }) => skip(!hasPseudoTerminals, 'there is no command `script` of util-linux'))
+
+describe('the terminal is as before', () => {
   test.each<[string, string, string, number]>([
     ['q', '', 'q', 0],
     ['Ctrl-C', '', '\u0003', 130],
@@ -95,7 +97,7 @@ describe.skipIf(!hasPseudoTerminals)('the terminal is as before', () => {
   })
 })
 
-test.skipIf(!hasPseudoTerminals)('a terminal that changes its size is drawn again', async () => {
+test('a terminal that changes its size is drawn again', async () => {
   const terminal = running()
   await terminal.until('frame of 90 by 20')
   terminal.resize(10, 40)

@@ -27,15 +27,12 @@ async function main(): Promise<void> {
   // A step ends by itself when the terminal interrupts it, and leaves nothing. No other begins then.
   let interrupted = false
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => (interrupted = true))
+  process.once('exit', () => rmSync(folder, { recursive: true }))
   const ended: Ended[] = []
-  try {
-    for (const [at, step] of steps.entries()) {
-      console.log(`\n== ${step.name} (${at + 1} of ${steps.length})\n`)
-      ended.push(await run(step, join(folder, `${at}.json`)))
-      if (interrupted) process.exit(130)
-    }
-  } finally {
-    rmSync(folder, { recursive: true })
+  for (const [at, step] of steps.entries()) {
+    console.log(`\n== ${step.name} (${at + 1} of ${steps.length})\n`)
+    ended.push(await run(step, join(folder, `${at}.json`)))
+    if (interrupted) process.exit(130)
   }
   const record = recordOf(where, ended)
   writeFileSync(page, withRecord(readFileSync(page, 'utf8'), record))

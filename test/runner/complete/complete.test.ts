@@ -17,7 +17,6 @@ const ended: readonly Ended[] = [
       passed: 46,
       failed: 1,
       skipped: ['a.test.ts > on a terminal'],
-      errors: 0,
     },
   },
   { name: 'hostile', outcome: 'passed', seconds: 120 },
