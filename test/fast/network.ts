@@ -1,3 +1,4 @@
+import type { ConnectionLike } from '@temporalio/client'
 import { SimulatedProcess } from './simulated-process.ts'
 
 /** Where in a request a process stops: before it has an effect, after that but without an answer, or with the answer and nothing done about it. */
@@ -69,6 +70,13 @@ export class Network {
         }
       },
     })
+  }
+
+  /** A connection to Temporal whose calls go over this network. */
+  connectionOf(connection: ConnectionLike): ConnectionLike {
+    const services = ['workflowService', 'operatorService'] as const
+    const over = services.map((name) => [name, this.clientOf(connection[name], (method) => `temporal ${method}`)])
+    return { ...connection, ...(Object.fromEntries(over) as Pick<ConnectionLike, (typeof services)[number]>) }
   }
 
   async *#pages<T>(name: string, begin: () => AsyncIterable<T>): AsyncGenerator<T> {

@@ -102,7 +102,7 @@ export class FastWorld {
     const process = new SimulatedProcess(name)
     const log = this.logs.get(name) ?? []
     this.logs.set(name, log)
-    const connection = this.#connection.connection as never
+    const connection = this.network.connectionOf(this.#connection.connection) as never
     const joiner = new Joiner({
       process,
       env,
