@@ -20,6 +20,8 @@ interface Sent {
 /** A stream of events that a page would read. */
 export interface OpenStream {
   readonly events: readonly StreamEvent[]
+  /** Resolves with the first event of which this is so, at once if it has come. */
+  readonly until: (isSo: (event: StreamEvent) => boolean) => Promise<StreamEvent>
   /** Resolves when the server ended it. */
   readonly ended: Promise<void>
   readonly close: () => void
@@ -113,6 +115,18 @@ export class UiProcess {
   /** `onEvent` hears of each event as it comes. */
   stream(onEvent: (event: StreamEvent) => void = () => undefined): Promise<OpenStream> {
     const events: StreamEvent[] = []
+    const waiting = new Set<() => void>()
+    const until = (isSo: (event: StreamEvent) => boolean) =>
+      new Promise<StreamEvent>((found) => {
+        const look = () => {
+          const event = events.find(isSo)
+          if (event === undefined) return
+          waiting.delete(look)
+          found(event)
+        }
+        waiting.add(look)
+        look()
+      })
     const { port, cookie } = this
     return new Promise((resolve, reject) => {
       const asked = request({ host: '127.0.0.1', port, path: '/api/stream', headers: { cookie } }, (answer) => {
@@ -126,10 +140,11 @@ export class UiProcess {
             const read = { event, data: JSON.parse(data) as unknown } as StreamEvent
             events.push(read)
             onEvent(read)
+            for (const look of waiting) look()
           }
         })
         const ended = new Promise<void>((done) => answer.once('close', done))
-        resolve({ events, ended, close: () => asked.destroy() })
+        resolve({ events, until, ended, close: () => asked.destroy() })
       })
       asked.on('error', reject)
       asked.end()

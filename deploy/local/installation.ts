@@ -44,7 +44,8 @@ export class Installation {
 
   /** Applies what the chart holds besides the Deployments, which are processes here, and an account with all their rights. */
   async install(): Promise<void> {
-    await this.#operator.kubectl(['apply', '--server-side', '-f', '-'], await this.#crds())
+    // A Joiner that ran before has written into them.
+    await this.#operator.kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], await this.#crds())
     await this.#operator.kubectl(
       ['apply', '--server-side', '-f', '-'],
       `apiVersion: v1\nkind: Namespace\nmetadata: { name: ${namespace} }\n`,
@@ -58,6 +59,7 @@ export class Installation {
       const user = { tokenFile: this.#tokenFile(account) }
       await writeFile(this.kubeconfigOf(account), kubeconfig({ server, caFile: pki.caFile, user }))
     }
+    this.stop()
     this.#timer = setInterval(() => {
       this.#writeTokens().catch((error: unknown) =>
         console.error(`the tokens of the ServiceAccounts could not be renewed: ${String(error)}`),

@@ -1,15 +1,13 @@
 // Somebody who may look at a cluster and at its subscription, and change neither.
-import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { stringify } from 'yaml'
 import type { Advice } from '../../starter/cli/advise/advice.ts'
 import { StandInAz } from '../arm/stand-in-az.ts'
+import { type Ran, runProcess } from '../readers/command-line.ts'
 import type { World } from '../world.ts'
 
-const command = fileURLToPath(new URL('../../starter/joiner.ts', import.meta.url))
 const rbac = 'rbac.authorization.k8s.io'
 
 /** What `joiner advise` reads (docs/advise.md). */
@@ -26,12 +24,6 @@ const readRules = [
   { apiGroups: ['karpenter.sh'], resources: ['nodepools', 'nodeclaims', 'nodeoverlays'], verbs: ['list'] },
   { apiGroups: ['karpenter.azure.com'], resources: ['aksnodeclasses'], verbs: ['list'] },
 ]
-
-export interface Ran {
-  readonly code: number
-  readonly stdout: string
-  readonly stderr: string
-}
 
 /** Runs `joiner advise` as somebody with a kubeconfig and a login at Azure. */
 export class Onlooker {
@@ -99,12 +91,7 @@ export class Onlooker {
       JOINER_ARM_ENDPOINT: azureEndpoint,
       JOINER_PRICES_ENDPOINT: azureEndpoint,
     }
-    return new Promise((resolve) => {
-      const options = { env, maxBuffer: 64 * 2 ** 20 }
-      execFile(process.execPath, [command, 'advise', ...args], options, (error, stdout, stderr) =>
-        resolve({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1, stdout, stderr }),
-      )
-    })
+    return runProcess(env, 'advise', ...args)
   }
 
   /** The report as programs read it. Errors: the command failed. */
