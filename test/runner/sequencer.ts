@@ -2,15 +2,13 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** The suites that take longest, longest first. They are short to read: most of their time is waiting. */
 const slowest = [
-  'command-access',
+  'readers',
   'upgrade',
   'temporal-access',
   'pages',
   'disruption-faults',
   'durability',
   'scheduling',
-  'uninstall',
-  'advise',
   'identity',
   'disruption',
   'event-budget',

@@ -84,6 +84,15 @@ async function storedUntil(): Promise<number> {
   return coveredUntil(items.flatMap(({ data = {} }) => [...parseLedgerMap(data).values()])) ?? 0
 }
 
+/** Until when the planner leads, in epoch ms, if it is not heard of again. */
+async function leaseEndMs(): Promise<number> {
+  const path = '/apis/coordination.k8s.io/v1/namespaces/joiner/leases/joiner-planner'
+  const { spec } = await world.operator.api<{
+    readonly spec: { readonly renewTime: string; readonly leaseDurationSeconds: number }
+  }>('GET', path)
+  return Date.parse(spec.renewTime) + spec.leaseDurationSeconds * 1000
+}
+
 /** How far a sum is from the bill, in percent of it. */
 const off = (value: number, billed: number) => (100 * (value - billed)) / billed
 
@@ -99,7 +108,7 @@ test('history, costs and the shares of namespaces agree with the bill, after kil
   const readyMs = Date.now()
   await world.restartServer('temporal')
   await world.crash('planner')
-  await new Promise((resolve) => setTimeout(resolve, 5000))
+  await world.until("the planner's Lease has run out", async () => (await leaseEndMs()) < Date.now())
   startPlanner()
   await world.until('each has lived for a while', async () => Date.now() - readyMs >= lifeMs)
   for (const name of namespaces) await world.apply(inNamespace(name, 0))

@@ -66,6 +66,8 @@ describe('the page on a cluster', () => {
     const pods = page.locator(`.node[data-key="${key}"] .pods`)
     const before = Number(await pods.getAttribute('data-pods'))
     expect(before).toBeGreaterThanOrEqual(2)
+    // The token is gone from the address.
+    expect(new URL(page.url()).search).toBe('')
     const node = (await world.list('nodes'))[0]?.metadata.name ?? ''
     expect(await page.locator('.node').innerText()).toContain(node)
     const name = 'seen-at-once'

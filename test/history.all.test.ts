@@ -1,12 +1,8 @@
 // What Temporal keeps of nodes that are gone: why they came and went, and what they cost, as the simulated Azure billed it.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { BilledVm } from '../deploy/local/azure/virtual-machines/bill.ts'
-import { readHistory } from '../starter/history/lives.ts'
 import { deployment, nodeClass, nodePool, standaloneClaim } from './applied-objects.ts'
 import { claimsPath, World } from './world.ts'
-
-/** Joiner hears of a VM's end from a list that it reads every second or so; on a busy machine a process takes longer to come back. */
-const toleranceMs = 6000
 
 interface ShownLife {
   readonly nodeClaim: string
@@ -33,11 +29,10 @@ interface ShownLife {
     readonly message?: string
     readonly command?: string
   }
+  readonly created: string
   readonly ready?: string
   readonly ended?: string
-  readonly usd: number
   readonly labels: Readonly<Record<string, string>>
-  readonly timeline?: readonly { readonly at: string; readonly what: string }[]
 }
 
 interface Shown {
@@ -108,15 +103,18 @@ test('history tells birth, death, replacement and prices of nodes that are gone'
   expect(lives.map(({ nodeClaim }) => `aks-${nodeClaim}`).sort()).toEqual(
     virtualMachines.map(({ name }) => name).sort(),
   )
-  for (const { nodeClaim, vms } of lives) {
+  for (const { nodeClaim, vms, created, ready = '', ended = '' } of lives) {
     const billed = virtualMachines.find(({ name }) => name === `aks-${nodeClaim}`) as BilledVm
     expect(vms, nodeClaim).toMatchObject([
       { instanceType: billed.size, capacityType: billed.capacityType, pricePerHour: billed.pricePerHour },
     ])
-    const from = vms[0]?.from ?? ''
-    const to = vms[0]?.to ?? ''
-    expect(Math.abs(Date.parse(from) - billed.fromMs), `${nodeClaim} from`).toBeLessThan(toleranceMs)
-    expect(Math.abs(Date.parse(to) - (billed.toMs ?? 0)), `${nodeClaim} to`).toBeLessThan(toleranceMs)
+    // What Joiner saw lies between what the simulator billed and what came after it. Times of Kubernetes are whole seconds.
+    const inOrder = [created, vms[0]?.from ?? '', ready].map((text) => Date.parse(text))
+    expect(inOrder, `${nodeClaim} began`).toEqual(inOrder.toSorted((a, b) => a - b))
+    expect(billed.fromMs, `${nodeClaim} from`).toBeLessThanOrEqual(Date.parse(ready) + 1000)
+    const to = Date.parse(vms[0]?.to ?? '')
+    expect(to, `${nodeClaim} to`).toBeGreaterThanOrEqual((billed.toMs ?? Number.NaN) - 1000)
+    expect(to, `${nodeClaim} to`).toBeLessThanOrEqual(Date.parse(ended) + 1000)
   }
   const lifeOf = (name: string) => lives.find(({ nodeClaim }) => nodeClaim === name)
   expect(lifeOf(deleted)).toMatchObject({ came: { kind: 'pods' }, went: { kind: 'deleted' } })
@@ -136,64 +134,4 @@ test('history tells birth, death, replacement and prices of nodes that are gone'
     })
     expect([labels, went?.kind]).toEqual([{ team: 'search' }, 'deleted'])
   }
-})
-
-test('one node is told by the name of its Node, in all forms', async () => {
-  const [life] = (await shown()).lives
-  const node = life?.node ?? ''
-  const { lives } = await shown('node', node)
-  expect(lives).toMatchObject([{ nodeClaim: life?.nodeClaim, timeline: { length: expect.any(Number) } }])
-  const what = lives[0]?.timeline?.map((moment) => moment.what) ?? []
-  expect(what[0]).toBe(`NodeClaim ${life?.nodeClaim} created, for 1 pod`)
-  expect(what.at(-1)).toMatch(/^NodeClaim gone/)
-  expect(await world.joiner('history', 'node', node, '--since', '1h')).toMatch(
-    /VM accepted: Standard_\w+ on-demand \S+, \$0\.\d+ an hour/,
-  )
-  const csv = await world.joiner('history', 'node', node, '--since', '1h', '-o', 'csv')
-  expect(csv.trimEnd().split('\n')).toHaveLength(what.length + 1)
-})
-
-test('NodePools are summed up, and the sum is what was billed', async () => {
-  const { nodePools } = JSON.parse(await world.joiner('history', 'nodepool', '--since', '1h', '-o', 'json')) as {
-    readonly nodePools: readonly { readonly nodePool: string; readonly usd: number; readonly ended: number }[]
-  }
-  const { virtualMachines } = await bill()
-  const usd = virtualMachines.reduce(
-    (sum, { pricePerHour = 0, fromMs, toMs = fromMs }) => sum + (pricePerHour * (toMs - fromMs)) / 3_600_000,
-    0,
-  )
-  const mostOff = virtualMachines.reduce(
-    (sum, { pricePerHour = 0 }) => sum + (pricePerHour * toleranceMs) / 3_600_000,
-    0,
-  )
-  expect(nodePools.map(({ nodePool }) => nodePool)).toEqual(['(none)', 'general'])
-  expect(Math.abs(nodePools.reduce((sum, pool) => sum + pool.usd, 0) - usd)).toBeLessThan(mostOff)
-  const [header = '', ...rows] = (await world.joiner('history', '--since', '1h', '-o', 'csv')).trimEnd().split('\n')
-  expect(rows).toHaveLength(virtualMachines.length)
-  for (const row of rows)
-    expect(row.replaceAll(/"(?:[^"]|"")*"/g, 'x').split(',')).toHaveLength(header.split(',').length)
-})
-
-test('what is not there is said', async () => {
-  const refused = await world.joiner('history', 'node', 'nobody').catch((error: unknown) => error)
-  expect(refused).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('no Node or NodeClaim "nobody" is known since'),
-  })
-})
-
-test('facts that anybody else wrote into a memo are counted, and are no node', async () => {
-  const workflowId = 'nodeclaim/nobody/forged/uid'
-  const options = { workflowId, taskQueue: 'joiner-core-nobody', args: [], memo: { facts: { createdMs: 'soon' } } }
-  const { firstExecutionRunId } = await world.temporal.workflow.start('nodeClaimLifecycle', options)
-  await world.until('it is listed', async () => {
-    const now = Date.now()
-    const { lives, unreadable } = await readHistory(world.temporal, {
-      cluster: 'nobody',
-      sinceMs: now - 60_000,
-      nowMs: now,
-    })
-    return lives.length === 0 && unreadable === 1
-  })
-  await world.temporal.workflow.getHandle(workflowId, firstExecutionRunId).terminate()
 })

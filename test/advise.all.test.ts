@@ -159,23 +159,8 @@ test('beside node auto-provisioning: the same is promised', async () => {
   expectKept(advice.pass?.savedPerHour)
 })
 
-test('few rights and no login at Azure leave out parts of the report, which it names', async () => {
-  const rules = [{ apiGroups: [''], resources: ['pods', 'nodes'], verbs: ['list'] }]
-  const stranger = await Onlooker.arrive(world, 'stranger', rules)
-  await stranger.logOut()
-  try {
-    const advice = await stranger.advice()
-    expect(advice.bill.perHour).toBeCloseTo(cost, 6)
-    expect(advice.unread.join('\n')).toMatch(/poddisruptionbudgets: you may not list them/)
-    expect(advice.unread.join('\n')).toMatch(/Azure was not asked: .*az login/)
-    expect(advice.remarks.join('\n')).toMatch(/new nodes are only of sizes that the cluster has already/)
-  } finally {
-    await stranger.leave()
-  }
-})
-
 test('only gets and lists were asked for', async () => {
-  const asked = (await auditedRequests(world.cluster.stateDir)).filter(({ actor }) => /onlooker|stranger/.test(actor))
+  const asked = (await auditedRequests(world.cluster.stateDir)).filter(({ actor }) => actor.includes('onlooker'))
   expect(asked.length).toBeGreaterThan(30)
   expect(asked.filter(({ what }) => !/^(get|list) /.test(what))).toEqual([])
 })

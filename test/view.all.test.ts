@@ -1,0 +1,39 @@
+// What `joiner top` and `joiner ui` watch, while the API server goes away.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { KubernetesClient } from '../activities/kubernetes/client/client.ts'
+import { ClusterWatch } from '../starter/view/cluster-watch.ts'
+import { deployment, nodeClass, nodePool } from './applied-objects.ts'
+import { World } from './world.ts'
+
+let world: World
+
+beforeAll(async () => {
+  world = await World.start()
+  await world.startWithPool(
+    nodePool({ consolidateAfter: 'Never' }),
+    nodeClass(),
+    deployment({ replicas: 2, apart: true }),
+  )
+  await world.untilRunning(2)
+})
+
+afterAll(() => world?.stop())
+
+test('after the API server was killed the view goes on', async () => {
+  const client = await KubernetesClient.load(world.installation.operatorKubeconfig)
+  const watch = await ClusterWatch.start({ client, namespace: 'joiner' })
+  const said: string[] = []
+  watch.onChange(({ missing }) => said.push(...missing))
+  const { nodes } = watch.view()
+  try {
+    await world.restartServer('kube-apiserver', 2000)
+    expect(said.filter((text) => text.startsWith('pods: the API server is not reached'))).not.toEqual([])
+    await world.scale('inflate', 1)
+    await world.until('the view has a pod less', async () => watch.view().totals.pods === 1)
+    await world.until('nothing is missing', async () => watch.view().missing.length === 0)
+    expect(watch.view().nodes).toHaveLength(nodes.length)
+  } finally {
+    watch.close()
+    await client.close()
+  }
+})
