@@ -1,11 +1,11 @@
 // Joiner's commands in the process of the test: their code is loaded once, where each process of its own would take a second and a half.
 import { execFile } from 'node:child_process'
+import type { EventEmitter } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { format } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import { vi } from 'vitest'
 import { registerClusterCommands } from '../../starter/cli/commands.ts'
-import { registerInstanceTypes } from '../../starter/cli/instance-types/command.ts'
 import { complain } from '../../starter/cli/shared/boundary.ts'
 
 export type Environment = Readonly<Record<string, string>>
@@ -62,10 +62,13 @@ async function alone(env: Environment, args: readonly string[]): Promise<Ran> {
       throw new Ended(Number(code ?? 0))
     }),
   ]
+  const finish = endOfProcess()
   process.env = { PATH, HOME, ...env }
   process.exitCode = undefined
   try {
-    return { code: await codeOf(args), ...printed }
+    const code = await codeOf(args)
+    finish(code)
+    return { code, ...printed }
   } finally {
     process.env = before
     process.exitCode = exitCode
@@ -73,10 +76,24 @@ async function alone(env: Environment, args: readonly string[]): Promise<Ran> {
   }
 }
 
+/** Returns what does all that has been left for the end of the process since, and forgets what signals would do. */
+function endOfProcess(): (code: number) => void {
+  const events = ['exit', 'SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  const emitter: EventEmitter = process
+  const before = events.map((event) => new Set(emitter.listeners(event)))
+  return (code) => {
+    for (const [at, event] of events.entries())
+      for (const listener of emitter.listeners(event)) {
+        if (before[at]?.has(listener)) continue
+        if (event === 'exit') listener(code)
+        emitter.off(event, listener as (...values: unknown[]) => void)
+      }
+  }
+}
+
 /** As `starter/joiner.ts` ends. */
 async function codeOf(args: readonly string[]): Promise<number> {
   const commands = new Command('joiner').exitOverride().showHelpAfterError()
-  registerInstanceTypes(commands)
   registerClusterCommands(commands)
   try {
     await commands.parseAsync(args, { from: 'user' })

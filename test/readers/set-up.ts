@@ -89,7 +89,7 @@ export function setUpCases(prepared: () => Prepared): void {
     const ended = leaving.run('--yes', '--nodes', 'remove')
     await world().until('the NodeClaims are gone', async () => (await prepared().claims()).length === 0)
     // A person who reads what it waits for stops the process; in a cluster its Deployment is scaled.
-    await world().crash()
+    await world().cluster.supervisor.stop('joiner')
     const { code, stdout, stderr } = await ended
     expect(stderr).toBe('')
     expect(code).toBe(0)
