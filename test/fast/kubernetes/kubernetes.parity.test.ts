@@ -1,15 +1,15 @@
 // Holds the cluster in memory to a real API server and its controllers: the same rows, the same answers.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
-import { CrdApiServer } from '../../crd-api-server.ts'
+import { ApiServer } from '../../clusters/api-server.ts'
 import { FakeCluster } from '../../fakes/cluster.ts'
 import { rows } from './rows.ts'
 
-let server: CrdApiServer
+let server: ApiServer
 let client: KubernetesClient
 
 beforeAll(async () => {
-  server = await CrdApiServer.start()
+  server = await ApiServer.start()
   client = await KubernetesClient.load(server.cluster.adminKubeconfig)
 })
 
