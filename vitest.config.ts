@@ -47,7 +47,6 @@ const servers = {
 /** Suites that hold Joiner to seconds, or to a number of requests, bear nothing beside them. All others wait as long as a busy machine takes. */
 const alone = [
   'deploy/local/start-limit.servers.test.ts',
-  'test/api/conversion.servers.test.ts',
   'test/cost.servers.test.ts',
   'test/handover.servers.test.ts',
   'test/hostile.servers.test.ts',
