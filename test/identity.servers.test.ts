@@ -160,7 +160,7 @@ describe('two installations in one cluster', () => {
       expect(text).toContain(`joiner takeover --release ${name}`)
       expect(await readiness(name)).toMatch(/waiting for the CRDs: .*annotation joiner.sh\/installation/)
     }
-    // Whoever believes the CRDs to be its own puts this back.
+    // An installation that takes the CRDs for its own puts this back.
     const [pools = 0, claims = 0] = await generations()
     const wiped = { spec: { conversion: { webhook: { clientConfig: { caBundle: null } } } } }
     await world.operator.api('PATCH', `${crdPath}/nodepools.karpenter.sh`, wiped)
