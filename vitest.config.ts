@@ -19,18 +19,6 @@ const servers = {
   },
 }
 
-/** Suites that hold Joiner to seconds, or to a number of requests, bear nothing beside them. All others wait as long as a busy machine takes. */
-const alone = [
-  'deploy/local/start-limit.servers.test.ts',
-  'test/api/conversion.servers.test.ts',
-  'test/handover.servers.test.ts',
-  'test/hostile.servers.test.ts',
-  'test/pause.servers.test.ts',
-  'test/recovery-limit.servers.test.ts',
-  'test/request-budget.servers.test.ts',
-  'test/spot-eviction.servers.test.ts',
-]
-
 /** Tests within one process each, without servers. */
 const plain = (name: GroupName) => ({
   test: {
@@ -49,11 +37,8 @@ const plain = (name: GroupName) => ({
 
 /** Suites on real servers, so many at a time. They wait for half of their time: a world takes 1.3 GB and, while something happens in it, a core. */
 const onServers = (name: GroupName, maxWorkers: number) => {
-  const { include, exclude } = filesOf(name)
   const env = { ...servers.env, JOINER_TEST_PATIENCE: '3' }
-  return {
-    test: { ...servers, env, name, include, exclude: [...exclude, ...alone], maxWorkers, sequence: order(name) },
-  }
+  return { test: { ...servers, env, name, ...filesOf(name), maxWorkers, sequence: order(name) } }
 }
 
 /** One group after the other, so that each has a time of its own. */
@@ -70,15 +55,6 @@ export default defineConfig({
       plain('unit'),
       onServers('worlds', 4),
       onServers('servers', 4),
-      {
-        test: {
-          ...servers,
-          name: 'worlds-alone',
-          include: alone,
-          maxWorkers: 1,
-          sequence: { groupOrder: groups.length },
-        },
-      },
       // Slow proofs, which `npm test` leaves out and `npm run test:all` runs.
       onServers('all', 2),
     ],

@@ -1,17 +1,26 @@
-// Machines that Joiner knows nothing about: nothing is adopted, deleted or drained without proof, whatever NodeClaims and settings say.
-import { randomUUID } from 'node:crypto'
+// Machines and Nodes that are not proven to be Joiner's: nothing is adopted, deleted or drained, whatever NodeClaims, Nodes and settings say.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { stringify } from 'yaml'
 import { osDiskName } from '../activities/azure/launch/os-disk-name.ts'
 import { nothingReported } from '../core/node-claim/drain-waits.ts'
-import { type TaskQueueRole, taskQueue } from '../core/task-queues.ts'
 import { azureIds, clusterName } from '../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool, standaloneClaim } from './applied-objects.ts'
 import { ArmSession } from './arm/arm-session.ts'
-import { type Seen, World } from './world.ts'
+import {
+  collectGarbage,
+  conditionOf,
+  groupId,
+  idOf,
+  instancesCheck,
+  node,
+  ownGroup,
+  refusals,
+  scheduleActivity,
+  tags as tagsFor,
+} from './ownership/foreign.ts'
+import { claimsPath, World } from './world.ts'
 
 const otherGroup = 'MC_other'
-const groupId = (name: string) => `/subscriptions/${azureIds.subscriptionId}/resourceGroups/${name}`
-const vmPath = 'providers/Microsoft.Compute/virtualMachines'
 
 let world: World
 let arm: ArmSession
@@ -19,15 +28,17 @@ let clusterUid: string
 
 beforeAll(async () => {
   world = await World.start()
+  // The kubelets of these VMs leave their provider ids to cloud-node-manager, which the policy has to let pass.
+  await world.operator.simulator('POST', '/settings', { providerIdMs: 500 })
   world.startJoiner()
   arm = await ArmSession.open(world.cluster)
-  const { metadata } = await world.operator.api<Seen>('GET', '/api/v1/namespaces/kube-system')
-  clusterUid = metadata.uid
+  clusterUid = (await world.clusterMemo()).clusterUid
   await world.operator.simulator('POST', '/settings', {
     diskEncryptionSets: [`${groupId(otherGroup)}/providers/Microsoft.Compute/diskEncryptionSets/any`],
   })
-  await world.apply(nodePool({ consolidateAfter: 'Never' }), nodeClass(), deployment({ replicas: 3, apart: true }))
+  await world.apply(nodePool(), nodeClass(), deployment({ replicas: 3, apart: true }))
   await world.untilRunning(3)
+  await world.operator.simulator('POST', '/settings', { providerIdMs: 0 })
 })
 
 afterAll(async () => {
@@ -44,46 +55,15 @@ afterEach(() => world.operator.simulator('DELETE', '/faults'))
 /** What was asked of Azure in this test besides reads, as `METHOD name`. */
 const asked = async () => (await world.journal()).slice(journalled).map(({ method, name }) => `${method} ${name}`)
 
-/** Tags of a VM that Joiner made for a claim that is gone; `changes` of undefined take a tag away. */
-function tags(changes: Readonly<Record<string, string | undefined>> = {}): Record<string, string> {
-  const all = {
-    'karpenter.azure.com_cluster': clusterName,
-    'joiner.sh_cluster-uid': clusterUid,
-    'karpenter.sh_nodepool': 'general',
-    'joiner.sh_nodeclaim-uid': randomUUID(),
-    ...changes,
-  }
-  return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined))
-}
+/** Tags of a VM that Joiner made for a claim that is gone. */
+const tags = (changes: Readonly<Record<string, string | undefined>> = {}) => tagsFor(clusterUid, changes)
 
 const vmNames = async () => (await world.azure()).virtualMachines.map(({ name }) => name)
 const claims = () => world.list('nodeclaims')
 const claimOf = async (name: string) => (await claims()).find(({ metadata }) => metadata.name === name)
-const conditionOf = (object: Seen | undefined, type: string) =>
-  object?.status?.conditions?.find((condition) => condition.type === type)
-const eventTexts = async (reason: string) =>
-  (await world.list('events')).filter((event) => event.reason === reason).map(({ message = '' }) => message)
+const eventTexts = async (reason: string) => (await events(reason)).map(({ message = '' }) => message)
 
-/** Runs a pass of garbage collection and waits for its end, however it ends. */
-async function pass(): Promise<void> {
-  const ended = async () => {
-    const query = "WorkflowType = 'garbageCollection' AND ExecutionStatus != 'Running'"
-    return (await world.temporal.workflow.count(query)).count
-  }
-  const before = await ended()
-  await world.trigger('garbageCollection')
-  await world.until('a pass of garbage collection ended', async () => (await ended()) > before)
-}
-
-const logged = async (text: string) => (await world.cluster.supervisor.tail('joiner', 100_000)).split(text).length - 1
-
-/** Starts Joiner again with other settings. */
-async function restart(settings: Readonly<Record<string, string>> = {}): Promise<void> {
-  const starts = await logged('"started workers"')
-  await world.cluster.supervisor.stop('joiner')
-  world.startJoiner('joiner', settings)
-  await world.until('Joiner works', async () => (await logged('"started workers"')) > starts)
-}
+const pass = () => collectGarbage(world)
 
 describe('a VM of the name of a NodeClaim that is not proven to be Joiner’s', () => {
   test.each<[string, () => Record<string, string>, string]>([
@@ -116,12 +96,11 @@ describe('a VM of the name of a NodeClaim that is not proven to be Joiner’s', 
     const name = 'nodes-32301838-vms77'
     const vm = `aks-${name}`
     await arm.plantVm(vm, {})
-    const id = `azure://${groupId(azureIds.nodeResourceGroup.toLowerCase())}/${vmPath}/${vm}`
     const node = {
       apiVersion: 'v1',
       kind: 'Node',
       metadata: { name: vm, labels: { 'kubernetes.azure.com/agentpool': 'nodes' } },
-      spec: { providerID: id },
+      spec: { providerID: idOf(vm) },
     }
     await world.apply(node, standaloneClaim(name))
     const isBlocked = async () => conditionOf(await claimOf(name), 'Launched')?.message.includes('has no tag')
@@ -147,7 +126,7 @@ test('a NodeClaim whose status names a VM elsewhere keeps its finalizer, touches
   await world.apply(standaloneClaim(name))
   await world.until('it has a VM', async () => (await vmNames()).includes(`aks-${name}`))
   await world.until('it is launched', async () => conditionOf(await claimOf(name), 'Launched')?.status === 'True')
-  const providerID = `azure://${groupId(azureIds.nodeResourceGroup.toLowerCase())}/${vmPath}/${victimNode}`
+  const providerID = idOf(victimNode)
   await world.operator.kubectl([
     'patch',
     'nodeclaim',
@@ -209,24 +188,6 @@ test('garbage collection takes what is proven to be ours and nothing else', asyn
 })
 
 describe('when most NodeClaims look lost, nothing is deleted and the reason is shown', () => {
-  /** Joiner's doctor with other settings; what it says about instances. */
-  async function doctor(settings: Readonly<Record<string, string>>) {
-    const { command, args, cwd, env } = world.installation.commandSpec(['doctor', '--output', 'json'], settings)
-    const { execFile } = await import('node:child_process')
-    const stdout = await new Promise<string>((resolve) => {
-      execFile(command, args, { cwd, env: { PATH: process.env['PATH'], ...env } }, (_, out) => resolve(out))
-    })
-    const { checks } = JSON.parse(stdout) as {
-      readonly checks: readonly {
-        readonly name: string
-        readonly status: string
-        readonly summary: string
-        readonly remedies: readonly string[]
-      }[]
-    }
-    return checks.find(({ name }) => name === 'instances')
-  }
-
   const nodeClassCondition = async () => conditionOf((await world.list('aksnodeclasses'))[0], 'InstancesFound')
 
   /** The claims and Nodes of the cluster, none of which may go. */
@@ -235,7 +196,11 @@ describe('when most NodeClaims look lost, nothing is deleted and the reason is s
       ({ metadata }) => `${metadata.name} ${metadata.deletionTimestamp ?? ''}`,
     )
 
-  async function withheld(why: string): Promise<void> {
+  test('for an empty list', async () => {
+    await arm.plantVm('aks-orphan', tags())
+    journalled = (await world.journal()).length
+    await world.fault({ kind: 'emptyList', operation: 'GET virtualMachines', count: 1000 })
+    const why = '3 with no VM of that name'
     const before = await living()
     await pass()
     await world.until('the condition says so', async () => (await nodeClassCondition())?.message.includes(why))
@@ -246,87 +211,57 @@ describe('when most NodeClaims look lost, nothing is deleted and the reason is s
     await pass()
     expect(await asked()).toEqual([])
     expect(await living()).toEqual(before)
-  }
-
-  test('for an empty list', async () => {
-    await arm.plantVm('aks-orphan', tags())
-    journalled = (await world.journal()).length
-    await world.fault({ kind: 'emptyList', operation: 'GET virtualMachines', count: 1000 })
-    await withheld('3 with no VM of that name')
     await world.operator.simulator('DELETE', '/faults')
     await pass()
     await world.until('the doubt is over, and the orphan goes', async () => (await nodeClassCondition()) === undefined)
     expect(await asked()).toEqual(['DELETE aks-orphan'])
   })
 
-  test('for a resource group that exists and is not the right one', async () => {
-    const settings = { AZURE_NODE_RESOURCE_GROUP: otherGroup }
-    await restart(settings)
-    await withheld('3 whose status.providerID names another resource group')
-    expect(await doctor(settings)).toMatchObject({
+  test.each([
+    [
+      'resource group',
+      { AZURE_NODE_RESOURCE_GROUP: otherGroup },
+      `if the nodes are in ${azureIds.nodeResourceGroup.toLowerCase()}, set azure.nodeResourceGroup (AZURE_NODE_RESOURCE_GROUP) to it`,
+    ],
+    [
+      'cluster',
+      { CLUSTER_NAME: 'other' },
+      `if this cluster is "${clusterName}", set cluster.name (CLUSTER_NAME) to it`,
+    ],
+  ])('and the doctor names the setting that names another %s', async (_, settings, remedy) => {
+    expect(await instancesCheck(world, settings)).toMatchObject({
       status: 'fail',
       summary: expect.stringContaining('garbage collection is withheld') as string,
-      remedies: [
-        `if the nodes are in ${azureIds.nodeResourceGroup.toLowerCase()}, set azure.nodeResourceGroup (AZURE_NODE_RESOURCE_GROUP) to it`,
-      ],
+      remedies: [remedy],
     })
   })
 
-  test('for the name of another cluster', async () => {
-    const settings = { CLUSTER_NAME: 'other' }
-    await restart(settings)
-    await world.temporal.schedule.getHandle('garbageCollection/other').trigger()
-    await world.until('the condition says so', async () =>
-      (await nodeClassCondition())?.message.includes('3 with a VM without the tags of this cluster'),
-    )
-    expect(await asked()).toEqual([])
-    expect(await doctor(settings)).toMatchObject({
-      status: 'fail',
-      remedies: [`if this cluster is "${clusterName}", set cluster.name (CLUSTER_NAME) to it`],
-    })
-  })
-
-  test('for a resource group that does not exist: a NodeClaim that is deleted keeps its finalizer until the VM is found', async () => {
-    await restart({ AZURE_NODE_RESOURCE_GROUP: 'MC_none' })
-    const [
-      {
-        metadata: { name },
-      } = { metadata: { name: '' } },
-    ] = await claims()
+  test('for a resource group that is not there: a NodeClaim that is deleted keeps its finalizer until the VM is found', async () => {
+    const name = 'unfound'
+    await world.apply(standaloneClaim(name))
+    await world.until('it has its node', async () => conditionOf(await claimOf(name), 'Ready')?.status === 'True')
+    journalled = (await world.journal()).length
+    const code = 'ResourceGroupNotFound'
+    await world.fault({ kind: 'failSync', operation: 'GET virtualMachines', code, status: 404, count: 1000 })
     await world.operator.kubectl(['delete', 'nodeclaim', name, '--wait=false'])
-    await world.until(
-      'the deletion was tried',
-      async () =>
-        (
-          await world.lifecycles(
-            `WorkflowId STARTS_WITH 'nodeclaim/${clusterName}/${name}/' AND NodePhase = 'Terminating'`,
-          )
-        ).length > 0,
-    )
-    await world.trigger('garbageCollection')
-    await world.until('Azure was asked', async () => (await logged('ResourceGroupNotFound')) > 2)
+    const id = `nodeclaim/${clusterName}/${name}/`
+    await world.until('the lifecycle terminates', async () => {
+      const found = await world.lifecycles(`WorkflowId STARTS_WITH '${id}' AND NodePhase = 'Terminating'`)
+      return found.length > 0
+    })
+    const before = await refusals(world)
+    await world.until('Azure was asked again', async () => (await refusals(world)) > before + 1)
     expect((await claimOf(name))?.metadata.finalizers).toEqual(['karpenter.sh/termination'])
     expect(await asked()).toEqual([])
     expect(await vmNames()).toContain(`aks-${name}`)
-    await restart()
+    await world.operator.simulator('DELETE', '/faults')
     // It shortens a wait of a minute; a lifecycle that has just ended by itself has nothing to retry.
     await world.joiner('node', 'retry', name, '--cluster', clusterName).catch(() => {})
     await world.until('claim and VM are gone', async () => {
       return (await claimOf(name)) === undefined && !(await vmNames()).includes(`aks-${name}`)
     })
-    await world.untilRunning(3)
   })
 })
-
-/** Schedules an activity as any client of the Temporal namespace can. Waits for its end; whether it failed is of no interest. */
-async function scheduled(type: string, role: TaskQueueRole, input: unknown): Promise<void> {
-  const options = { taskQueue: taskQueue(role, clusterName), args: [input], retry: { maximumAttempts: 1 } }
-  await world.temporal.activity
-    .execute(type, { ...options, id: `forged-${type}`, startToCloseTimeout: '30s', heartbeatTimeout: '10s' })
-    .catch(() => {})
-  const { status } = await world.temporal.activity.getHandle(`forged-${type}`).describe()
-  expect(['COMPLETED', 'FAILED']).toContain(status)
-}
 
 test('an activity that somebody schedules over Temporal destroys nothing that the cluster keeps', async () => {
   const [claim] = await claims()
@@ -339,11 +274,120 @@ test('an activity that somebody schedules over Temporal destroys nothing that th
     ['giveUp', 'core', { ...ref, reason: 'registration_timeout', message: 'forged' }],
     ['launch', 'azure', { ...ref, attempt: 1 }],
   ] as const
-  for (const [type, role, input] of attempts) await scheduled(type, role, input)
+  for (const attempt of attempts) await scheduleActivity(world, attempt)
   const after = await claimOf(name)
   expect(after?.metadata.uid).toBe(uid)
   expect(after?.metadata).not.toHaveProperty('deletionTimestamp')
   expect(after?.metadata.finalizers).toEqual(['karpenter.sh/termination'])
   expect(await asked()).toEqual([])
   await world.untilRunning(3)
+})
+
+const bindingPath = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/joiner-node-identity'
+/** Runs kubectl as the kubelet of a node, whose rights the Node authorizer and NodeRestriction decide. */
+const asNode = (name: string, args: readonly string[], input?: unknown) =>
+  world.operator.kubectl(
+    [...args, `--as=system:node:${name}`, '--as-group=system:nodes', '--as-group=system:authenticated'],
+    input === undefined ? undefined : stringify(input),
+  )
+
+const events = async (reason: string) => (await world.list('events')).filter((event) => event.reason === reason)
+
+/** Has a node of its own emptied and taken away by disruption, which therefore looked at all others too. */
+async function nodeComesAndGoes(): Promise<void> {
+  const before = new Set((await claims()).map(({ metadata }) => metadata.name))
+  await world.apply(deployment({ name: 'spare', replicas: 1, apart: true, cpu: '3' }))
+  await world.until('the spare pod runs', async () => (await world.running('spare')) === 1)
+  await world.scale('spare', 0)
+  await world.until('its node is gone', async () => (await claims()).every(({ metadata }) => before.has(metadata.name)))
+}
+
+test('the policy refuses a provider id of another VM, and nothing else that nodes do', async () => {
+  const victim = `aks-${(await claims())[0]?.metadata.name}`
+  const create = (object: ReturnType<typeof node>) =>
+    asNode(object.metadata.name, ['create', '--dry-run=server', '-f', '-'], object)
+  await world.until('the policy is in force', () =>
+    create(node('aks-evil', idOf(victim))).then(
+      () => false,
+      (error: unknown) => String(error).includes('has the name of its own VM'),
+    ),
+  )
+  for (const id of [idOf(victim).toUpperCase().replace('AZURE', 'azure'), `${idOf(victim)}/`])
+    await expect(create(node('aks-evil', id))).rejects.toThrow('has the name of its own VM')
+  const windows = { 'kubernetes.io/os': 'windows' }
+  await expect(create(node('aks-evil', idOf(victim), windows))).rejects.toThrow('has the name of its own VM')
+  for (const passing of [
+    node('aks-evil'),
+    node('aks-own', idOf('AKS-OWN')),
+    node(
+      'aks-general-vmss000001',
+      `azure://${ownGroup}/providers/Microsoft.Compute/virtualMachineScaleSets/aks-general-vmss/virtualMachines/1`,
+    ),
+    node('akswin000000', idOf('win-vm-of-another-name'), windows),
+    node('virtual-node', 'azure://virtual-node'),
+  ])
+    await create(passing)
+  await asNode('aks-evil', ['create', '-f', '-'], node('aks-evil'))
+  const patch = ['patch', 'node', 'aks-evil', '--dry-run=server', '-p']
+  const spec = (providerID: string) => JSON.stringify({ spec: { providerID } })
+  await expect(asNode('aks-evil', [...patch, spec(idOf(victim))])).rejects.toThrow('has the name of its own VM')
+  await asNode('aks-evil', [...patch, spec(idOf('aks-evil'))])
+  await asNode('aks-evil', ['label', 'node', 'aks-evil', '--dry-run=server', 'example.com/any=label'])
+  await world.operator.kubectl(['delete', 'node', 'aks-evil'])
+})
+
+test('without the policy such a Node is reported, and takes nothing from the node that it poses as', async () => {
+  const before = await claims()
+  const victim = before[0]
+  const name = `aks-${victim?.metadata.name}`
+  await world.operator.api('DELETE', bindingPath)
+  const rogue = node('aks-evil', idOf(name), {
+    ...victim?.metadata.labels,
+    'karpenter.sh/registered': 'true',
+    'karpenter.sh/initialized': 'true',
+  })
+  await world.until('the Node is accepted', () => asNode('aks-evil', ['create', '-f', '-'], rogue))
+  await world.until('it is reported on both', async () => {
+    const about = (await events('ForeignProviderId')).map(({ involvedObject }) => involvedObject?.name)
+    return about.includes('aks-evil') && about.includes(victim?.metadata.name)
+  })
+  await nodeComesAndGoes()
+  const after = await claims()
+  expect(after.map(({ metadata }) => metadata.uid).toSorted()).toEqual(
+    before.map(({ metadata }) => metadata.uid).toSorted(),
+  )
+  expect(after.filter(({ metadata }) => metadata.deletionTimestamp !== undefined)).toEqual([])
+  expect(await world.running()).toBe(3)
+  await world.operator.kubectl(['delete', 'node', 'aks-evil'])
+})
+
+test('a NodeClaim whose Node is gone has no room at once, and ends with its VM after a restart of Joiner too', async () => {
+  const [lost] = await claims()
+  const name = lost?.metadata.name ?? ''
+  const pod = (await world.list('pods')).find(({ spec }) => spec.nodeName === `aks-${name}`)
+  await world.operator.api('PATCH', `/api/v1/nodes/aks-${name}`, { metadata: { finalizers: null } })
+  await world.operator.api('DELETE', `/api/v1/nodes/aks-${name}`)
+  await world.until('the NodeClaim says so', async () => {
+    const ready = conditionOf(await claimOf(name), 'Ready')
+    return ready?.status === 'Unknown' && ready.reason === 'NodeGone'
+  })
+  await world.operator.kubectl(['delete', 'pod', pod?.metadata.name ?? '', '--force', '--grace-period=0'])
+  await world.untilRunning(3)
+  expect(conditionOf(await claimOf(name), 'NodeGone')?.status).toBe('True')
+
+  await world.cluster.supervisor.stop('joiner')
+  const conditions = (await claimOf(name))?.status?.conditions?.map((condition) =>
+    condition.type === 'NodeGone'
+      ? { ...condition, lastTransitionTime: new Date(Date.now() - 180_000).toISOString().replace(/\.\d+/, '') }
+      : condition,
+  )
+  await world.operator.api('PATCH', `${claimsPath}/${name}/status`, { status: { conditions } })
+  world.startJoiner()
+  await world.until('the NodeClaim and its VM are gone', async () => {
+    const { virtualMachines } = await world.azure()
+    return (await claimOf(name)) === undefined && !virtualMachines.some((vm) => vm.name === `aks-${name}`)
+  })
+  const reported = (await events('NodeGone')).filter(({ involvedObject }) => involvedObject?.name === name)
+  expect(reported.map(({ message }) => message).join('\n')).toContain('No drain was possible')
+  expect(await world.running()).toBe(3)
 })

@@ -378,7 +378,8 @@ describe('by the API server', () => {
 
   test('a right that is missing is found in the log', async () => {
     await world.operator.kubectl(['delete', 'rolebinding', 'joiner-conversion', '--namespace', 'joiner'])
-    world.startApart()
+    for (const spec of world.installation.apartSpecs().filter(({ name }) => name === 'joiner-conversion'))
+      world.cluster.supervisor.start(spec)
     const found = await world.until('the log says', async () => {
       const reasons = await world.forbidden()
       return reasons.length > 0 && reasons

@@ -1,12 +1,14 @@
 // How Joiner gets along with a Temporal that demands certificates, gives no administrator's rights, or holds only what is encrypted.
-import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client, type Connection } from '@temporalio/client'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { listRuns } from '../activities/workflow-runs.ts'
 import { Authority, type Issued } from '../deploy/local/authority.ts'
 import { clusterName } from '../deploy/local/cluster.ts'
 import { temporalSettings } from '../deploy/local/temporal.ts'
+import { ensureAttributes } from '../starter/bridge/namespace-attributes.ts'
 import { connectClient } from '../starter/temporal/connect.ts'
 import { searchAttributes } from '../workflows/search-attributes.ts'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
@@ -29,9 +31,7 @@ afterAll(async () => {
   await world?.stop()
 })
 
-afterEach(() => world.cluster.supervisor.stop('joiner'))
-
-const lines = async () => (await world.cluster.supervisor.tail('joiner', 10_000)).split('\n')
+const lines = async () => (await world.cluster.supervisor.tail('joiner', 10_000)).split('\n').filter(Boolean)
 let begun = 0
 
 /** Starts Joiner and forgets what the one before it has logged. */
@@ -62,12 +62,61 @@ async function mounted(name: string, client?: Issued): Promise<Record<string, st
   return { TEMPORAL_TLS_CLIENT_CERT_PATH: cert, TEMPORAL_TLS_CLIENT_KEY_PATH: key }
 }
 
+const stranger = () => strangers.issue({ subject: 'CN=joiner', usages: ['clientAuth'] })
+
 const failed = async (work: Promise<string>) =>
   work.then(String, (error: unknown) => (error as { stderr: string }).stderr)
 
 describe('where clients must show a certificate', () => {
-  test('Joiner makes nodes, and commands find it', async () => {
-    await start({})
+  afterAll(() => world.cluster.supervisor.stop('joiner'))
+
+  test('a command without a certificate says that one is demanded, with one of strangers whose it is', async () => {
+    const none = { TEMPORAL_TLS_CLIENT_CERT_PATH: '', TEMPORAL_TLS_CLIENT_KEY_PATH: '' }
+    const strange = await mounted('strange', await stranger())
+    // Each tries for some seconds.
+    const [without, ofStrangers, inTheClear] = await Promise.all(
+      [none, strange, { TEMPORAL_TLS: 'false' }].map((settings) => failed(world.joinerWith(settings, 'status'))),
+    )
+    expect(without).toContain('set TEMPORAL_TLS_CLIENT_CERT_PATH')
+    expect(ofStrangers).toMatch(/refuses the client certificate "CN=joiner" in .*tls.crt, signed by "CN=strangers"/)
+    expect(inTheClear).toContain('closes connections without TLS')
+  })
+
+  /** How many connections the server has refused. */
+  const refused = async () => (await world.cluster.supervisor.tail('temporal-tls', 10_000)).split('\n').length
+  let settings: Readonly<Record<string, string>> = {}
+  /** Whole at once, as a Secret that changes. */
+  const put = async (path: string, text: string) => {
+    await writeFile(`${path}.next`, text)
+    await rename(`${path}.next`, path)
+  }
+  const putFiles = async (cert: string, key: string) => {
+    await put(settings['TEMPORAL_TLS_CLIENT_CERT_PATH'] ?? '', cert)
+    await put(settings['TEMPORAL_TLS_CLIENT_KEY_PATH'] ?? '', key)
+  }
+
+  test('Joiner says once what is wrong with its files, stays, begins when they are right, and makes nodes', async () => {
+    const strange = await stranger()
+    const key = join(world.cluster.stateDir, 'late.key')
+    settings = { ...(await mounted('late', strange)), TEMPORAL_TLS_CLIENT_KEY_PATH: key }
+    await start(settings)
+    await untilLogged('cannot be read (ENOENT)')
+    const pid = world.cluster.supervisor.pids['joiner']
+    expect(await readiness()).toMatch(/^waiting for temporal: /m)
+
+    const before = await refused()
+    await put(key, strange.key)
+    await untilLogged('signed by \\"CN=strangers\\"')
+    const ofOneAttempt = (await refused()) - before
+    await world.until('a third attempt has begun', async () => (await refused()) > before + 2 * ofOneAttempt)
+    expect(await logged('; trying again')).toHaveLength(2)
+
+    const { pki } = world.cluster
+    const files = [pki.temporalClientCertFile, pki.temporalClientKeyFile].map((path) => readFile(path, 'utf8'))
+    const [ownCert = '', ownKey = ''] = await Promise.all(files)
+    await putFiles(ownCert, ownKey)
+    await untilWorking()
+    expect(world.cluster.supervisor.pids['joiner']).toBe(pid)
     await world.untilReady('general')
     await world.scale('inflate', 1)
     await world.untilRunning(1)
@@ -76,89 +125,26 @@ describe('where clients must show a certificate', () => {
     expect(await world.joiner('resume', '--provisioning')).toContain('resumed')
   })
 
-  test('a command without a certificate says that one is demanded, with one of strangers whose it is', async () => {
-    const none = { TEMPORAL_TLS_CLIENT_CERT_PATH: '', TEMPORAL_TLS_CLIENT_KEY_PATH: '' }
-    expect(await failed(world.joinerWith(none, 'status'))).toContain('set TEMPORAL_TLS_CLIENT_CERT_PATH')
-    const strange = await mounted('strange', await strangers.issue({ subject: 'CN=joiner', usages: ['clientAuth'] }))
-    expect(await failed(world.joinerWith(strange, 'status'))).toMatch(
-      /refuses the client certificate "CN=joiner" in .*tls.crt, signed by "CN=strangers"/,
-    )
-    expect(await failed(world.joinerWith({ TEMPORAL_TLS: 'false' }, 'status'))).toContain(
-      'closes connections without TLS',
-    )
-  })
-
-  test.each<[string, () => Promise<Record<string, string>>, string]>([
-    [
-      'of strangers',
-      async () => mounted('of-strangers', await strangers.issue({ subject: 'CN=joiner', usages: ['clientAuth'] })),
-      'signed by \\"CN=strangers\\"',
-    ],
-    [
-      'that has expired',
-      async () =>
-        mounted(
-          'expired',
-          await strangers.issue({
-            subject: 'CN=joiner',
-            usages: ['clientAuth'],
-            notAfter: new Date(1_700_000_000_000),
-          }),
-        ),
-      'it expired at 2023-11-14',
-    ],
-    [
-      'whose key is missing',
-      async () => ({
-        ...(await mounted('keyless')),
-        TEMPORAL_TLS_CLIENT_KEY_PATH: join(world.cluster.stateDir, 'late.key'),
-      }),
-      'cannot be read (ENOENT)',
-    ],
-  ])(
-    'Joiner with a certificate %s says so once, stays, and begins when the files are right',
-    async (_what, files, expected) => {
-      const settings = await files()
-      await start(settings)
-      await untilLogged(expected)
-      const pid = world.cluster.supervisor.pids['joiner']
-      expect(await readiness()).toMatch(/^waiting for temporal: /m)
-      // Tried again every two seconds, and told once.
-      await new Promise((resolve) => setTimeout(resolve, 8000))
-      expect(await logged('; trying again')).toHaveLength(1)
-      const { pki } = world.cluster
-      await copyFile(pki.temporalClientCertFile, settings['TEMPORAL_TLS_CLIENT_CERT_PATH'] ?? '')
-      await copyFile(pki.temporalClientKeyFile, settings['TEMPORAL_TLS_CLIENT_KEY_PATH'] ?? '')
-      await untilWorking()
-      expect(world.cluster.supervisor.pids['joiner']).toBe(pid)
-    },
-  )
-
-  test('Joiner takes up a certificate that is replaced while it runs, also when the old one is refused already', async () => {
-    const settings = await mounted('rotated')
-    await start(settings)
-    await untilWorking()
+  test('it takes up a certificate that is replaced while it runs, also when the old one is refused already', async () => {
     const pid = world.cluster.supervisor.pids['joiner']
+    const refusals = async () => (await logged('refuses the client certificate \\"CN=joiner\\"')).length
+    const before = await refusals()
     // The server turns to another authority for its clients, and cuts all connections.
     const next = await Authority.create('CN=next-ca')
     const spec = await world.cluster.supervisor.stop('temporal-tls')
     if (spec === undefined) throw new Error('the proxy did not run')
-    const { caFile } = world.cluster.pki
-    const own = await readFile(caFile, 'utf8')
+    const own = await readFile(world.cluster.pki.caFile, 'utf8')
     const both = join(world.cluster.stateDir, 'next-ca.crt')
     await writeFile(both, next.cert)
     world.cluster.supervisor.start({
       ...spec,
       args: spec.args.map((arg, at) => (spec.args[at - 1] === '--client-ca' ? both : arg)),
     })
-    await untilLogged('refuses the client certificate \\"CN=joiner\\"', 90_000)
+    await world.until('it says so', async () => (await refusals()) > before)
     expect(await readiness()).toContain('waiting for temporal: ')
-    const replaced = Date.now()
     const client = await next.issue({ subject: 'CN=joiner', usages: ['clientAuth'] })
-    await writeFile(settings['TEMPORAL_TLS_CLIENT_CERT_PATH'] ?? '', client.cert)
-    await writeFile(settings['TEMPORAL_TLS_CLIENT_KEY_PATH'] ?? '', client.key)
+    await putFiles(client.cert, client.key)
     await untilLogged('reconnected to Temporal with changed credentials')
-    console.log(`taken up ${Date.now() - replaced} ms after the files changed`)
     await world.scale('inflate', 2)
     await world.untilRunning(2)
     expect(world.cluster.supervisor.pids['joiner']).toBe(pid)
@@ -186,11 +172,14 @@ describe("without administrator's rights", () => {
   let temporal: DenyingTemporal
 
   beforeAll(async () => {
-    temporal = await DenyingTemporal.start(world.cluster.ports.temporal, administration)
+    temporal = await DenyingTemporal.start(world.cluster.ports.temporal, [...administration, 'DescribeNamespace'])
     await namespace('bare')
   })
 
-  afterAll(() => temporal?.stop())
+  afterAll(async () => {
+    await world.cluster.supervisor.stop('joiner')
+    temporal?.stop()
+  })
 
   const settings = () => ({
     ...plain,
@@ -214,15 +203,21 @@ describe("without administrator's rights", () => {
     }
   }
 
-  test('without search attributes nodes come up, the log has the command that makes them, and once made they are used', async () => {
+  test('a caller that may do nothing is reported what it lacks', async () => {
     await start(settings())
+    expect(await untilLogged('refuses the caller')).toContain('role \\"write\\"')
+    temporal.denied = new Set(administration)
+    await untilWorking()
+  })
+
+  test('without search attributes nodes come up, the log has the command that makes them, and once made they are used', async () => {
     const text = await untilLogged('search-attribute create')
     const command = /temporal (operator search-attribute create [^"]*--namespace bare)/.exec(text)?.[1] ?? ''
     for (const { name } of Object.values(searchAttributes)) expect(command).toContain(`--name ${name} --type Keyword`)
     expect(await (await newLifecycle('bare'))()).toEqual([])
     expect(await logged('search-attribute create')).toHaveLength(1)
     await world.temporalCli(command.split(' '))
-    await world.crash()
+    await world.cluster.supervisor.stop('joiner')
     await start(settings())
     await untilWorking()
     const attributes = await newLifecycle('bare')
@@ -233,12 +228,7 @@ describe("without administrator's rights", () => {
     })
   })
 
-  test('Joiner works with what was made beforehand, and says once which Schedules are missing and how they are made', async () => {
-    await start(settings())
-    await untilWorking()
-    const claims = (await world.list('nodeclaims')).length
-    await world.scale('inflate', claims + 1)
-    await world.untilRunning(claims + 1)
+  test('it says once which Schedules are missing and how they are made', async () => {
     const before = temporal.refusals.get('CreateSchedule') ?? 0
     await world.until(
       'several resyncs have passed',
@@ -266,35 +256,23 @@ describe("without administrator's rights", () => {
     })
   })
 
-  const directly = (namespace: string) => ({
-    ...plain,
-    TEMPORAL_ADDRESS: `127.0.0.1:${world.cluster.ports.temporal}`,
-    TEMPORAL_NAMESPACE: namespace,
-  })
-
-  test('a search attribute of another type is named, and nodes come up without any', async () => {
-    await namespace('typed')
-    await world.temporalCli('operator search-attribute create --name NodePool --type Text --namespace typed'.split(' '))
-    await start(directly('typed'))
-    await untilLogged('search attributes of another type than Keyword: NodePool')
-    expect(await (await newLifecycle('typed'))()).toEqual([])
-  })
-
-  test('a visibility store without room for search attributes is named, and nodes come up without any', async () => {
-    await namespace('full')
-    const others = Array.from({ length: 10 }, (_, at) => ['--name', `Other${at}`, '--type', 'Keyword']).flat()
-    await world.temporalCli(['operator', 'search-attribute', 'create', ...others, '--namespace', 'full'])
-    await start(directly('full'))
-    await untilLogged('Temporal refuses to make them')
-    expect(await (await newLifecycle('full'))()).toEqual([])
-  })
-
-  test('a caller that may do nothing is reported what it lacks', async () => {
-    temporal.denied = new Set([...administration, 'DescribeNamespace'])
-    await start(settings())
-    expect(await untilLogged('refuses the caller')).toContain('role \\"write\\"')
-    temporal.denied = new Set(administration)
-    await untilWorking()
+  const others = Array.from({ length: 10 }, (_, at) => ['--name', `Other${at}`, '--type', 'Keyword']).flat()
+  test.each([
+    [
+      'has one of another type',
+      'typed',
+      ['--name', 'NodePool', '--type', 'Text'],
+      'search attributes of another type than Keyword: NodePool',
+    ],
+    ['has no room for them', 'full', others, 'Temporal refuses to make them'],
+  ])('a namespace that %s is named as a reason to do without them', async (_, name, attributes, expected) => {
+    await namespace(name)
+    await world.temporalCli(['operator', 'search-attribute', 'create', ...attributes, '--namespace', name])
+    const log = pino({ level: 'silent' })
+    expect(await ensureAttributes({ connection, namespace: name, log })).toEqual({
+      kind: 'unusable',
+      problem: expect.stringContaining(expected) as string,
+    })
   })
 })
 
@@ -344,6 +322,8 @@ describe('with encryption', () => {
     return found
   }
 
+  afterAll(() => world.cluster.supervisor.stop('joiner'))
+
   test('payloads and messages of failures cannot be read in Temporal, and Joiner and its commands read them', async () => {
     await namespace('sealed')
     await start(keys(`first:${key(1)}`))
@@ -363,6 +343,7 @@ describe('with encryption', () => {
   })
 
   test('a key is replaced: old histories are read with the old key, new ones with the new', async () => {
+    await world.cluster.supervisor.stop('joiner')
     await start(keys(`second:${key(2)},first:${key(1)}`))
     await untilWorking()
     const claims = (await world.list('nodeclaims')).length

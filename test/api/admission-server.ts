@@ -1,12 +1,6 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { Agent, request } from 'undici'
 import type { AdmissionPolicy, AdmissionRequest, BoundPolicy } from '../../api/rules/admission.ts'
-import { startCluster } from '../../deploy/local/cluster.ts'
-import { Installation } from '../../deploy/local/installation.ts'
-import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
-import { Operator } from '../../deploy/local/operator.ts'
+import type { Operator } from '../../deploy/local/operator.ts'
+import { ApiServer } from '../clusters/api-server.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -29,32 +23,22 @@ const policiesPath = '/apis/admissionregistration.k8s.io/v1/validatingadmissionp
 
 /** A real API server with the CRDs, rights and policies of the chart. */
 export class AdmissionServer {
-  readonly operator: Operator
-  readonly #cluster: LocalCluster
-  readonly #installation: Installation
-  readonly #agent: Agent
+  readonly #server: ApiServer
 
-  private constructor(cluster: LocalCluster, installation: Installation, agent: Agent) {
-    this.#cluster = cluster
-    this.operator = new Operator(cluster)
-    this.#installation = installation
-    this.#agent = agent
+  private constructor(server: ApiServer) {
+    this.#server = server
   }
 
   static async start(): Promise<AdmissionServer> {
-    const cluster = await startCluster({ stateDir: await mkdtemp(join(tmpdir(), 'joiner-admission-')) })
-    const agent = new Agent({ connect: { ca: await readFile(cluster.pki.caFile, 'utf8') } })
-    const installation = new Installation(cluster, new Operator(cluster))
-    await installation.install()
-    return new AdmissionServer(cluster, installation, agent)
+    return new AdmissionServer(await ApiServer.start())
   }
 
-  async stop(): Promise<void> {
-    this.#installation.stop()
-    await this.operator.close()
-    await this.#agent.close()
-    await this.#cluster.stop()
-    await rm(this.#cluster.stateDir, { recursive: true, force: true })
+  stop(): Promise<void> {
+    return this.#server.stop()
+  }
+
+  get operator(): Operator {
+    return this.#server.operator
   }
 
   /** Asks for something without doing it, as a user with all rights. */
@@ -68,25 +52,18 @@ export class AdmissionServer {
         DELETE: ['DELETE', `${path}/${name}`],
       } as const
     )[operation]
-    const response = await request(`${this.#cluster.server}${url}?dryRun=All`, {
+    const { username } = userInfo
+    const { status, answer, warning } = await this.#server.call({
       method,
-      dispatcher: this.#agent,
-      headers: {
-        authorization: `Bearer ${this.#cluster.adminToken}`,
-        'content-type': 'application/json',
-        ...(userInfo.username === ''
-          ? {}
-          : { 'impersonate-user': userInfo.username, 'impersonate-group': 'system:masters' }),
-      },
-      ...(object === undefined ? {} : { body: JSON.stringify(object) }),
+      path: `${url}?dryRun=All`,
+      body: object,
+      headers: username === '' ? {} : { 'impersonate-user': username, 'impersonate-group': 'system:masters' },
     })
-    const body = (await response.body.json()) as Json
-    const { message } = body as { readonly message?: string }
-    const status = response.statusCode
+    const { message } = answer
     return {
       status,
-      body,
-      warnings: warningsOf(response.headers['warning']),
+      body: answer as Json,
+      warnings: warningsOf(warning),
       ...(status < 300 || message === undefined ? {} : { message }),
     }
   }

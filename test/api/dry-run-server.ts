@@ -1,4 +1,4 @@
-import { CrdApiServer } from '../crd-api-server.ts'
+import { ApiServer } from '../clusters/api-server.ts'
 
 interface ClusterObject {
   readonly apiVersion: string
@@ -26,14 +26,14 @@ const namespaced: Readonly<Record<string, string>> = { CapacityBuffer: 'capacity
 
 /** A real API server with Joiner's CRDs, asked what it would do with objects; those of namespaces stand in `default`. */
 export class DryRunServer {
-  readonly #server: CrdApiServer
+  readonly #server: ApiServer
 
-  private constructor(server: CrdApiServer) {
+  private constructor(server: ApiServer) {
     this.#server = server
   }
 
   static async start(): Promise<DryRunServer> {
-    return new DryRunServer(await CrdApiServer.start())
+    return new DryRunServer(await ApiServer.start())
   }
 
   stop(): Promise<void> {
@@ -42,7 +42,7 @@ export class DryRunServer {
 
   /** Stores an object, to be updated in dry runs. Returns it with what an update must name. */
   async store(object: ClusterObject): Promise<ClusterObject> {
-    const { status, answer } = await this.#server.call('POST', collection(object), object)
+    const { status, answer } = await this.#server.call({ method: 'POST', path: collection(object), body: object })
     if (status >= 300) throw new Error(`${object.kind} is refused: ${answer.message}`)
     return { ...object, metadata: { ...object.metadata, resourceVersion: answer.metadata?.resourceVersion } }
   }
@@ -56,8 +56,8 @@ export class DryRunServer {
     return this.#judge('PUT', `${collection(object)}/${String(object.metadata?.['name'])}?dryRun=All`, object)
   }
 
-  async #judge(method: 'POST' | 'PUT', path: string, object: ClusterObject): Promise<Verdict> {
-    const { status, answer } = await this.#server.call(method, path, object)
+  async #judge(method: 'POST' | 'PUT', path: string, body: ClusterObject): Promise<Verdict> {
+    const { status, answer } = await this.#server.call({ method, path, body })
     if (status < 300) return { accepted: true, stored: answer }
     if (status !== 422) throw new Error(`${method} ${path}: ${status} ${answer.message}`)
     const fields = (answer.details?.causes ?? []).map(({ field }) => field ?? '')
@@ -69,8 +69,8 @@ export const sortedOnce = (texts: readonly string[]): readonly string[] => [...n
 
 function collection({ apiVersion, kind }: ClusterObject): string {
   const inNamespace = namespaced[kind]
-  if (inNamespace !== undefined) return `${apiVersion}/namespaces/default/${inNamespace}`
+  if (inNamespace !== undefined) return `/apis/${apiVersion}/namespaces/default/${inNamespace}`
   const plural = plurals[kind]
   if (plural === undefined) throw new Error(`kind "${kind}" is unknown here: add its plural to ${import.meta.filename}`)
-  return `${apiVersion}/${plural}`
+  return `/apis/${apiVersion}/${plural}`
 }

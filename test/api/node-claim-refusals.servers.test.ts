@@ -2,17 +2,17 @@ import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { refusals } from '../../api/rules/node-claim-errors.ts'
 import { errorText } from '../../core/values/field-error.ts'
-import { CrdApiServer } from '../crd-api-server.ts'
+import { ApiServer } from '../clusters/api-server.ts'
 
 interface Body extends Readonly<Record<string, unknown>> {
   readonly metadata: object
   readonly spec: object
 }
 
-let server: CrdApiServer
+let server: ApiServer
 
 beforeAll(async () => {
-  server = await CrdApiServer.start()
+  server = await ApiServer.start()
 })
 
 afterAll(() => server?.stop())
@@ -29,7 +29,8 @@ const requiring = (key: string, operator: string, values?: readonly unknown[], m
 
 /** Whether the API server would create it, and what it says if not. */
 async function verdict(body: Body): Promise<{ readonly accepted: boolean; readonly why?: string | undefined }> {
-  const { status, answer } = await server.call('POST', 'karpenter.sh/v1/nodeclaims?dryRun=All', body)
+  const path = '/apis/karpenter.sh/v1/nodeclaims?dryRun=All'
+  const { status, answer } = await server.call({ method: 'POST', path, body })
   if (status < 300) return { accepted: true }
   if (status !== 422 && status !== 400) throw new Error(`${status}: ${answer.message}`)
   return { accepted: false, why: answer.message }

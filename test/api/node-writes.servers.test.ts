@@ -1,32 +1,29 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { decodeNode } from '../../activities/kubernetes/cache/decode.ts'
 import { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
 import { updateNode } from '../../activities/kubernetes/client/object-writes.ts'
 import type { Node, Taint } from '../../core/objects.ts'
-import { startCluster } from '../../deploy/local/cluster.ts'
-import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
-import { Operator } from '../../deploy/local/operator.ts'
+import type { Operator } from '../../deploy/local/operator.ts'
+import type { ProcessSpec } from '../../deploy/local/supervisor.ts'
+import { ApiServer } from '../clusters/api-server.ts'
 
-let cluster: LocalCluster
+let server: ApiServer
 let operator: Operator
 let client: KubernetesClient
+let controllers: ProcessSpec | undefined
 
 beforeAll(async () => {
-  cluster = await startCluster({ stateDir: await mkdtemp(join(tmpdir(), 'joiner-nodes-')) })
+  server = await ApiServer.start()
   // It would write to the Nodes at moments of its own.
-  await cluster.supervisor.stop('kube-controller-manager')
-  operator = new Operator(cluster)
-  client = await KubernetesClient.load(cluster.adminKubeconfig)
+  controllers = await server.cluster.supervisor.stop('kube-controller-manager')
+  operator = server.operator
+  client = await KubernetesClient.load(server.cluster.adminKubeconfig)
 })
 
 afterAll(async () => {
   await client?.close()
-  await operator?.close()
-  await cluster?.stop()
-  if (cluster !== undefined) await rm(cluster.stateDir, { recursive: true, force: true })
+  if (controllers !== undefined) server.cluster.supervisor.start(controllers)
+  await server?.stop()
 })
 
 const path = (name: string) => `/api/v1/nodes/${name}`

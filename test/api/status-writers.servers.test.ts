@@ -1,7 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
@@ -10,14 +6,11 @@ import { type ObjectRef, type StatusKind, setConditions } from '../../activities
 import { EventRecorder } from '../../activities/kubernetes/event-recorder.ts'
 import { conditionOf, dependents, isTrueAt } from '../../core/conditions.ts'
 import type { Condition } from '../../core/objects.ts'
-import { startCluster } from '../../deploy/local/cluster.ts'
-import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
-import { Operator } from '../../deploy/local/operator.ts'
+import type { Operator } from '../../deploy/local/operator.ts'
 import { nodeClass, nodePool } from '../applied-objects.ts'
+import { ApiServer } from '../clusters/api-server.ts'
 
-const crds = fileURLToPath(new URL('../../deploy/crds', import.meta.url))
-
-let cluster: LocalCluster
+let server: ApiServer
 let operator: Operator
 let writers: readonly Writer[] = []
 
@@ -30,22 +23,19 @@ interface Writer {
 }
 
 beforeAll(async () => {
-  cluster = await startCluster({ stateDir: await mkdtemp(join(tmpdir(), 'joiner-status-')) })
-  operator = new Operator(cluster)
-  await operator.kubectl(['apply', '--server-side', '-f', crds])
-  await operator.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s'])
+  server = await ApiServer.start()
+  operator = server.operator
   writers = await Promise.all([writer(), writer()])
 })
 
 afterAll(async () => {
   for (const { cache } of writers) cache.stop()
-  await operator?.close()
-  await cluster?.stop()
-  if (cluster !== undefined) await rm(cluster.stateDir, { recursive: true, force: true })
+  for (const { client } of writers) await client.close()
+  await server?.stop()
 })
 
 async function writer(): Promise<Writer> {
-  const client = await KubernetesClient.load(cluster.adminKubeconfig)
+  const client = await KubernetesClient.load(server.cluster.adminKubeconfig)
   const log = pino({ level: 'silent' })
   const cache = new ClusterCache(client, log)
   cache.start()
@@ -81,10 +71,10 @@ const claim = {
 
 describe('two processes that set different conditions of one object at the same time', () => {
   test.each<Race>([
-    { path: claims, object: claim, kind: 'NodeClaim', types: ['Drifted', 'Consolidatable'], rounds: 700 },
-    { path: claims, object: claim, kind: 'NodeClaim', types: ['Launched', 'Registered'], rounds: 100 },
-    { path: pools, object: nodePool(), kind: 'NodePool', types: dependents.NodePool, rounds: 100 },
-    { path: classes, object: nodeClass(), kind: 'AKSNodeClass', types: ['ImagesReady', 'SubnetsReady'], rounds: 100 },
+    { path: claims, object: claim, kind: 'NodeClaim', types: ['Drifted', 'Consolidatable'], rounds: 200 },
+    { path: claims, object: claim, kind: 'NodeClaim', types: ['Launched', 'Registered'], rounds: 50 },
+    { path: pools, object: nodePool(), kind: 'NodePool', types: dependents.NodePool, rounds: 50 },
+    { path: classes, object: nodeClass(), kind: 'AKSNodeClass', types: ['ImagesReady', 'SubnetsReady'], rounds: 50 },
   ])('$kind, $types: neither is lost in any of $rounds rounds', async ({ path, object, kind, types, rounds }) => {
     const { metadata } = await operator.api<Stored>('POST', path, object)
     const ref: ObjectRef = { name: metadata.name, uid: metadata.uid }

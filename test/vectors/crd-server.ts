@@ -1,5 +1,5 @@
 import { request } from 'undici'
-import { CrdApiServer } from '../crd-api-server.ts'
+import { ApiServer } from '../clusters/api-server.ts'
 
 interface KubernetesObject {
   readonly apiVersion: string
@@ -21,15 +21,15 @@ const plurals: Readonly<Record<string, string>> = {
 
 /** A real API server with Joiner's CRDs, which says what it would accept (vector kind `validation`). */
 export class CrdServer {
-  readonly #server: CrdApiServer
+  readonly #server: ApiServer
   #count = 0
 
-  private constructor(server: CrdApiServer) {
+  private constructor(server: ApiServer) {
     this.#server = server
   }
 
   static async start(): Promise<CrdServer> {
-    return new CrdServer(await CrdApiServer.start())
+    return new CrdServer(await ApiServer.start())
   }
 
   stop(): Promise<void> {
@@ -43,9 +43,12 @@ export class CrdServer {
     const name = `case-${this.#count++}`
     const resourceVersion = old === undefined ? undefined : await this.#store(name, old)
     const named = { ...object, metadata: { ...metadata, name, ...(resourceVersion ? { resourceVersion } : {}) } }
-    const { status, answer } = await (old === undefined
-      ? this.#server.call('POST', `${apiVersion}/${plurals[kind]}?dryRun=All`, named)
-      : this.#server.call('PUT', `${apiVersion}/${plurals[kind]}/${name}?dryRun=All`, named))
+    const collection = `/apis/${apiVersion}/${plurals[kind]}`
+    const { status, answer } = await this.#server.call(
+      old === undefined
+        ? { method: 'POST', path: `${collection}?dryRun=All`, body: named }
+        : { method: 'PUT', path: `${collection}/${name}?dryRun=All`, body: named },
+    )
     if (status < 300) return { accepted: true }
     return { accepted: false, fields: (answer.details?.causes ?? []).map(({ field }) => field) }
   }
@@ -63,7 +66,7 @@ export class CrdServer {
     })
     if (written.statusCode !== 200) throw new Error(`etcd refuses ${path}: ${await written.body.text()}`)
     await written.body.dump()
-    const { status, answer } = await this.#server.call('GET', `${old.apiVersion}/${path}`)
+    const { status, answer } = await this.#server.call({ method: 'GET', path: `/apis/${old.apiVersion}/${path}` })
     const version = answer.metadata?.resourceVersion
     if (version === undefined)
       throw new Error(`${path} was stored and is not served: ${status} ${JSON.stringify(answer)}`)

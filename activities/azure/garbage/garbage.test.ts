@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { FakeAzure, type Refusal } from '../../../test/fakes/azure.ts'
 import { metricLines } from '../../../test/fakes/deps.ts'
-import { diskOf, karpenters, nothing, tagsOf, world } from '../../../test/fakes/garbage-world.ts'
+import { type Adding, diskOf, karpenters, nothing, tagsOf, world } from '../../../test/fakes/garbage-world.ts'
 import { at, claimJson, goingClaim, podJson } from '../../../test/fakes/objects.ts'
 import { useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
@@ -132,6 +132,31 @@ describe('what is doubtful', () => {
       ['GarbageWithheld', 'Namespace/joiner'],
       ['GarbageWithheld', 'AKSNodeClass/default'],
     ])
+  })
+
+  test.each<[string, (name: string) => Adding, string]>([
+    [
+      'a setting that names another resource group',
+      (name) => ({ claim: { status: { providerID: `azure:///subscriptions/s/resourceGroups/o/x/aks-${name}` } } }),
+      '3 whose status.providerID names another resource group',
+    ],
+    [
+      'a setting that names another cluster',
+      (name) => ({ vm: { ...tagsOf(name), 'karpenter.azure.com_cluster': 'other' } }),
+      '3 with a VM without the tags of this cluster',
+    ],
+  ])('most claims without a VM of theirs, as by %s: nothing is deleted, and the condition says why', async (...row) => {
+    const [, adding, why] = row
+    const { azure, cluster, add, collect } = world()
+    add('lost', { claim: false, node: false })
+    for (const name of ['b', 'c', 'd']) add(name, adding(name))
+    expect(await collect()).toEqual(nothing)
+    expect(azure.writes).toEqual([])
+    const conditions = cluster.object('aksnodeclasses', 'default')?.status.conditions
+    expect(conditions?.find(({ type }) => type === 'InstancesFound')).toMatchObject({
+      status: 'False',
+      message: expect.stringContaining(why) as string,
+    })
   })
 
   test('and is over: the condition goes, and garbage is collected', async () => {

@@ -5,18 +5,18 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
 import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
-import { CrdApiServer } from '../../crd-api-server.ts'
+import { ApiServer } from '../../clusters/api-server.ts'
 import { FakeCluster } from '../../fakes/cluster.ts'
 import type { Method, PatchType } from './api/rest.ts'
 import { startControllers } from './controllers/start-controllers.ts'
 import { rows } from './rows.ts'
 
-let server: CrdApiServer
+let server: ApiServer
 let client: KubernetesClient
 let agent: Agent
 
 beforeAll(async () => {
-  server = await CrdApiServer.start()
+  server = await ApiServer.start()
   client = await KubernetesClient.load(server.cluster.adminKubeconfig)
   agent = new Agent({ connect: { ca: await readFile(server.cluster.pki.caFile, 'utf8') } })
 })
