@@ -46,15 +46,8 @@ const servers = {
 
 /** Suites that hold Joiner to seconds, or to a number of requests, bear nothing beside them. All others wait as long as a busy machine takes. */
 const alone = [
-  'deploy/local/start-limit.servers.test.ts',
   'test/api/conversion.servers.test.ts',
   'test/cost.servers.test.ts',
-  'test/handover.servers.test.ts',
-  'test/hostile.servers.test.ts',
-  'test/pause.servers.test.ts',
-  'test/recovery-limit.servers.test.ts',
-  'test/request-budget.servers.test.ts',
-  'test/spot-eviction.servers.test.ts',
   'test/ui-server.servers.test.ts',
 ]
 
