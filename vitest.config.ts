@@ -45,11 +45,7 @@ const servers = {
 }
 
 /** Suites that hold Joiner to seconds, or to a number of requests, bear nothing beside them. All others wait as long as a busy machine takes. */
-const alone = [
-  'test/api/conversion.servers.test.ts',
-  'test/cost.servers.test.ts',
-  'test/ui-server.servers.test.ts',
-]
+const alone = ['test/api/conversion.servers.test.ts', 'test/cost.servers.test.ts', 'test/ui-server.servers.test.ts']
 
 export default defineConfig({
   test: {
