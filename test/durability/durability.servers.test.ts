@@ -1,8 +1,7 @@
-// Kills, stops and losses of Joiner and of its servers: every node comes to its end, once. All have one world, and go on with the nodes that there are.
-import { afterAll, beforeAll, describe } from 'vitest'
+// Kills and stops of Joiner and of its servers: every node comes to its end, once. All have one world, and go on with the nodes that there are.
+import { afterAll, beforeAll } from 'vitest'
 import { Durable } from './durable.ts'
 import { everyPhaseTests } from './every-phase.ts'
-import { recoveryTests } from './recovery.ts'
 import { replicaTests } from './replicas.ts'
 
 let durable: Durable
@@ -15,9 +14,3 @@ afterAll(() => durable?.stop())
 
 everyPhaseTests(() => durable)
 replicaTests(() => durable)
-
-describe('what others left or lost', () => {
-  beforeAll(() => durable.begin())
-
-  recoveryTests(() => durable)
-})

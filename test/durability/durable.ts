@@ -42,17 +42,6 @@ export class Durable {
     await this.world.until(`a request is held: ${what}`, async () => hold.isReached)
   }
 
-  /** Goes back to a NodePool without nodes, and to one Joiner. */
-  async begin(): Promise<void> {
-    const { world } = this
-    await world.cluster.supervisor.kill('joiner', 'SIGCONT')
-    for (const name of ['joiner', 'second']) await world.cluster.supervisor.stop(name)
-    await world.scale('inflate', 0)
-    this.startDirect('joiner')
-    await world.operator.kubectl(['delete', 'nodeclaims', '--all', '--wait=false'])
-    await world.untilNothingLeft()
-  }
-
   async stop(): Promise<void> {
     this.proxy.stop()
     this.azure.stop()

@@ -26,6 +26,7 @@ const slowest = [
   'pause-scopes',
   'bad-input',
   'drain',
+  'recovery',
   'spot-eviction',
   'capacity',
   'node-health',
