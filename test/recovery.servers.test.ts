@@ -6,6 +6,7 @@ import { clusterName } from '../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
 import { ArmSession } from './arm/arm-session.ts'
 import { KarpenterRemains, karpentersVm, type RawObject } from './karpenter-remains.ts'
+import { collected } from './observed/garbage-passes.ts'
 import { claimsPath, isTrue, type Seen, World } from './world.ts'
 
 const left = ['general-k1', 'general-k2', 'general-k3', 'general-k4', 'general-k5'] as const
@@ -80,8 +81,7 @@ test('a cluster that Karpenter left behind keeps every node, and what is deleted
     (await world.list('nodeclaims')).every((each) => isTrue(each, 'Initialized')),
   )
   await world.until('the lost NIC is gone', async () => {
-    await world.trigger('garbageCollection')
-    await new Promise((resolve) => setTimeout(resolve, 1000))
+    await collected(world)
     return !(await world.azure()).networkInterfaces.includes('aks-general-lost')
   })
   const after = await world.list('nodeclaims')

@@ -20,7 +20,7 @@ let world: World
 
 beforeAll(async () => {
   const limit = `limit.historyCount.suggestContinueAsNew=${suggestedAt}`
-  world = await World.start({ temporalArgs: ['--dynamic-config-value', limit] })
+  world = await World.start({ cloud: 'instant', temporalArgs: ['--dynamic-config-value', limit] })
   world.startJoiner()
   // Only consolidateNow disrupts here.
   await world.apply(nodePool({ consolidateAfter: '1h' }), nodeClass(), deployment({ apart: true }))
@@ -201,11 +201,18 @@ test('a loop that continued as new still carries the UID of its cluster', async 
 
 test('a pause carried to a new run holds, and the resume after it is carried out', async () => {
   await pauseIntoNewRun('provisioning')
+  const { workflowId } = world.loop('provisioning')
+  const ended = (await runs(workflowId)).length - 1
   await world.scale('inflate', 2)
   await world.until('two pods wait', async () => (await world.list('pods')).length === 2)
   const { rounds } = await world.loop('provisioning').query(loopStatusQuery)
-  // Long enough for the batch window and a plan.
-  await new Promise((resolve) => setTimeout(resolve, 5000))
+  // A run that did not know of the pause would have asked for a plan before it took a command.
+  await world.loop('provisioning').signal(pauseSignal, { reason: 'still' })
+  await world.until(
+    'the next pause is in force',
+    async () => (await world.loop('provisioning').query(loopStatusQuery)).pause?.reason === 'still',
+  )
+  expect(inputs((await runs(workflowId)).slice(ended), 'nextProvisioning')).toEqual([])
   expect(await world.list('nodeclaims')).toEqual([])
   await world.loop('provisioning').signal(resumeSignal)
   await world.untilRunning(2)

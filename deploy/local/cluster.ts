@@ -140,8 +140,7 @@ async function startAll({ stateDir, binaries, supervisor, options }: StartInput)
   supervisor.start(etcdSpec(cluster))
   for (const spec of temporalSpecs(cluster, options)) supervisor.start(spec)
   supervisor.start(apiserverSpec(cluster, tokens, options.audit === true ? await auditArgs(stateDir) : []))
-  const simulatorConfig = join(stateDir, 'azure.json')
-  await writeFile(simulatorConfig, JSON.stringify(await simulatorSettings(cluster, options), null, 2))
+  const simulatorConfig = await configureSimulator(cluster, options.cloud)
   supervisor.start({
     name: 'azure',
     command: process.execPath,
@@ -162,9 +161,16 @@ export async function untilServersAnswer({ temporalUi, azureEndpoint, pki }: Loc
   await until('azure', 60_000, () => isOk(`${azureEndpoint}/admin/state`, pki.caFile))
 }
 
+/** Writes what the simulator of a cluster reads when it starts. Returns the file. */
+export async function configureSimulator(cluster: LocalCluster, cloud: Cloud = 'boot'): Promise<string> {
+  const file = join(cluster.stateDir, 'azure.json')
+  await writeFile(file, JSON.stringify(await simulatorSettings(cluster, cloud), null, 2))
+  return file
+}
+
 async function simulatorSettings(
   { ports, stateDir, pki, server, adminToken }: LocalCluster,
-  { cloud = 'boot' }: ServerOptions,
+  cloud: Cloud,
 ): Promise<ProcessConfig> {
   const operatorTokenFile = join(stateDir, 'pki', 'operator.token')
   const aksTokenFile = join(stateDir, 'pki', 'aks.token')

@@ -4,7 +4,13 @@ import { rmSync } from 'node:fs'
 import { mkdtemp, readdir, rm, truncate } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { type ServerOptions, startCluster, untilServersAnswer } from '../../deploy/local/cluster.ts'
+import {
+  type Cloud,
+  configureSimulator,
+  type ServerOptions,
+  startCluster,
+  untilServersAnswer,
+} from '../../deploy/local/cluster.ts'
 import { Installation } from '../../deploy/local/installation.ts'
 import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
 import { Operator } from '../../deploy/local/operator.ts'
@@ -37,11 +43,12 @@ const isSharing = () => process.env['JOINER_TEST_SHARED_CLUSTERS'] === '1'
 
 /** Returns a cluster in which nothing has happened since Joiner was installed: one that a suite has left, or a new one. */
 export async function takeCluster(options: ServerOptions = {}): Promise<Installed> {
-  const isPlain = Object.keys(options).length === 0
+  // How VMs become Nodes is the simulator's own, which begins again for each suite.
+  const isPlain = Object.keys(options).every((name) => name === 'cloud')
   const left = isPlain ? idle.pop() : undefined
   if (left !== undefined) {
     try {
-      await reset(left)
+      await reset(left, options.cloud)
       return left
     } catch (error) {
       console.warn(`a cluster could not be reset, so another is started: ${String(error)}`)
@@ -80,7 +87,7 @@ async function endCluster({ cluster, operator, installation }: Installed): Promi
   await rm(cluster.stateDir, { recursive: true, force: true })
 }
 
-async function reset({ cluster, state }: Shared): Promise<void> {
+async function reset({ cluster, state }: Shared, cloud: Cloud | undefined): Promise<void> {
   const { supervisor, stateDir } = cluster
   const logs = dirname(supervisor.logFile('joiner'))
   const specs = await Promise.all(stateful.map(({ server }) => supervisor.stop(server)))
@@ -89,6 +96,7 @@ async function reset({ cluster, state }: Shared): Promise<void> {
   const gone = names.filter((name) => stateful.some(({ files }) => files.test(name)))
   await Promise.all(gone.map((name) => rm(join(stateDir, name), { recursive: true })))
   await Promise.all((await readdir(logs)).map((name) => truncate(join(logs, name))))
+  await configureSimulator(cluster, cloud)
   for (const spec of specs) if (spec !== undefined) supervisor.start(spec)
   await untilServersAnswer(cluster)
   // Time has passed, in which controllers may have written. A cluster with other objects than a new one is not handed on.

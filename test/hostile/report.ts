@@ -6,18 +6,18 @@ import type { HostileObject } from './hostile-object.ts'
 import { innocentCount } from './innocents.ts'
 import { type HostileReport, isTaken, type Sent } from './scenario.ts'
 
-/** Within which innocent pods run. */
+/** Within which innocent pods run on a machine that does nothing else. */
 const promisedMs = 30_000
 
 const kinds: readonly HostileObject['kind'][] = ['Pod', 'NodePool', 'NodeClaim', 'AKSNodeClass']
 
-/** Returns the promises that a cluster did not keep, in words; none: all is well. */
-export function brokenPromises(report: HostileReport): readonly string[] {
+/** Returns the promises that a cluster did not keep, in words; none: all is well. `mostMs`: within which innocent pods run. */
+export function brokenPromises(report: HostileReport, mostMs = promisedMs): readonly string[] {
   const { innocentsMs, innocentsLeft, restarted, writes, changed, violations } = report
   return [
     ...(innocentsMs === undefined ? [`not all of the ${innocentCount} innocent pods run`] : []),
-    ...(innocentsMs !== undefined && innocentsMs > promisedMs
-      ? [`the innocent pods run after ${seconds(innocentsMs)}, not within ${seconds(promisedMs)}`]
+    ...(innocentsMs !== undefined && innocentsMs > mostMs
+      ? [`the innocent pods run after ${seconds(innocentsMs)}, not within ${seconds(mostMs)}`]
       : []),
     ...(innocentsLeft < innocentCount ? [`${innocentsLeft} of ${innocentCount} innocent pods run in the end`] : []),
     ...restarted.map((name) => `process ${name} ended`),

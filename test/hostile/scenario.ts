@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { nodeClass, nodePool } from '../applied-objects.ts'
 import { ArmSession } from '../arm/arm-session.ts'
+import { collected } from '../observed/garbage-passes.ts'
 import type { World } from '../world.ts'
 import { type Answer, send } from './apply.ts'
 import { companionOf, homonymOf } from './companions.ts'
@@ -152,15 +153,6 @@ async function deleteHostile(world: World, sent: readonly Sent[]): Promise<reado
   await remove('aksnodeclasses', ...own('AKSNodeClass'))
   await collected(world)
   return (await left()).map((claim) => `${claim.metadata.name.slice(0, 70)}: ${reasonOf(claim)}`)
-}
-
-/** Waits for a whole pass of garbage collection from now on. */
-async function collected(world: World): Promise<void> {
-  const query = "WorkflowType = 'garbageCollection' AND ExecutionStatus != 'Running'"
-  const ended = async () => (await world.temporal.workflow.count(query)).count
-  const before = await ended()
-  await world.trigger('garbageCollection')
-  await world.until('a pass of garbage collection ended', async () => (await ended()) > before)
 }
 
 async function endedThreads({ cluster: { supervisor } }: World): Promise<number> {

@@ -1,4 +1,5 @@
-// A tenth of `npm run hostile`: what is hostile holds up nothing that is innocent, ends no process and touches no foreign VM.
+// A tenth of `npm run hostile`: what is hostile keeps nothing innocent from running, ends no process and touches no foreign VM.
+// `npm run hostile` measures how long innocent pods wait; here other suites may be on the machine.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,7 +21,7 @@ afterAll(() => world?.stop())
 
 test('innocent pods run beside hostile objects, and nothing of others is touched', async () => {
   const report = await hostileScenario(world, { corpus, say: () => undefined })
-  expect(brokenPromises(report)).toEqual([])
+  expect(brokenPromises(report, Number.POSITIVE_INFINITY)).toEqual([])
   // What the API server refuses proves nothing about Joiner.
   for (const kind of ['Pod', 'NodePool', 'NodeClaim', 'AKSNodeClass'])
     expect(report.sent.filter((one) => isTaken(one) && one.object.kind === kind).length, kind).toBeGreaterThan(5)
