@@ -3,6 +3,9 @@ import { type Cancel, VirtualClock } from './virtual-clock.ts'
 
 type Callback = (...args: unknown[]) => void
 
+/** Longest delay of a timer of Node. */
+const longestMs = 2 ** 31 - 1
+
 /** A timer as Node's own: it has an id, and may be referred to or not. */
 class VirtualTimer {
   #cancel: Cancel = () => {}
@@ -105,9 +108,9 @@ export class VirtualTime implements Disposable {
     Object.defineProperty(object, name, { value, configurable: true, writable: true })
   }
 
-  /** Asks for something in the process that runs now, after at least a millisecond, as Node does. */
+  /** Asks for something in the process that runs now, after a time that Node takes as it is: all else is a millisecond. */
   #after(ms: number, what: () => void): Cancel {
-    const start = (due: () => void) => this.clock.at(this.clock.now() + Math.max(ms, 1), due)
+    const start = (due: () => void) => this.clock.at(this.clock.now() + (ms >= 1 && ms <= longestMs ? ms : 1), due)
     return SimulatedProcess.current?.own(start, what) ?? start(what)
   }
 

@@ -1,7 +1,7 @@
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { isTrue, World } from '../../world.ts'
 import type { StopPoint } from '../network.ts'
-import type { SimulatedProcess } from '../simulated-process.ts'
+import { SimulatedProcess } from '../simulated-process.ts'
 import { FastWorld } from '../world/fast-world.ts'
 import { passing } from '../world/passing.ts'
 import { serversOf } from '../world/simulated-servers.ts'
@@ -36,7 +36,7 @@ export function live({ kill, seed = 1, replicas = 1 }: LifeOptions = {}): Promis
         stop: (process) => {
           killed.push(process)
           fast.crash(process.name)
-          setTimeout(() => world.startJoiner(process.name), restartMs)
+          SimulatedProcess.outside(() => setTimeout(() => world.startJoiner(process.name), restartMs))
         },
       }
     try {

@@ -95,7 +95,10 @@ export class TemporalServer {
   }
 
   #offerBacklog(): void {
-    this.#backlog = this.#backlog.filter((take) => !take())
+    // What is taken may bring more that waits.
+    const waiting = this.#backlog.splice(0)
+    const left = waiting.filter((take) => !take())
+    this.#backlog.unshift(...left)
   }
 
   /** The process stands still. It has one request for a task of each kind open at each of its queues. */
