@@ -15,7 +15,7 @@ import type { Installation } from '../deploy/local/installation.ts'
 import type { LocalCluster } from '../deploy/local/local-cluster.ts'
 import type { Operator } from '../deploy/local/operator.ts'
 import { nodeClass } from './applied-objects.ts'
-import { realServers, type Servers } from './clusters/servers.ts'
+import { operatorUser, realServers, type Servers } from './clusters/servers.ts'
 import { patient } from './runner/patience.ts'
 
 /** A Kubernetes object, as far as tests look into it. */
@@ -92,8 +92,7 @@ const lookEveryMs = process.env['JOINER_TEST_WORLD'] === 'fast' ? 20 : 200
 /** How long a condition is waited for: what takes seconds by itself takes many times that beside other suites. A promise about time states its own. */
 export const patienceMs = 120_000
 
-/** The user that `World.joiner` runs commands as. */
-export const operatorUser = 'system:serviceaccount:joiner:an-operator'
+export { operatorUser }
 
 /** The servers that Joiner works with, its CRDs and RBAC, and what a test does with them. */
 export class World {

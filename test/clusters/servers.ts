@@ -7,6 +7,9 @@ import type { Gate } from '../faults/gate.ts'
 import { cleanUp } from './clean-up.ts'
 import { endOthers, type Installed, leaveCluster, takeCluster } from './shared-clusters.ts'
 
+/** The user that `World.joiner` runs commands as. */
+export const operatorUser = 'system:serviceaccount:joiner:an-operator'
+
 /** The servers of a world, and what people and programs do at them. */
 export interface Servers extends Pick<Installed, 'cluster' | 'operator' | 'installation'> {
   readonly temporal: Client
