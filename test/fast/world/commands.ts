@@ -46,5 +46,7 @@ function asOperator(client: KubernetesClient): KubernetesClient {
     path.endsWith('/selfsubjectreviews')
       ? { ...body, status: { userInfo: { username: operatorUser } } }
       : client.create(path, body)
-  return new Proxy(client, { get: (target, name) => (name === 'create' ? create : Reflect.get(target, name)) as unknown })
+  return new Proxy(client, {
+    get: (target, name) => (name === 'create' ? create : Reflect.get(target, name)) as unknown,
+  })
 }

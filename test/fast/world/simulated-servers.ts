@@ -28,6 +28,9 @@ const environment: Readonly<Record<string, string>> = {
   AZURE_CLIENT_ID: azureIds.clientId,
 }
 
+/** How long a server takes to start. */
+const startsInMs = 2000
+
 /** Throws for what only real servers have, when it is used. */
 function onlyReal<T extends object>(what: string, parts: Partial<Record<keyof T, unknown>>): T {
   return new Proxy(parts as T, {
@@ -54,6 +57,11 @@ export function serversOf(world: FastWorld): Servers {
     kill: async (name: string) => world.crash(name),
     stop: async (name: string) => {
       await world.stop(name)
+      return undefined
+    },
+    restart: async (name: string, _signal: unknown, awayMs = 0) => {
+      if (name !== 'temporal') throw new Error(`a restart of ${name} is not simulated`)
+      await world.temporal.restart(Math.max(awayMs, startsInMs))
       return undefined
     },
     tail: async (name: string, lines?: number) => (world.logs.get(name) ?? []).slice(-(lines ?? 15)).join('\n'),
