@@ -88,7 +88,9 @@ const paths = {
 } as const
 
 /** How often a condition is looked at. Each look costs real servers some milliseconds, and several clusters share two cores. */
-const lookEveryMs = process.env['JOINER_TEST_WORLD'] === 'fast' ? 20 : 200
+const lookEveryMs = 200
+/** In virtual time something is looked at sooner to begin with: most of what is waited for comes in moments. */
+const firstLookMs = process.env['JOINER_TEST_WORLD'] === 'fast' ? 20 : lookEveryMs
 /** How long a condition is waited for: what takes seconds by itself takes many times that beside other suites. A promise about time states its own. */
 export const patienceMs = 120_000
 
@@ -175,7 +177,7 @@ export class World {
   async until<T>(what: string, look: () => Promise<T | undefined | false>, ms = patienceMs): Promise<T> {
     const atMostMs = patient(ms)
     const deadline = Date.now() + atMostMs
-    let last = ''
+    let [last, pauseMs] = ['', firstLookMs]
     while (Date.now() < deadline) {
       try {
         const found = await look()
@@ -184,7 +186,8 @@ export class World {
       } catch (error) {
         last = String(error)
       }
-      await new Promise((resolve) => setTimeout(resolve, lookEveryMs))
+      await new Promise((resolve) => setTimeout(resolve, pauseMs))
+      pauseMs = Math.min(pauseMs * 1.1, lookEveryMs)
     }
     const log = await this.cluster.supervisor.tail('joiner', 12)
     const tail = log.replaceAll(/^(.{300}).*$/gm, '$1 ...')

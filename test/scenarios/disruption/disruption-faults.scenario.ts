@@ -195,7 +195,7 @@ test('the Temporal server is restarted between commit and deletion', async () =>
   const starting = faulty.hold(old, 'initialize')
   await renew(pool)
   await faulty.untilReached(starting)
-  await world.cluster.supervisor.restart('temporal', 'SIGKILL')
+  await world.restartServer('temporal')
   starting.release()
   const isGone = async () => !(await faulty.look()).olds(pool).some(({ uid }) => uid === old.uid)
   await world.until('the old node is gone', isGone)
