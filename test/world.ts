@@ -211,7 +211,7 @@ export class World {
       ...this.cluster.temporalEnv,
       ...settings,
     }
-    return (await promisify(execFile)(process.execPath, [command, ...args], { env })).stdout
+    return (await promisify(execFile)(process.execPath, [command, ...args], { env, maxBuffer: 64 * 2 ** 20 })).stdout
   }
 
   /** Values of the metrics of a process that runs now, by name and labels. */

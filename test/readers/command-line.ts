@@ -7,6 +7,7 @@ import { vi } from 'vitest'
 import { registerClusterCommands } from '../../starter/cli/commands.ts'
 import { registerInstanceTypes } from '../../starter/cli/instance-types/command.ts'
 import { complain } from '../../starter/cli/shared/boundary.ts'
+import { registerSimulate } from '../../starter/cli/simulate/command.ts'
 
 export type Environment = Readonly<Record<string, string>>
 
@@ -77,6 +78,7 @@ async function alone(env: Environment, args: readonly string[]): Promise<Ran> {
 async function codeOf(args: readonly string[]): Promise<number> {
   const commands = new Command('joiner').exitOverride().showHelpAfterError()
   registerInstanceTypes(commands)
+  registerSimulate(commands)
   registerClusterCommands(commands)
   try {
     await commands.parseAsync(args, { from: 'user' })

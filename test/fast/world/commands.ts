@@ -5,6 +5,16 @@ import { clusterName } from '../../../deploy/local/cluster.ts'
 import { operatorUser } from '../../clusters/servers.ts'
 import { runHere } from '../../readers/command-line.ts'
 import { SimulatedProcess } from '../simulated-process.ts'
+import { inNoTime } from './passing.ts'
+
+/** Commands that read files in a thread, and need no server. */
+const ofFiles: ReadonlySet<string | undefined> = new Set([
+  'advise',
+  'convert',
+  'instance-types',
+  'simulate',
+  'validate',
+])
 
 /** What a command of Joiner talks to in a simulated world. */
 export interface CommandServers {
@@ -26,7 +36,8 @@ export async function runCommand(
   Connection.lazy = () => temporal as Connection
   try {
     const given = { TEMPORAL_ADDRESS: 'simulated:7233', CLUSTER_NAME: clusterName, ...env }
-    const { code, stdout, stderr } = await SimulatedProcess.outside(() => runHere(given, ...args))
+    const run = () => SimulatedProcess.outside(() => runHere(given, ...args))
+    const { code, stdout, stderr } = await (ofFiles.has(args[0]) ? inNoTime(run) : run())
     if (code !== 0)
       throw Object.assign(new Error(`joiner ${args.join(' ')}: ended with ${code}\n${stderr}`), {
         code,

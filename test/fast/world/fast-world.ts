@@ -89,11 +89,6 @@ export class FastWorld {
     return this.#azure
   }
 
-  /** Whether something is under way that takes no virtual time. */
-  get isBusy(): boolean {
-    return false
-  }
-
   /** Errors: a workflow task that failed, which Temporal would try again for ever. */
   throwFailures(): void {
     for (const { taskErrors } of this.temporal.runs) for (const error of taskErrors) throw error

@@ -48,7 +48,7 @@ test('an expensive node gives way to a cheaper one that is initialized first, an
   }
   // The cluster may still be shrinking: pods that move must not come here.
   await world.apply(dedicatedPool('expensive', '100%', 'Never'), ...objectsOf(shop))
-  const witness = await Witness.start(world.cluster)
+  const witness = await Witness.start(world)
   const claims = () => witness.now('nodeClaim').filter(({ metadata }) => metadata.labels?.[poolLabel] === 'expensive')
   const coresOf = (claim: Witnessed | undefined) => claim?.metadata.labels?.['karpenter.azure.com/sku-cpu']
   try {
