@@ -59,9 +59,9 @@ export function serversOf(world: FastWorld): Servers {
       await world.stop(name)
       return undefined
     },
-    restart: async (name: string, _signal: unknown, awayMs = 0) => {
+    restart: async (name: string, _signal?: unknown, awayMs?: number) => {
       if (name !== 'temporal') throw new Error(`a restart of ${name} is not simulated`)
-      await world.temporal.restart(Math.max(awayMs, startsInMs))
+      await world.temporal.restart(Math.max(awayMs ?? 0, startsInMs))
       return undefined
     },
     tail: async (name: string, lines?: number) => (world.logs.get(name) ?? []).slice(-(lines ?? 15)).join('\n'),
