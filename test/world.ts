@@ -15,7 +15,7 @@ import type { Installation } from '../deploy/local/installation.ts'
 import type { LocalCluster } from '../deploy/local/local-cluster.ts'
 import type { Operator } from '../deploy/local/operator.ts'
 import { nodeClass } from './applied-objects.ts'
-import { realServers, type Servers } from './clusters/servers.ts'
+import { operatorUser, realServers, type Servers } from './clusters/servers.ts'
 import { patient } from './runner/patience.ts'
 
 /** A Kubernetes object, as far as tests look into it. */
@@ -88,12 +88,13 @@ const paths = {
 } as const
 
 /** How often a condition is looked at. Each look costs real servers some milliseconds, and several clusters share two cores. */
-const lookEveryMs = process.env['JOINER_TEST_WORLD'] === 'fast' ? 20 : 200
+const lookEveryMs = 200
+/** In virtual time something is looked at sooner to begin with: most of what is waited for comes in moments. */
+const firstLookMs = process.env['JOINER_TEST_WORLD'] === 'fast' ? 20 : lookEveryMs
 /** How long a condition is waited for: what takes seconds by itself takes many times that beside other suites. A promise about time states its own. */
 export const patienceMs = 120_000
 
-/** The user that `World.joiner` runs commands as. */
-export const operatorUser = 'system:serviceaccount:joiner:an-operator'
+export { operatorUser }
 
 /** The servers that Joiner works with, its CRDs and RBAC, and what a test does with them. */
 export class World {
@@ -103,8 +104,14 @@ export class World {
   readonly temporal: Client
   readonly #end: Servers['end']
   readonly #runCommand: Servers['runCommand']
+  /** What else of the servers proofs and faults use. */
+  readonly servers: Pick<Servers, 'kubernetes' | 'azureGet' | 'gates'>
+  readonly #metrics: Servers['metrics']
 
-  constructor({ cluster, operator, installation, temporal, end, runCommand }: Servers) {
+  constructor(servers: Servers) {
+    const { cluster, operator, installation, temporal, end, runCommand, metrics } = servers
+    this.servers = servers
+    this.#metrics = metrics
     this.cluster = cluster
     this.operator = operator
     this.installation = installation
@@ -170,7 +177,7 @@ export class World {
   async until<T>(what: string, look: () => Promise<T | undefined | false>, ms = patienceMs): Promise<T> {
     const atMostMs = patient(ms)
     const deadline = Date.now() + atMostMs
-    let last = ''
+    let [last, pauseMs] = ['', firstLookMs]
     while (Date.now() < deadline) {
       try {
         const found = await look()
@@ -179,7 +186,8 @@ export class World {
       } catch (error) {
         last = String(error)
       }
-      await new Promise((resolve) => setTimeout(resolve, lookEveryMs))
+      await new Promise((resolve) => setTimeout(resolve, pauseMs))
+      pauseMs = Math.min(pauseMs * 1.1, lookEveryMs)
     }
     const log = await this.cluster.supervisor.tail('joiner', 12)
     const tail = log.replaceAll(/^(.{300}).*$/gm, '$1 ...')
@@ -203,7 +211,20 @@ export class World {
       ...this.cluster.temporalEnv,
       ...settings,
     }
-    return (await promisify(execFile)(process.execPath, [command, ...args], { env })).stdout
+    return (await promisify(execFile)(process.execPath, [command, ...args], { env, maxBuffer: 64 * 2 ** 20 })).stdout
+  }
+
+  /** Values of the metrics of a process that runs now, by name and labels. */
+  async metrics(name = 'joiner'): Promise<Readonly<Record<string, number>>> {
+    const text = await (this.#metrics?.(name) ?? this.#servedMetrics(name))
+    return Object.fromEntries([...text.matchAll(/^([a-z].*) (\S+)$/gm)].map(([, key, value]) => [key, Number(value)]))
+  }
+
+  async #servedMetrics(name: string): Promise<string> {
+    const lines = (await this.cluster.supervisor.tail(name, 10_000)).split('\n')
+    const serving = lines.findLast((line) => line.includes('serving health and metrics')) ?? ''
+    const [, address = ''] = /"address":"([^"]+)"/.exec(serving) ?? []
+    return (await fetch(`${address.replace('0.0.0.0', '127.0.0.1')}/metrics`)).text()
   }
 
   /** Runs the `temporal` command against the server itself, as an administrator does. */

@@ -1,15 +1,28 @@
 import type { Client } from '@temporalio/client'
+import { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
 import type { ServerOptions } from '../../deploy/local/cluster.ts'
 import { temporalSettings } from '../../deploy/local/temporal.ts'
 import { connectClient, temporalClient } from '../../starter/temporal/connect.ts'
+import type { Gate } from '../faults/gate.ts'
 import { cleanUp } from './clean-up.ts'
 import { endOthers, type Installed, leaveCluster, takeCluster } from './shared-clusters.ts'
+
+/** The user that `World.joiner` runs commands as. */
+export const operatorUser = 'system:serviceaccount:joiner:an-operator'
 
 /** The servers of a world, and what people and programs do at them. */
 export interface Servers extends Pick<Installed, 'cluster' | 'operator' | 'installation'> {
   readonly temporal: Client
   /** Runs a command of Joiner, where it runs in no process of its own. Returns what it printed; errors as `World.joiner`. */
   readonly runCommand?: (settings: Readonly<Record<string, string>>, args: readonly string[]) => Promise<string>
+  /** A client of somebody who may do everything. */
+  readonly kubernetes: () => Promise<KubernetesClient>
+  /** The metrics of a process that runs in this one, as Prometheus reads them. */
+  readonly metrics?: (name: string) => Promise<string>
+  /** What Resource Manager and the price list answer to GET, where they are in this process. */
+  readonly azureGet?: (path: string) => Promise<string>
+  /** Before servers in this process, which no other can stand before. */
+  readonly gates?: { readonly kubernetes: Gate; readonly azure: Gate }
   /** Ends everything; `check` looks at what Joiner has left in its logs, after its end. */
   readonly end: (check: () => Promise<void>) => Promise<void>
 }
@@ -22,6 +35,7 @@ export async function realServers(options: ServerOptions): Promise<Servers> {
   const running = () => `the end of ${Object.keys(cluster.supervisor.pids).join(', ')}`
   return {
     ...installed,
+    kubernetes: () => KubernetesClient.load(cluster.adminKubeconfig),
     temporal: temporalClient(connection, temporalSettings(cluster)),
     end: (check) =>
       cleanUp([

@@ -48,6 +48,7 @@ export class FakeCluster {
   readonly #caches: ClusterCache[] = []
   readonly #interceptors: ((request: FakeRequest) => unknown)[] = []
   readonly #withheld: (() => void)[] = []
+  readonly #copies = new WeakMap<Json, Json>()
   #isLagging = false
 
   /** Requests that changed something or tried to, oldest first, such as `delete /api/v1/nodes/a`. */
@@ -133,7 +134,22 @@ export class FakeCluster {
   /** A request as it travels, of somebody who may do everything. Errors: `ApiError` for what is no success. */
   async request<T = Json>(method: Method, path: string, body?: unknown, patch?: PatchType): Promise<T> {
     await Promise.resolve()
-    return structuredClone(this.#rest.answer({ method, url: path, body, ...(patch && { patch }) })) as T
+    const answer = this.#rest.answer({ method, url: path, body, ...(patch && { patch }) })
+    return (method === 'GET' ? this.#read(answer) : structuredClone(answer)) as T
+  }
+
+  /** What is stored never changes, so whatever reads it again gets the same copy. Suites look fifty times a second. */
+  #read(answer: Json): Json {
+    const { items } = answer
+    return Array.isArray(items)
+      ? { ...answer, items: items.map((item) => this.#copyOf(item as Json)) }
+      : this.#copyOf(answer)
+  }
+
+  #copyOf(object: Json): Json {
+    const copy = this.#copies.get(object) ?? structuredClone(object)
+    this.#copies.set(object, copy)
+    return copy
   }
 
   /** The same with its status, whether it is a success or not. */

@@ -80,7 +80,7 @@ export async function rollOut(world: World, options: RolloutOptions): Promise<Ro
   const { nodes, percent, least, limitMs, begin } = options
   await world.apply(releasedPool('1', percent), nodeClass(), ...spreadOut(nodes, percent))
   await world.untilReady('general')
-  const witness = await Witness.start(world.cluster)
+  const witness = await Witness.start(world)
   const claims = () => witness.now('nodeClaim').filter(({ metadata }) => metadata.labels?.[poolLabel] === 'general')
   const podsRun = () => {
     const pods = witness.now('pod').filter(({ metadata }) => metadata.labels?.['app'] === 'inflate')

@@ -88,7 +88,7 @@ export async function shrink(
   const { nodes, budget, limitMs, consolidateAfter } = options
   await world.apply(savingPool('general', budget, 'Never'), nodeClass(), ...busy(nodes).flatMap(objectsOf))
   await world.untilReady('general')
-  const witness = await Witness.start(world.cluster)
+  const witness = await Witness.start(world)
   try {
     await untilHealthy(world, witness, busy(nodes), limitMs)
     log(`${witness.now('node').length} nodes for ${witness.now('pod').length} pods`)

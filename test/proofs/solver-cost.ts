@@ -1,12 +1,9 @@
-import { execFile } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
+import { azureIds } from '../../deploy/local/cluster.ts'
 import type { World } from '../world.ts'
 
-const run = promisify(execFile)
-const joiner = fileURLToPath(new URL('../../starter/joiner.ts', import.meta.url))
 const capacityTypeLabel = 'karpenter.sh/capacity-type'
 const typeLabel = 'node.kubernetes.io/instance-type'
 const zoneLabel = 'topology.kubernetes.io/zone'
@@ -21,33 +18,48 @@ interface Catalogue {
   }[]
 }
 
+/** What a scheduler looks at but pods. Lists of the API server do not name the kinds of what they have. */
+const others = [
+  { apiVersion: 'karpenter.sh/v1', kind: 'NodePool', path: '/apis/karpenter.sh/v1/nodepools' },
+  {
+    apiVersion: 'karpenter.azure.com/v1beta1',
+    kind: 'AKSNodeClass',
+    path: '/apis/karpenter.azure.com/v1beta1/aksnodeclasses',
+  },
+  { apiVersion: 'apps/v1', kind: 'DaemonSet', path: '/apis/apps/v1/daemonsets' },
+  { apiVersion: 'v1', kind: 'Namespace', path: '/api/v1/namespaces' },
+]
+const pod = { apiVersion: 'v1', kind: 'Pod', path: '/api/v1/namespaces/default/pods' }
+
 /** What Azure sells, from the command that an operator asks, and what clusters of it cost. */
 export class Prices {
   readonly #world: World
-  readonly #file: string
+  readonly #catalogue: string
   readonly #byOffering: ReadonlyMap<string, number>
 
-  private constructor(world: World, file: string, catalogue: Catalogue) {
+  private constructor(world: World, catalogue: string) {
     this.#world = world
-    this.#file = file
+    this.#catalogue = catalogue
+    const { instanceTypes } = JSON.parse(catalogue) as Catalogue
     const valueOf = (entry: Catalogue['instanceTypes'][number]['offerings'][number], wanted: string) =>
       entry.requirements.find(({ key }) => key === wanted)?.values?.[0]
     this.#byOffering = new Map(
-      catalogue.instanceTypes.flatMap(({ name, offerings }) =>
+      instanceTypes.flatMap(({ name, offerings }) =>
         offerings.map((one) => [`${name} ${valueOf(one, zoneLabel)} ${valueOf(one, capacityTypeLabel)}`, one.price]),
       ),
     )
   }
 
   static async read(world: World): Promise<Prices> {
-    const { env } = world.installation.processSpec()
-    const { stdout } = await run(process.execPath, [joiner, 'instance-types', '--output', 'json'], {
-      env: { ...process.env, ...env },
-      maxBuffer: 64 * 1024 * 1024,
-    })
-    const file = join(world.cluster.stateDir, 'catalogue.json')
-    await writeFile(file, stdout)
-    return new Prices(world, file, JSON.parse(stdout) as Catalogue)
+    const args = ['instance-types', '--output', 'json']
+    const { azureGet } = world.servers
+    if (azureGet === undefined)
+      return new Prices(world, await world.joinerWith(world.installation.processSpec().env ?? {}, ...args))
+    const [skus, prices] = await soldBy(azureGet)
+    const answer = inFiles({ skus, prices }, (files) =>
+      world.joiner(...args, '--catalog', files.skus, '--prices', files.prices),
+    )
+    return new Prices(world, await answer)
   }
 
   /** USD an hour of a node with these labels. Errors: nobody sells it. */
@@ -60,29 +72,61 @@ export class Prices {
 
   /** What `joiner simulate` pays for the pods of now in an empty cluster with the same NodePools. Errors: a pod finds no place. */
   async onEmptyCluster(): Promise<{ readonly cost: number; readonly nodes: number }> {
-    const args = ['get', 'nodepools,aksnodeclasses,daemonsets,namespaces', '-A', '-o', 'json']
-    const others = JSON.parse(await this.#world.operator.kubectl(args)) as { readonly items: readonly object[] }
-    const pods = JSON.parse(await this.#world.operator.kubectl(['get', 'pods', '-o', 'json'])) as {
-      readonly items: readonly Record<string, unknown>[]
-    }
-    const file = join(this.#world.cluster.stateDir, 'pods-of-now.json')
-    await writeFile(file, JSON.stringify({ kind: 'List', items: [...others.items, ...pods.items.map(unbound)] }))
-    const { stdout } = await run(
-      process.execPath,
-      [joiner, 'simulate', file, '--catalog', this.#file, '--complete', '--output', 'json'],
-      { maxBuffer: 64 * 1024 * 1024 },
+    const items = (await Promise.all(others.map((kind) => this.#list(kind)))).flat()
+    const pods = (await this.#list(pod)).map(unbound)
+    const cluster = JSON.stringify({ kind: 'List', items: [...items, ...pods] })
+    const answer = await inFiles({ cluster, catalogue: this.#catalogue }, (files) =>
+      this.#world.joiner('simulate', files.cluster, '--catalog', files.catalogue, '--complete', '--output', 'json'),
     )
-    const { newNodeClaims, errors } = JSON.parse(stdout) as {
+    const { newNodeClaims, errors } = JSON.parse(answer) as {
       readonly newNodeClaims: readonly { readonly cheapestPrice: number; readonly pods: readonly string[] }[]
       readonly errors: Readonly<Record<string, string>>
     }
     const placed = newNodeClaims.reduce((sum, claim) => sum + claim.pods.length, 0)
-    if (placed !== pods.items.length)
-      throw new Error(`the solver places ${placed} of ${pods.items.length} pods: ${JSON.stringify(errors)}`)
+    if (placed !== pods.length)
+      throw new Error(`the solver places ${placed} of ${pods.length} pods: ${JSON.stringify(errors)}`)
     return {
       cost: newNodeClaims.reduce((sum, { cheapestPrice }) => sum + cheapestPrice, 0),
       nodes: newNodeClaims.length,
     }
+  }
+
+  async #list({ path, ...kind }: typeof pod): Promise<readonly Record<string, unknown>[]> {
+    const { items } = await this.#world.operator.api<{ items: readonly object[] }>('GET', path)
+    return items.map((item) => ({ ...kind, ...item }))
+  }
+}
+
+/** The sizes and the price list of the region, as answers of Azure. */
+async function soldBy(get: (path: string) => Promise<string>): Promise<readonly [skus: string, prices: string]> {
+  const skus = await get(
+    `/subscriptions/${azureIds.subscriptionId}/providers/Microsoft.Compute/skus?api-version=2021-07-01`,
+  )
+  const items: unknown[] = []
+  const filter = encodeURIComponent(`armRegionName eq '${azureIds.location}'`)
+  for (let next: string | null = `/api/retail/prices?$filter=${filter}`; next !== null; ) {
+    const page = JSON.parse(await get(next)) as { readonly Items: unknown[]; readonly NextPageLink: string | null }
+    items.push(...page.Items)
+    next = page.NextPageLink === null ? null : page.NextPageLink.replace(/^https:\/\/[^/]*/, '')
+  }
+  return [skus, JSON.stringify({ Items: items })]
+}
+
+/** Does something with texts as files, which are there for as long. */
+async function inFiles<K extends string>(
+  texts: Readonly<Record<K, string>>,
+  use: (files: Readonly<Record<K, string>>) => Promise<string>,
+): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'joiner-prices-'))
+  try {
+    const files = Object.entries<string>(texts).map(([name, text]) => {
+      const file = join(folder, `${name}.json`)
+      writeFileSync(file, text)
+      return [name, file]
+    })
+    return await use(Object.fromEntries(files) as Record<K, string>)
+  } finally {
+    rmSync(folder, { recursive: true })
   }
 }
 

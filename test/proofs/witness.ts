@@ -1,7 +1,5 @@
-import { readFile } from 'node:fs/promises'
-import { createInterface } from 'node:readline'
-import { Agent, request } from 'undici'
-import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
+import type { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
+import type { World } from '../world.ts'
 
 const watched = {
   pod: '/api/v1/namespaces/default/pods',
@@ -51,19 +49,16 @@ export interface Moment {
 export class Witness {
   readonly #moments: Moment[] = []
   readonly #present = new Map<WitnessedKind, Map<string, Witnessed>>()
-  readonly #cluster: LocalCluster
-  readonly #agent: Agent
+  readonly #client: KubernetesClient
+  readonly #end = new AbortController()
   #failure: Error | undefined
-  #closed = false
 
-  private constructor(cluster: LocalCluster, agent: Agent) {
-    this.#cluster = cluster
-    this.#agent = agent
+  private constructor(client: KubernetesClient) {
+    this.#client = client
   }
 
-  static async start(cluster: LocalCluster): Promise<Witness> {
-    const ca = await readFile(cluster.pki.caFile, 'utf8')
-    const witness = new Witness(cluster, new Agent({ connect: { ca }, bodyTimeout: 0 }))
+  static async start(world: World): Promise<Witness> {
+    const witness = new Witness(await world.servers.kubernetes())
     for (const kind of Object.keys(watched) as WitnessedKind[]) await witness.#follow(kind)
     return witness
   }
@@ -84,45 +79,34 @@ export class Witness {
   }
 
   async stop(): Promise<void> {
-    this.#closed = true
-    await this.#agent.destroy()
+    this.#end.abort()
+    await this.#client.close()
   }
 
   async #follow(kind: WitnessedKind): Promise<void> {
-    const list = (await (await this.#get(watched[kind])).json()) as {
-      readonly metadata: { readonly resourceVersion: string }
-      readonly items: readonly Witnessed[]
-    }
+    const { items, resourceVersion } = await this.#client.list(watched[kind])
     this.#present.set(kind, new Map())
-    for (const item of list.items) this.#see(kind, 'ADDED', item)
-    void this.#read(kind, list.metadata.resourceVersion)
+    for (const item of items) this.#see(kind, 'ADDED', item as unknown as Witnessed)
+    void this.#read(kind, resourceVersion)
   }
 
   /** The API server ends watches that it finds slow; each goes on from the last version that was seen, so nothing is missed. */
   async #read(kind: WitnessedKind, listed: string): Promise<void> {
+    const { signal } = this.#end
     let version = listed
     try {
-      for (;;) {
-        const body = await this.#get(`${watched[kind]}?watch=1&resourceVersion=${version}`)
-        for await (const line of createInterface({ input: body })) {
-          const { type, object } = JSON.parse(line) as { readonly type: string; readonly object: Witnessed }
-          if (type === 'ERROR') throw new Error(line)
-          this.#see(kind, type, object)
-          version = object.metadata.resourceVersion
+      while (!signal.aborted) {
+        const events = this.#client.watch(watched[kind], { resourceVersion: version, signal, idleMs: 600_000 })
+        for await (const { type, object } of events) {
+          if (type === 'ERROR') throw new Error(JSON.stringify(object))
+          const seen = object as unknown as Witnessed
+          if (type !== 'BOOKMARK') this.#see(kind, type, seen)
+          version = seen.metadata.resourceVersion
         }
       }
     } catch (error) {
-      if (!this.#closed) this.#failure = new Error(`the watch of kind ${kind} ended: ${String(error)}`)
+      if (!signal.aborted) this.#failure = new Error(`the watch of kind ${kind} ended: ${String(error)}`)
     }
-  }
-
-  async #get(path: string) {
-    const { body, statusCode } = await request(`${this.#cluster.server}${path}`, {
-      dispatcher: this.#agent,
-      headers: { authorization: `Bearer ${this.#cluster.adminToken}` },
-    })
-    if (statusCode !== 200) throw new Error(`${path} was answered with ${statusCode}: ${await body.text()}`)
-    return body
   }
 
   #see(kind: WitnessedKind, type: string, object: Witnessed): void {

@@ -7,6 +7,7 @@ import { Command, CommanderError } from 'commander'
 import { vi } from 'vitest'
 import { registerClusterCommands } from '../../starter/cli/commands.ts'
 import { complain } from '../../starter/cli/shared/boundary.ts'
+import { registerSimulate } from '../../starter/cli/simulate/command.ts'
 
 export type Environment = Readonly<Record<string, string>>
 
@@ -94,6 +95,7 @@ function endOfProcess(): (code: number) => void {
 /** As `starter/joiner.ts` ends. */
 async function codeOf(args: readonly string[]): Promise<number> {
   const commands = new Command('joiner').exitOverride().showHelpAfterError()
+  registerSimulate(commands)
   registerClusterCommands(commands)
   try {
     await commands.parseAsync(args, { from: 'user' })

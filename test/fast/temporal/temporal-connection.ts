@@ -60,10 +60,11 @@ export class TemporalConnection {
 
   /** As a client's `connection`. */
   get connection(): ConnectionLike {
+    const back = () => this.#server.back
     const call = <R>(_: unknown, work: () => Promise<R>) => work()
     return {
-      workflowService: service('workflowService', this.#workflowService) as never,
-      operatorService: service('operatorService', this.#operatorService) as never,
+      workflowService: service('workflowService', this.#workflowService, back) as never,
+      operatorService: service('operatorService', this.#operatorService, back) as never,
       plugins: [],
       close: () => Promise.resolve(),
       ensureConnected: () => Promise.resolve(),

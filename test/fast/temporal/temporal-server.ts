@@ -35,6 +35,7 @@ export class TemporalServer {
   #backlog: (() => boolean)[] = []
   /** Requests for tasks that processes had sent when they froze. */
   #openPolls: { readonly worker: Worker; readonly queue: string; readonly kind: Offer['kind'] }[] = []
+  #back: Promise<void> | undefined
   readonly #random: () => number
   readonly #tasks: WorkflowTasks
   readonly #attempts: ActivityAttempts
@@ -122,6 +123,21 @@ export class TemporalServer {
   kill(process: SimulatedProcess): void {
     process.kill()
     for (const run of this.runs) if (run.cached?.worker.process === process) run.evict()
+  }
+
+  /** It is killed, and starts again after a while with all that it knew. It hands no task out by then, and clients ask again until it answers. */
+  async restart(awayMs: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#back = promise
+    await new Promise<void>((over) => this.#clock.at(this.#clock.now() + awayMs, over))
+    this.#back = undefined
+    resolve()
+    this.#offerBacklog()
+  }
+
+  /** When it answers again; undefined: it does. */
+  get back(): Promise<void> | undefined {
+    return this.#back
   }
 
   /** The latest run of a workflow; undefined when there is none. */
@@ -244,6 +260,7 @@ export class TemporalServer {
   #whenWorker({ kind, queue, take, isOver, hasRoom }: Offer): void {
     const isTaken = () => {
       if (isOver()) return true
+      if (this.#back !== undefined) return false
       const worker = this.#lostTo(kind, queue) ?? this.#workerFor(queue, hasRoom)
       if (worker === undefined) return false
       take(worker)

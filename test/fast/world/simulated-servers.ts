@@ -28,6 +28,9 @@ const environment: Readonly<Record<string, string>> = {
   AZURE_CLIENT_ID: azureIds.clientId,
 }
 
+/** How long a server takes to start. */
+const startsInMs = 2000
+
 /** Throws for what only real servers have, when it is used. */
 function onlyReal<T extends object>(what: string, parts: Partial<Record<keyof T, unknown>>): T {
   return new Proxy(parts as T, {
@@ -56,6 +59,11 @@ export function serversOf(world: FastWorld): Servers {
       await world.stop(name)
       return undefined
     },
+    restart: async (name: string, _signal?: unknown, awayMs?: number) => {
+      if (name !== 'temporal') throw new Error(`a restart of ${name} is not simulated`)
+      await world.temporal.restart(Math.max(awayMs ?? 0, startsInMs))
+      return undefined
+    },
     tail: async (name: string, lines?: number) => (world.logs.get(name) ?? []).slice(-(lines ?? 15)).join('\n'),
   }
   const processSpec = (name = 'joiner', overrides: Readonly<Record<string, string>> = {}): ProcessSpec => ({
@@ -74,6 +82,15 @@ export function serversOf(world: FastWorld): Servers {
     installation: onlyReal<Installation>('installation', { processSpec, applyRights: async () => {} }),
     operator: onlyReal<Operator>('operator', operator),
     temporal: world.client,
+    kubernetes: async () => world.cluster.client,
+    metrics: async (name) => (await world.joiners.get(name)?.registry.metrics()) ?? '',
+    azureGet: async (path) => {
+      const { token = '' } = (await world.azure.credential.getToken('https://management.azure.com/.default')) ?? {}
+      const { status, text } = await world.azure.send('GET', path, { headers: { authorization: `Bearer ${token}` } })
+      if (status !== 200) throw new Error(`GET ${path}: ${status} ${text}`)
+      return text
+    },
+    gates: { kubernetes: world.gate, azure: world.azure.gate },
     runCommand: (env, args) =>
       runCommand({ kubernetes: world.cluster.client, temporal: world.client.connection }, env, args),
     end: async () => {

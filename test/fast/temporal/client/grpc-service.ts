@@ -13,14 +13,14 @@ export function refusal(code: keyof typeof codes, details: string): Error {
   )
 }
 
-/** Methods as promises, each after a turn, and an error for what is not simulated. */
-export function service(name: string, methods: object): object {
+/** Methods as promises, each once the server answers, after a turn at least, and an error for what is not simulated. */
+export function service(name: string, methods: object, back: () => Promise<void> | undefined): object {
   return new Proxy(methods, {
     get: (target, method) => {
       const call = Reflect.get(target, method) as ((request: unknown) => unknown) | undefined
       if (call === undefined && typeof method === 'symbol') return undefined
       return async (request: unknown) => {
-        await Promise.resolve()
+        await back()
         if (call === undefined) throw new Error(`${name}.${String(method)} is not simulated`)
         return call(request)
       }

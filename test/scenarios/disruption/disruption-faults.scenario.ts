@@ -1,12 +1,12 @@
 import { defaultPayloadConverter } from '@temporalio/common'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import type { CommandResult, DisruptionCommandInput, disruptionCommand } from '../workflows/disruption-command.ts'
-import { commandStatusQuery, loopStatusQuery, pauseSignal, resumeSignal } from '../workflows/messages.ts'
-import { deployment, nodePool } from './applied-objects.ts'
-import { traceKeys, type Write } from './command-writes.ts'
-import { FaultyWorld } from './faulty-world.ts'
-import type { Hold } from './proxy.ts'
-import type { World } from './world.ts'
+import type { CommandResult, DisruptionCommandInput, disruptionCommand } from '../../../workflows/disruption-command.ts'
+import { commandStatusQuery, loopStatusQuery, pauseSignal, resumeSignal } from '../../../workflows/messages.ts'
+import { deployment, nodePool } from '../../applied-objects.ts'
+import { traceKeys, type Write } from '../../command-writes.ts'
+import type { Hold } from '../../faults/gate.ts'
+import { FaultyWorld } from '../../faulty-world.ts'
+import type { World } from '../../world.ts'
+import { afterAll, afterEach, beforeAll, expect, test } from '../scenario.ts'
 
 const doNotDisrupt = 'karpenter.sh/do-not-disrupt'
 const revision = 'revision'
@@ -195,7 +195,7 @@ test('the Temporal server is restarted between commit and deletion', async () =>
   const starting = faulty.hold(old, 'initialize')
   await renew(pool)
   await faulty.untilReached(starting)
-  await world.cluster.supervisor.restart('temporal', 'SIGKILL')
+  await world.restartServer('temporal')
   starting.release()
   const isGone = async () => !(await faulty.look()).olds(pool).some(({ uid }) => uid === old.uid)
   await world.until('the old node is gone', isGone)

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { commandsOver, healthSince } from './proofs/disruption-proofs.ts'
-import { dedicatedPool, shrink, untilHealthy } from './proofs/shrinking.ts'
-import { objectsOf, type SpreadWorkload } from './proofs/spread-workloads.ts'
-import { Witness, type Witnessed } from './proofs/witness.ts'
-import { World } from './world.ts'
+import { commandsOver, healthSince } from '../../proofs/disruption-proofs.ts'
+import { dedicatedPool, shrink, untilHealthy } from '../../proofs/shrinking.ts'
+import { objectsOf, type SpreadWorkload } from '../../proofs/spread-workloads.ts'
+import { Witness, type Witnessed } from '../../proofs/witness.ts'
+import { World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 const poolLabel = 'karpenter.sh/nodepool'
 
@@ -48,7 +48,7 @@ test('an expensive node gives way to a cheaper one that is initialized first, an
   }
   // The cluster may still be shrinking: pods that move must not come here.
   await world.apply(dedicatedPool('expensive', '100%', 'Never'), ...objectsOf(shop))
-  const witness = await Witness.start(world.cluster)
+  const witness = await Witness.start(world)
   const claims = () => witness.now('nodeClaim').filter(({ metadata }) => metadata.labels?.[poolLabel] === 'expensive')
   const coresOf = (claim: Witnessed | undefined) => claim?.metadata.labels?.['karpenter.azure.com/sku-cpu']
   try {
