@@ -182,6 +182,11 @@ export class TemporalConnection {
       if (schedule === undefined) throw refusal('notFound', `schedule "${scheduleId}" not found`)
       return { schedule, info: {} }
     },
+    patchSchedule: ({ scheduleId }: Filled<temporal.api.workflowservice.v1.IPatchScheduleRequest>) => {
+      if (this.#schedules.get(scheduleId) === undefined) throw refusal('notFound', `schedule "${scheduleId}" not found`)
+      this.#schedules.trigger(scheduleId)
+      return {}
+    },
     /** No worker has a version. */
     describeWorkerDeployment: () => {
       throw refusal('notFound', 'no Worker Deployment found')

@@ -4,6 +4,7 @@ import { namespace } from '../../../deploy/local/installation-accounts.ts'
 import type { LocalCluster } from '../../../deploy/local/local-cluster.ts'
 import type { Operator } from '../../../deploy/local/operator.ts'
 import type { ProcessSpec, Supervisor } from '../../../deploy/local/supervisor.ts'
+import { ArmSession } from '../../arm/arm-session.ts'
 import type { Servers } from '../../clusters/servers.ts'
 import { kubectl } from '../kubernetes/kubectl.ts'
 import { runCommand } from './commands.ts'
@@ -74,6 +75,12 @@ export function serversOf(world: FastWorld): Servers {
     installation: onlyReal<Installation>('installation', { processSpec, applyRights: async () => {} }),
     operator: onlyReal<Operator>('operator', operator),
     temporal: world.client,
+    kubernetes: () => Promise.resolve(world.cluster.client),
+    arm: async () =>
+      new ArmSession(world.azure.deps.tokens.issue('https://management.azure.com/.default'), (...request) =>
+        world.azure.send(...request),
+      ),
+    logs: async () => [...world.logs.values()].map((lines) => lines.join('\n')),
     runCommand: (env, args) =>
       runCommand({ kubernetes: world.cluster.client, temporal: world.client.connection }, env, args),
     end: async () => {

@@ -9,10 +9,12 @@ type Start = temporal.api.workflowservice.v1.IStartWorkflowExecutionRequest
 interface Kept {
   readonly schedule: Schedule
   last?: Run
+  /** Waits for the end of the run that is under way. */
+  isBuffered?: boolean
   stop: Cancel
 }
 
-/** Schedules with intervals, a jitter and the overlap policy SKIP: what Joiner asks for. */
+/** Schedules with intervals, a jitter and the overlap policy SKIP: what Joiner asks for. Triggers have BUFFER_ONE. */
 export class Schedules {
   readonly #clock: Clock
   readonly #random: () => number
@@ -44,6 +46,18 @@ export class Schedules {
   delete(id: string): void {
     this.#kept.get(id)?.stop()
     this.#kept.delete(id)
+  }
+
+  /** Acts now; after the run that is under way, if there is one, and once for all who ask meanwhile. */
+  trigger(id: string): void {
+    const kept = this.#kept.get(id)
+    if (kept === undefined || kept.isBuffered === true) return
+    if (kept.last?.isRunning !== true) return this.#act(kept, this.#clock.now())
+    kept.isBuffered = true
+    kept.last.onClosed.push(() => {
+      kept.isBuffered = false
+      if (this.#kept.get(id) === kept) this.#act(kept, this.#clock.now())
+    })
   }
 
   /** Intervals are counted from the epoch; each action is late by a part of the jitter. */
