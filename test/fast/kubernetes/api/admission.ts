@@ -32,7 +32,7 @@ export function admitted(target: Admitted, object: Json, before?: Json): Json {
     case 'persistentvolumes':
       return before === undefined ? { status: { phase: 'Pending' }, ...object } : object
     case 'nodes':
-      return before === undefined ? newNode(object) : object
+      return before === undefined ? newNode(object) : withoutEmptyTaints(object)
     case 'deployments':
     case 'replicasets':
     case 'statefulsets':
@@ -132,6 +132,12 @@ function newNode(node: Json): Json {
   const notReady = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }
   const isThere = taints.some(({ key, effect }) => key === notReady.key && effect === notReady.effect)
   return { ...node, spec: { ...spec, taints: isThere ? taints : [...taints, notReady] } }
+}
+
+/** A list without entries is not stored, and a patch that tests for it fails. */
+function withoutEmptyTaints(node: Json): Json {
+  const { taints, ...spec } = (node['spec'] ?? {}) as Json & { readonly taints?: readonly TaintJson[] }
+  return taints?.length === 0 ? { ...node, spec } : node
 }
 
 function workload(target: Admitted, object: Json): Json {
