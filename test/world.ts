@@ -101,14 +101,17 @@ export class World {
   readonly operator: Operator
   readonly installation: Installation
   readonly temporal: Client
+  /** Requests to Azure by somebody else than Joiner. The caller closes it. */
+  readonly arm: Servers['arm']
   readonly #end: Servers['end']
   readonly #runCommand: Servers['runCommand']
 
-  constructor({ cluster, operator, installation, temporal, end, runCommand }: Servers) {
+  constructor({ cluster, operator, installation, temporal, arm, end, runCommand }: Servers) {
     this.cluster = cluster
     this.operator = operator
     this.installation = installation
     this.temporal = temporal
+    this.arm = arm
     this.#end = end
     this.#runCommand = runCommand
   }

@@ -2,6 +2,7 @@ import type { Client } from '@temporalio/client'
 import type { ServerOptions } from '../../deploy/local/cluster.ts'
 import { temporalSettings } from '../../deploy/local/temporal.ts'
 import { connectClient, temporalClient } from '../../starter/temporal/connect.ts'
+import { ArmSession } from '../arm/arm-session.ts'
 import { cleanUp } from './clean-up.ts'
 import { endOthers, type Installed, leaveCluster, takeCluster } from './shared-clusters.ts'
 
@@ -10,6 +11,8 @@ export interface Servers extends Pick<Installed, 'cluster' | 'operator' | 'insta
   readonly temporal: Client
   /** Runs a command of Joiner, where it runs in no process of its own. Returns what it printed; errors as `World.joiner`. */
   readonly runCommand?: (settings: Readonly<Record<string, string>>, args: readonly string[]) => Promise<string>
+  /** Requests to Azure by somebody else than Joiner. The caller closes it. */
+  readonly arm: () => Promise<ArmSession>
   /** Ends everything; `check` looks at what Joiner has left in its logs, after its end. */
   readonly end: (check: () => Promise<void>) => Promise<void>
 }
@@ -22,6 +25,7 @@ export async function realServers(options: ServerOptions): Promise<Servers> {
   const running = () => `the end of ${Object.keys(cluster.supervisor.pids).join(', ')}`
   return {
     ...installed,
+    arm: () => ArmSession.open(cluster),
     temporal: temporalClient(connection, temporalSettings(cluster)),
     end: (check) =>
       cleanUp([

@@ -182,6 +182,10 @@ export class TemporalConnection {
       if (schedule === undefined) throw refusal('notFound', `schedule "${scheduleId}" not found`)
       return { schedule, info: {} }
     },
+    patchSchedule: ({ scheduleId, patch }: Filled<temporal.api.workflowservice.v1.IPatchScheduleRequest>) => {
+      if (!this.#schedules.patch(scheduleId, patch)) throw refusal('notFound', `schedule "${scheduleId}" not found`)
+      return {}
+    },
     /** No worker has a version. */
     describeWorkerDeployment: () => {
       throw refusal('notFound', 'no Worker Deployment found')
