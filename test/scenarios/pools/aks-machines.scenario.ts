@@ -1,8 +1,8 @@
 // A cluster of node auto-provisioning on real servers: its machines are left alone while it is on, and taken over node by node once it is off.
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { managing } from './take-over/nap-cluster.ts'
-import { expectOnlyForeignLeft, napCluster, takeOver, untilRefused } from './take-over/take-over.ts'
-import { World } from './world.ts'
+import { managing } from '../../take-over/nap-cluster.ts'
+import { expectOnlyForeignLeft, napCluster, takeOver, untilRefused } from '../../take-over/take-over.ts'
+import { World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 /** `npm run takeover` sets another number. */
 const machines = Number(process.env['JOINER_TAKEOVER_MACHINES'] ?? 6)
