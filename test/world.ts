@@ -105,8 +105,14 @@ export class World {
   readonly arm: Servers['arm']
   readonly #end: Servers['end']
   readonly #runCommand: Servers['runCommand']
+  /** What else of the servers proofs and faults use. */
+  readonly servers: Pick<Servers, 'kubernetes' | 'azureGet' | 'gates'>
+  readonly #metrics: Servers['metrics']
 
-  constructor({ cluster, operator, installation, temporal, arm, end, runCommand }: Servers) {
+  constructor(servers: Servers) {
+    const { cluster, operator, installation, temporal, arm, end, runCommand, metrics } = servers
+    this.servers = servers
+    this.#metrics = metrics
     this.cluster = cluster
     this.operator = operator
     this.installation = installation
@@ -207,6 +213,19 @@ export class World {
       ...settings,
     }
     return (await promisify(execFile)(process.execPath, [command, ...args], { env })).stdout
+  }
+
+  /** Values of the metrics of a process that runs now, by name and labels. */
+  async metrics(name = 'joiner'): Promise<Readonly<Record<string, number>>> {
+    const text = await (this.#metrics?.(name) ?? this.#servedMetrics(name))
+    return Object.fromEntries([...text.matchAll(/^([a-z].*) (\S+)$/gm)].map(([, key, value]) => [key, Number(value)]))
+  }
+
+  async #servedMetrics(name: string): Promise<string> {
+    const lines = (await this.cluster.supervisor.tail(name, 10_000)).split('\n')
+    const serving = lines.findLast((line) => line.includes('serving health and metrics')) ?? ''
+    const [, address = ''] = /"address":"([^"]+)"/.exec(serving) ?? []
+    return (await fetch(`${address.replace('0.0.0.0', '127.0.0.1')}/metrics`)).text()
   }
 
   /** Runs the `temporal` command against the server itself, as an administrator does. */

@@ -1,8 +1,10 @@
 import type { Client } from '@temporalio/client'
+import { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
 import type { ServerOptions } from '../../deploy/local/cluster.ts'
 import { temporalSettings } from '../../deploy/local/temporal.ts'
 import { connectClient, temporalClient } from '../../starter/temporal/connect.ts'
 import { ArmSession } from '../arm/arm-session.ts'
+import type { Gate } from '../faults/gate.ts'
 import { cleanUp } from './clean-up.ts'
 import { endOthers, type Installed, leaveCluster, takeCluster } from './shared-clusters.ts'
 
@@ -13,6 +15,14 @@ export interface Servers extends Pick<Installed, 'cluster' | 'operator' | 'insta
   readonly runCommand?: (settings: Readonly<Record<string, string>>, args: readonly string[]) => Promise<string>
   /** Requests to Azure by somebody else than Joiner. The caller closes it. */
   readonly arm: () => Promise<ArmSession>
+  /** A client of somebody who may do everything. */
+  readonly kubernetes: () => Promise<KubernetesClient>
+  /** The metrics of a process that runs in this one, as Prometheus reads them. */
+  readonly metrics?: (name: string) => Promise<string>
+  /** What Resource Manager and the price list answer to GET, where they are in this process. */
+  readonly azureGet?: (path: string) => Promise<string>
+  /** Before servers in this process, which no other can stand before. */
+  readonly gates?: { readonly kubernetes: Gate; readonly azure: Gate }
   /** Ends everything; `check` looks at what Joiner has left in its logs, after its end. */
   readonly end: (check: () => Promise<void>) => Promise<void>
 }
@@ -26,6 +36,7 @@ export async function realServers(options: ServerOptions): Promise<Servers> {
   return {
     ...installed,
     arm: () => ArmSession.open(cluster),
+    kubernetes: () => KubernetesClient.load(cluster.adminKubeconfig),
     temporal: temporalClient(connection, temporalSettings(cluster)),
     end: (check) =>
       cleanUp([

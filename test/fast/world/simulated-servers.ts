@@ -75,6 +75,15 @@ export function serversOf(world: FastWorld): Servers {
     installation: onlyReal<Installation>('installation', { processSpec, applyRights: async () => {} }),
     operator: onlyReal<Operator>('operator', operator),
     temporal: world.client,
+    kubernetes: async () => world.cluster.client,
+    metrics: async (name) => (await world.joiners.get(name)?.registry.metrics()) ?? '',
+    azureGet: async (path) => {
+      const { token = '' } = (await world.azure.credential.getToken('https://management.azure.com/.default')) ?? {}
+      const { status, text } = await world.azure.send('GET', path, { headers: { authorization: `Bearer ${token}` } })
+      if (status !== 200) throw new Error(`GET ${path}: ${status} ${text}`)
+      return text
+    },
+    gates: { kubernetes: world.gate, azure: world.azure.gate },
     runCommand: (env, args) =>
       runCommand({ kubernetes: world.cluster.client, temporal: world.client.connection }, env, args),
     arm: async () => {
