@@ -87,7 +87,7 @@ export function serversOf(world: FastWorld): Servers {
     runCommand: (env, args) =>
       runCommand({ kubernetes: world.cluster.client, temporal: world.client.connection }, env, args),
     arm: async () => {
-      const { token } = await world.azure.credential.getToken('https://management.azure.com/.default')
+      const token = world.azure.deps.tokens.issue('https://management.azure.com/.default')
       return new ArmSession(token, (method, path, request) => world.azure.send(method, path, request))
     },
     end: async () => {

@@ -39,6 +39,7 @@ interface Crd {
       readonly name: string
       readonly storage: boolean
       readonly additionalPrinterColumns?: readonly Column[]
+      readonly subresources?: { readonly scale?: { readonly statusReplicasPath: string } }
       readonly schema: { readonly openAPIV3Schema: Schema }
     }[]
   }
@@ -64,6 +65,11 @@ function storedVersion(resource: string): Stored | undefined {
 /** Returns the schema of a resource of Joiner's CRDs as it is stored; undefined for other resources. */
 export function schemaOf(resource: string): Schema | undefined {
   return storedVersion(resource)?.schema.openAPIV3Schema
+}
+
+/** Returns the field of the status in which a scale finds how many replicas there are. */
+export function replicasFieldOf(resource: string): string {
+  return storedVersion(resource)?.subresources?.scale?.statusReplicasPath.replace('.status.', '') ?? 'replicas'
 }
 
 /** Returns what kubectl prints of a resource of Joiner's CRDs besides the name. */
