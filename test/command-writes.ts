@@ -1,5 +1,5 @@
+import type { Call } from './faults/gate.ts'
 import { written } from './patch-body.ts'
-import type { Call } from './proxy.ts'
 
 /** What a disruption command leaves on objects while it runs. */
 export const traceKeys = {

@@ -3,7 +3,8 @@ import { nodeClass } from './applied-objects.ts'
 import { machinesRole, shippedRoles } from './arm/joiner-roles.ts'
 import { addMachinesPool, machinesPool, makingMachines } from './arm/machines-mode.ts'
 import { type Old, traceKeys, type Write, writes } from './command-writes.ts'
-import { type Hold, Proxy } from './proxy.ts'
+import type { Gate, Hold } from './faults/gate.ts'
+import { Proxy } from './proxy.ts'
 import { type Seen, World } from './world.ts'
 
 const poolLabel = 'karpenter.sh/nodepool'
@@ -13,11 +14,11 @@ interface SeenClaim extends Seen {
   readonly status?: Seen['status'] & { readonly nodeName?: string }
 }
 
-/** A world whose Joiner can be stopped at any write: between it and the API server stands a proxy, and another between it and Azure. */
+/** A world whose Joiner can be stopped at any write: between it and the API server stands a proxy, and another between it and Azure. Simulated servers have gates of their own. */
 export class FaultyWorld {
   readonly world: World
-  readonly proxy: Proxy
-  readonly azure: Proxy
+  readonly proxy: Gate
+  readonly azure: Gate
   #settings: Readonly<Record<string, string>>
 
   private constructor(world: World, { proxy, azure }: Proxies, settings: Readonly<Record<string, string>>) {
@@ -54,6 +55,8 @@ export class FaultyWorld {
   ): Promise<FaultyWorld> {
     // Repeated work must fit into what Azure lets one subscription do, and needs no other rights than the shipped roles.
     await world.operator.simulator('POST', '/settings', { throttling: 'documented', roles })
+    const { gates } = world.servers
+    if (gates !== undefined) return new FaultyWorld(world, { proxy: gates.kubernetes, azure: gates.azure }, settings)
     const [{ proxy, kubeconfig }, azure] = await Promise.all([Proxy.beforeApiServer(world), Proxy.beforeAzure(world)])
     const addresses = { KUBECONFIG: kubeconfig, JOINER_ARM_ENDPOINT: azure.address }
     return new FaultyWorld(world, { proxy, azure }, { ...addresses, ...settings })
@@ -120,8 +123,8 @@ export class FaultyWorld {
 }
 
 interface Proxies {
-  readonly proxy: Proxy
-  readonly azure: Proxy
+  readonly proxy: Gate
+  readonly azure: Gate
 }
 
 interface Everything {

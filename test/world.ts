@@ -99,18 +99,21 @@ export class World {
   readonly operator: Operator
   readonly installation: Installation
   readonly temporal: Client
+  /** A client with the rights of Joiner's account and no others. The caller closes it. */
   readonly kubernetes: Servers['kubernetes']
+  /** Requests to Azure by somebody else than Joiner. The caller closes it. */
   readonly arm: Servers['arm']
-  readonly #servers: Servers
+  /** All of the servers, for proofs and faults. */
+  readonly servers: Servers
 
   constructor(servers: Servers) {
+    this.servers = servers
     this.cluster = servers.cluster
     this.operator = servers.operator
     this.installation = servers.installation
     this.temporal = servers.temporal
     this.kubernetes = servers.kubernetes
     this.arm = servers.arm
-    this.#servers = servers
   }
 
   /** Starts everything but Joiner itself: real servers, or a simulated world in virtual time where the environment asks for it. */
@@ -195,7 +198,7 @@ export class World {
 
   /** As `joiner`, with more in the environment. */
   async joinerWith(settings: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<string> {
-    const { runCommand } = this.#servers
+    const { runCommand } = this.servers
     if (runCommand !== undefined) return runCommand(settings, args)
     const command = fileURLToPath(new URL('../starter/joiner.ts', import.meta.url))
     const env = {
@@ -205,6 +208,19 @@ export class World {
       ...settings,
     }
     return (await promisify(execFile)(process.execPath, [command, ...args], { env })).stdout
+  }
+
+  /** Values of the metrics of a process that runs now, by name and labels. */
+  async metrics(name = 'joiner'): Promise<Readonly<Record<string, number>>> {
+    const text = await (this.servers.metrics?.(name) ?? this.#servedMetrics(name))
+    return Object.fromEntries([...text.matchAll(/^([a-z].*) (\S+)$/gm)].map(([, key, value]) => [key, Number(value)]))
+  }
+
+  async #servedMetrics(name: string): Promise<string> {
+    const lines = (await this.cluster.supervisor.tail(name, 10_000)).split('\n')
+    const serving = lines.findLast((line) => line.includes('serving health and metrics')) ?? ''
+    const [, address = ''] = /"address":"([^"]+)"/.exec(serving) ?? []
+    return (await fetch(`${address.replace('0.0.0.0', '127.0.0.1')}/metrics`)).text()
   }
 
   /** Runs the `temporal` command against the server itself, as an administrator does. */
@@ -346,7 +362,7 @@ export class World {
 
   /** Ends everything. Errors: Joiner was refused a request for want of a right, unless the test has taken rights away. */
   async stop({ tookRights = false } = {}): Promise<void> {
-    await this.#servers.end(async () => {
+    await this.servers.end(async () => {
       const forbidden = tookRights ? [] : await this.forbidden()
       if (forbidden.length > 0) throw new Error(`Joiner lacks rights:\n${forbidden.join('\n')}`)
     })
@@ -354,7 +370,7 @@ export class World {
 
   /** What Joiner's processes asked of the API server without the right to it, each once. */
   async forbidden(): Promise<readonly string[]> {
-    const reasons = (await this.#servers.logs())
+    const reasons = (await this.servers.logs())
       .join('\n')
       .matchAll(/"reason":"((?:[^"\\]|\\.)*)","msg":"forbidden by the API server/g)
     return [...new Set([...reasons].map(([, reason = '']) => reason))]

@@ -6,20 +6,27 @@ import type { ServerOptions } from '../../deploy/local/cluster.ts'
 import { temporalSettings } from '../../deploy/local/temporal.ts'
 import { connectClient, temporalClient } from '../../starter/temporal/connect.ts'
 import { ArmSession } from '../arm/arm-session.ts'
+import type { Gate } from '../faults/gate.ts'
 import { cleanUp } from './clean-up.ts'
 import { endOthers, type Installed, leaveCluster, takeCluster } from './shared-clusters.ts'
 
 /** The servers of a world, and what people and programs do at them. */
 export interface Servers extends Pick<Installed, 'cluster' | 'operator' | 'installation'> {
   readonly temporal: Client
-  /** A client with the rights of Joiner's account and no others. Who asks for it closes it. */
-  readonly kubernetes: () => Promise<KubernetesClient>
-  /** ARM for somebody who is not Joiner. Who asks for it closes it. */
-  readonly arm: () => Promise<ArmSession>
   /** The logs of all processes, of those too that are gone. */
   readonly logs: () => Promise<readonly string[]>
   /** Runs a command of Joiner, where it runs in no process of its own. Returns what it printed; errors as `World.joiner`. */
   readonly runCommand?: (settings: Readonly<Record<string, string>>, args: readonly string[]) => Promise<string>
+  /** Requests to Azure by somebody else than Joiner. The caller closes it. */
+  readonly arm: () => Promise<ArmSession>
+  /** A client with the rights of Joiner's account and no others. Who asks for it closes it. */
+  readonly kubernetes: () => Promise<KubernetesClient>
+  /** The metrics of a process that runs in this one, as Prometheus reads them. */
+  readonly metrics?: (name: string) => Promise<string>
+  /** What Resource Manager and the price list answer to GET, where they are in this process. */
+  readonly azureGet?: (path: string) => Promise<string>
+  /** Before servers in this process, which no other can stand before. */
+  readonly gates?: { readonly kubernetes: Gate; readonly azure: Gate }
   /** Ends everything; `check` looks at what Joiner has left in its logs, after its end. */
   readonly end: (check: () => Promise<void>) => Promise<void>
 }
@@ -32,9 +39,9 @@ export async function realServers(options: ServerOptions): Promise<Servers> {
   const running = () => `the end of ${Object.keys(cluster.supervisor.pids).join(', ')}`
   return {
     ...installed,
+    arm: () => ArmSession.open(cluster),
     temporal: temporalClient(connection, temporalSettings(cluster)),
     kubernetes: () => KubernetesClient.load(installation.kubeconfig),
-    arm: () => ArmSession.open(cluster),
     logs: async () => {
       const folder = dirname(cluster.supervisor.logFile('joiner'))
       return Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name), 'utf8')))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Hold } from '../proxy.ts'
+import { Hold } from '../faults/gate.ts'
 
 const call = { method: 'PATCH', path: '/api/v1/nodes/one', body: '{}' }
 

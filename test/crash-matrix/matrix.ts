@@ -1,5 +1,5 @@
+import type { Hold } from '../faults/gate.ts'
 import type { FaultyWorld } from '../faulty-world.ts'
-import type { Hold } from '../proxy.ts'
 import { type Phase, phasesOf, type Server } from './phases.ts'
 import {
   describe,

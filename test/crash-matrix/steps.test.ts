@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Call } from '../proxy.ts'
+import type { Call } from '../faults/gate.ts'
 import { isAt, nameOf, StepReader } from './steps.ts'
 
 const claims = '/apis/karpenter.sh/v1/nodeclaims'

@@ -1,5 +1,5 @@
+import type { Answer, Call } from '../faults/gate.ts'
 import { written } from '../patch-body.ts'
-import type { Answer, Call } from '../proxy.ts'
 
 /** An external write without the names and values of one object: what a crash can come before or after. */
 export interface Step {

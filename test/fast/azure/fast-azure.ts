@@ -11,6 +11,7 @@ import type { SimulatorConfig } from '../../../deploy/local/azure/server/config.
 import { createSimulator } from '../../../deploy/local/azure/simulator.ts'
 import { azureIds, clusterName, subnetId } from '../../../deploy/local/cluster.ts'
 import type { Network } from '../network.ts'
+import { SimulatedGate } from '../simulated-gate.ts'
 import { SimulatedProcess } from '../simulated-process.ts'
 import { randomNumbers } from '../virtual-clock.ts'
 import { type Answered, ConnectionLost, InProcess } from './in-process.ts'
@@ -42,6 +43,14 @@ export class FastAzure {
   /** Carries out what SDK clients, and all else that takes one, send. */
   readonly http: HttpClient = { sendRequest: (request) => this.#sendRequest(request) }
   readonly credential: TokenCredential
+  /** What stands before it. */
+  readonly gate = new SimulatedGate({
+    answerOf: (outcome) => {
+      if (outcome.status === 'rejected') throw outcome.reason
+      const { status, headers, body } = outcome.value as Answered
+      return { status, headers, text: body }
+    },
+  })
   readonly #inProcess: InProcess
   readonly #network: Network | undefined
   readonly #stop: () => void
@@ -121,7 +130,8 @@ export class FastAzure {
       headers: { ...request.headers.toJSON(), host: url.host },
       body: textOf(request),
     }
-    const effect = () => this.#inProcess.send(asked)
+    const call = () => ({ method: asked.method, path: url.pathname, body: asked.body })
+    const effect = () => this.gate.pass(call, () => this.#inProcess.send(asked))
     const name = `${request.method} ${url.pathname.split('/').slice(-2).join('/')}`
     try {
       const answer = await (this.#network?.carry(name, effect) ?? SimulatedProcess.outside(effect))

@@ -379,7 +379,12 @@ const disruption: readonly Row[] = [
       await until(async () => phaseOf(await client.get(`${claims}/${name}`)) === 'Bound')
       const volume = await client.get(resourcePath('persistentvolumes', name))
       const bound = await client.get(`${claims}/${name}`)
-      return [phaseOf(made), specOf(bound)['volumeName'] === name, phaseOf(volume), (bound['metadata'] as Json)['annotations']]
+      return [
+        phaseOf(made),
+        specOf(bound)['volumeName'] === name,
+        phaseOf(volume),
+        (bound['metadata'] as Json)['annotations'],
+      ]
     },
   },
 ]

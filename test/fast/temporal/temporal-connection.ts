@@ -182,9 +182,8 @@ export class TemporalConnection {
       if (schedule === undefined) throw refusal('notFound', `schedule "${scheduleId}" not found`)
       return { schedule, info: {} }
     },
-    patchSchedule: ({ scheduleId }: Filled<temporal.api.workflowservice.v1.IPatchScheduleRequest>) => {
-      if (this.#schedules.get(scheduleId) === undefined) throw refusal('notFound', `schedule "${scheduleId}" not found`)
-      this.#schedules.trigger(scheduleId)
+    patchSchedule: ({ scheduleId, patch }: Filled<temporal.api.workflowservice.v1.IPatchScheduleRequest>) => {
+      if (!this.#schedules.patch(scheduleId, patch)) throw refusal('notFound', `schedule "${scheduleId}" not found`)
       return {}
     },
     /** No worker has a version. */

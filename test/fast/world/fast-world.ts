@@ -5,6 +5,7 @@ import { FakeCluster } from '../../fakes/cluster.ts'
 import { type ClusterRequest, FastAzure } from '../azure/fast-azure.ts'
 import { startControllers } from '../kubernetes/controllers/start-controllers.ts'
 import { Network } from '../network.ts'
+import { gatedClient, gateOfKubernetes } from '../simulated-gate.ts'
 import { SimulatedProcess } from '../simulated-process.ts'
 import { TemporalConnection } from '../temporal/temporal-connection.ts'
 import { TemporalServer } from '../temporal/temporal-server.ts'
@@ -36,6 +37,8 @@ setMaxListeners(0)
 export class FastWorld {
   readonly time = new VirtualTime(startMs)
   readonly cluster = new FakeCluster()
+  /** What stands before the cluster's API server. */
+  readonly gate = gateOfKubernetes()
   readonly network: Network
   readonly temporal: TemporalServer
   readonly client: Client
@@ -107,7 +110,10 @@ export class FastWorld {
       process,
       env,
       log,
-      kubernetes: this.network.clientOf(this.cluster.client, (method, [path]) => `${method} ${String(path)}`),
+      kubernetes: this.network.clientOf(
+        gatedClient(this.cluster.client, this.gate),
+        (method, [path]) => `${method} ${String(path)}`,
+      ),
       azure: this.azure,
       workflowBundle: { code: this.#code },
       link: simulatedLink({ process, temporal: this.temporal, connection, host: this.#host }),

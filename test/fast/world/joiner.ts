@@ -35,6 +35,8 @@ const settings: TemporalSettings = {
 /** A process of Joiner: everything that `joiner worker` runs once it is connected, in a simulated process. */
 export class Joiner {
   readonly process: SimulatedProcess
+  /** Its metrics. */
+  readonly registry = new Registry()
   readonly #stop = new AbortController()
   /** Settles with the process: undefined, or why it ended. */
   readonly ended: Promise<unknown>
@@ -89,7 +91,7 @@ export class Joiner {
       leases: new Map(),
       tracing: noTracing,
       onWorking: () => {},
-      registry: new Registry(),
+      registry: this.registry,
     })
   }
 }

@@ -75,14 +75,22 @@ export function serversOf(world: FastWorld): Servers {
     installation: onlyReal<Installation>('installation', { processSpec, applyRights: async () => {} }),
     operator: onlyReal<Operator>('operator', operator),
     temporal: world.client,
-    kubernetes: () => Promise.resolve(world.cluster.client),
-    arm: async () =>
-      new ArmSession(world.azure.deps.tokens.issue('https://management.azure.com/.default'), (...request) =>
-        world.azure.send(...request),
-      ),
+    kubernetes: async () => world.cluster.client,
     logs: async () => [...world.logs.values()].map((lines) => lines.join('\n')),
+    metrics: async (name) => (await world.joiners.get(name)?.registry.metrics()) ?? '',
+    azureGet: async (path) => {
+      const { token = '' } = (await world.azure.credential.getToken('https://management.azure.com/.default')) ?? {}
+      const { status, text } = await world.azure.send('GET', path, { headers: { authorization: `Bearer ${token}` } })
+      if (status !== 200) throw new Error(`GET ${path}: ${status} ${text}`)
+      return text
+    },
+    gates: { kubernetes: world.gate, azure: world.azure.gate },
     runCommand: (env, args) =>
       runCommand({ kubernetes: world.cluster.client, temporal: world.client.connection }, env, args),
+    arm: async () => {
+      const token = world.azure.deps.tokens.issue('https://management.azure.com/.default')
+      return new ArmSession(token, (method, path, request) => world.azure.send(method, path, request))
+    },
     end: async () => {
       letTimePassIn(undefined)
       world.dispose()

@@ -22,7 +22,7 @@ export function admitted(target: Admitted, object: Json, before?: Json): Json {
   if (schema !== undefined) {
     const { metadata } = object
     const complete = { ...(structured(schema, { ...object, metadata: {} }) as Json), metadata }
-    refuse(target, schemaErrors(schema, complete, target.resource))
+    refuse(target, [...schemaErrors(schema, complete, target.resource), ...transitionErrors(target, complete, before)])
     return complete
   }
   switch (target.resource) {
@@ -41,6 +41,14 @@ export function admitted(target: Admitted, object: Json, before?: Json): Json {
     default:
       return object
   }
+}
+
+/** The one rule in CEL that compares with what was. */
+function transitionErrors({ resource }: Admitted, after: Json, before: Json | undefined): readonly string[] {
+  const isStatic = (object: Json) => ((object['spec'] ?? {}) as Json)['replicas'] !== undefined
+  return resource !== 'nodepools' || before === undefined || isStatic(after) === isStatic(before)
+    ? []
+    : ['spec: Cannot transition NodePool between static (replicas set) and dynamic (replicas unset) provisioning modes']
 }
 
 function refuse({ path }: Admitted, errors: readonly string[]): void {

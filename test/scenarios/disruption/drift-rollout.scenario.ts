@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { deployment } from './applied-objects.ts'
-import { type Requirement, releasedPool, rollOut } from './proofs/rolling-out.ts'
-import { World } from './world.ts'
+import { deployment } from '../../applied-objects.ts'
+import { type Requirement, releasedPool, rollOut } from '../../proofs/rolling-out.ts'
+import { World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 const poolLabel = 'karpenter.sh/nodepool'
 

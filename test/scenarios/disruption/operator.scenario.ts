@@ -1,11 +1,11 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { DisruptionPlan } from '../core/disruption/plan/plan.ts'
-import { consolidateUpdate, pauseUpdate, resumeUpdate } from '../workflows/messages.ts'
-import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { operatorUser, World } from './world.ts'
+import type { DisruptionPlan } from '../../../core/disruption/plan/plan.ts'
+import { consolidateUpdate, pauseUpdate, resumeUpdate } from '../../../workflows/messages.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { operatorUser, World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 let world: World
 let directory: string

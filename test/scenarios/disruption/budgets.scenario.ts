@@ -1,12 +1,6 @@
-import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { World } from './world.ts'
-
-const run = promisify(execFile)
-const joiner = fileURLToPath(new URL('../starter/joiner.ts', import.meta.url))
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 let world: World
 
@@ -27,15 +21,8 @@ interface Read {
   readonly reasons: readonly unknown[]
 }
 
-const budgets = (...args: readonly string[]) => command('budgets', ...args)
-
-async function command(...args: readonly string[]): Promise<string> {
-  const env = { ...process.env, KUBECONFIG: world.installation.operatorKubeconfig }
-  return (await run(process.execPath, [joiner, ...args], { env })).stdout
-}
-
 async function read(...args: readonly string[]): Promise<Read> {
-  const answer = await budgets('general', '--output', 'json', ...args)
+  const answer = await world.joiner('budgets', 'general', '--output', 'json', ...args)
   const { nodePools } = JSON.parse(answer) as { readonly nodePools: readonly [Read] }
   return nodePools[0]
 }
@@ -43,19 +30,10 @@ async function read(...args: readonly string[]): Promise<Read> {
 const setBudgets = (...list: readonly object[]) =>
   world.operator.api('PATCH', '/apis/karpenter.sh/v1/nodepools/general', { spec: { disruption: { budgets: list } } })
 
-/** Values of the process that runs now, by name and labels. */
-async function metrics(): Promise<Readonly<Record<string, number>>> {
-  const lines = (await world.cluster.supervisor.tail('joiner', 10_000)).split('\n')
-  const serving = lines.findLast((line) => line.includes('serving health and metrics')) ?? ''
-  const [, address = ''] = /"address":"([^"]+)"/.exec(serving) ?? []
-  const text = await (await fetch(`${address.replace('0.0.0.0', '127.0.0.1')}/metrics`)).text()
-  return Object.fromEntries([...text.matchAll(/^([a-z].*) (\S+)$/gm)].map(([, name, value]) => [name, Number(value)]))
-}
-
 test('what budgets allow, and which of them is the limit, in the table and in the metrics', async () => {
   const held = { nodes: '0', reasons: ['Drifted'], schedule: '0 9 * * *', duration: '24h' }
   await setBudgets({ nodes: '60%' }, held)
-  expect((await budgets()).split('\n').map((line) => line.trim().split(/ {2,}/))).toEqual([
+  expect((await world.joiner('budgets')).split('\n').map((line) => line.trim().split(/ {2,}/))).toEqual([
     ['NODEPOOL', 'REASON', 'NODES', 'BUDGET', 'IN USE', 'LEFT', 'LIMITED BY'],
     ['general', 'Unhealthy, Empty, Underutilized', '3', '2', '0', '2', '60% (budgets[0])'],
     ['general', 'Drifted', '3', '0', '0', '0', '0 by "0 9 * * *" for 24h (budgets[1])'],
@@ -65,7 +43,7 @@ test('what budgets allow, and which of them is the limit, in the table and in th
     [''],
   ])
   const shown = await world.until('metrics know of the budgets', async () => {
-    const values = await metrics()
+    const values = await world.metrics()
     return values['karpenter_nodepools_allowed_disruptions{nodepool="general",reason="empty"}'] === 2 && values
   })
   expect(shown).toMatchObject({
@@ -91,14 +69,16 @@ test('joiner why names the pod that keeps a node, and what its node costs, from 
   const nodeName = String(pod?.spec.nodeName)
   await world.operator.kubectl(['annotate', 'pod', name, 'karpenter.sh/do-not-disrupt=true'])
   const shown = await world.until('the verdict names the pod', async () => {
-    const text = await command('why', 'node', nodeName)
+    const text = await world.joiner('why', 'node', nodeName)
     return text.includes(`pod default/${name}`) && text
   })
   expect(shown).toMatch(/blocked: Pod has "karpenter.sh\/do-not-disrupt" annotation .* USD a month not saved/)
   expect(shown).toContain(`kubectl annotate pod --namespace default ${name} karpenter.sh/do-not-disrupt-`)
   expect(shown).toMatch(/last evaluation \(\S+ ago\)/)
-  expect(await command('why', 'pod', `default/${name}`)).toContain('its annotation karpenter.sh/do-not-disrupt: "true"')
-  await expect(command('why', 'node', 'nobody')).rejects.toMatchObject({
+  expect(await world.joiner('why', 'pod', `default/${name}`)).toContain(
+    'its annotation karpenter.sh/do-not-disrupt: "true"',
+  )
+  await expect(world.joiner('why', 'node', 'nobody')).rejects.toMatchObject({
     code: 2,
     stderr: expect.stringContaining('there is no Node and no NodeClaim "nobody"') as string,
   })
@@ -122,7 +102,7 @@ test('a node that is being deleted uses the budget up', async () => {
 })
 
 test('a NodePool that does not exist is reported with those that do', async () => {
-  await expect(budgets('generale')).rejects.toMatchObject({
+  await expect(world.joiner('budgets', 'generale')).rejects.toMatchObject({
     code: 2,
     stderr: expect.stringContaining('NodePool "generale" does not exist; there are: general') as string,
   })

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { commandsOver, healthSince } from './proofs/disruption-proofs.ts'
-import { dedicatedPool, shrink, untilHealthy } from './proofs/shrinking.ts'
-import { objectsOf, type SpreadWorkload } from './proofs/spread-workloads.ts'
-import { Witness, type Witnessed } from './proofs/witness.ts'
-import { World } from './world.ts'
+import { commandsOver, healthSince } from '../../proofs/disruption-proofs.ts'
+import { dedicatedPool, shrink, untilHealthy } from '../../proofs/shrinking.ts'
+import { objectsOf, type SpreadWorkload } from '../../proofs/spread-workloads.ts'
+import { Witness, type Witnessed } from '../../proofs/witness.ts'
+import { World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 const poolLabel = 'karpenter.sh/nodepool'
 
