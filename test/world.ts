@@ -1,6 +1,4 @@
 import { execFile } from 'node:child_process'
-import { readdir, readFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { type Client, ScheduleOverlapPolicy } from '@temporalio/client'
@@ -102,22 +100,21 @@ export class World {
   readonly operator: Operator
   readonly installation: Installation
   readonly temporal: Client
-  readonly #end: Servers['end']
-  readonly #runCommand: Servers['runCommand']
-  /** What else of the servers proofs and faults use. */
-  readonly servers: Pick<Servers, 'kubernetes' | 'azureGet' | 'gates'>
-  readonly #metrics: Servers['metrics']
+  /** A client with the rights of Joiner's account and no others. The caller closes it. */
+  readonly kubernetes: Servers['kubernetes']
+  /** Requests to Azure by somebody else than Joiner. The caller closes it. */
+  readonly arm: Servers['arm']
+  /** All of the servers, for proofs and faults. */
+  readonly servers: Servers
 
   constructor(servers: Servers) {
-    const { cluster, operator, installation, temporal, end, runCommand, metrics } = servers
     this.servers = servers
-    this.#metrics = metrics
-    this.cluster = cluster
-    this.operator = operator
-    this.installation = installation
-    this.temporal = temporal
-    this.#end = end
-    this.#runCommand = runCommand
+    this.cluster = servers.cluster
+    this.operator = servers.operator
+    this.installation = servers.installation
+    this.temporal = servers.temporal
+    this.kubernetes = servers.kubernetes
+    this.arm = servers.arm
   }
 
   /** Starts everything but Joiner itself: real servers, or a simulated world in virtual time where the environment asks for it. */
@@ -203,7 +200,8 @@ export class World {
 
   /** As `joiner`, with more in the environment. */
   async joinerWith(settings: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<string> {
-    if (this.#runCommand !== undefined) return this.#runCommand(settings, args)
+    const { runCommand } = this.servers
+    if (runCommand !== undefined) return runCommand(settings, args)
     const command = fileURLToPath(new URL('../starter/joiner.ts', import.meta.url))
     const env = {
       ...process.env,
@@ -216,7 +214,7 @@ export class World {
 
   /** Values of the metrics of a process that runs now, by name and labels. */
   async metrics(name = 'joiner'): Promise<Readonly<Record<string, number>>> {
-    const text = await (this.#metrics?.(name) ?? this.#servedMetrics(name))
+    const text = await (this.servers.metrics?.(name) ?? this.#servedMetrics(name))
     return Object.fromEntries([...text.matchAll(/^([a-z].*) (\S+)$/gm)].map(([, key, value]) => [key, Number(value)]))
   }
 
@@ -366,7 +364,7 @@ export class World {
 
   /** Ends everything. Errors: Joiner was refused a request for want of a right, unless the test has taken rights away. */
   async stop({ tookRights = false } = {}): Promise<void> {
-    await this.#end(async () => {
+    await this.servers.end(async () => {
       const forbidden = tookRights ? [] : await this.forbidden()
       if (forbidden.length > 0) throw new Error(`Joiner lacks rights:\n${forbidden.join('\n')}`)
     })
@@ -374,9 +372,9 @@ export class World {
 
   /** What Joiner's processes asked of the API server without the right to it, each once. */
   async forbidden(): Promise<readonly string[]> {
-    const folder = dirname(this.cluster.supervisor.logFile('joiner'))
-    const logs = await Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name), 'utf8')))
-    const reasons = logs.join('\n').matchAll(/"reason":"((?:[^"\\]|\\.)*)","msg":"forbidden by the API server/g)
+    const reasons = (await this.servers.logs())
+      .join('\n')
+      .matchAll(/"reason":"((?:[^"\\]|\\.)*)","msg":"forbidden by the API server/g)
     return [...new Set([...reasons].map(([, reason = '']) => reason))]
   }
 

@@ -1,6 +1,5 @@
 import { clusterName } from '../../deploy/local/cluster.ts'
 import type { World } from '../world.ts'
-import { ArmSession } from './arm-session.ts'
 
 /** The agent pool in which AKS makes Joiner's nodes. */
 export const machinesPool = 'machines'
@@ -15,8 +14,8 @@ export const makingMachines = {
 } as const
 
 /** Gives the AKS cluster the agent pool that `makingMachines` names. */
-export async function addMachinesPool({ cluster }: World): Promise<void> {
-  const arm = await ArmSession.open(cluster)
+export async function addMachinesPool(world: World): Promise<void> {
+  const arm = await world.arm()
   try {
     await arm.putAks(machinesPool, { properties: { mode: 'Machines' } })
   } finally {

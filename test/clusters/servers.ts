@@ -1,8 +1,11 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { Client } from '@temporalio/client'
 import { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
 import type { ServerOptions } from '../../deploy/local/cluster.ts'
 import { temporalSettings } from '../../deploy/local/temporal.ts'
 import { connectClient, temporalClient } from '../../starter/temporal/connect.ts'
+import { ArmSession } from '../arm/arm-session.ts'
 import type { Gate } from '../faults/gate.ts'
 import { cleanUp } from './clean-up.ts'
 import { endOthers, type Installed, leaveCluster, takeCluster } from './shared-clusters.ts'
@@ -13,9 +16,13 @@ export const operatorUser = 'system:serviceaccount:joiner:an-operator'
 /** The servers of a world, and what people and programs do at them. */
 export interface Servers extends Pick<Installed, 'cluster' | 'operator' | 'installation'> {
   readonly temporal: Client
+  /** The logs of all processes, of those too that are gone. */
+  readonly logs: () => Promise<readonly string[]>
   /** Runs a command of Joiner, where it runs in no process of its own. Returns what it printed; errors as `World.joiner`. */
   readonly runCommand?: (settings: Readonly<Record<string, string>>, args: readonly string[]) => Promise<string>
-  /** A client of somebody who may do everything. */
+  /** Requests to Azure by somebody else than Joiner. The caller closes it. */
+  readonly arm: () => Promise<ArmSession>
+  /** A client with the rights of Joiner's account and no others. Who asks for it closes it. */
   readonly kubernetes: () => Promise<KubernetesClient>
   /** The metrics of a process that runs in this one, as Prometheus reads them. */
   readonly metrics?: (name: string) => Promise<string>
@@ -30,13 +37,18 @@ export interface Servers extends Pick<Installed, 'cluster' | 'operator' | 'insta
 /** Real servers with Joiner's CRDs and rights, without Joiner. */
 export async function realServers(options: ServerOptions): Promise<Servers> {
   const installed = await takeCluster(options)
-  const { cluster } = installed
+  const { cluster, installation } = installed
   const connection = await connectClient(temporalSettings(cluster))
   const running = () => `the end of ${Object.keys(cluster.supervisor.pids).join(', ')}`
   return {
     ...installed,
-    kubernetes: () => KubernetesClient.load(cluster.adminKubeconfig),
+    arm: () => ArmSession.open(cluster),
     temporal: temporalClient(connection, temporalSettings(cluster)),
+    kubernetes: () => KubernetesClient.load(installation.kubeconfig),
+    logs: async () => {
+      const folder = dirname(cluster.supervisor.logFile('joiner'))
+      return Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name), 'utf8')))
+    },
     end: (check) =>
       cleanUp([
         { what: () => 'the connection to Temporal', work: () => connection.close() },

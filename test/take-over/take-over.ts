@@ -1,7 +1,6 @@
 // Takes a cluster of AKS machines over from node auto-provisioning, and counts what goes wrong on the way.
 import { expect } from 'vitest'
 import { deployment, nodeClass, nodePool } from '../applied-objects.ts'
-import { ArmSession } from '../arm/arm-session.ts'
 import { isTrue, type World } from '../world.ts'
 import { exampleOf, leaveMachine, machinesOf, managing, napPool, setNap } from './nap-cluster.ts'
 
@@ -31,7 +30,7 @@ const adopted = 'joiner.sh/adopted-machine'
 
 /** A cluster as node auto-provisioning leaves it: machines with a pod each, which a PodDisruptionBudget of a tenth guards. Joiner does not run. */
 export async function napCluster(world: World, machines: number): Promise<{ readonly names: readonly string[] }> {
-  const arm = await ArmSession.open(world.cluster)
+  const arm = await world.arm()
   try {
     world.startJoiner('joiner', { JOINER_RESYNC_INTERVAL: '3s' })
     const pool = nodePool({ consolidateAfter: 'Never', budget: '10%' })

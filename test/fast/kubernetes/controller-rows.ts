@@ -378,7 +378,13 @@ const disruption: readonly Row[] = [
       })
       await until(async () => phaseOf(await client.get(`${claims}/${name}`)) === 'Bound')
       const volume = await client.get(resourcePath('persistentvolumes', name))
-      return [phaseOf(made), specOf(await client.get(`${claims}/${name}`))['volumeName'] === name, phaseOf(volume)]
+      const bound = await client.get(`${claims}/${name}`)
+      return [
+        phaseOf(made),
+        specOf(bound)['volumeName'] === name,
+        phaseOf(volume),
+        (bound['metadata'] as Json)['annotations'],
+      ]
     },
   },
 ]

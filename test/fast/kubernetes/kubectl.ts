@@ -3,6 +3,8 @@ import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
 import { type ResourceName, resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import type { FakeCluster } from '../../fakes/cluster.ts'
 import type { FakeObject } from '../../fakes/patches.ts'
+import { columnsOf } from './api/schema.ts'
+import { table } from './table.ts'
 
 interface Call {
   readonly verb: string
@@ -211,14 +213,13 @@ const get: Verb = async (cluster, call) => {
   const raw = call.flags.get('--raw')
   if (raw !== undefined) return JSON.stringify(await cluster.request('GET', raw))
   const named = await targetsOf(cluster, call)
-  const [only] =
-    named.length === 1
-      ? named
-      : await targetsOf(cluster, { ...call, flags: new Map([...call.flags, ['--all', 'true']]) })
-  if (call.flags.get('--output') === 'json' && only !== undefined)
-    return JSON.stringify(await cluster.request('GET', only.path))
+  const targets =
+    named.length > 0 ? named : await targetsOf(cluster, { ...call, flags: new Map([...call.flags, ['--all', 'true']]) })
+  const objects = await Promise.all(targets.map(({ path }) => cluster.request('GET', path)))
+  const output = call.flags.get('--output')
+  if (output === 'json' && objects.length > 0) return JSON.stringify(objects[0])
   const resource = resourceOf((call.words[0] ?? '').split('/')[0] ?? '')
-  return cluster.names(resource).join('\n')
+  return table(objects, columnsOf(resource), output === 'wide')
 }
 
 interface Evictable {

@@ -150,6 +150,16 @@ const defaults: readonly Row[] = [
     play: ({ client, name }) =>
       said(client.create(resourcePath('nodes'), node(name)), ({ spec }) => (spec as Json)['taints']),
   },
+  {
+    name: 'an empty list of taints is none',
+    play: async ({ client, name }) => {
+      const path = resourcePath('nodes', name)
+      await client.create(resourcePath('nodes'), node(name))
+      const { spec } = await client.mergePatch(path, { spec: { taints: [] } })
+      const tested = client.jsonPatch(path, [{ op: 'test', path: '/spec/taints', value: [] }])
+      return [(spec as Json)['taints'] ?? 'none', await said(tested, () => 'there')]
+    },
+  },
 ]
 
 const nodeClass = (name: string, spec: Json = {}): Json => ({

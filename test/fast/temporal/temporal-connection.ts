@@ -183,6 +183,15 @@ export class TemporalConnection {
       if (schedule === undefined) throw refusal('notFound', `schedule "${scheduleId}" not found`)
       return { schedule, info: {} }
     },
+    patchSchedule: ({ scheduleId, patch }: Filled<temporal.api.workflowservice.v1.IPatchScheduleRequest>) => {
+      if (!this.#schedules.patch(scheduleId, patch)) throw refusal('notFound', `schedule "${scheduleId}" not found`)
+      return {}
+    },
+    /** A server also shows those that have asked a moment ago and are gone. */
+    describeTaskQueue: ({ taskQueue }: Filled<temporal.api.workflowservice.v1.IDescribeTaskQueueRequest>) => {
+      const lastAccessTime = timestamp(this.#options.clock.now())
+      return { pollers: this.#server.pollersOf(taskQueue.name ?? '').map((identity) => ({ identity, lastAccessTime })) }
+    },
     /** No worker has a version. */
     describeWorkerDeployment: () => {
       throw refusal('notFound', 'no Worker Deployment found')

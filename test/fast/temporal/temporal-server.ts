@@ -239,6 +239,12 @@ export class TemporalServer {
     return succeeded?.response ?? {}
   }
 
+  /** Names of the processes that ask for tasks of a queue. */
+  pollersOf(queue: string): readonly string[] {
+    const asking = this.#workers.filter((worker) => worker.queues.has(queue) && isPolling(worker))
+    return [...new Set(asking.map(({ process }) => process.name))]
+  }
+
   /** Whether a living worker polls a queue. */
   isServed(queue: string): boolean {
     return this.#workerFor(queue) !== undefined

@@ -1,4 +1,4 @@
-import pino, { type Logger } from 'pino'
+import pino, { type Logger, stdTimeFunctions } from 'pino'
 import { Registry } from 'prom-client'
 import { readCloud } from '../../../activities/azure/access/azure-config.ts'
 import type { AzureIdentity } from '../../../activities/azure/access/azure-identity.ts'
@@ -43,7 +43,10 @@ export class Joiner {
 
   constructor(input: JoinerInput) {
     this.process = input.process
-    const log = pino({ level: 'info', base: null }, { write: (line: string) => void input.log.push(line.trimEnd()) })
+    const log = pino(
+      { level: 'info', base: null, timestamp: stdTimeFunctions.isoTime },
+      { write: (line: string) => void input.log.push(line.trimEnd()) },
+    )
     this.ended = input.process.run(() =>
       this.#work(input, log).then(
         () => undefined,

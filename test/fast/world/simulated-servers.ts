@@ -4,6 +4,7 @@ import { namespace } from '../../../deploy/local/installation-accounts.ts'
 import type { LocalCluster } from '../../../deploy/local/local-cluster.ts'
 import type { Operator } from '../../../deploy/local/operator.ts'
 import type { ProcessSpec, Supervisor } from '../../../deploy/local/supervisor.ts'
+import { ArmSession } from '../../arm/arm-session.ts'
 import type { Servers } from '../../clusters/servers.ts'
 import { kubectl } from '../kubernetes/kubectl.ts'
 import { runCommand } from './commands.ts'
@@ -83,6 +84,7 @@ export function serversOf(world: FastWorld): Servers {
     operator: onlyReal<Operator>('operator', operator),
     temporal: world.client,
     kubernetes: async () => world.cluster.client,
+    logs: async () => [...world.logs.values()].map((lines) => lines.join('\n')),
     metrics: async (name) => (await world.joiners.get(name)?.registry.metrics()) ?? '',
     azureGet: async (path) => {
       const { token = '' } = (await world.azure.credential.getToken('https://management.azure.com/.default')) ?? {}
@@ -93,6 +95,10 @@ export function serversOf(world: FastWorld): Servers {
     gates: { kubernetes: world.gate, azure: world.azure.gate },
     runCommand: (env, args) =>
       runCommand({ kubernetes: world.cluster.client, temporal: world.client.connection }, env, args),
+    arm: async () => {
+      const token = world.azure.deps.tokens.issue('https://management.azure.com/.default')
+      return new ArmSession(token, (method, path, request) => world.azure.send(method, path, request))
+    },
     end: async () => {
       letTimePassIn(undefined)
       world.dispose()

@@ -22,7 +22,7 @@ export function admitted(target: Admitted, object: Json, before?: Json): Json {
   if (schema !== undefined) {
     const { metadata } = object
     const complete = { ...(structured(schema, { ...object, metadata: {} }) as Json), metadata }
-    refuse(target, schemaErrors(schema, complete, target.resource))
+    refuse(target, [...schemaErrors(schema, complete, target.resource), ...transitionErrors(target, complete, before)])
     return complete
   }
   switch (target.resource) {
@@ -32,7 +32,7 @@ export function admitted(target: Admitted, object: Json, before?: Json): Json {
     case 'persistentvolumes':
       return before === undefined ? { status: { phase: 'Pending' }, ...object } : object
     case 'nodes':
-      return before === undefined ? newNode(object) : object
+      return before === undefined ? newNode(object) : withoutEmptyTaints(object)
     case 'deployments':
     case 'replicasets':
     case 'statefulsets':
@@ -41,6 +41,14 @@ export function admitted(target: Admitted, object: Json, before?: Json): Json {
     default:
       return object
   }
+}
+
+/** The one rule in CEL that compares with what was. */
+function transitionErrors({ resource }: Admitted, after: Json, before: Json | undefined): readonly string[] {
+  const isStatic = (object: Json) => ((object['spec'] ?? {}) as Json)['replicas'] !== undefined
+  return resource !== 'nodepools' || before === undefined || isStatic(after) === isStatic(before)
+    ? []
+    : ['spec: Cannot transition NodePool between static (replicas set) and dynamic (replicas unset) provisioning modes']
 }
 
 function refuse({ path }: Admitted, errors: readonly string[]): void {
@@ -132,6 +140,12 @@ function newNode(node: Json): Json {
   const notReady = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }
   const isThere = taints.some(({ key, effect }) => key === notReady.key && effect === notReady.effect)
   return { ...node, spec: { ...spec, taints: isThere ? taints : [...taints, notReady] } }
+}
+
+/** A list without entries is not stored, and a patch that tests for it fails. */
+function withoutEmptyTaints(node: Json): Json {
+  const { taints, ...spec } = (node['spec'] ?? {}) as Json & { readonly taints?: readonly TaintJson[] }
+  return taints?.length === 0 ? { ...node, spec } : node
 }
 
 function workload(target: Admitted, object: Json): Json {

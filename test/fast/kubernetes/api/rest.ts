@@ -6,6 +6,7 @@ import { merged, operated } from '../../../fakes/patches.ts'
 import type { ApiServer, DeleteOptions } from './api-server.ts'
 import { type Meta, metaOf } from './objects.ts'
 import { type Target, targetOf } from './paths.ts'
+import { replicasFieldOf } from './schema.ts'
 import { AppliedObjects } from './server-side-apply.ts'
 import { strategicallyMerged } from './strategic-merge.ts'
 
@@ -19,6 +20,12 @@ export interface RestRequest {
   readonly body?: unknown
   /** How a PATCH is applied. Default `merge`. */
   readonly patch?: PatchType
+}
+
+interface ScaleRequest {
+  readonly resource: string
+  readonly body: unknown
+  readonly patch: PatchType
 }
 
 interface DeleteBody {
@@ -79,7 +86,7 @@ export class Rest {
         this.#server.bind(path, (body as { readonly target: { readonly name: string } }).target.name)
         return success
       case 'scale':
-        return this.#scale(method, path, { body, patch })
+        return this.#scale(method, path, { resource: target.resource, body, patch })
       default:
         throw new ApiError(404, 'NotFound', `${method} ${url}: 404 the server could not find the requested resource`)
     }
@@ -149,14 +156,14 @@ export class Rest {
   }
 
   /** The replicas of a workload. */
-  #scale(method: Method, path: string, { body, patch }: { readonly body: unknown; readonly patch: PatchType }): Json {
+  #scale(method: Method, path: string, { resource, body, patch }: ScaleRequest): Json {
     const scaleOf = (object: Json) => ({
       apiVersion: 'autoscaling/v1',
       kind: 'Scale',
       metadata: object['metadata'],
       // None is not written.
       spec: replicasOf(object) === 0 ? {} : { replicas: replicasOf(object) },
-      status: { replicas: ((object['status'] ?? {}) as Json)['replicas'] ?? 0 },
+      status: { replicas: ((object['status'] ?? {}) as Json)[replicasFieldOf(resource)] ?? 0 },
     })
     if (method === 'GET') return scaleOf(this.#server.objects.require(path))
     const after = this.#server.change(path, undefined, (object) => {

@@ -25,30 +25,56 @@ interface Schema {
   readonly 'x-kubernetes-preserve-unknown-fields'?: boolean
 }
 
+/** What kubectl prints of an object. */
+export interface Column {
+  readonly name: string
+  readonly jsonPath: string
+  readonly priority?: number
+}
+
 interface Crd {
   readonly spec: {
     readonly names: { readonly plural: string }
     readonly versions: readonly {
       readonly name: string
       readonly storage: boolean
+      readonly additionalPrinterColumns?: readonly Column[]
+      readonly subresources?: { readonly scale?: { readonly statusReplicasPath: string } }
       readonly schema: { readonly openAPIV3Schema: Schema }
     }[]
   }
 }
 
 const folder = fileURLToPath(new URL('../../../../deploy/crds/', import.meta.url))
-let schemas: ReadonlyMap<string, Schema> | undefined
 
-/** Returns the schema of a resource of Joiner's CRDs as it is stored; undefined for other resources. */
-export function schemaOf(resource: string): Schema | undefined {
-  schemas ??= new Map(
+type Stored = Crd['spec']['versions'][number]
+
+let kept: ReadonlyMap<string, Stored> | undefined
+
+function storedVersion(resource: string): Stored | undefined {
+  kept ??= new Map(
     readdirSync(folder).flatMap((file) => {
       const { names, versions } = (parse(readFileSync(folder + file, 'utf8')) as Crd).spec
       const stored = versions.find(({ storage }) => storage)
-      return stored === undefined ? [] : [[names.plural, stored.schema.openAPIV3Schema] as const]
+      return stored === undefined ? [] : [[names.plural, stored] as const]
     }),
   )
-  return schemas.get(resource)
+  return kept.get(resource)
+}
+
+/** Returns the schema of a resource of Joiner's CRDs as it is stored; undefined for other resources. */
+export function schemaOf(resource: string): Schema | undefined {
+  return storedVersion(resource)?.schema.openAPIV3Schema
+}
+
+/** Returns the field of the status in which a scale finds how many replicas there are. */
+export function replicasFieldOf(resource: string): string {
+  return storedVersion(resource)?.subresources?.scale?.statusReplicasPath.replace('.status.', '') ?? 'replicas'
+}
+
+/** Returns what kubectl prints of a resource of Joiner's CRDs besides the name. */
+export function columnsOf(resource: string): readonly Column[] {
+  return storedVersion(resource)?.additionalPrinterColumns ?? []
 }
 
 const isFree = (schema: Schema) => schema['x-kubernetes-preserve-unknown-fields'] === true
@@ -111,11 +137,17 @@ function* valueErrors(schema: Schema, value: unknown): Generator<string> {
     if (value < (schema.minimum ?? value)) yield `should be greater than or equal to ${schema.minimum}`
     if (value > (schema.maximum ?? value)) yield `should be less than or equal to ${schema.maximum}`
   } else if (typeof value === 'string') {
-    if (schema.pattern !== undefined && !new RegExp(schema.pattern, 'u').test(value))
+    if (schema.pattern !== undefined && !expressionOf(schema.pattern).test(value))
       yield `should match '${schema.pattern}'`
     yield* sizeErrors(value.length, schema.minLength, schema.maxLength)
   } else if (Array.isArray(value)) yield* sizeErrors(value.length, schema.minItems, schema.maxItems)
   else if (isMap(value)) yield* sizeErrors(Object.keys(value).length, undefined, schema.maxProperties)
+}
+
+/** A pattern as Go reads it: flags of the whole are before it. */
+function expressionOf(pattern: string): RegExp {
+  const [, flags = '', rest = ''] = /^(?:\(\?([a-z]+)\))?(.*)$/s.exec(pattern) ?? []
+  return new RegExp(rest, `${flags}u`)
 }
 
 function* sizeErrors(size: number, least = 0, most = Number.POSITIVE_INFINITY): Generator<string> {

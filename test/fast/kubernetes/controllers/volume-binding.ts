@@ -61,6 +61,12 @@ export function freeVolumes(objects: ObjectStore, claim: Json): readonly Json[] 
   })
 }
 
+/** What the controller manager writes on a claim: that it was done, and whether the volume was its choice. */
+const boundBy = (isMeant: boolean) => ({
+  'pv.kubernetes.io/bind-completed': 'yes',
+  ...(isMeant ? {} : { 'pv.kubernetes.io/bound-by-controller': 'yes' }),
+})
+
 export function bindVolume(server: ApiServer, claim: Json, volume: Json): void {
   const { name, namespace, uid } = metaOf(claim)
   const volumeName = metaOf(volume).name
@@ -70,8 +76,10 @@ export function bindVolume(server: ApiServer, claim: Json, volume: Json): void {
     spec: { ...specOf(object), claimRef },
     status: { phase: 'Bound' },
   }))
+  const isMeant = (specOf(claim) as ClaimSpec).volumeName === volumeName
   server.change(claimPathOf(claim), undefined, (object) => ({
     ...object,
+    metadata: { ...metaOf(object), annotations: { ...metaOf(object).annotations, ...boundBy(isMeant) } },
     spec: { ...specOf(object), volumeName },
     status: { ...statusOf(object), phase: 'Bound' },
   }))

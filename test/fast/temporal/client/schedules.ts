@@ -1,4 +1,5 @@
 import type { temporal } from '@temporalio/proto'
+import proto from '@temporalio/proto'
 import type { Cancel, Clock } from '../../virtual-clock.ts'
 import { msOf } from '../protocol.ts'
 import type { Run } from '../run.ts'
@@ -6,13 +7,18 @@ import type { Run } from '../run.ts'
 type Schedule = temporal.api.schedule.v1.ISchedule
 type Start = temporal.api.workflowservice.v1.IStartWorkflowExecutionRequest
 
+const { ScheduleOverlapPolicy } = proto.temporal.api.enums.v1
+
 interface Kept {
   readonly schedule: Schedule
   last?: Run
+  isPaused: boolean
+  /** Whether a run begins once the last one has ended. */
+  isBuffered: boolean
   stop: Cancel
 }
 
-/** Schedules with intervals, a jitter and the overlap policy SKIP: what Joiner asks for. */
+/** Schedules with intervals, a jitter and the overlap policy SKIP: what Joiner asks for. They are triggered with that, or with BUFFER_ONE. */
 export class Schedules {
   readonly #clock: Clock
   readonly #random: () => number
@@ -31,7 +37,7 @@ export class Schedules {
   /** Returns false when there is one of this id. */
   create(id: string, schedule: Schedule): boolean {
     if (this.#kept.has(id)) return false
-    const kept: Kept = { schedule, stop: () => {} }
+    const kept: Kept = { schedule, isPaused: schedule.state?.paused ?? false, isBuffered: false, stop: () => {} }
     this.#kept.set(id, kept)
     this.#wait(kept)
     return true
@@ -39,6 +45,16 @@ export class Schedules {
 
   get(id: string): Schedule | undefined {
     return this.#kept.get(id)?.schedule
+  }
+
+  /** Returns false when there is none of this id. */
+  patch(id: string, { triggerImmediately, pause, unpause }: temporal.api.schedule.v1.ISchedulePatch): boolean {
+    const kept = this.#kept.get(id)
+    if (kept === undefined) return false
+    if (pause) kept.isPaused = true
+    if (unpause) kept.isPaused = false
+    if (triggerImmediately != null) this.#trigger(id, kept, triggerImmediately.overlapPolicy)
+    return true
   }
 
   delete(id: string): void {
@@ -54,8 +70,19 @@ export class Schedules {
     const dueMs = (Math.floor(this.#clock.now() / everyMs) + 1) * everyMs
     const lateMs = Math.floor(this.#random() * (msOf(jitter) ?? 0))
     kept.stop = this.#clock.at(dueMs + lateMs, () => {
-      this.#act(kept, dueMs)
+      if (!kept.isPaused) this.#act(kept, dueMs)
       this.#wait(kept)
+    })
+  }
+
+  #trigger(id: string, kept: Kept, policy: number | null | undefined): void {
+    const isRunning = kept.last?.isRunning === true
+    if (!isRunning) return this.#act(kept, this.#clock.now())
+    if (policy !== ScheduleOverlapPolicy.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE || kept.isBuffered) return
+    kept.isBuffered = true
+    kept.last?.onClosed.push(() => {
+      kept.isBuffered = false
+      if (this.#kept.get(id) === kept) this.#act(kept, this.#clock.now())
     })
   }
 

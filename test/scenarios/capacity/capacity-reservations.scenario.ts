@@ -1,8 +1,8 @@
 // A capacity reservation group on real servers: it is filled to its count and no further, across a crash, and its nodes are demoted when it ends.
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { ArmSession } from './arm/arm-session.ts'
-import { type Seen, World } from './world.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import type { ArmSession } from '../../arm/arm-session.ts'
+import { type Seen, World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 const size = 'Standard_D4s_v5'
 const capacity = 3
@@ -17,7 +17,7 @@ const reservation = (count: number) => ({ location: 'westus2', zones: ['1'], sku
 
 beforeAll(async () => {
   world = await World.start()
-  arm = await ArmSession.open(world.cluster)
+  arm = await world.arm()
   group = await arm.putCapacityGroup('suite', ['1', '2'])
   await arm.putReservation(group, 'd4', reservation(capacity))
   const annotations = { 'joiner.sh/capacity-reservation-groups': `${group},mine` }
@@ -50,11 +50,22 @@ async function untilCondition(status: string, message: RegExp): Promise<void> {
   })
 }
 
+async function untilGroupIsRead(sinceMs = 0): Promise<void> {
+  await world.until('the group is read', async () => {
+    const map = await world.operator.api<{ readonly data: { readonly readAt: string } }>(
+      'GET',
+      '/api/v1/namespaces/joiner/configmaps/joiner-reservations',
+    )
+    return Date.parse(map.data.readAt) > sinceMs
+  })
+}
+
 test('an AKSNodeClass reports the group that it cannot use, and stays ready', async () => {
   await untilCondition('False', /^"mine" is no capacity reservation group of subscription/)
 })
 
 test('pods land on reserved VMs until the count is used, across a kill -9 during the launches; the rest is on-demand', async () => {
+  await untilGroupIsRead()
   await world.timing({ createMs: 3000 })
   await world.scale('inflate', capacity + 2)
   await world.until('a VM was asked for', async () => (await world.azure()).virtualMachines.length > 0)
@@ -84,14 +95,7 @@ test('a place that is free again is used for the next pod', async () => {
     return !names.includes(claim?.metadata.name ?? '') && (await world.running()) === capacity + 2
   })
   // Its place was taken while it drained, so its pod went to an on-demand node. Joiner knows that it is free once it has read the group again.
-  const goneMs = Date.now()
-  await world.until('the group is read again', async () => {
-    const map = await world.operator.api<{ readonly data: { readonly readAt: string } }>(
-      'GET',
-      '/api/v1/namespaces/joiner/configmaps/joiner-reservations',
-    )
-    return Date.parse(map.data.readAt) > goneMs
-  })
+  await untilGroupIsRead(Date.now())
   await world.scale('inflate', capacity + 3)
   await world.untilRunning(capacity + 3)
   await world.until('the group is full again', async () => (await arm.vmsInCapacityGroup(group)).length === capacity)

@@ -1,7 +1,7 @@
 // Pods with disks: sizes that take them, and nodes that take fewer than their size does.
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { type Seen, World } from './world.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { type Seen, World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 const driver = 'disk.csi.azure.com'
 const zone = 'westus2-1'
@@ -79,6 +79,7 @@ async function remove(app: string): Promise<void> {
 
 test('a pod with six disks gets one node, of a size that takes them', async () => {
   await withDisks('stateful', 'general')
+
   await world.until('it runs', async () => (await world.running('stateful')) === 1)
   const [node, ...others] = await world.list('nodes')
   expect(others).toEqual([])

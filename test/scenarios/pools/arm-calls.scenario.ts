@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { measureNodeCalls } from './arm/arm-calls.ts'
-import { shippedRoles } from './arm/joiner-roles.ts'
-import { World } from './world.ts'
+import { measureNodeCalls } from '../../arm/arm-calls.ts'
+import { shippedRoles } from '../../arm/joiner-roles.ts'
+import { World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 const nodes = 20
 /** The shared list's shortest interval, and VMs on one page of the simulator. */

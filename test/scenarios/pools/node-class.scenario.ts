@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { type Seen, World } from './world.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { type Seen, World } from '../../world.ts'
+import { afterAll, beforeAll, describe, expect, test } from '../scenario.ts'
 
 const classes = '/apis/karpenter.azure.com/v1beta1/aksnodeclasses'
 const finalizer = 'karpenter.azure.com/termination'

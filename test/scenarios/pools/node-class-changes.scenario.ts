@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { azureIds } from '../deploy/local/cluster.ts'
-import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { type Seen, World } from './world.ts'
+import { azureIds } from '../../../deploy/local/cluster.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { type Seen, World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 const name = 'changing'
 const classPath = `/apis/karpenter.azure.com/v1beta1/aksnodeclasses/${name}`
@@ -87,6 +87,12 @@ async function untilStamped(before: Seen): Promise<Seen> {
   })
 }
 
+/** Publishes images of a day, which is after that of those there are: a community gallery's newest image has the latest date. */
+function publish(day: string): Promise<unknown> {
+  const publishedDate = `${day.replace(/^(....)(..)/, '$1-$2').replace('.', '-')}T00:00:00Z`
+  return world.operator.simulator('POST', '/images', { version: `${day}.0`, publishedDate })
+}
+
 /** Runs the pass over node classes at once, and lets it look at the galleries. */
 async function evaluateAgain(): Promise<void> {
   await world.operator.kubectl(['-n', 'joiner', 'delete', 'configmap', 'joiner-image-versions', '--ignore-not-found'])
@@ -153,7 +159,7 @@ test('a refusal is reported on the claim and tried again', async () => {
 
 test('a newly published image is taken, and nodes of the one before say that they have drifted', async () => {
   expect(conditionOf(await theClaim(), 'Drifted')).toBeUndefined()
-  await world.operator.simulator('POST', '/images', { version: '202611.15.0' })
+  await publish('202611.15')
   await evaluateAgain()
   const drifted = await world.until('the claim has drifted', async () => conditionOf(await theClaim(), 'Drifted'))
   expect(drifted).toMatchObject({ status: 'True', reason: 'ImageDrift' })
@@ -168,7 +174,7 @@ test('outside of the maintenance window images stay, and the class says that new
   })
   const metadata = { name: window, namespace: 'joiner' }
   await world.operator.api('POST', configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: entries(1, 2) })
-  await world.operator.simulator('POST', '/images', { version: '202611.16.0' })
+  await publish('202611.16')
   await evaluateAgain()
   await world.until('the class says that images wait', async () =>
     (await classCondition('ImagesReady'))?.message.includes('newer images wait for the maintenance window'),

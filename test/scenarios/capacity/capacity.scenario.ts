@@ -1,21 +1,16 @@
-import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { AzureClient } from '../activities/azure/arm/client.ts'
-import type { OfferingId } from '../activities/azure/capacity/mark.ts'
-import { Quota } from '../activities/azure/capacity/quota.ts'
-import { UnavailableOfferings } from '../activities/azure/capacity/unavailable-offerings.ts'
-import { DurableDocument } from '../activities/azure/catalogue/durable-document.ts'
-import type { VmSize } from '../activities/azure/catalogue/sku.ts'
-import { ClusterCache } from '../activities/kubernetes/cache/cluster-cache.ts'
-import { KubernetesClient } from '../activities/kubernetes/client/client.ts'
-import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { World } from './world.ts'
+import type { AzureClient } from '../../../activities/azure/arm/client.ts'
+import type { OfferingId } from '../../../activities/azure/capacity/mark.ts'
+import { Quota } from '../../../activities/azure/capacity/quota.ts'
+import { UnavailableOfferings } from '../../../activities/azure/capacity/unavailable-offerings.ts'
+import { DurableDocument } from '../../../activities/azure/catalogue/durable-document.ts'
+import type { VmSize } from '../../../activities/azure/catalogue/sku.ts'
+import { ClusterCache } from '../../../activities/kubernetes/cache/cluster-cache.ts'
+import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { World } from '../../world.ts'
+import { afterAll, beforeAll, expect, realTest, test } from '../scenario.ts'
 
-const run = promisify(execFile)
-const joiner = fileURLToPath(new URL('../starter/joiner.ts', import.meta.url))
 const namespace = 'joiner'
 const log = pino({ level: 'silent' })
 const path = `/api/v1/namespaces/${namespace}/configmaps/joiner-unavailable-offerings`
@@ -37,7 +32,7 @@ const never = new AbortController().signal
 
 beforeAll(async () => {
   world = await World.start()
-  client = await KubernetesClient.load(world.installation.kubeconfig)
+  client = await world.kubernetes()
 })
 
 afterAll(async () => {
@@ -56,10 +51,7 @@ async function replica(): Promise<UnavailableOfferings> {
 
 const refusal = { ttlMs: 3_600_000, reason: 'AllocationFailure', zones: ['0', 'westus2-1', 'westus2-2'] }
 
-async function cli(...args: readonly string[]): Promise<string> {
-  const env = { ...process.env, KUBECONFIG: world.installation.operatorKubeconfig }
-  return (await run(process.execPath, [joiner, ...args, '--namespace', namespace], { env })).stdout
-}
+const cli = (...args: readonly string[]) => world.joiner(...args, '--namespace', namespace)
 
 const within = (what: string, ms: number, look: () => boolean) => world.until(what, () => Promise.resolve(look()), ms)
 
@@ -209,9 +201,8 @@ test('the last vCPUs of the region are given out once, and Azure is not asked fo
   expect((await world.azure()).virtualMachines).toHaveLength(2)
 })
 
-test('joiner quota shows what is used and which NodePools it blocks', async () => {
-  const spec = world.installation.processSpec('quota')
-  const { stdout } = await run(process.execPath, [joiner, 'quota', '--all'], { env: { ...process.env, ...spec.env } })
+realTest('joiner quota shows what is used and which NodePools it blocks', async () => {
+  const stdout = await world.joinerWith(world.installation.processSpec('quota').env ?? {}, 'quota', '--all')
   expect(stdout).toMatch(/^FAMILY +LIMIT +USED +IN FLIGHT +FREE +BLOCKS\n/)
   expect(stdout).toMatch(/\ncores +5 +\d+ +\+?\d+ +\d+ /)
   expect(stdout).toMatch(/\nstandardDSv5Family +\d+/)

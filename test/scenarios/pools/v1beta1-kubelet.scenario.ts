@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { kubeletAnnotation } from '../core/node-class/kubelet-conversion.ts'
-import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { World } from './world.ts'
+import { kubeletAnnotation } from '../../../core/node-class/kubelet-conversion.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 let world: World
 

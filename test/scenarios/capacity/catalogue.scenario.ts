@@ -1,18 +1,24 @@
+import { type HttpClient, RestError } from '@azure/core-rest-pipeline'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createAzureClient } from '../activities/azure/arm/client.ts'
-import { Quota } from '../activities/azure/capacity/quota.ts'
-import { UnavailableOfferings } from '../activities/azure/capacity/unavailable-offerings.ts'
-import { Catalogue } from '../activities/azure/catalogue/catalogue.ts'
-import { DurableDocument } from '../activities/azure/catalogue/durable-document.ts'
-import { ClusterCache } from '../activities/kubernetes/cache/cluster-cache.ts'
-import { KubernetesClient } from '../activities/kubernetes/client/client.ts'
-import { azureIds } from '../deploy/local/cluster.ts'
-import { goldenConfig, goldenNodeClass } from './vectors/golden-cases.ts'
-import { World } from './world.ts'
+import { createAzureClient } from '../../../activities/azure/arm/client.ts'
+import { Quota } from '../../../activities/azure/capacity/quota.ts'
+import { UnavailableOfferings } from '../../../activities/azure/capacity/unavailable-offerings.ts'
+import { Catalogue } from '../../../activities/azure/catalogue/catalogue.ts'
+import { DurableDocument } from '../../../activities/azure/catalogue/durable-document.ts'
+import { ClusterCache } from '../../../activities/kubernetes/cache/cluster-cache.ts'
+import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { azureIds } from '../../../deploy/local/cluster.ts'
+import { goldenConfig, goldenNodeClass } from '../../vectors/golden-cases.ts'
+import { World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 const namespace = 'joiner'
 const nobody = 'https://127.0.0.1:9'
+/** Nothing listens there. */
+const refused: HttpClient = {
+  sendRequest: (request) =>
+    Promise.reject(new RestError('connect ECONNREFUSED 127.0.0.1:9', { code: 'ECONNREFUSED', request })),
+}
 let world: World
 /** With the rights of Joiner's ServiceAccount and no others. */
 let kubernetes: KubernetesClient
@@ -20,7 +26,7 @@ const started: Catalogue[] = []
 
 beforeAll(async () => {
   world = await World.start()
-  kubernetes = await KubernetesClient.load(world.installation.kubeconfig)
+  kubernetes = await world.kubernetes()
 })
 
 afterAll(async () => {
@@ -45,7 +51,7 @@ function startWithoutAzure(): Catalogue {
   const token = { token: 'any', expiresOnTimestamp: Date.now() + 3_600_000 }
   const log = pino({ level: 'silent' })
   const now = Date.now
-  const azure = createAzureClient(config, { getToken: () => Promise.resolve(token) })
+  const azure = createAzureClient(config, { getToken: () => Promise.resolve(token) }, { http: refused })
   const cache = new ClusterCache(kubernetes, log)
   const catalogue = new Catalogue({
     azure,

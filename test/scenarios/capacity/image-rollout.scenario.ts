@@ -1,7 +1,7 @@
 // A new node image is rolled out by drift: first with one node, and not at all when nodes with it do not come up.
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { type Seen, World } from './world.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { type Seen, World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 const nodes = 20
 const name = 'fleet'

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { clusterName } from '../deploy/local/cluster.ts'
-import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { type Seen, World } from './world.ts'
+import { clusterName } from '../../../deploy/local/cluster.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { type Seen, World } from '../../world.ts'
+import { afterAll, beforeAll, describe, expect, test } from '../scenario.ts'
 
 let world: World
 

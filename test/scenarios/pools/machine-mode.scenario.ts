@@ -1,11 +1,11 @@
 // Nodes made as AKS machines on real servers: scaled up, killed while they are made, refused, replaced for a new node image, and scaled down.
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { nodeImageVersion } from '../core/drift/node-image-version.ts'
-import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { addMachinesPool, machinesPool, makingMachines } from './arm/machines-mode.ts'
-import type { RawObject } from './karpenter-remains.ts'
-import { machinesOf } from './take-over/nap-cluster.ts'
-import { isTrue, type Seen, World } from './world.ts'
+import { nodeImageVersion } from '../../../core/drift/node-image-version.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { addMachinesPool, machinesPool, makingMachines } from '../../arm/machines-mode.ts'
+import type { RawObject } from '../../karpenter-remains.ts'
+import { machinesOf } from '../../take-over/nap-cluster.ts'
+import { isTrue, type Seen, World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 const making = { ...makingMachines, JOINER_RESYNC_INTERVAL: '3s' } as const
 
@@ -19,7 +19,7 @@ beforeAll(async () => {
   world.startJoiner('joiner', making)
   await world.apply(nodePool({ consolidateAfter: '1s' }), nodeClass(), deployment({ apart: true }))
   await world.untilReady('general')
-}, 300_000)
+})
 
 afterAll(() => world?.stop())
 
@@ -101,7 +101,7 @@ test('a new node image replaces each machine', async () => {
   const images = made?.status['images'] as readonly { readonly id: string }[]
   const versions = images.map(({ id }) => nodeImageVersion(id))
   for (const { status } of await claims()) expect(versions).toContain(status['imageID'])
-}, 400_000)
+})
 
 test('fewer pods end machines, and at last nothing is left', async () => {
   await world.scale('inflate', 2)

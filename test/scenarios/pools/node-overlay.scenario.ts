@@ -1,7 +1,7 @@
 // NodeOverlays on real servers: what is bought, what is given up, and what the objects say.
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { World } from './world.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 interface SeenOverlay {
   readonly status?: {

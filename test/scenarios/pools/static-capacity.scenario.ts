@@ -1,8 +1,8 @@
 // Static NodePools on real servers: as many nodes as replicas, whatever dies in between, and no other ones.
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { FaultyWorld } from './faulty-world.ts'
-import { claimsPath, isTrue, type Seen, type World } from './world.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { FaultyWorld } from '../../faulty-world.ts'
+import { claimsPath, isTrue, type Seen, type World } from '../../world.ts'
+import { afterAll, afterEach, beforeAll, expect, test } from '../scenario.ts'
 
 interface SeenPool {
   readonly status: { readonly nodes?: number; readonly replicas?: number }

@@ -1,8 +1,8 @@
 // Sizes that do not boot are learnt and left out; a cause that all sizes share is not held against any of them, and buys nothing dear.
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { World } from './world.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 const hour = 3_600_000
 /** The last one costs most. */
