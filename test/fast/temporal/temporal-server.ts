@@ -8,6 +8,7 @@ import type { Job, Payload } from './protocol.ts'
 import { resetCopy, resetEvent } from './resets.ts'
 import { endActivity, isPolling, type Offer, Run, type RunStatus, type UpdateOutcome, type Worker } from './run.ts'
 import { type RunStart, startOf } from './run-start.ts'
+import { ServerClock } from './server-clock.ts'
 import { type TaskOptions, WorkflowTasks } from './workflow-tasks.ts'
 
 export interface TemporalOptions extends Omit<TaskOptions, 'taskLatencyMs' | 'isEvicted'> {
@@ -28,7 +29,7 @@ const shortestRunMs = 1000
 /** A Temporal server and Core in memory, on any clock: runs with their histories, workers that come and go. One seed gives one course of events. */
 export class TemporalServer {
   readonly runs: Run[] = []
-  readonly #clock: Clock
+  readonly #clock: ServerClock
   readonly #workers: Worker[] = []
   readonly #current = new Map<string, Run>()
   /** Tasks that no worker has taken yet. Each says whether it is taken now. */
@@ -39,7 +40,8 @@ export class TemporalServer {
   readonly #tasks: WorkflowTasks
   readonly #attempts: ActivityAttempts
 
-  constructor(clock: Clock, { seed = 1, taskLatencyMs, isEvicted, ...options }: TemporalOptions = {}) {
+  constructor(worldClock: Clock, { seed = 1, taskLatencyMs, isEvicted, ...options }: TemporalOptions = {}) {
+    const clock = new ServerClock(worldClock)
     this.#clock = clock
     this.#random = randomNumbers(seed)
     const server = {
@@ -82,6 +84,19 @@ export class TemporalServer {
     return this.#tasks.activations
   }
 
+  get clock(): Clock {
+    return this.#clock
+  }
+
+  get isAway(): boolean {
+    return this.#clock.isAway
+  }
+
+  /** `kill -9` of the server, which is back after a while with all that it had. Until then it answers nothing, and processes try again. */
+  leave(ms: number): void {
+    this.#clock.leave(ms, () => this.#offerBacklog())
+  }
+
   addWorker(worker: Worker): Worker {
     this.#workers.push(worker)
     this.#offerBacklog()
@@ -95,7 +110,9 @@ export class TemporalServer {
   }
 
   #offerBacklog(): void {
-    this.#backlog = this.#backlog.filter((take) => !take())
+    // What is taken may offer more.
+    const offered = this.#backlog.splice(0)
+    this.#backlog = [...offered.filter((take) => !take()), ...this.#backlog]
   }
 
   /** The process stands still. It has one request for a task of each kind open at each of its queues. */
@@ -220,6 +237,12 @@ export class TemporalServer {
     return succeeded?.response ?? {}
   }
 
+  /** Names of the processes that ask for tasks of a queue. */
+  pollersOf(queue: string): readonly string[] {
+    const asking = this.#workers.filter((worker) => worker.queues.has(queue) && isPolling(worker))
+    return [...new Set(asking.map(({ process }) => process.name))]
+  }
+
   /** Whether a living worker polls a queue. */
   isServed(queue: string): boolean {
     return this.#workerFor(queue) !== undefined
@@ -227,6 +250,7 @@ export class TemporalServer {
 
   /** One of the workers that ask for a task of a queue, at random where there are several. */
   #workerFor(queue: string, hasRoom: (worker: Worker) => boolean = () => true): Worker | undefined {
+    if (this.isAway) return undefined
     const asking = this.#workers.filter((worker) => worker.queues.has(queue) && isPolling(worker) && hasRoom(worker))
     return asking.length < 2 ? asking[0] : asking[Math.floor(this.#random() * asking.length)]
   }

@@ -4,12 +4,20 @@ import { KubernetesClient } from '../../../activities/kubernetes/client/client.t
 import { clusterName } from '../../../deploy/local/cluster.ts'
 import { runHere } from '../../readers/command-line.ts'
 import { SimulatedProcess } from '../simulated-process.ts'
+import { notConnected } from '../temporal/client/grpc-service.ts'
 
 /** What a command of Joiner talks to in a simulated world. */
 export interface CommandServers {
   readonly kubernetes: KubernetesClient
   readonly temporal: ConnectionLike
 }
+
+const address = 'simulated:7233'
+/** What a command gets that is sent to another address. */
+const nowhere = {
+  ensureConnected: () => Promise.reject(notConnected()),
+  close: () => Promise.resolve(),
+} as unknown as Connection
 
 /**
  * Runs a command of Joiner over servers in memory: all of it but how it finds and reaches them. Returns what it printed. Errors: as `World.joiner`.
@@ -22,9 +30,9 @@ export async function runCommand(
   const load = Object.getOwnPropertyDescriptor(KubernetesClient, 'load')
   const lazy = Object.getOwnPropertyDescriptor(Connection, 'lazy')
   KubernetesClient.load = () => Promise.resolve(kubernetes)
-  Connection.lazy = () => temporal as Connection
+  Connection.lazy = (options) => (options?.address === address ? (temporal as Connection) : nowhere)
   try {
-    const given = { TEMPORAL_ADDRESS: 'simulated:7233', CLUSTER_NAME: clusterName, ...env }
+    const given = { TEMPORAL_ADDRESS: address, CLUSTER_NAME: clusterName, ...env }
     const { code, stdout, stderr } = await SimulatedProcess.outside(() => runHere(given, ...args))
     if (code !== 0)
       throw Object.assign(new Error(`joiner ${args.join(' ')}: ended with ${code}\n${stderr}`), {

@@ -1,6 +1,6 @@
 import { azureIds, clusterName, subnetId } from '../../../deploy/local/cluster.ts'
 import type { Installation } from '../../../deploy/local/installation.ts'
-import { namespace } from '../../../deploy/local/installation-accounts.ts'
+import { accounts, deployments, isWithheld, namespace } from '../../../deploy/local/installation-accounts.ts'
 import type { LocalCluster } from '../../../deploy/local/local-cluster.ts'
 import type { Operator } from '../../../deploy/local/operator.ts'
 import type { ProcessSpec, Supervisor } from '../../../deploy/local/supervisor.ts'
@@ -57,6 +57,11 @@ export function serversOf(world: FastWorld): Servers {
       await world.stop(name)
       return undefined
     },
+    restart: async (name: string, _signal?: NodeJS.Signals, awayMs = 0) => {
+      if (name !== 'temporal') throw new Error(`a restart of ${name} is not simulated`)
+      world.temporal.leave(awayMs)
+      await new Promise((resolve) => setTimeout(resolve, awayMs))
+    },
     tail: async (name: string, lines?: number) => (world.logs.get(name) ?? []).slice(-(lines ?? 15)).join('\n'),
   }
   const processSpec = (name = 'joiner', overrides: Readonly<Record<string, string>> = {}): ProcessSpec => ({
@@ -65,6 +70,14 @@ export function serversOf(world: FastWorld): Servers {
     args: [],
     env: { ...environment, JOINER_IDENTITY: name, ...overrides },
   })
+  const apartSpecs = (overrides: Readonly<Record<string, string>> = {}): readonly ProcessSpec[] =>
+    accounts
+      // The API server in memory converts nothing.
+      .filter((account) => account !== 'joiner-conversion')
+      .map((account) => {
+        const own = Object.entries({ ...environment, ...overrides }).filter(([name]) => !isWithheld(name, account))
+        return processSpec(account, { ...Object.fromEntries(own), JOINER_ROLES: deployments[account] })
+      })
   const operator: Pick<Operator, 'api' | 'kubectl' | 'simulator'> = {
     api: (method, path, body) => world.cluster.request(method, path, body, method === 'PATCH' ? 'merge' : undefined),
     kubectl: (args, input) => kubectl(world.cluster, args, input),
@@ -72,11 +85,11 @@ export function serversOf(world: FastWorld): Servers {
   }
   return {
     cluster: onlyReal<LocalCluster>('cluster', { supervisor, azureEndpoint: endpoint }),
-    installation: onlyReal<Installation>('installation', { processSpec, applyRights: async () => {} }),
+    installation: onlyReal<Installation>('installation', { processSpec, apartSpecs, applyRights: async () => {} }),
     operator: onlyReal<Operator>('operator', operator),
     temporal: world.client,
     kubernetes: async () => world.cluster.client,
-    metrics: async (name) => (await world.joiners.get(name)?.registry.metrics()) ?? '',
+    metrics: async (name) => (await world.joiners.get(name)?.metrics()) ?? '',
     azureGet: async (path) => {
       const { token = '' } = (await world.azure.credential.getToken('https://management.azure.com/.default')) ?? {}
       const { status, text } = await world.azure.send('GET', path, { headers: { authorization: `Bearer ${token}` } })
@@ -87,7 +100,7 @@ export function serversOf(world: FastWorld): Servers {
     runCommand: (env, args) =>
       runCommand({ kubernetes: world.cluster.client, temporal: world.client.connection }, env, args),
     arm: async () => {
-      const { token } = await world.azure.credential.getToken('https://management.azure.com/.default')
+      const { token = '' } = (await world.azure.credential.getToken('https://management.azure.com/.default')) ?? {}
       return new ArmSession(token, (method, path, request) => world.azure.send(method, path, request))
     },
     end: async () => {
