@@ -57,9 +57,9 @@ export function serversOf(world: FastWorld): Servers {
       await world.stop(name)
       return undefined
     },
-    restart: async (name: string, _signal?: NodeJS.Signals, awayMs = 0) => {
+    restart: async (name: string, _signal?: NodeJS.Signals, awayMs?: number) => {
       if (name !== 'temporal') throw new Error(`a restart of ${name} is not simulated`)
-      world.temporal.leave(awayMs)
+      world.temporal.leave(awayMs ?? 0)
       await new Promise((resolve) => setTimeout(resolve, awayMs))
     },
     tail: async (name: string, lines?: number) => (world.logs.get(name) ?? []).slice(-(lines ?? 15)).join('\n'),
