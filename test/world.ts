@@ -87,8 +87,9 @@ const paths = {
 
 /** How often a condition is looked at. Each look costs real servers some milliseconds, and several clusters share two cores. */
 const lookEveryMs = 200
-/** In virtual time something is looked at sooner to begin with: most of what is waited for comes in moments. */
-const firstLookMs = process.env['JOINER_TEST_WORLD'] === 'fast' ? 20 : lookEveryMs
+/** In virtual time, what is waited for long is looked at less often. */
+const pauseAfter = (waitedMs: number) =>
+  process.env['JOINER_TEST_WORLD'] === 'fast' ? Math.min(lookEveryMs, 20 + waitedMs / 50) : lookEveryMs
 /** How long a condition is waited for: what takes seconds by itself takes many times that beside other suites. A promise about time states its own. */
 export const patienceMs = 120_000
 
@@ -173,8 +174,9 @@ export class World {
   /** Waits for a condition. Errors: what was waited for, what was seen last, and the end of Joiner's log. */
   async until<T>(what: string, look: () => Promise<T | undefined | false>, ms = patienceMs): Promise<T> {
     const atMostMs = patient(ms)
-    const deadline = Date.now() + atMostMs
-    let [last, pauseMs] = ['', firstLookMs]
+    const startedMs = Date.now()
+    const deadline = startedMs + atMostMs
+    let last = ''
     while (Date.now() < deadline) {
       try {
         const found = await look()
@@ -183,8 +185,7 @@ export class World {
       } catch (error) {
         last = String(error)
       }
-      await new Promise((resolve) => setTimeout(resolve, pauseMs))
-      pauseMs = Math.min(pauseMs * 1.1, lookEveryMs)
+      await new Promise((resolve) => setTimeout(resolve, pauseAfter(Date.now() - startedMs)))
     }
     const log = await this.cluster.supervisor.tail('joiner', 12)
     const tail = log.replaceAll(/^(.{300}).*$/gm, '$1 ...')

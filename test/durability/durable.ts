@@ -1,5 +1,6 @@
 import { deployment, nodeClass, nodePool } from '../applied-objects.ts'
-import { type Hold, Proxy } from '../proxy.ts'
+import type { Hold } from '../faults/gate.ts'
+import { Proxy } from '../proxy.ts'
 import { World } from '../world.ts'
 
 /** A world whose Joiner can be stopped in the midst of a request: between it and the API server stands a proxy, and another between it and Azure. */

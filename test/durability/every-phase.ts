@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { deployment } from '../applied-objects.ts'
 import { scrape, sum } from '../observed/metrics.ts'
-import type { Call } from '../proxy.ts'
+import type { Call } from '../faults/gate.ts'
 import { expectWhole } from '../whole.ts'
 import { claimsPath, isTrue, type World } from '../world.ts'
 import type { Durable } from './durable.ts'

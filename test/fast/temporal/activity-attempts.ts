@@ -1,6 +1,5 @@
 import type { temporal } from '@temporalio/proto'
 import proto from '@temporalio/proto'
-import type { Clock } from '../virtual-clock.ts'
 import {
   type ActivityTimeout,
   activityFailure,
@@ -12,12 +11,13 @@ import {
 import type { Attributes } from './history.ts'
 import { type Failure, type Job, msOf, type ScheduledActivity, valueOf } from './protocol.ts'
 import { type AttemptResult, endActivity, type Offer, type PendingActivity, type Run, type Worker } from './run.ts'
+import type { ServerClock } from './server-clock.ts'
 
 const { WAIT_CANCELLATION_COMPLETED } = proto.coresdk.workflow_commands.ActivityCancellationType
 type Resolution = NonNullable<NonNullable<Job['resolveActivity']>['result']>
 
 export interface AttemptsServer {
-  readonly clock: Clock
+  readonly clock: ServerClock
   /** Lets something happen to a run; what it returns is news for the workflow. */
   deliver(run: Run, happen: () => Job | undefined): void
   whenWorker(offer: Offer): void
@@ -43,6 +43,7 @@ export function newActivity(command: ScheduledActivity, isLocal: boolean, nowMs:
     isCancelRequested: false,
     isOver: false,
     isWaiting: true,
+    nextAttemptMs: undefined,
     lastFailure: undefined,
     heartbeatDetails: undefined,
     running: undefined,
@@ -131,6 +132,7 @@ export class ActivityAttempts {
     const running = { worker, cancel: () => started.cancel() }
     activity.running = running
     activity.isWaiting = false
+    activity.nextAttemptMs = undefined
     activity.timers.get('scheduleToStart')?.()
     this.#take(worker, 1)
     if (startToClose !== undefined) this.#limit(run, activity, { timeout: 'startToClose', ms: startToClose })
@@ -147,8 +149,10 @@ export class ActivityAttempts {
     void started.ended.then((result) => {
       heartbeats.end('failed' in result)
       this.#take(worker, -1)
-      if (!worker.process.isKilled && activity.running === running && !activity.isOver)
-        this.#ended(run, activity, result)
+      this.#server.clock.whenThere(() => {
+        if (!worker.process.isKilled && activity.running === running && !activity.isOver)
+          this.#ended(run, activity, result)
+      })
     })
   }
 
@@ -163,7 +167,7 @@ export class ActivityAttempts {
     let isOver = false
     const send = () => {
       held = undefined
-      if (isOver || running.worker.process.isKilled) return
+      if (isOver || running.worker.process.isKilled || clock.isAway) return
       sentMs = clock.now()
       // An attempt that the server gave up is unknown to it.
       if (activity.running !== running || !run.isRunning) return running.cancel()
@@ -214,6 +218,7 @@ export class ActivityAttempts {
     activity.lastFailure = failure
     activity.attempt += 1
     activity.isWaiting = true
+    activity.nextAttemptMs = this.#server.clock.now() + delayMs
     this.#timer(activity, 'retry', {
       ms: delayMs,
       due: () => {

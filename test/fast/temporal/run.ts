@@ -65,6 +65,8 @@ export interface PendingActivity {
   isOver: boolean
   /** It waits for a worker, or for its next attempt. */
   isWaiting: boolean
+  /** When the next attempt is due, while it waits for that. */
+  nextAttemptMs: number | undefined
   lastFailure: Failure | undefined
   heartbeatDetails: unknown
   /** The attempt under way. What an earlier one answers comes too late. */

@@ -3,7 +3,8 @@ import { InternalConnectionLikeSymbol } from '@temporalio/client/lib/types.js'
 import type { temporal } from '@temporalio/proto'
 import proto from '@temporalio/proto'
 import type { Clock } from '../virtual-clock.ts'
-import { refusal, service } from './client/grpc-service.ts'
+import { notConnected, refusal, service } from './client/grpc-service.ts'
+import { pendingActivities } from './client/pending-activities.ts'
 import { Schedules } from './client/schedules.ts'
 import { type ListedRun, statusOf, visibilityQuery } from './client/visibility.ts'
 import { timestamp } from './protocol.ts'
@@ -55,19 +56,19 @@ export class TemporalConnection {
   constructor(server: TemporalServer, options: ConnectionOptions) {
     this.#server = server
     this.#options = options
-    this.#schedules = new Schedules(options, (start) => this.#start(start).run)
+    this.#schedules = new Schedules({ clock: server.clock, random: options.random }, (start) => this.#start(start).run)
   }
 
   /** As a client's `connection`. */
   get connection(): ConnectionLike {
-    const back = () => this.#server.back
     const call = <R>(_: unknown, work: () => Promise<R>) => work()
+    const isAway = () => this.#server.isAway
     return {
-      workflowService: service('workflowService', this.#workflowService, back) as never,
-      operatorService: service('operatorService', this.#operatorService, back) as never,
+      workflowService: service('workflowService', this.#workflowService, isAway) as never,
+      operatorService: service('operatorService', this.#operatorService, isAway) as never,
       plugins: [],
       close: () => Promise.resolve(),
-      ensureConnected: () => Promise.resolve(),
+      ensureConnected: () => (isAway() ? Promise.reject(notConnected()) : Promise.resolve()),
       withDeadline: call,
       withMetadata: call,
       withAbortSignal: call,
@@ -148,7 +149,7 @@ export class TemporalConnection {
       execution,
     }: Filled<temporal.api.workflowservice.v1.IDescribeWorkflowExecutionRequest>) => {
       const run = this.#found(execution)
-      return { workflowExecutionInfo: infoOf({ run, status: run.status }), pendingActivities: [] }
+      return { workflowExecutionInfo: infoOf({ run, status: run.status }), pendingActivities: pendingActivities(run) }
     },
     /** All events of a run, or what a client waits for when it wants a run's result: the event that ends it. */
     getWorkflowExecutionHistory: async ({
@@ -181,7 +182,7 @@ export class TemporalConnection {
     describeSchedule: ({ scheduleId }: Filled<temporal.api.workflowservice.v1.IDescribeScheduleRequest>) => {
       const schedule = this.#schedules.get(scheduleId)
       if (schedule === undefined) throw refusal('notFound', `schedule "${scheduleId}" not found`)
-      return { schedule, info: {} }
+      return { schedule, info: this.#schedules.infoOf(scheduleId) }
     },
     patchSchedule: ({ scheduleId, patch }: Filled<temporal.api.workflowservice.v1.IPatchScheduleRequest>) => {
       if (!this.#schedules.patch(scheduleId, patch)) throw refusal('notFound', `schedule "${scheduleId}" not found`)
@@ -250,11 +251,14 @@ export class TemporalConnection {
   }
 
   /** Runs as a list shows them: what happened a moment ago it does not know. */
-  #listed(query: string): readonly ListedRun[] {
+  #listed(query: string | undefined): readonly ListedRun[] {
     const seenMs = this.#options.clock.now() - (this.#options.lagMs ?? 0)
     let matches: (listed: ListedRun) => boolean
     try {
-      matches = visibilityQuery(query, (name) => builtIn.includes(name) || this.attributes.get(name) === keywordType)
+      matches = visibilityQuery(
+        query ?? '',
+        (name) => builtIn.includes(name) || this.attributes.get(name) === keywordType,
+      )
     } catch (error) {
       throw refusal('invalidArgument', (error as Error).message)
     }

@@ -50,6 +50,20 @@ describe('one life', () => {
     ).toEqual(['launch', 'launch', 'awaitNode', 'awaitInitialization', 'writeHold', 'drain', 'deleteInstance'])
   })
 
+  test('goes on where the server comes back: what ended while it was away counts, and time limits that passed do so then', async () => {
+    const life = new OneLife(host)
+    life.startProcess()
+    life.begin()
+    await life.until('the first attempt', () => life.story.launches === 1)
+    life.temporal.leave(20_000)
+    const back = life.clock.now() + 20_000
+    await life.until('the second attempt', () => life.story.launches === 2)
+    expect(life.clock.now()).toBeGreaterThanOrEqual(back)
+    await life.until('the node is ready', () => life.phase() === 'Ready')
+    expect(life.story.launches).toBe(3)
+    expect(life.temporal.runs).toHaveLength(1)
+  })
+
   test('has the same completions, byte for byte, in each of twenty runs and in another host', async () => {
     const { life: first } = await wholeLife()
     for (let time = 0; time < 20; time++) expect((await wholeLife()).life.run.bytes.equals(first.run.bytes)).toBe(true)

@@ -8,6 +8,7 @@ import type { Job, Payload } from './protocol.ts'
 import { resetCopy, resetEvent } from './resets.ts'
 import { endActivity, isPolling, type Offer, Run, type RunStatus, type UpdateOutcome, type Worker } from './run.ts'
 import { type RunStart, startOf } from './run-start.ts'
+import { ServerClock } from './server-clock.ts'
 import { type TaskOptions, WorkflowTasks } from './workflow-tasks.ts'
 
 export interface TemporalOptions extends Omit<TaskOptions, 'taskLatencyMs' | 'isEvicted'> {
@@ -28,19 +29,19 @@ const shortestRunMs = 1000
 /** A Temporal server and Core in memory, on any clock: runs with their histories, workers that come and go. One seed gives one course of events. */
 export class TemporalServer {
   readonly runs: Run[] = []
-  readonly #clock: Clock
+  readonly #clock: ServerClock
   readonly #workers: Worker[] = []
   readonly #current = new Map<string, Run>()
   /** Tasks that no worker has taken yet. Each says whether it is taken now. */
   #backlog: (() => boolean)[] = []
   /** Requests for tasks that processes had sent when they froze. */
   #openPolls: { readonly worker: Worker; readonly queue: string; readonly kind: Offer['kind'] }[] = []
-  #back: Promise<void> | undefined
   readonly #random: () => number
   readonly #tasks: WorkflowTasks
   readonly #attempts: ActivityAttempts
 
-  constructor(clock: Clock, { seed = 1, taskLatencyMs, isEvicted, ...options }: TemporalOptions = {}) {
+  constructor(worldClock: Clock, { seed = 1, taskLatencyMs, isEvicted, ...options }: TemporalOptions = {}) {
+    const clock = new ServerClock(worldClock)
     this.#clock = clock
     this.#random = randomNumbers(seed)
     const server = {
@@ -83,6 +84,19 @@ export class TemporalServer {
     return this.#tasks.activations
   }
 
+  get clock(): Clock {
+    return this.#clock
+  }
+
+  get isAway(): boolean {
+    return this.#clock.isAway
+  }
+
+  /** `kill -9` of the server, which is back after a while with all that it had. Until then it answers nothing, and processes try again. */
+  leave(ms: number): void {
+    this.#clock.leave(ms, () => this.#offerBacklog())
+  }
+
   addWorker(worker: Worker): Worker {
     this.#workers.push(worker)
     this.#offerBacklog()
@@ -96,10 +110,9 @@ export class TemporalServer {
   }
 
   #offerBacklog(): void {
-    // What is taken may bring more that waits.
-    const waiting = this.#backlog.splice(0)
-    const left = waiting.filter((take) => !take())
-    this.#backlog.unshift(...left)
+    // What is taken may offer more.
+    const offered = this.#backlog.splice(0)
+    this.#backlog = [...offered.filter((take) => !take()), ...this.#backlog]
   }
 
   /** The process stands still. It has one request for a task of each kind open at each of its queues. */
@@ -123,21 +136,6 @@ export class TemporalServer {
   kill(process: SimulatedProcess): void {
     process.kill()
     for (const run of this.runs) if (run.cached?.worker.process === process) run.evict()
-  }
-
-  /** It is killed, and starts again after a while with all that it knew. It hands no task out by then, and clients ask again until it answers. */
-  async restart(awayMs: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.#back = promise
-    await new Promise<void>((over) => this.#clock.at(this.#clock.now() + awayMs, over))
-    this.#back = undefined
-    resolve()
-    this.#offerBacklog()
-  }
-
-  /** When it answers again; undefined: it does. */
-  get back(): Promise<void> | undefined {
-    return this.#back
   }
 
   /** The latest run of a workflow; undefined when there is none. */
@@ -252,6 +250,7 @@ export class TemporalServer {
 
   /** One of the workers that ask for a task of a queue, at random where there are several. */
   #workerFor(queue: string, hasRoom: (worker: Worker) => boolean = () => true): Worker | undefined {
+    if (this.isAway) return undefined
     const asking = this.#workers.filter((worker) => worker.queues.has(queue) && isPolling(worker) && hasRoom(worker))
     return asking.length < 2 ? asking[0] : asking[Math.floor(this.#random() * asking.length)]
   }
@@ -266,7 +265,6 @@ export class TemporalServer {
   #whenWorker({ kind, queue, take, isOver, hasRoom }: Offer): void {
     const isTaken = () => {
       if (isOver()) return true
-      if (this.#back !== undefined) return false
       const worker = this.#lostTo(kind, queue) ?? this.#workerFor(queue, hasRoom)
       if (worker === undefined) return false
       take(worker)

@@ -5,6 +5,7 @@ import { clusterName } from '../../../deploy/local/cluster.ts'
 import { operatorUser } from '../../clusters/servers.ts'
 import { runHere } from '../../readers/command-line.ts'
 import { SimulatedProcess } from '../simulated-process.ts'
+import { notConnected } from '../temporal/client/grpc-service.ts'
 import { inNoTime } from './passing.ts'
 
 /** Commands that read files in a thread, and need no server. */
@@ -22,6 +23,13 @@ export interface CommandServers {
   readonly temporal: ConnectionLike
 }
 
+const address = 'simulated:7233'
+/** What a command gets that is sent to another address. */
+const nowhere = {
+  ensureConnected: () => Promise.reject(notConnected()),
+  close: () => Promise.resolve(),
+} as unknown as Connection
+
 /**
  * Runs a command of Joiner over servers in memory: all of it but how it finds and reaches them. Returns what it printed. Errors: as `World.joiner`.
  */
@@ -33,9 +41,9 @@ export async function runCommand(
   const load = Object.getOwnPropertyDescriptor(KubernetesClient, 'load')
   const lazy = Object.getOwnPropertyDescriptor(Connection, 'lazy')
   KubernetesClient.load = () => Promise.resolve(asOperator(kubernetes))
-  Connection.lazy = () => temporal as Connection
+  Connection.lazy = (options) => (options?.address === address ? (temporal as Connection) : nowhere)
   try {
-    const given = { TEMPORAL_ADDRESS: 'simulated:7233', CLUSTER_NAME: clusterName, ...env }
+    const given = { TEMPORAL_ADDRESS: address, CLUSTER_NAME: clusterName, ...env }
     const run = () => SimulatedProcess.outside(() => runHere(given, ...args))
     const { code, stdout, stderr } = await (ofFiles.has(args[0]) ? inNoTime(run) : run())
     if (code !== 0)

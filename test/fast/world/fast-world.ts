@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { Client } from '@temporalio/client'
 import { workflowBundle } from '../../../workers/bundle.ts'
 import { FakeCluster } from '../../fakes/cluster.ts'
@@ -28,7 +29,15 @@ const startMs = Date.UTC(2026, 11, 1)
 /** How far lists of Temporal are behind. */
 const lagMs = 500
 
-let loaded: Promise<{ readonly host: WorkflowHost; readonly code: string }> | undefined
+/** A bundle of the workflows, and what runs it. */
+interface Workflows {
+  readonly host: WorkflowHost
+  readonly code: string
+}
+
+let loaded: Promise<Workflows> | undefined
+
+const workflowsOf = (code: string): Workflows => ({ code, host: WorkflowHost.load(code, ['observe']) })
 
 // Each wait of a process listens to one signal.
 setMaxListeners(0)
@@ -48,18 +57,15 @@ export class FastWorld {
   readonly logs = new Map<string, string[]>()
   readonly #random: SeededRandom
   readonly #connection: TemporalConnection
-  readonly #host: WorkflowHost
-  readonly #code: string
+  readonly #workflows: Workflows
+  /** Other bundles, by the paths that processes name. */
+  readonly #bundles = new Map<string, Workflows>()
   #stopControllers: () => void = () => {}
 
   #azure: FastAzure | undefined
 
-  private constructor(
-    { host, code }: Awaited<typeof loaded> & {},
-    { seed = 1, isEvicted = (random) => random() < 0.2 }: FastOptions,
-  ) {
-    this.#host = host
-    this.#code = code
+  private constructor(workflows: Workflows, { seed = 1, isEvicted = (random) => random() < 0.2 }: FastOptions) {
+    this.#workflows = workflows
     this.#random = new SeededRandom(seed)
     const { clock } = this.time
     const random = randomNumbers(seed)
@@ -72,7 +78,7 @@ export class FastWorld {
 
   /** Begins a world without Joiner. */
   static async start(options: FastOptions = {}): Promise<FastWorld> {
-    loaded ??= workflowBundle().then(({ code }) => ({ code, host: WorkflowHost.load(code, ['observe']) }))
+    loaded ??= workflowBundle().then(({ code }) => workflowsOf(code))
     const world = new FastWorld(await loaded, options)
     const { network, cluster } = world
     const ask: ClusterRequest = async (method, path, body, { patch } = {}) => {
@@ -101,6 +107,7 @@ export class FastWorld {
     const log = this.logs.get(name) ?? []
     this.logs.set(name, log)
     const connection = this.network.connectionOf(this.#connection.connection) as never
+    const { host, code } = this.#workflowsAt(env['JOINER_WORKFLOW_BUNDLE'])
     const joiner = new Joiner({
       process,
       env,
@@ -110,8 +117,8 @@ export class FastWorld {
         (method, [path]) => `${method} ${String(path)}`,
       ),
       azure: this.azure,
-      workflowBundle: { code: this.#code },
-      link: simulatedLink({ process, temporal: this.temporal, connection, host: this.#host }),
+      workflowBundle: { code },
+      link: simulatedLink({ process, temporal: this.temporal, connection, host }),
     })
     this.joiners.set(name, joiner)
     void joiner.ended.then(() => this.#gone(name, joiner))
@@ -137,6 +144,13 @@ export class FastWorld {
     for (const run of this.temporal.runs) run.evict()
     this.#random[Symbol.dispose]()
     this.time[Symbol.dispose]()
+  }
+
+  #workflowsAt(path: string | undefined): Workflows {
+    if (path === undefined) return this.#workflows
+    const workflows = this.#bundles.get(path) ?? workflowsOf(readFileSync(path, 'utf8'))
+    this.#bundles.set(path, workflows)
+    return workflows
   }
 
   #gone(name: string, joiner: Joiner): void {

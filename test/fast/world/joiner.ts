@@ -3,11 +3,13 @@ import { Registry } from 'prom-client'
 import { readCloud } from '../../../activities/azure/access/azure-config.ts'
 import type { AzureIdentity } from '../../../activities/azure/access/azure-identity.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { exposition } from '../../../activities/telemetry/gauge-family.ts'
 import { noTracing } from '../../../activities/telemetry/tracing.ts'
 import { readConfig } from '../../../api/config.ts'
 import type { TemporalSettings } from '../../../starter/temporal/settings.ts'
 import { workAs } from '../../../workers/joiner-process.ts'
 import { Readiness } from '../../../workers/readiness.ts'
+import type { GaugeSource } from '../../../workers/telemetry/metrics-text.ts'
 import type { WorkerLink } from '../../../workers/temporal-link.ts'
 import type { FastAzure } from '../azure/fast-azure.ts'
 import { inProcessSolver } from '../in-process-solver.ts'
@@ -35,8 +37,8 @@ const settings: TemporalSettings = {
 /** A process of Joiner: everything that `joiner worker` runs once it is connected, in a simulated process. */
 export class Joiner {
   readonly process: SimulatedProcess
-  /** Its metrics. */
-  readonly registry = new Registry()
+  readonly #registry = new Registry()
+  readonly #gauges: GaugeSource[] = []
   readonly #stop = new AbortController()
   /** Settles with the process: undefined, or why it ended. */
   readonly ended: Promise<unknown>
@@ -63,6 +65,15 @@ export class Joiner {
     this.process.deliver(() => this.#stop.abort())
   }
 
+  /** What Prometheus reads of it. */
+  metrics(): Promise<string> {
+    return this.process.run(async () => {
+      const parts = [await this.#registry.metrics()]
+      for await (const part of exposition(this.#gauges.flatMap((source) => source()))) parts.push(part)
+      return parts.join('')
+    })
+  }
+
   async #work({ env, kubernetes, azure, link, workflowBundle }: JoinerInput, log: Logger): Promise<void> {
     const read = readConfig(env)
     if (read.kind === 'errors') throw new Error(read.errors.join('\n'))
@@ -87,11 +98,11 @@ export class Joiner {
       link,
       workflowBundle,
       readiness: new Readiness(),
-      gauges: [],
+      gauges: this.#gauges,
       leases: new Map(),
       tracing: noTracing,
       onWorking: () => {},
-      registry: this.registry,
+      registry: this.#registry,
     })
   }
 }

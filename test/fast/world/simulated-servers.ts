@@ -1,6 +1,6 @@
 import { azureIds, clusterName, subnetId } from '../../../deploy/local/cluster.ts'
 import type { Installation } from '../../../deploy/local/installation.ts'
-import { namespace } from '../../../deploy/local/installation-accounts.ts'
+import { accounts, deployments, isWithheld, namespace } from '../../../deploy/local/installation-accounts.ts'
 import type { LocalCluster } from '../../../deploy/local/local-cluster.ts'
 import type { Operator } from '../../../deploy/local/operator.ts'
 import type { ProcessSpec, Supervisor } from '../../../deploy/local/supervisor.ts'
@@ -60,10 +60,11 @@ export function serversOf(world: FastWorld): Servers {
       await world.stop(name)
       return undefined
     },
-    restart: async (name: string, _signal?: unknown, awayMs?: number) => {
+    restart: async (name: string, _signal?: NodeJS.Signals, awayMs?: number) => {
       if (name !== 'temporal') throw new Error(`a restart of ${name} is not simulated`)
-      await world.temporal.restart(Math.max(awayMs ?? 0, startsInMs))
-      return undefined
+      const backInMs = Math.max(awayMs ?? 0, startsInMs)
+      world.temporal.leave(backInMs)
+      await new Promise((resolve) => setTimeout(resolve, backInMs))
     },
     tail: async (name: string, lines?: number) => (world.logs.get(name) ?? []).slice(-(lines ?? 15)).join('\n'),
   }
@@ -73,6 +74,14 @@ export function serversOf(world: FastWorld): Servers {
     args: [],
     env: { ...environment, JOINER_IDENTITY: name, ...overrides },
   })
+  const apartSpecs = (overrides: Readonly<Record<string, string>> = {}): readonly ProcessSpec[] =>
+    accounts
+      // The API server in memory converts nothing.
+      .filter((account) => account !== 'joiner-conversion')
+      .map((account) => {
+        const own = Object.entries({ ...environment, ...overrides }).filter(([name]) => !isWithheld(name, account))
+        return processSpec(account, { ...Object.fromEntries(own), JOINER_ROLES: deployments[account] })
+      })
   const operator: Pick<Operator, 'api' | 'kubectl' | 'simulator'> = {
     api: (method, path, body) => world.cluster.request(method, path, body, method === 'PATCH' ? 'merge' : undefined),
     kubectl: (args, input) => kubectl(world.cluster, args, input),
@@ -80,12 +89,12 @@ export function serversOf(world: FastWorld): Servers {
   }
   return {
     cluster: onlyReal<LocalCluster>('cluster', { supervisor, azureEndpoint: endpoint }),
-    installation: onlyReal<Installation>('installation', { processSpec, applyRights: async () => {} }),
+    installation: onlyReal<Installation>('installation', { processSpec, apartSpecs, applyRights: async () => {} }),
     operator: onlyReal<Operator>('operator', operator),
     temporal: world.client,
     kubernetes: async () => world.cluster.client,
     logs: async () => [...world.logs.values()].map((lines) => lines.join('\n')),
-    metrics: async (name) => (await world.joiners.get(name)?.registry.metrics()) ?? '',
+    metrics: async (name) => (await world.joiners.get(name)?.metrics()) ?? '',
     azureGet: async (path) => {
       const { token = '' } = (await world.azure.credential.getToken('https://management.azure.com/.default')) ?? {}
       const { status, text } = await world.azure.send('GET', path, { headers: { authorization: `Bearer ${token}` } })

@@ -1,5 +1,5 @@
 // A service of gRPC without gRPC.
-const codes = { invalidArgument: 3, notFound: 5, alreadyExists: 6, failedPrecondition: 9 } as const
+const codes = { invalidArgument: 3, notFound: 5, alreadyExists: 6, failedPrecondition: 9, unavailable: 14 } as const
 
 /** An error as gRPC has it. */
 export function refusal(code: keyof typeof codes, details: string): Error {
@@ -13,15 +13,19 @@ export function refusal(code: keyof typeof codes, details: string): Error {
   )
 }
 
-/** Methods as promises, each once the server answers, after a turn at least, and an error for what is not simulated. */
-export function service(name: string, methods: object, back: () => Promise<void> | undefined): object {
+/** As where nothing listens. */
+export const notConnected = () => refusal('unavailable', 'No connection established')
+
+/** Methods as promises, each after a turn, and an error for what is not simulated, or while the server is away. */
+export function service(name: string, methods: object, isAway: () => boolean): object {
   return new Proxy(methods, {
     get: (target, method) => {
       const call = Reflect.get(target, method) as ((request: unknown) => unknown) | undefined
       if (call === undefined && typeof method === 'symbol') return undefined
       return async (request: unknown) => {
-        await back()
+        await Promise.resolve()
         if (call === undefined) throw new Error(`${name}.${String(method)} is not simulated`)
+        if (isAway()) throw notConnected()
         return call(request)
       }
     },

@@ -1,17 +1,22 @@
 import type { temporal } from '@temporalio/proto'
 import proto from '@temporalio/proto'
 import type { Cancel, Clock } from '../../virtual-clock.ts'
-import { msOf } from '../protocol.ts'
+import { msOf, timestamp } from '../protocol.ts'
 import type { Run } from '../run.ts'
 
 type Schedule = temporal.api.schedule.v1.ISchedule
 type Start = temporal.api.workflowservice.v1.IStartWorkflowExecutionRequest
 
 const { ScheduleOverlapPolicy } = proto.temporal.api.enums.v1
+const { ScheduleInfo } = proto.temporal.api.schedule.v1
+/** How many of its last actions a description shows. */
+const shownActions = 10
 
 interface Kept {
   readonly schedule: Schedule
-  last?: Run
+  readonly createdMs: number
+  /** Runs that it has started, oldest first, each with the time that it was due. */
+  readonly actions: { readonly run: Run; readonly dueMs: number }[]
   isPaused: boolean
   /** Whether a run begins once the last one has ended. */
   isBuffered: boolean
@@ -37,7 +42,14 @@ export class Schedules {
   /** Returns false when there is one of this id. */
   create(id: string, schedule: Schedule): boolean {
     if (this.#kept.has(id)) return false
-    const kept: Kept = { schedule, isPaused: schedule.state?.paused ?? false, isBuffered: false, stop: () => {} }
+    const kept: Kept = {
+      schedule,
+      createdMs: this.#clock.now(),
+      actions: [],
+      isPaused: schedule.state?.paused ?? false,
+      isBuffered: false,
+      stop: () => {},
+    }
     this.#kept.set(id, kept)
     this.#wait(kept)
     return true
@@ -45,6 +57,20 @@ export class Schedules {
 
   get(id: string): Schedule | undefined {
     return this.#kept.get(id)?.schedule
+  }
+
+  /** What a description says of it beside what was asked for. */
+  infoOf(id: string): temporal.api.schedule.v1.IScheduleInfo {
+    const { createdMs = 0, actions = [] } = this.#kept.get(id) ?? {}
+    return ScheduleInfo.fromObject({
+      createTime: timestamp(createdMs),
+      actionCount: actions.length,
+      recentActions: actions.slice(-shownActions).map(({ run, dueMs }) => ({
+        scheduleTime: timestamp(dueMs),
+        actualTime: timestamp(run.startedMs),
+        startWorkflowResult: { workflowId: run.workflowId, runId: run.identity.runId },
+      })),
+    })
   }
 
   /** Returns false when there is none of this id. */
@@ -76,11 +102,11 @@ export class Schedules {
   }
 
   #trigger(id: string, kept: Kept, policy: number | null | undefined): void {
-    const isRunning = kept.last?.isRunning === true
-    if (!isRunning) return this.#act(kept, this.#clock.now())
+    const last = lastOf(kept)
+    if (last?.isRunning !== true) return this.#act(kept, this.#clock.now())
     if (policy !== ScheduleOverlapPolicy.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE || kept.isBuffered) return
     kept.isBuffered = true
-    kept.last?.onClosed.push(() => {
+    last.onClosed.push(() => {
       kept.isBuffered = false
       if (this.#kept.get(id) === kept) this.#act(kept, this.#clock.now())
     })
@@ -88,8 +114,10 @@ export class Schedules {
 
   #act(kept: Kept, dueMs: number): void {
     const action = kept.schedule.action?.startWorkflow
-    if (action == null || kept.last?.isRunning === true) return
+    if (action == null || lastOf(kept)?.isRunning === true) return
     const workflowId = `${action.workflowId}-${new Date(dueMs).toISOString().slice(0, 19)}Z`
-    kept.last = this.#start({ ...action, workflowId })
+    kept.actions.push({ run: this.#start({ ...action, workflowId }), dueMs })
   }
 }
+
+const lastOf = ({ actions }: Kept): Run | undefined => actions.at(-1)?.run

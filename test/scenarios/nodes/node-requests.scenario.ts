@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { clusterName } from '../deploy/local/cluster.ts'
+import { clusterName } from '../../../deploy/local/cluster.ts'
 import {
   forceFinishSignal,
   forceFinishUpdate,
@@ -7,10 +6,10 @@ import {
   lifecycleStatusQuery,
   releaseUpdate,
   retryNowUpdate,
-} from '../workflows/messages.ts'
-import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { ArmSession } from './arm/arm-session.ts'
-import { type Seen, World } from './world.ts'
+} from '../../../workflows/messages.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { type Seen, World } from '../../world.ts'
+import { afterAll, beforeAll, beforeEach, expect, test } from '../scenario.ts'
 
 let world: World
 
@@ -207,7 +206,7 @@ test('a lifecycle whose VM is gone is ended by force without more, and a pod tha
   await world.operator.kubectl(['annotate', 'pod', pod?.metadata.name ?? '', 'karpenter.sh/do-not-disrupt=true'])
   await world.operator.kubectl(['delete', 'nodeclaim', name(), '--wait=false'])
   await world.until('the drain waits', async () => (await lifecycle().query(lifecycleStatusQuery)).phase === 'Draining')
-  const arm = await ArmSession.open(world.cluster)
+  const arm = await world.arm()
   await arm.deleteVm(vm())
   await arm.close()
   await world.until('the VM is gone', async () =>

@@ -1,18 +1,9 @@
-import { Worker } from '@temporalio/worker'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { AzureActivities } from '../activities/azure/contract.ts'
-import type { KubernetesActivities } from '../activities/kubernetes/contract.ts'
-import { taskQueue } from '../core/task-queues.ts'
-import { clusterName } from '../deploy/local/cluster.ts'
-import { temporalSettings } from '../deploy/local/temporal.ts'
-import { buildWorkflowBundle } from '../workers/bundle.ts'
-import { connectNative } from '../workers/temporal-link.ts'
-import type { nodeClaimLifecycle } from '../workflows/index.ts'
-import type { LifecycleStatus } from '../workflows/messages.ts'
-import { deployment, nodeClass, nodePool, standaloneClaim } from './applied-objects.ts'
-import { patient } from './runner/patience.ts'
-import { quietRuntime } from './runner/quiet-runtime.ts'
-import { type Seen, World } from './world.ts'
+import { clusterName } from '../../../deploy/local/cluster.ts'
+import type { LifecycleStatus } from '../../../workflows/messages.ts'
+import { deployment, nodeClass, nodePool, standaloneClaim } from '../../applied-objects.ts'
+import { patient } from '../../runner/patience.ts'
+import { type Seen, World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 let world: World
 
@@ -258,50 +249,4 @@ test.each([
   )
   await world.timing({ bootMs: 0 })
   await untilGone(claim)
-})
-
-test('a silent node of which Azure says nothing is drained like any', async () => {
-  const cluster = 'unreadable'
-  const calls: string[] = []
-  const activities: Partial<KubernetesActivities & AzureActivities> = {
-    observe: async () => ({ step: { kind: 'terminate' } }),
-    drain: async ({ reported }) => {
-      calls.push(`drain after ${reported.vmLooks} looks`)
-      return reported.vmLooks === 0 ? { kind: 'notReady' } : { kind: 'drained', pods: 0 }
-    },
-    findInstance: async () => {
-      throw new Error('AuthorizationFailed')
-    },
-    deleteInstance: async () => {
-      calls.push('deleteInstance')
-      return { existed: true, goneMs: Date.now() }
-    },
-    finalize: async () => {},
-  }
-  quietRuntime()
-  const { connection } = await connectNative(temporalSettings(world.cluster).load(), 'default')
-  const code = await buildWorkflowBundle()
-  const workers = await Promise.all(
-    (['core', 'wait', 'azure'] as const).map((role) =>
-      Worker.create({
-        connection,
-        taskQueue: taskQueue(role, cluster),
-        activities,
-        ...(role === 'core' ? { workflowBundle: { code } } : {}),
-      }),
-    ),
-  )
-  const [first, ...others] = workers
-  const ended = Promise.all(others.map((worker) => worker.run()))
-  await first?.runUntil(
-    world.temporal.workflow.execute<typeof nodeClaimLifecycle>('nodeClaimLifecycle', {
-      workflowId: `nodeclaim/${cluster}/a/1`,
-      taskQueue: taskQueue('core', cluster),
-      args: [{ cluster, name: 'a', uid: '1' }],
-    }),
-  )
-  for (const worker of others) worker.shutdown()
-  await ended
-  await connection.close()
-  expect(calls).toEqual(['drain after 0 looks', 'drain after 1 looks', 'deleteInstance'])
 })

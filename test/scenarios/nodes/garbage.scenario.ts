@@ -1,11 +1,11 @@
 // What no lifecycle cleans up: leaks are planted behind Joiner's back, and passes of garbage collection take them, and nothing else.
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { osDiskName } from '../activities/azure/launch/os-disk-name.ts'
-import { clusterName } from '../deploy/local/cluster.ts'
-import { deployment, nodeClass, nodePool, standaloneClaim } from './applied-objects.ts'
-import { ArmSession } from './arm/arm-session.ts'
-import { isTrue, type Seen, World } from './world.ts'
+import { osDiskName } from '../../../activities/azure/launch/os-disk-name.ts'
+import { clusterName } from '../../../deploy/local/cluster.ts'
+import { deployment, nodeClass, nodePool, standaloneClaim } from '../../applied-objects.ts'
+import type { ArmSession } from '../../arm/arm-session.ts'
+import { isTrue, type Seen, World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 let world: World
 let arm: ArmSession
@@ -14,7 +14,7 @@ let clusterUid: string
 beforeAll(async () => {
   world = await World.start()
   world.startJoiner()
-  arm = await ArmSession.open(world.cluster)
+  arm = await world.arm()
   clusterUid = (await world.operator.api<Seen>('GET', '/api/v1/namespaces/kube-system')).metadata.uid
   await world.apply(nodePool({ consolidateAfter: 'Never' }), nodeClass(), deployment({ replicas: 1 }), standalone)
   await world.untilReady('general')
@@ -49,19 +49,19 @@ async function pass(): Promise<void> {
   await world.until('a pass of garbage collection ended', async () => (await passes()) > before)
 }
 
-async function logged(message: string, process = 'joiner'): Promise<readonly Record<string, unknown>[]> {
-  const lines = (await world.cluster.supervisor.tail(process, 100_000)).split('\n')
+async function logged(message: string): Promise<readonly Record<string, unknown>[]> {
+  const lines = (await world.cluster.supervisor.tail('joiner', 100_000)).split('\n')
   return lines.filter((line) => line.includes(message)).map((line) => JSON.parse(line) as Record<string, unknown>)
 }
 
-async function scraped(process = 'joiner'): Promise<string> {
-  const address = (await logged('serving health and metrics', process)).at(-1)?.['address']
-  return (await fetch(`${String(address).replace('0.0.0.0', '127.0.0.1')}/metrics`)).text()
-}
-
 async function collected(): Promise<Readonly<Record<string, number>>> {
-  const lines = (await scraped()).matchAll(/^joiner_garbage_collected_total\{resource="(\w+)"\} (\d+)$/gm)
-  return Object.fromEntries([...lines].map(([, resource = '', value]) => [resource, Number(value)]))
+  const values = Object.entries(await world.metrics())
+  return Object.fromEntries(
+    values.flatMap(([name, value]) => {
+      const [, resource] = /^joiner_garbage_collected_total\{resource="(\w+)"\}$/.exec(name) ?? []
+      return resource === undefined ? [] : [[resource, value]]
+    }),
+  )
 }
 
 const vmNames = async () => (await world.azure()).virtualMachines.map(({ name }) => name)
@@ -246,9 +246,10 @@ test('nodes whose NodeClaims are lost while Joiner is down run on and are named;
   expect(withheldMachines.machines.map(({ name }) => name).sort()).toEqual([...nodes].sort())
   expect(withheldMachines.machines.every((machine) => machine.pods === 1)).toBe(true)
   expect(withheldMachines.costPerDay).toBeGreaterThan(0)
-  const metrics = await scraped('joiner-azure')
-  for (const name of nodes) expect(metrics).toContain(`joiner_garbage_withheld{kind="VM",name="${name}"} 1`)
-  for (const name of nodes) expect(metrics).toContain(`joiner_garbage_withheld_usd_per_day{kind="VM",name="${name}"}`)
+  const metrics = await world.metrics('joiner-azure')
+  for (const name of nodes) expect(metrics[`joiner_garbage_withheld{kind="VM",name="${name}"}`]).toBe(1)
+  for (const name of nodes)
+    expect(metrics[`joiner_garbage_withheld_usd_per_day{kind="VM",name="${name}"}`]).toBeGreaterThan(0)
 
   // What an operator drains goes, with its Node, however its NodeClaim was lost.
   await world.scale('apart', 1)

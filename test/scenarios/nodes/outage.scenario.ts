@@ -2,13 +2,14 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Limits } from '../core/node-claim/limits.ts'
-import { buildWorkflowBundle } from '../workers/bundle.ts'
-import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { isTrue, type Seen, World } from './world.ts'
+import type { Limits } from '../../../core/node-claim/limits.ts'
+import { buildWorkflowBundle } from '../../../workers/bundle.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { isTrue, type Seen, World } from '../../world.ts'
+import { afterAll, beforeAll, expect, isFast, test } from '../scenario.ts'
 
-const nodes = 8
+/** In virtual time the looks of a test take most of its time, and each reads all of them. */
+const nodes = isFast ? 3 : 8
 /** Each has a NodePool and a Deployment of its own, so that no pod finds room on a node of another. */
 const phases = ['draining', 'joining', 'launching'] as const
 type Phase = (typeof phases)[number]
