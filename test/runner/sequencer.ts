@@ -11,7 +11,6 @@ const slowest = [
   'identity',
   'disruption',
   'event-budget',
-  'node-pool',
   'ownership',
   'main-job',
   'crash-matrix',
