@@ -101,7 +101,6 @@ export class World {
   readonly operator: Operator
   readonly installation: Installation
   readonly temporal: Client
-  /** Requests to Azure by somebody else than Joiner. The caller closes it. */
   readonly arm: Servers['arm']
   readonly #end: Servers['end']
   readonly #runCommand: Servers['runCommand']
@@ -289,9 +288,9 @@ export class World {
   /** Waits until nothing that Joiner made is left: no NodeClaim, Node, VM, NIC, disk, bootstrap token or open lifecycle. */
   async untilNothingLeft(ms = patienceMs): Promise<void> {
     // Most looks find NodeClaims, and one list costs less than all of them.
-    const isEmpty = async () =>
-      (await this.list('nodeclaims')).length === 0 && Object.values(await this.left()).every((n) => n === 0)
-    await this.until('nothing is left', isEmpty, ms)
+    const hasClaims = async () => (await this.list('nodeclaims')).length > 0
+    const isNothing = async () => Object.values(await this.left()).every((n) => n === 0)
+    await this.until('nothing is left', async () => !(await hasClaims()) && isNothing(), ms)
   }
 
   async left(): Promise<Readonly<Record<string, number>>> {
