@@ -152,6 +152,12 @@ export class FakeCluster {
     return copy
   }
 
+  /** What a GET answers, to be looked at only: it is no copy. */
+  async look<T = Json>(path: string): Promise<T> {
+    await Promise.resolve()
+    return this.#rest.answer({ method: 'GET', url: path, body: undefined }) as T
+  }
+
   /** The same with its status, whether it is a success or not. */
   async respond(method: Method, path: string, body?: unknown, patch?: PatchType): Promise<Answer<Json>> {
     try {

@@ -13,8 +13,10 @@ await new Command('npm run takeover --')
   )
   .option('--machines <count>', 'how many machines', count, 50)
   .action(({ machines }: { readonly machines: number }) => {
-    const args = ['vitest', 'run', 'test/aks-machines.servers.test.ts']
-    const env = { ...process.env, JOINER_TAKEOVER_MACHINES: String(machines) }
+    const limit = String(300_000 + machines * 30_000)
+    const config = ['--config', 'vitest.scenarios.config.ts', '--testTimeout', limit, '--hookTimeout', limit]
+    const args = ['vitest', 'run', ...config, 'pools/aks-machines']
+    const env = { ...process.env, JOINER_TEST_WORLD: 'real', JOINER_TAKEOVER_MACHINES: String(machines) }
     process.exitCode = spawnSync('npx', args, { stdio: 'inherit', env }).status ?? 1
   })
   .parseAsync()

@@ -203,6 +203,28 @@ const refusals: readonly Row[] = [
     },
   },
   {
+    name: 'a NodePool becomes neither static nor dynamic; the scale of a static one counts its nodes',
+    play: async ({ client, request, name }) => {
+      const path = `${pools}/${name}`
+      await client.create(pools, pool(name, { replicas: 1 }))
+      await client.patchStatus(path, { status: { nodes: 3 } })
+      const scale = { spec: { replicas: 2 } }
+      const scaled = await said(request('PATCH', `${path}/scale`, scale), ({ spec, status }) => [spec, status])
+      const dynamic = await said(client.mergePatch(path, { spec: { replicas: null } }))
+      await client.create(pools, pool(`${name}-dynamic`))
+      return [scaled, dynamic, await said(request('PATCH', `${path}-dynamic/scale`, scale))]
+    },
+  },
+  ...['/SUBSCRIPTIONS/a/resourcegroups/b/', '/subscriptions/a/'].map(
+    (before): Row => ({
+      name: `an AKSNodeClass with a subnet in ${before}`,
+      play: ({ client, name }) => {
+        const vnetSubnetID = `${before}providers/Microsoft.Network/virtualNetworks/c/subnets/d`
+        return said(client.create(resourcePath('aksnodeclasses'), nodeClass(name, { vnetSubnetID })))
+      },
+    }),
+  ),
+  {
     name: 'a pod without containers is refused',
     play: ({ client, name }) => said(client.create(pods, withSpec(pod(name), { containers: [] }))),
   },

@@ -83,7 +83,10 @@ export function serversOf(world: FastWorld): Servers {
         return processSpec(account, { ...Object.fromEntries(own), JOINER_ROLES: deployments[account] })
       })
   const operator: Pick<Operator, 'api' | 'kubectl' | 'simulator'> = {
-    api: (method, path, body) => world.cluster.request(method, path, body, method === 'PATCH' ? 'merge' : undefined),
+    api: <T>(method: string, path: string, body?: unknown) =>
+      method === 'GET'
+        ? world.cluster.look<T>(path)
+        : world.cluster.request<T>(method as 'POST', path, body, method === 'PATCH' ? 'merge' : undefined),
     kubectl: (args, input) => kubectl(world.cluster, args, input),
     simulator: (method, path, body) => world.azure.simulator(method, path, body),
   }

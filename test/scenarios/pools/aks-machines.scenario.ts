@@ -1,4 +1,4 @@
-// A cluster of node auto-provisioning on real servers: its machines are left alone while it is on, and taken over node by node once it is off.
+// A cluster of node auto-provisioning: its machines are left alone while it is on, and taken over node by node once it is off.
 import { managing } from '../../take-over/nap-cluster.ts'
 import { expectOnlyForeignLeft, napCluster, takeOver, untilRefused } from '../../take-over/take-over.ts'
 import { World } from '../../world.ts'

@@ -1,4 +1,4 @@
-// Nodes made as AKS machines on real servers: scaled up, killed while they are made, refused, replaced for a new node image, and scaled down.
+// Nodes made as AKS machines: scaled up, killed while they are made, refused, replaced for a new node image, and scaled down.
 import { nodeImageVersion } from '../../../core/drift/node-image-version.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { addMachinesPool, machinesPool, makingMachines } from '../../arm/machines-mode.ts'

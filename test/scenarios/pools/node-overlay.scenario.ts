@@ -1,4 +1,4 @@
-// NodeOverlays on real servers: what is bought, what is given up, and what the objects say.
+// NodeOverlays: what is bought, what is given up, and what the objects say.
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { World } from '../../world.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'

@@ -1,4 +1,4 @@
-// Static NodePools on real servers: as many nodes as replicas, whatever dies in between, and no other ones.
+// Static NodePools: as many nodes as replicas, whatever dies in between, and no other ones.
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { FaultyWorld } from '../../faulty-world.ts'
 import { claimsPath, isTrue, type Seen, type World } from '../../world.ts'

@@ -101,19 +101,27 @@ function listOf(next: () => string, expect: (word: string) => void, is: (word: s
 const textOf = (word: string) => word.replaceAll(/^'|'$/g, '').replaceAll("''", "'")
 
 function attributeOf({ run, status }: ListedRun, name: string): readonly string[] {
-  const { workflowId, workflowType, taskQueue } = run.identity
-  const times = { StartTime: run.startedMs, CloseTime: status === 'running' ? undefined : run.closedMs }
-  const own: Readonly<Record<string, string | undefined>> = {
-    WorkflowId: workflowId,
-    WorkflowType: workflowType,
-    TaskQueue: taskQueue,
-    ExecutionStatus: statusNames[status],
-    ...Object.fromEntries(
-      Object.entries(times).map(([key, ms]) => [key, ms === undefined ? undefined : new Date(ms).toISOString()]),
-    ),
-  }
-  const value = own[name] ?? valueOf(run.searchAttributes[name])
+  const value = builtIn(run, status, name) ?? valueOf(run.searchAttributes[name])
   return value === undefined || value === null ? [] : [value].flat().map(String)
+}
+
+const identityFields = { WorkflowId: 'workflowId', WorkflowType: 'workflowType', TaskQueue: 'taskQueue' } as const
+
+function builtIn(run: Run, status: RunStatus, name: string): string | undefined {
+  switch (name) {
+    case 'WorkflowId':
+    case 'WorkflowType':
+    case 'TaskQueue':
+      return run.identity[identityFields[name]]
+    case 'ExecutionStatus':
+      return statusNames[status]
+    case 'StartTime':
+      return new Date(run.startedMs).toISOString()
+    case 'CloseTime':
+      return status === 'running' || run.closedMs === undefined ? undefined : new Date(run.closedMs).toISOString()
+    default:
+      return undefined
+  }
 }
 
 function compare(found: readonly string[], operator: string, values: readonly string[]): boolean {
