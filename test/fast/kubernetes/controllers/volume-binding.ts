@@ -72,6 +72,10 @@ export function bindVolume(server: ApiServer, claim: Json, volume: Json): void {
   }))
   server.change(claimPathOf(claim), undefined, (object) => ({
     ...object,
+    metadata: {
+      ...metaOf(object),
+      annotations: { ...metaOf(object).annotations, 'pv.kubernetes.io/bind-completed': 'yes' },
+    },
     spec: { ...specOf(object), volumeName },
     status: { ...statusOf(object), phase: 'Bound' },
   }))
