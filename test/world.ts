@@ -12,6 +12,7 @@ import type { Timing } from '../deploy/local/azure/admin/settings.ts'
 import type { JournalEntry } from '../deploy/local/azure/server/arm-deps.ts'
 import { clusterName, type ServerOptions } from '../deploy/local/cluster.ts'
 import type { Installation } from '../deploy/local/installation.ts'
+import { namespace, operatorAccount } from '../deploy/local/installation-accounts.ts'
 import type { LocalCluster } from '../deploy/local/local-cluster.ts'
 import type { Operator } from '../deploy/local/operator.ts'
 import { nodeClass } from './applied-objects.ts'
@@ -93,7 +94,7 @@ const lookEveryMs = process.env['JOINER_TEST_WORLD'] === 'fast' ? 20 : 200
 export const patienceMs = 120_000
 
 /** The user that `World.joiner` runs commands as. */
-export const operatorUser = 'system:serviceaccount:joiner:an-operator'
+export const operatorUser = `system:serviceaccount:${namespace}:${operatorAccount}`
 
 /** The servers that Joiner works with, its CRDs and RBAC, and what a test does with them. */
 export class World {
@@ -101,16 +102,16 @@ export class World {
   readonly operator: Operator
   readonly installation: Installation
   readonly temporal: Client
-  readonly #end: Servers['end']
-  readonly #runCommand: Servers['runCommand']
+  readonly kubernetes: Servers['kubernetes']
+  readonly #servers: Servers
 
-  constructor({ cluster, operator, installation, temporal, end, runCommand }: Servers) {
-    this.cluster = cluster
-    this.operator = operator
-    this.installation = installation
-    this.temporal = temporal
-    this.#end = end
-    this.#runCommand = runCommand
+  constructor(servers: Servers) {
+    this.cluster = servers.cluster
+    this.operator = servers.operator
+    this.installation = servers.installation
+    this.temporal = servers.temporal
+    this.kubernetes = servers.kubernetes
+    this.#servers = servers
   }
 
   /** Starts everything but Joiner itself: real servers, or a simulated world in virtual time where the environment asks for it. */
@@ -195,7 +196,8 @@ export class World {
 
   /** As `joiner`, with more in the environment. */
   async joinerWith(settings: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<string> {
-    if (this.#runCommand !== undefined) return this.#runCommand(settings, args)
+    const { runCommand } = this.#servers
+    if (runCommand !== undefined) return runCommand(settings, args)
     const command = fileURLToPath(new URL('../starter/joiner.ts', import.meta.url))
     const env = {
       ...process.env,
@@ -308,6 +310,11 @@ export class World {
     })
   }
 
+  /** The metrics of a process, as a monitoring system reads them. Errors: it does not serve them. */
+  metrics(name = 'joiner'): Promise<string> {
+    return this.#servers.metrics(name)
+  }
+
   /** What the planner of the process `joiner` has planned since then, from its log. */
   async plans(sinceMs = 0): Promise<readonly Plan[]> {
     const lines = (await this.cluster.supervisor.tail('joiner', 100_000)).split('\n')
@@ -345,7 +352,7 @@ export class World {
 
   /** Ends everything. Errors: Joiner was refused a request for want of a right, unless the test has taken rights away. */
   async stop({ tookRights = false } = {}): Promise<void> {
-    await this.#end(async () => {
+    await this.#servers.end(async () => {
       const forbidden = tookRights ? [] : await this.forbidden()
       if (forbidden.length > 0) throw new Error(`Joiner lacks rights:\n${forbidden.join('\n')}`)
     })

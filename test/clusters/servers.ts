@@ -1,5 +1,7 @@
 import type { Client } from '@temporalio/client'
+import { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
 import type { ServerOptions } from '../../deploy/local/cluster.ts'
+import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
 import { temporalSettings } from '../../deploy/local/temporal.ts'
 import { connectClient, temporalClient } from '../../starter/temporal/connect.ts'
 import { cleanUp } from './clean-up.ts'
@@ -8,6 +10,10 @@ import { endOthers, type Installed, leaveCluster, takeCluster } from './shared-c
 /** The servers of a world, and what people and programs do at them. */
 export interface Servers extends Pick<Installed, 'cluster' | 'operator' | 'installation'> {
   readonly temporal: Client
+  /** A client with the rights of Joiner's account and no others. Who asks for it closes it. */
+  readonly kubernetes: () => Promise<KubernetesClient>
+  /** The metrics that a process of Joiner serves. */
+  readonly metrics: (process: string) => Promise<string>
   /** Runs a command of Joiner, where it runs in no process of its own. Returns what it printed; errors as `World.joiner`. */
   readonly runCommand?: (settings: Readonly<Record<string, string>>, args: readonly string[]) => Promise<string>
   /** Ends everything; `check` looks at what Joiner has left in its logs, after its end. */
@@ -17,12 +23,14 @@ export interface Servers extends Pick<Installed, 'cluster' | 'operator' | 'insta
 /** Real servers with Joiner's CRDs and rights, without Joiner. */
 export async function realServers(options: ServerOptions): Promise<Servers> {
   const installed = await takeCluster(options)
-  const { cluster } = installed
+  const { cluster, installation } = installed
   const connection = await connectClient(temporalSettings(cluster))
   const running = () => `the end of ${Object.keys(cluster.supervisor.pids).join(', ')}`
   return {
     ...installed,
     temporal: temporalClient(connection, temporalSettings(cluster)),
+    kubernetes: () => KubernetesClient.load(installation.kubeconfig),
+    metrics: (process) => metricsOf(cluster, process),
     end: (check) =>
       cleanUp([
         { what: () => 'the connection to Temporal', work: () => connection.close() },
@@ -31,4 +39,12 @@ export async function realServers(options: ServerOptions): Promise<Servers> {
         { what: running, work: () => leaveCluster(installed), ms: 90_000 },
       ]),
   }
+}
+
+/** Reads them at the address that the process has logged. */
+async function metricsOf({ supervisor }: LocalCluster, process: string): Promise<string> {
+  const lines = (await supervisor.tail(process, 100_000)).split('\n')
+  const serving = lines.findLast((line) => line.includes('serving health and metrics')) ?? ''
+  const [, address = ''] = /"address":"([^"]+)"/.exec(serving) ?? []
+  return (await fetch(`${address.replace('0.0.0.0', '127.0.0.1')}/metrics`)).text()
 }

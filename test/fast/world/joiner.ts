@@ -35,13 +35,21 @@ const settings: TemporalSettings = {
 /** A process of Joiner: everything that `joiner worker` runs once it is connected, in a simulated process. */
 export class Joiner {
   readonly process: SimulatedProcess
+  readonly registry = new Registry()
   readonly #stop = new AbortController()
   /** Settles with the process: undefined, or why it ended. */
   readonly ended: Promise<unknown>
 
   constructor(input: JoinerInput) {
     this.process = input.process
-    const log = pino({ level: 'info', base: null }, { write: (line: string) => void input.log.push(line.trimEnd()) })
+    const log = pino(
+      {
+        base: null,
+        formatters: { level: (level) => ({ level }) },
+        timestamp: pino.stdTimeFunctions.isoTime,
+      },
+      { write: (line: string) => void input.log.push(line.trimEnd()) },
+    )
     this.ended = input.process.run(() =>
       this.#work(input, log).then(
         () => undefined,
@@ -86,7 +94,7 @@ export class Joiner {
       leases: new Map(),
       tracing: noTracing,
       onWorking: () => {},
-      registry: new Registry(),
+      registry: this.registry,
     })
   }
 }

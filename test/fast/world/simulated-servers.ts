@@ -74,6 +74,12 @@ export function serversOf(world: FastWorld): Servers {
     installation: onlyReal<Installation>('installation', { processSpec, applyRights: async () => {} }),
     operator: onlyReal<Operator>('operator', operator),
     temporal: world.client,
+    kubernetes: () => Promise.resolve(world.cluster.client),
+    metrics: async (name) => {
+      const joiner = world.joiners.get(name)
+      if (joiner === undefined) throw new Error(`${name} does not run`)
+      return joiner.registry.metrics()
+    },
     runCommand: (env, args) =>
       runCommand({ kubernetes: world.cluster.client, temporal: world.client.connection }, env, args),
     end: async () => {
