@@ -182,6 +182,11 @@ export class TemporalConnection {
       if (schedule === undefined) throw refusal('notFound', `schedule "${scheduleId}" not found`)
       return { schedule, info: {} }
     },
+    describeTaskQueue: ({ taskQueue }: Filled<temporal.api.workflowservice.v1.IDescribeTaskQueueRequest>) => ({
+      pollers: this.#server
+        .pollersOf(taskQueue?.name ?? '')
+        .map((identity) => ({ identity, lastAccessTime: timestamp(this.#options.clock.now()) })),
+    }),
     /** No worker has a version. */
     describeWorkerDeployment: () => {
       throw refusal('notFound', 'no Worker Deployment found')

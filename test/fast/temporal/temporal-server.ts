@@ -94,6 +94,13 @@ export class TemporalServer {
     for (const run of this.runs) if (run.cached?.worker === worker && run.task === undefined) run.evict()
   }
 
+  /** Names of the processes that ask for tasks of a queue. */
+  pollersOf(queue: string): readonly string[] {
+    return this.#workers
+      .filter((worker) => isPolling(worker) && worker.queues.has(queue))
+      .map(({ process }) => process.name)
+  }
+
   #offerBacklog(): void {
     this.#backlog = this.#backlog.filter((take) => !take())
   }

@@ -11,30 +11,39 @@ export interface CommandServers {
   readonly temporal: ConnectionLike
 }
 
+let last: Promise<unknown> = Promise.resolve()
+
 /**
- * Runs a command of Joiner over servers in memory: all of it but how it finds and reaches them. Returns what it printed. Errors: as `World.joiner`.
+ * Runs a command of Joiner over servers in memory: all of it but how it finds and reaches them. Returns what it printed. Commands wait for each other.
+ * Errors: as `World.joiner`.
  */
-export async function runCommand(
-  { kubernetes, temporal }: CommandServers,
+export function runCommand(
+  servers: CommandServers,
   env: Readonly<Record<string, string>>,
   args: readonly string[],
 ): Promise<string> {
+  const mine = last.then(() => reaching(servers, () => printedBy(env, args)))
+  last = mine.catch(() => undefined)
+  return mine
+}
+
+/** Does something while these are the servers that commands reach. */
+async function reaching<T>({ kubernetes, temporal }: CommandServers, work: () => Promise<T>): Promise<T> {
   const load = Object.getOwnPropertyDescriptor(KubernetesClient, 'load')
   const lazy = Object.getOwnPropertyDescriptor(Connection, 'lazy')
   KubernetesClient.load = () => Promise.resolve(kubernetes)
   Connection.lazy = () => temporal as Connection
   try {
-    const given = { TEMPORAL_ADDRESS: 'simulated:7233', CLUSTER_NAME: clusterName, ...env }
-    const { code, stdout, stderr } = await SimulatedProcess.outside(() => runHere(given, ...args))
-    if (code !== 0)
-      throw Object.assign(new Error(`joiner ${args.join(' ')}: ended with ${code}\n${stderr}`), {
-        code,
-        stdout,
-        stderr,
-      })
-    return stdout
+    return await work()
   } finally {
     Object.defineProperty(KubernetesClient, 'load', load ?? {})
     Object.defineProperty(Connection, 'lazy', lazy ?? {})
   }
+}
+
+async function printedBy(env: Readonly<Record<string, string>>, args: readonly string[]): Promise<string> {
+  const given = { TEMPORAL_ADDRESS: 'simulated:7233', CLUSTER_NAME: clusterName, ...env }
+  const { code, stdout, stderr } = await SimulatedProcess.outside(() => runHere(given, ...args))
+  if (code === 0) return stdout
+  throw Object.assign(new Error(`joiner ${args.join(' ')}: ended with ${code}\n${stderr}`), { code, stdout, stderr })
 }

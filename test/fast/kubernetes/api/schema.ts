@@ -112,7 +112,7 @@ function* valueErrors(schema: Schema, value: unknown): Generator<string> {
     if (value > (schema.maximum ?? value)) yield `should be less than or equal to ${schema.maximum}`
   } else if (typeof value === 'string') {
     if (schema.pattern !== undefined && !expressionOf(schema.pattern).test(value))
-      yield `should match '${schema.pattern}'`
+      yield `Invalid value: "${value}": should match '${schema.pattern}'`
     yield* sizeErrors(value.length, schema.minLength, schema.maxLength)
   } else if (Array.isArray(value)) yield* sizeErrors(value.length, schema.minItems, schema.maxItems)
   else if (isMap(value)) yield* sizeErrors(Object.keys(value).length, undefined, schema.maxProperties)
