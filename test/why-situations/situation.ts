@@ -1,8 +1,3 @@
-import { nodeReport } from '../../starter/cli/why/node-report.ts'
-import { nodeText } from '../../starter/cli/why/node-text.ts'
-import { podReport } from '../../starter/cli/why/pod-report.ts'
-import { podText } from '../../starter/cli/why/pod-text.ts'
-import { readNode, readPod } from '../../starter/cli/why/read.ts'
 import { patient } from '../runner/patience.ts'
 import { claimsPath, type Seen, type World } from '../world.ts'
 
@@ -48,7 +43,7 @@ export async function play(world: World, situation: Situation): Promise<Outcome>
     if (node !== undefined) await situation.begin?.(world, node, await claimOf(world, node))
     mark()
     const remedy = await poll(`${name} is named`, namedWithinMs, async () => {
-      answer = node === undefined ? await whyPod(world, name) : await whyNode(world, node)
+      answer = node === undefined ? await whyPod(world, name) : await world.joinerHere('why', 'node', node)
       const found = situation.remedy.exec(remediesIn(answer))
       return situation.says.every((text) => text.test(answer)) && (found ?? false)
     })
@@ -87,21 +82,9 @@ async function poll<T>(what: string, ms: number, look: () => Promise<T | false>)
   throw new Error(`not within ${ms / 1000} s: ${what} (last: ${last})`)
 }
 
-const where = (world: World) => ({
-  kubeconfig: world.installation.operatorKubeconfig,
-  namespace: 'joiner',
-  now: Date.now(),
-})
-
 /** What `joiner why pod` prints. */
-export async function whyPod(world: World, name: string): Promise<string> {
-  const facts = await readPod('default', name, where(world))
-  return facts === undefined ? `there is no pod ${name}` : podText(podReport(facts), facts.now)
-}
-
-async function whyNode(world: World, name: string): Promise<string> {
-  const facts = await readNode(name, where(world))
-  return facts === undefined ? `there is no node ${name}` : nodeText(nodeReport(facts), facts.now)
+export function whyPod(world: World, name: string): Promise<string> {
+  return world.joinerHere('why', 'pod', `default/${name}`)
 }
 
 async function podNamed(world: World, name: string): Promise<Seen | undefined> {
@@ -111,11 +94,13 @@ async function podNamed(world: World, name: string): Promise<Seen | undefined> {
 }
 
 function nodeOf(world: World, name: string): Promise<string> {
-  return poll(`${name} has a node that is initialized`, namedWithinMs, async () => {
-    const node = (await podNamed(world, name))?.spec.nodeName
-    if (node === undefined) return false
-    const found = (await world.list('nodes')).find(({ metadata }) => metadata.name === node)
-    return found?.metadata.labels?.['karpenter.sh/initialized'] === 'true' && node
+  return poll(`${name} runs on a node that is initialized`, namedWithinMs, async () => {
+    const found = await podNamed(world, name)
+    const node = found?.spec.nodeName
+    // Budgets do not hold back the eviction of a pod that does not run yet.
+    if (node === undefined || found?.status?.phase !== 'Running') return false
+    const made = (await world.list('nodes')).find(({ metadata }) => metadata.name === node)
+    return made?.metadata.labels?.['karpenter.sh/initialized'] === 'true' && node
   })
 }
 
