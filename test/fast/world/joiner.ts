@@ -9,8 +9,9 @@ import type { TemporalSettings } from '../../../starter/temporal/settings.ts'
 import { workAs } from '../../../workers/joiner-process.ts'
 import { Readiness } from '../../../workers/readiness.ts'
 import type { WorkerLink } from '../../../workers/temporal-link.ts'
+import { faultyScheduler } from '../../faults/faulty-scheduler.ts'
 import type { FastAzure } from '../azure/fast-azure.ts'
-import { inProcessSolver } from '../in-process-solver.ts'
+import { inProcessSolver, solverInProcess } from '../in-process-solver.ts'
 import type { SimulatedProcess } from '../simulated-process.ts'
 
 export interface JoinerInput {
@@ -76,7 +77,7 @@ export class Joiner {
       cloud: await readCloud(config),
       identity: { credential: azure.credential } as AzureIdentity,
       azureHttp: azure.http,
-      solverThread: inProcessSolver,
+      solverThread: isFaulty(env) ? solverInProcess(faultyScheduler) : inProcessSolver,
       kubernetes,
       ownership: {
         kubernetes,
@@ -98,3 +99,7 @@ export class Joiner {
     })
   }
 }
+
+/** Whether a real process would load test/faults. */
+const isFaulty = (env: Readonly<Record<string, string>>) =>
+  env['NODE_OPTIONS']?.includes('/test/faults/preload.ts') === true

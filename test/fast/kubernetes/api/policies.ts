@@ -28,10 +28,10 @@ interface Creation {
 
 /** What ValidatingAdmissionPolicies with a binding that denies say of an object that is to be created. Errors: 422 where one denies it. */
 export function heldToPolicies(objects: ObjectStore, creation: Creation): void {
-  for (const binding of objects.of('validatingadmissionpolicybindings' as never)) {
+  for (const binding of objects.of('validatingadmissionpolicybindings')) {
     const { policyName, validationActions } = binding['spec'] as BindingSpec
     if (!validationActions.includes('Deny')) continue
-    const policy = objects.of('validatingadmissionpolicies' as never).find((one) => metaOf(one).name === policyName)
+    const policy = objects.of('validatingadmissionpolicies').find((one) => metaOf(one).name === policyName)
     const problem = policy && denial(policy['spec'] as PolicySpec, creation)
     if (problem === undefined) continue
     const which = `ValidatingAdmissionPolicy '${policyName}' with binding '${metaOf(binding).name}'`
