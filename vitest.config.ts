@@ -25,7 +25,6 @@ const alone = [
   'test/api/conversion.servers.test.ts',
   'test/handover.servers.test.ts',
   'test/hostile.servers.test.ts',
-  'test/pause.servers.test.ts',
   'test/recovery-limit.servers.test.ts',
   'test/request-budget.servers.test.ts',
   'test/spot-eviction.servers.test.ts',

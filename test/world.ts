@@ -17,7 +17,6 @@ import type { LocalCluster } from '../deploy/local/local-cluster.ts'
 import type { Operator } from '../deploy/local/operator.ts'
 import { nodeClass } from './applied-objects.ts'
 import { realServers, type Servers } from './clusters/servers.ts'
-import { runHere } from './readers/command-line.ts'
 import { patient } from './runner/patience.ts'
 
 /** A Kubernetes object, as far as tests look into it. */
@@ -207,15 +206,6 @@ export class World {
       ...settings,
     }
     return (await promisify(execFile)(process.execPath, [command, ...args], { env })).stdout
-  }
-
-  /** As `joiner`, in this process: for commands that are run again and again, since a process of its own takes a second and a half. */
-  async joinerHere(...args: readonly string[]): Promise<string> {
-    if (this.#servers.runCommand !== undefined) return this.joiner(...args)
-    const env = { KUBECONFIG: this.installation.operatorKubeconfig, ...this.cluster.temporalEnv }
-    const { code, stdout, stderr } = await runHere(env, ...args)
-    if (code !== 0) throw new Error(`joiner ${args.join(' ')}: ended with ${code}\n${stderr}`)
-    return stdout
   }
 
   /** Runs the `temporal` command against the server itself, as an administrator does. */

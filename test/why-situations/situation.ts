@@ -1,4 +1,10 @@
+import { nodeReport } from '../../starter/cli/why/node-report.ts'
+import { nodeText } from '../../starter/cli/why/node-text.ts'
+import { podReport } from '../../starter/cli/why/pod-report.ts'
+import { podText } from '../../starter/cli/why/pod-text.ts'
+import { readNode, readPod } from '../../starter/cli/why/read.ts'
 import { patient } from '../runner/patience.ts'
+import { isFast } from '../scenarios/scenario.ts'
 import { claimsPath, type Seen, type World } from '../world.ts'
 
 /** Something that a person on call meets: how it comes about, what `joiner why` has to say of it, and how its remedy is applied. */
@@ -43,7 +49,7 @@ export async function play(world: World, situation: Situation): Promise<Outcome>
     if (node !== undefined) await situation.begin?.(world, node, await claimOf(world, node))
     mark()
     const remedy = await poll(`${name} is named`, namedWithinMs, async () => {
-      answer = node === undefined ? await whyPod(world, name) : await world.joinerHere('why', 'node', node)
+      answer = node === undefined ? await whyPod(world, name) : await whyNode(world, node)
       const found = situation.remedy.exec(remediesIn(answer))
       return situation.says.every((text) => text.test(answer)) && (found ?? false)
     })
@@ -82,9 +88,23 @@ async function poll<T>(what: string, ms: number, look: () => Promise<T | false>)
   throw new Error(`not within ${ms / 1000} s: ${what} (last: ${last})`)
 }
 
-/** What `joiner why pod` prints. */
-export function whyPod(world: World, name: string): Promise<string> {
-  return world.joinerHere('why', 'pod', `default/${name}`)
+const where = (world: World) => ({
+  kubeconfig: world.installation.operatorKubeconfig,
+  namespace: 'joiner',
+  now: Date.now(),
+})
+
+/** What `joiner why pod` prints. On real servers all situations are asked about at once, which commands of one process are not. */
+export async function whyPod(world: World, name: string): Promise<string> {
+  if (isFast) return world.joiner('why', 'pod', `default/${name}`)
+  const facts = await readPod('default', name, where(world))
+  return facts === undefined ? `there is no pod ${name}` : podText(podReport(facts), facts.now)
+}
+
+async function whyNode(world: World, name: string): Promise<string> {
+  if (isFast) return world.joiner('why', 'node', name)
+  const facts = await readNode(name, where(world))
+  return facts === undefined ? `there is no node ${name}` : nodeText(nodeReport(facts), facts.now)
 }
 
 async function podNamed(world: World, name: string): Promise<Seen | undefined> {
