@@ -215,15 +215,8 @@ export class World {
 
   /** Values of the metrics of a process that runs now, by name and labels. */
   async metrics(name = 'joiner'): Promise<Readonly<Record<string, number>>> {
-    const text = await (this.servers.metrics?.(name) ?? this.#servedMetrics(name))
+    const text = await this.servers.metrics(name)
     return Object.fromEntries([...text.matchAll(/^([a-z].*) (\S+)$/gm)].map(([, key, value]) => [key, Number(value)]))
-  }
-
-  async #servedMetrics(name: string): Promise<string> {
-    const lines = (await this.cluster.supervisor.tail(name, 10_000)).split('\n')
-    const serving = lines.findLast((line) => line.includes('serving health and metrics')) ?? ''
-    const [, address = ''] = /"address":"([^"]+)"/.exec(serving) ?? []
-    return (await fetch(`${address.replace('0.0.0.0', '127.0.0.1')}/metrics`)).text()
   }
 
   /** Runs the `temporal` command against the server itself, as an administrator does. */

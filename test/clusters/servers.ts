@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import type { Client } from '@temporalio/client'
 import { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
 import type { ServerOptions } from '../../deploy/local/cluster.ts'
+import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
 import { temporalSettings } from '../../deploy/local/temporal.ts'
 import { connectClient, temporalClient } from '../../starter/temporal/connect.ts'
 import { ArmSession } from '../arm/arm-session.ts'
@@ -24,8 +25,8 @@ export interface Servers extends Pick<Installed, 'cluster' | 'operator' | 'insta
   readonly arm: () => Promise<ArmSession>
   /** A client with the rights of Joiner's account and no others. Who asks for it closes it. */
   readonly kubernetes: () => Promise<KubernetesClient>
-  /** The metrics of a process that runs in this one, as Prometheus reads them. */
-  readonly metrics?: (name: string) => Promise<string>
+  /** The metrics of a process of Joiner, as Prometheus reads them. Errors: it does not serve them. */
+  readonly metrics: (process: string) => Promise<string>
   /** What Resource Manager and the price list answer to GET, where they are in this process. */
   readonly azureGet?: (path: string) => Promise<string>
   /** Before servers in this process, which no other can stand before. */
@@ -49,6 +50,7 @@ export async function realServers(options: ServerOptions): Promise<Servers> {
       const folder = dirname(cluster.supervisor.logFile('joiner'))
       return Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name), 'utf8')))
     },
+    metrics: (process) => metricsOf(cluster, process),
     end: (check) =>
       cleanUp([
         { what: () => 'the connection to Temporal', work: () => connection.close() },
@@ -57,4 +59,12 @@ export async function realServers(options: ServerOptions): Promise<Servers> {
         { what: running, work: () => leaveCluster(installed), ms: 90_000 },
       ]),
   }
+}
+
+/** Reads them at the address that the process has logged. */
+async function metricsOf({ supervisor }: LocalCluster, process: string): Promise<string> {
+  const lines = (await supervisor.tail(process, 100_000)).split('\n')
+  const serving = lines.findLast((line) => line.includes('serving health and metrics')) ?? ''
+  const [, address = ''] = /"address":"([^"]+)"/.exec(serving) ?? []
+  return (await fetch(`${address.replace('0.0.0.0', '127.0.0.1')}/metrics`)).text()
 }

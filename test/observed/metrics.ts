@@ -5,11 +5,8 @@ import type { World } from '../world.ts'
 export type Metrics = ReadonlyMap<string, number>
 
 /** Reads the metrics of one process. Errors: it does not serve them. */
-export async function scrape({ cluster: { supervisor } }: World, process = 'joiner'): Promise<Metrics> {
-  const lines = (await supervisor.tail(process, 100_000)).split('\n')
-  const serving = lines.findLast((line) => line.includes('serving health and metrics')) ?? ''
-  const [, address = ''] = /"address":"([^"]+)"/.exec(serving) ?? []
-  const text = await (await fetch(`${address.replace('0.0.0.0', '127.0.0.1')}/metrics`)).text()
+export async function scrape({ servers }: World, process = 'joiner'): Promise<Metrics> {
+  const text = await servers.metrics(process)
   return new Map([...text.matchAll(/^([a-z].*) (\S+)$/gm)].map(([, name = '', value]) => [name, Number(value)]))
 }
 

@@ -115,7 +115,8 @@ export const ofNodes: readonly Situation[] = [
     ofNode: true,
     arrange: (world) => world.apply(pool('held', { consolidateAfter: '1s' }), pod('held')),
     begin: async (world, _, claim) => {
-      await world.joiner('node', 'hold', claim, '--reason', 'a look')
+      // Lists of Temporal are behind by a moment.
+      await world.until('it is held', () => world.joiner('node', 'hold', claim, '--reason', 'a look'))
       await deletePod('held')(world)
     },
     says: [/held until released by .*: a look/],

@@ -20,7 +20,11 @@ const policy = {
       ],
     },
     matchConditions: [
-      { name: 'pool', expression: "object.metadata.?labels[?'karpenter.sh/nodepool'].orValue('') == 'refused'" },
+      {
+        name: 'pool',
+        expression:
+          "has(object.metadata.labels) && 'karpenter.sh/nodepool' in object.metadata.labels && object.metadata.labels['karpenter.sh/nodepool'] == 'refused'",
+      },
     ],
     validations: [
       {

@@ -4,6 +4,7 @@ import { podReport } from '../../starter/cli/why/pod-report.ts'
 import { podText } from '../../starter/cli/why/pod-text.ts'
 import { readNode, readPod } from '../../starter/cli/why/read.ts'
 import { patient } from '../runner/patience.ts'
+import { isFast } from '../scenarios/scenario.ts'
 import { claimsPath, type Seen, type World } from '../world.ts'
 
 /** Something that a person on call meets: how it comes about, what `joiner why` has to say of it, and how its remedy is applied. */
@@ -93,13 +94,15 @@ const where = (world: World) => ({
   now: Date.now(),
 })
 
-/** What `joiner why pod` prints. */
+/** What `joiner why pod` prints. On real servers all situations are asked about at once, which commands of one process are not. */
 export async function whyPod(world: World, name: string): Promise<string> {
+  if (isFast) return world.joiner('why', 'pod', `default/${name}`)
   const facts = await readPod('default', name, where(world))
   return facts === undefined ? `there is no pod ${name}` : podText(podReport(facts), facts.now)
 }
 
 async function whyNode(world: World, name: string): Promise<string> {
+  if (isFast) return world.joiner('why', 'node', name)
   const facts = await readNode(name, where(world))
   return facts === undefined ? `there is no node ${name}` : nodeText(nodeReport(facts), facts.now)
 }
@@ -111,11 +114,13 @@ async function podNamed(world: World, name: string): Promise<Seen | undefined> {
 }
 
 function nodeOf(world: World, name: string): Promise<string> {
-  return poll(`${name} has a node that is initialized`, namedWithinMs, async () => {
-    const node = (await podNamed(world, name))?.spec.nodeName
-    if (node === undefined) return false
-    const found = (await world.list('nodes')).find(({ metadata }) => metadata.name === node)
-    return found?.metadata.labels?.['karpenter.sh/initialized'] === 'true' && node
+  return poll(`${name} runs on a node that is initialized`, namedWithinMs, async () => {
+    const found = await podNamed(world, name)
+    const node = found?.spec.nodeName
+    // Budgets do not hold back the eviction of a pod that does not run yet.
+    if (node === undefined || found?.status?.phase !== 'Running') return false
+    const made = (await world.list('nodes')).find(({ metadata }) => metadata.name === node)
+    return made?.metadata.labels?.['karpenter.sh/initialized'] === 'true' && node
   })
 }
 

@@ -1,8 +1,10 @@
 import { parseAllDocuments } from 'yaml'
+import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
 import { type ResourceName, resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import type { FakeCluster } from '../../fakes/cluster.ts'
 import type { FakeObject } from '../../fakes/patches.ts'
+import { listPathOf } from './api/paths.ts'
 import { columnsOf } from './api/schema.ts'
 import { table } from './table.ts'
 
@@ -16,11 +18,24 @@ interface Call {
 type Verb = (cluster: FakeCluster, call: Call) => Promise<string>
 
 /** Flags that are followed by their value as a word of its own. */
-const valued = new Set(['-n', '--namespace', '-l', '--selector', '-o', '--output', '-p', '-f', '--raw', '--type'])
+const valued = new Set([
+  '-n',
+  '--namespace',
+  '-l',
+  '--selector',
+  '-o',
+  '--output',
+  '-p',
+  '--patch',
+  '-f',
+  '--raw',
+  '--type',
+])
 const names = new Map([
   ['-n', '--namespace'],
   ['-l', '--selector'],
   ['-o', '--output'],
+  ['-p', '--patch'],
 ])
 const shortNames: Readonly<Record<string, ResourceName>> = {
   pdb: 'poddisruptionbudgets',
@@ -107,7 +122,7 @@ async function targetsOf(cluster: FakeCluster, { words, flags }: Call, isName = 
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-async function untilGone(cluster: FakeCluster, { path }: Target): Promise<void> {
+async function untilGone(cluster: FakeCluster, path: string): Promise<void> {
   for (;;) {
     const { status } = await cluster.respond('GET', path)
     if (status === 404) return
@@ -131,7 +146,7 @@ const remove: Verb = async (cluster, call) => {
     await cluster.request('DELETE', target.path, body)
     found.push(target)
   }
-  if (flags.get('--wait') !== 'false') for (const target of found) await untilGone(cluster, target)
+  if (flags.get('--wait') !== 'false') for (const { path } of found) await untilGone(cluster, path)
   return found.map(({ path }) => `${path} deleted`).join('\n')
 }
 
@@ -188,7 +203,7 @@ const patch: Verb = async (cluster, call) => {
     await cluster.request(
       'PATCH',
       subresource === undefined ? path : `${path}/${subresource}`,
-      JSON.parse(call.flags.get('-p') ?? '{}') as object,
+      JSON.parse(call.flags.get('--patch') ?? '{}') as object,
       type === 'strategic' ? 'strategic-merge' : type,
     )
   return ''
@@ -206,6 +221,24 @@ const apply: Verb = async (cluster, { input = '' }) => {
     .map((document) => document.toJS() as unknown)
     .filter((object) => object != null)
   await cluster.apply(...objects)
+  return ''
+}
+
+/** Replaces objects, or with --force deletes them and makes them again. */
+const replace: Verb = async (cluster, { input = '', flags }) => {
+  for (const document of parseAllDocuments(input)) {
+    const object = document.toJS() as Json & { readonly metadata: { readonly name: string } }
+    const list = listPathOf(object)
+    const path = `${list}/${object.metadata.name}`
+    if (!flags.has('--force')) {
+      await cluster.request('PUT', path, object)
+      continue
+    }
+    const grace = flags.get('--grace-period')
+    await cluster.respond('DELETE', path, grace === undefined ? {} : { gracePeriodSeconds: Number(grace) })
+    await untilGone(cluster, path)
+    await cluster.request('POST', list, object)
+  }
   return ''
 }
 
@@ -255,6 +288,7 @@ const verbs: Readonly<Record<string, Verb>> = {
   get,
   drain,
   patch,
+  replace,
   scale,
   taint,
   delete: remove,

@@ -29,30 +29,30 @@ const nowhere = {
   ensureConnected: () => Promise.reject(notConnected()),
   close: () => Promise.resolve(),
 } as unknown as Connection
+let last: Promise<unknown> = Promise.resolve()
 
 /**
- * Runs a command of Joiner over servers in memory: all of it but how it finds and reaches them. Returns what it printed. Errors: as `World.joiner`.
+ * Runs a command of Joiner over servers in memory: all of it but how it finds and reaches them. Returns what it printed. Commands wait for each other.
+ * Errors: as `World.joiner`.
  */
-export async function runCommand(
-  { kubernetes, temporal }: CommandServers,
+export function runCommand(
+  servers: CommandServers,
   env: Readonly<Record<string, string>>,
   args: readonly string[],
 ): Promise<string> {
+  const mine = last.then(() => reaching(servers, () => printedBy(env, args)))
+  last = mine.catch(() => undefined)
+  return mine
+}
+
+/** Does something while these are the servers that commands reach. */
+async function reaching<T>({ kubernetes, temporal }: CommandServers, work: () => Promise<T>): Promise<T> {
   const load = Object.getOwnPropertyDescriptor(KubernetesClient, 'load')
   const lazy = Object.getOwnPropertyDescriptor(Connection, 'lazy')
   KubernetesClient.load = () => Promise.resolve(asOperator(kubernetes))
   Connection.lazy = (options) => (options?.address === address ? (temporal as Connection) : nowhere)
   try {
-    const given = { TEMPORAL_ADDRESS: address, CLUSTER_NAME: clusterName, ...env }
-    const run = () => SimulatedProcess.outside(() => runHere(given, ...args))
-    const { code, stdout, stderr } = await (ofFiles.has(args[0]) ? inNoTime(run) : run())
-    if (code !== 0)
-      throw Object.assign(new Error(`joiner ${args.join(' ')}: ended with ${code}\n${stderr}`), {
-        code,
-        stdout,
-        stderr,
-      })
-    return stdout
+    return await work()
   } finally {
     Object.defineProperty(KubernetesClient, 'load', load ?? {})
     Object.defineProperty(Connection, 'lazy', lazy ?? {})
@@ -68,4 +68,12 @@ function asOperator(client: KubernetesClient): KubernetesClient {
   return new Proxy(client, {
     get: (target, name) => (name === 'create' ? create : Reflect.get(target, name)) as unknown,
   })
+}
+
+async function printedBy(env: Readonly<Record<string, string>>, args: readonly string[]): Promise<string> {
+  const given = { TEMPORAL_ADDRESS: address, CLUSTER_NAME: clusterName, ...env }
+  const run = () => SimulatedProcess.outside(() => runHere(given, ...args))
+  const { code, stdout, stderr } = await (ofFiles.has(args[0]) ? inNoTime(run) : run())
+  if (code === 0) return stdout
+  throw Object.assign(new Error(`joiner ${args.join(' ')}: ended with ${code}\n${stderr}`), { code, stdout, stderr })
 }

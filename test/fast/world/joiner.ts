@@ -11,8 +11,9 @@ import { workAs } from '../../../workers/joiner-process.ts'
 import { Readiness } from '../../../workers/readiness.ts'
 import type { GaugeSource } from '../../../workers/telemetry/metrics-text.ts'
 import type { WorkerLink } from '../../../workers/temporal-link.ts'
+import { faultyScheduler } from '../../faults/faulty-scheduler.ts'
 import type { FastAzure } from '../azure/fast-azure.ts'
-import { inProcessSolver } from '../in-process-solver.ts'
+import { inProcessSolver, solverInProcess } from '../in-process-solver.ts'
 import type { SimulatedProcess } from '../simulated-process.ts'
 
 export interface JoinerInput {
@@ -46,7 +47,7 @@ export class Joiner {
   constructor(input: JoinerInput) {
     this.process = input.process
     const log = pino(
-      { level: 'info', base: null, timestamp: stdTimeFunctions.isoTime },
+      { base: null, formatters: { level: (level) => ({ level }) }, timestamp: stdTimeFunctions.isoTime },
       { write: (line: string) => void input.log.push(line.trimEnd()) },
     )
     this.ended = input.process.run(() =>
@@ -84,7 +85,7 @@ export class Joiner {
       cloud: await readCloud(config),
       identity: { credential: azure.credential } as AzureIdentity,
       azureHttp: azure.http,
-      solverThread: inProcessSolver,
+      solverThread: isFaulty(env) ? solverInProcess(faultyScheduler) : inProcessSolver,
       kubernetes,
       ownership: {
         kubernetes,
@@ -106,3 +107,7 @@ export class Joiner {
     })
   }
 }
+
+/** Whether a real process would load test/faults. */
+const isFaulty = (env: Readonly<Record<string, string>>) =>
+  env['NODE_OPTIONS']?.includes('/test/faults/preload.ts') === true

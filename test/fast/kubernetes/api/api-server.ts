@@ -10,6 +10,7 @@ import { admitted } from './admission.ts'
 import { Garbage } from './garbage.ts'
 import { type Meta, metaOf, ObjectStore } from './objects.ts'
 import { namespaceOf, pathOf, resourceOf, targetOf } from './paths.ts'
+import { heldToPolicies } from './policies.ts'
 import { selection } from './selectors.ts'
 
 const isNone = (list: unknown) => (Array.isArray(list) ? list.length : 0) === 0
@@ -88,6 +89,7 @@ export class ApiServer {
     const resource = resourceOf(own)
     const object = keepingStatus(resource, { ...body, metadata })
     const complete = this.admits ? admitted({ resource, path: own, objects: this.objects }, object) : object
+    if (this.admits) heldToPolicies(this.objects, { list, resource, object: complete })
     const count = (this.#created.get(own) ?? 0) + 1
     const named = this.named({ ...metadata, ...metaOf(complete), ...this.#identity(metadata, count) }, count)
     this.#created.set(own, count)

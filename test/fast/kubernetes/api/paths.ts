@@ -42,7 +42,11 @@ export function resourceOf(path: string): string {
 /** Returns the namespace of a path of an object or of a list; undefined: it has none, or is of all namespaces. */
 export const namespaceOf = (path: string) => /\/namespaces\/([^/]+)\//.exec(path)?.[1]
 
-const irregular: Readonly<Record<string, string>> = { NetworkPolicy: 'networkpolicies', Endpoints: 'endpoints' }
+const irregular: Readonly<Record<string, string>> = {
+  NetworkPolicy: 'networkpolicies',
+  ValidatingAdmissionPolicy: 'validatingadmissionpolicies',
+  Endpoints: 'endpoints',
+}
 const ofCluster: ReadonlySet<string> = new Set([
   'Namespace',
   'Node',

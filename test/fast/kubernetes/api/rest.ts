@@ -1,6 +1,7 @@
 import type { Json } from '../../../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../../../activities/kubernetes/client/api-error.ts'
 import type { Operation } from '../../../../activities/kubernetes/client/json-patch.ts'
+import { namespace, operatorAccount } from '../../../../deploy/local/installation-accounts.ts'
 import { keepingStatus } from '../../../fakes/api-rules.ts'
 import { merged, operated } from '../../../fakes/patches.ts'
 import type { ApiServer, DeleteOptions } from './api-server.ts'
@@ -99,6 +100,11 @@ export class Rest {
         return this.#page(target)
       case 'POST':
         if (list.startsWith('/apis/authorization.k8s.io/')) return { ...(body as Json), status: { allowed: true } }
+        if (list === '/apis/authentication.k8s.io/v1/selfsubjectreviews')
+          return {
+            ...(body as Json),
+            status: { userInfo: { username: `system:serviceaccount:${namespace}:${operatorAccount}` } },
+          }
         return this.#server.create(list, body as Json)
       case 'DELETE':
         for (const object of this.#server.list(list, Object.fromEntries(query)))

@@ -138,7 +138,7 @@ function* valueErrors(schema: Schema, value: unknown): Generator<string> {
     if (value > (schema.maximum ?? value)) yield `should be less than or equal to ${schema.maximum}`
   } else if (typeof value === 'string') {
     if (schema.pattern !== undefined && !expressionOf(schema.pattern).test(value))
-      yield `should match '${schema.pattern}'`
+      yield `Invalid value: "${value}": should match '${schema.pattern}'`
     yield* sizeErrors(value.length, schema.minLength, schema.maxLength)
   } else if (Array.isArray(value)) yield* sizeErrors(value.length, schema.minItems, schema.maxItems)
   else if (isMap(value)) yield* sizeErrors(Object.keys(value).length, undefined, schema.maxProperties)
@@ -147,7 +147,11 @@ function* valueErrors(schema: Schema, value: unknown): Generator<string> {
 /** A pattern as Go reads it: flags of the whole are before it. */
 function expressionOf(pattern: string): RegExp {
   const [, flags = '', rest = ''] = /^(?:\(\?([a-z]+)\))?(.*)$/s.exec(pattern) ?? []
-  return new RegExp(rest, `${flags}u`)
+  // Go lets characters be escaped that need not be.
+  return new RegExp(
+    rest.replaceAll(/\\([-_])(?=[^\]]*\])/g, (_, one: string) => (one === '-' ? '\\-' : one)),
+    `${flags}u`,
+  )
 }
 
 function* sizeErrors(size: number, least = 0, most = Number.POSITIVE_INFINITY): Generator<string> {

@@ -1,8 +1,8 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { scrape, sum } from './observed/metrics.ts'
-import { World } from './world.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { scrape, sum } from '../../observed/metrics.ts'
+import { World } from '../../world.ts'
+import { afterAll, beforeAll, expect, realTest, test } from '../scenario.ts'
 
 let world: World
 
@@ -115,25 +115,26 @@ test('an unknown region is reported on the AKSNodeClass or in the log, and nothi
   world.startJoiner()
 })
 
-test.each(['azure', 'temporal'])(
-  'Joiner started while %s is down: it lives, says what it waits for, and works once it is back',
-  async (server) => {
-    await world.cluster.supervisor.stop('joiner')
-    const spec = await world.cluster.supervisor.stop(server)
-    world.startJoiner()
-    await world.until('the log names what cannot be reached', async () =>
-      new RegExp(
-        `"level":"(warn|error)".*${server === 'azure' ? world.cluster.azureEndpoint : world.cluster.temporalAddress}`,
-      ).test(await world.cluster.supervisor.tail('joiner', 200)),
-    )
-    if (spec !== undefined) world.cluster.supervisor.start(spec)
-    const name = `after-${server}`
-    await world.apply(deployment({ name, replicas: 1, cpu: '3' }))
-    await world.until('its pod runs', async () => (await world.running(name)) === 1)
-  },
-)
+for (const server of ['azure', 'temporal'])
+  realTest(
+    `Joiner started while ${server} is down: it lives, says what it waits for, and works once it is back`,
+    async () => {
+      await world.cluster.supervisor.stop('joiner')
+      const spec = await world.cluster.supervisor.stop(server)
+      world.startJoiner()
+      await world.until('the log names what cannot be reached', async () =>
+        new RegExp(
+          `"level":"(warn|error)".*${server === 'azure' ? world.cluster.azureEndpoint : world.cluster.temporalAddress}`,
+        ).test(await world.cluster.supervisor.tail('joiner', 200)),
+      )
+      if (spec !== undefined) world.cluster.supervisor.start(spec)
+      const name = `after-${server}`
+      await world.apply(deployment({ name, replicas: 1, cpu: '3' }))
+      await world.until('its pod runs', async () => (await world.running(name)) === 1)
+    },
+  )
 
-test('a Temporal that accepts and never answers is named, and Joiner works once it answers', async () => {
+realTest('a Temporal that accepts and never answers is named, and Joiner works once it answers', async () => {
   await world.cluster.supervisor.stop('joiner')
   const silent = new Set<Socket>()
   let accept = (socket: Socket) => void silent.add(socket)

@@ -1,8 +1,8 @@
 import { WorkflowUpdateFailedError } from '@temporalio/client'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { consolidateNowSignal, loopStatusQuery, pauseUpdate, resumeUpdate } from '../workflows/messages.ts'
-import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { operatorUser, World } from './world.ts'
+import { consolidateNowSignal, loopStatusQuery, pauseUpdate, resumeUpdate } from '../../../workflows/messages.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { operatorUser, World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 let world: World
 

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { loopStatusQuery, pauseSignal, resumeSignal } from '../workflows/messages.ts'
-import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { untilResyncs } from './observed/metrics.ts'
-import { World } from './world.ts'
+import { loopStatusQuery, pauseSignal, resumeSignal } from '../../../workflows/messages.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { untilResyncs } from '../../observed/metrics.ts'
+import { World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 const made = 5
 
@@ -75,6 +75,10 @@ test('odd payloads and a cancelled loop stop nothing for good', async () => {
     (await world.loop('provisioning').query(loopStatusQuery)).pause?.reason.includes('tomorrow'),
   )
   await world.loop('provisioning').signal(resumeSignal)
+  await world.until(
+    'the pause is lifted',
+    async () => (await world.loop('provisioning').query(loopStatusQuery)).pause === undefined,
+  )
   const { runId } = await world.loop('provisioning').describe()
   await world.loop('provisioning').cancel()
   await world.until('the bootstrap has started it again', async () => {

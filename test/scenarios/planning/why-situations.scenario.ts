@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { nodeClass } from './applied-objects.ts'
-import { pod, pool, runPrinted, untilBound } from './why-situations/objects.ts'
-import { ofNodes } from './why-situations/of-nodes.ts'
-import { ofRequirements } from './why-situations/of-requirements.ts'
-import { ofSupply, settings } from './why-situations/of-supply.ts'
-import { ofVolumes } from './why-situations/of-volumes.ts'
-import { type Outcome, play, type Situation, whyPod } from './why-situations/situation.ts'
-import { World } from './world.ts'
+import { nodeClass } from '../../applied-objects.ts'
+import { pod, pool, runPrinted, untilBound } from '../../why-situations/objects.ts'
+import { ofNodes } from '../../why-situations/of-nodes.ts'
+import { ofRequirements } from '../../why-situations/of-requirements.ts'
+import { ofSupply, settings } from '../../why-situations/of-supply.ts'
+import { ofVolumes } from '../../why-situations/of-volumes.ts'
+import { type Outcome, play, type Situation, whyPod } from '../../why-situations/situation.ts'
+import { World } from '../../world.ts'
+import { afterAll, beforeAll, describe, expect, test } from '../scenario.ts'
 
 const situations: readonly Situation[] = [...ofRequirements, ...ofVolumes, ...ofSupply, ...ofNodes]
 
@@ -20,7 +20,6 @@ beforeAll(async () => {
   await world.startWithNodeClass()
   const played = await Promise.all(situations.map((situation) => play(world, situation)))
   outcomes = new Map(played.map((outcome) => [outcome.name, outcome]))
-  console.log(played.map(({ name, seconds }) => `${name}: ${seconds.join(' s, ')} s`).join('\n'))
 })
 
 afterAll(() => world?.stop())
@@ -41,7 +40,8 @@ test('provisioning is paused: the command says so, joiner status counts the pods
   await world.apply(pool('paused'), pod('paused'))
   const answer = await world.until('the pause is named', async () => {
     const printed = await world.joiner('why', 'pod', 'default/paused')
-    return printed.includes('held back (paused): provisioning is paused by') && printed
+    const isNamed = printed.includes('held back (paused): provisioning is paused by')
+    return isNamed && printed.includes('waits since') && printed
   })
   expect(answer).toMatch(/is paused by .* until resumed: audit/)
   expect(answer).toMatch(/kube-scheduler:\n {2}waits since .*: Unschedulable: 0\/\d+ nodes are available/)
@@ -56,9 +56,5 @@ test('pending pods are counted in joiner status and in a metric', async () => {
   await world.until('joiner status counts it', async () =>
     /^PENDING {2}.*[1-9]\d* unschedulable \(.*node-pools \d+/m.test(await world.joiner('status')),
   )
-  const lines = (await world.cluster.supervisor.tail('joiner', 10_000)).split('\n')
-  const serving = lines.findLast((line) => line.includes('serving health and metrics')) ?? ''
-  const [, address = ''] = /"address":"([^"]+)"/.exec(serving) ?? []
-  const metrics = await (await fetch(`${address.replace('0.0.0.0', '127.0.0.1')}/metrics`)).text()
-  expect(metrics).toMatch(/^joiner_pending_pods\{state="unschedulable",cause="node-pools"\} [1-9]/m)
+  expect(await world.servers.metrics('joiner')).toMatch(/^joiner_pending_pods\{state="unschedulable",cause="node-pools"\} [1-9]/m)
 })

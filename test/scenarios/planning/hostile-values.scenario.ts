@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { deployment, nodeClass, nodePool, standaloneClaim } from './applied-objects.ts'
-import { World } from './world.ts'
+import { deployment, nodeClass, nodePool, standaloneClaim } from '../../applied-objects.ts'
+import { World } from '../../world.ts'
+import { afterAll, beforeAll, describe, expect, test } from '../scenario.ts'
 
 let world: World
 let joinerPid: number | undefined

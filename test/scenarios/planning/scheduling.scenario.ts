@@ -1,12 +1,12 @@
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ClusterCache } from '../activities/kubernetes/cache/cluster-cache.ts'
-import { KubernetesClient } from '../activities/kubernetes/client/client.ts'
-import { PoolLimits } from '../activities/provisioning/pool-limits.ts'
-import { parseResources } from '../core/resources.ts'
-import { pauseSignal, resumeSignal } from '../workflows/messages.ts'
-import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { type Seen, World } from './world.ts'
+import { ClusterCache } from '../../../activities/kubernetes/cache/cluster-cache.ts'
+import { PoolLimits } from '../../../activities/provisioning/pool-limits.ts'
+import { parseResources } from '../../../core/resources.ts'
+import { pauseSignal, resumeSignal } from '../../../workflows/messages.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { scrape } from '../../observed/metrics.ts'
+import { type Seen, World } from '../../world.ts'
+import { afterAll, beforeAll, expect, isFast, test } from '../scenario.ts'
 
 const zoneKey = 'topology.kubernetes.io/zone'
 const hostKey = 'kubernetes.io/hostname'
@@ -206,7 +206,7 @@ test('pods without constraints of their own are spread as the configuration says
 })
 
 test('limits count as they are when a claim is created, whatever the plan knew', async () => {
-  const client = await KubernetesClient.load(world.installation.kubeconfig)
+  const client = await world.kubernetes()
   const cache = new ClusterCache(client, pino({ level: 'silent' }))
   cache.start()
   await cache.synced()
@@ -243,17 +243,10 @@ async function logged(message: string): Promise<readonly Record<string, unknown>
   })
 }
 
-/** Values of the process's metrics, by name with labels. */
-async function scrape(): Promise<Readonly<Record<string, number>>> {
-  const { address } = (await logged('serving health and metrics')).at(-1) ?? {}
-  const text = await (await fetch(`${String(address).replace('0.0.0.0', '127.0.0.1')}/metrics`)).text()
-  const samples = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
-  return Object.fromEntries(
-    samples.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
-  )
-}
+/** In virtual time a hundred show the same: benches hold the time that more take. */
+const count = isFast ? 100 : 1000
 
-test('1,000 pods of mixed constraints become a plan in one pass, with its time in the log and in the metrics', async () => {
+test('many pods of mixed constraints become a plan in one pass, with its time in the log and in the metrics', async () => {
   await world.apply(pool(['32']))
   await world.loop('provisioning').signal(pauseSignal, { reason: 'until all are pending' })
   const apart = {
@@ -274,42 +267,45 @@ test('1,000 pods of mixed constraints become a plan in one pass, with its time i
     },
   }
   await world.apply(
-    workload({ name: 'plain', replicas: 500, cpu: '200m' }),
-    workload({ name: 'evenly', replicas: 200, cpu: '250m', pod: spread('evenly') }),
-    workload({ name: 'near', replicas: 100, cpu: '200m', pod: { affinity: near } }),
-    workload({ name: 'wished', replicas: 110, cpu: '300m', pod: { affinity: wished } }),
-    workload({ name: 'fixed', replicas: 75, cpu: '100m', pod: { nodeSelector: { [zoneKey]: 'westus2-3' } } }),
-    workload({ name: 'apart', replicas: 15, cpu: '500m', pod: { affinity: apart } }),
+    workload({ name: 'plain', replicas: count / 2, cpu: '200m' }),
+    workload({ name: 'evenly', replicas: count / 5, cpu: '250m', pod: spread('evenly') }),
+    workload({ name: 'near', replicas: count / 10, cpu: '200m', pod: { affinity: near } }),
+    workload({ name: 'wished', replicas: count / 10, cpu: '300m', pod: { affinity: wished } }),
+    workload({
+      name: 'fixed',
+      replicas: count / 10 - 5,
+      cpu: '100m',
+      pod: { nodeSelector: { [zoneKey]: 'westus2-3' } },
+    }),
+    workload({ name: 'apart', replicas: 5, cpu: '500m', pod: { affinity: apart } }),
   )
   await world.until('all are pending', async () => {
     const pods = await world.list('pods')
     const waiting = pods.filter(({ status }) => status?.conditions?.some(({ reason }) => reason === 'Unschedulable'))
-    return waiting.length === 1000
+    return waiting.length === count
   })
-  const before = await scrape()
+  const before = await scrape(world)
   await world.loop('provisioning').signal(resumeSignal)
   const pass = await world.until('the plan', async () =>
-    (await logged('planned pods')).find(({ pods }) => pods === 1000),
+    (await logged('planned pods')).find(({ pods }) => pods === count),
   )
-  expect(pass).toMatchObject({ pods: 1000, unschedulable: 0, ignored: 0, onNodes: 0 })
-  console.log(`1,000 pods: ${JSON.stringify(pass)}`)
-  expect(pass['nodeClaims']).toBeGreaterThanOrEqual(15)
+  expect(pass).toMatchObject({ pods: count, unschedulable: 0, ignored: 0, onNodes: 0 })
+  expect(pass['nodeClaims']).toBeGreaterThanOrEqual(5)
   expect(pass['nodeClaims']).toBeLessThan(40)
-  expect(pass['solveMs']).toBeLessThan(5000)
   const createdTotal =
     'karpenter_nodeclaims_created_total{reason="provisioned",nodepool="general",min_values_relaxed="false"}'
   const after = await world.until('its NodeClaims are created', async () => {
-    const metrics = await scrape()
-    return (metrics[createdTotal] ?? 0) - (before[createdTotal] ?? 0) >= Number(pass['nodeClaims']) && metrics
+    const metrics = await scrape(world)
+    return (metrics.get(createdTotal) ?? 0) - (before.get(createdTotal) ?? 0) >= Number(pass['nodeClaims']) && metrics
   })
   expect((await world.list('nodeclaims')).length).toBeGreaterThanOrEqual(Number(pass['nodeClaims']))
-  const grown = (name: string) => (after[name] ?? 0) - (before[name] ?? 0)
+  const grown = (name: string) => (after.get(name) ?? 0) - (before.get(name) ?? 0)
   const duration = 'karpenter_scheduler_scheduling_duration_seconds'
   expect(grown(`${duration}_count{controller="provisioner"}`)).toBeGreaterThanOrEqual(1)
   const seconds = grown(`${duration}_sum{controller="provisioner"}`)
   expect(seconds * 1000).toBeGreaterThan(Number(pass['solveMs']) - 2)
-  expect(grown('karpenter_pods_scheduling_decision_duration_seconds_count')).toBe(1000)
-  expect(after).toMatchObject({
+  expect(grown('karpenter_pods_scheduling_decision_duration_seconds_count')).toBe(count)
+  expect(Object.fromEntries(after)).toMatchObject({
     'karpenter_scheduler_unschedulable_pods_count{controller="provisioner"}': 0,
     karpenter_scheduler_ignored_pods_count: 0,
     karpenter_cluster_state_synced: 1,
