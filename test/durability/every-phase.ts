@@ -1,8 +1,8 @@
 // One kill while nodes are in every phase, and kills of the servers.
 import { expect, test } from 'vitest'
 import { deployment } from '../applied-objects.ts'
-import { scrape, sum } from '../observed/metrics.ts'
 import type { Call } from '../faults/gate.ts'
+import { scrape, sum } from '../observed/metrics.ts'
 import { expectWhole } from '../whole.ts'
 import { claimsPath, isTrue, type World } from '../world.ts'
 import type { Durable } from './durable.ts'

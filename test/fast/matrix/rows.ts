@@ -3,7 +3,8 @@ import type { StopPoint } from '../network.ts'
 import { type LifeOptions, live } from './life.ts'
 
 /** Requests that change nothing, whose loss can only delay. */
-const reads = /^(get|list|listPages|GET|version|serverDate) |^(version|serverDate)|^temporal (describe|get|list|query|count)/
+const reads =
+  /^(get|list|listPages|GET|version|serverDate) |^(version|serverDate)|^temporal (describe|get|list|query|count)/
 /** Leases that are renewed all the time: a loss of one is a change of the leader, which has a suite of its own. */
 const renewals = /^mergePatch \S*leases\/joiner-(bridge|planner)$/
 

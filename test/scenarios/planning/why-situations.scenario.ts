@@ -56,5 +56,7 @@ test('pending pods are counted in joiner status and in a metric', async () => {
   await world.until('joiner status counts it', async () =>
     /^PENDING {2}.*[1-9]\d* unschedulable \(.*node-pools \d+/m.test(await world.joiner('status')),
   )
-  expect(await world.servers.metrics('joiner')).toMatch(/^joiner_pending_pods\{state="unschedulable",cause="node-pools"\} [1-9]/m)
+  expect(await world.servers.metrics('joiner')).toMatch(
+    /^joiner_pending_pods\{state="unschedulable",cause="node-pools"\} [1-9]/m,
+  )
 })

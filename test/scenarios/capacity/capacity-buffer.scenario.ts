@@ -1,7 +1,7 @@
 // CapacityBuffers on real servers: nodes that wait for pods, a burst that lands on them, and what is left after faults.
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { isTrue, type Seen, World } from './world.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { isTrue, type Seen, World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 interface SeenBuffer extends Seen {
   readonly status?: Seen['status'] & { readonly replicas?: number }
@@ -44,7 +44,9 @@ beforeAll(async () => {
   await world.untilReady('general')
 })
 
-afterAll(() => world?.stop({ tookRights: true }))
+afterAll(async () => {
+  await world?.stop({ tookRights: true })
+})
 
 function bufferOf(name: string): Promise<SeenBuffer> {
   return world.operator.api<SeenBuffer>(
