@@ -6,6 +6,7 @@ import { format } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import { vi } from 'vitest'
 import { registerClusterCommands } from '../../starter/cli/commands.ts'
+import { registerInstanceTypes } from '../../starter/cli/instance-types/command.ts'
 import { complain } from '../../starter/cli/shared/boundary.ts'
 import { registerSimulate } from '../../starter/cli/simulate/command.ts'
 
@@ -95,6 +96,7 @@ function endOfProcess(): (code: number) => void {
 /** As `starter/joiner.ts` ends. */
 async function codeOf(args: readonly string[]): Promise<number> {
   const commands = new Command('joiner').exitOverride().showHelpAfterError()
+  registerInstanceTypes(commands)
   registerSimulate(commands)
   registerClusterCommands(commands)
   try {
