@@ -179,9 +179,7 @@ describe('registration health', () => {
     await world.until('an event says it', async () =>
       (await world.list('events')).some(
         ({ reason, involvedObject, message }) =>
-          reason === 'NodeRegistrationHealthy' &&
-          involvedObject?.name === 'sick' &&
-          message?.includes('False -> True'),
+          `${reason} ${involvedObject?.name}` === 'NodeRegistrationHealthy sick' && message?.includes('False -> True'),
       ),
     )
     await untilRunning('sick', 3)
