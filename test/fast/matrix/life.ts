@@ -1,4 +1,5 @@
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { addMachinesPool, makingMachines } from '../../arm/machines-mode.ts'
 import { isTrue, World } from '../../world.ts'
 import type { StopPoint } from '../network.ts'
 import { SimulatedProcess } from '../simulated-process.ts'
@@ -12,6 +13,8 @@ export interface LifeOptions {
   readonly seed?: number
   /** Processes of Joiner that run side by side. */
   readonly replicas?: number
+  /** Whether nodes are AKS machines. */
+  readonly isMachines?: boolean
 }
 
 /** What came of a node's life. */
@@ -25,7 +28,8 @@ export interface Life {
 const restartMs = 3000
 
 /** A node's whole life with all of Joiner: it is bought for a pod, drifts, is replaced, and ends with its NodePool; Joiner is killed once in it. */
-export function live({ kill, seed = 1, replicas = 1 }: LifeOptions = {}): Promise<Life> {
+export function live({ kill, seed = 1, replicas = 1, isMachines = false }: LifeOptions = {}): Promise<Life> {
+  const settings = isMachines ? makingMachines : {}
   return passing(async () => {
     const fast = await FastWorld.start({ seed })
     const world = new World(serversOf(fast))
@@ -36,11 +40,12 @@ export function live({ kill, seed = 1, replicas = 1 }: LifeOptions = {}): Promis
         stop: (process) => {
           killed.push(process)
           fast.crash(process.name)
-          SimulatedProcess.outside(() => setTimeout(() => world.startJoiner(process.name), restartMs))
+          SimulatedProcess.outside(() => setTimeout(() => world.startJoiner(process.name, settings), restartMs))
         },
       }
     try {
-      for (let replica = 0; replica < replicas; replica++) world.startJoiner(`joiner-${replica}`)
+      if (isMachines) await addMachinesPool(world)
+      for (let replica = 0; replica < replicas; replica++) world.startJoiner(`joiner-${replica}`, settings)
       await course(world)
       const timers = killed.reduce((sum, { livingTimers }) => sum + livingTimers, 0)
       const wrong = [
