@@ -33,7 +33,7 @@ const config = {
 
 const app = fastify({ routerOptions: { caseSensitive: false } })
 const file = join(folder, 'state.jsonl')
-const deps = { config, access: new AccessState(new Journal(file)) } as ArmDeps
+const deps = { config, access: new AccessState(new Journal(file)), newId: () => randomUUID() } as ArmDeps
 registerArmErrors(app)
 registerManagedClusters(app, deps)
 registerManagedIdentities(app, deps)
