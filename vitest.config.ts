@@ -53,7 +53,7 @@ export default defineConfig({
       plain('scenarios'),
       plain('seeds'),
       plain('unit'),
-      onServers('worlds', 4),
+      onServers('worlds', 5),
       onServers('servers', 4),
       // Slow proofs, which `npm test` leaves out and `npm run test:all` runs.
       onServers('all', 2),
