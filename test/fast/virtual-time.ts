@@ -44,6 +44,17 @@ class VirtualTimer {
   }
 }
 
+/** As `AbortSignal.any`. Node keeps those of its own that are listened to until they fire, and with them the whole of a process that was killed. */
+function firstOf(signals: Iterable<AbortSignal>): AbortSignal {
+  const controller = new AbortController()
+  for (const signal of signals) {
+    const abort = () => controller.abort(signal.reason)
+    if (signal.aborted) abort()
+    else signal.addEventListener('abort', abort, { once: true })
+  }
+  return controller.signal
+}
+
 /**
  * Replaces the clock and the timers of this process with virtual ones until it is disposed of. A timer belongs to the simulated process that asks for
  * it, and fires in it.
@@ -82,6 +93,7 @@ export class VirtualTime implements Disposable {
     this.#replace(globalThis, 'clearTimeout', clear)
     this.#replace(globalThis, 'clearInterval', clear)
     this.#replace(performance, 'now', () => clock.now() - startMs)
+    this.#replace(AbortSignal, 'any', firstOf)
     this.#replace(AbortSignal, 'timeout', (ms: number) => {
       const controller = new AbortController()
       this.#timeout(
