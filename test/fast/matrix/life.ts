@@ -3,6 +3,7 @@ import { addMachinesPool, makingMachines } from '../../arm/machines-mode.ts'
 import { isTrue, World } from '../../world.ts'
 import type { StopPoint } from '../network.ts'
 import { SimulatedProcess } from '../simulated-process.ts'
+import type { Run } from '../temporal/run.ts'
 import { FastWorld } from '../world/fast-world.ts'
 import { passing } from '../world/passing.ts'
 import { serversOf } from '../world/simulated-servers.ts'
@@ -23,6 +24,8 @@ export interface Life {
   readonly requests: readonly string[]
   /** What is wrong at its end; empty: nothing. */
   readonly wrong: readonly string[]
+  /** All runs of workflows, with their histories. */
+  readonly runs: readonly Run[]
 }
 
 const restartMs = 3000
@@ -53,7 +56,7 @@ export function live({ kill, seed = 1, replicas = 1, isMachines = false }: LifeO
         ...(timers > 0 ? [`${timers} timers outlive the kill`] : []),
         ...(kill !== undefined && killed.length !== 1 ? [`${killed.length} processes were killed`] : []),
       ]
-      return { requests: [...fast.network.requests], wrong }
+      return { requests: [...fast.network.requests], wrong, runs: fast.temporal.runs }
     } finally {
       await world.stop()
     }
