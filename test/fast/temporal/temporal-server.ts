@@ -100,7 +100,7 @@ export class TemporalServer {
 
   /** Loses all runs. What workers still do for one is answered as for a run that has ended. */
   forget(): void {
-    for (const run of [...this.runs]) this.#end(run, 'terminated', { workflowExecutionTerminatedEventAttributes: {} })
+    for (const run of this.runs) this.#end(run, 'terminated', { workflowExecutionTerminatedEventAttributes: {} })
     this.runs.length = 0
     this.#current.clear()
   }

@@ -84,7 +84,7 @@ export class Schedules {
   }
 
   forget(): void {
-    for (const id of [...this.#kept.keys()]) this.delete(id)
+    for (const id of this.#kept.keys()) this.delete(id)
   }
 
   delete(id: string): void {
