@@ -8,12 +8,12 @@ import { timeText } from '../core/values/time.ts'
 import type { Fault } from '../deploy/local/azure/admin/faults.ts'
 import type { Timing } from '../deploy/local/azure/admin/settings.ts'
 import type { JournalEntry } from '../deploy/local/azure/server/arm-deps.ts'
-import { clusterName, type ServerOptions } from '../deploy/local/cluster.ts'
+import { clusterName } from '../deploy/local/cluster.ts'
 import type { Installation } from '../deploy/local/installation.ts'
 import type { LocalCluster } from '../deploy/local/local-cluster.ts'
 import type { Operator } from '../deploy/local/operator.ts'
 import { nodeClass } from './applied-objects.ts'
-import { operatorUser, realServers, type Servers } from './clusters/servers.ts'
+import { operatorUser, realServers, type Servers, type WorldOptions } from './clusters/servers.ts'
 import { patient } from './runner/patience.ts'
 
 /** A Kubernetes object, as far as tests look into it. */
@@ -119,10 +119,10 @@ export class World {
   }
 
   /** Starts everything but Joiner itself: real servers, or a simulated world in virtual time where the environment asks for it. */
-  static async start(options: ServerOptions = {}): Promise<World> {
+  static async start(options: WorldOptions = {}): Promise<World> {
     if (process.env['JOINER_TEST_WORLD'] !== 'fast') return new World(await realServers(options))
     const { simulatedServers } = await import('./fast/world/simulated-servers.ts')
-    return new World(await simulatedServers())
+    return new World(await simulatedServers(options))
   }
 
   /** Starts a Joiner process. Names tell replicas apart. */

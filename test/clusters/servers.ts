@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Client } from '@temporalio/client'
 import { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
@@ -14,6 +14,12 @@ import { endOthers, type Installed, leaveCluster, takeCluster } from './shared-c
 /** The user that `World.joiner` runs commands as. */
 export const operatorUser = 'system:serviceaccount:joiner:an-operator'
 
+/** What a world is to be like. */
+export interface WorldOptions extends ServerOptions {
+  /** Number of events after which Temporal suggests to continue as new. Its default is 4096. */
+  readonly suggestNewRunAt?: number
+}
+
 /** The servers of a world, and what people and programs do at them. */
 export interface Servers extends Pick<Installed, 'cluster' | 'operator' | 'installation'> {
   readonly temporal: Client
@@ -21,6 +27,8 @@ export interface Servers extends Pick<Installed, 'cluster' | 'operator' | 'insta
   readonly logs: () => Promise<readonly string[]>
   /** Runs a command of Joiner, where it runs in no process of its own. Returns what it printed; errors as `World.joiner`. */
   readonly runCommand?: (settings: Readonly<Record<string, string>>, args: readonly string[]) => Promise<string>
+  /** Temporal ends, loses all that it had, and starts again. */
+  readonly loseTemporal: () => Promise<void>
   /** Requests to Azure by somebody else than Joiner. The caller closes it. */
   readonly arm: () => Promise<ArmSession>
   /** A client with the rights of Joiner's account and no others. Who asks for it closes it. */
@@ -36,8 +44,10 @@ export interface Servers extends Pick<Installed, 'cluster' | 'operator' | 'insta
 }
 
 /** Real servers with Joiner's CRDs and rights, without Joiner. */
-export async function realServers(options: ServerOptions): Promise<Servers> {
-  const installed = await takeCluster(options)
+export async function realServers({ suggestNewRunAt, ...options }: WorldOptions): Promise<Servers> {
+  const limit = `limit.historyCount.suggestContinueAsNew=${suggestNewRunAt}`
+  const temporalArgs = ['--dynamic-config-value', limit]
+  const installed = await takeCluster(suggestNewRunAt === undefined ? options : { ...options, temporalArgs })
   const { cluster, installation } = installed
   const connection = await connectClient(temporalSettings(cluster))
   const running = () => `the end of ${Object.keys(cluster.supervisor.pids).join(', ')}`
@@ -45,6 +55,7 @@ export async function realServers(options: ServerOptions): Promise<Servers> {
     ...installed,
     arm: () => ArmSession.open(cluster),
     temporal: temporalClient(connection, temporalSettings(cluster)),
+    loseTemporal: () => loseTemporal(cluster),
     kubernetes: () => KubernetesClient.load(installation.kubeconfig),
     logs: async () => {
       const folder = dirname(cluster.supervisor.logFile('joiner'))
@@ -59,6 +70,13 @@ export async function realServers(options: ServerOptions): Promise<Servers> {
         { what: running, work: () => leaveCluster(installed), ms: 90_000 },
       ]),
   }
+}
+
+async function loseTemporal({ supervisor, stateDir }: LocalCluster): Promise<void> {
+  const spec = await supervisor.stop('temporal')
+  if (spec === undefined) throw new Error('Temporal did not run')
+  for (const file of await readdir(stateDir)) if (file.startsWith('temporal.db')) await rm(join(stateDir, file))
+  supervisor.start(spec)
 }
 
 /** Reads them at the address that the process has logged. */

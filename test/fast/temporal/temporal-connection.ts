@@ -59,6 +59,12 @@ export class TemporalConnection {
     this.#schedules = new Schedules({ clock: server.clock, random: options.random }, (start) => this.#start(start).run)
   }
 
+  /** Loses what it has beside runs: schedules and search attributes. */
+  forget(): void {
+    this.#schedules.forget()
+    this.attributes.clear()
+  }
+
   /** As a client's `connection`. */
   get connection(): ConnectionLike {
     const call = <R>(_: unknown, work: () => Promise<R>) => work()

@@ -32,6 +32,7 @@ export class TemporalServer {
   readonly #clock: ServerClock
   readonly #workers: Worker[] = []
   readonly #current = new Map<string, Run>()
+  #begun = 0
   /** Tasks that no worker has taken yet. Each says whether it is taken now. */
   #backlog: (() => boolean)[] = []
   /** Requests for tasks that processes had sent when they froze. */
@@ -95,6 +96,13 @@ export class TemporalServer {
   /** `kill -9` of the server, which is back after a while with all that it had. Until then it answers nothing, and processes try again. */
   leave(ms: number): void {
     this.#clock.leave(ms, () => this.#offerBacklog())
+  }
+
+  /** Loses all runs. What workers still do for one is answered as for a run that has ended. */
+  forget(): void {
+    for (const run of this.runs) this.#end(run, 'terminated', { workflowExecutionTerminatedEventAttributes: {} })
+    this.runs.length = 0
+    this.#current.clear()
   }
 
   addWorker(worker: Worker): Worker {
@@ -314,7 +322,7 @@ export class TemporalServer {
     return run
   }
 
-  readonly #newRunId = () => `run-${this.runs.length + 1}`
+  readonly #newRunId = () => `run-${++this.#begun}`
 
   /** A run is its workflow's latest one, and ends when its time is over. */
   #add(run: Run): void {

@@ -21,6 +21,8 @@ export interface FastOptions {
   readonly seed?: number
   /** Whether a run leaves its worker's cache after a task, by chance: the next task begins with a replay. Default: one in five does. */
   readonly isEvicted?: (random: () => number) => boolean
+  /** The length of a history from which on Temporal suggests a new run. */
+  readonly suggestNewRunAt?: number
 }
 
 /** When each simulated world begins: later than what the simulated Azure has had from the first. */
@@ -64,13 +66,19 @@ export class FastWorld {
 
   #azure: FastAzure | undefined
 
-  private constructor(workflows: Workflows, { seed = 1, isEvicted = (random) => random() < 0.2 }: FastOptions) {
+  private constructor(workflows: Workflows, options: FastOptions) {
+    const { seed = 1, isEvicted = (random) => random() < 0.2, ...more } = options
     this.#workflows = workflows
     this.#random = new SeededRandom(seed)
     const { clock } = this.time
     const random = randomNumbers(seed)
     this.network = new Network((request) => (isOfKubernetes(request) ? 2 : 20) * (1 + random()))
-    this.temporal = new TemporalServer(clock, { seed, isEvicted, taskLatencyMs: (draw) => Math.ceil(5 * draw()) })
+    this.temporal = new TemporalServer(clock, {
+      ...more,
+      seed,
+      isEvicted,
+      taskLatencyMs: (draw) => Math.ceil(5 * draw()),
+    })
     this.#connection = new TemporalConnection(this.temporal, { clock, lagMs, random: randomNumbers(seed) })
     this.client = new Client({ connection: this.#connection.connection })
     this.cluster.put('namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } })
@@ -135,6 +143,13 @@ export class FastWorld {
     const joiner = this.joiners.get(name)
     joiner?.stop()
     await joiner?.ended
+  }
+
+  /** Temporal is away for a while, and has nothing of what it had when it is back. */
+  loseTemporal(awayMs: number): void {
+    this.temporal.leave(awayMs)
+    this.temporal.forget()
+    this.#connection.forget()
   }
 
   dispose(): void {

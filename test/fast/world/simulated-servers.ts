@@ -5,7 +5,7 @@ import type { LocalCluster } from '../../../deploy/local/local-cluster.ts'
 import type { Operator } from '../../../deploy/local/operator.ts'
 import type { ProcessSpec, Supervisor } from '../../../deploy/local/supervisor.ts'
 import { ArmSession } from '../../arm/arm-session.ts'
-import type { Servers } from '../../clusters/servers.ts'
+import type { Servers, WorldOptions } from '../../clusters/servers.ts'
 import { kubectl } from '../kubernetes/kubectl.ts'
 import { runCommand } from './commands.ts'
 import { FastWorld } from './fast-world.ts'
@@ -43,8 +43,11 @@ function onlyReal<T extends object>(what: string, parts: Partial<Record<keyof T,
 }
 
 /** The servers of a new simulated world, in which time passes from now on (`passing`). */
-export async function simulatedServers(): Promise<Servers> {
-  return serversOf(await FastWorld.start({ seed: Number(process.env['JOINER_TEST_SEED'] ?? 1) }))
+export async function simulatedServers({
+  suggestNewRunAt,
+}: Pick<WorldOptions, 'suggestNewRunAt'> = {}): Promise<Servers> {
+  const seed = Number(process.env['JOINER_TEST_SEED'] ?? 1)
+  return serversOf(await FastWorld.start({ seed, ...(suggestNewRunAt === undefined ? {} : { suggestNewRunAt }) }))
 }
 
 /** What a `World` works with, over a simulated world, in which time passes from now on. */
@@ -95,6 +98,10 @@ export function serversOf(world: FastWorld): Servers {
     installation: onlyReal<Installation>('installation', { processSpec, apartSpecs, applyRights: async () => {} }),
     operator: onlyReal<Operator>('operator', operator),
     temporal: world.client,
+    loseTemporal: async () => {
+      world.loseTemporal(startsInMs)
+      await new Promise((resolve) => setTimeout(resolve, startsInMs))
+    },
     kubernetes: async () => world.cluster.client,
     logs: async () => [...world.logs.values()].map((lines) => lines.join('\n')),
     metrics: async (name) => (await world.joiners.get(name)?.metrics()) ?? '',

@@ -83,6 +83,10 @@ export class Schedules {
     return true
   }
 
+  forget(): void {
+    for (const id of this.#kept.keys()) this.delete(id)
+  }
+
   delete(id: string): void {
     this.#kept.get(id)?.stop()
     this.#kept.delete(id)

@@ -1,13 +1,11 @@
 // A cluster that Karpenter left behind, lifecycles and loops that somebody terminated, and a Temporal that forgot everything: every node stays.
-import { readdir, rm } from 'node:fs/promises'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { clusterName } from '../deploy/local/cluster.ts'
-import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { ArmSession } from './arm/arm-session.ts'
-import { KarpenterRemains, karpentersVm, type RawObject } from './karpenter-remains.ts'
-import { collected } from './observed/garbage-passes.ts'
-import { claimsPath, isTrue, type Seen, World } from './world.ts'
+import { clusterName } from '../../../deploy/local/cluster.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import type { ArmSession } from '../../arm/arm-session.ts'
+import { KarpenterRemains, karpentersVm, type RawObject } from '../../karpenter-remains.ts'
+import { collected } from '../../observed/garbage-passes.ts'
+import { claimsPath, isTrue, type Seen, World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 const left = ['general-k1', 'general-k2', 'general-k3', 'general-k4', 'general-k5'] as const
 /** Karpenter ended between the PUT of this one's VM and the write of its status. */
@@ -21,7 +19,7 @@ const startJoiner = () => world.startJoiner('joiner', { JOINER_RESYNC_INTERVAL: 
 beforeAll(async () => {
   world = await World.start()
   startJoiner()
-  arm = await ArmSession.open(world.cluster)
+  arm = await world.arm()
   await world.apply(nodePool({ consolidateAfter: 'Never' }), nodeClass(), deployment({ apart: true }))
   await world.untilReady('general')
 })
@@ -99,6 +97,7 @@ test('lifecycles and loops that somebody terminated run again, and what a termin
   const [stamped = ''] = claims
   await world.operator.kubectl(['annotate', 'nodeclaim', stamped, 'joiner.sh/disruption-command=terminated'])
   await world.operator.kubectl(['taint', 'node', `aks-${stamped}`, 'karpenter.sh/disrupted:NoSchedule'])
+  await world.until('lists know which have ended', async () => (await running()) === claims.length)
   const lost = (await world.lifecycles("ExecutionStatus = 'Running'")).map(({ id }) => id)
   for (const id of [...lost, `provisioning/${clusterName}`, `disruption/${clusterName}`])
     await world.temporal.workflow.getHandle(id).terminate('lost on purpose')
@@ -117,7 +116,6 @@ test('lifecycles and loops that somebody terminated run again, and what a termin
 
 // What temporal.bundled of the chart may lose: its one volume.
 test('a Temporal whose volume is lost in the midst of launches and of an end costs time, and no node', async () => {
-  const { supervisor, stateDir } = world.cluster
   const before = { claims: await claimNames(), vms: await vmNames() }
   const [ending = ''] = before.claims
   await world.timing({ bootMs: 5000 })
@@ -135,10 +133,7 @@ test('a Temporal whose volume is lost in the midst of launches and of an end cos
         metadata.name === `aks-${ending}` && (spec.taints ?? []).some(({ key }) => key === 'karpenter.sh/disrupted'),
     ),
   )
-  const spec = await supervisor.stop('temporal')
-  for (const file of await readdir(stateDir)) if (file.startsWith('temporal.db')) await rm(join(stateDir, file))
-  if (spec === undefined) throw new Error('Temporal did not run')
-  supervisor.start(spec)
+  await world.servers.loseTemporal()
   await ended
   await world.untilRunning(9)
   await world.timing({ bootMs: 0 })

@@ -1,9 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { taskQueue } from '../core/task-queues.ts'
-import { clusterName } from '../deploy/local/cluster.ts'
-import { readHistory } from '../starter/history/lives.ts'
-import { deployment, nodeClass, nodePool } from '../test/applied-objects.ts'
-import { World } from '../test/world.ts'
+// Runs of lifecycles and loops that continue as new after few events: nothing is lost between them.
+import { taskQueue } from '../../../core/task-queues.ts'
+import { clusterName } from '../../../deploy/local/cluster.ts'
+import { readHistory } from '../../../starter/history/lives.ts'
 import {
   consolidateNowSignal,
   lifecycleStatusQuery,
@@ -11,7 +9,10 @@ import {
   pauseSignal,
   pokeSignal,
   resumeSignal,
-} from './messages.ts'
+} from '../../../workflows/messages.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 /** Number of events after which the server suggests to continue as new. Its default is 4096. */
 const suggestedAt = 30
@@ -19,8 +20,7 @@ const suggestedAt = 30
 let world: World
 
 beforeAll(async () => {
-  const limit = `limit.historyCount.suggestContinueAsNew=${suggestedAt}`
-  world = await World.start({ cloud: 'instant', temporalArgs: ['--dynamic-config-value', limit] })
+  world = await World.start({ cloud: 'instant', suggestNewRunAt: suggestedAt })
   world.startJoiner()
   // Only consolidateNow disrupts here.
   await world.apply(nodePool({ consolidateAfter: '1h' }), nodeClass(), deployment({ apart: true }))
@@ -184,8 +184,8 @@ test.each(['provisioning', 'disruption'] as const)(
     })
     expect((await loop.query(loopStatusQuery)).pause?.reason).toBe(reason)
     // Planners read only this place, too.
-    const map = await world.operator.kubectl(['get', 'configmaps', '-n', 'joiner', '-o', 'yaml'])
-    expect(map).toContain(reason)
+    const map = await world.operator.api('GET', '/api/v1/namespaces/joiner/configmaps/joiner-pauses')
+    expect(JSON.stringify(map)).toContain(reason)
     await loop.signal(resumeSignal)
     await world.until('the loop goes on', async () => (await loop.query(loopStatusQuery)).pause === undefined)
   },

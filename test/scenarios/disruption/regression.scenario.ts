@@ -1,7 +1,7 @@
 // Upstream's end-to-end suite "regression": expiry with a PodDisruptionBudget. Its runaway scale-ups are in runaway.all.test.ts.
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { type Seen, World } from './world.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { type Seen, World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 let world: World
 
