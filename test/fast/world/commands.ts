@@ -4,12 +4,18 @@ import { KubernetesClient } from '../../../activities/kubernetes/client/client.t
 import { clusterName } from '../../../deploy/local/cluster.ts'
 import { runHere } from '../../readers/command-line.ts'
 import { SimulatedProcess } from '../simulated-process.ts'
+import { areImportsUnderWay } from './imports.ts'
 
 /** What a command of Joiner talks to in a simulated world. */
 export interface CommandServers {
   readonly kubernetes: KubernetesClient
   readonly temporal: ConnectionLike
 }
+
+let running = 0
+
+/** Whether a command loads code that it needs: commands load theirs when they are called, in a time that is not virtual. */
+export const doCommandsLoad = () => running > 0 && areImportsUnderWay()
 
 /**
  * Runs a command of Joiner over servers in memory: all of it but how it finds and reaches them. Returns what it printed. Errors: as `World.joiner`.
@@ -23,6 +29,7 @@ export async function runCommand(
   const lazy = Object.getOwnPropertyDescriptor(Connection, 'lazy')
   KubernetesClient.load = () => Promise.resolve(kubernetes)
   Connection.lazy = () => temporal as Connection
+  running += 1
   try {
     const given = { TEMPORAL_ADDRESS: 'simulated:7233', CLUSTER_NAME: clusterName, ...env }
     const { code, stdout, stderr } = await SimulatedProcess.outside(() => runHere(given, ...args))
@@ -34,6 +41,7 @@ export async function runCommand(
       })
     return stdout
   } finally {
+    running -= 1
     Object.defineProperty(KubernetesClient, 'load', load ?? {})
     Object.defineProperty(Connection, 'lazy', lazy ?? {})
   }

@@ -12,6 +12,7 @@ import { TemporalServer } from '../temporal/temporal-server.ts'
 import { WorkflowHost } from '../temporal/workflow-host.ts'
 import { randomNumbers } from '../virtual-clock.ts'
 import { VirtualTime } from '../virtual-time.ts'
+import { doCommandsLoad } from './commands.ts'
 import { Joiner } from './joiner.ts'
 import { SeededRandom } from './random.ts'
 import { simulatedLink } from './simulated-link.ts'
@@ -91,7 +92,7 @@ export class FastWorld {
 
   /** Whether something is under way that takes no virtual time. */
   get isBusy(): boolean {
-    return false
+    return doCommandsLoad()
   }
 
   /** Errors: a workflow task that failed, which Temporal would try again for ever. */
