@@ -28,7 +28,6 @@ const alone = [
   'test/pause.servers.test.ts',
   'test/recovery-limit.servers.test.ts',
   'test/request-budget.servers.test.ts',
-  'test/spot-eviction.servers.test.ts',
 ]
 
 /** Tests within one process each, without servers. */

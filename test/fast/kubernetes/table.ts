@@ -21,5 +21,5 @@ function valueAt(object: Json, jsonPath: string): string {
       field === undefined
         ? (value as readonly Json[] | undefined)?.find((one) => one['type'] === type)
         : (value as Json | undefined)?.[field.replaceAll('\\', '')]
-  return value === undefined ? '' : String(value)
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
