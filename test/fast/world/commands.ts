@@ -6,7 +6,7 @@ import { operatorUser } from '../../clusters/servers.ts'
 import { runHere } from '../../readers/command-line.ts'
 import { SimulatedProcess } from '../simulated-process.ts'
 import { notConnected } from '../temporal/client/grpc-service.ts'
-import { inNoTime } from './passing.ts'
+import { inNoTime, loadingInNoTime } from './passing.ts'
 
 /** Commands that read files in a thread, and need no server. */
 const ofFiles: ReadonlySet<string | undefined> = new Set([
@@ -52,7 +52,7 @@ async function reaching<T>({ kubernetes, temporal }: CommandServers, work: () =>
   KubernetesClient.load = () => Promise.resolve(asOperator(kubernetes))
   Connection.lazy = (options) => (options?.address === address ? (temporal as Connection) : nowhere)
   try {
-    return await work()
+    return await loadingInNoTime(work)
   } finally {
     Object.defineProperty(KubernetesClient, 'load', load ?? {})
     Object.defineProperty(Connection, 'lazy', lazy ?? {})

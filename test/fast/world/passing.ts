@@ -1,5 +1,6 @@
 import { settle } from '../virtual-clock.ts'
 import type { FastWorld } from './fast-world.ts'
+import { areImportsUnderWay } from './imports.ts'
 
 let current: FastWorld | undefined
 
@@ -20,6 +21,18 @@ export async function inNoTime<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+let loading = 0
+
+/** Does what loads code when it needs it, as commands do: while it loads, no virtual time passes. */
+export async function loadingInNoTime<T>(work: () => Promise<T>): Promise<T> {
+  loading += 1
+  try {
+    return await work()
+  } finally {
+    loading -= 1
+  }
+}
+
 /** Most virtual time that one test may take. */
 const longestMs = 48 * 3_600_000
 
@@ -37,7 +50,7 @@ export async function passing<T>(work: () => T | Promise<T>): Promise<T> {
     await settle(1)
     if (outcome?.status === 'fulfilled') return outcome.value
     if (outcome?.status === 'rejected') throw outcome.reason
-    if (current === undefined || real > 0) continue
+    if (current === undefined || real > 0 || (loading > 0 && areImportsUnderWay())) continue
     const { clock } = current.time
     endMs ??= clock.now() + longestMs
     current.throwFailures()
