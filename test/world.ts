@@ -29,15 +29,19 @@ export interface Seen {
   }
   readonly reason?: string
   readonly message?: string
-  readonly involvedObject?: { readonly name?: string }
+  readonly involvedObject?: { readonly kind?: string; readonly name?: string }
+  readonly source?: { readonly component?: string }
   readonly reportingInstance?: string
-  readonly spec: { readonly nodeName?: string; readonly taints?: readonly { readonly key: string }[] }
+  readonly spec: {
+    readonly nodeName?: string
+    readonly taints?: readonly { readonly key: string; readonly value?: string; readonly effect?: string }[]
+  }
   readonly status?: {
     readonly phase?: string
     readonly conditions?: readonly {
       readonly type: string
       readonly status: string
-      readonly reason: string
+      readonly reason?: string
       readonly message: string
       readonly lastTransitionTime?: string
     }[]
@@ -97,6 +101,8 @@ export { operatorUser }
 
 /** The servers that Joiner works with, its CRDs and RBAC, and what a test does with them. */
 export class World {
+  /** The one that was started last, until it is stopped. */
+  static latest: World | undefined
   readonly cluster: LocalCluster
   readonly operator: Operator
   readonly installation: Installation
@@ -120,9 +126,10 @@ export class World {
 
   /** Starts everything but Joiner itself: real servers, or a simulated world in virtual time where the environment asks for it. */
   static async start(options: WorldOptions = {}): Promise<World> {
-    if (process.env['JOINER_TEST_WORLD'] !== 'fast') return new World(await realServers(options))
-    const { simulatedServers } = await import('./fast/world/simulated-servers.ts')
-    return new World(await simulatedServers(options))
+    const isFast = process.env['JOINER_TEST_WORLD'] === 'fast'
+    const simulated = async () => (await import('./fast/world/simulated-servers.ts')).simulatedServers(options)
+    World.latest = new World(await (isFast ? simulated() : realServers(options)))
+    return World.latest
   }
 
   /** Starts a Joiner process. Names tell replicas apart. */
@@ -361,6 +368,7 @@ export class World {
 
   /** Ends everything. Errors: Joiner was refused a request for want of a right, unless the test has taken rights away. */
   async stop({ tookRights = false } = {}): Promise<void> {
+    if (World.latest === this) World.latest = undefined
     await this.servers.end(async () => {
       const forbidden = tookRights ? [] : await this.forbidden()
       if (forbidden.length > 0) throw new Error(`Joiner lacks rights:\n${forbidden.join('\n')}`)

@@ -1,6 +1,9 @@
 // What a scenario imports in place of vitest: in virtual time each of its functions runs while time passes.
+import { basename } from 'node:path'
 import * as vitest from 'vitest'
 import { passing } from '../fast/world/passing.ts'
+import { World } from '../world.ts'
+import { writeVerdict } from './verdict.ts'
 
 export { describe, expect } from 'vitest'
 
@@ -17,9 +20,20 @@ export const afterAll = (body: Body) => vitest.afterAll(inTime(body))
 export const beforeEach = (body: Body) => vitest.beforeEach(inTime(body))
 export const afterEach = (body: Body) => vitest.afterEach(inTime(body))
 
+const verdictsFile = process.env['JOINER_TEST_VERDICTS']
+
+/** As `inTime`; where verdicts are asked for, one is written after the test. */
+const inBothWorlds = (body: Body) =>
+  inTime(async () => {
+    await body()
+    if (verdictsFile === undefined || World.latest === undefined) return
+    const { testPath = '', currentTestName = '' } = vitest.expect.getState()
+    await writeVerdict(verdictsFile, World.latest, { suite: basename(testPath, '.scenario.ts'), test: currentTestName })
+  })
+
 /** A test that runs in both worlds. */
 export function test(name: string, body: Body): void {
-  vitest.test(name, inTime(body))
+  vitest.test(name, inBothWorlds(body))
 }
 
 interface Each {
@@ -31,7 +45,7 @@ interface Each {
 
 /** As vitest's `test.each`. */
 test.each = ((rows: readonly unknown[]) => (name: string, body: (...row: unknown[]) => unknown) => {
-  vitest.test.each(rows)(name, (...row: unknown[]) => inTime(() => body(...row))())
+  vitest.test.each(rows)(name, (...row: unknown[]) => inBothWorlds(() => body(...row))())
 }) as Each
 
 /** A test of what only real servers have. In virtual time it is skipped, so a suite has few of them. */

@@ -8,6 +8,7 @@ import {
   metaOf,
   namespace,
   node,
+  nodePath,
   pod,
   podPath,
   pods,
@@ -34,6 +35,21 @@ const podRows: readonly Row[] = [
       const { spec, status } = await client.get(podPath(name))
       const { conditions = [] } = status as { conditions?: readonly Json[] }
       return [answers, (spec as Json)['nodeName'], conditions.map(({ type, status: is }) => [type, is])]
+    },
+  },
+  {
+    name: 'a pod that is bound has the region and zone of its Node as labels, and a Node has a TTL of Secrets',
+    play: async ({ client, request, name, until }) => {
+      const region = { 'topology.kubernetes.io/region': 'r', 'topology.kubernetes.io/zone': 'r-1' }
+      const labels = { ...region, 'topology.kubernetes.io/other': 'o', row: name }
+      const ttl = 'node.alpha.kubernetes.io/ttl'
+      const ttlOf = async () => (metadataOf(await client.get(nodePath(name)))['annotations'] as Json | undefined)?.[ttl]
+      await client.create(resourcePath('nodes'), node(name, { labels }))
+      await until(async () => (await ttlOf()) !== undefined)
+      const made = withSpec(pod(name, { labels: { 'topology.kubernetes.io/zone': 'own' } }), { schedulerName: 'none' })
+      await client.create(pods, made)
+      await request('POST', `${podPath(name)}/binding`, binding(name, name))
+      return [await ttlOf(), metadataOf(await client.get(podPath(name)))['labels']]
     },
   },
   {
@@ -76,6 +92,7 @@ const podRows: readonly Row[] = [
   },
 ]
 
+const metadataOf = (object: Json) => object['metadata'] as Json
 const withSpec = (object: Json, more: Json): Json => ({ ...object, spec: { ...(object['spec'] as Json), ...more } })
 const picked = (object: unknown, keys: readonly string[]) => keys.map((key) => (object as Json)[key] ?? null)
 const defaults: readonly Row[] = [

@@ -224,7 +224,7 @@ test('of a Joiner that is killed during a reboot the next one goes on, and the V
 })
 
 const eventsOf = async (reason: string) => (await world.list('events')).filter((event) => event.reason === reason)
-const kindOf = (event: Seen) => (event.involvedObject as { readonly kind?: string } | undefined)?.kind
+const kindOf = (event: Seen) => event.involvedObject?.kind
 
 test('a NodeClaim made by hand, without a NodePool, lives until it expires, though it never gets ready', async () => {
   await world.apply(

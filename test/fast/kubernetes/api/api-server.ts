@@ -164,18 +164,25 @@ export class ApiServer {
     return this.delete(path, options)
   }
 
-  /** Binds a pod to a Node. Errors: 409 where it is bound already. */
+  /** Binds a pod to a Node, whose region and zone it has as labels from then on. Errors: 409 where it is bound already. */
   bind(path: string, nodeName: string): Json {
     const { spec } = this.objects.require(path)
     if ((spec as Json)['nodeName'] !== undefined)
       throw new ApiError(409, 'Conflict', `POST ${path}/binding: 409 the pod is assigned to a node already`)
     const time = new Date().toISOString()
     const scheduled = { type: 'PodScheduled', status: 'True', lastProbeTime: null, lastTransitionTime: time }
-    return this.change(path, undefined, ({ spec: podSpec, status, ...rest }) => {
+    const node = this.admits ? this.objects.find(pathOf('nodes', nodeName)) : undefined
+    const places = Object.entries(node === undefined ? {} : (metaOf(node).labels ?? {})).filter(
+      ([key]) => key === 'topology.kubernetes.io/region' || key === 'topology.kubernetes.io/zone',
+    )
+    return this.change(path, undefined, ({ metadata, spec: podSpec, status, ...rest }) => {
+      const own = metadata as Meta
+      const labels = places.length === 0 ? {} : { labels: { ...own.labels, ...Object.fromEntries(places) } }
       const { conditions = [], ...others } = (status ?? {}) as { readonly conditions?: readonly Json[] }
       const kept = conditions.filter(({ type }) => type !== 'PodScheduled')
       return {
         ...rest,
+        metadata: { ...own, ...labels },
         spec: { ...(podSpec as Json), nodeName },
         status: { ...others, conditions: [...kept, scheduled] },
       }

@@ -53,6 +53,24 @@ export function nodeLifecycle(server: ApiServer): Controller {
   }
 }
 
+const ttl = 'node.alpha.kubernetes.io/ttl'
+
+/** Says at Nodes for how long kubelets may keep Secrets: for no time, in a small cluster. */
+export function nodeTtl(server: ApiServer): Controller {
+  return {
+    watches: ['nodes'],
+    afterMs: 5,
+    reconcile: () => {
+      for (const node of server.objects.of('nodes')) {
+        const { name, annotations = {} } = metaOf(node)
+        if (annotations[ttl] === undefined)
+          server.edit(pathOf('nodes', name), { metadata: { annotations: { [ttl]: '0' } } })
+      }
+      return undefined
+    },
+  }
+}
+
 /** From when on the kubelet of a Node counts as silent. */
 function silenceOf(node: Json, heardAt: Map<string, number | undefined>): number {
   const { uid, creationTimestamp = '' } = metaOf(node)

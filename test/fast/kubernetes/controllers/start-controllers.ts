@@ -8,7 +8,7 @@ import { daemonSets } from './daemon-sets.ts'
 import { deployments, replicaSets } from './deployments.ts'
 import { jobs } from './jobs.ts'
 import { kubelets } from './kubelets.ts'
-import { nodeLifecycle, podGarbage, taintEviction } from './node-lifecycle.ts'
+import { nodeLifecycle, nodeTtl, podGarbage, taintEviction } from './node-lifecycle.ts'
 import { scheduler } from './scheduler/scheduler.ts'
 import { statefulSets } from './stateful-sets.ts'
 import { volumeBinding } from './volume-binding.ts'
@@ -52,6 +52,7 @@ export function startControllers(
     scheduler(server, schedulerMs),
     kubelets(server, { podStartMs }),
     nodeLifecycle(server),
+    nodeTtl(server),
     taintEviction(server),
     podGarbage(server),
   ]

@@ -1,0 +1,136 @@
+// What a test has come to, in words that are the same in virtual time and on real servers: `npm run scenarios -- --compare`.
+import { appendFileSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
+import type { Seen, World } from '../world.ts'
+
+/** Objects, VMs and events after a test, sorted, each a text of several lines whose first names it. */
+export type Verdict = readonly string[]
+
+/** A verdict as a file of verdicts has it, one a line. */
+export interface TestVerdict {
+  readonly suite: string
+  readonly test: string
+  readonly verdict: Verdict
+}
+
+/** What a verdict is made from, as servers give it. */
+export interface EndState {
+  readonly objects: Readonly<Record<string, readonly Seen[]>>
+  readonly vms: readonly { readonly size: string; readonly priority: string; readonly state: string }[]
+  readonly events: readonly Seen[]
+}
+
+/** Labels whose values follow from chance, from versions or from where a name is generated. */
+const isOfChance = (label: string) => /zone|version|hash/.test(label)
+
+const generated =
+  /\b(?:[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}|\d{4}-\d\d-\d\dT[\d:.]+Z|(?:\d{1,3}\.){3}\d{1,3})\b/g
+
+/** The verdict on an end state. */
+export function verdictOn({ objects, vms, events }: EndState): Verdict {
+  const names = generatedNames(Object.values(objects).flat())
+  const normal = (text: string) =>
+    names.reduce((seen, [name, stand]) => seen.replaceAll(name, stand), text).replaceAll(generated, '*')
+  const texts = Object.entries(objects).flatMap(([kind, found]) => found.map((one) => rendered(kind, one)))
+  const machines = vms.map(({ size, priority, state }) => `VM ${size} ${priority} ${state}`)
+  const ofJoiner = events.filter(({ source }) => source?.component === 'karpenter')
+  const reasons = new Set(ofJoiner.map(({ involvedObject, reason }) => `event ${involvedObject?.kind} ${reason}`))
+  return [...texts.map(normal), ...machines, ...reasons].toSorted()
+}
+
+/** Each name that a server or Joiner made up, and what stands for it; long names first, since one may be a part of another. */
+function generatedNames(objects: readonly Seen[]): readonly (readonly [string, string])[] {
+  const names = objects.flatMap(({ metadata: { name, labels = {} } }) => {
+    const pool = labels['karpenter.sh/nodepool']
+    const start = [`${pool}-`, `aks-${pool}-`, `${labels['app']}-`].find((prefix) => name.startsWith(prefix))
+    return start === undefined ? [] : [[name, `${start}*`] as const]
+  })
+  return names.toSorted(([a], [b]) => b.length - a.length)
+}
+
+function rendered(kind: string, { metadata, spec, status }: Seen): string {
+  const { labels = {}, annotations = {}, finalizers = [] } = metadata
+  const lines = [
+    ...Object.entries(labels).map(([key, value]) => `label ${key}${isOfChance(key) ? '' : `=${value}`}`),
+    ...Object.keys(annotations).map((key) => `annotation ${key}`),
+    ...finalizers.map((finalizer) => `finalizer ${finalizer}`),
+    ...(spec?.taints ?? []).map(({ key, value = '', effect = '' }) => `taint ${key}=${value}:${effect}`),
+    ...(status?.conditions ?? []).map(({ type, status: value, reason = '' }) => `condition ${type}=${value}/${reason}`),
+    ...(metadata.deletionTimestamp === undefined ? [] : ['being deleted']),
+    ...(status?.phase === undefined ? [] : [`phase ${status.phase}`]),
+  ]
+  return [`${kind} ${metadata.name}`, ...lines.toSorted()].join('\n')
+}
+
+const kinds = ['nodepools', 'nodeclaims', 'nodes', 'aksnodeclasses', 'pods'] as const
+
+async function verdictNow(world: World): Promise<Verdict> {
+  const [lists, events, { virtualMachines }] = await Promise.all([
+    Promise.all(kinds.map((kind) => world.list(kind))),
+    world.list('events'),
+    world.azure(),
+  ])
+  const objects = Object.fromEntries(kinds.map((kind, at) => [kind, lists[at] ?? []]))
+  return verdictOn({ objects, vms: virtualMachines, events })
+}
+
+/** How many looks, a second apart, have to find the same, and how many there are at most. */
+const looks = { same: 10, most: 60 }
+
+/** The verdict on a world that has come to rest: a test ends when it has seen enough, in the midst of what goes on. */
+async function verdictAtRest(world: World): Promise<Verdict> {
+  let last = await verdictNow(world)
+  for (let at = 0, same = 0; at < looks.most && same < looks.same; at += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    const next = await verdictNow(world)
+    same = isDeepStrictEqual(next, last) ? same + 1 : 0
+    last = next
+  }
+  return last
+}
+
+/** Appends the verdict on a world after a test to a file. A world that cannot be read, since the test took a server away, has that as its verdict. */
+export async function writeVerdict(file: string, world: World, of: Omit<TestVerdict, 'verdict'>): Promise<void> {
+  const verdict = await verdictAtRest(world).catch(() => ['the world cannot be read'])
+  appendFileSync(file, `${JSON.stringify({ ...of, verdict } satisfies TestVerdict)}\n`)
+}
+
+/** The verdicts of a file's text, by test. */
+export function verdictsOf(text: string): ReadonlyMap<string, Verdict> {
+  const lines = text.split('\n').filter((line) => line !== '')
+  const found = lines.map((line) => JSON.parse(line) as TestVerdict)
+  return new Map(found.map(({ suite, test, verdict }) => [`${suite} > ${test}`, verdict]))
+}
+
+/** Whether a difference says only that more time has passed in one world: Joiner compares nodes with their sizes every few minutes. */
+export const isOfTime = (difference: string) =>
+  difference.endsWith('condition ConsistentStateFound=True/ConsistentStateFound')
+
+/** What only one of two verdicts has. Of two objects of one name it is the lines in which they differ. */
+export function differences(fast: Verdict, real: Verdict): readonly string[] {
+  const onlyReal = without(real, fast)
+  const differing: string[] = []
+  for (const text of without(fast, real)) {
+    const [name = '', ...lines] = text.split('\n')
+    const at = onlyReal.findIndex((other) => other.split('\n')[0] === name)
+    if (at < 0) {
+      differing.push(`only in virtual time: ${name}`)
+      continue
+    }
+    const [other = ''] = onlyReal.splice(at, 1)
+    const others = other.split('\n').slice(1)
+    differing.push(...without(lines, others).map((line) => `only in virtual time: ${name}: ${line}`))
+    differing.push(...without(others, lines).map((line) => `only on real servers: ${name}: ${line}`))
+  }
+  return [...differing, ...onlyReal.map((text) => `only on real servers: ${text.split('\n')[0]}`)]
+}
+
+/** The texts of a list that another has not, or not as often. */
+function without(texts: readonly string[], others: readonly string[]): string[] {
+  const left = [...others]
+  return texts.filter((text) => {
+    const at = left.indexOf(text)
+    if (at >= 0) left.splice(at, 1)
+    return at < 0
+  })
+}
