@@ -3,7 +3,10 @@ import { defineConfig } from 'vitest/config'
 import { filesOf, type GroupName, groups } from './test/runner/groups.ts'
 import { LongestFirst } from './test/runner/sequencer.ts'
 
+const setupFiles = ['test/runner/drawn-cases.ts']
+
 const servers = {
+  setupFiles,
   // What a suite imports takes a second to load; the next one in its process finds it loaded, and the cluster started.
   isolate: false,
   globalSetup: ['test/runner/server-binaries.ts'],
@@ -24,6 +27,7 @@ const plain = (name: GroupName) => ({
   test: {
     name,
     ...filesOf(name),
+    setupFiles,
     env: { JOINER_TEST_WORLD: 'fast' },
     maxWorkers: 2,
     // On a busy machine some take many times as long as on a quiet one.
@@ -53,8 +57,7 @@ export default defineConfig({
       plain('scenarios'),
       plain('seeds'),
       plain('unit'),
-      onServers('worlds', 5),
-      onServers('servers', 4),
+      onServers('servers', 5),
       // Slow proofs, which `npm test` leaves out and `npm run test:all` runs.
       onServers('all', 2),
     ],

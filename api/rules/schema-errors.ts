@@ -20,16 +20,22 @@ interface Judgement {
  */
 export function judge(schema: z.ZodType, given: unknown, path: FieldError['path']): Judgement {
   const json = jsonSchemaOf(schema)
-  const parsed = schema.safeParse(withQuantityTexts(json, withoutNulls(given)))
+  const parsed = schema.safeParse(forZod(json, withoutNulls(given)))
   if (!parsed.success) {
     const errors = parsed.error.issues.map((issue) => ({
-      path: [...path, ...(issue.path as (string | number)[])],
+      path: [...path, ...(issue.path as (string | number)[])].map(keyOf),
       message: issue.message,
     }))
     return { errors }
   }
-  return { errors: ruleErrors(json, parsed.data, path), known: parsed.data }
+  const errors = ruleErrors(json, parsed.data, path)
+  return { errors: errors.map((error) => ({ ...error, path: error.path.map(keyOf) })), known: parsed.data }
 }
+
+/** The key `__proto__` while zod looks, which would neither check nor keep it. It is as wrong a name as its own. */
+const protoKey = '__proto__ '
+
+const keyOf = (key: string | number) => (key === protoKey ? '__proto__' : key)
 
 /** Removes nulls: to the API server a null is a missing field. */
 export function withoutNulls(value: unknown): unknown {
@@ -39,13 +45,16 @@ export function withoutNulls(value: unknown): unknown {
   return Object.fromEntries(fields.map(([key, field]) => [key, withoutNulls(field)]))
 }
 
-/** A quantity may be written as a number. */
-function withQuantityTexts(schema: unknown, value: unknown): unknown {
+/** Writes quantities as texts, which may be numbers, and `__proto__` as a key that zod sees. */
+function forZod(schema: unknown, value: unknown): unknown {
   if (!isObject(schema)) return value
-  if (Array.isArray(value)) return value.map((element: unknown) => withQuantityTexts(schema['items'], element))
+  if (Array.isArray(value)) return value.map((element: unknown) => forZod(schema['items'], element))
   if (isObject(value))
     return Object.fromEntries(
-      Object.entries(value).map(([key, field]) => [key, withQuantityTexts(propertyOf(schema, key), field)]),
+      Object.entries(value).map(([key, field]) => [
+        key === '__proto__' ? protoKey : key,
+        forZod(propertyOf(schema, key), field),
+      ]),
     )
   return extensionsOf(schema).quantity === true && Number.isInteger(value) ? String(value) : value
 }

@@ -81,6 +81,8 @@ describe('the check before a NodeClaim is created says what the API server says'
       false,
     ],
     ['requests', claim({ resources: { requests: { cpu: '1500m', memory: 42, 'example.com/a b': '1e3' } } }), true],
+    ['requests of __proto__', claim({ resources: { requests: { ['__proto__']: '1' } } }), true],
+    ['a wrong quantity of __proto__', claim({ resources: { requests: { ['__proto__']: '' } } }), false],
     ['a wrong quantity', claim({ resources: { requests: { cpu: '1 core' } } }), false],
     ['an unknown field', claim({ anything: true }), true],
     ['a duration', claim({ expireAfter: '720h30m', terminationGracePeriod: '48h' }), true],

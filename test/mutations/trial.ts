@@ -102,7 +102,7 @@ export class Trials {
     const { folder } = this.#copy
     const outputFile = join(folder, 'mutation-report.json')
     rmSync(outputFile, { force: true })
-    const withoutServers = ['!servers*', '!worlds*', '!all'].flatMap((project) => ['--project', project])
+    const withoutServers = ['!servers', '!all'].flatMap((project) => ['--project', project])
     const without = [...this.broken].flatMap((file) => ['--exclude', file])
     const args = [...tests, ...withoutServers, ...without, '--bail=1', '--reporter=json', '--outputFile', outputFile]
     const child = spawn(

@@ -46,8 +46,7 @@ export default class GroupReport implements Reporter {
 
 const now = () => ({ seconds: performance.now() / 1000, cpuSeconds: cpuSecondsOfTree() ?? Number.NaN })
 
-/** Suites that run alone count with their group. */
-const groupOf = ({ project }: TestModule) => project.name.split('-')[0] ?? ''
+const groupOf = ({ project }: TestModule) => project.name
 
 function sizeOf(group: string, suites: readonly TestModule[]): Pick<Cost, 'suites' | 'tests'> {
   const own = suites.filter((suite) => groupOf(suite) === group)

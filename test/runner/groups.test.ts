@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { costTable, overBudget } from './group-costs.ts'
 import { filesOf, groupOf, groups, mostWorlds } from './groups.ts'
+import { worldSuites } from './world-suites.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const files = globSync('**/*.test.{ts,tsx}', { cwd: root, exclude: ['**/node_modules/**', '**/node_modules'] })
@@ -27,7 +28,7 @@ describe('groups', () => {
   })
 
   test('at most so many suites of npm test start a world', () => {
-    const worlds = files.filter((path) => groupOf(path)?.name === 'worlds')
+    const worlds = worldSuites()
     expect(worlds.length).toBeGreaterThan(0)
     expect(worlds.length, `${worlds.length} suites start a world`).toBeLessThanOrEqual(mostWorlds)
   })
@@ -50,9 +51,9 @@ describe('what groups cost', () => {
   })
 
   test('is warned of when it is more than the budget', () => {
-    const costs = { unit: cost(150), worlds: cost(241), all: cost(9999) }
+    const costs = { unit: cost(150), servers: cost(361), all: cost(9999) }
     expect(overBudget(costs)).toEqual([
-      'warning: the group worlds took 4.0 minutes; its budget is 4 (test/runner/groups.ts)',
+      'warning: the group servers took 6.0 minutes; its budget is 6 (test/runner/groups.ts)',
     ])
   })
 })

@@ -1,8 +1,7 @@
 // Which group each test file belongs to, and what a group may cost.
 import { matchesGlob } from 'node:path'
-import { worldSuites } from './world-suites.ts'
 
-export type GroupName = 'matrix' | 'scenarios' | 'seeds' | 'unit' | 'worlds' | 'servers' | 'all' | 'parity'
+export type GroupName = 'matrix' | 'scenarios' | 'seeds' | 'unit' | 'servers' | 'all' | 'parity'
 
 /** Tests of one kind. They run together, and no others beside them. */
 export interface Group {
@@ -13,7 +12,7 @@ export interface Group {
 }
 
 /** How many suites of `npm test` may start a world of real servers. */
-export const mostWorlds = 17
+export const mostWorlds = 12
 
 /** In the order in which they run. A file belongs to the first group that has it. */
 export const groups: readonly Group[] = [
@@ -21,8 +20,7 @@ export const groups: readonly Group[] = [
   { name: 'scenarios', minutes: 1, files: ['test/scenarios/**/*.scenario.ts'] },
   { name: 'seeds', minutes: 0.5, files: ['test/{fast,scenarios}/**/*seeds.test.ts'] },
   { name: 'unit', minutes: 2.5, files: ['**/+([^.]).test.ts'] },
-  { name: 'worlds', minutes: 4, files: worldSuites() },
-  { name: 'servers', minutes: 2, files: ['**/+([^.]).servers.test.ts'] },
+  { name: 'servers', minutes: 6, files: ['**/+([^.]).servers.test.ts'] },
   { name: 'all', files: ['**/+([^.]).all.test.ts'] },
   { name: 'parity', files: ['test/fast/**/+([^.]).parity.test.ts'] },
 ]

@@ -4,8 +4,7 @@ import { dirname, join, posix, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-/** What suites get their servers from. */
-const starter = 'test/clusters/shared-clusters.ts'
+const starter = 'test/world.ts'
 const importing = /^(?:import|export)\s(?!type\s)[^'"]*?from '(\.[^']+)'/gm
 
 /** Suites of `npm test` on real servers whose imports lead to a world, from the root of the repository. */

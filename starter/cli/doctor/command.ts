@@ -85,7 +85,7 @@ async function doctor(options: Options): Promise<number> {
           if (!isForPrograms(output))
             writeStyled(
               process.stdout,
-              `${findingText(result, pc.createColors(pc.isColorSupported && process.stdout.isTTY))}\n`,
+              `${findingText(result, pc.createColors(pc.isColorSupported && process.stdout.isTTY === true))}\n`,
             )
         },
       })),

@@ -13,7 +13,7 @@ const ended: readonly Ended[] = [
     outcome: 'failed',
     seconds: 600,
     report: {
-      costs: { unit: cost(40, 60), worlds: cost(5, 240), all: cost(3, 300) },
+      costs: { unit: cost(40, 60), servers: cost(5, 240), all: cost(3, 300) },
       passed: 46,
       failed: 1,
       skipped: ['a.test.ts > on a terminal'],

@@ -17,6 +17,7 @@ const vitest = ['node_modules/vitest/vitest.mjs', 'run']
 /** In the order in which they run. */
 export const steps: readonly Step[] = [
   { name: 'all groups', words: vitest, tests: true },
+  { name: 'scenarios in both worlds', words: ['test/scenarios/command.ts', '--compare'] },
   { name: 'parity', words: [...vitest, '--config', 'vitest.parity.config.ts'], tests: true },
   {
     name: 'scheduler-equivalence on 3,000 clusters',

@@ -13,7 +13,7 @@ const burning = 'const parent = process.ppid; while (process.ppid === parent);'
 
 const program = new Command('npm run flake-hunt --')
   .description(
-    'Runs a suite again and again beside a process that burns a core. Prints each failure with its text, and a summary. Ends with 1 when a run failed.',
+    'Runs a suite again and again beside a process that burns a core, each time with laws of other cases. Prints each failure with its text, and a summary. Ends with 1 when a run failed.',
   )
   .argument('<file>', 'the suite: its path, or a part of it')
   .option('--runs <count>', 'how many times', count, 30)
@@ -45,7 +45,7 @@ async function main(file: string, { runs: wanted }: { readonly runs: number }): 
   while (runs.length < wanted) {
     const report = join(folder, `${runs.length}.json`)
     const startedAt = performance.now()
-    running = suite(file, report, folder)
+    running = suite(file, report, { folder, seed: runs.length + 1 })
     const [code] = (await once(running, 'exit')) as [number | null]
     if (interrupted) break
     const run = runOf(textIn(report), { code, seconds: (performance.now() - startedAt) / 1000 })
@@ -57,10 +57,14 @@ async function main(file: string, { runs: wanted }: { readonly runs: number }): 
   process.exit(interrupted ? 130 : runs.some(({ failures }) => failures.length > 0) ? 1 : 0)
 }
 
-/** It has a process group of its own, and leaves its files in the folder. */
-function suite(file: string, report: string, folder: string): ChildProcess {
+/** It has a process group of its own, leaves its files in the folder, and draws its cases from the seed. */
+function suite(
+  file: string,
+  report: string,
+  { folder, seed }: { readonly folder: string; readonly seed: number },
+): ChildProcess {
   const words = ['node_modules/vitest/vitest.mjs', 'run', file, '--reporter=json', `--outputFile=${report}`]
-  const env = { ...process.env, TMPDIR: folder }
+  const env = { ...process.env, TMPDIR: folder, JOINER_TEST_SEED: String(seed) }
   return spawn(process.execPath, words, { cwd: root, env, stdio: 'ignore', detached: true })
 }
 
