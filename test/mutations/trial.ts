@@ -65,7 +65,7 @@ export class Trials {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL')
   }
 
-  /** The tests beside the file, all tests that import it, and lastly the rest of those in virtual time. Workflows are imported by way of the bundle. */
+  /** The tests beside the file, then all tests that import it, those in virtual time among them. Workflows are imported by way of the bundle. */
   #stages(path: string): readonly (readonly string[])[] {
     const folder = join(this.#copy.folder, dirname(path))
     const beside = globSync('*.test.ts', { cwd: folder })
@@ -75,7 +75,6 @@ export class Trials {
     return [
       ...(beside.length === 0 ? [] : [['run', ...beside]]),
       ['related', '--run', path, ...bundle],
-      ['run', 'test/fast'],
     ]
   }
 
