@@ -4,12 +4,7 @@ import { rmSync } from 'node:fs'
 import { mkdtemp, readdir, rm, truncate } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import {
-  configureSimulator,
-  type ServerOptions,
-  startCluster,
-  untilServersAnswer,
-} from '../../deploy/local/cluster.ts'
+import { configureSimulator, type ServerOptions, startCluster, untilServersAnswer } from '../../deploy/local/cluster.ts'
 import { Installation } from '../../deploy/local/installation.ts'
 import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
 import { Operator } from '../../deploy/local/operator.ts'

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdirSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { Command, InvalidArgumentError } from 'commander'
@@ -11,7 +13,7 @@ import { listSpecs } from './list-specs.ts'
 import { measure } from './measure.ts'
 import { groupsOf, groupTable, keepRun, notPassedOf, type WholeRun } from './record.ts'
 import { runSpecs } from './run.ts'
-import { type Result, type Spec, selected, type Wanted } from './specs.ts'
+import { listens, type Result, type Spec, selected, type Wanted } from './specs.ts'
 import { SuiteCluster, type Surroundings } from './suite-cluster.ts'
 
 interface Options extends Wanted {
@@ -54,6 +56,7 @@ async function main({ performance, peer, ...wanted }: Options): Promise<void> {
   const all = listSpecs(surroundings.binaries)
   const specs = selected(all, wanted)
   if (specs.length === 0) throw new Error('no spec has such a name')
+  if (specs.some((spec) => listens(spec) || !isFunctional(spec))) await requirePort(8080)
   say(`${specs.length} specs of Karpenter ${karpenterVersion()}`)
 
   const results: Result[] = []
@@ -89,6 +92,17 @@ async function main({ performance, peer, ...wanted }: Options): Promise<void> {
 
 function isFunctional({ suite }: Spec): boolean {
   return suite !== performanceSuite
+}
+
+/** Errors: something listens at a port that specs want for themselves. */
+async function requirePort(port: number): Promise<void> {
+  const server = createServer()
+  try {
+    await once(server.listen(port), 'listening')
+  } catch (cause) {
+    throw new Error(`port ${port} is taken, where specs listen; free it, or take other specs with --focus`, { cause })
+  }
+  await once(server.close(), 'close')
 }
 
 function conclude(problems: readonly string[]): void {

@@ -61,7 +61,7 @@ export function notPassedOf(results: readonly Result[], expected: readonly Expec
 }
 
 /** Sums of all groups. */
-export function totalOf(groups: WholeRun['groups']): Counts {
+function totalOf(groups: WholeRun['groups']): Counts {
   const sum = (of: (counts: Counts) => number) => groups.reduce((total, counts) => total + of(counts), 0)
   return { passed: sum((one) => one.passed), failed: sum((one) => one.failed), skipped: sum((one) => one.skipped) }
 }

@@ -1,5 +1,5 @@
 // Runs specs, some at a time, each in a cluster that is clean.
-import { type Result, type Spec, waits } from './specs.ts'
+import { listens, type Result, type Spec, waits } from './specs.ts'
 
 /** A cluster, as a run needs it. */
 export interface Place {
@@ -49,7 +49,10 @@ export async function runSpecs({ specs, atOnce, start, onResult, ...run }: Run):
   for (const one of ended) if (one.status === 'rejected') throw one.reason
 }
 
-/** Which spec comes next: while fewer work than may, the first of those that work, but one that waits always runs beside them. */
+/**
+ * Which spec comes next: while fewer work than may, the first of those that work, but one that waits always runs beside them. Of specs that listen at
+ * the same port one runs at a time.
+ */
 class Queue {
   readonly #left: Spec[]
   readonly #atOnce: number
@@ -66,7 +69,8 @@ class Queue {
     const waiting = running.filter(waits).length
     const mayWork = running.length - waiting < this.#atOnce
     const wanted = waiting === 0 || !mayWork ? waits : (spec: Spec) => !waits(spec)
-    const spec = this.#left.find(wanted) ?? (mayWork ? this.#left[0] : undefined)
+    const free = this.#left.filter((spec) => !listens(spec) || !running.some(listens))
+    const spec = free.find(wanted) ?? (mayWork ? free[0] : undefined)
     if (spec === undefined) return undefined
     this.#left.splice(this.#left.indexOf(spec), 1)
     this.#running.add(spec)

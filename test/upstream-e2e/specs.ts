@@ -104,5 +104,8 @@ const entryOf = ({ name }: Spec) => long.find((entry) => entry.name.test(name))
 /** Whether a spec mostly waits for a time to pass. */
 export const waits = (spec: Spec) => entryOf(spec)?.isWait ?? false
 
+/** Whether a spec listens at port 8080 of this machine. */
+export const listens = ({ group }: Spec) => group === 'Chaos'
+
 /** About how long a spec takes. */
 const minutesOf = (spec: Spec) => entryOf(spec)?.minutes ?? (spec.suite === 'performance' ? 30 : 1)
