@@ -1,5 +1,6 @@
 // The record of the last whole run, and what the documentation says of it.
 import { readFileSync, writeFileSync } from 'node:fs'
+import { markdownText } from '../../core/values/markdown.ts'
 import { alignedTable } from '../../deploy/marked-table.ts'
 import type { Expected } from './judgement.ts'
 import type { Result } from './specs.ts'
@@ -84,7 +85,7 @@ export function pagePart(run: WholeRun | undefined): string {
   const intro = `${command} runs the suites \`regression\` and \`disruption\` of Karpenter itself, unchanged, against Joiner on real servers. A spec that fails or skips itself by decision is in \`test/upstream-e2e/expected.json\`; a run in which any other spec does so, or in which one of these passes, ends with 1.`
   if (run === undefined) return `${intro}\n\nNo whole run yet.\n`
   const { karpenter, circumstances, minutes, groups, notPassed } = run
-  const rows = notPassed.map(({ spec, outcome, reason }) => [spec, outcome, reason])
+  const rows = notPassed.map(({ spec, outcome, reason }) => [spec, outcome, reason].map(markdownText))
   return [
     intro,
     `\nKarpenter ${karpenter}; ${circumstances}; ${Math.round(minutes)} minutes.\n`,
