@@ -18,7 +18,8 @@ export interface Run {
 
 /**
  * Runs specs in the order in which they are given, on as many clusters as may work at once, and on one more for specs that mostly wait: these need no
- * core. A cluster in which a spec has failed goes, since what it has left would fail the next one. Errors: a cluster did not start, or did not end.
+ * core. A cluster in which a spec has failed goes, since what it has left would fail the next one. Errors: a cluster did not start, or did not end, and
+ * the run was not interrupted: that also ends what a start waits for.
  */
 export async function runSpecs({ specs, atOnce, start, onResult, ...run }: Run): Promise<void> {
   const queue = new Queue(specs, atOnce)
@@ -46,6 +47,7 @@ export async function runSpecs({ specs, atOnce, start, onResult, ...run }: Run):
     }
   }
   const ended = await Promise.allSettled(Array.from({ length: Math.min(atOnce + 1, specs.length) }, lane))
+  if (run.interrupted.aborted) return
   for (const one of ended) if (one.status === 'rejected') throw one.reason
 }
 
