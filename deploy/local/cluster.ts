@@ -34,6 +34,8 @@ export type Cloud = (typeof clouds)[number]
 export interface ServerOptions extends TemporalOptions {
   /** Default `boot`. */
   readonly cloud?: Cloud
+  /** Zones in which the simulator sells its sizes. Default: three, as Azure has them. */
+  readonly zones?: readonly string[]
   /** The API server writes a line for each request that it has answered (`test/audit-log.ts` reads them). */
   readonly audit?: boolean
 }
@@ -140,7 +142,7 @@ async function startAll({ stateDir, binaries, supervisor, options }: StartInput)
   supervisor.start(etcdSpec(cluster))
   for (const spec of temporalSpecs(cluster, options)) supervisor.start(spec)
   supervisor.start(apiserverSpec(cluster, tokens, options.audit === true ? await auditArgs(stateDir) : []))
-  const simulatorConfig = await configureSimulator(cluster, options.cloud)
+  const simulatorConfig = await configureSimulator(cluster, options)
   supervisor.start({
     name: 'azure',
     command: process.execPath,
@@ -162,15 +164,15 @@ export async function untilServersAnswer({ temporalUi, azureEndpoint, pki }: Loc
 }
 
 /** Writes what the simulator of a cluster reads when it starts. Returns the file. */
-export async function configureSimulator(cluster: LocalCluster, cloud: Cloud = 'boot'): Promise<string> {
+export async function configureSimulator(cluster: LocalCluster, options: ServerOptions = {}): Promise<string> {
   const file = join(cluster.stateDir, 'azure.json')
-  await writeFile(file, JSON.stringify(await simulatorSettings(cluster, cloud), null, 2))
+  await writeFile(file, JSON.stringify(await simulatorSettings(cluster, options), null, 2))
   return file
 }
 
 async function simulatorSettings(
   { ports, stateDir, pki, server, adminToken }: LocalCluster,
-  cloud: Cloud,
+  { cloud, zones }: ServerOptions,
 ): Promise<ProcessConfig> {
   const operatorTokenFile = join(stateDir, 'pki', 'operator.token')
   const aksTokenFile = join(stateDir, 'pki', 'aks.token')
@@ -185,6 +187,7 @@ async function simulatorSettings(
     ...azureIds,
     subnetId,
     clusterName,
+    ...(zones === undefined ? {} : { zones }),
     federatedSubject: 'system:serviceaccount:joiner:joiner-azure',
   }
 }

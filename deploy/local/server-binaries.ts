@@ -163,7 +163,8 @@ async function build(name: ServerName, target: string, progress: Progress): Prom
   }
 }
 
-async function requireGo(): Promise<void> {
+/** Errors: there is no Go on the PATH, or an old one. */
+export async function requireGo(): Promise<void> {
   const wanted = oldestGo.join('.')
   const remedy = `install Go ${wanted} or newer (https://go.dev/doc/install) and put it on the PATH, or name the binaries in JOINER_<SERVER>_BINARY`
   let text: string

@@ -4,13 +4,7 @@ import { rmSync } from 'node:fs'
 import { mkdtemp, readdir, rm, truncate } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import {
-  type Cloud,
-  configureSimulator,
-  type ServerOptions,
-  startCluster,
-  untilServersAnswer,
-} from '../../deploy/local/cluster.ts'
+import { configureSimulator, type ServerOptions, startCluster, untilServersAnswer } from '../../deploy/local/cluster.ts'
 import { Installation } from '../../deploy/local/installation.ts'
 import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
 import { Operator } from '../../deploy/local/operator.ts'
@@ -48,7 +42,7 @@ export async function takeCluster(options: ServerOptions = {}): Promise<Installe
   const left = isPlain ? idle.pop() : undefined
   if (left !== undefined) {
     try {
-      await reset(left, options.cloud)
+      await reset(left, options)
       return left
     } catch (error) {
       console.warn(`a cluster could not be reset, so another is started: ${String(error)}`)
@@ -87,7 +81,7 @@ async function endCluster({ cluster, operator, installation }: Installed): Promi
   await rm(cluster.stateDir, { recursive: true, force: true })
 }
 
-async function reset({ cluster, state }: Shared, cloud: Cloud | undefined): Promise<void> {
+async function reset({ cluster, state }: Shared, options: ServerOptions): Promise<void> {
   const { supervisor, stateDir } = cluster
   const logs = dirname(supervisor.logFile('joiner'))
   const specs = await Promise.all(stateful.map(({ server }) => supervisor.stop(server)))
@@ -96,7 +90,7 @@ async function reset({ cluster, state }: Shared, cloud: Cloud | undefined): Prom
   const gone = names.filter((name) => stateful.some(({ files }) => files.test(name)))
   await Promise.all(gone.map((name) => rm(join(stateDir, name), { recursive: true })))
   await Promise.all((await readdir(logs)).map((name) => truncate(join(logs, name))))
-  await configureSimulator(cluster, cloud)
+  await configureSimulator(cluster, options)
   for (const spec of specs) if (spec !== undefined) supervisor.start(spec)
   await untilServersAnswer(cluster)
   // Time has passed, in which controllers may have written. A cluster with other objects than a new one is not handed on.

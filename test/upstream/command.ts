@@ -1,7 +1,9 @@
-// Writes docs/upstream-tests.md.
-import { writeFileSync } from 'node:fs'
-import { pagePath, stored } from './files.ts'
-import { pageOf } from './page.ts'
+// A part of npm run generate: writes docs/upstream-tests.md, and the line of README.md about Karpenter's own suites. With `--check` it only compares.
+import { problemsOfPages, writePages } from './files.ts'
 
-const { areas, mappings } = stored()
-writeFileSync(pagePath, pageOf(areas, mappings))
+if (!process.argv.includes('--check')) writePages()
+else
+  for (const problem of problemsOfPages()) {
+    console.error(problem)
+    process.exitCode = 1
+  }

@@ -5,7 +5,14 @@ type Mappings = ReadonlyMap<string, readonly UpstreamTest[]>
 
 const heading = `# Upstream's own tests, and where Joiner stands
 
-Written by \`npm run upstream-tests\` from \`test/upstream/\`: \`areas.tsv\` has the counts, \`mapping/\` the titles of upstream's tests with the test of ours that answers to each. A unit test checks that each named test exists and that this page follows from them.
+Written by \`npm run generate\`: what follows is the last whole run of Karpenter's end-to-end suites, and below it what answers to upstream's other tests.
+
+## Karpenter's own end-to-end suites
+`
+
+const mapped = `## Tests that are answered by tests of ours
+
+\`test/upstream/areas.tsv\` has the counts, \`mapping/\` the titles of upstream's tests with the test of ours that answers to each. A unit test checks that each named test exists.
 
 The tests are those of kubernetes-sigs/karpenter 2266468 (v1.14.0-20) and Azure/karpenter-provider-azure 352646f (1.10.2). Every title was read once and judged: **covered** by a test of ours, **without** a test of ours though Joiner does it, **different**, or **out** (the feature is missing, or left out on purpose).
 
@@ -15,8 +22,8 @@ That reading kept numbers, not titles. Therefore tests that were written since f
 const recount = 'to be recounted'
 
 /** Returns docs/upstream-tests.md. */
-export function pageOf(areas: readonly Area[], mappings: Mappings): string {
-  return [heading, countsPart(areas, mappings), mappedPart(mappings), openPart(mappings)].join('\n')
+export function pageOf(areas: readonly Area[], mappings: Mappings, suites: string): string {
+  return [heading, suites, mapped, countsPart(areas, mappings), mappedPart(mappings), openPart(mappings)].join('\n')
 }
 
 function countsPart(areas: readonly Area[], mappings: Mappings): string {

@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { pagePath, readOwn, stored } from './files.ts'
+import { readOwn, stored } from './files.ts'
 import {
   type Area,
   areaProblems,
@@ -12,7 +12,6 @@ import {
   testsOf,
   type UpstreamTest,
 } from './mapping.ts'
-import { pageOf } from './page.ts'
 
 const { areas, mappings } = stored()
 
@@ -43,10 +42,6 @@ describe('the mapping of upstream’s tests', () => {
   test.each(areas)('leaves nothing different in $name, and what is out has its reason written down', (area) => {
     const decisions = readdirSync(fileURLToPath(new URL('../../docs/adr/', import.meta.url)))
     expect(areaProblems(area, { limits: readOwn('docs/limits.md') ?? '', decisions })).toEqual([])
-  })
-
-  test('is what docs/upstream-tests.md shows; "npm run upstream-tests" writes it', () => {
-    expect(readFileSync(pagePath, 'utf8')).toBe(pageOf(areas, mappings))
   })
 })
 

@@ -148,6 +148,7 @@ export const configShape = strictRecord(
     clientSecret: text,
     identityHeader: text,
     catalogueFile: path,
+    zones: list(text),
     pricesFiles: list(path),
     scenarioFile: path,
     seed: anyOf('write a number or a text', numberFrom(Number.NEGATIVE_INFINITY), text),

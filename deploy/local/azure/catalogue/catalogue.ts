@@ -17,7 +17,7 @@ interface Family {
 }
 
 const usual = [2, 4, 8, 16, 32, 48, 64, 96]
-const zonal = ['1', '2', '3']
+const zonal: readonly string[] = ['1', '2', '3']
 
 /** VM families of one region, as facts: sizes, memory, price. They expand to the SKUs that the simulator offers. */
 const families: readonly Family[] = [
@@ -175,8 +175,8 @@ export const sizes: ReadonlyMap<string, Size> = new Map(
   ),
 )
 
-/** A size as Microsoft.Compute/skus lists it. */
-export function skuJson({ name, family, vCpus, memoryGib }: Size, location: string): SkuJson {
+/** A size as Microsoft.Compute/skus lists it. `zones`: where it is sold, unless its family is sold in fewer. */
+export function skuJson({ name, family, vCpus, memoryGib }: Size, location: string, zones = zonal): SkuJson {
   const localGb = (family.localGbPerVCpu ?? 0) * vCpus
   const capabilities: Record<string, string> = {
     vCPUs: String(vCpus),
@@ -200,7 +200,7 @@ export function skuJson({ name, family, vCpus, memoryGib }: Size, location: stri
     size: name.replace('Standard_', ''),
     family: family.family,
     locations: [location],
-    locationInfo: [{ location, zones: family.zones ?? zonal, zoneDetails: [] }],
+    locationInfo: [{ location, zones: family.zones ?? zones, zoneDetails: [] }],
     capabilities: Object.entries(capabilities).map(([key, value]) => ({ name: key, value })),
     restrictions: [],
   }

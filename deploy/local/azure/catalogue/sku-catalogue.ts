@@ -26,10 +26,10 @@ export class SkuCatalogue {
   readonly #sizes: ReadonlyMap<string, VmSize>
 
   /** Errors: the file cannot be read, or holds no VM size of the simulated location. */
-  constructor({ location, catalogueFile }: Pick<SimulatorConfig, 'location' | 'catalogueFile'>) {
+  constructor({ location, catalogueFile, zones }: Pick<SimulatorConfig, 'location' | 'catalogueFile' | 'zones'>) {
     this.skus =
       catalogueFile === undefined
-        ? [...builtIn.values()].map((size) => skuJson(size, location))
+        ? [...builtIn.values()].map((size) => skuJson(size, location, zones))
         : readSkus(catalogueFile, location)
     const vms = this.skus.filter(({ resourceType }) => resourceType === 'virtualMachines')
     this.#sizes = new Map(vms.map((sku) => [sku.name.toLowerCase(), sizeOf(sku)]))

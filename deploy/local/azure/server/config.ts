@@ -36,6 +36,8 @@ export interface SimulatorConfig extends LiveSettings {
   readonly tokenSeconds?: number
   /** An answer of `GET Microsoft.Compute/skus` with the sizes of the location. Default: the simulator's own table. */
   readonly catalogueFile?: string
+  /** Zones in which the own table's zonal sizes are sold. Default: 1, 2 and 3. */
+  readonly zones?: readonly string[]
   /** Answers of the retail price API. Default: the own table's prices, and none for a catalogue from a file. */
   readonly pricesFiles?: readonly string[]
   /** What happens when, as YAML; see docs/simulator.md. */
