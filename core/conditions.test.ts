@@ -144,6 +144,22 @@ describe('conditions (reference/karpenter-core.md 1.7)', () => {
   })
 })
 
+describe('a NodeClaim whose VM is not its own', () => {
+  const ready3 = dependents.NodeClaim.map((type) => ({ type, status: 'True' }) as const)
+  const unowned = { type: 'InstanceOwned', status: 'False', reason: 'InstanceNotOwned', message: 'why' } as const
+
+  it.each<[string, readonly ConditionChange[]]>([
+    ['ready', ready3],
+    ['not initialized', ready3.slice(0, 2)],
+    ['without its Node', [...ready3, { type: 'NodeGone', status: 'True', message: 'gone' }]],
+  ])('is not Ready for that, also when it is %s', (_, others) => {
+    const list = set([], [...others, unowned])
+    expect(ready(list)).toMatchObject({ status: 'False', reason: 'InstanceNotOwned', message: 'why' })
+    const after = applyConditions(list, { clear: ['InstanceOwned'] }, { kind: 'NodeClaim', ...owner(2) })
+    expect(ready(after)).toEqual(ready(set([], others, owner(2))))
+  })
+})
+
 describe('laws of conditions', () => {
   const kinds = Object.keys(dependents) as ConditionedKind[]
   const change = (kind: ConditionedKind): fc.Arbitrary<ConditionChange> =>

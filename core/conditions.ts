@@ -36,6 +36,12 @@ export const outOfCapacity = 'InsufficientCapacityError'
 /** The condition of a NodeClaim whose Node is gone: the others outlive the Node, so they say nothing of what runs there. */
 export const nodeGone = 'NodeGone'
 
+/** The condition of a NodeClaim whose status names a VM that is not proven to be its own: False, and absent otherwise. */
+export const instanceOwned = 'InstanceOwned'
+
+/** Its reason, and that of a termination which leaves such a VM alone. */
+export const instanceNotOwned = 'InstanceNotOwned'
+
 const root = 'Ready'
 const neverCleared: ReadonlySet<string> = new Set([root, ...Object.values(dependents).flat()])
 
@@ -126,6 +132,12 @@ export function isTrueAt(conditions: readonly Condition[], type: string, generat
   return found?.status === 'True' && found.observedGeneration === generation
 }
 
+/** Returns why the VM in a NodeClaim's status is not its own, with the remedy; undefined while nothing says so. */
+export function whyUnowned(conditions: readonly Condition[]): string | undefined {
+  const found = conditionOf(conditions, instanceOwned)
+  return found?.status === 'False' ? (found.message ?? '') : undefined
+}
+
 function awaited(type: string, { createdAt, generation }: ConditionOwner): Condition {
   return {
     type,
@@ -150,6 +162,8 @@ function readiness(
   const open = conditions
     .filter((c) => types.includes(c.type) && (c.status !== 'True' || c.observedGeneration !== generation))
     .sort((a, b) => compareTexts(transitionOf(b), transitionOf(a)))
+  const unowned = whyUnowned(conditions)
+  if (unowned !== undefined) return { type: root, status: 'False', reason: instanceNotOwned, message: unowned }
   const gone = conditionOf(conditions, nodeGone)
   if (gone?.status === 'True') return { type: root, status: 'Unknown', reason: nodeGone, message: gone.message ?? '' }
   if (open.length === 0) return { type: root, status: 'True' }

@@ -19,6 +19,11 @@ export interface Release {
 const answerMs = 2000
 const downloadMs = 180_000
 
+/** Whether a binary's official place answers at once. */
+export async function answers({ checksumUrl }: Release): Promise<boolean> {
+  return (await fetchBytes(checksumUrl, answerMs)) !== undefined
+}
+
 /** The bytes of a binary from its official place; undefined where that does not answer at once. Errors: a wrong checksum. */
 export async function download(
   { url, checksumUrl, member }: Release,

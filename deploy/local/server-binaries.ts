@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import lockfile from 'proper-lockfile'
 import { inParallel } from '../../activities/in-parallel.ts'
-import { download } from './download.ts'
+import { answers, download } from './download.ts'
 import { type Server, type ServerName, servers } from './server-versions.ts'
 
 const run = promisify(execFile)
@@ -52,16 +52,9 @@ export async function resolveBinaries<N extends ServerName>(
  * a download where the official place answers at once, else a build from its pinned Go module.
  */
 async function resolveBinary(name: ServerName, progress: Progress): Promise<string> {
-  const variable = `JOINER_${name.toUpperCase().replaceAll('-', '_')}_BINARY`
-  const named = process.env[variable]
-  if (named !== undefined && named !== '') {
-    if (!(await isExecutable(named)))
-      throw new Error(`${variable}="${named}": no executable file; correct the path, or unset it`)
-    return named
-  }
-  if (await hasVersion(name, name)) return name
+  const found = await findBinary(name)
+  if (found !== undefined) return found
   const cached = cachePath(name)
-  if (await isExecutable(cached)) return cached
   await mkdir(dirname(cached), { recursive: true })
   const release = await lockfile.lock(dirname(cached), {
     stale: 60_000,
@@ -75,6 +68,39 @@ async function resolveBinary(name: ServerName, progress: Progress): Promise<stri
   } finally {
     await release()
   }
+}
+
+/** The path of a binary that is there already. Errors: the environment names no executable file. */
+async function findBinary(name: ServerName): Promise<string | undefined> {
+  const variable = binaryVariable(name)
+  const named = process.env[variable]
+  if (named !== undefined && named !== '') {
+    if (!(await isExecutable(named)))
+      throw new Error(`${variable}="${named}": no executable file; correct the path, or unset it`)
+    return named
+  }
+  if (await hasVersion(name, name)) return name
+  const cached = cachePath(name)
+  return (await isExecutable(cached)) ? cached : undefined
+}
+
+/** The environment variable that names a server's binary. */
+export function binaryVariable(name: ServerName): string {
+  return `JOINER_${name.toUpperCase().replaceAll('-', '_')}_BINARY`
+}
+
+/** What a machine has to have, and what a probe found instead. */
+export interface Lack {
+  readonly capability: string
+  readonly found: string
+}
+
+/** Probes whether a server can be run here: its binary is there, its official place answers, or Go can build it. Undefined: it can. */
+export async function lackFor(name: ServerName): Promise<Lack | undefined> {
+  if ((await findBinary(name)) !== undefined) return undefined
+  const { release }: Server = servers[name]
+  if (release !== undefined && (await answers(release(platform)))) return undefined
+  return goLack()
 }
 
 async function isExecutable(path: string): Promise<boolean> {
@@ -165,18 +191,25 @@ async function build(name: ServerName, target: string, progress: Progress): Prom
 
 /** Errors: there is no Go on the PATH, or an old one. */
 export async function requireGo(): Promise<void> {
-  const wanted = oldestGo.join('.')
-  const remedy = `install Go ${wanted} or newer (https://go.dev/doc/install) and put it on the PATH, or name the binaries in JOINER_<SERVER>_BINARY`
+  const lack = await goLack()
+  if (lack === undefined) return
+  const { capability, found } = lack
+  throw new Error(
+    `${capability} is needed to build the local servers, and ${found}: install it (https://go.dev/doc/install) and put it on the PATH, or name the binaries in JOINER_<SERVER>_BINARY`,
+  )
+}
+
+/** Asks the Go on the PATH for its version. Undefined: it can build servers. */
+export async function goLack(): Promise<Lack | undefined> {
+  const capability = `Go ${oldestGo.join('.')} or newer`
   let text: string
   try {
-    text = (await run('go', ['env', 'GOVERSION'])).stdout
+    text = (await run('go', ['env', 'GOVERSION'])).stdout.trim()
   } catch (error) {
-    throw new Error(
-      `Go is needed to build the local servers, and ${(error as ExecFileException).code === 'ENOENT' ? 'there is none on the PATH' : 'it does not run'}: ${remedy}`,
-      { cause: error },
-    )
+    const isNone = (error as ExecFileException).code === 'ENOENT'
+    return { capability, found: isNone ? 'there is none on the PATH' : 'the one on the PATH does not run' }
   }
   const [major = 0, minor = 0] = text.replace('go', '').split('.').map(Number)
-  if (major < oldestGo[0] || (major === oldestGo[0] && minor < oldestGo[1]))
-    throw new Error(`Go ${text.trim()} is too old to build the local servers: ${remedy}`)
+  const isOld = major < oldestGo[0] || (major === oldestGo[0] && minor < oldestGo[1])
+  return isOld ? { capability, found: `the one on the PATH is ${text}` } : undefined
 }

@@ -1,4 +1,4 @@
-import { conditionOf } from '../../core/conditions.ts'
+import { conditionOf, whyUnowned } from '../../core/conditions.ts'
 import { holdOf, holdText } from '../../core/node-claim/hold.ts'
 import { phaseOf } from '../../core/node-claim/phase.ts'
 import { annotations, labels } from '../../core/requirements/labels.ts'
@@ -104,7 +104,8 @@ function noteOf(
 
 function claimNotes(claim: ClaimFact): readonly (string | undefined)[] {
   const interrupted = claim.metadata.annotations[annotations.interrupted]
-  return [interrupted && `interrupted: ${interrupted}`, leaving(claim), phaseOf(claim).because]
+  const unowned = whyUnowned(claim.status.conditions)
+  return [interrupted && `interrupted: ${interrupted}`, leaving(claim), unowned, phaseOf(claim).because]
 }
 
 function nodeNotes({ metadata, notReady, isDisrupted, isProtected }: NodeFact): readonly (string | undefined)[] {

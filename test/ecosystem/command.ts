@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command, Option } from 'commander'
 import { circumstances, table } from '../../bench/report.ts'
@@ -11,24 +12,13 @@ import { scaleByKeda } from './keda.ts'
 import { bringToLife, type LivingCluster, live } from './life.ts'
 import { mutate } from './mutations.ts'
 import { Prometheus } from './prometheus.ts'
-import type { Checked, Recorder } from './report.ts'
+import { parts, proofHead, proofRows, proofs, skipsOf, unexpectedSkips } from './proofs.ts'
+import type { Checked, Part, Recorder } from './report.ts'
 import { testRules } from './rule-tests.ts'
-
-const parts = ['rules', 'boards', 'mutations', 'keda'] as const
-type Part = (typeof parts)[number]
-
-/** What each part runs beside the local cluster. */
-const servers = {
-  rules: ['promtool'],
-  boards: ['prometheus'],
-  mutations: ['prometheus'],
-  keda: ['keda-operator'],
-} as const satisfies Record<Part, readonly ServerName[]>
-type Binaries = Readonly<Record<(typeof servers)[Part][number], string>>
 
 await new Command('npm run ecosystem --')
   .description(
-    "Boards, alerts and examples with the real servers of others. rules: promtool checks and tests the chart's alerts. boards: Prometheus scrapes a Joiner that goes through a small life, and evaluates each expression of the chart's and of widespread boards and alerts. mutations: the conditions of alerts are brought about, and the alerts fire. keda: KEDA's operator scales the example, and Joiner makes and removes its nodes. What is missing is built on the first run, which takes some ten minutes. Ends with 1 when something is not as it should be.",
+    "Boards, alerts and examples with the real servers of others. rules: promtool checks and tests the chart's alerts. boards: Prometheus scrapes a Joiner that goes through a small life, and evaluates each expression of the chart's and of widespread boards and alerts. mutations: the conditions of alerts are brought about, and the alerts fire. keda: KEDA's operator scales the example, and Joiner makes and removes its nodes. What is missing is built on the first run, which takes some ten minutes. Lists at its end what is proved by whose software. Ends with 1 when something is not as it should be, or when a part is skipped that has no line in test/ecosystem/expected-skips.",
   )
   .addOption(new Option('--only <part...>', 'some parts of it').choices(parts).default(parts, 'all'))
   .action(main)
@@ -39,10 +29,19 @@ async function main({ only }: { readonly only: readonly Part[] }): Promise<void>
   const say = (text: string) => console.log(`${((Date.now() - startedAtMs) / 1000).toFixed(1).padStart(7)} s  ${text}`)
   const checked: Checked[] = []
   const recorder: Recorder = { say, record: (one) => checked.push(one) }
-  const needed = [...new Set(only.flatMap((part) => servers[part]))]
-  const binaries: Partial<Binaries> = await resolveBinaries(needed, say)
+  const skips = await skipsOf(only)
+  const able = only.filter((part) => skips.every((skip) => skip.part !== part))
+  const binaries: Binaries = await resolveBinaries([...new Set(able.map((part) => proofs[part].by))], say)
   if (binaries.promtool !== undefined) await testRules(binaries.promtool, recorder)
-  if (only.some((part) => part !== 'rules')) await inCluster({ only, binaries, recorder })
+  const inside = able.filter((part) => proofs[part].inCluster)
+  if (inside.length > 0) await inCluster({ only: inside, binaries, recorder })
+  const isOk = report(only, { checked, skips, date: new Date().toISOString().slice(0, 10) })
+  if (!isOk) process.exitCode = 1
+}
+
+/** Prints all checks, then what is proved by others, then what was skipped. Returns whether all is as it should be. */
+function report(only: readonly Part[], ended: Parameters<typeof proofRows>[1]): boolean {
+  const { checked, skips } = ended
   const rows = checked.map(({ part, what, outcome, isOk }) => [part, what, outcome, isOk ? 'ok' : 'FAILED'])
   console.log(`\n${circumstances()}\n\n${table(['part', 'what', 'outcome', ''], rows)}`)
   const failed = checked.filter(({ isOk }) => !isOk)
@@ -50,12 +49,17 @@ async function main({ only }: { readonly only: readonly Part[] }): Promise<void>
   console.log(
     `\n${checked.length} checks, ${failed.length} failed; ${empty.length} expressions without data, of which ${empty.filter(({ isOk }) => isOk).length} are of work queues that only Karpenter has`,
   )
-  if (failed.length > 0) process.exitCode = 1
+  console.log(`\nProved by others:\n\n${table(proofHead, proofRows(only, ended))}`)
+  const unexpected = unexpectedSkips(skips, readFileSync(new URL('expected-skips', import.meta.url), 'utf8'))
+  for (const line of unexpected) console.log(`\nskipped, without a line in test/ecosystem/expected-skips: ${line}`)
+  return failed.length === 0 && unexpected.length === 0
 }
+
+type Binaries = Readonly<Partial<Record<ServerName, string>>>
 
 interface Input {
   readonly only: readonly Part[]
-  readonly binaries: Partial<Binaries>
+  readonly binaries: Binaries
   readonly recorder: Recorder
 }
 

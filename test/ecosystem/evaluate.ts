@@ -13,7 +13,7 @@ export async function evaluate(prometheus: Prometheus, { say, record }: Recorder
     const found = await prometheus.seriesOf(expr).catch((error: unknown) => String(error))
     const isOk = typeof found === 'number' && found > 0
     const outcome = isOk ? `${found} series` : `NO DATA ${typeof found === 'string' ? found : ''}: ${expr}`
-    record({ part: 'panels', what: `${owner}: ${title}`, outcome, isOk: isOk || ofQueueName })
+    record({ part: 'boards', what: `panel of ${owner}: ${title}`, outcome, isOk: isOk || ofQueueName })
   }
   const alerts = alertExpressions()
   say(`${alerts.length} expressions of alerts`)
@@ -21,6 +21,6 @@ export async function evaluate(prometheus: Prometheus, { say, record }: Recorder
     const missing = await prometheus.missingSelectors(expr).catch((error: unknown) => [String(error)])
     const isOk = missing.length === 0
     const outcome = isOk ? 'can fire' : `CANNOT FIRE without ${missing.join(' and ')}`
-    record({ part: 'alerts', what: `${owner}: ${title}`, outcome, isOk: isOk || ofQueueName })
+    record({ part: 'boards', what: `alert of ${owner}: ${title}`, outcome, isOk: isOk || ofQueueName })
   }
 }

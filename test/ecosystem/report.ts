@@ -1,6 +1,9 @@
+/** The parts of the command. */
+export type Part = 'rules' | 'boards' | 'mutations' | 'keda'
+
 /** A line of the report: what was checked, and how it ended. */
 export interface Checked {
-  readonly part: string
+  readonly part: Part
   readonly what: string
   readonly outcome: string
   readonly isOk: boolean

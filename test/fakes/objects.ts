@@ -9,7 +9,7 @@ import { azureConfig } from './azure-config.ts'
 export const at = (seconds: number) => new Date(sampleTime + seconds * 1000).toISOString()
 
 /** The provider id of a claim's VM. */
-const vmProviderId = (claimName: string) => providerId(azureConfig, claimName)
+export const vmProviderId = (claimName: string) => providerId(azureConfig, claimName)
 
 /** A condition since the objects' creation. */
 export const condition = (type: string, status = 'True', seconds = 0, reason = type): Json => ({

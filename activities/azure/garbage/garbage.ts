@@ -16,6 +16,7 @@ import { nodesNaming } from './machines-in-use.ts'
 import { findOrphanedMachines } from './orphaned-machines.ts'
 import { orphanedNodes } from './orphaned-nodes.ts'
 import { SeenLeftovers } from './seen-leftovers.ts'
+import { reportUnownedInstances } from './unowned-instances.ts'
 import { costOf, reportWithheldMachines } from './withheld-machines.ts'
 
 /** Most requests of a pass at once. */
@@ -62,6 +63,8 @@ export class GarbageCollector {
     const suspects = garbageIn({ ...snapshot, counts }, deps.now())
     await reportWithheld(deps, suspects.withheld)
     this.#reportUnproven(found)
+    const isInDoubt = doubtOf(snapshot.claims) !== undefined
+    await reportUnownedInstances(deps, { listed: found.listed, isInDoubt })
     const leftovers = this.#leftovers.seenTwice(suspects, deps.now())
     const report: GarbageReport = {
       virtualMachines: await this.#each(
@@ -78,7 +81,6 @@ export class GarbageCollector {
       nodeClaims: await this.#each(suspects.nodeClaims, (claim) => this.#deletions.nodeClaim(claim), signal),
       nodes: await this.#each(suspects.heldNodes, (node) => this.#deletions.node(node, counts), signal),
     }
-    const isInDoubt = doubtOf(snapshot.claims) !== undefined
     const machines = await this.#orphanedMachines(isInDoubt, counts)
     const all: GarbageReport =
       machines === undefined

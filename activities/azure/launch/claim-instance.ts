@@ -9,6 +9,7 @@ import {
   getVm,
   unprovenVm,
   vmGone,
+  whyOtherVm,
 } from './claim-vm.ts'
 import type { ClaimIdentity } from './ownership.ts'
 import { tagKeys } from './tags.ts'
@@ -37,10 +38,17 @@ export interface ClaimInstance {
   remove(): Promise<void>
   /** Waits until nothing of it is left. A deletion that Azure gave up is requested again. */
   gone(signal: AbortSignal): Promise<void>
+  /** Returns why what the claim's status names is not where its own would be; what Azure has does not matter. */
+  elsewhere(): string | undefined
   /** Returns why something of the claim must be assumed to exist though Joiner cannot delete it. */
   unproven(found: FoundInstance): string | undefined
   /** Marks it as given up by an operator, where that is possible. */
   abandon(atMs: number): Promise<void>
+}
+
+/** Returns what a NodeClaim reports of an instance that is not proven to be its own: why, and how it can go all the same. */
+export function unownedText({ metadata: { name } }: NodeClaim, why: string): string {
+  return `${why}. Until that is corrected the NodeClaim keeps its finalizer; to give the VM up: kubectl delete nodeclaim ${name} --wait=false, then joiner node force-finish ${name} --leave-vm --reason TEXT`
 }
 
 /** The VM that Joiner makes for a claim. Of a claim that is gone only name and UID are known. */
@@ -57,6 +65,7 @@ export function vmInstance(deps: ClaimVmDeps, claim: NodeClaim | ClaimRef): Clai
     vmExists: async () => (await getVm(deps, name)) !== undefined,
     remove: () => deleteVm(deps, name),
     gone: (signal) => vmGone(deps, name, signal),
+    elsewhere: () => (whole === undefined ? undefined : whyOtherVm(deps, whole)),
     unproven: (found) => (whole === undefined ? undefined : unprovenVm(deps, whole, found)),
     abandon: async (atMs) => {
       const { azure, config } = deps

@@ -100,20 +100,28 @@ export async function findClaimVm(deps: ClaimVmDeps, name: string, claim: ClaimI
   return { kind: 'foreign', why: owner.kind === 'foreign' ? owner.why : 'belongs to an earlier NodeClaim of the name' }
 }
 
+/** Returns why the VM in a claim's status is not where its own would be, whatever Azure has. A claim without a provider id never had another VM. */
+export function whyOtherVm(
+  { config }: Pick<ClaimVmDeps, 'config'>,
+  { metadata, status }: NodeClaim,
+): string | undefined {
+  const own = providerId(config, metadata.name)
+  if (status.providerId === undefined || status.providerId.toLowerCase() === own.toLowerCase()) return undefined
+  return `status.providerID "${printableStart(status.providerId, 300)}" names another VM than ${own}, which Joiner would have made; correct AZURE_NODE_RESOURCE_GROUP or ARM_SUBSCRIPTION_ID if they were changed, else status.providerID`
+}
+
 /**
  * Returns why the VM in a claim's status must be assumed to exist though Joiner cannot delete it. Undefined when nothing of the claim is left in
- * Azure after `found`, its own VM, has gone. A launched claim has a provider id, so a claim without one never had another VM.
+ * Azure after `found`, its own VM, has gone.
  */
 export function unprovenVm(
   deps: ClaimVmDeps,
-  { metadata, status }: NodeClaim,
+  claim: NodeClaim,
   found: Pick<ClaimVm, 'kind'> & { readonly why?: string },
 ): string | undefined {
-  if (status.providerId === undefined) return undefined
-  const own = providerId(deps.config, metadata.name)
-  if (status.providerId.toLowerCase() !== own.toLowerCase())
-    return `status.providerID "${printableStart(status.providerId, 500)}" names another VM than ${own}, which Joiner would have made; correct AZURE_NODE_RESOURCE_GROUP or ARM_SUBSCRIPTION_ID if they were changed`
-  return found.kind === 'foreign' ? `VM ${vmName(metadata.name)} ${found.why}, so Joiner does not delete it` : undefined
+  const isForeign = found.kind === 'foreign' && claim.status.providerId !== undefined
+  const foreign = `VM ${vmName(claim.metadata.name)} ${found.why}, so Joiner does not delete it; restore its tags, or delete it`
+  return whyOtherVm(deps, claim) ?? (isForeign ? foreign : undefined)
 }
 
 /** Returns how a VM was bought. */

@@ -1,5 +1,5 @@
 import type { VirtualMachine } from '@azure/arm-compute'
-import { isTrue } from '../../../core/conditions.ts'
+import { instanceNotOwned, isTrue } from '../../../core/conditions.ts'
 import type { NamedVm } from '../../../core/machines-in-use.ts'
 import { isAksMachine } from '../../../core/node-claim/aks-machine.ts'
 import { registrationDeadline } from '../../../core/node-claim/lifecycle.ts'
@@ -19,6 +19,7 @@ import { reportNotJoined } from '../join/join-evidence.ts'
 import { type AwaitMachineDeps, machineDecides } from '../machines/await-machine.ts'
 import { instanceOf } from '../machines/instance-of.ts'
 import { revokeBootstrapToken } from './bootstrap-token.ts'
+import { unownedText } from './claim-instance.ts'
 import type { ClaimVmDeps } from './claim-vm.ts'
 import { getVm } from './claim-vm.ts'
 import { failedAfterAccepted, judgeFailedVm } from './failed-vm.ts'
@@ -200,8 +201,8 @@ function vmOf({ config }: InstanceDeps, { name }: ClaimRef): NamedVm {
 
 /** Reports on the claim what keeps its finalizer in place. Throws, so that the termination is retried. */
 async function refuseTermination(deps: InstanceDeps, claim: NodeClaim, why: string): Promise<never> {
-  const message = `${why}. The NodeClaim keeps its finalizer until that VM is gone; to give the VM up: joiner node force-finish ${claim.metadata.name} --leave-vm --reason TEXT`
-  const change = { type: 'InstanceTerminating', status: 'False', reason: 'InstanceNotOwned', message } as const
+  const message = unownedText(claim, why)
+  const change = { type: 'InstanceTerminating', status: 'False', reason: instanceNotOwned, message } as const
   await setClaimConditions(deps, claim.metadata, () => ({ conditions: [change] }))
   deps.events.record({ about: subject(claim), reason: 'FailedTermination', message })
   throw new Error(`NodeClaim ${claim.metadata.name}: ${message}`)

@@ -30,6 +30,11 @@ export function machineInstance(deps: ClaimVmDeps, claim: NodeClaim): ClaimInsta
     typeof place === 'string' ? 'AKS machine of an unknown place' : `AKS machine ${place.id.pool}/${place.id.name}`
   const find = async () =>
     typeof place === 'string' ? { kind: 'foreign' as const, why: place } : findAt(deps, claim, place)
+  // Before it had a VM of its own, what stands under the machine's name was never the claim's.
+  const unproven = (found: FoundInstance) =>
+    found.kind === 'foreign' && claim.status.providerId !== undefined
+      ? `${called} ${found.why}, so Joiner does not delete it`
+      : undefined
   return {
     kind: 'AKS machine',
     called,
@@ -43,11 +48,8 @@ export function machineInstance(deps: ClaimVmDeps, claim: NodeClaim): ClaimInsta
     gone: async (signal) => {
       if (typeof place !== 'string') await goneFrom(deps, { claim, place }, signal)
     },
-    // Before it had a VM of its own, what stands under the machine's name was never the claim's.
-    unproven: (found) =>
-      found.kind === 'foreign' && claim.status.providerId !== undefined
-        ? `${called} ${found.why}, so Joiner does not delete it`
-        : undefined,
+    elsewhere: () => (typeof place === 'string' ? unproven({ kind: 'foreign', why: place }) : undefined),
+    unproven,
     // AKS changes the tags of machines by a PUT of the whole machine: garbage collection finds it without a mark, only later.
     abandon: () => Promise.resolve(),
   }

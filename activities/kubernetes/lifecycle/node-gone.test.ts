@@ -135,6 +135,25 @@ test.each<[string, (cluster: FakeCluster) => void]>([
   expect(messages('NodeGoneWithheld').map(({ about }) => about)).toEqual(['NodeClaim/a', 'NodePool/default'])
 })
 
+test('a claim whose VM is not its own is kept: its end would not end that VM', async () => {
+  const { cluster, look, going, messages } = world()
+  const message = 'status.providerID names another VM'
+  cluster.edit('nodeclaims', 'a', {
+    status: {
+      conditions: [
+        ...['Launched', 'Registered', 'Initialized'].map((type) => condition(type)),
+        { ...condition('InstanceOwned', 'False'), message },
+      ],
+    },
+  })
+  cluster.remove('nodes', 'aks-a')
+  await look()
+  await pass(twoMinutes)
+  expect(await look()).toMatchObject(steadyUntil(150))
+  expect(going()).toEqual([])
+  expect(messages('NodeGoneWithheld')[0]?.message).toContain(`the NodeClaim is kept: ${message}`)
+})
+
 test('a Node that stays in doubt is looked at ever more rarely: each look is in the history', async () => {
   const { cluster, look } = world()
   cluster.put('nodes', nodeJson('a', { spec: { providerID: 'azure:///x' } }))

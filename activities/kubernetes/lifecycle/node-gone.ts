@@ -1,4 +1,4 @@
-import { conditionOf, isTrue, nodeGone } from '../../../core/conditions.ts'
+import { conditionOf, isTrue, nodeGone, whyUnowned } from '../../../core/conditions.ts'
 import { type Steady, wakeAt, wakeOf } from '../../../core/node-claim/lifecycle.ts'
 import {
   type NodeGoneLimits,
@@ -78,6 +78,9 @@ export async function endWithoutNode(
     const why = `Node ${other} has the provider id of its VM and is Ready, so pods may run there; find out who registered it, then: kubectl drain ${other} --ignore-daemonsets, and kubectl delete node ${other}`
     return withheld(deps, claim, { untilMs: nextLook(claim, deps.now()), why })
   }
+  // Its end would not end that VM, and the NodeClaim would wait with its finalizer.
+  const unowned = whyUnowned(claim.status.conditions)
+  if (unowned !== undefined) return withheld(deps, claim, { untilMs: nextLook(claim, deps.now()), why: unowned })
   const turn = await takeTurn(deps, claim)
   if (turn.kind === 'withheld') {
     const { untilMs, ended, most } = turn

@@ -1,3 +1,4 @@
+import { whyUnowned } from '../../../core/conditions.ts'
 import { type Hold, holdOf, holdText } from '../../../core/node-claim/hold.ts'
 import { phaseOf } from '../../../core/node-claim/phase.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
@@ -98,7 +99,8 @@ function rowOf(
   const waitsFor = own.because ?? (own.phase === 'Ready' ? undefined : said?.waitingFor)
   const hold = holdOf(claim, now)
   const pool = metadata.labels[labels.nodePool]
-  const note = lifecycle === undefined && hasLifecycles ? noLifecycle : silence(lifecycle)
+  const note =
+    lifecycle === undefined && hasLifecycles ? noLifecycle : (silence(lifecycle) ?? whyUnowned(status.conditions))
   return {
     nodeClaim: metadata.name,
     uid: metadata.uid,

@@ -1,7 +1,8 @@
-import { conditionOf, isTrue } from '../../../core/conditions.ts'
+import { conditionOf, isTrue, whyUnowned } from '../../../core/conditions.ts'
 import { consolidatableAt } from '../../../core/disruption/consolidatable.ts'
 import { holdOf, holdText } from '../../../core/node-claim/hold.ts'
 import { isReady } from '../../../core/node-claim/registration.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
 import { pauseText } from '../../../core/pauses/pauses.ts'
 import { protectedUntil } from '../../../core/pods/do-not-disrupt.ts'
 import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../../../core/pods/pod-rules.ts'
@@ -124,6 +125,7 @@ function stateOf(facts: NodeFacts): readonly string[] {
     lines.push(`not ${type.toLowerCase()} yet${saying(condition?.message)}`)
     break
   }
+  lines.push(...unownedLines(claim))
   const drifted = conditionOf(conditions, 'Drifted')
   if (drifted?.status === 'True')
     lines.push(`drifted since ${drifted.lastTransitionTime}: ${drifted.reason}${saying(drifted.message)}`)
@@ -138,10 +140,17 @@ function stateOf(facts: NodeFacts): readonly string[] {
   return lines
 }
 
+function unownedLines({ status }: NodeClaim): readonly string[] {
+  const why = whyUnowned(status.conditions)
+  return why === undefined ? [] : [`its VM is not its own: ${why}`]
+}
+
 const saying = (message: string | undefined) => (message ? `: ${message}` : '')
 
 function consolidatableText({ claim, pool, now }: NodeFacts): string {
-  if (claim === undefined || pool === undefined) return 'its NodePool is gone'
+  if (claim?.metadata.labels[labels.nodePool] === undefined)
+    return 'made by hand, without a NodePool: never consolidated'
+  if (pool === undefined) return 'its NodePool is gone'
   const { consolidateAfter, consolidationPolicy } = pool.disruption
   const at = consolidatableAt(claim, pool)
   if (at === undefined) return `not consolidated: consolidateAfter of its NodePool is ${consolidateAfter}`

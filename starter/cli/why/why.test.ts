@@ -108,6 +108,22 @@ describe('why node', () => {
     ])
   })
 
+  it.each<[string, Readonly<Record<string, string>>]>([
+    ['its NodePool is gone', { 'karpenter.sh/nodepool': 'default' }],
+    ['made by hand, without a NodePool: never consolidated', {}],
+  ])('says "%s" of a NodeClaim with the labels %j', (said, labels) => {
+    const { pool: _, ...others } = facts({ claim: sampleClaim('n1', { metadata: { labels } }) })
+    expect(nodeReport(others).state).toEqual(['ready', said])
+  })
+
+  it('names a VM that is not its own', () => {
+    const message = 'status.providerID "x" names another VM than y'
+    const unowned = { ...sampleCondition('InstanceOwned', 'False'), reason: 'InstanceNotOwned', message }
+    const { conditions } = sampleClaim('n1').status
+    const claim = sampleClaim('n1', { status: { conditions: [...conditions, unowned] } })
+    expect(nodeReport(facts({ claim })).state).toContain(`its VM is not its own: ${message}`)
+  })
+
   it('gives the numbers of a PodDisruptionBudget that allows none', () => {
     const move = {
       methods: ['single-node'],
