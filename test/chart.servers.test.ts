@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { kindRules, kindsFor } from '../activities/kubernetes/cache/cached-kinds.ts'
 import { readConfig, readConversionConfig } from '../api/config.ts'
+import { kubernetesVersions } from '../deploy/local/server-versions.ts'
 import { serveAnnotation } from '../workers/conversion/custom-resources.ts'
 import {
   binding,
@@ -32,6 +33,11 @@ const cases = [
   { name: 'the smallest values', values: smallestValues, azureAccount: 'joiner-azure' },
   { name: 'every value set', values: fullValues, azureAccount: 'scaler' },
 ] as const
+
+test('the oldest Kubernetes that the chart allows is the oldest that the local cluster can run', async () => {
+  const { kubeVersion } = parse(await readFile(join(chartFolder, 'Chart.yaml'), 'utf8'))
+  expect(kubeVersion).toBe(`>=${kubernetesVersions.oldest.replace(/\d+$/, '0')}-0`)
+})
 
 describe.each(cases)('the chart with $name', ({ values, azureAccount }) => {
   let manifests: Awaited<ReturnType<typeof renderChart>>

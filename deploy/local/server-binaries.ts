@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import lockfile from 'proper-lockfile'
 import { inParallel } from '../../activities/in-parallel.ts'
 import { answers, download } from './download.ts'
-import { type Server, type ServerName, servers } from './server-versions.ts'
+import { type KubernetesAge, kubernetesVersions, type ServerName, serverOf } from './server-versions.ts'
 
 const run = promisify(execFile)
 
@@ -18,10 +18,24 @@ const oldestGo = [1, 26] as const
 const goArch: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' }
 const platform = `${process.platform === 'darwin' ? 'darwin' : 'linux'}/${goArch[process.arch] ?? process.arch}`
 
+/** Names in the environment the Kubernetes that is run: `newest` (the default) or `oldest`. */
+export const kubernetesVariable = 'JOINER_LOCAL_KUBERNETES'
+
+/** Errors: the environment names another. */
+function chosenKubernetes(): KubernetesAge {
+  const named = process.env[kubernetesVariable] || 'newest'
+  if (named in kubernetesVersions) return named as KubernetesAge
+  throw new Error(
+    `${kubernetesVariable}="${named}": write ${Object.keys(kubernetesVersions).join(' or ')}, or unset it`,
+  )
+}
+
+const chosen = (name: ServerName) => serverOf(name, chosenKubernetes())
+
 /** Where binaries are kept between runs, by name and version. */
 function cachePath(name: ServerName): string {
   const cache = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache')
-  return join(cache, 'joiner', 'servers', name, `${servers[name].version}-${platform.replace('/', '-')}`, name)
+  return join(cache, 'joiner', 'servers', name, `${chosen(name).version}-${platform.replace('/', '-')}`, name)
 }
 
 /** Builds under way at a time. One is enough to compile on every core, but not while it downloads modules or links. */
@@ -36,7 +50,7 @@ export async function resolveBinaries<N extends ServerName>(
   progress: Progress,
 ): Promise<Readonly<Record<N, string>>> {
   const paths: Partial<Record<N, string>> = {}
-  const families = [...Map.groupBy(names, (name) => servers[name].family).values()]
+  const families = [...Map.groupBy(names, (name) => chosen(name).family).values()]
   // The largest first, so that the small ones fill its gaps.
   families.sort((one, other) => other.length - one.length)
   const counted: Progress = (line) =>
@@ -98,7 +112,7 @@ export interface Lack {
 /** Probes whether a server can be run here: its binary is there, its official place answers, or Go can build it. Undefined: it can. */
 export async function lackFor(name: ServerName): Promise<Lack | undefined> {
   if ((await findBinary(name)) !== undefined) return undefined
-  const { release }: Server = servers[name]
+  const { release } = chosen(name)
   if (release !== undefined && (await answers(release(platform)))) return undefined
   return goLack()
 }
@@ -112,7 +126,7 @@ async function isExecutable(path: string): Promise<boolean> {
 
 /** Whether a command exists and says that it is the pinned version. */
 async function hasVersion(name: ServerName, command: string): Promise<boolean> {
-  const { version, versionArgs }: Server = servers[name]
+  const { version, versionArgs } = chosen(name)
   if (versionArgs === undefined) return false
   try {
     const { stdout } = await run(command, [...versionArgs], { timeout: 5000 })
@@ -123,7 +137,7 @@ async function hasVersion(name: ServerName, command: string): Promise<boolean> {
 }
 
 async function downloaded(name: ServerName, target: string, progress: Progress): Promise<boolean> {
-  const { version, release }: Server = servers[name]
+  const { version, release } = chosen(name)
   if (release === undefined) return false
   const temporary = `${target}.download`
   const bytes = await download(release(platform), (line) => progress(`${name} ${version}: ${line}`))
@@ -136,7 +150,7 @@ async function downloaded(name: ServerName, target: string, progress: Progress):
 
 /** The folder with the module that pins a server's source, where `go` knows it. */
 function sourceFolder(name: ServerName): string {
-  return join(dirname(fileURLToPath(import.meta.url)), 'servers', servers[name].family)
+  return join(dirname(fileURLToPath(import.meta.url)), 'servers', chosen(name).family)
 }
 
 /** Where Go keeps the files of a module that a server is built from; it fetches them if it has lost them. */
@@ -148,7 +162,7 @@ export async function moduleFiles(name: ServerName, module: string): Promise<str
 
 async function build(name: ServerName, target: string, progress: Progress): Promise<void> {
   await requireGo()
-  const server: Server = servers[name]
+  const server = chosen(name)
   const started = Date.now()
   const elapsed = () => `${Math.round((Date.now() - started) / 1000)} s`
   progress(`${name} ${server.version}: building from source (minutes on the first run, then kept)`)

@@ -1,11 +1,8 @@
 import type { Release } from './download.ts'
 
-const kubernetesVersion = '1.36.3'
-const kubernetesFlags = [
-  `-X k8s.io/component-base/version.gitVersion=v${kubernetesVersion}`,
-  '-X k8s.io/component-base/version.gitMajor=1',
-  '-X k8s.io/component-base/version.gitMinor=36',
-].join(' ')
+/** Kubernetes as the local cluster runs it by default, and the last patch of the oldest that the chart allows. */
+export const kubernetesVersions = { newest: '1.36.3', oldest: '1.30.14' } as const
+export type KubernetesAge = keyof typeof kubernetesVersions
 
 export interface Server {
   readonly version: string
@@ -21,17 +18,28 @@ export interface Server {
   readonly release?: (platform: string) => Release
 }
 
-const kubernetes = (name: string, versionArgs: readonly string[] = ['--version']): Server => ({
-  version: kubernetesVersion,
-  family: 'kubernetes',
-  package: `k8s.io/kubernetes/cmd/${name}`,
-  ldflags: kubernetesFlags,
-  versionArgs,
-  release: (platform) => {
-    const url = `https://dl.k8s.io/release/v${kubernetesVersion}/bin/${platform}/${name}`
-    return { url, checksumUrl: `${url}.sha256` }
-  },
-})
+const kubernetes = (
+  name: string,
+  versionArgs: readonly string[] = ['--version'],
+  age: KubernetesAge = 'newest',
+): Server => {
+  const version = kubernetesVersions[age]
+  const [major, minor] = version.split('.')
+  const flags = { gitVersion: `v${version}`, gitMajor: major, gitMinor: minor }
+  return {
+    version,
+    family: age === 'newest' ? 'kubernetes' : 'kubernetes-oldest',
+    package: `k8s.io/kubernetes/cmd/${name}`,
+    ldflags: Object.entries(flags)
+      .map(([key, value]) => `-X k8s.io/component-base/version.${key}=${value}`)
+      .join(' '),
+    versionArgs,
+    release: (platform) => {
+      const url = `https://dl.k8s.io/release/v${version}/bin/${platform}/${name}`
+      return { url, checksumUrl: `${url}.sha256` }
+    },
+  }
+}
 
 const prometheusVersion = '3.16.0'
 
@@ -50,7 +58,7 @@ const prometheus = (name: string): Server => ({
   },
 })
 
-/** The servers of the local cluster, each at one version. */
+/** The servers of the local cluster, Kubernetes' at the newest version. */
 export const servers = {
   etcd: {
     version: '3.6.16',
@@ -131,6 +139,12 @@ export const servers = {
 } as const satisfies Record<string, Server>
 
 export type ServerName = keyof typeof servers
+
+/** A server, where it is one of Kubernetes' at the version that is asked for. */
+export function serverOf(name: ServerName, age: KubernetesAge): Server {
+  const server: Server = servers[name]
+  return server.family === 'kubernetes' ? kubernetes(name, server.versionArgs, age) : server
+}
 
 /** What only some commands start: they find or build it by themselves. */
 const unusual: readonly ServerName[] = ['temporal-server', 'karpenter', 'keda-operator', 'prometheus', 'promtool']
