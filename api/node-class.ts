@@ -93,7 +93,13 @@ export const nodeClassSpec = z
       .max(2048)
       .default(128)
       .meta({ format: 'int32' })
-      .describe("Size of the OS disk in GB, which is also the nodes' ephemeral storage."),
+      .describe(
+        "Size of the OS disk in GiB; the nodes' ephemeral storage counts as that many GB. The disk is on a local disk of the VM size that is large enough (NVMe, cache or temporary disk), if there is one; Trusted Launch takes 1 GiB of it.",
+      ),
+    osDiskType: z
+      .enum(['Managed'])
+      .optional()
+      .describe('Managed keeps the OS disk on a managed disk where a local disk of the VM size would hold it, too.'),
     imageFamily: z
       .enum(['Ubuntu', 'Ubuntu2204', 'Ubuntu2404', 'AzureLinux'])
       .default('Ubuntu')

@@ -54,6 +54,12 @@ export const differences: readonly Difference[] = [
       "as in Karpenter's own CRD, which the provider's patch loses: manifests of other clouds' users leave it out",
   },
   {
+    facts: ['aksnodeclasses.spec.osDiskType type'],
+    ours: 'string',
+    reason: 'a field of upstream that is newer than the table',
+  },
+  { facts: ['aksnodeclasses.spec.osDiskType enum'], ours: '[Managed]', reason: 'its one value' },
+  {
     facts: ['aksnodeclasses.status.conditions x-kubernetes-list-type'],
     ours: 'map',
     reason: 'as for every other kind: writers of different conditions do not undo each other in server-side apply',

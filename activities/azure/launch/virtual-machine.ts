@@ -2,6 +2,7 @@ import type { OSDisk, VirtualMachine } from '@azure/arm-compute'
 import { nodeNamePrefix } from '../../../core/node-claim/node-names.ts'
 import { needsStandardSecurityType } from '../arm/api-versions.ts'
 import type { AzureConfig } from '../azure-config.ts'
+import { osDiskPlacement } from '../catalogue/os-disk.ts'
 import type { VmSize } from '../catalogue/sku.ts'
 import { armZones, regionalZone } from '../catalogue/zones.ts'
 import type { NodeClassSettings } from '../node-class/node-class-settings.ts'
@@ -135,13 +136,9 @@ function osDisk({ config, nodeClass, claim, attempt, size }: VirtualMachineInput
       ? {}
       : { managedDisk: { diskEncryptionSet: { id: config.diskEncryptionSetId } } }),
   }
-  const ephemeral = size.ephemeralOsDisk
-  if (ephemeral === undefined || ephemeral.gb < nodeClass.spec.osDiskSizeGB) return base
-  return {
-    ...base,
-    caching: 'ReadOnly' as const,
-    diffDiskSettings: { option: 'Local' as const, placement: ephemeral.placement },
-  }
+  const placement = osDiskPlacement(size, nodeClass)
+  if (placement === undefined) return base
+  return { ...base, caching: 'ReadOnly' as const, diffDiskSettings: { option: 'Local' as const, placement } }
 }
 
 function imageReference(id: string): { id: string } | { communityGalleryImageId: string } {
