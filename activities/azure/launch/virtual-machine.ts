@@ -9,7 +9,7 @@ import type { NodeClassSettings } from '../node-class/node-class-settings.ts'
 import type { NodeNetwork } from './network-facts.ts'
 import { attemptInDiskName, osDiskName } from './os-disk-name.ts'
 import { isAksManaged, parseSubnet } from './subnet.ts'
-import { nodeTags, tagKeys } from './tags.ts'
+import { nodeTags, tagKeys, tagOf } from './tags.ts'
 
 export { tagKeys }
 
@@ -42,7 +42,7 @@ export function claimNameOf(vm: string): string {
 
 /** Returns the attempt that made a VM, by the name of its disk; undefined for a VM that Joiner did not make. */
 export function attemptOf(vm: VirtualMachine): number | undefined {
-  return vm.tags?.[tagKeys.claimUid] === undefined
+  return tagOf(vm.tags, tagKeys.claimUid) === undefined
     ? undefined
     : attemptInDiskName(vm.storageProfile?.osDisk?.name ?? '')
 }
