@@ -1,5 +1,5 @@
-import type { NodeClassSpec } from '../../../api/objects.ts'
-import type { FieldError } from '../../../core/values/field-error.ts'
+import type { NodeClass, NodeClassSpec } from '../../../api/objects.ts'
+import { errorText, type FieldError } from '../../../core/values/field-error.ts'
 import { shortened } from '../../../core/values/shortened.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { azureTagName, isReserved } from '../launch/tags.ts'
@@ -40,6 +40,12 @@ export function tagErrors(
     ...countErrors(byName, own),
   ]
   return messages.map((message) => ({ path: ['spec', 'tags'], message }))
+}
+
+/** Returns the first of them as a message of its own; undefined: there is none. */
+export function tagProblem(config: Parameters<typeof tagErrors>[0], { metadata, spec }: NodeClass): string | undefined {
+  const [first] = tagErrors(config, spec)
+  return first && `AKSNodeClass ${metadata.name}: ${errorText(first)}`
 }
 
 function valueErrors({ given, value, source }: Tag): readonly string[] {
