@@ -93,7 +93,13 @@ export const nodeClassSpec = z
       .max(2048)
       .default(128)
       .meta({ format: 'int32' })
-      .describe("Size of the OS disk in GB, which is also the nodes' ephemeral storage."),
+      .describe(
+        "Size of the OS disk in GiB; the nodes' ephemeral storage counts as that many GB. The disk is on a local disk of the VM size that is large enough (NVMe, cache or temporary disk), if there is one; Trusted Launch takes 1 GiB of it.",
+      ),
+    osDiskType: z
+      .enum(['Managed'])
+      .optional()
+      .describe('Managed keeps the OS disk on a managed disk where a local disk of the VM size would hold it, too.'),
     imageFamily: z
       .enum(['Ubuntu', 'Ubuntu2204', 'Ubuntu2404', 'AzureLinux'])
       .default('Ubuntu')
@@ -108,8 +114,10 @@ export const nodeClassSpec = z
       .record(z.string(), z.string())
       .optional()
       .describe(
-        'Tags of the Azure resources. A slash in a key becomes an underscore. Changes are applied without replacing nodes.',
+        "Tags of the Azure resources, before those of Joiner's setting azure.additionalTags. A slash in a key becomes an underscore. To Azure, keys that differ by case are one. At most 50 with those of the setting and Joiner's own, of which VMs have 5 and AKS machines 7; tags that Joiner sets are ignored here. Changes are applied to VMs without replacing nodes.",
       )
+      // Bounds the cost of the rule about twins; how many tags Azure takes is a condition of the class.
+      .meta({ maxProperties: 200 })
       .register(crdExtensions, {
         cel: [
           { rule: 'self.all(k, size(k) <= 512)', message: 'tag keys must be at most 512 characters' },
@@ -117,6 +125,11 @@ export const nodeClassSpec = z
           {
             rule: "self.all(k, !k.matches('[<>%&?\\\\\\\\]'))",
             message: "tag keys must not contain '<', '>', '%', '&', '?' or a backslash",
+          },
+          {
+            rule: "[self.map(k, k.replace('/', '_').lowerAscii())].all(names, names.all(a, names.exists_one(b, a == b)))",
+            message:
+              'tag keys must differ by more than case, since Azure ignores it, and by more than a slash in place of an underscore',
           },
         ],
       }),

@@ -54,6 +54,7 @@ interface SimulatedVm {
   readonly size: string
   readonly zone: string
   readonly priority: string
+  readonly tags: Readonly<Record<string, string>>
   /** Whether it has made its Node, and how its boot went. */
   readonly joined: boolean
   readonly boot: string

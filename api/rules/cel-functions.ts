@@ -5,7 +5,7 @@ import { strings } from '@bufbuild/cel/ext'
 const { INT, STRING } = CelScalar
 
 /** The library's string functions that match the API server's; the others count UTF-16 units instead of characters. */
-const exact: ReadonlySet<string> = new Set(['join', 'split'])
+const exact: ReadonlySet<string> = new Set(['join', 'lowerAscii', 'replace', 'split'])
 
 const int64 = { least: -(1n << 63n), most: (1n << 63n) - 1n }
 

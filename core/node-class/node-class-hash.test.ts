@@ -55,6 +55,7 @@ describe('the hash of an AKSNodeClass', () => {
     ['the base', {}, '4108492229247269128'],
     ['another subnet', { vnetSubnetID: 'subnet-id-2' }, '13971920214979852468'],
     ['another disk', { osDiskSizeGB: 40 }, '7816855636861645563'],
+    ['a managed disk', { osDiskType: 'Managed' }, '10944184826674581697'],
     ['another image family', { imageFamily: 'AzureLinux' }, '15616969746300892810'],
     ['more pods', { maxPods: 200 }, '15508761509963240710'],
     ['local DNS', { localDNS: { mode: 'Required' } }, '17805442572569734619'],

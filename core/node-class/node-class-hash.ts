@@ -135,6 +135,7 @@ const linuxOsConfig = object('LinuxOSConfiguration', [
 
 const nodeClassSpec = object('AKSNodeClassSpec', [
   ['vnetSubnetID', text, 'VNETSubnetID'],
+  ['osDiskType', text, 'OSDiskType'],
   ['osDiskSizeGB', int32, 'OSDiskSizeGB'],
   ['imageFamily', text],
   ['fipsMode', text, 'FIPSMode'],

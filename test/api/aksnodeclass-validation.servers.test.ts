@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { patient } from '../runner/patience.ts'
 import { readVectors } from '../vectors/packs.ts'
 import { DryRunServer, sortedOnce, type Verdict } from './dry-run-server.ts'
 
@@ -47,6 +48,20 @@ const places = {
 
 type KeyCase = { readonly name: string } & Readonly<Record<keyof typeof places, KeyVerdict>>
 
+const crdPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/aksnodeclasses.karpenter.azure.com'
+
+interface TagsCrd {
+  readonly spec: {
+    readonly versions: readonly {
+      readonly schema: {
+        readonly openAPIV3Schema: {
+          readonly properties: { readonly spec: { readonly properties: { readonly tags: Record<string, unknown> } } }
+        }
+      }
+    }[]
+  }
+}
+
 const fieldsOf = (errors: readonly FieldError[] | null | undefined) =>
   sortedOnce((errors ?? []).map(({ field }) => field))
 
@@ -92,6 +107,55 @@ describe('CRDs on a real API server', () => {
     console.log(
       `${cases.length} AKSNodeClass cases: ${verdicts} verdicts, created and updated in ${versions.join(' and ')}`,
     )
+  })
+
+  it('accept as many tags as are judged later, and no twins but those of objects that are older than the rule', async () => {
+    const classOf = (name: string, tags: Readonly<Record<string, string>>) => ({
+      apiVersion: 'karpenter.azure.com/v1beta1',
+      kind: 'AKSNodeClass',
+      metadata: { name },
+      spec: { tags },
+    })
+    const numbered = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`t${at}`, 'x']))
+    const longest = Object.fromEntries(
+      Array.from({ length: 200 }, (_, at) => [String(at).padStart(512, 'k'), 'v'.repeat(256)]),
+    )
+    const twins = { Owner: 'a', owner: 'b' }
+    const isAccepted = async (tags: Readonly<Record<string, string>>) =>
+      (await server.create(classOf('tagged', tags))).accepted
+    const cases = [numbered(60), numbered(200), longest, numbered(201), twins, { 'a/b': 'x', A_B: 'x' }]
+    const verdicts: boolean[] = []
+    for (const tags of cases) verdicts.push(await isAccepted(tags))
+    expect(verdicts).toEqual([true, true, true, false, false, false])
+
+    const before = await server.operator.api<TagsCrd>('GET', crdPath)
+    const { versions } = structuredClone(before).spec
+    for (const { schema } of versions) {
+      const { tags } = schema.openAPIV3Schema.properties.spec.properties
+      tags['x-kubernetes-validations'] = []
+    }
+    await server.operator.api('PATCH', crdPath, { spec: { versions } })
+    await vi.waitFor(async () => expect(await isAccepted(twins)).toBe(true), { timeout: patient(30_000) })
+    const old = await server.store(classOf('older', twins))
+    await server.operator.api('PATCH', crdPath, { spec: { versions: before.spec.versions } })
+    await vi.waitFor(async () => expect(await isAccepted(twins)).toBe(false), { timeout: patient(30_000) })
+    const conditions = [
+      {
+        type: 'Ready',
+        status: 'False',
+        reason: 'TagsInvalid',
+        message: '',
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+      },
+    ]
+    const answers = [
+      await server.update({ ...old, metadata: { ...old.metadata, labels: { a: 'b' } } }),
+      await server.update({ ...old, spec: { tags: twins, maxPods: 50 } }),
+      await server.update({ ...old, status: { conditions } }, '/status'),
+      await server.update({ ...old, spec: { tags: { owner: 'b' } } }),
+      await server.update({ ...old, spec: { tags: { ...twins, team: 'a' } } }),
+    ]
+    expect(answers.map(({ accepted }) => accepted)).toEqual([true, true, true, true, false])
   })
 
   it('restrict label keys as upstream does', async () => {

@@ -40,6 +40,8 @@ export const celCases: readonly (readonly [expression: string, text: string | un
   ["'a/b//c'.split('/').size()", '4'],
   ["'abc'.split('/')[0]", 'abc'],
   ["'a b'.split(' ')[2]", undefined],
+  ["'a/b//c'.replace('/', '_')", 'a_b__c'],
+  ["'aÉZ'.lowerAscii()", 'aÉz'],
   // RE2.
   ["'A'.matches('(?i)^a$')", 'true'],
   ["'xAy'.matches('A')", 'true'],

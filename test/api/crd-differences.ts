@@ -54,6 +54,20 @@ export const differences: readonly Difference[] = [
       "as in Karpenter's own CRD, which the provider's patch loses: manifests of other clouds' users leave it out",
   },
   {
+    facts: ['aksnodeclasses.spec.osDiskType type'],
+    ours: 'string',
+    reason: 'a field of upstream that is newer than the table',
+  },
+  { facts: ['aksnodeclasses.spec.osDiskType enum'], ours: '[Managed]', reason: 'its one value' },
+  {
+    facts: [
+      'aksnodeclasses.spec.tags rule [self.map(k,k.replace("/","_").lowerAscii())].all(names,names.all(a,names.exists_one(b,a==b)))',
+    ],
+    ours: 'holds',
+    reason: 'Azure refuses every VM with tags whose names differ by case; a slash in a name becomes an underscore',
+  },
+  { facts: ['aksnodeclasses.spec.tags maxProperties'], ours: '200', reason: 'bounds the cost of that rule' },
+  {
     facts: ['aksnodeclasses.status.conditions x-kubernetes-list-type'],
     ours: 'map',
     reason: 'as for every other kind: writers of different conditions do not undo each other in server-side apply',

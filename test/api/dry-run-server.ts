@@ -1,3 +1,4 @@
+import type { Operator } from '../../deploy/local/operator.ts'
 import { ApiServer } from '../clusters/api-server.ts'
 
 interface ClusterObject {
@@ -5,6 +6,7 @@ interface ClusterObject {
   readonly kind: string
   readonly metadata?: Readonly<Record<string, unknown>>
   readonly spec?: unknown
+  readonly status?: unknown
 }
 
 /** What the API server makes of an object: what it would store, or the fields that it names, each once and sorted. */
@@ -47,13 +49,18 @@ export class DryRunServer {
     return { ...object, metadata: { ...object.metadata, resourceVersion: answer.metadata?.resourceVersion } }
   }
 
+  get operator(): Operator {
+    return this.#server.operator
+  }
+
   create(object: ClusterObject): Promise<Verdict> {
     return this.#judge('POST', `${collection(object)}?dryRun=All`, object)
   }
 
-  /** An update of a stored object of the same name. */
-  update(object: ClusterObject): Promise<Verdict> {
-    return this.#judge('PUT', `${collection(object)}/${String(object.metadata?.['name'])}?dryRun=All`, object)
+  /** An update of a stored object of the same name, or of its subresource. */
+  update(object: ClusterObject, subresource: '' | '/status' = ''): Promise<Verdict> {
+    const name = String(object.metadata?.['name'])
+    return this.#judge('PUT', `${collection(object)}/${name}${subresource}?dryRun=All`, object)
   }
 
   async #judge(method: 'POST' | 'PUT', path: string, body: ClusterObject): Promise<Verdict> {

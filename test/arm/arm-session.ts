@@ -25,6 +25,10 @@ type Send = (
   request: ArmRequest,
 ) => Promise<{ readonly status: number; readonly text: string }>
 
+interface VirtualMachineOnWire {
+  readonly properties: { readonly storageProfile: { readonly osDisk: Readonly<Record<string, unknown>> } }
+}
+
 /** Requests to the simulated ARM by somebody else than Joiner, with Joiner's identity. */
 export class ArmSession {
   readonly #send: Send
@@ -82,6 +86,11 @@ export class ArmSession {
         osProfile: { adminUsername: 'azureuser', computerName: name },
       },
     })
+  }
+
+  /** A VM as ARM answers it. */
+  async vm(name: string): Promise<VirtualMachineOnWire> {
+    return JSON.parse(await this.#sendTo('GET', vmPath(name))) as VirtualMachineOnWire
   }
 
   async deleteVm(name: string): Promise<void> {

@@ -2,6 +2,7 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import { apiVersionOf, parseApiVersions } from '../../activities/azure/arm/api-versions.ts'
 import type { AzureConfig } from '../../activities/azure/azure-config.ts'
+import { gib } from '../../activities/azure/catalogue/os-disk.ts'
 import type { VmSize } from '../../activities/azure/catalogue/sku.ts'
 import { billingExtension, billingExtensionName } from '../../activities/azure/in-place/billing-extension.ts'
 import { changeExtension, changeNic, changeVm } from '../../activities/azure/in-place/in-place-requests.ts'
@@ -81,15 +82,16 @@ async function writeAll(arm: Arm, index: number): Promise<void> {
 /** A node of a class that uses every field. */
 function nodeOf(config: AzureConfig, index: number) {
   const isOdd = index % 2 === 1
-  const stored = goldenNodeClass(sampleSpec(index))
+  const { osDiskType, ...spec } = sampleSpec(index)
+  const stored = goldenNodeClass(index === 3 ? { ...spec, osDiskType } : spec)
   const placement = (['CacheDisk', 'ResourceDisk', 'NvmeDisk'] as const)[index % 3] ?? 'CacheDisk'
   const size = {
     name: 'Standard_D2s_v5',
     arch: 'amd64',
     acceleratedNetworking: true,
     gpu: { vendor: 'nvidia' },
-    ...(index === 3 ? {} : { ephemeralOsDisk: { placement, gb: 4096 } }),
-  } as VmSize
+    localDisks: [{ placement, size: gib(4096) }],
+  } as unknown as VmSize
   const labels: Readonly<Record<string, string>> = isOdd ? { 'kubernetes.azure.com/mode': 'system' } : {}
   return {
     claim: {

@@ -271,7 +271,7 @@ function fixedRequirements(
     ['karpenter.azure.com/sku-storage-premium-capable', [String(size.premiumStorage)]],
     [
       'karpenter.azure.com/sku-storage-ephemeralos-maxsize',
-      size.ephemeralOsDisk ? [String(size.ephemeralOsDisk.gb)] : [],
+      size.ephemeralOsMaxGb === undefined ? [] : [String(size.ephemeralOsMaxGb)],
     ],
     ['karpenter.azure.com/sku-gpu-count', [String(size.gpus)]],
     ['karpenter.azure.com/sku-gpu-manufacturer', size.gpu ? [size.gpu.vendor] : []],

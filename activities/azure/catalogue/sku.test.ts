@@ -58,24 +58,6 @@ describe('a SKU', () => {
   })
 
   it.each([
-    ['the cache', { CachedDiskBytes: '53687091200', MaxResourceVolumeMB: '16384' }, { placement: 'CacheDisk', gb: 53 }],
-    [
-      'the temporary disk',
-      { CachedDiskBytes: '0', MaxResourceVolumeMB: '76800' },
-      { placement: 'ResourceDisk', gb: 80 },
-    ],
-    [
-      'NVMe',
-      { NvmeDiskSizeInMiB: '450560', SupportedEphemeralOSDiskPlacements: 'NvmeDisk', CachedDiskBytes: '1' },
-      { placement: 'NvmeDisk', gb: 472 },
-    ],
-    ['nothing', { MaxResourceVolumeMB: '0' }, undefined],
-  ])('can keep an ephemeral OS disk on %s', (_where, capabilities, expected) => {
-    const result = parseSku(sku('Standard_D4s_v5', { EphemeralOSDiskSupported: 'True', ...capabilities }), 'eastus')
-    expect(result.kind === 'size' && result.size.ephemeralOsDisk).toEqual(expected)
-  })
-
-  it.each([
     ['as many data disks as it says', '16', 16],
     ['none', '0', 0],
     ['an unknown number where it says nothing', undefined, undefined],

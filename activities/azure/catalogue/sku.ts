@@ -1,9 +1,10 @@
 import type { ResourceSku, ResourceSkuZoneDetails } from '@azure/arm-compute'
 import { type GpuSize, gpuSize } from './gpu-sizes.ts'
+import { type LocalDisks, localDisksOf } from './os-disk.ts'
 import { generationOf, isConfidential, isUnfit, parseVmSizeName, seriesOf, type VmSizeName } from './vm-size-name.ts'
 
 /** A VM size as Joiner uses it: the facts of a resource SKU in one region, parsed once. */
-export interface VmSize {
+export interface VmSize extends LocalDisks {
   readonly name: string
   readonly family: string
   readonly series: string
@@ -23,7 +24,6 @@ export interface VmSize {
   readonly spotCapable: boolean
   readonly ultraSsdZones: ReadonlySet<string>
   readonly ultraSsdRegional: boolean
-  readonly ephemeralOsDisk?: { readonly placement: 'NvmeDisk' | 'CacheDisk' | 'ResourceDisk'; readonly gb: number }
   /** How many data disks a VM of this size takes; unset where Azure does not say. */
   readonly dataDisks?: number
   /** Zone numbers without restricted ones; empty where the size is regional only. */
@@ -82,7 +82,6 @@ function sizeOf(sku: ResourceSku, parts: VmSizeName, capabilities: Capabilities)
   const number = (key: string) => amount(capabilities, key)
   const yes = (key: string) => capabilities.get(key) === 'True'
   const gpu = gpuSize(name)
-  const ephemeral = ephemeralOsDisk(capabilities)
   return {
     name,
     family,
@@ -105,7 +104,7 @@ function sizeOf(sku: ResourceSku, parts: VmSizeName, capabilities: Capabilities)
     spotCapable: yes('LowPriorityCapable'),
     ultraSsdZones: ultraSsdZones(sku),
     ultraSsdRegional: yes('UltraSSDAvailable'),
-    ...(ephemeral === undefined ? {} : { ephemeralOsDisk: ephemeral }),
+    ...localDisksOf((key) => capabilities.get(key)),
     ...dataDisksOf(capabilities),
   }
 }
@@ -149,19 +148,4 @@ function ultraSsdZones(sku: ResourceSku): ReadonlySet<string> {
 /** Returns the zones of a detail; some answers of the service spell the list `Name`. */
 function zonesOfDetail(detail: ResourceSkuZoneDetails & { readonly Name?: readonly string[] }): readonly string[] {
   return detail.name ?? detail.Name ?? []
-}
-
-/** Returns the first kind of local disk that exists, even where a later one would hold the OS disk (3.5). */
-function ephemeralOsDisk(capabilities: Capabilities): VmSize['ephemeralOsDisk'] {
-  if (capabilities.get('EphemeralOSDiskSupported') !== 'True') return undefined
-  const number = (key: string) => amount(capabilities, key)
-  const placements = capabilities.get('SupportedEphemeralOSDiskPlacements') ?? ''
-  const toGb = (bytes: number) => Math.floor(bytes / 1e9)
-  if (number('NvmeDiskSizeInMiB') > 0 && placements.includes('NvmeDisk')) {
-    return { placement: 'NvmeDisk', gb: toGb(number('NvmeDiskSizeInMiB') * 2 ** 20) }
-  }
-  if (number('CachedDiskBytes') > 0) return { placement: 'CacheDisk', gb: toGb(number('CachedDiskBytes')) }
-  if (number('MaxResourceVolumeMB') > 0)
-    return { placement: 'ResourceDisk', gb: toGb(number('MaxResourceVolumeMB') * 2 ** 20) }
-  return undefined
 }

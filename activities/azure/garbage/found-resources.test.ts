@@ -53,6 +53,17 @@ describe('what is found in the resource group', () => {
     ])
   })
 
+  test('of VMs: what their tags say, in whatever case Azure has the names', async () => {
+    const azure = new FakeAzure()
+    const { deps } = azureDeps(new FakeCluster(), azure)
+    const tags = { ...tagsOf('own'), 'joiner.sh_abandoned': 'x' }
+    const shouted = Object.fromEntries(Object.entries(tags).map(([name, value]) => [name.toUpperCase(), value]))
+    azure.put('virtualMachines', 'aks-own', { tags: shouted })
+    const { virtualMachines, nodePools } = await findResources(deps)
+    expect(virtualMachines).toMatchObject([{ name: 'aks-own', claimUid: 'uid-own', isAbandoned: true }])
+    expect([...nodePools]).toEqual([['aks-own', 'default']])
+  })
+
   test('of disks: unattached ones with our mark; marks of others are reported', async () => {
     const azure = new FakeAzure()
     const { deps } = azureDeps(new FakeCluster(), azure)

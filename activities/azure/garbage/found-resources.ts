@@ -8,7 +8,8 @@ import type { AzureClient } from '../arm/client.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { type DiskMark, readDiskMark } from '../launch/os-disk-name.ts'
 import { type ClusterIdentity, ownershipOf } from '../launch/ownership.ts'
-import { claimNameOf, providerIdOf, tagKeys } from '../launch/virtual-machine.ts'
+import { tagKeys, tagOf } from '../launch/tags.ts'
+import { claimNameOf, providerIdOf } from '../launch/virtual-machine.ts'
 
 export interface FoundResourcesDeps {
   readonly log: Logger
@@ -79,7 +80,7 @@ export async function findResources(deps: FoundResourcesDeps): Promise<FoundReso
       mark === undefined || mark.kind === 'ours' ? [] : [{ name, cause: mark.kind }],
     ),
     nodePools: new Map(
-      [...vms, ...nics].filter(isOwn).map(({ name = '', tags }) => [name, tags?.[tagKeys.nodePool] ?? '']),
+      [...vms, ...nics].filter(isOwn).map(({ name = '', tags }) => [name, tagOf(tags, tagKeys.nodePool) ?? '']),
     ),
   }
 }
@@ -99,14 +100,14 @@ function foundVm({
   storageProfile,
 }: VirtualMachine): FoundVm {
   const nics = (networkProfile?.networkInterfaces ?? []).map(({ id = '' }) => id.slice(id.lastIndexOf('/') + 1))
-  const claimUid = tags?.[tagKeys.claimUid]
+  const claimUid = tagOf(tags, tagKeys.claimUid)
   return {
     name,
     claimName: claimNameOf(name),
     ...(claimUid === undefined ? {} : { claimUid }),
     ...(timeCreated === undefined ? {} : { createdAtMs: timeCreated.getTime() }),
     isBeingDeleted: provisioningState === 'Deleting',
-    isAbandoned: tags?.[tagKeys.abandoned] !== undefined,
+    isAbandoned: tagOf(tags, tagKeys.abandoned) !== undefined,
     parts: new Set([...nics, storageProfile?.osDisk?.name ?? ''].map((part) => part.toLowerCase())),
   }
 }

@@ -88,6 +88,30 @@ describe('tags of a node class', () => {
     expect(Object.keys(vmTags() ?? {})).not.toContain('karpenter.azure.com_aksmachine_nodeclaim')
   })
 
+  test('that Azure would refuse are not sent: the class says so', async () => {
+    const { azure, update, reported } = world({ Owner: 'a', owner: 'b' })
+    expect(await update()).toEqual({ updated: 0 })
+    expect([azure.writes, reported]).toEqual([[], []])
+  })
+
+  test('reach a VM whose tags of ownership have another case', async () => {
+    const shouted = Object.fromEntries(Object.entries(tagsOf('a')).map(([name, value]) => [name.toUpperCase(), value]))
+    const { update, vmTags } = world({ team: 'x' }, {}, shouted)
+    expect(await update()).toEqual({ updated: 1 })
+    expect(vmTags()).toMatchObject({ ...tagsOf('a'), team: 'x' })
+    const names = Object.keys(vmTags() ?? {})
+    expect(new Set(names.map((name) => name.toLowerCase())).size).toBe(names.length)
+  })
+
+  test('of ownership are not removed for what a claim says', async () => {
+    const names = ['team', 'Joiner.sh_Attempt', 'joiner.sh_abandoned']
+    const claim = { metadata: { annotations: { 'joiner.sh/tag-names': JSON.stringify(names) } } }
+    const { update, vmTags } = world({ other: 'y' }, claim, { ...tagsOf('a'), team: 'x', 'joiner.sh_attempt': '1' })
+    await update()
+    expect(vmTags()).toMatchObject({ ...tagsOf('a'), other: 'y', 'joiner.sh_attempt': '1' })
+    expect(vmTags()).not.toHaveProperty('team')
+  })
+
   test('make a VM of Karpenter one of this claim', async () => {
     const { update, vmTags } = world({ team: 'x' }, {}, karpenters())
     await update()

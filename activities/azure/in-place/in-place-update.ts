@@ -18,7 +18,9 @@ import type { AzureConfig } from '../azure-config.ts'
 import type { InPlaceReport } from '../contract.ts'
 import { claimIdentity } from '../launch/claim-vm.ts'
 import { ownershipOf, vmOwner } from '../launch/ownership.ts'
+import { isReserved } from '../launch/tags.ts'
 import { tagKeys, vmName } from '../launch/virtual-machine.ts'
+import { tagErrors } from '../node-class/tag-errors.ts'
 import { changeExtension, changeNic, changeOf, changeVm } from './in-place-requests.ts'
 import { inPlaceGoal, inPlaceStamps, tagNamesOf, tagNamesText } from './in-place-state.ts'
 
@@ -76,7 +78,8 @@ function dueOf({ cache, config }: InPlaceUpdateDeps, claim: NodeClaim): readonly
   if (nodeClass === undefined || !isSettled || status.providerId === undefined || isAksMachine(claim)) return []
   const goal = inPlaceGoal(config, nodeClass, claim)
   const isDone = Object.entries(inPlaceStamps(goal)).every(([key, value]) => metadata.annotations[key] === value)
-  return isDone ? [] : [{ claim, goal }]
+  // The class says what is wrong with its tags.
+  return isDone || tagErrors(config, nodeClass.spec).length > 0 ? [] : [{ claim, goal }]
 }
 
 interface Found {
@@ -140,7 +143,7 @@ async function ask(deps: InPlaceUpdateDeps, { claim, goal }: Due, { vms, nics }:
   if (vm.provisioningState === 'Deleting' || vm.provisioningState === 'Creating') return 'left'
   await noteNewTags(deps, claim, goal)
   const own = { [tagKeys.clusterUid]: deps.config.clusterUid, [tagKeys.claimUid]: uid }
-  const wanted = { state: { ...goal, tags: { ...goal.tags, ...own } }, ours: oursOf(claim) }
+  const wanted = { state: { ...goal, tags: { ...goal.tags, ...own } }, ours: removableOf(claim) }
   for (const { id = '' } of vm.networkProfile?.networkInterfaces ?? []) {
     const nic = nics.get(id.toLowerCase())
     if (nic !== undefined && ownershipOf(nic.tags, deps.config).kind === 'ours') await changeNic(deps, nic, wanted)
@@ -163,6 +166,11 @@ function oursOf(claim: NodeClaim): readonly string[] {
   return tagNamesOf(claim.metadata) ?? []
 }
 
+/** Returns the names of those that may be removed again: the proof of ownership stays, whatever a claim's annotation says. */
+function removableOf(claim: NodeClaim): readonly string[] {
+  return oursOf(claim).filter((name) => !isReserved(name))
+}
+
 /** Waits until the shared list of VMs shows the VM up to date. Returns false when it was not in time. */
 async function hasSettled(deps: InPlaceUpdateDeps, { claim, goal }: Due, signal: AbortSignal): Promise<boolean> {
   const limit = AbortSignal.timeout(settleMs)
@@ -171,7 +179,7 @@ async function hasSettled(deps: InPlaceUpdateDeps, { claim, goal }: Due, signal:
       (snapshot) => {
         const vm = snapshot.get(vmName(claim.metadata.name))
         if (vm === undefined || vm.provisioningState === 'Deleting') return false
-        const isThere = isNothing(changeOf(vm, { state: goal, ours: oursOf(claim) }))
+        const isThere = isNothing(changeOf(vm, { state: goal, ours: removableOf(claim) }))
         return isThere && vm.provisioningState !== 'Updating' ? true : undefined
       },
       AbortSignal.any([signal, limit]),

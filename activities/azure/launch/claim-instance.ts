@@ -12,7 +12,7 @@ import {
   whyOtherVm,
 } from './claim-vm.ts'
 import type { ClaimIdentity } from './ownership.ts'
-import { tagKeys } from './tags.ts'
+import { mergedTags, tagKeys } from './tags.ts'
 import { vmId, vmName } from './virtual-machine.ts'
 
 /** What Azure has of a NodeClaim. `why` of a foreign instance follows its name. */
@@ -70,7 +70,7 @@ export function vmInstance(deps: ClaimVmDeps, claim: NodeClaim | ClaimRef): Clai
     abandon: async (atMs) => {
       const { azure, config } = deps
       const vm = await getVm(deps, name)
-      const tags = { ...vm?.tags, [tagKeys.abandoned]: new Date(atMs).toISOString() }
+      const tags = mergedTags(vm?.tags ?? {}, { [tagKeys.abandoned]: new Date(atMs).toISOString() })
       await azure.compute.virtualMachines.update(config.nodeResourceGroup, vmName(name), { tags }).submitted()
     },
   }

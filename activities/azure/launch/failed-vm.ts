@@ -14,7 +14,7 @@ import type { InstanceOutcome } from '../contract.ts'
 import { imageIdOf } from '../node-class/images.ts'
 import { stateOfClass } from '../refusals/launch-turn.ts'
 import { capacityTypeOfVm } from './claim-vm.ts'
-import { tagKeys } from './tags.ts'
+import { tagKeys, tagOf } from './tags.ts'
 
 /** Why a VM failed after its PUT was accepted, and as what it was asked for. A capacity failure has marked its offering. */
 export interface VmFailure {
@@ -48,7 +48,7 @@ export async function judgeFailedVm(
     code,
     text: status?.message ?? '',
     image: imageIdOf(vm.storageProfile?.imageReference),
-    nodePool: vm.tags?.[tagKeys.nodePool] ?? '',
+    nodePool: tagOf(vm.tags, tagKeys.nodePool) ?? '',
   })
 }
 

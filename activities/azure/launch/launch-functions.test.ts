@@ -11,6 +11,20 @@ import { claimNameOf, providerIdOf, vmName } from './virtual-machine.ts'
 
 type Tags = Readonly<Record<string, string>> | null
 
+interface TagsInput {
+  readonly additionalTags: Tags
+  readonly nodeClassTags: Tags
+  readonly nodeClaimLabels: Tags
+  readonly clusterName: string
+}
+
+/** Adds users' tags that differ by case from one of Joiner's: upstream sends both, which Azure refuses. */
+function withTwins(given: Readonly<Record<string, string>>, tags: Readonly<Record<string, string>>) {
+  const names = new Set(Object.keys(tags).map((name) => name.toLowerCase()))
+  const isTwin = (name: string) => names.has(name.toLowerCase()) && !Object.hasOwn(tags, name)
+  return { ...Object.fromEntries(Object.entries(given).filter(([name]) => isTwin(name))), ...tags }
+}
+
 function subnetOf(id: string): SubnetId {
   const subnet = parseSubnet(id)
   if (subnet === undefined) throw new Error(`"${id}" is no subnet's id`)
@@ -47,11 +61,14 @@ goldenFunctions({
   ],
   tags: [
     5,
-    (input: { additionalTags: Tags; nodeClassTags: Tags; nodeClaimLabels: Tags; clusterName: string }) =>
-      nodeTags(
-        { additionalTags: input.additionalTags ?? {}, clusterName: input.clusterName },
-        { tags: input.nodeClassTags ?? {} },
-        input.nodeClaimLabels?.['karpenter.sh/nodepool'],
+    ({ additionalTags, nodeClassTags, nodeClaimLabels, clusterName }: TagsInput) =>
+      withTwins(
+        { ...additionalTags, ...nodeClassTags },
+        nodeTags(
+          { additionalTags: additionalTags ?? {}, clusterName },
+          { tags: nodeClassTags ?? {} },
+          nodeClaimLabels?.['karpenter.sh/nodepool'],
+        ),
       ),
   ],
 })

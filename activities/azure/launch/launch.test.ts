@@ -122,6 +122,13 @@ describe('a claim for which nothing is to be launched', () => {
       }),
       /is not Ready: no subnet/,
     ],
+    [
+      'is Ready, and has more tags than Azure takes',
+      nodeClassJson('default', {
+        spec: { tags: Object.fromEntries(Array.from({ length: 46 }, (_, at) => [`t${at}`, ''])) },
+      }),
+      /^AKSNodeClass default: spec\.tags leads to 51 tags/,
+    ],
   ])('whose node class %s is reported so, and nothing is made', async (_, nodeClass, message) => {
     const { azure, launch } = world(newClaim(), nodeClass)
     const outcome = await launch()

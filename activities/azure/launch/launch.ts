@@ -22,6 +22,7 @@ import { refuseAksMachine } from '../machines/never-made.ts'
 import { withWorkingImages } from '../node-class/image-standing.ts'
 import { resolveImageFamily } from '../node-class/images.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
+import { tagProblem } from '../node-class/tag-errors.ts'
 import { chooseNow, turnFor } from '../refusals/choose-in-turn.ts'
 import { stateOfClass, turnComes } from '../refusals/launch-turn.ts'
 import { createBootstrapToken, replaceBootstrapToken, revokeBootstrapToken } from './bootstrap-token.ts'
@@ -186,7 +187,8 @@ async function unreadiness(
   }
   const ready = conditionOf(nodeClass.status.conditions, 'Ready')
   const current = ready?.observedGeneration === undefined || ready.observedGeneration === nodeClass.metadata.generation
-  if (ready?.status === 'True' && current) return undefined
+  // The settings' tags may be others since the class was judged.
+  if (ready?.status === 'True' && current) return tagProblem(deps.config, nodeClass)
   if (ready?.status === 'False' && current) {
     return `AKSNodeClass ${name} is not Ready: ${ready.message ?? 'see its conditions'}`
   }

@@ -15,41 +15,46 @@ export const tagKeys = {
   abandoned: 'joiner.sh_abandoned',
 } as const
 
+type Tags = Readonly<Record<string, string>>
+
 /** Returns the value of a tag, whose name may be written in another case: to Azure it is the same name. */
-export function tagOf(tags: Readonly<Record<string, string>> | undefined, key: string): string | undefined {
+export function tagOf(tags: Tags | undefined, key: string): string | undefined {
   if (tags?.[key] !== undefined) return tags[key]
   return Object.entries(tags ?? {}).find(([name]) => name.toLowerCase() === key)?.[1]
 }
 
-/** Returns the tags that a node's resources have in every implementation, from low to high (reference/azure-provider.md 4.4). */
+/** Returns all tags, from low to high: of names that differ by case the highest stays, since to Azure they are the same. */
+export function mergedTags(...layers: readonly Tags[]): Record<string, string> {
+  const all = layers.flatMap((tags) => Object.entries(tags))
+  return Object.fromEntries(new Map(all.map((tag) => [tag[0].toLowerCase(), tag])).values())
+}
+
+/** Returns the tags that a node's resources have in every implementation (reference/azure-provider.md 4.4). */
 export function nodeTags(
   { additionalTags, clusterName }: Pick<AzureConfig, 'additionalTags' | 'clusterName'>,
   { tags = {} }: Pick<NodeClassSpec, 'tags'>,
   nodePool: string | undefined,
 ): Record<string, string> {
-  return {
-    ...usersTags(additionalTags),
-    ...usersTags(tags),
-    'compute.aks.billing': 'linux',
+  return mergedTags(usersTags(additionalTags), usersTags(tags), {
+    [billingTag]: 'linux',
     [tagKeys.cluster]: clusterName,
     ...(nodePool === undefined ? {} : { [tagKeys.nodePool]: nodePool }),
-  }
+  })
 }
 
-/** Tags that ownership is read from and that not every VM of Joiner's has, in lower case: to Azure, names that differ by case are the same. */
-const reserved: ReadonlySet<string> = new Set([
-  tagKeys.clusterUid,
-  tagKeys.claimUid,
-  tagKeys.aksMachine,
-  tagKeys.attempt,
-  tagKeys.abandoned,
-])
+const billingTag = 'compute.aks.billing'
 
-/**
- * Returns tags of an AKSNodeClass or a setting, without those of ownership: with the tag of AKS machines a VM would be one that Joiner never
- * deletes. Tag names may not hold a slash.
- */
-function usersTags(tags: Readonly<Record<string, string>>): Record<string, string> {
-  const named = Object.entries(tags).map(([key, value]) => [key.replaceAll('/', '_'), value] as const)
-  return Object.fromEntries(named.filter(([key]) => !reserved.has(key.toLowerCase())))
+/** Tags that Joiner alone sets, in lower case. Ownership is read from all but one, also where a resource of Joiner's has not all of them. */
+const reserved: ReadonlySet<string> = new Set([billingTag, ...Object.values(tagKeys)])
+
+/** Returns whether Joiner alone sets a tag. */
+export const isReserved = (name: string) => reserved.has(name.toLowerCase())
+
+/** Returns the name that a tag of an AKSNodeClass or a setting has at Azure, where it may hold no slash. */
+export const azureTagName = (name: string) => name.replaceAll('/', '_')
+
+/** Returns tags of an AKSNodeClass or a setting, without those of Joiner: with the tag of AKS machines a VM would be one that Joiner never deletes. */
+function usersTags(tags: Tags): Tags {
+  const named = Object.entries(tags).map(([key, value]) => [azureTagName(key), value] as const)
+  return Object.fromEntries(named.filter(([key]) => !isReserved(key)))
 }

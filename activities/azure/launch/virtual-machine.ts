@@ -2,13 +2,14 @@ import type { OSDisk, VirtualMachine } from '@azure/arm-compute'
 import { nodeNamePrefix } from '../../../core/node-claim/node-names.ts'
 import { needsStandardSecurityType } from '../arm/api-versions.ts'
 import type { AzureConfig } from '../azure-config.ts'
+import { osDiskPlacement } from '../catalogue/os-disk.ts'
 import type { VmSize } from '../catalogue/sku.ts'
 import { armZones, regionalZone } from '../catalogue/zones.ts'
 import type { NodeClassSettings } from '../node-class/node-class-settings.ts'
 import type { NodeNetwork } from './network-facts.ts'
 import { attemptInDiskName, osDiskName } from './os-disk-name.ts'
 import { isAksManaged, parseSubnet } from './subnet.ts'
-import { nodeTags, tagKeys } from './tags.ts'
+import { nodeTags, tagKeys, tagOf } from './tags.ts'
 
 export { tagKeys }
 
@@ -41,7 +42,7 @@ export function claimNameOf(vm: string): string {
 
 /** Returns the attempt that made a VM, by the name of its disk; undefined for a VM that Joiner did not make. */
 export function attemptOf(vm: VirtualMachine): number | undefined {
-  return vm.tags?.[tagKeys.claimUid] === undefined
+  return tagOf(vm.tags, tagKeys.claimUid) === undefined
     ? undefined
     : attemptInDiskName(vm.storageProfile?.osDisk?.name ?? '')
 }
@@ -135,13 +136,9 @@ function osDisk({ config, nodeClass, claim, attempt, size }: VirtualMachineInput
       ? {}
       : { managedDisk: { diskEncryptionSet: { id: config.diskEncryptionSetId } } }),
   }
-  const ephemeral = size.ephemeralOsDisk
-  if (ephemeral === undefined || ephemeral.gb < nodeClass.spec.osDiskSizeGB) return base
-  return {
-    ...base,
-    caching: 'ReadOnly' as const,
-    diffDiskSettings: { option: 'Local' as const, placement: ephemeral.placement },
-  }
+  const placement = osDiskPlacement(size, nodeClass)
+  if (placement === undefined) return base
+  return { ...base, caching: 'ReadOnly' as const, diffDiskSettings: { option: 'Local' as const, placement } }
 }
 
 function imageReference(id: string): { id: string } | { communityGalleryImageId: string } {

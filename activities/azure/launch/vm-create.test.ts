@@ -22,6 +22,7 @@ import {
 import { goldenSuite } from '../../../test/vectors/golden-suite.ts'
 import { parseApiVersions } from '../arm/api-versions.ts'
 import { instanceTypes } from '../catalogue/instance-types.ts'
+import { osDiskPlacement } from '../catalogue/os-disk.ts'
 import type { VmSize } from '../catalogue/sku.ts'
 import { billingExtension, billingExtensionName } from '../in-place/billing-extension.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
@@ -205,6 +206,7 @@ interface VmOnWire extends Json {
  * - NIC and OS disk carry the attempt's number in their names, since Azure keeps a failed VM's NIC for a while; a disk's name, which has no
  *   tags, also says whose it is;
  * - a tag says which NodeClaim (by UID) a VM was made for;
+ * - where the first local disk of a size is too small for the OS disk, a later one is taken before a managed disk;
  * - names and types that the URL of a PUT says are not repeated in its body.
  */
 const attemptName = (name: string) => `${name}-1`
@@ -214,7 +216,17 @@ const withUid = (tags: Json) => ({
   'joiner.sh_nodeclaim-uid': uid,
 })
 
-function expectedVm({ vm }: NonNullable<CreateCase['expected']>): Json {
+/** Returns the settings of an OS disk on a local disk that is not the size's first. */
+function laterDisk({ choice, sizes, settings }: Awaited<ReturnType<typeof launchOf>>): Json {
+  const size = sizes.find(({ name }) => choice.kind === 'chosen' && name === choice.chosen.typeName)
+  const placement = osDiskPlacement(size ?? {}, settings)
+  const isFirst = placement === size?.localDisks?.[0]?.placement
+  return isFirst || placement === undefined
+    ? {}
+    : { caching: 'ReadOnly', diffDiskSettings: { option: 'Local', placement } }
+}
+
+function expectedVm({ vm }: NonNullable<CreateCase['expected']>, ownDisk: Json): Json {
   const { name: _inUrl, zones, tags, ...rest } = vm
   const { networkProfile: _apart, storageProfile, ...properties } = vm.properties
   const { osDisk, ...storage } = storageProfile as Json & { readonly osDisk: Json & { readonly name: string } }
@@ -226,7 +238,7 @@ function expectedVm({ vm }: NonNullable<CreateCase['expected']>): Json {
       ...properties,
       storageProfile: {
         ...storage,
-        osDisk: { ...osDisk, name: osDiskName('cluster-uid', claimNameOf(osDisk.name), 1) },
+        osDisk: { ...osDisk, ...ownDisk, name: osDiskName('cluster-uid', claimNameOf(osDisk.name), 1) },
       },
     },
   }
@@ -318,7 +330,7 @@ goldenSuite('azure/vm-create', 42, ({ cases }: { readonly cases: readonly Create
         ...properties,
         osProfile: { ...properties.osProfile, customData: '<customData>' },
       }),
-    }).toEqual(expectedVm(expected))
+    }).toEqual(expectedVm(expected, laterDisk(launch)))
     expect(vm.properties).toHaveProperty('diagnosticsProfile', { bootDiagnostics: { enabled: true } })
     expect(networkProfile.networkInterfaceConfigurations).toEqual([expectedNic(expected)])
     expect(launch.config.nodeResourceGroup).toBe(expected.resourceGroup)

@@ -274,6 +274,10 @@ goldenSuite('azure/machine-create', 19, ({ cases }: { readonly cases: readonly M
       ['Standard_D64s_v3', 256, 'Ephemeral', 256],
       ['Standard_D2s_v3', 30, 'Ephemeral', 30],
       ['Standard_D2s_v3', undefined, 'Managed', 128],
+      // Its cache has 30 GiB, its temporary disk 160.
+      ['Standard_B20ms', undefined, 'Ephemeral', 128],
+      ['Standard_B20ms', 160, 'Ephemeral', 160],
+      ['Standard_B20ms', 161, 'Managed', 161],
     ])('of the size %s, with a disk of %s GB, has a disk that is %s of %i GB', (size, osDiskSizeGB, osDiskType, gb) => {
       const requirements = [inValues('node.kubernetes.io/instance-type', size)]
       const spec = osDiskSizeGB === undefined ? {} : { osDiskSizeGB }
@@ -281,6 +285,16 @@ goldenSuite('azure/machine-create', 19, ({ cases }: { readonly cases: readonly M
         osDiskType,
         osDiskSizeGB: gb,
       })
+    })
+
+    it.each<[string, Json, string]>([
+      ['asks for a managed disk', { osDiskType: 'Managed' }, 'Managed'],
+      ['has Trusted Launch, for which no disk has room', { security: { trustedLaunch: { vtpm: true } } }, 'Managed'],
+      ['has encryption at host', { security: { encryptionAtHost: true } }, 'Ephemeral'],
+    ])('of a class that %s has a disk of that kind', (_what, spec, osDiskType) => {
+      const requirements = [inValues('node.kubernetes.io/instance-type', 'Standard_B20ms')]
+      const { shared } = bodyOf(minimal, { spec: { osDiskSizeGB: 160, ...spec }, claim: { requirements } })
+      expect(shared['operatingSystem']).toMatchObject({ osDiskType })
     })
 
     it('has no settings of the kubelet where the class has none', () => {

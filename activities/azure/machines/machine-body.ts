@@ -3,6 +3,7 @@ import type { NodeClaim } from '../../../core/objects.ts'
 import { labels, taintKeys } from '../../../core/requirements/labels.ts'
 import { requirements } from '../../../core/requirements/requirements.ts'
 import { describeTaint } from '../../../core/taints.ts'
+import { osDiskPlacement } from '../catalogue/os-disk.ts'
 import { armZones } from '../catalogue/zones.ts'
 import { tagKeys, vmTags } from '../launch/virtual-machine.ts'
 import type { NodeRequestInput } from '../launch/vm-request.ts'
@@ -64,12 +65,12 @@ function hardware({ nodeClass, chosen, size }: NodeRequestInput): Fields {
 function operatingSystem({ nodeClass, size, kubernetesVersion }: NodeRequestInput): Fields {
   const { osDiskSizeGB, linuxOSConfig } = nodeClass.spec
   const linux = machineLinux(linuxOSConfig)
-  const isEphemeral = size.ephemeralOsDisk !== undefined && size.ephemeralOsDisk.gb >= osDiskSizeGB
   return {
     osType: 'Linux',
     osSKU: osSku(nodeClass, kubernetesVersion),
     osDiskSizeGB,
-    osDiskType: isEphemeral ? 'Ephemeral' : 'Managed',
+    // Which local disk that is AKS decides, by the same rule.
+    osDiskType: osDiskPlacement(size, nodeClass) === undefined ? 'Managed' : 'Ephemeral',
     enableFIPS: nodeClass.fips,
     ...(linux === undefined ? {} : { linuxProfile: { linuxOSConfig: linux } }),
   }

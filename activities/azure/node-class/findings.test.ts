@@ -115,6 +115,33 @@ describe('findings (reference/azure-provider.md 1.6)', () => {
       })
   })
 
+  it.each<[string, Readonly<Record<string, unknown>>, Readonly<Record<string, string>>, RegExp]>([
+    [
+      'with each other',
+      { tags: { Owner: 'a', owner: 'b' } },
+      {},
+      /^AKSNodeClass default: spec\.tags .*"Owner", "owner"/,
+    ],
+    ['with the settings', { tags: { owner: 'b' } }, { Owner: 'a' }, /"Owner" of azure\.additionalTags/],
+    ['beside other errors', { tags: { a: 'v'.repeat(257) }, linuxOSConfig: { swapFileSize: '10K' } }, {}, /257.*10K/],
+  ])('an AKSNodeClass whose tags are wrong %s says so', async (_how, spec, additionalTags, message) => {
+    const own = { ...config, additionalTags }
+    const nodeClass = goldenNodeClass(spec)
+    const { conditions } = await validate(
+      { azure: undefined as never, config: own },
+      nodeClass,
+      nodeClassSettings(nodeClass, own),
+    )
+    expect(conditions).toEqual([
+      {
+        type: 'ValidationSucceeded',
+        status: 'False',
+        reason: 'TagsInvalid',
+        message: expect.stringMatching(message) as string,
+      },
+    ])
+  })
+
   it.each([
     [401, 'DiskEncryptionSetRBACMissing'],
     [403, 'DiskEncryptionSetRBACMissing'],

@@ -10,6 +10,7 @@ import { parseSubnet } from '../launch/subnet.ts'
 import { hasSubnetLabel } from '../node-config/node-labels.ts'
 import type { Finding } from './finding.ts'
 import type { NodeClassSettings } from './node-class-settings.ts'
+import { tagErrors } from './tag-errors.ts'
 
 export interface ValidationDeps {
   readonly azure: AzureClient
@@ -21,7 +22,7 @@ const shape =
   /^\/subscriptions\/[^/]+\/resourceGroups\/([^/]+)\/providers\/Microsoft\.Compute\/diskEncryptionSets\/([^/]+)$/i
 
 /**
- * Validates that VMs can be made as specified, and can join: nodes accept the values, and a disk encryption set may be read
+ * Validates that VMs can be made as specified, and can join: Azure takes the tags, nodes accept the values, and a disk encryption set may be read
  * (reference/azure-provider.md 1.6).
  */
 export async function validate(
@@ -29,10 +30,12 @@ export async function validate(
   nodeClass: NodeClass,
   settings: NodeClassSettings,
 ): Promise<Finding> {
-  const invalid = valueErrors(nodeClass, settings, config)
+  const wrongTags = tagErrors(config, nodeClass.spec).map(errorText)
+  const invalid = [...wrongTags, ...valueErrors(nodeClass, settings, config)]
   if (invalid.length > 0) {
+    const reason = wrongTags.length > 0 ? 'TagsInvalid' : 'NodeClassValidationFailed'
     const message = `AKSNodeClass ${settings.name}: ${invalid.join('; ')}`.slice(0, 2048)
-    return { conditions: [{ type, status: 'False', reason: 'NodeClassValidationFailed', message }] }
+    return { conditions: [{ type, status: 'False', reason, message }] }
   }
   const id = config.diskEncryptionSetId
   if (id === undefined) return { conditions: [{ type, status: 'True' }] }

@@ -6,6 +6,7 @@ import { fieldsOf, isAmong, type SchemaField, valuesOf, withValue } from '../../
 import { goldenConfig, goldenNodeClass, goldenSizes, goldenSubnet } from '../../../test/vectors/golden-cases.ts'
 import { kindsFor } from '../../kubernetes/cache/cached-kinds.ts'
 import { refusedByNodeClass } from '../catalogue/instance-types.ts'
+import { gib } from '../catalogue/os-disk.ts'
 import type { VmSize } from '../catalogue/sku.ts'
 import { vmRequest } from '../launch/vm-request.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
@@ -45,6 +46,7 @@ function reportedOf(spec: Json): string {
       arch: 'amd64',
       acceleratedNetworking: true,
       gpu: { vendor: 'nvidia' },
+      localDisks: [{ placement: 'CacheDisk', size: gib(1024) }],
     } as unknown as VmSize,
     imageId: '/CommunityGalleries/g/images/i/versions/1',
     kubernetesVersion: '1.36.3',

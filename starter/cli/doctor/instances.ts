@@ -1,7 +1,7 @@
 import { findClusterUid } from '../../../activities/azure/access/found-facts.ts'
 import { apiVersions } from '../../../activities/azure/arm/api-versions.ts'
 import { listedInstance } from '../../../activities/azure/garbage/listed-instance.ts'
-import { tagKeys } from '../../../activities/azure/launch/tags.ts'
+import { tagKeys, tagOf } from '../../../activities/azure/launch/tags.ts'
 import { providerIdOf } from '../../../activities/azure/launch/virtual-machine.ts'
 import { decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
@@ -83,7 +83,7 @@ function detailOf({ claim, instance }: Known, listed: Listed): string {
     own: '',
     missing: 'Azure lists no such VM',
     elsewhere: 'the VM lies outside of the configured resource group',
-    unproven: `the VM has ${tagKeys.cluster} "${tags?.[tagKeys.cluster] ?? ''}" and ${tagKeys.claimUid} "${tags?.[tagKeys.claimUid] ?? ''}"`,
+    unproven: `the VM has ${tagKeys.cluster} "${tagOf(tags, tagKeys.cluster) ?? ''}" and ${tagKeys.claimUid} "${tagOf(tags, tagKeys.claimUid) ?? ''}"`,
   }[instance]
   return `NodeClaim ${claim.metadata.name} (${id || 'no status.providerID'}): ${reported}`
 }
@@ -93,7 +93,7 @@ function remediesOf(lost: readonly Known[], listed: Listed): readonly string[] {
   const groups = new Set(of('elsewhere').flatMap(({ claim }) => groupIn(claim.status.providerId) ?? []))
   const clusters = new Set(
     of('unproven').flatMap(
-      ({ claim }) => listed.get(claim.status.providerId?.toLowerCase() ?? '')?.tags?.[tagKeys.cluster] ?? [],
+      ({ claim }) => tagOf(listed.get(claim.status.providerId?.toLowerCase() ?? '')?.tags, tagKeys.cluster) ?? [],
     ),
   )
   const missing = of('missing').map(({ name }) => name)

@@ -6,10 +6,10 @@ import type { Requirements } from '../../../core/requirements/requirements.ts'
 import { formatResources } from '../../../core/resources.ts'
 import type { ListedType } from './listed-type.ts'
 
-/** The types as `joiner simulate --catalog` takes them, with what is allocatable beside it. */
+/** The types as `joiner simulate --catalog` takes them, with what is allocatable and the OS disk beside it. */
 export function catalogJson(listed: readonly ListedType[]): object {
   return {
-    instanceTypes: listed.map(({ type, offerings, price }) => ({
+    instanceTypes: listed.map(({ type, offerings, price, osDisk }) => ({
       name: type.name,
       ...(price === undefined ? {} : { price }),
       requirements: specs(type.requirements),
@@ -20,6 +20,7 @@ export function catalogJson(listed: readonly ListedType[]): object {
       })),
       capacity: formatResources(type.capacity),
       allocatable: formatResources(allocatable(type)),
+      osDisk,
       overhead: Object.fromEntries(
         Object.entries(type.overhead).map(([part, resources]) => [part, formatResources(resources)]),
       ),

@@ -149,6 +149,44 @@ describe('joiner instance-types', () => {
     expect((await run(...files, '--node-class', 'class.yaml', '-o', 'wide')).out).toMatch(/Standard_E4s_v5 .* 60 /)
   })
 
+  it('shows where each size would keep the OS disk of the node class, and its local disks', async () => {
+    const placements = {
+      EphemeralOSDiskSupported: 'True',
+      SupportedEphemeralOSDiskPlacements: 'ResourceDisk,CacheDisk',
+    }
+    const disks = { ...placements, CachedDiskBytes: String(100 * 2 ** 30), MaxResourceVolumeMB: String(300 * 1024) }
+    writeFileSync(
+      join(folder, 'disks.json'),
+      JSON.stringify([sku('Standard_D8ds_v5', 8, disks), sku('Standard_D8s_v5', 8)]),
+    )
+    const shown = async (spec: object) => {
+      const nodeClass = {
+        apiVersion: 'karpenter.azure.com/v1beta1',
+        kind: 'AKSNodeClass',
+        metadata: { name: 'a' },
+        spec,
+      }
+      writeFileSync(join(folder, 'disk-class.yaml'), JSON.stringify(nodeClass))
+      const { out } = await run('--catalog', 'disks.json', '--node-class', 'disk-class.yaml', '-o', 'wide')
+      const [titles = [], ...rows] = out.split('\n').map((row) => row.trim().split(/ {2,}/))
+      const cells = rows.map((row) => ['OS DISK', 'LOCAL DISKS'].map((title) => row[titles.indexOf(title)]))
+      return Object.fromEntries(rows.map(([name = ''], at) => [name, cells[at]]))
+    }
+    const local = '100Gi CacheDisk, 300Gi ResourceDisk'
+    expect(await shown({})).toMatchObject({
+      Standard_D8ds_v5: ['128Gi ResourceDisk', local],
+      Standard_D8s_v5: ['128Gi Managed', '-'],
+    })
+    expect(await shown({ osDiskType: 'Managed' })).toMatchObject({ Standard_D8ds_v5: ['128Gi Managed', local] })
+    const { out } = await run('--catalog', 'disks.json', '-o', 'json')
+    expect(JSON.parse(out)).toMatchObject({
+      instanceTypes: [
+        { name: 'Standard_D8ds_v5', osDisk: { placement: 'ResourceDisk', sizeGib: 128 } },
+        { name: 'Standard_D8s_v5', osDisk: { placement: 'Managed', sizeGib: 128 } },
+      ],
+    })
+  })
+
   it('has the prices and resources of NodeOverlays, and says which do not count', async () => {
     const overlay = (name: string, spec: object) => {
       return { apiVersion: 'karpenter.sh/v1alpha1', kind: 'NodeOverlay', metadata: { name }, spec }

@@ -1,3 +1,4 @@
+import type { LocalDisk } from '../../../activities/azure/catalogue/os-disk.ts'
 import type { VmSize } from '../../../activities/azure/catalogue/sku.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
 
@@ -5,6 +6,8 @@ import type { InstanceType } from '../../../core/instance-type.ts'
 export interface ListedType {
   readonly type: InstanceType
   readonly size: VmSize
+  /** Where a node of the class would have its OS disk. */
+  readonly osDisk: { readonly placement: LocalDisk['placement'] | 'Managed'; readonly sizeGib: number }
   readonly offerings: InstanceType['offerings']
   readonly price: number | undefined
 }

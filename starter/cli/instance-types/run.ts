@@ -1,5 +1,6 @@
 import type { AzureConfig } from '../../../activities/azure/azure-config.ts'
 import { InstanceTypeLists, refusedByNodeClass } from '../../../activities/azure/catalogue/instance-types.ts'
+import { osDiskPlacement } from '../../../activities/azure/catalogue/os-disk.ts'
 import { parseSku, type VmSize } from '../../../activities/azure/catalogue/sku.ts'
 import { type NodeClassSettings, nodeClassSettings } from '../../../activities/azure/node-class/node-class-settings.ts'
 import { cheapestPrice, compatibleOfferings, type InstanceType, typeMatches } from '../../../core/instance-type.ts'
@@ -62,6 +63,7 @@ interface AllSizes {
   readonly types: readonly InstanceType[]
   readonly sizes: ReadonlyMap<string, VmSize>
   readonly excluded: readonly ExcludedSize[]
+  readonly nodeClass: NodeClassSettings
 }
 
 /** What becomes of each VM size of the region. */
@@ -90,7 +92,7 @@ function sizesOf({ region, skus, prices, hasRoom, cluster }: RegionSale, nodeCla
     hasQuota: (family, vCpus) => hasRoom({ family, vCpus, capacityType: 'on-demand' }),
     hasSpotQuota: (family, vCpus) => hasRoom({ family, vCpus, capacityType: 'spot' }),
   })
-  return { sizes, excluded, types }
+  return { sizes, excluded, types, nodeClass }
 }
 
 /** The types as NodeOverlays change them for a NodePool without labels and requirements of its own. */
@@ -122,12 +124,15 @@ async function answer(all: AllSizes, wanted: Requirements, settings: InstanceTyp
     : (await import('../shared/yaml-text.ts')).yamlText(json)
 }
 
-function inPriceOrder({ types, sizes }: AllSizes, wanted: Requirements): readonly ListedType[] {
+function inPriceOrder({ types, sizes, nodeClass }: AllSizes, wanted: Requirements): readonly ListedType[] {
   const listed = types.flatMap((type): readonly ListedType[] => {
     const size = sizes.get(type.name)
     if (size === undefined || !typeMatches(type, wanted)) return []
     const offerings = compatibleOfferings(type, wanted)
-    return offerings.length === 0 ? [] : [{ type, size, offerings, price: cheapestPrice(type, wanted) }]
+    if (offerings.length === 0) return []
+    const placement = osDiskPlacement(size, nodeClass) ?? ('Managed' as const)
+    const osDisk = { placement, sizeGib: nodeClass.spec.osDiskSizeGB }
+    return [{ type, size, osDisk, offerings, price: cheapestPrice(type, wanted) }]
   })
   return listed.sort(byPrice)
 }

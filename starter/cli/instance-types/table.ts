@@ -1,3 +1,4 @@
+import { wholeGib } from '../../../activities/azure/catalogue/os-disk.ts'
 import { isUnknownPrice } from '../../../activities/azure/catalogue/pricing.ts'
 import { allocatable, capacityTypeOf, type Offering, zoneOf } from '../../../core/instance-type.ts'
 import { type Quantity, quantityMilliValue } from '../../../core/values/quantity.ts'
@@ -25,10 +26,8 @@ const wideColumns: readonly Column[] = [
   ['SERIES', ({ size }) => size.series],
   ['QUOTA FAMILY', ({ size }) => size.family],
   ['GENERATIONS', ({ size }) => size.hyperVGenerations.join(',')],
-  [
-    'EPHEMERAL OS DISK',
-    ({ size: { ephemeralOsDisk: disk } }) => (disk === undefined ? '-' : `${disk.gb}G ${disk.placement}`),
-  ],
+  ['OS DISK', ({ osDisk: { placement, sizeGib } }) => `${sizeGib}Gi ${placement}`],
+  ['LOCAL DISKS', localDisksText],
   ['PREMIUM', ({ size }) => yesNo(size.premiumStorage)],
   ['ACCELERATED', ({ size }) => yesNo(size.acceleratedNetworking)],
   ['ENCRYPTED', ({ size }) => yesNo(size.encryptionAtHost)],
@@ -67,6 +66,11 @@ function allocatableText({ cpu, memory }: Readonly<Record<string, Quantity>>): s
 
 function gpuText({ size: { gpus, gpu, gpuName } }: ListedType): string {
   return gpu === undefined || gpus === 0 ? '-' : `${gpus} ${gpuName ?? gpu.vendor}`
+}
+
+/** The disks that can keep an OS disk, in the order in which they are tried. */
+function localDisksText({ size: { localDisks = [] } }: ListedType): string {
+  return localDisks.map(({ placement, size }) => `${wholeGib(size)}Gi ${placement}`).join(', ') || '-'
 }
 
 /** The numbers of zones in which it can be had; 0 stands for the region, without a zone. */

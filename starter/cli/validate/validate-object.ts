@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { tagErrors } from '../../../activities/azure/node-class/tag-errors.ts'
 import { capacityBufferSpec } from '../../../api/capacity-buffer.ts'
 import { toNewest } from '../../../api/conversion/convert.ts'
 import type { Json } from '../../../api/conversion/residue.ts'
@@ -54,7 +55,10 @@ const kinds: Readonly<Record<string, Kind>> = {
     claimValueErrors({ metadata: { name }, spec: { taints: [], startupTaints: [], ...spec } }),
   ),
   'karpenter.sh/v1alpha1 NodeOverlay': kind(nodeOverlaySpec),
-  'karpenter.azure.com/v1beta1 AKSNodeClass': kind(nodeClassSpec, (spec, name) => nodeClassErrors(name, spec)),
+  'karpenter.azure.com/v1beta1 AKSNodeClass': kind(nodeClassSpec, (spec, name) => [
+    ...nodeClassErrors(name, spec),
+    ...tagErrors({ additionalTags: {} }, spec),
+  ]),
   'autoscaling.x-k8s.io/v1beta1 CapacityBuffer': kind(capacityBufferSpec),
 }
 const ourGroups = /^(karpenter\.sh|karpenter\.azure\.com)\//

@@ -161,6 +161,7 @@ describe('values that only nodes refuse', () => {
     metadata: { name: 'a' },
     spec,
   })
+  const tags = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`t${at}`, 'x']))
   const kubelet = 'compatibility.karpenter.sh/v1beta1-kubelet-conversion'
   const builds = [{ key: 'node.kubernetes.io/windows-build', operator: 'Lt', values: ['0'] }]
 
@@ -176,6 +177,11 @@ describe('values that only nodes refuse', () => {
     [claim({ requirements: [{ key: 'a', operator: 'In', values: ['x y'] }] }), 'spec.requirements[0]', /invalid value/],
     [nodeClass({ kubelet: { allowedUnsafeSysctls: ['a b'] } }), 'spec.kubelet.allowedUnsafeSysctls[0]', /is no name/],
     [nodeClass({ kubelet: { cpuCFSQuotaPeriod: '5s' } }), 'spec.kubelet.cpuCFSQuotaPeriod', /1ms to 1s/],
+    [nodeClass({ tags: { Owner: 'a', owner: 'b' } }), 'spec.tags', /must differ by more than case/],
+    [nodeClass({ tags: { 'A/b': 'a', a_B: 'b' } }), 'spec.tags', /must differ by more than case/],
+    [nodeClass({ tags: tags(46) }), 'spec.tags', /51 tags of a node/],
+    [nodeClass({ tags: tags(201) }), 'spec.tags', /at most 200 entries/],
+    [nodeClass({ osDiskType: 'Ephemeral' }), 'spec.osDiskType', /Managed/],
   ])('are named with their path: %j', (object, path, message) => {
     const result = validateObject(object)
     const errors = result.kind === 'checked' ? result.errors : []
@@ -215,7 +221,7 @@ describe('offline', () => {
     const tooKind = cases.filter(({ object, accepted }) => !accepted && errorsOf(object).length === 0)
     expect(tooKind.map(({ id }) => id)).toEqual([])
     const later =
-      /is not a field of this object|in requirements, restricted|holds at most 100|is no key|for key a, must be no more than 63|value "x\/y": a valid label|is not the id of a subnet|is not a duration|is not namespaced|blocks all disruption/
+      /is not a field of this object|in requirements, restricted|holds at most 100|is no key|for key a, must be no more than 63|value "x\/y": a valid label|is not the id of a subnet|is not a duration|is not namespaced|blocks all disruption|which is no name/
     const tooStrict = cases.filter(
       ({ object, accepted }) => accepted && !errorsOf(object).every(({ message }) => later.test(message)),
     )

@@ -1,4 +1,4 @@
-import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { deployment, nodeClass, nodePool, type PoolOptions } from '../../applied-objects.ts'
 import { type Seen, World } from '../../world.ts'
 import { afterAll, beforeAll, describe, expect, test } from '../scenario.ts'
 
@@ -6,6 +6,8 @@ const classes = '/apis/karpenter.azure.com/v1beta1/aksnodeclasses'
 const finalizer = 'karpenter.azure.com/termination'
 const hash = 'karpenter.azure.com/aksnodeclass-hash'
 const hashVersion = 'karpenter.azure.com/aksnodeclass-hash-version'
+
+type Calls = Readonly<Record<string, number>>
 
 let world: World
 
@@ -32,9 +34,10 @@ function untilReason(name: string, type: string, reason: string) {
   })
 }
 
+const family = [{ key: 'karpenter.azure.com/sku-family', operator: 'In', values: ['D'] }]
+
 /** A node of its own for a pool and its class; the name of the claim. */
-async function claimOf(name: string): Promise<string> {
-  const requirements = [{ key: 'karpenter.azure.com/sku-family', operator: 'In', values: ['D'] }]
+async function claimOf(name: string, requirements: PoolOptions['requirements'] = family): Promise<string> {
   await world.apply(nodeClass(name), nodePool({ name, nodeClass: name, consolidateAfter: 'Never', requirements }))
   await world.untilReady(name)
   await world.apply(deployment({ name, replicas: 1, nodeSelector: { 'karpenter.sh/nodepool': name } }))
@@ -89,6 +92,69 @@ test('claims of a class whose hash is of another version are stamped again', asy
   // Hashes of two versions cannot be compared, so the claim takes the class' hash as it is now, whatever it was made from.
   expect(after[hash]).toBe(stamped[hash])
   expect(after[hash]).not.toBe(before[hash])
+})
+
+test('a class that asks for managed OS disks has its nodes replaced, whose OS disks were on their hosts', async () => {
+  const arm = await world.arm()
+  const type = { key: 'node.kubernetes.io/instance-type', operator: 'In', values: ['Standard_D8s_v3'] }
+  const claim = await claimOf('disks', [type])
+  const local = { caching: 'ReadOnly', diffDiskSettings: { option: 'Local', placement: 'CacheDisk' } }
+  expect((await arm.vm(`aks-${claim}`)).properties.storageProfile.osDisk).toMatchObject(local)
+  await world.operator.api('PATCH', `${classes}/disks`, { spec: { osDiskType: 'Managed' } })
+  await world.until('the node is replaced', async () => (await find('nodeclaims', claim)) === undefined)
+  await world.until('the pod runs again', async () => (await world.running('disks')) === 1)
+  const vms = (await world.azure()).virtualMachines.filter(({ name }) => name.startsWith('aks-disks-'))
+  expect(vms).toHaveLength(1)
+  const { osDisk } = (await arm.vm(vms[0]?.name ?? '')).properties.storageProfile
+  expect(osDisk).toMatchObject({ diskSizeGB: 128 })
+  expect(osDisk).not.toHaveProperty('diffDiskSettings')
+  await arm.close()
+})
+
+describe('the tags', () => {
+  const name = 'tagged'
+  const tags = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`t${at}`, 'x']))
+  const puts = async () => (await world.operator.simulator<Calls>('GET', '/calls'))['PUT virtualMachines']
+
+  test('that are too many with those of Joiner leave the class not ready before anything is asked of Azure', async () => {
+    const before = await puts()
+    await world.apply(
+      { ...nodeClass(name), spec: { tags: tags(46) } },
+      nodePool({ name, nodeClass: name, consolidateAfter: 'Never' }),
+      deployment({ name, replicas: 1, nodeSelector: { 'karpenter.sh/nodepool': name } }),
+    )
+    const found = await untilReason(name, 'ValidationSucceeded', 'TagsInvalid')
+    expect(found.status).toBe('False')
+    expect(found.message).toMatch(/46 of spec\.tags and 5 of Joiner's.*remove 1 of "t0"/)
+    await untilReason(name, 'Ready', 'UnhealthyDependents')
+    expect(await puts()).toBe(before)
+    await world.operator.api('PATCH', `${classes}/${name}`, { spec: { tags: { t45: null } } })
+    await world.until('the pod runs', async () => (await world.running(name)) === 1)
+    const vms = (await world.azure()).virtualMachines.filter((vm) => vm.name.startsWith(`aks-${name}-`))
+    expect(vms.map((vm) => Object.keys(vm.tags).length)).toEqual([50])
+  })
+
+  test('whose names differ by case from those of the settings are not sent, and the nodes stay as they are', async () => {
+    const tagged = async () => (await world.azure()).virtualMachines.find((vm) => vm.name.startsWith(`aks-${name}-`))
+    const ofVm = (await tagged())?.name ?? ''
+    const patches = async () =>
+      (await world.operator.simulator<Readonly<Record<string, Calls>>>('GET', '/calls/vms'))[ofVm]?.[
+        'PATCH virtualMachines'
+      ] ?? 0
+    const before = await patches()
+    await world.cluster.supervisor.stop('joiner')
+    world.startJoiner('joiner', { ADDITIONAL_TAGS: 'Owner=them,T1=y' })
+    const found = await untilReason(name, 'ValidationSucceeded', 'TagsInvalid')
+    expect(found.message).toContain('"t1", "T1" of azure.additionalTags')
+    await world.operator.api('PATCH', `${classes}/${name}`, { spec: { tags: { t1: null, t2: null, t3: null } } })
+    await untilReason(name, 'Ready', 'Ready')
+    await world.until('the VM has the tags of both', async () => {
+      const vm = await tagged()
+      return vm?.tags['Owner'] === 'them' && vm.tags['T1'] === 'y' && !('t1' in vm.tags)
+    })
+    expect((await tagged())?.name).toBe(ofVm)
+    expect(await patches()).toBe(before + 1)
+  })
 })
 
 describe('the subnet', () => {
