@@ -13,7 +13,7 @@ import type { Installation } from '../deploy/local/installation.ts'
 import type { LocalCluster } from '../deploy/local/local-cluster.ts'
 import type { Operator } from '../deploy/local/operator.ts'
 import { nodeClass } from './applied-objects.ts'
-import { operatorUser, realServers, type Servers, type WorldOptions } from './clusters/servers.ts'
+import { operatorUser, realServers, type Servers, type SimulatedVm, type WorldOptions } from './clusters/servers.ts'
 import { patient } from './runner/patience.ts'
 
 /** A Kubernetes object, as far as tests look into it. */
@@ -46,18 +46,6 @@ export interface Seen {
       readonly lastTransitionTime?: string
     }[]
   }
-}
-
-interface SimulatedVm {
-  readonly name: string
-  readonly state: string
-  readonly size: string
-  readonly zone: string
-  readonly priority: string
-  readonly tags: Readonly<Record<string, string>>
-  /** Whether it has made its Node, and how its boot went. */
-  readonly joined: boolean
-  readonly boot: string
 }
 
 interface AzureState {

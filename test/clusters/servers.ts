@@ -20,6 +20,19 @@ export interface WorldOptions extends ServerOptions {
   readonly suggestNewRunAt?: number
 }
 
+/** A VM as the simulator shows it. */
+export interface SimulatedVm {
+  readonly name: string
+  readonly state: string
+  readonly size: string
+  readonly zone: string
+  readonly priority: string
+  readonly tags: Readonly<Record<string, string>>
+  /** Whether it has made its Node, and how its boot went. */
+  readonly joined: boolean
+  readonly boot: string
+}
+
 /** The servers of a world, and what people and programs do at them. */
 export interface Servers extends Pick<Installed, 'cluster' | 'operator' | 'installation'> {
   readonly temporal: Client

@@ -72,10 +72,7 @@ export class Trials {
       .filter((file) => readFileSync(join(folder, file), 'utf8').includes(`/${basename(path)}'`))
       .map((file) => join(dirname(path), file))
     const bundle = path.startsWith('workflows/') ? ['workers/bundle.ts'] : []
-    return [
-      ...(beside.length === 0 ? [] : [['run', ...beside]]),
-      ['related', '--run', path, ...bundle],
-    ]
+    return [...(beside.length === 0 ? [] : [['run', ...beside]]), ['related', '--run', path, ...bundle]]
   }
 
   /** A test that fails without the mutant as well says nothing about it: it is left out from then on. */

@@ -60,6 +60,8 @@ async function doctor(options: Options): Promise<number> {
       if (result.kind === 'errors') for (const error of result.errors) console.error(error)
     return 2
   }
+  // In a pipe isTTY is undefined, which stands for a guess of the library's own.
+  const colors = pc.createColors(pc.isColorSupported && Boolean(process.stdout.isTTY))
   const results: CheckResult[] = []
   const open = new Set<string>()
   const progress = () => {
@@ -82,11 +84,7 @@ async function doctor(options: Options): Promise<number> {
         onEnd: (result) => {
           open.delete(result.name)
           progress()
-          if (!isForPrograms(output))
-            writeStyled(
-              process.stdout,
-              `${findingText(result, pc.createColors(pc.isColorSupported && process.stdout.isTTY === true))}\n`,
-            )
+          if (!isForPrograms(output)) writeStyled(process.stdout, `${findingText(result, colors)}\n`)
         },
       })),
     )
