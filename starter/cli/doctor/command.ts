@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { isatty } from 'node:tty'
 import { parseEnv } from 'node:util'
 import type { Command } from 'commander'
 import pc from 'picocolors'
@@ -60,8 +61,8 @@ async function doctor(options: Options): Promise<number> {
       if (result.kind === 'errors') for (const error of result.errors) console.error(error)
     return 2
   }
-  // In a pipe isTTY is undefined, which stands for a guess of the library's own.
-  const colors = pc.createColors(pc.isColorSupported && Boolean(process.stdout.isTTY))
+  // The library's own guess is true in a pipe where CI is set.
+  const colors = pc.createColors(pc.isColorSupported && isatty(1))
   const results: CheckResult[] = []
   const open = new Set<string>()
   const progress = () => {
