@@ -76,17 +76,28 @@ async function inCluster({ only, binaries, recorder }: Input): Promise<void> {
     if (binaries.prometheus !== undefined) {
       const prometheus = await scraping(cluster, binaries.prometheus)
       recorder.say('Prometheus scrapes Joiner as the job karpenter')
-      if (only.includes('boards')) {
-        await live({ world, prometheus, say: recorder.say })
-        await evaluate(prometheus, recorder)
-      }
-      if (only.includes('mutations')) await mutate(cluster, prometheus, recorder)
+      if (only.includes('boards'))
+        await toItsEnd('boards', recorder, async () => {
+          await live({ world, prometheus, say: recorder.say })
+          await evaluate(prometheus, recorder)
+        })
+      if (only.includes('mutations')) await toItsEnd('mutations', recorder, () => mutate(cluster, prometheus, recorder))
     }
-    if (binaries['keda-operator'] !== undefined) await scaleByKeda(world, binaries['keda-operator'], recorder)
+    const keda = binaries['keda-operator']
+    if (keda !== undefined) await toItsEnd('keda', recorder, () => scaleByKeda(world, keda, recorder))
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, interrupted)
     await stop()
   }
+}
+
+/** Runs a part. One that breaks off has failed, and the others still run. */
+async function toItsEnd(part: Part, { say, record }: Recorder, work: () => Promise<void>): Promise<void> {
+  await work().catch((error: unknown) => {
+    say(String(error))
+    const outcome = String(error).slice(0, 300).replaceAll('\n', ' ')
+    record({ part, what: 'runs to its end', outcome, isOk: false })
+  })
 }
 
 async function scraping({ world, targets }: LivingCluster, binary: string): Promise<Prometheus> {
