@@ -4,15 +4,18 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { differences, isOfTime, type Verdict, verdictsOf } from './verdict.ts'
+import { differencesOf } from './differences.ts'
+import { type Verdict, verdictsOf } from './verdict.ts'
 
 const help = `npm run scenarios -- [--real | --compare] [--seed N] [NAME...]
 
 Runs scenarios (test/scenarios/*/NAME.scenario.ts), all of them or those whose names contain one of NAME.
 
   --real      on real servers instead of in virtual time (minutes instead of seconds each)
-  --compare   in virtual time, then on real servers; prints for each test whether both came to the same objects, VMs and events
+  --compare   in virtual time with three seeds, with fast and slow servers, then on real servers; prints for each test whether both worlds came
+              to the same objects, VMs and events
   --seed N    another course of events in virtual time (default: 1)
+  --slow N    servers take N times as long as usual in virtual time (default: 1)
   -h, --help  this text
 
 Exit code: 0 when all pass, 1 when one fails or differs, 2 for options that cannot be read.`
@@ -25,6 +28,7 @@ function readOptions() {
         real: { type: 'boolean', default: false },
         compare: { type: 'boolean', default: false },
         seed: { type: 'string', default: '1' },
+        slow: { type: 'string', default: '1' },
         help: { type: 'boolean', short: 'h', default: false },
       },
     })
@@ -39,49 +43,72 @@ if (values.help) {
   console.log(help)
   process.exit(0)
 }
-if (!/^\d+$/.test(values.seed)) {
-  console.error(`--seed "${values.seed}": is no whole number; use one from 0 on`)
-  process.exit(2)
-}
+for (const name of ['seed', 'slow'] as const)
+  if (!/^\d+$/.test(values[name])) {
+    console.error(`--${name} "${values[name]}": is no whole number; use one from 0 on`)
+    process.exit(2)
+  }
 if (values.real && values.compare) {
   console.error('--real, --compare: --compare runs both worlds; give one of the two')
   process.exit(2)
 }
 
-/** Runs the scenarios in a world. Returns its exit code. */
-async function run(world: 'fast' | 'real', more: Readonly<Record<string, string>> = {}): Promise<number> {
+type Course = Readonly<Record<'JOINER_TEST_WORLD' | 'JOINER_TEST_SEED' | 'JOINER_TEST_SLOWNESS', string>>
+
+const inVirtualTime = (seed: number, slowness: number): Course => ({
+  JOINER_TEST_WORLD: 'fast',
+  JOINER_TEST_SEED: String(seed),
+  JOINER_TEST_SLOWNESS: String(slowness),
+})
+
+const [seed, slow] = [Number(values.seed), Number(values.slow)]
+const onRealServers: Course = { ...inVirtualTime(seed, slow), JOINER_TEST_WORLD: 'real' }
+
+/** Runs the scenarios. Returns the exit code. */
+async function run(course: Course, verdicts: Readonly<Record<string, string>> = {}): Promise<number> {
   const child = spawn(
     process.execPath,
     ['node_modules/vitest/vitest.mjs', 'run', '--config', 'vitest.scenarios.config.ts', ...positionals],
-    {
-      stdio: 'inherit',
-      env: { ...process.env, JOINER_TEST_WORLD: world, JOINER_TEST_SEED: values.seed, ...more },
-    },
+    { stdio: 'inherit', env: { ...process.env, ...course, ...verdicts } },
   )
   const [code] = (await once(child, 'exit')) as [number | null]
   return code ?? 1
 }
 
+/** Real servers on a machine of two cores answer between a few and some twenty times as late as those in memory. */
+const slowness = { little: 5, much: 20 }
+
+/** Most differences of a test that are printed. */
+const mostLines = 20
+
 /** Runs the scenarios in both worlds and prints what each test came to. Returns the exit code. */
 async function compare(): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'joiner-verdicts-'))
+  const courses = [
+    inVirtualTime(seed, slow),
+    inVirtualTime(seed + 1, slowness.little),
+    inVirtualTime(seed + 2, slowness.much),
+    onRealServers,
+  ]
   try {
     const codes: number[] = []
     const verdicts: ReadonlyMap<string, Verdict>[] = []
-    for (const world of ['fast', 'real'] as const) {
-      const file = join(folder, world)
-      codes.push(await run(world, { JOINER_TEST_VERDICTS: file }))
+    for (const [index, course] of courses.entries()) {
+      const file = join(folder, String(index))
+      codes.push(await run(course, { JOINER_TEST_VERDICTS: file }))
       verdicts.push(verdictsOf(await readFile(file, 'utf8').catch(() => '')))
     }
-    const [fast = new Map<string, Verdict>(), real = new Map<string, Verdict>()] = verdicts
-    const areEqual = [...new Set([...fast.keys(), ...real.keys()])].toSorted().map((test) => {
-      const found = differencesOf(fast.get(test), real.get(test))
-      const isEqual = found.every(isOfTime)
+    const areEqual = [...new Set(verdicts.flatMap((ofCourse) => [...ofCourse.keys()]))].toSorted().map((test) => {
+      const ofTest = verdicts.map((ofCourse) => ofCourse.get(test))
+      // Those that count first.
+      const found = differencesOf(test, ofTest.slice(0, -1), ofTest.at(-1)).toSorted(
+        (a, b) => (a.uncounted === undefined ? 0 : 1) - (b.uncounted === undefined ? 0 : 1),
+      )
+      const isEqual = found.every(({ uncounted }) => uncounted !== undefined)
       console.log(`${isEqual ? 'equal  ' : 'differs'}  ${test}`)
-      for (const [line, { length }] of Map.groupBy(found, (one) => one))
-        console.log(
-          `           ${line}${length > 1 ? ` (${length} times)` : ''}${isOfTime(line) ? ' (not counted: time)' : ''}`,
-        )
+      for (const { line, uncounted } of found.slice(0, mostLines))
+        console.log(`           ${line}${uncounted === undefined ? '' : ` (not counted: ${uncounted})`}`)
+      if (found.length > mostLines) console.log(`           and ${found.length - mostLines} more`)
       return isEqual
     })
     console.log(`${areEqual.filter(Boolean).length} of ${areEqual.length} tests came to the same in both worlds`)
@@ -91,11 +118,4 @@ async function compare(): Promise<number> {
   }
 }
 
-/** As `differences`; a test has no verdict where it failed. */
-function differencesOf(fast: Verdict | undefined, real: Verdict | undefined): readonly string[] {
-  if (fast === undefined) return ['no verdict in virtual time']
-  if (real === undefined) return ['no verdict on real servers']
-  return differences(fast, real)
-}
-
-process.exitCode = values.compare ? await compare() : await run(values.real ? 'real' : 'fast')
+process.exitCode = values.compare ? await compare() : await run(values.real ? onRealServers : inVirtualTime(seed, slow))

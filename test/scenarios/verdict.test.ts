@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Seen } from '../world.ts'
-import { differences, isOfTime, verdictOn, verdictsOf } from './verdict.ts'
+import { verdictOn, verdictsOf } from './verdict.ts'
 
 type Metadata = Partial<Seen['metadata']> & { readonly name: string }
 
@@ -70,32 +70,6 @@ describe('a verdict', () => {
     const labels = { uid: '0f8fad5b-d9cb-469f-a165-70867728950e', at: '2026-01-01T00:00:00Z', ip: '10.0.0.4' }
     const objects = { nodes: [seen({ name: 'n', labels })] }
     expect(verdictOn({ objects, vms: [], events: [] })).toEqual(['nodes n\nlabel at=*\nlabel ip=*\nlabel uid=*'])
-  })
-})
-
-describe('differences', () => {
-  test('of an object are its lines', () => {
-    const [fast, real] = [verdictOn(endState()), verdictOn(endState({ reason: 'KubeletReady' }))]
-    expect(differences(fast, fast)).toEqual([])
-    expect(differences(fast, real)).toEqual([
-      'only in virtual time: nodeclaims general-*: condition Ready=True/Ready',
-      'only on real servers: nodeclaims general-*: condition Ready=True/KubeletReady',
-    ])
-  })
-
-  test('that follow from time alone are known', () => {
-    const checked = 'nodeclaims general-*\ncondition ConsistentStateFound=True/ConsistentStateFound'
-    expect(differences(['nodeclaims general-*'], [checked]).map(isOfTime)).toEqual([true])
-    expect(differences([], [checked]).map(isOfTime)).toEqual([false])
-  })
-
-  test('count objects that look the same', () => {
-    const pod = 'pods inflate-*\nlabel app=inflate'
-    expect(differences([pod, pod], [pod])).toEqual(['only in virtual time: pods inflate-*'])
-    expect(differences([], [pod, 'event Pod Nominated'])).toEqual([
-      'only on real servers: pods inflate-*',
-      'only on real servers: event Pod Nominated',
-    ])
   })
 })
 

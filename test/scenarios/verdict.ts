@@ -40,9 +40,16 @@ export function verdictOn({ objects, vms, events }: EndState): Verdict {
 
 /** Each name that a server or Joiner made up, and what stands for it; long names first, since one may be a part of another. */
 function generatedNames(objects: readonly Seen[]): readonly (readonly [string, string])[] {
-  const names = objects.flatMap(({ metadata: { name, labels = {} } }) => {
+  const names = objects.flatMap(({ metadata }) => {
+    const { name, generateName, labels = {} }: Seen['metadata'] & { readonly generateName?: string } = metadata
     const pool = labels['karpenter.sh/nodepool']
-    const start = [`${pool}-`, `aks-${pool}-`, `${labels['app']}-`].find((prefix) => name.startsWith(prefix))
+    const starts = [
+      `${pool}-`,
+      `aks-${pool}-`,
+      `${labels['app']}-`,
+      ...(generateName === undefined ? [] : [generateName]),
+    ]
+    const start = starts.find((prefix) => name.startsWith(prefix))
     return start === undefined ? [] : [[name, `${start}*`] as const]
   })
   return names.toSorted(([a], [b]) => b.length - a.length)
@@ -75,7 +82,7 @@ async function verdictNow(world: World): Promise<Verdict> {
 }
 
 /** How many looks, a second apart, have to find the same, and how many there are at most. */
-const looks = { same: 10, most: 60 }
+const looks = { same: 6, most: 40 }
 
 /** The verdict on a world that has come to rest: a test ends when it has seen enough, in the midst of what goes on. */
 async function verdictAtRest(world: World): Promise<Verdict> {
@@ -100,37 +107,4 @@ export function verdictsOf(text: string): ReadonlyMap<string, Verdict> {
   const lines = text.split('\n').filter((line) => line !== '')
   const found = lines.map((line) => JSON.parse(line) as TestVerdict)
   return new Map(found.map(({ suite, test, verdict }) => [`${suite} > ${test}`, verdict]))
-}
-
-/** Whether a difference says only that more time has passed in one world: Joiner compares nodes with their sizes every few minutes. */
-export const isOfTime = (difference: string) =>
-  difference.endsWith('condition ConsistentStateFound=True/ConsistentStateFound')
-
-/** What only one of two verdicts has. Of two objects of one name it is the lines in which they differ. */
-export function differences(fast: Verdict, real: Verdict): readonly string[] {
-  const onlyReal = without(real, fast)
-  const differing: string[] = []
-  for (const text of without(fast, real)) {
-    const [name = '', ...lines] = text.split('\n')
-    const at = onlyReal.findIndex((other) => other.split('\n')[0] === name)
-    if (at < 0) {
-      differing.push(`only in virtual time: ${name}`)
-      continue
-    }
-    const [other = ''] = onlyReal.splice(at, 1)
-    const others = other.split('\n').slice(1)
-    differing.push(...without(lines, others).map((line) => `only in virtual time: ${name}: ${line}`))
-    differing.push(...without(others, lines).map((line) => `only on real servers: ${name}: ${line}`))
-  }
-  return [...differing, ...onlyReal.map((text) => `only on real servers: ${text.split('\n')[0]}`)]
-}
-
-/** The texts of a list that another has not, or not as often. */
-function without(texts: readonly string[], others: readonly string[]): string[] {
-  const left = [...others]
-  return texts.filter((text) => {
-    const at = left.indexOf(text)
-    if (at >= 0) left.splice(at, 1)
-    return at < 0
-  })
 }

@@ -103,7 +103,8 @@ export const ofNodes: readonly Situation[] = [
     ofNode: true,
     arrange: (world) => world.apply(pool('paused-pool', { consolidateAfter: '1s' }), pod('paused-pool')),
     begin: async (world) => {
-      await world.joiner('pause', '--nodepool', 'paused-pool', '--reason', 'audit')
+      // On a busy machine the disruption loop may answer later than the command waits.
+      await world.until('it is paused', () => world.joiner('pause', '--nodepool', 'paused-pool', '--reason', 'audit'))
       await deletePod('paused-pool')(world)
     },
     says: [/disruption of NodePool "paused-pool" is paused by .*: audit/],

@@ -20,6 +20,8 @@ const itemsOf = (answer: Json) => answer['items'] as readonly Json[]
 /** Objects of a row. */
 const own = async ({ request, name }: Played, list: string) =>
   itemsOf(await request('GET', `${list}?labelSelector=app=${name}`))
+const labelKeys = (object: Json) => Object.keys((object['metadata'] as { labels?: Json }).labels ?? {}).toSorted()
+
 const running = async (played: Played) => (await own(played, pods)).filter((one) => phaseOf(one) === 'Running')
 
 /** A Node for the row's pods alone. */
@@ -231,7 +233,7 @@ const workloads: readonly Row[] = [
       const list = resourcePath('statefulsets', undefined, namespace)
       await client.create(list, workload('StatefulSet', name, { replicas: 2, serviceName: name }))
       await until(async () => (await running(played)).length === 2)
-      return (await own(played, pods)).map((one) => String((one['metadata'] as Json)['name']).slice(name.length))
+      return (await own(played, pods)).map((one) => [metaName(one).slice(name.length), labelKeys(one)])
     },
   },
   {
@@ -245,6 +247,7 @@ const workloads: readonly Row[] = [
       const [one] = await running(played)
       return [
         specOf(one as Json)['nodeName'] === name,
+        labelKeys(one as Json),
         (specOf(one as Json)['tolerations'] as readonly Json[]).map(({ key, effect, tolerationSeconds }) => [
           key,
           effect,

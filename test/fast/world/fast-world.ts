@@ -23,6 +23,8 @@ export interface FastOptions {
   readonly isEvicted?: (random: () => number) => boolean
   /** The length of a history from which on Temporal suggests a new run. */
   readonly suggestNewRunAt?: number
+  /** How many times as long as usual requests and workflow tasks take: servers that share two cores are slow. Default: 1. */
+  readonly slowness?: number
 }
 
 /** When each simulated world begins: later than what the simulated Azure has had from the first. */
@@ -67,17 +69,17 @@ export class FastWorld {
   #azure: FastAzure | undefined
 
   private constructor(workflows: Workflows, options: FastOptions) {
-    const { seed = 1, isEvicted = (random) => random() < 0.2, ...more } = options
+    const { seed = 1, slowness = 1, isEvicted = (random) => random() < 0.2, ...more } = options
     this.#workflows = workflows
     this.#random = new SeededRandom(seed)
     const { clock } = this.time
     const random = randomNumbers(seed)
-    this.network = new Network((request) => (isOfKubernetes(request) ? 2 : 20) * (1 + random()))
+    this.network = new Network((request) => slowness * (isOfKubernetes(request) ? 2 : 20) * (1 + random()))
     this.temporal = new TemporalServer(clock, {
       ...more,
       seed,
       isEvicted,
-      taskLatencyMs: (draw) => Math.ceil(5 * draw()),
+      taskLatencyMs: (draw) => Math.ceil(slowness * 5 * draw()),
     })
     this.#connection = new TemporalConnection(this.temporal, { clock, lagMs, random: randomNumbers(seed) })
     this.client = new Client({ connection: this.#connection.connection })

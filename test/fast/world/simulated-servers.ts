@@ -47,11 +47,16 @@ export async function simulatedServers({
   suggestNewRunAt,
 }: Pick<WorldOptions, 'suggestNewRunAt'> = {}): Promise<Servers> {
   const seed = Number(process.env['JOINER_TEST_SEED'] ?? 1)
-  return serversOf(await FastWorld.start({ seed, ...(suggestNewRunAt === undefined ? {} : { suggestNewRunAt }) }))
+  const slowness = Number(process.env['JOINER_TEST_SLOWNESS'] ?? 1)
+  const world = await FastWorld.start({ seed, slowness, ...(suggestNewRunAt === undefined ? {} : { suggestNewRunAt }) })
+  return serversOf(world, slowness > 1 ? slowness * commandMs : 0)
 }
 
-/** What a `World` works with, over a simulated world, in which time passes from now on. */
-export function serversOf(world: FastWorld): Servers {
+/** How long it takes until a command such as kubectl has started, where servers are as slow as usual. */
+const commandMs = 40
+
+/** What a `World` works with, over a simulated world, in which time passes from now on. Commands take so long to start. */
+export function serversOf(world: FastWorld, startMs = 0): Servers {
   letTimePassIn(world)
   const supervisor: Partial<Supervisor> = {
     get pids() {
@@ -90,7 +95,10 @@ export function serversOf(world: FastWorld): Servers {
       method === 'GET'
         ? world.cluster.look<T>(path)
         : world.cluster.request<T>(method as 'POST', path, body, method === 'PATCH' ? 'merge' : undefined),
-    kubectl: (args, input) => kubectl(world.cluster, args, input),
+    kubectl: async (args, input) => {
+      if (startMs > 0) await new Promise((resolve) => setTimeout(resolve, startMs))
+      return kubectl(world.cluster, args, input)
+    },
     simulator: (method, path, body) => world.azure.simulator(method, path, body),
   }
   return {

@@ -180,7 +180,10 @@ test('pods are spread over the zones; one that comes while the nodes start finds
 
 test('a NodePool none of whose types it accepts itself says so', async () => {
   const nowhere = [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: ['Standard_Nope'] }]
-  await world.apply(nodePool({ name: 'nowhere', requirements: nowhere }), workload({ name: 'any' }))
+  // A pass before it is Ready does not look at it.
+  await world.apply(nodePool({ name: 'nowhere', requirements: nowhere }))
+  await world.untilReady('nowhere')
+  await world.apply(workload({ name: 'any' }))
   await untilAllRun('any', 1)
   const reported = await world.until('an event about the NodePool', async () =>
     (await world.list('events')).find(({ reason }) => reason === 'NoCompatibleInstanceTypes'),

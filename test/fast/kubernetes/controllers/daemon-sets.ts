@@ -7,7 +7,7 @@ import type { ApiServer } from '../api/api-server.ts'
 import { metaOf } from '../api/objects.ts'
 import { pathOf } from '../api/paths.ts'
 import type { Controller } from './controller.ts'
-import { createPod, podPathOf, setStatus } from './pods.ts'
+import { createPod, hashOf, podPathOf, setStatus } from './pods.ts'
 import { hasNodeAffinity } from './scheduler/node-affinity.ts'
 import { byController, hasEnded, isDeleting, isReady, ownKey, type PodTemplate, type WorkloadSpec } from './seen.ts'
 
@@ -51,7 +51,11 @@ function reconcile(server: ApiServer, set: Json, pods: readonly Json[]): void {
     for (const pod of place === 'leave' ? own : more) server.delete(podPathOf(pod))
     if (first !== undefined && hasEnded(first)) server.delete(podPathOf(first))
     else if (place === 'start' && (byNode.get(metaOf(node).name) ?? []).length === 0)
-      createPod(server, { owner: set, template: pinned(tolerant, metaOf(node).name) })
+      createPod(server, {
+        owner: set,
+        template: pinned(tolerant, metaOf(node).name),
+        labels: { 'controller-revision-hash': hashOf(template), 'pod-template-generation': String(generation) },
+      })
   }
   const names = new Set(server.objects.of('nodes').map((node) => metaOf(node).name))
   for (const pod of pods) if (!names.has(nodeOf(pod)) && !isDeleting(pod)) server.delete(podPathOf(pod))

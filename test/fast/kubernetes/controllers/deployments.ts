@@ -1,9 +1,9 @@
 import type { Json } from '../../../../activities/kubernetes/client/answers.ts'
-import { type ApiServer, nameLetters } from '../api/api-server.ts'
+import type { ApiServer } from '../api/api-server.ts'
 import { metaOf } from '../api/objects.ts'
 import { pathOf } from '../api/paths.ts'
 import type { Controller } from './controller.ts'
-import { createPod, leastWorthFirst, podPathOf, setStatus } from './pods.ts'
+import { createPod, hashOf, leastWorthFirst, podPathOf, setStatus } from './pods.ts'
 import {
   byController,
   isActive,
@@ -113,13 +113,6 @@ function wantedReplicas(deployment: Json, current: Json, others: readonly Json[]
 /** A number, or a share of one. */
 function amountOf(value: number | string, of: number, rounded: (share: number) => number): number {
   return typeof value === 'number' ? value : rounded((Number.parseFloat(value) / 100) * of)
-}
-
-/** A template's own letters. */
-function hashOf(template: unknown): string {
-  let hash = 0x811c9dc5
-  for (const letter of JSON.stringify(template)) hash = Math.imul(hash ^ letter.charCodeAt(0), 0x01000193) >>> 0
-  return String(hash).replaceAll(/./g, (digit) => nameLetters[Number(digit)] ?? '')
 }
 
 /** Makes and deletes pods of ReplicaSets. */

@@ -1,5 +1,5 @@
 import type { Json } from '../../../../activities/kubernetes/client/answers.ts'
-import type { ApiServer } from '../api/api-server.ts'
+import { type ApiServer, nameLetters } from '../api/api-server.ts'
 import { metaOf } from '../api/objects.ts'
 import { pathOf } from '../api/paths.ts'
 import { isReady, nodeNameOf, ownerRef, type PodTemplate, phaseOf, statusOf } from './seen.ts'
@@ -59,4 +59,11 @@ function compared(a: readonly (number | string)[], b: readonly (number | string)
     if (own !== other) return own < other ? -1 : 1
   }
   return 0
+}
+
+/** A template's own letters. */
+export function hashOf(template: unknown): string {
+  let hash = 0x811c9dc5
+  for (const letter of JSON.stringify(template)) hash = Math.imul(hash ^ letter.charCodeAt(0), 0x01000193) >>> 0
+  return String(hash).replaceAll(/./g, (digit) => nameLetters[Number(digit)] ?? '')
 }

@@ -3,7 +3,7 @@ import type { ApiServer } from '../api/api-server.ts'
 import { metaOf } from '../api/objects.ts'
 import { pathOf } from '../api/paths.ts'
 import type { Controller } from './controller.ts'
-import { createPod, podPathOf, setStatus } from './pods.ts'
+import { createPod, hashOf, podPathOf, setStatus } from './pods.ts'
 import { byController, hasEnded, isDeleting, isReady, ownKey, type WorkloadSpec } from './seen.ts'
 
 interface StatefulSetSpec extends WorkloadSpec {
@@ -75,6 +75,10 @@ function createNumbered(server: ApiServer, set: Json, at: number): void {
     owner: set,
     template: volumes.length === 0 ? template : { ...template, spec: { ...spec, volumes: [...others, ...volumes] } },
     name,
-    labels: { 'apps.kubernetes.io/pod-index': String(at), 'statefulset.kubernetes.io/pod-name': name },
+    labels: {
+      'apps.kubernetes.io/pod-index': String(at),
+      'controller-revision-hash': `${owner}-${hashOf(template)}`,
+      'statefulset.kubernetes.io/pod-name': name,
+    },
   })
 }
