@@ -49,11 +49,6 @@ const known: readonly { readonly test?: RegExp; readonly line: RegExp; readonly 
     line: /: (?:VM .*|(?:nodeclaims |nodes aks-)green-\*|pods good-\*|pods hostile-\d.*)$/,
     reason: 'the scenario has fewer pods in virtual time, with a tenth of the constraints',
   },
-  {
-    test: /^hostile-values > /,
-    line: /: (?:VM .*|(?:nodeclaims |nodes aks-)general-\*|pods generation-\*.*)$/,
-    reason: 'kube-scheduler takes pods of one second in the order in which they came, the one in memory by their names',
-  },
 ]
 
 /**

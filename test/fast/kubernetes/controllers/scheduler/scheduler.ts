@@ -55,11 +55,10 @@ const isPending = (pod: Json) =>
   !isDeleting(pod) &&
   [undefined, 'default-scheduler'].includes((specOf(pod) as { readonly schedulerName?: string }).schedulerName)
 
-/** The most important first, then the oldest. */
+/** The most important first; those of one importance stay in the order in which they came. */
 function inOrder(a: Json, b: Json): number {
   const importance = (pod: Json) => Number(specOf(pod)['priority'] ?? 0)
-  const place = (pod: Json) => `${metaOf(pod).creationTimestamp} ${metaOf(pod).namespace}/${metaOf(pod).name}`
-  return importance(b) - importance(a) || (place(a) < place(b) ? -1 : 1)
+  return importance(b) - importance(a)
 }
 
 function schedule(server: ApiServer, json: Json, state: { readonly places: Places; readonly volumes: Volumes }): void {
