@@ -180,7 +180,7 @@ describe('values that only nodes refuse', () => {
     [nodeClass({ tags: { Owner: 'a', owner: 'b' } }), 'spec.tags', /must differ by more than case/],
     [nodeClass({ tags: { 'A/b': 'a', a_B: 'b' } }), 'spec.tags', /must differ by more than case/],
     [nodeClass({ tags: tags(46) }), 'spec.tags', /51 tags of a node/],
-    [nodeClass({ tags: tags(201) }), 'spec.tags', /at most 200 entries/],
+    [nodeClass({ tags: tags(101) }), 'spec.tags', /at most 100 entries/],
     [nodeClass({ osDiskType: 'Ephemeral' }), 'spec.osDiskType', /Managed/],
   ])('are named with their path: %j', (object, path, message) => {
     const result = validateObject(object)
