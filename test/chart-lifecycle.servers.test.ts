@@ -182,7 +182,7 @@ test('an upgrade brings the CRDs with it, and keeps their conversion and their o
   ])
   expect(pods.ran[0]?.output.trim().split('\n')).toEqual([
     'capacitybuffers.autoscaling.x-k8s.io created',
-    'aksnodeclasses.karpenter.azure.com unchanged',
+    'aksnodeclasses.karpenter.azure.com updated',
     'nodeclaims.karpenter.sh updated',
     'nodeoverlays.karpenter.sh updated',
     'nodepools.karpenter.sh updated',
