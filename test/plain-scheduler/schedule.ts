@@ -19,7 +19,7 @@ import { ExistingNode } from './existing-node.ts'
 import { finished } from './finished-claim.ts'
 import { PoolTemplate } from './pool-template.ts'
 import { compareText, PodQueue } from './queue.ts'
-import { Topology } from './topology.ts'
+import { Topology, type TopologyInput } from './topology.ts'
 
 /**
  * Places pods: on existing nodes first, then on claims that the pass has opened, then on a new claim of the first NodePool that can
@@ -71,13 +71,14 @@ class Pass {
         b.nodePool.weight - a.nodePool.weight || compareText(b.nodePool.metadata.name, a.nodePool.metadata.name),
     )
     const daemonSets = [...snapshot.daemonSets].sort((a, b) => compareText(podName(a), podName(b)))
-    this.#pools = pools
-      .map((pool) => new PoolTemplate(pool, { daemonSets, relaxMinValues: this.#relaxMinValues, wellKnown }))
-      .filter(({ types }) => types.length > 0)
+    const templates = pools.map(
+      (pool) => new PoolTemplate(pool, { daemonSets, relaxMinValues: this.#relaxMinValues, wellKnown }),
+    )
+    this.#pools = templates.filter(({ types }) => types.length > 0)
     this.#prefersNoSchedule = pools.some(({ nodePool }) =>
       nodePool.template.spec.taints.some(({ effect }) => effect === 'PreferNoSchedule'),
     )
-    const topology = topologyOf(snapshot, options)
+    const topology = topologyOf(snapshot, options, { templates, wellKnown })
     const types = pools.flatMap(({ instanceTypes }) => instanceTypes)
     this.#settings = { topology, reservations: reservationsOf(types, options), wellKnown }
     this.#nodes = [...snapshot.nodes]
@@ -97,7 +98,7 @@ class Pass {
       }
       this.#refusals.set(pod, refusal)
       // It comes back with all its wishes.
-      this.#settings.topology.update(pod)
+      this.#settings.topology.update(pod, pod)
       queue.putBack(pod)
     }
     return this.#plan(false)
@@ -117,7 +118,7 @@ class Pass {
       const relaxed = refusal.isDeferred === true ? undefined : relax(pod, this.#prefersNoSchedule)
       if (relaxed === undefined) return refusal
       pod = relaxed
-      this.#settings.topology.update(pod)
+      this.#settings.topology.update(pod, original)
     }
   }
 
@@ -205,7 +206,11 @@ class Pass {
   readonly #original = (pod: Pod): Pod => this.#originals.get(pod) ?? pod
 }
 
-function topologyOf(snapshot: SchedulingSnapshot, { preferencePolicy }: SchedulingOptions): Topology {
+function topologyOf(
+  snapshot: SchedulingSnapshot,
+  { preferencePolicy }: SchedulingOptions,
+  made: Pick<TopologyInput, 'templates' | 'wellKnown'>,
+): Topology {
   const places = snapshot.nodes.map(({ joined, name, labels, taints, pods }) => ({
     facts: joined ?? { name, labels, taints },
     pods,
@@ -217,6 +222,7 @@ function topologyOf(snapshot: SchedulingSnapshot, { preferencePolicy }: Scheduli
       Number(a.nodeName !== undefined) - Number(b.nodeName !== undefined) || compareText(podName(a), podName(b)),
   )
   return new Topology({
+    ...made,
     pools: snapshot.nodePools,
     nodes: [...places, ...(snapshot.occupied ?? [])].sort((a, b) => compareText(a.facts.name, b.facts.name)),
     hostnames: snapshot.nodes.map(({ hostname }) => hostname),

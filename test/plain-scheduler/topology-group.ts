@@ -3,9 +3,8 @@ import { labels } from '../../core/requirements/labels.ts'
 import { allows, intersect, operatorOf, type Requirement } from '../../core/requirements/requirement.ts'
 import { isCompatible, type Requirements } from '../../core/requirements/requirements.ts'
 import { selects } from '../../core/scheduling/topology/label-selector.ts'
-import { type TopologyRule, topologyRefusal } from '../../core/scheduling/topology/topology-rules.ts'
+import { countsTainted, type TopologyRule, topologyRefusal } from '../../core/scheduling/topology/topology-rules.ts'
 import type { TopologyRefusal } from '../../core/scheduling/unschedulable.ts'
-import { untolerated } from '../../core/taints.ts'
 
 /** Counts the pods of a rule by domain and answers which domains the next one may use (reference/karpenter-core.md 3.8). */
 export class TopologyGroup {
@@ -38,8 +37,8 @@ export class TopologyGroup {
 
   /** Whether nodes of these labels and taints take part. */
   includes(requirements: Requirements, taints: readonly Taint[]): boolean {
-    const { alternatives, affinityPolicy, taintsPolicy, tolerations } = this.rule.filter
-    if (taintsPolicy === 'Honor' && untolerated(taints, tolerations).length > 0) return false
+    const { alternatives, affinityPolicy, keys } = this.rule.filter
+    if (!countsTainted(this.rule, taints) || !keys.every((key) => requirements.has(key))) return false
     if (affinityPolicy !== 'Honor' || alternatives.length === 0) return true
     return alternatives.some((wanted) => isCompatible(requirements, wanted))
   }
@@ -48,7 +47,7 @@ export class TopologyGroup {
   next(pod: Pod, podDomains: Requirement, nodeDomains: Requirement): readonly string[] {
     switch (this.rule.kind) {
       case 'topology spread':
-        return this.#nextForSpread(pod, podDomains, nodeDomains)
+        return this.#nextForSpread(pod, nodeDomains)
       case 'pod affinity':
         return this.#nextForAffinity(pod, podDomains, nodeDomains)
       case 'pod anti-affinity':
@@ -57,26 +56,24 @@ export class TopologyGroup {
   }
 
   /** The one domain with the fewest pods; the first by name where several have. */
-  #nextForSpread(pod: Pod, podDomains: Requirement, nodeDomains: Requirement): readonly string[] {
+  #nextForSpread(pod: Pod, nodeDomains: Requirement): readonly string[] {
     const self = this.selects(pod) ? 1 : 0
     const hostname = this.#onlyHostname(nodeDomains)
     if (hostname !== undefined) {
       // A new node is always possible, so the least is zero.
       return this.#count(hostname) + self <= this.rule.maxSkew ? [hostname] : []
     }
-    const least = this.#leastCount(podDomains)
+    const least = this.#leastCount()
     const usable = this.#domains()
       .filter((domain) => allows(nodeDomains, domain) && this.#count(domain) + self - least <= this.rule.maxSkew)
       .sort((a, b) => this.#count(a) - this.#count(b) || (a < b ? -1 : 1))
     return usable.slice(0, 1)
   }
 
-  #leastCount(podDomains: Requirement): number {
-    const { key, minDomains } = this.rule
-    if (key === labels.hostname) return 0
-    const own = this.#domains().filter((domain) => allows(podDomains, domain))
-    if (minDomains !== undefined && own.length < minDomains) return 0
-    return Math.min(...own.map((domain) => this.#count(domain)), maxCount)
+  #leastCount(): number {
+    const { key, minDomains = 0 } = this.rule
+    if (key === labels.hostname || this.#counts.size < minDomains) return 0
+    return Math.min(...this.#counts.values(), maxCount)
   }
 
   #nextForAffinity(pod: Pod, podDomains: Requirement, nodeDomains: Requirement): readonly string[] {

@@ -1,13 +1,22 @@
-import type { InstanceType } from '../../core/instance-type.ts'
-import type { NodePool, Pod, Taint } from '../../core/objects.ts'
+import { compatibleOfferings } from '../../core/instance-type.ts'
+import type { Pod, Taint } from '../../core/objects.ts'
 import { isTerminating } from '../../core/pods/pod-rules.ts'
 import { labels } from '../../core/requirements/labels.ts'
 import { inValues, operatorOf, type Requirement, requirement } from '../../core/requirements/requirement.ts'
-import { merge, type Requirements, requirements, requirementsOfLabels } from '../../core/requirements/requirements.ts'
+import {
+  isCompatible,
+  merge,
+  type Requirements,
+  requirements,
+  requirementsOfLabels,
+  sharedKeysIntersect,
+} from '../../core/requirements/requirements.ts'
 import type { ClaimTopology, TopologyAnswer } from '../../core/scheduling/open-claim.ts'
-import type { NodeFacts } from '../../core/scheduling/snapshot.ts'
+import type { NodeFacts, NodePoolOption } from '../../core/scheduling/snapshot.ts'
 import { selects } from '../../core/scheduling/topology/label-selector.ts'
 import {
+  alternativesOfNewNodes,
+  countsTainted,
   inverseRules,
   type RuleContext,
   statedRules,
@@ -15,6 +24,7 @@ import {
 } from '../../core/scheduling/topology/topology-rules.ts'
 import { untolerated } from '../../core/taints.ts'
 import { entryOf } from '../../core/values/records.ts'
+import type { PoolTemplate } from './pool-template.ts'
 import { namedDomains, singleDomain, TopologyGroup } from './topology-group.ts'
 
 /** A Node with its pods. */
@@ -28,7 +38,10 @@ interface CountedNode {
 }
 
 export interface TopologyInput extends RuleContext {
-  readonly pools: readonly { readonly nodePool: NodePool; readonly instanceTypes: readonly InstanceType[] }[]
+  readonly pools: readonly NodePoolOption[]
+  /** The same pools, as they make nodes. */
+  readonly templates: readonly PoolTemplate[]
+  readonly wellKnown: ReadonlySet<string>
   readonly nodes: readonly CountedNode[]
   /** Hostnames of places that exist. */
   readonly hostnames: readonly string[]
@@ -46,6 +59,8 @@ export class Topology implements ClaimTopology {
   readonly #groups = new Map<string, TopologyGroup>()
   /** Anti-affinity the other way: these count the pods that keep away those that the rule selects. */
   readonly #inverse = new Map<string, TopologyGroup>()
+  /** Pods before they gave something up. */
+  readonly #wholes = new Map<Pod, Pod>()
 
   constructor(input: TopologyInput) {
     this.#input = input
@@ -53,15 +68,20 @@ export class Topology implements ClaimTopology {
     for (const { facts, pods, isTracked } of input.nodes) {
       if (isTracked) for (const pod of pods) this.#keepAway(pod, facts.labels)
     }
-    for (const pod of input.pods) this.update(pod)
+    for (const pod of input.pods) this.update(pod, pod)
     for (const hostname of input.hostnames) this.register(hostname)
   }
 
-  /** Enters the rules that a pod states as it is now, in place of those that it stated before. */
-  update(pod: Pod): void {
+  /** Enters the rules that a pod states as it is now, in place of those that it stated before. `whole`: with all its wishes. */
+  update(pod: Pod, whole: Pod): void {
+    this.#wholes.set(pod, whole)
     for (const group of this.#groups.values()) group.owners.delete(pod.metadata.uid)
     this.#keepAway(pod, {})
-    for (const rule of statedRules(pod, this.#input)) this.#group(rule, pod).owners.add(pod.metadata.uid)
+    for (const rule of this.#stated(pod)) this.#group(rule, pod).owners.add(pod.metadata.uid)
+  }
+
+  #stated(pod: Pod): readonly TopologyRule[] {
+    return statedRules(pod, this.#input, this.#wholes.get(pod) ?? pod)
   }
 
   /** Makes a new node's hostname known. */
@@ -110,7 +130,7 @@ export class Topology implements ClaimTopology {
 
   /** Its own rules as it states them, then those by which others keep it away: the first that cannot be met is told of. */
   #about(pod: Pod, taints: readonly Taint[], node: Requirements): readonly TopologyGroup[] {
-    const stated = new Set(statedRules(pod, this.#input).flatMap(({ id }) => this.#groups.get(id) ?? []))
+    const stated = new Set(this.#stated(pod).flatMap(({ id }) => this.#groups.get(id) ?? []))
     return [
       ...[...stated].filter((group) => group.owners.has(pod.metadata.uid)),
       ...[...this.#inverse.values()].filter(
@@ -138,15 +158,41 @@ export class Topology implements ClaimTopology {
     return group
   }
 
-  /** The domains that pools can make; where taints matter, those that the pod tolerates. */
-  #domainsFor({ key, filter }: TopologyRule, pod: Pod): readonly string[] {
-    return [...(this.#domains.get(key) ?? [])]
-      .filter(
-        ([, taintSets]) =>
-          filter.taintsPolicy === 'Ignore' ||
-          taintSets.some((taints) => untolerated(taints, pod.tolerations).length === 0),
-      )
-      .map(([domain]) => domain)
+  /** The domains that pools can make: for a spread those of nodes that it counts, else those that the pod tolerates. */
+  #domainsFor(rule: TopologyRule, pod: Pod): readonly string[] {
+    const named = [...(this.#domains.get(rule.key) ?? [])]
+    if (rule.kind !== 'topology spread')
+      return named
+        .filter(([, taintSets]) => taintSets.some((taints) => untolerated(taints, pod.tolerations).length === 0))
+        .map(([domain]) => domain)
+    if (rule.key === labels.hostname) return []
+    const own = alternativesOfNewNodes(rule).flatMap((one) => namedBy(one.get(rule.key)))
+    return [...new Set([...named.map(([domain]) => domain), ...own])].filter((domain) => this.#isPossible(rule, domain))
+  }
+
+  /** Whether some pool can make a node in the domain that a spread counts. */
+  #isPossible(rule: TopologyRule, domain: string): boolean {
+    const { wellKnown, templates } = this.#input
+    const there = requirements([
+      { key: rule.key, operator: 'In', values: [domain] },
+      ...rule.filter.keys.map((key) => ({ key, operator: 'Exists' as const })),
+    ])
+    return templates.some(
+      ({ requirements: own, taints, types }) =>
+        countsTainted(rule, taints) &&
+        alternativesOfNewNodes(rule).some((alternative) => {
+          if (alternative.get(labels.hostname)?.complement === false) return false
+          if (!isCompatible(own, alternative, wellKnown)) return false
+          const wanted = merge(own, alternative.values())
+          if (!isCompatible(wanted, there, wellKnown)) return false
+          const made = merge(wanted, [there.get(rule.key) as Requirement])
+          return types.some(
+            (type) =>
+              sharedKeysIntersect(type.requirements, made) &&
+              compatibleOfferings(type, made, wellKnown).some(({ available }) => available),
+          )
+        }),
+    )
   }
 
   /** Counts the pods that run already. Pods that were placed a moment ago are not looked at: the rule came after them, as upstream. */
@@ -168,6 +214,8 @@ export class Topology implements ClaimTopology {
     }
   }
 }
+
+const namedBy = (own: Requirement | undefined) => (own === undefined || own.complement ? [] : [...own.values])
 
 function domainsOfPools(pools: TopologyInput['pools']): ReadonlyMap<string, Domains> {
   const found = new Map<string, Domains>()

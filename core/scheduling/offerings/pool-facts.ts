@@ -37,6 +37,7 @@ export class PoolFacts {
   readonly capacity: readonly Float64Array[]
   readonly #room: Room
   readonly #own: Requirements
+  readonly #sets: RequirementSets
   /** Types sorted by their amount of a resource, the most first. */
   readonly #descending: number[][] = []
   readonly #domains = new Map<string, ReadonlySet<string>>()
@@ -51,6 +52,7 @@ export class PoolFacts {
     this.name = nodePool.metadata.name
     this.taints = spec.taints
     this.amounts = context.amounts
+    this.#sets = context.sets
     this.#own = merge(requirements(spec.requirements), requirementsOfLabels(nodePool.template.labels).values())
     this.set = context.sets.intern(
       templateRequirements({
@@ -136,6 +138,34 @@ export class PoolFacts {
       this.#domains.set(key, known)
     }
     return known
+  }
+
+  /** Returns what the pool's nodes are that meet these sets; undefined when no type on offer does. */
+  made(wanted: readonly RequirementSet[]): RequirementSet | undefined {
+    const made = this.#merged(this.set, wanted)
+    return made !== undefined && this.#hasTypes(made) ? made : undefined
+  }
+
+  /** Whether some of the nodes that `made` returned can be in the domain. */
+  isIn(domain: Requirement, made: RequirementSet): boolean {
+    const there = this.#merged(made, [this.#sets.single(domain)])
+    // Types do not differ in what only the pool decides.
+    return there !== undefined && (!this.index.defined.has(domain.key) || this.#hasTypes(there))
+  }
+
+  #merged(base: RequirementSet, added: readonly RequirementSet[]): RequirementSet | undefined {
+    let set = base
+    for (const one of added) {
+      const merged = this.#sets.merged(set, one, 'lenient')
+      if (typeof merged === 'string') return undefined
+      set = merged
+    }
+    return set
+  }
+
+  #hasTypes(set: RequirementSet): boolean {
+    const types = this.index.typesOf(this.index.matching(set))
+    return types.some((word, at) => (word & (this.usable[at] as number)) !== 0)
   }
 }
 

@@ -31,6 +31,8 @@ export class TypeIndex {
   /** Slots with capacity for pods: nothing fits where overhead exceeds capacity. */
   readonly sound: Bits
   readonly prices: PriceList
+  /** Labels that a type or an offering decides. */
+  readonly defined: ReadonlySet<string>
   readonly #sets: RequirementSets
   readonly #wellKnown: ReadonlySet<string>
   readonly #byKey = new Map<string, SameRequirement[]>()
@@ -56,6 +58,10 @@ export class TypeIndex {
     })
     this.#indexRequirements()
     this.#indexOfferings()
+    this.defined = new Set([
+      ...this.#byKey.keys(),
+      ...this.#offered.flatMap(({ requires }) => [...requires.map.keys()]),
+    ])
   }
 
   /** Returns types whose own labels can meet the set; keys that a type does not define are ignored. */

@@ -68,17 +68,22 @@ export function levelFacts(shape: ShapeFacts, number: number, maker: LevelMaker)
     shape.complete = true
     return undefined
   }
-  const level = makeLevel(pod, maker)
+  const level = makeLevel(pod, shape.pod, maker)
   shape.levels.push(level)
   return level
 }
 
-function makeLevel(pod: Pod, { sets, respectsPreferences, facet, labels: labelsOf }: LevelMaker): LevelFacts {
+function makeLevel(
+  pod: Pod,
+  whole: Pod,
+  { sets, respectsPreferences, facet, labels: labelsOf }: LevelMaker,
+): LevelFacts {
   const all = podRequirements(pod, { strict: !respectsPreferences })
   const strict = hasPreferredNodeAffinity(pod) ? podRequirements(pod, { strict: true }) : all
   const wanted = sets.intern(withoutHostname(all))
   return {
     pod,
+    whole,
     wanted,
     wantedHost: all.get(labels.hostname),
     strict,

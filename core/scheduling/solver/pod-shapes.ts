@@ -80,10 +80,11 @@ export function levelOf(shape: Shape, number: number, source: LevelSource): Leve
   if (known !== undefined) return known
   const facts = levelFacts(shape.facts, number, source.maker)
   if (facts === undefined) return undefined
-  const { pod, wanted, wantedHost, strict } = facts
+  const { pod, whole, wanted, wantedHost, strict } = facts
   const level: Level = {
     facts,
     pod,
+    whole,
     wanted,
     wantedHost,
     strict,

@@ -16,6 +16,8 @@ export interface LabelClass {
 /** A pod with the rules that it states; unset until needed. */
 export interface StatingPod {
   readonly pod: Pod
+  /** The pod with all its alternatives: whichever is tried, its spreads count the nodes of every one. */
+  readonly whole: Pod
   rules: readonly StatedRule[] | undefined
 }
 

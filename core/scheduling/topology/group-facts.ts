@@ -1,12 +1,11 @@
 import type { Taint } from '../../objects.ts'
 import { labels } from '../../requirements/labels.ts'
 import { allows, operatorOf, type Requirement } from '../../requirements/requirement.ts'
-import { untolerated } from '../../taints.ts'
 import { type RequirementSet, type RequirementSets, withoutHostname } from '../offerings/requirement-sets.ts'
 import type { Domains } from './domains.ts'
 import type { LabelFacts } from './label-facts.ts'
 import { selects } from './label-selector.ts'
-import type { TopologyRule } from './topology-rules.ts'
+import { countsTainted, type TopologyRule } from './topology-rules.ts'
 
 /** Facts about a group that depend only on its rule, shared by all groups of the rule. */
 export class GroupFacts {
@@ -18,6 +17,8 @@ export class GroupFacts {
   readonly #alternatives: readonly RequirementSet[]
   /** Each alternative's requirement on the hostname; unset when none has one. */
   readonly #alternativeHosts: readonly (Requirement | undefined)[] | undefined
+  /** Whether it leaves out any node at all. */
+  readonly #isFiltered: boolean
   readonly #filtered = new Map<number, boolean>()
 
   constructor(rule: TopologyRule, domains: Domains, sets: RequirementSets) {
@@ -26,9 +27,10 @@ export class GroupFacts {
     this.isHostname = rule.key === labels.hostname
     this.domains = domains
     this.sets = sets
-    const { affinityPolicy, alternatives } = rule.filter
+    const { affinityPolicy, alternatives, keys, taintsPolicy } = rule.filter
     const honored = affinityPolicy === 'Honor' ? alternatives : []
     this.#alternatives = honored.map((one) => sets.intern(withoutHostname(one)))
+    this.#isFiltered = keys.length > 0 || taintsPolicy === 'Honor' || honored.some((one) => one.size > 0)
     const hosts = honored.map((one) => one.get(labels.hostname))
     this.#alternativeHosts = hosts.some((one) => one !== undefined) ? hosts : undefined
   }
@@ -40,18 +42,19 @@ export class GroupFacts {
 
   /** Whether a node with these labels or requirements counts. `hostname`: its label, if it has one. */
   includes(set: RequirementSet, taints: readonly Taint[], hostname: string | undefined): boolean {
-    const { taintsPolicy, tolerations } = this.rule.filter
-    if (taintsPolicy === 'Honor' && untolerated(taints, tolerations).length > 0) return false
-    if (this.#alternatives.length === 0) return true
-    if (this.#alternativeHosts !== undefined)
+    if (!this.#isFiltered) return true
+    if (!countsTainted(this.rule, taints)) return false
+    const known = this.#filtered.get(set.id)
+    if (known !== undefined) return known
+    const { keys } = this.rule.filter
+    const hasKeys = keys.every((key) => set.map.has(key))
+    if (hasKeys && this.#alternativeHosts !== undefined)
       return this.#alternatives.some(
         (one, at) => admitsHost(this.#alternativeHosts?.[at], hostname) && this.#meets(set, one),
       )
-    const known = this.#filtered.get(set.id)
-    if (known !== undefined) return known
-    const included = this.#alternatives.some((one) => this.#meets(set, one))
-    this.#filtered.set(set.id, included)
-    return included
+    const isMet = this.#alternatives.length === 0 || this.#alternatives.some((one) => this.#meets(set, one))
+    this.#filtered.set(set.id, hasKeys && isMet)
+    return hasKeys && isMet
   }
 
   #meets(set: RequirementSet, wanted: RequirementSet): boolean {

@@ -13,13 +13,11 @@ export interface StatedRule {
 
 /** Returns a rule with id and variant. The id omits what upstream omits; the variant holds every input of the rule. */
 export function stated(rule: TopologyRule, pod: Pod): StatedRule {
-  const required = pod.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
-  const filtered = rule.kind === 'topology spread' ? [pod.nodeSelector, required] : []
-  const variant = JSON.stringify([rule.id, rule.minDomains, rule.selector, pod.tolerations, filtered])
+  const variant = JSON.stringify([rule.id, rule.selector, pod.tolerations])
   return { rule, variant, pod }
 }
 
-/** Whether a statement means the same for two pods: levels of one pod that differ at most in a spread's node filter. */
+/** Whether a statement means the same for two pods: levels of one pod. */
 export function isStatedAlike(a: Pod, b: Pod): boolean {
   const required = ({ affinity }: Pod) => affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
   return (

@@ -1,6 +1,5 @@
-import type { Pod, Taint } from '../../objects.ts'
+import type { Pod } from '../../objects.ts'
 import { labels } from '../../requirements/labels.ts'
-import { untolerated } from '../../taints.ts'
 import { entryOf } from '../../values/records.ts'
 import type { RequirementSets } from '../offerings/requirement-sets.ts'
 import { ByLabels } from './by-selector.ts'
@@ -10,17 +9,12 @@ import type { CountedNode } from './counted-node.ts'
 import { Domains } from './domains.ts'
 import { GroupFacts } from './group-facts.ts'
 import { type LabelFacts, labelFacts } from './label-facts.ts'
+import { type DomainsOfPool, PossibleDomains } from './possible-domains.ts'
 import { RunningInverse } from './running-inverse.ts'
 import { labelKey, type RunningPods } from './running-pods.ts'
 import { isStatedAlike, type StatedRule, stated } from './stated-rule.ts'
 import { TopologyGroup } from './topology-group.ts'
 import { inverseRules, type RuleContext, ruleOf, type Statement, statements } from './topology-rules.ts'
-
-/** Possible domains of a pool's types for one key, and its nodes' taints. */
-interface PoolDomains {
-  readonly taints: readonly Taint[]
-  domainsOf(key: string): ReadonlySet<string>
-}
 
 export interface TopologyInput extends RuleContext {
   readonly sets: RequirementSets
@@ -28,13 +22,14 @@ export interface TopologyInput extends RuleContext {
   readonly running: RunningPods
   /** In order of their names. */
   readonly nodes: readonly CountedNode[]
-  readonly pools: readonly PoolDomains[]
+  readonly pools: readonly DomainsOfPool[]
 }
 
 /** Topology before a pass, independent of the pass' pods. Results of one pass are kept for the next. */
 export class TopologyBase {
   readonly domains = new Domains()
   readonly #input: TopologyInput
+  readonly #possible: PossibleDomains
   readonly #labels = new Map<string, LabelFacts>()
   /** Rules by what states them. */
   readonly #statements = new WeakMap<object, readonly StatedRule[]>()
@@ -47,6 +42,7 @@ export class TopologyBase {
 
   constructor(input: TopologyInput) {
     this.#input = input
+    this.#possible = new PossibleDomains(input.pools, input.sets)
   }
 
   get nodes(): readonly CountedNode[] {
@@ -65,7 +61,9 @@ export class TopologyBase {
 
   /** Returns the rules that a pod states at this level. */
   rulesOf(level: StatingPod): readonly StatedRule[] {
-    level.rules ??= statements(level.pod, this.#input).map((one) => this.#statedOnce(one, level.pod))
+    level.rules ??= statements(level.pod, this.#input).map((one) =>
+      this.#statedOnce(one, one.kind === 'topology spread' ? level.whole : level.pod),
+    )
     return level.rules
   }
 
@@ -95,19 +93,16 @@ export class TopologyBase {
     return this.#inverse
   }
 
-  /** Returns the group of a rule without pods. It has the pools' possible domains; unless taints are ignored, only those that the pod tolerates. */
-  uncounted({ rule, variant, pod }: StatedRule): CountedGroup {
-    const known = this.#uncounted.get(variant)
+  /** Returns the group of a rule without pods. It has the domains that new nodes of pools can be in. */
+  uncounted(one: StatedRule): CountedGroup {
+    const known = this.#uncounted.get(one.variant)
     if (known !== undefined) return known
-    const pools = new Set<number>()
-    for (const pool of this.#input.pools) {
-      if (rule.filter.taintsPolicy !== 'Ignore' && untolerated(pool.taints, pod.tolerations).length > 0) continue
-      for (const domain of pool.domainsOf(rule.key)) pools.add(this.domains.id(rule.key, domain))
-    }
+    const { rule } = one
+    const possible = new Set(this.#possible.of(one).map((name) => this.domains.id(rule.key, name)))
     const group = new TopologyGroup(new GroupFacts(rule, this.domains, this.#input.sets))
-    for (const domain of pools) group.register(domain)
-    const made = new CountedGroup(group, pools, this)
-    this.#uncounted.set(variant, made)
+    for (const domain of possible) group.register(domain)
+    const made = new CountedGroup(group, possible, this)
+    this.#uncounted.set(one.variant, made)
     return made
   }
 

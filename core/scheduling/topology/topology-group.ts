@@ -32,6 +32,8 @@ export class TopologyGroup {
   /** Known hosts without pods, beside those with a count. Only the text that reports them needs them. */
   readonly #knownHosts: (() => Iterable<number>)[] = []
   readonly #choices = new Map<number, Choice>()
+  /** The fewest pods that a domain counts for a spread; unset until needed. */
+  #least: number | undefined
 
   /** Continues from the counts of `counted`. */
   constructor(facts: GroupFacts, counted?: TopologyGroup) {
@@ -96,6 +98,7 @@ export class TopologyGroup {
     this.#known += Number(count >= 0) - Number(this.#counts.get(domain) >= 0)
     this.#counts.set(domain, count)
     this.#choices.clear()
+    this.#least = undefined
   }
 
   /**
@@ -132,7 +135,7 @@ export class TopologyGroup {
   }
 
   #choose(pod: Requirement | undefined, node: Requirement | undefined, selectsItself: boolean): Choice {
-    if (this.rule.kind === 'topology spread') return this.#leastCrowded(pod, node, selectsItself)
+    if (this.rule.kind === 'topology spread') return this.#leastCrowded(node, selectsItself)
     const within = (domain: number) => this.#allows(pod, domain) && this.#allows(node, domain)
     if (this.rule.kind === 'pod anti-affinity')
       return this.#choice((domain) => this.countOf(domain) === 0 && within(domain))
@@ -153,8 +156,9 @@ export class TopologyGroup {
   }
 
   /** Returns the allowed domain with the fewest pods; of several the lowest name. */
-  #leastCrowded(pod: Requirement | undefined, node: Requirement | undefined, selectsItself: boolean): Choice {
-    const least = this.#leastCount(pod)
+  #leastCrowded(node: Requirement | undefined, selectsItself: boolean): Choice {
+    this.#least ??= this.#leastCount()
+    const least = this.#least
     let best = Number.POSITIVE_INFINITY
     let chosen: string | undefined
     for (const domain of this.#knownDomains()) {
@@ -168,16 +172,12 @@ export class TopologyGroup {
     return chosen === undefined ? undefined : this.#requirement([chosen])
   }
 
-  #leastCount(pod: Requirement | undefined): number {
+  #leastCount(): number {
+    const { minDomains = 0 } = this.rule
+    if (this.#known < minDomains) return 0
     let least = 2 ** 31 - 1
-    let supported = 0
-    for (const domain of this.#knownDomains()) {
-      if (!this.#allows(pod, domain)) continue
-      supported += 1
-      least = Math.min(least, this.countOf(domain))
-    }
-    const { minDomains } = this.rule
-    return minDomains !== undefined && supported < minDomains ? 0 : least
+    for (const domain of this.#knownDomains()) least = Math.min(least, this.countOf(domain))
+    return least
   }
 
   #hasPodsWithin(pod: Requirement | undefined): boolean {

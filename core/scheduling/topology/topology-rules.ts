@@ -1,13 +1,17 @@
-import type { LabelSelector, Pod, PodAffinityTerm, Toleration, TopologySpreadConstraint } from '../../objects.ts'
+import type { LabelSelector, Pod, PodAffinityTerm, Taint, Toleration, TopologySpreadConstraint } from '../../objects.ts'
+import { labels } from '../../requirements/labels.ts'
 import { type Requirements, requirements } from '../../requirements/requirements.ts'
+import { untolerated } from '../../taints.ts'
 import { entryOf } from '../../values/records.ts'
 import type { TopologyRefusal } from '../unschedulable.ts'
 import { selects } from './label-selector.ts'
 
-/** Which nodes a rule counts. Without policies every node counts. */
+/** Which nodes a rule counts. Without policies and keys every node counts. */
 interface NodeFilter {
   /** One of these must hold (nodeAffinityPolicy Honor). */
   readonly alternatives: readonly Requirements[]
+  /** Nodes must have these labels too. */
+  readonly keys: readonly string[]
   readonly affinityPolicy?: 'Honor' | 'Ignore'
   readonly taintsPolicy?: 'Honor' | 'Ignore'
   readonly tolerations: readonly Toleration[]
@@ -31,7 +35,7 @@ export interface RuleContext {
   readonly ignorePreferences: boolean
 }
 
-const everyNode: NodeFilter = { alternatives: [], tolerations: [] }
+const everyNode: NodeFilter = { alternatives: [], keys: [], tolerations: [] }
 const noSkew = 2 ** 31 - 1
 
 /** A spread constraint or affinity term of a pod, by which it states a rule. */
@@ -58,9 +62,9 @@ export function ruleOf(statement: Statement, pod: Pod, context: RuleContext): To
     : affinityRule(statement, pod, context)
 }
 
-/** Returns the rules that a pod states. */
-export function statedRules(pod: Pod, context: RuleContext): readonly TopologyRule[] {
-  return statements(pod, context).map((statement) => ruleOf(statement, pod, context))
+/** Returns the rules that a pod states. `whole`: the pod with all its alternatives, whose nodes its spreads count. */
+export function statedRules(pod: Pod, context: RuleContext, whole: Pod): readonly TopologyRule[] {
+  return statements(pod, context).map((one) => ruleOf(one, one.kind === 'topology spread' ? whole : pod, context))
 }
 
 /** Returns the rules by which a pod keeps others away: its required anti-affinity. */
@@ -116,11 +120,40 @@ function spreadRule(pod: Pod, constraint: TopologySpreadConstraint): TopologyRul
     minDomains: constraint.minDomains,
     filter: {
       alternatives: nodeAlternatives(pod),
+      keys: otherKeys(pod, constraint),
       affinityPolicy: constraint.nodeAffinityPolicy ?? 'Honor',
       taintsPolicy: constraint.nodeTaintsPolicy ?? 'Ignore',
       tolerations: pod.tolerations,
     },
   })
+}
+
+/**
+ * Returns the other topology keys without which kube-scheduler leaves a node out: those of the pod's DoNotSchedule constraints. Every node gets a
+ * hostname.
+ */
+function otherKeys({ topologySpreadConstraints }: Pod, { topologyKey, whenUnsatisfiable }: TopologySpreadConstraint) {
+  if (whenUnsatisfiable !== 'DoNotSchedule') return []
+  const hard = topologySpreadConstraints.filter((one) => one.whenUnsatisfiable === 'DoNotSchedule')
+  const keys = new Set(hard.map((one) => one.topologyKey))
+  return [...keys].filter((key) => key !== topologyKey && key !== labels.hostname).sort()
+}
+
+/** Whether nodes with these taints count: as kube-scheduler, by those that keep pods away. */
+export function countsTainted({ filter }: TopologyRule, taints: readonly Taint[]): boolean {
+  if (filter.taintsPolicy !== 'Honor') return true
+  return untolerated(taints, filter.tolerations).every(({ effect }) => effect === 'PreferNoSchedule')
+}
+
+/**
+ * Returns what a node that does not exist yet must meet to count; it needs one of these. Where nodes count that the pod may not use, a domain that the
+ * pod's own requirement on the key leaves out waits for its first node: nothing else would ever fill it.
+ */
+export function alternativesOfNewNodes({ key, filter }: TopologyRule): readonly Requirements[] {
+  const { alternatives, affinityPolicy } = filter
+  if (alternatives.length === 0) return [new Map()]
+  if (affinityPolicy === 'Honor') return alternatives
+  return alternatives.map((one) => new Map([...one].filter(([wanted]) => wanted === key)))
 }
 
 /** `matchLabelKeys` narrows the selector to pods with the same values as this one. */
@@ -150,18 +183,17 @@ function nodeAlternatives({ nodeSelector, affinity }: Pod): readonly Requirement
   )
 }
 
-/**
- * Rules with the same id share their counts. As upstream, the id ignores `minDomains` and the values of a node filter, but not its keys. The first
- * pod that states such a rule decides for all.
- */
+/** Rules with the same id share their counts. As upstream, lists in it have no order. */
 function withId(rule: Omit<TopologyRule, 'id'>): TopologyRule {
-  const { kind, key, namespaces, selector, maxSkew, filter } = rule
+  const { kind, key, namespaces, selector, maxSkew, minDomains, filter } = rule
   const id = JSON.stringify([
     kind,
     key,
     [...namespaces].sort(),
     maxSkew,
-    oddOnes(filter.alternatives.map((sets) => JSON.stringify([...sets.keys()].sort()))),
+    minDomains,
+    [...new Set(filter.alternatives.map(alternativeKey))].sort(),
+    filter.keys,
     filter.affinityPolicy,
     filter.taintsPolicy,
     oddOnes(filter.tolerations.map(tolerationKey)),
@@ -175,6 +207,13 @@ function oddOnes(texts: readonly string[]): readonly string[] {
   const odd = new Set<string>()
   for (const text of texts) if (!odd.delete(text)) odd.add(text)
   return [...odd].sort()
+}
+
+function alternativeKey(alternative: Requirements): string {
+  const sets = [...alternative.values()].map(({ key, complement, values, gte, lte }) =>
+    JSON.stringify([key, complement, [...values].sort(), String(gte), String(lte)]),
+  )
+  return JSON.stringify(sets.sort())
 }
 
 function tolerationKey({ key, operator, value, effect, tolerationSeconds }: Toleration): string {
