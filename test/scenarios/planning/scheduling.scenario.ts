@@ -193,6 +193,29 @@ test('a NodePool none of whose types it accepts itself says so', async () => {
   await remove('any')
 })
 
+test('a pod that must not run on nodes of Karpenter gets no node and no event, as others beside it do', async () => {
+  const elsewhere = { matchExpressions: [{ key: 'karpenter.sh/nodepool', operator: 'DoesNotExist' }] }
+  const required = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [elsewhere] } }
+  await world.apply(
+    workload({ name: 'elsewhere', pod: { affinity: { nodeAffinity: required } } }),
+    workload({ name: 'huge', cpu: '500' }),
+    workload({ name: 'any' }),
+  )
+  await untilAllRun('any', 1)
+  const eventsOf = async (app: string) =>
+    (await world.list('events')).filter(
+      ({ reason, source, involvedObject }) =>
+        reason === 'FailedScheduling' &&
+        source?.component === 'karpenter' &&
+        involvedObject?.name?.startsWith(`${app}-`) === true,
+    )
+  await world.until('the pod that is too big has its event', async () => (await eventsOf('huge')).length > 0)
+  expect(await eventsOf('elsewhere')).toEqual([])
+  expect(await world.running('elsewhere')).toBe(0)
+  expect(await world.list('nodeclaims')).toHaveLength(1)
+  await remove('elsewhere', 'huge', 'any')
+})
+
 test('pods without constraints of their own are spread as the configuration says', async () => {
   await world.crash()
   const constraint = { maxSkew: 1, topologyKey: zoneKey, whenUnsatisfiable: 'DoNotSchedule' }
