@@ -21,8 +21,8 @@ const platform = `${process.platform === 'darwin' ? 'darwin' : 'linux'}/${goArch
 /** Names in the environment the Kubernetes that is run: `newest` (the default) or `oldest`. */
 export const kubernetesVariable = 'JOINER_LOCAL_KUBERNETES'
 
-/** Errors: the environment names another. */
-function chosenKubernetes(): KubernetesAge {
+/** Which Kubernetes the local cluster has. Errors: the environment names another. */
+export function chosenKubernetes(): KubernetesAge {
   const named = process.env[kubernetesVariable] || 'newest'
   if (named in kubernetesVersions) return named as KubernetesAge
   throw new Error(

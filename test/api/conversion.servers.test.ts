@@ -1,5 +1,7 @@
 // Old versions of NodePool and NodeClaim, converted by Joiner for a real API server; the last test floods what converts them.
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { chosenKubernetes } from '../../deploy/local/server-binaries.ts'
 import { makeCertificate } from '../../workers/conversion/certificate.ts'
 import { secretData } from '../../workers/conversion/certificate-secret.ts'
 import { deployment, nodeClass, nodePool } from '../applied-objects.ts'
@@ -211,7 +213,8 @@ describe('old versions of NodeClaim', () => {
     expect(names).not.toContain('nodeclaims')
   })
 
-  it('cost no call of the webhook then', async () => {
+  // API servers before 1.35 keep caches of versions that are not served.
+  it.runIf(chosenKubernetes() === 'newest')('cost no call of the webhook then', async () => {
     const [before, poolsBefore] = [await callsFor(world, 'nodeclaims'), await callsFor(world, 'nodepools')]
     await writeClaims(world, 'plain', 50)
     // Shows that calls are counted, and that what the API server still had to do is done.

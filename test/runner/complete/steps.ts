@@ -27,6 +27,7 @@ export const steps: readonly Step[] = [
   { name: 'fuzz-cli', words: ['test/fuzz-cli/command.ts'] },
   { name: 'hostile', words: ['test/hostile/command.ts'] },
   { name: 'takeover', words: ['test/take-over/command.ts'] },
+  { name: 'kubernetes-versions', words: ['test/kubernetes-versions/command.ts'] },
   { name: 'ecosystem', words: ['test/ecosystem/command.ts'] },
   // Those that wait for many minutes show in a whole run, which writes what README.md says.
   { name: 'upstream-e2e', words: ['test/upstream-e2e/command.ts', '--short'] },
