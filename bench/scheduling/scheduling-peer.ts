@@ -1,10 +1,10 @@
 import { execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { access, constants, mkdir, readdir, readFile, rename } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { cacheFolder } from '../../deploy/local/server-binaries.ts'
 
 const run = promisify(execFile)
 const source = fileURLToPath(new URL('../peer/', import.meta.url))
@@ -30,9 +30,8 @@ async function cachePath(): Promise<string> {
   const hash = createHash('sha256')
   for (const name of (await readdir(source)).toSorted())
     hash.update(`${name}\n`).update(await readFile(join(source, name)))
-  const cache = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache')
   const version = `${hash.digest('hex').slice(0, 12)}-${process.platform}-${process.arch}`
-  return join(cache, 'joiner', 'bench', 'peer', version, 'peer')
+  return cacheFolder('bench', 'peer', version, 'peer')
 }
 
 async function requireGo(): Promise<void> {

@@ -24,7 +24,7 @@ export const kubernetesVariable = 'JOINER_LOCAL_KUBERNETES'
 /** Which Kubernetes the local cluster has. Errors: the environment names another. */
 export function chosenKubernetes(): KubernetesAge {
   const named = process.env[kubernetesVariable] || 'newest'
-  if (named in kubernetesVersions) return named as KubernetesAge
+  if (Object.hasOwn(kubernetesVersions, named)) return named as KubernetesAge
   throw new Error(
     `${kubernetesVariable}="${named}": write ${Object.keys(kubernetesVersions).join(' or ')}, or unset it`,
   )
@@ -32,10 +32,14 @@ export function chosenKubernetes(): KubernetesAge {
 
 const chosen = (name: ServerName) => serverOf(name, chosenKubernetes())
 
+/** A folder for what is built or downloaded once and kept between runs. */
+export function cacheFolder(...names: readonly string[]): string {
+  return join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'joiner', ...names)
+}
+
 /** Where binaries are kept between runs, by name and version. */
 function cachePath(name: ServerName): string {
-  const cache = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache')
-  return join(cache, 'joiner', 'servers', name, `${chosen(name).version}-${platform.replace('/', '-')}`, name)
+  return cacheFolder('servers', name, `${chosen(name).version}-${platform.replace('/', '-')}`, name)
 }
 
 /** Builds under way at a time. One is enough to compile on every core, but not while it downloads modules or links. */

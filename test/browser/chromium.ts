@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { access, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import lockfile from 'proper-lockfile'
+import { cacheFolder } from '../../deploy/local/server-binaries.ts'
 
 const run = promisify(execFile)
 
@@ -39,7 +39,7 @@ export async function resolveChromium(progress: Progress): Promise<Chromium> {
     if (path !== undefined && (await versionOf({ executable: path, env: {} })) !== undefined)
       return { executable: path, env: {} }
   }
-  const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'joiner', 'chromium')
+  const cache = cacheFolder('chromium')
   await mkdir(cache, { recursive: true })
   const release = await lockfile.lock(cache, {
     stale: 60_000,

@@ -4,12 +4,11 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import lockfile from 'proper-lockfile'
-import { type Progress, requireGo } from '../../deploy/local/server-binaries.ts'
+import { cacheFolder, type Progress, requireGo } from '../../deploy/local/server-binaries.ts'
 
 const run = promisify(execFile)
 const here = dirname(fileURLToPath(import.meta.url))
@@ -57,10 +56,7 @@ export async function builtBinaries<N extends BinaryName>(
   progress: Progress,
 ): Promise<Readonly<Record<N, string>>> {
   const pinned = ['go.mod', 'go.sum'].map((name) => readFileSync(join(here, name), 'utf8')).join('')
-  const cache = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache')
-  const folder = join(
-    cache,
-    'joiner',
+  const folder = cacheFolder(
     'upstream-e2e',
     `${createHash('sha256').update(pinned).digest('hex').slice(0, 16)}-${process.platform}-${process.arch}`,
   )
