@@ -58,6 +58,7 @@ async function onPage(
   const watched = await openPage(browser, fake.url + hash, { colorScheme, reducedMotion: 'reduce' })
   try {
     await watched.page.getByRole('status').getByText('Live').waitFor()
+    await drawn(watched.page)
     await use({ fake, watched, page: watched.page })
   } finally {
     await watched.page.context().close()
@@ -67,7 +68,12 @@ async function onPage(
 /** Goes to a page and waits for what it shows. */
 async function visit(page: Page, fake: FakeUi, hash: string): Promise<void> {
   await page.goto(fake.url + hash)
-  await page.getByRole('heading', { level: 1 }).waitFor()
+  await drawn(page)
+}
+
+/** Waits until the page shows what it asked for, or why it cannot. */
+async function drawn(page: Page): Promise<void> {
+  await page.locator('main').locator('h1, [role=alert]').first().waitFor()
   await page.locator('.waiting').waitFor({ state: 'detached' })
 }
 

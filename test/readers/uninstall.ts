@@ -15,8 +15,14 @@ export function uninstallCases(prepared: () => Prepared): void {
   beforeAll(async () => {
     // Doctor's tests have taken parts of it away.
     await world().installation.install()
+    const before = await leaving.terms()
     await world().startWithPool(pool())
     await world().untilRunning(1)
+    // Its node and pod were there before this process, so they don't prove that it leads.
+    await world().until('the new process leads', async () => {
+      const now = await leaving.terms()
+      return now.length === 2 && now.every((term) => !before.includes(term))
+    })
   })
 
   test('a dry run prints the steps and changes nothing', async () => {

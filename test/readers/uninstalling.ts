@@ -47,6 +47,13 @@ export class Uninstalling {
     return Promise.all(names.map(async (name) => (await operator.kubectl(['get', 'crd', name, columns])).trim()))
   }
 
+  /** The leaders' Leases that a process holds: name, holder and the last renewal of each. */
+  async terms(): Promise<readonly string[]> {
+    const columns = '-o=jsonpath={range .items[*]}{.metadata.name} {.spec.holderIdentity} {.spec.renewTime}{"\\n"}{end}'
+    const found = await this.#world.operator.kubectl(['get', 'leases', '-n', 'joiner', columns])
+    return found.split('\n').filter((line) => /^joiner-(bridge|planner) \S+ \S+$/.test(line))
+  }
+
   /** ConfigMaps and Leases that Joiner writes. */
   async ownObjects(): Promise<readonly string[]> {
     const names = await this.#world.operator.kubectl(['get', 'configmaps,leases', '-n', 'joiner', '-o', 'name'])
