@@ -71,7 +71,7 @@ const claim = {
 
 describe('two processes that set different conditions of one object at the same time', () => {
   test.each<Race>([
-    { path: claims, object: claim, kind: 'NodeClaim', types: ['Drifted', 'Consolidatable'], rounds: 200 },
+    { path: claims, object: claim, kind: 'NodeClaim', types: ['Drifted', 'Consolidatable'], rounds: 50 },
     { path: claims, object: claim, kind: 'NodeClaim', types: ['Launched', 'Registered'], rounds: 50 },
     { path: pools, object: nodePool(), kind: 'NodePool', types: dependents.NodePool, rounds: 50 },
     { path: classes, object: nodeClass(), kind: 'AKSNodeClass', types: ['ImagesReady', 'SubnetsReady'], rounds: 50 },
