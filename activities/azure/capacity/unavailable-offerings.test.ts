@@ -68,6 +68,16 @@ describe('a refused offering', () => {
     expect(own.version).toBe(version + 1)
   })
 
+  test('that says nothing of others is not marked, and costs no request', async () => {
+    const cluster = new FakeCluster()
+    const own = replica(cluster)
+    await pass(0)
+    const asked: string[] = []
+    cluster.intercept(({ verb }) => void asked.push(verb))
+    await own.mark(offering(), 'nothing', reported)
+    expect([own.isMarked(offering()), asked]).toEqual([false, []])
+  })
+
   test('that cannot be written is not marked here either', async () => {
     const cluster = new FakeCluster()
     const own = replica(cluster)

@@ -201,10 +201,18 @@ test('launches that ask for a reservation which is not known share one reading',
 
 test('a reading that began before it was asked for is not enough', async () => {
   const { azure, reservations, free } = world()
+  const held = Promise.withResolvers<void>()
+  azure.carry = async (request, effect) => {
+    const answer = effect()
+    if (request.endsWith('/capacityReservations')) await held.promise
+    return answer
+  }
   const early = reservations.refresh()
   await pass(10)
   azure.groups.put('g', { ...d4, capacity: 1 })
-  await Promise.all([early, reservations.refresh()])
+  const late = reservations.refresh()
+  held.resolve()
+  await Promise.all([early, late])
   expect(free()).toEqual([[d4Id, 1]])
 })
 
