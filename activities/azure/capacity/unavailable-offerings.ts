@@ -129,9 +129,7 @@ export class UnavailableOfferings {
     scope: MarkScope,
     { ttlMs, reason, zones }: { readonly ttlMs: number; readonly reason: string; readonly zones: readonly string[] },
   ): Promise<void> {
-    const added = marksFor(offering, scope, { untilMs: this.#now() + ttlMs, reason, zones })
-    if (added.length === 0) return Promise.resolve()
-    return this.#add(added)
+    return this.#add(marksFor(offering, scope, { untilMs: this.#now() + ttlMs, reason, zones }))
   }
 
   /** Marks a size in all zones, for both capacity types, as `mark` does. */
