@@ -1,5 +1,6 @@
 // The API server's own record of who asked it for what.
 import { readFile } from 'node:fs/promises'
+import { accounts, namespace, unitedAccount } from '../deploy/local/installation-accounts.ts'
 import { auditLogFile } from '../deploy/local/kubernetes.ts'
 
 /** A request that the API server has answered. */
@@ -13,6 +14,9 @@ export interface AuditedRequest {
   readonly atMs: number
   readonly name: string | undefined
 }
+
+/** Of Joiner's processes: people who use its commands have accounts of their own. */
+const users = new Set([unitedAccount, ...accounts].map((account) => `system:serviceaccount:${namespace}:${account}`))
 
 interface AuditEvent {
   readonly verb: string
@@ -41,7 +45,7 @@ function requestOf({ verb, user, objectRef, requestReceivedTimestamp, responseSt
 }
 
 function actorOf(username: string): string {
-  if (username.startsWith('system:serviceaccount:joiner:')) return 'joiner'
+  if (users.has(username)) return 'joiner'
   if (username.startsWith('system:node:') || username.startsWith('system:bootstrap:')) return 'kubelets'
   return username.replace(/^system:/, '')
 }

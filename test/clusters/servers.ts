@@ -7,6 +7,7 @@ import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
 import { temporalSettings } from '../../deploy/local/temporal.ts'
 import { connectClient, temporalClient } from '../../starter/temporal/connect.ts'
 import { ArmSession } from '../arm/arm-session.ts'
+import { auditedRequests } from '../audit-log.ts'
 import type { Gate } from '../faults/gate.ts'
 import { cleanUp } from './clean-up.ts'
 import { endOthers, type Installed, leaveCluster, takeCluster } from './shared-clusters.ts'
@@ -33,9 +34,19 @@ export interface SimulatedVm {
   readonly boot: string
 }
 
+/** A write of Joiner at the API server, whether it was refused or not. */
+export interface Write {
+  /** Verb and resource, such as `patch nodeclaims/status`. */
+  readonly what: string
+  /** Unset of what is created. */
+  readonly name?: string
+}
+
 /** The servers of a world, and what people and programs do at them. */
 export interface Servers extends Pick<Installed, 'cluster' | 'operator' | 'installation'> {
   readonly temporal: Client
+  /** In their order. On real servers they are recorded where verdicts are asked for, and are a second late. */
+  readonly writes: () => Promise<readonly Write[]>
   /** The logs of all processes, of those too that are gone. */
   readonly logs: () => Promise<readonly string[]>
   /** Runs a command of Joiner, where it runs in no process of its own. Returns what it printed; errors as `World.joiner`. */
@@ -63,12 +74,14 @@ export async function realServers({ suggestNewRunAt, ...options }: WorldOptions)
   const installed = await takeCluster(suggestNewRunAt === undefined ? options : { ...options, temporalArgs })
   const { cluster, installation } = installed
   const connection = await connectClient(temporalSettings(cluster))
+  const startedMs = Date.now()
   const running = () => `the end of ${Object.keys(cluster.supervisor.pids).join(', ')}`
   return {
     ...installed,
     arm: () => ArmSession.open(cluster),
     temporal: temporalClient(connection, temporalSettings(cluster)),
     loseTemporal: () => loseTemporal(cluster),
+    writes: () => writesSince(startedMs, cluster),
     kubernetes: () => KubernetesClient.load(installation.kubeconfig),
     logs: async () => {
       const folder = dirname(cluster.supervisor.logFile('joiner'))
@@ -83,6 +96,17 @@ export async function realServers({ suggestNewRunAt, ...options }: WorldOptions)
         { what: running, work: () => leaveCluster(installed), ms: 90_000 },
       ]),
   }
+}
+
+/** A cluster that several suites have has the writes of all. */
+async function writesSince(startedMs: number, { stateDir }: LocalCluster): Promise<readonly Write[]> {
+  const requests = await auditedRequests(stateDir)
+  return requests
+    .filter(
+      ({ actor, what, atMs }) =>
+        actor === 'joiner' && atMs >= startedMs && /^(?:create|patch|update|delete) /.test(what),
+    )
+    .map(({ what, name }) => (name === undefined || what.startsWith('create ') ? { what } : { what, name }))
 }
 
 async function loseTemporal({ supervisor, stateDir }: LocalCluster): Promise<void> {

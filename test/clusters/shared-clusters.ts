@@ -33,6 +33,8 @@ const stateful = [
 ] as const
 
 /** Whether suites of this process share clusters. Commands do not: their cluster ends with them. */
+/** What was written, and by whom, is a part of verdicts. */
+const isCompared = process.env['JOINER_TEST_VERDICTS'] !== undefined
 const isSharing = () => process.env['JOINER_TEST_SHARED_CLUSTERS'] === '1'
 
 /** Returns a cluster in which nothing has happened since Joiner was installed: one that a suite has left, or a new one. */
@@ -50,7 +52,7 @@ export async function takeCluster(options: ServerOptions = {}): Promise<Installe
     }
   }
   const stateDir = await mkdtemp(join(tmpdir(), 'joiner-test-'))
-  const cluster = await startCluster({ stateDir, ...options })
+  const cluster = await startCluster({ stateDir, audit: isCompared, ...options })
   const operator = new Operator(cluster)
   const installation = new Installation(cluster, operator)
   await installation.install()

@@ -93,8 +93,23 @@ export async function live({ world, prometheus, say }: Life): Promise<void> {
     (await world.list('nodeclaims')).every(({ metadata }) => metadata.name !== name),
   )
   await world.untilRunning(2)
+  say('a NodeClaim is lost, and its VM stays while a pod runs there')
+  const [lost] = await world.list('nodeclaims')
+  const lostName = lost?.metadata.name ?? ''
+  const none = '{"metadata":{"finalizers":[]}}'
+  await world.operator.kubectl(['patch', 'nodeclaim', lostName, '--type=merge', '-p', none])
+  await world.operator.kubectl(['delete', 'nodeclaim', lostName])
+  await world.until('its lifecycle has ended', async () =>
+    (await world.lifecycles("ExecutionStatus = 'Running'")).every(({ id }) => !id.includes(`/${lostName}/`)),
+  )
+  await world.trigger('garbageCollection')
+  await untilScraped('joiner_garbage_withheld')
   say('the pods go, and their nodes are disrupted as empty')
   await world.scale('inflate', 0)
+  await world.until('the VM without a NodeClaim goes', async () => {
+    await world.trigger('garbageCollection')
+    return (await world.azure()).virtualMachines.every(({ name: vm }) => vm !== `aks-${lostName}`)
+  })
   await world.untilNothingLeft()
   await untilScraped('increase(joiner_disruption_savings_dollars_per_hour_total[1h])')
 }

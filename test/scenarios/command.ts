@@ -13,7 +13,7 @@ Runs scenarios (test/scenarios/*/NAME.scenario.ts), all of them or those whose n
 
   --real      on real servers instead of in virtual time (minutes instead of seconds each)
   --compare   in virtual time with three seeds, with fast and slow servers, then on real servers; prints for each test whether both worlds came
-              to the same objects, VMs and events
+              to the same objects, VMs, events and writes
   --seed N    another course of events in virtual time (default: 1)
   --slow N    servers take N times as long as usual in virtual time (default: 1)
   -h, --help  this text

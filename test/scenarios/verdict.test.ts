@@ -39,11 +39,21 @@ function endState({ suffix = 'x7k2p', zone = '1', reason = 'Ready', sku = 'Stand
       event('NodeClaim', 'karpenter', 'Launched'),
       event('Node', 'kubelet', 'Starting'),
     ],
+    writes: [
+      { what: 'create nodeclaims' },
+      { what: 'patch leases', name: 'joiner-bridge' },
+      ...['patch nodeclaims/status', 'patch nodeclaims', 'patch nodeclaims/status'].map((what) => ({
+        what,
+        name: claim,
+      })),
+      { what: 'delete nodes', name: 'aks-general-00000' },
+      { what: 'delete nodes', name: 'aks-general-11111' },
+    ],
   }
 }
 
 describe('a verdict', () => {
-  test('names objects without what was generated, and has each event of Joiner once', () => {
+  test('names objects without what was generated, and has each event of Joiner and each sort of write once', () => {
     expect(verdictOn(endState())).toEqual([
       'VM Standard_D4s_v5 Spot running',
       'event NodeClaim Launched',
@@ -59,6 +69,9 @@ describe('a verdict', () => {
       ].join('\n'),
       'pods inflate-*\nlabel app=inflate\nlabel pod-template-hash',
       'pods inflate-*\nlabel app=inflate\nlabel pod-template-hash',
+      'written nodeclaims\nin order create',
+      'written nodeclaims general-*\nin order patch status, patch',
+      'written nodes aks-general-*\nin order delete',
     ])
   })
 
@@ -69,7 +82,9 @@ describe('a verdict', () => {
   test('has no UIDs, times and addresses', () => {
     const labels = { uid: '0f8fad5b-d9cb-469f-a165-70867728950e', at: '2026-01-01T00:00:00Z', ip: '10.0.0.4' }
     const objects = { nodes: [seen({ name: 'n', labels })] }
-    expect(verdictOn({ objects, vms: [], events: [] })).toEqual(['nodes n\nlabel at=*\nlabel ip=*\nlabel uid=*'])
+    expect(verdictOn({ objects, vms: [], events: [], writes: [] })).toEqual([
+      'nodes n\nlabel at=*\nlabel ip=*\nlabel uid=*',
+    ])
   })
 })
 

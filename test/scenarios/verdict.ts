@@ -1,6 +1,7 @@
 // What a test has come to, in words that are the same in virtual time and on real servers: `npm run scenarios -- --compare`.
 import { appendFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
+import type { Write } from '../clusters/servers.ts'
 import type { Seen, World } from '../world.ts'
 
 /** Objects, VMs and events after a test, sorted, each a text of several lines whose first names it. */
@@ -18,6 +19,7 @@ export interface EndState {
   readonly objects: Readonly<Record<string, readonly Seen[]>>
   readonly vms: readonly { readonly size: string; readonly priority: string; readonly state: string }[]
   readonly events: readonly Seen[]
+  readonly writes: readonly Write[]
 }
 
 /** Labels whose values follow from chance, from versions or from where a name is generated. */
@@ -27,7 +29,7 @@ const generated =
   /\b(?:[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}|\d{4}-\d\d-\d\dT[\d:.]+Z|(?:\d{1,3}\.){3}\d{1,3})\b/g
 
 /** The verdict on an end state. */
-export function verdictOn({ objects, vms, events }: EndState): Verdict {
+export function verdictOn({ objects, vms, events, writes }: EndState): Verdict {
   const names = generatedNames(Object.values(objects).flat())
   const normal = (text: string) =>
     names.reduce((seen, [name, stand]) => seen.replaceAll(name, stand), text).replaceAll(generated, '*')
@@ -35,8 +37,32 @@ export function verdictOn({ objects, vms, events }: EndState): Verdict {
   const machines = vms.map(({ size, priority, state }) => `VM ${size} ${priority} ${state}`)
   const ofJoiner = events.filter(({ source }) => source?.component === 'karpenter')
   const reasons = new Set(ofJoiner.map(({ involvedObject, reason }) => `event ${involvedObject?.kind} ${reason}`))
-  return [...texts.map(normal), ...machines, ...reasons].toSorted()
+  return [...texts.map(normal), ...machines, ...reasons, ...writtenTo(writes)].toSorted()
 }
+
+/** Kinds that count. How others, such as Leases and ConfigMaps, are written depends on time. */
+const kinds = ['nodepools', 'nodeclaims', 'nodes', 'aksnodeclasses', 'pods'] as const
+
+/**
+ * Which writes the objects of a name had, each in the order in which its writes first came. How often a write is repeated depends on time, and what is
+ * generated of a name does not count: many objects with the same writes are one text.
+ */
+function writtenTo(writes: readonly Write[]): ReadonlySet<string> {
+  const found = new Map<string, Set<string>>()
+  for (const { what, name } of writes) {
+    const [verb = '', resource = ''] = what.split(' ')
+    const [kind = '', part] = resource.split('/')
+    if (!(kinds as readonly string[]).includes(kind)) continue
+    const key = name === undefined ? kind : `${kind} ${name}`
+    found.set(key, (found.get(key) ?? new Set()).add(part === undefined ? verb : `${verb} ${part}`))
+  }
+  const texts = [...found].map(
+    ([key, sorts]) => `written ${key.replace(generatedSuffix, '-*')}\nin order ${[...sorts].join(', ')}`,
+  )
+  return new Set(texts)
+}
+
+const generatedSuffix = /(?:-[\da-z]{8,10})?-[\da-z]{5}$/
 
 /** Each name that a server or Joiner made up, and what stands for it; long names first, since one may be a part of another. */
 function generatedNames(objects: readonly Seen[]): readonly (readonly [string, string])[] {
@@ -69,16 +95,15 @@ function rendered(kind: string, { metadata, spec, status }: Seen): string {
   return [`${kind} ${metadata.name}`, ...lines.toSorted()].join('\n')
 }
 
-const kinds = ['nodepools', 'nodeclaims', 'nodes', 'aksnodeclasses', 'pods'] as const
-
 async function verdictNow(world: World): Promise<Verdict> {
-  const [lists, events, { virtualMachines }] = await Promise.all([
+  const [lists, events, { virtualMachines }, writes] = await Promise.all([
     Promise.all(kinds.map((kind) => world.list(kind))),
     world.list('events'),
     world.azure(),
+    world.servers.writes(),
   ])
   const objects = Object.fromEntries(kinds.map((kind, at) => [kind, lists[at] ?? []]))
-  return verdictOn({ objects, vms: virtualMachines, events })
+  return verdictOn({ objects, vms: virtualMachines, events, writes })
 }
 
 /** How many looks, a second apart, have to find the same, and how many there are at most. */

@@ -5,7 +5,7 @@ import type { LocalCluster } from '../../../deploy/local/local-cluster.ts'
 import type { Operator } from '../../../deploy/local/operator.ts'
 import type { ProcessSpec, Supervisor } from '../../../deploy/local/supervisor.ts'
 import { ArmSession } from '../../arm/arm-session.ts'
-import type { Servers, WorldOptions } from '../../clusters/servers.ts'
+import type { Servers, WorldOptions, Write } from '../../clusters/servers.ts'
 import { kubectl } from '../kubernetes/kubectl.ts'
 import { runCommand } from './commands.ts'
 import { FastWorld } from './fast-world.ts'
@@ -111,6 +111,7 @@ export function serversOf(world: FastWorld, startMs = 0): Servers {
       await new Promise((resolve) => setTimeout(resolve, startsInMs))
     },
     kubernetes: async () => world.cluster.client,
+    writes: async () => world.network.requests.flatMap((request) => writeOf(request) ?? []),
     logs: async () => [...world.logs.values()].map((lines) => lines.join('\n')),
     metrics: async (name) => (await world.joiners.get(name)?.metrics()) ?? '',
     azureGet: async (path) => {
@@ -131,4 +132,26 @@ export function serversOf(world: FastWorld, startMs = 0): Servers {
       world.dispose()
     },
   }
+}
+
+/** Methods of the client that write, and the verb of each as the API server has it. */
+const verbs: Readonly<Record<string, string>> = {
+  create: 'create',
+  mergePatch: 'patch',
+  jsonPatch: 'patch',
+  patchStatus: 'patch',
+  delete: 'delete',
+}
+
+/** The write of a request such as `mergePatch /api/v1/nodes/a`; undefined for one that writes nothing. */
+function writeOf(request: string): Write | undefined {
+  const [method = '', path = ''] = request.split(' ')
+  if (method === 'evict') return { what: 'create pods/eviction' }
+  const verb = verbs[method]
+  if (verb === undefined) return undefined
+  const [, resource = '', name = '', part = method === 'patchStatus' ? 'status' : undefined] =
+    /^\/apis?\/(?:[^/]+\.[^/]+\/)?[^/]+\/(?:namespaces\/[^/]+\/(?=.))?([^/]+)(?:\/([^/]+))?(?:\/(\w+))?$/.exec(path) ??
+    []
+  const what = `${verb} ${resource}${part === undefined ? '' : `/${part}`}`
+  return verb === 'create' ? { what } : { what, name: decodeURIComponent(name) }
 }
