@@ -69,7 +69,11 @@ export function bundleDigest(code: string): string {
  * that is kept without one gets one that is empty. Errors: the file cannot be read or unpacked.
  */
 export async function readBundle(path: string): Promise<string> {
-  const bytes = await readFile(path)
+  return unpacked(path, await readFile(path))
+}
+
+/** The bundle that a file holds. */
+export function unpacked(path: string, bytes: Buffer): string {
   const code = (path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8')
   if (code.includes(sourceMapMark)) return code
   const map = { version: 3, file: 'workflow-bundle.js', sources: [], names: [], mappings: '' }

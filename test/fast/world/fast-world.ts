@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { Client } from '@temporalio/client'
-import { workflowBundle } from '../../../workers/bundle.ts'
+import { unpacked, workflowBundle } from '../../../workers/bundle.ts'
 import { FakeCluster } from '../../fakes/cluster.ts'
 import { type ClusterRequest, FastAzure } from '../azure/fast-azure.ts'
 import { startControllers } from '../kubernetes/controllers/start-controllers.ts'
@@ -165,7 +165,7 @@ export class FastWorld {
 
   #workflowsAt(path: string | undefined): Workflows {
     if (path === undefined) return this.#workflows
-    const workflows = this.#bundles.get(path) ?? workflowsOf(readFileSync(path, 'utf8'))
+    const workflows = this.#bundles.get(path) ?? workflowsOf(unpacked(path, readFileSync(path)))
     this.#bundles.set(path, workflows)
     return workflows
   }
