@@ -73,9 +73,9 @@ export async function live({ world, prometheus, say }: Life): Promise<void> {
     world.until(`a scrape with ${selector}`, async () => (await prometheus.seriesOf(selector)) > 0)
   say('two pods get nodes; Azure refuses the first offering')
   await world.fault({ kind: 'failSync', code: 'SkuNotAvailable', count: 1 })
-  // Each phase lasts for some scrapes.
-  await world.fault({ kind: 'latency', operation: 'PUT virtualMachines', ms: 5000, count: 2 })
-  await world.timing({ bootMs: 6000 })
+  // Each phase lasts for several scrapes, on a busy machine too.
+  await world.fault({ kind: 'latency', operation: 'PUT virtualMachines', ms: 15_000, count: 2 })
+  await world.timing({ bootMs: 15_000 })
   await world.scale('inflate', 2)
   for (const type of ['Launched', 'Registered', 'Initialized'])
     await untilScraped(`operator_nodeclaim_status_condition_current_status_seconds{type="${type}", status!="True"}`)
