@@ -49,6 +49,11 @@ export class Hold {
     return this.#waiting.length > 0
   }
 
+  /** How many requests wait. */
+  get count(): number {
+    return this.#waiting.length
+  }
+
   /**
    * Has the server carry one request out whose answer never comes, unless the function that is returned tells it after all. A lost optimistic
    * lock is answered, so that Joiner asks again. Errors: the server refused it; no request waits within `ms`.

@@ -48,7 +48,7 @@ test('kill -9 between creations leaves exactly the replicas; what the dead proce
   const hold = faulty.proxy.hold(({ method, path }) => method === 'POST' && path === claimsPath)
   const pool = nodePool({ name: 'fixed', budget: '1' })
   await world.apply({ ...pool, spec: { ...pool.spec, replicas: 5 } })
-  await faulty.untilReached(hold)
+  await world.until('three creations are sent', async () => hold.count >= 3)
   await hold.carryOut()
   await hold.carryOut()
   await world.crash()
