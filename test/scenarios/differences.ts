@@ -30,6 +30,26 @@ const known: readonly { readonly test?: RegExp; readonly line: RegExp; readonly 
     reason: 'time: a look of disruption finds a node in a state of seconds or not, and does nothing',
   },
   {
+    line: /: event Node FailedDraining$/,
+    reason: 'time: a drain says so while pods that it has evicted still end',
+  },
+  {
+    line: /: written nodes aks-slow-\*: in order patch(?:, delete)?$/,
+    reason:
+      'chance: a Node whose NodeClaim is deleted in the foreground goes by Kubernetes or by Joiner, whichever comes first',
+  },
+  {
+    test: /^node-pool > /,
+    line: /: event NodeClaim NodeNotJoined$/,
+    reason:
+      'time: a claim that the scenario makes older is given up before or after a look at why its node did not join',
+  },
+  {
+    test: /^machine-mode > /,
+    line: /: event NodeClaim (?:LaunchFailed|Launched)$/,
+    reason: 'time: a process is killed before or after it has seen that an answer was lost',
+  },
+  {
     test: /^consolidation > /,
     line: /: (?:nodeclaims |nodes aks-)general-\*: annotation joiner\.sh\/(?:planned-pods|planned-pod-classes|replaces|replacement-for)$/,
     reason: 'chance: whether the last node too large goes or is replaced depends on where its pods were bound',

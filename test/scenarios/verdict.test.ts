@@ -48,6 +48,9 @@ function endState({ suffix = 'x7k2p', zone = '1', reason = 'Ready', sku = 'Stand
       })),
       { what: 'delete nodes', name: 'aks-general-00000' },
       { what: 'delete nodes', name: 'aks-general-11111' },
+      // Of a replacement, and of an AKS machine.
+      { what: 'delete nodes', name: 'aks-general-0848eb8dfe-0' },
+      { what: 'delete nodes', name: 'aks-general-5nz65-38517176-vm' },
     ],
   }
 }

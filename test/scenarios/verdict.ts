@@ -62,7 +62,7 @@ function writtenTo(writes: readonly Write[]): ReadonlySet<string> {
   return new Set(texts)
 }
 
-const generatedSuffix = /(?:-[\da-z]{8,10})?-[\da-z]{5}$/
+const generatedSuffix = /(?:-[\da-z]{8,10})?-(?:[\da-z]{5}|\d)(?:-\d+-vm)?$/
 
 /** Each name that a server or Joiner made up, and what stands for it; long names first, since one may be a part of another. */
 function generatedNames(objects: readonly Seen[]): readonly (readonly [string, string])[] {
