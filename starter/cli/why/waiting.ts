@@ -1,7 +1,7 @@
 import { claimWait } from '../../../core/node-claim/claim-wait.ts'
 import type { Pod } from '../../../core/objects.ts'
 import { pauseText } from '../../../core/pauses/pauses.ts'
-import { isProvisionable, podName } from '../../../core/pods/pod-rules.ts'
+import { isProvisionable, isTerminating, neverRuns, podName } from '../../../core/pods/pod-rules.ts'
 import type { WaitingClass } from '../../../core/scheduling/explain/waiting-class.ts'
 import type { EventFacts, WaitingFacts } from './facts.ts'
 
@@ -16,6 +16,7 @@ export interface WaitingReport extends Pick<WaitingClass, 'cause' | 'finding' | 
 
 /** Returns why a pending pod waits. What can be seen now counts more than what the planner wrote. */
 export function waitingReport(pod: Pod, { found, atMs, pause, claim }: WaitingFacts): WaitingReport {
+  if (neverRuns(pod)) return { funnel: [], state: 'unknown', ...over(pod) }
   const known = {
     funnel: found?.funnel ?? [],
     ...(found === undefined ? {} : { pods: found.count }),
@@ -44,6 +45,18 @@ export function waitingReport(pod: Pod, { found, atMs, pause, claim }: WaitingFa
     }
   }
   return { ...known, state: 'unknown', ...unknown(pod) }
+}
+
+/** Whatever was planned for it before. */
+function over(pod: Pod): Pick<WaitingReport, 'finding' | 'remedies'> {
+  const { deletionTimestamp, finalizers } = pod.metadata
+  if (!isTerminating(pod))
+    return { finding: `it has ended (${pod.phase}), so nothing is planned for it`, remedies: ['delete it'] }
+  const held = finalizers.length === 0 ? '' : `; finalizers hold it: ${finalizers.join(', ')}`
+  return {
+    finding: `it is being deleted since ${deletionTimestamp}, so kube-scheduler never binds it and nothing is planned for it${held}`,
+    remedies: finalizers.length === 0 ? [] : ['let the components that set the finalizers remove them'],
+  }
 }
 
 function unknown(pod: Pod): Pick<WaitingReport, 'finding' | 'remedies'> {
