@@ -167,7 +167,10 @@ describe.each(starts)('the thread %s', (_, startThread) => {
     const { cache, thread } = start()
     cache.upsert('Pod', pod('late'))
     const plan = planned(thread)
-    cache.upsert('Pod', { ...pod('late'), metadata: metadata('late', { namespace: 'default', deletionTimestamp: created }) })
+    cache.upsert('Pod', {
+      ...pod('late'),
+      metadata: metadata('late', { namespace: 'default', deletionTimestamp: created }),
+    })
     expect((await plan).claims).toEqual([])
   })
 
