@@ -15,7 +15,7 @@ export interface WaitingReport extends Pick<WaitingClass, 'cause' | 'finding' | 
 }
 
 /** Returns why a pending pod waits. What can be seen now counts more than what the planner wrote. */
-export function waitingReport(pod: Pod, { found, atMs, pause, claim }: WaitingFacts): WaitingReport {
+export function waitingReport(pod: Pod, { found, atMs, pause, claim }: WaitingFacts, now: number): WaitingReport {
   if (neverRuns(pod)) return { funnel: [], state: 'unknown', ...over(pod) }
   const known = {
     funnel: found?.funnel ?? [],
@@ -23,7 +23,7 @@ export function waitingReport(pod: Pod, { found, atMs, pause, claim }: WaitingFa
     ...(atMs === undefined ? {} : { atMs }),
   }
   if (claim !== undefined && found?.state !== 'unschedulable') {
-    const { text, remedies } = claimWait(claim, pod.unschedulable)
+    const { text, remedies } = claimWait(claim, pod.unschedulable, now)
     return { ...known, state: 'planned', plannedOn: `NodeClaim ${claim.metadata.name}`, finding: text, remedies }
   }
   const paused = pause === undefined ? [] : [pauseText('provisioning', pause)]
@@ -32,19 +32,18 @@ export function waitingReport(pod: Pod, { found, atMs, pause, claim }: WaitingFa
     const remedies = ['joiner resume --provisioning', ...(found?.remedies ?? [])]
     return { ...known, state: 'held', cause: 'paused', finding, remedies: [...new Set(remedies)] }
   }
-  if (found !== undefined) {
-    const { state, cause, finding, remedies, plannedOn } = found
-    const [only, ...others] = plannedOn
-    return {
-      ...known,
-      state,
-      ...(cause === undefined ? {} : { cause }),
-      ...(only === undefined || others.length > 0 ? {} : { plannedOn: only }),
-      finding,
-      remedies,
-    }
+  return found === undefined ? { ...known, state: 'unknown', ...unknown(pod) } : { ...known, ...ofPlanner(found) }
+}
+
+function ofPlanner({ state, cause, finding, remedies, plannedOn }: WaitingClass) {
+  const [only, ...others] = plannedOn
+  return {
+    state,
+    ...(cause === undefined ? {} : { cause }),
+    ...(only === undefined || others.length > 0 ? {} : { plannedOn: only }),
+    finding,
+    remedies,
   }
-  return { ...known, state: 'unknown', ...unknown(pod) }
 }
 
 /** Whatever was planned for it before. */
