@@ -30,7 +30,12 @@ export class BackOff {
   }
 
   isResting(key: string, now: number): boolean {
-    return (this.#failures.get(key)?.untilMs ?? 0) > now
+    return this.endOf(key) > now
+  }
+
+  /** Returns when a back-off ends or ended; 0 where there was none. */
+  endOf(key: string): number {
+    return this.#failures.get(key)?.untilMs ?? 0
   }
 
   /** Keys that are backed off now. */

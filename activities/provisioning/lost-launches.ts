@@ -1,6 +1,6 @@
 import { conditionOf, isTrue, outOfCapacity } from '../../core/conditions.ts'
 import type { NodeClaim } from '../../core/objects.ts'
-import { isTerminal, isTerminating } from '../../core/pods/pod-rules.ts'
+import { isActive } from '../../core/pods/pod-rules.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import type { EventRecorder } from '../kubernetes/event-recorder.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
@@ -34,7 +34,7 @@ function report({ cache, events, nominations }: LostLaunchesDeps, claim: NodeCla
   if (pods.size === 0) return
   const message = `NodeClaim ${claim.metadata.name} nominated for this pod failed to launch: ${launched.message ?? ''}`
   for (const pod of cache.pods.values()) {
-    if (!pods.has(pod.metadata.uid) || pod.nodeName !== undefined || isTerminal(pod) || isTerminating(pod)) continue
+    if (!pods.has(pod.metadata.uid) || pod.nodeName !== undefined || !isActive(pod)) continue
     events.record({ about: subject(pod), reason: outOfCapacity, message })
   }
 }

@@ -30,3 +30,17 @@ test('a pod is known to its target until it is not pending any more', () => {
   expect([nominations.targetOf('p'), nominations.targetOf('q')]).toEqual([undefined, 'claim-2'])
   expect([...nominations.targets(1)]).toEqual(['claim-2'])
 })
+
+test('a pod is planned onto a target since it was first planned there in a row', () => {
+  const nominations = new Nominations(10_000)
+  const planned = () => [nominations.plannedSince('p'), nominations.plannedAt('p')]
+  nominations.nominate('p', 'a', 1)
+  nominations.nominate('p', 'a', 2)
+  expect(planned()).toEqual([1, 2])
+  nominations.nominate('p', 'b', 3)
+  expect(planned()).toEqual([3, 3])
+  expect([[...nominations.podsOf('a')], [...nominations.podsOf('b')]]).toEqual([[], ['p']])
+  nominations.forget('p')
+  nominations.nominate('p', 'b', 4)
+  expect(planned()).toEqual([4, 4])
+})

@@ -1,9 +1,13 @@
 /** Shortest time that a nomination holds (reference/karpenter-core.md 3.14). */
 const shortestMs = 10_000
 
+const noPods: ReadonlySet<string> = new Set()
+
 interface Nomination {
   /** Name of the Node or NodeClaim. */
   readonly target: string
+  /** When it was first planned there, and when last. */
+  readonly sinceMs: number
   readonly atMs: number
   readonly untilMs: number
 }
@@ -14,6 +18,7 @@ interface Nomination {
  */
 export class Nominations {
   readonly #byPod = new Map<string, Nomination>()
+  readonly #byTarget = new Map<string, Set<string>>()
   readonly #lifetimeMs: number
   /** Cached result of `targets`, which is called for each of many pods. */
   #targets: { readonly names: ReadonlySet<string>; readonly untilMs: number } | undefined
@@ -24,8 +29,12 @@ export class Nominations {
   }
 
   nominate(podUid: string, target: string, now: number): void {
-    this.#targets = undefined
-    this.#byPod.set(podUid, { target, atMs: now, untilMs: now + this.#lifetimeMs })
+    const before = this.#byPod.get(podUid)
+    const sinceMs = before?.target === target ? before.sinceMs : now
+    this.forget(podUid)
+    this.#byPod.set(podUid, { target, sinceMs, atMs: now, untilMs: now + this.#lifetimeMs })
+    const pods = this.#byTarget.get(target) ?? new Set()
+    this.#byTarget.set(target, pods.add(podUid))
   }
 
   /** Returns the name of the Node or NodeClaim that a pod was last planned onto. */
@@ -38,15 +47,24 @@ export class Nominations {
     return this.#byPod.get(podUid)?.atMs
   }
 
+  /** Returns since when a pod is planned onto the same Node or NodeClaim, in epoch ms. */
+  plannedSince(podUid: string): number | undefined {
+    return this.#byPod.get(podUid)?.sinceMs
+  }
+
   /** Forgets where a pod was planned. */
   forget(podUid: string): void {
     this.#targets = undefined
+    const { target = '' } = this.#byPod.get(podUid) ?? {}
     this.#byPod.delete(podUid)
+    const pods = this.#byTarget.get(target)
+    pods?.delete(podUid)
+    if (pods?.size === 0) this.#byTarget.delete(target)
   }
 
   /** Returns the UIDs of the pods that were last planned onto a Node or NodeClaim. */
   podsOf(target: string): ReadonlySet<string> {
-    return new Set([...this.#byPod].flatMap(([uid, one]) => (one.target === target ? [uid] : [])))
+    return this.#byTarget.get(target) ?? noPods
   }
 
   /** Returns the names of nodes and claims that pods are about to land on. */
@@ -61,7 +79,6 @@ export class Nominations {
 
   /** Forgets pods that are no longer pending. */
   keepOnly(podUids: ReadonlySet<string>): void {
-    this.#targets = undefined
-    for (const uid of this.#byPod.keys()) if (!podUids.has(uid)) this.#byPod.delete(uid)
+    for (const uid of this.#byPod.keys()) if (!podUids.has(uid)) this.forget(uid)
   }
 }

@@ -2,12 +2,13 @@
 import type { NodeClass } from '../../api/objects.ts'
 import { isTrue } from '../../core/conditions.ts'
 import type { Node, NodeClaim, NodeOverlay, NodePool, Pod } from '../../core/objects.ts'
-import { isProvisionable } from '../../core/pods/pod-rules.ts'
+import { isDaemonPod, isProvisionable } from '../../core/pods/pod-rules.ts'
 import { annotations } from '../../core/requirements/labels.ts'
 import { pauseFor } from '../activity-context.ts'
 import type { UnavailableOfferings } from '../azure/capacity/unavailable-offerings.ts'
 import type { BufferRoom } from '../capacity-buffers/buffer-room.ts'
 import type { ChangeFilter, ClusterChange } from '../kubernetes/cache/change-feed.ts'
+import { nodeClaimOf } from '../kubernetes/lifecycle/claim-nodes.ts'
 import { isHeldBack, type SolveDeps } from '../scheduler-thread/solve.ts'
 import type { PlanningMetrics } from './metrics.ts'
 import type { Nominations } from './nominations.ts'
@@ -58,7 +59,8 @@ export async function nextWork(
   let next = untilMs
   const concerns = ({ kind, before, after }: ClusterChange) => {
     if (deps.buffers.dueAt < next) return true
-    if (kind === 'Pod') return after !== undefined && isProvisionable(after as Pod)
+    if (kind === 'Pod')
+      return after !== undefined && (isProvisionable(after as Pod) || tookRoom(deps, before as Pod, after as Pod))
     if (kind === 'NodePool' || kind === 'AKSNodeClass' || kind === 'NodeOverlay') {
       if (!isAnother(before as Provider | undefined, after as Provider | undefined)) return false
       tried.clear()
@@ -108,6 +110,15 @@ async function changeOrClear(
   } finally {
     end()
   }
+}
+
+/** Whether a pod was just bound where others are planned: kube-scheduler takes any of equal pods, and the others may need another node. */
+function tookRoom({ cache, nominations }: WaitingPodsDeps, before: Pod | undefined, after: Pod): boolean {
+  const { nodeName } = after
+  if (nodeName === undefined || before?.nodeName !== undefined || isDaemonPod(after)) return false
+  const node = cache.nodes.get(nodeName)
+  const planned = nominations.podsOf(nodeClaimOf({ cache }, node)?.metadata.name ?? nodeName)
+  return planned.size > 0 && !planned.has(after.metadata.uid)
 }
 
 type Provider = NodePool | NodeClass | NodeOverlay

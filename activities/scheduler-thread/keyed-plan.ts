@@ -1,4 +1,5 @@
 import type { Pod } from '../../core/objects.ts'
+import { neverRuns } from '../../core/pods/pod-rules.ts'
 import type { PlannedNodeClaim, SchedulingPlan } from '../../core/scheduling/snapshot.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import type { KeyedPlan } from './messages.ts'
@@ -6,10 +7,13 @@ import type { KeyedPlan } from './messages.ts'
 /** A plan, and the measurements of its pass. */
 export interface ThreadPlan extends SchedulingPlan, Pick<KeyedPlan, 'ignored' | 'zones' | 'snapshotMs' | 'solveMs'> {}
 
-/** Puts in the pods; leaves out those that went meanwhile. */
+/** Puts in the pods; leaves out those that went meanwhile, or will never run by now. */
 export function planWithPods(plan: KeyedPlan, cache: ClusterCache): ThreadPlan {
   const pods = (keys: readonly string[]) =>
-    keys.flatMap((key) => cache.pods.get(key) ?? cache.virtualPods.get(key) ?? [])
+    keys.flatMap((key) => {
+      const pod = cache.pods.get(key) ?? cache.virtualPods.get(key)
+      return pod === undefined || neverRuns(pod) ? [] : [pod]
+    })
   return {
     ...plan,
     newNodeClaims: plan.newNodeClaims

@@ -34,6 +34,7 @@ describe('a class of pods', () => {
       labelled({ 'batch.kubernetes.io/job-name': 'a', 'controller-uid': 'x' }),
       labelled({ 'batch.kubernetes.io/job-name': 'b' }),
     ],
+    ['a pod that is bound, with labels of the place', labelled({}), labelled({ 'topology.kubernetes.io/zone': 'z' })],
     ['pods with their own names as a label', labelled({ self: 'a' }), labelled({ self: 'b' })],
     ['volumes of one StorageClass, bound or not', using('data-0'), using('data-1')],
   ])('contains %s', (_, one, other) => {

@@ -4,8 +4,9 @@ import { textOf } from '../../core/scheduling/solver/pod-texts.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { keyOf } from '../kubernetes/cache/object-key.ts'
 
-/** Labels in which pods of one controller, or of successive ones, differ. */
-const ownLabels = /^((batch|apps|statefulset)\.kubernetes\.io\/|controller-uid$|job-name$|spark-exec-id$)/
+/** Labels in which pods of one controller, or of successive ones, differ; those of its node's place a pod gets when it is bound. */
+const ownLabels =
+  /^((batch|apps|statefulset)\.kubernetes\.io\/|topology\.kubernetes\.io\/(region|zone)$|controller-uid$|job-name$|spark-exec-id$)/
 
 const known = new WeakMap<Pod, string>()
 

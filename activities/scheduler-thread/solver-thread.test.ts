@@ -163,6 +163,17 @@ describe.each(starts)('the thread %s', (_, startThread) => {
     expect(await planned(thread, { timeLimitMs: -1 })).toEqual({ claims: [], failed: [], stopped: true })
   })
 
+  it('leaves out pods that are deleted while it plans, before they were bound', async () => {
+    const { cache, thread } = start()
+    cache.upsert('Pod', pod('late'))
+    const plan = planned(thread)
+    cache.upsert('Pod', {
+      ...pod('late'),
+      metadata: metadata('late', { namespace: 'default', deletionTimestamp: created }),
+    })
+    expect((await plan).claims).toEqual([])
+  })
+
   it('starts again after its thread has ended, with the whole cluster', async () => {
     const { cache, thread } = start()
     cache.upsert('Pod', pod('only'))

@@ -171,6 +171,10 @@ test('what has ended is reported by one process; a pod that ends waiting is not 
   for (const wait of waits) wait.changed(undefined, pending)
   for (const wait of waits) wait.changed(pending, { ...pending, phase: 'Failed' })
   expect(waiting(waits)).toEqual([])
+  for (const wait of waits) wait.changed(undefined, pending)
+  const deleted = { ...pending, metadata: { ...pending.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } }
+  for (const wait of waits) wait.changed(pending, deleted)
+  expect(waiting(waits)).toEqual([])
   expect((await shown(registry)).filter((line) => !line.endsWith(' 0'))).toEqual([])
 })
 

@@ -1,7 +1,7 @@
 import { Histogram, type Registry, Summary } from 'prom-client'
 import { conditionOf, isTrue } from '../../core/conditions.ts'
 import type { Pod } from '../../core/objects.ts'
-import { isTerminal } from '../../core/pods/pod-rules.ts'
+import { isTerminal, neverRuns } from '../../core/pods/pod-rules.ts'
 import { durationBuckets, summaryQuantiles } from './buckets.ts'
 import { type GaugeFamily, labelPairs, labelText } from './gauge-family.ts'
 
@@ -35,7 +35,7 @@ export class PodWaits {
   changed(before: Pod | undefined, after: Pod | undefined): void {
     const uid = (after ?? before)?.metadata.uid
     if (uid === undefined) return
-    if (after === undefined || isTerminal(after)) {
+    if (after === undefined || isTerminal(after) || neverRuns(after)) {
       this.#waiting.delete(uid)
       return
     }
@@ -167,7 +167,7 @@ export function waitsFromPlan(
   ]
 }
 
-/** Returns whether a pod's start is complete, with nothing left to report. */
+/** Returns whether a pod's start is complete or will never be, with nothing left to report. */
 export function hasStarted(pod: Pod): boolean {
-  return isTerminal(pod) || isTrue(pod.conditions, 'Ready')
+  return isTerminal(pod) || neverRuns(pod) || isTrue(pod.conditions, 'Ready')
 }

@@ -1,5 +1,6 @@
 import { conditionOf, nodeGone } from '../conditions.ts'
 import type { Condition, NodeClaim, Pod } from '../objects.ts'
+import { settleMs } from '../scheduling/node-verdict.ts'
 
 /** What a NodeClaim's node still lacks before pods can be bound to it. */
 export interface ClaimWait {
@@ -9,8 +10,8 @@ export interface ClaimWait {
   readonly remedies: readonly string[]
 }
 
-/** Returns what pods that are planned on a NodeClaim wait for. `unschedulable`: what kube-scheduler last said of them. */
-export function claimWait(claim: NodeClaim, unschedulable?: Pod['unschedulable']): ClaimWait {
+/** Returns what pods that are planned on a NodeClaim wait for. `unschedulable`: what kube-scheduler last said of them. `now`: epoch ms. */
+export function claimWait(claim: NodeClaim, unschedulable: Pod['unschedulable'], now: number): ClaimWait {
   const { conditions, nodeName } = claim.status
   const { name } = claim.metadata
   const lacks = (type: string) => conditionOf(conditions, type)?.status !== 'True'
@@ -33,13 +34,20 @@ export function claimWait(claim: NodeClaim, unschedulable?: Pod['unschedulable']
       remedies: remediesOf(initialized, nodeName ?? 'NODE'),
     }
   const about = `node ${nodeName ?? ''} of NodeClaim ${name} is ready`
-  const isLater = (unschedulable?.atMs ?? 0) > Date.parse(initialized.lastTransitionTime ?? '')
+  const said = saidSince(unschedulable, Date.parse(initialized.lastTransitionTime ?? ''), now)
   return {
-    text: isLater
-      ? `${about}, and kube-scheduler has not bound the pods to it since: ${unschedulable?.message}`
-      : `${about}; kube-scheduler binds the pods to it`,
+    text:
+      said === undefined
+        ? `${about}; kube-scheduler binds the pods to it`
+        : `${about}, and kube-scheduler has not bound the pods to it since: ${said}`,
     remedies: [],
   }
+}
+
+/** Returns what kube-scheduler said of a pod after this time, or still says when it has had time to bind it; undefined before. Times are epoch ms. */
+export function saidSince(unschedulable: Pod['unschedulable'], sinceMs: number, now: number): string | undefined {
+  const isLate = (unschedulable?.atMs ?? 0) > sinceMs || now - sinceMs >= settleMs
+  return isLate ? unschedulable?.message : undefined
 }
 
 /** Conditions begin with texts that say nothing. */

@@ -107,5 +107,7 @@ test('an attempt that is repeated counts once', () => {
 test('commands and the page name it: a NodeClaim without its Node waits for one, and pods that were planned on it do not', () => {
   const claim = gone()
   expect(phaseOf(claim)).toMatchObject({ phase: 'Registering', sinceMs: since })
-  expect(claimWait(claim).text).toBe('Node aks-a of NodeClaim a is gone; the pods are planned again')
+  expect(claimWait(claim, undefined, sampleTime).text).toBe(
+    'Node aks-a of NodeClaim a is gone; the pods are planned again',
+  )
 })

@@ -8,6 +8,7 @@ import {
   isMirrorPod,
   isProvisionable,
   isReschedulable,
+  neverRuns,
   podName,
   toleratesDisruption,
 } from './pod-rules.ts'
@@ -66,6 +67,16 @@ describe('a pod', () => {
     ]).toEqual([true, false, true, false])
   })
 
+  test.each<[string, Pod, boolean]>([
+    ['is pending', samplePod('p'), false],
+    ['is pending and being deleted', samplePod('p', { metadata: deleting }), true],
+    ['failed on no node', samplePod('p', { phase: 'Failed' }), true],
+    ['is bound and being deleted', samplePod('p', { nodeName: 'a', metadata: deleting }), false],
+    ['failed on its node', samplePod('p', { nodeName: 'a', phase: 'Failed' }), false],
+  ])('never runs if it %s: %#', (_, pod, is) => {
+    expect(neverRuns(pod)).toBe(is)
+  })
+
   test('is named with its namespace', () => {
     expect(podName(samplePod('p'))).toBe('default/p')
     expect(podName({ metadata: { ...plain.metadata, namespace: 'n' } })).toBe('n/p')
@@ -88,6 +99,14 @@ describe('a pod that waits for capacity', () => {
     ],
     ['that was bound since', samplePod('p', { nodeName: 'a' }), false],
     ['that preempts others', samplePod('p', { nominatedNodeName: 'a' }), false],
+    ['that is being deleted before it was bound', samplePod('p', { metadata: deleting }), false],
+    [
+      'of a StatefulSet that is being deleted before it was bound',
+      samplePod('p', { metadata: { ...deleting, ...ownedBy('StatefulSet') } }),
+      false,
+    ],
+    ['that failed before it was bound', samplePod('p', { phase: 'Failed' }), false],
+    ['that succeeded before it was bound', samplePod('p', { phase: 'Succeeded' }), false],
     ['of a DaemonSet', samplePod('p', { metadata: ownedBy('DaemonSet') }), false],
     ['of the kubelet', samplePod('p', { metadata: ownedBy('Node', 'v1') }), false],
   ])('%s: %s', (_, pod, is) => {

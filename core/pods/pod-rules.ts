@@ -22,6 +22,11 @@ export function isActive(pod: Pod): boolean {
   return !isTerminal(pod) && !isTerminating(pod)
 }
 
+/** Whether a pod is bound to no node and never will be: kube-scheduler passes over pods that have ended or are being deleted. */
+export function neverRuns(pod: Pod): boolean {
+  return !pod.nodeName && !isActive(pod)
+}
+
 const isOwnedBy = ({ metadata }: Pod, kind: string, apiVersion: string) =>
   metadata.ownerReferences.some((owner) => owner.kind === kind && owner.apiVersion === apiVersion)
 
@@ -35,7 +40,7 @@ export function isMirrorPod(pod: Pod): boolean {
 }
 
 /**
- * Whether a pod waits for capacity: the scheduler has given up on it and nothing else will place it
+ * Whether a pod waits for capacity: the scheduler has given up on it for now and nothing else will place it
  * (reference/karpenter-core.md 3.1).
  */
 export function isProvisionable(pod: Pod): boolean {
@@ -43,6 +48,7 @@ export function isProvisionable(pod: Pod): boolean {
     pod.conditions.some(({ type, reason }) => type === 'PodScheduled' && reason === 'Unschedulable') &&
     !pod.nodeName &&
     !pod.nominatedNodeName &&
+    !neverRuns(pod) &&
     !isDaemonPod(pod) &&
     !isMirrorPod(pod)
   )

@@ -44,6 +44,8 @@ export interface PersistentVolumeClaim {
   readonly volumeName?: string
   readonly storageClassName?: string
   readonly phase?: string
+  /** Only one pod at a time may use it: access mode ReadWriteOncePod. */
+  readonly isOncePod?: true
 }
 
 export interface PersistentVolume {

@@ -122,7 +122,7 @@ export class ClusterIndex {
     const known = stateNodes(this.#nodesAndClaims())
     const candidates = this.#candidates(known, settings.now)
     const storage = this.#currentStorage()
-    const pods = preparedPods(candidates, { ...this.#podContext(candidates, settings), storage }, settings)
+    const pods = preparedPods(candidates, this.#podContext(candidates, storage, settings), settings)
     const state = this.#state(storage, instanceTypes)
     return {
       ...pods,
@@ -150,7 +150,7 @@ export class ClusterIndex {
       nodePools: [...this.#objects.NodePool.values()],
       podDisruptionBudgets: this.#budgets,
       snapshot: this.snapshot(instanceTypes, settings, isUsable),
-      prepare: (pods) => preparedPods(pods, { ...this.#podContext(pods, settings), storage }, settings),
+      prepare: (pods) => preparedPods(pods, this.#podContext(pods, storage, settings), settings),
     }
   }
 
@@ -172,16 +172,17 @@ export class ClusterIndex {
     return this.#pods.on(metadata.name).filter((pod) => !isProvisionable(pod) && hasToMove(pod, moment))
   }
 
-  /** Returns the context of default spread. A cluster has many controllers, and each pod searches them for its own. */
-  #podContext(candidates: readonly Pod[], { defaultSpread = [] }: SnapshotSettings) {
-    if (defaultSpread.length === 0) return {}
+  /** A cluster has many controllers, and for default spread each pod searches them for its own. */
+  #podContext(candidates: readonly Pod[], storage: Storage | undefined, { defaultSpread = [] }: SnapshotSettings) {
+    const pods = this.#objects.Pod.values()
+    if (defaultSpread.length === 0) return { pods, storage }
     const controllers = new Set<PodController>()
     for (const pod of candidates) {
       const owner = pod.metadata.ownerReferences.find(({ controller }) => controller === true)
       const found = this.#objects.PodController.get(`${owner?.kind}/${namespaceOf(pod)}/${owner?.name}`)
       if (found !== undefined) controllers.add(found)
     }
-    return { services: [...this.#objects.Service.values()], controllers: [...controllers] }
+    return { pods, storage, services: [...this.#objects.Service.values()], controllers: [...controllers] }
   }
 
   #state(storage: Storage | undefined, instanceTypes: NonNullable<ClusterState['instanceTypes']>): ClusterState {

@@ -52,6 +52,8 @@ describe('podsToPlace', () => {
       bound('pinned', { metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } } }),
       samplePod('waiting'),
       samplePod('nominated', { nominatedNodeName: 'b' }),
+      samplePod('deleted', going),
+      samplePod('over', { phase: 'Failed' }),
       samplePod('gated', { conditions: [{ type: 'PodScheduled', status: 'False', reason: 'SchedulingGated' }] }),
     ]
     expect(moving(pods)).toEqual(['waiting', 'web'])

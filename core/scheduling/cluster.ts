@@ -16,6 +16,7 @@ import { labels, wellKnownLabels } from '../requirements/labels.ts'
 import { mergeResources, type Resources } from '../resources.ts'
 import { integerQuantity } from '../values/quantity.ts'
 import { ignoredBecause } from './eligibility.ts'
+import { OncePodClaims } from './once-pod.ts'
 import type { NodePoolOption, SchedulingOptions, SchedulingSnapshot } from './snapshot.ts'
 import {
   capacityOf,
@@ -107,13 +108,15 @@ export function schedulingSnapshot(cluster: ClusterObjects, settings: SnapshotSe
 }
 
 interface PodContext extends Pick<ClusterObjects, 'services' | 'controllers'> {
+  /** All of the cluster. */
+  readonly pods: Iterable<Pod>
   readonly storage: Storage | undefined
 }
 
 /** Returns pods for the scheduler: without those that cannot be tried, with default spread and their volumes' requirements. */
 export function preparedPods(
   candidates: readonly Pod[],
-  { services = [], controllers = [], storage }: PodContext,
+  { pods: all, services = [], controllers = [], storage }: PodContext,
   settings: SnapshotSettings,
 ): Pick<SchedulingSnapshot, 'pods' | 'podVolumes' | 'ignored'> {
   const wellKnown = settings.wellKnownLabels ?? wellKnownLabels
@@ -123,6 +126,14 @@ export function preparedPods(
     const cause =
       unresolved(pod, storage) ?? excessive(pod) ?? (pod.nodeName ? undefined : invalid(pod, storage, wellKnown))
     if (cause !== undefined) ignored.set(pod, cause)
+  }
+  if (storage !== undefined) {
+    const waiting = candidates.filter((pod) => !pod.nodeName && !ignored.has(pod))
+    const claims = new OncePodClaims(storage, all, waiting)
+    for (const pod of waiting) {
+      const problem = claims.taken(pod)
+      if (problem !== undefined) ignored.set(pod, { kind: 'ignored', reasons: [{ kind: 'volumes', problem }] })
+    }
   }
   const defaults = { constraints: settings.defaultSpread ?? [], services, controllers }
   const pods = candidates.filter((pod) => !ignored.has(pod)).map((pod) => withDefaultSpread(pod, defaults))

@@ -71,6 +71,21 @@ export function nodeVerdict(
 }
 
 /**
+ * Returns kube-scheduler's verdict on a node that was up when a pod was first planned onto it (`sinceMs`), and that it still fits (`lastMs`: the
+ * last plan). What kube-scheduler wrote before says nothing of it, unless it is what stood at an earlier refusal (`before`).
+ */
+export function leftoverVerdict(
+  { unschedulable }: Pick<Pod, 'unschedulable'>,
+  { sinceMs, lastMs }: { readonly sinceMs: number; readonly lastMs: number },
+  before: string | undefined,
+): NodeVerdict {
+  const { atMs, message } = unschedulable ?? { atMs: Number.NEGATIVE_INFINITY, message: '' }
+  const saysNo = atMs >= sinceMs + 1000 || message === before
+  const isRefused = lastMs - sinceMs >= (saysNo ? settleMs : longestMs)
+  return isRefused ? { kind: 'refused', message } : { kind: 'awaited' }
+}
+
+/**
  * Whether a node has room for a pod by what its NodeClaim promises, whatever the node itself reports: room that other pods took is none. A pod
  * whose own rules depend on pods elsewhere has room only where the node falls short of the promise, since these pods may have changed.
  */

@@ -60,6 +60,10 @@ describe('volumes', () => {
       'getting persistent volume claim, persistentvolumeclaims "c" not found (PersistentVolumeClaim=c)',
       { kind: 'claim-not-found', claim: 'c' },
     ],
+    [
+      'persistentvolumeclaim with access mode ReadWriteOncePod is used by another pod (PersistentVolumeClaim=d/c, Pod=d/p)',
+      { kind: 'claim-in-use', claim: 'd/c', pod: 'd/p' },
+    ],
     ['persistentvolumeclaim is being deleted (PersistentVolumeClaim=d/c)', { kind: 'claim-deleting', claim: 'd/c' }],
     [
       'persistentvolumeclaim bound to non-existent persistentvolume (PersistentVolume=v, PersistentVolumeClaim=d/c)',

@@ -112,6 +112,11 @@ function volumeText(problem: VolumeProblem): string {
         `failed to validate pvc, ${kind === 'claim-class-immediate' ? 'pvc with immediate volume binding mode must be bound' : `failed to get storage class, ${classNotFound(problem.storageClass)}`}`,
         { PersistentVolumeClaim: problem.claim, StorageClass: problem.storageClass },
       )
+    case 'claim-in-use':
+      return structured('persistentvolumeclaim with access mode ReadWriteOncePod is used by another pod', {
+        PersistentVolumeClaim: problem.claim,
+        Pod: problem.pod,
+      })
     case 'volume-not-found':
       return volumeNotFound(problem.volume)
     case 'class-not-found':

@@ -20,6 +20,8 @@ export type VolumeProblem =
       readonly volume: string
       readonly storageClass: string
     }
+  /** Only one pod may use the claim, and `pod` does or comes first. */
+  | { readonly kind: 'claim-in-use'; readonly claim: string; readonly pod: string }
   | { readonly kind: 'volume-not-found'; readonly volume: string }
   | { readonly kind: 'class-not-found'; readonly storageClass: string }
 

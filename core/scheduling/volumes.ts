@@ -23,6 +23,7 @@ const inTreeDrivers: Readonly<Record<string, string>> = {
   'kubernetes.io/portworx-volume': 'pxd.portworx.com',
 }
 
+const none: readonly string[] = []
 const bindCompleted = 'pv.kubernetes.io/bind-completed'
 
 export interface StorageObjects {
@@ -36,11 +37,14 @@ export class Storage {
   readonly #claims: ReadonlyMap<string, PersistentVolumeClaim>
   readonly #volumes: ReadonlyMap<string, PersistentVolume>
   readonly #classes: ReadonlyMap<string, StorageClass>
+  /** Ids of claims for one pod at a time. */
+  readonly #oncePod: ReadonlySet<string>
 
   constructor({ persistentVolumeClaims, persistentVolumes, storageClasses }: StorageObjects) {
     this.#claims = new Map(persistentVolumeClaims.map((claim) => [claimId(claim), claim]))
     this.#volumes = new Map(persistentVolumes.map((volume) => [volume.metadata.name, volume]))
     this.#classes = new Map(storageClasses.map((one) => [one.metadata.name, one]))
+    this.#oncePod = new Set(persistentVolumeClaims.filter(({ isOncePod }) => isOncePod).map(claimId))
   }
 
   /** Returns why a pod with these claims must not be placed at all; undefined when it can be tried. */
@@ -80,8 +84,14 @@ export class Storage {
     return Object.fromEntries(Object.entries(result).map(([driver, ids]) => [driver, [...ids]]))
   }
 
+  /** Returns ids of the claims of a pod that no other pod may use at the same time. */
+  oncePodClaims(pod: Pod): readonly string[] {
+    if (this.#oncePod.size === 0 || pod.persistentVolumeClaims.length === 0) return none
+    return pod.persistentVolumeClaims.map((name) => idOf(pod, name)).filter((id) => this.#oncePod.has(id))
+  }
+
   #claim(pod: Pod, name: string): Found<PersistentVolumeClaim> {
-    const value = this.#claims.get(`${pod.metadata.namespace ?? 'default'}/${name}`)
+    const value = this.#claims.get(idOf(pod, name))
     if (value !== undefined) return { kind: 'found', value }
     return { kind: 'missing', problem: { kind: 'claim-not-found', claim: name } }
   }
@@ -169,6 +179,7 @@ export class Storage {
   }
 }
 
+const idOf = ({ metadata }: Pod, claim: string) => `${metadata.namespace ?? 'default'}/${claim}`
 const claimId = ({ metadata }: PersistentVolumeClaim) => podName({ metadata })
 
 function volumeAlternatives({ nodeSelectorTerms, isLocal }: PersistentVolume): readonly Alternative[] {

@@ -69,11 +69,12 @@ export async function planningDeps(cluster: FakeCluster, look: Look = () => unde
     nominations: new Nominations(10_000),
     refusedClaims: new RefusedClaims(),
     nodeRefusals: new NodeRefusals(registry),
-    unavailable: { marks: new Map() },
+    unavailable: { marks: new Map(), onCleared: () => () => {} },
     heavyPods: { isWaiting: () => false },
     quarantine: {
       holds: () => false,
       refresh: async () => {},
+      report: () => {},
       crashed: async () => {},
       trial: (pods: readonly Pod[]) => pods,
     },

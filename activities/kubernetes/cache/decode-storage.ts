@@ -31,7 +31,7 @@ export function decodePodController(json: Json): PodController {
 }
 
 export function decodePersistentVolumeClaim(json: Json): PersistentVolumeClaim {
-  const spec = (json['spec'] ?? {}) as { volumeName?: string; storageClassName?: string }
+  const spec = (json['spec'] ?? {}) as { volumeName?: string; storageClassName?: string; accessModes?: string[] }
   const status = (json['status'] ?? {}) as { phase?: string }
   return {
     kind: 'PersistentVolumeClaim',
@@ -39,6 +39,7 @@ export function decodePersistentVolumeClaim(json: Json): PersistentVolumeClaim {
     ...(spec.volumeName ? { volumeName: spec.volumeName } : {}),
     ...(spec.storageClassName ? { storageClassName: spec.storageClassName } : {}),
     ...(status.phase === undefined ? {} : { phase: status.phase }),
+    ...(spec.accessModes?.includes('ReadWriteOncePod') ? { isOncePod: true } : {}),
   }
 }
 

@@ -68,7 +68,7 @@ function planner() {
     cache: {
       onChange: () => () => {},
       pods: { by: (index: string) => (index === 'byProvisionable' ? pods : []) },
-      nodes: none,
+      nodes: { ...none, get: (name: string) => (name === 'by-hand' ? {} : undefined) },
       nodeClaims: { ...none, get: (name: string) => claims.get(name) },
       nodePools: none,
       nodeClasses: none,
@@ -165,6 +165,32 @@ describe('why pods wait', () => {
       { state: 'planned', plannedOn: ['claim-1'], finding: 'NodeClaim n1-claim waits for its VM' },
     ])
     expect(await registry.metrics()).toContain('joiner_pending_pods{state="planned",cause=""} 1')
+  })
+
+  it('goes from planned to unschedulable when others took the room: the last pass counts', async () => {
+    const { deps, pods, claims, nominations, stored } = planner()
+    pods.push(waiting('a'), waiting('b'))
+    findings.begin(deps)
+    claims.set('claim-1', sampleClaim('n1'))
+    nominations.nominate((pods[0] as Pod).metadata.uid, 'claim-1', Date.now())
+    findings.passed(deps, pods, plan(pods))
+    await passes(6000)
+    expect([...(await stored()).classes.values()]).toMatchObject([{ state: 'unschedulable', count: 2 }])
+    expect((await stored()).counts).toEqual([{ state: 'unschedulable', cause: 'too-big', count: 2 }])
+  })
+
+  it('says what kube-scheduler says of pods that it does not bind to a node with room', async () => {
+    const { deps, pods, nominations, stored } = planner()
+    pods.push({ ...waiting('a'), unschedulable: { atMs: 0, message: 'a plugin says no' } })
+    findings.begin(deps)
+    nominations.nominate((pods[0] as Pod).metadata.uid, 'by-hand', Date.now())
+    const found = async () => [...(await stored()).classes.values()].map(({ finding }) => finding)
+    await passes(3000)
+    expect(await found()).toEqual(['they fit on node by-hand; kube-scheduler binds them to it'])
+    await passes(70_000)
+    expect(await found()).toEqual([
+      'they fit on node by-hand, and kube-scheduler has not bound them to it since 2026-01-01T01:00:00Z; it says: a plugin says no',
+    ])
   })
 
   it('names refusals, limits and pauses, and ends with its round', async () => {

@@ -1,10 +1,11 @@
-import { claimWait } from '../../../core/node-claim/claim-wait.ts'
+import { claimWait, saidSince } from '../../../core/node-claim/claim-wait.ts'
 import type { Pod } from '../../../core/objects.ts'
 import { type Pause, pauseText } from '../../../core/pauses/pauses.ts'
 import { podName } from '../../../core/pods/pod-rules.ts'
 import type { Explanation } from '../../../core/scheduling/explain/explanation.ts'
 import type { Standing } from '../../../core/scheduling/explain/waiting-classes.ts'
 import { shortened } from '../../../core/values/shortened.ts'
+import { timeText } from '../../../core/values/time.ts'
 import type { HeavyPods } from '../../scheduler-thread/heavy-pods.ts'
 import { podFingerprint } from '../../scheduler-thread/pod-fingerprint.ts'
 import type { Quarantine } from '../../scheduler-thread/quarantine.ts'
@@ -33,7 +34,13 @@ const mostText = 400
 
 /** Returns why a pod waits. */
 export function standingOf(deps: StandingDeps, pod: Pod, findings: PassFindings): Standing {
-  const found = heldBack(deps, pod) ?? planned(deps, pod) ?? ofPass(pod, findings) ?? notYet(findings)
+  // What the last pass found of it is newer than where an earlier one planned it.
+  const found =
+    heldBack(deps, pod) ??
+    withoutPlace(pod, findings) ??
+    planned(deps, pod) ??
+    postponed(pod, findings) ??
+    notYet(findings)
   return { funnel: [], ...found, pod, likeness: podFingerprint(pod) }
 }
 
@@ -75,7 +82,17 @@ function heldBack(deps: StandingDeps, pod: Pod): Found | undefined {
 /** What kube-scheduler says counts more than a plan: the pods are not on the nodes that were made for them. */
 function refusedNode(deps: StandingDeps, pod: Pod): Found | undefined {
   if (!deps.nodeRefusals.isWaiting(deps, pod, deps.now())) return undefined
-  const { refusal, awaited } = deps.nodeRefusals.reasonOf(deps, pod)
+  const { refusal, leftover, awaited } = deps.nodeRefusals.reasonOf(deps, pod)
+  if (leftover !== undefined)
+    return {
+      state: 'held',
+      cause: 'kube-scheduler',
+      finding: leftover.text,
+      remedies: [
+        `change what kube-scheduler names in the pods or on node ${leftover.node}`,
+        `kubectl cordon ${leftover.node}, if only this node does not take them: another is found or made at once`,
+      ],
+    }
   return {
     state: 'held',
     cause: 'kube-scheduler',
@@ -89,28 +106,35 @@ function refusedNode(deps: StandingDeps, pod: Pod): Found | undefined {
   }
 }
 
-function planned({ cache, nominations }: StandingDeps, { metadata, unschedulable }: Pod): Found | undefined {
+function planned({ cache, nominations, now }: StandingDeps, { metadata, unschedulable }: Pod): Found | undefined {
   const target = nominations.targetOf(metadata.uid)
   if (target === undefined) return undefined
   const claim = cache.nodeClaims.get(target)
   if (claim !== undefined) {
     if (claim.metadata.deletionTimestamp !== undefined) return undefined
-    const { text, remedies } = claimWait(claim, unschedulable)
+    const { text, remedies } = claimWait(claim, unschedulable, now())
     return { state: 'planned', plannedOn: target, finding: text, remedies }
   }
   if (cache.nodes.get(target) === undefined) return undefined
-  const finding = `they fit on node ${target}; kube-scheduler binds them to it`
+  const sinceMs = nominations.plannedSince(metadata.uid) ?? now()
+  const said = saidSince(unschedulable, sinceMs, now())
+  const finding =
+    said === undefined
+      ? `they fit on node ${target}; kube-scheduler binds them to it`
+      : `they fit on node ${target}, and kube-scheduler has not bound them to it since ${timeText(sinceMs)}; it says: ${said}`
   return { state: 'planned', plannedOn: target, finding, remedies: [] }
 }
 
-function ofPass({ metadata: { uid } }: Pod, findings: PassFindings): Found | undefined {
+function withoutPlace({ metadata: { uid } }: Pod, findings: PassFindings): Found | undefined {
   const overLimit = findings.overLimit.get(uid)
   if (overLimit !== undefined) return { state: 'unschedulable', cause: 'limits', ...overLimit }
   const unschedulable = findings.unschedulable.get(uid)
-  if (unschedulable !== undefined) {
-    const { cause, finding, funnel, remedies } = unschedulable
-    return { state: 'unschedulable', cause, finding, funnel, remedies }
-  }
+  if (unschedulable === undefined) return undefined
+  const { cause, finding, funnel, remedies } = unschedulable
+  return { state: 'unschedulable', cause, finding, funnel, remedies }
+}
+
+function postponed({ metadata: { uid } }: Pod, findings: PassFindings): Found | undefined {
   if (!findings.postponed.has(uid)) return undefined
   return {
     state: 'held',

@@ -1,7 +1,9 @@
 import { isTrue } from '../../../core/conditions.ts'
 import { typeNamed } from '../../../core/instance-type.ts'
-import type { NodeClaim, Pod } from '../../../core/objects.ts'
+import type { Node, NodeClaim, Pod } from '../../../core/objects.ts'
+import { isTerminal } from '../../../core/pods/pod-rules.ts'
 import { labels } from '../../../core/requirements/labels.ts'
+import { type Resources, subtractResources } from '../../../core/resources.ts'
 import { type MadeNode, podClassesOf } from '../../../core/scheduling/node-verdict.ts'
 import { isLeaving } from '../../../core/scheduling/state-nodes.ts'
 import { Storage } from '../../../core/scheduling/volumes.ts'
@@ -13,6 +15,15 @@ import { podClass } from '../../scheduler-thread/pod-fingerprint.ts'
 const comingMs = 15 * 60_000
 const selectedNode = 'volume.kubernetes.io/selected-node'
 
+/** A node that pods were planned onto and that is up. */
+export interface PlannedPlace {
+  readonly node: Node
+  /** Unset where it has no NodeClaim. */
+  readonly claim: NodeClaim | undefined
+  /** What the Node reports, less its pods. */
+  readonly free: Resources
+}
+
 /** Nodes that were made for classes of pods, read from the cache once for a look at them. */
 export class MadeNodes {
   readonly #deps: CatalogueOfPools
@@ -21,6 +32,7 @@ export class MadeNodes {
   /** When a pod was last bound to a node that was made for its class, in epoch ms; and whether such a node is to come. */
   readonly #lastBound = new Map<string, number>()
   readonly #coming = new Map<string, boolean>()
+  readonly #places = new Map<string, PlannedPlace | undefined>()
 
   constructor(deps: CatalogueOfPools) {
     this.#deps = deps
@@ -42,6 +54,22 @@ export class MadeNodes {
       csiNode: cache.csiNodes.get(node.metadata.name),
       storage: this.#volumes,
     }
+  }
+
+  /** Returns the node that the target of a nomination is the name of; undefined while it is not up, and when it is leaving. */
+  placeNamed(target: string): PlannedPlace | undefined {
+    if (!this.#places.has(target)) this.#places.set(target, this.#placeNamed(target))
+    return this.#places.get(target)
+  }
+
+  #placeNamed(target: string): PlannedPlace | undefined {
+    const { cache } = this.#deps
+    const claim = cache.nodeClaims.get(target)
+    const node = cache.nodes.get(claim === undefined ? target : (claim.status.nodeName ?? ''))
+    if (node === undefined || isLeaving(claim, node)) return undefined
+    if (claim !== undefined && !isTrue(claim.status.conditions, 'Initialized')) return undefined
+    const pods = cache.pods.by('byNode', node.metadata.name).filter((pod) => !isTerminal(pod))
+    return { node, claim, free: subtractResources(node.allocatable, ...pods.map(({ requests }) => requests)) }
   }
 
   /** Returns the NodeClaims that were made for a class. */
@@ -94,11 +122,11 @@ export class MadeNodes {
   }
 
   /** Whether kube-scheduler has chosen a node for a pod whose volumes are being made, which takes a while and writes nothing on the pod. */
-  isChosen(pod: Pod, { status }: NodeClaim): boolean {
+  isChosen(pod: Pod, nodeName: string | undefined): boolean {
     const { persistentVolumeClaims } = this.#deps.cache
     return pod.persistentVolumeClaims.some((name) => {
       const claim = persistentVolumeClaims.get(keyOf({ ...pod.metadata, name }))
-      return status.nodeName !== undefined && claim?.metadata.annotations[selectedNode] === status.nodeName
+      return nodeName !== undefined && claim?.metadata.annotations[selectedNode] === nodeName
     })
   }
 

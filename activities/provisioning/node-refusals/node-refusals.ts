@@ -19,6 +19,7 @@ import { type EventRecorder, subject } from '../../kubernetes/event-recorder.ts'
 import type { CatalogueOfPools } from '../../node-overlays/pool-types.ts'
 import { podClass } from '../../scheduler-thread/pod-fingerprint.ts'
 import type { Nominations } from '../nominations.ts'
+import { type LeftoverReason, Leftovers } from './leftovers.ts'
 import { MadeNodes } from './made-nodes.ts'
 import { OpenNodes } from './open-nodes.ts'
 import { observeRefusals } from './refusal-metrics.ts'
@@ -28,6 +29,12 @@ import { RefusalStore, type RefusalStoreDeps } from './refusal-store.ts'
 interface NodeRefusalsDeps extends CatalogueOfPools, RefusalStoreDeps {
   readonly events: EventRecorder
   readonly nominations: Nominations
+}
+
+interface WaitReason {
+  readonly refusal: NodeRefusal | undefined
+  readonly leftover: LeftoverReason | undefined
+  readonly awaited: string | undefined
 }
 
 /** What uses the refusals. */
@@ -50,6 +57,7 @@ export class NodeRefusals {
   readonly #awaiting = new Map<string, string>()
   /** Pending pods of refused classes, in order of their names, as last seen. */
   #pending: ReadonlyMap<string, readonly Pod[]> = new Map()
+  readonly #leftovers = new Leftovers()
   readonly #store = new RefusalStore()
 
   constructor(registry: Registry) {
@@ -73,14 +81,22 @@ export class NodeRefusals {
     const uids = new Set(pods.map(({ metadata }) => metadata.uid))
     for (const uid of this.#awaiting.keys()) if (!uids.has(uid)) this.#awaiting.delete(uid)
     const pending = pods.filter(({ nodeName }) => nodeName === undefined)
-    for (const pod of pending) this.#judge(deps, made, pod)
+    this.#leftovers.keepOnly(uids)
+    for (const pod of pending) {
+      this.#judge(deps, made, pod)
+      if (this.#awaiting.has(pod.metadata.uid)) continue
+      this.#leftovers.judge(deps, { made, pod }, () => {
+        const claim = this.#claimOf(deps, pod)
+        return claim !== undefined && this.#hasRoom(deps, { made, claim }, pod)
+      })
+    }
     if (this.#all.size > 0) this.#review(deps, made, pending)
     this.#store.save(deps, this.#all)
   }
 
   /** Returns whether a pod has to wait before another node is planned for it. */
   isWaiting(deps: Deps, pod: Pod, now: number): boolean {
-    if (this.#awaiting.has(pod.metadata.uid)) return true
+    if (this.#awaiting.has(pod.metadata.uid) || this.#leftovers.isWaiting(pod, now)) return true
     const refusal = this.#refusalOf(deps, pod)
     if (refusal === undefined) return false
     if (nextClaimAt(refusal) > now) return true
@@ -91,11 +107,13 @@ export class NodeRefusals {
     return peers.length > 0 && peers[Math.floor(now / turnMs) % peers.length]?.metadata.uid !== pod.metadata.uid
   }
 
-  /** Returns why a pod waits: a refusal in force, or the NodeClaim whose verdict it waits for. */
-  reasonOf(deps: Deps, pod: Pod): { readonly refusal?: NodeRefusal; readonly awaited?: string } {
-    const awaited = this.#awaiting.get(pod.metadata.uid)
-    const refusal = this.#refusalOf(deps, pod)
-    return { ...(awaited === undefined ? {} : { awaited }), ...(refusal === undefined ? {} : { refusal }) }
+  /** Returns why a pod waits: a refusal in force, a node with room that it is not bound to, or the NodeClaim whose verdict it waits for. */
+  reasonOf(deps: Deps, pod: Pod): WaitReason {
+    return {
+      refusal: this.#refusalOf(deps, pod),
+      leftover: this.#leftovers.isWaiting(pod, deps.now()) ? this.#leftovers.reasonOf(pod) : undefined,
+      awaited: this.#awaiting.get(pod.metadata.uid),
+    }
   }
 
   /**
@@ -144,13 +162,15 @@ export class NodeRefusals {
     if (!isAwaiting && verdict?.kind !== 'refused') return
     if (claim === undefined || !this.#hasRoom(deps, { made, claim }, pod)) {
       if (this.#awaiting.delete(uid)) nominations.forget(uid)
-    } else if (verdict?.kind !== 'refused' || made.isComing(name, now()) || made.isChosen(pod, claim)) {
+    } else if (verdict?.kind !== 'refused' || made.isComing(name, now()) || made.isChosen(pod, claim.status.nodeName)) {
       // A node that is nominated is not removed as empty.
       if (isAwaiting) nominations.nominate(uid, claim.metadata.name, now())
     } else {
       this.#awaiting.delete(uid)
       const isGood = made.hasBound(name, Date.parse(claim.metadata.creationTimestamp))
       if (!isGood) this.#refused(deps, { made, claim, name }, pod)
+      const refusal = this.#refusalOf(deps, pod)
+      if (refusal !== undefined && nextClaimAt(refusal) > now()) nominations.forget(uid)
     }
   }
 

@@ -94,6 +94,10 @@ function volumeRemedies(problem: VolumeProblem): readonly string[] {
       return [
         `wait until PersistentVolumeClaim ${problem.claim} is bound, or use a StorageClass with volumeBindingMode: WaitForFirstConsumer in place of ${problem.storageClass}`,
       ]
+    case 'claim-in-use':
+      return [
+        `end pod ${problem.pod}, or give each pod a PersistentVolumeClaim of its own: the access mode ReadWriteOncePod of ${problem.claim} is for one pod at a time`,
+      ]
     case 'volume-not-found':
       return [`create PersistentVolume ${problem.volume}, or name another in spec.volumes of the pods`]
     case 'class-not-found':

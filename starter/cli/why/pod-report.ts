@@ -59,7 +59,7 @@ export function podReport(facts: PodFacts): PodReport {
     phase: pod.phase,
     ...(pod.nodeName === undefined ? {} : { node: pod.nodeName }),
     ...(report?.nodePool === undefined ? {} : { nodePool: report.nodePool }),
-    ...(facts.waiting === undefined ? {} : { waiting: waitingReport(pod, facts.waiting) }),
+    ...(facts.waiting === undefined ? {} : { waiting: waitingReport(pod, facts.waiting, facts.now) }),
     state: stateOf(facts),
     keeps: keepsOf(facts),
     moves: moves.map(shownMove),

@@ -1,7 +1,7 @@
 import { claimWait } from '../../../core/node-claim/claim-wait.ts'
 import type { Pod } from '../../../core/objects.ts'
 import { pauseText } from '../../../core/pauses/pauses.ts'
-import { isProvisionable, podName } from '../../../core/pods/pod-rules.ts'
+import { isProvisionable, isTerminating, neverRuns, podName } from '../../../core/pods/pod-rules.ts'
 import type { WaitingClass } from '../../../core/scheduling/explain/waiting-class.ts'
 import type { EventFacts, WaitingFacts } from './facts.ts'
 
@@ -15,14 +15,15 @@ export interface WaitingReport extends Pick<WaitingClass, 'cause' | 'finding' | 
 }
 
 /** Returns why a pending pod waits. What can be seen now counts more than what the planner wrote. */
-export function waitingReport(pod: Pod, { found, atMs, pause, claim }: WaitingFacts): WaitingReport {
+export function waitingReport(pod: Pod, { found, atMs, pause, claim }: WaitingFacts, now: number): WaitingReport {
+  if (neverRuns(pod)) return { funnel: [], state: 'unknown', ...over(pod) }
   const known = {
     funnel: found?.funnel ?? [],
     ...(found === undefined ? {} : { pods: found.count }),
     ...(atMs === undefined ? {} : { atMs }),
   }
   if (claim !== undefined && found?.state !== 'unschedulable') {
-    const { text, remedies } = claimWait(claim, pod.unschedulable)
+    const { text, remedies } = claimWait(claim, pod.unschedulable, now)
     return { ...known, state: 'planned', plannedOn: `NodeClaim ${claim.metadata.name}`, finding: text, remedies }
   }
   const paused = pause === undefined ? [] : [pauseText('provisioning', pause)]
@@ -31,19 +32,30 @@ export function waitingReport(pod: Pod, { found, atMs, pause, claim }: WaitingFa
     const remedies = ['joiner resume --provisioning', ...(found?.remedies ?? [])]
     return { ...known, state: 'held', cause: 'paused', finding, remedies: [...new Set(remedies)] }
   }
-  if (found !== undefined) {
-    const { state, cause, finding, remedies, plannedOn } = found
-    const [only, ...others] = plannedOn
-    return {
-      ...known,
-      state,
-      ...(cause === undefined ? {} : { cause }),
-      ...(only === undefined || others.length > 0 ? {} : { plannedOn: only }),
-      finding,
-      remedies,
-    }
+  return found === undefined ? { ...known, state: 'unknown', ...unknown(pod) } : { ...known, ...ofPlanner(found) }
+}
+
+function ofPlanner({ state, cause, finding, remedies, plannedOn }: WaitingClass) {
+  const [only, ...others] = plannedOn
+  return {
+    state,
+    ...(cause === undefined ? {} : { cause }),
+    ...(only === undefined || others.length > 0 ? {} : { plannedOn: only }),
+    finding,
+    remedies,
   }
-  return { ...known, state: 'unknown', ...unknown(pod) }
+}
+
+/** Whatever was planned for it before. */
+function over(pod: Pod): Pick<WaitingReport, 'finding' | 'remedies'> {
+  const { deletionTimestamp, finalizers } = pod.metadata
+  if (!isTerminating(pod))
+    return { finding: `it has ended (${pod.phase}), so nothing is planned for it`, remedies: ['delete it'] }
+  const held = finalizers.length === 0 ? '' : `; finalizers hold it: ${finalizers.join(', ')}`
+  return {
+    finding: `it is being deleted since ${deletionTimestamp}, so kube-scheduler never binds it and nothing is planned for it${held}`,
+    remedies: finalizers.length === 0 ? [] : ['let the components that set the finalizers remove them'],
+  }
 }
 
 function unknown(pod: Pod): Pick<WaitingReport, 'finding' | 'remedies'> {

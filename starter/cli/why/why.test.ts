@@ -346,6 +346,18 @@ describe('why pod', () => {
     expect(waits({}, gated).join('\n')).toContain('spec.schedulingGates keep kube-scheduler from it')
   })
 
+  it('says that a pod will never run, whatever was planned for it', () => {
+    const deleted = samplePod('late', {
+      metadata: { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['batch.kubernetes.io/job-tracking'] },
+    })
+    const planned = { ...found, state: 'planned', plannedOn: ['n1-claim'] } as const
+    const lines = waits({ found: planned, claim: sampleClaim('n1') }, deleted)
+    expect(lines[2]).toBe(
+      '  not planned: it is being deleted since 2026-01-01T00:00:00Z, so kube-scheduler never binds it and nothing is planned for it; finalizers hold it: batch.kubernetes.io/job-tracking',
+    )
+    expect(waits({ found: planned }, samplePod('late', { phase: 'Failed' }))[2]).toContain('it has ended (Failed)')
+  })
+
   it('finds the class of a pod, and the NodeClaim that it is planned on', () => {
     const planned = { ...found, state: 'planned', pods: ['shop/other'], plannedOn: ['a', 'b'] } as const
     const nominated = {

@@ -30,7 +30,7 @@ export function refusals(
     return ["node(s) didn't have free ports for the requested pod ports"]
   if (!fits(pod.requests, free)) return missing(pod, place)
   const refusal =
-    volumes.refusal(pod, place) ?? spreadRefusal(pod, place, places) ?? affinityRefusal(pod, place, places)
+    volumes.refusal(pod, place, places) ?? spreadRefusal(pod, place, places) ?? affinityRefusal(pod, place, places)
   return refusal === undefined ? [] : [refusal]
 }
 

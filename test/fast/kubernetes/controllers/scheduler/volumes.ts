@@ -6,7 +6,7 @@ import { pathOf } from '../../api/paths.ts'
 import { specOf } from '../seen.ts'
 import { bindVolume, claimPathOf, classOf, freeVolumes, waits } from '../volume-binding.ts'
 import { meetsTerm } from './node-affinity.ts'
-import { namespaceOf, type Place } from './places.ts'
+import { namespaceOf, type Place, type Places } from './places.ts'
 
 interface VolumeSpec {
   readonly csi?: { readonly driver: string }
@@ -16,6 +16,7 @@ interface VolumeSpec {
 }
 
 const selectedNode = 'volume.kubernetes.io/selected-node'
+const oncePod = 'ReadWriteOncePod'
 const noProvisioner = 'kubernetes.io/no-provisioner'
 
 /** What the volumes of pods ask of their nodes. */
@@ -38,7 +39,9 @@ export class Volumes {
   }
 
   /** Why a pod's volumes cannot be had in a place. */
-  refusal(pod: Pod, place: Place): string | undefined {
+  refusal(pod: Pod, place: Place, places: Places): string | undefined {
+    if (this.#isUsed(pod, places))
+      return 'node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode'
     for (const claim of this.#claims(pod)) {
       const volume = this.#volume(claim)
       if (volume !== undefined && !isReached(volume, place.node))
@@ -83,6 +86,18 @@ export class Volumes {
 
   #freeIn(claim: Json, node: Node): Json | undefined {
     return freeVolumes(this.#server.objects, claim).find((volume) => isReached(volume, node))
+  }
+
+  /** Whether another pod, wherever it is, uses a claim that is for one pod at a time. */
+  #isUsed(pod: Pod, { all }: Places): boolean {
+    const sole = this.#claims(pod)
+      .filter((claim) => (specOf(claim) as { readonly accessModes?: readonly string[] }).accessModes?.includes(oncePod))
+      .map((claim) => metaOf(claim).name)
+    const uses = (other: Pod) => other.persistentVolumeClaims.some((name) => sole.includes(name))
+    return (
+      sole.length > 0 &&
+      all.some(({ pods }) => pods.some((other) => namespaceOf(other) === namespaceOf(pod) && uses(other)))
+    )
   }
 
   /** Whether a driver may make the volume for a node. */
