@@ -1,9 +1,10 @@
 // What a kept version of the workflows began goes on with the current one.
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '../scenario.ts'
+
 import { loopStatusQuery, pauseSignal, resumeSignal } from '../../../workflows/messages.ts'
 import { keptVersions } from '../../bundles/kept.ts'
 import { TwoVersions } from '../../upgrade/two-versions.ts'
 import type { World } from '../../world.ts'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '../scenario.ts'
 
 const kept = await keptVersions()
 let versions: TwoVersions
