@@ -8,6 +8,7 @@ import { overlaidTypes } from './apply-overlays.ts'
 import { evaluateOverlays } from './evaluate-overlays.ts'
 
 const overlay = (spec: Partial<NodeOverlay>): NodeOverlay => ({
+  kind: 'NodeOverlay',
   metadata: { name: 'o' } as NodeOverlay['metadata'],
   requirements: [],
   capacity: {},

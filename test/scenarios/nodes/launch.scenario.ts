@@ -49,6 +49,32 @@ test('a launch looks once and PUTs once; the network is listed once for all of t
   expect(await balancerLists()).toBe(1)
 })
 
+test('the conditions of NodeClaim, NodePool and AKSNodeClass are events, each once, with the reasons that Karpenter gives them', async () => {
+  const transitions = async (kind: string) =>
+    (await world.list('events'))
+      .filter(({ involvedObject, message }) => involvedObject?.kind === kind && message?.includes('Unknown -> True'))
+      .map(({ reason }) => reason)
+      .sort()
+  await world.until('both nodes are reported', async () => (await transitions('NodeClaim')).length >= 8)
+  const both = ['Initialized', 'Launched', 'Ready', 'Registered'].flatMap((reason) => [reason, reason])
+  expect(await transitions('NodeClaim')).toEqual(both)
+  expect(await transitions('NodePool')).toEqual([
+    'NodeClassReady',
+    'NodeRegistrationHealthy',
+    'Ready',
+    'ValidationSucceeded',
+  ])
+  const ofClass = [
+    'ImagesReady',
+    'KubernetesVersionReady',
+    'LocalDNSReady',
+    'Ready',
+    'SubnetsReady',
+    'ValidationSucceeded',
+  ]
+  expect(await transitions('AKSNodeClass')).toEqual(ofClass)
+})
+
 test('a PUT whose answer is lost makes no second VM, and the try that adopts it mints and revokes no token', async () => {
   await world.fault({ kind: 'resetAfterCommit', count: 1 })
   const { ofVm, tokens } = await launchOne(3)
