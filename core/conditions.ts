@@ -113,12 +113,6 @@ export function applyConditions(
   return sorted.length === before.length && sorted.every((condition, i) => condition === before[i]) ? before : sorted
 }
 
-/** Whether objects of a kind have a condition from their creation on: Ready, or one that it follows from. */
-export function isAwaited(kind: string, type: string): boolean {
-  if (type === root) return true
-  return Object.hasOwn(dependents, kind) && (dependents[kind as ConditionedKind] as readonly string[]).includes(type)
-}
-
 /** Returns the condition of a type, if the list has it. */
 export function conditionOf(conditions: readonly Condition[], type: string): Condition | undefined {
   return conditions.find((condition) => condition.type === type)

@@ -1,4 +1,4 @@
-import { conditionOf, isAwaited } from './conditions.ts'
+import { conditionOf, dependents } from './conditions.ts'
 import type { Condition } from './objects.ts'
 
 const minute = 60_000
@@ -162,4 +162,10 @@ export function transitions(
       },
     ]
   })
+}
+
+/** Whether objects of a kind have a condition from their creation on: Ready, or one that it follows from. */
+function isAwaited(kind: string, type: string): boolean {
+  const own = Object.entries<readonly string[]>(dependents).find(([one]) => one === kind)
+  return type === 'Ready' || own?.[1].includes(type) === true
 }

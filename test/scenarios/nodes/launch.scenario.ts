@@ -53,7 +53,7 @@ test('the conditions of NodeClaim, NodePool and AKSNodeClass are events, each on
   const transitions = async (kind: string) =>
     (await world.list('events'))
       .filter(({ involvedObject, message }) => involvedObject?.kind === kind && message?.includes('Unknown -> True'))
-      .map(({ reason }) => reason)
+      .map(({ reason = '' }) => reason)
       .sort()
   await world.until('both nodes are reported', async () => (await transitions('NodeClaim')).length >= 8)
   const both = ['Initialized', 'Launched', 'Ready', 'Registered'].flatMap((reason) => [reason, reason])
