@@ -34,7 +34,11 @@ describe('transitions of conditions', () => {
 
   test('a changed status is published with reason and message', () => {
     expect(
-      transitions([registered], [{ type: 'Registered', status: 'False', reason: 'Refused', message: 'no such node' }]),
+      transitions(
+        'NodeClaim',
+        [registered],
+        [{ type: 'Registered', status: 'False', reason: 'Refused', message: 'no such node' }],
+      ),
     ).toEqual([
       {
         reason: 'Registered',
@@ -46,6 +50,7 @@ describe('transitions of conditions', () => {
 
   test('a condition without a message ends with its reason', () => {
     const [event] = transitions(
+      'NodeClaim',
       [registered],
       [{ type: 'Registered', status: 'True', reason: 'Registered', message: '' }],
     )
@@ -54,9 +59,25 @@ describe('transitions of conditions', () => {
     )
   })
 
-  test('a new condition, one that is gone and one with a new reason only are no transitions', () => {
-    expect(transitions([], [registered])).toEqual([])
-    expect(transitions([registered], [])).toEqual([])
-    expect(transitions([registered], [{ ...registered, reason: 'StillNotFound' }])).toEqual([])
+  test.each([
+    ['NodeClaim', ['Launched', 'Registered']],
+    ['NodePool', ['ValidationSucceeded', 'NodeClassReady']],
+    ['AKSNodeClass', ['SubnetsReady', 'ImagesReady']],
+    ['NodeOverlay', ['ValidationSucceeded']],
+  ])('of a new %s, Ready and what it follows from begin as Unknown', (kind, types) => {
+    const set = [...types, 'Ready'].map((type) => ({ type, status: 'True', reason: type, message: '' }) as const)
+    const other = { type: 'Other', status: 'True', reason: 'Other', message: '' } as const
+    expect(transitions(kind, [], [...set, other])).toEqual(
+      set.map(({ type }) => ({
+        reason: type,
+        message: `Status condition transitioned, Type: ${type}, Status: Unknown -> True, Reason: ${type}`,
+      })),
+    )
+  })
+
+  test('another new condition, one that is gone and one with a new reason only are no transitions', () => {
+    expect(transitions('NodeClaim', [], [registered])).toEqual([])
+    expect(transitions('NodeClaim', [registered], [])).toEqual([])
+    expect(transitions('NodeClaim', [registered], [{ ...registered, reason: 'StillNotFound' }])).toEqual([])
   })
 })

@@ -1,3 +1,4 @@
+import { conditionOf, dependents } from './conditions.ts'
 import type { Condition } from './objects.ts'
 
 const minute = 60_000
@@ -142,24 +143,29 @@ export function dedupeKey(reason: string, values: readonly string[]): string {
 }
 
 /**
- * Returns the events for conditions whose status changed; the reason is the condition's type. A new condition is no transition
- * (reference/karpenter-core.md 6.2).
+ * Returns the events for conditions whose status changed; the reason is the condition's type. Ready, and what it follows from, are Unknown until they
+ * are set; another condition that is new is no transition (reference/karpenter-core.md 6.2).
  */
 export function transitions(
+  kind: string,
   before: readonly Condition[],
   after: readonly Condition[],
 ): readonly { readonly reason: string; readonly message: string }[] {
-  const events = after.flatMap(({ type, status, reason, message }) => {
-    const old = before.find((condition) => condition.type === type)
-    if (old === undefined || old.status === status) return []
+  return after.flatMap(({ type, status, reason, message }) => {
+    const old = conditionOf(before, type)?.status ?? (isAwaited(kind, type) ? 'Unknown' : status)
+    if (old === status) return []
     const why = message ? `, Message: ${message}` : ''
     return [
       {
         reason: type,
-        message: `Status condition transitioned, Type: ${type}, Status: ${old.status} -> ${status}, Reason: ${reason ?? ''}${why}`,
+        message: `Status condition transitioned, Type: ${type}, Status: ${old} -> ${status}, Reason: ${reason ?? ''}${why}`,
       },
     ]
   })
-  // Ready follows from the others: what they say needs no second event.
-  return events.length > 1 ? events.filter(({ reason }) => reason !== 'Ready') : events
+}
+
+/** Whether objects of a kind have a condition from their creation on: Ready, or one that it follows from. */
+function isAwaited(kind: string, type: string): boolean {
+  const own = Object.entries<readonly string[]>(dependents).find(([one]) => one === kind)
+  return type === 'Ready' || own?.[1].includes(type) === true
 }

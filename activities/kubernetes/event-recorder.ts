@@ -89,7 +89,7 @@ export class EventRecorder {
   /** Records conditions whose status changed. Each change is recorded, without deduplication. */
   recordTransitions(about: EventSubject, before: readonly Condition[], after: readonly Condition[]): void {
     const at = this.#now()
-    for (const event of transitions(before, after))
+    for (const event of transitions(about.kind, before, after))
       this.#enqueue({ about, type: 'Normal', ...event, related: undefined, at })
   }
 

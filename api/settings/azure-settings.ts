@@ -143,7 +143,7 @@ export const azureSettings = {
       'is not the name of an agent pool; use a small letter and at most 11 more small letters and digits',
     )
     .default(''),
-  JOINER_BILLING_EXTENSION: flag(false),
+  JOINER_BILLING_EXTENSION: flag(true),
   JOINER_BOOT_DIAGNOSTICS: flag(true),
   JOINER_UNTESTED_SIZES: flag(false),
   JOINER_IMAGE_MIN_VERSION: z

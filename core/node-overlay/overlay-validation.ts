@@ -9,7 +9,14 @@ export function overlayErrors(overlay: NodeOverlay, wellKnown: ReadonlySet<strin
   return [
     ...overlay.requirements.flatMap((entry) => {
       const errors = requirementErrors(entry, wellKnown)
-      return errors.length === 0 ? [] : [`invalid value: ${errors.join('; ')} in requirements, restricted`]
+      const { key, operator, values = [] } = entry
+      return [
+        ...(errors.length === 0 ? [] : [`invalid value: ${errors.join('; ')} in requirements, restricted`]),
+        // As In without values; in a NodePool, NotIn without values excludes nothing and is accepted.
+        ...(operator === 'NotIn' && values.length === 0
+          ? [`key ${key} with operator ${operator} must have a value defined`]
+          : []),
+      ]
     }),
     ...Object.keys(overlay.capacity)
       .filter((name) => ownResources.has(name))

@@ -141,6 +141,8 @@ export class Installation {
       AZURE_NODE_RESOURCE_GROUP: azureIds.nodeResourceGroup,
       VNET_SUBNET_ID: subnetId,
       SSH_PUBLIC_KEY: sshPublicKey,
+      // Suites count what nodes cost in requests; those of the extension switch it on.
+      JOINER_BILLING_EXTENSION: 'false',
       AZURE_TENANT_ID: azureIds.tenantId,
       AZURE_CLIENT_ID: azureIds.clientId,
       AZURE_FEDERATED_TOKEN_FILE: this.#federatedFile,

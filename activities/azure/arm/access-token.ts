@@ -43,16 +43,24 @@ export async function tryToken(request: TokenRequest, limitMs = tokenLimitMs): P
     if (token === null) throw new Error('the credential gave no token')
     return { kind: 'token', owner: ownerOf(token.token), ms: Math.round(performance.now() - begun) }
   } catch (error) {
-    const message = firstLines(error)
+    const message = tokenErrorText(error)
     return { kind: 'failed', message, remedy: await remedyFor(message, request) }
   } finally {
     clearTimeout(timer)
   }
 }
 
-function firstLines(error: unknown): string {
+const crash = 'the Azure CLI crashed: '
+
+/** Returns the text of an error in one line. Where the Azure CLI crashed, that is the error that ends its traceback, not the places before it. */
+export function tokenErrorText(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error)
-  return text.replaceAll(/\s+/g, ' ').trim().slice(0, 500)
+  const [, ...tracebacks] = text.split('Traceback (most recent call last):')
+  const raised = tracebacks
+    .at(-1)
+    ?.split('\n')
+    .findLast((line) => /^[\w.]*(?:Error|Exception|Exit|Interrupt)\b/.test(line))
+  return `${raised === undefined ? '' : crash}${raised ?? text}`.replaceAll(/\s+/g, ' ').trim().slice(0, 500)
 }
 
 function ownerOf(token: string): TokenOwner {
@@ -86,6 +94,8 @@ async function remedyFor(message: string, request: TokenRequest): Promise<string
         ? 'give the machine an identity, or, when it has several, set AZURE_CLIENT_ID to the client id of one: az identity list --query "[].{name:name,clientId:clientId}" -o table. In AKS use workload identity instead (chart: workloadIdentity.clientId)'
         : `the machine must have the identity with client id ${settings.clientId}: az identity list --query "[?clientId=='${settings.clientId}'].id" -o tsv, then assign it to the machine; in AKS use workload identity instead (chart: workloadIdentity.clientId)`
     case 'Azure CLI':
+      if (message.startsWith(crash))
+        return 'az account get-access-token, which shows where; then update the Azure CLI or install it again'
       return `az login${settings.tenantId === undefined ? '' : ` --tenant ${settings.tenantId}`}`
     case 'environment':
       return `check AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET: az login --service-principal --tenant ${settings.tenantId} --username ${settings.clientId}`

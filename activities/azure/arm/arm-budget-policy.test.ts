@@ -94,6 +94,17 @@ describe('a refused request', () => {
     expect([at('DELETE c'), at('GET d')]).toEqual([1, 1])
   })
 
+  it('leaves one to ask at each announced time while Azure refuses, and lets all follow when it serves that one', async () => {
+    const { send, arrivals } = client([refused(10), refused(10), refused(10)])
+    const all = [send('PUT', 'a')]
+    await vi.advanceTimersByTimeAsync(1)
+    for (const name of ['b', 'c', 'd', 'e']) all.push(send('PUT', name))
+    await vi.runAllTimersAsync()
+    expect((await Promise.all(all)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+    const seconds = arrivals.map(([, at]) => Math.floor(at / 1000))
+    expect(seconds).toEqual([0, 10, 20, 30, 30, 30, 30, 30])
+  })
+
   it('stops no other request where only its own VM’s limit is reached', async () => {
     const own = { 'x-ms-ratelimit-remaining-resource': 'Microsoft.Compute/CreateVMResource;0' }
     const { send, arrivals, registry } = client([refused(15, own)])

@@ -90,6 +90,7 @@ function refuse(
   const waitMs = (retryAfterMs(header, Date.now()) ?? silentRetryAfterMs) + marginMs
   const { left, onlyItself } = remainingTokens(operation, header)
   if (onlyItself) {
+    budget.served(operation.buckets)
     metrics.throttled('alone')
     return { waitMs, isOwn: true }
   }
@@ -105,6 +106,7 @@ function learn(
   operation: ArmOperation,
   response: PipelineResponse,
 ): void {
+  budget.served(operation.buckets)
   for (const [bucket, tokens] of remainingTokens(operation, (name) => response.headers.get(name)).left)
     budget.learn(bucket, tokens / replicas)
 }

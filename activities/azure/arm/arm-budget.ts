@@ -33,6 +33,9 @@ export class ArmBudgetExhausted extends Error {
   }
 }
 
+/** After Azure's time is over, the longest wait for the answer to the first request; then the next one is sent. */
+const probeMs = 1000
+
 interface Waiter {
   readonly buckets: readonly ArmBucket[]
   readonly sinceMs: number
@@ -42,7 +45,7 @@ interface Waiter {
 
 /**
  * This process's part of Azure's token buckets. Requests pass in the order in which they came, each when all its buckets have a token.
- * A bucket that Azure called empty stays closed until Azure's own time, and then lets requests through one by one.
+ * A bucket that Azure called empty stays closed until Azure's own time. Then one request asks, and the others follow once Azure has served it.
  */
 export class ArmBudget {
   readonly #now: () => number
@@ -50,6 +53,8 @@ export class ArmBudget {
   readonly #rates: ReadonlyMap<ArmBucket, number>
   /** Until when rejected requests have to stay away. */
   readonly #sentAwayUntil = new Map<ArmBucket, number>()
+  /** Buckets that Azure called empty and from which it has served no request since, with the time when the next one may ask. */
+  readonly #doubtful = new Map<ArmBucket, number>()
   readonly #queue = new Set<Waiter>()
   readonly #waited: (bucket: ArmBucket, seconds: number) => void
   #timer: NodeJS.Timeout | undefined
@@ -97,8 +102,17 @@ export class ArmBudget {
   /** Closes buckets that Azure refused for lack of tokens, until that time is over. */
   refused(buckets: Iterable<ArmBucket>, retryAfterMs: number): void {
     const now = this.#now()
-    for (const name of buckets) this.#bucket(name).close(now + retryAfterMs, now)
+    for (const name of buckets) {
+      this.#bucket(name).close(now + retryAfterMs, now)
+      this.#doubtful.set(name, now)
+    }
     this.#pump()
+  }
+
+  /** Lets requests follow one that Azure did not refuse. */
+  served(buckets: readonly ArmBucket[]): void {
+    const closed = buckets.filter((name) => this.#doubtful.delete(name))
+    if (closed.length > 0) this.#pump()
   }
 
   /** Returns whether Azure called one of these buckets empty, and its time is not over. */
@@ -108,7 +122,11 @@ export class ArmBudget {
 
   /** Puts back the tokens of a request that had passed and is not sent after all. */
   giveBack(buckets: readonly ArmBucket[]): void {
-    for (const name of buckets) this.#bucket(name).giveBack(this.#now())
+    const now = this.#now()
+    for (const name of buckets) {
+      this.#bucket(name).giveBack(now)
+      if (this.#doubtful.has(name)) this.#doubtful.set(name, now)
+    }
     this.#pump()
   }
 
@@ -130,19 +148,28 @@ export class ArmBudget {
     const short = new Set<ArmBucket>()
     let nextMs = Number.POSITIVE_INFINITY
     for (const waiter of this.#queue) {
-      const lacking = waiter.buckets.filter((name) => short.has(name) || this.#bucket(name).waitMs(now) > 0)
+      const lacking = waiter.buckets.filter((name) => short.has(name) || this.#waitMs(name, now) > 0)
       if (lacking.length === 0) {
-        for (const name of waiter.buckets) this.#bucket(name).take(now)
+        for (const name of waiter.buckets) this.#take(name, now)
         this.#queue.delete(waiter)
         this.#passed(waiter, now - waiter.sinceMs)
         continue
       }
       waiter.heldBy = lacking.at(-1)
       if (!lacking.some((name) => short.has(name)))
-        nextMs = Math.min(nextMs, Math.max(...lacking.map((name) => this.#bucket(name).waitMs(now))))
+        nextMs = Math.min(nextMs, Math.max(...lacking.map((name) => this.#waitMs(name, now))))
       for (const name of lacking) short.add(name)
     }
     if (nextMs < Number.POSITIVE_INFINITY) this.#timer = setTimeout(() => this.#pump(), Math.max(1, nextMs))
+  }
+
+  #waitMs(name: ArmBucket, now: number, ahead = 0): number {
+    return Math.max(this.#bucket(name).waitMs(now, ahead), (this.#doubtful.get(name) ?? now) - now)
+  }
+
+  #take(name: ArmBucket, now: number): void {
+    this.#bucket(name).take(now)
+    if (this.#doubtful.has(name)) this.#doubtful.set(name, now + probeMs)
   }
 
   #passed({ buckets, heldBy, pass }: Waiter, waitedMs: number): void {
@@ -156,7 +183,7 @@ export class ArmBudget {
     const waits = buckets.map((bucket) => {
       let ahead = 0
       for (const waiter of this.#queue) if (waiter.buckets.includes(bucket)) ahead += 1
-      return { bucket, ms: this.#bucket(bucket).waitMs(now, ahead) }
+      return { bucket, ms: this.#waitMs(bucket, now, ahead) }
     })
     return waits.reduce((longest, wait) => (wait.ms > longest.ms ? wait : longest))
   }

@@ -48,6 +48,6 @@ describe('a turn', () => {
     const done = inTurn(budget, options, async () => begun.push(Date.now()))
     await vi.runAllTimersAsync()
     await done
-    expect(begun).toEqual([5100])
+    expect(begun).toEqual([5000])
   })
 })

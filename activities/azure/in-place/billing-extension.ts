@@ -25,7 +25,8 @@ export interface BillingExtensionDeps extends ObjectWritesDeps {
 
 export const billingExtensionName = 'computeAksLinuxBilling'
 
-const concurrency = 10
+/** The most of them that stand before a launch in the line for tokens of ARM: less than half a second. */
+const concurrency = 4
 /** Most PUTs of a pass, which makes room for the other sweeps; the next pass finds the rest. */
 const mostPerPass = 500
 
@@ -46,7 +47,7 @@ export function billingExtension(
 }
 
 /**
- * Gives each node that has joined its billing extension, where that is switched on. It is a sweep and no step of a launch: a launch ends when
+ * Gives each node that has joined its billing extension, unless that is switched off. It is a sweep and no step of a launch: a launch ends when
  * its node joins, maybe before Azure calls the VM created, and no pod waits for this. The claim records when it is done, so a crash repeats one PUT,
  * which changes nothing. Failures are logged, and retried by the next pass.
  */

@@ -16,7 +16,7 @@ export class TokenBucket {
   /** Takes a token. Returns whether there was one. */
   take(now: number): boolean {
     this.#refill(now)
-    if (this.#tokens < 1) return false
+    if (this.#tokens < 1 || this.isClosed(now)) return false
     this.#tokens -= 1
     return true
   }
@@ -25,13 +25,13 @@ export class TokenBucket {
   waitMs(now: number, ahead = 0): number {
     this.#refill(now)
     const missing = ahead + 1 - this.#tokens
-    return missing <= 0 ? 0 : Math.max(0, this.#closedUntil - now) + Math.ceil((missing / this.#perSecond) * 1000)
+    return Math.max(0, this.#closedUntil - now) + Math.ceil((Math.max(0, missing) / this.#perSecond) * 1000)
   }
 
   /** Returns the number of tokens now. */
   level(now: number): number {
     this.#refill(now)
-    return this.#tokens
+    return this.isClosed(now) ? 0 : this.#tokens
   }
 
   /** Lowers the number of tokens to at most so many. */
@@ -51,9 +51,10 @@ export class TokenBucket {
     return now < this.#closedUntil
   }
 
-  /** Empties the bucket and refills it from `untilMs`, so that waiting callers proceed one by one. */
+  /** Empties the bucket until `untilMs`. Then it has one token and is refilled, so that waiting callers proceed one by one. */
   close(untilMs: number, now: number): void {
-    this.lower(0, now)
+    this.#refill(now)
+    this.#tokens = 1
     this.#closedUntil = Math.max(this.#closedUntil, untilMs)
   }
 

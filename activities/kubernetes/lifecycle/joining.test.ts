@@ -155,7 +155,7 @@ describe('a Node that joins', () => {
       events: {
         record() {},
         recordTransitions: (_: unknown, before: readonly Condition[], after: readonly Condition[]) =>
-          void events.push(...transitions(before, after).map(({ reason }) => reason)),
+          void events.push(...transitions('NodeClaim', before, after).map(({ reason }) => reason)),
       },
       lifecycleMetrics: { nodeCreated() {} },
     } as never
@@ -172,10 +172,10 @@ describe('a Node that joins', () => {
     }
   }
 
-  test('ready is registered and initialized by one write of the Node and one of the claim, told in two events', async () => {
+  test('ready is registered and initialized by one write of the Node and one of the claim, reported in three events', async () => {
     expect(await joined({})).toEqual({
       outcome: { kind: 'registered', nodeName: 'aks-a', registeredMs: Date.UTC(2026, 0, 1) },
-      events: ['Registered', 'Initialized'],
+      events: ['Registered', 'Initialized', 'Ready'],
       writes: ['aks-a', 'status'],
       isTrue: ['Launched', 'Registered', 'Initialized', 'Ready'],
       marks: ['registered', 'initialized'],

@@ -1,3 +1,5 @@
+import { etagOf, macOf, uuidOf } from './drawn.ts'
+import type { ImageVersions } from './images/image-versions.ts'
 import type { Address } from './network/addresses.ts'
 import type { SimulatorConfig } from './server/config.ts'
 import { instanceView } from './virtual-machines/instance-view.ts'
@@ -5,6 +7,7 @@ import {
   type Extension,
   type Leftover,
   type Machine,
+  type NetworkInterfaceConfiguration,
   nicConfigurations,
   type Part,
   type PartType,
@@ -13,9 +16,11 @@ import {
 /** ARM ids and bodies of what the simulator shows. */
 export class Resources {
   readonly #config: SimulatorConfig
+  readonly #images: Pick<ImageVersions, 'find'>
 
-  constructor(config: SimulatorConfig) {
+  constructor(config: SimulatorConfig, images: Pick<ImageVersions, 'find'>) {
     this.#config = config
+    this.#images = images
   }
 
   id(provider: string, type: string, name: string): string {
@@ -24,6 +29,7 @@ export class Resources {
 
   vm(machine: Machine, withInstanceView = false): Record<string, unknown> {
     const { body } = machine
+    const extensions = Object.values(machine.extensions ?? {})
     const { osProfile, networkProfile: _network, ...properties } = body.properties
     // ARM never gives custom data back.
     const { customData: _secret, ...shownProfile } = osProfile ?? {}
@@ -34,13 +40,16 @@ export class Resources {
       location: body.location,
       ...(body.tags === undefined ? {} : { tags: body.tags }),
       ...(body.zones === undefined ? {} : { zones: body.zones }),
-      ...(body.identity === undefined ? {} : { identity: body.identity }),
+      ...(body.identity === undefined ? {} : { identity: this.#identity(machine) }),
+      etag: etagOf(machine),
+      ...(extensions.length === 0 ? {} : { resources: extensions.map((one) => this.extension(machine, one)) }),
       properties: {
         ...properties,
         vmId: machine.vmId,
         provisioningState: machine.state,
         timeCreated: machine.timeCreated,
-        osProfile: shownProfile,
+        storageProfile: this.#storage(machine),
+        osProfile: { secrets: [], allowExtensionOperations: true, ...shownProfile },
         networkProfile: {
           networkInterfaces: nicConfigurations(machine).map(({ name, properties: nic }) => ({
             id: this.id('Microsoft.Network', 'networkInterfaces', name),
@@ -52,29 +61,82 @@ export class Resources {
     }
   }
 
+  /** Identities with the ids that Azure shows beside them. */
+  #identity({ body }: Machine): Record<string, unknown> {
+    const { userAssignedIdentities, ...identity } = body.identity as {
+      readonly userAssignedIdentities?: Readonly<Record<string, unknown>>
+    }
+    if (userAssignedIdentities === undefined) return identity
+    const shown = Object.keys(userAssignedIdentities).map((id) => [
+      id,
+      { principalId: uuidOf(`principal ${id}`), clientId: uuidOf(`client ${id}`) },
+    ])
+    return { ...identity, userAssignedIdentities: Object.fromEntries(shown) }
+  }
+
+  #storage({ body }: Machine): Record<string, unknown> {
+    const { osDisk, imageReference, ...rest } = body.properties.storageProfile ?? {}
+    const image = imageReference?.communityGalleryImageId ?? imageReference?.id
+    const disk = osDisk?.name
+    return {
+      dataDisks: [],
+      ...rest,
+      ...(imageReference === undefined
+        ? {}
+        : { imageReference: { ...imageReference, exactVersion: this.#images.find(image ?? '') ?? '' } }),
+      osDisk: {
+        osType: 'Linux',
+        caching: 'ReadWrite',
+        ...osDisk,
+        managedDisk: {
+          storageAccountType: 'Premium_LRS',
+          ...osDisk?.managedDisk,
+          ...(disk === undefined ? {} : { id: this.id('Microsoft.Compute', 'disks', disk) }),
+        },
+      },
+    }
+  }
+
   nics(machine: Machine): readonly Record<string, unknown>[] {
     const addresses = machine.addresses.values()
-    return nicConfigurations(machine).map((nic) => ({
-      id: this.id('Microsoft.Network', 'networkInterfaces', nic.name),
+    return nicConfigurations(machine).map((nic) => this.#nic(machine, nic, addresses))
+  }
+
+  #nic(
+    machine: Machine,
+    nic: NetworkInterfaceConfiguration,
+    addresses: Iterator<Address, unknown>,
+  ): Record<string, unknown> {
+    const id = this.id('Microsoft.Network', 'networkInterfaces', nic.name)
+    // It says what becomes of the NIC, and belongs to the VM.
+    const { deleteOption: _ofVm, ...properties } = nic.properties ?? {}
+    return {
+      id,
       name: nic.name,
       type: 'Microsoft.Network/networkInterfaces',
       location: machine.body.location,
+      etag: etagOf(machine),
       tags: machine.partTags?.[nic.name] ?? nic.tags ?? {},
       properties: {
-        ...nic.properties,
+        dnsSettings: { dnsServers: [], appliedDnsServers: [] },
+        ...properties,
+        macAddress: macOf(id),
         provisioningState: 'Succeeded',
         virtualMachine: { id: this.id('Microsoft.Compute', 'virtualMachines', machine.name) },
-        ipConfigurations: (nic.properties?.ipConfigurations ?? []).map(({ name, properties }) => ({
+        ipConfigurations: (nic.properties?.ipConfigurations ?? []).map(({ name, properties: own }) => ({
+          id: `${id}/ipConfigurations/${name}`,
           name,
+          etag: etagOf(machine),
           properties: {
-            ...properties,
-            privateIPAddress: addresses.next().value?.ip,
+            privateIPAddressVersion: 'IPv4',
+            ...own,
+            privateIPAddress: (addresses.next().value as Address | undefined)?.ip,
             privateIPAllocationMethod: 'Dynamic',
             provisioningState: 'Succeeded',
           },
         })),
       },
-    }))
+    }
   }
 
   extension(machine: Machine, { name, tags, properties, state }: Extension): Record<string, unknown> {
@@ -106,7 +168,15 @@ export class Resources {
         location: machine.body.location,
         ...tagsOf(machine, disk.name),
         managedBy: this.id('Microsoft.Compute', 'virtualMachines', machine.name),
-        properties: { diskSizeGB: disk.diskSizeGB, diskState: 'Attached', provisioningState: 'Succeeded' },
+        sku: { name: disk.managedDisk?.storageAccountType ?? 'Premium_LRS', tier: 'Premium' },
+        properties: {
+          osType: 'Linux',
+          timeCreated: machine.timeCreated,
+          uniqueId: uuidOf(`disk ${machine.vmId}`),
+          diskSizeGB: disk.diskSizeGB,
+          diskState: 'Attached',
+          provisioningState: 'Succeeded',
+        },
       },
     ]
   }

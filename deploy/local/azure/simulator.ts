@@ -104,7 +104,8 @@ export function makeDeps(config: SimulatorConfig, { newId = randomUUID, nodes }:
   const journal = new Journal(config.stateDir && join(config.stateDir, 'state.jsonl'))
   const machines = new Machines(journal, newId)
   const operations = new Operations(journal, newId)
-  const resources = new Resources(config)
+  const images = new ImageVersions()
+  const resources = new Resources(config, images)
   const faults = new Faults()
   const kubelets = new Kubelets(config, machines, nodes)
   const catalogue = new SkuCatalogue(config)
@@ -124,7 +125,7 @@ export function makeDeps(config: SimulatorConfig, { newId = randomUUID, nodes }:
     lifecycle: new MachineLifecycle({ config, machines, operations, resources, kubelets, faults, newId }),
     agentPools: new AgentPools({ journal, vms: machines }),
     aksOperations: new AksOperations(journal, newId),
-    images: new ImageVersions(),
+    images,
     galleryToken: new GalleryToken(newId()),
     quotas: new Quotas({ config, catalogue, usage, capacityGroups }),
     pools: new CapacityPools({ config, catalogue, usage, capacityGroups }),

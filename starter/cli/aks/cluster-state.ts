@@ -6,6 +6,8 @@ export interface ClusterProblem {
   readonly what: string
   /** A command of the Azure CLI. */
   readonly command: string
+  /** The oldest Azure CLI that knows the command. */
+  readonly needs: string
 }
 
 /** Why Joiner must not be set up beside node auto-provisioning; undefined where that is off. */
@@ -14,6 +16,7 @@ export function autoProvisioning(cluster: ManagedCluster, subscriptionId: string
   return {
     what: `AKS cluster "${cluster.name}": properties.nodeProvisioningProfile.mode "Auto": node auto-provisioning and Joiner would work on the same NodePools and NodeClaims; delete its NodePools first, so that it drains and deletes its nodes, then turn it off`,
     command: `az aks update ${clusterArguments(cluster, subscriptionId)} --node-provisioning-mode Manual`,
+    needs: '2.76',
   }
 }
 
@@ -32,9 +35,15 @@ export function workloadIdentityOff(cluster: ManagedCluster, subscriptionId: str
   return {
     what: `AKS cluster "${cluster.name}": ${missing.map(({ what }) => what).join(' and ')} must be turned on`,
     command: `az aks update ${clusterArguments(cluster, subscriptionId)} ${missing.map(({ flag }) => flag).join(' ')}`,
+    needs: '2.47',
   }
 }
 
 function clusterArguments({ name, id }: ManagedCluster, subscriptionId: string): string {
   return `--name ${name} --resource-group ${groupOf(id)} --subscription ${subscriptionId}`
+}
+
+/** Returns the problem and what to run, in one line. */
+export function problemText({ what, command, needs }: ClusterProblem): string {
+  return `${what}: ${command} (Azure CLI ${needs} or newer)`
 }

@@ -3,7 +3,7 @@ import { nodesRole, subscriptionRole } from '../../../api/rights/azure-roles.ts'
 import type { ManagedCluster } from './cluster.ts'
 import { autoProvisioning, workloadIdentityOff } from './cluster-state.ts'
 import { guidOf, type RoleAssignment, type RoleDefinition } from './roles.ts'
-import { type SetupInput, setupSteps } from './setup-plan.ts'
+import { preview, type SetupInput, setupSteps } from './setup-plan.ts'
 
 const nodeGroup = '/subscriptions/sub/resourceGroups/MC_demo'
 const issuer = 'https://issuer/'
@@ -179,6 +179,43 @@ describe('what an identity lacks', () => {
       true,
       true,
     ])
+  })
+})
+
+describe('the preview', () => {
+  const lines = (changes: Changes) =>
+    preview(
+      setupSteps(input(changes)).filter(({ isThere }) => !isThere),
+      input({}).place,
+    )
+
+  test('lists what --apply makes in its order, who may make it, and commands that know the identity before they use it', () => {
+    const [head, ...rest] = lines({})
+    expect(head).toMatch(
+      /^# missing: 6; nothing is made yet\. --apply makes these, in this order.*Azure CLI 2\.45 or newer$/,
+    )
+    expect(rest.map((line) => /^(?:PRINCIPAL_ID=\$\()?az [a-z -]+?(?= --)|^# \w+(?: \w+)?/.exec(line)?.[0])).toEqual([
+      '# managed identity',
+      'az identity create',
+      '# federated credential',
+      'az identity federated-credential create',
+      '# custom role',
+      'az role definition create',
+      '# custom role',
+      'az role definition create',
+      'PRINCIPAL_ID=$(az identity show',
+      '# role',
+      'az role assignment create',
+      '# role',
+      'az role assignment create',
+    ])
+    expect(rest[0]).toBe(
+      '# managed identity joiner-demo in resource group clusters; needs Managed Identity Contributor or Contributor of resource group clusters',
+    )
+  })
+
+  test('says when nothing is missing', () => {
+    expect(lines(everything)).toEqual(['# nothing is missing'])
   })
 })
 

@@ -4,12 +4,12 @@ import { ArmRefusal } from '../doctor/arm-reader.ts'
 import { ReportedError } from '../shared/reported-error.ts'
 import type { ArmSession } from './arm-session.ts'
 import { findCluster, groupOf } from './cluster.ts'
-import { autoProvisioning, workloadIdentityOff } from './cluster-state.ts'
+import { autoProvisioning, problemText, workloadIdentityOff } from './cluster-state.ts'
 import { type ClusterFacts, readFacts } from './facts.ts'
 import type { IdentityPlace } from './joiner-identity.ts'
 import { logIn } from './login.ts'
 import { neededAssignments, readAssignments, readRole } from './roles.ts'
-import { principalCommand, type SetupInput, type Step, setupSteps, usesPrincipal } from './setup-plan.ts'
+import { preview, principalCommand, type SetupInput, type Step, setupSteps, usesPrincipal } from './setup-plan.ts'
 
 export interface SetupOptions {
   readonly cluster: string
@@ -30,7 +30,7 @@ export async function setUp(options: SetupOptions): Promise<number> {
   const { resourceGroup, cluster: name } = options
   const cluster = await findCluster(arm, { subscriptionId, name, resourceGroup }, signal)
   const auto = autoProvisioning(cluster, subscriptionId)
-  if (auto !== undefined) throw new ReportedError(`${auto.what}: ${auto.command}`)
+  if (auto !== undefined) throw new ReportedError(problemText(auto))
   const identity = options.identity ?? `joiner-${cluster.name}`
   const facts = await readFacts(arm, { subscriptionId, cluster, identity, withApiServer: false }, signal)
   if (facts.network.kind === 'missing')
@@ -41,18 +41,17 @@ export async function setUp(options: SetupOptions): Promise<number> {
   const input = await readSetup(arm, { facts, place, options }, signal)
   const steps = setupSteps(input)
   const off = workloadIdentityOff(cluster, subscriptionId)
-  if (off !== undefined) console.log(`# ${off.what}:\n${off.command}`)
+  if (off !== undefined)
+    console.log(`# ${off.what}, which --apply does not do; it needs Azure CLI ${off.needs} or newer:\n${off.command}`)
   for (const { what } of steps.filter(({ isThere }) => isThere)) console.log(`# there: ${what}`)
   const missing = steps.filter(({ isThere }) => !isThere)
   if (options.apply !== true) {
-    printCommands(missing, place)
+    console.log(preview(missing, place).join('\n'))
     return 0
   }
   const left = await apply(arm, { steps: missing, principalId: facts.identity?.principalId, place }, signal)
   if (left > 0 || off !== undefined) {
-    console.error(
-      `${left} of ${steps.length} steps are left${off === undefined ? '' : `; ${off.what}: ${off.command}`}`,
-    )
+    console.error(`${left} of ${steps.length} steps are left${off === undefined ? '' : `; ${problemText(off)}`}`)
     return 1
   }
   console.log(`# all is set up; next: ${valuesCommand(facts, identity)}`)
@@ -88,23 +87,6 @@ async function readSetup(
     }),
   )
   return { facts, place, roles, assignments, account: { namespace: options.namespace, name: options.serviceAccount } }
-}
-
-/** Commands that a person can paste; comments say what each makes. */
-function printCommands(missing: readonly Step[], place: IdentityPlace): void {
-  if (missing.length === 0) {
-    console.log('# nothing is missing')
-    return
-  }
-  console.log(`# missing: ${missing.length}; run this, or the same command with --apply`)
-  let isKnown = false
-  for (const step of missing) {
-    if (usesPrincipal(step) && !isKnown) {
-      console.log(principalCommand(place))
-      isKnown = true
-    }
-    console.log(`# ${step.what}\n${step.commands.join('\n')}`)
-  }
 }
 
 interface Applying {

@@ -26,6 +26,7 @@ async function look(pools: () => Promise<Pools>, answer: () => readonly object[]
   }
   const context = {
     config,
+    cloud: { isKnown: true },
     identity: { settings: { clientId: 'client' } },
     owner: Promise.resolve(undefined),
     arm: { list },

@@ -20,7 +20,7 @@ interface Lack extends Need {
 }
 
 /** What Joiner does at Azure with any cluster, by where it does it and the built-in role that allows it (reference/azure-provider.md 9.4). */
-function builtInNeeds({ config }: DoctorContext): readonly Need[] {
+function builtInNeeds({ config, cloud }: DoctorContext): readonly Need[] {
   const group = groupId(config)
   return [
     {
@@ -31,7 +31,9 @@ function builtInNeeds({ config }: DoctorContext): readonly Need[] {
         'Microsoft.Compute/virtualMachines/write',
         'Microsoft.Compute/virtualMachines/delete',
         'Microsoft.Compute/disks/delete',
-        ...(config.JOINER_BILLING_EXTENSION ? ['Microsoft.Compute/virtualMachines/extensions/write'] : []),
+        ...(config.JOINER_BILLING_EXTENSION && cloud.isKnown
+          ? ['Microsoft.Compute/virtualMachines/extensions/write']
+          : []),
       ],
     },
     {

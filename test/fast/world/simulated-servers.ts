@@ -25,6 +25,8 @@ const environment: Readonly<Record<string, string>> = {
   AZURE_NODE_RESOURCE_GROUP: azureIds.nodeResourceGroup,
   VNET_SUBNET_ID: subnetId,
   SSH_PUBLIC_KEY: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGpvaW5lci1sb2NhbC1jbHVzdGVyLWtleS0wMDAwMDAw joiner-local',
+  // As in `installation.ts`.
+  JOINER_BILLING_EXTENSION: 'false',
   AZURE_TENANT_ID: azureIds.tenantId,
   AZURE_CLIENT_ID: azureIds.clientId,
 }

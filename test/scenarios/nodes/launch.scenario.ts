@@ -1,7 +1,7 @@
 import { azureIds, clusterName } from '../../../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { World } from '../../world.ts'
-import { afterAll, beforeAll, expect, test } from '../scenario.ts'
+import { afterAll, beforeAll, expect, isFast, test } from '../scenario.ts'
 
 let world: World
 
@@ -47,6 +47,32 @@ test('a launch looks once and PUTs once; the network is listed once for all of t
   expect([gets(ofVm), puts(ofVm), tokens]).toEqual([1, 1, 1])
   await launchOne(2)
   expect(await balancerLists()).toBe(1)
+})
+
+test('the conditions of NodeClaim, NodePool and AKSNodeClass are events, each once, with the reasons that Karpenter gives them', async () => {
+  const transitions = async (kind: string) =>
+    (await world.list('events'))
+      .filter(({ involvedObject, message }) => involvedObject?.kind === kind && message?.includes('Unknown -> True'))
+      .map(({ reason = '' }) => reason)
+      .sort()
+  await world.until('both nodes are reported', async () => (await transitions('NodeClaim')).length >= 8)
+  const both = ['Initialized', 'Launched', 'Ready', 'Registered'].flatMap((reason) => [reason, reason])
+  expect(await transitions('NodeClaim')).toEqual(both)
+  expect(await transitions('NodePool')).toEqual([
+    'NodeClassReady',
+    'NodeRegistrationHealthy',
+    'Ready',
+    'ValidationSucceeded',
+  ])
+  const ofClass = [
+    'ImagesReady',
+    'KubernetesVersionReady',
+    'LocalDNSReady',
+    'Ready',
+    'SubnetsReady',
+    'ValidationSucceeded',
+  ]
+  expect(await transitions('AKSNodeClass')).toEqual(ofClass)
 })
 
 test('a PUT whose answer is lost makes no second VM, and the try that adopts it mints and revokes no token', async () => {
@@ -103,4 +129,19 @@ test('a backend pool that is gone is looked up again, within the same attempt', 
   const { ofVm } = await launchOne(5)
   expect([gets(ofVm), puts(ofVm)]).toEqual([1, 2])
   expect(await balancerLists()).toBe((lists ?? 0) + 1)
+})
+
+test('while Azure throttles, one request asks at each announced time, and the nodes come a launch after the last of them', async () => {
+  const refusals = async () => (await world.operator.simulator<Counts>('GET', '/faults/hits'))['throttle'] ?? 0
+  const begunMs = Date.now()
+  await launchOne(6)
+  const launchMs = Date.now() - begunMs
+  // It is over at 25 s, which Azure announces for 30 s.
+  const throttledMs = Date.now()
+  await world.fault({ kind: 'throttle', retryAfterSeconds: 10, forMs: 25_000 })
+  await world.scale('inflate', 9)
+  await world.untilRunning(9)
+  // Of each of the claims the first request, which goes before any is refused, then one at 10 s and one at 20 s; and as many of the tables that are read again.
+  expect(await refusals()).toBeLessThanOrEqual(3 + 2 + 3)
+  if (isFast) expect(Date.now() - throttledMs).toBeLessThan(30_000 + launchMs + 1000)
 })

@@ -5,10 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fastify } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { AgentPools } from '../agent-pools/agent-pools.ts'
 import type { ArmDeps } from '../server/arm-deps.ts'
 import { registerArmErrors } from '../server/arm-error.ts'
 import type { SimulatorConfig } from '../server/config.ts'
 import { Journal } from '../server/journal.ts'
+import { Machines } from '../virtual-machines/machines.ts'
 import { AccessState } from './access-state.ts'
 import { registerManagedClusters } from './managed-clusters.ts'
 import { registerManagedIdentities } from './managed-identities.ts'
@@ -33,7 +35,9 @@ const config = {
 
 const app = fastify({ routerOptions: { caseSensitive: false } })
 const file = join(folder, 'state.jsonl')
-const deps = { config, access: new AccessState(new Journal(file)), newId: () => randomUUID() } as ArmDeps
+const journal = new Journal(file)
+const agentPools = new AgentPools({ journal, vms: new Machines(journal) })
+const deps = { config, access: new AccessState(journal), agentPools, newId: () => randomUUID() } as ArmDeps
 registerArmErrors(app)
 registerManagedClusters(app, deps)
 registerManagedIdentities(app, deps)

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
+import { shownCluster } from '../agent-pools/cluster-pools.ts'
 import type { ArmDeps } from '../server/arm-deps.ts'
 import { resourceNotFound } from '../server/arm-error.ts'
 import { type ArmRequest, page } from '../server/arm-request.ts'
@@ -8,28 +9,18 @@ import { clusterBody, clustersOf, type KnownCluster } from './cluster-body.ts'
 
 const type = 'Microsoft.ContainerService/managedClusters'
 
-/** Microsoft.ContainerService/managedClusters, to be read only, with the kubeconfig of a user; and the subscription that they are in. */
-export function registerManagedClusters(app: FastifyInstance, { config }: ArmDeps): void {
+/** Microsoft.ContainerService/managedClusters, to be read only, with the kubeconfig of a user. */
+export function registerManagedClusters(app: FastifyInstance, deps: ArmDeps): void {
+  const { config } = deps
   const path = `/subscriptions/:subscription/resourceGroups/:group/providers/${type}`
-  const bodies = (clusters: readonly KnownCluster[]) => clusters.map((cluster) => clusterBody(cluster, config))
-  app.get('/subscriptions', () => ({
-    value: [
-      {
-        id: `/subscriptions/${config.subscriptionId}`,
-        subscriptionId: config.subscriptionId,
-        tenantId: config.tenantId,
-        displayName: 'simulated',
-        state: 'Enabled',
-      },
-    ],
-  }))
+  const bodies = (clusters: readonly KnownCluster[]) => clusters.map((cluster) => shownCluster(cluster, deps))
   app.get(`/subscriptions/:subscription/providers/${type}`, (request: ArmRequest) => {
     // Names repeat, and pages go by the name.
     const value = bodies(clustersOf(config))
     return value.length > (config.pageSize ?? value.length) ? page(request, config, value) : { value }
   })
   app.get(path, (request: ArmRequest) => page(request, config, bodies(inGroup(request, config))))
-  app.get(`${path}/:name`, (request: ArmRequest) => clusterBody(foundCluster(request, config), config))
+  app.get(`${path}/:name`, (request: ArmRequest) => shownCluster(foundCluster(request, config), deps))
   app.post(`${path}/:name/listClusterUserCredential`, (request: ArmRequest) => {
     const kubeconfig = kubeconfigOf(foundCluster(request, config), config)
     return { kubeconfigs: [{ name: 'clusterUser', value: Buffer.from(kubeconfig).toString('base64') }] }

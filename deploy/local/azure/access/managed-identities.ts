@@ -28,6 +28,7 @@ export function registerManagedIdentities(app: FastifyInstance, deps: ArmDeps): 
     const own = all(deps).filter(({ id }) => id.toLowerCase().startsWith(prefix))
     return page(request, config, own.map(show))
   })
+  app.get(`/subscriptions/:subscription/providers/${type}`, () => ({ value: all(deps).map(show) }))
   app.get(`${path}/:name`, (request: ArmRequest) => show(foundIdentity(request, deps)))
   app.put(`${path}/:name`, (request: ArmRequest<IdentityBody>, reply) => {
     const { location, tags } = request.body ?? {}

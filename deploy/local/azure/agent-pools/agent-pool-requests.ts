@@ -8,6 +8,7 @@ import { attemptOf } from '../virtual-machines/attempt.ts'
 import type { AgentPool, AksMachine, AksMachineBody } from './agent-pools.ts'
 import { type AksOperation, progressOf } from './aks-operations.ts'
 import { machinesOfPut } from './batch-header.ts'
+import { poolsOf } from './cluster-pools.ts'
 import { changeMachine, createMachine } from './create-machines.ts'
 import { machineResource, poolResource } from './machine-resource.ts'
 
@@ -23,7 +24,7 @@ export function registerAgentPools(app: FastifyInstance, deps: ArmDeps): void {
 
   app.get(poolsPath, (request: ArmRequest) => {
     const place = placeOf(request)
-    const pools = agentPools.poolsOf(foundCluster(request, config).name)
+    const pools = poolsOf(foundCluster(request, config), deps)
     return page(
       request,
       config,
@@ -159,11 +160,12 @@ function announced(reply: FastifyReply, { id }: AksOperation, { config }: ArmDep
 }
 
 /** The agent pool that a request names. Errors: 404. */
-function foundPool<T>(request: ArmRequest<T>, { config, agentPools }: ArmDeps): AgentPool {
+function foundPool<T>(request: ArmRequest<T>, deps: ArmDeps): AgentPool {
   const { pool: name = '' } = request.params
-  const { name: cluster } = foundCluster(request, config)
-  const pool = agentPools.pool(cluster, name)
-  if (pool === undefined) throw new ArmError(404, 'NotFound', `Could not find the agent pool ${name} of ${cluster}.`)
+  const cluster = foundCluster(request, deps.config)
+  const pool = poolsOf(cluster, deps).find((one) => one.name.toLowerCase() === name.toLowerCase())
+  if (pool === undefined)
+    throw new ArmError(404, 'NotFound', `Could not find the agent pool ${name} of ${cluster.name}.`)
   return pool
 }
 

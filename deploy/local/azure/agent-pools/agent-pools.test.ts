@@ -274,7 +274,7 @@ describe('an agent pool', () => {
   it('is shown as it was put, and listed', async () => {
     const { send, sendAll } = await withPool()
     expect((await send('GET', pool)).body).toMatchObject({ id: pool, properties: { mode: 'Machines' } })
-    expect((await sendAll(`${cluster}/agentPools`)).map(({ name }) => name)).toEqual(['aksmanagedap'])
+    expect((await sendAll(`${cluster}/agentPools`)).map(({ name }) => name)).toEqual(['aksmanagedap', 'system'])
   })
 
   it('that is not there, or has no machines of its own, refuses machines', async () => {

@@ -37,7 +37,7 @@ export function createMachine({ pool, name, body }: Wanted, deps: ArmDeps): AksM
   const vm = vmName(pool, name)
   const named = { vm, pool: pool.name, body }
   const vmBody = vmOfMachine(named, config)
-  if (!images.has(vmBody.properties.storageProfile?.imageReference?.id ?? ''))
+  if (images.find(vmBody.properties.storageProfile?.imageReference?.id ?? '') === undefined)
     throw new ArmError(
       400,
       'InvalidParameter',

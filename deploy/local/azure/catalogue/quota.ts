@@ -11,6 +11,18 @@ const vmCount = 'virtualMachines'
 const defaults: Readonly<Record<string, number>> = { [regional]: 100_000, [spot]: 100_000, [vmCount]: 25_000 }
 const familyDefault = 50_000
 
+const called: Readonly<Record<string, string>> = {
+  [regional]: 'Total Regional vCPUs',
+  [spot]: 'Total Regional Spot vCPUs',
+  [vmCount]: 'Virtual Machines',
+}
+
+/** `standardDSv5Family` as the portal calls it: `Standard DSv5 Family vCPUs`. */
+function familyName(value: string): string {
+  const [, family] = /^standard(.+)Family$/i.exec(value) ?? []
+  return family === undefined ? value : `Standard ${family} Family vCPUs`
+}
+
 interface QuotaDeps {
   readonly config: Pick<SimulatorConfig, 'quotas' | 'location'>
   readonly catalogue: SkuCatalogue
@@ -48,7 +60,7 @@ export class Quotas {
       unit: 'Count',
       limit: this.#limit(value),
       currentValue: used.get(value.toLowerCase()) ?? 0,
-      name: { value, localizedValue: value },
+      name: { value, localizedValue: called[value] ?? familyName(value) },
     }))
   }
 

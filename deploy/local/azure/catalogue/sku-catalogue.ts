@@ -17,6 +17,7 @@ export interface VmSize {
   /** Where the catalogue itself says that it may not be had: zone numbers, or everywhere. */
   readonly restricted: readonly string[] | 'everywhere'
   readonly gpus: number
+  readonly maxDataDisks: number
 }
 
 /** The sizes of the region: the simulator's own table, or a file with an answer of `GET Microsoft.Compute/skus`. */
@@ -73,5 +74,6 @@ function sizeOf({ name, family = '', locationInfo = [], capabilities = [], restr
       ? 'everywhere'
       : restrictions.flatMap(({ restrictionInfo }) => restrictionInfo?.zones ?? []),
     gpus: Number(capability('GPUs') ?? 0),
+    maxDataDisks: Number(capability('MaxDataDiskCount') ?? 64),
   }
 }

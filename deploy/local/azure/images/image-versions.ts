@@ -77,16 +77,19 @@ export class ImageVersions {
     return found !== undefined && isThere ? this.#versions(found, definition) : undefined
   }
 
-  /** Whether an image reference names a version that is there. Ids: `/CommunityGalleries/...`, or that of a shared gallery's version. */
-  has(id: string): boolean {
-    const [, where = '', gallery = '', definition = '', version = ''] =
-      /^\/(communityGalleries|subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/Microsoft\.Compute\/galleries)\/([^/]+)\/images\/([^/]+)\/versions\/([^/]+)$/i.exec(
+  /**
+   * Returns the version that an image reference stands for: the newest for `latest`, and for an id without a version. Undefined when it is not there.
+   * Ids: `/CommunityGalleries/...`, or that of a shared gallery's version.
+   */
+  find(id: string): string | undefined {
+    const [, where = '', gallery = '', definition = '', version = 'latest'] =
+      /^\/(communityGalleries|subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/Microsoft\.Compute\/galleries)\/([^/]+)\/images\/([^/]+)(?:\/versions\/([^/]+))?$/i.exec(
         id,
       ) ?? []
     const versions = isSame(where, 'communityGalleries')
       ? this.community(gallery, definition)
       : this.#shared(gallery, definition)
-    return versions?.some(({ name }) => name === version) === true
+    return isSame(version, 'latest') ? versions?.at(-1)?.name : versions?.find(({ name }) => name === version)?.name
   }
 
   /** The newest version of each definition, as AKS lists them. */

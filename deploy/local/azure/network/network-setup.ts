@@ -56,15 +56,19 @@ export class NetworkSetup {
   }
 
   /** Resource groups that there are: that of the nodes, and those of networks, disk encryption sets and clusters. */
-  hasGroup(group: string): boolean {
+  get groups(): readonly string[] {
     const { nodeResourceGroup, diskEncryptionSets = [] } = this.#config
-    const groups = [
+    const all = [
       nodeResourceGroup,
       ...this.virtualNetworks.map(({ resourceGroup }) => resourceGroup ?? nodeResourceGroup),
       ...clustersOf(this.#config).flatMap((cluster) => [cluster.resourceGroup, cluster.nodeResourceGroup]),
       ...diskEncryptionSets.map((id) => /\/resourceGroups\/([^/]+)/i.exec(id)?.[1] ?? ''),
     ]
-    return groups.some((name) => name.toLowerCase() === group.toLowerCase())
+    return [...new Map(all.toReversed().map((name) => [name.toLowerCase(), name])).values()].sort()
+  }
+
+  hasGroup(group: string): boolean {
+    return this.groups.some((name) => name.toLowerCase() === group.toLowerCase())
   }
 
   #defaultNetwork(): VirtualNetwork {

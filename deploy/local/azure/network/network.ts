@@ -3,6 +3,7 @@ import { registerParts } from '../parts.ts'
 import type { ArmDeps } from '../server/arm-deps.ts'
 import { ArmError, resourceNotFound } from '../server/arm-error.ts'
 import { type ArmRequest, page } from '../server/arm-request.ts'
+import { registerNicPut } from './nic-requests.ts'
 
 const networkPath = '/subscriptions/:subscription/resourceGroups/:group/providers/Microsoft.Network'
 
@@ -25,6 +26,7 @@ export function registerNetwork(app: FastifyInstance, deps: ArmDeps): void {
   }
 
   registerParts(app, { path: `${networkPath}/networkInterfaces`, type: 'networkInterfaces' }, deps)
+  registerNicPut(app, `${networkPath}/networkInterfaces`, deps)
 
   app.get(`${networkPath}/virtualNetworks/:vnet/usages`, (request: ArmRequest) => ({
     value: network.usages(request.params['vnet'] ?? ''),

@@ -97,7 +97,8 @@ function keptKey(folder: string): Buffer {
   return readFileSync(file)
 }
 
-/** What a scope such as `https://management.azure.com/.default` is for. */
-export function resourceOf(scope: string): string {
+/** What a scope such as `https://management.azure.com/.default` is for; of several, as MSAL asks for them (`... openid offline_access profile`), the first. */
+export function resourceOf(scopes: string): string {
+  const [scope = ''] = scopes.trim().split(/\s+/)
   return scope.replace(/\/\.default$/, '').replace(/\/+$/, '')
 }

@@ -9,6 +9,15 @@ describe('API versions of the simulator', () => {
     expect(() => checkApiVersion(path(type), version, 'westus2')).not.toThrow()
   })
 
+  it.each([
+    ['Microsoft.Network/networkInterfaces', '2022-01-01', "Karpenter's provider"],
+    ['Microsoft.Network/networkInterfaces', '2022-07-01', 'az 2.45'],
+    ['Microsoft.Compute/virtualMachines', '2022-08-01', 'az 2.45'],
+    ['Microsoft.ContainerService/managedClusters', '2022-11-01', 'az 2.45'],
+  ])('%s has %s, which %s sends', (type, version) => {
+    expect(() => checkApiVersion(path(type), version, 'westus2')).not.toThrow()
+  })
+
   it('that a type does not have are refused with those that it has', () => {
     expect(() => checkApiVersion(path('Microsoft.Compute/virtualMachines'), '2030-01-01', 'westus2')).toThrow(
       /API version '2030-01-01' for type 'virtualMachines'. The supported api-versions are '.*2025-04-01/,

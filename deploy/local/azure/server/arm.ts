@@ -5,6 +5,7 @@ import { registerManagedClusters } from '../access/managed-clusters.ts'
 import { registerManagedIdentities } from '../access/managed-identities.ts'
 import { setSender } from '../access/principals.ts'
 import { registerRoles } from '../access/role-requests.ts'
+import { registerSubscription } from '../access/subscription.ts'
 import { type Attempt, createOperation } from '../admin/faults.ts'
 import { refusalOf } from '../admin/refusal-words.ts'
 import { registerAgentPools } from '../agent-pools/agent-pool-requests.ts'
@@ -14,14 +15,14 @@ import { registerDiskEncryptionSets } from '../disks/disk-encryption-sets.ts'
 import { registerNetwork } from '../network/network.ts'
 import { registerCapacityGroups } from '../reservations/capacity-group-requests.ts'
 import { registerResourceGraph } from '../resource-graph/resource-graph.ts'
-import { throttle } from '../throttling/throttled-request.ts'
+import { throttle, throttledByFault } from '../throttling/throttled-request.ts'
 import { attemptOf } from '../virtual-machines/attempt.ts'
 import { registerBootDiagnostics } from '../virtual-machines/boot-diagnostics.ts'
 import { registerExtensions } from '../virtual-machines/extensions.ts'
 import type { MachineBody } from '../virtual-machines/machine.ts'
 import { registerVirtualMachines } from '../virtual-machines/virtual-machines.ts'
 import type { ArmDeps, JournalEntry } from './arm-deps.ts'
-import { ArmError, registerArmErrors } from './arm-error.ts'
+import { registerArmErrors } from './arm-error.ts'
 import { type ArmRequest, callOf, checkRequest, isOutsideNodeGroup, operationOf, pathOf } from './arm-request.ts'
 
 /** Azure Resource Manager, as far as Joiner's SDK clients see it. Paths are matched without regard to case. */
@@ -38,7 +39,7 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
       journal.push(entry)
       journalled.set(request, entry)
     }
-    reply.header('x-ms-request-id', deps.newId())
+    reply.headers(identityOf(request, deps.newId()))
     authenticate(request, reply)
     throttle(reply, deps.throttling, config)
     checkRequest(request as ArmRequest, config, deps.network.setup)
@@ -74,6 +75,7 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
   registerNetwork(app, deps)
   deps.galleryToken.register(app)
   registerResourceGraph(app, deps)
+  registerSubscription(app, deps)
   registerManagedClusters(app, deps)
   registerAgentPools(app, deps)
   registerManagedIdentities(app, deps)
@@ -107,7 +109,7 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
     const throttle = faults.take('throttle', attempt, operation)
     if (throttle !== undefined) {
       reply.header('retry-after', String(throttle.retryAfterSeconds))
-      throw new ArmError(429, 'TooManyRequests', 'The request is being throttled.')
+      throw throttledByFault(request)
     }
     const refusal = operation === createOperation ? undefined : faults.take('failSync', attempt, operation)
     if (refusal !== undefined)
@@ -128,4 +130,15 @@ const isArm = ({ url }: FastifyRequest) => /^\/(subscriptions|providers)(\/|\?|$
 function attemptIn(body: unknown): Attempt | undefined {
   const vm = body as Partial<MachineBody> | undefined | null
   return vm?.properties?.hardwareProfile === undefined ? undefined : attemptOf(vm as MachineBody)
+}
+
+/** What support and clients' logs identify a request by. */
+function identityOf({ headers }: FastifyRequest, id: string): Readonly<Record<string, string>> {
+  const correlation = headers['x-ms-correlation-request-id']
+  const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '')
+  return {
+    'x-ms-request-id': id,
+    'x-ms-correlation-request-id': typeof correlation === 'string' ? correlation : id,
+    'x-ms-routing-request-id': `SIMULATED:${time}:${id}`,
+  }
 }

@@ -1,7 +1,14 @@
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ArmError } from '../server/arm-error.ts'
 import type { SimulatorConfig } from '../server/config.ts'
-import { type BucketUse, policyName, type Refused, type Throttling } from './throttling.ts'
+import {
+  type BucketName,
+  type BucketUse,
+  documentedLimits,
+  policyName,
+  type Refused,
+  type Throttling,
+} from './throttling.ts'
 
 /** Takes a request's tokens; the answer says what is left. Errors: 429 with Retry-After, in the words of who refuses: ARM, Compute or Network. */
 export function throttle(
@@ -65,14 +72,23 @@ function refusal(
       'TooManyRequests',
       `The request is throttled: more than ${limit.tokens} ${bucket === 'networkReads' ? 'read' : 'write'} requests to Microsoft.Network within 5 minutes.`,
     )
-  const details = {
-    operationGroup: policyName(bucket),
-    allowedRequestCount: limit.tokens,
-    measuredRequestCount: limit.tokens + 1,
-  }
   return new ArmError(
     429,
     'OperationNotAllowed',
     'The server rejected the request because too many requests have been received for this subscription.',
-  ).with({ details: [{ code: 'TooManyRequests', target: policyName(bucket), message: JSON.stringify(details) }] })
+  ).with({ details: [detailOf(bucket, limit)] })
+}
+
+/** The refusal of a fault, which names the bucket of the request's resource provider, else ARM's, as if it were empty. */
+export function throttledByFault({ method, url }: FastifyRequest): ArmError {
+  const bucket = bucketsOf(method, url.split('?')[0] ?? '').findLast(({ of }) => of === undefined)?.name ?? 'armReads'
+  return new ArmError(429, 'TooManyRequests', 'The request is being throttled.').with({
+    details: [detailOf(bucket, documentedLimits[bucket])],
+  })
+}
+
+/** By which clients learn the bucket. */
+function detailOf(bucket: BucketName, { tokens }: Refused['limit']) {
+  const message = { operationGroup: policyName(bucket), allowedRequestCount: tokens, measuredRequestCount: tokens + 1 }
+  return { code: 'TooManyRequests', target: policyName(bucket), message: JSON.stringify(message) }
 }

@@ -3,19 +3,32 @@ import type { Extension, Machine } from './machine.ts'
 /** The instance view of a VM: what the platform and the agent in the VM tell of it. */
 export function instanceView(machine: Machine): Record<string, unknown> {
   const extensions = Object.values(machine.extensions ?? {})
+  const disk = machine.body.properties.storageProfile?.osDisk?.name
   return {
     ...(hasBooted(machine)
       ? {
           computerName: machine.body.properties.osProfile?.computerName ?? machine.name,
           osName: 'linux',
+          osVersion: '24.04',
+          hyperVGeneration: /gen2/i.test(JSON.stringify(machine.body.properties.storageProfile ?? {})) ? 'V2' : 'V1',
           vmAgent: {
             vmAgentVersion: '2.11.1.4',
             statuses: [
-              status('ProvisioningState/succeeded', 'Ready', 'GuestAgent is running and processing the extensions.'),
+              {
+                ...status(
+                  'ProvisioningState/succeeded',
+                  'Ready',
+                  'GuestAgent is running and processing the extensions.',
+                ),
+                time: machine.provisionedAt ?? machine.timeCreated,
+              },
             ],
           },
         }
       : {}),
+    ...(disk === undefined
+      ? {}
+      : { disks: [{ name: disk, statuses: [status('ProvisioningState/succeeded', 'Provisioning succeeded')] }] }),
     ...(extensions.length === 0 ? {} : { extensions: extensions.map(extensionView) }),
     statuses: statuses(machine),
   }

@@ -80,8 +80,12 @@ export interface MachineBody {
         readonly name?: string
         readonly diskSizeGB?: number
         readonly deleteOption?: string
-        readonly managedDisk?: { readonly diskEncryptionSet?: { readonly id: string } }
+        readonly managedDisk?: {
+          readonly storageAccountType?: string
+          readonly diskEncryptionSet?: { readonly id: string }
+        }
       }
+      readonly dataDisks?: readonly unknown[]
       readonly imageReference?: { readonly id?: string; readonly communityGalleryImageId?: string }
     }
     readonly networkProfile?: { readonly networkInterfaceConfigurations?: readonly NetworkInterfaceConfiguration[] }

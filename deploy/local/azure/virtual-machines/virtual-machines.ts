@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { refusalOf } from '../admin/refusal-words.ts'
+import { referredAddresses, withReferredNics } from '../network/nic-requests.ts'
 import { announce } from '../server/announce.ts'
 import { securityProfileOf } from '../server/api-versions.ts'
 import type { ArmDeps } from '../server/arm-deps.ts'
@@ -8,10 +9,14 @@ import { type ArmRequest, pageOf, pathOf } from '../server/arm-request.ts'
 import type { SimulatorConfig } from '../server/config.ts'
 import type { Operation } from '../server/operations.ts'
 import { attemptOf } from './attempt.ts'
+import { instanceView } from './instance-view.ts'
 import type { Machine, MachineBody } from './machine.ts'
 import { checkBody, checkReferences, freeAddresses } from './vm-references.ts'
+import { checkTags } from './vm-tags.ts'
 
 const vmPath = '/subscriptions/:subscription/resourceGroups/:group/providers/Microsoft.Compute/virtualMachines'
+/** Of the subscription; all are in the node resource group. */
+const everyVmPath = '/subscriptions/:subscription/providers/Microsoft.Compute/virtualMachines'
 const operationPath = '/subscriptions/:subscription/providers/Microsoft.Compute/locations/:location/operations/:id'
 
 /**
@@ -24,21 +29,21 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
   app.put(`${vmPath}/:name`, (request: ArmRequest<MachineBody>, reply) => {
     const { name = '' } = request.params
     checkBody(request.body)
-    const body = withSecurityProfile(request, config)
+    const body = withReferredNics(withSecurityProfile(request, config), name, deps)
     const existing = machines.get(name)
     if (existing !== undefined && request.headers['if-none-match'] === '*')
       throw new ArmError(412, 'PreconditionFailed', `The VM '${name}' exists already.`)
     if (existing !== undefined) return putAgain(reply, existing, body)
-    const attempt = attemptOf(request.body)
-    const size = checkReferences(request.body, deps)
-    const { imageReference } = request.body.properties.storageProfile ?? {}
+    const attempt = attemptOf(body)
+    const size = checkReferences(body, deps)
+    const { imageReference } = body.properties.storageProfile ?? {}
     deps.galleryToken.check(imageReference?.id, request.headers['x-ms-authorization-auxiliary'])
-    const isPlaced = capacityGroups.holdsPlaceFor(request.body)
+    const isPlaced = capacityGroups.holdsPlaceFor(body)
     if (!isPlaced) quotas.check(size, attempt.capacityType === 'spot')
     const failure = isPlaced ? undefined : pools.admit(attempt, size)
     const refusal = faults.take('failSync', attempt)
     if (refusal !== undefined) throw refusalOf(refusal, { method: 'PUT', path: pathOf(request), attempt }, config)
-    const addresses = freeAddresses(request.body, deps)
+    const addresses = referredAddresses(request.body, deps) ?? freeAddresses(body, deps)
     const { machine, operation } = lifecycle.create({ name, body, size, addresses, failure })
     if (faults.take('resetAfterCommit', attempt) !== undefined) {
       reply.hijack()
@@ -52,14 +57,18 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
     resources.vm(found(request), request.query['$expand'] === 'instanceView'),
   )
 
-  app.get(vmPath, (request: ArmRequest) =>
-    pageOf(request, config, { all: machines.sorted, show: (machine) => resources.vm(machine) }),
-  )
+  app.get(`${vmPath}/:name/instanceView`, (request: ArmRequest) => instanceView(found(request)))
+
+  for (const path of [vmPath, everyVmPath])
+    app.get(path, (request: ArmRequest) =>
+      pageOf(request, config, { all: machines.sorted, show: (machine) => resources.vm(machine) }),
+    )
 
   app.patch(`${vmPath}/:name`, (request: ArmRequest<Partial<MachineBody> | undefined>, reply) => {
     const machine = found(request)
     refuseIfDeleting(machine)
     const { identity, ...change } = request.body ?? {}
+    checkTags(change.tags)
     if (change.properties?.capacityReservation !== undefined) leaveGroup(machine, change.properties)
     const operation = lifecycle.update(
       machine,

@@ -5,7 +5,8 @@ import { reservedError } from '../parts.ts'
 import type { ArmDeps } from '../server/arm-deps.ts'
 import { ArmError } from '../server/arm-error.ts'
 import { sameLocation } from '../server/arm-request.ts'
-import { type MachineBody, nicConfigurations } from './machine.ts'
+import { type MachineBody, type NetworkInterfaceConfiguration, nicConfigurations } from './machine.ts'
+import { checkTags } from './vm-tags.ts'
 
 /** Errors: what every PUT of a VM must say and this one does not. */
 export function checkBody(body: Partial<MachineBody> | undefined): void {
@@ -13,6 +14,7 @@ export function checkBody(body: Partial<MachineBody> | undefined): void {
     throw new ArmError(400, 'LocationRequired', 'The definition of a VM needs the property location.')
   if (typeof body.properties?.hardwareProfile?.vmSize !== 'string')
     throw new ArmError(400, 'InvalidParameter', 'Required parameter vmSize is missing (null).')
+  checkTags(body.tags)
 }
 
 /** What a new VM refers to must be there: region, size, image, subnet, backend pools; and its disk's name must be free. */
@@ -30,7 +32,7 @@ export function checkReferences(body: MachineBody, deps: ArmDeps): VmSize {
   if (size === undefined)
     throw new ArmError(400, 'InvalidParameter', `The value ${hardwareProfile.vmSize} of parameter vmSize is invalid.`)
   const image = storageProfile?.imageReference?.communityGalleryImageId ?? storageProfile?.imageReference?.id
-  if (image !== undefined && !images.has(image))
+  if (image !== undefined && images.find(image) === undefined)
     throw new ArmError(
       404,
       'GalleryImageNotFound',
@@ -38,6 +40,13 @@ export function checkReferences(body: MachineBody, deps: ArmDeps): VmSize {
     )
   checkDiskEncryptionSet(body, config)
   checkNics(body, deps)
+  const dataDisks = storageProfile?.dataDisks?.length ?? 0
+  if (dataDisks > size.maxDataDisks)
+    throw new ArmError(
+      409,
+      'OperationNotAllowed',
+      `The maximum number of data disks allowed to be attached to a VM of this size is ${size.maxDataDisks}.`,
+    )
   const disk = storageProfile?.osDisk?.name?.toLowerCase()
   if (disk !== undefined && machines.parts('disks').get(disk) !== undefined) {
     throw new ArmError(
@@ -49,14 +58,19 @@ export function checkReferences(body: MachineBody, deps: ArmDeps): VmSize {
   return size
 }
 
-function checkNics(body: MachineBody, { machines, resources, network }: ArmDeps): void {
-  const nics = nicConfigurations({ body })
+/** What NICs refer to must be there. Errors: 400. */
+export function checkNicReferences(
+  nics: readonly NetworkInterfaceConfiguration[],
+  { resources, network }: ArmDeps,
+): void {
   const known = network.referable
   const references = nics.flatMap(({ properties }) => [
     properties?.networkSecurityGroup,
     ...(properties?.ipConfigurations ?? []).flatMap(({ properties: ip }) => ip?.loadBalancerBackendAddressPools ?? []),
   ])
-  const subnets = ipConfigurations(body).map(({ properties }) => properties?.subnet)
+  const subnets = nics.flatMap(({ properties }) =>
+    (properties?.ipConfigurations ?? []).map(({ properties: ip }) => ip?.subnet),
+  )
   const missing =
     references.find((reference) => reference !== undefined && !known.has(reference.id.toLowerCase())) ??
     subnets.find((subnet) => subnet !== undefined && network.setup.subnet(subnet.id) === undefined)
@@ -67,8 +81,14 @@ function checkNics(body: MachineBody, { machines, resources, network }: ArmDeps)
       `Resource ${missing.id} referenced by resource ${resources.id('Microsoft.Network', 'networkInterfaces', nics[0]?.name ?? '')} was not found. Please make sure that the referenced resource exists, and that both resources are in the same region.`,
     )
   }
+}
+
+/** Errors: also a NIC of the name that Azure keeps for another VM. */
+function checkNics(body: MachineBody, deps: ArmDeps): void {
+  const nics = nicConfigurations({ body })
+  checkNicReferences(nics, deps)
   for (const { name } of nics) {
-    const part = machines.parts('networkInterfaces').get(name)
+    const part = deps.machines.parts('networkInterfaces').get(name)
     if (part?.kind === 'leftover' && (part.leftover.reserved?.untilMs ?? 0) > Date.now())
       throw reservedError(part.leftover)
   }
