@@ -156,8 +156,18 @@ function validateManifest({ value, place, lineOf }: Manifest, file: string): Doc
       message: reported(message),
       line: () => lineOf(path),
     })),
-    warnings: result.warnings.map((message) => here(reported(message))),
+    warnings: result.warnings.map((message) => ({
+      path: '',
+      message: reported(message),
+      line: () => lineOf(fieldOf(message)),
+    })),
   }
+}
+
+/** The field that a warning begins with, in the words of the tables of warnings. */
+function fieldOf(message: string): readonly string[] {
+  const [field] = /^spec[.a-zA-Z]*/.exec(message) ?? []
+  return field?.split('.') ?? []
 }
 
 function subjectOf({ kind, metadata }: Readonly<Record<string, unknown>>): string {
