@@ -23,6 +23,7 @@ it.each<[Json, readonly string[] | undefined]>([
       'spec.template.spec.nodeClassRef.apiVersion',
     ],
   ],
+  [pool('v1', { nodeClassRef: { name: 'c' } }), ['spec.template.spec.nodeClassRef of a name alone']],
   [pool('v1', { kubelet: { maxPods: 3 } }, { consolidationPolicy: 'WhenEmpty' }), ['spec.template.spec.kubelet']],
   [
     pool('v1beta1', { expireAfter: '1h' }, { consolidationPolicy: 'WhenEmptyOrUnderutilized' }),

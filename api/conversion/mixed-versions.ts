@@ -26,6 +26,18 @@ const marks: Readonly<Record<string, readonly Mark[]>> = {
   ],
 }
 
+const reference = 'spec.template.spec.nodeClassRef'
+
+/** v1 requires group and kind. */
+function isNamedAlone(object: Json): boolean {
+  const found = at(object, reference)
+  return isObject(found) && found['group'] === undefined && found['kind'] === undefined
+}
+
+function at(object: Json, path: string): unknown {
+  return path.split('.').reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), object)
+}
+
 /** The fields of a NodePool that are of another version than its own. */
 export interface MixedVersions {
   readonly own: string
@@ -40,9 +52,11 @@ export function mixedVersions(object: Json): MixedVersions | undefined {
   const other = own === 'karpenter.sh/v1' ? 'karpenter.sh/v1beta1' : 'karpenter.sh/v1'
   if (kind !== 'NodePool' || typeof own !== 'string' || !Object.hasOwn(marks, own)) return undefined
   const fields = (marks[other] ?? []).flatMap(({ path, value }) => {
-    const found = path.split('.').reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), object)
+    const found = at(object, path)
     if (found === undefined || found === null || (value !== undefined && found !== value)) return []
     return [value === undefined ? path : `${path} ${value}`]
   })
+  if (other === 'karpenter.sh/v1beta1' && fields.length === 0 && isNamedAlone(object))
+    fields.push(`${reference} of a name alone`)
   return fields.length === 0 ? undefined : { own, other, fields }
 }

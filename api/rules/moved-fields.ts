@@ -3,8 +3,8 @@ import type { FieldError } from '../../core/values/field-error.ts'
 type Remedies = Readonly<Record<string, string>>
 
 const noSelectors = 'remove it: AKS has no such setting'
-const consolidation = 'write disruption.consolidationPolicy and disruption.consolidateAfter'
-const nodeClass = 'write template.spec.nodeClassRef with group: karpenter.azure.com, kind: AKSNodeClass and a name'
+const consolidation = 'write spec.disruption.consolidationPolicy and spec.disruption.consolidateAfter'
+const nodeClass = 'write spec.template.spec.nodeClassRef with group: karpenter.azure.com, kind: AKSNodeClass and a name'
 const kubelet = 'write its settings in the AKSNodeClass, as spec.kubelet and spec.maxPods'
 
 const newer = 'write apiVersion: karpenter.sh/v1, which has it'
@@ -27,7 +27,7 @@ const ofNodePool: Remedies = {
   'template.spec.nodeClassRef.apiVersion': 'write group, which is the part before the slash: karpenter.azure.com',
   'limits.resources': limits,
   ttlSecondsAfterEmpty: consolidation,
-  ttlSecondsUntilExpired: 'write template.spec.expireAfter',
+  ttlSecondsUntilExpired: 'write spec.template.spec.expireAfter, such as 720h',
   consolidation,
   'disruption.consolidation': consolidation,
   provider: nodeClass,

@@ -36,11 +36,57 @@ function remedyOf(path: FieldError['path'], value: unknown, message: string): st
   const last = path.at(-1)
   if (last === 'key' && message.endsWith('restricted')) return `; ${keyRemedy(String(value))}`
   if (last === 'labels' && isObject(value)) return labelsRemedy(value, message)
-  if (last === 'requirements' && Array.isArray(value))
-    return entriesRemedy(value, isWrongRequirement, requirementRemedy)
-  if (message.startsWith("'schedule'") && Array.isArray(value)) return entriesRemedy(value, isHalfWindow, windowRemedy)
-  return undefined
+  const rule = ruleRemedies.find(({ begins }) => message.startsWith(begins))
+  if (rule === undefined) return undefined
+  const { isWrong, remedy } = rule
+  if (isWrong === undefined) return `; ${remedy({})}`
+  const entries: readonly unknown[] = Array.isArray(value) ? value : []
+  const at = entries.findIndex((entry) => isObject(entry) && isWrong(entry))
+  return at < 0 ? undefined : `; in entry [${at}] ${remedy(entries[at] as Json)}`
 }
+
+interface RuleRemedy {
+  readonly begins: string
+  readonly remedy: (entry: Json) => string
+  /** Of a rule about a list: the entry that breaks it. Unset: the rule is about an object. */
+  readonly isWrong?: (entry: Json) => boolean
+}
+
+const compared: ReadonlySet<unknown> = new Set(['Gt', 'Lt', 'Gte', 'Lte'])
+const valuesOf = ({ values }: Json): readonly unknown[] => (Array.isArray(values) ? values : [])
+const ofKey = ({ key }: Json) => `of ${shownText(String(key))}`
+
+/** Remedies for the CRDs' rules, by the beginning of their messages, which are upstream's. */
+const ruleRemedies: readonly RuleRemedy[] = [
+  {
+    begins: "requirements with operator 'In'",
+    isWrong: (entry) => entry['operator'] === 'In' && valuesOf(entry).length === 0,
+    remedy: (entry) => `${ofKey(entry)} write a value, or operator: Exists`,
+  },
+  {
+    begins: "requirements operator 'Gt'",
+    isWrong: (entry) => compared.has(entry['operator']) && !/^\d+$/.test(valuesOf(entry).join(',')),
+    remedy: (entry) => `${ofKey(entry)} write one whole number in quotes, such as values: ["4"]`,
+  },
+  {
+    begins: "requirements with 'minValues'",
+    isWrong: (entry) => entry['operator'] === 'In' && Number(entry['minValues'] ?? 0) > valuesOf(entry).length,
+    remedy: (entry) => `${ofKey(entry)} write more values, or a smaller minValues`,
+  },
+  {
+    begins: "'schedule' must be set",
+    isWrong: ({ schedule, duration }) => (schedule === undefined) !== (duration === undefined),
+    remedy: ({ schedule }) =>
+      schedule === undefined ? 'add a schedule such as "0 9 * * *"' : 'add a duration such as 8h',
+  },
+  {
+    begins: 'consolidateAfter cannot',
+    remedy: () => 'remove consolidateAfter, or write consolidationPolicy: WhenEmpty',
+  },
+  { begins: 'consolidateAfter must', remedy: () => 'add it, such as consolidateAfter: 30s' },
+  { begins: "'weight' is not", remedy: () => 'remove weight, or replicas' },
+  { begins: "only 'limits.nodes'", remedy: () => 'write limits: {nodes: ...} alone, or remove replicas' },
+]
 
 /** Labels that have another name, or none. */
 const otherKeys: Readonly<Record<string, string>> = {
@@ -49,6 +95,7 @@ const otherKeys: Readonly<Record<string, string>> = {
   'karpenter.azure.com/sku-accelerator': 'write karpenter.azure.com/sku-gpu-name',
   'karpenter.azure.com/sku-encryptionathost-capable': 'write security.encryptionAtHost in the AKSNodeClass',
   'karpenter.azure.com/sku-hyperv-generation': 'remove it: the image decides',
+  'karpenter.azure.com/zone': 'write topology.kubernetes.io/zone',
 }
 
 /** What to write in place of a label key that is kept for Karpenter or AKS. */
@@ -70,36 +117,7 @@ function labelsRemedy(value: Json, message: string): string | undefined {
   const key = Object.keys(value).find((one) =>
     one === labels.nodePool ? message.includes(labels.nodePool) : refusedKey(one) === message,
   )
-  return key === undefined ? undefined : ` (${shownText(key)}); ${keyRemedy(key)}`
-}
-
-function entriesRemedy(
-  entries: readonly unknown[],
-  isWrong: (entry: Json) => boolean,
-  remedyOfEntry: (entry: Json) => string,
-): string | undefined {
-  const at = entries.findIndex((entry) => isObject(entry) && isWrong(entry))
-  return at < 0 ? undefined : `; in entry [${at}] ${remedyOfEntry(entries[at] as Json)}`
-}
-
-function isWrongRequirement({ operator, values, minValues }: Json): boolean {
-  const list: readonly unknown[] = Array.isArray(values) ? values : []
-  if (operator === 'In') return list.length === 0 || (typeof minValues === 'number' && list.length < minValues)
-  return ['Gt', 'Lt', 'Gte', 'Lte'].includes(String(operator)) && !(list.length === 1 && /^\d+$/.test(String(list[0])))
-}
-
-function requirementRemedy({ key, operator, values, minValues }: Json): string {
-  const subject = `of ${shownText(String(key))}`
-  if (operator !== 'In') return `${subject} write one whole number in quotes, such as values: ["4"]`
-  if (Array.isArray(values) && values.length > 0)
-    return `${subject} write minValues: ${values.length}, or ${String(minValues)} values`
-  return `${subject} write a value, or operator: Exists`
-}
-
-const isHalfWindow = ({ schedule, duration }: Json) => (schedule === undefined) !== (duration === undefined)
-
-function windowRemedy({ schedule }: Json): string {
-  return schedule === undefined ? 'add a schedule such as "0 9 * * *"' : 'add a duration such as 8h'
+  return key === undefined ? undefined : `${message.includes(key) ? '' : ` (${shownText(key)})`}; ${keyRemedy(key)}`
 }
 
 const shownText = (text: string) => printable(shortened(text))

@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import { isObject } from '../../core/values/json.ts'
 import { shortened } from '../../core/values/shortened.ts'
-import { choice, valueText } from '../shapes/shape.ts'
+import { choice, textRemedy, valueText } from '../shapes/shape.ts'
 
 type Issue = z.core.$ZodIssue
 
@@ -38,7 +38,6 @@ function sizeText(value: unknown): string {
 }
 
 const toWrite: Readonly<Record<string, string>> = {
-  string: 'write a text',
   number: 'write a number',
   int: 'write a whole number',
   boolean: 'write true or false',
@@ -47,10 +46,8 @@ const toWrite: Readonly<Record<string, string>> = {
   record: 'write a map',
 }
 
-/** YAML reads `5` as a number and `"5"` as a text, which is behind most wrong types. */
 function typeRemedy(expected: string, value: unknown): string {
-  if (expected === 'string' && (typeof value === 'number' || typeof value === 'boolean'))
-    return `write "${value}", with the quotes`
+  if (expected === 'string') return textRemedy(value)
   if (typeof value === 'string' && isWritten(expected, value)) return `write ${value}, without quotes`
   if (expected === 'array' && typeof value === 'string') return `write a list: ["${shortened(value, 40)}"]`
   if (expected === 'array' && isObject(value)) return 'write a list: begin its entries with "- "'

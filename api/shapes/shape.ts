@@ -46,7 +46,13 @@ export function valueAt(value: unknown, path: Problem['path']): unknown {
   )
 }
 
-export const text = z.string(instead('write a text'))
+/** YAML reads `5` as a number and `true` as a boolean, which are texts in quotes. */
+export function textRemedy(value: unknown): string {
+  const isPlain = typeof value === 'number' || typeof value === 'boolean'
+  return isPlain ? `write "${value}", with the quotes` : 'write a text'
+}
+
+export const text = z.string({ error: ({ input }) => (isAbsent(input) ? 'add it' : textRemedy(input)) })
 
 export const flag = z.boolean(instead('write true or false'))
 

@@ -17,7 +17,7 @@ export const nodePools: WarningPolicy = {
     twiceTainted: 'variables.taints.filter(t, variables.taints.filter(other, other == t).size() > 1)',
     // Keys whose requirements admit no value.
     conflicts:
-      "variables.requirements.filter(a, a.operator == 'In' && variables.requirements.exists(b, b.key == a.key && ((b.operator == 'In' && !a.values.exists(v, v in b.values)) || (b.operator == 'NotIn' && a.values.all(v, v in b.values)) || b.operator == 'DoesNotExist')))",
+      "variables.requirements.filter(a, a.operator == 'In' && a.values.size() > 0 && variables.requirements.exists(b, b.key == a.key && ((b.operator == 'In' && !a.values.exists(v, v in b.values)) || (b.operator == 'NotIn' && a.values.all(v, v in b.values)) || b.operator == 'DoesNotExist')))",
     foreignKeys,
     unlimitedReasons,
     ...labelVariables,

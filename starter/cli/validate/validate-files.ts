@@ -132,7 +132,11 @@ function manifestsOf({ value, line, lineOf }: YamlDocument): readonly Manifest[]
 }
 
 function validateDocument(document: YamlDocument, file: string): readonly DocumentResult[] {
-  const errors = document.problems.map(({ message, line }) => ({ path: '', message, line: () => line }))
+  const errors = document.problems.map(({ message, line }) => ({
+    path: '',
+    message: `is not YAML: ${message}`,
+    line: () => line,
+  }))
   if (errors.length > 0) return [{ kind: 'checked', errors, warnings: [] }]
   return manifestsOf(document).map((manifest) => validateManifest(manifest, file))
 }
