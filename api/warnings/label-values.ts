@@ -117,9 +117,9 @@ const rows: readonly LabelValues[] = [
   },
 ]
 
-/** Requirements and template labels with their values, as `variables.stated`. */
+/** Requirements and template labels with their values, as `variables.stated`. In a map the API server takes values of one type only: `dyn`. */
 const stated =
-  "variables.requirements.filter(r, r.operator in ['In', 'NotIn', 'Gt', 'Lt', 'Gte', 'Lte']).map(r, {'at': 'requirements', 'key': r.key, 'operator': r.operator, 'values': r.values}) + (has(object.spec.template.metadata) && has(object.spec.template.metadata.labels) ? object.spec.template.metadata.labels.map(k, {'at': 'labels', 'key': k, 'operator': '=', 'values': [object.spec.template.metadata.labels[k]]}) : [])"
+  "variables.requirements.filter(r, r.operator in ['In', 'NotIn', 'Gt', 'Lt', 'Gte', 'Lte']).map(r, {'at': dyn('requirements'), 'key': dyn(r.key), 'operator': dyn(r.operator), 'values': dyn(r.values)}) + (has(object.spec.template.metadata) && has(object.spec.template.metadata.labels) ? object.spec.template.metadata.labels.map(k, {'at': dyn('labels'), 'key': dyn(k), 'operator': dyn('='), 'values': dyn([object.spec.template.metadata.labels[k]])}) : [])"
 
 const compares = "r.operator in ['Gt', 'Lt', 'Gte', 'Lte']"
 

@@ -27,17 +27,17 @@ export function remarksOn({ value, lineOf }: YamlDocument, name: string): readon
 function remarkOn(object: Json): string | undefined {
   const { apiVersion, kind } = object
   if (kind === 'Provisioner' && typeof apiVersion === 'string' && apiVersion.startsWith('karpenter.sh/'))
-    return `${subjectOf(object)} is left as it is: Provisioners are older than what can be converted; write a NodePool of karpenter.sh/v1`
+    return `${subjectOf(kind, object)} is left as it is: Provisioners are older than what can be converted; write a NodePool of karpenter.sh/v1`
   const mixed = mixedVersions(object)
   if (mixed === undefined) return undefined
   const { own, other } = mixed
-  const what = `${subjectOf(object)} is of ${own}, with fields of ${other} (${mixed.fields.join(', ')})`
+  const what = `${subjectOf('NodePool', object)} is of ${own}, with fields of ${other} (${mixed.fields.join(', ')})`
   return own === 'karpenter.sh/v1'
     ? `${what}, and is left as it is; if all of it is that old, write apiVersion: ${other} and convert it again, else correct what joiner validate names`
     : `${what}; check the output with joiner validate`
 }
 
-function subjectOf({ kind, metadata }: Json): string {
+function subjectOf(kind: string, { metadata }: Json): string {
   const name = isObject(metadata) ? metadata['name'] : undefined
   return typeof name === 'string' ? `${kind} "${printableStart(name, 100)}"` : `${kind} without a name`
 }
