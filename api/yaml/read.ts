@@ -44,9 +44,8 @@ const forbidden = /[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\u{10000}-\u{10f
 export function readYaml(source: string): readonly YamlDocument[] {
   const json = source.length > longJson && /^\s*[[{]/.test(source) ? readJson(source) : undefined
   const documents = json === undefined ? readDocuments(source) : [json]
-  return documents.some(({ problems }) => problems.length > 0) && /\{\{.*\}\}|<%.*%>/.test(source)
-    ? documents.map(asTemplate)
-    : documents
+  const isTemplate = source.includes('{{') && source.includes('}}')
+  return isTemplate && documents.some(({ problems }) => problems.length > 0) ? documents.map(asTemplate) : documents
 }
 
 /** A document that cannot be read, of a text with what programs such as Helm fill in. */
