@@ -1,10 +1,11 @@
 import type { AdmissionPolicy, BoundPolicy, NamedExpression } from './rules/admission.ts'
-import { type WarningPolicy, warningPolicies } from './warnings.ts'
+import { warningPolicies } from './warnings/policies.ts'
+import type { WarningPolicy } from './warnings/policy.ts'
 
 /** Actions of the binding of a policy that warns. */
 export const warningActions = ['Warn', 'Audit'] as const
 
-/** Returns a policy of `api/warnings.ts` in Kubernetes' form, with its warnings as validations in the same order. */
+/** Returns a policy of `api/warnings` in Kubernetes' form, with its warnings as validations in the same order. */
 export function policyOf(policy: WarningPolicy): AdmissionPolicy {
   const { name, about, matchConditions, variables, warnings } = policy
   return {

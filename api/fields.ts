@@ -26,20 +26,26 @@ const quantityPattern =
   /^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$/
 
 /** A Kubernetes quantity such as `500m` or `4Gi`. */
-const quantityField = z.string().regex(quantityPattern).register(crdExtensions, { quantity: true })
+const quantityField = z
+  .string()
+  .regex(quantityPattern, 'write a quantity such as 500m or 2Gi')
+  .register(crdExtensions, { quantity: true })
 
 export const resourceList = z.record(z.string(), quantityField)
 
 const qualifiedName =
   /^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(\/))?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/
+const nameRemedy = 'write letters and digits, with "-", "_" and "." between, and a domain and "/" before if it has one'
 const labelValue = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/
 
 export const durationField = (example: string) =>
   z
     .string()
-    .regex(/^([0-9]+(s|m|h))+$/)
+    .regex(/^([0-9]+(s|m|h))+$/, `write hours, minutes and seconds, such as ${example}`)
     .describe(`A duration such as ${example}.`)
-export const nillableDuration = z.string().regex(/^(([0-9]+(s|m|h))+|Never)$/)
+export const nillableDuration = z
+  .string()
+  .regex(/^(([0-9]+(s|m|h))+|Never)$/, 'write hours, minutes and seconds, such as 720h, or Never')
 
 const conditionType =
   /^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$/
@@ -80,8 +86,8 @@ export const lenientConditionList = conditionsByType(lenientConditionField)
 const taintEffect = z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
 
 export const taintField = z.object({
-  key: z.string().min(1).regex(qualifiedName).describe('Taint key, with or without a domain.'),
-  value: z.string().regex(qualifiedName).optional().describe('Taint value.'),
+  key: z.string().min(1).regex(qualifiedName, nameRemedy).describe('Taint key, with or without a domain.'),
+  value: z.string().regex(qualifiedName, nameRemedy).optional().describe('Taint value.'),
   effect: taintEffect.describe(
     'What happens to pods that do not tolerate the taint: NoSchedule keeps them away, PreferNoSchedule does so where there is a choice, NoExecute also evicts them.',
   ),
@@ -95,7 +101,7 @@ export const taintField = z.object({
 /** How many of a pool's nodes a disruption budget allows. */
 export const budgetNodes = z
   .string()
-  .regex(/^((100|[0-9]{1,2})%|[0-9]+)$/)
+  .regex(/^((100|[0-9]{1,2})%|[0-9]+)$/, 'write a number such as "5", or a percentage from 0% to 100%')
   .default('10%')
   .describe(
     "How many of the pool's nodes may be under disruption at once: a number such as 5, or a percentage such as 10%, rounded up. 0 forbids disruption. Nodes that are not ready count as disrupted.",
@@ -115,7 +121,7 @@ export const budgetSchedule = z
 /** How long it applies: hours and minutes. */
 export const budgetDuration = z
   .string()
-  .regex(/^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$/)
+  .regex(/^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$/, 'write hours and minutes, such as 8h or 1h30m')
   .describe(
     'Duration that the budget is active after each hit of its schedule, in hours and minutes such as 8h or 1h30m.',
   )
@@ -159,7 +165,7 @@ function requirementEntry(options: { readonly nodePoolAllowed: boolean }) {
   const key = z
     .string()
     .max(316)
-    .regex(qualifiedName)
+    .regex(qualifiedName, nameRemedy)
     .describe('Label key, such as karpenter.azure.com/sku-family or topology.kubernetes.io/zone.')
   return z.object({
     key: key.register(crdExtensions, { cel: keyRules('self', options, (rule) => rule) }),
@@ -213,7 +219,7 @@ export const overlayRequirementList = z
 
 /** Labels of a NodePool's template. */
 export const templateLabels = z
-  .record(z.string(), z.string().max(63).regex(labelValue))
+  .record(z.string(), z.string().max(63).regex(labelValue, 'write letters and digits, with "-", "_" and "." between'))
   .meta({ maxProperties: 100 })
   .describe('Labels applied to the nodes. Keys that Karpenter or AKS manages are rejected.')
   .register(crdExtensions, {
@@ -225,7 +231,7 @@ export const nodeClassRef = z.object({
   group: z
     .string()
     .min(1)
-    .regex(/^[^/]*$/)
+    .regex(/^[^/]*$/, 'write the group without a version: karpenter.azure.com')
     .describe('API group of the node class: karpenter.azure.com.'),
   kind: z.string().min(1).describe('Kind of the node class: AKSNodeClass.'),
   name: z.string().min(1).describe('Name of the AKSNodeClass.'),

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { crdExtensions } from './fields.ts'
 
-const sizeText = z.string().regex(/^\d+(E|P|T|G|M|K|Ei|Pi|Ti|Gi|Mi|Ki)$/)
+const sizeText = z.string().regex(/^\d+(E|P|T|G|M|K|Ei|Pi|Ti|Gi|Mi|Ki)$/, 'write a size such as 50Mi')
 const percent = z.int().min(0).max(100).meta({ format: 'int32' })
 
 export const kubelet = z
@@ -98,7 +98,7 @@ const sysctls = z
     netCoreWmemMax: setting('net.core.wmem_max', 212992, 134217728),
     netIPv4IPLocalPortRange: z
       .string()
-      .regex(/^\d+ \d+$/)
+      .regex(/^\d+ \d+$/, 'write two ports such as "32768 60999"')
       .optional()
       .describe(
         'Kernel setting net.ipv4.ip_local_port_range: first port (1024 to 60999) and last port (32768 to 65535) with one space between.',

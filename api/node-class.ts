@@ -12,7 +12,7 @@ const zoneOverride = z
       .string()
       .min(1)
       .max(254)
-      .regex(dnsZone)
+      .regex(dnsZone, 'write a DNS zone such as example.com, or "."')
       .describe('The DNS zone that the entry is for: a name such as example.com, or "." for all others.'),
     queryLogging: z.enum(['Error', 'Log']).describe('Query logging: errors only, or every query.'),
     protocol: z.enum(['PreferUDP', 'ForceTCP']).describe('Protocol used to query upstream DNS servers.'),

@@ -12,14 +12,14 @@ export const nodeOverlaySpec = z
     ),
     price: z
       .string()
-      .regex(/^\d+(\.\d+)?$/)
+      .regex(/^\d+(\.\d+)?$/, 'write an amount such as "0.42"')
       .optional()
       .describe(
         'The price of the offerings per hour, such as 0.42, in the place of their own. Not together with priceAdjustment.',
       ),
     priceAdjustment: z
       .string()
-      .regex(adjustment)
+      .regex(adjustment, 'write an amount such as "-0.05", or a percentage such as "+10%"')
       .meta({ pattern: upstreamAdjustment })
       .optional()
       .describe('Adjustment of the price: an amount such as -0.05, or a percentage such as +10% or -25%.'),

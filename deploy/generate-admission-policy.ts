@@ -1,12 +1,13 @@
-// The chart's admission policies that warn, made from the table in `api/warnings.ts`.
+// The chart's admission policies that warn, made from the tables in `api/warnings`.
 import { stringify } from 'yaml'
 import { policyOf, warningActions } from '../api/chart-policies.ts'
 import type { Validation } from '../api/rules/admission.ts'
-import { type WarningPolicy, warningPolicies } from '../api/warnings.ts'
+import { warningPolicies } from '../api/warnings/policies.ts'
+import type { WarningPolicy } from '../api/warnings/policy.ts'
 
 const head = `{{- /*
-Generated from api/warnings.ts by deploy/generate-admission-policy.ts; edit the table there.
-Warnings at \`kubectl apply\` about what Karpenter's API accepts and what cannot work here, or has no effect. Nothing is refused: whatever Karpenter
+Generated from api/warnings by deploy/generate-admission-policy.ts; edit the tables there.
+Warnings at \`kubectl apply\` about what Karpenter's API accepts and what cannot work here, has no effect, or limits nothing. Nothing is refused: whatever Karpenter
 accepts is accepted. A policy that cannot be evaluated says nothing.
 */}}
 {{- if .Values.admissionWarnings }}

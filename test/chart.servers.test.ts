@@ -70,7 +70,7 @@ describe.each(cases)('the chart with $name', ({ values, azureAccount }) => {
 
   test('warnings never refuse, and one value switches them off; what limits Joiner itself always refuses', () => {
     const policies = manifests.filter(({ apiVersion }) => apiVersion === admission)
-    const warnings = ['joiner-aksnodeclasses', 'joiner-nodepools', 'joiner-unread']
+    const warnings = ['joiner-aksnodeclasses', 'joiner-nodepools', 'joiner-other-providers', 'joiner-unread']
     const limits = ['joiner-bootstrap-tokens', 'joiner-conversion', 'joiner-own-objects']
     const ofNodes = 'joiner-node-identity'
     expect(new Set(policies.map(({ metadata }) => metadata.name))).toEqual(

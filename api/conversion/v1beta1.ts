@@ -20,7 +20,12 @@ const resourceNames = "['cpu', 'memory', 'ephemeral-storage', 'pid']"
 const reserved = z
   .record(
     z.string(),
-    z.string().regex(/^\+?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9.]+)?$/),
+    z
+      .string()
+      .regex(
+        /^\+?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9.]+)?$/,
+        'write a quantity such as 500m or 2Gi',
+      ),
   )
   .register(crdExtensions, {
     cel: [{ rule: `self.all(x, x in ${resourceNames})`, message: `valid keys are ${resourceNames}` }],
@@ -36,6 +41,7 @@ const threshold = z
   .string()
   .regex(
     /^((\d{1,2}(\.\d{1,2})?|100(\.0{1,2})?)%|[+-]?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9.]+)?|)$/,
+    'write a percentage such as 5%, or a quantity such as 100Mi',
   )
 
 const subset = (part: string, whole: string) => ({

@@ -3,7 +3,9 @@ import type { FieldError } from '../../core/values/field-error.ts'
 import { isObject } from '../../core/values/json.ts'
 import { shortened } from '../../core/values/shortened.ts'
 import { type CrdExtensions, crdExtensions } from '../fields.ts'
+import { valueAt } from '../shapes/shape.ts'
 import { CelScope, compileCel } from './cel.ts'
+import { wordingOf } from './wording.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -22,11 +24,13 @@ export function judge(schema: z.ZodType, given: unknown, path: FieldError['path'
   const json = jsonSchemaOf(schema)
   const parsed = schema.safeParse(forZod(json, withoutNulls(given)))
   if (!parsed.success) {
-    const errors = parsed.error.issues.map((issue) => ({
-      path: [...path, ...(issue.path as (string | number)[])].map(keyOf),
-      message: issue.message,
-    }))
-    return { errors }
+    const errors = parsed.error.issues.map((issue) => {
+      const at = (issue.path as (string | number)[]).map(keyOf)
+      return { path: [...path, ...at], message: wordingOf(issue, valueAt(given, at)) }
+    })
+    // An empty text also breaks the pattern of its field, in other words.
+    const places = new Set<string>()
+    return { errors: errors.filter((error) => places.size !== places.add(JSON.stringify(error.path)).size) }
   }
   const errors = ruleErrors(json, parsed.data, path)
   return { errors: errors.map((error) => ({ ...error, path: error.path.map(keyOf) })), known: parsed.data }
@@ -59,14 +63,21 @@ function forZod(schema: unknown, value: unknown): unknown {
   return extensionsOf(schema).quantity === true && Number.isInteger(value) ? String(value) : value
 }
 
-function propertyOf({ properties, additionalProperties }: Json, key: string): unknown {
-  return isObject(properties) && Object.hasOwn(properties, key) ? properties[key] : additionalProperties
+/** Returns the schema of a field. */
+export function propertyOf(schema: Json, key: string): unknown {
+  const properties = propertiesOf(schema) ?? {}
+  return Object.hasOwn(properties, key) ? properties[key] : schema['additionalProperties']
+}
+
+/** Returns the fields of a schema; undefined for one of maps whose keys are free. */
+export function propertiesOf({ properties }: Json): Json | undefined {
+  return isObject(properties) ? properties : undefined
 }
 
 const jsonSchemas = new WeakMap<z.ZodType, Json>()
 
 /** Returns the schema as JSON, with our extensions under `x-extensions`. It is constant, and made once. */
-function jsonSchemaOf(schema: z.ZodType): Json {
+export function jsonSchemaOf(schema: z.ZodType): Json {
   let json = jsonSchemas.get(schema)
   if (json === undefined) {
     json = z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input', override: withExtensions }) as Json

@@ -38,14 +38,21 @@ export function problemOf(shape: z.ZodType, value: unknown): Problem | undefined
   return { path, value: valueAt(value, path), remedy: issue.message }
 }
 
-function valueAt(value: unknown, path: Problem['path']): unknown {
+/** Returns the value of a field, or undefined where there is none. */
+export function valueAt(value: unknown, path: Problem['path']): unknown {
   return path.reduce(
     (at, key) => (typeof at === 'object' && at !== null && Object.hasOwn(at, key) ? at[key as never] : undefined),
     value,
   )
 }
 
-export const text = z.string(instead('write a text'))
+/** YAML reads `5` as a number and `true` as a boolean, which are texts in quotes. */
+export function textRemedy(value: unknown): string {
+  const isPlain = typeof value === 'number' || typeof value === 'boolean'
+  return isPlain ? `write "${value}", with the quotes` : 'write a text'
+}
+
+export const text = z.string({ error: ({ input }) => (isAbsent(input) ? 'add it' : textRemedy(input)) })
 
 export const flag = z.boolean(instead('write true or false'))
 
@@ -72,7 +79,21 @@ export const quantity = z.custom<string | number>((value) => {
 }, instead('write a quantity such as 500m or 2Gi'))
 
 export function oneOf<const Values extends readonly string[]>(...values: Values) {
-  return z.enum(values, instead(`use ${values.join(', ')}`))
+  return z.enum(values, {
+    error: ({ input }) => (isAbsent(input) ? 'add it' : `use ${choice(values, input)}`),
+  })
+}
+
+/** Words of `karpenter.sh/v1beta1` in v1, and the reverse. */
+const renamed: ReadonlyMap<unknown, string> = new Map([
+  ['WhenUnderutilized', 'WhenEmptyOrUnderutilized'],
+  ['WhenEmptyOrUnderutilized', 'WhenUnderutilized'],
+])
+
+/** The word that is meant; all that there are where it is none of them. */
+export function choice(words: readonly string[], given: unknown): string {
+  const name = String(renamed.get(given) ?? given).toLowerCase()
+  return words.find((word) => word.toLowerCase() === name) ?? words.join(', ')
 }
 
 export function list<Each extends z.ZodType>(each: Each) {

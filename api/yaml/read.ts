@@ -43,7 +43,18 @@ const forbidden = /[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\u{10000}-\u{10f
  */
 export function readYaml(source: string): readonly YamlDocument[] {
   const json = source.length > longJson && /^\s*[[{]/.test(source) ? readJson(source) : undefined
-  return json === undefined ? readDocuments(source) : [json]
+  const documents = json === undefined ? readDocuments(source) : [json]
+  const isTemplate = source.includes('{{') && source.includes('}}')
+  return isTemplate && documents.some(({ problems }) => problems.length > 0) ? documents.map(asTemplate) : documents
+}
+
+/** A document that cannot be read, of a text with what programs such as Helm fill in. */
+function asTemplate(document: YamlDocument): YamlDocument {
+  const problems = document.problems.map(({ line, message }) => ({
+    line,
+    message: `${message}; it seems to be a template: render it first, such as by helm template`,
+  }))
+  return { ...document, problems }
 }
 
 /** Undefined for several documents, of which each may be JSON. */
@@ -133,13 +144,18 @@ function compose(source: string, lines: LineCounter, take: (tree: Document.Parse
   return undefined
 }
 
+const remedies: Readonly<Record<string, string>> = {
+  TAG_RESOLVE_FAILED: '; leave the tag out',
+  TAB_AS_INDENT: '; write blanks in its place',
+}
+
 function documentOf(tree: Document.Parsed, lines: LineCounter): YamlDocument {
   const line = lines.linePos(tree.contents?.range[0] ?? tree.range[0]).line
   const lineOf = (path: Path) => lineOfPath(tree.contents, path, lines) ?? line
   const tags = tree.warnings.filter(({ code }) => code === 'TAG_RESOLVE_FAILED')
   const broken = [...tree.errors, ...tags].slice(0, mostProblems).map(({ code, message, pos }) => ({
     line: lines.linePos(pos[0]).line,
-    message: `${printableStart(message, longestMessage)}${code === 'TAG_RESOLVE_FAILED' ? '; leave the tag out' : ''}`,
+    message: `${printableStart(message, longestMessage)}${remedies[code] ?? ''}`,
   }))
   if (broken.length > 0) return { value: undefined, problems: broken, line, lineOf, tree }
   const { value, problems } = valueOf(tree.contents, lines)

@@ -11,7 +11,13 @@ export interface ClusterObject extends Readonly<Record<string, unknown>> {
 
 export const requirement = (key: string, operator: string, ...values: readonly string[]) => ({ key, operator, values })
 
-export function pool(change: { readonly spec?: object; readonly template?: object; readonly annotations?: object }) {
+export function pool(change: {
+  readonly spec?: object
+  readonly template?: object
+  /** Of the template. */
+  readonly metadata?: object
+  readonly annotations?: object
+}) {
   const plain = nodePool({ name: 'warned' })
   return {
     ...plain,
@@ -19,7 +25,7 @@ export function pool(change: { readonly spec?: object; readonly template?: objec
     spec: {
       ...plain.spec,
       ...change.spec,
-      template: { spec: { ...plain.spec.template.spec, ...change.template } },
+      template: { metadata: change.metadata ?? {}, spec: { ...plain.spec.template.spec, ...change.template } },
     },
   }
 }
@@ -60,7 +66,7 @@ const none = fc.constant(undefined)
 
 /** NodePools, a part of which are warned of, for one reason or several; the API server refuses few of them. */
 export function randomPool(): fc.Arbitrary<ClusterObject> {
-  const word = fc.constantFrom('on-demand', 'spot', 'linux', 'amd64', 'D', 'Standard_D4s_v5')
+  const word = fc.constantFrom('on-demand', 'spot', 'linux', 'amd64', 'D', 'Standard_D4s_v5', 'eastus-1', '1', '16384')
   const text = mostly(word, fc.oneof(fc.constantFrom('x\ny', '"', '\\', "'", 'ä😀'), fc.string({ maxLength: 5 })))
   const key = fc.constantFrom(
     'a',
@@ -69,12 +75,34 @@ export function randomPool(): fc.Arbitrary<ClusterObject> {
     'kubernetes.io/arch',
     'karpenter.azure.com/sku-family',
     'node.kubernetes.io/instance-type',
+    'topology.kubernetes.io/zone',
+    'karpenter.azure.com/sku-memory',
+    'karpenter.k8s.aws/instance-category',
   )
   const listed = fc.record({
     key,
     operator: fc.constantFrom('In', 'In', 'NotIn'),
-    values: fc.array(text, { minLength: 1, maxLength: 3 }),
+    values: fc.array(text, { minLength: 1, maxLength: 7 }),
   })
+  const compared = fc.record({
+    key,
+    operator: fc.constantFrom('Gt', 'Lte'),
+    values: fc.array(fc.constantFrom('16', '16384'), { minLength: 1, maxLength: 1 }),
+  })
+  const budget = fc.record(
+    {
+      nodes: fc.constantFrom('1', '10%'),
+      reasons: fc
+        .array(fc.constantFrom('Empty', 'Drifted', 'Underutilized'), { maxLength: 2 })
+        .map((all) => [...new Set(all)]),
+      window: fc.constantFrom({ schedule: '@daily', duration: '8h' }, { schedule: '0 1 * * *', duration: '24h' }),
+    },
+    { requiredKeys: ['nodes'] },
+  )
+  const budgets = fc.array(
+    budget.map(({ window, ...rest }) => ({ ...rest, ...window })),
+    { maxLength: 3 },
+  )
   const exists = fc.record({ key, operator: fc.constantFrom('Exists', 'DoesNotExist') })
   const taint = fc.record({
     key: fc.constantFrom('a', 'b', 'c', 'd'),
@@ -82,7 +110,7 @@ export function randomPool(): fc.Arbitrary<ClusterObject> {
   })
   const azure = { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' }
   const template = fc.record({
-    requirements: fc.array(mostly<object>(listed, exists), { maxLength: 3 }),
+    requirements: fc.array(mostly<object>(listed, fc.oneof(exists, compared)), { maxLength: 3 }),
     taints: mostly<unknown>(none, fc.array(taint, { maxLength: 2 })),
     startupTaints: mostly<unknown>(none, fc.option(fc.array(taint, { maxLength: 2 }))),
     nodeClassRef: mostly(
@@ -103,12 +131,21 @@ export function randomPool(): fc.Arbitrary<ClusterObject> {
     [kubeletAnnotation]: mostly<unknown>(none, kubelet),
     constructor: mostly<unknown>(none, text),
   })
-  const spec = fc.record({ replicas: mostly<unknown>(none, fc.option(fc.constantFrom(0, 3))) })
+  const disruption = mostly<unknown>(
+    none,
+    budgets.map((all) => ({ consolidateAfter: '1m', budgets: all })),
+  )
+  const spec = fc.record({ replicas: mostly<unknown>(none, fc.option(fc.constantFrom(0, 3))), disruption })
+  const labels = fc.constantFrom<object>(
+    {},
+    { labels: { team: 'red' } },
+    { labels: { 'karpenter.azure.com/sku-cpu': 'four' } },
+  )
   const name = mostly(fc.constantFrom('a', 'a'.repeat(53)), fc.constant('a'.repeat(54)))
   return fc
-    .tuple(template, annotations, spec, name)
-    .map(([templateGiven, annotationsGiven, specGiven, poolName]) => ({
-      ...pool({ template: templateGiven, spec: specGiven }),
+    .tuple(template, annotations, spec, name, labels)
+    .map(([templateGiven, annotationsGiven, specGiven, poolName, labelsGiven]) => ({
+      ...pool({ template: templateGiven, spec: specGiven, metadata: labelsGiven }),
       metadata: { name: poolName, annotations: annotationsGiven },
     }))
     .map((object) => JSON.parse(JSON.stringify(object)) as ClusterObject)

@@ -89,11 +89,28 @@ describe('what works is not warned of', () => {
       pool({ annotations: { 'compatibility.karpenter.sh/v1beta1-kubelet-conversion': ' {"maxPods":42}' } }),
     ],
     [
-      "another provider's NodePool",
+      'values that sizes and zones have, also below bounds',
       pool({
-        spec: { replicas: 1 },
-        template: { nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'x' } },
+        template: {
+          requirements: [
+            requirement('topology.kubernetes.io/zone', 'In', 'eastus-1', '0'),
+            requirement('karpenter.azure.com/sku-family', 'NotIn', 'B'),
+            requirement('karpenter.azure.com/sku-memory', 'Gt', '8191'),
+            requirement('karpenter.azure.com/sku-version', 'Gt', '4'),
+            requirement('kubernetes.azure.com/fips_enabled', 'DoesNotExist'),
+          ],
+        },
       }),
+    ],
+    [
+      'a budget that always holds, beside one with a schedule',
+      pool({
+        spec: { disruption: { budgets: [{ nodes: '0', schedule: '@daily', duration: '8h' }, { nodes: '10%' }] } },
+      }),
+    ],
+    [
+      'a schedule that begins each day and lasts a day',
+      pool({ spec: { disruption: { budgets: [{ nodes: '1', schedule: '0 6 * * *', duration: '24h' }] } } }),
     ],
     ['an AKSNodeClass', nodeClass()],
     [
@@ -136,7 +153,7 @@ describe('what cannot work is accepted with a warning that names field, value an
     [
       'an unknown capacity type',
       pool({ template: { requirements: [requirement('karpenter.sh/capacity-type', 'In', 'reserve', 'spot')] } }),
-      /karpenter\.sh\/capacity-type In reserve, spot: .*use on-demand, spot or reserved$/,
+      /karpenter\.sh\/capacity-type In reserve: .*use on-demand, spot or reserved$/,
     ],
     [
       'another operating system',
@@ -151,12 +168,61 @@ describe('what cannot work is accepted with a warning that names field, value an
     [
       'a family that Azure does not write so',
       pool({ template: { requirements: [requirement('karpenter.azure.com/sku-family', 'In', 'd')] } }),
-      /sku-family In d: .*use capital letters, such as D$/,
+      /sku-family In d: .*use the first letter of a size, such as D or N, or .*sku-series, such as NCads_v4$/,
     ],
     [
       'an instance type that Azure does not write so',
       pool({ template: { requirements: [requirement('node.kubernetes.io/instance-type', 'In', 'D4s_v5')] } }),
       /instance-type In D4s_v5: .*use names such as Standard_D4s_v5$/,
+    ],
+    [
+      'zones by their numbers',
+      pool({ template: { requirements: [requirement('topology.kubernetes.io/zone', 'In', '1', '2')] } }),
+      /requirements: topology\.kubernetes\.io\/zone In 1, 2: .*use the region and the number of the zone, such as eastus-1$/,
+    ],
+    [
+      'memory that is compared in GiB',
+      pool({ template: { requirements: [requirement('karpenter.azure.com/sku-memory', 'Lt', '128')] } }),
+      /sku-memory Lt 128: .*use MiB, such as 16384 for 16 GiB$/,
+    ],
+    [
+      'a label with a value that no node has',
+      pool({ metadata: { labels: { 'karpenter.azure.com/sku-gpu-name': 'nvidia-a100' } } }),
+      /metadata\.labels: karpenter\.azure\.com\/sku-gpu-name = nvidia-a100: .*use the GPU in the name of a size/,
+    ],
+    [
+      'labels of another provider',
+      pool({
+        template: {
+          requirements: [
+            requirement('karpenter.k8s.aws/instance-category', 'In', 'c'),
+            requirement('topology.ebs.csi.aws.com/other', 'In', 'a'),
+          ],
+        },
+      }),
+      /instance-category: use karpenter\.azure\.com\/sku-family, such as D; topology\.ebs\.csi\.aws\.com\/other: remove it$/,
+    ],
+    [
+      "another provider's NodePool",
+      pool({
+        spec: { replicas: 1 },
+        template: { nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'x' } },
+      }),
+      /EC2NodeClass of karpenter\.k8s\.aws is of another provider, .*use kind AKSNodeClass and group karpenter\.azure\.com$/,
+    ],
+    [
+      'budgets that hold at times only',
+      pool({
+        spec: {
+          disruption: {
+            budgets: [
+              { nodes: '1', schedule: '0 9 * * mon-fri', duration: '8h' },
+              { nodes: '5', reasons: ['Empty'] },
+            ],
+          },
+        },
+      }),
+      /budgets: each entry for Drifted, Underutilized has a schedule.*add an entry without a schedule, such as nodes: "10%"$/,
     ],
     [
       'a taint in both lists',

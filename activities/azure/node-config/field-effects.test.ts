@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { nodeClassSpec } from '../../../api/node-class.ts'
-import { warningPolicies } from '../../../api/warnings.ts'
+import { warningPolicies } from '../../../api/warnings/policies.ts'
 import { configPath, firstBoot } from '../../../deploy/local/azure/boot/custom-data.ts'
 import { fieldsOf, isAmong, type SchemaField, valuesOf, withValue } from '../../../test/api/schema-fields.ts'
 import { goldenConfig, goldenNodeClass, goldenSizes, goldenSubnet } from '../../../test/vectors/golden-cases.ts'

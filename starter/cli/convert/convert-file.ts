@@ -1,4 +1,5 @@
-import { toNewest } from '../../../api/conversion/convert.ts'
+import { type Conversion, toNewest } from '../../../api/conversion/convert.ts'
+import type { Json } from '../../../api/conversion/residue.ts'
 import { readYaml, type YamlDocument } from '../../../api/yaml/read.ts'
 import { isObject } from '../../../core/values/json.ts'
 import { printable, printableLines } from '../../../core/values/printable.ts'
@@ -7,6 +8,7 @@ import { type InputFile, inputName } from '../bounded/input.ts'
 import { takeText } from '../bounded/text.ts'
 import { documentText, yamlText } from '../shared/yaml-text.ts'
 import { InputError } from '../simulate/input-error.ts'
+import { itemsOf, remarksOn } from './remarks.ts'
 
 /** What the command line asks for. */
 export interface ConvertInput {
@@ -22,7 +24,9 @@ export function convertFile({ file }: ConvertInput): number {
   const documents = readYaml(taken.text)
   if (documents.length === 0) throw new InputError(`${name}: holds no manifest; give YAML or JSON`)
   const errors: string[] = []
+  const remarks: string[] = []
   const texts = documents.map((document, index) => {
+    remarks.push(...remarksOn(document, name))
     const result = converted(document, name)
     if (result.kind === 'converted') return result.text
     if (result.kind === 'refused') {
@@ -32,6 +36,7 @@ export function convertFile({ file }: ConvertInput): number {
     return unchanged(document.tree, taken.text, documents[index - 1]?.tree?.range[2] ?? 0)
   })
   if (errors.length > 0) throw new InputError(errors.join('\n'))
+  for (const remark of remarks) console.error(remark)
   const text = texts.join('---\n')
   process.stdout.write(isTakenForJson(text) ? `---\n${text}` : text)
   return 0
@@ -60,13 +65,28 @@ function converted({ value, problems, line, lineOf, tree }: YamlDocument, name: 
       errors: problems.map((problem) => `${name}:${problem.line}: is not YAML: ${problem.message}`),
     }
   doing(`${name}:${line}`)
-  const result = isObject(value) ? toNewest(value) : undefined
+  const result = isObject(value) ? newestOf(value) : undefined
   if (result === undefined) return { kind: 'unchanged' }
   // Only the comment on top can be kept: the fields below it have moved.
   if (result.kind === 'converted') return { kind: 'converted', text: yamlText(result.object, tree?.commentBefore) }
-  const place = `${name}:${lineOf(result.path.split('.'))}`
+  const place = `${name}:${lineOf(pathOf(result.path))}`
   return { kind: 'refused', errors: [`${place}: ${printable(`${result.path} ${result.message}`)}`] }
 }
+
+/** The newest form of an object, or of a list of which at least one item has a newer form. */
+function newestOf(object: Json): Conversion | undefined {
+  const items = itemsOf(object)
+  if (items === undefined) return toNewest(object)
+  const results = items.map((item) => (isObject(item) ? toNewest(item) : undefined))
+  const refused = results.findIndex((result) => result?.kind === 'refused')
+  const why = results[refused]
+  if (why?.kind === 'refused') return { ...why, path: `items.${refused}.${why.path}` }
+  if (results.every((result) => result === undefined)) return undefined
+  const changed = results.map((result, at) => (result?.kind === 'converted' ? result.object : items[at]))
+  return { kind: 'converted', object: { ...object, items: changed } }
+}
+
+const pathOf = (path: string) => path.split('.').map((key) => (/^\d+$/.test(key) ? Number(key) : key))
 
 /**
  * A document as it stands in the file, without the line that begins it; written again where it holds what a terminal would obey.

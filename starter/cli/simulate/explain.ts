@@ -8,7 +8,7 @@ import { printable } from '../../../core/values/printable.ts'
 import { InputError } from './input-error.ts'
 import { shown } from './result.ts'
 import type { Solved } from './rounds.ts'
-import { counted, few, monthly, podNames } from './words.ts'
+import { counted, few, isPriced, monthly, podNames } from './words.ts'
 
 /** What became of one pod, and why. */
 export type Explanation =
@@ -83,7 +83,9 @@ function claimLines(explanation: Extract<Explanation, { kind: 'new node' }>): re
     `  its pods: ${few(pods, 10)}`,
     `  types: ${funnelText(funnel)}${cut}`,
     `  cheapest first: ${few(instanceTypes, 5)}`,
-    `  ${cheapest.type} at USD ${cheapest.price} an hour is ${monthly(cheapest.price)} a month`,
+    isPriced(cheapest.price)
+      ? `  ${cheapest.type} at USD ${cheapest.price} an hour is ${monthly(cheapest.price)} a month`
+      : `  the price of ${cheapest.type} is unknown`,
     ...(cheaper.length === 0 ? ['  no type of the NodePool is cheaper'] : ['  cheaper types that are not in it:']),
     ...cheaper.map(
       ({ count, example, price, reason }) => `    ${counted(count, 'type')} (${example} from USD ${price}): ${reason}`,

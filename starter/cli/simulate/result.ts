@@ -15,6 +15,7 @@ export interface ResultJson {
 interface ClaimJson {
   readonly nodePool: string
   readonly instanceTypes: readonly string[]
+  /** USD an hour; 999 and more stand for a price that is not known, as in Karpenter. */
   readonly cheapestPrice: number
   readonly requirements: readonly RequirementSpec[]
   readonly minValuesRelaxed?: true

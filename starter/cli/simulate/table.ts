@@ -7,7 +7,7 @@ import { aligned } from '../shared/table.ts'
 import { funnelLines, lines } from './explain.ts'
 import { shown } from './result.ts'
 import type { Solved } from './rounds.ts'
-import { counted, few, monthly, podNames, valuesFor } from './words.ts'
+import { counted, few, isPriced, monthly, podNames, valuesFor } from './words.ts'
 
 const header = ['NODE', 'NODEPOOL', 'TYPE', 'ZONE', 'CAPACITY', 'USD/MONTH', 'PODS']
 const podsShown = 6
@@ -36,7 +36,7 @@ function claimRow(claim: PlannedNodeClaim, number: number): readonly string[] {
     `${instanceTypes[0] ?? '?'}${others > 0 ? ` or ${counted(others, 'other')}` : ''}`,
     few(zones, 3) || 'any',
     valuesFor(requirements, labels.capacityType).join(', ') || 'any',
-    monthly(price),
+    isPriced(price) ? monthly(price) : 'unknown',
     podsText(pods),
   ]
 }
@@ -61,9 +61,11 @@ function podsText(pods: readonly Pod[]): string {
 function summary({ newNodeClaims, existing, unschedulable }: SchedulingPlan): string {
   const onExisting = existing.reduce((sum, { pods }) => sum + pods.length, 0)
   const onNew = newNodeClaims.reduce((sum, { pods }) => sum + pods.length, 0)
-  const price = newNodeClaims.reduce((sum, claim) => sum + claim.price, 0)
+  const priced = newNodeClaims.filter(({ price }) => isPriced(price))
+  const price = monthly(priced.reduce((sum, claim) => sum + claim.price, 0))
+  const unpriced = newNodeClaims.length - priced.length
   return [
-    `${counted(newNodeClaims.length, 'new node')} for ${counted(onNew, 'pod')}, USD ${monthly(price)} a month at their cheapest`,
+    `${counted(newNodeClaims.length, 'new node')} for ${counted(onNew, 'pod')}, USD ${price} a month at their cheapest${unpriced === 0 ? '' : ` and ${counted(unpriced, 'node')} without a price`}`,
     `${counted(onExisting, 'pod')} on existing nodes`,
     `${counted(unschedulable.length, 'pod')} pending`,
   ].join('; ')

@@ -1,3 +1,4 @@
+import { isUnknownPrice } from '../../../activities/azure/catalogue/pricing.ts'
 import type { Pod, RequirementSpec } from '../../../core/objects.ts'
 import { podName } from '../../../core/pods/pod-rules.ts'
 import { printable } from '../../../core/values/printable.ts'
@@ -9,6 +10,9 @@ export const hoursOfMonth = 730
 export function monthly(pricePerHour: number): string {
   return (pricePerHour * hoursOfMonth).toFixed(2).replace(/\B(?=(\d{3})+(?!\d))/g, ',')
 }
+
+/** Whether it is the price of what it stands for, and not one for a price that is not known. */
+export const isPriced = (pricePerHour: number) => !isUnknownPrice(pricePerHour)
 
 export function counted(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? '' : 's'}`

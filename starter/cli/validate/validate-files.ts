@@ -40,7 +40,7 @@ const longestName = 300
 export async function validateFiles({ files, output }: ValidateInput): Promise<number> {
   const results = files.map(validateFile)
   for (const { file, skipped, warnings } of results) {
-    for (const what of skipped) console.error(`${printable(file)}: ${what} skipped`)
+    for (const what of skipped) console.error(`${printable(file)}: ${what}`)
     for (const warning of shown(warnings, 'warnings'))
       console.error(`${placeOf(file, warning)}: warning: ${warning.message}`)
   }
@@ -74,10 +74,11 @@ function placeOf(file: string, { line }: FileError): string {
 }
 
 function shown(errors: readonly FileError[], what: string): readonly FileError[] {
-  const first = errors[mostErrors]
-  if (first === undefined) return errors
+  const first = errors.slice(0, mostErrors).sort((a, b) => (a.line?.() ?? 0) - (b.line?.() ?? 0))
+  const next = errors[mostErrors]
+  if (next === undefined) return first
   const message = `and ${errors.length - mostErrors} ${what} more; correct these first`
-  return [...errors.slice(0, mostErrors), { path: '', message, line: first.line }]
+  return [...first, { path: '', message, line: next.line }]
 }
 
 function validateFile(input: InputFile | UnreadableFile): FileResult {
@@ -92,11 +93,12 @@ function validateFile(input: InputFile | UnreadableFile): FileResult {
   const warnings: FileError[] = []
   const skipped: string[] = []
   for (const document of documents) {
-    const result = validateDocument(document, file)
-    if (result.kind === 'skipped') skipped.push(`line ${document.line}: ${result.subject}`)
-    else {
-      errors.push(...result.errors)
-      warnings.push(...result.warnings)
+    for (const result of validateDocument(document, file)) {
+      if (result.kind === 'skipped') skipped.push(result.message)
+      else {
+        errors.push(...result.errors)
+        warnings.push(...result.warnings)
+      }
     }
   }
   return { file, errors, warnings, skipped }
@@ -107,20 +109,49 @@ function refused(file: string, message: string): FileResult {
 }
 
 type DocumentResult =
-  | { readonly kind: 'skipped'; readonly subject: string }
+  | { readonly kind: 'skipped'; readonly message: string }
   | { readonly kind: 'checked'; readonly errors: readonly FileError[]; readonly warnings: readonly FileError[] }
 
-function validateDocument({ value, problems, line, lineOf }: YamlDocument, file: string): DocumentResult {
-  const here = (message: string): FileError => ({ path: '', message, line: () => line })
-  if (problems.length > 0) {
-    const errors = problems.map((problem) => ({ path: '', message: problem.message, line: () => problem.line }))
-    return { kind: 'checked', errors, warnings: [] }
-  }
-  if (!isObject(value)) return { kind: 'checked', errors: [here('is not a manifest')], warnings: [] }
+/** One object of a file. The line of a list's item is looked up only where it is printed. */
+interface Manifest {
+  readonly value: unknown
+  /** How progress and remarks name its place. */
+  readonly place: string
+  readonly lineOf: YamlDocument['lineOf']
+}
+
+/** The objects of a document: those of a list, as `kubectl get` writes it, one by one. */
+function manifestsOf({ value, line, lineOf }: YamlDocument): readonly Manifest[] {
+  if (!isObject(value) || value['kind'] !== 'List' || !Array.isArray(value['items']))
+    return [{ value, place: `line ${line}`, lineOf: (path) => (path.length === 0 ? line : lineOf(path)) }]
+  return value['items'].map((item: unknown, at) => ({
+    value: item,
+    place: `items[${at}]`,
+    lineOf: (path) => lineOf(['items', at, ...path]),
+  }))
+}
+
+function validateDocument(document: YamlDocument, file: string): readonly DocumentResult[] {
+  const errors = document.problems.map(({ message, line }) => ({
+    path: '',
+    message: `is not YAML: ${message}`,
+    line: () => line,
+  }))
+  if (errors.length > 0) return [{ kind: 'checked', errors, warnings: [] }]
+  return manifestsOf(document).map((manifest) => validateManifest(manifest, file))
+}
+
+function validateManifest({ value, place, lineOf }: Manifest, file: string): DocumentResult {
+  const here = (message: string): FileError => ({ path: '', message, line: () => lineOf([]) })
+  if (!isObject(value))
+    return { kind: 'checked', errors: [here('is not a manifest; write a map with apiVersion and kind')], warnings: [] }
   const subject = subjectOf(value)
-  doing(`${inputName(file)}:${line}: ${subject}`)
+  doing(`${inputName(file)}: ${place}: ${subject}`)
   const result = validateObject(value)
-  if (result.kind === 'skipped') return { kind: 'skipped', subject }
+  if (result.kind === 'skipped') {
+    const remark = result.remark === undefined ? '' : `: ${result.remark}`
+    return { kind: 'skipped', message: `${place}: ${subject} skipped${remark}` }
+  }
   const reported = (message: string) => `${subject}: ${printableStart(message, longestMessage)}`
   return {
     kind: 'checked',
@@ -129,8 +160,18 @@ function validateDocument({ value, problems, line, lineOf }: YamlDocument, file:
       message: reported(message),
       line: () => lineOf(path),
     })),
-    warnings: result.warnings.map((message) => here(reported(message))),
+    warnings: result.warnings.map((message) => ({
+      path: '',
+      message: reported(message),
+      line: () => lineOf(fieldOf(message)),
+    })),
   }
+}
+
+/** The field that a warning begins with, in the words of the tables of warnings. */
+function fieldOf(message: string): readonly string[] {
+  const [field] = /^spec[.a-zA-Z]*/.exec(message) ?? []
+  return field?.split('.') ?? []
 }
 
 function subjectOf({ kind, metadata }: Readonly<Record<string, unknown>>): string {

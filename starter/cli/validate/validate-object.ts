@@ -9,7 +9,9 @@ import { nodeClassSpec } from '../../../api/node-class.ts'
 import { nodeOverlaySpec } from '../../../api/node-overlay.ts'
 import { nodePoolSpec } from '../../../api/node-pool.ts'
 import { chartAdmission } from '../../../api/rules/chart-admission.ts'
+import { withRemedy } from '../../../api/rules/remedies.ts'
 import { judge, withoutNulls } from '../../../api/rules/schema-errors.ts'
+import { unknownFields } from '../../../api/rules/unknown-fields.ts'
 import type { Served } from '../../../api/served.ts'
 import { blockingProblem } from '../../../core/disruption/budgets/budget-check.ts'
 import { metadataErrors } from '../../../core/metadata-errors.ts'
@@ -24,15 +26,16 @@ import { isObject } from '../../../core/values/json.ts'
 import { entryOf } from '../../../core/values/records.ts'
 
 export type ObjectResult =
-  | { readonly kind: 'skipped' }
+  | { readonly kind: 'skipped'; readonly remark?: string }
   | {
       readonly kind: 'checked'
       readonly errors: readonly FieldError[]
-      /** What cannot work or changes nothing, of an object without errors. */
+      /** What cannot work or changes nothing, and is no error. */
       readonly warnings: readonly string[]
     }
 
-const nodeClassVersion = 'karpenter.azure.com/v1beta1'
+const nodeClassGroup = 'karpenter.azure.com'
+const nodeClassVersion = `${nodeClassGroup}/v1beta1`
 
 /** Objects of one kind and version: what the API server takes, and what controllers and nodes refuse of that. */
 interface Kind {
@@ -61,7 +64,6 @@ const kinds: Readonly<Record<string, Kind>> = {
   ]),
   'autoscaling.x-k8s.io/v1beta1 CapacityBuffer': kind(capacityBufferSpec),
 }
-const ourGroups = /^(karpenter\.sh|karpenter\.azure\.com)\//
 
 /** What the API server and then Joiner would say of a manifest. Old versions are judged as what they are and as what they become. */
 export function validateObject(given: Json): ObjectResult {
@@ -77,34 +79,42 @@ function validateVersion(given: Json): ObjectResult {
     given['apiVersion'] === 'karpenter.azure.com/v1alpha2' ? { ...given, apiVersion: nodeClassVersion } : given
   const name = `${textOf(object['apiVersion'])} ${textOf(object['kind'])}`
   const known = entryOf(kinds, name)
-  if (known === undefined) {
-    if (!ourGroups.test(name)) return { kind: 'skipped' }
-    const message = `"${name}" is not known; there are ${Object.keys(kinds).join(', ')}`
-    return refusedFor({ path: ['apiVersion'], message })
-  }
-  const { errors: ofSpec, spec: stored } = judgeSpec(object, known)
-  const errors = [...metadataErrors(object['metadata']), ...ofSpec]
-  if (errors.length > 0) return { kind: 'checked', errors, warnings: [] }
+  if (known === undefined) return ofUnknownKind(name)
+  const { errors: ofSpec, spec: stored } = judgeSpec(object, { kind: name, ...known })
   const { apiVersion, kind, metadata, spec } = object
-  return admitted({
+  // Policies judge what they can of an object that is refused: its author corrects all of it at once.
+  const { denied, warnings } = chartAdmission({
     apiVersion,
     kind,
     metadata: withoutNulls(metadata),
-    ...(spec === undefined || spec === null ? {} : { spec: stored }),
+    ...(spec === undefined || spec === null ? {} : { spec: stored ?? withoutNulls(spec) }),
   })
-}
-
-/** What the chart's admission policies make of an object that everything else accepts. */
-function admitted(object: Json): ObjectResult {
-  const { denied, warnings } = chartAdmission(object)
-  return {
-    kind: 'checked',
-    errors: denied.map(({ policy, message }) => ({
+  const errors = [
+    ...metadataErrors(object['metadata']),
+    ...ofSpec,
+    ...denied.map(({ policy, message }) => ({
       path: [],
       message: `ValidatingAdmissionPolicy "${policy}" denies it: ${message}`,
     })),
-    warnings: warnings.map(({ message }) => message),
-  }
+  ]
+  return { kind: 'checked', errors, warnings: warnings.map(({ message }) => message) }
+}
+
+/** What an object of a kind or version is taken for that is not checked. `name`: with the version. */
+function ofUnknownKind(name: string): ObjectResult {
+  const [, group = '', , kind = ''] = /^([^/ ]+)(\/[^ ]+)? (.+)$/.exec(name) ?? []
+  if (/NodeClass$|NodeTemplate$/.test(kind) && group !== 'karpenter.sh' && group !== nodeClassGroup)
+    return {
+      kind: 'skipped',
+      remark: 'it configures nodes of another provider; for nodes of AKS write an AKSNodeClass',
+    }
+  if (group !== 'karpenter.sh' && group !== nodeClassGroup) return { kind: 'skipped' }
+  const known = Object.keys(kinds).filter((one) => one.split(' ')[1]?.toLowerCase() === kind.toLowerCase())
+  const remedy =
+    kind === 'Provisioner'
+      ? 'write a NodePool of karpenter.sh/v1 in its place'
+      : `write ${(known.length > 0 ? known.slice(-1) : Object.keys(kinds)).map((one) => one.replace(' ', ' and kind ')).join(', or ')}`
+  return refusedFor({ path: ['apiVersion'], message: `there is no "${name}"; ${remedy}` })
 }
 
 const refusedFor = (error: FieldError): ObjectResult => ({ kind: 'checked', errors: [error], warnings: [] })
@@ -112,28 +122,17 @@ const refusedFor = (error: FieldError): ObjectResult => ({ kind: 'checked', erro
 /** `spec`: the spec that the API server would store. */
 function judgeSpec(
   object: Json,
-  { schema, runtimeErrors }: Kind,
+  { kind, schema, runtimeErrors }: Kind & { readonly kind: string },
 ): { readonly errors: readonly FieldError[]; readonly spec?: unknown } {
   const given = withoutNulls(object['spec'] ?? (object['kind'] === 'AKSNodeClass' ? {} : undefined))
   const { errors: refusals, known } = judge(schema, given, ['spec'])
-  const errors = [...unknownFields(given, known, ['spec']), ...refusals]
+  const unknown = unknownFields({ kind, schema }, given)
   // What the CRD refuses, no controller ever sees.
-  if (errors.length > 0) return { errors, spec: known }
+  if (refusals.length > 0)
+    return { errors: [...unknown, ...refusals.map((one) => withRemedy(kind, { spec: given }, one))], spec: known }
   const { metadata } = object
   const annotations = isObject(metadata) && isObject(metadata['annotations']) ? metadata['annotations'] : {}
-  return { errors: runtimeErrors(known as never, nameOf(metadata), annotations), spec: known }
-}
-
-/** kubectl refuses fields that the schema does not know; most are misspelt. */
-function unknownFields(given: unknown, known: unknown, path: readonly (string | number)[]): FieldError[] {
-  if (Array.isArray(given) && Array.isArray(known))
-    return given.flatMap((element, index) => unknownFields(element, known[index], [...path, index]))
-  if (!isObject(given) || !isObject(known)) return []
-  return Object.entries(given).flatMap(([key, value]) =>
-    Object.hasOwn(known, key)
-      ? unknownFields(value, known[key], [...path, key])
-      : [{ path: [...path, key], message: 'is not a field of this object' }],
-  )
+  return { errors: [...unknown, ...runtimeErrors(known as never, nameOf(metadata), annotations)], spec: known }
 }
 
 /** What Joiner refuses of a NodePool that the API server takes. */

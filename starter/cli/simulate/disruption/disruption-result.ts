@@ -8,7 +8,7 @@ import { serializeAll } from '../../../../core/requirements/requirements.ts'
 import type { PlannedNodeClaim } from '../../../../core/scheduling/snapshot.ts'
 import { printable } from '../../../../core/values/printable.ts'
 import { aligned } from '../../shared/table.ts'
-import { counted, few, monthly } from '../words.ts'
+import { counted, few, isPriced, monthly } from '../words.ts'
 import type { ConditionsJson } from './claim-conditions.ts'
 
 /** What came of it, as a simulation prints it. */
@@ -78,11 +78,15 @@ function blockedJson({ object, reason: event, cause }: Blocked): readonly Blocke
   return object.nodeName === undefined ? [] : [{ event, reason, node: object.nodeName }]
 }
 
+function fromPrice(price: number): string {
+  return isPriced(price) ? `from USD ${monthly(price)} a month` : 'whose price is unknown'
+}
+
 /** The decision for people. */
 export function decisionText({ commands, blocked }: DisruptionResultJson): string {
   const done = commands.map(({ decision, reason, candidates, replacements }) => {
     const by = replacements.map(({ nodePool, instanceTypes: names, cheapestPrice }) => {
-      const price = cheapestPrice === null ? '' : `, from USD ${monthly(cheapestPrice)} a month`
+      const price = cheapestPrice === null ? '' : `, ${fromPrice(cheapestPrice)}`
       return `\n  by a node of ${printable(nodePool)}: ${few(names, 3) || 'as its template says'}${price}`
     })
     return `${decision} (${reason}) ${counted(candidates.length, 'node')}: ${few(candidates, 10)}${by.join('')}`
