@@ -2,15 +2,14 @@ import { readYaml, type YamlDocument } from '../../../api/yaml/read.ts'
 import { pathText } from '../../../core/values/field-error.ts'
 import { isObject } from '../../../core/values/json.ts'
 import { printable, printableStart } from '../../../core/values/printable.ts'
-import { doing } from '../bounded/doing.ts'
-import { type InputFile, inputName, type UnreadableFile } from '../bounded/input.ts'
+import type { InputFile, UnreadableFile } from '../bounded/input.ts'
 import { takeText } from '../bounded/text.ts'
 import type { OutputFormat } from '../shared/options.ts'
 import { print } from '../shared/output.ts'
 import { validateObject } from './validate-object.ts'
 
 /** What the command line asks for, with its files. */
-export interface ValidateInput {
+interface ValidateInput {
   readonly files: readonly (InputFile | UnreadableFile)[]
   readonly output: OutputFormat
 }
@@ -83,7 +82,6 @@ function shown(errors: readonly FileError[], what: string): readonly FileError[]
 function validateFile(input: InputFile | UnreadableFile): FileResult {
   const { file } = input
   if (!('bytes' in input)) return { ...refused(file, input.message), isUnreadable: true }
-  doing(inputName(file))
   const taken = takeText(input)
   if (taken.kind === 'refused') return refused(file, taken.message)
   const documents = readYaml(taken.text).filter(({ value }) => value !== null)
@@ -92,7 +90,7 @@ function validateFile(input: InputFile | UnreadableFile): FileResult {
   const warnings: FileError[] = []
   const skipped: string[] = []
   for (const document of documents) {
-    const result = validateDocument(document, file)
+    const result = validateDocument(document)
     if (result.kind === 'skipped') skipped.push(`line ${document.line}: ${result.subject}`)
     else {
       errors.push(...result.errors)
@@ -110,7 +108,7 @@ type DocumentResult =
   | { readonly kind: 'skipped'; readonly subject: string }
   | { readonly kind: 'checked'; readonly errors: readonly FileError[]; readonly warnings: readonly FileError[] }
 
-function validateDocument({ value, problems, line, lineOf }: YamlDocument, file: string): DocumentResult {
+function validateDocument({ value, problems, line, lineOf }: YamlDocument): DocumentResult {
   const here = (message: string): FileError => ({ path: '', message, line: () => line })
   if (problems.length > 0) {
     const errors = problems.map((problem) => ({ path: '', message: problem.message, line: () => problem.line }))
@@ -118,7 +116,6 @@ function validateDocument({ value, problems, line, lineOf }: YamlDocument, file:
   }
   if (!isObject(value)) return { kind: 'checked', errors: [here('is not a manifest')], warnings: [] }
   const subject = subjectOf(value)
-  doing(`${inputName(file)}:${line}: ${subject}`)
   const result = validateObject(value)
   if (result.kind === 'skipped') return { kind: 'skipped', subject }
   const reported = (message: string) => `${subject}: ${printableStart(message, longestMessage)}`
