@@ -6,7 +6,7 @@ import { nodeOverlaySpec } from '../node-overlay.ts'
 import { nodePoolSpec, nodePoolStatus } from '../node-pool.ts'
 import { amounts, conditions, metadata, selector, taint, texts } from './common.ts'
 import { shapeOf } from './of-schema.ts'
-import { nodeTerm, podSpec, podStatus } from './pod.ts'
+import { claimSpec, nodeTerm, podSpec, podStatus, tolerations } from './pod.ts'
 import { anyOf, flag, list, type Problem, problemOf, record, text, wholeNumber } from './shape.ts'
 
 // Of each kind the fields that placement reads, so that what is not as it should be is reported and not misread. The API server knows more.
@@ -15,6 +15,11 @@ const amount = anyOf('write a whole number or a percentage such as 10%', wholeNu
 function object(fields: Readonly<Record<string, z.ZodType>>, needed: readonly string[] = []): z.ZodType {
   return record<Readonly<Record<string, z.ZodType>>, string>({ metadata, ...fields }, ['metadata', ...needed])
 }
+
+const count = wholeNumber.refine((value) => value >= 0, { error: 'write a whole number of 0 or more', abort: true })
+const template = record({ metadata: record({ labels: texts, annotations: texts }), spec: podSpec }, ['spec'])
+const replicated = { replicas: count, template }
+const jobSpec = record({ parallelism: count, completions: count, suspend: flag, template }, ['template'])
 
 const shapes: Readonly<Record<string, z.ZodType>> = {
   Pod: object({ spec: podSpec, status: podStatus }),
@@ -31,13 +36,11 @@ const shapes: Readonly<Record<string, z.ZodType>> = {
   NodePool: object({ spec: shapeOf(nodePoolSpec), status: shapeOf(nodePoolStatus) }, ['spec']),
   NodeOverlay: object({ spec: shapeOf(nodeOverlaySpec) }, ['spec']),
   AKSNodeClass: object({ spec: shapeOf(nodeClassSpec), status: shapeOf(nodeClassStatus) }),
-  DaemonSet: object(
-    {
-      spec: record(
-        { template: record({ metadata: record({ labels: texts, annotations: texts }), spec: podSpec }, ['spec']) },
-        ['template'],
-      ),
-    },
+  DaemonSet: object({ spec: record({ template }, ['template']) }, ['spec']),
+  Deployment: object({ spec: record({ ...replicated, selector, paused: flag }, ['template']) }, ['spec']),
+  Job: object({ spec: jobSpec, status: record({ succeeded: count, conditions }) }, ['spec']),
+  CronJob: object(
+    { spec: record({ suspend: flag, jobTemplate: record({ spec: jobSpec }, ['spec']) }, ['jobTemplate']) },
     ['spec'],
   ),
   PodDisruptionBudget: object({
@@ -51,13 +54,22 @@ const shapes: Readonly<Record<string, z.ZodType>> = {
   }),
   Namespace: object({}),
   Service: object({ spec: record({ selector: texts }) }),
-  ReplicaSet: object({ spec: record({ selector }) }),
-  StatefulSet: object({ spec: record({ selector }) }),
-  ReplicationController: object({ spec: record({ selector: texts }) }),
-  PersistentVolumeClaim: object({
-    spec: record({ volumeName: text, storageClassName: text }),
-    status: record({ phase: text }),
+  ReplicaSet: object({ spec: record({ ...replicated, selector }) }),
+  StatefulSet: object({
+    spec: record({
+      ...replicated,
+      selector,
+      ordinals: record({ start: count }),
+      volumeClaimTemplates: list(record({ metadata, spec: claimSpec }, ['metadata'])),
+    }),
   }),
+  ReplicationController: object({ spec: record({ ...replicated, selector: texts }) }),
+  RuntimeClass: object({
+    overhead: record({ podFixed: amounts }),
+    scheduling: record({ nodeSelector: texts, tolerations }),
+  }),
+  PriorityClass: object({ value: wholeNumber, globalDefault: flag }),
+  PersistentVolumeClaim: object({ spec: claimSpec, status: record({ phase: text }) }),
   PersistentVolume: object({
     spec: record({
       csi: record({ driver: text }),
@@ -83,6 +95,11 @@ const groups: Readonly<Record<string, string>> = {
   NodeOverlay: 'karpenter.sh',
   AKSNodeClass: 'karpenter.azure.com',
   DaemonSet: 'apps',
+  Deployment: 'apps',
+  Job: 'batch',
+  CronJob: 'batch',
+  RuntimeClass: 'node.k8s.io',
+  PriorityClass: 'scheduling.k8s.io',
   ReplicaSet: 'apps',
   StatefulSet: 'apps',
   PodDisruptionBudget: 'policy',

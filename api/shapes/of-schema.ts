@@ -7,6 +7,8 @@ const indispensable: ReadonlySet<string> = new Set([
   'template',
   'spec',
   'nodeClassRef',
+  'group',
+  'kind',
   'name',
   'key',
   'operator',

@@ -1,9 +1,16 @@
 import { amounts, conditions, expressions, selector, texts } from './common.ts'
-import { list, number, oneOf, record, text, time, wholeNumber } from './shape.ts'
+import { flag, list, number, oneOf, record, text, time, wholeNumber } from './shape.ts'
 
 export const nodeTerm = record({ matchExpressions: expressions, matchFields: expressions })
 const podTerm = record(
-  { labelSelector: selector, namespaceSelector: selector, namespaces: list(text), topologyKey: text },
+  {
+    labelSelector: selector,
+    namespaceSelector: selector,
+    namespaces: list(text),
+    topologyKey: text,
+    matchLabelKeys: list(text),
+    mismatchLabelKeys: list(text),
+  },
   ['topologyKey'],
 )
 const podTerms = record({
@@ -42,21 +49,35 @@ const spread = record(
   },
   ['maxSkew', 'topologyKey', 'whenUnsatisfiable'],
 )
+export const tolerations = list(record({ key: text, operator: text, value: text, effect: text }))
+export const claimSpec = record({ volumeName: text, storageClassName: text })
 export const podSpec = record({
   nodeName: text,
+  hostNetwork: flag,
+  runtimeClassName: text,
+  schedulingGates: list(record({ name: text }, ['name'])),
   priority: number,
   priorityClassName: text,
   terminationGracePeriodSeconds: number,
   nodeSelector: texts,
   affinity,
-  tolerations: list(record({ key: text, operator: text, value: text, effect: text })),
+  tolerations,
   topologySpreadConstraints: list(spread),
   containers: list(container),
   initContainers: list(container),
   overhead: amounts,
   resources,
   resourceClaims: list(record({ name: text }, ['name'])),
-  volumes: list(record({ name: text, persistentVolumeClaim: record({ claimName: text }, ['claimName']) }, ['name'])),
+  volumes: list(
+    record(
+      {
+        name: text,
+        persistentVolumeClaim: record({ claimName: text }, ['claimName']),
+        ephemeral: record({ volumeClaimTemplate: record({ spec: claimSpec }) }),
+      },
+      ['name'],
+    ),
+  ),
 })
 const containerStatus = record({ name: text, resources: record({ requests: amounts }), allocatedResources: amounts }, [
   'name',

@@ -75,9 +75,14 @@ describe('the shape of a schema', () => {
     [nodeClassSpec, { osDiskSizeGB: '128' }, 'osDiskSizeGB is "128"; write a whole number'],
     // Bounds are the API server's, as is what is missing where an object can be read without it.
     [nodeClassSpec, { osDiskSizeGB: 1, localDNS: { mode: 'Required' } }, undefined],
-    [nodePoolSpec, { template: { spec: { nodeClassRef: { name: 'a' } } } }, undefined],
+    [nodePoolSpec, { template: { spec: { nodeClassRef: { group: 'g', kind: 'k', name: 'a' } } } }, undefined],
+    [
+      nodePoolSpec,
+      { template: { spec: { nodeClassRef: { group: 'g', name: 'a' } } } },
+      'template.spec.nodeClassRef.kind is missing; add it',
+    ],
     [nodePoolSpec, {}, 'template is missing; add it'],
-    [nodePoolSpec, { template: { spec: { nodeClassRef: {} } } }, 'template.spec.nodeClassRef.name is missing; add it'],
+    [nodePoolSpec, { template: { spec: { nodeClassRef: {} } } }, 'template.spec.nodeClassRef.group is missing; add it'],
   ])('%# is lenient with manifests', (schema, value, message) => {
     expect(problemText(shapeOf(schema), value)).toBe(message)
   })

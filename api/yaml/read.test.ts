@@ -111,10 +111,11 @@ describe('YAML that would take too much time or memory is refused', () => {
     ['documents', '---\n'.repeat(250_000), /more than 10000 documents/],
     ['signs', '-\n'.repeat(500_000), /more keys, values and signs than a manifest/],
     ['errors', '}'.repeat(1_000_000), /too many signs out of place/],
+    ['errors within a document', '"'.repeat(1_000_000), /too many signs out of place/],
     [
       'characters',
-      `a: ${'x'.repeat(34_000_000)}`,
-      /34000003 characters of YAML are more than the 33554432 that are read/,
+      `a: ${'x'.repeat(9_000_000)}`,
+      /9000003 characters of YAML are more than the 8388608 that are read; split it, or give JSON/,
     ],
   ])('%s', (_, source, expected) => {
     expect(problems(source).at(-1)).toMatch(expected)

@@ -18,11 +18,15 @@ export interface YamlDocument {
   readonly tree: Document.Parsed | undefined
 }
 
-/** The parser needs some 140 bytes of memory for each character. */
-const mostCharacters = 32 * 1024 * 1024
+/** The parser needs 140 bytes of memory for each character of a manifest, and 200 for the densest text: less than the 2 GiB that any Node may use. */
+const mostCharacters = 8 * 1024 * 1024
 const mostDocuments = 10_000
-/** Tokens are keys, values, signs and line breaks: manifests have up to 0.4 of them for each character. Each needs up to 600 bytes of memory. */
-const mostTokens = (characters: number) => 100_000 + 0.4 * characters
+/** Each is an object with a trace. */
+const mostErrors = 1000
+/** Tokens are keys, values, signs, blanks and line breaks: block style has up to 0.45 of them for each character. */
+const mostTokens = (characters: number) => 250_000 + 0.5 * characters
+/** A token costs some 240 bytes of memory; one that may begin a collection costs as much as several. */
+const costs: ReadonlyMap<string, number> = new Map(Object.entries({ '[': 4, '{': 4, '-': 2, '?': 2 }))
 /**
  * Longer texts that begin like JSON are read by `JSON.parse`, at a hundredth of the cost. Of duplicate keys the last one counts then, and YAML in
  * braces is not supported at that length.
@@ -117,16 +121,44 @@ function stopReason(source: string): YamlProblem | undefined {
   }
 }
 
+type Take = (tree: Document.Parsed) => void
+
 /** Passes on each document. Returns why it stopped before the end. */
-function compose(source: string, lines: LineCounter, take: (tree: Document.Parsed) => void): YamlProblem | undefined {
+function compose(source: string, lines: LineCounter, take: Take): YamlProblem | undefined {
+  try {
+    return composeAll(source, lines, take)
+  } catch (error) {
+    if (error instanceof TooManyErrors) return { line: lines.lineStarts.length, message: outOfPlace }
+    throw error
+  }
+}
+
+const outOfPlace = 'up to here there are too many signs out of place to go on; is it YAML?'
+
+class TooManyErrors extends Error {}
+
+/** A composer makes an error for each sign out of place, and a document may consist of such signs. */
+function boundedComposer(lineCounter: LineCounter): Composer {
+  const composer = new Composer({ ...options, lineCounter })
+  const { onError } = composer as unknown as { readonly onError: (...error: readonly unknown[]) => void }
+  let left = mostErrors
+  const counted = (...error: readonly unknown[]) => {
+    if (left === 0) throw new TooManyErrors()
+    left -= 1
+    onError(...error)
+  }
+  return Object.defineProperty(composer, 'onError', { value: counted })
+}
+
+function composeAll(source: string, lines: LineCounter, take: Take): YamlProblem | undefined {
   const parser = new Parser(lines.addNewLine)
   lines.addNewLine(0)
-  const composer = new Composer({ ...options, lineCounter: lines })
+  const composer = boundedComposer(lines)
   const limit = mostTokens(source.length)
   let [tokens, documents, errors] = [0, 0, 0]
   const stop = (message: string): YamlProblem => ({ line: lines.lineStarts.length, message })
   for (const lexeme of new Lexer().lex(source)) {
-    tokens += 1
+    tokens += costs.get(lexeme) ?? 1
     for (const token of parser.next(lexeme)) {
       if (token.type === 'error') errors += 1
       for (const tree of composer.next(token)) {
@@ -134,7 +166,7 @@ function compose(source: string, lines: LineCounter, take: (tree: Document.Parse
         take(tree)
       }
     }
-    if (errors > mostProblems) return stop('up to here there are too many signs out of place to go on; is it YAML?')
+    if (errors > mostProblems) return stop(outOfPlace)
     if (parser.stack.length > mostOpenTokens) return stop(tooDeep)
     if (tokens > limit) return stop('it has more keys, values and signs than a manifest of this length; split the file')
     if (documents > mostDocuments) return stop(`it holds more than ${mostDocuments} documents; split the file`)

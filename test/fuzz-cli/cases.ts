@@ -1,5 +1,4 @@
 import { Random } from '../../bench/workloads/random.ts'
-import type { JobInput, JobName } from '../../starter/cli/bounded/jobs.ts'
 import { corpus, everySeed } from './corpus.ts'
 import { mutant, type Seed } from './mutate.ts'
 
@@ -30,7 +29,7 @@ function mutated(random: Random, seed: Seed): CaseFile {
   return { name: seed.name, bytes: mutant(random, seed, everySeed) }
 }
 
-function plain({ name, values }: Seed): CaseFile {
+export function plain({ name, values }: Seed): CaseFile {
   return { name, bytes: new TextEncoder().encode(JSON.stringify(values[0])) }
 }
 
@@ -56,7 +55,7 @@ const simulateScenario: Kind = (random) => {
 const simulateCluster: Kind = (random) => {
   const file = mutated(random, random.chance(0.8) ? corpus.cluster : random.pick(everySeed))
   const types = plain(corpus.types)
-  const more = random.pick([[], [], ['--complete'], ['--explain', 'shop/web-0']])
+  const more = random.pick([[], ['--complete'], ['--complete'], ['--explain', 'shop/web-0']])
   return { words: ['simulate', ...output(random), ...more, '--catalog', types.name, file.name], files: [file, types] }
 }
 
@@ -113,35 +112,3 @@ const kinds: readonly Kind[] = [
   instanceTypes,
   apply,
 ]
-
-/** The job that the command line asks for; undefined: the command has none. */
-export function jobOf({
-  words,
-  files,
-}: Case): { readonly name: JobName; readonly input: JobInput<JobName> } | undefined {
-  const [command, ...rest] = words
-  const input = (name: string | undefined) => {
-    const found = files.find((file) => file.name === name)
-    if (found === undefined) throw new Error(`there is no file "${name}" in ${words.join(' ')}`)
-    // A job takes its bytes away.
-    return { file: found.name, bytes: new Uint8Array(found.bytes) }
-  }
-  const option = (flag: string) => (rest.includes(flag) ? rest[rest.indexOf(flag) + 1] : undefined)
-  const optional = (key: string, flag: string) => (option(flag) === undefined ? {} : { [key]: input(option(flag)) })
-  const prices = option('--prices') === undefined ? [] : [input(option('--prices'))]
-  const shape = (option('--output') ?? option('-o') ?? 'table') as never
-  if (command === 'convert') return { name: 'convert', input: { file: input(rest.at(-1)) } }
-  if (command === 'validate') return { name: 'validate', input: { files: [input(rest.at(-1))], output: shape } }
-  if (command === 'instance-types') {
-    const limit = option('--limit') === undefined ? {} : { limit: Number(option('--limit')) }
-    const settings = { requirements: [], output: shape, excluded: rest.includes('--excluded'), ...limit }
-    const given = { ...optional('catalogue', '--catalog'), ...optional('nodeClass', '--node-class') }
-    const overlays = option('--overlays') === undefined ? [] : [input(option('--overlays'))]
-    return { name: 'instance-types', input: { settings, prices, overlays, ...given } }
-  }
-  if (command !== 'simulate') return undefined
-  const explain = option('--explain') === undefined ? {} : { explain: option('--explain') ?? '' }
-  const settings = { output: shape, rounds: 1, complete: rest.includes('--complete'), ...explain }
-  const given = { ...optional('catalog', '--catalog'), ...optional('schedulerConfig', '--scheduler-config') }
-  return { name: 'simulate', input: { files: [input(rest.at(-1))], prices, settings, ...given } }
-}

@@ -1,4 +1,4 @@
-import { type Case, caseOf } from './cases.ts'
+import type { Case } from './cases.ts'
 import { failureOf } from './judge.ts'
 import { Runner } from './runner.ts'
 import { shrunk } from './shrink.ts'
@@ -20,17 +20,15 @@ interface CommandReport {
   cases: number
   /** Exit codes, and how often. */
   codes: Record<string, number>
-  /** Numbers of those that were ended at the bounds. */
-  cut: number[]
   slowestMs: number
   /** The number of the slowest case. */
   slowest: number
 }
 
 export interface FuzzInput {
-  readonly seed: number
+  readonly caseOf: (index: number) => Case
   readonly count: number
-  /** The number of the first mutation. */
+  /** The number of the first one. */
   readonly from?: number
   /** Called with each failure as it is found. */
   readonly onFailure?: (failure: Failure) => void
@@ -38,25 +36,26 @@ export interface FuzzInput {
   readonly onRun?: (done: number) => void
 }
 
-/** Runs so many mutations of a seed's, from a number on. */
-export async function fuzz({ seed, count, from = 0, onFailure, onRun }: FuzzInput): Promise<FuzzReport> {
+/** Runs so many mutations, from a number on. */
+export async function fuzz({ caseOf, count, from = 0, onFailure, onRun }: FuzzInput): Promise<FuzzReport> {
   const runner = new Runner()
   const failures: Failure[] = []
   const commands: Record<string, CommandReport> = {}
   for (let index = from; index < from + count; index++) {
-    const one = caseOf(seed, index)
+    const one = caseOf(index)
     const outcome = await runner.run(one)
-    const report = (commands[one.words[0] ?? ''] ??= { cases: 0, codes: {}, cut: [], slowestMs: 0, slowest: 0 })
+    const report = (commands[one.words[0] ?? ''] ??= { cases: 0, codes: {}, slowestMs: 0, slowest: 0 })
     report.cases += 1
     if (outcome.kind === 'ran') {
       report.codes[outcome.code] = (report.codes[outcome.code] ?? 0) + 1
       if (outcome.milliseconds > report.slowestMs)
         Object.assign(report, { slowestMs: outcome.milliseconds, slowest: index })
-    } else report.cut.push(index)
+    }
     onRun?.(index - from + 1)
     const message = failureOf(one, outcome)
     if (message === undefined) continue
-    const failure = { one: await shrunk(one, message, runner), message }
+    // Each further run of what does not end would take as long.
+    const failure = { one: outcome.kind === 'ran' ? await shrunk(one, message, runner) : one, message }
     failures.push(failure)
     onFailure?.(failure)
   }

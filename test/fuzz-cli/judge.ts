@@ -2,20 +2,16 @@ import { readYaml } from '../../api/yaml/read.ts'
 import type { Case } from './cases.ts'
 import type { Outcome } from './runner.ts'
 
-/** Of a run, with the start of the process, so many milliseconds of processor time are the most. */
-export const mostMilliseconds = 2000
-
 const trace = /^\s+at .*(?:\d+:\d+|<anonymous>)/m
 const obeyed = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u
-/** What is wrong with the way in which a case ended; undefined: nothing. To be ended at the bounds, with a word about it, is all right. */
+/** What is wrong with the way in which a case ended; undefined: nothing. */
 export function failureOf({ words }: Case, outcome: Outcome): string | undefined {
   if (outcome.kind === 'died') return `the thread died: ${outcome.message}`
-  if (outcome.kind !== 'ran') return undefined
-  const { code, out, err, milliseconds } = outcome
+  if (outcome.kind !== 'ran') return outcome.kind === 'hung' ? 'did not end' : 'needed too much memory'
+  const { code, out, err } = outcome
   if (trace.test(err) || trace.test(out)) return 'printed a stack trace'
   if (code !== 0 && code !== 1 && code !== 2) return `ended with ${code}: ${err.slice(0, 300)}`
   if (code !== 0 && (err + out).trim() === '') return `ended with ${code} and said nothing`
-  if (milliseconds > mostMilliseconds) return `took ${Math.round(milliseconds)} ms`
   const found = obeyed.exec(out) ?? obeyed.exec(err)
   if (found !== null) return `printed the character U+${(found[0].codePointAt(0) ?? 0).toString(16)}`
   return outputFailure(words, code, out)

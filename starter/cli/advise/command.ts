@@ -40,18 +40,12 @@ export function registerAdvise(program: Command): void {
     .addHelpText('after', help)
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
     .action(async (options: Options) => {
-      process.exitCode = await advise(options)
+      process.exitCode = await runAdvise(options)
     })
 }
 
-/** A cluster of 5,000 nodes takes 15 s. */
-const limitMs = 600_000
-
-async function advise({ kubeconfig, context, as, asGroup, ...options }: Options): Promise<number> {
-  const [{ needInput }, { boundsOf, runBounded }] = await Promise.all([
-    import('../bounded/input.ts'),
-    import('../bounded/run.ts'),
-  ])
+async function runAdvise({ kubeconfig, context, as, asGroup, ...options }: Options): Promise<number> {
+  const [{ needInput }, { advise }] = await Promise.all([import('../bounded/input.ts'), import('./run.ts')])
   const { output, catalog: catalogFile, prices: priceFiles, budget: nodes, all = false } = options
   const catalog = catalogFile === undefined ? undefined : await needInput(catalogFile)
   const prices = await Promise.all(priceFiles.map(needInput))
@@ -61,7 +55,7 @@ async function advise({ kubeconfig, context, as, asGroup, ...options }: Options)
     ...(as === undefined ? {} : { as }),
     ...(asGroup === undefined ? {} : { asGroup }),
   }
-  const input = {
+  return advise({
     connection,
     output,
     prices,
@@ -69,9 +63,7 @@ async function advise({ kubeconfig, context, as, asGroup, ...options }: Options)
     ...(catalog && { catalog }),
     ...(nodes === undefined ? {} : { budget: nodes }),
     ...(options.writeNodepools === undefined ? {} : { writeNodePools: options.writeNodepools }),
-  }
-  const files = [...prices, ...(catalog ? [catalog] : [])]
-  return runBounded({ name: 'advise', input }, files, boundsOf(files, limitMs))
+  })
 }
 
 function budget(text: string): string {

@@ -1,5 +1,4 @@
 import { withCluster } from '../access/cluster.ts'
-import { doing } from '../bounded/doing.ts'
 import type { InputFile } from '../bounded/input.ts'
 import { reason } from '../doctor/check.ts'
 import { CommandError } from '../shared/command-error.ts'
@@ -14,7 +13,7 @@ import { writeProposals } from './node-pools/write.ts'
 import { adviceText } from './text.ts'
 
 /** What the command line asks for. */
-export interface AdviseInput {
+interface AdviseInput {
   readonly connection: ConnectionOptions
   readonly output: OutputFormat | 'html'
   readonly catalog?: InputFile
@@ -37,11 +36,9 @@ export async function advise(input: AdviseInput): Promise<number> {
 }
 
 async function readAdvice({ connection, budget, catalog, prices }: AdviseInput): Promise<Advice> {
-  doing('reading the cluster')
   const seen = await seenCluster(connection)
   const { nodes } = seen.cluster
   const place = placeOf(nodes)
-  doing('reading Azure')
   const now = Date.now()
   const env = process.env
   const arm =
@@ -49,7 +46,6 @@ async function readAdvice({ connection, budget, catalog, prices }: AdviseInput):
       ? await readArm(place, env, AbortSignal.timeout(azureMs))
       : { unread: ['Azure was not asked: --catalog says what is sold'] }
   const market = await readMarket({ prices, place, arm, nodes, env, now, ...(catalog && { catalog }) })
-  doing('planning')
   return adviceOn({
     seen,
     arm,

@@ -69,7 +69,7 @@ async function collect(stream: AsyncIterable<Buffer>): Promise<Uint8Array<ArrayB
   return owned(Buffer.concat(chunks))
 }
 
-/** Bytes that can be handed to a thread: those of small buffers lie together with others'. */
+/** Bytes whose memory can be given back: those of small buffers lie together with others'. */
 function owned(buffer: Buffer): Uint8Array<ArrayBuffer> {
   const { buffer: memory, byteLength } = buffer
   return memory instanceof ArrayBuffer && memory.byteLength === byteLength

@@ -3,22 +3,15 @@ import type { Json } from '../../../api/conversion/residue.ts'
 import { readYaml, type YamlDocument } from '../../../api/yaml/read.ts'
 import { isObject } from '../../../core/values/json.ts'
 import { printable, printableLines } from '../../../core/values/printable.ts'
-import { doing } from '../bounded/doing.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
 import { takeText } from '../bounded/text.ts'
 import { documentText, yamlText } from '../shared/yaml-text.ts'
 import { InputError } from '../simulate/input-error.ts'
 import { itemsOf, remarksOn } from './remarks.ts'
 
-/** What the command line asks for. */
-export interface ConvertInput {
-  readonly file: InputFile
-}
-
 /** Prints the manifests of a file with the newest API versions, all or none. Returns the exit code. Errors: InputError. */
-export function convertFile({ file }: ConvertInput): number {
+export function convertFile(file: InputFile): number {
   const name = inputName(file.file)
-  doing(name)
   const taken = takeText(file)
   if (taken.kind === 'refused') throw new InputError(`${name}: ${taken.message}`)
   const documents = readYaml(taken.text)
@@ -58,13 +51,12 @@ type Converted =
   | { readonly kind: 'unchanged' }
   | { readonly kind: 'refused'; readonly errors: readonly string[] }
 
-function converted({ value, problems, line, lineOf, tree }: YamlDocument, name: string): Converted {
+function converted({ value, problems, lineOf, tree }: YamlDocument, name: string): Converted {
   if (problems.length > 0)
     return {
       kind: 'refused',
       errors: problems.map((problem) => `${name}:${problem.line}: is not YAML: ${problem.message}`),
     }
-  doing(`${name}:${line}`)
   const result = isObject(value) ? newestOf(value) : undefined
   if (result === undefined) return { kind: 'unchanged' }
   // Only the comment on top can be kept: the fields below it have moved.

@@ -18,12 +18,12 @@ that cannot be read.`,
 }
 
 async function convert(file: string): Promise<number> {
-  const [{ inputName, readInput }, { runBounded }] = await Promise.all([
+  const [{ inputName, readInput }, { convertFile }] = await Promise.all([
     import('../bounded/input.ts'),
-    import('../bounded/run.ts'),
+    import('./convert-file.ts'),
   ])
   const input = await readInput(file)
-  if ('bytes' in input) return runBounded({ name: 'convert', input: { file: input } }, [input])
+  if ('bytes' in input) return convertFile(input)
   console.error(`${inputName(file)}: ${input.message}`)
   return 2
 }

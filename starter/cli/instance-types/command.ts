@@ -56,14 +56,8 @@ interface Options extends InstanceTypesSettings, ClusterOptions {
   readonly overlays: readonly string[]
 }
 
-/** Answers of Azure are larger than files that anybody writes, and come from Azure. */
-const azureMs = 120_000
-
 async function instanceTypes(options: Options): Promise<number> {
-  const [{ needInput }, { boundsOf, runBounded }] = await Promise.all([
-    import('../bounded/input.ts'),
-    import('../bounded/run.ts'),
-  ])
+  const [{ needInput }, { runInstanceTypes }] = await Promise.all([import('../bounded/input.ts'), import('./run.ts')])
   const {
     catalog: catalogueFile,
     prices: priceFiles,
@@ -76,10 +70,13 @@ async function instanceTypes(options: Options): Promise<number> {
   const nodeClass = classFile === undefined ? undefined : await needInput(classFile)
   const prices = await Promise.all(priceFiles.map(needInput))
   const overlays = await Promise.all(overlayFiles.map(needInput))
-  const files = [...prices, ...overlays, ...(catalogue ? [catalogue] : []), ...(nodeClass ? [nodeClass] : [])]
-  const input = { settings, prices, overlays, ...(catalogue && { catalogue }), ...(nodeClass && { nodeClass }) }
-  const bounds = boundsOf(files, catalogue === undefined ? azureMs : undefined)
-  return runBounded({ name: 'instance-types', input }, files, bounds)
+  return runInstanceTypes({
+    settings,
+    prices,
+    overlays,
+    ...(catalogue && { catalogue }),
+    ...(nodeClass && { nodeClass }),
+  })
 }
 
 /** Azure is asked as Joiner in the cluster asks it, where the environment does not say how. Without a cluster the environment has to. */

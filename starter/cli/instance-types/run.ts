@@ -8,7 +8,6 @@ import { wellKnownLabels } from '../../../core/requirements/labels.ts'
 import { sortedValues } from '../../../core/requirements/requirement.ts'
 import { type Requirements, requirements } from '../../../core/requirements/requirements.ts'
 import { printable } from '../../../core/values/printable.ts'
-import { doing } from '../bounded/doing.ts'
 import type { InputFile } from '../bounded/input.ts'
 import { plainNodeClass } from '../shared/azure-files.ts'
 import { InputError } from '../simulate/input-error.ts'
@@ -28,7 +27,7 @@ export interface InstanceTypesSettings {
 }
 
 /** What the command line asks for, with its files. */
-export interface InstanceTypesInput {
+interface InstanceTypesInput {
   readonly settings: InstanceTypesSettings
   readonly catalogue?: InputFile
   readonly prices: readonly InputFile[]
@@ -42,7 +41,6 @@ export async function runInstanceTypes(input: InstanceTypesInput): Promise<numbe
   const wanted = requirements(settings.requirements.flatMap(parseSelector))
   const nodeClass = input.nodeClass === undefined ? plainNodeClass : await readNodeClass(input.nodeClass)
   const sale = await readSale(input)
-  doing('the list of instance types')
   const plain = sizesOf(sale, nodeClassSettings(nodeClass, { subnetId: '', ...sale.cluster } as AzureConfig))
   const { all, remarks: ofOverlays } = await overlaid(plain, input.overlays)
   for (const remark of [...sale.remarks, ...ofOverlays]) console.error(printable(remark))

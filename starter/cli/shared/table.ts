@@ -12,7 +12,7 @@ export function setLineWidth(characters: number): void {
 }
 
 /** How many characters a line may have: those of the terminal, else any number. */
-export function lineWidth(): number {
+function lineWidth(): number {
   const columns = process.stdout.isTTY ? process.stdout.columns : 0
   return chosenWidth ?? (columns || Number.POSITIVE_INFINITY)
 }

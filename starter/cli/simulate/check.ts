@@ -43,7 +43,8 @@ function sentence(path: Problem['path'], { value, remedy }: Problem): string {
   return `${at === '' ? '' : `${at} `}${valueText(value)}; ${remedy}`
 }
 
-function subjectOf({ kind, metadata }: Json): string {
+/** How messages name an object. */
+export function subjectOf({ kind, metadata }: Json): string {
   const name = isObject(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : undefined
   const shownKind = typeof kind === 'string' ? printableStart(kind, longestName) : 'object'
   if (name === undefined) return `${shownKind} without a name`

@@ -53,6 +53,8 @@ const clusterScoped: ReadonlySet<string> = new Set([
   'PersistentVolume',
   'StorageClass',
   'CSINode',
+  'RuntimeClass',
+  'PriorityClass',
 ])
 
 /** The namespace that an object of this kind lives in; undefined: in none. */
@@ -81,7 +83,7 @@ function recordedUid(kind: string, { annotations: own }: Json): unknown {
   return kind === 'Node' && isObject(own) ? own[annotations.nodeUid] : undefined
 }
 
-/** A pod and a NodePool as scenarios mean them: unless they say otherwise, the scheduler has given up on the one and the other is ready. */
+/** A pod and a NodePool as scenarios mean them: unless they say otherwise, the scheduler has given up on the one, or its gates hold it back, and the other is ready. */
 export function withStatus(object: Json): Json {
   if (object['kind'] === 'Pod') {
     const spec = (object['spec'] ?? {}) as Json
@@ -96,11 +98,12 @@ export function withStatus(object: Json): Json {
 function podStatus(object: Json, spec: Json): Json {
   const status = (object['status'] ?? {}) as Json
   const isBound = Boolean(spec['nodeName'])
+  const isGated = Array.isArray(spec['schedulingGates']) && spec['schedulingGates'].length > 0
   const conditions = (status['conditions'] ?? []) as readonly Json[]
   const isJudged = isBound || conditions.some(({ type }) => type === 'PodScheduled')
   const judged = isJudged
     ? conditions
-    : [...conditions, { type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }]
+    : [...conditions, { type: 'PodScheduled', status: 'False', reason: isGated ? 'SchedulingGated' : 'Unschedulable' }]
   return { ...status, phase: status['phase'] || (isBound ? 'Running' : 'Pending'), conditions: judged }
 }
 

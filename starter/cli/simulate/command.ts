@@ -1,5 +1,4 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { durationMs } from '../../../core/values/duration.ts'
 import { outputOption } from '../shared/options.ts'
 import type { SimulateSettings } from './simulate.ts'
 
@@ -21,12 +20,15 @@ of Karpenter, which ends at its first command. Nodes are looked at as their cond
 A scenario with "method" (emptiness, drift, static-drift, multi-node, single-node) asks what this method alone would
 disrupt, as Karpenter decides: its "options", such as spotToSpotConsolidation and reconcileConditions, replace the
 flags about placement.
---complete reads hand-written manifests as a scenario: a NodePool without conditions is ready, and a pod without a
-node and without a PodScheduled condition is pending.
+--complete reads hand-written manifests as the API server would hold them:
+  - A NodePool without conditions is ready, and a pod without a node and without a PodScheduled condition is pending,
+    unless scheduling gates hold it back. What the API server would refuse of NodePools and AKSNodeClasses is an error.
+  - Pods get the defaults of creation: requests from limits, host ports of hostNetwork, label keys of affinity terms,
+    what their RuntimeClass and PriorityClass say, claims of ephemeral volumes, and the default StorageClass.
+  - Deployments, ReplicaSets, StatefulSets and Jobs have the pods that they lack, and a CronJob those of one run. Pods
+    of DaemonSets take their room on each new node.
 Manifests need --catalog: a scenario's "instanceTypes", or resource SKUs of one region (az vm list-skus -o json, or
 ARM's answer) with --prices, answers of the retail prices API, or with --fetch-prices REGION, which asks it.
-
-It gets as much processor time and memory as its input may need: 1.5 s and 320 MiB of objects for less than a megabyte.
 
 Exit status: 0 also when pods stay pending, 1 for input that cannot be used, 2 for wrong usage.
 
@@ -45,7 +47,7 @@ export function registerSimulate(program: Command): void {
       '--fetch-prices <region>',
       'ask the retail price API (or JOINER_PRICES_ENDPOINT) for the prices of resource SKUs',
     )
-    .option('--complete', 'complete manifests without status, as scenarios are')
+    .option('--complete', 'read hand-written manifests as the API server would hold them, with the pods of workloads')
     .option('--disruption', 'report what would be disrupted instead of where pods would go')
     .addOption(
       new Option(
@@ -63,18 +65,13 @@ export function registerSimulate(program: Command): void {
     )
     .option('--feature-gates <list>', 'Name=true or Name=false, separated by commas')
     .option('--scheduler-config <file>', 'YAML with podTopologySpread.defaultConstraints')
-    .option(
-      '--time-limit <duration>',
-      'processor time for it, such as 60s (default: by the size of the input, 1.5 s at least)',
-      timeLimit,
-    )
     .option('--time', 'write the duration of each round to standard error as JSON')
     .option('--rounds <count>', 'number of times to solve in one process', roundCount, 1)
     .description('Report where pods would go and what that costs, or what would be disrupted, without a cluster')
     .addHelpText('after', manifestHelp)
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
     .action(async (files: readonly string[], options: Options) => {
-      process.exitCode = await simulate(files.length === 0 ? ['-'] : files, options)
+      process.exitCode = await runSimulate(files.length === 0 ? ['-'] : files, options)
     })
 }
 
@@ -83,17 +80,15 @@ interface Options extends SimulateSettings {
   readonly prices: readonly string[]
   readonly fetchPrices?: string
   readonly schedulerConfig?: string
-  readonly timeLimit?: number
 }
 
-async function simulate(inputs: readonly string[], options: Options): Promise<number> {
-  const [{ needInput }, { boundsOf, runBounded }, { readInputs }] = await Promise.all([
+async function runSimulate(inputs: readonly string[], options: Options): Promise<number> {
+  const [{ needInput }, { simulate }, { readInputs }] = await Promise.all([
     import('../bounded/input.ts'),
-    import('../bounded/run.ts'),
+    import('./simulate.ts'),
     import('./inputs.ts'),
   ])
-  const { catalog: catalogFile, prices: priceFiles, fetchPrices, schedulerConfig: configFile, ...more } = options
-  const { timeLimit, ...settings } = more
+  const { catalog: catalogFile, prices: priceFiles, fetchPrices, schedulerConfig: configFile, ...settings } = options
   const files = await readInputs(inputs)
   const catalog = catalogFile === undefined ? undefined : await needInput(catalogFile)
   const prices = await Promise.all([
@@ -101,13 +96,7 @@ async function simulate(inputs: readonly string[], options: Options): Promise<nu
     ...(fetchPrices ? [(await import('./fetched-prices.ts')).fetchedPrices(fetchPrices)] : []),
   ])
   const schedulerConfig = configFile === undefined ? undefined : await needInput(configFile)
-  const all = [...files, ...prices, ...(catalog ? [catalog] : []), ...(schedulerConfig ? [schedulerConfig] : [])]
-  const input = { files, prices, settings, ...(catalog && { catalog }), ...(schedulerConfig && { schedulerConfig }) }
-  const bounds = boundsOf(all, timeLimit)
-  return runBounded({ name: 'simulate', input }, all, {
-    ...bounds,
-    milliseconds: bounds.milliseconds * settings.rounds,
-  })
+  return simulate({ files, prices, settings, ...(catalog && { catalog }), ...(schedulerConfig && { schedulerConfig }) })
 }
 
 function another(file: string, before: readonly string[]): readonly string[] {
@@ -117,12 +106,6 @@ function another(file: string, before: readonly string[]): readonly string[] {
 function timeText(text: string): string {
   if (Number.isNaN(Date.parse(text))) throw new InvalidArgumentError('Write a time such as 2026-03-01T12:00:00Z.')
   return text
-}
-
-function timeLimit(text: string): number {
-  const milliseconds = durationMs(text)
-  if (milliseconds === undefined || milliseconds <= 0) throw new InvalidArgumentError('Write a duration such as 60s.')
-  return milliseconds
 }
 
 function roundCount(text: string): number {

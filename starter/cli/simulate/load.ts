@@ -3,6 +3,7 @@ import { isObject } from '../../../core/values/json.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
 import { type Catalog, readCatalog } from './catalog.ts'
 import { checkScenario } from './check.ts'
+import { completed, workloadRemarks } from './complete/complete.ts'
 import type { PolicyName } from './disruption/disruption.ts'
 import type { DisruptionResultJson } from './disruption/disruption-result.ts'
 import { decide } from './disruption/disruption-scenario.ts'
@@ -100,10 +101,15 @@ async function loadManifests(
     throw new InputError(
       'manifests do not say what the cloud sells; add --catalog FILE with {"instanceTypes": [...]} or with resource SKUs',
     )
-  const checked = await checkedManifests(manifests)
   const now = overrides.now ?? new Date().toISOString()
-  const manifestSettings = { catalog, overrides, now, complete }
+  const given = await checkedManifests(manifests, complete)
+  const checked = complete ? completed(given, now) : given
+  const manifestSettings = { catalog, overrides, now }
   const read = () => readManifests(checked, manifestSettings)
   const decision = disruption ? { decide: () => decideManifests(checked, { ...manifestSettings, policy }) } : {}
-  return { ...decision, read, remarks: () => [...checked.remarks, ...read().remarks] }
+  return {
+    ...decision,
+    read,
+    remarks: () => [...checked.remarks, ...read().remarks, ...(complete ? [] : workloadRemarks(given.objects))],
+  }
 }

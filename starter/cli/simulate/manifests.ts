@@ -3,12 +3,13 @@ import { isKnownKind } from '../../../api/shapes/objects.ts'
 import { evaluate } from '../../../core/disruption/evaluate.ts'
 import { neverFirst } from '../../../core/disruption/methods/context.ts'
 import { schedulingSnapshot } from '../../../core/scheduling/cluster.ts'
+import { pathText } from '../../../core/values/field-error.ts'
 import { isObject } from '../../../core/values/json.ts'
-import { printable } from '../../../core/values/printable.ts'
+import { printable, printableStart } from '../../../core/values/printable.ts'
 import { type TakingPart, takingPart } from '../shared/taking-part.ts'
 import type { Catalog } from './catalog.ts'
-import { checkManifest } from './check.ts'
-import { clusterObjects, type Json, namespaceOf, withMetadata, withoutNulls, withStatus } from './cluster-objects.ts'
+import { checkManifest, subjectOf } from './check.ts'
+import { clusterObjects, type Json, namespaceOf, withMetadata, withoutNulls } from './cluster-objects.ts'
 import { type PolicyName, policies, readyDecision } from './disruption/disruption.ts'
 import { type DisruptionResultJson, disruptionResult } from './disruption/disruption-result.ts'
 import { InputError } from './input-error.ts'
@@ -17,6 +18,8 @@ import { type Manifest, placeOf } from './source.ts'
 import { few } from './words.ts'
 
 const mostKindsShown = 50
+const mostErrors = 10
+const longestMessage = 1000
 
 /** Objects of a cluster, checked, with what a reader should know about them. */
 export interface ClusterManifests {
@@ -24,8 +27,11 @@ export interface ClusterManifests {
   readonly remarks: readonly string[]
 }
 
-/** Checks manifests and brings Karpenter's to the newest version; of an object that stands there twice the last one counts. Errors: InputError. */
-export async function checkedManifests(manifests: readonly Manifest[]): Promise<ClusterManifests> {
+/**
+ * Checks manifests and brings Karpenter's to the newest version; of an object that stands there twice the last one counts. `handWritten`: those of
+ * Karpenter that no API server has taken yet are judged as one would. Errors: InputError.
+ */
+export async function checkedManifests(manifests: readonly Manifest[], handWritten = false): Promise<ClusterManifests> {
   const unknown = new Map<string, number>()
   const objects = new Map<string, Json>()
   const problems: string[] = []
@@ -39,6 +45,7 @@ export async function checkedManifests(manifests: readonly Manifest[]): Promise<
     const json = withoutNulls(await newest(manifest)) as Json
     const problem = checkManifest(manifest, json)
     if (problem !== undefined) problems.push(problem)
+    else if (handWritten) problems.push(...(await refusals(manifest)))
     const metadata = isObject(json['metadata']) ? json['metadata'] : {}
     const key = `${kind}/${namespaceOf(kind, metadata) ?? ''}/${textOf(metadata['name'])}`
     if (objects.has(key)) doubles += 1
@@ -46,6 +53,20 @@ export async function checkedManifests(manifests: readonly Manifest[]): Promise<
   }
   if (problems.length > 0) throw new InputError(problems.join('\n'))
   return { objects: [...objects.values()], remarks: [...unknownRemarks(unknown), ...doubleRemarks(doubles)] }
+}
+
+/** What the API server would refuse of an object of Karpenter; it has taken what has a uid. */
+async function refusals({ json, document, path }: Manifest): Promise<readonly string[]> {
+  const { apiVersion, metadata } = json
+  if (!/^karpenter(\.azure\.com|\.sh)\//.test(textOf(apiVersion)) || (isObject(metadata) && metadata['uid'])) return []
+  const { validateObject } = await import('../validate/validate-object.ts')
+  const result = validateObject(json)
+  const errors = result.kind === 'checked' ? result.errors : []
+  return errors.slice(0, mostErrors).map((error) => {
+    const field = error.path.length === 0 ? '' : `${pathText(error.path)}: `
+    const place = placeOf(document, [...path, ...error.path])
+    return `${place}: ${subjectOf(json)}: ${field}${printableStart(error.message, longestMessage)}`
+  })
 }
 
 export function unknownRemarks(unknown: ReadonlyMap<string, number>): readonly string[] {
@@ -79,8 +100,6 @@ export interface ManifestSettings {
   readonly overrides: Overrides
   /** When the pass is: RFC 3339. */
   readonly now: string
-  /** Whether pods and NodePools that have no status yet are taken as a scenario's are. */
-  readonly complete: boolean
 }
 
 /** Gathers what the scheduler looks at. */
@@ -118,11 +137,8 @@ export function decideManifests(
   return disruptionResult(evaluate(world(), evaluation), undefined)
 }
 
-function gather({ objects }: ClusterManifests, { catalog, overrides, now, complete }: ManifestSettings): TakingPart {
-  const whole = objects.map((object) => {
-    const named = withMetadata(object, now)
-    return complete ? withStatus(named) : named
-  })
+function gather({ objects }: ClusterManifests, { catalog, overrides, now }: ManifestSettings): TakingPart {
+  const whole = objects.map((object) => withMetadata(object, now))
   const nodeClasses = whole.filter(({ kind }) => kind === 'AKSNodeClass').map(decodeNodeClass)
   const cluster = clusterObjects(whole)
   const nodeOverlays = whole.filter(({ kind }) => kind === 'NodeOverlay').map(decodeNodeOverlay)

@@ -174,10 +174,7 @@ describe('joiner simulate, manifests', () => {
   const catalog = () => ['--catalog', file('types.json', { instanceTypes })]
 
   it('reads lists, several documents and directories, and counts what it does not know', async () => {
-    file(
-      'cluster/pools.yaml',
-      yaml(nodePool(ready), { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'x' } }),
-    )
+    file('cluster/pools.yaml', yaml(nodePool(ready), { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x' } }))
     file('cluster/deep/pods.json', {
       apiVersion: 'v1',
       kind: 'List',
@@ -187,7 +184,7 @@ describe('joiner simulate, manifests', () => {
     const { code, out, err } = await run([join(folder, 'cluster'), ...catalog(), '--output', 'json'])
     expect(code).toBe(0)
     expect(JSON.parse(out)).toMatchObject({ newNodeClaims: [{ pods: ['shop/web-0'] }], errors: {} })
-    expect(err).toContain('left aside: Deployment 1')
+    expect(err).toContain('left aside: ConfigMap 1')
     expect(err).toContain('does not say that the scheduler gave up on them: 1')
   })
 

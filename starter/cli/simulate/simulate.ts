@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { printable } from '../../../core/values/printable.ts'
-import { doing } from '../bounded/doing.ts'
 import type { InputFile } from '../bounded/input.ts'
 import type { OutputFormat } from '../shared/options.ts'
 import { isForPrograms, structured } from '../shared/output.ts'
@@ -27,7 +26,7 @@ export interface SimulateSettings extends SchedulerFlags {
 }
 
 /** What the command line asks for, with its files. */
-export interface SimulateInput {
+interface SimulateInput {
   readonly files: readonly InputFile[]
   readonly catalog?: InputFile
   readonly prices: readonly InputFile[]
@@ -51,7 +50,6 @@ export async function simulate({ files, settings, prices, catalog, schedulerConf
   })
   if (policy !== undefined && loaded.decide === undefined)
     throw new InputError(`--policy ${policy}: says how disruption is decided, and this is about pods; add --disruption`)
-  doing('the simulation')
   if (loaded.decide !== undefined)
     await printDecision(loaded.decide, settings, () => [...warnings, ...loaded.remarks()])
   else await printPlan(loaded, settings, warnings)

@@ -1,7 +1,6 @@
 import { pathText } from '../../../core/values/field-error.ts'
 import { isDeeper, isObject, mostLevels } from '../../../core/values/json.ts'
 import { printable } from '../../../core/values/printable.ts'
-import { doing } from '../bounded/doing.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
 import { takeText } from '../bounded/text.ts'
 import { InputError } from './input-error.ts'
@@ -20,7 +19,6 @@ export async function readDocuments(files: readonly InputFile[]): Promise<readon
   const documents: SourceDocument[] = []
   for (const input of files) {
     const file = inputName(input.file)
-    doing(file)
     const decoded = takeText(input)
     if (decoded.kind === 'refused') throw new InputError(`${file}: ${decoded.message}`)
     documents.push(...(await parse(file, decoded.text)))

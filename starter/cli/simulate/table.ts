@@ -1,7 +1,12 @@
+import { podFingerprint } from '../../../activities/scheduler-thread/pod-fingerprint.ts'
 import type { Pod } from '../../../core/objects.ts'
-import { podName } from '../../../core/pods/pod-rules.ts'
 import { labels } from '../../../core/requirements/labels.ts'
-import type { PlannedNodeClaim, SchedulableNode, SchedulingPlan } from '../../../core/scheduling/snapshot.ts'
+import type {
+  PlannedNodeClaim,
+  SchedulableNode,
+  SchedulingPlan,
+  UnschedulablePod,
+} from '../../../core/scheduling/snapshot.ts'
 import { unschedulableText } from '../../../core/scheduling/unschedulable-text.ts'
 import { aligned } from '../shared/table.ts'
 import { funnelLines, lines } from './explain.ts'
@@ -11,6 +16,8 @@ import { counted, few, isPriced, monthly, podNames, valuesFor } from './words.ts
 
 const header = ['NODE', 'NODEPOOL', 'TYPE', 'ZONE', 'CAPACITY', 'USD/MONTH', 'PODS']
 const podsShown = 6
+/** Each costs a question to every NodePool. */
+const mostFunnels = 200
 
 /** The result for people. */
 export function tableText(solved: Solved): string {
@@ -71,15 +78,24 @@ function summary({ newNodeClaims, existing, unschedulable }: SchedulingPlan): st
   ].join('; ')
 }
 
-/** Pods with the same reason are told of once, with the funnel of the first. */
+/** Pods with the same reason and the same funnel are reported once. */
 function pendingText({ explained }: Solved): string {
   const { unschedulable } = explained.plan
   if (unschedulable.length === 0) return ''
-  const byMessage = Map.groupBy(unschedulable, ({ cause }) => shown(unschedulableText(cause)))
-  const parts = [...byMessage].map(([message, all]) => {
-    const pods = all.map(({ pod }) => pod).sort((a, b) => (podName(a) < podName(b) ? -1 : 1))
-    const funnels = explained.podFunnels(pods[0] as Pod)
-    return lines(`${few(podNames(pods), podsShown)}: ${message}`, ...funnelLines(funnels))
+  const alike = [...Map.groupBy(unschedulable, likeness).values()]
+  const reasons = alike.slice(0, mostFunnels).map(([first, ...more]) => {
+    const { pod, cause } = first as UnschedulablePod
+    const text = lines(shown(unschedulableText(cause)), ...funnelLines(explained.podFunnels(pod)))
+    return { text, pods: [pod, ...more.map((one) => one.pod)] }
   })
-  return `PENDING\n${parts.sort().join('\n')}`
+  const parts = [...Map.groupBy(reasons, ({ text }) => text)].map(
+    ([text, of]) => `${few(podNames(of.flatMap(({ pods }) => pods)), podsShown)}: ${text}`,
+  )
+  const rest = alike.slice(mostFunnels).flat().length
+  const more = rest === 0 ? '' : `\nand ${counted(rest, 'more pod')}; --explain NAMESPACE/NAME says why`
+  return `PENDING\n${parts.sort().join('\n')}${more}`
+}
+
+function likeness({ pod, cause }: UnschedulablePod): string {
+  return `${podFingerprint(pod)} ${shown(unschedulableText(cause))}`
 }

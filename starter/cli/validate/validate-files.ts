@@ -2,15 +2,14 @@ import { readYaml, type YamlDocument } from '../../../api/yaml/read.ts'
 import { pathText } from '../../../core/values/field-error.ts'
 import { isObject } from '../../../core/values/json.ts'
 import { printable, printableStart } from '../../../core/values/printable.ts'
-import { doing } from '../bounded/doing.ts'
-import { type InputFile, inputName, type UnreadableFile } from '../bounded/input.ts'
+import type { InputFile, UnreadableFile } from '../bounded/input.ts'
 import { takeText } from '../bounded/text.ts'
 import type { OutputFormat } from '../shared/options.ts'
 import { print } from '../shared/output.ts'
 import { validateObject } from './validate-object.ts'
 
 /** What the command line asks for, with its files. */
-export interface ValidateInput {
+interface ValidateInput {
   readonly files: readonly (InputFile | UnreadableFile)[]
   readonly output: OutputFormat
 }
@@ -84,7 +83,6 @@ function shown(errors: readonly FileError[], what: string): readonly FileError[]
 function validateFile(input: InputFile | UnreadableFile): FileResult {
   const { file } = input
   if (!('bytes' in input)) return { ...refused(file, input.message), isUnreadable: true }
-  doing(inputName(file))
   const taken = takeText(input)
   if (taken.kind === 'refused') return refused(file, taken.message)
   const documents = readYaml(taken.text).filter(({ value }) => value !== null)
@@ -93,7 +91,7 @@ function validateFile(input: InputFile | UnreadableFile): FileResult {
   const warnings: FileError[] = []
   const skipped: string[] = []
   for (const document of documents) {
-    for (const result of validateDocument(document, file)) {
+    for (const result of validateDocument(document)) {
       if (result.kind === 'skipped') skipped.push(result.message)
       else {
         errors.push(...result.errors)
@@ -131,22 +129,21 @@ function manifestsOf({ value, line, lineOf }: YamlDocument): readonly Manifest[]
   }))
 }
 
-function validateDocument(document: YamlDocument, file: string): readonly DocumentResult[] {
+function validateDocument(document: YamlDocument): readonly DocumentResult[] {
   const errors = document.problems.map(({ message, line }) => ({
     path: '',
     message: `is not YAML: ${message}`,
     line: () => line,
   }))
   if (errors.length > 0) return [{ kind: 'checked', errors, warnings: [] }]
-  return manifestsOf(document).map((manifest) => validateManifest(manifest, file))
+  return manifestsOf(document).map(validateManifest)
 }
 
-function validateManifest({ value, place, lineOf }: Manifest, file: string): DocumentResult {
+function validateManifest({ value, place, lineOf }: Manifest): DocumentResult {
   const here = (message: string): FileError => ({ path: '', message, line: () => lineOf([]) })
   if (!isObject(value))
     return { kind: 'checked', errors: [here('is not a manifest; write a map with apiVersion and kind')], warnings: [] }
   const subject = subjectOf(value)
-  doing(`${inputName(file)}: ${place}: ${subject}`)
   const result = validateObject(value)
   if (result.kind === 'skipped') {
     const remark = result.remark === undefined ? '' : `: ${result.remark}`

@@ -18,14 +18,11 @@ Exit code: 0 when all are valid, 1 when something in them is not, 2 for files or
 }
 
 async function validate(names: readonly string[], output: OutputFormat): Promise<number> {
-  const [{ readInput }, { runBounded }] = await Promise.all([
+  const [{ readInput }, { validateFiles }] = await Promise.all([
     import('../bounded/input.ts'),
-    import('../bounded/run.ts'),
+    import('./validate-files.ts'),
   ])
   const files: (InputFile | UnreadableFile)[] = []
   for (const name of names) files.push(await readInput(name))
-  return runBounded(
-    { name: 'validate', input: { files, output } },
-    files.filter((file) => 'bytes' in file),
-  )
+  return validateFiles({ files, output })
 }
