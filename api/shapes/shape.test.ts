@@ -29,7 +29,7 @@ function problemText(...[shape, value]: Parameters<typeof problemOf>): string | 
 
 describe('a shape', () => {
   it.each([
-    [text, 7, 'is 7; write a text'],
+    [text, 7, 'is 7; write "7", with the quotes'],
     [wholeNumber, 1.5, 'is 1.5; write a whole number'],
     [wholeNumber, 2 ** 60, undefined],
     [numberFrom(1, 5), 6, 'is 6; write a number from 1 to 5'],
@@ -39,12 +39,12 @@ describe('a shape', () => {
     [quantity, 2, undefined],
     [oneOf('a', 'b'), 'c', 'is "c"; use a, b'],
     [list(text), 'a', 'is "a"; write a list'],
-    [list(text), ['a', null, 3], '[2] is 3; write a text'],
+    [list(text), ['a', null, 3], '[2] is 3; write "3", with the quotes'],
     [anyOf('write a or 1', oneOf('a'), wholeNumber), 1.5, 'is 1.5; write a or 1'],
     [map(text), [], 'is []; write a map'],
-    [map(text), { a: null, 'b/c': 3 }, '["b/c"] is 3; write a text'],
+    [map(text), { a: null, 'b/c': 3 }, '["b/c"] is 3; write "3", with the quotes'],
     [map(text), { constructor: 'a', toString: 'b' }, undefined],
-    [map(text), JSON.parse('{"__proto__": 3}'), '__proto__ is 3; write a text'],
+    [map(text), JSON.parse('{"__proto__": 3}'), '__proto__ is 3; write "3", with the quotes'],
     [record({ a: text }, ['a']), {}, 'a is missing; add it'],
     [record({ a: text }, ['a']), { a: null }, 'a is null; add it'],
     [record({ a: text }), { a: null, b: 3 }, undefined],

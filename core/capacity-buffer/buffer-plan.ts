@@ -35,7 +35,7 @@ export function provisioningCondition(
 ): ConditionChange {
   const type = 'Provisioning'
   if (!isTrue(buffer.status.conditions, 'ReadyForProvisioning'))
-    return { type, status: 'False', reason: 'NotReadyForProvisioning', message: 'Buffer is not ready for provisioning' }
+    return { type, status: 'False', reason: 'NotReadyForProvisioning', message: 'Buffer is not ReadyForProvisioning' }
   if (names.length === 0)
     return { type, status: 'False', reason: 'BufferEmpty', message: 'Buffer has zero desired replicas' }
   const fresh = names.filter((name) => places.onNewClaims.has(name)).length

@@ -45,6 +45,15 @@ const known: readonly { readonly test?: RegExp; readonly line: RegExp; readonly 
       'time: a claim that the scenario makes older is given up before or after a look at why its node did not join',
   },
   {
+    line: /: written nodepools [\w-]+: in order (?:patch, patch status|patch status, patch)$/,
+    reason: 'chance: the hash and the conditions of a NodePool are written by two activities at the same time',
+  },
+  {
+    test: /^static-capacity > /,
+    line: /: event Pod Nominated$/,
+    reason: 'time: kube-scheduler binds a pod to a free static node before or after the planner has seen it',
+  },
+  {
     test: /^machine-mode > /,
     line: /: event NodeClaim (?:LaunchFailed|Launched)$/,
     reason: 'time: a process is killed before or after it has seen that an answer was lost',
