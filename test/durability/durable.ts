@@ -26,7 +26,7 @@ export class Durable {
     const [before, azure] = await Promise.all([Proxy.beforeApiServer(world), Proxy.beforeAzure(world)])
     const durable = new Durable(world, { ...before, azure })
     durable.startBehindProxies('joiner')
-    await world.apply(nodePool({ consolidateAfter: 'Never' }), nodeClass(), deployment({ apart: true }))
+    await world.apply(nodePool({ consolidateAfter: 'Never' }), nodeClass(), deployment({ apart: true, nodeSelector: small }))
     await world.untilReady('general')
     return durable
   }
@@ -49,5 +49,8 @@ export class Durable {
     await this.world.stop()
   }
 }
+
+/** No pod of the Deployment takes the room of a pod that needs a larger node. */
+const small = { 'karpenter.azure.com/sku-cpu': '2' }
 
 const resync = { JOINER_RESYNC_INTERVAL: '3s' }

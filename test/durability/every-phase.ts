@@ -13,7 +13,7 @@ export function everyPhaseTests(durable: () => Durable): void {
   // Held requests make it the same each time: nothing depends on which of two comes first.
   test('kill -9 while nodes are in every phase: each comes to its end, once', async () => {
     const { world, proxy, azure } = durable()
-    // On such a node there is no room for another pod.
+    // Such a node takes no pod of the other Deployment (durable.ts).
     const nodeSelector = { 'karpenter.azure.com/sku-cpu': '4' }
     await world.apply(deployment({ name: 'loose', cpu: '3', replicas: 1, nodeSelector }))
     await world.scale('inflate', 2)

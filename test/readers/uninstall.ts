@@ -26,14 +26,16 @@ export function uninstallCases(prepared: () => Prepared): void {
   })
 
   test('a dry run prints the steps and changes nothing', async () => {
-    const before = await leaving.openWorkflows()
+    // Passes of Schedules end by themselves.
+    const lasting = (await leaving.openWorkflows()).filter((id) => /^(?:nodeclaim|disruption|provisioning)\//.test(id))
     const { code, stdout } = await leaving.run('--dry-run')
     expect(code).toBe(0)
+    expect(lasting).toHaveLength(3)
     expect(stdout).toContain('pause provisioning and disruption')
     expect(stdout).toContain('wait until no process of Joiner runs')
     expect(stdout).toMatch(/delete 4 Schedules and end \d+ workflows/)
     expect(stdout).toMatch(/remove Joiner's finalizers from 1 Nodes? \(with the owner\), 1 NodeClaims?, 1 AKSNodeClass/)
-    expect(await leaving.openWorkflows()).toEqual(expect.arrayContaining([...before]))
+    expect(await leaving.openWorkflows()).toEqual(expect.arrayContaining(lasting))
     expect(await leaving.schedules()).toHaveLength(4)
     expect((await prepared().claims()).every(({ metadata }) => metadata.finalizers?.length === 1)).toBe(true)
   })
