@@ -26,7 +26,11 @@ export class Durable {
     const [before, azure] = await Promise.all([Proxy.beforeApiServer(world), Proxy.beforeAzure(world)])
     const durable = new Durable(world, { ...before, azure })
     durable.startBehindProxies('joiner')
-    await world.apply(nodePool({ consolidateAfter: 'Never' }), nodeClass(), deployment({ apart: true, nodeSelector: small }))
+    await world.apply(
+      nodePool({ consolidateAfter: 'Never' }),
+      nodeClass(),
+      deployment({ apart: true, nodeSelector: small }),
+    )
     await world.untilReady('general')
     return durable
   }
