@@ -17,6 +17,14 @@ test.each([
   ['True', [], 'False', 'BufferEmpty', 'Buffer has zero desired replicas'],
   ['True', ['a'], 'True', 'FitsExistingCapacity', 'All 1 virtual pods fit on existing capacity'],
   ['True', ['a', 'b', 'c'], 'False', 'RequiresNewCapacity', '1/3 virtual pods required new capacity, 1 failed'],
-] as const)('a buffer with ReadyForProvisioning %s and pods %j: Provisioning is %s', (ready, names, status, reason, message) => {
-  expect(provisioningCondition(buffer(ready), names, places)).toEqual({ type: 'Provisioning', status, reason, message })
-})
+] as const)(
+  'a buffer with ReadyForProvisioning %s and pods %j: Provisioning is %s',
+  (ready, names, status, reason, message) => {
+    expect(provisioningCondition(buffer(ready), names, places)).toEqual({
+      type: 'Provisioning',
+      status,
+      reason,
+      message,
+    })
+  },
+)
