@@ -7,7 +7,7 @@ import type { KeyedPlan } from './messages.ts'
 /** A plan, and the measurements of its pass. */
 export interface ThreadPlan extends SchedulingPlan, Pick<KeyedPlan, 'ignored' | 'zones' | 'snapshotMs' | 'solveMs'> {}
 
-/** Puts in the pods; leaves out those that went meanwhile, or will never run by now. */
+/** Puts in the pods; leaves out those that are gone since, or that will never run now. */
 export function planWithPods(plan: KeyedPlan, cache: ClusterCache): ThreadPlan {
   const pods = (keys: readonly string[]) =>
     keys.flatMap((key) => {

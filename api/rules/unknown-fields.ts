@@ -14,7 +14,7 @@ interface SpecOfKind {
 
 type Path = FieldError['path']
 
-/** Errors with a remedy: finding it takes time, and nobody reads hundreds of them. */
+/** Errors with a remedy: finding it takes time, and a reader corrects the first few. */
 const mostRemedies = 100
 /** Names that a message lists. */
 const mostNames = 15

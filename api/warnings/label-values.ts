@@ -17,6 +17,7 @@ interface LabelValues {
 const azure = (name: string) => `karpenter.azure.com/${name}`
 const aks = (name: string) => `kubernetes.azure.com/${name}`
 const matches = (pattern: string) => `v.matches(${text(pattern)})`
+const wholeNumber = matches('^[0-9]+$')
 
 const lists: readonly LabelValues[] = [...knownValues].map(([key, values], index) => ({
   name: `values${index}`,
@@ -74,7 +75,7 @@ const rows: readonly LabelValues[] = [
   {
     name: 'cpus',
     keys: [azure('sku-cpu'), aks('sku-cpu')],
-    test: matches('^[0-9]+$'),
+    test: wholeNumber,
     remedy: 'whole numbers of vCPUs, such as 4',
   },
   {
@@ -87,7 +88,7 @@ const rows: readonly LabelValues[] = [
   {
     name: 'gpuCounts',
     keys: [azure('sku-gpu-count')],
-    test: matches('^[0-9]+$'),
+    test: wholeNumber,
     remedy: 'whole numbers of GPUs, such as 1',
   },
   {
@@ -100,7 +101,7 @@ const rows: readonly LabelValues[] = [
   {
     name: 'ephemeralDisks',
     keys: [azure('sku-storage-ephemeralos-maxsize')],
-    test: matches('^[0-9]+$'),
+    test: wholeNumber,
     remedy: 'GB as a whole number, such as 128',
   },
   {

@@ -115,7 +115,7 @@ describe('a pod that is left over', () => {
     expect(look().planned).toBe(planned)
   })
 
-  it('waits at growing intervals with the words of kube-scheduler, and holds no node meanwhile', async () => {
+  it('waits at growing intervals with the words of kube-scheduler, and holds no node while it waits', async () => {
     const { look, plan, reported, deps } = await contradicted()
     const says =
       'node aks-n has room, and kube-scheduler does not bind to it; the next plan is made from 2026-01-01T00:00:30Z on, or when that room is gone; kube-scheduler says: a plugin says no'

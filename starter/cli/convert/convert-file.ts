@@ -5,9 +5,10 @@ import { isObject } from '../../../core/values/json.ts'
 import { printable, printableLines } from '../../../core/values/printable.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
 import { takeText } from '../bounded/text.ts'
+import { itemsOf } from '../shared/manifest-words.ts'
 import { documentText, yamlText } from '../shared/yaml-text.ts'
 import { InputError } from '../simulate/input-error.ts'
-import { itemsOf, remarksOn } from './remarks.ts'
+import { remarksOn } from './remarks.ts'
 
 /** Prints the manifests of a file with the newest API versions, all or none. Returns the exit code. Errors: InputError. */
 export function convertFile(file: InputFile): number {

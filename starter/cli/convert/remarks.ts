@@ -2,14 +2,10 @@ import { mixedVersions } from '../../../api/conversion/mixed-versions.ts'
 import type { Json } from '../../../api/conversion/residue.ts'
 import type { YamlDocument } from '../../../api/yaml/read.ts'
 import { isObject } from '../../../core/values/json.ts'
-import { printableStart } from '../../../core/values/printable.ts'
+import { itemsOf, subjectOf } from '../shared/manifest-words.ts'
 
 const mostRemarks = 20
-
-/** The objects of a list as `kubectl get` writes it. */
-export function itemsOf({ kind, items }: Json): readonly unknown[] | undefined {
-  return kind === 'List' && Array.isArray(items) ? items : undefined
-}
+const longestName = 100
 
 /** What a reader should check of a document's objects: those of two versions at once, and those too old to convert. */
 export function remarksOn({ value, lineOf }: YamlDocument, name: string): readonly string[] {
@@ -27,17 +23,12 @@ export function remarksOn({ value, lineOf }: YamlDocument, name: string): readon
 function remarkOn(object: Json): string | undefined {
   const { apiVersion, kind } = object
   if (kind === 'Provisioner' && typeof apiVersion === 'string' && apiVersion.startsWith('karpenter.sh/'))
-    return `${subjectOf(kind, object)} is left as it is: Provisioners are older than what can be converted; write a NodePool of karpenter.sh/v1`
+    return `${subjectOf(object, longestName)} is left as it is: Provisioners are older than what can be converted; write a NodePool of karpenter.sh/v1`
   const mixed = mixedVersions(object)
   if (mixed === undefined) return undefined
   const { own, other } = mixed
-  const what = `${subjectOf('NodePool', object)} is of ${own}, with fields of ${other} (${mixed.fields.join(', ')})`
+  const what = `${subjectOf(object, longestName)} is of ${own}, with fields of ${other} (${mixed.fields.join(', ')})`
   return own === 'karpenter.sh/v1'
     ? `${what}, and is left as it is; if all of it is that old, write apiVersion: ${other} and convert it again, else correct what joiner validate names`
     : `${what}; check the output with joiner validate`
-}
-
-function subjectOf(kind: string, { metadata }: Json): string {
-  const name = isObject(metadata) ? metadata['name'] : undefined
-  return typeof name === 'string' ? `${kind} "${printableStart(name, 100)}"` : `${kind} without a name`
 }

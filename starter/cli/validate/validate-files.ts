@@ -4,6 +4,7 @@ import { isObject } from '../../../core/values/json.ts'
 import { printable, printableStart } from '../../../core/values/printable.ts'
 import type { InputFile, UnreadableFile } from '../bounded/input.ts'
 import { takeText } from '../bounded/text.ts'
+import { itemsOf, subjectOf } from '../shared/manifest-words.ts'
 import type { OutputFormat } from '../shared/options.ts'
 import { print } from '../shared/output.ts'
 import { validateObject } from './validate-object.ts'
@@ -113,16 +114,17 @@ type DocumentResult =
 /** One object of a file. The line of a list's item is looked up only where it is printed. */
 interface Manifest {
   readonly value: unknown
-  /** How progress and remarks name its place. */
+  /** How remarks name its place. */
   readonly place: string
   readonly lineOf: YamlDocument['lineOf']
 }
 
 /** The objects of a document: those of a list, as `kubectl get` writes it, one by one. */
 function manifestsOf({ value, line, lineOf }: YamlDocument): readonly Manifest[] {
-  if (!isObject(value) || value['kind'] !== 'List' || !Array.isArray(value['items']))
+  const items = isObject(value) ? itemsOf(value) : undefined
+  if (items === undefined)
     return [{ value, place: `line ${line}`, lineOf: (path) => (path.length === 0 ? line : lineOf(path)) }]
-  return value['items'].map((item: unknown, at) => ({
+  return items.map((item, at) => ({
     value: item,
     place: `items[${at}]`,
     lineOf: (path) => lineOf(['items', at, ...path]),
@@ -143,7 +145,7 @@ function validateManifest({ value, place, lineOf }: Manifest): DocumentResult {
   const here = (message: string): FileError => ({ path: '', message, line: () => lineOf([]) })
   if (!isObject(value))
     return { kind: 'checked', errors: [here('is not a manifest; write a map with apiVersion and kind')], warnings: [] }
-  const subject = subjectOf(value)
+  const subject = subjectOf(value, longestName)
   const result = validateObject(value)
   if (result.kind === 'skipped') {
     const remark = result.remark === undefined ? '' : `: ${result.remark}`
@@ -169,11 +171,4 @@ function validateManifest({ value, place, lineOf }: Manifest): DocumentResult {
 function fieldOf(message: string): readonly string[] {
   const [field] = /^spec[.a-zA-Z]*/.exec(message) ?? []
   return field?.split('.') ?? []
-}
-
-function subjectOf({ kind, metadata }: Readonly<Record<string, unknown>>): string {
-  if (typeof kind !== 'string') return 'object without a kind'
-  const name = isObject(metadata) ? metadata['name'] : undefined
-  const shownName = typeof name === 'string' ? `"${printableStart(name, longestName)}"` : 'without a name'
-  return `${printableStart(kind, longestName)} ${shownName}`
 }

@@ -1,3 +1,4 @@
+import { subjectOf } from '../check.ts'
 import { type Json, withMetadata, withStatus } from '../cluster-objects.ts'
 import { InputError } from '../input-error.ts'
 import type { ClusterManifests } from '../manifests.ts'
@@ -59,8 +60,6 @@ function defaultStorageClass(all: readonly Named[]): string | undefined {
   const age = ({ metadata: { creationTimestamp = '' } }: Named) => Date.parse(creationTimestamp)
   return marked.sort((a, b) => age(b) - age(a) || (a.metadata.name < b.metadata.name ? -1 : 1))[0]?.metadata.name
 }
-
-const subjectOf = ({ kind, metadata }: Named) => `${kind} "${metadata.namespace}/${metadata.name}"`
 
 function createdObject(object: Named, classes: Classes): Named {
   const { kind, metadata } = object

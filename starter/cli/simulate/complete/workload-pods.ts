@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Pod } from '../../../../core/objects.ts'
 import { workloadOf } from '../../../../core/pods/workload-of.ts'
+import { subjectOf } from '../check.ts'
 import type { Json } from '../cluster-objects.ts'
 import { InputError } from '../input-error.ts'
 import { claimOf, keyOf, type Named, type Owner, placed, type Texts } from './named.ts'
@@ -78,7 +79,6 @@ function refuseTooMany(batches: readonly Batch[]): void {
     const { volumeClaimTemplates = [] } = source['spec'] as StatefulSetSpec
     total += count * (1 + volumeClaimTemplates.length)
     bytes += count === 0 ? 0 : count * JSON.stringify(template).length
-    const { kind, metadata } = source
     const most =
       total > mostObjects
         ? `${mostObjects}, as many as Kubernetes supports in a cluster`
@@ -87,7 +87,7 @@ function refuseTooMany(batches: readonly Batch[]): void {
           : undefined
     if (most === undefined) continue
     throw new InputError(
-      `${kind} "${metadata.namespace}/${metadata.name}": with its ${count} pods the manifests ask for more than ${most}; lower their number`,
+      `${subjectOf(source)}: with its ${count} pods the manifests ask for more than ${most}; lower their number`,
     )
   }
 }
