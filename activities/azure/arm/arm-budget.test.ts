@@ -94,6 +94,14 @@ describe('a refusal of Azure', () => {
     expect(times).toEqual([5000, 5250, 5250, 5300])
   })
 
+  it('learns nothing from the answer to a request that was sent before the refusal', async () => {
+    const one = budget({ armWrites: { burst: 100, perSecond: 10 } })
+    one.refused(['armWrites'], 5000)
+    await vi.advanceTimersByTimeAsync(1000)
+    one.served(['armWrites'])
+    expect(await passages(one, 3, ['armWrites'])).toEqual([5000, 6000, 7000])
+  })
+
   it('leaves the question to the next when the first has nothing to send', async () => {
     const one = budget({ armWrites: { burst: 100, perSecond: 10 } })
     one.refused(['armWrites'], 5000)

@@ -109,10 +109,11 @@ export class ArmBudget {
     this.#pump()
   }
 
-  /** Lets requests follow one that Azure did not refuse. */
+  /** Lets requests follow one that Azure did not refuse. While a bucket is closed, that one was sent before the refusal and proves nothing. */
   served(buckets: readonly ArmBucket[]): void {
-    const closed = buckets.filter((name) => this.#doubtful.delete(name))
-    if (closed.length > 0) this.#pump()
+    const now = this.#now()
+    const open = buckets.filter((name) => !this.#bucket(name).isClosed(now) && this.#doubtful.delete(name))
+    if (open.length > 0) this.#pump()
   }
 
   /** Returns whether Azure called one of these buckets empty, and its time is not over. */
