@@ -18,6 +18,8 @@ const servers = {
     // A start of servers costs 6 s of processor time, and going back to where one began a quarter of that.
     JOINER_TEST_SHARED_CLUSTERS: process.env['JOINER_TEST_SHARED_CLUSTERS'] ?? '1',
     // The simulator and each Joiner find their code compiled.
+    // As in the image.
+    JOINER_PROGRAM: fileURLToPath(new URL('dist/joiner.js', import.meta.url)),
     NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/joiner', import.meta.url)),
   },
 }

@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { startCluster } from '../deploy/local/cluster.ts'
+import { commandLine } from '../deploy/local/installation.ts'
 import type { LocalCluster } from '../deploy/local/local-cluster.ts'
 import { Operator } from '../deploy/local/operator.ts'
 import { chartFolder, releaseNamespace, renderChart, smallestValues } from './chart.ts'
@@ -17,7 +18,6 @@ import { patient } from './runner/patience.ts'
 const run = promisify(execFile)
 const previous = fileURLToPath(new URL('./charts/joiner-0.2.0.tgz', import.meta.url))
 const manifests = (name: string) => fileURLToPath(new URL(`./manifests/${name}.yaml`, import.meta.url))
-const commandLine = fileURLToPath(new URL('../starter/joiner.ts', import.meta.url))
 const [nodePools, nodeClaims] = ['nodepools.karpenter.sh', 'nodeclaims.karpenter.sh'] as const
 
 let cluster: LocalCluster

@@ -34,7 +34,7 @@ const running: ImageProcess[] = []
 
 beforeAll(async () => {
   workspace = await mkdtemp(join(tmpdir(), 'joiner-image-'))
-  folder = join(workspace, 'build')
+  folder = join(workspace, 'app')
   stages = await readStages()
   manifests = await renderChart({ ...smallestValues, temporal: { address: nothingListens } })
   await buildStages(stages, workspace)
@@ -53,10 +53,10 @@ afterAll(async () => {
 
 describe('the Dockerfile', () => {
   test('ships the Node of package.json and what the build stage made, on a base without a shell or a package manager', async () => {
-    const [page, build, final, ...more] = stages
-    if (page === undefined || build === undefined || final === undefined)
+    const [build, app, final, ...more] = stages
+    if (build === undefined || app === undefined || final === undefined)
       throw new Error('Dockerfile: fewer than 3 stages')
-    expect(page.base).toBe(build.base)
+    expect(app.base).toBe(build.base)
     expect(more).toEqual([])
     const { devDependencies } = packageFile.parse(await jsonOf(new URL('../package.json', import.meta.url)))
     expect(build.base).toBe(`node:${devDependencies['node']}-bookworm-slim`)
@@ -64,10 +64,10 @@ describe('the Dockerfile', () => {
     expect(final.base).toBe('gcr.io/distroless/cc-debian12:nonroot')
     const node = '/usr/local/bin/node'
     expect(final.instructions.filter(({ keyword }) => keyword === 'COPY').map(({ argument }) => argument)).toEqual([
-      `--from=${build.name} ${node} ${node}`,
-      `--from=${build.name} ${only(build, 'WORKDIR')} ./`,
+      `--from=${app.name} ${node} ${node}`,
+      `--from=${app.name} ${only(app, 'WORKDIR')} ./`,
     ])
-    expect(only(final, 'WORKDIR')).toBe(only(build, 'WORKDIR'))
+    expect(only(final, 'WORKDIR')).toBe(only(app, 'WORKDIR'))
     expect(final.instructions.filter(({ keyword }) => keyword === 'RUN')).toEqual([])
   })
 
@@ -94,25 +94,21 @@ describe('the image', () => {
     }
   })
 
-  test('holds no tests, and of deploy the CRDs alone', async () => {
+  test('holds bundles and no sources, and of deploy the CRDs alone', async () => {
     const { node_modules: _, ...sources } = Object.groupBy(
       await readdir(folder, { recursive: true }),
       (path) => path.split('/')[0] ?? '',
     )
     expect(Object.keys(sources).toSorted()).toEqual([
-      'activities',
-      'api',
       'build',
-      'core',
       'deploy',
+      'dist',
       'package-lock.json',
       'package.json',
       'starter',
-      'workers',
-      'workflows',
     ])
     const paths = Object.values(sources).flatMap((each) => each ?? [])
-    expect(paths.filter((path) => path.endsWith('.test.ts'))).toEqual([])
+    expect(paths.filter((path) => path.endsWith('.ts'))).toEqual([])
     expect(paths.filter((path) => /^deploy\/.*\.\w+$/.test(path))).toHaveLength(5)
     expect(paths).toContain('deploy/crds/karpenter.sh_nodepools.yaml')
     expect(paths).toContain('starter/ui/dist/index.html')

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cp, mkdir, readFile, symlink } from 'node:fs/promises'
-import { dirname, join, matchesGlob, relative, resolve } from 'node:path'
+import { basename, dirname, join, matchesGlob, relative, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -113,7 +113,7 @@ async function copy(paths: readonly string[], own: string, { stages, folder, isI
   const target = paths.at(-1) ?? '.'
   const intoFolder = sources.length > 1 || target.endsWith('/')
   for (const source of sources)
-    await cp(join(root, source), intoFolder ? join(own, target, source) : join(own, target), {
+    await cp(join(root, source), intoFolder ? join(own, target, basename(source)) : join(own, target), {
       recursive: true,
       filter: (path) => !isIgnored(relative(root, resolve(path))),
     })

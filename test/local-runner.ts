@@ -4,12 +4,11 @@ import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { commandLine } from '../deploy/local/installation.ts'
 import { patient } from './runner/patience.ts'
 
 const run = promisify(execFile)
-const joiner = fileURLToPath(new URL('../starter/joiner.ts', import.meta.url))
 
 interface State {
   readonly pid: number
@@ -41,7 +40,14 @@ export class LocalRunner {
 
   /** What a command prints. Errors: it failed. */
   async cli(command: string, ...rest: readonly string[]): Promise<string> {
-    const { stdout } = await run(process.execPath, [joiner, 'local', command, ...rest, '--state-dir', this.stateDir])
+    const { stdout } = await run(process.execPath, [
+      commandLine,
+      'local',
+      command,
+      ...rest,
+      '--state-dir',
+      this.stateDir,
+    ])
     return stdout
   }
 
@@ -51,7 +57,9 @@ export class LocalRunner {
 
   /** `local up` in the foreground, as a person at a terminal has it. */
   async upInForeground(): Promise<State> {
-    const child = spawn(process.execPath, [joiner, 'local', 'up', '--state-dir', this.stateDir], { stdio: 'ignore' })
+    const child = spawn(process.execPath, [commandLine, 'local', 'up', '--state-dir', this.stateDir], {
+      stdio: 'ignore',
+    })
     this.#foreground = child
     this.#exitCode = new Promise((resolve) => child.once('exit', (code) => resolve(code)))
     await until('the cluster is ready', () => existsSync(join(this.stateDir, 'state.json')))

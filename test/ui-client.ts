@@ -1,9 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { type IncomingMessage, request } from 'node:http'
-import { fileURLToPath } from 'node:url'
+import { commandLine } from '../deploy/local/installation.ts'
 import type { StreamEvent } from '../starter/ui/contract.ts'
-
-const command = fileURLToPath(new URL('../starter/joiner.ts', import.meta.url))
 
 export interface UiAnswer {
   readonly status: number
@@ -46,7 +44,7 @@ export class UiProcess {
   /** Starts it and waits for its link. Errors: its exit code and what it said. */
   static start(env: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<UiProcess> {
     const { PATH = '', HOME = '' } = process.env
-    const child = spawn(process.execPath, [command, 'ui', '--no-open', ...args], {
+    const child = spawn(process.execPath, [commandLine, 'ui', '--no-open', ...args], {
       env: { PATH, HOME, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })

@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { type Client, ScheduleOverlapPolicy } from '@temporalio/client'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
@@ -9,7 +8,7 @@ import type { Fault } from '../deploy/local/azure/admin/faults.ts'
 import type { Timing } from '../deploy/local/azure/admin/settings.ts'
 import type { JournalEntry } from '../deploy/local/azure/server/arm-deps.ts'
 import { clusterName } from '../deploy/local/cluster.ts'
-import type { Installation } from '../deploy/local/installation.ts'
+import { commandLine, type Installation } from '../deploy/local/installation.ts'
 import type { LocalCluster } from '../deploy/local/local-cluster.ts'
 import type { Operator } from '../deploy/local/operator.ts'
 import { nodeClass } from './applied-objects.ts'
@@ -199,14 +198,14 @@ export class World {
   async joinerWith(settings: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<string> {
     const { runCommand } = this.servers
     if (runCommand !== undefined) return runCommand(settings, args)
-    const command = fileURLToPath(new URL('../starter/joiner.ts', import.meta.url))
     const env = {
       ...process.env,
       KUBECONFIG: this.installation.operatorKubeconfig,
       ...this.cluster.temporalEnv,
       ...settings,
     }
-    return (await promisify(execFile)(process.execPath, [command, ...args], { env, maxBuffer: 64 * 2 ** 20 })).stdout
+    return (await promisify(execFile)(process.execPath, [commandLine, ...args], { env, maxBuffer: 64 * 2 ** 20 }))
+      .stdout
   }
 
   /** Values of the metrics of a process that runs now, by name and labels. */

@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { gunzipSync } from 'node:zlib'
 import { bundleWorkflowCode } from '@temporalio/worker'
-import { failureConverterPath } from '../starter/temporal/connect.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -24,6 +23,9 @@ const bundlePaths: Readonly<Record<BundleKind, string>> = {
 }
 
 const workflowsPath = join(root, 'workflows', 'index.ts')
+
+/** Not by import: where the program is bundled, it is another file. */
+const failureConverterPath = join(root, 'starter', 'temporal', 'failure-converter.ts')
 
 const limitsPath = join(root, 'core', 'node-claim', 'limits.ts')
 
@@ -87,7 +89,7 @@ export function unpacked(path: string, bytes: Buffer): string {
 export async function workflowBundle(path?: string, kind: BundleKind = 'plain'): Promise<{ code: string }> {
   if (path !== undefined) return { code: await readBundle(path) }
   // The bundler takes a hundred megabytes, which a process of its own gives back.
-  if (!(await isFresh(bundlePaths[kind]))) await run(process.execPath, [fileURLToPath(import.meta.url), kind])
+  if (!(await isFresh(bundlePaths[kind]))) await run(process.execPath, [join(root, 'workers', 'bundle.ts'), kind])
   return { code: await readFile(bundlePaths[kind], 'utf8') }
 }
 
@@ -96,7 +98,8 @@ async function isFresh(bundlePath: string): Promise<boolean> {
   if (built === undefined) return false
   const sources = await Promise.all(
     ['workflows', 'core', 'activities', 'starter/temporal'].map(async (folder) =>
-      (await readdir(join(root, folder), { recursive: true, withFileTypes: true }))
+      // The image has no sources.
+      (await readdir(join(root, folder), { recursive: true, withFileTypes: true }).catch(() => []))
         .filter((entry) => entry.isFile())
         .map((entry) => join(entry.parentPath, entry.name)),
     ),

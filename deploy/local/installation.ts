@@ -24,7 +24,8 @@ import type { ProcessSpec } from './supervisor.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const commandLine = join(root, 'starter', 'joiner.ts')
+/** What starts Joiner: the bundle that the environment names (`deploy/build-program.ts`), or the sources. */
+export const commandLine = process.env['JOINER_PROGRAM'] ?? join(root, 'starter', 'joiner.ts')
 
 /** Nobody logs in to a simulated VM. */
 const sshPublicKey = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGpvaW5lci1sb2NhbC1jbHVzdGVyLWtleS0wMDAwMDAw joiner-local'

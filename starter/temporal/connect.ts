@@ -8,7 +8,7 @@ import type { TemporalSettings } from './settings.ts'
 
 export const connectMs = 5000
 
-export const failureConverterPath = fileURLToPath(new URL('./failure-converter.ts', import.meta.url))
+const failureConverterPath = fileURLToPath(new URL('./failure-converter.ts', import.meta.url))
 
 /**
  * Connects for a command, a test or a first look. Each call has a deadline. The connection is closed by the caller. Errors: `TemporalFileError`, and what gRPC says

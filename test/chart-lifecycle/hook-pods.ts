@@ -1,14 +1,13 @@
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { commandLine } from '../../deploy/local/installation.ts'
 import { kubeconfig } from '../../deploy/local/kubernetes.ts'
 import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
 import type { Operator } from '../../deploy/local/operator.ts'
 
 const run = promisify(execFile)
-const commandLine = fileURLToPath(new URL('../../starter/joiner.ts', import.meta.url))
 
 interface Pod {
   readonly metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> }
@@ -70,11 +69,12 @@ export class HookPods {
   }
 
   async #poll(): Promise<void> {
-    while (!this.#stopped) {
+    for (let polls = 0; !this.#stopped; polls++) {
       const path = `/api/v1/namespaces/${this.#namespace}/pods?labelSelector=app.kubernetes.io/component%3Djoiner-crds`
       const { items } = await this.#operator.api<{ items: readonly Pod[] }>('GET', path)
       for (const pod of items)
         if (pod.status.phase === 'Pending' && !this.#seen.has(pod.metadata.name)) await this.#runPod(pod)
+        else if (polls % 20 === 0) await this.#report(pod.metadata.name, { message: `${polls}` })
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
   }
@@ -90,8 +90,15 @@ export class HookPods {
       (error: unknown) => ({ output: String(error), succeeded: false }),
     )
     this.ran.push({ args, account, ...ended })
-    await this.#operator.api('PATCH', `/api/v1/namespaces/${this.#namespace}/pods/${metadata.name}/status`, {
-      status: { phase: ended.succeeded ? 'Succeeded' : 'Failed' },
+    await this.#report(metadata.name, { phase: ended.succeeded ? 'Succeeded' : 'Failed' })
+  }
+
+  /** A kubelet goes on to report. The Job controller of 1.36 was seen to miss the end of a pod, and without another change of it looks 4 minutes later. */
+  async #report(pod: string, status: { readonly phase?: string; readonly message?: string }): Promise<void> {
+    const path = `/api/v1/namespaces/${this.#namespace}/pods/${pod}/status`
+    await this.#operator.api('PATCH', path, { status }).catch((error: unknown) => {
+      // Its Job is over, and it is gone.
+      if (!String(error).includes('404')) throw error
     })
   }
 }

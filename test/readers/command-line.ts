@@ -1,10 +1,10 @@
 // Joiner's commands in the process of the test: their code is loaded once, where each process of its own would take a second and a half.
 import { execFile } from 'node:child_process'
 import type { EventEmitter } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { format } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import { vi } from 'vitest'
+import { commandLine } from '../../deploy/local/installation.ts'
 import { registerClusterCommands } from '../../starter/cli/commands.ts'
 import { registerInstanceTypes } from '../../starter/cli/instance-types/command.ts'
 import { complain } from '../../starter/cli/shared/boundary.ts'
@@ -18,9 +18,6 @@ export interface Ran {
   readonly stdout: string
   readonly stderr: string
 }
-
-/** The program itself. */
-export const program = fileURLToPath(new URL('../../starter/joiner.ts', import.meta.url))
 
 /** What stands for the end of the process. */
 class Ended extends Error {
@@ -114,7 +111,7 @@ export function runProcess(env: Environment, ...args: readonly string[]): Promis
   const { PATH = '', HOME = '', NODE_COMPILE_CACHE = '' } = process.env
   return new Promise((resolve) => {
     const own = { PATH, HOME, NODE_COMPILE_CACHE, ...env }
-    execFile(process.execPath, [program, ...args], { env: own, maxBuffer: 64 * 2 ** 20 }, (error, stdout, stderr) =>
+    execFile(process.execPath, [commandLine, ...args], { env: own, maxBuffer: 64 * 2 ** 20 }, (error, stdout, stderr) =>
       resolve({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1, stdout, stderr }),
     )
   })

@@ -1,8 +1,9 @@
 // `joiner top`: one view against the cluster and the simulated Azure, and a terminal.
 import { expect, test } from 'vitest'
+import { commandLine } from '../../deploy/local/installation.ts'
 import type { ClusterView } from '../../starter/view/cluster-view.ts'
 import { hasPseudoTerminals, onTerminal } from '../runner/pseudo-terminal.ts'
-import { program, runHere } from './command-line.ts'
+import { runHere } from './command-line.ts'
 import type { Prepared } from './prepared.ts'
 
 export function topCases(prepared: () => Prepared): void {
@@ -63,7 +64,7 @@ export function topCases(prepared: () => Prepared): void {
   test.skipIf(!hasPseudoTerminals)('on a terminal a new node appears, and the terminal is given back', async () => {
     const { world, operator } = prepared()
     const env = { ...process.env, ...operator, NO_COLOR: '1' }
-    const terminal = onTerminal([process.execPath, program, 'top'], { rows: 30, columns: 160, env })
+    const terminal = onTerminal([process.execPath, commandLine, 'top'], { rows: 30, columns: 160, env })
     await terminal.until('2 nodes  2 pods  0 pending')
     await world.scale('inflate', 3)
     await terminal.until('1 pending')

@@ -3,11 +3,9 @@ import { existsSync, readdirSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { Agent, request } from 'undici'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-
-const joiner = fileURLToPath(new URL('../../../starter/joiner.ts', import.meta.url))
+import { commandLine } from '../installation.ts'
 
 let folder: string
 let child: ChildProcess | undefined
@@ -23,7 +21,7 @@ afterEach(async () => {
 
 /** Starts the command with its temporary files below the test's folder. */
 function start(...options: readonly string[]) {
-  const started = spawn(process.execPath, [joiner, 'local', 'azure', ...options], {
+  const started = spawn(process.execPath, [commandLine, 'local', 'azure', ...options], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, TMPDIR: folder },
   })

@@ -27,7 +27,7 @@ export function registerDoctor(program: Command): void {
       'after',
       `
 Settings are those of Joiner in the cluster, over which the environment and --env-file stand. From a laptop it asks Azure as who ran az login; as
-Joiner's own identity: kubectl exec --namespace joiner deployment/joiner-azure -- node starter/joiner.ts doctor
+Joiner's own identity: kubectl exec --namespace joiner deployment/joiner-azure -- node dist/joiner.js doctor
 Nothing is changed. Exit code: 0 when nothing failed (warnings included), 1 when something did, 2 for settings that cannot be read.`,
     )
     .action(async (options: Options) => {
