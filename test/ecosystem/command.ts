@@ -6,6 +6,8 @@ import { sixtyTimesFaster } from '../../deploy/alerts/alert.ts'
 import { rulesText } from '../../deploy/alerts/rules.ts'
 import { resolveBinaries } from '../../deploy/local/server-binaries.ts'
 import type { ServerName } from '../../deploy/local/server-versions.ts'
+import { resolveAzureCli } from '../real-clients/azure-cli.ts'
+import { proveAzureCli } from '../real-clients/prove.ts'
 import { World } from '../world.ts'
 import { evaluate } from './evaluate.ts'
 import { scaleByKeda } from './keda.ts'
@@ -18,7 +20,7 @@ import { testRules } from './rule-tests.ts'
 
 await new Command('npm run ecosystem --')
   .description(
-    "Boards, alerts and examples with the real servers of others. rules: promtool checks and tests the chart's alerts. boards: Prometheus scrapes a Joiner that goes through a small life, and evaluates each expression of the chart's and of widespread boards and alerts. mutations: the conditions of alerts are brought about, and the alerts fire. keda: KEDA's operator scales the example, and Joiner makes and removes its nodes. What is missing is built on the first run, which takes some ten minutes. Lists at its end what is proved by whose software. Ends with 1 when something is not as it should be, or when a part is skipped that has no line in test/ecosystem/expected-skips.",
+    "Boards, alerts and examples with the real servers of others. rules: promtool checks and tests the chart's alerts. boards: Prometheus scrapes a Joiner that goes through a small life, and evaluates each expression of the chart's and of widespread boards and alerts. mutations: the conditions of alerts are brought about, and the alerts fire. keda: KEDA's operator scales the example, and Joiner makes and removes its nodes. azure-cli: the Azure CLI runs its commands on our pages, and those of joiner aks setup, against the simulator. What is missing is built on the first run, which takes some ten minutes. Lists at its end what is proved by whose software. Ends with 1 when something is not as it should be, or when a part is skipped that has no line in test/ecosystem/expected-skips.",
   )
   .addOption(new Option('--only <part...>', 'some parts of it').choices(parts).default(parts, 'all'))
   .action(main)
@@ -29,13 +31,21 @@ async function main({ only }: { readonly only: readonly Part[] }): Promise<void>
   const say = (text: string) => console.log(`${((Date.now() - startedAtMs) / 1000).toFixed(1).padStart(7)} s  ${text}`)
   const checked: Checked[] = []
   const recorder: Recorder = { say, record: (one) => checked.push(one) }
-  const skips = await skipsOf(only)
+  const skips = await skipsOf(only, say)
   const able = only.filter((part) => skips.every((skip) => skip.part !== part))
-  const binaries: Binaries = await resolveBinaries([...new Set(able.map((part) => proofs[part].by))], say)
+  const servers = able.map((part) => proofs[part].by).filter((by) => by !== 'azure-cli')
+  const binaries: Binaries = await resolveBinaries([...new Set(servers)], say)
   if (binaries.promtool !== undefined) await testRules(binaries.promtool, recorder)
+  const azureCli = able.includes('azure-cli') ? await resolveAzureCli(say) : undefined
+  if (azureCli !== undefined) await toItsEnd('azure-cli', recorder, () => proveAzureCli(azureCli, recorder))
   const inside = able.filter((part) => proofs[part].inCluster)
   if (inside.length > 0) await inCluster({ only: inside, binaries, recorder })
-  const isOk = report(only, { checked, skips, date: new Date().toISOString().slice(0, 10) })
+  const isOk = report(only, {
+    checked,
+    skips,
+    date: new Date().toISOString().slice(0, 10),
+    ...(azureCli === undefined ? {} : { azureCli: azureCli.version }),
+  })
   if (!isOk) process.exitCode = 1
 }
 

@@ -35,6 +35,7 @@ test.each<[string, readonly Skip[], string, readonly string[]]>([
   expect(unexpectedSkips(skips, expected)).toEqual(unexpected)
 })
 
+const say = () => {}
 let folder: string
 
 beforeEach(() => {
@@ -57,10 +58,20 @@ test.each<[string, string | undefined, string]>([
   ['an old Go', 'go1.24.3', 'the one on the PATH is go1.24.3'],
 ])('a part is skipped on a machine with %s', async (_, version, found) => {
   if (version !== undefined) program('go', version)
-  expect(await skipsOf(['keda'])).toEqual([{ part: 'keda', capability: 'Go 1.26 or newer', found }])
+  expect(await skipsOf(['keda'], say)).toEqual([{ part: 'keda', capability: 'Go 1.26 or newer', found }])
+})
+
+test('the Azure CLI is skipped on a machine without apt', async () => {
+  expect(await skipsOf(['azure-cli'], say)).toEqual([
+    {
+      part: 'azure-cli',
+      capability: "Debian's package azure-cli",
+      found: expect.stringContaining('could not be downloaded by apt-get'),
+    },
+  ])
 })
 
 test('a binary on the PATH needs no Go', async () => {
   program('promtool', `promtool, version ${servers.promtool.version}`)
-  expect(await skipsOf(['rules'])).toEqual([])
+  expect(await skipsOf(['rules'], say)).toEqual([])
 })

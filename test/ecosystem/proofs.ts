@@ -1,12 +1,14 @@
 // What is proved by software of others: with which version, how it ended, and what was left out for want of a capability of the machine.
 import { binaryVariable, goLack, type Lack, lackFor } from '../../deploy/local/server-binaries.ts'
 import { type ServerName, serverNames, servers } from '../../deploy/local/server-versions.ts'
+import type { Progress } from '../debian/packages.ts'
+import { resolveAzureCli } from '../real-clients/azure-cli.ts'
 import type { Checked, Part } from './report.ts'
 
 interface Proof {
   readonly what: string
   /** Whose software proves it. */
-  readonly by: ServerName
+  readonly by: ServerName | 'azure-cli'
   /** Whether it runs in a local cluster. */
   readonly inCluster: boolean
   /** It reads files of the Go module that its server is built from. */
@@ -28,6 +30,11 @@ export const proofs = {
     inCluster: true,
     readsModule: true,
   },
+  'azure-cli': {
+    what: 'the commands of our pages and of joiner aks setup, run against the simulator',
+    by: 'azure-cli',
+    inCluster: false,
+  },
 } as const satisfies Record<Part, Proof>
 
 export const parts = Object.keys(proofs) as readonly Part[]
@@ -38,16 +45,25 @@ export interface Skip extends Lack {
 }
 
 /** Probes what the parts need, before anything is started. Returns those that cannot run, with the first capability that each lacks. */
-export async function skipsOf(asked: readonly Part[]): Promise<readonly Skip[]> {
+export async function skipsOf(asked: readonly Part[], say: Progress): Promise<readonly Skip[]> {
   const skips: Skip[] = []
   for (const part of asked) {
     const { by, inCluster, readsModule }: Proof = proofs[part]
     const lacks = [readsModule === true ? await goLack() : undefined]
-    for (const name of [by, ...(inCluster ? serverNames : [])]) lacks.push(await lackFor(name))
+    for (const name of [by, ...(inCluster ? serverNames : [])])
+      lacks.push(name === 'azure-cli' ? await azureCliLack(say) : await lackFor(name))
     const lack = lacks.find((one) => one !== undefined)
     if (lack !== undefined) skips.push({ part, ...lack })
   }
   return skips
+}
+
+/** What is not a server comes as a package of Debian, or not at all. */
+async function azureCliLack(say: Progress): Promise<Lack | undefined> {
+  return resolveAzureCli(say).then(
+    () => undefined,
+    ({ message }: Error) => ({ capability: "Debian's package azure-cli", found: message }),
+  )
 }
 
 /** A skip as `expected-skips` has it. */
@@ -61,14 +77,18 @@ export function unexpectedSkips(skips: readonly Skip[], expected: string): reado
 
 export const proofHead = ['what', 'proved by', 'version', 'passed', 'date'] as const
 
+interface Ended {
+  readonly checked: readonly Checked[]
+  readonly skips: readonly Skip[]
+  readonly date: string
+  /** The version of the Azure CLI that came. */
+  readonly azureCli?: string
+}
+
 /** Returns a row for each part that was asked for: how many of its checks passed, or what it lacked. */
 export function proofRows(
   asked: readonly Part[],
-  {
-    checked,
-    skips,
-    date,
-  }: { readonly checked: readonly Checked[]; readonly skips: readonly Skip[]; readonly date: string },
+  { checked, skips, date, azureCli }: Ended,
 ): readonly (readonly string[])[] {
   return asked.map((part) => {
     const { what, by } = proofs[part]
@@ -76,7 +96,7 @@ export function proofRows(
     const own = checked.filter((one) => one.part === part)
     const passed = `${own.filter(({ isOk }) => isOk).length} of ${own.length}`
     const outcome = skip === undefined ? passed : `skipped: needs ${skip.capability}, and ${skip.found}`
-    return [what, by, versionOf(by), outcome, date]
+    return [what, by, by === 'azure-cli' ? (azureCli ?? '') : versionOf(by), outcome, date]
   })
 }
 

@@ -9,7 +9,7 @@ type LeftoverPart = Part & { readonly kind: 'leftover' }
 
 const providers = { networkInterfaces: 'Microsoft.Network', disks: 'Microsoft.Compute' } as const
 
-/** GET, list, PATCH of tags and DELETE of the NICs or disks that VMs came with. */
+/** GET, list, PATCH of tags and DELETE of the NICs or disks that VMs came with. All are in the node resource group, and so in the list of the subscription. */
 export function registerParts(
   app: FastifyInstance,
   { path, type }: { readonly path: string; readonly type: PartType },
@@ -17,7 +17,8 @@ export function registerParts(
 ): void {
   const { config, machines, resources } = deps
   const show = (part: Part) => resources.part(type, part)
-  app.get(path, (request: ArmRequest) => pageOf(request, config, { all: machines.parts(type), show }))
+  for (const list of [path, ofSubscription(path)])
+    app.get(list, (request: ArmRequest) => pageOf(request, config, { all: machines.parts(type), show }))
   app.get(`${path}/:name`, (request: ArmRequest) => show(foundPart(request, type, deps)))
   app.patch(`${path}/:name`, (request: ArmRequest<{ readonly tags?: Record<string, string> } | undefined>) => {
     if (request.body?.tags !== undefined) tagPart(foundPart(request, type, deps), request.body.tags, machines)
@@ -27,6 +28,11 @@ export function registerParts(
     const { name = '' } = request.params
     return reply.code(deletePart(type, name, machines) ? 200 : 204).send()
   })
+}
+
+/** The path of a list of a resource group, without the group. */
+export function ofSubscription(path: string): string {
+  return path.replace('/resourceGroups/:group', '')
 }
 
 /** A NIC or disk that a request names. Errors: 404. */

@@ -71,6 +71,11 @@ export class SimulatorProcess {
     tls.setDefaultCACertificates([...this.#trusted, ca])
   }
 
+  /** File with the CA that clients in other processes have to trust. */
+  get caFile(): string {
+    return this.#pki.caFile
+  }
+
   /** `beside` shares its PKI: of two CAs of one name, OpenSSL takes either for the issuer of a certificate. */
   static async start(settings: Partial<ProcessConfig> = {}, beside?: SimulatorProcess): Promise<SimulatorProcess> {
     const folder = await mkdtemp(join(tmpdir(), 'joiner-azure-'))

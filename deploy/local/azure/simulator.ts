@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type FastifyInstance, type FastifyServerOptions, fastify } from 'fastify'
 import { AccessState } from './access/access-state.ts'
+import { registerDirectory } from './access/directory.ts'
 import { registerAdmin } from './admin/admin.ts'
 import { registerAdminAccess } from './admin/admin-access.ts'
 import { registerAdminScenario } from './admin/admin-scenario.ts'
@@ -91,6 +92,7 @@ export function createSimulator(app: FastifyInstance, config: SimulatorConfig, s
   const player = new ScenarioPlayer(deps)
   registerIdentity(app, deps)
   registerArm(app, deps)
+  registerDirectory(app, deps)
   registerPrices(app, config)
   registerAdmin(app, deps)
   registerAdminSettings(app, deps)
@@ -119,7 +121,7 @@ export function makeDeps(config: SimulatorConfig, { newId = randomUUID, nodes }:
     resources,
     bill: new Bill({ journal, machines, priceOf: priceLookup(config), now: () => Date.now() }),
     graph: new GraphRows(config, machines, resources),
-    network: new NetworkResources(config, machines),
+    network: new NetworkResources(config, machines, journal),
     faults,
     catalogue,
     lifecycle: new MachineLifecycle({ config, machines, operations, resources, kubelets, faults, newId }),

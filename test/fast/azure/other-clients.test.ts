@@ -85,9 +85,24 @@ describe('lists of a subscription', () => {
     expect(await namesOf('/providers/Microsoft.Compute/virtualMachines')).toEqual(['one'])
     const identities = '/providers/Microsoft.ManagedIdentity/userAssignedIdentities'
     expect(await namesOf(identities, '2023-01-31')).toEqual(['demo-agentpool'])
+    const usages = await ask('GET', `${subscription}/providers/Microsoft.Compute/locations/${ids.location}/usages`)
+    expect(
+      usages.body.value.map(({ name }: { readonly name: { readonly localizedValue: string } }) => name.localizedValue),
+    ).toEqual(expect.arrayContaining(['Standard DSv5 Family vCPUs', 'Standard NCASv3_T4 Family vCPUs']))
     const registered = await ask('POST', `${subscription}/providers/Microsoft.Network/register`)
     expect(registered.body.registrationState).toBe('Registered')
     expect((await ask('GET', `${subscription}/resourceGroups/none`)).body.error.code).toBe('ResourceGroupNotFound')
+  })
+
+  test('name NICs, disks and networks', async () => {
+    const { ask } = await azure()
+    await ask('PUT', `${compute}/virtualMachines/one`, vm('one'))
+    for (const [path, name] of [
+      ['Microsoft.Compute/disks', 'one-disk'],
+      ['Microsoft.Network/networkInterfaces', 'one-nic'],
+      ['Microsoft.Network/virtualNetworks', 'aks-vnet-12345678'],
+    ])
+      expect((await ask('GET', `${subscription}/providers/${path}`)).body.value).toMatchObject([{ name }])
   })
 
   test('agent pools are the profiles of their cluster', async () => {
@@ -103,7 +118,56 @@ describe('lists of a subscription', () => {
     expect((await ask('GET', `${cluster}/agentPools/system`, undefined, '2022-11-01')).body.properties.mode).toBe(
       'System',
     )
+    for (const name of ['extra', 'system'])
+      expect((await ask('DELETE', `${cluster}/agentPools/${name}`, undefined, '2022-11-01')).status).toBe(202)
+    expect((await ask('GET', `${cluster}/agentPools`, undefined, '2022-11-01')).body.value).toEqual([])
+    expect((await ask('GET', cluster, undefined, '2022-11-01')).body.properties.agentPoolProfiles).toEqual([])
   })
+})
+
+test('a resource group is made, and has its tags', async () => {
+  const { ask } = await azure()
+  const path = `${subscription}/resourceGroups/made`
+  const body = { location: ids.location, tags: { team: 'a' } }
+  expect((await ask('PUT', path, body)).status).toBe(201)
+  expect((await ask('PUT', path.toUpperCase(), body)).status).toBe(200)
+  expect((await ask('GET', path)).body).toMatchObject({ name: 'made', tags: { team: 'a' } })
+  expect((await ask('GET', `${path}/providers/Microsoft.Compute/disks`)).status).toBe(200)
+  expect((await ask('PUT', `${path}-far`, { location: 'mars' })).body.error.code).toBe(
+    'LocationNotAvailableForResourceGroup',
+  )
+})
+
+test('a resource group is made by who may', async () => {
+  const { ask } = await azure({ roles: [{ name: 'reads', actions: ['*/read'], scope: subscription }] })
+  const { status, body } = await ask('PUT', `${subscription}/resourceGroups/made`, { location: ids.location })
+  expect([status, body.error.code]).toEqual([403, 'AuthorizationFailed'])
+  expect(body.error.message).toContain("'Microsoft.Resources/subscriptions/resourceGroups/write'")
+})
+
+test('an identity is in the directory until it is deleted, with its credentials', async () => {
+  const { azure: one, ask } = await azure()
+  const path = `${subscription}/resourceGroups/demo-group/providers/Microsoft.ManagedIdentity/userAssignedIdentities/own`
+  const version = '2022-01-31-preview'
+  const { clientId, principalId } = (await ask('PUT', path, { location: ids.location }, version)).body.properties
+  const properties = { issuer: 'https://issuer/', subject: 'a', audiences: ['api://AzureADTokenExchange'] }
+  await ask('PUT', `${path}/federatedIdentityCredentials/first`, { properties }, version)
+  const directory = async () => {
+    const token = await one.credential.getToken(one.url)
+    const filter = encodeURIComponent(`servicePrincipalNames/any(c:c eq '${clientId}')`)
+    const headers = { authorization: `Bearer ${token?.token}` }
+    const { text } = await one.send('GET', `/v1.0/servicePrincipals?$filter=${filter}`, { headers })
+    return JSON.parse(text).value
+  }
+  expect(await directory()).toMatchObject([{ id: principalId, appId: clientId, displayName: 'own' }])
+  expect((await ask('POST', '/v1.0/directoryObjects/getByIds', { ids: [principalId] })).body.value).toMatchObject([
+    { id: principalId },
+  ])
+  expect((await ask('DELETE', path, undefined, version)).status).toBe(200)
+  expect((await ask('DELETE', path, undefined, version)).status).toBe(204)
+  expect(await directory()).toEqual([])
+  await ask('PUT', path, { location: ids.location }, version)
+  expect((await ask('GET', `${path}/federatedIdentityCredentials`, undefined, version)).body.value).toEqual([])
 })
 
 test('a VM has the fields by which others find its disk, its image and its extensions', async () => {
@@ -200,6 +264,30 @@ describe('a VM is refused', () => {
     await ask('PUT', path, vm('one'))
     expect((await ask('PATCH', path, { tags })).status).toBe(400)
   })
+
+  test.each([
+    // [size, placement, GiB, security type, what the message says; undefined: accepted]
+    ['Standard_D4ds_v5', 'CacheDisk', 148, undefined, undefined],
+    ['Standard_D4ds_v5', 'CacheDisk', 149, undefined, 'greater than 148 GB'],
+    ['Standard_D4ds_v5', 'CacheDisk', 148, 'TrustedLaunch', 'greater than 147 GB'],
+    ['Standard_D4ds_v5', 'NvmeDisk', 30, undefined, 'greater than 0 GB'],
+    ['Standard_D4s_v5', undefined, 30, undefined, 'VM size Standard_D4s_v5 when the DiffDiskPlacement is CacheDisk'],
+  ])(
+    '%s with an ephemeral disk on %s of %s GiB, %s: %s',
+    async (vmSize, placement, diskSizeGB, securityType, words) => {
+      const { ask } = await azure()
+      const { storageProfile } = vmBody('one')
+      const osDisk = { ...storageProfile?.osDisk, diskSizeGB, diffDiskSettings: { option: 'Local', placement } }
+      const properties = {
+        hardwareProfile: { vmSize },
+        storageProfile: { ...storageProfile, osDisk },
+        ...(securityType === undefined ? {} : { securityProfile: { securityType } }),
+      }
+      const { status, body } = await ask('PUT', `${compute}/virtualMachines/one`, vm('one', properties))
+      expect([status, body.error?.code]).toEqual(words === undefined ? [201, undefined] : [409, 'NotSupported'])
+      expect(body.error?.message ?? '').toContain(words ?? '')
+    },
+  )
 
   test('with more data disks than its size takes', async () => {
     const { ask } = await azure()

@@ -15,7 +15,7 @@ type CredentialBody =
   | { readonly properties?: { readonly issuer?: string; readonly subject?: string; readonly audiences?: string[] } }
   | undefined
 
-/** User-assigned managed identities with their federated credentials: GET, list and PUT. */
+/** User-assigned managed identities with their federated credentials: GET, list and PUT; an identity goes with its credentials by DELETE. */
 export function registerManagedIdentities(app: FastifyInstance, deps: ArmDeps): void {
   const { config, access } = deps
   const show = ({ principalId, clientId, ...shown }: Identity) => ({
@@ -46,6 +46,13 @@ export function registerManagedIdentities(app: FastifyInstance, deps: ArmDeps): 
     }
     access.identities.put(id, identity)
     return reply.code(before === undefined ? 201 : 200).send(show(identity))
+  })
+  app.delete(`${path}/:name`, (request: ArmRequest, reply) => {
+    const identity = access.identities.get(idOf(request))
+    if (identity === undefined) return reply.code(204).send()
+    for (const { id } of access.credentialsOf(identity)) access.federatedCredentials.delete(id)
+    access.identities.delete(identity.id)
+    return reply.code(200).send()
   })
   registerFederatedCredentials(app, deps)
 }

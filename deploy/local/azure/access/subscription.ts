@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import type { ArmDeps } from '../server/arm-deps.ts'
 import { ArmError } from '../server/arm-error.ts'
-import type { ArmRequest } from '../server/arm-request.ts'
+import { type ArmRequest, sameLocation } from '../server/arm-request.ts'
 
 const displayName = 'simulated'
+const groupPath = '/subscriptions/:subscription/resourceGroups/:group'
 /** Resource providers that a cluster needs, which are registered, as `az provider show` prints it. */
 const providers = [
   'Microsoft.Authorization',
@@ -15,7 +16,12 @@ const providers = [
   'Microsoft.Resources',
 ]
 
-/** The subscription, with its resource groups, its region and its resource providers. Resource groups are those that something is in. */
+interface GroupBody {
+  readonly location?: string
+  readonly tags?: Readonly<Record<string, string>>
+}
+
+/** The subscription, with its resource groups, its region and its resource providers. Resource groups are those that something is in, and those that were PUT. */
 export function registerSubscription(app: FastifyInstance, { config, network }: ArmDeps): void {
   const id = `/subscriptions/${config.subscriptionId}`
   const subscription = {
@@ -30,8 +36,16 @@ export function registerSubscription(app: FastifyInstance, { config, network }: 
     name,
     type: 'Microsoft.Resources/resourceGroups',
     location: config.location,
+    ...tagsOf(name),
     properties: { provisioningState: 'Succeeded' },
   })
+  const tagsOf = (name: string) => {
+    const tags = network.setup.madeGroups.get(name)?.tags
+    return tags === undefined ? {} : { tags }
+  }
+  /** As the group is written where it is there already. */
+  const nameOf = (asked = '') =>
+    network.setup.groups.find((name) => name.toLowerCase() === asked.toLowerCase()) ?? asked
   const provider = (namespace: string) => ({
     id: `${id}/providers/${namespace}`,
     namespace,
@@ -62,9 +76,18 @@ export function registerSubscription(app: FastifyInstance, { config, network }: 
   }))
   app.get('/subscriptions/:subscription/resourceGroups', () => ({ value: network.setup.groups.map(group) }))
   // One that is not there was refused before.
-  app.get('/subscriptions/:subscription/resourceGroups/:group', ({ params }: ArmRequest) => {
-    const wanted = (params['group'] ?? '').toLowerCase()
-    return group(network.setup.groups.find((name) => name.toLowerCase() === wanted) ?? wanted)
+  app.get(groupPath, ({ params }: ArmRequest) => group(nameOf(params['group'])))
+  app.put(groupPath, ({ params, body }: ArmRequest<GroupBody | undefined>, reply) => {
+    if (!sameLocation(body?.location ?? '', config.location))
+      throw new ArmError(
+        400,
+        'LocationNotAvailableForResourceGroup',
+        `The provided location '${body?.location ?? ''}' is not available for resource group. List of available regions is '${config.location}'.`,
+      )
+    const name = nameOf(params['group'])
+    const isNew = !network.setup.hasGroup(name)
+    network.setup.madeGroups.put(name, { name, ...(body?.tags === undefined ? {} : { tags: body.tags }) })
+    return reply.code(isNew ? 201 : 200).send(group(name))
   })
   app.get('/subscriptions/:subscription/providers', () => ({ value: providers.map(provider) }))
   app.get('/subscriptions/:subscription/providers/:namespace', foundProvider)

@@ -76,9 +76,9 @@ function knownWords(code: string, refused: Refused, config: Config): Words {
   }
 }
 
-/** `Microsoft.Compute/virtualMachines/extensions/write`. What is about a resource's roles names the provider of roles last. */
+/** `Microsoft.Compute/virtualMachines/extensions/write`. What is about a resource's roles names the provider of roles last; without a provider it is ARM's own. */
 export function actionOf({ method, path }: Refused): string {
-  const [, provider = 'Microsoft.Resources', rest = ''] = /^.*\/providers\/([^/]+)\/(.*)$/i.exec(path) ?? []
+  const [, provider = 'Microsoft.Resources', rest = path.slice(1)] = /^.*\/providers\/([^/]+)\/(.*)$/i.exec(path) ?? []
   const types = rest.split('/').filter((_part, index) => index % 2 === 0)
   const verbs: Readonly<Record<string, string>> = { GET: 'read', DELETE: 'delete', POST: 'action' }
   return [provider, ...types, verbs[method] ?? 'write'].join('/')

@@ -40,6 +40,13 @@ export function registerAgentPools(app: FastifyInstance, deps: ArmDeps): void {
     return reply.code(201).send(poolResource(pool, { config, group: cluster.resourceGroup }))
   })
 
+  app.delete(`${poolsPath}/:pool`, (request: ArmRequest, reply) => {
+    const pool = foundPool(request, deps)
+    const operation = deleteAll(agentPools.machinesOf(pool).all, deps)
+    agentPools.putPool({ ...pool, isDeleted: true })
+    return announced(reply.code(202), operation, deps).send()
+  })
+
   app.get(machinesPath, (request: ArmRequest) => {
     const all = agentPools.machinesOf(machinesPool(request, deps))
     return pageOf(request, config, { all, show: (machine) => shown(machine, placeOf(request), deps) })
@@ -140,13 +147,17 @@ function deleteMachines(
   request: ArmRequest<{ readonly machineNames?: readonly string[] }>,
   deps: ArmDeps,
 ): AksOperation {
-  const { agentPools, lifecycle, aksOperations } = deps
   const pool = machinesPool(request, deps)
-  const found = (request.body?.machineNames ?? []).flatMap((name) => agentPools.machine(pool, name) ?? [])
+  const found = (request.body?.machineNames ?? []).flatMap((name) => deps.agentPools.machine(pool, name) ?? [])
   if (found.length === 0)
     throw new ArmError(400, 'InvalidParameter', `Cannot find any valid machines in agent pool '${pool.name}'.`)
-  const operation = aksOperations.begin('delete', found)
-  for (const machine of found) {
+  return deleteAll(found, deps)
+}
+
+function deleteAll(machines: readonly AksMachine[], deps: ArmDeps): AksOperation {
+  const { agentPools, lifecycle, aksOperations } = deps
+  const operation = aksOperations.begin('delete', machines)
+  for (const machine of machines) {
     deps.journal.push({ atMs: Date.now(), method: 'DELETE', name: machine.name })
     const vm = agentPools.vmOf(machine)
     agentPools.markDeleting(machine)

@@ -9,6 +9,8 @@ export interface AgentPool {
   readonly cluster: string
   readonly name: string
   readonly properties: Readonly<Record<string, unknown>>
+  /** Its deletion is remembered, since the description of its cluster may name it. */
+  readonly isDeleted?: true
 }
 
 /** The body of a PUT of an AKS machine, as far as the simulator reads it. */

@@ -4,14 +4,14 @@ import type { AgentPool } from './agent-pools.ts'
 
 type Pools = Pick<ArmDeps, 'config' | 'agentPools'>
 
-/** Returns the agent pools of a cluster: those of its own description, and those that were PUT, which replace them by name. */
+/** Returns the agent pools of a cluster: those of its own description, and those that were PUT, which replace them by name; without those that were deleted. */
 export function poolsOf(cluster: KnownCluster, { config, agentPools }: Pools): readonly AgentPool[] {
   const made = agentPools.poolsOf(cluster.name)
   const isMade = (name: string) => made.some((pool) => pool.name.toLowerCase() === name.toLowerCase())
   const described = profilesOf(clusterBody(cluster, config)).map(
     ({ name, ...properties }): AgentPool => ({ cluster: cluster.name, name, properties }),
   )
-  return [...described.filter(({ name }) => !isMade(name)), ...made]
+  return [...described.filter(({ name }) => !isMade(name)), ...made.filter(({ isDeleted }) => isDeleted !== true)]
 }
 
 /** Returns a cluster as ARM shows it, with a profile for each of its agent pools. */

@@ -20,7 +20,7 @@ const called: Readonly<Record<string, string>> = {
 /** `standardDSv5Family` as the portal calls it: `Standard DSv5 Family vCPUs`. */
 function familyName(value: string): string {
   const [, family] = /^standard(.+)Family$/i.exec(value) ?? []
-  return family === undefined ? value : `Standard ${family} Family vCPUs`
+  return family === undefined ? value : `Standard ${family.trim()} Family vCPUs`
 }
 
 interface QuotaDeps {

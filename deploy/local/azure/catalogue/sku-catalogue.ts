@@ -18,6 +18,8 @@ export interface VmSize {
   readonly restricted: readonly string[] | 'everywhere'
   readonly gpus: number
   readonly maxDataDisks: number
+  /** GiB of the host's disks that can keep an OS disk, by placement, the default first. */
+  readonly localDisks: ReadonlyMap<string, number>
 }
 
 /** The sizes of the region: the simulator's own table, or a file with an answer of `GET Microsoft.Compute/skus`. */
@@ -75,5 +77,18 @@ function sizeOf({ name, family = '', locationInfo = [], capabilities = [], restr
       : restrictions.flatMap(({ restrictionInfo }) => restrictionInfo?.zones ?? []),
     gpus: Number(capability('GPUs') ?? 0),
     maxDataDisks: Number(capability('MaxDataDiskCount') ?? 64),
+    localDisks: localDisksOf(capability),
   }
+}
+
+/** A list from before there were placements names none, and had no NVMe. */
+function localDisksOf(capability: (name: string) => string | undefined): ReadonlyMap<string, number> {
+  const named = capability('SupportedEphemeralOSDiskPlacements') ?? 'CacheDisk,ResourceDisk'
+  const sizes = [
+    ['CacheDisk', Number(capability('CachedDiskBytes') ?? 0) / 2 ** 30],
+    ['ResourceDisk', Number(capability('MaxResourceVolumeMB') ?? 0) / 1024],
+    ['NvmeDisk', Number(capability('NvmeDiskSizeInMiB') ?? 0) / 1024],
+  ] as const
+  const isSupported = capability('EphemeralOSDiskSupported') === 'True'
+  return new Map(sizes.filter(([placement, size]) => isSupported && size > 0 && named.includes(placement)))
 }

@@ -1,4 +1,5 @@
 import type { SimulatorConfig } from '../server/config.ts'
+import type { Journal } from '../server/journal.ts'
 import type { Machines } from '../virtual-machines/machines.ts'
 import { type KnownSubnet, NetworkSetup } from './network-setup.ts'
 
@@ -8,10 +9,10 @@ export class NetworkResources {
   readonly #config: SimulatorConfig
   readonly #machines: Machines
 
-  constructor(config: SimulatorConfig, machines: Machines) {
+  constructor(config: SimulatorConfig, machines: Machines, journal: Journal) {
     this.#config = config
     this.#machines = machines
-    this.setup = new NetworkSetup(config)
+    this.setup = new NetworkSetup(config, journal.table('resourceGroups'))
   }
 
   get virtualNetworks(): readonly Record<string, unknown>[] {

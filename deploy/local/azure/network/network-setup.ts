@@ -1,5 +1,6 @@
 import { clustersOf } from '../access/cluster-body.ts'
 import type { SimulatorConfig } from '../server/config.ts'
+import type { Table } from '../server/journal.ts'
 import type { LoadBalancer, NetworkSecurityGroup, Subnet, VirtualNetwork } from './network-settings.ts'
 
 /** A subnet with the network that it is in. */
@@ -8,14 +9,23 @@ export interface KnownSubnet extends Subnet {
   readonly network: VirtualNetwork
 }
 
+/** A resource group that was PUT. */
+export interface MadeGroup {
+  readonly name: string
+  readonly tags?: Readonly<Record<string, string>>
+}
+
 const defaultGuid = '00000000-0000-4000-8000-0000000000aa'
 
 /** The network as it is set up now: what there is, by id. */
 export class NetworkSetup {
   readonly #config: SimulatorConfig
+  /** Resource groups that were PUT. */
+  readonly madeGroups: Table<MadeGroup>
 
-  constructor(config: SimulatorConfig) {
+  constructor(config: SimulatorConfig, madeGroups: Table<MadeGroup>) {
     this.#config = config
+    this.madeGroups = madeGroups
   }
 
   get virtualNetworks(): readonly VirtualNetwork[] {
@@ -55,10 +65,11 @@ export class NetworkSetup {
     return `/subscriptions/${subscriptionId}/resourceGroups/${resourceGroup ?? nodeResourceGroup}/providers/Microsoft.Network/virtualNetworks/${name}`
   }
 
-  /** Resource groups that there are: that of the nodes, and those of networks, disk encryption sets and clusters. */
+  /** Resource groups that there are: that of the nodes, and those of networks, disk encryption sets and clusters, and those that were made. */
   get groups(): readonly string[] {
     const { nodeResourceGroup, diskEncryptionSets = [] } = this.#config
     const all = [
+      ...this.madeGroups.all.map(({ name }) => name),
       nodeResourceGroup,
       ...this.virtualNetworks.map(({ resourceGroup }) => resourceGroup ?? nodeResourceGroup),
       ...clustersOf(this.#config).flatMap((cluster) => [cluster.resourceGroup, cluster.nodeResourceGroup]),

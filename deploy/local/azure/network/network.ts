@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { registerParts } from '../parts.ts'
+import { ofSubscription, registerParts } from '../parts.ts'
 import type { ArmDeps } from '../server/arm-deps.ts'
 import { ArmError, resourceNotFound } from '../server/arm-error.ts'
 import { type ArmRequest, page } from '../server/arm-request.ts'
@@ -16,8 +16,9 @@ export function registerNetwork(app: FastifyInstance, deps: ArmDeps): void {
     loadBalancers: () => network.loadBalancers,
   }
   for (const [type, list] of Object.entries(collections)) {
-    app.get(`${networkPath}/${type}`, (request: ArmRequest) => page(request, config, list()))
-    app.get(`${networkPath}/${type}/:name`, (request: ArmRequest) => {
+    const path = `${networkPath}/${type}`
+    for (const all of [path, ofSubscription(path)]) app.get(all, (request: ArmRequest) => page(request, config, list()))
+    app.get(`${path}/:name`, (request: ArmRequest) => {
       const { name = '' } = request.params
       const found = list().find((resource) => String(resource['name']).toLowerCase() === name.toLowerCase())
       if (found === undefined) throw resourceNotFound(`Microsoft.Network/${type}`, name, config.nodeResourceGroup)

@@ -79,7 +79,7 @@ const known: Readonly<Record<string, readonly string[]>> = {
     // Machines with tags, state and image, and their PUT.
     '2026-04-02-preview',
   ],
-  'microsoft.managedidentity/userassignedidentities': ['2018-11-30', '2023-01-31', '2024-11-30'],
+  'microsoft.managedidentity/userassignedidentities': ['2018-11-30', '2022-01-31-preview', '2023-01-31', '2024-11-30'],
   'microsoft.authorization/roledefinitions': ['2018-01-01-preview', '2022-04-01'],
   'microsoft.authorization/roleassignments': ['2020-04-01-preview', '2022-04-01'],
   'microsoft.network/networkinterfaces': networkVersions,

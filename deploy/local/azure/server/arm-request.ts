@@ -37,7 +37,8 @@ export function checkRequest(request: ArmRequest, config: SimulatorConfig, netwo
     )
   }
   const group = /\/resourceGroups\/([^/]+)/i.exec(path)?.[1]
-  if (group !== undefined && !network.hasGroup(group))
+  const isMade = request.method === 'PUT' && /\/resourceGroups\/[^/]+$/i.test(path)
+  if (group !== undefined && !isMade && !network.hasGroup(group))
     throw new ArmError(404, 'ResourceGroupNotFound', `Resource group '${group}' could not be found.`)
   const [, type, name] = /\/(Microsoft\.\w+\/(?:virtualMachines|networkInterfaces|disks))\/([^/?]+)/i.exec(path) ?? []
   if (type !== undefined && name !== undefined && group !== undefined && isOutsideNodeGroup(request, config))

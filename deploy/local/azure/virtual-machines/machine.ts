@@ -74,12 +74,14 @@ export interface MachineBody {
     readonly hardwareProfile: { readonly vmSize: string }
     readonly priority?: 'Spot' | 'Regular'
     readonly evictionPolicy?: 'Deallocate' | 'Delete'
+    readonly securityProfile?: { readonly securityType?: string }
     readonly capacityReservation?: { readonly capacityReservationGroup?: { readonly id?: string | null } | null }
     readonly storageProfile?: {
       readonly osDisk?: {
         readonly name?: string
         readonly diskSizeGB?: number
         readonly deleteOption?: string
+        readonly diffDiskSettings?: { readonly placement?: string }
         readonly managedDisk?: {
           readonly storageAccountType?: string
           readonly diskEncryptionSet?: { readonly id: string }

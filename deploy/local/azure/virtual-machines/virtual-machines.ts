@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { refusalOf } from '../admin/refusal-words.ts'
 import { referredAddresses, withReferredNics } from '../network/nic-requests.ts'
+import { ofSubscription } from '../parts.ts'
 import { announce } from '../server/announce.ts'
 import { securityProfileOf } from '../server/api-versions.ts'
 import type { ArmDeps } from '../server/arm-deps.ts'
@@ -15,8 +16,6 @@ import { checkBody, checkReferences, freeAddresses } from './vm-references.ts'
 import { checkTags } from './vm-tags.ts'
 
 const vmPath = '/subscriptions/:subscription/resourceGroups/:group/providers/Microsoft.Compute/virtualMachines'
-/** Of the subscription; all are in the node resource group. */
-const everyVmPath = '/subscriptions/:subscription/providers/Microsoft.Compute/virtualMachines'
 const operationPath = '/subscriptions/:subscription/providers/Microsoft.Compute/locations/:location/operations/:id'
 
 /**
@@ -59,7 +58,8 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
 
   app.get(`${vmPath}/:name/instanceView`, (request: ArmRequest) => instanceView(found(request)))
 
-  for (const path of [vmPath, everyVmPath])
+  // All are in the node resource group.
+  for (const path of [vmPath, ofSubscription(vmPath)])
     app.get(path, (request: ArmRequest) =>
       pageOf(request, config, { all: machines.sorted, show: (machine) => resources.vm(machine) }),
     )

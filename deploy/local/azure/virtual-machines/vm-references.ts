@@ -39,6 +39,7 @@ export function checkReferences(body: MachineBody, deps: ArmDeps): VmSize {
       `The gallery image ${image} is not available in ${config.location}.`,
     )
   checkDiskEncryptionSet(body, config)
+  checkEphemeralDisk(body, size)
   checkNics(body, deps)
   const dataDisks = storageProfile?.dataDisks?.length ?? 0
   if (dataDisks > size.maxDataDisks)
@@ -56,6 +57,26 @@ export function checkReferences(body: MachineBody, deps: ArmDeps): VmSize {
     )
   }
   return size
+}
+
+/** What Trusted Launch keeps of a VM beside an OS disk on the host. */
+const guestStateGib = 1
+/** What an OS disk has without a size of its own: that of the images of AKS. */
+const imageGib = 30
+
+/** Errors: an OS disk on the host that the size has no room for. Azure's words are published, its status is not. */
+function checkEphemeralDisk({ properties }: MachineBody, { name, localDisks }: VmSize): void {
+  const { diffDiskSettings, diskSizeGB = imageGib } = properties.storageProfile?.osDisk ?? {}
+  if (diffDiskSettings === undefined) return
+  const placement = diffDiskSettings.placement ?? localDisks.keys().next().value ?? 'CacheDisk'
+  const isTrusted = properties.securityProfile?.securityType === 'TrustedLaunch'
+  const room = Math.max(0, Math.floor(localDisks.get(placement) ?? 0) - (isTrusted ? guestStateGib : 0))
+  if (diskSizeGB > room)
+    throw new ArmError(
+      409,
+      'NotSupported',
+      `OS disk of Ephemeral VM with size greater than ${room} GB is not allowed for VM size ${name} when the DiffDiskPlacement is ${placement}. Please refer to https://aka.ms/Ephemeral for more details.`,
+    )
 }
 
 /** What NICs refer to must be there. Errors: 400. */

@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import { azLines, azLinesOf } from './az-lines.ts'
+import { judged, refusedLines } from './refused-lines.ts'
+
+test('a page gives the commands of its blocks, with what sed writes for them, and those of its text that have options', () => {
+  const page = [
+    '`az login`, then `az aks list --output table`.',
+    '```sh',
+    'az aks show --name one \\',
+    '  --query id',
+    '```',
+    '```sh',
+    'sed s/a/b/ one > two',
+    'joiner aks setup # prints az commands',
+    'az role definition create --role-definition @two',
+    '```',
+    '```sh',
+    'sed s/a/b/ one',
+    '```',
+  ].join('\n')
+  expect(azLinesOf('page.md', page)).toEqual([
+    'az aks show --name one --query id',
+    'sed s/a/b/ one > two',
+    'az role definition create --role-definition @two',
+    'az aks list --output table',
+  ])
+})
+
+const newer = {
+  code: 2,
+  output: 'WARNING: old\nERROR: unrecognized arguments: --node-provisioning-mode Manual\n\nExamples',
+}
+
+test.each([
+  ['az group list --output table', { code: 0, output: '[]' }, true, 'done'],
+  ['az group list --output table', newer, false, 'ERROR: unrecognized arguments: --node-provisioning-mode Manual'],
+  ['az aks update --name a', newer, true, 'refused: Debian has an older Azure CLI than the page demands'],
+  ['az aks update --name a', { code: 1, output: 'ERROR: no login' }, false, 'ERROR: no login'],
+  ['az aks update --name a', { code: 0, output: '' }, false, 'done: take it out of test/real-clients/refused-lines.ts'],
+])('%s ends with %o: %s, %s', (text, ran, isOk, outcome) => {
+  expect(judged(text, ran)).toEqual({ isOk, outcome })
+})
+
+test('each command that is refused is on a page', () => {
+  const lines = azLines().map(({ text }) => text)
+  expect(refusedLines.filter(({ line }) => !lines.some((text) => text.startsWith(line)))).toEqual([])
+})

@@ -1,0 +1,65 @@
+import { ids, SimulatorProcess } from '../../deploy/local/azure/simulator-process.ts'
+import type { Program } from '../debian/packages.ts'
+import type { Recorder } from '../ecosystem/report.ts'
+import { azLines } from './az-lines.ts'
+import { AzureUser } from './azure-cli.ts'
+import { errorIn, judged } from './refused-lines.ts'
+
+/** What the pages speak of. */
+const [name, resourceGroup] = ['my-cluster', 'my-group']
+const agentPoolProfiles = [
+  { name: 'system', mode: 'System', count: 3 },
+  { name: 'user1', mode: 'User', count: 1, enableAutoScaling: true, minCount: 1, maxCount: 3 },
+].map((pool) => ({ type: 'VirtualMachineScaleSets', vmSize: 'Standard_D4s_v5', ...pool }))
+
+/** Has the Azure CLI run each of its commands on our pages, and those that `joiner aks setup` prints, against the simulator. */
+export async function proveAzureCli(program: Program, { say, record }: Recorder): Promise<void> {
+  const managedClusters = [resourceGroup, 'joiner-demo'].map((group) => ({
+    name,
+    resourceGroup: group,
+    properties: { agentPoolProfiles },
+  }))
+  const simulator = await SimulatorProcess.start({ clusterName: name, managedClusters, roles: ['Owner'] })
+  try {
+    const user = await AzureUser.arrive(program, simulator)
+    try {
+      const variables = await surroundings(user)
+      for (const line of azLines()) {
+        say(line.text)
+        const { outcome, isOk } = judged(line.text, await user.run(line.text, variables))
+        record({ part: 'azure-cli', what: `${line.pages.join(', ')}: ${line.text.slice(0, 100)}`, outcome, isOk })
+      }
+      await setUp(user, { say, record })
+    } finally {
+      await user.leave()
+    }
+  } finally {
+    await simulator.stop()
+  }
+}
+
+/** What the pages take for granted, and the variables that their commands use. */
+async function surroundings(user: AzureUser): Promise<Readonly<Record<string, string>>> {
+  await user.must('az login')
+  const create = (identity: string) =>
+    user.must(`az identity create --name ${identity} --resource-group ${resourceGroup} --query clientId --output tsv`)
+  await create('karpentermsi')
+  return {
+    SUBSCRIPTION: ids.subscriptionId,
+    JOINER_CLIENT_ID: (await create('joiner')).trim(),
+    GROUP_ID: `/subscriptions/${ids.subscriptionId}/resourceGroups/${resourceGroup}/providers/Microsoft.Compute/capacityReservationGroups/joiner`,
+  }
+}
+
+async function setUp(user: AzureUser, { say, record }: Recorder): Promise<void> {
+  const setup = ['aks', 'setup', '--cluster', name, '--resource-group', resourceGroup] as const
+  say(`joiner ${setup.join(' ')}`)
+  const script = await user.joiner(...setup)
+  const { code, output } = await user.run(script)
+  const commands = script.split('\n').filter((line) => /^\w*(=\$\()?az /.test(line)).length
+  const outcome = code === 0 ? `${commands} commands done` : errorIn(output)
+  record({ part: 'azure-cli', what: 'the output of joiner aks setup', outcome, isOk: code === 0 && commands > 0 })
+  const after = await user.joiner(...setup)
+  const isOk = after.includes('# nothing is missing')
+  record({ part: 'azure-cli', what: 'joiner aks setup afterwards', outcome: isOk ? 'nothing is missing' : after, isOk })
+}
