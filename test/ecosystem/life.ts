@@ -73,14 +73,15 @@ export async function live({ world, prometheus, say }: Life): Promise<void> {
     world.until(`a scrape with ${selector}`, async () => (await prometheus.seriesOf(selector)) > 0)
   say('two pods get nodes; Azure refuses the first offering')
   await world.fault({ kind: 'failSync', code: 'SkuNotAvailable', count: 1 })
-  // Each phase lasts for several scrapes, on a busy machine too.
-  await world.fault({ kind: 'latency', operation: 'PUT virtualMachines', ms: 15_000, count: 2 })
+  // Each phase lasts for several scrapes, on a busy machine too; a claim that is refused says so while its next request waits.
+  await world.fault({ kind: 'latency', operation: 'PUT virtualMachines', ms: 15_000, count: 10 })
   await world.timing({ bootMs: 15_000 })
   await world.scale('inflate', 2)
   for (const type of ['Launched', 'Registered', 'Initialized'])
     await untilScraped(`operator_nodeclaim_status_condition_current_status_seconds{type="${type}", status!="True"}`)
   await world.untilRunning(2)
   await world.timing({ bootMs: 0 })
+  await world.operator.simulator('DELETE', '/faults')
   say('a NodeClaim is deleted, and a PodDisruptionBudget holds its drain')
   await world.apply(budget)
   const [claim] = await world.list('nodeclaims')
