@@ -43,7 +43,7 @@ test.each([
 })
 
 test('a block gives its scenario and the words that are replaced', () => {
-  const [block] = blocksOf('README.md', '<!-- run: operate NAME=node -->\n\n```sh\njoiner node show NAME\n```\n')
+  const [block] = blocksOf('docs/nodes.md', '<!-- run: operate NAME=node -->\n\n```sh\njoiner node show NAME\n```\n')
   expect(block && runOf(block)).toEqual({ scenario: 'operate', words: new Map([['NAME', 'node']]) })
 })
 
