@@ -112,7 +112,8 @@ describe('an identity', () => {
 describe('values', () => {
   test('are written with their sources, and the chart renders with them', async () => {
     const file = join(folder, 'values.yaml')
-    const { code, stdout, stderr } = await owner.aks('values', ...here, '--output-file', file)
+    const image = 'registry.example/joiner:0.2.0'
+    const { code, stdout, stderr } = await owner.aks('values', ...here, '--image', image, '--output-file', file)
     expect([code, stdout, stderr]).toEqual([0, '', ''])
     const written = await readFile(file, 'utf8')
     for (const line of written.split('\n').filter((one) => /^ +\w+: \S/.test(one))) expect(line).toMatch(/ # \S/)
@@ -122,6 +123,7 @@ describe('values', () => {
     const [identity] = (await owner.access()).identities
     const values = parse(written) as { readonly azure: object }
     expect(values).toMatchObject({
+      image: { repository: 'registry.example/joiner', tag: '0.2.0' },
       serviceAccount: { name: 'joiner-azure' },
       workloadIdentity: { clientId: identity?.clientId, tenantId: azureIds.tenantId },
       cluster: { name: clusterName, endpoint: server },
@@ -134,8 +136,7 @@ describe('values', () => {
         diskEncryptionSetId: encryptionSet,
       },
     })
-    const image = { repository: 'registry.example/joiner' }
-    const manifests = await renderChart({ ...values, image, azure: { ...values.azure, billingExtension: true } })
+    const manifests = await renderChart({ ...values, azure: { ...values.azure, billingExtension: true } })
     const azure = ofShape(manifests, ['Deployment'], deployment).find(
       ({ metadata }) => metadata.name === 'joiner-azure',
     )
@@ -217,8 +218,14 @@ describe('it is said what is wrong', () => {
     await owner.logIn('Reader')
     const { code, stdout, stderr } = await owner.aks('values', ...here)
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^azure\.sshPublicKey: .*ssh-keygen -t ed25519/)
-    expect(parse(stdout)).toMatchObject({ cluster: { caBundle: '' }, azure: { sshPublicKey: '' } })
+    expect(stderr).toMatch(
+      /^image\.repository: .*--image REGISTRY\/joiner:TAG\nazure\.sshPublicKey: .*ssh-keygen -t ed25519/,
+    )
+    expect(parse(stdout)).toMatchObject({
+      image: { repository: '' },
+      cluster: { caBundle: '' },
+      azure: { sshPublicKey: '' },
+    })
     expect(stdout).toMatch(/endpoint: https:\/\/\S+\.hcp\.westus2\.azmk8s\.io:443 # managedCluster properties\.fqdn/)
     expect(stdout).toMatch(/caBundle: "" # nodes are given the CA that pods trust; .*AuthorizationFailed/)
   })

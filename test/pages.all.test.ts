@@ -105,7 +105,7 @@ describe('a new cluster', () => {
     expect(player.left('from-cluster-autoscaler')).toEqual([])
   })
 
-  test('README, disruption, nodes, temporal: what an operator does', async () => {
+  test('operations, disruption, nodes, temporal: what an operator does', async () => {
     await world.apply(nodePool({ consolidateAfter: 'Never' }))
     await world.untilReady('general')
     await world.until('the pods run', async () => (await world.running('old')) === 2)

@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { anchorsOf, headingNumbers, linksIn, referencesIn } from './citations.ts'
+import { anchorsOf, headingNumbers, linksIn, pathsIn, referencesIn } from './citations.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const own = ['test/citations/citations.test.ts', 'test/citations/citations.ts']
@@ -81,6 +81,32 @@ describe('citations', () => {
     expect(links.length).toBeGreaterThan(50)
   })
 
+  it('in documents are paths of files that there are', () => {
+    const ignored = readFileSync(join(root, '.gitignore'), 'utf8').split('\n').filter(Boolean)
+    const missing = texts
+      .filter(([path]) => path.endsWith('.md'))
+      .flatMap(([path, text]) => pathsIn(text).map((named) => ({ path, named })))
+      // A word in capitals stands for a name.
+      .filter(
+        ({ named }) =>
+          !ignored.includes(named) && globSync(named.replaceAll(/[A-Z]{2,}/g, '*'), { cwd: root }).length === 0,
+      )
+    expect(missing).toEqual([])
+  })
+
+  it('in the indexes name each page', () => {
+    for (const index of ['docs/README.md', 'docs/reference/README.md']) {
+      const linked = linksIn(readFileSync(join(root, index), 'utf8')).map(({ path }) => path)
+      const there = globSync('*', { cwd: join(root, dirname(index)), withFileTypes: true })
+        .filter((entry) => entry.name.endsWith('.md') && entry.name !== 'README.md')
+        .map(({ name }) => name)
+      expect(there.filter((name) => !linked.includes(name))).toEqual([])
+    }
+    const [front, all] = ['README.md', 'docs/README.md'].map((page) => linksIn(readFileSync(join(root, page), 'utf8')))
+    expect(front?.map(({ path }) => path)).toContain('docs/README.md')
+    expect(all?.map(({ path }) => path)).toEqual(expect.arrayContaining(['adr', 'reference/README.md']))
+  })
+
   it('within a page of the reference name sections of it', () => {
     const dangling = [...pages].flatMap(([name, headings]) => {
       const text = readFileSync(join(folder, name), 'utf8')
@@ -130,9 +156,11 @@ describe('what is found in a text', () => {
   })
 
   it('headings and links', () => {
-    const page = '# A\n\n## 1. One\n\n### 1.2 Two\n\n## Last: `code` here\n\n[a](b.md#c) `[x](y)` [z](https://e.org)\n'
+    const page =
+      '# A\n\n## 1. One\n\n### 1.2 Two\n\n## Last: `code` here\n\n[a](b.md#c) `[x](y)` [z](https://e.org) <img src="d.png">\n'
     expect([...headingNumbers(page)]).toEqual(['1', '1.2'])
     expect([...anchorsOf(page)]).toEqual(['a', '1-one', '12-two', 'last-code-here'])
-    expect(linksIn(page)).toEqual([{ path: 'b.md', anchor: 'c' }])
+    expect(linksIn(page)).toEqual([{ path: 'b.md', anchor: 'c' }, { path: 'd.png' }])
+    expect(pathsIn('core/a `core/b.ts` `node deploy/{c,d}.ts x/test/e`')).toEqual(['core/b.ts', 'deploy/{c,d}.ts'])
   })
 })

@@ -28,13 +28,21 @@ export function headingNumbers(page: string): ReadonlySet<string> {
   return new Set([...page.matchAll(/^#{2,4} (\d+(?:\.\d+)?[a-z]?)\.? /gm)].map(([, number = '']) => number))
 }
 
-/** Where relative links of a Markdown page lead: a path, and the heading within it. Code is passed over. */
+/** Where relative links and pictures of a Markdown page lead: a path, and the heading within it. Code is passed over. */
 export function linksIn(page: string): readonly { readonly path: string; readonly anchor?: string }[] {
-  return [...withoutCode(page).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, target = '']) => {
+  return [...withoutCode(page).matchAll(/(?:\]\(|\b(?:src|srcset)=")([^)"\s]+)/g)].flatMap(([, target = '']) => {
     if (/^[a-z]+:/.test(target)) return []
     const [path = '', anchor] = target.split('#')
     return [anchor === undefined ? { path } : { path, anchor }]
   })
+}
+
+/** Paths in this repository that the code in a Markdown page names. */
+export function pathsIn(page: string): readonly string[] {
+  const path =
+    /(?<![\w/.@$:-])(?:core|api|activities|workflows|workers|starter|deploy|test|bench|docs|examples)\/[\w./*{},-]*[\w*/}]/g
+  const code = [...page.matchAll(/^```[\s\S]*?^```|`[^`\n]+`/gm)].map(([text]) => text)
+  return code.flatMap((text) => text.match(path) ?? [])
 }
 
 const withoutCode = (page: string) => page.replaceAll(/^```[\s\S]*?^```/gm, '').replaceAll(/`[^`\n]*`/g, '')

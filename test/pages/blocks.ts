@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 export const scenarios = {
   install: ['docs/install-aks.md'],
   'from-cluster-autoscaler': ['docs/from-cluster-autoscaler.md'],
-  operate: ['README.md', 'docs/disruption.md', 'docs/nodes.md', 'docs/temporal.md'],
+  operate: ['docs/operations.md', 'docs/disruption.md', 'docs/nodes.md', 'docs/temporal.md'],
   upgrade: ['docs/upgrade.md', 'docs/temporal.md'],
   'from-nap': ['docs/from-nap.md'],
   uninstall: ['docs/uninstall.md'],

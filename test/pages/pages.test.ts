@@ -1,14 +1,18 @@
 import { execFile } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { blocksOf, pages, readBlocks, runOf, scenarios } from './blocks.ts'
+import { commandFlags, strangeFlags } from './flags.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
-const { version } = JSON.parse(read('package.json')) as { readonly version: string }
+const { version, scripts } = JSON.parse(read('package.json')) as {
+  readonly version: string
+  readonly scripts: Readonly<Record<string, string>>
+}
 
 test('every shell block of the pages is run by a suite, or says what it needs', () => {
   const found = pages.flatMap(readBlocks)
@@ -43,7 +47,7 @@ test.each([
 })
 
 test('a block gives its scenario and the words that are replaced', () => {
-  const [block] = blocksOf('README.md', '<!-- run: operate NAME=node -->\n\n```sh\njoiner node show NAME\n```\n')
+  const [block] = blocksOf('docs/nodes.md', '<!-- run: operate NAME=node -->\n\n```sh\njoiner node show NAME\n```\n')
   expect(block && runOf(block)).toEqual({ scenario: 'operate', words: new Map([['NAME', 'node']]) })
 })
 
@@ -57,20 +61,41 @@ test('the installation takes as many commands as its page says', () => {
 })
 
 describe('pages', () => {
-  test.each(pages)('%s names no package of a stranger, and only files that exist', (page) => {
+  const known = commandFlags()
+
+  test.each(pages)('%s names commands, flags and scripts that there are, and no package of a stranger', (page) => {
     const text = read(page)
     expect(text).not.toMatch(/\bnpx joiner\b/)
-    const links = [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target = '']) => target)
-    const missing = links.filter((target) => globSync(join(dirname(page), target), { cwd: root }).length === 0)
-    expect(missing).toEqual([])
+    const run = [...text.matchAll(/\bnpm run (?:-s )?([a-z][\w:-]*)/g)].map(([, script = '']) => script)
+    expect(run.filter((script) => scripts[script] === undefined)).toEqual([])
+    expect(strangeFlags(text, known)).toEqual([])
   })
 
-  test('README names the version of package.json, and so does the chart', () => {
-    const readme = read('README.md')
+  test.each([
+    ['# A\n\n`joiner budgets`. `--reason` limits the output.', '--reason: of which command?'],
+    ['# A\n\n`joiner pause`\n\n## `joiner budgets`\n\n`--reason` limits.', '--reason: of which command?'],
+    ['# joiner pause\n\n`--disruption-reasons`', '--disruption-reasons: of which command?'],
+    ['```sh\nls | joiner why pod a/b \\\n  --wide # --help\n```', '--wide'],
+    ['`kubectl exec a -- node starter/joiner.ts doktor`', 'no such command'],
+    ['`npm run joiner -- local up --exit`', 'no --exit'],
+  ])('a mistake is found in %j', (text, problem) => {
+    expect(strangeFlags(text, known)).toEqual([expect.stringContaining(problem)])
+  })
+
+  test.each([
+    '# A\n\n`joiner budgets --days 3`, `joiner node hold NAME [--until 2h]`, `helm install joiner a --set b`',
+    '# A\n\n`joiner node`: `--leave-vm`\n\n## B\n\n`--leave-vm`',
+    '```sh\njoiner history --since 12h; joiner pause --reason "a --b"\n```',
+  ])('there is none in %j', (text) => {
+    expect(strangeFlags(text, known)).toEqual([])
+  })
+
+  test('they name the version of package.json, and so does the chart', () => {
     const [major, minor] = version.split('.')
-    const named = [...readme.matchAll(/\b(?:joiner:|tag: |version is )(\d+\.\d+(?:\.\d+)?)/g)].map(([, found]) => found)
-    expect(named.length).toBeGreaterThan(1)
-    expect(named.filter((each) => each !== version && each !== `${major}.${minor}`)).toEqual([])
+    const named = (text: string) =>
+      [...text.matchAll(/\b(?:joiner:|image\.tag=)(\d[\w.-]*)/g)].map(([, found]) => found)
+    expect(new Set(pages.flatMap((page) => named(read(page))))).toEqual(new Set([version]))
+    expect(read('README.md')).toContain(`Status: ${major}.${minor},`)
     expect(read('deploy/chart/Chart.yaml')).toContain(`appVersion: ${version}`)
     expect(read('CHANGELOG.md')).toContain(`## ${version}`)
   })

@@ -55,7 +55,7 @@ export function setUpCases(prepared: () => Prepared): void {
     const setUp = await owner.aks('setup', ...here, '--apply')
     expect([setUp.code, setUp.stderr]).toEqual([0, ''])
     const file = join(prepared().folder, 'values.yaml')
-    const written = await owner.aks('values', ...here, '--output-file', file)
+    const written = await owner.aks('values', ...here, '--image', 'registry.example/joiner', '--output-file', file)
     expect([written.code, written.stderr]).toEqual([0, ''])
     ;[identity] = (await owner.access()).identities as [typeof identity]
     settings = await settingsOf(parse(await readFile(file, 'utf8')) as { readonly azure: object })
@@ -121,8 +121,7 @@ async function clear(world: World): Promise<void> {
 
 /** What the chart sets about Azure; where servers are is said by the local cluster. */
 async function settingsOf(values: { readonly azure: object }): Promise<Environment> {
-  const image = { repository: 'registry.example/joiner' }
-  const manifests = await renderChart({ ...values, image, azure: { ...values.azure, billingExtension: true } })
+  const manifests = await renderChart({ ...values, azure: { ...values.azure, billingExtension: true } })
   const [azure] = ofShape(manifests, ['Deployment'], deploymentShape).filter(
     ({ metadata }) => metadata.name === 'joiner-azure',
   )

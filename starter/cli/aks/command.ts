@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { parseImage } from './image-values.ts'
 import type { SetupOptions } from './setup.ts'
 import type { ValuesOptions } from './write-values.ts'
 
@@ -11,12 +12,13 @@ export function registerAks(program: Command): void {
   const aks = program.command('aks').description("Set up Joiner's identity at Azure, and write the chart's values")
   clusterOptions(aks.command('values'))
     .description("Write the chart's values for an AKS cluster, with a comment that says where each comes from")
+    .option('--image <name>', "Joiner's image in your registry: REGISTRY/joiner:TAG", parseImage)
     .option('--output-file <file>', 'file to write (default: standard output)')
     .addHelpText(
       'after',
       `${login}
 Exit code: 0, 1 when Azure refuses something or a value is missing without which the chart installs nothing, 2 for wrong options.
-  joiner aks values --cluster prod --resource-group clusters --output-file joiner-values.yaml`,
+  joiner aks values --cluster prod --resource-group clusters --image myregistry.azurecr.io/joiner:0.2.0 --output-file joiner-values.yaml`,
     )
     .action(async (options: ValuesOptions) => {
       const { writeValues } = await import('./write-values.ts')

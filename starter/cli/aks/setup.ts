@@ -59,7 +59,7 @@ export async function setUp(options: SetupOptions): Promise<number> {
 }
 
 function valuesCommand({ cluster, subscriptionId }: ClusterFacts, identity: string): string {
-  return `joiner aks values --cluster ${cluster.name} --resource-group ${groupOf(cluster.id)} --subscription ${subscriptionId} --identity ${identity} --output-file joiner-values.yaml`
+  return `joiner aks values --cluster ${cluster.name} --resource-group ${groupOf(cluster.id)} --subscription ${subscriptionId} --identity ${identity} --image REGISTRY/joiner:TAG --output-file joiner-values.yaml`
 }
 
 interface SetupRequest {

@@ -3,6 +3,7 @@ import { parse } from 'yaml'
 import type { ChartValue } from './chart-value.ts'
 import type { ManagedCluster } from './cluster.ts'
 import type { ClusterFacts } from './facts.ts'
+import { parseImage } from './image-values.ts'
 import { chartValues } from './values.ts'
 import { valuesText } from './values-text.ts'
 
@@ -58,6 +59,25 @@ const identity = (...credentials: readonly ReturnType<typeof credential>[]) => (
 const account = 'system:serviceaccount:nodes:scaler'
 
 describe('values of a cluster', () => {
+  test.each([
+    ['myregistry.azurecr.io/joiner', { repository: 'myregistry.azurecr.io/joiner' }],
+    ['localhost:5000/a/joiner:0.2.0', { repository: 'localhost:5000/a/joiner', tag: '0.2.0' }],
+    [
+      `r.example/joiner:1@sha256:${'0'.repeat(64)}`,
+      { repository: 'r.example/joiner', tag: '1', digest: `sha256:${'0'.repeat(64)}` },
+    ],
+  ])('name the image %s', (text, image) => {
+    const named = chartValues({ facts: facts(), cloud: 'AzurePublicCloud', identityName: 'i', image: parseImage(text) })
+    expect(parse(valuesText(named, []))).toMatchObject({ image })
+  })
+
+  test.each(['', 'joiner', 'r.example/joiner:', 'r.example/joiner@sha256:1', 'https://r.example/joiner'])(
+    'refuse the image %j',
+    (text) => {
+      expect(() => parseImage(text)).toThrow('It must be an image of a registry')
+    },
+  )
+
   test.each<[string, ClusterFacts, string, ChartValue['value'], RegExp]>([
     ['a region by its long name', facts(), 'azure.location', 'westus2', /location/],
     ['an FQDN', facts(), 'cluster.endpoint', 'https://demo.example:443', /properties\.fqdn$/],
@@ -115,6 +135,7 @@ describe('values of a cluster', () => {
       /--ip-families ipv4/,
       true,
     ],
+    ['the image', facts(), 'image.repository', /joiner aks values --image REGISTRY/, true],
     ['no SSH key', facts({ linuxProfile: {} }), 'azure.sshPublicKey', /ssh-keygen/, true],
     ['no subnet', facts({}, { network: { kind: 'missing', why: 'no' } }), 'azure.subnetId', /vnet subnet list/, true],
     ['a stopped cluster without a name', facts({ fqdn: undefined } as never), 'cluster.endpoint', /az aks start/, true],

@@ -3,6 +3,7 @@ import type { ChartValue } from './chart-value.ts'
 import type { ManagedCluster } from './cluster.ts'
 import { groupOf } from './cluster.ts'
 import type { ClusterFacts } from './facts.ts'
+import { type ImageName, imageValues } from './image-values.ts'
 import type { JoinerIdentity } from './joiner-identity.ts'
 import { identityValues, loginValues, networkValues, otherValues, subnetValues } from './node-values.ts'
 
@@ -12,6 +13,8 @@ export interface ValuesInput {
   readonly cloud: CloudName
   /** Name of the identity that was looked for. */
   readonly identityName: string
+  /** Unset when the image is not known. */
+  readonly image?: ImageName | undefined
 }
 
 const defaultAccount = 'joiner-azure'
@@ -22,6 +25,7 @@ export function chartValues(input: ValuesInput): readonly ChartValue[] {
   const { cluster, subscriptionId } = facts
   const azure = (name: string, value: string, source: string): ChartValue => ({ path: ['azure', name], value, source })
   return [
+    ...imageValues(input.image),
     ...accountValues(input),
     { path: ['cluster', 'name'], value: cluster.name, source: 'managedCluster name' },
     ...apiServerValues(facts),

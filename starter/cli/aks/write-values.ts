@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { findCluster, groupOf } from './cluster.ts'
 import { autoProvisioning, workloadIdentityOff } from './cluster-state.ts'
 import { type ClusterFacts, readFacts } from './facts.ts'
+import type { ImageName } from './image-values.ts'
 import { logIn } from './login.ts'
 import { chartValues } from './values.ts'
 import { valuesText } from './values-text.ts'
@@ -11,6 +12,7 @@ export interface ValuesOptions {
   readonly resourceGroup?: string
   readonly subscription?: string
   readonly identity?: string
+  readonly image?: ImageName
   readonly outputFile?: string
 }
 
@@ -25,7 +27,7 @@ export async function writeValues(options: ValuesOptions): Promise<number> {
   const identityName = options.identity ?? `joiner-${cluster.name}`
   const wanted = { subscriptionId, cluster, identity: identityName, withApiServer: true }
   const facts = await readFacts(arm, wanted, signal)
-  const values = chartValues({ facts, cloud: cloud.name, identityName })
+  const values = chartValues({ facts, cloud: cloud.name, identityName, image: options.image })
   const text = valuesText(values, head(facts))
   if (outputFile === undefined) process.stdout.write(text)
   else await writeFile(outputFile, text)
