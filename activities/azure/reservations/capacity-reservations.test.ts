@@ -177,6 +177,9 @@ describe('other processes', () => {
     await reader.refresh()
     expect(planner.offeredTo(nodeClass())).toEqual(reader.offeredTo(nodeClass()))
     expect(planner.signature(nodeClass())).toContain(`${d4Id}=3`)
+    // Another process began earlier and wrote later; a newer one wrote what cannot be read.
+    await document.write({ json: [], readAtMs: deps.now() - 1 })
+    expect(planner.offeredTo(nodeClass())).toHaveLength(1)
     await document.write({ json: [{ groupId: 'x', kind: 'read' }], readAtMs: deps.now() + 1 })
     expect(planner.offeredTo(nodeClass())).toHaveLength(1)
     planner.stop()

@@ -99,3 +99,11 @@ describe('upstream nodeclaim/lifecycle initialization', () => {
     expect(state()).toMatchObject({ condition: { status: 'True' }, label: 'true' })
   })
 })
+
+test('a Node that goes before it is initialized is looked for again within seconds', async () => {
+  const { cluster, outcome } = world({}, { status: { conditions: [condition('Ready', 'False')] } })
+  await pass(60_000)
+  cluster.remove('nodes', 'aks-a')
+  const again = await Promise.race([outcome, pass(1000).then(() => 'still waiting')])
+  expect(again).toMatchObject({ kind: 'observeAgain' })
+})
