@@ -45,6 +45,8 @@ export interface ClusterOptions extends ServerOptions {
   readonly stateDir?: string
   readonly progress?: Progress
   readonly onCrash?: (name: string, reason: string) => void
+  /** Ends the start, and what it has started. */
+  readonly signal?: AbortSignal
 }
 
 export const clusterName = 'local'
@@ -80,7 +82,10 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
     'temporal',
     'helm',
   ]
-  const binaries = await resolveBinaries(names, progress)
+  const aborted = new Promise<never>((_, reject) => {
+    options.signal?.addEventListener('abort', () => reject(options.signal?.reason))
+  })
+  const binaries = await Promise.race([aborted, resolveBinaries(names, progress)])
   const logs = join(stateDir, 'logs')
   await mkdir(logs, { recursive: true })
   let crash: (error: Error) => void = () => {}
@@ -97,7 +102,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
     options.onCrash?.(name, reason)
   })
   try {
-    return await Promise.race([crashed, startAll({ stateDir, binaries, supervisor, options })])
+    return await Promise.race([aborted, crashed, startAll({ stateDir, binaries, supervisor, options })])
   } catch (error) {
     await supervisor.stopAll()
     throw error

@@ -1,20 +1,22 @@
-import { type ExecFileException, execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { constants } from 'node:fs'
-import { access, chmod, mkdir, open, rename, rm, writeFile } from 'node:fs/promises'
-import { homedir } from 'node:os'
+import { access, chmod, mkdir, rename, writeFile } from 'node:fs/promises'
+import { availableParallelism, homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import lockfile from 'proper-lockfile'
 import { inParallel } from '../../activities/in-parallel.ts'
 import { answers, download } from './download.ts'
+import { FamilyBuild } from './server-build/family-build.ts'
+import { goLack, type Lack, requireGo } from './server-build/go.ts'
+import { longestFirst, progressText } from './server-build/progress.ts'
 import { type KubernetesAge, kubernetesVersions, type ServerName, serverOf } from './server-versions.ts'
 
 const run = promisify(execFile)
 
 export type Progress = (line: string) => void
 
-const oldestGo = [1, 26] as const
 const goArch: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' }
 const platform = `${process.platform === 'darwin' ? 'darwin' : 'linux'}/${goArch[process.arch] ?? process.arch}`
 
@@ -42,49 +44,98 @@ function cachePath(name: ServerName): string {
   return cacheFolder('servers', name, `${chosen(name).version}-${platform.replace('/', '-')}`, name)
 }
 
-/** Builds under way at a time. One is enough to compile on every core, but not while it downloads modules or links. */
+/** Builds under way at a time. Each compiles on every core, but not while it reads its packages, or links. */
 const atOnce = 2
+const reportMs = 15_000
 
-/**
- * Paths of these servers' binaries; what is missing is downloaded or built. Two families are looked after at a time. Servers of one family come one
- * after the other, since they are built from the same packages. `progress` hears of each step, and how many are there.
- */
+/** Paths of these servers' binaries; what is missing is downloaded or built. `progress` hears of each step. */
 export async function resolveBinaries<N extends ServerName>(
   names: readonly N[],
   progress: Progress,
 ): Promise<Readonly<Record<N, string>>> {
   const paths: Partial<Record<N, string>> = {}
-  const families = [...Map.groupBy(names, (name) => chosen(name).family).values()]
-  // The largest first, so that the small ones fill its gaps.
-  families.sort((one, other) => other.length - one.length)
-  const counted: Progress = (line) =>
-    progress(`${line} [${Object.keys(paths).length} of ${names.length} servers are there]`)
-  await inParallel(families, atOnce, async (family) => {
-    for (const name of family) paths[name] = await resolveBinary(name, counted)
-  })
+  const missing: N[] = []
+  for (const name of names) {
+    const found = await findBinary(name)
+    if (found === undefined) missing.push(name)
+    paths[name] = found ?? cachePath(name)
+  }
+  const families = [...Map.groupBy(missing, (name) => chosen(name).family)]
+  const releases: (() => Promise<void>)[] = []
+  try {
+    // In one order, so that no two processes wait for each other.
+    for (const family of families.map(([name]) => name).toSorted()) releases.push(await lockFamily(family, progress))
+    const builds: FamilyBuild[] = []
+    await inParallel(families, families.length, async ([family, members]) => {
+      const wanted = await notDownloaded(await absent(members), progress)
+      if (wanted.length > 0) builds.push(familyBuild(family, wanted))
+    })
+    if (builds.length > 0) await buildAll(builds, progress)
+  } finally {
+    for (const release of releases) await release()
+  }
   return paths as Record<N, string>
 }
 
-/**
- * The path of one server's binary: from the environment (`JOINER_ETCD_BINARY` and so on), the right version on the PATH, the user's cache,
- * a download where the official place answers at once, else a build from its pinned Go module.
- */
-async function resolveBinary(name: ServerName, progress: Progress): Promise<string> {
-  const found = await findBinary(name)
-  if (found !== undefined) return found
-  const cached = cachePath(name)
-  await mkdir(dirname(cached), { recursive: true })
-  const release = await lockfile.lock(dirname(cached), {
-    stale: 60_000,
+/** Those of these servers that the cache lacks. */
+async function absent<N extends ServerName>(names: readonly N[]): Promise<readonly N[]> {
+  const are = await Promise.all(names.map((name) => isExecutable(cachePath(name))))
+  return names.filter((_, index) => !are[index])
+}
+
+/** Keeps other processes from getting the same servers. Returns what lets them. */
+async function lockFamily(family: string, progress: Progress): Promise<() => Promise<void>> {
+  await mkdir(cacheFolder('servers'), { recursive: true })
+  const file = cacheFolder('servers', family)
+  const options = { realpath: false, stale: 60_000 }
+  if (await lockfile.check(file, options)) progress(`another process gets servers of ${family}; waiting for it`)
+  return lockfile.lock(file, {
+    ...options,
     update: 10_000,
     retries: { retries: 1800, minTimeout: 1000, maxTimeout: 1000 },
   })
+}
+
+/** Downloads servers where their official places answer at once. Returns the others. */
+async function notDownloaded(names: readonly ServerName[], progress: Progress): Promise<readonly ServerName[]> {
+  const are = await Promise.all(
+    names.map(async (name) => {
+      await mkdir(dirname(cachePath(name)), { recursive: true })
+      return downloaded(name, cachePath(name), progress)
+    }),
+  )
+  return names.filter((_, index) => !are[index])
+}
+
+/** The build of servers of one family. */
+function familyBuild(family: string, names: readonly ServerName[]): FamilyBuild {
+  const wanted = names.map((name) => ({ name, server: chosen(name), target: cachePath(name) }))
+  return new FamilyBuild(wanted, { source: sourceFolder(family), folder: cacheFolder('servers', `${family}.build`) })
+}
+
+/** Fetches all sources at once, then builds, and says every now and then how far that is. */
+async function buildAll(builds: readonly FamilyBuild[], progress: Progress): Promise<void> {
+  await requireGo()
+  const cores = availableParallelism()
+  let startedMs = Date.now()
+  const report = async () => {
+    const states = await Promise.all(builds.map((each) => each.state()))
+    progress(progressText(states, Date.now() - startedMs, cores))
+  }
+  progress(`servers are built from source on the first run, and kept in ${cacheFolder('servers')}`)
+  await report()
+  const ticker = setInterval(() => void report(), reportMs)
   try {
-    if (await isExecutable(cached)) return cached
-    if (!(await downloaded(name, cached, progress))) await build(name, cached, progress)
-    return cached
+    await inParallel(builds, builds.length, (each) => each.prepare())
+    startedMs = Date.now()
+    await inParallel(longestFirst(builds), atOnce, async (each) => {
+      const built = each.build()
+      void report()
+      await built
+    })
+    progress(`the servers are built, in ${Math.round((Date.now() - startedMs) / 1000)} s`)
   } finally {
-    await release()
+    clearInterval(ticker)
   }
 }
 
@@ -105,12 +156,6 @@ async function findBinary(name: ServerName): Promise<string | undefined> {
 /** The environment variable that names a server's binary. */
 export function binaryVariable(name: ServerName): string {
   return `JOINER_${name.toUpperCase().replaceAll('-', '_')}_BINARY`
-}
-
-/** What a machine has to have, and what a probe found instead. */
-export interface Lack {
-  readonly capability: string
-  readonly found: string
 }
 
 /** Probes whether a server can be run here: its binary is there, its official place answers, or Go can build it. Undefined: it can. */
@@ -152,82 +197,14 @@ async function downloaded(name: ServerName, target: string, progress: Progress):
   return true
 }
 
-/** The folder with the module that pins a server's source, where `go` knows it. */
-function sourceFolder(name: ServerName): string {
-  return join(dirname(fileURLToPath(import.meta.url)), 'servers', chosen(name).family)
+/** The folder with the module that pins the source of a family of servers, where `go` knows it. */
+function sourceFolder(family: string): string {
+  return join(dirname(fileURLToPath(import.meta.url)), 'servers', family)
 }
 
 /** Where Go keeps the files of a module that a server is built from; it fetches them if it has lost them. */
 export async function moduleFiles(name: ServerName, module: string): Promise<string> {
   await requireGo()
-  const { stdout } = await run('go', ['mod', 'download', '-json', module], { cwd: sourceFolder(name) })
+  const { stdout } = await run('go', ['mod', 'download', '-json', module], { cwd: sourceFolder(chosen(name).family) })
   return (JSON.parse(stdout) as { readonly Dir: string }).Dir
-}
-
-async function build(name: ServerName, target: string, progress: Progress): Promise<void> {
-  await requireGo()
-  const server = chosen(name)
-  const started = Date.now()
-  const elapsed = () => `${Math.round((Date.now() - started) / 1000)} s`
-  progress(`${name} ${server.version}: building from source (minutes on the first run, then kept)`)
-  const ticker = setInterval(() => progress(`${name} ${server.version}: still building, ${elapsed()}`), 15_000)
-  const temporary = `${target}.build`
-  const logPath = `${target}.build.log`
-  const log = await open(logPath, 'w')
-  try {
-    const args = [
-      'build',
-      '-trimpath',
-      '-mod=readonly',
-      ...(server.tags === undefined ? [] : ['-tags', server.tags]),
-      '-ldflags',
-      `-s -w ${server.ldflags ?? ''}`.trim(),
-      '-o',
-      temporary,
-      server.package,
-    ]
-    const child = spawn('go', args, {
-      cwd: sourceFolder(name),
-      env: { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-buildvcs=false' },
-      stdio: ['ignore', log.fd, log.fd],
-    })
-    const stop = () => child.kill('SIGKILL')
-    process.once('exit', stop)
-    const code = await new Promise<number | null>((resolve, reject) =>
-      child.once('error', reject).once('exit', resolve),
-    )
-    process.off('exit', stop)
-    if (code !== 0) throw new Error(`${name}: go build failed; its output is in ${logPath}`)
-    await rename(temporary, target)
-    await rm(logPath)
-    progress(`${name} ${server.version}: built in ${elapsed()}`)
-  } finally {
-    clearInterval(ticker)
-    await log.close()
-  }
-}
-
-/** Errors: there is no Go on the PATH, or an old one. */
-export async function requireGo(): Promise<void> {
-  const lack = await goLack()
-  if (lack === undefined) return
-  const { capability, found } = lack
-  throw new Error(
-    `${capability} is needed to build the local servers, and ${found}: install it (https://go.dev/doc/install) and put it on the PATH, or name the binaries in JOINER_<SERVER>_BINARY`,
-  )
-}
-
-/** Asks the Go on the PATH for its version. Undefined: it can build servers. */
-export async function goLack(): Promise<Lack | undefined> {
-  const capability = `Go ${oldestGo.join('.')} or newer`
-  let text: string
-  try {
-    text = (await run('go', ['env', 'GOVERSION'])).stdout.trim()
-  } catch (error) {
-    const isNone = (error as ExecFileException).code === 'ENOENT'
-    return { capability, found: isNone ? 'there is none on the PATH' : 'the one on the PATH does not run' }
-  }
-  const [major = 0, minor = 0] = text.replace('go', '').split('.').map(Number)
-  const isOld = major < oldestGo[0] || (major === oldestGo[0] && minor < oldestGo[1])
-  return isOld ? { capability, found: `the one on the PATH is ${text}` } : undefined
 }

@@ -1,5 +1,6 @@
 // What is proved by software of others: with which version, how it ended, and what was left out for want of a capability of the machine.
-import { binaryVariable, goLack, type Lack, lackFor } from '../../deploy/local/server-binaries.ts'
+import { binaryVariable, lackFor } from '../../deploy/local/server-binaries.ts'
+import { goLack, type Lack } from '../../deploy/local/server-build/go.ts'
 import { type ServerName, serverNames, servers } from '../../deploy/local/server-versions.ts'
 import type { Progress } from '../debian/packages.ts'
 import { resolveAzureCli } from '../real-clients/azure-cli.ts'

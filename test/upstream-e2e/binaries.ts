@@ -8,7 +8,8 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import lockfile from 'proper-lockfile'
-import { cacheFolder, type Progress, requireGo } from '../../deploy/local/server-binaries.ts'
+import { cacheFolder, type Progress } from '../../deploy/local/server-binaries.ts'
+import { requireGo } from '../../deploy/local/server-build/go.ts'
 
 const run = promisify(execFile)
 const here = dirname(fileURLToPath(import.meta.url))

@@ -8,7 +8,7 @@ import { temporalSettings } from '../temporal.ts'
 import { lifecycleLines } from './lifecycle-history.ts'
 import type { Stage } from './stage.ts'
 
-/** `kill -9` of Joiner while Azure works on its request for a VM: the VM is made, and nobody hears of it. Prints the lifecycle's history. */
+/** `kill -9` of Joiner while Azure works on its request for a VM: the VM is made, and its answer is lost. Prints the lifecycle's history. */
 export async function killDuringLaunch(stage: Stage, cluster: LocalCluster, installation: Installation): Promise<void> {
   const { supervisor } = cluster
   const { operator } = stage
@@ -23,7 +23,7 @@ export async function killDuringLaunch(stage: Stage, cluster: LocalCluster, inst
   await supervisor.kill('joiner', 'SIGKILL')
   stage.say(color.red('kill -9 of Joiner'))
   await stage.until(
-    'Azure has made the VM; nobody was told',
+    'Azure has made the VM; Joiner was not there to hear of it',
     async () => (await stage.state()).virtualMachines.length === 1,
   )
   supervisor.start(installation.processSpec())

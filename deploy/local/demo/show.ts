@@ -1,29 +1,26 @@
 import { execFile } from 'node:child_process'
+import { rmSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import color from 'picocolors'
 import { connectClient, temporalClient } from '../../../starter/temporal/connect.ts'
 import { clusterName, startCluster } from '../cluster.ts'
-import { Installation } from '../installation.ts'
+import { commandLine, Installation } from '../installation.ts'
 import type { LocalCluster } from '../local-cluster.ts'
-import { demoFolder, removeState, writeState } from '../local-state.ts'
+import { demoFolder, writeState } from '../local-state.ts'
 import { Operator } from '../operator.ts'
 import { temporalSettings } from '../temporal.ts'
 import { killDuringLaunch } from './kill.ts'
+import { commandsToTry, quoted, shellFile } from './shell.ts'
 import { type NamedList, Stage } from './stage.ts'
+import { leaveWorld } from './world.ts'
 
 const pods = 5
-/** Commands for a person who looks around afterwards. */
-const toTry = [
-  'kubectl scale deployment inflate --replicas 3',
-  'npm run -s joiner -- status',
-  'npm run -s joiner -- node',
-  'npm run -s joiner -- plan --now',
-  'npm run -s joiner -- pause --reason "a look around" --until 10m',
-  'npm run -s joiner -- uninstall --dry-run',
-  'npm run -s joiner -- local status',
-]
-const bundler = fileURLToPath(new URL('../../../workers/bundle.ts', import.meta.url))
+/** What Joiner would bundle at its start, and the page of `joiner ui`. */
+const bundlers = [['workers/bundle.ts', 'plain'], ['deploy/build-ui.ts']] as const
+const root = fileURLToPath(new URL('../../../', import.meta.url))
 
 interface Started {
   readonly cluster: LocalCluster
@@ -47,25 +44,34 @@ export class Show {
     this.#stage = new Stage(operator, startedAt)
   }
 
-  static async start(stateDir: string): Promise<Show> {
+  /** Starts the servers. Errors: one does not start, or `signal` fired; nothing runs then. */
+  static async start(stateDir: string, signal: AbortSignal): Promise<Show> {
     const startedAt = Date.now()
     const say = (text: string) =>
       console.log(`${color.dim(`${((Date.now() - startedAt) / 1000).toFixed(1).padStart(6)} s`)}  ${text}`)
     say('starting etcd, Kubernetes, kwok, Temporal and the Azure simulator')
-    // Joiner would bundle its workflows at its start; servers start meanwhile.
-    const bundling = promisify(execFile)(process.execPath, [bundler, 'plain'])
-    const [cluster] = await Promise.all([startCluster({ stateDir, progress: say }), bundling])
+    const bundling = Promise.all(
+      bundlers.map((args) => promisify(execFile)(process.execPath, args, { cwd: root, signal })),
+    )
+    bundling.catch(() => {})
+    const cluster = await startCluster({ stateDir, progress: say, signal })
+    await bundling.catch(async (error: unknown) => {
+      await cluster.stop()
+      throw error
+    })
     const operator = new Operator(cluster)
-    const installation = new Installation(cluster, operator)
-    const show = new Show({ cluster, operator, installation, startedAt })
     say(`servers are ready; Temporal UI: ${color.underline(cluster.temporalUi)}`)
-    await installation.install()
-    cluster.supervisor.start(installation.processSpec())
-    writeState(demoFolder(), cluster)
-    say("CRDs and RBAC of the chart are applied; Joiner runs with its ServiceAccount's rights")
-    await operator.kubectl(['apply', '--server-side', '-f', fileURLToPath(new URL('./demo.yaml', import.meta.url))])
-    say('applied NodePool general-purpose, AKSNodeClass default and Deployment inflate')
-    return show
+    return new Show({ cluster, operator, installation: new Installation(cluster, operator), startedAt })
+  }
+
+  async install(): Promise<void> {
+    await this.#installation.install()
+    this.#cluster.supervisor.start(this.#installation.processSpec())
+    writeState(demoFolder(), this.#cluster)
+    this.#stage.say("CRDs and RBAC of the chart are applied; Joiner runs with its ServiceAccount's rights")
+    const manifest = fileURLToPath(new URL('./demo.yaml', import.meta.url))
+    await this.#operator.kubectl(['apply', '--server-side', '-f', manifest])
+    this.#stage.say('applied NodePool general-purpose, AKSNodeClass default and Deployment inflate')
   }
 
   async scaleUp(): Promise<void> {
@@ -105,14 +111,21 @@ export class Show {
     return killDuringLaunch(this.#stage, this.#cluster, this.#installation)
   }
 
-  /** Prints where the cluster is and what to try. */
-  stay(): void {
-    const { adminKubeconfig, temporalEnv } = this.#cluster
-    console.log('\nThe cluster keeps running. In another terminal:')
-    console.log(`  export KUBECONFIG=${adminKubeconfig}`)
-    for (const [name, value] of Object.entries(temporalEnv)) console.log(`  export ${name}=${value}`)
-    for (const line of toTry) console.log(`  ${line}`)
-    console.log(`Temporal UI: ${color.underline(this.#cluster.temporalUi)}. Ctrl-C ends everything.`)
+  /** Makes a small world to look at, and the file by which a shell finds it. Returns the lines to print once it stays. */
+  async invite(): Promise<readonly string[]> {
+    console.log()
+    const left = await leaveWorld(this.#stage)
+    const { stateDir, adminKubeconfig, binaries, temporalUi } = this.#cluster
+    const file = join(stateDir, 'shell')
+    const settings = { ...this.#installation.processSpec().env, KUBECONFIG: adminKubeconfig }
+    const joiner = `${quoted(process.execPath)} ${quoted(commandLine)}`
+    await writeFile(file, shellFile(settings, { joiner, kubectl: quoted(binaries.kubectl) }), { mode: 0o600 })
+    return [
+      '',
+      'The cluster keeps running. In another terminal:',
+      ...commandsToTry(file, left).map((line) => `  ${line}`),
+      `Temporal UI: ${color.underline(temporalUi)}. Ctrl-C ends everything.`,
+    ]
   }
 
   /** Prints the table of what was made and what is left. True when nothing is. */
@@ -151,17 +164,10 @@ export class Show {
     for (const [what, count] of Object.entries(left))
       console.log(`  ${`${what} left`.padEnd(22)} ${count === 0 ? color.green('0') : color.red(String(count))}`)
     console.log('\nLifecycles (events in their histories):')
-    for (const { id, events } of lifecycles) {
-      console.log(
-        `  ${id.padEnd(76)} ${String(events).padStart(3)}  ${this.#cluster.temporalUi}/namespaces/default/workflows/${encodeURIComponent(id)}`,
-      )
-    }
-    for (const id of [`provisioning/${clusterName}`, `disruption/${clusterName}`]) {
-      const { historyLength } = await client.workflow.getHandle(id).describe()
-      console.log(
-        `  ${id.padEnd(76)} ${String(historyLength).padStart(3)}  ${this.#cluster.temporalUi}/namespaces/default/workflows/${encodeURIComponent(id)}`,
-      )
-    }
+    const line = (id: string, events: number) => console.log(`  ${id.padEnd(76)} ${String(events).padStart(3)}`)
+    for (const { id, events } of lifecycles) line(id, events)
+    for (const id of [`provisioning/${clusterName}`, `disruption/${clusterName}`])
+      line(id, (await client.workflow.getHandle(id).describe()).historyLength)
     await connection.close()
     return Object.values(left).every((count) => count === 0)
   }
@@ -170,7 +176,7 @@ export class Show {
   async stop(): Promise<number> {
     if (!this.#stopped) {
       this.#stopped = true
-      removeState(demoFolder())
+      rmSync(demoFolder(), { recursive: true, force: true })
       this.#installation.stop()
       await this.#operator.close()
       await this.#cluster.stop()

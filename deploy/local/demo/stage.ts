@@ -1,5 +1,6 @@
 import color from 'picocolors'
 import type { JournalEntry } from '../azure/server/arm-deps.ts'
+import { underLoad } from '../machine-load.ts'
 import type { Operator } from '../operator.ts'
 
 interface PodList {
@@ -69,7 +70,7 @@ export class Stage {
   }
 
   async until(what: string, isSo: () => Promise<boolean>): Promise<void> {
-    const deadline = Date.now() + 120_000
+    const startedAt = Date.now()
     let problem = ''
     // A server that answers an error while it starts is asked again.
     const holds = async () => {
@@ -84,7 +85,8 @@ export class Stage {
       }
     }
     while (!(await holds())) {
-      if (Date.now() > deadline) throw new Error(`not within 2 minutes: ${what}${problem}`)
+      if (Date.now() > startedAt + underLoad(120_000))
+        throw new Error(`not within 2 minutes on a quiet machine: ${what}${problem}`)
       await new Promise((resolve) => setTimeout(resolve, 150))
     }
     this.say(color.green(what))
