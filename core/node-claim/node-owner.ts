@@ -91,8 +91,11 @@ export interface Joins<N, C> {
   readonly claimOf: ReadonlyMap<N, C>
   /** Nodes with a NodeClaim's provider id that are not its Node, with that NodeClaim. */
   readonly strangers: ReadonlyMap<N, C>
-  /** Nodes that joined for a NodeClaim whose recorded Node is gone, and are not registered yet. */
-  readonly rejoining: ReadonlySet<N>
+  /**
+   * Nodes that joined for a NodeClaim that is registered, and are not registered themselves: the recorded Node is gone, or what registration wrote to
+   * this one is not seen yet.
+   */
+  readonly rejoining: ReadonlyMap<N, C>
   /** NodeClaims whose Node is gone. */
   readonly lost: ReadonlySet<C>
 }
@@ -112,14 +115,14 @@ export function joinsOf<N extends JoinedNode, C extends OwningClaim>(
     if (sameId === undefined) byId.set(id, [claim])
     else sameId.push(claim)
   }
-  const [claimOf, strangers, rejoining] = [new Map<N, C>(), new Map<N, C>(), new Set<N>()]
+  const [claimOf, strangers, rejoining] = [new Map<N, C>(), new Map<N, C>(), new Map<N, C>()]
   for (const node of nodes) {
     const sameId = byId.get(node.providerId?.toLowerCase() ?? '') ?? []
     const [first] = sameId
     if (first === undefined) continue
     const claim = claimOfNode(node, sameId)
     if (claim === undefined) strangers.set(node, first)
-    else if (hasLostNode(claim, node)) rejoining.add(node)
+    else if (hasLostNode(claim, node)) rejoining.set(node, claim)
     else {
       claimOf.set(node, claim)
       lost.delete(claim)

@@ -181,6 +181,19 @@ describe('upstream state, Node Resource Level', () => {
     expect(placed()).toEqual(['default/p'])
   })
 
+  it('a NodeClaim that is registered has room, though what registration wrote to its Node is not seen yet', () => {
+    const { node, claim, pod, placed } = world()
+    const unregistered = { key: 'karpenter.sh/unregistered', effect: 'NoExecute' } as const
+    const joined = { 'karpenter.sh/nodepool': 'default', 'node.kubernetes.io/instance-type': 'Standard_D4s_v5' }
+    claim(sampleClaim('a'))
+    const seen = sampleNode('a', { taints: [unregistered] })
+    node({ ...seen, metadata: { ...seen.metadata, labels: joined } })
+    pod(samplePod('p'))
+    expect(placed()).toEqual(['default/p'])
+    pod(bound('other', '4'))
+    expect(placed()).toEqual([])
+  })
+
   it('a node is its NodeClaim’s NodePool’s, whatever NodePool its kubelet writes', () => {
     const { node, claim, place } = world()
     claim(sampleClaim('a'))

@@ -4,7 +4,7 @@ import { joinsOf } from '../node-claim/node-owner.ts'
 import type { Node, NodeClaim, Pod, RequirementSpec, Taint } from '../objects.ts'
 import { isDaemonPod, isTerminal } from '../pods/pod-rules.ts'
 import type { CsiNode, DaemonSet } from '../pods/related-objects.ts'
-import { annotations, labels } from '../requirements/labels.ts'
+import { annotations, labels, taintKeys } from '../requirements/labels.ts'
 import { operatorOf } from '../requirements/requirement.ts'
 import { requirements, requirementsOfLabels } from '../requirements/requirements.ts'
 import { mergeResources, noResources, type Resources, subtractResources } from '../resources.ts'
@@ -40,15 +40,17 @@ export interface StateNode {
 
 /**
  * Returns Nodes merged with their claims, and claims whose Node has not joined. A pool's Node without provider ID, or without labels for its type and
- * initialization, counts as not joined. A Node that only has the provider ID of a claim is none of the answer.
+ * initialization, counts as not joined. A Node that only has the provider ID of a claim is none of the answer. A Node that waits for its registration
+ * belongs to its claim, also to one that is registered: of two watches that of NodeClaims may be ahead, and to take the Node for gone would buy another.
  */
 export function stateNodes({ nodes, nodeClaims }: Pick<ClusterState, 'nodes' | 'nodeClaims'>): readonly StateNode[] {
   const { claimOf, strangers, rejoining, lost } = joinsOf(nodes, nodeClaims)
   const joined = new Set<NodeClaim>()
   const result: StateNode[] = []
   for (const node of nodes) {
-    if (!isTracked(node) || strangers.has(node) || rejoining.has(node)) continue
-    const claim = claimOf.get(node)
+    const again = rejoining.get(node)
+    if (!isTracked(node) || strangers.has(node) || (again !== undefined && !isJoining(node))) continue
+    const claim = claimOf.get(node) ?? again
     if (claim !== undefined) joined.add(claim)
     result.push(claim === undefined ? { node } : { node, claim })
   }
@@ -56,6 +58,8 @@ export function stateNodes({ nodes, nodeClaims }: Pick<ClusterState, 'nodes' | '
     if (!joined.has(claim)) result.push(lost.has(claim) ? { claim, isNodeGone: true } : { claim })
   return result
 }
+
+const isJoining = ({ taints }: Node) => taints.some(({ key }) => key === taintKeys.unregistered)
 
 function isTracked({ metadata, providerId }: Node): boolean {
   if (!metadata.labels[labels.nodePool]) return true

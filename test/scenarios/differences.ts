@@ -70,8 +70,13 @@ const known: readonly { readonly test?: RegExp; readonly line: RegExp; readonly 
   },
   {
     test: /^why-situations > /,
-    line: /: (?:VM Standard_D2s_v5 Regular Succeeded|nodeclaims drain-volume-\*|(?:written )?nodes aks-drain-volume-\*)/,
+    line: /: (?:VM Standard_D2s_v5 Regular Succeeded|nodeclaims drain-[\w-]*\*|(?:written )?nodes aks-drain-[\w-]*\*)/,
     reason: 'time: a pod of a node that is deleted gets a place elsewhere where the planner looks before it is evicted',
+  },
+  {
+    test: /^scheduling > /,
+    line: /: event NodeClaim (?:Initialized|Ready)$/,
+    reason: 'time: events are written at a bounded rate, and the look may come before the last ones',
   },
   {
     test: /^scheduling > /,
