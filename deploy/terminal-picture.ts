@@ -22,7 +22,7 @@ const ends: Readonly<Record<number, readonly Style[]>> = {
   39: ['red', 'green'],
 }
 
-/** Waits are in the text as times, and nobody wants to sit through them. */
+/** Longer waits are cut: the text has their times. */
 const longestPause = 1.2
 /** How long the last screen stays before the picture begins again, in seconds. */
 const rest = 12

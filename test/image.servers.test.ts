@@ -4,9 +4,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { commandLine } from '../deploy/local/installation.ts'
 import { kubeconfig } from '../deploy/local/kubernetes.ts'
 import { type Deployment, deployment, ofShape, podEnvironment, renderChart, smallestValues } from './chart.ts'
 import { buildStages, environmentOf, execForm, ImageProcess, only, readStages } from './image.ts'
+import { World } from './world.ts'
 
 /** On the first port. */
 const nothingListens = '127.0.0.1:1'
@@ -167,6 +169,23 @@ describe.each(deployments)('Deployment %s, while Temporal and the API server are
     expect(await pod.terminate(20_000)).toBe(0)
     expect(pod.output).not.toContain('Warning')
   })
+})
+
+test('its files alone are a Joiner that works: with Temporal and the API server up its workers start', async () => {
+  const world = await World.start()
+  try {
+    const { args, ...spec } = world.installation.processSpec()
+    const entrypoint = args.map((arg) => (arg === commandLine ? join(folder, 'dist', 'joiner.js') : arg))
+    world.cluster.supervisor.start({ ...spec, cwd: folder, args: entrypoint })
+    const log = () => world.cluster.supervisor.tail('joiner', 10_000)
+    expect(
+      await world.until('its workers have started or it has failed', async () => {
+        return /"started workers"|"level":"fatal"|ERR_|Cannot find module/.exec(await log())?.[0]
+      }),
+    ).toBe('"started workers"')
+  } finally {
+    await world.stop()
+  }
 })
 
 test('nothing was written to the image, whose file system is read-only: what was compiled is in /tmp', async () => {

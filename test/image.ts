@@ -99,7 +99,7 @@ interface Sources {
   readonly isIgnored: (path: string) => boolean
 }
 
-/** Copies as Docker does: a folder's contents go into the target, a file into a target that ends with a slash. */
+/** Copies as Docker does, with the times of the files: a folder's contents go into the target, a file into a target that ends with a slash. */
 async function copy(paths: readonly string[], own: string, { stages, folder, isIgnored }: Sources): Promise<void> {
   const [first = ''] = paths
   if (first.startsWith('--from=')) {
@@ -107,7 +107,7 @@ async function copy(paths: readonly string[], own: string, { stages, folder, isI
     const from = stages.find(({ name }) => `--from=${name}` === first)
     if (from === undefined) throw new Error(`Dockerfile: COPY ${first}: no stage has that name`)
     const made = join(folder, from.name ?? '', relative(only(from, 'WORKDIR'), source))
-    return cp(made, join(own, target), { recursive: true })
+    return cp(made, join(own, target), { recursive: true, preserveTimestamps: true })
   }
   const sources = paths.slice(0, -1)
   const target = paths.at(-1) ?? '.'

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -96,10 +97,11 @@ export async function workflowBundle(path?: string, kind: BundleKind = 'plain'):
 async function isFresh(bundlePath: string): Promise<boolean> {
   const built = await stat(bundlePath).catch(() => undefined)
   if (built === undefined) return false
+  // The image has bundles and no sources; the times of its files say nothing.
+  if (!existsSync(workflowsPath)) return true
   const sources = await Promise.all(
     ['workflows', 'core', 'activities', 'starter/temporal'].map(async (folder) =>
-      // The image has no sources.
-      (await readdir(join(root, folder), { recursive: true, withFileTypes: true }).catch(() => []))
+      (await readdir(join(root, folder), { recursive: true, withFileTypes: true }))
         .filter((entry) => entry.isFile())
         .map((entry) => join(entry.parentPath, entry.name)),
     ),
