@@ -1,6 +1,7 @@
 import { totalmem } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import type { Logger } from 'pino'
+import { threadMemory } from '../thread-memory.ts'
 import { Breadcrumb, type InHand } from './breadcrumb.ts'
 import type { FromSolver, ThreadData, ToSolver } from './messages.ts'
 
@@ -169,7 +170,7 @@ export function workerThread({
     const worker = new Worker(file, {
       name: 'scheduler',
       workerData,
-      resourceLimits: { maxOldGenerationSizeMb: heapMiB },
+      resourceLimits: threadMemory(heapMiB),
     })
     worker.unref()
     worker.on('message', answered)

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { Logger } from 'pino'
 import { Counter, type Registry, register } from 'prom-client'
+import { threadMemory } from '../../activities/thread-memory.ts'
 import { type WebhookLimits, webhookLimits } from './limits.ts'
 import type { FromWebhook, ThreadInput, ToWebhook } from './messages.ts'
 import type { Serving } from './webhook.ts'
@@ -79,7 +80,7 @@ export class WebhookThread {
       name: 'conversion',
       // It needs no credentials, and what runs into it should find none.
       env: {},
-      resourceLimits: { maxOldGenerationSizeMb: this.#limits.heapMiB },
+      resourceLimits: threadMemory(this.#limits.heapMiB),
       workerData: { port: this.#input.port, serving: this.#serving, limits: this.#limits } satisfies ThreadInput,
     })
     this.#worker = worker

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { Logger } from 'pino'
 import type { ObjectMeta } from '../../../core/objects.ts'
+import { threadMemory } from '../../thread-memory.ts'
 import type { Json } from '../client/answers.ts'
 import { type CachedKind, type CachedObject, kindRules } from './cached-kinds.ts'
 
@@ -58,7 +59,7 @@ export class LargeReader {
   #start(): Worker {
     const worker = new Worker(new URL('./large-reader-thread.ts', import.meta.url), {
       name: 'reader',
-      resourceLimits: { maxOldGenerationSizeMb: mostHeapMiB },
+      resourceLimits: threadMemory(mostHeapMiB),
     })
     worker.unref()
     worker.on('message', (answer: FromReader) => {
