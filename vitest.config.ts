@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { compileCache } from './test/runner/compiled-threads.ts'
 import { filesOf, type GroupName, groups } from './test/runner/groups.ts'
 import { LongestFirst } from './test/runner/sequencer.ts'
 
@@ -17,10 +18,10 @@ const servers = {
     GOGC: '200',
     // A start of servers costs 6 s of processor time, and going back to where one began a quarter of that.
     JOINER_TEST_SHARED_CLUSTERS: process.env['JOINER_TEST_SHARED_CLUSTERS'] ?? '1',
-    // The simulator and each Joiner find their code compiled.
     // As in the image.
     JOINER_PROGRAM: fileURLToPath(new URL('dist/joiner.js', import.meta.url)),
-    NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/joiner', import.meta.url)),
+    // The simulator and each Joiner find their code compiled.
+    NODE_COMPILE_CACHE: compileCache,
   },
 }
 
@@ -30,7 +31,8 @@ const plain = (name: GroupName) => ({
     name,
     ...filesOf(name),
     setupFiles,
-    env: { JOINER_TEST_WORLD: 'fast' },
+    globalSetup: ['test/runner/compiled-threads.ts'],
+    env: { JOINER_TEST_WORLD: 'fast', NODE_COMPILE_CACHE: compileCache },
     maxWorkers: 2,
     // On a busy machine some take many times as long as on a quiet one.
     testTimeout: 120_000,
