@@ -79,8 +79,9 @@ program
       )
     process.exit(await workers.runWorker(process.env))
   })
-// The image ships without the local cluster, whose libraries are for development.
-const local = standsAlone ? undefined : await shipped(() => import('../deploy/local/commands.ts'))
+// The image ships without the local cluster, whose libraries are for development. Commands of a cluster do not wait for them.
+const isKnown = standsAlone || program.commands.some((known) => known.name() === command)
+const local = isKnown ? undefined : await shipped(() => import('../deploy/local/commands.ts'))
 local?.registerLocalCommands(program)
 program.commandsGroup('Other:')
 program
