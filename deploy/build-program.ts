@@ -1,5 +1,6 @@
 // npm run build-program: bundles the program from its sources into dist/. A process that loads some files of JavaScript in place of hundreds of TypeScript
 // starts with two thirds of the processor time.
+import { isBuiltin } from 'node:module'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { type Plugin, rolldown } from 'rolldown'
 import { buildOnce, root } from './build-once.ts'
@@ -7,7 +8,7 @@ import { buildOnce, root } from './build-once.ts'
 const dist = join(root, 'dist')
 
 /** Temporal's packages load files by their paths: a native library, a thread, the workflows' library. The local cluster is for a checkout. */
-const external = /^@temporalio\/|deploy\/local\/commands\.ts$/
+const external = [/^@temporalio\//, /deploy\/local\/commands\.ts$/]
 
 const fileBeside = /new URL\((['"])(\.[^'"]+)\1, import\.meta\.url\)/g
 
@@ -35,21 +36,42 @@ export async function buildProgram(): Promise<string> {
   const folder = await buildOnce({
     folder: dist,
     sources: ['{core,api,activities,workflows,workers,starter}/**/*.ts', 'deploy/build-program.ts'],
-    build: bundle,
+    build: bundleProgram,
   })
   return join(folder, 'joiner.js')
 }
 
-async function bundle(dir: string): Promise<void> {
+/**
+ * Bundles the program into a folder of the repository's root or of a package, where it finds other files as from `dist/`. `without`: more that stays
+ * outside. Returns the packages that it loads when it runs.
+ */
+export async function bundleProgram(dir: string, without: readonly RegExp[] = []): Promise<readonly string[]> {
   const bundled = await rolldown({
     cwd: root,
     platform: 'node',
     input: { joiner: 'starter/joiner.ts' },
-    external: (id) => external.test(id),
+    external: [...external, ...without],
     plugins: [filesBeside],
     tsconfig: false,
   })
-  await bundled.write({ dir, format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' })
+  const { output } = await bundled.write({
+    dir,
+    format: 'esm',
+    entryFileNames: '[name].js',
+    chunkFileNames: '[name]-[hash].js',
+  })
+  const own = new Set(output.map(({ fileName }) => fileName))
+  const imported = output.flatMap((one) => (one.type === 'chunk' ? [...one.imports, ...one.dynamicImports] : []))
+  const packages = imported.filter((name) => !own.has(name) && !isBuiltin(name) && !/^[./]/.test(name))
+  return [...new Set(packages.map(packageOf))].toSorted()
+}
+
+/** `@scope/package` of `@scope/package/file.js`. */
+function packageOf(specifier: string): string {
+  return specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/')
 }
 
 if (import.meta.main) console.log(`the program is ${relative(process.cwd(), await buildProgram())}`)

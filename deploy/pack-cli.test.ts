@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
+import { existsSync, readdirSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { packageName, packCli, references } from './pack-cli.ts'
+import { packageName, packCli } from './pack-cli.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -29,7 +30,7 @@ describe('the npm package of the command line', () => {
       await mkdir(dirname(join(modules, name)), { recursive: true })
       await symlink(join(root, 'node_modules', name), join(modules, name))
     }
-    // It builds the page and compiles everything, which takes a busy machine long.
+    // It bundles the program and builds the page, which takes a busy machine long.
   }, 180_000)
 
   afterAll(() => rm(folder, { recursive: true, force: true }))
@@ -58,14 +59,17 @@ describe('the npm package of the command line', () => {
     expect(stdout.trim()).toBe('examples/spot.yaml: valid')
   })
 
-  test('it has the page of joiner ui, which its server reads', async () => {
-    const { readPage } = (await import(join(installed, 'starter/ui/server/page-files.js'))) as {
-      readonly readPage: () => Promise<ReadonlyMap<string, { readonly bytes: Buffer }>>
-    }
-    const files = await readPage()
-    const index = files.get('/')?.bytes.toString('utf8') ?? ''
-    const [, script = ''] = /src="\.?([^"]+\.js)"/.exec(index) ?? []
-    expect(files.get(script)?.bytes.length).toBeGreaterThan(1000)
+  test('it has what the bundle finds by its place, such as the page of joiner ui and the CRDs', async () => {
+    const dist = join(installed, 'dist')
+    const texts = await Promise.all((await readdir(dist)).map((name) => readFile(join(dist, name), 'utf8')))
+    const wanted = texts
+      .flatMap((text) => [...text.matchAll(/new URL\("(\.[^"]+)", import\.meta\.url\)/g)])
+      .map(([, target = '']) => target)
+    expect(wanted).toEqual(expect.arrayContaining(['../deploy/crds', '../starter/ui/dist/']))
+    // What was compiled is kept where it can be.
+    const made = '../node_modules/.cache/joiner'
+    expect(wanted.filter((target) => target !== made && !existsSync(join(dist, target)))).toEqual([])
+    expect(readdirSync(join(dist, '../starter/ui/dist'))).toContain('index.html')
     await expect(joiner('joiner', 'ui', '--kubeconfig', '/nowhere')).rejects.toMatchObject({
       stderr: expect.stringContaining('there is no such file'),
     })
@@ -77,26 +81,12 @@ describe('the npm package of the command line', () => {
     })
   })
 
-  test('it needs neither workers nor the local cluster', async () => {
+  test('it needs neither workers nor the local cluster, and of packages only those that stay outside of a bundle', async () => {
     const { dependencies } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8')) as {
       readonly dependencies: object
     }
+    expect(Object.keys(dependencies)).toContain('@temporalio/client')
     expect(Object.keys(dependencies)).not.toContain('@temporalio/worker')
-    expect(Object.keys(dependencies)).not.toContain('proper-lockfile')
-  })
-})
-
-test('a file refers to what it imports, re-exports, loads later and runs as a thread; texts are no imports', () => {
-  const text = `
-import a from './a.js'
-export { b } from '@scope/package/b.js'
-const c = () => import('plain/c.js')
-const thread = new Worker(new URL('./thread.js', import.meta.url))
-const said = "text from 'nobody'"
-import { readFile } from 'node:fs'
-`
-  expect(references('starter/cli/x.js', text)).toEqual({
-    files: ['starter/cli/a.js', 'starter/cli/thread.js'],
-    packages: ['@scope/package', 'plain'],
+    expect(Object.keys(dependencies).filter((name) => !name.startsWith('@temporalio/'))).toEqual([])
   })
 })
