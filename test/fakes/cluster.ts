@@ -8,6 +8,7 @@ import type { KubernetesClient } from '../../activities/kubernetes/client/client
 import type { Operation } from '../../activities/kubernetes/client/json-patch.ts'
 import { type ResourceName, resourcePath } from '../../activities/kubernetes/client/resources.ts'
 import { ApiServer, type DeleteOptions } from '../fast/kubernetes/api/api-server.ts'
+import { jsonCopy } from '../fast/kubernetes/api/json-copy.ts'
 import { type Meta, metaOf } from '../fast/kubernetes/api/objects.ts'
 import { listPathOf, resourceOf } from '../fast/kubernetes/api/paths.ts'
 import { type Method, type PatchType, Rest, serverVersion } from '../fast/kubernetes/api/rest.ts'
@@ -87,16 +88,16 @@ export class FakeCluster {
     patchStatus: (path: string, body: Json): Promise<Json> => this.client.mergePatch(`${path}/status`, body),
     jsonPatch: async (path: string, operations: readonly Operation[]): Promise<Json> => {
       await this.#intercept({ verb: 'patch', path, body: operations })
-      return structuredClone(this.#rest.answer({ method: 'PATCH', url: path, body: operations, patch: 'json' }))
+      return jsonCopy(this.#rest.answer({ method: 'PATCH', url: path, body: operations, patch: 'json' }))
     },
     delete: async (path: string, options: DeleteOptions = {}): Promise<Json> => {
       await this.#intercept({ verb: 'delete', path, body: options })
-      return structuredClone(this.server.delete(path, options))
+      return jsonCopy(this.server.delete(path, options))
     },
     evict: async (namespace: string, name: string, uid: string): Promise<Json> => {
       const path = resourcePath('pods', name, namespace)
       await this.#intercept({ verb: 'evict', path })
-      return structuredClone(this.server.evict(path, { uid }))
+      return jsonCopy(this.server.evict(path, { uid }))
     },
     version: () => Promise.resolve(serverVersion),
     serverDate: () => Promise.resolve(new Date().toUTCString()),
@@ -135,7 +136,7 @@ export class FakeCluster {
   async request<T = Json>(method: Method, path: string, body?: unknown, patch?: PatchType): Promise<T> {
     await Promise.resolve()
     const answer = this.#rest.answer({ method, url: path, body, ...(patch && { patch }) })
-    return (method === 'GET' ? this.#read(answer) : structuredClone(answer)) as T
+    return (method === 'GET' ? this.#read(answer) : jsonCopy(answer)) as T
   }
 
   /** What is stored never changes, so whatever reads it again gets the same copy. Suites look fifty times a second. */
@@ -147,7 +148,7 @@ export class FakeCluster {
   }
 
   #copyOf(object: Json): Json {
-    const copy = this.#copies.get(object) ?? structuredClone(object)
+    const copy = this.#copies.get(object) ?? jsonCopy(object)
     this.#copies.set(object, copy)
     return copy
   }
@@ -256,7 +257,7 @@ export class FakeCluster {
   }
 
   #answer(method: Method, url: string, body?: Json): Json {
-    return structuredClone(this.#rest.answer({ method, url, body }))
+    return jsonCopy(this.#rest.answer({ method, url, body }))
   }
 
   #list(path: string, query: Query): ListResult {
@@ -285,7 +286,7 @@ const isText = (value: unknown) => typeof value === 'string' || typeof value ===
 
 function enter(cache: ClusterCache, path: string, object: Json): void {
   const kind = resources[resourceOf(path) as ResourceName]
-  if (kind !== undefined) cache.upsert(kind, structuredClone(object))
+  if (kind !== undefined) cache.upsert(kind, jsonCopy(object))
 }
 
 /** What is not in a list any more leaves the cache. */

@@ -44,15 +44,28 @@ class VirtualTimer {
   }
 }
 
+/** What ends with a signal. One listener for all of them: a signal looks through its listeners at each that is added. */
+const followers = new WeakMap<AbortSignal, AbortController[]>()
+
 /** As `AbortSignal.any`. Node keeps those of its own that are listened to until they fire, and with them the whole of a process that was killed. */
 function firstOf(signals: Iterable<AbortSignal>): AbortSignal {
   const controller = new AbortController()
-  for (const signal of signals) {
-    const abort = () => controller.abort(signal.reason)
-    if (signal.aborted) abort()
-    else signal.addEventListener('abort', abort, { once: true })
-  }
+  for (const signal of signals)
+    if (signal.aborted) controller.abort(signal.reason)
+    else followersOf(signal).push(controller)
   return controller.signal
+}
+
+function followersOf(signal: AbortSignal): AbortController[] {
+  const known = followers.get(signal)
+  if (known !== undefined) return known
+  const own: AbortController[] = []
+  followers.set(signal, own)
+  const abort = () => {
+    for (const follower of own) follower.abort(signal.reason)
+  }
+  signal.addEventListener('abort', abort, { once: true })
+  return own
 }
 
 /**

@@ -8,6 +8,7 @@ import { SimulatedProcess } from '../../simulated-process.ts'
 import { randomNumbers } from '../../virtual-clock.ts'
 import { admitted } from './admission.ts'
 import { Garbage } from './garbage.ts'
+import { jsonCopy } from './json-copy.ts'
 import { type Meta, metaOf, ObjectStore } from './objects.ts'
 import { namespaceOf, pathOf, resourceOf, targetOf } from './paths.ts'
 import { heldToPolicies } from './policies.ts'
@@ -104,7 +105,7 @@ export class ApiServer {
       throw new ApiError(409, 'Conflict', `PATCH ${path}: 409 metadata.uid: field is immutable`)
     if (lock?.resourceVersion !== undefined && lock.resourceVersion !== resourceVersion)
       throw new ApiError(409, 'Conflict', `PATCH ${path}: 409 the object has been modified`)
-    const changed = change(structuredClone(before))
+    const changed = change(jsonCopy(before))
     const resource = resourceOf(path)
     const after = this.admits ? admitted({ resource, path, objects: this.objects }, changed, before) : changed
     const meta = metaOf(after)

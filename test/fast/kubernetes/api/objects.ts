@@ -1,6 +1,7 @@
 import type { Json } from '../../../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../../../activities/kubernetes/client/api-error.ts'
 import { withoutEmpty } from '../../../fakes/api-rules.ts'
+import { jsonCopy } from './json-copy.ts'
 import { namespaceOf, resourceOf } from './paths.ts'
 import { type Change, Watches } from './watches.ts'
 
@@ -80,7 +81,7 @@ export class ObjectStore {
 
   store(path: string, object: Json): Json {
     this.#version += 1
-    const stored = structuredClone({
+    const stored = jsonCopy({
       ...object,
       metadata: { ...withoutEmpty(metaOf(object)), resourceVersion: this.version },
     })

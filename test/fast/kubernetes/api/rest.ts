@@ -5,6 +5,7 @@ import { namespace, operatorAccount } from '../../../../deploy/local/installatio
 import { keepingStatus } from '../../../fakes/api-rules.ts'
 import { merged, operated } from '../../../fakes/patches.ts'
 import type { ApiServer, DeleteOptions } from './api-server.ts'
+import { jsonCopy } from './json-copy.ts'
 import { type Meta, metaOf } from './objects.ts'
 import { type Target, targetOf } from './paths.ts'
 import { replicasFieldOf } from './schema.ts'
@@ -141,7 +142,7 @@ export class Rest {
   /** A change of an object, or of its status alone. */
   #change({ path = '', resource, subresource }: Target, lock: Json | undefined, change: (object: Json) => Json): Json {
     return this.#server.change(path, lock?.['metadata'] as Partial<Meta> | undefined, (object) => {
-      const before = structuredClone(object)
+      const before = jsonCopy(object)
       const after = change(object)
       if (subresource === 'status') return { ...before, status: after['status'] }
       const metadata = { ...systemFields(before), ...writable(after) }

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 import type { Json } from '../../../../activities/kubernetes/client/answers.ts'
 import { isMap } from '../../../fakes/patches.ts'
+import { jsonCopy } from './json-copy.ts'
 
 interface Schema {
   readonly type?: string
@@ -94,7 +95,7 @@ export function structured(schema: Schema, value: unknown): unknown {
     else if (isFree(schema) || additionalProperties === true) result[key] = own
   }
   for (const [key, known] of Object.entries(properties))
-    if (known.default !== undefined && !(key in result)) result[key] = structured(known, structuredClone(known.default))
+    if (known.default !== undefined && !(key in result)) result[key] = structured(known, jsonCopy(known.default))
   return result
 }
 

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Json } from '../../../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../../../activities/kubernetes/client/api-error.ts'
 import { isMap } from '../../../fakes/patches.ts'
+import { jsonCopy } from './json-copy.ts'
 import { mergeKeys } from './strategic-merge.ts'
 
 /** Who applies an object, and whether fields of others are taken over. */
@@ -35,7 +36,7 @@ export class AppliedObjects {
   /** Remembers what was applied. */
   note(path: string, { manager }: Applier, applied: Json): void {
     const own = this.#applied.get(path) ?? new Map<string, Json>()
-    this.#applied.set(path, own.set(manager, structuredClone(applied)))
+    this.#applied.set(path, own.set(manager, jsonCopy(applied)))
   }
 
   forget(path: string): void {

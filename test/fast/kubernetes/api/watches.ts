@@ -1,6 +1,7 @@
 import type { Json, WatchEvent } from '../../../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../../../activities/kubernetes/client/api-error.ts'
 import { SimulatedProcess } from '../../simulated-process.ts'
+import { jsonCopy } from './json-copy.ts'
 import { namespaceOf, targetOf } from './paths.ts'
 import { selection } from './selectors.ts'
 
@@ -147,5 +148,5 @@ function eventOf({ type, object, before }: Change, isSelected: (object: Json) =>
   const is = type !== 'DELETED' && isSelected(object)
   if (!was && !is) return undefined
   const seen = is ? (was ? 'MODIFIED' : 'ADDED') : 'DELETED'
-  return { type: seen, object: structuredClone(object), size: 0 }
+  return { type: seen, object: jsonCopy(object), size: 0 }
 }
