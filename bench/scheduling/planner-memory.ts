@@ -36,7 +36,7 @@ interface Measured {
 
 /** Runs this file in a process of its own, with the settings of the image, and returns a table of its memory. */
 export async function plannerMemory(): Promise<string> {
-  const flags = ['--max-semi-space-size=16', `--max-old-space-size=${limitMiB / 2}`]
+  const flags = ['--min-semi-space-size=4', '--max-semi-space-size=16', `--max-old-space-size=${limitMiB / 2}`]
   const args = ['MALLOC_ARENA_MAX=2', process.execPath, ...flags, fileURLToPath(import.meta.url)]
   const { out } = await outputOf('env', args)
   const { rows, evaluationMs, cores } = JSON.parse(out) as Measured

@@ -101,7 +101,7 @@ export class Installation {
       name,
       command: process.execPath,
       // As in the image (deploy/Dockerfile).
-      args: ['--max-semi-space-size=16', commandLine, 'worker'],
+      args: ['--min-semi-space-size=4', '--max-semi-space-size=16', commandLine, 'worker'],
       cwd: root,
       env: { MALLOC_ARENA_MAX: '2', ...this.#environment(name), ...overrides },
     }
