@@ -1,11 +1,11 @@
 // Writes the npm package of the command line: npm run pack-cli. It holds the bundle of the program, without workers and the local cluster, and depends on
 // the packages that stay outside of it.
 import { execFile } from 'node:child_process'
-import { cp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { root } from './build-once.ts'
-import { bundleProgram } from './build-program.ts'
+import { bundleProgram, runtimeManifest, writeManifest } from './build-program.ts'
 import { buildUi } from './build-ui.ts'
 
 const run = promisify(execFile)
@@ -16,19 +16,19 @@ const workers = /workers\/run-worker\.ts$/
 /** Name on the npm registry: `joiner` is somebody else's. */
 export const packageName = '@joiner-autoscaler/joiner'
 
-interface Manifest {
-  readonly version: string
-  readonly description: string
-  readonly license: string
-  readonly dependencies: Readonly<Record<string, string>>
-}
-
 /** Bundles the command line and packs it into a folder. Returns the path of the archive. Errors: what the bundler or npm says. */
 export async function packCli(folder: string): Promise<string> {
   const package_ = join(folder, 'package')
   await rm(package_, { recursive: true, force: true })
   const packages = await bundleProgram(join(package_, 'dist'), [workers])
-  await writeFile(join(package_, 'package.json'), `${JSON.stringify(await manifest(packages), null, 2)}\n`)
+  await writeManifest(package_, {
+    ...(await runtimeManifest(packages)),
+    name: packageName,
+    description: 'The command line of Joiner, a node autoscaler for AKS',
+    // Tests run on this one.
+    engines: { node: '>=24' },
+    bin: { joiner: entry, 'kubectl-joiner': entry, 'kubectl_complete-joiner': entry },
+  })
   await writeFile(join(package_, 'README.md'), readme)
   await cp(join(root, 'LICENSE'), join(package_, 'LICENSE'))
   // What joiner crds applies.
@@ -41,30 +41,6 @@ export async function packCli(folder: string): Promise<string> {
   })
   const [packed] = JSON.parse(stdout) as readonly { readonly filename: string }[]
   return join(folder, packed?.filename ?? '')
-}
-
-async function manifest(packages: readonly string[]): Promise<object> {
-  const own = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Manifest
-  const dependencies = packages.map((name) => {
-    const version = own.dependencies[name]
-    if (version === undefined)
-      throw new Error(`package.json: dependencies have no "${name}", which the command line imports; add it`)
-    return [name, version]
-  })
-  const { version, license } = own
-  const description = 'The command line of Joiner, a node autoscaler for AKS'
-  const bin = { joiner: entry, 'kubectl-joiner': entry, 'kubectl_complete-joiner': entry }
-  return {
-    name: packageName,
-    version,
-    description,
-    license,
-    type: 'module',
-    // Tests run on this one.
-    engines: { node: '>=24' },
-    bin,
-    dependencies: Object.fromEntries(dependencies),
-  }
 }
 
 const readme = `# Joiner's command line

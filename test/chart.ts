@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { parseAllDocuments } from 'yaml'
+import { parse } from 'yaml'
 import { z } from 'zod'
 import { type Config, readConfig } from '../api/config.ts'
 import { resolveBinaries } from '../deploy/local/server-binaries.ts'
@@ -284,10 +284,22 @@ async function run(args: readonly string[], values: unknown): Promise<Ended> {
 export async function renderChart(values: unknown, more: readonly string[] = []): Promise<readonly Manifest[]> {
   const { code, stdout, stderr } = await helm(['template', 'joiner', chartFolder, ...more], values)
   if (code !== 0) throw new Error(`helm template ended with ${code}: ${stderr}`)
-  return parseAllDocuments(stdout)
-    .map((document) => document.toJS() as unknown)
-    .filter((document) => document !== null)
-    .map((document) => manifest.parse(document))
+  return stdout
+    .split(/^---$/m)
+    .map(parsed)
+    .filter((document) => document !== undefined)
+}
+
+/** The rendered objects of this process, by their text: most are the same whatever the values. */
+const objects = new Map<string, Manifest | undefined>()
+
+/** The object of a document, if it has one. */
+function parsed(document: string): Manifest | undefined {
+  if (!objects.has(document)) {
+    const object: unknown = parse(document)
+    objects.set(document, object === null ? undefined : manifest.parse(object))
+  }
+  return objects.get(document)
 }
 
 /** Whether Helm makes an object for a moment only: around an install, an upgrade, an uninstall, or for `helm test`. */

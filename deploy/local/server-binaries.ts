@@ -148,9 +148,10 @@ async function findBinary(name: ServerName): Promise<string | undefined> {
       throw new Error(`${variable}="${named}": no executable file; correct the path, or unset it`)
     return named
   }
-  if (await hasVersion(name, name)) return name
+  // To ask a command for its version takes a process.
   const cached = cachePath(name)
-  return (await isExecutable(cached)) ? cached : undefined
+  if (await isExecutable(cached)) return cached
+  return (await hasVersion(name, name)) ? name : undefined
 }
 
 /** The environment variable that names a server's binary. */

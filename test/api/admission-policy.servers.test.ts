@@ -283,12 +283,12 @@ describe('offline as in the API server', () => {
         expect(result.warnings).toEqual(texts)
         count.validated += 1
       }),
-      { numRuns: 600 },
+      { numRuns: 200 },
     )
     console.log(
       `${count.admitted} random NodePools admitted, ${count.warned} warnings, ${count.validated} valid offline`,
     )
-    expect(Math.min(count.admitted, count.warned, count.validated)).toBeGreaterThan(100)
+    expect(Math.min(count.admitted, count.warned, count.validated)).toBeGreaterThan(30)
   })
 
   test('are expressions that the API server understands', async () => {
