@@ -11,9 +11,14 @@ export function joinersClient(simulator: SimulatorProcess): AzureClient {
   return createAzureClient({ subscriptionId: ids.subscriptionId, armEndpoint: simulator.url }, credential(simulator))
 }
 
-/** The SDK's clients as they are without options: they retry. */
-export function plainClient(simulator: SimulatorProcess): AzureClient {
-  const [used, options] = [credential(simulator), { endpoint: simulator.url }]
+interface RetryOptions {
+  readonly maxRetries?: number
+  readonly maxRetryDelayInMs?: number
+}
+
+/** The clients of the SDK, which retry as it does by default unless these options say otherwise. */
+export function plainClient(simulator: SimulatorProcess, retryOptions: RetryOptions = {}): AzureClient {
+  const [used, options] = [credential(simulator), { endpoint: simulator.url, retryOptions }]
   return {
     compute: new ComputeManagementClient(used, ids.subscriptionId, options),
     network: new NetworkManagementClient(used, ids.subscriptionId, options),

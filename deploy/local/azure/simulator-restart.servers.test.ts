@@ -6,12 +6,12 @@ import { SimulatorProcess } from './simulator-process.ts'
 import type { BilledVm } from './virtual-machines/bill.ts'
 
 let simulator: SimulatorProcess
-/** Without options, so that the SDK itself gets over the time while nobody listens. */
+/** The SDK itself gets over the time while nobody listens, which is long on a busy machine. */
 let azure: AzureClient
 
 beforeAll(async () => {
   simulator = await SimulatorProcess.start()
-  azure = plainClient(simulator)
+  azure = plainClient(simulator, { maxRetries: 60, maxRetryDelayInMs: 1000 })
 })
 
 afterAll(() => simulator?.stop())
