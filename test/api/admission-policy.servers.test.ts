@@ -1,9 +1,10 @@
 import * as fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { stringify } from 'yaml'
 import { type Admission, type AdmissionRequest, admissionOf, type BoundPolicy } from '../../api/rules/admission.ts'
 import { chartAdmission, creationOf } from '../../api/rules/chart-admission.ts'
 import { withoutNulls } from '../../api/rules/schema-errors.ts'
+import { controllerManagerSpec, policyTypesController } from '../../deploy/local/kubernetes.ts'
 import { validateObject } from '../../starter/cli/validate/validate-object.ts'
 import { nodeClass, nodePool } from '../applied-objects.ts'
 import { patient } from '../runner/patience.ts'
@@ -297,6 +298,10 @@ describe('offline as in the API server', () => {
       readonly status?: { readonly typeChecking?: object }
     }
     const path = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies'
+    const { supervisor } = server.cluster
+    const checking = { ...controllerManagerSpec(server.cluster, policyTypesController), name: 'policy-types' }
+    onTestFinished(async () => void (await supervisor.stop(checking.name)))
+    supervisor.start(checking)
     const found = await vi.waitFor(
       async () => {
         const { items } = await server.operator.api<{ items: readonly Policy[] }>('GET', path)

@@ -1,4 +1,5 @@
 import type { AdmissionPolicy, AdmissionRequest, BoundPolicy } from '../../api/rules/admission.ts'
+import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
 import type { Operator } from '../../deploy/local/operator.ts'
 import { ApiServer } from '../clusters/api-server.ts'
 
@@ -39,6 +40,10 @@ export class AdmissionServer {
 
   get operator(): Operator {
     return this.#server.operator
+  }
+
+  get cluster(): LocalCluster {
+    return this.#server.cluster
   }
 
   /** Asks for something without doing it, as a user with all rights. */
