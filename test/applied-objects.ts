@@ -68,6 +68,7 @@ export interface DeploymentOptions {
   readonly name?: string
   readonly replicas?: number
   readonly cpu?: string
+  readonly memory?: string
   /** Each pod asks for a node of its own. */
   readonly apart?: boolean
   readonly nodeSelector?: Readonly<Record<string, string>>
@@ -77,6 +78,7 @@ export function deployment({
   name = 'inflate',
   replicas = 0,
   cpu = '1',
+  memory,
   apart = false,
   nodeSelector = {},
 }: DeploymentOptions = {}) {
@@ -101,7 +103,13 @@ export function deployment({
           terminationGracePeriodSeconds: 0,
           nodeSelector,
           ...(apart ? { affinity: antiAffinity } : {}),
-          containers: [{ name: 'main', image: 'pause', resources: { requests: { cpu } } }],
+          containers: [
+            {
+              name: 'main',
+              image: 'pause',
+              resources: { requests: { cpu, ...(memory === undefined ? {} : { memory }) } },
+            },
+          ],
         },
       },
     },

@@ -32,10 +32,10 @@ async function lively(world: World): Promise<void> {
     nodePool({ consolidateAfter: '1h' }),
     nodePool({ name: 'batch', consolidateAfter: '1s', budget: '2' }),
     nodeClass(),
-    deployment({ name: 'web', cpu: '500m' }),
-    deployment({ name: 'checkout', cpu: '2', apart: true }),
-    deployment({ name: 'report', cpu: '3', apart: true, nodeSelector: onBatch }),
-    deployment({ name: 'train', cpu: '900' }),
+    deployment({ name: 'web', cpu: '500m', memory: '1Gi' }),
+    deployment({ name: 'checkout', cpu: '2', memory: '6Gi', apart: true }),
+    deployment({ name: 'report', cpu: '3', memory: '10Gi', apart: true, nodeSelector: onBatch }),
+    deployment({ name: 'train', cpu: '120', memory: '64Gi' }),
   )
   const run = async (app: string, count: number) => {
     await world.scale(app, count)

@@ -96,9 +96,14 @@ export function pagePart(run: WholeRun | undefined): string {
 
 /** The line of README.md about the run. */
 export function readmeLine(run: WholeRun | undefined): string {
-  const suites = `Karpenter's own end-to-end suites run against Joiner on real servers (${command})`
+  const suites = `The suites \`regression\` and \`disruption\` of Karpenter itself run unchanged against Joiner, a real API server and a simulated Azure (${command})`
   if (run === undefined) return `${suites}; there was no whole run yet.\n`
   const { passed, failed, skipped } = totalOf(run.groups)
-  const all = passed + failed + skipped
-  return `${suites}: of ${all} specs of Karpenter ${run.karpenter} ${passed} pass, ${failed} fail and ${skipped} skip themselves ([which and why](docs/upstream-tests.md#karpenters-own-end-to-end-suites)).\n`
+  const verb = (count: number, one: string, more: string) => `${count} ${count === 1 ? one : more}`
+  const verdicts = [
+    verb(passed, 'passes', 'pass'),
+    verb(failed, 'fails', 'fail'),
+    verb(skipped, 'skips itself', 'skip themselves'),
+  ]
+  return `${suites}: of its ${passed + failed + skipped} specs (version ${run.karpenter}), ${verdicts.join(', ')} ([which and why](docs/upstream-tests.md#karpenters-own-end-to-end-suites)).\n`
 }
