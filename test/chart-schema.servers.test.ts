@@ -36,7 +36,7 @@ describe('values.schema.json', () => {
     expect(code).not.toBe(0)
     expect(stderr).not.toContain('missing values')
     for (const command of [
-      `docker build -f deploy/Dockerfile -t REGISTRY/joiner:${tag} .`,
+      `docker build --platform linux/amd64 -f deploy/Dockerfile -t REGISTRY/joiner:${tag} .`,
       `docker push REGISTRY/joiner:${tag}`,
       '--set image.repository=REGISTRY/joiner',
     ])

@@ -25,6 +25,13 @@ async function whileStopping(world: World, work: Promise<string>): Promise<strin
   return output
 }
 
+/** Does what Cilium's agents do once they run on their nodes. */
+async function ciliumStarts(world: World): Promise<void> {
+  const taint = 'node.cilium.io/agent-not-ready'
+  const waiting = (await world.list('nodes')).filter(({ spec }) => spec.taints?.some(({ key }) => key === taint))
+  for (const { metadata } of waiting) await world.operator.kubectl(['taint', 'node', metadata.name, `${taint}-`])
+}
+
 describe('a new cluster', () => {
   let world: World
   let player: Player
@@ -57,10 +64,13 @@ describe('a new cluster', () => {
     await world.operator.kubectl(['apply', '--server-side', '-f', 'deploy/crds'])
     expect(await player.next('install', 'helm install joiner')).toContain('STATUS: deployed')
     world.startJoiner()
-    await player.next('install', 'kubectl apply -f examples/general-purpose.yaml')
-    await world.untilRunning(5)
+    await player.next('install', 'kubectl apply -f examples/cilium.yaml')
+    await world.until('5 pods run', async () => {
+      await ciliumStarts(world)
+      return (await world.running()) === 5
+    })
     const shown = await player.next('install', 'kubectl get nodeclaims')
-    expect(shown).toContain('general-purpose')
+    expect(shown).toContain('cilium')
     await player.next('install', 'kubectl scale deployment inflate --replicas 0')
     expect(player.left('install')).toEqual([])
   })
@@ -70,6 +80,7 @@ describe('a new cluster', () => {
     expect(said).not.toContain('Warning')
     for (const name of ['general-purpose', 'cilium', 'gpu', 'spot', 'arm64']) await world.untilReady(name)
     await world.operator.kubectl(['delete', 'nodepools', 'cilium', 'gpu', 'spot', 'arm64'])
+    await world.untilNothingLeft()
   })
 
   test('from-cluster-autoscaler: pods of a drained node pool get nodes of Joiner', async () => {
@@ -173,8 +184,8 @@ describe('a new cluster', () => {
     await player.next('from-nap', 'kubectl get nodepools -o name')
     await player.next('from-nap', 'kubectl delete nodeclaims --all')
     expect(await world.list('nodeclaims')).toEqual([])
+    await player.next('from-nap', 'sed -E')
     expect(player.left('from-nap')).toEqual([])
-    await world.operator.kubectl(['patch', 'nodepool', 'general', '--type=merge', '-p', '{"spec":{"limits":null}}'])
     await world.until('the pods run again', async () => (await world.running('old')) === 2)
   })
 
@@ -235,7 +246,7 @@ describe('a cluster with Karpenter', () => {
     for (const name of left) await karpenter.leave({ name, claim, node })
     const labels = { 'app.kubernetes.io/name': 'karpenter' }
     const running = deployment({ name: 'karpenter', replicas: 1, cpu: '10m' })
-    await world.apply({
+    const release = {
       ...running,
       metadata: { name: 'karpenter', namespace: 'kube-system' },
       spec: {
@@ -243,7 +254,11 @@ describe('a cluster with Karpenter', () => {
         selector: { matchLabels: labels },
         template: { ...running.spec.template, metadata: { labels } },
       },
-    })
+    }
+    await player.write('karpenter/Chart.yaml', stringify({ apiVersion: 'v2', name: 'karpenter', version: '1.10.2' }))
+    await player.write('karpenter/templates/karpenter.yaml', stringify(release))
+    await player.write('karpenter/given.yaml', stringify({ ...karpenterValues, temporal: undefined, image: undefined }))
+    await player.run('helm install karpenter karpenter --namespace kube-system --values karpenter/given.yaml')
     await world.scale('inflate', 3)
     await world.untilRunning(3)
     before = { claims: await world.list('nodeclaims'), vms: await vms() }
@@ -261,7 +276,6 @@ describe('a cluster with Karpenter', () => {
   test('from-karpenter: every node stays, and Joiner has a lifecycle for each', async () => {
     expect(before.vms).toHaveLength(3)
     await player.next('from-karpenter', 'kubectl get nodepools,aksnodeclasses')
-    await player.write('karpenter-values.yaml', stringify(karpenterValues))
     await player.next('from-karpenter', 'kubectl scale deployment karpenter')
     await player.next('from-karpenter', 'kubectl apply --server-side')
     expect(await player.next('from-karpenter', 'helm install joiner')).toContain('STATUS: deployed')

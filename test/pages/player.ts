@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { clusterName } from '../../deploy/local/cluster.ts'
@@ -47,7 +47,14 @@ export class Player {
 
   /** Writes a file where the blocks run. */
   async write(name: string, content: string): Promise<void> {
-    await writeFile(join(this.#folder, name), content)
+    const path = join(this.#folder, name)
+    await mkdir(dirname(path), { recursive: true })
+    await writeFile(path, content)
+  }
+
+  /** Runs what no page has. Returns what it printed. Errors: it failed. */
+  run(script: string): Promise<string> {
+    return this.#run(script, 'a script')
   }
 
   /** Blocks of a scenario that were not run yet. */

@@ -12,6 +12,7 @@ test('a page gives the commands of its blocks, with what sed writes for them, an
     '```sh',
     'sed s/a/b/ one > two',
     'joiner aks setup # prints az commands',
+    'export ID="$(az account show --query id)"',
     'az role definition create --role-definition @two',
     '```',
     '```sh',
@@ -21,6 +22,7 @@ test('a page gives the commands of its blocks, with what sed writes for them, an
   expect(azLinesOf('page.md', page)).toEqual([
     'az aks show --name one --query id',
     'sed s/a/b/ one > two',
+    'ID="$(az account show --query id)"',
     'az role definition create --role-definition @two',
     'az aks list --output table',
   ])

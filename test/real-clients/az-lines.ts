@@ -29,9 +29,14 @@ export function azLinesOf(page: string, markdown: string): readonly string[] {
   return [...blocks, ...[...prose.matchAll(/`(az [^`]* --[^`]+)`/g)].flatMap(([, span]) => span ?? [])]
 }
 
-/** Lines of a shell that begin with `az`, and with `sed` where one does; a line goes on after a backslash. */
+/**
+ * Lines of a shell that begin with `az` or put what it prints into a variable, and with `sed` where one does; a line goes on after a backslash. `export`
+ * would hide that a command failed.
+ */
 function linesOf(text: string): readonly string[] {
   const lines = text.replaceAll(/\s*\\\n\s*/g, ' ').split('\n')
-  const commands = lines.map((line) => line.trim()).filter((line) => /^(az|sed) /.test(line))
-  return commands.some((line) => line.startsWith('az ')) ? commands : []
+  const commands = lines
+    .map((line) => line.trim().replace(/^export /, ''))
+    .filter((line) => /^(az|sed|\w+="\$\(az) /.test(line))
+  return commands.some((line) => !line.startsWith('sed ')) ? commands : []
 }

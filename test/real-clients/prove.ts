@@ -12,7 +12,7 @@ const agentPoolProfiles = [
   { name: 'user1', mode: 'User', count: 1, enableAutoScaling: true, minCount: 1, maxCount: 3 },
 ].map((pool) => ({ type: 'VirtualMachineScaleSets', vmSize: 'Standard_D4s_v5', ...pool }))
 
-/** Has the Azure CLI run each of its commands on our pages, and those that `joiner aks setup` prints, against the simulator. */
+/** Has the Azure CLI run what `joiner aks setup` prints, then each of its commands on our pages, against the simulator. */
 export async function proveAzureCli(program: Program, { say, record }: Recorder): Promise<void> {
   const managedClusters = [resourceGroup, 'joiner-demo'].map((group) => ({
     name,
@@ -23,13 +23,14 @@ export async function proveAzureCli(program: Program, { say, record }: Recorder)
   try {
     const user = await AzureUser.arrive(program, simulator)
     try {
-      const variables = await surroundings(user)
+      await user.must('az login')
+      await setUp(user, { say, record })
+      const variables = await variablesOf(user)
       for (const line of azLines()) {
         say(line.text)
         const { outcome, isOk } = judged(line.text, await user.run(line.text, variables))
         record({ part: 'azure-cli', what: `${line.pages.join(', ')}: ${line.text.slice(0, 100)}`, outcome, isOk })
       }
-      await setUp(user, { say, record })
     } finally {
       await user.leave()
     }
@@ -38,15 +39,13 @@ export async function proveAzureCli(program: Program, { say, record }: Recorder)
   }
 }
 
-/** What the pages take for granted, and the variables that their commands use. */
-async function surroundings(user: AzureUser): Promise<Readonly<Record<string, string>>> {
-  await user.must('az login')
-  const create = (identity: string) =>
-    user.must(`az identity create --name ${identity} --resource-group ${resourceGroup} --query clientId --output tsv`)
-  await create('karpentermsi')
+/** The variables that commands of the pages use; each runs in a shell of its own. */
+async function variablesOf(user: AzureUser): Promise<Readonly<Record<string, string>>> {
+  const identity = `--name joiner-${name} --resource-group ${resourceGroup}`
   return {
-    SUBSCRIPTION: ids.subscriptionId,
-    JOINER_CLIENT_ID: (await create('joiner')).trim(),
+    ARM_SUBSCRIPTION_ID: ids.subscriptionId,
+    PRINCIPAL_ID: (await user.must(`az identity show ${identity} --query principalId --output tsv`)).trim(),
+    REGISTRY: 'myregistry',
     GROUP_ID: `/subscriptions/${ids.subscriptionId}/resourceGroups/${resourceGroup}/providers/Microsoft.Compute/capacityReservationGroups/joiner`,
   }
 }

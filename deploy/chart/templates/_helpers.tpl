@@ -186,7 +186,7 @@ token that Karpenter's values hold and nobody needs.
 {{- if not ($given.repository | default .Values.image.repository) -}}
 {{- $image := printf "REGISTRY/joiner:%s" ($given.tag | default .Values.image.tag | default .Chart.AppVersion) -}}
 image.repository is empty: set it to where your registry has Joiner's image. Build one in a checkout of Joiner, and push it to a registry that the cluster pulls from:
-  docker build -f deploy/Dockerfile -t {{ $image }} .
+  docker build --platform linux/amd64 -f deploy/Dockerfile -t {{ $image }} .
   docker push {{ $image }}
 Then set it: --set image.repository=REGISTRY/joiner
 {{- end }}

@@ -14,7 +14,7 @@ export interface ClusterProblem {
 export function autoProvisioning(cluster: ManagedCluster, subscriptionId: string): ClusterProblem | undefined {
   if (cluster.properties.nodeProvisioningProfile?.mode !== 'Auto') return undefined
   return {
-    what: `AKS cluster "${cluster.name}": properties.nodeProvisioningProfile.mode "Auto": node auto-provisioning and Joiner would work on the same NodePools and NodeClaims; delete its NodePools first, so that it drains and deletes its nodes, then turn it off`,
+    what: `AKS cluster "${cluster.name}": properties.nodeProvisioningProfile.mode "Auto": node auto-provisioning and Joiner would work on the same NodePools and NodeClaims; turn it off first, with its nodes or without them (docs/from-nap.md)`,
     command: `az aks update ${clusterArguments(cluster, subscriptionId)} --node-provisioning-mode Manual`,
     needs: '2.76',
   }

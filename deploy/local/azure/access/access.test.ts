@@ -43,13 +43,10 @@ registerManagedClusters(app, deps)
 registerManagedIdentities(app, deps)
 registerRoles(app, deps)
 
-async function send(method: 'GET' | 'PUT', url: string, body?: object) {
-  const answer = await app.inject({ method, url, ...(body === undefined ? {} : { payload: body }) })
-  return {
-    status: answer.statusCode,
-    body: answer.json<Readonly<Record<string, unknown>>>(),
-    code: codeOf(answer.json()),
-  }
+async function send(method: 'GET' | 'PUT' | 'DELETE', url: string, sent?: object) {
+  const answer = await app.inject({ method, url, ...(sent === undefined ? {} : { payload: sent }) })
+  const body = answer.body === '' ? {} : answer.json<Readonly<Record<string, unknown>>>()
+  return { status: answer.statusCode, body, code: codeOf(body) }
 }
 
 const codeOf = (body: { readonly error?: { readonly code: string } }) => body.error?.code
@@ -239,6 +236,23 @@ describe('the simulator answers', () => {
     expect((await list("roleName eq 'Role one'")).map(({ name }) => name)).toEqual(['role-one'])
     expect((await list("roleName eq 'Owner'")).map(({ name }) => name)).toEqual([roles.Owner.id])
     expect((await send('GET', `${sub}/${authorization}/roleDefinitions/${roles.Reader.id}`)).status).toBe(200)
+  })
+
+  it('that a role is deleted once it is assigned to nobody', async () => {
+    const role = `${sub}/${authorization}/roleDefinitions/role-two`
+    const held = `${group}/${authorization}/roleAssignments/assignment-two`
+    await send('PUT', role, definition('Role two'))
+    await send('PUT', held, assignment('principal', { roleDefinitionId: role }))
+    const remove = async (url: string) => {
+      const { status, code } = await send('DELETE', url)
+      return code ?? status
+    }
+    expect(await remove(role)).toBe('RoleDefinitionHasAssignments')
+    expect(await remove(held)).toBe(200)
+    expect(await remove(held)).toBe(204)
+    expect(await remove(role)).toBe(200)
+    expect(await remove(role)).toBe(204)
+    expect((await send('GET', role)).status).toBe(404)
   })
 
   it("with the cluster's identity of the kubelet, which AKS made", async () => {

@@ -83,6 +83,14 @@ export function putAssignment({ scope, name, body }: AssignmentRequest, deps: De
   return show(wanted)
 }
 
+/** Takes a role away. Returns the assignment; undefined where there was none. */
+export function deleteAssignment(scope: string, name: string, { access }: Deps): Record<string, unknown> | undefined {
+  const id = idOf(scope, name)
+  const found = access.roleAssignments.get(id)
+  access.roleAssignments.delete(id)
+  return found && show(found)
+}
+
 function isSame(one: RoleAssignment, other: RoleAssignment): boolean {
   const key = ({ scope, roleDefinitionId, principalId }: RoleAssignment) =>
     `${scope} ${roleDefinitionId.slice(roleDefinitionId.lastIndexOf('/') + 1)} ${principalId}`.toLowerCase()

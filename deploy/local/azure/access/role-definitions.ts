@@ -79,6 +79,21 @@ export function putDefinition(name: string, body: unknown, { config, access }: D
   return showCustom(definition, config.subscriptionId)
 }
 
+/** Deletes a custom role. Returns it; undefined where there was none. Errors: 400 while it is assigned. */
+export function deleteDefinition(name: string, { config, access }: Deps): Record<string, unknown> | undefined {
+  const found = access.roleDefinitions.get(name)
+  if (found === undefined) return undefined
+  const end = `/${name}`.toLowerCase()
+  if (access.roleAssignments.all.some(({ roleDefinitionId }) => roleDefinitionId.toLowerCase().endsWith(end)))
+    throw new ArmError(
+      400,
+      'RoleDefinitionHasAssignments',
+      'There are existing role assignments referencing role (code: RoleDefinitionHasAssignments).',
+    )
+  access.roleDefinitions.delete(name)
+  return showCustom(found, config.subscriptionId)
+}
+
 /** Azure knows the actions of all providers; here an action is what looks like one. */
 const isAction = (text: string) =>
   /^(\*|Microsoft\.\w+(\/[\w*]+)*)\/(\*|read|write|delete|action)$/i.test(text) || text === '*'

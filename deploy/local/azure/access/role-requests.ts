@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import type { ArmDeps } from '../server/arm-deps.ts'
 import { type ArmRequest, page, pathOf } from '../server/arm-request.ts'
 import { grantsAt, rightsOf, senderOf } from './principals.ts'
-import { findAssignment, listAssignments, putAssignment } from './role-assignments.ts'
-import { findDefinition, listDefinitions, putDefinition } from './role-definitions.ts'
+import { deleteAssignment, findAssignment, listAssignments, putAssignment } from './role-assignments.ts'
+import { deleteDefinition, findDefinition, listDefinitions, putDefinition } from './role-definitions.ts'
 
 /** What a request about roles is about. */
 interface RoleRequest {
@@ -41,6 +41,13 @@ export function registerRoles(app: FastifyInstance, deps: ArmDeps): void {
     if (type === 'roleassignments')
       return reply.code(201).send(putAssignment({ scope, name, body: request.body }, deps))
     return reply.callNotFound()
+  })
+  app.delete('/subscriptions/*', (request: ArmRequest, reply) => {
+    const { scope, type, name } = readPath(request) ?? {}
+    if (scope === undefined || name === undefined) return reply.callNotFound()
+    if (type !== 'roledefinitions' && type !== 'roleassignments') return reply.callNotFound()
+    const deleted = type === 'roledefinitions' ? deleteDefinition(name, deps) : deleteAssignment(scope, name, deps)
+    return deleted === undefined ? reply.code(204).send() : reply.send(deleted)
   })
 }
 
