@@ -15,10 +15,11 @@ export function causeOf({ by }: Blamed): WaitingCause {
 export function blamedRemedies({ pool, one }: Attempt, { key, asked, by, others, types }: Blamed): readonly string[] {
   const values = valuesOf(typesOf(pool, types), key, others)
   const wanted = values.length === 0 ? 'other values' : some(values)
+  const count = countOf(types)
   switch (by) {
     case 'pool':
       return [
-        `let NodePool "${pool.name}" allow ${wanted} for ${key} in spec.template.spec.requirements (it has ${describe(asked)}): ${countOf(types)} instance types would do`,
+        `let NodePool "${pool.name}" allow ${wanted} for ${key} in spec.template.spec.requirements (it has ${describe(asked)}): ${count} instance ${count === 1 ? 'type' : 'types'} would do`,
       ]
     case 'pod':
       return [
