@@ -105,5 +105,5 @@ export function readmeLine(run: WholeRun | undefined): string {
     verb(failed, 'fails', 'fail'),
     verb(skipped, 'skips itself', 'skip themselves'),
   ]
-  return `${suites}: of its ${passed + failed + skipped} specs (version ${run.karpenter}), ${verdicts.join(', ')} ([which and why](docs/upstream-tests.md#karpenters-own-end-to-end-suites)).\n`
+  return `${suites}: of their ${passed + failed + skipped} specs (version ${run.karpenter}), ${verdicts.join(', ')} ([which and why](docs/upstream-tests.md#karpenters-own-end-to-end-suites)).\n`
 }

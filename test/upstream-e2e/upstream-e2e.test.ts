@@ -148,7 +148,7 @@ test('a record says what passed by group, and why the rest did not', () => {
   expect(groupTable(run.groups)).toContain('| disruption | Drift   | 2     | 1      | 1      | 0       |')
   expect(pagePart(run)).toContain('Karpenter 1.2.3; 2026-11-26, commit 0123abc, 2 cores; 52 minutes.')
   expect(pagePart(run)).toMatch(/replacement fails +\| failed +\| ADR 1 /)
-  expect(readmeLine(run)).toContain('of its 3 specs (version 1.2.3), 1 passes, 1 fails, 1 skips itself (')
+  expect(readmeLine(run)).toContain('of their 3 specs (version 1.2.3), 1 passes, 1 fails, 1 skips itself (')
   expect(readmeLine(undefined)).toContain('there was no whole run yet')
 })
 
