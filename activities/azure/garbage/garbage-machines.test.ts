@@ -52,6 +52,16 @@ describe('an AKS machine without a NodeClaim', () => {
     expect(azure.writes).toEqual([])
   })
 
+  it('stays when a NodeClaim of its name was made since the list, and is not reported as deleted', async () => {
+    const { aks, azure, cluster, collect, reported } = world()
+    aks.put('lost')
+    cluster.intercept(({ verb, path }) => {
+      if (verb === 'get' && path.endsWith('/nodeclaims/lost')) cluster.put('nodeclaims', claimJson('lost'))
+    })
+    expect(await collect()).toEqual(none)
+    expect([azure.writes, reported]).toEqual([[], []])
+  })
+
   it('stays with all others when most lost their NodeClaims, which is reported', async () => {
     const { aks, azure, collect, reported } = world()
     for (let index = 0; index < 11; index++) aks.put(`lost${index}`)
