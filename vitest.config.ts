@@ -15,7 +15,7 @@ const servers = {
   hookTimeout: 600_000,
   env: {
     // The clusters of suites are small and short-lived: memory is there, and a tenth of the servers' time would be spent on collecting it.
-    GOGC: '400',
+    GOGC: '200',
     // A start of servers costs 6 s of processor time, and going back to where one began a quarter of that.
     JOINER_TEST_SHARED_CLUSTERS: process.env['JOINER_TEST_SHARED_CLUSTERS'] ?? '1',
     // As in the image.

@@ -93,7 +93,9 @@ describe('pages', () => {
   test('they name the version of package.json, and so does the chart', () => {
     const [major, minor] = version.split('.')
     const named = (text: string) =>
-      [...text.matchAll(/\b(?:joiner[:-]|image\.tag=)(\d+\.\d+\.\d+)/g)].map(([, found]) => found)
+      [...text.matchAll(/\b(?:joiner:|image\.tag=)(\d[\w.-]*)|joiner-(\d[\w.-]*)\.tgz/g)].map(
+        ([, tag, archive]) => tag ?? archive,
+      )
     expect(new Set(pages.flatMap((page) => named(read(page))))).toEqual(new Set([version]))
     expect(read('README.md')).toContain(`Status: ${major}.${minor},`)
     expect(read('deploy/chart/Chart.yaml')).toContain(`appVersion: ${version}`)

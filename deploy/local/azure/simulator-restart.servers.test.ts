@@ -6,7 +6,7 @@ import { SimulatorProcess } from './simulator-process.ts'
 import type { BilledVm } from './virtual-machines/bill.ts'
 
 let simulator: SimulatorProcess
-/** The SDK itself gets over the time while nobody listens, which is long on a busy machine. */
+/** The SDK retries until the simulator listens again. On a busy machine that takes longer than its default retries. */
 let azure: AzureClient
 
 beforeAll(async () => {

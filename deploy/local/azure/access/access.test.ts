@@ -238,7 +238,7 @@ describe('the simulator answers', () => {
     expect((await send('GET', `${sub}/${authorization}/roleDefinitions/${roles.Reader.id}`)).status).toBe(200)
   })
 
-  it('that a role is deleted once it is assigned to nobody', async () => {
+  it('with a refusal to delete a role that still has assignments', async () => {
     const role = `${sub}/${authorization}/roleDefinitions/role-two`
     const held = `${group}/${authorization}/roleAssignments/assignment-two`
     await send('PUT', role, definition('Role two'))
