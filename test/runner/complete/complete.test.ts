@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ageWarning, mostCommits } from './age.ts'
 import { type Ended, notRun, page, recordedCommit, recordOf, withRecord } from './record.ts'
+import { kept } from './resume.ts'
 
 const cost = (tests: number, seconds: number) => ({ suites: 1, tests, seconds, cpuSeconds: seconds })
 const ended: readonly Ended[] = [
@@ -45,6 +46,22 @@ describe('the record of a complete run', () => {
       'a.test.ts > on a terminal',
       'npm run bench: it proves nothing',
     ])
+  })
+})
+
+describe('a complete run that is resumed', () => {
+  const where = '2026-11-26, commit 0123abc, 2 cores'
+  const state = { where, seed: '7', passed: ended.filter(({ outcome }) => outcome === 'passed') }
+
+  test('keeps what passed on the same commit, and its seed', () => {
+    expect(kept(JSON.stringify(state), where)).toEqual(state)
+  })
+
+  test('keeps nothing of another commit, of changed files, or where nothing is', () => {
+    expect(kept(JSON.stringify(state), '2026-11-26, commit 0123abd, 2 cores')).toBeUndefined()
+    const changed = `${where.replace(',', '')} with changes`
+    expect(kept(JSON.stringify({ ...state, where: changed }), changed)).toBeUndefined()
+    expect(kept(undefined, where)).toBeUndefined()
   })
 })
 

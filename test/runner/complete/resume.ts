@@ -1,0 +1,21 @@
+// What a complete run that did not come to its end, or failed, leaves to the next one.
+import type { Ended } from './record.ts'
+
+/** What a complete run keeps after each step. */
+export interface Kept {
+  /** Date, commit and cores, as the record has them. */
+  readonly where: string
+  /** Where laws have their cases from. */
+  readonly seed: string
+  readonly passed: readonly Ended[]
+}
+
+/**
+ * What is kept in a text that a run of the same commit has left. Undefined: nothing, or of another commit, machine or
+ * day, or of files that were changed since, whatever they were.
+ */
+export function kept(text: string | undefined, where: string): Kept | undefined {
+  if (text === undefined || where.includes('with changes')) return undefined
+  const state = JSON.parse(text) as Kept
+  return state.where === where ? state : undefined
+}
