@@ -109,7 +109,7 @@ test('history tells birth, death, replacement and prices of nodes that are gone'
       { instanceType: billed.size, capacityType: billed.capacityType, pricePerHour: billed.pricePerHour },
     ])
     // What Joiner saw lies between what the simulator billed and what came after it. Times of Kubernetes are whole seconds.
-    const inOrder = [created, vms[0]?.from ?? '', ready].map((text) => Date.parse(text))
+    const inOrder = [created, vms[0]?.from ?? '', ready].map((text) => Math.floor(Date.parse(text) / 1000))
     expect(inOrder, `${nodeClaim} began`).toEqual(inOrder.toSorted((a, b) => a - b))
     expect(billed.fromMs, `${nodeClaim} from`).toBeLessThanOrEqual(Date.parse(ready) + 1000)
     const to = Date.parse(vms[0]?.to ?? '')

@@ -55,6 +55,7 @@ describe('a complete run that is resumed', () => {
 
   test('keeps what passed on the same commit, and its seed', () => {
     expect(kept(JSON.stringify(state), where)).toEqual(state)
+    expect(kept(JSON.stringify(state), where.replace('2026-11-26', '2026-11-27'))).toEqual(state)
   })
 
   test('keeps nothing of another commit, of changed files, or where nothing is', () => {
