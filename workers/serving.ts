@@ -12,7 +12,6 @@ import { bridgeMetrics } from '../activities/telemetry/bridge-metrics.ts'
 import { ReconcileMetrics } from '../activities/telemetry/reconcile-metrics.ts'
 import type { Config } from '../api/config.ts'
 import { Bridge } from '../starter/bridge/bridge.ts'
-import { dataConverter } from '../starter/temporal/connect.ts'
 import type { TemporalSettings } from '../starter/temporal/settings.ts'
 import { bundleDigest } from './bundle.ts'
 import { observeCluster } from './cluster-observer.ts'
@@ -84,7 +83,7 @@ export async function serve(
     metrics,
     link,
     namespace,
-    dataConverter: dataConverter(settings),
+    settings,
     roles,
     deps,
     identity,

@@ -1,4 +1,3 @@
-import type { DataConverter } from '@temporalio/common'
 import type { Worker, WorkerDeploymentOptions, WorkerOptions } from '@temporalio/worker'
 import { createAzureActivities } from '../activities/azure/activities.ts'
 import { armLimits } from '../activities/azure/arm/arm-limits.ts'
@@ -9,6 +8,8 @@ import { createProvisioningActivities } from '../activities/provisioning/activit
 import type { ReconcileMetrics } from '../activities/telemetry/reconcile-metrics.ts'
 import type { Role } from '../api/config.ts'
 import { taskQueue } from '../core/task-queues.ts'
+import { dataConverter } from '../starter/temporal/connect.ts'
+import type { TemporalSettings } from '../starter/temporal/settings.ts'
 import type { ProcessDeps } from './dependencies.ts'
 import { countActivities } from './telemetry/count-activities.ts'
 import type { WorkerLink } from './temporal-link.ts'
@@ -37,8 +38,8 @@ const waitsAtOnce = 5000
 export interface TaskWorkersInput {
   readonly link: Pick<WorkerLink, 'createWorker'>
   readonly namespace: string
-  /** How payloads and failures are encrypted; empty where they are not. */
-  readonly dataConverter: DataConverter
+  /** How payloads and failures are encrypted. */
+  readonly settings: Pick<TemporalSettings, 'keys'>
   readonly roles: ReadonlySet<Role>
   readonly deps: ProcessDeps
   readonly identity: string
@@ -48,10 +49,10 @@ export interface TaskWorkersInput {
   readonly metrics: ReconcileMetrics
 }
 
-const commonOptions = ({ namespace, dataConverter, identity }: TaskWorkersInput) =>
+const commonOptions = ({ namespace, settings, identity }: TaskWorkersInput) =>
   ({
     namespace,
-    dataConverter,
+    dataConverter: dataConverter(settings),
     identity,
     // Waits end as soon as they are reported, so that another replica takes them up; writes are not interrupted and finish.
     shutdownGraceTime: '100ms',
@@ -83,6 +84,8 @@ export async function createTaskWorkers(input: TaskWorkersInput): Promise<readon
     const activities = createKubernetesActivities(deps)
     options.push({
       ...common,
+      // A message that nobody can read is refused by the workflow that it is for.
+      dataConverter: dataConverter(input.settings, 'pass'),
       taskQueue: taskQueue('core', deps.cluster),
       workflowBundle,
       ...(version === undefined ? {} : { workerDeploymentOptions: version }),

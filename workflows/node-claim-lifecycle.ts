@@ -1,4 +1,5 @@
 import {
+  ActivityFailure,
   condition,
   isCancellation,
   makeContinueAsNewFunc,
@@ -30,7 +31,7 @@ import { LifeRecord } from './life-record.ts'
 import { type LifecycleStatus, lifecycleStatusQuery, pokeSignal } from './messages.ts'
 import { NodeRequests } from './node-requests.ts'
 import { reboot } from './reboot.ts'
-import { ShownAttributes } from './shown-attributes.ts'
+import { type AttributeValues, ShownAttributes } from './shown-attributes.ts'
 import { isVmGone } from './vm-lookup.ts'
 
 /** The whole state of a lifecycle: everything else is read from the cluster. */
@@ -40,6 +41,8 @@ export interface LifecycleInput {
   readonly uid: string
   /** Epoch ms of the claim's creation, when its creator starts this at once: nothing can have changed, so the first observation is skipped. */
   readonly createdAtMs?: number
+  /** The search attributes that it is started with. Absent: it has none, for as long as it runs. */
+  readonly attributes?: AttributeValues
   readonly state?: LifecycleState
 }
 
@@ -79,10 +82,11 @@ class Lifecycle {
   /** The work that an operator's request interrupted, for the next observation. */
   #retried: (Asked & { readonly what: string }) | undefined
   #hold: string | undefined
-  readonly #attributes = new ShownAttributes()
+  readonly #attributes: ShownAttributes
 
   constructor(input: LifecycleInput) {
     this.#input = input
+    this.#attributes = new ShownAttributes(input.attributes)
     this.#claim = { name: input.name, uid: input.uid }
     this.#requests = new NodeRequests(this.#claim)
     this.#requests.listen({ [pokeSignal.name]: () => this.poke() })
@@ -190,7 +194,7 @@ class Lifecycle {
     try {
       return await localReads().observe(request)
     } catch (error) {
-      if (isCancellation(error)) throw error
+      if (!isFailedAttempt(error)) throw error
       return undefined
     }
   }
@@ -206,7 +210,7 @@ class Lifecycle {
         { ...this.#begin(), attempt: this.#attempt, limits: limits.launch },
       ])
     } catch (error) {
-      if (isCancellation(error)) throw error
+      if (!isFailedAttempt(error)) throw error
       outcome = { kind: 'late', message: causeMessage(error) }
     }
     this.#endedMs = outcome.endedMs
@@ -393,6 +397,12 @@ class Lifecycle {
       ...(this.#endedMs === undefined ? {} : { endedMs: this.#endedMs }),
     }
     const next = makeContinueAsNewFunc<typeof nodeClaimLifecycle>({ memo: { [factsKey]: bounded(this.#record.facts) } })
-    return next({ ...this.#input, state })
+    const attributes = this.#attributes.values
+    return next({ ...this.#input, ...(attributes && { attributes }), state })
   }
+}
+
+/** Whether an activity has failed for good. Anything else is no outcome of a step: a cancellation, or an answer that cannot be read. */
+function isFailedAttempt(error: unknown): boolean {
+  return error instanceof ActivityFailure && !isCancellation(error)
 }

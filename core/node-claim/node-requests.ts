@@ -1,4 +1,5 @@
 import { type Checked, fieldsOf, longestText, objectOf, shown, textRefusal } from '../pauses/operator-requests.ts'
+import { unreadableWhy } from '../values/unreadable.ts'
 import { timeIn } from './hold.ts'
 
 /** The payload of `retryNow`. */
@@ -87,7 +88,9 @@ export function holdAskedFor(request: unknown): WantedHold {
   const { until, expiry, ...texts } = objectOf(request)
   const untilMs = typeof until === 'string' ? timeIn(until) : undefined
   const { reason, by } = textsOf(texts)
-  const odd = isGiven(until) && untilMs === undefined ? [`until ${shown(until)} is not an RFC 3339 time: no end`] : []
+  const unread = unreadableWhy(request)
+  const odd = unread === undefined ? [] : [`what it says cannot be read (${unread}): no end`]
+  if (isGiven(until) && untilMs === undefined) odd.push(`until ${shown(until)} is not an RFC 3339 time: no end`)
   const why = [...(reason === undefined ? [] : [reason]), ...odd].join('; ')
   return {
     ...(untilMs === undefined ? {} : { untilMs }),

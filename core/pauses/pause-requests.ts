@@ -1,3 +1,4 @@
+import { unreadableWhy } from '../values/unreadable.ts'
 import { type Checked, fieldsOf, longestText, objectOf, shown, textRefusal } from './operator-requests.ts'
 import { isScopeName, type LoopName, type Pause, type PauseScope, pausableReasons, wholeLoop } from './pauses.ts'
 
@@ -96,7 +97,9 @@ export function pauseAskedFor(request: unknown, loop: LoopName, now: number): Pa
   const untilMs = typeof until === 'string' ? Date.parse(until) : Number.NaN
   const read = readScope(scope, loop)
   const why = typeof reason === 'string' ? reason.slice(0, longestText) : 'paused by an operator'
+  const unread = unreadableWhy(request)
   const ignored = [
+    ...(unread === undefined ? [] : [`what it says cannot be read (${unread}): all is paused`]),
     ...(until !== undefined && until !== null && Number.isNaN(untilMs)
       ? [`until ${shown(until)} is not an RFC 3339 time: no end`]
       : []),

@@ -75,7 +75,7 @@ async function world(claims: number, listed?: (cluster: FakeCluster) => readonly
       namespace: 'joiner',
       cluster: 'test',
       nodeRules: { interruptions: [interruption], repairs: [] } as never,
-      lifecycles: new LifecycleStarter(temporal.client, 'test'),
+      lifecycles: new LifecycleStarter(temporal.client, 'test', Date.now),
     },
     client: temporal.client,
     connection: {} as never,

@@ -15,6 +15,7 @@ import type { inPlaceUpdates, nodeClassStatus } from '../../workflows/index.ts'
 import { pokeSignal } from '../../workflows/messages.ts'
 import { areLoopsRunning } from './cluster-loops.ts'
 import { makeCurrent, type OwnVersion } from './current-version.ts'
+import { readAttributes } from './namespace-attributes.ts'
 import type { NodePoolCounterDeps } from './node-pool-counter.ts'
 import { startNodePoolCounter } from './node-pool-counter.ts'
 import {
@@ -117,6 +118,7 @@ export class Bridge {
       setInterval(() => void this.#holdLease(), renewMs),
       setInterval(() => void this.#resync(), resyncMs),
       setInterval(() => void this.#restartRuns(), lookForRunsMs),
+      setInterval(() => void this.#keepAttributes(), lookForRunsMs),
     )
   }
 
@@ -213,6 +215,18 @@ export class Bridge {
       this.#awaitsSecondLook = false
       void this.#compareLifecycles(suspects)
     }, secondLookMs).unref()
+  }
+
+  /** Makes search attributes again that somebody removed, or says what is wrong: each workflow task fails that changes one. */
+  async #keepAttributes(): Promise<void> {
+    if (this.#stopped || !this.isLeader) return
+    const { connection, temporalNamespace, deps, bootstrap } = this.#input
+    try {
+      const found = await readAttributes(connection, temporalNamespace)
+      if (found.kind === 'known' && found.missing.length + found.wrong.length > 0) await bootstrap()
+    } catch (error) {
+      deps.log.warn({ err: error }, 'failed to look for search attributes in Temporal, retrying')
+    }
   }
 
   /** Restarts loops and lifecycles that somebody terminated, and those that this version cannot replay. */

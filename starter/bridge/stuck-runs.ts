@@ -3,8 +3,8 @@ import type { Logger } from 'pino'
 import { listRuns } from '../../activities/workflow-runs.ts'
 import { onQueueOf } from '../../core/workflow-queries.ts'
 
-/** What the server reports a run whose workflow code cannot go on: its history asks for another code, or the code throws. */
-const problems = ['NonDeterministicError', 'WorkflowWorkerUnhandledFailure'].map(
+/** What the server reports of a run that cannot go on: its history asks for another code, the code throws, or a search attribute is not what it was. */
+const problems = ['NonDeterministicError', 'WorkflowWorkerUnhandledFailure', 'BadSearchAttributes'].map(
   (cause) => `'cause=WorkflowTaskFailedCause${cause}'`,
 )
 

@@ -77,20 +77,22 @@ describe('starts', () => {
     expect(life.temporal.runs).toHaveLength(2)
   })
 
-  test('one that names a search attribute which the namespace lacks is refused', async () => {
-    const lifecycles = new LifecycleStarter(client, 'test')
-    await expect(settled(lifecycles.start(sampleClaim('a')))).rejects.toMatchObject({
-      cause: { details: expect.stringContaining('no mapping defined for search attribute NodePhase') },
-    })
-    lifecycles.useAttributes(false)
+  test('one that is refused for a search attribute is repeated without, and 30 s later they are tried again', async () => {
+    const lifecycles = new LifecycleStarter(client, 'test', () => life.clock.now())
+    const attributes = () => life.temporal.runs.map((run) => Object.keys(run.searchAttributes))
     await settled(lifecycles.start(sampleClaim('a')))
-    expect(life.temporal.runs).toHaveLength(1)
+    for (const name of ['NodePhase', 'NodePool']) connection.attributes.set(name, 2)
+    await settled(lifecycles.start(sampleClaim('b')))
+    expect(attributes()).toEqual([[], []])
+    await settled(life.clock.sleep(30_000))
+    await settled(lifecycles.start(sampleClaim('c')))
+    expect(attributes()[2]).toContain('NodePhase')
   })
 })
 
 describe('messages', () => {
   test('signal with start begins a run, and later signals it', async () => {
-    const lifecycles = new LifecycleStarter(client, 'test')
+    const lifecycles = new LifecycleStarter(client, 'test', () => life.clock.now())
     lifecycles.useAttributes(false)
     await settled(lifecycles.poke(sampleClaim('a'), 'one'))
     await settled(lifecycles.poke(sampleClaim('a'), 'two'))

@@ -30,6 +30,7 @@ const builtIn = [
   'CloseTime',
   'TemporalReportedProblems',
 ]
+const textType = 1
 const keywordType = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
 const pageSizeLimit = 1000
 
@@ -65,6 +66,11 @@ export class TemporalConnection {
     this.attributes.clear()
   }
 
+  /** Whether the namespace has a search attribute that takes a text. */
+  takesText(name: string): boolean {
+    return [textType, keywordType].includes(this.attributes.get(name) ?? 0)
+  }
+
   /** As a client's `connection`. */
   get connection(): ConnectionLike {
     const call = <R>(_: unknown, work: () => Promise<R>) => work()
@@ -86,6 +92,10 @@ export class TemporalConnection {
     listSearchAttributes: () => ({ customAttributes: Object.fromEntries(this.attributes) }),
     addSearchAttributes: ({ searchAttributes }: { readonly searchAttributes: Readonly<Record<string, number>> }) => {
       for (const [name, type] of Object.entries(searchAttributes)) this.attributes.set(name, type)
+      return {}
+    },
+    removeSearchAttributes: ({ searchAttributes }: { readonly searchAttributes: readonly string[] }) => {
+      for (const name of searchAttributes) this.attributes.delete(name)
       return {}
     },
   }
@@ -224,8 +234,13 @@ export class TemporalConnection {
       throw refusal('alreadyExists', `Workflow execution already finished. WorkflowId: ${workflowId}`)
     const searchAttributes = { ...request.searchAttributes?.indexedFields }
     for (const name of Object.keys(searchAttributes))
-      if (!this.attributes.has(name))
-        throw refusal('invalidArgument', `Namespace default has no mapping defined for search attribute ${name}`)
+      if (!this.takesText(name))
+        throw refusal(
+          'invalidArgument',
+          this.attributes.has(name)
+            ? `invalid value for search attribute ${name}`
+            : `Namespace default has no mapping defined for search attribute ${name}`,
+        )
     const run = this.#server.startRun({
       workflowId,
       workflowType: request.workflowType?.name ?? '',

@@ -79,6 +79,7 @@ export class FastWorld {
       ...more,
       seed,
       isEvicted,
+      knowsAttribute: (name) => this.#connection.takesText(name),
       taskLatencyMs: (draw) => Math.ceil(slowness * 5 * draw()),
     })
     this.#connection = new TemporalConnection(this.temporal, { clock, lagMs, random: randomNumbers(seed) })

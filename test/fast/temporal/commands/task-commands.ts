@@ -5,6 +5,7 @@ import { type Command, type CommandKind, commandKind, type Job } from '../protoc
 import type { OpenTask, PastActivation, PendingActivity, Run } from '../run.ts'
 
 const { ActivityCancellationType } = proto.coresdk.workflow_commands
+const { WorkflowTaskFailedCause } = proto.temporal.api.enums.v1
 
 const endings: ReadonlySet<CommandKind> = new Set([
   'completeWorkflowExecution',
@@ -78,3 +79,19 @@ export function cancelledAtOnce(run: Run, task: OpenTask, seq: number | null | u
 /** Whether a request to cancel an activity reaches the server: an abandoned one goes on unasked. */
 export const reachesServer = ({ command }: PendingActivity) =>
   command.cancellationType !== ActivityCancellationType.ABANDON
+
+/** Names of the search attributes that a command gives a run. */
+export function attributesIn({
+  upsertWorkflowSearchAttributes,
+  startChildWorkflowExecution,
+}: Command): readonly string[] {
+  const { searchAttributes } = upsertWorkflowSearchAttributes ?? startChildWorkflowExecution ?? {}
+  return Object.keys(searchAttributes?.indexedFields ?? {}).filter((name) => name !== 'TemporalChangeVersion')
+}
+
+/** Why a workflow task failed, by the names that lists have for it. */
+export const taskFailedCauses = {
+  BadSearchAttributes: WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES,
+  WorkflowWorkerUnhandledFailure: WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE,
+  UnhandledCommand: WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
+}
