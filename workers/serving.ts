@@ -8,6 +8,7 @@ import { Lease } from '../activities/kubernetes/lease.ts'
 import { instanceTypes } from '../activities/node-overlays/pool-types.ts'
 import { reportLostLaunches } from '../activities/provisioning/lost-launches.ts'
 import { trackPodEvents } from '../activities/provisioning/pod-events.ts'
+import { provision } from '../activities/provisioning/provision.ts'
 import { bridgeMetrics } from '../activities/telemetry/bridge-metrics.ts'
 import { ReconcileMetrics } from '../activities/telemetry/reconcile-metrics.ts'
 import type { Config } from '../api/config.ts'
@@ -109,7 +110,9 @@ export async function serve(
       ? [
           planWhileLeading({
             lease: new Lease(deps, { ...plannerLease, identity }),
-            makeWorker: () => createPlanWorker(taskWorkers(), planningClient),
+            work: (planning) =>
+              provision({ deps: { ...deps, client: planningClient }, reconciles: metrics, signal: planning }),
+            makeWorker: () => createPlanWorker(taskWorkers()),
             onWorker: (worker) => {
               plans = worker !== undefined
               ledger?.lead(plans)

@@ -3,8 +3,6 @@ import { createAzureActivities } from '../activities/azure/activities.ts'
 import { armLimits } from '../activities/azure/arm/arm-limits.ts'
 import { createDisruptionActivities } from '../activities/disruption/activities.ts'
 import { createKubernetesActivities } from '../activities/kubernetes/activities.ts'
-import type { KubernetesClient } from '../activities/kubernetes/client/client.ts'
-import { createProvisioningActivities } from '../activities/provisioning/activities.ts'
 import type { ReconcileMetrics } from '../activities/telemetry/reconcile-metrics.ts'
 import type { Role } from '../api/config.ts'
 import { taskQueue } from '../core/task-queues.ts'
@@ -59,18 +57,17 @@ const commonOptions = ({ namespace, settings, identity }: TaskWorkersInput) =>
     shutdownForceTime: '20s',
   }) satisfies Partial<WorkerOptions>
 
-/** The Temporal worker of planning, which one process of a cluster runs (`planner-lease.ts`). `client`: for provisioning. */
-export function createPlanWorker(input: TaskWorkersInput, client: KubernetesClient): Promise<Worker> {
+/** The Temporal worker of disruption's planning, which one process of a cluster runs (`planner-lease.ts`). */
+export function createPlanWorker(input: TaskWorkersInput): Promise<Worker> {
   const { deps } = input
-  const provisioning = createProvisioningActivities({ ...deps, client })
   return input.link.createWorker({
     ...commonOptions(input),
     taskQueue: taskQueue('plan', deps.cluster),
-    activities: { ...provisioning, ...createDisruptionActivities(deps) },
+    activities: createDisruptionActivities(deps),
     maxConcurrentActivityTaskExecutions: plansAtOnce,
     interceptors: { activity: [countActivities(input.metrics, plansAtOnce)] },
-    // Two long polls, and now and then a plan that somebody asks for.
-    maxConcurrentActivityTaskPolls: 4,
+    // A long poll, and now and then a plan that somebody asks for.
+    maxConcurrentActivityTaskPolls: 3,
   })
 }
 

@@ -26,8 +26,8 @@ import { commits, disruptionPolls, plans } from './activities.ts'
 import { disruptionCommand } from './disruption-command.ts'
 import { type DisruptionRequest, DisruptionRequests } from './disruption-requests.ts'
 import { loopStatusQuery, type RequestAnswer, type StartedCommand } from './messages.ts'
-import { LoopPause } from './pausing.ts'
-import { type LoopInput, untilCommand } from './provisioning-loop.ts'
+import { LoopPause, untilCommand } from './pausing.ts'
+import type { LoopInput } from './provisioning-loop.ts'
 import { searchAttributes } from './search-attributes.ts'
 
 /** Time between a proposal and its commit, so that pods about to land on a candidate save it (reference/karpenter-core.md 4.9). */
@@ -47,6 +47,8 @@ export interface DisruptionLoopInput {
   /** The namespace has no search attributes for commands. */
   readonly withoutAttributes?: true
   readonly state?: NonNullable<LoopInput['state']> & {
+    /** Commands that were started. */
+    readonly rounds: number
     /** Requested forced evaluations that have not begun. */
     readonly requests?: readonly ConsolidateRequest[]
     readonly validating?: readonly Validating[]

@@ -111,7 +111,8 @@ export interface LoopStatus {
   readonly pause?: Pause
   /** Pauses of a part: the loop goes on without it. Expired pauses are ignored and may still be listed. */
   readonly partialPauses?: readonly Pause[]
-  readonly rounds: number
+  /** Of disruption: commands that were started. */
+  readonly rounds?: number
   /** Proposals that wait out their validation delay. */
   readonly validating?: readonly ValidatingStatus[]
 }

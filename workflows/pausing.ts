@@ -1,4 +1,12 @@
-import { allHandlersFinished, condition, log, setDefaultSignalHandler, setHandler } from '@temporalio/workflow'
+import {
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  isCancellation,
+  log,
+  setDefaultSignalHandler,
+  setHandler,
+} from '@temporalio/workflow'
 import type { PauseChange, PausesWritten } from '../activities/kubernetes/contract.ts'
 import { liftAskedFor, pauseAskedFor, pauseRefusal, resumeRefusal } from '../core/pauses/pause-requests.ts'
 import { type LoopName, type Pause, pauseKey, pauseText, scopeOf, scopeText, wholeLoop } from '../core/pauses/pauses.ts'
@@ -198,4 +206,35 @@ function messageOf(loop: LoopName, { pause, lift }: Command['change'], before: r
 /** A validator's refusal: an update is not accepted when it throws. */
 export function refuse(why: string | undefined): void {
   if (why !== undefined) throw new Error(why)
+}
+
+/** Runs a long poll. An operator's command cancels it, and so does `untilMs` (epoch ms). Undefined when the poll was interrupted. */
+export async function untilCommand<Outcome>(
+  pause: LoopPause,
+  poll: () => Promise<Outcome>,
+  { alsoWhen = () => false, untilMs }: { readonly alsoWhen?: () => boolean; readonly untilMs?: number } = {},
+): Promise<Outcome | undefined> {
+  const scope = new CancellationScope()
+  const running = scope.run(poll)
+  const isAsked = () => pause.hasCommands || alsoWhen()
+  let isDone = false
+  running.then(
+    () => {
+      isDone = true
+    },
+    () => {
+      isDone = true
+    },
+  )
+  const ended = () => isDone || isAsked()
+  try {
+    if (untilMs === undefined) await condition(ended)
+    else await condition(ended, Math.max(untilMs - Date.now(), 1))
+    if (!isDone) scope.cancel()
+    return await running
+  } catch (error) {
+    // Applies only to a command's interruption: cancellation of the loop itself ends it.
+    if (isCancellation(error) && !CancellationScope.current().consideredCancelled) return undefined
+    throw error
+  }
 }

@@ -147,7 +147,7 @@ describe('the gate fails', () => {
   })
 
   test('on a loop that calls another activity', async () => {
-    const bundle = swapped('nextProvisioning', 'collectGarbage')
+    const bundle = swapped('readPause', 'endReboot')
     const found = await failures(bundle, [recorded('provisioningLoop.pause')])
     expect(found['provisioningLoop.pause']).toBeInstanceOf(DeterminismViolationError)
   })

@@ -58,7 +58,8 @@ async function readLoop(access: TemporalAccess, loop: LoopName, now: number): Pr
       .catch(unlessEncrypted)
     if (answer === undefined) return { loop, state: 'silent', troubles }
     const { doing, sinceMs, rounds } = answer
-    return { loop, state: 'running', doing, sinceMs, rounds, pauses: statedPauses(answer, now), troubles }
+    const counted = rounds === undefined ? {} : { rounds }
+    return { loop, state: 'running', doing, sinceMs, ...counted, pauses: statedPauses(answer, now), troubles }
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return gone
     throw error

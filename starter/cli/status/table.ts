@@ -39,7 +39,7 @@ function loops({ loops }: StatusReport, now: number): string {
     ...loops.map(({ loop, state, doing, sinceMs, rounds }) => [
       loop,
       sinceMs === undefined ? '-' : ago(now - sinceMs),
-      rounds === undefined ? '-' : counted(rounds, loop === 'provisioning' ? 'round' : 'command'),
+      rounds === undefined ? '-' : counted(rounds, 'command'),
       doing ?? state,
     ]),
   ])
