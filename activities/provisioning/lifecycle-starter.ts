@@ -3,6 +3,7 @@ import {
   WorkflowExecutionAlreadyStartedError,
   WorkflowIdConflictPolicy,
   WorkflowIdReusePolicy,
+  WorkflowNotFoundError,
 } from '@temporalio/client'
 import { factsOfClaim } from '../../core/history/claim-facts.ts'
 import { factsKey } from '../../core/history/life.ts'
@@ -61,6 +62,15 @@ export class LifecycleStarter {
       signal: pokeSignal,
       signalArgs: [why],
     })
+  }
+
+  /** Pokes a lifecycle without starting it: it reads that its NodeClaim is gone, and ends. One that has ended already is fine. */
+  async pokeOrphan(workflowId: string): Promise<void> {
+    try {
+      await this.#client.workflow.getHandle(workflowId).signal(pokeSignal, 'the NodeClaim is gone')
+    } catch (error) {
+      if (!(error instanceof WorkflowNotFoundError)) throw error
+    }
   }
 
   /** Returns the ids of the disruption commands that Temporal lists as running. The list lags by seconds. */

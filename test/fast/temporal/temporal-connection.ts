@@ -21,15 +21,7 @@ const { WorkflowIdConflictPolicy, WorkflowIdReusePolicy, UpdateWorkflowExecution
 const { WorkflowExecutionInfo } = proto.temporal.api.workflow.v1
 const { CountWorkflowExecutionsResponse } = proto.temporal.api.workflowservice.v1
 
-const builtIn = [
-  'WorkflowId',
-  'WorkflowType',
-  'TaskQueue',
-  'ExecutionStatus',
-  'StartTime',
-  'CloseTime',
-  'TemporalReportedProblems',
-]
+const builtIn = ['WorkflowId', 'WorkflowType', 'TaskQueue', 'ExecutionStatus', 'StartTime', 'CloseTime']
 const keywordType = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
 const pageSizeLimit = 1000
 
@@ -52,6 +44,10 @@ export class TemporalConnection {
   readonly #options: ConnectionOptions
   readonly #schedules: Schedules
   readonly attributes = new Map<string, number>()
+  /** Whether its visibility store is down: it lists and counts nothing, and all else works. */
+  isVisibilityDown = false
+  /** Whether it is a Temporal before 1.30, which does not say whose workflow tasks fail. */
+  isOld = false
 
   constructor(server: TemporalServer, options: ConnectionOptions) {
     this.#server = server
@@ -199,6 +195,8 @@ export class TemporalConnection {
       const lastAccessTime = timestamp(this.#options.clock.now())
       return { pollers: this.#server.pollersOf(taskQueue.name ?? '').map((identity) => ({ identity, lastAccessTime })) }
     },
+    getSystemInfo: () => ({ serverVersion: this.isOld ? '1.29.1' : '1.31.2' }),
+    describeNamespace: () => ({ config: { workflowExecutionRetentionTtl: { seconds: 7 * 86_400 } } }),
     /** No worker has a version. */
     describeWorkerDeployment: () => {
       throw refusal('notFound', 'no Worker Deployment found')
@@ -258,12 +256,16 @@ export class TemporalConnection {
 
   /** Runs as a list shows them: what happened a moment ago it does not know. */
   #listed(query: string | undefined): readonly ListedRun[] {
+    if (this.isVisibilityDown) throw refusal('unavailable', 'no usable connection to the visibility store')
     const seenMs = this.#options.clock.now() - (this.#options.lagMs ?? 0)
     let matches: (listed: ListedRun) => boolean
     try {
       matches = visibilityQuery(
         query ?? '',
-        (name) => builtIn.includes(name) || this.attributes.get(name) === keywordType,
+        (name) =>
+          builtIn.includes(name) ||
+          (name === 'TemporalReportedProblems' && !this.isOld) ||
+          this.attributes.get(name) === keywordType,
       )
     } catch (error) {
       throw refusal('invalidArgument', (error as Error).message)
