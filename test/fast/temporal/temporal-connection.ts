@@ -151,7 +151,10 @@ export class TemporalConnection {
       execution,
     }: Filled<temporal.api.workflowservice.v1.IDescribeWorkflowExecutionRequest>) => {
       const run = this.#found(execution)
-      return { workflowExecutionInfo: infoOf({ run, status: run.status }), pendingActivities: pendingActivities(run) }
+      return {
+        workflowExecutionInfo: this.#infoOf({ run, status: run.status }),
+        pendingActivities: pendingActivities(run),
+      }
     },
     /** All events of a run, or what a client waits for when it wants a run's result: the event that ends it. */
     getWorkflowExecutionHistory: async ({
@@ -172,7 +175,7 @@ export class TemporalConnection {
       const from = Number(Buffer.from(nextPageToken ?? []).toString() || 0)
       const to = from + Math.min(pageSize || pageSizeLimit, pageSizeLimit)
       const token = to < found.length ? Buffer.from(String(to)) : new Uint8Array()
-      return { executions: found.slice(from, to).map(infoOf), nextPageToken: token }
+      return { executions: found.slice(from, to).map((listed) => this.#infoOf(listed)), nextPageToken: token }
     },
     countWorkflowExecutions: ({ query }: Filled<temporal.api.workflowservice.v1.ICountWorkflowExecutionsRequest>) =>
       CountWorkflowExecutionsResponse.fromObject({ count: this.#listed(query).length }),
@@ -277,6 +280,24 @@ export class TemporalConnection {
       .toReversed()
   }
 
+  /** Values of search attributes that the namespace does not know any more are left out. */
+  #infoOf({ run, status }: ListedRun): temporal.api.workflow.v1.IWorkflowExecutionInfo {
+    const known = Object.entries(run.searchAttributes).filter(([name]) => this.attributes.has(name))
+    const fields = Object.fromEntries(known)
+    return WorkflowExecutionInfo.fromObject({
+      execution: executionOf(run),
+      type: { name: run.identity.workflowType },
+      taskQueue: run.identity.taskQueue,
+      status: statusOf[status],
+      startTime: timestamp(run.startedMs),
+      executionTime: timestamp(run.startedMs),
+      ...(run.closedMs === undefined || status === 'running' ? {} : { closeTime: timestamp(run.closedMs) }),
+      historyLength: run.history.length,
+      memo: { fields: run.memo },
+      searchAttributes: { indexedFields: fields },
+    })
+  }
+
   #found(execution: Execution): Run {
     const { workflowId, runId } = execution ?? {}
     const found = runId
@@ -305,18 +326,3 @@ function mayStartAgain({ status }: Run, policy: Start['workflowIdReusePolicy']):
 }
 
 const executionOf = ({ workflowId, identity }: Run) => ({ workflowId, runId: identity.runId })
-
-function infoOf({ run, status }: ListedRun): temporal.api.workflow.v1.IWorkflowExecutionInfo {
-  return WorkflowExecutionInfo.fromObject({
-    execution: executionOf(run),
-    type: { name: run.identity.workflowType },
-    taskQueue: run.identity.taskQueue,
-    status: statusOf[status],
-    startTime: timestamp(run.startedMs),
-    executionTime: timestamp(run.startedMs),
-    ...(run.closedMs === undefined || status === 'running' ? {} : { closeTime: timestamp(run.closedMs) }),
-    historyLength: run.history.length,
-    memo: { fields: run.memo },
-    searchAttributes: { indexedFields: run.searchAttributes },
-  })
-}
