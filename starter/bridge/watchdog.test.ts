@@ -6,6 +6,7 @@ import { FakeCluster } from '../../test/fakes/cluster.ts'
 import { claimJson, condition } from '../../test/fakes/objects.ts'
 import { fakeTemporal } from '../../test/fakes/temporal.ts'
 import { pass, useFakeTime } from '../../test/fakes/time.ts'
+import { payloadOf } from '../../test/fast/temporal/protocol.ts'
 import { scheduleIds } from './bootstrap.ts'
 import { Watchdog } from './watchdog.ts'
 import { WorkQueue } from './work-queue.ts'
@@ -189,6 +190,24 @@ describe('the watchdog', () => {
     await pass(120_000)
     expect(missing()).toEqual([])
     expect(running()).toEqual(expect.arrayContaining(loops))
+    expect(found()).toEqual({})
+  })
+
+  test('ends runs that the workflow code cannot go on with, and starts them again', async () => {
+    const { server, names, idOf, running, found, bootstraps } = await world(2)
+    const stuck = [idOf(names[0] ?? ''), loops[0] ?? '']
+    const before = stuck.map((id) => server.current(id))
+    for (const run of before)
+      if (run !== undefined)
+        run.searchAttributes['TemporalReportedProblems'] = payloadOf([
+          'cause=WorkflowTaskFailedCauseNonDeterministicError',
+        ])
+    await pass(20_500)
+    expect(found()).toEqual({ 'workflow task fails': 2 })
+    expect(before.map((run) => run?.status)).toEqual(['terminated', 'terminated'])
+    expect(running()).toEqual(expect.arrayContaining(stuck))
+    expect(bootstraps()).toBe(1)
+    await pass(20_000)
     expect(found()).toEqual({})
   })
 

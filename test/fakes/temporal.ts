@@ -24,6 +24,7 @@ export function fakeTemporal() {
   return {
     client,
     connection,
+    server,
     state,
     /** Makes what Joiner makes once for a cluster. */
     bootstrap: async (cluster: string) => {
