@@ -4,6 +4,7 @@ import {
   WorkflowExecutionAlreadyStartedError,
   WorkflowIdConflictPolicy,
   WorkflowIdReusePolicy,
+  WorkflowNotFoundError,
 } from '@temporalio/client'
 import { factsOfClaim } from '../../core/history/claim-facts.ts'
 import { factsKey } from '../../core/history/life.ts'
@@ -88,6 +89,15 @@ export class LifecycleStarter {
       if (!areUsable || !namesAttribute(error)) throw error
       this.#withoutUntilMs = this.#now() + withoutMs
       await start(false)
+    }
+  }
+
+  /** Pokes a lifecycle without starting it: it reads that its NodeClaim is gone, and ends. One that has ended already is fine. */
+  async pokeOrphan(workflowId: string): Promise<void> {
+    try {
+      await this.#client.workflow.getHandle(workflowId).signal(pokeSignal, 'the NodeClaim is gone')
+    } catch (error) {
+      if (!(error instanceof WorkflowNotFoundError)) throw error
     }
   }
 

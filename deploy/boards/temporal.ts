@@ -130,6 +130,13 @@ export const temporalBoard: Board = {
           ],
         },
         {
+          title: 'What is not as it should be',
+          unit: 'short',
+          description:
+            'Lifecycles, loops and Schedules that are missing, paused, late or cannot be read, by fault. Joiner repairs what is missing within 30 s; the runbook of JoinerTemporalFindings has the rest.',
+          queries: [{ expr: 'max by (fault) (joiner_temporal_findings) > 0', legend: '{{fault}}' }],
+        },
+        {
           title: 'Activities',
           unit: 'ops',
           description:

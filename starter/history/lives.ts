@@ -33,6 +33,7 @@ export async function readHistory(client: Client, { cluster, sinceMs, nowMs }: H
   }
   const lives = await Promise.all([...lifecycles.values()].map((run) => lifeOf(run, cluster)))
   const found = lives.filter((life) => life !== undefined)
+  const withoutVm = found.filter((life) => life.isRunning && isUnseen(life, lifecycles.get(life.workflowId))).length
   return {
     lives: found.sort((a, b) => a.createdMs - b.createdMs || (a.nodeClaim < b.nodeClaim ? -1 : 1)),
     commands: (await Promise.all([...commands.values()].map((run) => commandOf(run, cluster))))
@@ -42,6 +43,7 @@ export async function readHistory(client: Client, { cluster, sinceMs, nowMs }: H
     untilMs: nowMs,
     ...(retentionMs === undefined ? {} : { retentionMs }),
     unreadable: lives.length - found.length,
+    ...(withoutVm > 0 && { withoutVm }),
   }
 }
 
@@ -61,13 +63,19 @@ async function lifeOf(run: WorkflowRun, cluster: string): Promise<Life | undefin
   return { ...facts, ...(isRunning ? underWay(facts, run) : {}), nodeClaim, uid, workflowId, runId, isRunning }
 }
 
+/** Whether a lifecycle that runs may have a VM of which neither its memo nor its search attributes say anything. */
+function isUnseen({ vms }: LifeFacts, run: WorkflowRun | undefined): boolean {
+  return run?.attribute(searchAttributes.nodePhase.name) === undefined && !vms.some(({ toMs }) => toMs === undefined)
+}
+
 /** Until its node is ready, the memo of a lifecycle lacks its VM; its search attributes name it, with no price and no exact start. */
 function underWay(facts: LifeFacts, run: WorkflowRun): Pick<LifeFacts, 'vms'> {
   const of = (key: keyof typeof searchAttributes) => run.attribute(searchAttributes[key].name)
   const instanceType = of('instanceType')
   const phase = of('nodePhase')
   const isOpen = facts.vms.some(({ toMs }) => toMs === undefined)
-  if (instanceType === undefined || isOpen || phase === 'Launching') return { vms: facts.vms }
+  // Before its phase is known, the size may be that of an attempt that came to nothing.
+  if (instanceType === undefined || isOpen || phase === undefined || phase === 'Launching') return { vms: facts.vms }
   const open = { instanceType, zone: of('zone') ?? '', capacityType: of('capacityType') ?? '', fromMs: run.startMs }
   return { vms: [...facts.vms, open] }
 }

@@ -20,6 +20,7 @@ import { lostClaimsCheck, nodesCheck } from './nodes.ts'
 import { rightsCheck } from './rights.ts'
 import { subnetCheck } from './subnet.ts'
 import { temporalCheck } from './temporal.ts'
+import { workflowsCheck } from './workflows.ts'
 
 export interface DoctorInput {
   readonly config: Config
@@ -85,6 +86,7 @@ export async function examine({
       rightsCheck(context, serviceAccount),
       conversionCheck(context),
       temporalCheck(context),
+      workflowsCheck(context),
       clusterIdentityCheck(context),
       clocksCheck(context),
     ]

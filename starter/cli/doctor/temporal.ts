@@ -1,8 +1,8 @@
 import type { Connection } from '@temporalio/client'
 import { currentBuild, ownDeployment } from '../../bridge/current-version.ts'
-import { attributeCommand, readAttributes } from '../../bridge/namespace-attributes.ts'
 import { checkNamespace, connectClient, connectMs } from '../../temporal/connect.ts'
-import { explainTemporal } from '../../temporal/problem.ts'
+import { attributeCommand, readAttributes } from '../../temporal/namespace-attributes.ts'
+import { explainTemporal, messageOf } from '../../temporal/problem.ts'
 import { type Check, type Finding, fail, ok, warn, worst } from './check.ts'
 import type { DoctorContext } from './context.ts'
 import { retentionFinding } from './retention.ts'
@@ -34,7 +34,17 @@ export function temporalCheck({ config, temporal }: Pick<DoctorContext, 'config'
   }
 
   async function lookInto(connection: Connection): Promise<Finding> {
-    return worst([await attributesOf(connection), await retentionOf(connection)])
+    return worst(
+      await Promise.all([
+        seen('search attributes and worker versions', attributesOf(connection)),
+        seen('the retention', retentionOf(connection)),
+      ]),
+    )
+  }
+
+  /** What cannot be read hides nothing else. */
+  function seen(what: string, look: Promise<Finding>): Promise<Finding> {
+    return look.catch((error: unknown) => fail(`${what} could not be read: ${messageOf(error)}`, [health]))
   }
 
   async function retentionOf(connection: Connection): Promise<Finding> {

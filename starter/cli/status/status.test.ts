@@ -38,9 +38,11 @@ const report: StatusReport = {
     },
   ],
   commands: [{ id: 'empty-1', startedMs: now - 5000, doing: 'deleting a, b', candidates: ['a', 'b'] }],
-  nodes: [node, { ...node, phase: 'Launching' }, { ...node, nodePool: 'gpu', capacityType: 'spot' }],
   queues: [{ role: 'plan', queue: 'joiner-plan-demo', workers: 1 }],
+  findings: [],
+  unread: [],
 }
+const nodes = [node, { ...node, phase: 'Launching' }, { ...node, nodePool: 'gpu', capacityType: 'spot' }]
 const silent: StatusReport = {
   ...report,
   loops: [
@@ -52,7 +54,7 @@ const silent: StatusReport = {
 const priceOf = (_: string, capacityType: string) => (capacityType === 'spot' ? undefined : 0.1)
 
 test('the status for people', () => {
-  expect(statusText(report, { priceOf }, now).split('\n')).toEqual([
+  expect(statusText(report, { priceOf, nodes }, now).split('\n')).toEqual([
     'LOOP          SINCE  COUNT       DOING',
     'provisioning  1m     1 round     waiting',
     'disruption    2h5m   3 commands  evaluating',
@@ -118,7 +120,7 @@ test('pending pods are counted by what they wait for, with examples', () => {
 })
 
 test('the status for programs has times, and null for what is not known', () => {
-  expect(statusJson(report, { priceOf })).toMatchObject({
+  expect(statusJson(report, { priceOf, nodes })).toMatchObject({
     problems: [],
     loops: [{ pauses: [] }, { since: '2026-11-21T09:55:00.000Z', pauses: [{ until: '2026-11-21T13:00:00.000Z' }] }],
     nodePools: [{ nodePool: 'general', pricePerHour: 0.2 }, { unpriced: 1 }],
@@ -131,7 +133,6 @@ describe('what is broken', () => {
     expect(problemsOf(report, {})).toEqual([])
     expect(problemsOf(silent, {})).toEqual([
       'no worker asks for work on the task queue joiner-plan-demo (role planner): kubectl get pods --namespace joiner',
-      'the provisioning loop does not run; a running Joiner starts it again within 5 minutes',
       'the disruption loop does not answer: no worker of the role core works for it',
       'disruption: writePause fails, attempt 7: forbidden',
     ])
@@ -144,14 +145,14 @@ describe('what is broken', () => {
 
   test('a loop that does not answer is not called free of pauses; the cluster says in its place', () => {
     expect(statusText(silent, {}, now)).toContain('whether disruption is paused is not known')
-    const known = { pauses: { provisioning: [], disruption: [pause] } }
+    const known = { nodes, pauses: { provisioning: [], disruption: [pause] } }
     expect(statusText(silent, known, now)).toContain('PAUSED  disruption of NodePool "gpu"')
     expect(statusText(silent, known, now)).not.toContain('not known')
   })
 })
 
 test('without prices a pool has none', () => {
-  expect(poolSummaries(report.nodes, undefined)[0]).toEqual({
+  expect(poolSummaries(nodes, undefined)[0]).toEqual({
     nodePool: 'general',
     nodes: 2,
     phases: { Ready: 1, Launching: 1 },

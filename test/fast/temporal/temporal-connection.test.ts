@@ -12,8 +12,7 @@ import { listRuns } from '../../../activities/workflow-runs.ts'
 import { sampleClaim } from '../../../core/sample-objects.ts'
 import { endedSince, ofNodeOrClaim, runningLifecycles, withoutSweeps } from '../../../core/workflow-queries.ts'
 import { bootstrap } from '../../../starter/bridge/bootstrap.ts'
-import { areLoopsRunning } from '../../../starter/bridge/cluster-loops.ts'
-import { endStuckRuns } from '../../../starter/bridge/stuck-runs.ts'
+import { lookOnce } from '../../../starter/temporal/findings/look.ts'
 import { workflowBundle } from '../../../workers/bundle.ts'
 import { passUntil, settled as settledBy } from '../virtual-clock.ts'
 import { OneLife, workflowId } from './one-life.ts'
@@ -153,13 +152,13 @@ describe('the bridge', () => {
       clusterUid: 'uid',
       log: pino({ level: 'silent' }),
       reported: new Set<string>(),
+      known: {},
       onAttributes: () => {},
     }
     expect(await settled(bootstrap(deps))).toEqual({ kind: 'ours' })
     expect(await settled(bootstrap(deps))).toEqual({ kind: 'ours' })
     expect((await settled(bootstrap({ ...deps, clusterUid: 'other' }))).kind).toBe('foreign')
-    expect(await areLoopsRunning(client, 'test')).toBe(true)
-    expect(await endStuckRuns({ ...deps })).toEqual([])
+    expect(await lookOnce({ client, cluster: 'test', now: () => life.clock.now() }, [])).toEqual([])
     const runs = () => life.temporal.runs.filter(({ identity }) => identity.workflowType === 'garbageCollection')
     await passUntil(life.clock, 'a pass', () => runs().length === 1)
     await settled(life.clock.sleep(490_000))

@@ -101,6 +101,11 @@ export class FastWorld {
     return world
   }
 
+  /** What is wrong with Temporal beside being away. */
+  get temporalFaults(): Pick<TemporalConnection, 'isVisibilityDown'> {
+    return this.#connection
+  }
+
   get azure(): FastAzure {
     if (this.#azure === undefined) throw new Error('the world has not begun')
     return this.#azure
