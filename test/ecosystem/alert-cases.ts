@@ -293,7 +293,11 @@ export const alertCases: Readonly<Record<string, readonly AlertCase[]>> = {
       expected: [{ fault: 'schedule paused' }],
     },
     // Repaired, and what somebody knows of.
-    { series: { [`joiner_temporal_findings{${two},fault="lifecycle missing"}`]: '0x5 900x3 0x20' }, at: '12m', expected: [] },
+    {
+      series: { [`joiner_temporal_findings{${two},fault="lifecycle missing"}`]: '0x5 900x3 0x20' },
+      at: '12m',
+      expected: [],
+    },
     { series: { [`joiner_temporal_findings{${two},fault="server too old"}`]: '1x30' }, at: '20m', expected: [] },
   ],
 }
