@@ -1,6 +1,6 @@
 import { Connection } from '@temporalio/client'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { installedWorld, type TemporalState, temporalStates } from '../../../test/fakes/installed-world.ts'
+import { installedWorld, type TemporalState, temporalStates } from '../../../test/temporal-states/installed-world.ts'
 import type { TemporalSettings } from '../../temporal/settings.ts'
 import { reason } from './check.ts'
 import { temporalCheck } from './temporal.ts'
@@ -10,7 +10,7 @@ import { workflowsCheck } from './workflows.ts'
 const temporal: TemporalSettings = {
   address: '127.0.0.1:1',
   namespace: 'default',
-  load: () => ({ address: '127.0.0.1:1', tls: false, metadata: {} }) as never,
+  load: () => ({ address: '127.0.0.1:1', tls: false, metadata: {} }),
 }
 const config = { CLUSTER_NAME: 'local', JOINER_NAMESPACE: 'joiner', PROVISION_MODE: 'aksscriptless' } as never
 const own = 'Joiner repairs this by itself within 30 s'
@@ -25,7 +25,11 @@ async function examined(
   const world = await installedWorld(state)
   await change?.(world)
   const { connection, cluster } = world
-  if (state !== 'away') vi.spyOn(Connection, 'lazy').mockReturnValue(connection as Connection)
+  const nowhere = {
+    ensureConnected: () => Promise.reject(new Error('No connection established')),
+    close: () => undefined,
+  }
+  vi.spyOn(Connection, 'lazy').mockReturnValue((state === 'away' ? nowhere : connection) as never)
   const context = { config, temporal, kubernetes: cluster.client, now: () => Date.now() } as never
   const found = await Promise.all(
     [temporalCheck(context), workflowsCheck(context)].map((check) =>

@@ -5,7 +5,12 @@ import { attributeCommand, readAttributes } from '../../temporal/namespace-attri
 import { explainTemporal, messageOf } from '../../temporal/problem.ts'
 import { type Check, type Finding, fail, ok, warn, worst } from './check.ts'
 import type { DoctorContext } from './context.ts'
-import { retentionFinding } from './retention.ts'
+
+const hourMs = 3_600_000
+/** A lifecycle that ended during a night can be looked at in the morning. */
+const leastHours = 24
+/** What ended in a week can be compared. docs/temporal.md says what it takes. */
+const recommendedHours = 7 * 24
 
 /** Whether Temporal answers, lets Joiner in, has the namespace, keeps what ended for long enough, and knows the search attributes. */
 export function temporalCheck({ config, temporal }: Pick<DoctorContext, 'config' | 'temporal'>): Check {
@@ -101,4 +106,20 @@ export function temporalCheck({ config, temporal }: Pick<DoctorContext, 'config'
       ],
     )
   }
+}
+
+/** Returns whether a namespace keeps what ended for long enough to look into it. `retentionMs`: undefined where Temporal does not say. */
+export function retentionFinding(
+  retentionMs: number | undefined,
+  { namespace, address }: { readonly namespace: string; readonly address: string },
+): Finding {
+  if (retentionMs === undefined)
+    return ok(`namespace "${namespace}": Temporal does not say how long it keeps what ended`)
+  const hours = retentionMs / hourMs
+  const kept = `namespace "${namespace}" keeps what ended for ${hours >= 1 ? `${Math.floor(hours)} h` : `${Math.round(hours * 60)} min`}`
+  const update = `temporal operator namespace update --namespace ${namespace} --retention ${recommendedHours}h --address ${address}`
+  if (hours < leastHours)
+    return warn(`${kept}, less than a day: a lifecycle that failed may be gone before somebody looks into it`, [update])
+  if (hours < recommendedHours) return ok(`${kept}; ${recommendedHours} h are recommended: ${update}`)
+  return ok(kept)
 }

@@ -43,7 +43,7 @@ interface Asked {
 }
 
 /** What is found of workflows. `reading`: the NodeClaims; `repairerOf` is asked where something is found. */
-export async function workflowsFinding(
+async function workflowsFinding(
   asked: Asked,
   reading: Promise<readonly NodeClaim[]>,
   repairerOf: () => Promise<Repairer>,

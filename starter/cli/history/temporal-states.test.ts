@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { installedWorld, type TemporalState, temporalStates } from '../../../test/fakes/installed-world.ts'
+import { installedWorld, type TemporalState, temporalStates } from '../../../test/temporal-states/installed-world.ts'
 
 /** What is said of each state: the exit code, what is printed and what else is said. */
 const expected: Readonly<

@@ -175,7 +175,7 @@ export async function readCluster(options: ClusterOptions, now: number): Promise
 }
 
 /** As `readCluster`, with a client of the cluster. */
-export async function readObjects(client: KubernetesClient, namespace: string, now: number): Promise<ClusterRead> {
+async function readObjects(client: KubernetesClient, namespace: string, now: number): Promise<ClusterRead> {
   const ifThere = <T>(read: Promise<T>) => within(configMs, read).catch(() => undefined)
   const [claims, repairer, prices, pauses, quarantined, waiting, withheld, lateLists] = await Promise.all([
     within(readMs, readClaims(client)).catch((error: unknown) => reason(error)),

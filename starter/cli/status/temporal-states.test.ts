@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { installedWorld, type TemporalState, temporalStates } from '../../../test/fakes/installed-world.ts'
+import { installedWorld, type TemporalState, temporalStates } from '../../../test/temporal-states/installed-world.ts'
 
 const own = 'Joiner repairs this by itself within 30 s'
 

@@ -1,9 +1,9 @@
 import { LifecycleStarter } from '../../activities/provisioning/lifecycle-starter.ts'
 import { clusterName } from '../../deploy/local/cluster.ts'
+import { FakeCluster } from '../fakes/cluster.ts'
+import { claimJson, condition } from '../fakes/objects.ts'
 import { ranCommand } from '../fast/world/commands.ts'
-import { FakeCluster } from './cluster.ts'
-import { claimJson, condition } from './objects.ts'
-import { fakeTemporal } from './temporal.ts'
+import { fakeTemporal } from './fake-temporal.ts'
 
 /** States of Temporal that commands have to say something true of. */
 export const temporalStates = ['away', 'empty', 'an attribute missing', 'visibility down', 'a version apart'] as const
