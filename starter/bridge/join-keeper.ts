@@ -1,3 +1,4 @@
+import type { ConnectionLike } from '@temporalio/client'
 import { forEachOf } from '../../activities/concurrency.ts'
 import { claimNode } from '../../activities/kubernetes/lifecycle/claim-nodes.ts'
 import { initialize, type Joined, type JoiningDeps, register } from '../../activities/kubernetes/lifecycle/joining.ts'
@@ -5,25 +6,27 @@ import { isTrue } from '../../core/conditions.ts'
 import { hasLostNode } from '../../core/node-claim/node-owner.ts'
 import { initializationState } from '../../core/node-claim/registration.ts'
 
-/** How often joined Nodes are looked for that wait, and how long one waits before Temporal is asked. Together with the answer's deadline under 15 s. */
-export const lookMs = 2000
+/** How often joined Nodes are looked for that wait, how long one waits before Temporal is asked, and how long for the answer: 12 s in all. */
+const lookMs = 2000
 const patienceMs = 8000
+const answerMs = 2000
 
 const concurrency = 20
 
 export interface JoinKeeperInput {
   readonly deps: JoiningDeps
+  readonly connection: Pick<ConnectionLike, 'withDeadline' | 'workflowService'>
   /** Only a leader looks and writes. */
   readonly isLeader: () => boolean
-  /** Whether Temporal answers, soon. Never fails. */
-  readonly answers: () => Promise<boolean>
   /** Counts what was done in place of a lifecycle. */
-  readonly onDone: (step: 'registered' | 'initialized') => void
+  readonly onDone: (step: JoinStep) => void
 }
+
+export type JoinStep = 'registered' | 'initialized'
 
 /** A Node that waits for its lifecycle to register it, or to mark it as initialized. */
 interface Waiting extends Joined {
-  readonly step: 'registered' | 'initialized'
+  readonly step: JoinStep
 }
 
 /**
@@ -42,15 +45,21 @@ export class JoinKeeper {
     this.#input = input
   }
 
+  /** Looks from now on. Returns what ends it. */
+  start(): () => void {
+    const timer = setInterval(() => void this.look(), lookMs)
+    return () => clearInterval(timer)
+  }
+
   /** Looks once. A look that lasts is not overtaken by the next. */
   async look(): Promise<void> {
-    const { deps, isLeader, answers } = this.#input
+    const { deps, isLeader } = this.#input
     if (this.#isBusy || !isLeader()) return
     this.#isBusy = true
     try {
       const due = this.#due(waiting(deps))
       if (due.length === 0) return
-      const isAway = !(await answers())
+      const isAway = !(await this.#answers())
       if (isAway && !this.#isAway)
         deps.log.warn({ nodes: due.length }, 'temporal does not answer, so the bridge registers the nodes that join')
       this.#isAway = isAway
@@ -67,6 +76,16 @@ export class JoinKeeper {
     this.#since = new Map(found.map((each) => [keyOf(each), before.get(keyOf(each)) ?? now]))
     if (found.length === 0) this.#isAway = false
     return found.filter((each) => this.#isAway || now - (this.#since.get(keyOf(each)) ?? now) >= patienceMs)
+  }
+
+  async #answers(): Promise<boolean> {
+    const { connection, deps } = this.#input
+    try {
+      await connection.withDeadline(deps.now() + answerMs, () => connection.workflowService.getSystemInfo({}))
+      return true
+    } catch {
+      return false
+    }
   }
 
   async #take(each: Waiting): Promise<void> {

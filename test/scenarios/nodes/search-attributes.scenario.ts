@@ -54,9 +54,8 @@ test.each(Object.entries({ Text: 1, Int: 3 }))(
       (await world.list('nodeclaims')).every(({ metadata }) => metadata.name !== first?.metadata.name),
     )
     await world.untilRunning(length + 1)
-    await world.until('the log names it', async () =>
-      (await world.cluster.supervisor.tail('joiner', 1000)).includes(`another type than Keyword: ${name}`),
-    )
+    const finding = 'joiner_temporal_findings{fault="search attribute of another type"}'
+    await world.until('it is found', async () => (await world.metrics())[finding] === 1)
     await remove([name])
   },
 )
