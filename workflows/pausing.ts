@@ -1,5 +1,6 @@
 import { allHandlersFinished, condition, log, setDefaultSignalHandler, setHandler } from '@temporalio/workflow'
 import type { PauseChange, PausesWritten } from '../activities/kubernetes/contract.ts'
+import { oneLine } from '../core/history/record.ts'
 import { liftAskedFor, pauseAskedFor, pauseRefusal, resumeRefusal } from '../core/pauses/pause-requests.ts'
 import { type LoopName, type Pause, pauseKey, pauseText, scopeOf, scopeText, wholeLoop } from '../core/pauses/pauses.ts'
 import { kubernetes } from './activities.ts'
@@ -127,9 +128,12 @@ export class LoopPause {
   /** Waits, without an activity or an event, until a command arrives or the pause ends by itself. */
   async untilChanged(alsoWhen: () => boolean): Promise<void> {
     const changed = () => this.hasCommands || alsoWhen()
-    const untilMs = this.#current?.untilMs
-    if (untilMs === undefined) await condition(changed)
-    else await condition(changed, Math.max(untilMs - Date.now(), 1))
+    const pause = this.#current
+    if (pause?.untilMs === undefined) await condition(changed)
+    else
+      await condition(changed, Math.max(pause.untilMs - Date.now(), 1), {
+        summary: oneLine(pauseText(this.#loop, pause)),
+      })
   }
 
   /** Before a run ends: carries out every command and answers all waiting callers. */
@@ -181,9 +185,10 @@ export class LoopPause {
 }
 
 function summaryOf(loop: LoopName, { pause, lift }: Command['change']): string {
-  if (pause !== undefined) return `pause ${scopeText(loop, scopeOf(pause))}`
+  if (pause !== undefined) return oneLine(pauseText(loop, pause))
   if (lift === undefined) return 'the pause is over'
-  return `resume ${lift.all ? 'everything' : scopeText(loop, lift.scope)}`
+  const who = lift.by === undefined ? '' : ` by ${lift.by}`
+  return oneLine(`resume ${lift.all ? 'everything' : scopeText(loop, lift.scope)}${who}`)
 }
 
 function messageOf(loop: LoopName, { pause, lift }: Command['change'], before: readonly Pause[]): string {

@@ -62,11 +62,15 @@ export async function provisioningLoop(input: LoopInput): Promise<void> {
   })
 }
 
-/** Runs a long poll. An operator's command cancels it, and so does `untilMs` (epoch ms). Undefined when the poll was interrupted. */
+/** Runs a long poll. An operator's command cancels it, and so does `untilMs` (epoch ms), of which `timer` says why. Undefined when the poll was interrupted. */
 export async function untilCommand<Outcome extends ProvisioningOutcome | { readonly kind: string }>(
   pause: LoopPause,
   poll: () => Promise<Outcome>,
-  { alsoWhen = () => false, untilMs }: { readonly alsoWhen?: () => boolean; readonly untilMs?: number } = {},
+  {
+    alsoWhen = () => false,
+    untilMs,
+    timer = '',
+  }: { readonly alsoWhen?: () => boolean; readonly untilMs?: number; readonly timer?: string } = {},
 ): Promise<Outcome | undefined> {
   const scope = new CancellationScope()
   const running = scope.run(poll)
@@ -83,7 +87,7 @@ export async function untilCommand<Outcome extends ProvisioningOutcome | { reado
   const ended = () => isDone || isAsked()
   try {
     if (untilMs === undefined) await condition(ended)
-    else await condition(ended, Math.max(untilMs - Date.now(), 1))
+    else await condition(ended, Math.max(untilMs - Date.now(), 1), { summary: timer })
     if (!isDone) scope.cancel()
     return await running
   } catch (error) {
