@@ -92,7 +92,7 @@ export class LifecycleStarter {
           ...(isNew ? { createdAtMs: Date.parse(claim.metadata.creationTimestamp) } : {}),
         },
       ] as Parameters<typeof nodeClaimLifecycle>,
-      // A lifecycle that ended in failure (a terminated run) goes on in a new run, from the state of the claim's objects.
+      // A lifecycle that somebody terminated goes on in a new run, from the state of the claim's objects.
       workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
       memo: { [factsKey]: bounded(facts) },
       staticSummary: oneLine(

@@ -142,11 +142,17 @@ test('of a lifecycle that has ended and is reset the history says what it said b
   const id = (await world.lifecycles()).find((one) => one.id.includes(`/${name}/`))?.id ?? ''
   await world.scale('inflate', 7)
   await deleteWhole(name)
-  const history = async () =>
-    (JSON.parse(await world.joiner('history', 'node', name, '-o', 'json')) as { readonly lives: readonly object[] })
-      .lives
+  const history = async () => {
+    const told = JSON.parse(await world.joiner('history', 'node', name, '-o', 'json')) as {
+      readonly lives: readonly { readonly isRunning: boolean }[]
+    }
+    return told.lives
+  }
   const end = await endOf(world, name)
-  const told = await history()
+  const told = await world.until('its end is listed', async () => {
+    const lives = await history()
+    return lives[0]?.isRunning === false && lives
+  })
   expect(told).toMatchObject([{ went: { kind: 'deleted' }, draining: expect.any(String), ended: expect.any(String) }])
   const { events } = await world.temporal.workflow.getHandle(id).fetchHistory()
   const first = events?.find((event) => event.workflowTaskCompletedEventAttributes != null)
