@@ -204,7 +204,7 @@ async function runOut(world: World): Promise<string> {
   await world.fault({ kind: 'failSync', code: 'AllocationFailed', count: 100_000 })
   await world.apply(deployment({ name: 'late', replicas: 1, cpu: '60' }))
   const life = await world.until('a life that gave up', async () => {
-    const ended = await world.lifecycles("ExecutionStatus = 'Completed'")
+    const ended = await world.lifecycles("ExecutionStatus = 'Failed'")
     return ended.find(({ id }) => !before.has(id))?.id
   })
   await world.operator.kubectl(['delete', 'deployment', 'late'])

@@ -309,8 +309,10 @@ function validatingOf(waiting: readonly Validating[]): NonNullable<DisruptionInp
   }
 }
 
-function untilDue(waiting: readonly Validating[]): { readonly untilMs?: number } {
-  return waiting.length === 0 ? {} : { untilMs: Math.min(...waiting.map(({ dueMs }) => dueMs)) }
+function untilDue(waiting: readonly Validating[]): { readonly untilMs?: number; readonly timer?: string } {
+  if (waiting.length === 0) return {}
+  const timer = oneLine(`${waiting.map(textOf).join(', ')}: until validated again`)
+  return { untilMs: Math.min(...waiting.map(({ dueMs }) => dueMs)), timer }
 }
 
 function textOf({ proposal: { id, candidates } }: Pick<Validating, 'proposal'>): string {

@@ -1,9 +1,9 @@
 import {
   ActivityFailure,
+  ApplicationFailure,
   condition,
   isCancellation,
   makeContinueAsNewFunc,
-  setCurrentDetails,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow'
@@ -18,9 +18,10 @@ import type {
   Observation,
   StepInput,
 } from '../activities/kubernetes/contract.ts'
-import { lifecycleDetails } from '../core/history/details.ts'
 import { factsKey } from '../core/history/life.ts'
 import { bounded } from '../core/history/record.ts'
+import { failureOf, type LifeResult } from '../core/history/result.ts'
+import { phaseStart } from '../core/history/timeline.ts'
 import { type DrainWaits, nothingReported, waitsText } from '../core/node-claim/drain-waits.ts'
 import type { Wake } from '../core/node-claim/lifecycle.ts'
 import { limits } from '../core/node-claim/limits.ts'
@@ -56,19 +57,20 @@ type Phase = 'Launching' | 'Registering' | 'Initializing' | 'Ready' | 'Rebooting
 
 /**
  * The lifecycle of one NodeClaim: launch, register, initialize, steady, drain, terminate (design: workflows). Each step is an activity that observes
- * and acts; this function holds only the order.
+ * and acts; this function holds only the order. Errors: `GaveUp`, `Lost` or `Refused` of a node that something kept from being ready.
  */
-export async function nodeClaimLifecycle(input: LifecycleInput): Promise<void> {
+export async function nodeClaimLifecycle(input: LifecycleInput): Promise<LifeResult> {
   const lifecycle = new Lifecycle(input)
   setHandler(pokeSignal, () => lifecycle.poke(), { description: 'Evaluate the NodeClaim, its Node and its VM again.' })
   setHandler(lifecycleStatusQuery, () => lifecycle.status(), { description: 'Phase, attempt and what is waited for.' })
-  await lifecycle.run()
+  return lifecycle.run()
 }
 
 class Lifecycle {
   readonly #claim: ClaimRef
   readonly #input: LifecycleInput
-  #phase: Phase = 'Launching'
+  /** Undefined until the run enters its first one. */
+  #phase: Phase | undefined
   #sinceMs = Date.now()
   #waitingFor = 'the NodeClaim to be read'
   #attempt: number
@@ -78,7 +80,7 @@ class Lifecycle {
   #drainWaits: DrainWaits | undefined
   #poked = false
   readonly #requests: NodeRequests
-  readonly #record = new LifeRecord()
+  readonly #record: LifeRecord
   /** The work that an operator's request interrupted, for the next observation. */
   #retried: (Asked & { readonly what: string }) | undefined
   #hold: string | undefined
@@ -88,6 +90,7 @@ class Lifecycle {
     this.#input = input
     this.#attributes = new ShownAttributes(input.attributes)
     this.#claim = { name: input.name, uid: input.uid }
+    this.#record = new LifeRecord(input.name)
     this.#requests = new NodeRequests(this.#claim)
     this.#requests.listen({ [pokeSignal.name]: () => this.poke() })
     this.#attempt = input.state?.attempt ?? 0
@@ -101,7 +104,7 @@ class Lifecycle {
 
   status(): LifecycleStatus {
     return {
-      phase: this.#phase,
+      phase: this.#phase ?? 'Launching',
       sinceMs: this.#sinceMs,
       attempt: this.#attempt,
       waitingFor: this.#waitingFor,
@@ -111,17 +114,14 @@ class Lifecycle {
     }
   }
 
-  async run(): Promise<void> {
+  async run(): Promise<LifeResult> {
     const { createdAtMs, state } = this.#input
     let step: NextStep | undefined =
       createdAtMs === undefined || state !== undefined ? undefined : { kind: 'launch', idleSinceMs: createdAtMs }
     for (;;) {
       if (workflowInfo().continueAsNewSuggested && !this.#requests.areWaiting) await this.#continueAsNew()
       step = await this.#runStep(step)
-      if (step?.kind === 'finished') {
-        this.#finish()
-        return this.#requests.close(`the lifecycle of NodeClaim ${this.#claim.name} has ended`)
-      }
+      if (step?.kind === 'finished') return this.#finish()
     }
   }
 
@@ -141,7 +141,8 @@ class Lifecycle {
   }
 
   #doing(): string {
-    return `${this.#phase} (it waited for ${this.#waitingFor} since ${new Date(this.#sinceMs).toISOString()})`
+    const { phase, waitingFor, sinceMs } = this.status()
+    return `${phase} (it waited for ${waitingFor} since ${new Date(sinceMs).toISOString()})`
   }
 
   /** Runs one step. Returns the next one where the outcome decides it; otherwise the world is observed. */
@@ -166,13 +167,19 @@ class Lifecycle {
     }
   }
 
-  #finish(): void {
+  /** Errors: `failureOf` the result. */
+  async #finish(): Promise<LifeResult> {
     this.#phase = 'Gone'
     this.#sinceMs = Date.now()
     this.#waitingFor = 'nothing'
     this.#hold = undefined
-    this.#record.ended()
-    this.#describe()
+    const result = this.#record.ended()
+    this.#record.describe(this.status())
+    const { name } = this.#claim
+    await this.#requests.close(`the lifecycle of NodeClaim ${name} has ended`)
+    const failure = failureOf(name, this.#record.facts, result)
+    if (failure !== undefined) throw ApplicationFailure.nonRetryable(failure.message, failure.type, result)
+    return result
   }
 
   async #observe(): Promise<NextStep> {
@@ -332,10 +339,9 @@ class Lifecycle {
     this.#drainWaits = undefined
     this.#enter('Draining', 'pods to leave the Node')
     for (let reported = nothingReported; ; ) {
-      const outcome = await clusterSteps().drain.executeWithOptions(
-        { summary: this.#record.before('evict pods, wait for volumes') },
-        [{ claim: this.#claim, reported }],
-      )
+      const outcome = await clusterSteps().drain.executeWithOptions({ summary: this.#record.drain(reported.waits) }, [
+        { claim: this.#claim, reported },
+      ])
       if (outcome.kind !== 'noNode')
         this.#record.drained(outcome.pods ?? 0, { sinceMs: this.#sinceMs, isDone: outcome.kind === 'drained' })
       if (outcome.kind === 'drained' || outcome.kind === 'noNode') return 'drained'
@@ -367,26 +373,13 @@ class Lifecycle {
 
   #enter(phase: Phase, waitingFor: string): void {
     this.#waitingFor = waitingFor
-    if (this.#phase !== phase) this.#sinceMs = Date.now()
+    // A lifecycle that begins anew finds its node in a phase that began earlier.
+    if (this.#phase === undefined) this.#sinceMs = phaseStart(this.#record.facts, phase) ?? Date.now()
+    else if (this.#phase !== phase) this.#sinceMs = Date.now()
     this.#phase = phase
     this.#attributes.learn({ nodePhase: phase })
     this.#attributes.publish()
-    this.#describe()
-  }
-
-  #describe(): void {
-    setCurrentDetails(
-      lifecycleDetails({
-        nodeClaim: this.#claim.name,
-        facts: this.#record.facts,
-        phase: this.#phase,
-        sinceMs: this.#sinceMs,
-        waitingFor: this.#waitingFor,
-        outcomes: this.#record.outcomes,
-        ...(this.#hold === undefined ? {} : { hold: this.#hold }),
-        ...(this.#lastCapacityFailure === undefined ? {} : { lastFailure: this.#lastCapacityFailure }),
-      }),
-    )
+    this.#record.describe(this.status())
   }
 
   async #continueAsNew(): Promise<never> {

@@ -8,6 +8,7 @@ import {
   setHandler,
 } from '@temporalio/workflow'
 import type { PauseChange, PausesWritten } from '../activities/kubernetes/contract.ts'
+import { oneLine } from '../core/history/record.ts'
 import { liftAskedFor, pauseAskedFor, pauseRefusal, resumeRefusal } from '../core/pauses/pause-requests.ts'
 import { type LoopName, type Pause, pauseKey, pauseText, scopeOf, scopeText, wholeLoop } from '../core/pauses/pauses.ts'
 import { kubernetes } from './activities.ts'
@@ -135,9 +136,12 @@ export class LoopPause {
   /** Waits, without an activity or an event, until a command arrives or the pause ends by itself. */
   async untilChanged(alsoWhen: () => boolean): Promise<void> {
     const changed = () => this.hasCommands || alsoWhen()
-    const untilMs = this.#current?.untilMs
-    if (untilMs === undefined) await condition(changed)
-    else await condition(changed, Math.max(untilMs - Date.now(), 1))
+    const pause = this.#current
+    if (pause?.untilMs === undefined) await condition(changed)
+    else
+      await condition(changed, Math.max(pause.untilMs - Date.now(), 1), {
+        summary: oneLine(pauseText(this.#loop, pause)),
+      })
   }
 
   /** Before a run ends: carries out every command and answers all waiting callers. */
@@ -189,9 +193,10 @@ export class LoopPause {
 }
 
 function summaryOf(loop: LoopName, { pause, lift }: Command['change']): string {
-  if (pause !== undefined) return `pause ${scopeText(loop, scopeOf(pause))}`
+  if (pause !== undefined) return oneLine(pauseText(loop, pause))
   if (lift === undefined) return 'the pause is over'
-  return `resume ${lift.all ? 'everything' : scopeText(loop, lift.scope)}`
+  const who = lift.by === undefined ? '' : ` by ${lift.by}`
+  return oneLine(`resume ${lift.all ? 'everything' : scopeText(loop, lift.scope)}${who}`)
 }
 
 function messageOf(loop: LoopName, { pause, lift }: Command['change'], before: readonly Pause[]): string {
@@ -208,11 +213,15 @@ export function refuse(why: string | undefined): void {
   if (why !== undefined) throw new Error(why)
 }
 
-/** Runs a long poll. An operator's command cancels it, and so does `untilMs` (epoch ms). Undefined when the poll was interrupted. */
+/** Runs a long poll. An operator's command cancels it, and so does `untilMs` (epoch ms), of which `timer` says why. Undefined when the poll was interrupted. */
 export async function untilCommand<Outcome>(
   pause: LoopPause,
   poll: () => Promise<Outcome>,
-  { alsoWhen = () => false, untilMs }: { readonly alsoWhen?: () => boolean; readonly untilMs?: number } = {},
+  {
+    alsoWhen = () => false,
+    untilMs,
+    timer = '',
+  }: { readonly alsoWhen?: () => boolean; readonly untilMs?: number; readonly timer?: string } = {},
 ): Promise<Outcome | undefined> {
   const scope = new CancellationScope()
   const running = scope.run(poll)
@@ -229,7 +238,7 @@ export async function untilCommand<Outcome>(
   const ended = () => isDone || isAsked()
   try {
     if (untilMs === undefined) await condition(ended)
-    else await condition(ended, Math.max(untilMs - Date.now(), 1))
+    else await condition(ended, Math.max(untilMs - Date.now(), 1), { summary: timer })
     if (!isDone) scope.cancel()
     return await running
   } catch (error) {

@@ -132,7 +132,7 @@ export class LifecycleStarter {
           ...(areUsable && { attributes }),
         },
       ] as Parameters<typeof nodeClaimLifecycle>,
-      // A lifecycle that ended in failure (a terminated run) goes on in a new run, from the state of the claim's objects.
+      // A lifecycle that somebody terminated goes on in a new run, from the state of the claim's objects.
       workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
       memo: { [factsKey]: bounded(facts) },
       staticSummary: oneLine(

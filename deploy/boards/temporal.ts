@@ -114,9 +114,13 @@ export const temporalBoard: Board = {
         {
           title: 'Ended workflows',
           unit: 'short',
-          description: 'Workflows that completed in five minutes, by type.',
+          description: 'Workflows that ended in five minutes, by type. Failed lifecycles are nodes that never served.',
           queries: [
             { expr: 'sum by (workflow_type) (increase(temporal_workflow_completed[5m]))', legend: '{{workflow_type}}' },
+            {
+              expr: 'sum by (workflow_type) (increase(temporal_workflow_failed[5m]))',
+              legend: '{{workflow_type}} failed',
+            },
           ],
         },
         {

@@ -1,5 +1,6 @@
 import { consolidateNowSignal, loopStatusQuery, pauseUpdate, resumeUpdate } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { endOf } from '../../observed/lifecycle-ends.ts'
 import { type Seen, World } from '../../world.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
@@ -104,7 +105,8 @@ test('two half-empty nodes become one, and all pods run on it', async () => {
   await world.apply(savingPool('merge', ['4']))
   await world.untilReady('merge')
   await halfEmpty('merge')
-  await untilSettled('merge', 1, 2, 90_000)
+  const both = (await claimsOf('merge')).map(({ metadata }) => metadata.name)
+  const [left] = await untilSettled('merge', 1, 2, 90_000)
   await world.until('nothing is left of the command', async () => (await traces('merge')).length === 0)
   const reported = (await world.list('events')).map(({ reason, message }) => `${reason}: ${message}`)
   expect(reported).toContain('DisruptionTerminating: Disrupting Node: Underutilized')
@@ -113,6 +115,12 @@ test('two half-empty nodes become one, and all pods run on it', async () => {
   for await (const { workflowId } of commands)
     results.push(await world.temporal.workflow.getHandle(workflowId).result())
   expect(results).toEqual([{ outcome: 'done', message: '1 nodes are gone' }])
+  const [gone = ''] = both.filter((name) => name !== left?.metadata.name)
+  expect(await endOf(world, gone)).toMatchObject({
+    status: 'COMPLETED',
+    outcome: 'disruption',
+    reason: expect.stringMatching(/^Underutilized \(command /),
+  })
 })
 
 test('an expensive node is replaced by a cheaper one, which is up before the old one goes', async () => {

@@ -8,6 +8,7 @@ import {
   retryNowUpdate,
 } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { endOf } from '../../observed/lifecycle-ends.ts'
 import { type Seen, World } from '../../world.ts'
 import { afterAll, beforeAll, beforeEach, expect, test } from '../scenario.ts'
 
@@ -188,7 +189,11 @@ test('a lifecycle is not ended by force while it need not be; with --leave-vm it
   await reported('ForceFinished', `VM ${answer.vm} is left to garbage collection`)
   expect(await isThere()).toBe(false)
   expect((await world.list('nodes')).length).toBe(0)
-  expect((await lifecycle().describe()).status.name).toBe('COMPLETED')
+  expect(await endOf(world, name())).toMatchObject({
+    status: 'COMPLETED',
+    outcome: 'forced',
+    reason: 'ended by force: Azure refuses, case 42',
+  })
   interface State {
     readonly virtualMachines: readonly { readonly name: string; readonly tags: Readonly<Record<string, string>> }[]
   }

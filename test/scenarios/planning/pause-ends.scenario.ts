@@ -1,6 +1,7 @@
 import { loopStatusQuery, pauseSignal, resumeSignal } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { untilResyncs } from '../../observed/metrics.ts'
+import { summaries } from '../../observed/summaries.ts'
 import { World } from '../../world.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
@@ -53,6 +54,7 @@ test('a paused disruption loop taints and deletes nothing, also when its workflo
 test('a pause with an end ends by itself', async () => {
   await world.loop('provisioning').signal(pauseSignal, {
     reason: 'coffee',
+    by: 'alice',
     until: new Date(Date.now() + 4000).toISOString(),
   })
   await world.scale('inflate', 1)
@@ -62,6 +64,10 @@ test('a pause with an end ends by itself', async () => {
   )
   expect(await world.list('nodeclaims')).toHaveLength(0)
   await world.untilRunning(1)
+  const says = /^provisioning is paused by alice since 20\S+Z until 20\S+Z: coffee$/
+  const loop = world.loop('provisioning')
+  expect(await summaries(loop, {})).toEqual([expect.stringMatching(says)])
+  expect(await summaries(loop, { activity: 'writePause' })).toEqual([expect.stringMatching(says), 'the pause is over'])
 })
 
 test('odd payloads and a cancelled loop stop nothing for good', async () => {
