@@ -1,4 +1,5 @@
 import {
+  CancellationScope,
   condition,
   isCancellation,
   makeContinueAsNewFunc,
@@ -7,16 +8,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import type { LaunchOutcome } from '../activities/azure/contract.ts'
-import type {
-  Asked,
-  ClaimRef,
-  Ended,
-  GiveUpReason,
-  KubernetesActivities,
-  NextStep,
-  Observation,
-  StepInput,
-} from '../activities/kubernetes/contract.ts'
+import type { Asked, ClaimRef, Ended, GiveUpReason, NextStep, StepInput } from '../activities/kubernetes/contract.ts'
 import { lifecycleDetails } from '../core/history/details.ts'
 import { factsKey } from '../core/history/life.ts'
 import { bounded } from '../core/history/record.ts'
@@ -24,11 +16,12 @@ import { type DrainWaits, nothingReported, waitsText } from '../core/node-claim/
 import type { Wake } from '../core/node-claim/lifecycle.ts'
 import { limits } from '../core/node-claim/limits.ts'
 import { limitText } from '../core/values/time.ts'
-import { clusterSteps, deletions, joins, kubernetes, launching, localReads, waits } from './activities.ts'
+import { clusterSteps, deletions, joins, kubernetes, launching, waits } from './activities.ts'
 import { causeMessage } from './cause-message.ts'
 import { LifeRecord } from './life-record.ts'
 import { type LifecycleStatus, lifecycleStatusQuery, pokeSignal } from './messages.ts'
 import { NodeRequests } from './node-requests.ts'
+import { observe } from './observation.ts'
 import { reboot } from './reboot.ts'
 import { ShownAttributes } from './shown-attributes.ts'
 import { isVmGone } from './vm-lookup.ts'
@@ -47,6 +40,8 @@ interface LifecycleState {
   readonly attempt: number
   readonly lastCapacityFailure?: string
   readonly endedMs?: number
+  /** Why the run before was not cancelled. */
+  readonly refused?: string
 }
 
 type Phase = 'Launching' | 'Registering' | 'Initializing' | 'Ready' | 'Rebooting' | 'Draining' | 'Terminating' | 'Gone'
@@ -59,7 +54,7 @@ export async function nodeClaimLifecycle(input: LifecycleInput): Promise<void> {
   const lifecycle = new Lifecycle(input)
   setHandler(pokeSignal, () => lifecycle.poke(), { description: 'Evaluate the NodeClaim, its Node and its VM again.' })
   setHandler(lifecycleStatusQuery, () => lifecycle.status(), { description: 'Phase, attempt and what is waited for.' })
-  await lifecycle.run()
+  await CancellationScope.nonCancellable(() => lifecycle.run())
 }
 
 class Lifecycle {
@@ -79,16 +74,21 @@ class Lifecycle {
   /** The work that an operator's request interrupted, for the next observation. */
   #retried: (Asked & { readonly what: string }) | undefined
   #hold: string | undefined
+  #refused: string | undefined
   readonly #attributes = new ShownAttributes()
 
   constructor(input: LifecycleInput) {
     this.#input = input
     this.#claim = { name: input.name, uid: input.uid }
-    this.#requests = new NodeRequests(this.#claim)
-    this.#requests.listen({ [pokeSignal.name]: () => this.poke() })
+    this.#requests = new NodeRequests(this.#claim, (why) => {
+      this.#refused = why
+      this.#describe()
+    })
+    this.#requests.listen(CancellationScope.current(), { [pokeSignal.name]: () => this.poke() })
     this.#attempt = input.state?.attempt ?? 0
     this.#lastCapacityFailure = input.state?.lastCapacityFailure
     this.#endedMs = input.state?.endedMs
+    this.#refused = input.state?.refused
   }
 
   poke(): void {
@@ -132,7 +132,8 @@ class Lifecycle {
       this.#record.forced(run.reason)
       return { kind: 'finished' }
     }
-    this.#retried = run.retried
+    if (run.kind === 'retry') this.#retried = run.retried
+    else if (run.refused !== undefined) await this.#continueAsNew({ refused: run.refused })
     return undefined
   }
 
@@ -174,25 +175,12 @@ class Lifecycle {
   async #observe(): Promise<NextStep> {
     this.#poked = false
     const retried = this.#retried
-    const request = { claim: this.#claim, ...(retried === undefined ? {} : { retried }) }
-    const observation =
-      (await this.#observeLocally(request)) ??
-      (await kubernetes().observe.executeWithOptions({ summary: 'read NodeClaim, Node and deadlines' }, [request]))
+    const observation = await observe({ claim: this.#claim, ...(retried === undefined ? {} : { retried }) })
     this.#retried = undefined
     this.#hold = observation.hold
     this.#attributes.learn(observation)
     this.#record.observed(observation)
     return observation.step
-  }
-
-  /** Observes without a separate activity; undefined when the API server does not answer at once. */
-  async #observeLocally(request: Parameters<KubernetesActivities['observe']>[0]): Promise<Observation | undefined> {
-    try {
-      return await localReads().observe(request)
-    } catch (error) {
-      if (isCancellation(error)) throw error
-      return undefined
-    }
   }
 
   /** Tries offerings of the same NodeClaim until one launches. The history records each attempt with its outcome. */
@@ -380,17 +368,19 @@ class Lifecycle {
         waitingFor: this.#waitingFor,
         outcomes: this.#record.outcomes,
         ...(this.#hold === undefined ? {} : { hold: this.#hold }),
+        ...(this.#refused === undefined ? {} : { refused: this.#refused }),
         ...(this.#lastCapacityFailure === undefined ? {} : { lastFailure: this.#lastCapacityFailure }),
       }),
     )
   }
 
-  async #continueAsNew(): Promise<never> {
+  async #continueAsNew(why: Pick<LifecycleState, 'refused'> = {}): Promise<never> {
     await this.#requests.close('its lifecycle begins a new run at this very moment; send it again')
     const state: LifecycleState = {
       attempt: this.#attempt,
       ...(this.#lastCapacityFailure === undefined ? {} : { lastCapacityFailure: this.#lastCapacityFailure }),
       ...(this.#endedMs === undefined ? {} : { endedMs: this.#endedMs }),
+      ...why,
     }
     const next = makeContinueAsNewFunc<typeof nodeClaimLifecycle>({ memo: { [factsKey]: bounded(this.#record.facts) } })
     return next({ ...this.#input, state })

@@ -8,7 +8,6 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import type { ProvisioningOutcome } from '../activities/provisioning/contract.ts'
-import type { Pause } from '../core/pauses/pauses.ts'
 import { planningPolls } from './activities.ts'
 import { loopStatusQuery } from './messages.ts'
 import { LoopPause } from './pausing.ts'
@@ -16,49 +15,47 @@ import { LoopPause } from './pausing.ts'
 export interface LoopInput {
   readonly cluster: string
   readonly state?: {
-    readonly pause?: Pause
-    readonly partialPauses?: readonly Pause[]
     readonly rounds: number
   }
 }
 
 /** Runs for ever: waits for pending pods, plans, creates NodeClaims (design: workflows, provisioningLoop). */
 export async function provisioningLoop(input: LoopInput): Promise<void> {
-  const pause = new LoopPause('provisioning', input.state?.pause)
+  const pause = new LoopPause('provisioning')
   let rounds = input.state?.rounds ?? 0
   let doing = 'starting'
   let sinceMs = Date.now()
   const enter = (what: string) => {
     if (doing !== what) sinceMs = Date.now()
     doing = what
-    setCurrentDetails(`${what} since ${new Date(sinceMs).toISOString()}; ${rounds} rounds planned NodeClaims.`)
+    setCurrentDetails(
+      `${what} since ${new Date(sinceMs).toISOString()}; ${rounds} rounds planned NodeClaims.${pause.refusedText}`,
+    )
   }
   pause.listen({
     pause:
       'Create no NodeClaims until resumed: {"reason": "...", "until": "RFC 3339 time", "by": "..."}, all optional.',
-    resume: 'Go on creating NodeClaims.',
+    resume: 'Go on creating NodeClaims: {"at": the time now as RFC 3339, "by": "..."}; at is needed.',
   })
   setHandler(loopStatusQuery, () => ({ doing, sinceMs, rounds, ...pause.state }))
-  if (input.state === undefined) await pause.recover()
-
-  while (!workflowInfo().continueAsNewSuggested) {
-    await pause.apply()
-    if (pause.current !== undefined) {
-      enter(`paused (${pause.current.reason})`)
-      await pause.untilChanged(() => workflowInfo().continueAsNewSuggested)
-      continue
+  await pause.during(async () => {
+    await pause.recover()
+    while (!workflowInfo().continueAsNewSuggested) {
+      await pause.apply()
+      if (pause.current !== undefined) {
+        enter(`paused (${pause.current.reason})`)
+        await pause.untilChanged(() => workflowInfo().continueAsNewSuggested)
+        continue
+      }
+      enter('waiting for pods that need a node')
+      const outcome = await untilCommand(pause, () =>
+        planningPolls().nextProvisioning.executeWithOptions({ summary: 'next plan' }, []),
+      )
+      if (outcome?.kind === 'planned') rounds += 1
+      if (outcome?.kind === 'paused') await pause.recover()
     }
-    enter('waiting for pods that need a node')
-    const outcome = await untilCommand(pause, () =>
-      planningPolls().nextProvisioning.executeWithOptions({ summary: 'next plan' }, []),
-    )
-    if (outcome?.kind === 'planned') rounds += 1
-    if (outcome?.kind === 'paused') await pause.recover()
-  }
-  await pause.finish()
-  await continueAsNew<typeof provisioningLoop>({
-    cluster: input.cluster,
-    state: { rounds, ...pause.state },
+    await pause.finish()
+    await continueAsNew<typeof provisioningLoop>({ cluster: input.cluster, state: { rounds } })
   })
 }
 

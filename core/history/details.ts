@@ -14,6 +14,8 @@ export interface DetailedLife {
   readonly sinceMs: number
   readonly waitingFor: string
   readonly hold?: string
+  /** Why the last request or cancellation was refused. */
+  readonly refused?: string
   readonly lastFailure?: string
   /** The latest outcomes, the oldest first. */
   readonly outcomes: readonly Moment[]
@@ -23,12 +25,13 @@ const longest = 500
 
 /** Returns the current details of a lifecycle as Markdown. Names and messages in it are escaped. */
 export function lifecycleDetails(life: DetailedLife): string {
-  const { nodeClaim, facts, phase, sinceMs, waitingFor, hold, lastFailure, outcomes } = life
+  const { nodeClaim, facts, phase, sinceMs, waitingFor, hold, refused, lastFailure, outcomes } = life
   return [
     `**${phase}** since ${timeText(sinceMs)}${phase === 'Gone' ? '' : `, waits for ${plain(waitingFor)}`}`,
     '',
     ...factLines(facts),
     ...(hold === undefined ? [] : [`- The NodeClaim is ${plain(hold)}`]),
+    ...(refused === undefined ? [] : [`- Refused: ${plain(refused)}`]),
     ...(lastFailure === undefined ? [] : [`- Last failed launch: ${plain(lastFailure)}`]),
     ...section(
       'What happened',

@@ -12,6 +12,7 @@ import { runningCommands, runningLifecycles } from '../../../core/workflow-queri
 import { commandStatusQuery, type LoopStatus, loopStatusQuery } from '../../../workflows/messages.ts'
 import { searchAttributes } from '../../../workflows/search-attributes.ts'
 import { MissingKeyError } from '../../temporal/encryption.ts'
+import { readRefusedCancellations } from '../../view/cancellations.ts'
 import { readPrices } from '../../view/prices.ts'
 import { readWithheld } from '../../view/withheld.ts'
 import { withCluster } from '../access/cluster.ts'
@@ -152,13 +153,14 @@ export async function readCluster(options: ClusterOptions, now: number): Promise
   function read(): Promise<ClusterReport> {
     const { namespace } = options
     return withCluster(options, async (client) => {
-      const [prices, pauses, quarantined, waiting, withheld, lateLists] = await Promise.all([
+      const [prices, pauses, quarantined, waiting, withheld, lateLists, refusedCancellations] = await Promise.all([
         readPrices(client, namespace).catch(() => undefined),
         readPauses(client, namespace, now).catch(() => undefined),
         new QuarantineStore(client, namespace).read().catch(() => undefined),
         readWaiting(client, namespace).catch(() => undefined),
         readWithheld(client, namespace).catch(() => undefined),
         readLateLists(client, namespace, now).catch(() => undefined),
+        readRefusedCancellations(client, namespace, now).catch(() => undefined),
       ])
       return {
         ...(prices && { priceOf: prices.priceOf }),
@@ -166,6 +168,7 @@ export async function readCluster(options: ClusterOptions, now: number): Promise
         ...(waiting && { waiting }),
         ...(withheld && { withheld }),
         ...(lateLists && { lateLists }),
+        ...(refusedCancellations !== undefined && { refusedCancellations }),
         ...(quarantined && { quarantined: [...quarantined.values()].filter(({ untilMs }) => untilMs > now) }),
       }
     })

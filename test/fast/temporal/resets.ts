@@ -24,7 +24,7 @@ export function resetCopy(run: Run, runId: string, completedEventId: number): Ru
   again.waiting = run.past
     .filter(({ historyLength }) => historyLength === startedEventId)
     .flatMap(({ jobs }) => jobs)
-    .filter((job) => !madeByCore.has(job))
+    .filter((job) => job.resolveActivity?.isLocal !== true && !madeByCore.has(job))
   return again
 }
 
