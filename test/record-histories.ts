@@ -13,6 +13,7 @@ import {
   retryNowUpdate,
 } from '../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
+import { dated } from './dated.ts'
 import { type Forbidden, writeCorpus } from './histories/write-corpus.ts'
 import { World } from './world.ts'
 
@@ -150,7 +151,7 @@ async function pauseProvisioning(world: World): Promise<void> {
   await loop.signal(pauseSignal, { reason: 'recording' })
   await world.until('the pause is in force', async () => (await loop.query(loopStatusQuery)).pause !== undefined)
   await world.scale('inflate', 4)
-  await loop.signal(resumeSignal)
+  await loop.signal(resumeSignal, dated())
   await world.untilRunning(4)
 }
 
@@ -191,8 +192,8 @@ async function disruptEmptyNodes(world: World): Promise<void> {
   await world.until('the pause is in force', async () => (await loop.query(loopStatusQuery)).pause !== undefined)
   await world.scale('inflate', 2)
   await world.until('two pods are gone', async () => (await world.list('pods')).length === 2)
-  await loop.signal(resumeSignal)
-  await loop.signal(consolidateNowSignal)
+  await loop.signal(resumeSignal, dated())
+  await loop.signal(consolidateNowSignal, dated())
   await world.until('two nodes are gone', async () => (await world.list('nodes')).length === 2)
   await world.scale('inflate', 0)
   await world.untilNothingLeft()

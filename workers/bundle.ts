@@ -24,7 +24,7 @@ const bundlePaths: Readonly<Record<BundleKind, string>> = {
 }
 
 const workflowsPath = join(root, 'workflows', 'index.ts')
-const payloadConverterPath = join(root, 'workflows', 'payload-converter.ts')
+const payloadConverterPath = join(root, 'starter', 'temporal', 'payload-converter.ts')
 const unreadablePath = join(root, 'workflows', 'unreadable.ts')
 
 /** Not by import: where the program is bundled, it is another file. */

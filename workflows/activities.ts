@@ -31,7 +31,7 @@ export const kubernetes = () =>
   proxyActivities<
     Pick<
       KubernetesActivities,
-      'observe' | 'giveUp' | 'finalize' | 'writeHold' | 'writePause' | 'readPause' | 'endReboot'
+      'observe' | 'giveUp' | 'finalize' | 'writeHold' | 'takeCancellation' | 'writePause' | 'readPause' | 'endReboot'
     >
   >({
     taskQueue: queueOf('core'),

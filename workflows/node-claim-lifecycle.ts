@@ -1,23 +1,13 @@
 import {
-  ActivityFailure,
   ApplicationFailure,
+  CancellationScope,
   condition,
-  isCancellation,
   makeContinueAsNewFunc,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow'
 import type { LaunchOutcome } from '../activities/azure/contract.ts'
-import type {
-  Asked,
-  ClaimRef,
-  Ended,
-  GiveUpReason,
-  KubernetesActivities,
-  NextStep,
-  Observation,
-  StepInput,
-} from '../activities/kubernetes/contract.ts'
+import type { Asked, ClaimRef, Ended, GiveUpReason, NextStep, StepInput } from '../activities/kubernetes/contract.ts'
 import { factsKey } from '../core/history/life.ts'
 import { bounded } from '../core/history/record.ts'
 import { failureOf, type LifeResult } from '../core/history/result.ts'
@@ -26,14 +16,14 @@ import { type DrainWaits, nothingReported, waitsText } from '../core/node-claim/
 import type { Wake } from '../core/node-claim/lifecycle.ts'
 import { limits } from '../core/node-claim/limits.ts'
 import { limitText } from '../core/values/time.ts'
-import { clusterSteps, deletions, joins, kubernetes, launching, localReads, waits } from './activities.ts'
-import { causeMessage } from './cause-message.ts'
+import { clusterSteps, deletions, joins, kubernetes, launching, waits } from './activities.ts'
+import { causeMessage, isFailedAttempt } from './cause-message.ts'
 import { LifeRecord } from './life-record.ts'
 import { type LifecycleStatus, lifecycleStatusQuery, pokeSignal } from './messages.ts'
 import { NodeRequests } from './node-requests.ts'
+import { isVmGone, observe } from './observation.ts'
 import { reboot } from './reboot.ts'
 import { type AttributeValues, ShownAttributes } from './shown-attributes.ts'
-import { isVmGone } from './vm-lookup.ts'
 
 /** The whole state of a lifecycle: everything else is read from the cluster. */
 export interface LifecycleInput {
@@ -51,6 +41,8 @@ interface LifecycleState {
   readonly attempt: number
   readonly lastCapacityFailure?: string
   readonly endedMs?: number
+  /** Why the run before was not cancelled. */
+  readonly refused?: string
 }
 
 type Phase = 'Launching' | 'Registering' | 'Initializing' | 'Ready' | 'Rebooting' | 'Draining' | 'Terminating' | 'Gone'
@@ -63,7 +55,7 @@ export async function nodeClaimLifecycle(input: LifecycleInput): Promise<LifeRes
   const lifecycle = new Lifecycle(input)
   setHandler(pokeSignal, () => lifecycle.poke(), { description: 'Evaluate the NodeClaim, its Node and its VM again.' })
   setHandler(lifecycleStatusQuery, () => lifecycle.status(), { description: 'Phase, attempt and what is waited for.' })
-  return lifecycle.run()
+  return CancellationScope.nonCancellable(() => lifecycle.run())
 }
 
 class Lifecycle {
@@ -84,6 +76,7 @@ class Lifecycle {
   /** The work that an operator's request interrupted, for the next observation. */
   #retried: (Asked & { readonly what: string }) | undefined
   #hold: string | undefined
+  #refused: string | undefined
   readonly #attributes: ShownAttributes
 
   constructor(input: LifecycleInput) {
@@ -91,11 +84,15 @@ class Lifecycle {
     this.#attributes = new ShownAttributes(input.attributes)
     this.#claim = { name: input.name, uid: input.uid }
     this.#record = new LifeRecord(input.name)
-    this.#requests = new NodeRequests(this.#claim)
-    this.#requests.listen({ [pokeSignal.name]: () => this.poke() })
+    this.#requests = new NodeRequests(this.#claim, (why) => {
+      this.#refused = why
+      this.#record.describe(this.status())
+    })
+    this.#requests.listen(CancellationScope.current(), { [pokeSignal.name]: () => this.poke() })
     this.#attempt = input.state?.attempt ?? 0
     this.#lastCapacityFailure = input.state?.lastCapacityFailure
     this.#endedMs = input.state?.endedMs
+    this.#refused = input.state?.refused
   }
 
   poke(): void {
@@ -110,6 +107,7 @@ class Lifecycle {
       waitingFor: this.#waitingFor,
       ...(this.#lastCapacityFailure === undefined ? {} : { lastCapacityFailure: this.#lastCapacityFailure }),
       ...(this.#hold === undefined ? {} : { hold: this.#hold }),
+      ...(this.#refused === undefined ? {} : { refused: this.#refused }),
       ...(this.#drainWaits === undefined ? {} : { drain: this.#drainWaits }),
     }
   }
@@ -136,7 +134,8 @@ class Lifecycle {
       this.#record.forced(run.reason)
       return { kind: 'finished' }
     }
-    this.#retried = run.retried
+    if (run.kind === 'retry') this.#retried = run.retried
+    else if (run.refused !== undefined) await this.#continueAsNew({ refused: run.refused })
     return undefined
   }
 
@@ -185,25 +184,12 @@ class Lifecycle {
   async #observe(): Promise<NextStep> {
     this.#poked = false
     const retried = this.#retried
-    const request = { claim: this.#claim, ...(retried === undefined ? {} : { retried }) }
-    const observation =
-      (await this.#observeLocally(request)) ??
-      (await kubernetes().observe.executeWithOptions({ summary: 'read NodeClaim, Node and deadlines' }, [request]))
+    const observation = await observe({ claim: this.#claim, ...(retried === undefined ? {} : { retried }) })
     this.#retried = undefined
     this.#hold = observation.hold
     this.#attributes.learn(observation)
     this.#record.observed(observation)
     return observation.step
-  }
-
-  /** Observes without a separate activity; undefined when the API server does not answer at once. */
-  async #observeLocally(request: Parameters<KubernetesActivities['observe']>[0]): Promise<Observation | undefined> {
-    try {
-      return await localReads().observe(request)
-    } catch (error) {
-      if (!isFailedAttempt(error)) throw error
-      return undefined
-    }
   }
 
   /** Tries offerings of the same NodeClaim until one launches. The history records each attempt with its outcome. */
@@ -382,20 +368,16 @@ class Lifecycle {
     this.#record.describe(this.status())
   }
 
-  async #continueAsNew(): Promise<never> {
+  async #continueAsNew(why: Pick<LifecycleState, 'refused'> = {}): Promise<never> {
     await this.#requests.close('its lifecycle begins a new run at this very moment; send it again')
     const state: LifecycleState = {
       attempt: this.#attempt,
       ...(this.#lastCapacityFailure === undefined ? {} : { lastCapacityFailure: this.#lastCapacityFailure }),
       ...(this.#endedMs === undefined ? {} : { endedMs: this.#endedMs }),
+      ...why,
     }
     const next = makeContinueAsNewFunc<typeof nodeClaimLifecycle>({ memo: { [factsKey]: bounded(this.#record.facts) } })
     const attributes = this.#attributes.values
     return next({ ...this.#input, ...(attributes && { attributes }), state })
   }
-}
-
-/** Whether an activity has failed for good. Anything else is no outcome of a step: a cancellation, or an answer that cannot be read. */
-function isFailedAttempt(error: unknown): boolean {
-  return error instanceof ActivityFailure && !isCancellation(error)
 }

@@ -1,4 +1,5 @@
 import {
+  ApplicationFailure,
   allHandlersFinished,
   CancellationScope,
   condition,
@@ -9,17 +10,21 @@ import {
 } from '@temporalio/workflow'
 import type { PauseChange, PausesWritten } from '../activities/kubernetes/contract.ts'
 import { oneLine } from '../core/history/record.ts'
+import { ageRefusal } from '../core/pauses/operator-requests.ts'
 import { liftAskedFor, pauseAskedFor, pauseRefusal, resumeRefusal } from '../core/pauses/pause-requests.ts'
 import { type LoopName, type Pause, pauseKey, pauseText, scopeOf, scopeText, wholeLoop } from '../core/pauses/pauses.ts'
 import { kubernetes } from './activities.ts'
-import { type PauseAnswer, pauseSignal, pauseUpdate, resumeSignal, resumeUpdate } from './messages.ts'
+import { type PauseAnswer, pauseSignal, pauseUpdate, refuse, resumeSignal, resumeUpdate } from './messages.ts'
 
 interface Command {
+  readonly request: unknown
   /** The pauses of the same scope that this one replaces, as this run knows them. Set when its turn comes. */
   replaced?: readonly Pause[]
   readonly change: Omit<PauseChange, 'loop'>
   /** Present once it is carried out. */
   written?: PausesWritten
+  /** Why it is not. */
+  refused?: string
 }
 
 /** Payloads that handlers of other signals accept: any. */
@@ -33,12 +38,11 @@ export class LoopPause {
   readonly #loop: LoopName
   #queue: Command[] = []
   #current: Pause | undefined
-  #partial: readonly Pause[]
+  #partial: readonly Pause[] = []
+  #refused: string | undefined
 
-  constructor(loop: LoopName, current?: Pause, partial: readonly Pause[] = []) {
+  constructor(loop: LoopName) {
     this.#loop = loop
-    this.#current = current
-    this.#partial = partial
   }
 
   /**
@@ -68,7 +72,12 @@ export class LoopPause {
     return this.#current
   }
 
-  /** What the status shows and the next run starts from. */
+  /** Why the last command that was too old was refused, for the details that the Temporal UI shows; else nothing. */
+  get refusedText(): string {
+    return this.#refused === undefined ? '' : ` Refused: ${this.#refused}`
+  }
+
+  /** What the status shows. */
   get state(): { readonly pause?: Pause; readonly partialPauses?: readonly Pause[] } {
     return {
       ...(this.#current === undefined ? {} : { pause: this.#current }),
@@ -83,23 +92,29 @@ export class LoopPause {
 
   /** Accepts any payload: a handler that throws would stop the loop. */
   pause(request: unknown): Command {
-    return this.#enqueue({ change: { pause: pauseAskedFor(request, this.#loop, Date.now()) } })
+    return this.#enqueue({ request, change: { pause: pauseAskedFor(request, this.#loop, Date.now()) } })
   }
 
   /** Undefined when the scope to lift cannot be read: everything stays paused. */
   resume(request?: unknown): Command | undefined {
     const lift = liftAskedFor(request, this.#loop)
-    if (lift !== undefined) return this.#enqueue({ change: { lift } })
+    if (lift !== undefined) return this.#enqueue({ request, change: { lift } })
     log.warn('a resume is ignored: its scope cannot be read', { request })
     return undefined
   }
 
   /** Writes queued commands in order. An expired pause is cleared the same way. */
   async apply(): Promise<void> {
-    if (this.#queue.length === 0 && this.#isOver()) this.#queue.push({ change: {} })
+    if (this.#queue.length === 0 && this.#isOver()) this.#queue.push({ request: undefined, change: {} })
     while (this.#queue.length > 0) {
       const command = this.#queue[0] as Command
       const { change } = command
+      if (this.#refuseOld(command)) {
+        // What a reset repeats: since its first time pauses may have come and gone.
+        await this.recover()
+        this.#queue.shift()
+        continue
+      }
       command.replaced = this.#replacedBy(change)
       const written = await kubernetes().writePause.executeWithOptions({ summary: summaryOf(this.#loop, change) }, [
         { loop: this.#loop, ...change },
@@ -110,7 +125,20 @@ export class LoopPause {
     }
   }
 
-  /** Reads the pauses from the cluster when a new run has no carried state. */
+  /** Refuses a command whose time is over. One that lifts pauses must say when it was made; a brake need not. Returns whether it did. */
+  #refuseOld(command: Command): boolean {
+    const { pause, lift } = command.change
+    if (pause === undefined && lift === undefined) return false
+    const [name, undated] = pause === undefined ? (['resume', 'refused'] as const) : (['pause', 'accepted'] as const)
+    const why = ageRefusal(name, command.request, { undated, now: Date.now() })
+    if (why === undefined) return false
+    log.warn('a request is refused', { why })
+    this.#refused = why
+    command.refused = why
+    return true
+  }
+
+  /** Reads the pauses from the cluster: what a run was told, or begins with, may have changed where it was reset. */
   async recover(): Promise<void> {
     const found = await kubernetes().readPause.executeWithOptions({ summary: 'pauses in force' }, [
       { loop: this.#loop },
@@ -150,8 +178,16 @@ export class LoopPause {
       await this.apply()
       await condition(() => this.hasCommands || allHandlersFinished())
     } while (this.hasCommands)
-    const now = Date.now()
-    this.#partial = this.#partial.filter(({ untilMs }) => untilMs === undefined || untilMs > now)
+  }
+
+  /** Runs a loop. A cancelled one carries out its commands before it ends: they are in the cluster then, and so in the next run. */
+  async during(loop: () => Promise<void>): Promise<void> {
+    try {
+      await loop()
+    } catch (error) {
+      if (isCancellation(error)) await CancellationScope.nonCancellable(() => this.finish())
+      throw error
+    }
   }
 
   #enqueue(command: Command): Command {
@@ -172,7 +208,10 @@ export class LoopPause {
 
   async #answer(command: Command | undefined): Promise<PauseAnswer> {
     if (command === undefined) throw new Error('the scope passed the check and cannot be read')
-    await condition(() => command.written !== undefined)
+    await CancellationScope.nonCancellable(() =>
+      condition(() => command.written !== undefined || command.refused !== undefined),
+    )
+    if (command.refused !== undefined) throw ApplicationFailure.nonRetryable(command.refused)
     const { lifted, inForce } = command.written as PausesWritten
     const before = command.change.pause === undefined ? lifted : (command.replaced ?? [])
     return { message: messageOf(this.#loop, command.change, before), before, inForce }
@@ -206,44 +245,4 @@ function messageOf(loop: LoopName, { pause, lift }: Command['change'], before: r
     return was === '' ? `nothing of ${loop} was paused` : `all of ${loop} is resumed; it was: ${was}`
   const what = scopeText(loop, lift?.scope ?? wholeLoop)
   return was === '' ? `${what} was not paused` : `${what} is resumed; it was: ${was}`
-}
-
-/** A validator's refusal: an update is not accepted when it throws. */
-export function refuse(why: string | undefined): void {
-  if (why !== undefined) throw new Error(why)
-}
-
-/** Runs a long poll. An operator's command cancels it, and so does `untilMs` (epoch ms), of which `timer` says why. Undefined when the poll was interrupted. */
-export async function untilCommand<Outcome>(
-  pause: LoopPause,
-  poll: () => Promise<Outcome>,
-  {
-    alsoWhen = () => false,
-    untilMs,
-    timer = '',
-  }: { readonly alsoWhen?: () => boolean; readonly untilMs?: number; readonly timer?: string } = {},
-): Promise<Outcome | undefined> {
-  const scope = new CancellationScope()
-  const running = scope.run(poll)
-  const isAsked = () => pause.hasCommands || alsoWhen()
-  let isDone = false
-  running.then(
-    () => {
-      isDone = true
-    },
-    () => {
-      isDone = true
-    },
-  )
-  const ended = () => isDone || isAsked()
-  try {
-    if (untilMs === undefined) await condition(ended)
-    else await condition(ended, Math.max(untilMs - Date.now(), 1), { summary: timer })
-    if (!isDone) scope.cancel()
-    return await running
-  } catch (error) {
-    // Applies only to a command's interruption: cancellation of the loop itself ends it.
-    if (isCancellation(error) && !CancellationScope.current().consideredCancelled) return undefined
-    throw error
-  }
 }

@@ -1,48 +1,40 @@
 import { condition, continueAsNew, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow'
-import type { Pause } from '../core/pauses/pauses.ts'
 import { loopStatusQuery } from './messages.ts'
 import { LoopPause } from './pausing.ts'
-
-export interface LoopInput {
-  readonly cluster: string
-  readonly state?: {
-    readonly pause?: Pause
-    readonly partialPauses?: readonly Pause[]
-  }
-}
 
 /**
  * Takes an operator's pauses of provisioning, and sleeps. It does not provision: the planner does, and reads the pauses in the cluster before it writes
  * (docs/adr/0048-provisioning-needs-no-temporal.md).
  */
-export async function provisioningLoop(input: LoopInput): Promise<void> {
-  const pause = new LoopPause('provisioning', input.state?.pause)
+export async function provisioningLoop(input: { readonly cluster: string }): Promise<void> {
+  const pause = new LoopPause('provisioning')
   let doing = 'starting'
   let sinceMs = Date.now()
   const enter = (what: string) => {
     if (doing !== what) sinceMs = Date.now()
     doing = what
-    setCurrentDetails(`${what} since ${new Date(sinceMs).toISOString()}.`)
+    setCurrentDetails(`${what} since ${new Date(sinceMs).toISOString()}.${pause.refusedText}`)
   }
   pause.listen({
     pause:
       'Create no NodeClaims until resumed: {"reason": "...", "until": "RFC 3339 time", "by": "..."}, all optional.',
-    resume: 'Go on creating NodeClaims.',
+    resume: 'Go on creating NodeClaims: {"at": the time now as RFC 3339, "by": "..."}; at is needed.',
   })
   setHandler(loopStatusQuery, () => ({ doing, sinceMs, ...pause.state }))
-  if (input.state === undefined) await pause.recover()
-
   const isOver = () => workflowInfo().continueAsNewSuggested
-  while (!isOver()) {
-    await pause.apply()
-    if (pause.current === undefined) {
-      enter('provisioning')
-      await condition(() => pause.hasCommands || isOver())
-    } else {
-      enter(`paused (${pause.current.reason})`)
-      await pause.untilChanged(isOver)
+  await pause.during(async () => {
+    await pause.recover()
+    while (!isOver()) {
+      await pause.apply()
+      if (pause.current === undefined) {
+        enter('provisioning')
+        await condition(() => pause.hasCommands || isOver())
+      } else {
+        enter(`paused (${pause.current.reason})`)
+        await pause.untilChanged(isOver)
+      }
     }
-  }
-  await pause.finish()
-  await continueAsNew<typeof provisioningLoop>({ cluster: input.cluster, state: pause.state })
+    await pause.finish()
+    await continueAsNew<typeof provisioningLoop>(input)
+  })
 }

@@ -76,6 +76,14 @@ export type HoldOutcome =
   /** The claim is gone or being deleted: a hold does not stop that. */
   | { readonly kind: 'late'; readonly message: string }
 
+/** What came of the cancellation of a lifecycle in Temporal. */
+export type CancellationOutcome =
+  /** The claim is being deleted, as by `kubectl delete nodeclaim`. */
+  | { readonly kind: 'deleted' }
+  | { readonly kind: 'refused'; readonly message: string }
+  /** The claim was being deleted before, or is gone. */
+  | { readonly kind: 'late' }
+
 export type RegistrationOutcome =
   | { readonly kind: 'registered'; readonly nodeName: string; readonly registeredMs?: number }
   | { readonly kind: 'timeout'; readonly message: string }
@@ -194,6 +202,8 @@ export interface KubernetesActivities {
     readonly hold?: WantedHold
     readonly asked: Asked
   }): Promise<HoldOutcome>
+  /** Deletes the claim of a lifecycle that was cancelled in Temporal, unless a hold, a pause, a budget or too many of them forbid it. */
+  takeCancellation(input: { readonly claim: ClaimRef; readonly asked: Asked }): Promise<CancellationOutcome>
   /** Waits until the Node is ready, free of startup taints and has its resources; then Initialized is True. */
   awaitInitialization(input: { readonly claim: ClaimRef }): Promise<InitializationOutcome>
   /** Taints the Node of a claim that is to reboot, and evicts its pods for as long as they may take. */

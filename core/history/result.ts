@@ -17,6 +17,7 @@ export const outcomes = {
   'node-gone': undefined,
   'scaled-down': undefined,
   deleted: undefined,
+  cancelled: undefined,
   /** The NodeClaim was gone when the run first looked: another run has recorded its end. */
   gone: undefined,
   /** A time limit was over: of the launch, the registration, the Node's health or `expireAfter`. */

@@ -19,6 +19,8 @@ export interface PauseRequest {
   readonly until?: string
   /** The requester. */
   readonly by?: string
+  /** When it was made, RFC 3339. */
+  readonly at?: string
   readonly scope?: ScopeRequest
 }
 
@@ -29,6 +31,8 @@ export interface ResumeRequest {
   readonly all?: boolean
   /** The requester. */
   readonly by?: string
+  /** When it was made, RFC 3339. */
+  readonly at?: string
 }
 
 const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/i
@@ -57,7 +61,7 @@ function readScope(scope: unknown, loop: LoopName): Checked<PauseScope> {
 
 /** Returns why a `pause` cannot be carried out as requested; undefined when it can. `now`: epoch ms. */
 export function pauseRefusal(request: unknown, loop: LoopName, now: number): string | undefined {
-  const fields = fieldsOf(request, 'pause', ['reason', 'until', 'by', 'scope'])
+  const fields = fieldsOf(request, 'pause', ['reason', 'until', 'by', 'at', 'scope'])
   if (fields.kind === 'refused') return fields.message
   const { reason, until, by, scope } = fields.value
   const texts = textRefusal('pause', { reason, by })
@@ -75,7 +79,7 @@ export function pauseRefusal(request: unknown, loop: LoopName, now: number): str
 
 /** Returns why a `resume` cannot be carried out as requested; undefined when it can. */
 export function resumeRefusal(request: unknown, loop: LoopName): string | undefined {
-  const fields = fieldsOf(request, 'resume', ['scope', 'all', 'by'])
+  const fields = fieldsOf(request, 'resume', ['scope', 'all', 'by', 'at'])
   if (fields.kind === 'refused') return fields.message
   const { scope, all, by } = fields.value
   const texts = textRefusal('resume', { by })

@@ -17,6 +17,7 @@ import { commandStatusQuery, type LoopStatus, loopStatusQuery } from '../../../w
 import { MissingKeyError } from '../../temporal/encryption.ts'
 import { lookOnce } from '../../temporal/findings/look.ts'
 import { messageOf } from '../../temporal/problem.ts'
+import { readRefusedCancellations } from '../../view/cancellations.ts'
 import { readPrices } from '../../view/prices.ts'
 import { readWithheld } from '../../view/withheld.ts'
 import { withCluster } from '../access/cluster.ts'
@@ -177,16 +178,18 @@ export async function readCluster(options: ClusterOptions, now: number): Promise
 /** As `readCluster`, with a client of the cluster. */
 async function readObjects(client: KubernetesClient, namespace: string, now: number): Promise<ClusterRead> {
   const ifThere = <T>(read: Promise<T>) => within(configMs, read).catch(() => undefined)
-  const [claims, repairer, prices, pauses, quarantined, waiting, withheld, lateLists] = await Promise.all([
-    within(readMs, readClaims(client)).catch((error: unknown) => reason(error)),
-    ifThere(readRepairer(client, namespace, now)),
-    ifThere(readPrices(client, namespace)),
-    ifThere(readPauses(client, namespace, now)),
-    ifThere(new QuarantineStore(client, namespace).read()),
-    ifThere(readWaiting(client, namespace)),
-    ifThere(readWithheld(client, namespace)),
-    ifThere(readLateLists(client, namespace, now)),
-  ])
+  const [claims, repairer, prices, pauses, quarantined, waiting, withheld, lateLists, refusedCancellations] =
+    await Promise.all([
+      within(readMs, readClaims(client)).catch((error: unknown) => reason(error)),
+      ifThere(readRepairer(client, namespace, now)),
+      ifThere(readPrices(client, namespace)),
+      ifThere(readPauses(client, namespace, now)),
+      ifThere(new QuarantineStore(client, namespace).read()),
+      ifThere(readWaiting(client, namespace)),
+      ifThere(readWithheld(client, namespace)),
+      ifThere(readLateLists(client, namespace, now)),
+      ifThere(readRefusedCancellations(client, namespace, now)),
+    ])
   const report = {
     ...(typeof claims === 'string' ? { unread: [`NodeClaims: ${claims}`] } : { nodes: claims.map(nodeReport) }),
     ...(repairer && { repairer }),
@@ -195,6 +198,7 @@ async function readObjects(client: KubernetesClient, namespace: string, now: num
     ...(waiting && { waiting }),
     ...(withheld && { withheld }),
     ...(lateLists && { lateLists }),
+    ...(refusedCancellations !== undefined && { refusedCancellations }),
     ...(quarantined && { quarantined: [...quarantined.values()].filter(({ untilMs }) => untilMs > now) }),
   }
   return { report, claims: typeof claims === 'string' ? undefined : claims }

@@ -38,6 +38,8 @@ export interface ClusterReport {
   readonly waiting?: StoredWaiting
   /** Machines without a NodeClaim that garbage collection keeps since pods run there. */
   readonly withheld?: WithheldMachines
+  /** What is to say of lifecycles that were cancelled in Temporal and go on; empty: nothing. */
+  readonly refusedCancellations?: string
   /** Lists of Azure's that waits share and that do not come. */
   readonly lateLists?: readonly LateEntry[]
   /** The pauses that planners obey. */

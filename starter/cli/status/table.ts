@@ -28,6 +28,7 @@ export function statusText(report: StatusReport, cluster: ClusterReport, now: nu
     pauses(report, cluster),
     quarantined(cluster),
     withheld(cluster, now),
+    cluster.refusedCancellations ? `REFUSED  ${printable(cluster.refusedCancellations)}` : '',
     pendingText(cluster),
     commands(report, now),
     nodes(cluster),
@@ -145,6 +146,8 @@ export function statusJson(report: StatusReport, known: ClusterReport): object {
     pendingPods: known.waiting === undefined ? null : pendingJson(known.waiting),
     // Null: not known.
     withheldMachines: known.withheld ?? null,
+    // Null: not known; empty: there were none of late.
+    refusedCancellations: known.refusedCancellations ?? null,
     // Null: not known.
     commands: commands?.map(({ startedMs, ...command }) => ({ ...command, since: time(startedMs) })) ?? null,
     // Null: not known.

@@ -3,6 +3,7 @@ import type { CommandResult, DisruptionCommandInput, disruptionCommand } from '.
 import { commandStatusQuery, loopStatusQuery, pauseSignal, resumeSignal } from '../../../workflows/messages.ts'
 import { deployment, nodePool } from '../../applied-objects.ts'
 import { traceKeys, type Write } from '../../command-writes.ts'
+import { dated } from '../../dated.ts'
 import type { Hold } from '../../faults/gate.ts'
 import { FaultyWorld } from '../../faulty-world.ts'
 import type { World } from '../../world.ts'
@@ -257,7 +258,7 @@ test('a pause while a commit is under way: undone, and nothing happens until res
     (await world.loop('disruption').query(loopStatusQuery)).doing.startsWith('paused'),
   )
   expect((await faulty.untilWhole([pool])).old(pool)).toEqual(old)
-  await world.loop('disruption').signal(resumeSignal)
+  await world.loop('disruption').signal(resumeSignal, dated())
 })
 
 test('in the end all nodes are new, and nothing leaks', async () => {

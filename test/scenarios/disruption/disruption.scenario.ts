@@ -1,5 +1,6 @@
 import { consolidateNowSignal, loopStatusQuery, pauseUpdate, resumeUpdate } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { dated } from '../../dated.ts'
 import { endOf } from '../../observed/lifecycle-ends.ts'
 import { type Seen, World } from '../../world.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
@@ -209,7 +210,7 @@ test('a pause while a replacement starts: the command is taken back, and the rol
   const [kept] = await claimsOf('drifting')
   expect([kept?.metadata.uid, kept?.metadata.deletionTimestamp]).toEqual([old?.metadata.uid, undefined])
   await world.timing({ bootMs: 0 })
-  await loop.executeUpdate(resumeUpdate, { args: [{ scope: { nodePool: 'drifting' } }] })
+  await loop.executeUpdate(resumeUpdate, { args: [dated({ scope: { nodePool: 'drifting' } })] })
   await world.until('the node is replaced', async () => {
     const claims = await claimsOf('drifting')
     return claims.length === 1 && claims[0]?.metadata.labels?.['team'] === 'red'
@@ -226,14 +227,14 @@ test('consolidateNow takes what it is limited to and no more, without waiting', 
   await world.scale('asked', 0)
   await world.until('the pods are gone', async () => (await world.running('asked')) === 0)
   const loop = world.loop('disruption')
-  await loop.signal(consolidateNowSignal, { nodePools: ['asked'], budget: 1 })
+  await loop.signal(consolidateNowSignal, dated({ nodePools: ['asked'], budget: 1 }))
   await world.until('one node is gone', async () => (await claimsOf('asked')).length === 2)
   const [one, other] = await claimsOf('asked')
   await loop.signal('consolidateNow', { nodes: 'all of them' })
-  await loop.signal(consolidateNowSignal, { nodes: [one?.status?.nodeName ?? ''] })
+  await loop.signal(consolidateNowSignal, dated({ nodes: [one?.status?.nodeName ?? ''] }))
   await world.until('the node that was named is gone', async () => (await claimsOf('asked')).length === 1)
   expect((await claimsOf('asked'))[0]?.metadata.uid).toBe(other?.metadata.uid)
-  await loop.signal(consolidateNowSignal, { nodePools: ['asked'] })
+  await loop.signal(consolidateNowSignal, dated({ nodePools: ['asked'] }))
   await world.until('the last one is gone', async () => (await claimsOf('asked')).length === 0)
 })
 

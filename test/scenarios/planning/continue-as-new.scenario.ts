@@ -11,6 +11,7 @@ import {
   resumeSignal,
 } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { dated } from '../../dated.ts'
 import { World } from '../../world.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
@@ -85,7 +86,7 @@ async function storm(name: 'provisioning' | 'disruption', more: number): Promise
   for (let left = more; left > 0; ) {
     for (let burst = 0; burst < 5; burst += 1) {
       const reason = burst === 2 ? undefined : `storm ${sent.length}`
-      await (reason === undefined ? loop.signal(resumeSignal) : loop.signal(pauseSignal, { reason }))
+      await (reason === undefined ? loop.signal(resumeSignal, dated()) : loop.signal(pauseSignal, { reason }))
       sent.push(reason)
     }
     await world.until('the last pause of the burst is in force', async () => {
@@ -186,7 +187,7 @@ test.each(['provisioning', 'disruption'] as const)(
     // Planners read only this place, too.
     const map = await world.operator.api('GET', '/api/v1/namespaces/joiner/configmaps/joiner-pauses')
     expect(JSON.stringify(map)).toContain(reason)
-    await loop.signal(resumeSignal)
+    await loop.signal(resumeSignal, dated())
     await world.until('the loop goes on', async () => (await loop.query(loopStatusQuery)).pause === undefined)
   },
 )
@@ -209,7 +210,7 @@ test('a pause carried to a new run holds, and the resume after it is carried out
     async () => (await world.loop('provisioning').query(loopStatusQuery)).pause?.reason === 'still',
   )
   expect(await world.list('nodeclaims')).toEqual([])
-  await world.loop('provisioning').signal(resumeSignal)
+  await world.loop('provisioning').signal(resumeSignal, dated())
   await world.untilRunning(2)
 })
 
@@ -224,7 +225,7 @@ test('commands that came before a run had a worker are carried out in their orde
     args: [{ cluster: clusterName }],
   })
   await loop.signal(pauseSignal, { reason: 'first' })
-  await loop.signal(resumeSignal)
+  await loop.signal(resumeSignal, dated())
   await loop.signal(pauseSignal, { reason: 'last' })
   world.startJoiner()
   const written = await world.until('all three were carried out', async () => {
@@ -232,7 +233,7 @@ test('commands that came before a run had a worker are carried out in their orde
     return found.length === 3 && found
   })
   expect(written.map((input) => input?.pause?.reason)).toEqual(['first', undefined, 'last'])
-  await loop.signal(resumeSignal)
+  await loop.signal(resumeSignal, dated())
 })
 
 test('no consolidateNow is lost, whichever run it falls into', async () => {
@@ -244,7 +245,7 @@ test('no consolidateNow is lost, whichever run it falls into', async () => {
   const before = await forced()
   const first = (await runs(loop.workflowId)).length
   for (let sent = 1; (await runs(loop.workflowId)).length < first + 6; sent += 1) {
-    await loop.signal(consolidateNowSignal)
+    await loop.signal(consolidateNowSignal, dated())
     await world.until(`evaluation ${sent} was forced`, async () => (await forced()) >= before + sent)
   }
 })

@@ -1,5 +1,6 @@
 import { loopStatusQuery, pauseSignal, resumeSignal } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { dated } from '../../dated.ts'
 import { untilResyncs } from '../../observed/metrics.ts'
 import { summaries } from '../../observed/summaries.ts'
 import { World } from '../../world.ts'
@@ -47,7 +48,7 @@ test('a paused disruption loop taints and deletes nothing, also when its workflo
   expect(nodes.filter(({ spec }) => spec.taints?.some(({ key }) => key === 'karpenter.sh/disrupted'))).toEqual([])
   expect(await deletes()).toBe(0)
   expect((await world.loop('disruption').describe()).historyLength).toBeLessThan(20)
-  await world.loop('disruption').signal(resumeSignal)
+  await world.loop('disruption').signal(resumeSignal, dated())
   await world.untilNothingLeft(120_000)
 })
 
@@ -80,7 +81,7 @@ test('odd payloads and a cancelled loop stop nothing for good', async () => {
   await world.until('the loop says what it ignored', async () =>
     (await world.loop('provisioning').query(loopStatusQuery)).pause?.reason.includes('tomorrow'),
   )
-  await world.loop('provisioning').signal(resumeSignal)
+  await world.loop('provisioning').signal(resumeSignal, dated())
   await world.until(
     'the pause is lifted',
     async () => (await world.loop('provisioning').query(loopStatusQuery)).pause === undefined,

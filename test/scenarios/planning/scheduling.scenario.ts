@@ -4,6 +4,7 @@ import { PoolLimits } from '../../../activities/provisioning/pool-limits.ts'
 import { parseResources } from '../../../core/resources.ts'
 import { pauseSignal, resumeSignal } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { dated } from '../../dated.ts'
 import { scrape } from '../../observed/metrics.ts'
 import { type Seen, World } from '../../world.ts'
 import { afterAll, beforeAll, expect, isFast, test } from '../scenario.ts'
@@ -311,7 +312,7 @@ test('many pods of mixed constraints become a plan in one pass, with its time in
     return waiting.length === count
   })
   const before = await scrape(world)
-  await world.loop('provisioning').signal(resumeSignal)
+  await world.loop('provisioning').signal(resumeSignal, dated())
   const pass = await world.until('the plan', async () =>
     (await logged('planned pods')).find(({ pods }) => pods === count),
   )

@@ -31,17 +31,20 @@ export function elided(commands: readonly Command[]): (command: Command) => bool
     activities.has((scheduleActivity ?? requestCancelActivity)?.seq ?? -1)
 }
 
-function refusedUpdates(commands: readonly Command[]): ReadonlySet<string> {
+function refusedUpdates({ jobs, commands }: PastActivation): ReadonlySet<string> {
   const answers = commands.flatMap(({ updateResponse }) => updateResponse ?? [])
   const accepted = new Set(answers.filter((one) => one.accepted != null).map((one) => one.protocolInstanceId))
-  // One that was accepted and then failed has a `rejected` as its outcome.
-  const refused = answers.filter((one) => one.rejected != null && !accepted.has(one.protocolInstanceId))
+  const asked = new Set(jobs.map(({ doUpdate }) => doUpdate?.protocolInstanceId))
+  // One that was accepted, now or before, and then failed has a `rejected` as its outcome.
+  const refused = answers.filter(
+    ({ rejected, protocolInstanceId: id }) => rejected != null && asked.has(id) && !accepted.has(id),
+  )
   return new Set(refused.map(({ protocolInstanceId }) => protocolInstanceId ?? ''))
 }
 
 /** An update that its validator refused is in no history, so no replay sees it. */
 export function withoutRefusedUpdates(activation: PastActivation): PastActivation {
-  const refused = refusedUpdates(activation.commands)
+  const refused = refusedUpdates(activation)
   if (refused.size === 0) return activation
   return {
     ...activation,

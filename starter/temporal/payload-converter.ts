@@ -1,9 +1,9 @@
 import { defaultPayloadConverter, type Payload, type PayloadConverter } from '@temporalio/common'
-import { unreadable } from '../core/values/unreadable.ts'
+import { unreadable } from '../../core/values/unreadable.ts'
 
 /**
  * The converter of workflows. It never throws while it reads: whoever may send a message could otherwise stop a workflow with a payload that nobody
- * can read, since the runtime converts before any handler runs. `unreadable.ts` says what becomes of such a payload.
+ * can read, since the runtime converts before any handler runs. `workflows/unreadable.ts` says what becomes of such a payload.
  */
 export const payloadConverter: PayloadConverter = {
   toPayload: (value) => defaultPayloadConverter.toPayload(value),
