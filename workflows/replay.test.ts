@@ -54,7 +54,7 @@ function swapped(one: string, other: string): string {
  * not found.
  */
 function withNewStep(patch?: string): string {
-  const begin = 'return lifecycle.run();'
+  const begin = 'lifecycle.run()'
   const sdk = /\(0,(_temporalio_workflow__\w+)\.setHandler\)\([^;]+pokeSignal, \(\)=>lifecycle/.exec(code)?.[1]
   if (sdk === undefined || code.split(begin).length !== 2)
     throw new Error('the bundle begins lifecycles in another way')

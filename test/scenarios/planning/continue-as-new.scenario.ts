@@ -179,10 +179,8 @@ test.each(['provisioning', 'disruption'] as const)(
 
     const reason = await pauseIntoNewRun(name)
     const { rounds } = await loop.query(loopStatusQuery)
-    expect(carried((await runs(loop.workflowId)).at(-1))).toMatchObject({
-      ...(rounds === undefined ? {} : { rounds }),
-      pause: { reason: expect.stringMatching(/^calm/) },
-    })
+    const state = carried((await runs(loop.workflowId)).at(-1))
+    expect(state?.rounds).toBe(rounds)
     expect((await loop.query(loopStatusQuery)).pause?.reason).toBe(reason)
     // Planners read only this place, too.
     const map = await world.operator.api('GET', '/api/v1/namespaces/joiner/configmaps/joiner-pauses')

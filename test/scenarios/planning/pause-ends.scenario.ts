@@ -95,3 +95,33 @@ test('odd payloads and a cancelled loop stop nothing for good', async () => {
   await world.scale('inflate', 2)
   await world.untilRunning(2)
 })
+
+test('what came together with the cancellation of its loop is in force in the next run', async () => {
+  await world.loop('provisioning').signal(pauseSignal, { reason: 'over soon' })
+  const pauseOf = async (name: 'provisioning' | 'disruption') =>
+    (await world.loop(name).query(loopStatusQuery)).pause?.reason
+  await world.until('the pause is in force', async () => (await pauseOf('provisioning')) === 'over soon')
+  // One task of the workflow hears of both.
+  await world.cluster.supervisor.stop('joiner')
+  await world.loop('provisioning').signal(resumeSignal, dated())
+  await world.loop('disruption').signal(pauseSignal, { reason: 'release day' })
+  const cancelled = await Promise.all(
+    (['provisioning', 'disruption'] as const).map(async (name) => {
+      const { runId } = await world.loop(name).describe()
+      await world.loop(name).cancel()
+      return { name, runId }
+    }),
+  )
+  world.startJoiner()
+  for (const { name, runId } of cancelled) {
+    await world.until(
+      `the ${name} loop has begun again`,
+      async () => (await world.loop(name).describe()).runId !== runId,
+    )
+    const { status } = await world.temporal.workflow.getHandle(world.loop(name).workflowId, runId).describe()
+    expect(status.name).toBe('CANCELLED')
+  }
+  await world.until('the disruption loop is paused', async () => (await pauseOf('disruption')) === 'release day')
+  expect(await pauseOf('provisioning')).toBeUndefined()
+  await world.loop('disruption').signal(resumeSignal, dated())
+})
