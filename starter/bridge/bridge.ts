@@ -133,18 +133,16 @@ export class Bridge {
    * the watchdog finds one that does not run.
    */
   #pokeUnsettled(): void {
-    this.#queue.add(versionKey)
-    this.#queue.add(statusKey)
-    this.#queue.add(inPlaceKey)
+    for (const key of [versionKey, statusKey, inPlaceKey]) this.#queue.add(key)
     const { deps } = this.#input
     for (const claim of deps.cache.nodeClaims.values())
       if (!isSettled(deps, claim)) this.#queue.add(`poke/${claim.metadata.name}`, 'routine')
   }
 
   async #resync(): Promise<void> {
-    const { deps } = this.#input
+    const { deps, bootstrap } = this.#input
     try {
-      await this.#input.bootstrap()
+      await bootstrap()
     } catch (error) {
       deps.log.warn({ err: error }, 'bootstrap in Temporal failed, the next resync retries')
     }

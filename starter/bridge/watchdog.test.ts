@@ -17,8 +17,8 @@ const cluster = 'test'
 const loops = [singletonIds.provisioningLoop(cluster), singletonIds.disruptionLoop(cluster)]
 
 /** A cluster at rest with so many nodes, and a watchdog that looks every 20 s. */
-async function world(claims: number) {
-  const temporal = fakeTemporal()
+async function world(claims: number, lagMs = 0) {
+  const temporal = fakeTemporal(lagMs)
   const kubernetes = new FakeCluster()
   for (let n = 0; n < claims; n++) kubernetes.put('nodeclaims', claimJson(`c${n}`))
   await temporal.bootstrap(cluster)
@@ -118,6 +118,12 @@ describe('the watchdog', () => {
     await pass(20_000)
     expect(found()).toEqual({ 'lifecycle missing': 1, 'lifecycle without NodeClaim': 1 })
     expect(sent.toSorted()).toEqual([`poke ${idOf('c1')}`, 'start young'])
+  })
+
+  test('takes lifecycles that a list does not know yet for running once Temporal says so of 20 of them', async () => {
+    const { sent, found } = await world(30, 120_000)
+    await pass(40_000)
+    expect([sent, found()]).toEqual([[], {}])
   })
 
   test('makes loops and Schedules again that somebody ended or deleted, and only names a Schedule that somebody paused', async () => {

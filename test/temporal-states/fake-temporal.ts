@@ -14,11 +14,11 @@ const clock: Clock = {
   },
 }
 
-/** Temporal in memory without any worker: runs stay as they were started. */
-export function fakeTemporal() {
+/** Temporal in memory without any worker: runs stay as they were started. `lagMs`: how far its lists are behind. */
+export function fakeTemporal(lagMs = 0) {
   const server = new TemporalServer(clock)
   /** What it has beside runs, and what is wrong with it. */
-  const state = new TemporalConnection(server, { clock, random: () => 0.5 })
+  const state = new TemporalConnection(server, { clock, lagMs, random: () => 0.5 })
   const { connection } = state
   const client = new Client({ connection })
   return {

@@ -123,14 +123,20 @@ export function problemsOf(
         ({ queue, role }) =>
           `no worker asks for work on the task queue ${queue} (role ${rolesOf[role]}): kubectl get pods --namespace joiner`,
       ),
-    ...findingGroups(findings, repairer).map(({ text, remedy }) =>
-      remedy === undefined ? text : `${text}: ${remedy}`,
-    ),
+    ...findingGroups(
+      findings.filter((finding) => !isEnding(finding, repairer)),
+      repairer,
+    ).map(({ text, remedy }) => (remedy === undefined ? text : `${text}: ${remedy}`)),
     ...loops.flatMap(({ loop, state, troubles }) => [
       ...(state === 'silent' ? [`the ${loop} loop does not answer: no worker of the role core works for it`] : []),
       ...troubles.map((trouble) => `${loop}: ${trouble}`),
     ]),
   ]
+}
+
+/** A lifecycle without a NodeClaim harms nobody, and may be about to end in the moment of the look. */
+function isEnding({ fault }: Finding, { kind }: Repairer): boolean {
+  return fault === 'lifecycle without NodeClaim' && kind === 'there'
 }
 
 /** The nodes of one pool: how many in each phase, and what they cost an hour in USD; `unpriced` have no known price. */

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { installedWorld, type TemporalState, temporalStates } from '../../../test/temporal-states/installed-world.ts'
 
 const own = 'Joiner repairs this by itself within 30 s'
@@ -30,6 +30,8 @@ const expected: Readonly<Record<TemporalState, { readonly says: readonly RegExp[
     not: /not read|cannot be read/,
   },
 }
+
+afterEach(() => void vi.useRealTimers())
 
 describe('joiner status', () => {
   test.each(temporalStates)('counts the NodeClaims and says what is wrong while Temporal is %s', async (state) => {
@@ -63,6 +65,21 @@ describe('joiner status', () => {
         isBeingRepaired: false,
       },
     ])
+  })
+
+  test('a lifecycle without a NodeClaim is broken only where nobody has it end', async () => {
+    const { cluster, joiner } = await installedWorld()
+    cluster.remove('nodeclaims', 'b')
+    // Younger runs are no differences.
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 40_000 })
+    const { stdout } = await joiner('status', '--output', 'json')
+    const { problems, findings } = JSON.parse(stdout)
+    expect(problems.join('\n')).not.toContain('nodeclaim/local/b')
+    expect(findings).toMatchObject([{ object: 'workflow nodeclaim/local/b/uid-b', isBeingRepaired: true }])
+    cluster.remove('leases', 'joiner-bridge', 'joiner')
+    expect((await joiner('status')).stdout).toMatch(
+      /^BROKEN {2}workflow nodeclaim\/local\/b\/uid-b: lifecycle without/m,
+    )
   })
 
   test('does not know how many nodes there are where NodeClaims cannot be read, and compares nothing', async () => {

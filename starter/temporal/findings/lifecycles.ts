@@ -36,13 +36,19 @@ export class LifecycleLook {
   }
 
   /** Looks once; NodeClaims under way are found first. Errors: what Temporal says, other than that its lists cannot be read. */
-  async look(nodeClaims: Iterable<NodeClaim>): Promise<readonly Finding[]> {
-    const claims = [...nodeClaims].sort((a, b) => rank(a) - rank(b))
+  async look(nodeClaims: () => Iterable<NodeClaim>): Promise<readonly Finding[]> {
+    const claims = [...nodeClaims()].sort((a, b) => rank(a) - rank(b))
+    // A NodeClaim that went during the look had its lifecycle end.
+    const missing = (gone: readonly NodeClaim[]) => {
+      const left = new Set([...nodeClaims()].map(({ metadata }) => metadata.uid))
+      return gone.filter(({ metadata }) => left.has(metadata.uid)).map(missingLifecycle)
+    }
     try {
       if (await this.#isAgreed(claims)) return []
-      return await this.#compare(claims)
+      const { gone, orphaned } = await this.#compare(claims)
+      return [...missing(gone), ...orphaned.map(orphan)]
     } catch (error) {
-      return [unreadable('the list of lifecycles', error), ...(await this.#ask(claims))]
+      return [unreadable('the list of lifecycles', error), ...missing(await this.#ask(claims))]
     }
   }
 
@@ -57,7 +63,7 @@ export class LifecycleLook {
     return Number(count) === claims.length
   }
 
-  async #compare(claims: readonly NodeClaim[]): Promise<readonly Finding[]> {
+  async #compare(claims: readonly NodeClaim[]) {
     const { client, cluster, now } = this.#context
     const listed = new Map<string, number>()
     for await (const { workflowId, startMs } of listRuns(client, runningLifecycles(cluster)))
@@ -72,10 +78,8 @@ export class LifecycleLook {
         : { uids: new Set(claims.map(({ metadata }) => metadata.uid)), untilMs: now() + agreedMs }
     const old = missing.filter(({ metadata }) => isOld(Date.parse(metadata.creationTimestamp)))
     const gone = await this.#notRunning(old, ({ metadata }) => lifecycleId(cluster, metadata))
-    return [
-      ...gone.map(missingLifecycle),
-      ...(this.#isOnly ? await this.#running(orphaned.map(([id]) => id)) : orphaned.map(([id]) => id)).map(orphan),
-    ]
+    const ids = orphaned.map(([id]) => id)
+    return { gone, orphaned: this.#isOnly ? await this.#running(ids) : ids }
   }
 
   /** Keeps those of which Temporal itself does not say that they run; where each that is asked for does, the list is what lags. */
@@ -94,7 +98,7 @@ export class LifecycleLook {
   }
 
   /** Asks for the next few lifecycles by their ids; nothing is found where Temporal does not answer that either. */
-  async #ask(claims: readonly NodeClaim[]): Promise<readonly Finding[]> {
+  async #ask(claims: readonly NodeClaim[]): Promise<readonly NodeClaim[]> {
     const { client, cluster, now } = this.#context
     const old = claims
       .filter(({ metadata }) => now() - Date.parse(metadata.creationTimestamp) >= youngMs)
@@ -104,10 +108,7 @@ export class LifecycleLook {
     try {
       const run = await Promise.all(next.map(({ metadata }) => isRunning(client, lifecycleId(cluster, metadata))))
       this.#turn = next.at(-1)?.metadata.uid ?? ''
-      return next
-        .filter((_, at) => run[at] === false)
-        .sort((a, b) => rank(a) - rank(b))
-        .map(missingLifecycle)
+      return next.filter((_, at) => run[at] === false).sort((a, b) => rank(a) - rank(b))
     } catch {
       return []
     }

@@ -17,7 +17,7 @@ export function temporalLooks(
     { what: 'the loops', run: () => lookAtLoops(context) },
     { what: 'the Schedules', run: () => lookAtSchedules(context) },
     { what: 'the search attributes', run: () => lookAtAttributes(context) },
-    { what: 'the lifecycles', run: () => lifecycles.look(claims()) },
+    { what: 'the lifecycles', run: () => lifecycles.look(claims) },
     { what: 'the list of workflows that cannot go on', run: () => lookForStuckRuns(context) },
   ]
 }

@@ -20,6 +20,7 @@ import {
   retryNowUpdate,
 } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { dated } from '../../dated.ts'
 import { type Seen, World } from '../../world.ts'
 import { afterAll, beforeAll, describe, expect, test } from '../scenario.ts'
 
@@ -130,7 +131,7 @@ test('a pause that cannot be read is in force all the same, and says so', async 
   expect(pause?.reason).toBe(
     'paused by an operator; what it says cannot be read (Unknown encoding: json/protobuf): all is paused',
   )
-  await world.loop('provisioning').signal(resumeSignal)
+  await world.loop('provisioning').signal(resumeSignal, dated())
   await world.until(
     'it is resumed',
     async () => (await world.loop('provisioning').query(loopStatusQuery)).pause === undefined,
