@@ -27,8 +27,8 @@ interface Lives {
   readonly gaveUp: string
 }
 
-/** This host as a word of its own: its name may be as short as "vm", which is in other words and in encoded text. */
-const hostWord = new RegExp(`(?<![\\w-])${hostname().replaceAll('.', '\\.')}(?![\\w-])`)
+/** This host as a word of its own: its name may be as short as "vm", which is in other words, in encoded text, and the key of a result. */
+const hostWord = new RegExp(`(?<![\\w-])${hostname().replaceAll('.', '\\.')}(?![\\w-]|\\\\*":)`)
 
 /** Schedules are called after the workflow that they start. Their long intervals are not waited for. */
 const scheduled = ['garbageCollection', 'nodeClassStatus', 'inPlaceUpdates', 'catalogRefresh'] as const
