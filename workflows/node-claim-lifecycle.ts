@@ -54,7 +54,10 @@ export async function nodeClaimLifecycle(input: LifecycleInput): Promise<void> {
   const lifecycle = new Lifecycle(input)
   setHandler(pokeSignal, () => lifecycle.poke(), { description: 'Evaluate the NodeClaim, its Node and its VM again.' })
   setHandler(lifecycleStatusQuery, () => lifecycle.status(), { description: 'Phase, attempt and what is waited for.' })
-  await CancellationScope.nonCancellable(() => lifecycle.run())
+  // A cancellation asks for the NodeClaim's deletion. Who cancels does not know how to end a node: its lifecycle does.
+  await CancellationScope.nonCancellable(async () => {
+    await lifecycle.run()
+  })
 }
 
 class Lifecycle {

@@ -97,6 +97,14 @@ test('machines that run pods without a NodeClaim are named, with what they cost'
   expect(statusText(report, { withheld: parseWithheld({ Machines: '{"count":1}' }) }, now)).not.toContain('WITHHELD')
 })
 
+test('cancellations that were refused are said, and whether they are known', () => {
+  const refusedCancellations = '47 cancellations of lifecycles in Temporal were refused'
+  expect(statusText(report, { refusedCancellations }, now)).toContain(`REFUSED  ${refusedCancellations}`)
+  expect(statusText(report, { refusedCancellations: '' }, now)).not.toContain('REFUSED')
+  expect(statusJson(report, { refusedCancellations })).toMatchObject({ refusedCancellations })
+  expect(statusJson(report, {})).toMatchObject({ refusedCancellations: null })
+})
+
 test('pending pods are counted by what they wait for, with examples', () => {
   const about = { pods: ['shop/web\u001b'], count: 4, sinceMs: now, plannedOn: [], funnel: [], remedies: [] }
   const waiting: StoredWaiting = {
