@@ -90,7 +90,13 @@ describe('the details', () => {
 
   test('escape what comes from the cluster', () => {
     const hostile = '[x](javascript:1) <script> `a` \u001b[2J\n# big'
-    const text = lifecycleDetails({ ...life, waitingFor: hostile, hold: hostile, refused: hostile, lastFailure: hostile })
+    const text = lifecycleDetails({
+      ...life,
+      waitingFor: hostile,
+      hold: hostile,
+      refused: hostile,
+      lastFailure: hostile,
+    })
     expect(text).not.toMatch(/[^\\][[<]/)
     expect(text).not.toContain('\u001b')
     expect(text).not.toMatch(/^# big/m)

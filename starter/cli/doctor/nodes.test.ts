@@ -58,6 +58,8 @@ test('lifecycles that somebody cancelled in Temporal are counted, with what to d
   expect(await found({ 'accepted.a': '{}' })).toMatchObject({ status: 'ok' })
   expect(await found({ 'refused.a': at, 'refused.b': at })).toMatchObject({
     status: 'warn',
-    summary: expect.stringMatching(/^2 cancellations of lifecycles in Temporal were refused at .*kubectl delete nodeclaim/),
+    summary: expect.stringMatching(
+      /^2 cancellations of lifecycles in Temporal were refused at .*kubectl delete nodeclaim/,
+    ),
   })
 })
