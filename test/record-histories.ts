@@ -13,8 +13,8 @@ import {
   retryNowUpdate,
 } from '../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { dated } from './dated.ts'
 import { type Forbidden, writeCorpus } from './histories/write-corpus.ts'
+import { dated } from './scenarios/dated.ts'
 import { World } from './world.ts'
 
 /** Lives by story, as workflow ids. */

@@ -55,6 +55,7 @@ export async function nodeClaimLifecycle(input: LifecycleInput): Promise<LifeRes
   const lifecycle = new Lifecycle(input)
   setHandler(pokeSignal, () => lifecycle.poke(), { description: 'Evaluate the NodeClaim, its Node and its VM again.' })
   setHandler(lifecycleStatusQuery, () => lifecycle.status(), { description: 'Phase, attempt and what is waited for.' })
+  // A cancellation asks for the NodeClaim's deletion. Who cancels does not know how to end a node: its lifecycle does.
   return CancellationScope.nonCancellable(() => lifecycle.run())
 }
 

@@ -4,7 +4,7 @@ import { LoopPause } from './pausing.ts'
 
 /**
  * Takes an operator's pauses of provisioning, and sleeps. It does not provision: the planner does, and reads the pauses in the cluster before it writes
- * (docs/adr/0048-provisioning-needs-no-temporal.md).
+ * (docs/adr/0048-work-goes-on-while-temporal-is-away.md).
  */
 export async function provisioningLoop(input: { readonly cluster: string }): Promise<void> {
   const pause = new LoopPause('provisioning')

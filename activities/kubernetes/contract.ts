@@ -76,13 +76,10 @@ export type HoldOutcome =
   /** The claim is gone or being deleted: a hold does not stop that. */
   | { readonly kind: 'late'; readonly message: string }
 
-/** What came of the cancellation of a lifecycle in Temporal. */
+/** What came of the cancellation of a lifecycle in Temporal. `late`: its claim was being deleted before, or is gone. */
 export type CancellationOutcome =
-  /** The claim is being deleted, as by `kubectl delete nodeclaim`. */
-  | { readonly kind: 'deleted' }
+  | { readonly kind: 'deleted' | 'late' }
   | { readonly kind: 'refused'; readonly message: string }
-  /** The claim was being deleted before, or is gone. */
-  | { readonly kind: 'late' }
 
 export type RegistrationOutcome =
   | { readonly kind: 'registered'; readonly nodeName: string; readonly registeredMs?: number }

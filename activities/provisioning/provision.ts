@@ -20,7 +20,7 @@ export interface ProvisioningProcess {
 
 /**
  * Provisions for as long as this process is the planner: plans pods that wait and creates NodeClaims, with Temporal there or not. What guards its writes
- * are the fence and the pauses, both in the cluster (docs/adr/0048-provisioning-needs-no-temporal.md). A failure is logged, and the work begins anew
+ * are the fence and the pauses, both in the cluster (docs/adr/0048-work-goes-on-while-temporal-is-away.md). A failure is logged, and the work begins anew
  * behind a new fence.
  */
 export async function provision({ deps, reconciles, signal }: ProvisioningProcess): Promise<void> {

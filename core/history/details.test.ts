@@ -70,6 +70,11 @@ describe('the details', () => {
       /\n- The NodeClaim is held until released by alice: debugging\n/,
     ],
     [
+      'of a lifecycle whose cancellation was refused',
+      { refused: 'the NodeClaim is held until released' },
+      /\n- Refused: the NodeClaim is held until released\n/,
+    ],
+    [
       'of a drain',
       { phase: 'Draining', facts: { ...life.facts, went: { kind: 'expired', message: 'expired at X' } } },
       /\n- Goes: expired at X\n[^]*kubectl get pods -A --field-selector spec.nodeName=aks-general-7kq2x/,
@@ -85,7 +90,13 @@ describe('the details', () => {
 
   test('escape what comes from the cluster', () => {
     const hostile = '[x](javascript:1) <script> `a` \u001b[2J\n# big'
-    const text = lifecycleDetails({ ...life, waitingFor: hostile, hold: hostile, lastCapacityFailure: hostile })
+    const text = lifecycleDetails({
+      ...life,
+      waitingFor: hostile,
+      hold: hostile,
+      refused: hostile,
+      lastCapacityFailure: hostile,
+    })
     expect(text).not.toMatch(/[^\\][[<]/)
     expect(text).not.toContain('\u001b')
     expect(text).not.toMatch(/^# big/m)

@@ -8,7 +8,7 @@ import { timeText } from '../values/time.ts'
 import { holdOf, holdText } from './hold.ts'
 
 /** Most lifecycles whose cancellation is obeyed within `windowMs`. More are an accident: somebody selected all rows of a list. */
-export const mostCancelled = 3
+const mostCancelled = 3
 const windowMs = 60_000
 /** How long a refusal is kept, for `joiner status` and `joiner doctor`, and how many at most. */
 const refusedMs = 3_600_000

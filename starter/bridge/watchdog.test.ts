@@ -5,7 +5,6 @@ import { lifecycleId, singletonIds } from '../../core/task-queues.ts'
 import { FakeCluster } from '../../test/fakes/cluster.ts'
 import { claimJson, condition } from '../../test/fakes/objects.ts'
 import { pass, useFakeTime } from '../../test/fakes/time.ts'
-import { payloadOf } from '../../test/fast/temporal/protocol.ts'
 import { fakeTemporal } from '../../test/temporal-states/fake-temporal.ts'
 import { scheduleIds } from './bootstrap.ts'
 import { Watchdog } from './watchdog.ts'
@@ -203,11 +202,7 @@ describe('the watchdog', () => {
     const { server, names, idOf, running, found, bootstraps } = await world(2)
     const stuck = [idOf(names[0] ?? ''), loops[0] ?? '']
     const before = stuck.map((id) => server.current(id))
-    for (const run of before)
-      if (run !== undefined)
-        run.searchAttributes['TemporalReportedProblems'] = payloadOf([
-          'cause=WorkflowTaskFailedCauseNonDeterministicError',
-        ])
+    for (const run of before) run?.failedTasks.push(...Array<string>(5).fill('NonDeterministicError'))
     await pass(20_500)
     expect(found()).toEqual({ 'workflow task fails': 2 })
     expect(before.map((run) => run?.status)).toEqual(['terminated', 'terminated'])

@@ -46,15 +46,15 @@ const expected: Readonly<Record<TemporalState, readonly (readonly [string, RegEx
     ['fail', /not looked at: Temporal cannot be used.*fix ."temporal." first/],
   ],
   empty: [
-    ['warn', /search attributes .* are missing/],
+    ['ok', /namespace/],
     ['warn', new RegExp(`loop not running; ${own}.*schedule missing; ${own}.*lifecycle missing; ${own}`)],
   ],
   'an attribute missing': [
-    ['warn', /search attributes NodePhase are missing/],
-    ['ok', /so do the lifecycles of 3 NodeClaims/],
+    ['ok', /namespace/],
+    ['warn', new RegExp(`search attribute NodePhase: search attribute missing.*; ${own}`)],
   ],
   'visibility down': [
-    ['ok', /search attributes are there/],
+    ['ok', /namespace/],
     ['fail', /the list of lifecycles.*cannot be read, no usable connection to the visibility store/],
   ],
   'a version apart': [

@@ -1,7 +1,7 @@
 import type { Connection } from '@temporalio/client'
 import { currentBuild, ownDeployment } from '../../bridge/current-version.ts'
 import { checkNamespace, connectClient, connectMs } from '../../temporal/connect.ts'
-import { attributeCommand, readAttributes } from '../../temporal/namespace-attributes.ts'
+import { readAttributes } from '../../temporal/namespace-attributes.ts'
 import { explainTemporal, messageOf } from '../../temporal/problem.ts'
 import { type Check, type Finding, fail, ok, warn, worst } from './check.ts'
 import type { DoctorContext } from './context.ts'
@@ -69,20 +69,8 @@ export function temporalCheck({ config, temporal }: Pick<DoctorContext, 'config'
         `${reported}: search attributes cannot be listed, nor queried: ${attributes.message}; Joiner runs without them, and lists in Temporal cannot be filtered`,
         ['make them as docs/temporal.md says'],
       )
-    const { missing, wrong } = attributes
-    if (wrong.length > 0)
-      return warn(
-        `${reported}: search attributes of another type than Keyword: ${wrong.join(', ')}; Joiner runs without any`,
-        [
-          `use a namespace of Joiner's own: temporal operator namespace create --namespace joiner --address ${address}, and set temporal.namespace`,
-        ],
-      )
-    if (missing.length > 0)
-      return warn(
-        `${reported}: search attributes ${missing.join(', ')} are missing; Joiner registers them when it starts`,
-        [`if it may not: ${attributeCommand(missing, namespace)} --address ${address}`],
-      )
-    return versionsOf(connection, `${reported}, search attributes are there`)
+    // What is missing, or of another type, is a finding of the check `workflows`.
+    return versionsOf(connection, reported)
   }
 
   /** Which version gets the workflow tasks, where workers are to have one. */

@@ -23,7 +23,6 @@ const report: StatusReport = {
       state: 'running',
       doing: 'waiting',
       sinceMs: now - 90_000,
-      rounds: 1,
       pauses: [],
       troubles: [],
     },
@@ -56,7 +55,7 @@ const priceOf = (_: string, capacityType: string) => (capacityType === 'spot' ? 
 test('the status for people', () => {
   expect(statusText(report, { priceOf, nodes }, now).split('\n')).toEqual([
     'LOOP          SINCE  COUNT       DOING',
-    'provisioning  1m     1 round     waiting',
+    'provisioning  1m     -           waiting',
     'disruption    2h5m   3 commands  evaluating',
     '',
     'PAUSED  disruption of NodePool "gpu" is paused by alice since 2026-11-21T11:59:00Z until 2026-11-21T13:00:00Z: release day',
@@ -97,6 +96,14 @@ test('machines that run pods without a NodeClaim are named, with what they cost'
   expect(statusJson(report, { withheld })).toMatchObject({ withheldMachines: { count: 2, costPerDay: 2.304 } })
   expect(statusJson(report, {})).toMatchObject({ withheldMachines: null })
   expect(statusText(report, { withheld: parseWithheld({ Machines: '{"count":1}' }) }, now)).not.toContain('WITHHELD')
+})
+
+test('cancellations that were refused are said, and whether they are known', () => {
+  const refusedCancellations = '47 cancellations of lifecycles in Temporal were refused'
+  expect(statusText(report, { refusedCancellations }, now)).toContain(`REFUSED  ${refusedCancellations}`)
+  expect(statusText(report, { refusedCancellations: '' }, now)).not.toContain('REFUSED')
+  expect(statusJson(report, { refusedCancellations })).toMatchObject({ refusedCancellations })
+  expect(statusJson(report, {})).toMatchObject({ refusedCancellations: null })
 })
 
 test('pending pods are counted by what they wait for, with examples', () => {

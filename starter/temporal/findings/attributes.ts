@@ -25,7 +25,7 @@ export async function lookAtAttributes({ client }: LookContext): Promise<readonl
         object: `search attribute ${name}`,
         fault: 'search attribute of another type',
         detail: 'it is no Keyword, so nodes begin without search attributes',
-        remedy: `if nobody else uses it: temporal operator search-attribute remove --name ${name} --namespace ${namespace}; Joiner makes it again`,
+        remedy: `set temporal.namespace to a namespace of Joiner's own; or, if nobody else uses it: temporal operator search-attribute remove --name ${name} --namespace ${namespace}; Joiner makes it again`,
       }),
     ),
   ]

@@ -3,10 +3,10 @@ import type { CommandResult, DisruptionCommandInput, disruptionCommand } from '.
 import { commandStatusQuery, loopStatusQuery, pauseSignal, resumeSignal } from '../../../workflows/messages.ts'
 import { deployment, nodePool } from '../../applied-objects.ts'
 import { traceKeys, type Write } from '../../command-writes.ts'
-import { dated } from '../../dated.ts'
 import type { Hold } from '../../faults/gate.ts'
 import { FaultyWorld } from '../../faulty-world.ts'
 import type { World } from '../../world.ts'
+import { dated } from '../dated.ts'
 import { afterAll, afterEach, beforeAll, expect, test } from '../scenario.ts'
 
 const doNotDisrupt = 'karpenter.sh/do-not-disrupt'

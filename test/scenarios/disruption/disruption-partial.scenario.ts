@@ -1,9 +1,9 @@
 import { consolidateNowSignal } from '../../../workflows/messages.ts'
 import { deployment, nodePool } from '../../applied-objects.ts'
 import { traceKeys } from '../../command-writes.ts'
-import { dated } from '../../dated.ts'
 import { FaultyWorld } from '../../faulty-world.ts'
 import type { World } from '../../world.ts'
+import { dated } from '../dated.ts'
 import { afterAll, afterEach, beforeAll, expect, test } from '../scenario.ts'
 
 const pools = ['yew', 'zelkova', 'alder']

@@ -1,8 +1,8 @@
 import { consolidateNowSignal, loopStatusQuery, pauseUpdate, resumeUpdate } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
-import { dated } from '../../dated.ts'
 import { endOf } from '../../observed/lifecycle-ends.ts'
 import { type Seen, World } from '../../world.ts'
+import { dated } from '../dated.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 let world: World

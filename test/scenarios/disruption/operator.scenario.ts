@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import type { DisruptionPlan } from '../../../core/disruption/plan/plan.ts'
 import { consolidateUpdate, pauseUpdate, resumeUpdate } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
-import { dated } from '../../dated.ts'
 import { operatorUser, World } from '../../world.ts'
+import { dated } from '../dated.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 let world: World

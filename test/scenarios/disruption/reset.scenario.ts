@@ -10,9 +10,9 @@ import {
   resumeSignal,
 } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
-import { dated } from '../../dated.ts'
 import { patient } from '../../runner/patience.ts'
 import { type Seen, World } from '../../world.ts'
+import { dated } from '../dated.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 let world: World

@@ -2,9 +2,9 @@
 
 import { loopStatusQuery, pauseSignal, resumeSignal } from '../../../workflows/messages.ts'
 import { keptVersions } from '../../bundles/kept.ts'
-import { dated } from '../../dated.ts'
 import { TwoVersions } from '../../upgrade/two-versions.ts'
 import type { World } from '../../world.ts'
+import { dated } from '../dated.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '../scenario.ts'
 
 const kept = await keptVersions()

@@ -11,8 +11,8 @@ import {
   resumeSignal,
 } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
-import { dated } from '../../dated.ts'
 import { World } from '../../world.ts'
+import { dated } from '../dated.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 /** Number of events after which the server suggests to continue as new. Its default is 4096. */

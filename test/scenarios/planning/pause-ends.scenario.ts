@@ -1,9 +1,9 @@
 import { loopStatusQuery, pauseSignal, resumeSignal } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
-import { dated } from '../../dated.ts'
 import { untilResyncs } from '../../observed/metrics.ts'
 import { summaries } from '../../observed/summaries.ts'
 import { World } from '../../world.ts'
+import { dated } from '../dated.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 const made = 5

@@ -1,8 +1,8 @@
 import { WorkflowUpdateFailedError } from '@temporalio/client'
 import { consolidateNowSignal, loopStatusQuery, pauseUpdate, resumeUpdate } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
-import { dated } from '../../dated.ts'
 import { operatorUser, World } from '../../world.ts'
+import { dated } from '../dated.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 let world: World

@@ -1,9 +1,9 @@
 // That no creation begins later than half a second after a pause was read: activities/provisioning/create-claims.test.ts.
 import { loopStatusQuery, pauseSignal, resumeSignal } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
-import { dated } from '../../dated.ts'
 import { untilResyncs } from '../../observed/metrics.ts'
 import { type Seen, World } from '../../world.ts'
+import { dated } from '../dated.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 let world: World

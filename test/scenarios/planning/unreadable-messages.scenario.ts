@@ -20,8 +20,8 @@ import {
   retryNowUpdate,
 } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
-import { dated } from '../../dated.ts'
 import { type Seen, World } from '../../world.ts'
+import { dated } from '../dated.ts'
 import { afterAll, beforeAll, describe, expect, test } from '../scenario.ts'
 
 let world: World
