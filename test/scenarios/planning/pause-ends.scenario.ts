@@ -1,4 +1,4 @@
-import { loopStatusQuery, pauseSignal, resumeSignal } from '../../../workflows/messages.ts'
+import { consolidateUpdate, loopStatusQuery, pauseSignal, resumeSignal } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { untilResyncs } from '../../observed/metrics.ts'
 import { summaries } from '../../observed/summaries.ts'
@@ -105,6 +105,11 @@ test('what came together with the cancellation of its loop is in force in the ne
   await world.cluster.supervisor.stop('joiner')
   await world.loop('provisioning').signal(resumeSignal, dated())
   await world.loop('disruption').signal(pauseSignal, { reason: 'release day' })
+  const answer = world.loop('disruption').executeUpdate(consolidateUpdate, { args: [dated()] })
+  const failed = answer.then(
+    () => undefined,
+    (error: Error) => error,
+  )
   const cancelled = await Promise.all(
     (['provisioning', 'disruption'] as const).map(async (name) => {
       const { runId } = await world.loop(name).describe()
@@ -121,7 +126,26 @@ test('what came together with the cancellation of its loop is in force in the ne
     const { status } = await world.temporal.workflow.getHandle(world.loop(name).workflowId, runId).describe()
     expect(status.name).toBe('CANCELLED')
   }
+  expect(await failed).toBeInstanceOf(Error)
   await world.until('the disruption loop is paused', async () => (await pauseOf('disruption')) === 'release day')
   expect(await pauseOf('provisioning')).toBeUndefined()
   await world.loop('disruption').signal(resumeSignal, dated())
+})
+
+test('a pause holds however long nobody is there to take it, and a resume expires', async () => {
+  await world.cluster.supervisor.stop('joiner')
+  // As the command line leaves them.
+  const resume = dated({ by: 'alice' })
+  await world.loop('provisioning').signal(pauseSignal, { reason: 'an outage' })
+  await world.loop('provisioning').signal(resumeSignal, resume)
+  await world.until('both are old', async () => Date.now() - Date.parse(resume.at) > 130_000, patient(200_000))
+  world.startJoiner()
+  await world.until('the resume is refused', async () => {
+    const { currentDetails = '' } = await world
+      .loop('provisioning')
+      .query<{ currentDetails?: string }>('__temporal_workflow_metadata')
+    return currentDetails.includes('Refused: resume')
+  })
+  expect((await world.loop('provisioning').query(loopStatusQuery)).pause?.reason).toBe('an outage')
+  await world.joiner('resume', '--provisioning')
 })
