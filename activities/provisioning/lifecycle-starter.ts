@@ -150,7 +150,9 @@ export class LifecycleStarter {
 
 /** Whether Temporal refuses a start since the namespace lacks a search attribute, or has it with another type. */
 function namesAttribute(error: unknown): boolean {
-  for (let each = error; each instanceof Error; each = each.cause)
-    if (isGrpcServiceError(each)) return each.code === invalidArgument && /search attribute/i.test(each.details)
+  for (let each = error; each instanceof Error; each = each.cause) {
+    const code: number = isGrpcServiceError(each) ? each.code : 0
+    if (code === invalidArgument) return /search attribute/i.test(each.message)
+  }
   return false
 }

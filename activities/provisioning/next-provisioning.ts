@@ -8,7 +8,7 @@ import type { PauseDeps } from '../kubernetes/pauses/pauses.ts'
 import { readPause } from '../kubernetes/pauses/pauses.ts'
 import type { ThreadPlan } from '../scheduler-thread/keyed-plan.ts'
 import { solve } from '../scheduler-thread/solve.ts'
-import type { CreateClaimsDeps } from './create-claims.ts'
+import type { CreateClaimsDeps, ProvisioningOutcome } from './create-claims.ts'
 import { createClaims, nominate } from './create-claims.ts'
 import type { Fence } from './fence.ts'
 import type { FindingsDeps } from './findings/findings.ts'
@@ -24,9 +24,6 @@ const postponed =
   'pods with many constraints and preferences are planned after all others, and the pass had no time left; use fewer'
 /** Beginning of the reason for leaving out a pod that excludes every NodePool. */
 const notOnOurNodes = 'configured to not run on a Karpenter provisioned node'
-
-/** What a round came to. `paused`: nothing was created, or not all. */
-export type ProvisioningOutcome = 'planned' | 'paused'
 
 /**
  * Waits for pods that need a node, plans them and creates NodeClaims; creates those that static NodePools lack. Returns after it did something, or when it

@@ -7,13 +7,15 @@ import { unreadable } from '../../core/values/unreadable.ts'
  */
 export const payloadConverter: PayloadConverter = {
   toPayload: (value) => defaultPayloadConverter.toPayload(value),
-  fromPayload<T>(payload: Payload): T {
-    try {
-      return defaultPayloadConverter.fromPayload(payload)
-    } catch (error) {
-      return unreadable(whyNot(payload, error)) as T
-    }
-  },
+  fromPayload: (payload) => readOrMarked(payload) as never,
+}
+
+function readOrMarked(payload: Payload): unknown {
+  try {
+    return defaultPayloadConverter.fromPayload(payload)
+  } catch (error) {
+    return unreadable(whyNot(payload, error))
+  }
 }
 
 function whyNot({ metadata }: Payload, error: unknown): string {

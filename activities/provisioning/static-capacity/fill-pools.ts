@@ -1,7 +1,6 @@
 import { staticClaim } from '../../../core/static-capacity/static-claim.ts'
-import { type CreateClaimsDeps, createClaims } from '../create-claims.ts'
+import { type CreateClaimsDeps, createClaims, type ProvisioningOutcome } from '../create-claims.ts'
 import type { Fence } from '../fence.ts'
-import type { ProvisioningOutcome } from '../next-provisioning.ts'
 import { readPool } from '../pool-limits.ts'
 import { lacking, type ShortagesDeps, shortages } from './shortages.ts'
 import { staticMemoryOf } from './static-memory.ts'

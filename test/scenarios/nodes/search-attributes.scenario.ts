@@ -1,3 +1,4 @@
+import proto from '@temporalio/proto'
 import { searchAttributes } from '../../../workflows/search-attributes.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { World } from '../../world.ts'
@@ -39,7 +40,9 @@ test.each(names)('without %s nodes come and go, and Joiner makes it again', asyn
   await world.until('the attribute is there again', async () => (await known()).includes(name))
 })
 
-test.each(Object.entries({ Text: 1, Int: 3 }))(
+const { INDEXED_VALUE_TYPE_TEXT, INDEXED_VALUE_TYPE_INT } = proto.temporal.api.enums.v1.IndexedValueType
+
+test.each(Object.entries({ Text: INDEXED_VALUE_TYPE_TEXT, Int: INDEXED_VALUE_TYPE_INT }))(
   'made again as %s, nodes come and go, and Joiner says what is wrong',
   async (_, type) => {
     const [name = ''] = names

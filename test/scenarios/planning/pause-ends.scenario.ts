@@ -2,6 +2,7 @@ import { consolidateUpdate, loopStatusQuery, pauseSignal, resumeSignal } from '.
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { untilResyncs } from '../../observed/metrics.ts'
 import { summaries } from '../../observed/summaries.ts'
+import { patient } from '../../runner/patience.ts'
 import { World } from '../../world.ts'
 import { dated } from '../dated.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'

@@ -1,3 +1,4 @@
+import proto from '@temporalio/proto'
 import { clusterName } from '../../../deploy/local/cluster.ts'
 import {
   applyUpdate,
@@ -23,6 +24,9 @@ import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { type Seen, World } from '../../world.ts'
 import { dated } from '../dated.ts'
 import { afterAll, beforeAll, describe, expect, test } from '../scenario.ts'
+
+const { UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_COMPLETED } =
+  proto.temporal.api.enums.v1.UpdateWorkflowExecutionLifecycleStage
 
 let world: World
 let claim: Seen
@@ -71,7 +75,7 @@ async function update(workflowId: string, { name }: { readonly name: string }, p
   const { outcome } = await world.temporal.workflowService.updateWorkflowExecution({
     namespace: namespace(),
     workflowExecution: { workflowId },
-    waitPolicy: { lifecycleStage: 3 },
+    waitPolicy: { lifecycleStage: UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_COMPLETED },
     request: { meta: { updateId: crypto.randomUUID() }, input: { name, args: { payloads: [payload] } } },
   })
   return outcome?.failure?.message
