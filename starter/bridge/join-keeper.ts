@@ -22,7 +22,7 @@ export interface JoinKeeperInput {
   readonly onDone: (step: JoinStep) => void
 }
 
-export type JoinStep = 'registered' | 'initialized'
+type JoinStep = 'registered' | 'initialized'
 
 /** A Node that waits for its lifecycle to register it, or to mark it as initialized. */
 interface Waiting extends Joined {
