@@ -172,3 +172,21 @@ test('a budget of the NodePool holds for cancellations, and a second cancellatio
   )
   expect((await lifecycle(claim).describe()).runId).toBe(runId)
 })
+
+test('processes that end in order cancel activities, and no lifecycle', async () => {
+  await world.untilRunning(nodes)
+  await world.timing({ bootMs: 20_000 })
+  const before = await world.list('nodeclaims')
+  const cancelled = (await eventsOf('LifecycleCancelled')).length
+  await world.scale('inflate', nodes + 1)
+  const claim = await world.until('a lifecycle waits for its Node', async () => {
+    const claims = await world.list('nodeclaims')
+    const found = claims.find(({ metadata }) => before.every((other) => other.metadata.uid !== metadata.uid))
+    return found !== undefined && (await statusOf(found)).phase === 'Registering' && found
+  })
+  for (const name of ['joiner', 'second']) await world.cluster.supervisor.stop(name)
+  world.startJoiner()
+  await untilAtRest([claim])
+  expect(await isStillThere(claim)).toBe(true)
+  expect(await eventsOf('LifecycleCancelled')).toHaveLength(cancelled)
+})
