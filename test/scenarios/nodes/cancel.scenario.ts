@@ -128,6 +128,7 @@ test('a lifecycle that is cancelled drains its node as kubectl delete nodeclaim 
     const { drain } = await statusOf(claim)
     return JSON.stringify(drain ?? {}).includes('keep')
   })
+  expect(await world.joiner('why', 'node', `aks-${claim.metadata.name}`)).toContain('was cancelled in Temporal')
   const held = await lifecycle(claim).describe()
   expect(held.status.name).toBe('RUNNING')
   await world.operator.kubectl(['delete', 'poddisruptionbudget', 'keep'])
