@@ -57,13 +57,12 @@ export interface DisruptionLoopInput {
 
 /** Runs for ever: evaluates, waits out the validation delays, commits, starts the commands. The loop is the only committer. */
 export async function disruptionLoop(input: DisruptionLoopInput): Promise<void> {
-  const loop = new DisruptionLoop(input)
-  await loop.pause.during(() => loop.run())
+  await new DisruptionLoop(input).run()
 }
 
 class DisruptionLoop {
   readonly #input: DisruptionLoopInput
-  readonly pause: LoopPause
+  readonly #pause: LoopPause
   #rounds: number
   readonly #requests: DisruptionRequests
   #validating: Validating[]
@@ -75,11 +74,11 @@ class DisruptionLoop {
   constructor(input: DisruptionLoopInput) {
     const { state } = input
     this.#input = input
-    this.pause = new LoopPause('disruption')
+    this.#pause = new LoopPause('disruption')
     this.#rounds = state?.rounds ?? 0
     this.#requests = new DisruptionRequests(state?.requests)
     this.#validating = [...(state?.validating ?? [])]
-    this.pause.listen(
+    this.#pause.listen(
       {
         pause:
           'Disrupt nothing, or nothing of a scope, until resumed: {"reason": "...", "until": "RFC 3339 time", "by": "...", "scope": {"nodePool" | "node" | "reason": "..."}}, all optional.',
@@ -93,7 +92,7 @@ class DisruptionLoop {
       doing: this.#doing,
       sinceMs: this.#sinceMs,
       rounds: this.#rounds,
-      ...this.pause.state,
+      ...this.#pause.state,
       validating: this.#validating.map(({ proposal: { id, candidates }, dueMs }) => ({
         id,
         nodes: candidates.map(({ nodeName }) => nodeName),
@@ -102,11 +101,15 @@ class DisruptionLoop {
     }))
   }
 
-  async run(): Promise<void> {
-    await this.pause.recover()
+  run(): Promise<void> {
+    return this.#pause.during(() => this.#run())
+  }
+
+  async #run(): Promise<void> {
+    await this.#pause.recover()
     while (!workflowInfo().continueAsNewSuggested) await this.#step()
     this.#requests.close('the loop begins a new run at this very moment; ask again')
-    await this.pause.finish()
+    await this.#pause.finish()
     await continueAsNew<typeof disruptionLoop>({
       ...this.#input,
       state: {
@@ -118,8 +121,8 @@ class DisruptionLoop {
   }
 
   async #step(): Promise<void> {
-    await this.pause.apply()
-    if (this.pause.current !== undefined) return this.#rest(this.pause.current)
+    await this.#pause.apply()
+    if (this.#pause.current !== undefined) return this.#rest(this.#pause.current)
     const request = this.#requests.take()
     if (request !== undefined) {
       request.answer = await this.#answerTo(request)
@@ -132,7 +135,7 @@ class DisruptionLoop {
       return
     }
     const outcome = await this.#evaluate()
-    if (outcome?.kind === 'paused') await this.pause.recover()
+    if (outcome?.kind === 'paused') await this.#pause.recover()
     if (outcome?.kind === 'proposed') await this.#take(outcome.proposals)
   }
 
@@ -141,7 +144,7 @@ class DisruptionLoop {
     this.#requests.refuseAll(pauseText('disruption', pause))
     this.#drop(() => true)
     this.#enter(`paused (${pause.reason})`)
-    await this.pause.untilChanged(() => this.#requests.areWaiting || workflowInfo().continueAsNewSuggested)
+    await this.#pause.untilChanged(() => this.#requests.areWaiting || workflowInfo().continueAsNewSuggested)
   }
 
   /** The long poll ends when an operator sends a request, and when a proposal is due. */
@@ -157,7 +160,7 @@ class DisruptionLoop {
       ...(waiting.length === 0 ? {} : { validating: validatingOf(waiting) }),
     }
     return untilCommand(
-      this.pause,
+      this.#pause,
       () => disruptionPolls().nextDisruption.executeWithOptions({ summary: 'next command' }, [input]),
       { alsoWhen: () => this.#requests.areWaiting, ...untilDue(waiting) },
     )
@@ -174,20 +177,20 @@ class DisruptionLoop {
   }
 
   async #consolidate(request: ConsolidateRequest): Promise<RequestAnswer> {
-    const partial = this.pause.state.partialPauses ?? []
+    const partial = this.#pause.state.partialPauses ?? []
     const inForce = partial.filter(({ untilMs }) => untilMs === undefined || untilMs > Date.now())
     const paused = pauseOfRequest(request, inForce)
     if (paused !== undefined) return { kind: 'refused', message: pauseText('disruption', paused) }
     this.#enter('evaluating, as an operator asks')
     const { at: _, ...scope } = request
     const hasScope = Object.keys(scope).length > 0
-    const outcome = await this.pause.applyWhile(
+    const outcome = await this.#pause.applyWhile(
       disruptionPolls().nextDisruption.executeWithOptions({ summary: 'consolidate now' }, [
         { once: true, forced: true, ...(hasScope ? { request: scope } : {}) },
       ]),
     )
     if (outcome.kind === 'paused') {
-      await this.pause.recover()
+      await this.#pause.recover()
       return { kind: 'refused', message: 'disruption is paused; joiner status says by whom' }
     }
     return this.#begin(outcome.kind === 'proposed' ? outcome.proposals : [], {
@@ -210,8 +213,8 @@ class DisruptionLoop {
     const started: StartedCommand[] = []
     const rejected: DoneAnswer['rejected'][number][] = []
     for (const some of inParts(proposals)) {
-      await this.pause.apply()
-      const paused = this.pause.current
+      await this.#pause.apply()
+      const paused = this.#pause.current
       const outcomes =
         paused === undefined
           ? await this.#commit(some)
@@ -241,8 +244,8 @@ class DisruptionLoop {
     const isUrgent = ({ method }: DisruptionProposal) => methodFacts[method].validation === 'immediate'
     for (const proposal of proposals) if (!isUrgent(proposal)) this.#validating.push({ proposal, dueMs })
     for (const some of inParts(proposals.filter(isUrgent))) {
-      await this.pause.apply()
-      if (this.pause.current !== undefined) return
+      await this.#pause.apply()
+      if (this.#pause.current !== undefined) return
       await this.#commit(some)
     }
   }
@@ -250,7 +253,7 @@ class DisruptionLoop {
   async #commit(proposals: readonly DisruptionProposal[]): Promise<readonly CommitOutcome[]> {
     const summary = proposals.map((proposal) => textOf({ proposal })).join(', ')
     this.#enter(`committing ${summary}`)
-    const outcomes = await this.pause.applyWhile(
+    const outcomes = await this.#pause.applyWhile(
       commits().commitDisruptions.executeWithOptions({ summary: summary.slice(0, 200) }, [{ proposals }]),
     )
     // Nodes can be reserved twice: by waiting proposals, and by an operator's request in the meantime.
@@ -292,7 +295,7 @@ class DisruptionLoop {
     if (this.#doing !== what) this.#sinceMs = Date.now()
     this.#doing = what
     setCurrentDetails(
-      `${what} since ${new Date(this.#sinceMs).toISOString()}; ${this.#rounds} commands started.${this.pause.refusedText}${this.#requests.refusedText}`,
+      `${what} since ${new Date(this.#sinceMs).toISOString()}; ${this.#rounds} commands started.${this.#pause.refusedText}${this.#requests.refusedText}`,
     )
   }
 }

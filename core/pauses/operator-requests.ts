@@ -49,7 +49,7 @@ export function shown(value: unknown): string {
 /** How long a request holds. Temporal hands old ones to a run again when somebody resets it, and may keep others through an outage. */
 const longestAgeMs = 120_000
 
-/** What becomes of a request that does not say when it was made: nothing public tells a repeated signal from a new one. */
+/** What becomes of a request that does not say when it was made, or not readably: nothing public tells a repeated signal from a new one. */
 export type Undated = 'accepted' | 'refused'
 
 /**
@@ -58,13 +58,14 @@ export type Undated = 'accepted' | 'refused'
  */
 export function ageRefusal(name: string, request: unknown, { undated, now }: Age): string | undefined {
   const { at } = objectOf(request)
-  const isAsNow = `{"at": "${timeText(now)}"}`
-  if (at === undefined || at === null)
-    return undated === 'accepted'
-      ? undefined
-      : `${name}: at: state when this is asked for, such as ${isAsNow}: without it nobody can tell a new request from one that a reset of the workflow repeats`
   const atMs = typeof at === 'string' ? timeIn(at) : undefined
-  if (atMs === undefined) return `${name}: at ${shown(at)}: not an RFC 3339 time; write it as ${isAsNow}`
+  if (atMs === undefined) {
+    const asNow = `{"at": "${timeText(now)}"}`
+    if (undated === 'accepted') return undefined
+    return at === undefined || at === null
+      ? `${name}: at: state when this is asked for, such as ${asNow}: without it nobody can tell a new request from one that a reset of the workflow repeats`
+      : `${name}: at ${shown(at)}: not an RFC 3339 time; write it as ${asNow}`
+  }
   const ageMs = now - atMs
   if (Math.abs(ageMs) <= longestAgeMs) return undefined
   const age = ageMs > 0 ? `${secondsOf(ageMs)} s old` : `${secondsOf(-ageMs)} s in the future`

@@ -128,6 +128,7 @@ test('a lifecycle that is cancelled drains its node as kubectl delete nodeclaim 
     const { drain } = await statusOf(claim)
     return JSON.stringify(drain ?? {}).includes('keep')
   })
+  expect(await world.joiner('why', 'node', `aks-${claim.metadata.name}`)).toContain('was cancelled in Temporal')
   const held = await lifecycle(claim).describe()
   expect(held.status.name).toBe('RUNNING')
   await world.operator.kubectl(['delete', 'poddisruptionbudget', 'keep'])
@@ -171,4 +172,22 @@ test('a budget of the NodePool holds for cancellations, and a second cancellatio
     async () => (await lifecycle(claim).describe()).status.name === 'COMPLETED',
   )
   expect((await lifecycle(claim).describe()).runId).toBe(runId)
+})
+
+test('processes that end in order cancel activities, and no lifecycle', async () => {
+  await world.untilRunning(nodes)
+  await world.timing({ bootMs: 20_000 })
+  const before = await world.list('nodeclaims')
+  const cancelled = (await eventsOf('LifecycleCancelled')).length
+  await world.scale('inflate', nodes + 1)
+  const claim = await world.until('a lifecycle waits for its Node', async () => {
+    const claims = await world.list('nodeclaims')
+    const found = claims.find(({ metadata }) => before.every((other) => other.metadata.uid !== metadata.uid))
+    return found !== undefined && (await statusOf(found)).phase === 'Registering' && found
+  })
+  for (const name of ['joiner', 'second']) await world.cluster.supervisor.stop(name)
+  world.startJoiner()
+  await untilAtRest([claim])
+  expect(await isStillThere(claim)).toBe(true)
+  expect(await eventsOf('LifecycleCancelled')).toHaveLength(cancelled)
 })
