@@ -115,6 +115,9 @@ const rules = {
   RetryNow: { type: 'Normal', own: true },
   ForceFinished: { type: 'Warning', own: true },
   ForceFinishRefused: { type: 'Warning', own: true },
+  // The cancellation of one NodeClaim's lifecycle in Temporal, which deletes the NodeClaim or is refused.
+  LifecycleCancelled: { type: 'Normal', own: true },
+  CancellationRefused: { type: 'Warning', own: true },
   // Capacity reservation groups of an AKSNodeClass that cannot be used, and a NodeClaim whose reservation ended.
   CapacityReservationsNotReady: { type: 'Warning', dedupeMs: 15 * minute, own: true },
   CapacityReservationEnded: { type: 'Warning', own: true },

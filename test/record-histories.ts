@@ -14,6 +14,7 @@ import {
 } from '../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
 import { type Forbidden, writeCorpus } from './histories/write-corpus.ts'
+import { dated } from './scenarios/dated.ts'
 import { World } from './world.ts'
 
 /** Lives by story, as workflow ids. */
@@ -26,8 +27,8 @@ interface Lives {
   readonly gaveUp: string
 }
 
-/** This host as a word of its own: its name may be as short as "vm", which is in other words and in encoded text. */
-const hostWord = new RegExp(`(?<![\\w-])${hostname().replaceAll('.', '\\.')}(?![\\w-])`)
+/** This host as a word of its own: its name may be as short as "vm", which is in other words, in encoded text, and the key of a result. */
+const hostWord = new RegExp(`(?<![\\w-])${hostname().replaceAll('.', '\\.')}(?![\\w-]|\\\\*":)`)
 
 /** Schedules are called after the workflow that they start. Their long intervals are not waited for. */
 const scheduled = ['garbageCollection', 'nodeClassStatus', 'inPlaceUpdates', 'catalogRefresh'] as const
@@ -150,7 +151,7 @@ async function pauseProvisioning(world: World): Promise<void> {
   await loop.signal(pauseSignal, { reason: 'recording' })
   await world.until('the pause is in force', async () => (await loop.query(loopStatusQuery)).pause !== undefined)
   await world.scale('inflate', 4)
-  await loop.signal(resumeSignal)
+  await loop.signal(resumeSignal, dated())
   await world.untilRunning(4)
 }
 
@@ -191,8 +192,8 @@ async function disruptEmptyNodes(world: World): Promise<void> {
   await world.until('the pause is in force', async () => (await loop.query(loopStatusQuery)).pause !== undefined)
   await world.scale('inflate', 2)
   await world.until('two pods are gone', async () => (await world.list('pods')).length === 2)
-  await loop.signal(resumeSignal)
-  await loop.signal(consolidateNowSignal)
+  await loop.signal(resumeSignal, dated())
+  await loop.signal(consolidateNowSignal, dated())
   await world.until('two nodes are gone', async () => (await world.list('nodes')).length === 2)
   await world.scale('inflate', 0)
   await world.untilNothingLeft()
@@ -204,7 +205,7 @@ async function runOut(world: World): Promise<string> {
   await world.fault({ kind: 'failSync', code: 'AllocationFailed', count: 100_000 })
   await world.apply(deployment({ name: 'late', replicas: 1, cpu: '60' }))
   const life = await world.until('a life that gave up', async () => {
-    const ended = await world.lifecycles("ExecutionStatus = 'Completed'")
+    const ended = await world.lifecycles("ExecutionStatus = 'Failed'")
     return ended.find(({ id }) => !before.has(id))?.id
   })
   await world.operator.kubectl(['delete', 'deployment', 'late'])

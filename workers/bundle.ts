@@ -24,6 +24,8 @@ const bundlePaths: Readonly<Record<BundleKind, string>> = {
 }
 
 const workflowsPath = join(root, 'workflows', 'index.ts')
+const payloadConverterPath = join(root, 'starter', 'temporal', 'payload-converter.ts')
+const unreadablePath = join(root, 'workflows', 'unreadable.ts')
 
 /** Not by import: where the program is bundled, it is another file. */
 const failureConverterPath = join(root, 'starter', 'temporal', 'failure-converter.ts')
@@ -37,9 +39,11 @@ const limitsPath = join(root, 'core', 'node-claim', 'limits.ts')
 export async function buildWorkflowBundle(kind: BundleKind = 'plain', limits?: string): Promise<string> {
   const { code } = await bundleWorkflowCode({
     workflowsPath,
+    payloadConverterPath,
+    workflowInterceptorModules: [unreadablePath],
     ...(kind === 'encrypted' ? { failureConverterPath } : {}),
     // No module of the workflows keeps anything between two calls, so all lifecycles share one copy of them (docs/adr/0015).
-    preloadModules: [workflowsPath],
+    preloadModules: [workflowsPath, unreadablePath],
     // Modules are called by their paths from here: the same text comes out wherever the process was started.
     webpackConfigHook: (config) => ({
       ...config,
@@ -107,7 +111,7 @@ async function isFresh(bundlePath: string): Promise<boolean> {
     ),
   )
   const changed = await Promise.all(
-    [...sources.flat(), join(root, 'node_modules', '.package-lock.json')].map(
+    [...sources.flat(), fileURLToPath(import.meta.url), join(root, 'node_modules', '.package-lock.json')].map(
       async (file) => (await stat(file)).mtimeMs,
     ),
   )

@@ -184,7 +184,7 @@ export async function createDependencies(input: DependencyInput) {
       paceWithin(armShare(config)),
     ),
     ...machineDeps({ azure, config: settings, log }, lateLists.of('AKS machines')),
-    lifecycles: new LifecycleStarter(client, config.CLUSTER_NAME),
+    lifecycles: new LifecycleStarter(client, config.CLUSTER_NAME, now),
     nominations: new Nominations(config.BATCH_MAX_DURATION),
     refusedClaims: new RefusedClaims(),
     nodeRefusals: new NodeRefusals(registry),

@@ -167,6 +167,7 @@ export async function workAs(input: WorkingProcess): Promise<void> {
     clusterUid: deps.config.clusterUid,
   }
   const reported = new Set<string>()
+  const known = {}
   const bootstrapOnce = () =>
     bootstrap({
       ...name,
@@ -176,6 +177,7 @@ export async function workAs(input: WorkingProcess): Promise<void> {
       namespace,
       log,
       reported,
+      known,
       onAttributes: (areUsable) => deps.lifecycles.useAttributes(areUsable),
     })
   const answerOf = (owner: NameOwner): Answer<undefined> => {

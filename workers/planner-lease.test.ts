@@ -1,6 +1,7 @@
 import type { Worker } from '@temporalio/worker'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
+import { whenAborted } from '../activities/abortable-wait.ts'
 import { Lease } from '../activities/kubernetes/lease.ts'
 import { FakeCluster } from '../test/fakes/cluster.ts'
 import { pass, useFakeTime } from '../test/fakes/time.ts'
@@ -11,8 +12,9 @@ useFakeTime()
 /** A process that may plan. Its worker is shut down as Temporal's is. */
 function planner(cluster: FakeCluster, identity: string) {
   const stop = new AbortController()
-  const state = { isPlanning: false, workers: 0 }
+  const state = { isProvisioning: false, isPlanning: false, workers: 0, isAway: false }
   const makeWorker = async () => {
+    if (state.isAway) throw new Error('Temporal is away')
     const ended = Promise.withResolvers<void>()
     let running = 'INITIALIZED'
     state.workers += 1
@@ -33,6 +35,11 @@ function planner(cluster: FakeCluster, identity: string) {
   const lease = new Lease({ client: cluster.client, namespace: 'joiner' }, { ...plannerLease, identity })
   const done = planWhileLeading({
     lease,
+    work: async (signal) => {
+      state.isProvisioning = true
+      await whenAborted(signal)
+      state.isProvisioning = false
+    },
     makeWorker,
     onWorker: () => {},
     log: pino({ level: 'silent' }),
@@ -52,8 +59,8 @@ test('one of two processes plans, and the other takes over at once when it ends'
   const second = planner(cluster, 'b')
   await pass(60_000)
   expect([first.state, second.state]).toEqual([
-    { isPlanning: true, workers: 1 },
-    { isPlanning: false, workers: 0 },
+    { isProvisioning: true, isPlanning: true, workers: 1, isAway: false },
+    { isProvisioning: false, isPlanning: false, workers: 0, isAway: false },
   ])
   first.stop.abort()
   await pass(0)
@@ -71,12 +78,22 @@ test('a planner goes on while the API server fails, and until another has the Le
     throw new Error('HTTP 500')
   })
   await pass(120_000)
-  expect(first.state).toEqual({ isPlanning: true, workers: 1 })
+  expect(first.state).toMatchObject({ isProvisioning: true, isPlanning: true, workers: 1 })
   end()
   cluster.edit('leases', 'joiner-planner', { spec: { holderIdentity: 'b' } }, 'joiner')
   await pass(2000)
-  expect(first.state.isPlanning).toBe(false)
+  expect(first.state).toMatchObject({ isProvisioning: false, isPlanning: false })
   expect(holder(cluster)).toBe('b')
+})
+
+test('a planner without Temporal provisions, and evaluates disruption once Temporal is there', async () => {
+  const planning = planner(new FakeCluster(), 'a')
+  planning.state.isAway = true
+  await pass(60_000)
+  expect(planning.state).toMatchObject({ isProvisioning: true, isPlanning: false })
+  planning.state.isAway = false
+  await pass(2000)
+  expect(planning.state).toMatchObject({ isProvisioning: true, isPlanning: true, workers: 1 })
 })
 
 test('a planner that died is replaced when its Lease has run out', async () => {

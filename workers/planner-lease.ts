@@ -9,9 +9,12 @@ export const plannerLease = { name: 'joiner-planner', durationSeconds: 10, reque
 /** Time between two looks at the Lease, of a process that plans and of one that stands by. */
 const renewMs = 2000
 const standByMs = 500
+const retryWorkerMs = 2000
 
 export interface PlannerInput {
   readonly lease: Pick<Lease, 'tryHold' | 'release'>
+  /** Works for as long as this process plans, with Temporal or without: until the signal fires. */
+  readonly work: (signal: AbortSignal) => Promise<void>
   readonly makeWorker: () => Promise<Worker>
   /** Called with the worker that plans, and with undefined once it has ended. */
   readonly onWorker: (worker: Worker | undefined) => void
@@ -37,8 +40,8 @@ export async function planWhileLeading(input: PlannerInput): Promise<void> {
   }
 }
 
-/** Runs the worker until the signal fires or another process has the Lease. */
-async function plan({ lease, makeWorker, onWorker, log, signal }: PlannerInput): Promise<void> {
+/** Works and runs the worker until the signal fires or another process has the Lease. */
+async function plan({ lease, work, makeWorker, onWorker, log, signal }: PlannerInput): Promise<void> {
   const over = new AbortController()
   const ends = AbortSignal.any([signal, over.signal])
   const renew = async () => {
@@ -53,15 +56,33 @@ async function plan({ lease, makeWorker, onWorker, log, signal }: PlannerInput):
       .catch((error: unknown) => log.debug({ err: error }, 'failed to release planner lease, it will expire'))
   }
   const renewing = renew()
+  const working = work(ends)
   try {
-    const worker = await makeWorker()
+    const worker = await untilMade(makeWorker, { log, signal: ends })
+    if (worker === undefined) return
     onWorker(worker)
     await runWorkers([worker], ends)
   } finally {
     over.abort()
     onWorker(undefined)
-    await renewing
+    await Promise.all([working, renewing])
   }
+}
+
+/** Makes the worker, which Temporal has to answer for. Undefined: the signal fired. */
+async function untilMade(
+  makeWorker: PlannerInput['makeWorker'],
+  { log, signal }: Pick<PlannerInput, 'log' | 'signal'>,
+): Promise<Worker | undefined> {
+  while (!signal.aborted) {
+    try {
+      return await makeWorker()
+    } catch (error) {
+      log.warn({ err: error }, 'failed to make the worker of disruption, retrying')
+      await pauseOf(retryWorkerMs, signal)
+    }
+  }
+  return undefined
 }
 
 /** Returns whether the Lease is held; undefined when the API server did not say. */

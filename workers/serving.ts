@@ -8,11 +8,12 @@ import { Lease } from '../activities/kubernetes/lease.ts'
 import { instanceTypes } from '../activities/node-overlays/pool-types.ts'
 import { reportLostLaunches } from '../activities/provisioning/lost-launches.ts'
 import { trackPodEvents } from '../activities/provisioning/pod-events.ts'
+import { provision } from '../activities/provisioning/provision.ts'
 import { bridgeMetrics } from '../activities/telemetry/bridge-metrics.ts'
 import { ReconcileMetrics } from '../activities/telemetry/reconcile-metrics.ts'
 import type { Config } from '../api/config.ts'
 import { Bridge } from '../starter/bridge/bridge.ts'
-import { dataConverter } from '../starter/temporal/connect.ts'
+import { JoinKeeper } from '../starter/bridge/join-keeper.ts'
 import type { TemporalSettings } from '../starter/temporal/settings.ts'
 import { bundleDigest } from './bundle.ts'
 import { observeCluster } from './cluster-observer.ts'
@@ -63,6 +64,7 @@ export async function serve(
   const stopParts = startParts(deps, roles, readiness)
   const workflowCode = bundleDigest(workflowBundle.code)
   const versioning = workerVersioning(config, workflowCode)
+  const ofBridge = roles.has('bridge') ? bridgeMetrics(deps.now, deps.registry) : undefined
   const bridge = new Bridge({
     deps,
     client,
@@ -72,7 +74,7 @@ export async function serve(
     identity,
     resyncMs: config.JOINER_RESYNC_INTERVAL,
     version: versioning.own,
-    ...(roles.has('bridge') ? { metrics: bridgeMetrics(deps.now, deps.registry) } : {}),
+    ...(ofBridge === undefined ? {} : { metrics: ofBridge }),
   })
   if (roles.has('bridge')) leases.set('joiner-bridge', () => bridge.isLeader)
   const observer = observeCluster(deps, config, { isReported: () => bridge.isLeader })
@@ -84,7 +86,7 @@ export async function serve(
     metrics,
     link,
     namespace,
-    dataConverter: dataConverter(settings),
+    settings,
     roles,
     deps,
     identity,
@@ -110,7 +112,9 @@ export async function serve(
       ? [
           planWhileLeading({
             lease: new Lease(deps, { ...plannerLease, identity }),
-            makeWorker: () => createPlanWorker(taskWorkers(), planningClient),
+            work: (planning) =>
+              provision({ deps: { ...deps, client: planningClient }, reconciles: metrics, signal: planning }),
+            makeWorker: () => createPlanWorker(taskWorkers()),
             onWorker: (worker) => {
               plans = worker !== undefined
               ledger?.lead(plans)
@@ -125,11 +129,19 @@ export async function serve(
   readiness.has(working)
   input.onWorking()
   log.info({ identity, roles: [...roles], workflowCode, version: versioning.options?.version }, 'started workers')
+  const joins = new JoinKeeper({
+    deps,
+    connection: link.connection,
+    isLeader: () => bridge.isLeader,
+    onDone: (step) => ofBridge?.joined(step),
+  })
   if (roles.has('bridge') && !signal.aborted) bridge.start()
+  const stopJoins = joins.start()
   try {
     await running
   } finally {
     observer.stop()
+    stopJoins()
     await ledger?.stop()
     await bridge.stop()
     await stopParts()

@@ -3,7 +3,6 @@ import { expect, test } from 'vitest'
 import { createAzureActivities } from '../activities/azure/activities.ts'
 import { createDisruptionActivities } from '../activities/disruption/activities.ts'
 import { createKubernetesActivities } from '../activities/kubernetes/activities.ts'
-import { createProvisioningActivities } from '../activities/provisioning/activities.ts'
 import { keptVersions } from '../test/bundles/kept.ts'
 import type { ProcessDeps } from './dependencies.ts'
 
@@ -21,7 +20,7 @@ const offered: Readonly<Record<string, object>> = {
   core: createKubernetesActivities(none),
   wait: createKubernetesActivities(none),
   azure: createAzureActivities(none),
-  plan: { ...createProvisioningActivities(none), ...createDisruptionActivities(none) },
+  plan: createDisruptionActivities(none),
 }
 
 /** What a history asked for that no worker offers on that queue any more. */

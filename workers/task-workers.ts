@@ -1,14 +1,13 @@
-import type { DataConverter } from '@temporalio/common'
 import type { Worker, WorkerDeploymentOptions, WorkerOptions } from '@temporalio/worker'
 import { createAzureActivities } from '../activities/azure/activities.ts'
 import { armLimits } from '../activities/azure/arm/arm-limits.ts'
 import { createDisruptionActivities } from '../activities/disruption/activities.ts'
 import { createKubernetesActivities } from '../activities/kubernetes/activities.ts'
-import type { KubernetesClient } from '../activities/kubernetes/client/client.ts'
-import { createProvisioningActivities } from '../activities/provisioning/activities.ts'
 import type { ReconcileMetrics } from '../activities/telemetry/reconcile-metrics.ts'
 import type { Role } from '../api/config.ts'
 import { taskQueue } from '../core/task-queues.ts'
+import { dataConverter } from '../starter/temporal/connect.ts'
+import type { TemporalSettings } from '../starter/temporal/settings.ts'
 import type { ProcessDeps } from './dependencies.ts'
 import { countActivities } from './telemetry/count-activities.ts'
 import type { WorkerLink } from './temporal-link.ts'
@@ -37,8 +36,8 @@ const waitsAtOnce = 5000
 export interface TaskWorkersInput {
   readonly link: Pick<WorkerLink, 'createWorker'>
   readonly namespace: string
-  /** How payloads and failures are encrypted; empty where they are not. */
-  readonly dataConverter: DataConverter
+  /** How payloads and failures are encrypted. */
+  readonly settings: Pick<TemporalSettings, 'keys'>
   readonly roles: ReadonlySet<Role>
   readonly deps: ProcessDeps
   readonly identity: string
@@ -48,28 +47,27 @@ export interface TaskWorkersInput {
   readonly metrics: ReconcileMetrics
 }
 
-const commonOptions = ({ namespace, dataConverter, identity }: TaskWorkersInput) =>
+const commonOptions = ({ namespace, settings, identity }: TaskWorkersInput) =>
   ({
     namespace,
-    dataConverter,
+    dataConverter: dataConverter(settings),
     identity,
     // Waits end as soon as they are reported, so that another replica takes them up; writes are not interrupted and finish.
     shutdownGraceTime: '100ms',
     shutdownForceTime: '20s',
   }) satisfies Partial<WorkerOptions>
 
-/** The Temporal worker of planning, which one process of a cluster runs (`planner-lease.ts`). `client`: for provisioning. */
-export function createPlanWorker(input: TaskWorkersInput, client: KubernetesClient): Promise<Worker> {
+/** The Temporal worker of disruption's planning, which one process of a cluster runs (`planner-lease.ts`). */
+export function createPlanWorker(input: TaskWorkersInput): Promise<Worker> {
   const { deps } = input
-  const provisioning = createProvisioningActivities({ ...deps, client })
   return input.link.createWorker({
     ...commonOptions(input),
     taskQueue: taskQueue('plan', deps.cluster),
-    activities: { ...provisioning, ...createDisruptionActivities(deps) },
+    activities: createDisruptionActivities(deps),
     maxConcurrentActivityTaskExecutions: plansAtOnce,
     interceptors: { activity: [countActivities(input.metrics, plansAtOnce)] },
-    // Two long polls, and now and then a plan that somebody asks for.
-    maxConcurrentActivityTaskPolls: 4,
+    // A long poll, and now and then a plan that somebody asks for.
+    maxConcurrentActivityTaskPolls: 3,
   })
 }
 
@@ -83,6 +81,8 @@ export async function createTaskWorkers(input: TaskWorkersInput): Promise<readon
     const activities = createKubernetesActivities(deps)
     options.push({
       ...common,
+      // A message that nobody can read is refused by the workflow that it is for.
+      dataConverter: dataConverter(input.settings, 'pass'),
       taskQueue: taskQueue('core', deps.cluster),
       workflowBundle,
       ...(version === undefined ? {} : { workerDeploymentOptions: version }),

@@ -2,7 +2,6 @@ import { ActivityCancellationType, proxyActivities, proxyLocalActivities, workfl
 import type { AzureActivities } from '../activities/azure/contract.ts'
 import type { DisruptionActivities } from '../activities/disruption/contract.ts'
 import type { KubernetesActivities } from '../activities/kubernetes/contract.ts'
-import type { ProvisioningActivities } from '../activities/provisioning/contract.ts'
 import { type TaskQueueRole, taskQueue } from '../core/task-queues.ts'
 
 /** Returns the queue of another role, from the name of the core queue this workflow runs on. */
@@ -32,7 +31,7 @@ export const kubernetes = () =>
   proxyActivities<
     Pick<
       KubernetesActivities,
-      'observe' | 'giveUp' | 'finalize' | 'writeHold' | 'writePause' | 'readPause' | 'endReboot'
+      'observe' | 'giveUp' | 'finalize' | 'writeHold' | 'takeCancellation' | 'writePause' | 'readPause' | 'endReboot'
     >
   >({
     taskQueue: queueOf('core'),
@@ -173,15 +172,6 @@ export const vmUpdates = () =>
     startToCloseTimeout: '1h',
     heartbeatTimeout: '10s',
     retry: { ...steadyRetry, maximumAttempts: 5 },
-  })
-
-/** The long poll of provisioning. Pods wait for it, so a worker that died is noticed soon. */
-export const planningPolls = () =>
-  proxyActivities<ProvisioningActivities>({
-    taskQueue: queueOf('plan'),
-    ...withoutEnd,
-    startToCloseTimeout: '45m',
-    heartbeatTimeout: actingBeat,
   })
 
 /** The long poll of disruption. */

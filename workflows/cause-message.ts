@@ -1,5 +1,12 @@
+import { ActivityFailure, isCancellation } from '@temporalio/workflow'
+
 /** Returns the message of what made an activity fail. */
 export function causeMessage(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
   return cause instanceof Error ? cause.message : String(cause)
+}
+
+/** Whether an activity has failed for good. Anything else is no outcome of a step: a cancellation, or an answer that cannot be read. */
+export function isFailedAttempt(error: unknown): boolean {
+  return error instanceof ActivityFailure && !isCancellation(error)
 }

@@ -27,8 +27,8 @@ import { disruptionCommand } from './disruption-command.ts'
 import { type DisruptionRequest, DisruptionRequests } from './disruption-requests.ts'
 import { loopStatusQuery, type RequestAnswer, type StartedCommand } from './messages.ts'
 import { LoopPause } from './pausing.ts'
-import { type LoopInput, untilCommand } from './provisioning-loop.ts'
 import { searchAttributes } from './search-attributes.ts'
+import { untilCommand } from './until-command.ts'
 
 /** Time between a proposal and its commit, so that pods about to land on a candidate save it (reference/karpenter-core.md 4.9). */
 const validationDelayMs = 15_000
@@ -46,7 +46,9 @@ export interface DisruptionLoopInput {
   readonly cluster: string
   /** The namespace has no search attributes for commands. */
   readonly withoutAttributes?: true
-  readonly state?: NonNullable<LoopInput['state']> & {
+  readonly state?: {
+    /** Commands that were started. */
+    readonly rounds: number
     /** Requested forced evaluations that have not begun. */
     readonly requests?: readonly ConsolidateRequest[]
     readonly validating?: readonly Validating[]
@@ -72,7 +74,7 @@ class DisruptionLoop {
   constructor(input: DisruptionLoopInput) {
     const { state } = input
     this.#input = input
-    this.#pause = new LoopPause('disruption', state?.pause, state?.partialPauses)
+    this.#pause = new LoopPause('disruption')
     this.#rounds = state?.rounds ?? 0
     this.#requests = new DisruptionRequests(state?.requests)
     this.#validating = [...(state?.validating ?? [])]
@@ -81,7 +83,7 @@ class DisruptionLoop {
         pause:
           'Disrupt nothing, or nothing of a scope, until resumed: {"reason": "...", "until": "RFC 3339 time", "by": "...", "scope": {"nodePool" | "node" | "reason": "..."}}, all optional.',
         resume:
-          'Go on disrupting: {"scope": as it was paused, "all": true for every scope, "by": "..."}, all optional.',
+          'Go on disrupting: {"at": the time now as RFC 3339, "scope": as it was paused, "all": true for every scope, "by": "..."}; at is needed.',
       },
       this.#requests.signals,
     )
@@ -99,8 +101,12 @@ class DisruptionLoop {
     }))
   }
 
-  async run(): Promise<void> {
-    if (this.#input.state === undefined) await this.#pause.recover()
+  run(): Promise<void> {
+    return this.#pause.during(() => this.#run())
+  }
+
+  async #run(): Promise<void> {
+    await this.#pause.recover()
     while (!workflowInfo().continueAsNewSuggested) await this.#step()
     this.#requests.close('the loop begins a new run at this very moment; ask again')
     await this.#pause.finish()
@@ -108,7 +114,6 @@ class DisruptionLoop {
       ...this.#input,
       state: {
         rounds: this.#rounds,
-        ...this.#pause.state,
         ...(this.#requests.carried.length === 0 ? {} : { requests: this.#requests.carried }),
         ...(this.#validating.length === 0 ? {} : { validating: this.#validating }),
       },
@@ -177,10 +182,11 @@ class DisruptionLoop {
     const paused = pauseOfRequest(request, inForce)
     if (paused !== undefined) return { kind: 'refused', message: pauseText('disruption', paused) }
     this.#enter('evaluating, as an operator asks')
-    const hasScope = Object.keys(request).length > 0
+    const { at: _, ...scope } = request
+    const hasScope = Object.keys(scope).length > 0
     const outcome = await this.#pause.applyWhile(
       disruptionPolls().nextDisruption.executeWithOptions({ summary: 'consolidate now' }, [
-        { once: true, forced: true, ...(hasScope ? { request } : {}) },
+        { once: true, forced: true, ...(hasScope ? { request: scope } : {}) },
       ]),
     )
     if (outcome.kind === 'paused') {
@@ -288,7 +294,9 @@ class DisruptionLoop {
   #enter(what: string): void {
     if (this.#doing !== what) this.#sinceMs = Date.now()
     this.#doing = what
-    setCurrentDetails(`${what} since ${new Date(this.#sinceMs).toISOString()}; ${this.#rounds} commands started.`)
+    setCurrentDetails(
+      `${what} since ${new Date(this.#sinceMs).toISOString()}; ${this.#rounds} commands started.${this.#pause.refusedText}${this.#requests.refusedText}`,
+    )
   }
 }
 
@@ -307,8 +315,10 @@ function validatingOf(waiting: readonly Validating[]): NonNullable<DisruptionInp
   }
 }
 
-function untilDue(waiting: readonly Validating[]): { readonly untilMs?: number } {
-  return waiting.length === 0 ? {} : { untilMs: Math.min(...waiting.map(({ dueMs }) => dueMs)) }
+function untilDue(waiting: readonly Validating[]): { readonly untilMs?: number; readonly timer?: string } {
+  if (waiting.length === 0) return {}
+  const timer = oneLine(`${waiting.map(textOf).join(', ')}: until validated again`)
+  return { untilMs: Math.min(...waiting.map(({ dueMs }) => dueMs)), timer }
 }
 
 function textOf({ proposal: { id, candidates } }: Pick<Validating, 'proposal'>): string {

@@ -7,9 +7,17 @@ import {
   consolidateRefusal,
   planRefusal,
 } from '../core/disruption/plan/plan-requests.ts'
+import { ageRefusal } from '../core/pauses/operator-requests.ts'
 import { plans } from './activities.ts'
-import { applyUpdate, consolidateNowSignal, consolidateUpdate, planUpdate, type RequestAnswer } from './messages.ts'
-import { refuse, type SignalHandlers } from './pausing.ts'
+import {
+  applyUpdate,
+  consolidateNowSignal,
+  consolidateUpdate,
+  planUpdate,
+  type RequestAnswer,
+  refuse,
+} from './messages.ts'
+import type { SignalHandlers } from './pausing.ts'
 
 /** Most requests that wait at once. More of them are not worth a pass each. */
 const mostWaiting = 20
@@ -28,6 +36,7 @@ export type DisruptionRequest = Asked & { readonly isAwaited: boolean; answer?: 
 export class DisruptionRequests {
   #waiting: DisruptionRequest[]
   #closed: string | undefined
+  #refused: string | undefined
 
   /** `carried`: requests that the previous run had not begun. */
   constructor(carried: readonly ConsolidateRequest[] = []) {
@@ -41,7 +50,8 @@ export class DisruptionRequests {
 
   listen(): void {
     const limits = '"nodePools": [names], "nodes": [names], "budget": nodes of each pool, "by": "..."'
-    const description = `Evaluate at once, without waiting for consolidateAfter or the validation delay: {${limits}}, all optional. Budgets still hold.`
+    const at = '"at": the time now as RFC 3339'
+    const description = `Evaluate at once, without waiting for consolidateAfter or the validation delay: {${at}, ${limits}}; at is needed. Budgets still hold.`
     setHandler(consolidateNowSignal, (payload) => this.#consolidateNow(payload), { description })
     setHandler(
       consolidateUpdate,
@@ -60,8 +70,7 @@ export class DisruptionRequests {
       },
     )
     setHandler(applyUpdate, (request) => this.#answerTo({ kind: 'apply', request }), {
-      description:
-        'Carry out a plan, or say what has changed since: {"id": of the plan, "partial": true for the commands that still hold, "by": "..."}.',
+      description: `Carry out a plan, or say what has changed since: {"id": of the plan, ${at}, "partial": true for the commands that still hold, "by": "..."}.`,
       validator: (payload) => refuse(applyRefusal(payload)),
     })
   }
@@ -75,8 +84,21 @@ export class DisruptionRequests {
     return this.#waiting.flatMap((each) => (each.kind === 'consolidate' && !each.isAwaited ? [each.request] : []))
   }
 
+  /** Why the last request that was too old was refused, for the details that the Temporal UI shows; else nothing. */
+  get refusedText(): string {
+    return this.#refused === undefined ? '' : ` Refused: ${this.#refused}`
+  }
+
+  /** Returns the next request. One that is too old removes no nodes: a reset of the loop repeats it, or its sender has given up. */
   take(): DisruptionRequest | undefined {
-    return this.#waiting.shift()
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      const why = ageRefusal(next.kind, next.request, { undated: 'refused', now: Date.now() })
+      if (why === undefined) return next
+      log.warn('a request is refused', { why })
+      this.#refused = why
+      next.answer = { kind: 'refused', message: why }
+    }
+    return undefined
   }
 
   /** Drops all waiting requests and answers their callers: nothing is done. */

@@ -1,20 +1,21 @@
-import { upsertMemo, workflowInfo } from '@temporalio/workflow'
+import { setCurrentDetails, upsertMemo, workflowInfo } from '@temporalio/workflow'
 import type { DeletionOfVm, JoinOutcome, LaunchOutcome } from '../activities/azure/contract.ts'
 import type { Observation } from '../activities/kubernetes/contract.ts'
 import { because } from '../core/history/claim-facts.ts'
+import { type DetailedLife, lifecycleDetails } from '../core/history/details.ts'
 import { factsKey, type LifeFacts, type VmSpan } from '../core/history/life.ts'
 import { readLifeFacts } from '../core/history/read-facts.ts'
 import { bounded, ended, launched, leaving, oneLine, refused, unknownFacts, vmEnded } from '../core/history/record.ts'
+import { goneResult, type LifeResult, resultOf } from '../core/history/result.ts'
 import { birthText, deathText, offeringText, podsText, priceText, secondsText } from '../core/history/texts.ts'
-import type { Moment } from '../core/history/timeline.ts'
+import { type Moment, timelineOf } from '../core/history/timeline.ts'
+import { type DrainWaits, waitsText } from '../core/node-claim/drain-waits.ts'
 
 type Launched = Extract<LaunchOutcome, { kind: 'launched' }>
 type Refused = Extract<LaunchOutcome, { kind: 'capacity' }>
 type Joined = Extract<JoinOutcome, { kind: 'registered' | 'initialized' }>
 
 const mostOutcomes = 10
-/** Temporal's limit for a summary is 400 bytes. */
-const longestSummary = 200
 
 /** A size without the word that all sizes begin with. */
 const shortText = (offering: Parameters<typeof offeringText>[0]) => offeringText(offering).replace(/^Standard_/, '')
@@ -28,28 +29,42 @@ export class LifeRecord {
   #facts: LifeFacts
   #written: string
   #goneMs: number | undefined
+  readonly #nodeClaim: string
+  /** What the facts told when the run began. */
+  readonly #past: readonly Moment[]
   #outcomes: readonly Moment[] = []
+  /** Whether this run, or the one that it continues, has seen its NodeClaim. */
+  #hasSeen: boolean
 
-  constructor() {
-    const { memo, startTime } = workflowInfo()
+  constructor(nodeClaim: string) {
+    const { memo, startTime, continuedFromExecutionRunId } = workflowInfo()
     const known = readLifeFacts(memo?.[factsKey])
+    this.#nodeClaim = nodeClaim
     this.#facts = known ?? unknownFacts(startTime.getTime())
     this.#written = known === undefined ? '' : JSON.stringify(known)
+    this.#past = known === undefined ? [] : timelineOf({ ...known, nodeClaim }, [])
+    this.#hasSeen = continuedFromExecutionRunId !== undefined
   }
 
   get facts(): LifeFacts {
     return this.#facts
   }
 
-  /** The latest ones, the oldest first. */
-  get outcomes(): readonly Moment[] {
-    return this.#outcomes
+  /** Shows the facts and the latest outcomes, those of earlier runs among them, beside what the lifecycle does. */
+  describe(doing: Omit<DetailedLife, 'nodeClaim' | 'facts' | 'outcomes'>): void {
+    const outcomes = [...this.#past, ...this.#outcomes].slice(-mostOutcomes)
+    setCurrentDetails(lifecycleDetails({ ...doing, nodeClaim: this.#nodeClaim, facts: this.#facts, outcomes }))
   }
 
   /** Returns the summary of the next step: the last outcome, and what follows. */
   before(next: string): string {
     const last = this.#outcomes.at(-1)
-    return oneLine(last === undefined ? next : `${last.what}; ${next}`, longestSummary)
+    return oneLine(last === undefined ? next : `${last.what}; ${next}`)
+  }
+
+  /** Returns the summary of a drain: what holds it up, once that is known. */
+  drain(waits: DrainWaits): string {
+    return oneLine(waitsText(waits)) || this.before('evict pods, wait for volumes')
   }
 
   /** Counts a launch attempt. Returns its summary. */
@@ -57,7 +72,7 @@ export class LifeRecord {
     this.#facts = { ...this.#facts, attempts: this.#facts.attempts + 1 }
     const last = this.#outcomes.at(-1)
     const why = last === undefined ? birthText(this.#facts.came) : `after ${last.what}`
-    return oneLine(`attempt ${attempt}, ${why}`, longestSummary)
+    return oneLine(`attempt ${attempt}, ${why}`)
   }
 
   launched({ instanceType, zone, capacityType, pricePerHour, isEstimate, acceptedMs }: Launched): void {
@@ -66,11 +81,13 @@ export class LifeRecord {
   }
 
   #launched(vm: VmSpan): void {
+    this.#hasSeen = true
     this.#facts = launched(this.#facts, vm)
-    this.#note(`${shortText(vm)} launched, ${priceText(vm)}`)
+    this.#note(`${shortText(vm)} launched, ${priceText(vm)}`, vm.fromMs)
   }
 
   refused(outcome: Refused): void {
+    this.#hasSeen = true
     this.#facts = refused(this.#facts, outcome)
     this.#note(`${shortText(outcome)} was refused: ${outcome.reason}`)
   }
@@ -87,8 +104,9 @@ export class LifeRecord {
     this.observed(outcome)
   }
 
-  /** Takes over what an observation or a wait says. */
-  observed(seen: Omit<Observation, 'step'>): void {
+  /** Takes over what an observation or a wait says. An observation without a NodeClaim says nothing. */
+  observed({ step, ...seen }: Omit<Observation, 'step'> & Partial<Observation>): void {
+    this.#hasSeen ||= step?.kind !== 'finished'
     const { nodePool, nodeName, registeredMs, readyMs, went, drainingMs, vm } = seen
     const { createdMs, readyMs: knownMs, vms } = this.#facts
     // A launch whose outcome was lost is known by the claim.
@@ -104,18 +122,20 @@ export class LifeRecord {
     if (readyMs !== undefined && knownMs === undefined)
       this.#note(`Node ready after ${secondsText(readyMs - createdMs)}`)
     if (went !== undefined) {
-      if (this.#facts.drainingMs === undefined) this.#note(deathText(went))
+      if (this.#facts.drainingMs === undefined) this.#note(deathText(went), drainingMs)
       this.#facts = leaving(this.#facts, went, drainingMs ?? Date.now())
     }
   }
 
   gaveUp(reason: string, message: string): void {
+    this.#hasSeen = true
     const went = { kind: 'gave-up', reason, message: oneLine(message) } as const
     this.#facts = leaving(this.#facts, went, Date.now())
     this.#note(deathText(went))
   }
 
   forced(reason: string): void {
+    this.#hasSeen = true
     const went = because('forced', reason)
     this.#facts = leaving(this.#facts, went, Date.now())
     this.#note(deathText(went))
@@ -140,9 +160,12 @@ export class LifeRecord {
     this.#note(existed ? 'VM deleted' : 'there was no VM')
   }
 
-  ended(): void {
+  /** Ends the record. A run that never saw its NodeClaim knows nothing of its end, which an earlier run has recorded: it writes none. */
+  ended(): LifeResult {
+    if (!this.#hasSeen) return goneResult
     this.#facts = ended(this.#facts, Date.now(), this.#goneMs)
     this.write()
+    return resultOf(this.#facts)
   }
 
   /** Writes the memo, if anything has changed since the last time. */
@@ -154,7 +177,9 @@ export class LifeRecord {
     upsertMemo({ [factsKey]: facts })
   }
 
-  #note(what: string): void {
-    this.#outcomes = [...this.#outcomes, { atMs: Date.now(), what: oneLine(what) }].slice(-mostOutcomes)
+  /** `atMs`: epoch ms, of what this run hears of late. Outcomes stay in the order in which they were heard of. */
+  #note(what: string, atMs = Date.now()): void {
+    const lastMs = this.#outcomes.at(-1)?.atMs ?? 0
+    this.#outcomes = [...this.#outcomes, { atMs: Math.max(atMs, lastMs), what: oneLine(what) }].slice(-mostOutcomes)
   }
 }

@@ -84,6 +84,26 @@ export const retryNowSignal = defineSignal<[(RetryRequest | null)?]>('retryNow')
 export const holdSignal = defineSignal<[(HoldRequest | null)?]>('hold')
 export const releaseSignal = defineSignal<[(ReleaseRequest | null)?]>('release')
 export const forceFinishSignal = defineSignal<[(ForceFinishRequest | null)?]>('forceFinish')
+/** What Temporal's UI says of the signals to a lifecycle. */
+export const nodeSignals = [
+  {
+    signal: retryNowSignal,
+    description:
+      'End whatever the lifecycle waits for now, above all a wait between two attempts, and start the step again from the present state: {"reason": "...", "by": "..."}, all optional.',
+  },
+  {
+    signal: holdSignal,
+    description:
+      'Disruption leaves the node alone until it is released: {"reason": "...", "until": "RFC 3339 time", "expiry": true to hold up expireAfter as well, "by": "..."}, all optional. It stops neither interruption nor a deletion.',
+  },
+  { signal: releaseSignal, description: 'End the hold: {"by": "..."}, optional.' },
+  {
+    signal: forceFinishSignal,
+    description:
+      'End the lifecycle of a NodeClaim whose deletion hangs, without waiting for pods and volumes: {"reason": "...", "leaveVm": true to leave a VM that exists to garbage collection, "by": "...", "at": the time now as RFC 3339}; reason and at are needed. Refused while the VM exists, and while the NodeClaim is not being deleted.',
+  },
+] as const
+
 export const retryNowUpdate = defineUpdate<NodeAnswer, [RetryRequest | null]>('retryNow')
 export const holdUpdate = defineUpdate<NodeAnswer, [HoldRequest | null]>('hold')
 export const releaseUpdate = defineUpdate<NodeAnswer, [ReleaseRequest | null]>('release')
@@ -98,6 +118,8 @@ export interface LifecycleStatus {
   readonly lastCapacityFailure?: string
   /** The hold on the NodeClaim at the last observation, in words. */
   readonly hold?: string
+  /** Why the last request or cancellation was refused. */
+  readonly refused?: string
   /** What holds up the drain, and since when: pods with their PodDisruptionBudgets or annotations, and volumes. */
   readonly drain?: DrainWaits
 }
@@ -111,7 +133,8 @@ export interface LoopStatus {
   readonly pause?: Pause
   /** Pauses of a part: the loop goes on without it. Expired pauses are ignored and may still be listed. */
   readonly partialPauses?: readonly Pause[]
-  readonly rounds: number
+  /** Of disruption: commands that were started. */
+  readonly rounds?: number
   /** Proposals that wait out their validation delay. */
   readonly validating?: readonly ValidatingStatus[]
 }
@@ -137,3 +160,8 @@ export interface CommandStatus {
 }
 
 export const commandStatusQuery = defineQuery<CommandStatus>('status')
+
+/** A validator's refusal: an update is not accepted when it throws. */
+export function refuse(why: string | undefined): void {
+  if (why !== undefined) throw new Error(why)
+}

@@ -1,37 +1,29 @@
 import {
+  ApplicationFailure,
+  CancellationScope,
   condition,
-  isCancellation,
   makeContinueAsNewFunc,
-  setCurrentDetails,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow'
 import type { LaunchOutcome } from '../activities/azure/contract.ts'
-import type {
-  Asked,
-  ClaimRef,
-  Ended,
-  GiveUpReason,
-  KubernetesActivities,
-  NextStep,
-  Observation,
-  StepInput,
-} from '../activities/kubernetes/contract.ts'
-import { lifecycleDetails } from '../core/history/details.ts'
+import type { Asked, ClaimRef, Ended, GiveUpReason, NextStep, StepInput } from '../activities/kubernetes/contract.ts'
 import { factsKey } from '../core/history/life.ts'
 import { bounded } from '../core/history/record.ts'
+import { failureOf, type LifeResult } from '../core/history/result.ts'
+import { phaseStart } from '../core/history/timeline.ts'
 import { type DrainWaits, nothingReported, waitsText } from '../core/node-claim/drain-waits.ts'
 import type { Wake } from '../core/node-claim/lifecycle.ts'
 import { limits } from '../core/node-claim/limits.ts'
 import { limitText } from '../core/values/time.ts'
-import { clusterSteps, deletions, joins, kubernetes, launching, localReads, waits } from './activities.ts'
-import { causeMessage } from './cause-message.ts'
+import { clusterSteps, deletions, joins, kubernetes, launching, waits } from './activities.ts'
+import { causeMessage, isFailedAttempt } from './cause-message.ts'
 import { LifeRecord } from './life-record.ts'
 import { type LifecycleStatus, lifecycleStatusQuery, pokeSignal } from './messages.ts'
 import { NodeRequests } from './node-requests.ts'
+import { isVmGone, observe } from './observation.ts'
 import { reboot } from './reboot.ts'
-import { ShownAttributes } from './shown-attributes.ts'
-import { isVmGone } from './vm-lookup.ts'
+import { type AttributeValues, ShownAttributes } from './shown-attributes.ts'
 
 /** The whole state of a lifecycle: everything else is read from the cluster. */
 export interface LifecycleInput {
@@ -40,6 +32,8 @@ export interface LifecycleInput {
   readonly uid: string
   /** Epoch ms of the claim's creation, when its creator starts this at once: nothing can have changed, so the first observation is skipped. */
   readonly createdAtMs?: number
+  /** The search attributes that it is started with. Absent: it has none, for as long as it runs. */
+  readonly attributes?: AttributeValues
   readonly state?: LifecycleState
 }
 
@@ -47,25 +41,29 @@ interface LifecycleState {
   readonly attempt: number
   readonly lastCapacityFailure?: string
   readonly endedMs?: number
+  /** Why the run before was not cancelled. */
+  readonly refused?: string
 }
 
 type Phase = 'Launching' | 'Registering' | 'Initializing' | 'Ready' | 'Rebooting' | 'Draining' | 'Terminating' | 'Gone'
 
 /**
  * The lifecycle of one NodeClaim: launch, register, initialize, steady, drain, terminate (design: workflows). Each step is an activity that observes
- * and acts; this function holds only the order.
+ * and acts; this function holds only the order. Errors: `GaveUp`, `Lost` or `Refused` of a node that something kept from being ready.
  */
-export async function nodeClaimLifecycle(input: LifecycleInput): Promise<void> {
+export async function nodeClaimLifecycle(input: LifecycleInput): Promise<LifeResult> {
   const lifecycle = new Lifecycle(input)
   setHandler(pokeSignal, () => lifecycle.poke(), { description: 'Evaluate the NodeClaim, its Node and its VM again.' })
   setHandler(lifecycleStatusQuery, () => lifecycle.status(), { description: 'Phase, attempt and what is waited for.' })
-  await lifecycle.run()
+  // A cancellation asks for the NodeClaim's deletion. Who cancels does not know how to end a node: its lifecycle does.
+  return CancellationScope.nonCancellable(() => lifecycle.run())
 }
 
 class Lifecycle {
   readonly #claim: ClaimRef
   readonly #input: LifecycleInput
-  #phase: Phase = 'Launching'
+  /** Undefined until the run enters its first one. */
+  #phase: Phase | undefined
   #sinceMs = Date.now()
   #waitingFor = 'the NodeClaim to be read'
   #attempt: number
@@ -75,20 +73,27 @@ class Lifecycle {
   #drainWaits: DrainWaits | undefined
   #poked = false
   readonly #requests: NodeRequests
-  readonly #record = new LifeRecord()
+  readonly #record: LifeRecord
   /** The work that an operator's request interrupted, for the next observation. */
   #retried: (Asked & { readonly what: string }) | undefined
   #hold: string | undefined
-  readonly #attributes = new ShownAttributes()
+  #refused: string | undefined
+  readonly #attributes: ShownAttributes
 
   constructor(input: LifecycleInput) {
     this.#input = input
+    this.#attributes = new ShownAttributes(input.attributes)
     this.#claim = { name: input.name, uid: input.uid }
-    this.#requests = new NodeRequests(this.#claim)
-    this.#requests.listen({ [pokeSignal.name]: () => this.poke() })
+    this.#record = new LifeRecord(input.name)
+    this.#requests = new NodeRequests(this.#claim, (why) => {
+      this.#refused = why
+      this.#record.describe(this.status())
+    })
+    this.#requests.listen(CancellationScope.current(), { [pokeSignal.name]: () => this.poke() })
     this.#attempt = input.state?.attempt ?? 0
     this.#lastCapacityFailure = input.state?.lastCapacityFailure
     this.#endedMs = input.state?.endedMs
+    this.#refused = input.state?.refused
   }
 
   poke(): void {
@@ -97,27 +102,25 @@ class Lifecycle {
 
   status(): LifecycleStatus {
     return {
-      phase: this.#phase,
+      phase: this.#phase ?? 'Launching',
       sinceMs: this.#sinceMs,
       attempt: this.#attempt,
       waitingFor: this.#waitingFor,
       ...(this.#lastCapacityFailure === undefined ? {} : { lastCapacityFailure: this.#lastCapacityFailure }),
       ...(this.#hold === undefined ? {} : { hold: this.#hold }),
+      ...(this.#refused === undefined ? {} : { refused: this.#refused }),
       ...(this.#drainWaits === undefined ? {} : { drain: this.#drainWaits }),
     }
   }
 
-  async run(): Promise<void> {
+  async run(): Promise<LifeResult> {
     const { createdAtMs, state } = this.#input
     let step: NextStep | undefined =
       createdAtMs === undefined || state !== undefined ? undefined : { kind: 'launch', idleSinceMs: createdAtMs }
     for (;;) {
       if (workflowInfo().continueAsNewSuggested && !this.#requests.areWaiting) await this.#continueAsNew()
       step = await this.#runStep(step)
-      if (step?.kind === 'finished') {
-        this.#finish()
-        return this.#requests.close(`the lifecycle of NodeClaim ${this.#claim.name} has ended`)
-      }
+      if (step?.kind === 'finished') return this.#finish()
     }
   }
 
@@ -132,12 +135,14 @@ class Lifecycle {
       this.#record.forced(run.reason)
       return { kind: 'finished' }
     }
-    this.#retried = run.retried
+    if (run.kind === 'retry') this.#retried = run.retried
+    else if (run.refused !== undefined) await this.#continueAsNew({ refused: run.refused })
     return undefined
   }
 
   #doing(): string {
-    return `${this.#phase} (it waited for ${this.#waitingFor} since ${new Date(this.#sinceMs).toISOString()})`
+    const { phase, waitingFor, sinceMs } = this.status()
+    return `${phase} (it waited for ${waitingFor} since ${new Date(sinceMs).toISOString()})`
   }
 
   /** Runs one step. Returns the next one where the outcome decides it; otherwise the world is observed. */
@@ -162,37 +167,30 @@ class Lifecycle {
     }
   }
 
-  #finish(): void {
+  /** Errors: `failureOf` the result. */
+  async #finish(): Promise<LifeResult> {
     this.#phase = 'Gone'
     this.#sinceMs = Date.now()
     this.#waitingFor = 'nothing'
     this.#hold = undefined
-    this.#record.ended()
-    this.#describe()
+    const result = this.#record.ended()
+    this.#record.describe(this.status())
+    const { name } = this.#claim
+    await this.#requests.close(`the lifecycle of NodeClaim ${name} has ended`)
+    const failure = failureOf(name, this.#record.facts, result)
+    if (failure !== undefined) throw ApplicationFailure.nonRetryable(failure.message, failure.type, result)
+    return result
   }
 
   async #observe(): Promise<NextStep> {
     this.#poked = false
     const retried = this.#retried
-    const request = { claim: this.#claim, ...(retried === undefined ? {} : { retried }) }
-    const observation =
-      (await this.#observeLocally(request)) ??
-      (await kubernetes().observe.executeWithOptions({ summary: 'read NodeClaim, Node and deadlines' }, [request]))
+    const observation = await observe({ claim: this.#claim, ...(retried === undefined ? {} : { retried }) })
     this.#retried = undefined
     this.#hold = observation.hold
     this.#attributes.learn(observation)
     this.#record.observed(observation)
     return observation.step
-  }
-
-  /** Observes without a separate activity; undefined when the API server does not answer at once. */
-  async #observeLocally(request: Parameters<KubernetesActivities['observe']>[0]): Promise<Observation | undefined> {
-    try {
-      return await localReads().observe(request)
-    } catch (error) {
-      if (isCancellation(error)) throw error
-      return undefined
-    }
   }
 
   /** Tries offerings of the same NodeClaim until one launches. The history records each attempt with its outcome. */
@@ -206,7 +204,7 @@ class Lifecycle {
         { ...this.#begin(), attempt: this.#attempt, limits: limits.launch },
       ])
     } catch (error) {
-      if (isCancellation(error)) throw error
+      if (!isFailedAttempt(error)) throw error
       outcome = { kind: 'late', message: causeMessage(error) }
     }
     this.#endedMs = outcome.endedMs
@@ -328,10 +326,9 @@ class Lifecycle {
     this.#drainWaits = undefined
     this.#enter('Draining', 'pods to leave the Node')
     for (let reported = nothingReported; ; ) {
-      const outcome = await clusterSteps().drain.executeWithOptions(
-        { summary: this.#record.before('evict pods, wait for volumes') },
-        [{ claim: this.#claim, reported }],
-      )
+      const outcome = await clusterSteps().drain.executeWithOptions({ summary: this.#record.drain(reported.waits) }, [
+        { claim: this.#claim, reported },
+      ])
       if (outcome.kind !== 'noNode')
         this.#record.drained(outcome.pods ?? 0, { sinceMs: this.#sinceMs, isDone: outcome.kind === 'drained' })
       if (outcome.kind === 'drained' || outcome.kind === 'noNode') return 'drained'
@@ -363,36 +360,25 @@ class Lifecycle {
 
   #enter(phase: Phase, waitingFor: string): void {
     this.#waitingFor = waitingFor
-    if (this.#phase !== phase) this.#sinceMs = Date.now()
+    // A lifecycle that begins anew finds its node in a phase that began earlier.
+    if (this.#phase === undefined) this.#sinceMs = phaseStart(this.#record.facts, phase) ?? Date.now()
+    else if (this.#phase !== phase) this.#sinceMs = Date.now()
     this.#phase = phase
     this.#attributes.learn({ nodePhase: phase })
     this.#attributes.publish()
-    this.#describe()
+    this.#record.describe(this.status())
   }
 
-  #describe(): void {
-    setCurrentDetails(
-      lifecycleDetails({
-        nodeClaim: this.#claim.name,
-        facts: this.#record.facts,
-        phase: this.#phase,
-        sinceMs: this.#sinceMs,
-        waitingFor: this.#waitingFor,
-        outcomes: this.#record.outcomes,
-        ...(this.#hold === undefined ? {} : { hold: this.#hold }),
-        ...(this.#lastCapacityFailure === undefined ? {} : { lastFailure: this.#lastCapacityFailure }),
-      }),
-    )
-  }
-
-  async #continueAsNew(): Promise<never> {
+  async #continueAsNew(why: Pick<LifecycleState, 'refused'> = {}): Promise<never> {
     await this.#requests.close('its lifecycle begins a new run at this very moment; send it again')
     const state: LifecycleState = {
       attempt: this.#attempt,
       ...(this.#lastCapacityFailure === undefined ? {} : { lastCapacityFailure: this.#lastCapacityFailure }),
       ...(this.#endedMs === undefined ? {} : { endedMs: this.#endedMs }),
+      ...why,
     }
     const next = makeContinueAsNewFunc<typeof nodeClaimLifecycle>({ memo: { [factsKey]: bounded(this.#record.facts) } })
-    return next({ ...this.#input, state })
+    const attributes = this.#attributes.values
+    return next({ ...this.#input, ...(attributes && { attributes }), state })
   }
 }

@@ -8,7 +8,7 @@ import {
   setDefaultSignalHandler,
   setHandler,
 } from '@temporalio/workflow'
-import type { Asked, ClaimRef } from '../activities/kubernetes/contract.ts'
+import type { Asked, CancellationOutcome, ClaimRef } from '../activities/kubernetes/contract.ts'
 import {
   forceFinishRefusal,
   holdAskedFor,
@@ -18,7 +18,7 @@ import {
   textsOf,
   type WantedHold,
 } from '../core/node-claim/node-requests.ts'
-import { objectOf } from '../core/pauses/operator-requests.ts'
+import { ageRefusal, objectOf } from '../core/pauses/operator-requests.ts'
 import { forcedEnds, forcing, kubernetes } from './activities.ts'
 import {
   forceFinishSignal,
@@ -26,12 +26,14 @@ import {
   holdSignal,
   holdUpdate,
   type NodeAnswer,
+  nodeSignals,
+  refuse,
   releaseSignal,
   releaseUpdate,
   retryNowSignal,
   retryNowUpdate,
 } from './messages.ts'
-import { refuse, type SignalHandlers } from './pausing.ts'
+import type { SignalHandlers } from './pausing.ts'
 
 /** Most messages that wait at once. More are a mistake of the sender. */
 const mostWaiting = 20
@@ -42,7 +44,12 @@ type Wanted =
   | { readonly kind: 'release' }
   | { readonly kind: 'forceFinish'; readonly leaveVm: boolean }
 
-type NodeRequest = Wanted & { readonly asked: Asked; answer?: NodeAnswer }
+type NodeRequest = Wanted & { readonly payload: unknown; readonly asked: Asked; answer?: NodeAnswer }
+
+interface Cancellation {
+  readonly asked: Asked
+  outcome?: CancellationOutcome
+}
 
 /** How work ended that ran while an operator's messages were handled. */
 export type StepOutcome<Result> =
@@ -51,6 +58,8 @@ export type StepOutcome<Result> =
   | { readonly kind: 'retry'; readonly retried: Asked & { readonly what: string } }
   /** Nothing is left to do: the lifecycle was ended by force. */
   | { readonly kind: 'forced'; readonly reason: string }
+  /** The run was cancelled, and the work was interrupted. `refused`: why the NodeClaim stays. */
+  | { readonly kind: 'cancelled'; readonly refused?: string }
 
 /**
  * Operators' messages to one lifecycle. Handlers only queue them. The lifecycle carries them out in order while its step runs, so a step that hangs
@@ -60,16 +69,23 @@ export class NodeRequests {
   readonly #claim: ClaimRef
   readonly #waiting: NodeRequest[] = []
   #closed: string | undefined
+  #cancellation: Cancellation | undefined
+  readonly #refused: (why: string) => void
 
-  constructor(claim: ClaimRef) {
+  /** `refused`: told of requests that are too old, whose sender may hear nothing. */
+  constructor(claim: ClaimRef, refused: (why: string) => void) {
     this.#claim = claim
+    this.#refused = refused
   }
 
   /**
    * Handles messages that came before the first task in their order, as pauses do: a release must not overtake the hold before it. `others`: handlers
-   * of other signals by name, which may have come before the first task as well.
+   * of other signals by name, which may have come before the first task as well. `scope`: the workflow's own, whose cancellation is a request, too.
    */
-  listen(others: SignalHandlers): void {
+  listen(scope: CancellationScope, others: SignalHandlers): void {
+    scope.cancelRequested.catch(() => {
+      this.#cancellation = { asked: { atMs: Date.now() } }
+    })
     const signals: SignalHandlers = {
       ...others,
       [retryNowSignal.name]: (payload) => this.#queue({ kind: 'retryNow' }, payload),
@@ -79,9 +95,9 @@ export class NodeRequests {
     }
     setDefaultSignalHandler((name, payload) => signals[name]?.(payload))
     setDefaultSignalHandler(undefined)
-    for (const { signal, description } of described)
+    for (const { signal, description } of nodeSignals)
       setHandler(signal, (payload: unknown) => signals[signal.name]?.(payload), { description })
-    const [retry, hold, release, force] = described
+    const [retry, hold, release, force] = nodeSignals
     setHandler(retryNowUpdate, (payload) => this.#answer(this.#queue({ kind: 'retryNow' }, payload)), {
       description: `${retry.description} Answers with what it was.`,
       validator: (payload) => refuse(retryRefusal(payload)),
@@ -113,9 +129,16 @@ export class NodeRequests {
     })
     running.catch(() => {})
     for (;;) {
-      await condition(() => isDone || this.#waiting.length > 0)
+      await condition(() => isDone || this.areWaiting)
       if (isDone) return { kind: 'done', result: await running }
-      const request = this.#waiting[0] as NodeRequest
+      const request = this.#waiting[0]
+      if (request === undefined) {
+        const outcome = await this.#takeCancellation()
+        if (outcome === undefined || outcome.kind === 'late') continue
+        await cutShort(scope, running)
+        return { kind: 'cancelled', ...(outcome.kind === 'refused' ? { refused: outcome.message } : {}) }
+      }
+      if (this.#refuseOld(request)) continue
       if (request.kind !== 'retryNow') {
         request.answer = await this.#carryOut(request)
         this.#waiting.shift()
@@ -139,7 +162,30 @@ export class NodeRequests {
   }
 
   get areWaiting(): boolean {
-    return this.#waiting.length > 0
+    return this.#waiting.length > 0 || this.#cancellation !== undefined
+  }
+
+  /** A cancellation ends the work, so other requests go first. Undefined: one came meanwhile. */
+  async #takeCancellation(): Promise<CancellationOutcome | undefined> {
+    const cancellation = this.#cancellation as Cancellation
+    const input = { claim: this.#claim, asked: cancellation.asked }
+    const summary = 'cancelled in Temporal'
+    cancellation.outcome ??= await kubernetes().takeCancellation.executeWithOptions({ summary }, [input])
+    if (this.#waiting.length > 0) return undefined
+    this.#cancellation = undefined
+    return cancellation.outcome
+  }
+
+  /** Refuses a request whose time is over. Returns whether it did. */
+  #refuseOld(request: NodeRequest): boolean {
+    const undated = request.kind === 'forceFinish' ? 'refused' : 'accepted'
+    const why = ageRefusal(request.kind, request.payload, { undated, now: Date.now() })
+    if (why === undefined) return false
+    this.#refused(why)
+    log.warn('a request is refused', { why })
+    request.answer = { kind: 'refused', message: why }
+    this.#waiting.shift()
+    return true
   }
 
   async #carryOut(request: Exclude<NodeRequest, { kind: 'retryNow' }>): Promise<NodeAnswer> {
@@ -178,7 +224,7 @@ export class NodeRequests {
 
   #queue(wanted: Wanted, payload: unknown): NodeRequest | undefined {
     if (this.#closed !== undefined || this.#waiting.length >= mostWaiting) return undefined
-    const request: NodeRequest = { ...wanted, asked: { atMs: Date.now(), ...textsOf(payload) } }
+    const request: NodeRequest = { ...wanted, payload, asked: { atMs: Date.now(), ...textsOf(payload) } }
     this.#waiting.push(request)
     return request
   }
@@ -186,7 +232,8 @@ export class NodeRequests {
   async #answer(request: NodeRequest | undefined): Promise<NodeAnswer> {
     if (request === undefined)
       return { kind: 'refused', message: this.#closed ?? `${mostWaiting} messages wait already; send it again later` }
-    await condition(() => request.answer !== undefined)
+    // A run goes on after its cancellation, and so does what it answers.
+    await CancellationScope.nonCancellable(() => condition(() => request.answer !== undefined))
     return request.answer as NodeAnswer
   }
 }
@@ -194,25 +241,6 @@ export class NodeRequests {
 function forceFinishAskedFor(payload: unknown): Wanted {
   return { kind: 'forceFinish', leaveVm: objectOf(payload)['leaveVm'] === true }
 }
-
-const described = [
-  {
-    signal: retryNowSignal,
-    description:
-      'End whatever the lifecycle waits for now, above all a wait between two attempts, and start the step again from the present state: {"reason": "...", "by": "..."}, all optional.',
-  },
-  {
-    signal: holdSignal,
-    description:
-      'Disruption leaves the node alone until it is released: {"reason": "...", "until": "RFC 3339 time", "expiry": true to hold up expireAfter as well, "by": "..."}, all optional. It stops neither interruption nor a deletion.',
-  },
-  { signal: releaseSignal, description: 'End the hold: {"by": "..."}, optional.' },
-  {
-    signal: forceFinishSignal,
-    description:
-      'End the lifecycle of a NodeClaim whose deletion hangs, without waiting for pods and volumes: {"reason": "...", "leaveVm": true to leave a VM that exists to garbage collection, "by": "..."}; the reason is needed. Refused while the VM exists, and while the NodeClaim is not being deleted.',
-  },
-] as const
 
 /** Cancels work and waits until it has ended, with any outcome. */
 async function cutShort(scope: CancellationScope, running: Promise<unknown>): Promise<void> {

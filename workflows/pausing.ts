@@ -1,16 +1,30 @@
-import { allHandlersFinished, condition, log, setDefaultSignalHandler, setHandler } from '@temporalio/workflow'
+import {
+  ApplicationFailure,
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  isCancellation,
+  log,
+  setDefaultSignalHandler,
+  setHandler,
+} from '@temporalio/workflow'
 import type { PauseChange, PausesWritten } from '../activities/kubernetes/contract.ts'
+import { oneLine } from '../core/history/record.ts'
+import { ageRefusal } from '../core/pauses/operator-requests.ts'
 import { liftAskedFor, pauseAskedFor, pauseRefusal, resumeRefusal } from '../core/pauses/pause-requests.ts'
 import { type LoopName, type Pause, pauseKey, pauseText, scopeOf, scopeText, wholeLoop } from '../core/pauses/pauses.ts'
 import { kubernetes } from './activities.ts'
-import { type PauseAnswer, pauseSignal, pauseUpdate, resumeSignal, resumeUpdate } from './messages.ts'
+import { type PauseAnswer, pauseSignal, pauseUpdate, refuse, resumeSignal, resumeUpdate } from './messages.ts'
 
 interface Command {
+  readonly request: unknown
   /** The pauses of the same scope that this one replaces, as this run knows them. Set when its turn comes. */
   replaced?: readonly Pause[]
   readonly change: Omit<PauseChange, 'loop'>
   /** Present once it is carried out. */
   written?: PausesWritten
+  /** Why it is not. */
+  refused?: string
 }
 
 /** Payloads that handlers of other signals accept: any. */
@@ -24,12 +38,11 @@ export class LoopPause {
   readonly #loop: LoopName
   #queue: Command[] = []
   #current: Pause | undefined
-  #partial: readonly Pause[]
+  #partial: readonly Pause[] = []
+  #refused: string | undefined
 
-  constructor(loop: LoopName, current?: Pause, partial: readonly Pause[] = []) {
+  constructor(loop: LoopName) {
     this.#loop = loop
-    this.#current = current
-    this.#partial = partial
   }
 
   /**
@@ -59,7 +72,12 @@ export class LoopPause {
     return this.#current
   }
 
-  /** What the status shows and the next run starts from. */
+  /** Why the last command that was too old was refused, for the details that the Temporal UI shows; else nothing. */
+  get refusedText(): string {
+    return this.#refused === undefined ? '' : ` Refused: ${this.#refused}`
+  }
+
+  /** What the status shows. */
   get state(): { readonly pause?: Pause; readonly partialPauses?: readonly Pause[] } {
     return {
       ...(this.#current === undefined ? {} : { pause: this.#current }),
@@ -74,23 +92,29 @@ export class LoopPause {
 
   /** Accepts any payload: a handler that throws would stop the loop. */
   pause(request: unknown): Command {
-    return this.#enqueue({ change: { pause: pauseAskedFor(request, this.#loop, Date.now()) } })
+    return this.#enqueue({ request, change: { pause: pauseAskedFor(request, this.#loop, Date.now()) } })
   }
 
   /** Undefined when the scope to lift cannot be read: everything stays paused. */
   resume(request?: unknown): Command | undefined {
     const lift = liftAskedFor(request, this.#loop)
-    if (lift !== undefined) return this.#enqueue({ change: { lift } })
+    if (lift !== undefined) return this.#enqueue({ request, change: { lift } })
     log.warn('a resume is ignored: its scope cannot be read', { request })
     return undefined
   }
 
   /** Writes queued commands in order. An expired pause is cleared the same way. */
   async apply(): Promise<void> {
-    if (this.#queue.length === 0 && this.#isOver()) this.#queue.push({ change: {} })
+    if (this.#queue.length === 0 && this.#isOver()) this.#queue.push({ request: undefined, change: {} })
     while (this.#queue.length > 0) {
       const command = this.#queue[0] as Command
       const { change } = command
+      if (this.#refuseOld(command)) {
+        // What a reset repeats: since its first time pauses may have come and gone.
+        await this.recover()
+        this.#queue.shift()
+        continue
+      }
       command.replaced = this.#replacedBy(change)
       const written = await kubernetes().writePause.executeWithOptions({ summary: summaryOf(this.#loop, change) }, [
         { loop: this.#loop, ...change },
@@ -101,7 +125,20 @@ export class LoopPause {
     }
   }
 
-  /** Reads the pauses from the cluster when a new run has no carried state. */
+  /** Refuses a command whose time is over. One that lifts pauses must say when it was made; a brake need not. Returns whether it did. */
+  #refuseOld(command: Command): boolean {
+    const { pause, lift } = command.change
+    if (pause === undefined && lift === undefined) return false
+    const [name, undated] = pause === undefined ? (['resume', 'refused'] as const) : (['pause', 'accepted'] as const)
+    const why = ageRefusal(name, command.request, { undated, now: Date.now() })
+    if (why === undefined) return false
+    log.warn('a request is refused', { why })
+    this.#refused = why
+    command.refused = why
+    return true
+  }
+
+  /** Reads the pauses from the cluster: what a run was told, or begins with, may have changed where it was reset. */
   async recover(): Promise<void> {
     const found = await kubernetes().readPause.executeWithOptions({ summary: 'pauses in force' }, [
       { loop: this.#loop },
@@ -127,9 +164,12 @@ export class LoopPause {
   /** Waits, without an activity or an event, until a command arrives or the pause ends by itself. */
   async untilChanged(alsoWhen: () => boolean): Promise<void> {
     const changed = () => this.hasCommands || alsoWhen()
-    const untilMs = this.#current?.untilMs
-    if (untilMs === undefined) await condition(changed)
-    else await condition(changed, Math.max(untilMs - Date.now(), 1))
+    const pause = this.#current
+    if (pause?.untilMs === undefined) await condition(changed)
+    else
+      await condition(changed, Math.max(pause.untilMs - Date.now(), 1), {
+        summary: oneLine(pauseText(this.#loop, pause)),
+      })
   }
 
   /** Before a run ends: carries out every command and answers all waiting callers. */
@@ -138,8 +178,16 @@ export class LoopPause {
       await this.apply()
       await condition(() => this.hasCommands || allHandlersFinished())
     } while (this.hasCommands)
-    const now = Date.now()
-    this.#partial = this.#partial.filter(({ untilMs }) => untilMs === undefined || untilMs > now)
+  }
+
+  /** Runs a loop. A cancelled one carries out its commands before it ends: they are in the cluster then, and so in the next run. */
+  async during(loop: () => Promise<void>): Promise<void> {
+    try {
+      await loop()
+    } catch (error) {
+      if (isCancellation(error)) await CancellationScope.nonCancellable(() => this.finish())
+      throw error
+    }
   }
 
   #enqueue(command: Command): Command {
@@ -160,7 +208,10 @@ export class LoopPause {
 
   async #answer(command: Command | undefined): Promise<PauseAnswer> {
     if (command === undefined) throw new Error('the scope passed the check and cannot be read')
-    await condition(() => command.written !== undefined)
+    await CancellationScope.nonCancellable(() =>
+      condition(() => command.written !== undefined || command.refused !== undefined),
+    )
+    if (command.refused !== undefined) throw ApplicationFailure.nonRetryable(command.refused)
     const { lifted, inForce } = command.written as PausesWritten
     const before = command.change.pause === undefined ? lifted : (command.replaced ?? [])
     return { message: messageOf(this.#loop, command.change, before), before, inForce }
@@ -181,9 +232,10 @@ export class LoopPause {
 }
 
 function summaryOf(loop: LoopName, { pause, lift }: Command['change']): string {
-  if (pause !== undefined) return `pause ${scopeText(loop, scopeOf(pause))}`
+  if (pause !== undefined) return oneLine(pauseText(loop, pause))
   if (lift === undefined) return 'the pause is over'
-  return `resume ${lift.all ? 'everything' : scopeText(loop, lift.scope)}`
+  const who = lift.by === undefined ? '' : ` by ${lift.by}`
+  return oneLine(`resume ${lift.all ? 'everything' : scopeText(loop, lift.scope)}${who}`)
 }
 
 function messageOf(loop: LoopName, { pause, lift }: Command['change'], before: readonly Pause[]): string {
@@ -193,9 +245,4 @@ function messageOf(loop: LoopName, { pause, lift }: Command['change'], before: r
     return was === '' ? `nothing of ${loop} was paused` : `all of ${loop} is resumed; it was: ${was}`
   const what = scopeText(loop, lift?.scope ?? wholeLoop)
   return was === '' ? `${what} was not paused` : `${what} is resumed; it was: ${was}`
-}
-
-/** A validator's refusal: an update is not accepted when it throws. */
-export function refuse(why: string | undefined): void {
-  if (why !== undefined) throw new Error(why)
 }

@@ -1,9 +1,21 @@
-import { upsertSearchAttributes, workflowInfo } from '@temporalio/workflow'
+import { upsertSearchAttributes } from '@temporalio/workflow'
 import { type SearchAttributeName, searchAttributes } from './search-attributes.ts'
 
-/** The search attributes of a lifecycle, which change with its phase. */
+/** Values of search attributes by their names. */
+export type AttributeValues = Readonly<Partial<Record<SearchAttributeName, string>>>
+
+/**
+ * The search attributes of a lifecycle, which change with its phase. What it was started with decides what is upserted, and never what the server says: that
+ * leaves out of a history what its namespace has lost since, so the history would ask for other code.
+ */
 export class ShownAttributes {
   readonly #waiting = new Map<SearchAttributeName, string>()
+  readonly #shown: Map<SearchAttributeName, string> | undefined
+
+  /** `started`: what the run began with. Undefined: the namespace has no attributes, and an upsert would fail. */
+  constructor(started: AttributeValues | undefined) {
+    this.#shown = started && new Map(Object.entries(started) as [SearchAttributeName, string][])
+  }
 
   /** Keeps values until the next phase is entered; other keys are ignored. */
   learn(values: object): void {
@@ -11,14 +23,18 @@ export class ShownAttributes {
       if (name in searchAttributes && typeof value === 'string') this.#waiting.set(name as SearchAttributeName, value)
   }
 
-  /** Upserts what changed, in one event. A lifecycle that began without attributes is in a namespace that has none, where an upsert would fail. */
+  /** Upserts what changed, in one event. */
   publish(): void {
-    const known = workflowInfo().typedSearchAttributes
-    if (known.get(searchAttributes.nodePhase) === undefined) return
-    const changed = [...this.#waiting]
-      .map(([name, value]) => ({ key: searchAttributes[name], value }))
-      .filter(({ key, value }) => known.get(key) !== value)
+    if (this.#shown === undefined) return
+    const changed = [...this.#waiting].filter(([name, value]) => this.#shown?.get(name) !== value)
     this.#waiting.clear()
-    if (changed.length > 0) upsertSearchAttributes(changed)
+    for (const [name, value] of changed) this.#shown.set(name, value)
+    if (changed.length > 0)
+      upsertSearchAttributes(changed.map(([name, value]) => ({ key: searchAttributes[name], value })))
+  }
+
+  /** What a run that goes on from here begins with. */
+  get values(): AttributeValues | undefined {
+    return this.#shown && Object.fromEntries(this.#shown)
   }
 }

@@ -12,6 +12,7 @@ import type { DrainDeps } from './draining/drain.ts'
 import { drain } from './draining/drain.ts'
 import type { FinalizeDeps } from './draining/finalize.ts'
 import { finalize } from './draining/finalize.ts'
+import { takeCancellation } from './lifecycle/cancellation.ts'
 import { claimStep } from './lifecycle/claim-step.ts'
 import { taintIdleNodes } from './lifecycle/idle-nodes.ts'
 import type { JoiningDeps } from './lifecycle/joining.ts'
@@ -40,6 +41,7 @@ export function createKubernetesActivities(deps: KubernetesActivityDeps): Kubern
   return translatingFailures<KubernetesActivities>({
     observe: ({ claim, retried }) => observe(deps, claim, retried),
     writeHold: (input) => writeHold(deps, input),
+    takeCancellation: ({ claim, asked }) => takeCancellation(deps, claim, asked),
     giveUp: async (input) => {
       await launchEnds(deps, input.claim, `${input.reason}: ${input.message}`)
       return giveUp(deps, input)

@@ -76,6 +76,11 @@ export type HoldOutcome =
   /** The claim is gone or being deleted: a hold does not stop that. */
   | { readonly kind: 'late'; readonly message: string }
 
+/** What came of the cancellation of a lifecycle in Temporal. `late`: its claim was being deleted before, or is gone. */
+export type CancellationOutcome =
+  | { readonly kind: 'deleted' | 'late' }
+  | { readonly kind: 'refused'; readonly message: string }
+
 export type RegistrationOutcome =
   | { readonly kind: 'registered'; readonly nodeName: string; readonly registeredMs?: number }
   | { readonly kind: 'timeout'; readonly message: string }
@@ -194,6 +199,8 @@ export interface KubernetesActivities {
     readonly hold?: WantedHold
     readonly asked: Asked
   }): Promise<HoldOutcome>
+  /** Deletes the claim of a lifecycle that was cancelled in Temporal, unless a hold, a pause, a budget or too many of them forbid it. */
+  takeCancellation(input: { readonly claim: ClaimRef; readonly asked: Asked }): Promise<CancellationOutcome>
   /** Waits until the Node is ready, free of startup taints and has its resources; then Initialized is True. */
   awaitInitialization(input: { readonly claim: ClaimRef }): Promise<InitializationOutcome>
   /** Taints the Node of a claim that is to reboot, and evicts its pods for as long as they may take. */

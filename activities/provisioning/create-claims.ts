@@ -39,6 +39,9 @@ const concurrency = 16
 /** Interval of reading fence and pause from the API server during creation: well within the 2 s after which a pause must hold. */
 const checkEveryMs = 500
 
+/** What a round of provisioning came to. `paused`: nothing was created, or not all. */
+export type ProvisioningOutcome = 'planned' | 'paused'
+
 export interface CreationOutcome {
   /** `paused`: a pause came in between; the pods of claims that were not created stay pending. */
   readonly kind: 'created' | 'paused'

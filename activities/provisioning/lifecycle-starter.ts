@@ -1,8 +1,10 @@
 import {
   type Client,
+  isGrpcServiceError,
   WorkflowExecutionAlreadyStartedError,
   WorkflowIdConflictPolicy,
   WorkflowIdReusePolicy,
+  WorkflowNotFoundError,
 } from '@temporalio/client'
 import { factsOfClaim } from '../../core/history/claim-facts.ts'
 import { factsKey } from '../../core/history/life.ts'
@@ -14,19 +16,30 @@ import { disruptionCommandId, lifecycleId, taskQueue } from '../../core/task-que
 import { runningCommands } from '../../core/workflow-queries.ts'
 import type { nodeClaimLifecycle } from '../../workflows/index.ts'
 import { pokeSignal } from '../../workflows/messages.ts'
-import { searchAttributes } from '../../workflows/search-attributes.ts'
+import { type SearchAttributeName, searchAttributes } from '../../workflows/search-attributes.ts'
+import type { AttributeValues } from '../../workflows/shown-attributes.ts'
 import { isRunning, listRuns } from '../workflow-runs.ts'
+
+/** INVALID_ARGUMENT. */
+const invalidArgument = 3
+/** How long lifecycles start without search attributes after a refusal, before it is tried with them again: Joiner makes them again meanwhile. */
+const withoutMs = 30_000
 
 /** Starts and pokes lifecycles. Leaves a running lifecycle as it is; a start for it costs no event. */
 export class LifecycleStarter {
   readonly #client: Client
   readonly #cluster: string
+  readonly #now: () => number
   readonly #started = new Set<string>()
   #hasAttributes = true
+  /** Until when lifecycles start without search attributes, since Temporal refused one for them. Epoch ms. */
+  #withoutUntilMs = 0
 
-  constructor(client: Client, cluster: string) {
+  /** `now`: epoch ms. */
+  constructor(client: Client, cluster: string, now: () => number) {
     this.#client = client
     this.#cluster = cluster
+    this.#now = now
   }
 
   /** Says whether Temporal's namespace has the search attributes of lifecycles; a start that names an unknown one would fail. */
@@ -42,11 +55,13 @@ export class LifecycleStarter {
   /** Starts a claim's lifecycle unless it runs. `isNew`: the claim was created just now and nothing has happened to it. */
   async start(claim: NodeClaim, { isNew = false } = {}): Promise<void> {
     try {
-      await this.#client.workflow.start<typeof nodeClaimLifecycle>('nodeClaimLifecycle', {
-        ...this.#options(claim, isNew),
-        workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
-        requestEagerStart: true,
-      })
+      await this.#withAttributes((areUsable) =>
+        this.#client.workflow.start<typeof nodeClaimLifecycle>('nodeClaimLifecycle', {
+          ...this.#options(claim, { isNew, areUsable }),
+          workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+          requestEagerStart: true,
+        }),
+      )
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
     }
@@ -56,11 +71,34 @@ export class LifecycleStarter {
 
   /** Pokes a claim's lifecycle; starts it if it does not run. `why`: for those who read its history. */
   async poke(claim: NodeClaim, why: string): Promise<void> {
-    await this.#client.workflow.signalWithStart<typeof nodeClaimLifecycle, [string?]>('nodeClaimLifecycle', {
-      ...this.#options(claim),
-      signal: pokeSignal,
-      signalArgs: [why],
-    })
+    await this.#withAttributes((areUsable) =>
+      this.#client.workflow.signalWithStart<typeof nodeClaimLifecycle, [string?]>('nodeClaimLifecycle', {
+        ...this.#options(claim, { isNew: false, areUsable }),
+        signal: pokeSignal,
+        signalArgs: [why],
+      }),
+    )
+  }
+
+  /** Attributes are decoration: a start that Temporal refuses for them is repeated without, and so are those of the next moments. */
+  async #withAttributes(start: (areUsable: boolean) => Promise<unknown>): Promise<void> {
+    const areUsable = this.#hasAttributes && this.#now() >= this.#withoutUntilMs
+    try {
+      await start(areUsable)
+    } catch (error) {
+      if (!areUsable || !namesAttribute(error)) throw error
+      this.#withoutUntilMs = this.#now() + withoutMs
+      await start(false)
+    }
+  }
+
+  /** Pokes a lifecycle without starting it: it reads that its NodeClaim is gone, and ends. One that has ended already is fine. */
+  async pokeOrphan(workflowId: string): Promise<void> {
+    try {
+      await this.#client.workflow.getHandle(workflowId).signal(pokeSignal, 'the NodeClaim is gone')
+    } catch (error) {
+      if (!(error instanceof WorkflowNotFoundError)) throw error
+    }
   }
 
   /** Returns the ids of the disruption commands that Temporal lists as running. The list lags by seconds. */
@@ -77,10 +115,11 @@ export class LifecycleStarter {
     return isRunning(this.#client, disruptionCommandId(this.#cluster, commandId))
   }
 
-  #options(claim: NodeClaim, isNew = false) {
+  #options(claim: NodeClaim, { isNew, areUsable }: { readonly isNew: boolean; readonly areUsable: boolean }) {
     const { name, uid } = claim.metadata
     const nodePool = claim.metadata.labels[labels.nodePool]
     const facts = factsOfClaim(claim)
+    const attributes: AttributeValues = { nodePhase: 'Launching', ...(nodePool === undefined ? {} : { nodePool }) }
     return {
       workflowId: lifecycleId(this.#cluster, { name, uid }),
       taskQueue: taskQueue('core', this.#cluster),
@@ -90,20 +129,30 @@ export class LifecycleStarter {
           name,
           uid,
           ...(isNew ? { createdAtMs: Date.parse(claim.metadata.creationTimestamp) } : {}),
+          ...(areUsable && { attributes }),
         },
       ] as Parameters<typeof nodeClaimLifecycle>,
-      // A lifecycle that ended in failure (a terminated run) goes on in a new run, from the state of the claim's objects.
+      // A lifecycle that somebody terminated goes on in a new run, from the state of the claim's objects.
       workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
       memo: { [factsKey]: bounded(facts) },
       staticSummary: oneLine(
         `NodeClaim ${name}${nodePool === undefined ? '' : ` of NodePool ${nodePool}`}, ${birthText(facts.came)}`,
       ),
-      ...(this.#hasAttributes && {
-        typedSearchAttributes: [
-          { key: searchAttributes.nodePhase, value: 'Launching' },
-          ...(nodePool === undefined ? [] : [{ key: searchAttributes.nodePool, value: nodePool }]),
-        ],
+      ...(areUsable && {
+        typedSearchAttributes: Object.entries(attributes).map(([name, value]) => ({
+          key: searchAttributes[name as SearchAttributeName],
+          value,
+        })),
       }),
     }
   }
+}
+
+/** Whether Temporal refuses a start since the namespace lacks a search attribute, or has it with another type. */
+function namesAttribute(error: unknown): boolean {
+  for (let each = error; each instanceof Error; each = each.cause) {
+    const code: number = isGrpcServiceError(each) ? each.code : 0
+    if (code === invalidArgument) return /search attribute/i.test(each.message)
+  }
+  return false
 }

@@ -1,4 +1,4 @@
-import { realPlan, realPods } from '../../core/capacity-buffer/buffer-pods.ts'
+import { realPlan } from '../../core/capacity-buffer/buffer-pods.ts'
 import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
 import type { SchedulingPlan } from '../../core/scheduling/snapshot.ts'
@@ -8,10 +8,9 @@ import type { PauseDeps } from '../kubernetes/pauses/pauses.ts'
 import { readPause } from '../kubernetes/pauses/pauses.ts'
 import type { ThreadPlan } from '../scheduler-thread/keyed-plan.ts'
 import { solve } from '../scheduler-thread/solve.ts'
-import type { ProvisioningOutcome } from './contract.ts'
-import type { CreateClaimsDeps } from './create-claims.ts'
+import type { CreateClaimsDeps, ProvisioningOutcome } from './create-claims.ts'
 import { createClaims, nominate } from './create-claims.ts'
-import { Fence } from './fence.ts'
+import type { Fence } from './fence.ts'
 import type { FindingsDeps } from './findings/findings.ts'
 import { podsToPlace } from './planning-snapshot.ts'
 import { fillStaticPools } from './static-capacity/fill-pools.ts'
@@ -19,8 +18,6 @@ import { batchWindow, nextWork, retryMs, type WaitingPodsDeps } from './waiting-
 
 export interface NextProvisioningDeps extends WaitingPodsDeps, CreateClaimsDeps, PauseDeps, FindingsDeps {}
 
-/** Time after which the long poll returns, so that its loop can checkpoint. */
-const pollMs = 30 * 60_000
 /** Time after which a pod with many constraints that the pass had no time for is planned again. */
 const postponedMs = 2000
 const postponed =
@@ -29,42 +26,32 @@ const postponed =
 const notOnOurNodes = 'configured to not run on a Karpenter provisioned node'
 
 /**
- * Waits for pods that need a node, plans them and creates NodeClaims; creates those that static NodePools lack. Returns after it did something. The state in memory (which pods were
- * tried) only saves work: all decisions are taken from the cluster.
+ * Waits for pods that need a node, plans them and creates NodeClaims; creates those that static NodePools lack. Returns after it did something, or when it
+ * finds a pause. The state in memory (which pods were tried) only saves work: all decisions are taken from the cluster. Errors: as `createClaims`.
  */
-export async function nextProvisioning(deps: NextProvisioningDeps, signal: AbortSignal): Promise<ProvisioningOutcome> {
-  const untilMs = deps.now() + pollMs
-  await deps.cache.synced()
+export async function nextProvisioning(
+  deps: NextProvisioningDeps,
+  fence: Fence,
+  signal: AbortSignal,
+): Promise<ProvisioningOutcome> {
   await deps.quarantine.refresh(true)
   await deps.nodeRefusals.read(deps)
-  const fence = await Fence.take(deps, 'joiner-planner-fence')
-  if (fence.mayLackWrites) await catchUp(deps, signal)
   const end = deps.findings.begin(deps)
+  const tried = new Map<string, number>()
   try {
-    return await rounds(deps, { fence, untilMs }, signal)
+    for (;;) {
+      const work = await nextWork(deps, tried, signal)
+      if (work === 'pods') await batchWindow(deps, signal)
+      if (await isPaused(deps)) return 'paused'
+      await deps.cache.connected(signal)
+      await deps.unavailable.synced(signal)
+      const outcome = work === 'pods' ? await planOnce(deps, fence, tried) : await fillStaticPools(deps, fence)
+      if (outcome === 'paused') await isPaused(deps)
+      if (outcome !== undefined) return outcome
+    }
   } finally {
     end()
   }
-}
-
-async function rounds(
-  deps: NextProvisioningDeps,
-  { fence, untilMs }: { readonly fence: Fence; readonly untilMs: number },
-  signal: AbortSignal,
-): Promise<ProvisioningOutcome> {
-  const tried = new Map<string, number>()
-  while (deps.now() < untilMs) {
-    const work = await nextWork(deps, { tried, untilMs }, signal)
-    if (work === undefined) return { kind: 'idle' }
-    if (work === 'pods') await batchWindow(deps, signal)
-    if (await isPaused(deps)) return { kind: 'paused' }
-    await deps.cache.connected(signal)
-    await deps.unavailable.synced(signal)
-    const outcome = work === 'pods' ? await planOnce(deps, fence, tried) : await fillStaticPools(deps, fence)
-    if (outcome?.kind === 'paused') await isPaused(deps)
-    if (outcome !== undefined) return outcome
-  }
-  return { kind: 'idle' }
 }
 
 /** Whether provisioning is paused, which is recorded then: nothing is recorded until it is resumed. */
@@ -72,11 +59,6 @@ async function isPaused(deps: NextProvisioningDeps): Promise<boolean> {
   const pause = await readPause(deps, 'provisioning', deps.now())
   if (pause !== undefined) await deps.findings.paused(deps, pause)
   return pause !== undefined
-}
-
-/** Reads what an earlier attempt may have written: a claim that is not known would be created twice. */
-async function catchUp({ cache }: NextProvisioningDeps, signal: AbortSignal): Promise<void> {
-  await Promise.all([cache.catchUp(['NodeClaim', 'Node'], signal), cache.catchUpUnboundPods(signal)])
 }
 
 async function planOnce(
@@ -97,17 +79,9 @@ async function planOnce(
     deps.tracing.past('schedule', { startMs: solvesSinceMs })
     return createClaims(deps, fence, claims)
   })
-  if (created.kind === 'paused') return { kind: 'paused' }
-  // The pods back off: there is nothing to report to the loop.
-  if (created.refused === claims.length) return undefined
-  const placed = realPods(claims.flatMap((claim) => claim.pods)).length
-  return {
-    kind: 'planned',
-    pods: placed,
-    nodeClaims: created.names.length,
-    unschedulable: realPlan(plan).unschedulable.length,
-    claims: created.names.slice(0, 20),
-  }
+  if (created.kind === 'paused') return 'paused'
+  // Where all were refused their pods back off.
+  return created.refused === claims.length ? undefined : 'planned'
 }
 
 /** Plans these pods, and after them those that keep room for buffers. Records what the plan says of the former, and of the latter in their buffers. */

@@ -29,6 +29,8 @@ export interface WaitingPodsDeps extends PlanningSnapshotDeps, SolveDeps, Shorta
 /** Time after which a pod that found no place is tried again, unless nodes, pools or offerings change earlier. */
 export const retryMs = 10_000
 const burstMs = 20
+/** Longest wait for a change while no pod waits. */
+const idleMs = 30 * 60_000
 
 /** When a pod that found no place is tried again, by its UID. */
 type Tried = Map<string, number>
@@ -48,15 +50,11 @@ function needsPlan(deps: WaitingPodsDeps, pod: Pod, tried: ReadonlyMap<string, n
 }
 
 /**
- * Waits until pods or buffers need a plan, or static NodePools lack nodes, which comes first: pods may go there. Returns undefined when the time is over.
+ * Waits until pods or buffers need a plan, or static NodePools lack nodes, which comes first: pods may go there.
  */
-export async function nextWork(
-  deps: WaitingPodsDeps,
-  { tried, untilMs }: { readonly tried: Tried; readonly untilMs: number },
-  signal: AbortSignal,
-): Promise<'pods' | 'static' | undefined> {
+export async function nextWork(deps: WaitingPodsDeps, tried: Tried, signal: AbortSignal): Promise<'pods' | 'static'> {
   // What the wait began with; a change may make buffers due earlier.
-  let next = untilMs
+  let next = Number.POSITIVE_INFINITY
   const concerns = ({ kind, before, after }: ClusterChange) => {
     if (deps.buffers.dueAt < next) return true
     if (kind === 'Pod')
@@ -71,7 +69,7 @@ export async function nextWork(
     if (kind !== 'NodeClaim' && kind !== 'Node') return false
     return (before === undefined) !== (after === undefined || isDeleting(after)) || beginsToLeave(before, after)
   }
-  while (deps.now() < untilMs) {
+  for (;;) {
     await deps.quarantine.refresh()
     const pods = podsToPlace(deps)
     deps.metrics.waiting(pods)
@@ -80,14 +78,13 @@ export async function nextWork(
     const short = shortages(deps)
     if (short.pools.length > 0) return 'static'
     if (deps.buffers.isDue() || pods.some((pod) => needsPlan(deps, pod, tried))) return 'pods'
-    const retryAt = pods.length > 0 ? deps.now() + retryMs : untilMs
+    const retryAt = deps.now() + (pods.length > 0 ? retryMs : idleMs)
     const tries = [...tried.values()].filter((at) => at > deps.now())
-    next = Math.min(untilMs, retryAt, short.retryAtMs, deps.buffers.dueAt, ...tries)
+    next = Math.min(retryAt, short.retryAtMs, deps.buffers.dueAt, ...tries)
     const changed = await changeOrClear(deps, { tried, ms: Math.max(next - deps.now(), 10), concerns }, signal)
     // A burst of changes is evaluated once.
     if (changed) await pauseFor(burstMs, signal)
   }
-  return undefined
 }
 
 /** Waits as the cache's `changeWithin`, and for cleared marks too, after which every pod is tried again. */

@@ -1,6 +1,7 @@
 import { ledgerMaps } from '../../core/cost/ledger-format.ts'
 import { planMapName, planPlaces } from '../../core/disruption/plan/plan-requests.ts'
 import { verdictMapName, verdictShards } from '../../core/disruption/verdicts/verdict.ts'
+import { cancellationsMap } from '../../core/node-claim/cancellation.ts'
 import { waitingMapName } from '../../core/scheduling/explain/waiting-classes.ts'
 import { withheldMapName } from '../withheld-machines.ts'
 import { on, type Rule } from './right.ts'
@@ -56,7 +57,7 @@ export const operator: readonly Rule[] = [
     why: 'budgets, status, top, ui, why',
     names: ['joiner-late-lists', 'joiner-pauses', 'joiner-prices', waitingMap, ...evaluationMaps],
   }),
-  own('configmaps', 'get', { why: 'doctor, status', names: [withheldMapName] }),
+  own('configmaps', 'get', { why: 'doctor, status', names: [cancellationsMap, withheldMapName] }),
   own('configmaps', 'get', { why: 'cost, ui', names: ledgerMaps }),
   own('configmaps', 'create', 'apply, of a plan from a file'),
   own('configmaps', 'get patch delete', { why: 'plan, apply', names: planMaps }),

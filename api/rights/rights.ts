@@ -1,4 +1,5 @@
 import { ledgerMaps } from '../../core/cost/ledger-format.ts'
+import { cancellationsMap } from '../../core/node-claim/cancellation.ts'
 import { withheldMapName } from '../withheld-machines.ts'
 import { type Grantee, on, type Right, type Rule } from './right.ts'
 import {
@@ -59,6 +60,7 @@ const core: readonly Rule[] = [
   namespaceUid,
   createMaps,
   own('configmaps', 'get patch', { why: 'pauses', names: ['joiner-pauses'] }),
+  own('configmaps', 'get patch', { why: 'cancellations of lifecycles in Temporal', names: [cancellationsMap] }),
 ]
 
 /** Pokes workflows on changes, and publishes metrics of the cluster. */

@@ -4,6 +4,7 @@ import { BufferRoom } from '../../activities/capacity-buffers/buffer-room.ts'
 import { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../activities/kubernetes/client/api-error.ts'
+import { Fence } from '../../activities/provisioning/fence.ts'
 import { Findings } from '../../activities/provisioning/findings/findings.ts'
 import { PlanningMetrics } from '../../activities/provisioning/metrics.ts'
 import { type NextProvisioningDeps, nextProvisioning } from '../../activities/provisioning/next-provisioning.ts'
@@ -16,7 +17,6 @@ import { SolverThread } from '../../activities/scheduler-thread/solver-thread.ts
 import { noTracing } from '../../activities/telemetry/tracing.ts'
 import type { InstanceTypeJson } from '../../api/shapes/scenario.ts'
 import { instanceTypes } from '../../starter/cli/simulate/instance-types.ts'
-import { asAttempt } from '../../test/fakes/attempt.ts'
 import type { Scenario } from '../workloads/scenario.ts'
 import { entering } from './entering.ts'
 
@@ -103,7 +103,8 @@ export async function plannerPasses(scenario: Scenario, changedShare: number): P
     batchIdleMs: windowMs,
     batchMaxMs: windowMs,
   } as unknown as NextProvisioningDeps
-  const pass = () => asAttempt(1, () => nextProvisioning(deps, new AbortController().signal))
+  const fence = await Fence.take(deps, 'joiner-planner-fence', { attemptId: 'bench', isFirst: true })
+  const pass = () => nextProvisioning(deps, fence, new AbortController().signal)
   try {
     const enter = entering(cache, scenario)
     for (const object of scenario.objects) {
@@ -134,7 +135,7 @@ interface Timed {
   readonly enter: (object: Json) => void
   readonly changedShare: number
   readonly solver: SolverThread
-  readonly pass: () => Promise<{ readonly kind: string }>
+  readonly pass: () => Promise<string>
 }
 
 async function timed(scenario: Scenario, { enter, changedShare, solver, pass }: Timed): Promise<readonly number[]> {
@@ -152,8 +153,8 @@ async function timed(scenario: Scenario, { enter, changedShare, solver, pass }: 
     const pod = waiting as unknown as { readonly metadata: Json }
     enter({ ...(pod as Json), metadata: { ...pod.metadata, name, uid: name } })
     const startMs = performance.now()
-    const { kind } = await pass()
-    if (kind !== 'planned') throw new Error(`the pass of round ${round} ended as ${kind}, without a NodeClaim`)
+    const outcome = await pass()
+    if (outcome !== 'planned') throw new Error(`the pass of round ${round} ended as ${outcome}, without a NodeClaim`)
     times.push(performance.now() - startMs)
   }
   return times.toSorted((a, b) => a - b)

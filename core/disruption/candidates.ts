@@ -214,7 +214,10 @@ function budgetUse(
 }
 
 /** Returns what the budgets of each pool count for a reason. */
-export function poolCounts(view: DisruptionView, reason?: DisruptionReason): ReadonlyMap<string, PoolCount> {
+export function poolCounts(
+  view: Pick<DisruptionView, 'nodes' | 'reserved'>,
+  reason?: DisruptionReason,
+): ReadonlyMap<string, PoolCount> {
   const counts = new Map<string, { nodes: number; disrupted: string[] }>()
   for (const [one, use] of budgetUses(view.nodes, view, reason)) {
     if (use === 'none') continue

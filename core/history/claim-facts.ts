@@ -168,6 +168,7 @@ export function deathOf(claim: NodeClaim, node: Node | undefined, rules: NodeRul
   const deletedMs = Date.parse(deletionTimestamp)
   const announced = own[annotations.interrupted]
   if (announced !== undefined) return because('interrupted', announced)
+  if (own[annotations.cancelledAt] !== undefined) return because('cancelled', 'cancelled in Temporal')
   const command = own[annotations.disruptionCommand]
   const disrupted = conditionOf(claim.status.conditions, 'DisruptionReason')
   if (command !== undefined && disrupted !== undefined && isDisruptionReason(disrupted.reason))

@@ -56,7 +56,7 @@ describe('the details', () => {
     ],
     [
       'of a retried launch',
-      { phase: 'Launching', lastFailure: 'no room' },
+      { phase: 'Launching', lastCapacityFailure: 'no room' },
       /\n- Last failed launch: no room\n[^]*joiner node retry general-7kq2x/,
     ],
     [
@@ -68,6 +68,11 @@ describe('the details', () => {
       'of a held node',
       { hold: 'held until released by alice: debugging' },
       /\n- The NodeClaim is held until released by alice: debugging\n/,
+    ],
+    [
+      'of a lifecycle whose cancellation was refused',
+      { refused: 'the NodeClaim is held until released' },
+      /\n- Refused: the NodeClaim is held until released\n/,
     ],
     [
       'of a drain',
@@ -85,7 +90,13 @@ describe('the details', () => {
 
   test('escape what comes from the cluster', () => {
     const hostile = '[x](javascript:1) <script> `a` \u001b[2J\n# big'
-    const text = lifecycleDetails({ ...life, waitingFor: hostile, hold: hostile, lastFailure: hostile })
+    const text = lifecycleDetails({
+      ...life,
+      waitingFor: hostile,
+      hold: hostile,
+      refused: hostile,
+      lastCapacityFailure: hostile,
+    })
     expect(text).not.toMatch(/[^\\][[<]/)
     expect(text).not.toContain('\u001b')
     expect(text).not.toMatch(/^# big/m)

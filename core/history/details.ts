@@ -14,7 +14,9 @@ export interface DetailedLife {
   readonly sinceMs: number
   readonly waitingFor: string
   readonly hold?: string
-  readonly lastFailure?: string
+  readonly lastCapacityFailure?: string
+  /** Why the last request or cancellation was refused. */
+  readonly refused?: string
   /** The latest outcomes, the oldest first. */
   readonly outcomes: readonly Moment[]
 }
@@ -23,13 +25,14 @@ const longest = 500
 
 /** Returns the current details of a lifecycle as Markdown. Names and messages in it are escaped. */
 export function lifecycleDetails(life: DetailedLife): string {
-  const { nodeClaim, facts, phase, sinceMs, waitingFor, hold, lastFailure, outcomes } = life
+  const { nodeClaim, facts, phase, sinceMs, waitingFor, hold, refused, lastCapacityFailure, outcomes } = life
   return [
     `**${phase}** since ${timeText(sinceMs)}${phase === 'Gone' ? '' : `, waits for ${plain(waitingFor)}`}`,
     '',
     ...factLines(facts),
     ...(hold === undefined ? [] : [`- The NodeClaim is ${plain(hold)}`]),
-    ...(lastFailure === undefined ? [] : [`- Last failed launch: ${plain(lastFailure)}`]),
+    ...(refused === undefined ? [] : [`- Refused: ${plain(refused)}`]),
+    ...(lastCapacityFailure === undefined ? [] : [`- Last failed launch: ${plain(lastCapacityFailure)}`]),
     ...section(
       'What happened',
       outcomes.map(({ atMs, what }) => `- ${timeText(atMs)} ${plain(what)}`),

@@ -29,12 +29,13 @@ export type Birth =
   /** Somebody created it by hand, or another controller did. */
   | { readonly kind: 'by-hand' }
 
-/** Causes of death with a message. `scaled-down`: its static NodePool had more nodes than replicas. `node-gone`: its Node was gone. */
+/** Causes of death with a message. `cancelled`: its lifecycle was cancelled in Temporal. `scaled-down`: its static NodePool had more nodes than replicas. `node-gone`: its Node was gone. */
 export const messageKinds = [
   'interrupted',
   'repaired',
   'expired',
   'forced',
+  'cancelled',
   'vm-lost',
   'scaled-down',
   'node-gone',
@@ -120,4 +121,6 @@ export interface History {
   readonly retentionMs?: number
   /** Lifecycles without readable facts: older versions of Joiner, terminated runs. */
   readonly unreadable: number
+  /** Lifecycles under way whose VM is not known: they lack the search attributes that name it. Absent: none. */
+  readonly withoutVm?: number
 }

@@ -12,7 +12,7 @@ import {
   priceText,
   secondsText,
 } from './texts.ts'
-import { timelineOf } from './timeline.ts'
+import { phaseStart, timelineOf } from './timeline.ts'
 
 const offering = { instanceType: 'Standard_D4s_v5', capacityType: 'spot', zone: 'westus2-2' }
 
@@ -140,4 +140,19 @@ describe('a timeline', () => {
       'VM accepted: Standard_D4s_v5 spot westus2-2, $1.00 an hour',
     ])
   })
+})
+
+test.each([
+  ['Launching', 1],
+  ['Registering', 3],
+  ['Initializing', 4],
+  ['Ready', 5],
+  ['Draining', 6],
+  ['Terminating', undefined],
+  ['Rebooting', undefined],
+])('the phase %s began when its facts say', (phase, ms) => {
+  const vms = [2, 3].map((fromMs) => ({ ...offering, fromMs }))
+  const facts = { ...unknownFacts(1), vms, registeredMs: 4, readyMs: 5, drainingMs: 6 }
+  expect(phaseStart(facts, phase)).toBe(ms)
+  expect(phaseStart(unknownFacts(1), phase)).toBe(phase === 'Launching' ? 1 : undefined)
 })

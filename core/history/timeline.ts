@@ -1,4 +1,4 @@
-import type { CommandFacts, Life } from './life.ts'
+import type { CommandFacts, Life, LifeFacts } from './life.ts'
 import { amountText, birthText, deathText, offeringText, podsText, priceText } from './texts.ts'
 
 /** What happened to one NodeClaim at one time. */
@@ -12,7 +12,10 @@ export interface Moment {
  * Returns what happened to a NodeClaim, in its order. `commands`: those of the history; the one that ended this NodeClaim, and the one that it was
  * created for, are part of it.
  */
-export function timelineOf(life: Life, commands: readonly CommandFacts[]): readonly Moment[] {
+export function timelineOf(
+  life: LifeFacts & Pick<Life, 'nodeClaim'>,
+  commands: readonly CommandFacts[],
+): readonly Moment[] {
   const { came, went } = life
   const ids = new Set([
     ...(came.kind === 'replacement' ? [came.command] : []),
@@ -33,9 +36,22 @@ export function timelineOf(life: Life, commands: readonly CommandFacts[]): reado
   return moments.sort((a, b) => a.atMs - b.atMs)
 }
 
+/** Returns when a phase of a lifecycle began, epoch ms, as its facts tell; undefined when they don't. */
+export function phaseStart(facts: LifeFacts, phase: string): number | undefined {
+  const { createdMs, vms, registeredMs, readyMs, drainingMs } = facts
+  const starts: Readonly<Record<string, number | undefined>> = {
+    Launching: createdMs,
+    Registering: vms.at(-1)?.fromMs,
+    Initializing: registeredMs,
+    Ready: readyMs,
+    Draining: drainingMs,
+  }
+  return starts[phase]
+}
+
 const at = (ms: number | undefined, what: string): readonly Moment[] => (ms === undefined ? [] : [{ atMs: ms, what }])
 
-function endText({ drainedPods }: Life): string {
+function endText({ drainedPods }: LifeFacts): string {
   return `NodeClaim gone${drainedPods === undefined ? '' : `; ${podsText(drainedPods)} had been moved`}`
 }
 

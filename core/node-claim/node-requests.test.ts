@@ -19,7 +19,7 @@ describe('an update is refused', () => {
     [{ expiry: 'yes' }, 'hold: expiry "yes": not true or false'],
     [{ reason: 7 }, 'hold: reason 7: not a text'],
     [{ by: 'x'.repeat(501) }, 'hold: by: 501 characters, at most 500'],
-    [{ untill: 'x' }, 'hold: untill: not a field; use reason, until, by, expiry'],
+    [{ untill: 'x' }, 'hold: untill: not a field; use reason, until, by, at, expiry'],
     ['general', 'hold: "general": not an object'],
   ])('hold %j', (request, message) => {
     expect(holdRefusal(request, now)).toContain(message)
@@ -30,7 +30,7 @@ describe('an update is refused', () => {
     [{}, 'forceFinish: reason: state why'],
     [{ reason: '  ' }, 'forceFinish: reason: state why'],
     [{ reason: 'a', leaveVm: 'true' }, 'forceFinish: leaveVm "true": not true or false'],
-    [{ reason: 'a', leave: true }, 'forceFinish: leave: not a field; use reason, by, leaveVm'],
+    [{ reason: 'a', leave: true }, 'forceFinish: leave: not a field; use reason, by, at, leaveVm'],
   ])('forceFinish %j', (request, message) => {
     expect(forceFinishRefusal(request)).toContain(message)
   })

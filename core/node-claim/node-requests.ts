@@ -1,4 +1,5 @@
 import { type Checked, fieldsOf, longestText, objectOf, shown, textRefusal } from '../pauses/operator-requests.ts'
+import { unreadableWhy } from '../values/unreadable.ts'
 import { timeIn } from './hold.ts'
 
 /** The payload of `retryNow`. */
@@ -6,6 +7,8 @@ export interface RetryRequest {
   readonly reason?: string
   /** The requester. */
   readonly by?: string
+  /** When it was made, RFC 3339. */
+  readonly at?: string
 }
 
 /** The payload of `hold`. */
@@ -14,6 +17,8 @@ export interface HoldRequest {
   /** RFC 3339 time at which it ends by itself; unset until it is released. */
   readonly until?: string
   readonly by?: string
+  /** When it was made, RFC 3339. */
+  readonly at?: string
   /** Delays expiry as well. */
   readonly expiry?: boolean
 }
@@ -21,6 +26,8 @@ export interface HoldRequest {
 /** The payload of `release`. */
 export interface ReleaseRequest {
   readonly by?: string
+  /** When it was made, RFC 3339. */
+  readonly at?: string
 }
 
 /** The payload of `forceFinish`. */
@@ -28,19 +35,21 @@ export interface ForceFinishRequest {
   /** The reason, which is recorded. */
   readonly reason: string
   readonly by?: string
+  /** When it was made, RFC 3339. */
+  readonly at?: string
   /** Ends the lifecycle although its VM exists, and leaves the VM to garbage collection. */
   readonly leaveVm?: boolean
 }
 
 /** Returns why a `retryNow` cannot be carried out as requested; undefined when it can. */
 export function retryRefusal(request: unknown): string | undefined {
-  const read = readFields(request, 'retryNow', ['reason', 'by'])
+  const read = readFields(request, 'retryNow', ['reason', 'by', 'at'])
   return read.kind === 'refused' ? read.message : undefined
 }
 
 /** Returns why a `hold` cannot be carried out as requested; undefined when it can. `now`: epoch ms. */
 export function holdRefusal(request: unknown, now: number): string | undefined {
-  const read = readFields(request, 'hold', ['reason', 'until', 'by', 'expiry'])
+  const read = readFields(request, 'hold', ['reason', 'until', 'by', 'at', 'expiry'])
   if (read.kind === 'refused') return read.message
   const { until, expiry } = read.value
   if (isGiven(expiry) && typeof expiry !== 'boolean') return `hold: expiry ${shown(expiry)}: not true or false`
@@ -55,13 +64,13 @@ export function holdRefusal(request: unknown, now: number): string | undefined {
 
 /** Returns why a `release` cannot be carried out as requested; undefined when it can. */
 export function releaseRefusal(request: unknown): string | undefined {
-  const read = readFields(request, 'release', ['by'])
+  const read = readFields(request, 'release', ['by', 'at'])
   return read.kind === 'refused' ? read.message : undefined
 }
 
 /** Returns why a `forceFinish` cannot be carried out as requested; undefined when it can. */
 export function forceFinishRefusal(request: unknown): string | undefined {
-  const read = readFields(request, 'forceFinish', ['reason', 'by', 'leaveVm'])
+  const read = readFields(request, 'forceFinish', ['reason', 'by', 'at', 'leaveVm'])
   if (read.kind === 'refused') return read.message
   const { reason, leaveVm } = read.value
   if (typeof reason !== 'string' || reason.trim() === '')
@@ -87,7 +96,9 @@ export function holdAskedFor(request: unknown): WantedHold {
   const { until, expiry, ...texts } = objectOf(request)
   const untilMs = typeof until === 'string' ? timeIn(until) : undefined
   const { reason, by } = textsOf(texts)
-  const odd = isGiven(until) && untilMs === undefined ? [`until ${shown(until)} is not an RFC 3339 time: no end`] : []
+  const unread = unreadableWhy(request)
+  const odd = unread === undefined ? [] : [`what it says cannot be read (${unread}): no end`]
+  if (isGiven(until) && untilMs === undefined) odd.push(`until ${shown(until)} is not an RFC 3339 time: no end`)
   const why = [...(reason === undefined ? [] : [reason]), ...odd].join('; ')
   return {
     ...(untilMs === undefined ? {} : { untilMs }),

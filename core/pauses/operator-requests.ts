@@ -1,4 +1,6 @@
+import { timeIn } from '../node-claim/hold.ts'
 import { isObject } from '../values/json.ts'
+import { timeText } from '../values/time.ts'
 
 /** Content of an operator's message after validation. */
 export type Checked<T> =
@@ -42,4 +44,40 @@ export function objectOf(value: unknown): Readonly<Record<string, unknown>> {
 export function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? 'undefined'
   return text.length > 100 ? `${text.slice(0, 97)}...` : text
+}
+
+/** How long a request holds. Temporal hands old ones to a run again when somebody resets it, and may keep others through an outage. */
+const longestAgeMs = 120_000
+
+/** What becomes of a request that does not say when it was made, or not readably: nothing public tells a repeated signal from a new one. */
+export type Undated = 'accepted' | 'refused'
+
+/**
+ * Returns why a request is refused for its age; undefined when it is not. `undated`: what becomes of one without `at`. A brake is accepted, since a node
+ * that is kept in vain does less harm than one that goes. `now`: epoch ms.
+ */
+export function ageRefusal(name: string, request: unknown, { undated, now }: Age): string | undefined {
+  const { at } = objectOf(request)
+  const atMs = typeof at === 'string' ? timeIn(at) : undefined
+  if (atMs === undefined) {
+    const asNow = `{"at": "${timeText(now)}"}`
+    if (undated === 'accepted') return undefined
+    return at === undefined || at === null
+      ? `${name}: at: state when this is asked for, such as ${asNow}: without it nobody can tell a new request from one that a reset of the workflow repeats`
+      : `${name}: at ${shown(at)}: not an RFC 3339 time; write it as ${asNow}`
+  }
+  const ageMs = now - atMs
+  if (Math.abs(ageMs) <= longestAgeMs) return undefined
+  const age = ageMs > 0 ? `${secondsOf(ageMs)} s old` : `${secondsOf(-ageMs)} s in the future`
+  return `${name}: at ${shown(at)}: the request is ${age}, and holds for ${secondsOf(longestAgeMs)} s (it is ${timeText(now)}); ask again, and check the clock of the machine that asks`
+}
+
+interface Age {
+  readonly undated: Undated
+  /** Epoch ms. */
+  readonly now: number
+}
+
+function secondsOf(ms: number): number {
+  return Math.round(ms / 1000)
 }

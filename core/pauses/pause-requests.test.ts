@@ -14,7 +14,7 @@ describe('an update is refused', () => {
     [{ until: '2026' }, 'not an RFC 3339 time'],
     [{ until: '2026-13-01T00:00:00Z' }, 'not an RFC 3339 time'],
     [{ until: '2026-11-21T12:00:00Z' }, 'lies in the past (it is 2026-11-21T12:00:00.000Z)'],
-    [{ untill: '2026-11-22T12:00:00Z' }, 'untill: not a field; use reason, until, by, scope'],
+    [{ untill: '2026-11-22T12:00:00Z' }, 'untill: not a field; use reason, until, by, at, scope'],
     [{ reason: 7 }, 'reason 7: not a text'],
     [{ by: 'x'.repeat(501) }, 'by: 501 characters, at most 500'],
     ['general', '"general": not an object'],

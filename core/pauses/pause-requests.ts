@@ -1,3 +1,4 @@
+import { unreadableWhy } from '../values/unreadable.ts'
 import { type Checked, fieldsOf, longestText, objectOf, shown, textRefusal } from './operator-requests.ts'
 import { isScopeName, type LoopName, type Pause, type PauseScope, pausableReasons, wholeLoop } from './pauses.ts'
 
@@ -18,6 +19,8 @@ export interface PauseRequest {
   readonly until?: string
   /** The requester. */
   readonly by?: string
+  /** When it was made, RFC 3339. */
+  readonly at?: string
   readonly scope?: ScopeRequest
 }
 
@@ -28,6 +31,8 @@ export interface ResumeRequest {
   readonly all?: boolean
   /** The requester. */
   readonly by?: string
+  /** When it was made, RFC 3339. */
+  readonly at?: string
 }
 
 const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/i
@@ -56,7 +61,7 @@ function readScope(scope: unknown, loop: LoopName): Checked<PauseScope> {
 
 /** Returns why a `pause` cannot be carried out as requested; undefined when it can. `now`: epoch ms. */
 export function pauseRefusal(request: unknown, loop: LoopName, now: number): string | undefined {
-  const fields = fieldsOf(request, 'pause', ['reason', 'until', 'by', 'scope'])
+  const fields = fieldsOf(request, 'pause', ['reason', 'until', 'by', 'at', 'scope'])
   if (fields.kind === 'refused') return fields.message
   const { reason, until, by, scope } = fields.value
   const texts = textRefusal('pause', { reason, by })
@@ -74,7 +79,7 @@ export function pauseRefusal(request: unknown, loop: LoopName, now: number): str
 
 /** Returns why a `resume` cannot be carried out as requested; undefined when it can. */
 export function resumeRefusal(request: unknown, loop: LoopName): string | undefined {
-  const fields = fieldsOf(request, 'resume', ['scope', 'all', 'by'])
+  const fields = fieldsOf(request, 'resume', ['scope', 'all', 'by', 'at'])
   if (fields.kind === 'refused') return fields.message
   const { scope, all, by } = fields.value
   const texts = textRefusal('resume', { by })
@@ -96,7 +101,9 @@ export function pauseAskedFor(request: unknown, loop: LoopName, now: number): Pa
   const untilMs = typeof until === 'string' ? Date.parse(until) : Number.NaN
   const read = readScope(scope, loop)
   const why = typeof reason === 'string' ? reason.slice(0, longestText) : 'paused by an operator'
+  const unread = unreadableWhy(request)
   const ignored = [
+    ...(unread === undefined ? [] : [`what it says cannot be read (${unread}): all is paused`]),
     ...(until !== undefined && until !== null && Number.isNaN(untilMs)
       ? [`until ${shown(until)} is not an RFC 3339 time: no end`]
       : []),

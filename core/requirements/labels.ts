@@ -167,6 +167,8 @@ export const annotations = {
   forReplicas: 'joiner.sh/for-replicas',
   /** On a NodeClaim that a static NodePool had too many, just before its deletion: the replicas. */
   scaledDownTo: 'joiner.sh/scaled-down-to',
+  /** On a NodeClaim whose lifecycle was cancelled in Temporal, just before its deletion: when, RFC 3339. */
+  cancelledAt: 'joiner.sh/cancelled-at',
   /** On a NodeClaim that keeps room for CapacityBuffers: the first few, as `namespace/name`, separated by commas. */
   plannedBuffers: 'joiner.sh/planned-buffers',
   /** On a launched NodeClaim: USD an hour of its VM at the launch. A tilde marks an estimate, from before any price list was read. */

@@ -169,6 +169,14 @@ const temporal: readonly Alert[] = [
     forMinutes: 0,
     summary: '{{ $value | humanize }} workflow runs could not be replayed by this version and were started again',
   },
+  {
+    name: 'JoinerTemporalFindings',
+    severity: 'warning',
+    // Both last: an identity that may not read something, and an old server, are known to who runs them.
+    expr: () => 'max by (fault) (joiner_temporal_findings{fault!~"not allowed|server too old"}) > 0',
+    forMinutes: 5,
+    summary: 'In Temporal {{ $value }} objects of Joiner are not as they should be: {{ $labels.fault }}',
+  },
 ]
 
 /** All alerts, by the group of Prometheus that they are evaluated in. */

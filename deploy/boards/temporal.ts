@@ -114,9 +114,13 @@ export const temporalBoard: Board = {
         {
           title: 'Ended workflows',
           unit: 'short',
-          description: 'Workflows that completed in five minutes, by type.',
+          description: 'Workflows that ended in five minutes, by type. Failed lifecycles are nodes that never served.',
           queries: [
             { expr: 'sum by (workflow_type) (increase(temporal_workflow_completed[5m]))', legend: '{{workflow_type}}' },
+            {
+              expr: 'sum by (workflow_type) (increase(temporal_workflow_failed[5m]))',
+              legend: '{{workflow_type}} failed',
+            },
           ],
         },
         {
@@ -128,6 +132,13 @@ export const temporalBoard: Board = {
             { expr: 'sum(increase(joiner_workflow_runs_restarted_total[1h]))', legend: 'restarted' },
             { expr: 'sum(increase(temporal_workflow_task_execution_failed[1h])) or vector(0)', legend: 'failed tasks' },
           ],
+        },
+        {
+          title: 'What is not as it should be',
+          unit: 'short',
+          description:
+            'Lifecycles, loops and Schedules that are missing, paused, late or cannot be read, by fault. Joiner repairs what is missing within 30 s; the runbook of JoinerTemporalFindings has the rest.',
+          queries: [{ expr: 'max by (fault) (joiner_temporal_findings) > 0', legend: '{{fault}}' }],
         },
         {
           title: 'Activities',

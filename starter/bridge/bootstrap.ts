@@ -9,8 +9,8 @@ import type { Logger } from 'pino'
 import { taskQueue } from '../../core/task-queues.ts'
 import type { catalogRefresh, garbageCollection, inPlaceUpdates, nodeClassStatus } from '../../workflows/index.ts'
 import { isDenied } from '../temporal/grpc-code.ts'
+import { ensureAttributes } from '../temporal/namespace-attributes.ts'
 import { type NameOwner, startLoops } from './cluster-loops.ts'
-import { ensureAttributes } from './namespace-attributes.ts'
 
 export interface BootstrapDeps {
   readonly client: Client
@@ -23,28 +23,43 @@ export interface BootstrapDeps {
   readonly log: Logger
   /** What the log has said of Schedules that may not be made, and of search attributes: once is enough. */
   readonly reported: Set<string>
+  /** What the last call that could look has found of search attributes. */
+  readonly known: { withAttributes?: boolean }
   /** Receives whether lifecycles can have search attributes. */
   readonly onAttributes: (areUsable: boolean) => void
 }
 
 /**
- * Makes what must exist once per cluster. Every replica calls it at start and at each resync: done already is success. Returns whose the cluster's
- * name is; where it is another cluster's nothing of that cluster is changed. Errors: what Temporal says.
+ * Makes what must exist once per cluster. Every replica calls it at start and at each resync, and the bridge's leader when something is gone: done
+ * already is success. Returns whose the cluster's name is; where it is another cluster's nothing of that cluster is changed. Errors: what Temporal says.
+ * Search attributes that cannot be looked at for a moment keep no loop from its start.
  */
 export async function bootstrap(deps: BootstrapDeps): Promise<NameOwner> {
-  const { connection, namespace, cluster, clusterUid, log } = deps
+  const { plainClient: client, cluster, clusterUid, known } = deps
+  const looking = ensureUsable(deps)
+  const withAttributes = await looking.catch((error: unknown) => {
+    if (known.withAttributes === undefined) throw error
+    return known.withAttributes
+  })
+  const owner = await startLoops({ client, cluster, clusterUid, withAttributes })
+  if (owner.kind !== 'foreign') await ensureSchedules(deps)
+  await looking
+  return owner
+}
+
+/** Returns whether lifecycles can have search attributes. */
+async function ensureUsable(deps: BootstrapDeps): Promise<boolean> {
+  const { connection, namespace, log, reported, known, onAttributes } = deps
   const attributes = await ensureAttributes({ connection, namespace, log })
-  if (attributes.kind === 'unusable' && !deps.reported.has(attributes.problem)) {
-    deps.reported.add(attributes.problem)
+  if (attributes.kind === 'unusable' && !reported.has(attributes.problem)) {
+    reported.add(attributes.problem)
     log.warn(
       `lifecycles run without search attributes, and lists in Temporal cannot be filtered: ${attributes.problem}`,
     )
   }
-  const withAttributes = attributes.kind === 'usable'
-  deps.onAttributes(withAttributes)
-  const owner = await startLoops({ client: deps.plainClient, cluster, clusterUid, withAttributes })
-  if (owner.kind !== 'foreign') await ensureSchedules(deps)
-  return owner
+  known.withAttributes = attributes.kind === 'usable'
+  onAttributes(known.withAttributes)
+  return known.withAttributes
 }
 
 const everyMs = {

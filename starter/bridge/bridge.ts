@@ -1,6 +1,5 @@
 import type { Client, ConnectionLike } from '@temporalio/client'
 import type { ClusterChange } from '../../activities/kubernetes/cache/change-feed.ts'
-import { Lease } from '../../activities/kubernetes/lease.ts'
 import { nodeClaimOf } from '../../activities/kubernetes/lifecycle/claim-nodes.ts'
 import { reportStranger } from '../../activities/kubernetes/lifecycle/strangers.ts'
 import type { LifecycleStarter } from '../../activities/provisioning/lifecycle-starter.ts'
@@ -10,10 +9,10 @@ import type { NodeRules } from '../../core/node-claim/node-health.ts'
 import { needsLook } from '../../core/node-claim/node-health.ts'
 import { hasLostNode } from '../../core/node-claim/node-owner.ts'
 import type { Node, NodeClaim } from '../../core/objects.ts'
-import { claimOfLifecycle, singletonIds, taskQueue } from '../../core/task-queues.ts'
+import { singletonIds, taskQueue } from '../../core/task-queues.ts'
 import type { inPlaceUpdates, nodeClassStatus } from '../../workflows/index.ts'
 import { pokeSignal } from '../../workflows/messages.ts'
-import { areLoopsRunning } from './cluster-loops.ts'
+import { BridgeLease } from './bridge-lease.ts'
 import { makeCurrent, type OwnVersion } from './current-version.ts'
 import type { NodePoolCounterDeps } from './node-pool-counter.ts'
 import { startNodePoolCounter } from './node-pool-counter.ts'
@@ -26,8 +25,7 @@ import {
   isUntouched,
   wasLastOfItsClass,
 } from './object-facts.ts'
-import { compareLifecycles, pokeOrphan } from './open-lifecycles.ts'
-import { endStuckRuns } from './stuck-runs.ts'
+import { Watchdog } from './watchdog.ts'
 import { WorkQueue } from './work-queue.ts'
 
 interface BridgeDeps extends NodePoolCounterDeps {
@@ -52,17 +50,10 @@ export interface BridgeInput {
   readonly metrics?: BridgeMetrics
 }
 
-const leaseSeconds = 10
-const renewMs = 3000
-/** Time after which a request for the Lease counts as failed, and pause before the next one: both fit several times into the Lease's duration. */
-const leaseRequestMs = 2500
-const retryLeaseMs = 500
-/** How often runs are looked for that somebody ended, or that this version of the workflow code cannot go on with: three requests. */
-const lookForRunsMs = 20_000
+/** How often the watchdog looks: some ten requests, none of which costs anything on Temporal Cloud. */
+const watchdogMs = 20_000
 /** How long a planner is given to start the lifecycle of a claim that it made: it creates all claims of a plan first. */
 const plannersOwnMs = 10_000
-/** How long a lifecycle whose NodeClaim is gone is given to end by itself: its last activity's answer, and the lag of the list. */
-const secondLookMs = 15_000
 /** Passes over all objects that a change asks for at once; keys of the work queue beside those of claims. */
 const statusKey = 'nodeClassStatus'
 const inPlaceKey = 'inPlaceUpdates'
@@ -72,30 +63,29 @@ const orphanKey = 'orphan/'
 
 /**
  * Turns watch events into pokes: "observe again", without state. Only the holder of the Lease does, so that replicas do not multiply them; a poke too
- * many changes nothing. Every resync compares the lifecycles that run with the NodeClaims, and costs nothing where they agree.
+ * many changes nothing. Beside that its watchdog sees to what nobody's change tells: that what should run in Temporal does.
  */
 export class Bridge {
   readonly #input: BridgeInput
-  readonly #lease: Lease
+  readonly #lease: BridgeLease
   readonly #queue: WorkQueue
+  readonly #watchdog: Watchdog
   readonly #vanished = new Map<string, NodeClaim>()
   /** Why NodeClaims are poked, by their names; a claim that nothing happened to is looked at as a routine. */
   readonly #causes = new Map<string, string>()
-  #isHolding = false
   #unsubscribe: () => void = () => {}
   #stopCounting: () => void = () => {}
   #timers: NodeJS.Timeout[] = []
-  #stopped = false
-  #failedLooks = 0
-  #awaitsSecondLook = false
 
   constructor(input: BridgeInput) {
     this.#input = input
-    this.#lease = new Lease(input.deps, {
-      name: 'joiner-bridge',
+    this.#lease = new BridgeLease({
+      deps: input.deps,
       identity: input.identity,
-      durationSeconds: leaseSeconds,
-      requestMs: leaseRequestMs,
+      onTaken: async () => {
+        await input.deps.cache.synced()
+        this.#pokeUnsettled()
+      },
     })
     this.#queue = new WorkQueue((key) => this.#work(key), {
       concurrency: 20,
@@ -106,78 +96,53 @@ export class Bridge {
         if (attempt % 5 === 1) input.deps.log.warn({ key, attempt, err: error }, 'failed to signal workflow, retrying')
       },
     })
+    this.#watchdog = new Watchdog({
+      ...input,
+      isLeader: () => this.isLeader,
+      start: (nodeClaim) => this.#queue.add(`start/${nodeClaim}`, 'routine'),
+      poke: (workflowId) => this.#queue.add(`${orphanKey}${workflowId}`, 'routine'),
+    })
   }
 
   start(): void {
     const { deps, resyncMs } = this.#input
     this.#unsubscribe = deps.cache.onChange((change) => this.#onChange(change))
     this.#stopCounting = startNodePoolCounter(deps, () => this.isLeader)
-    void this.#holdLease()
+    this.#lease.start()
     this.#timers.push(
-      setInterval(() => void this.#holdLease(), renewMs),
       setInterval(() => void this.#resync(), resyncMs),
-      setInterval(() => void this.#restartRuns(), lookForRunsMs),
+      setInterval(() => void this.#watchdog.round(), watchdogMs),
     )
   }
 
-  /** Whether this process bridges now. A leader that cannot renew its Lease stops by itself before anybody else can take it. */
+  /** Whether this process bridges now. */
   get isLeader(): boolean {
-    return !this.#stopped && this.#lease.isValid
+    return this.#lease.isHeld
   }
 
   async stop(): Promise<void> {
-    const wasLeader = this.isLeader
-    this.#stopped = true
     for (const timer of this.#timers) clearInterval(timer)
     this.#unsubscribe()
     this.#stopCounting()
     this.#queue.stop()
-    if (!wasLeader) return
-    await this.#lease
-      .release()
-      .catch((error: unknown) =>
-        this.#input.deps.log.debug({ err: error }, 'failed to release bridge lease, it will expire'),
-      )
-  }
-
-  async #holdLease(): Promise<void> {
-    if (this.#stopped || this.#isHolding) return
-    this.#isHolding = true
-    const { deps, identity } = this.#input
-    try {
-      const holding = await this.#lease.tryHold()
-      if (holding === 'taken') {
-        deps.log.info({ identity }, 'became bridge leader')
-        await deps.cache.synced()
-        this.#pokeUnsettled()
-      }
-    } catch (error) {
-      // It leads until the Lease has run out: until then no other process can hold it.
-      deps.log.warn({ err: error, leads: this.isLeader }, 'failed to renew bridge lease, retrying')
-      setTimeout(() => void this.#holdLease(), retryLeaseMs).unref()
-    } finally {
-      this.#isHolding = false
-    }
+    await this.#lease.stop()
   }
 
   /**
    * A new leader cannot know what its predecessor still had to tell. It looks at what is under way: a lifecycle at rest has missed nothing, and
-   * the next resync finds one that does not run.
+   * the watchdog finds one that does not run.
    */
   #pokeUnsettled(): void {
-    this.#queue.add(versionKey)
-    this.#queue.add(statusKey)
-    this.#queue.add(inPlaceKey)
+    for (const key of [versionKey, statusKey, inPlaceKey]) this.#queue.add(key)
     const { deps } = this.#input
     for (const claim of deps.cache.nodeClaims.values())
       if (!isSettled(deps, claim)) this.#queue.add(`poke/${claim.metadata.name}`, 'routine')
   }
 
   async #resync(): Promise<void> {
-    if (this.#stopped) return
-    const { deps } = this.#input
+    const { deps, bootstrap } = this.#input
     try {
-      await this.#input.bootstrap()
+      await bootstrap()
     } catch (error) {
       deps.log.warn({ err: error }, 'bootstrap in Temporal failed, the next resync retries')
     }
@@ -185,52 +150,6 @@ export class Bridge {
     this.#queue.add(versionKey)
     for (const claim of deps.cache.nodeClaims.values())
       if (!isSettled(deps, claim) && !isUnderWay(claim)) this.#queue.add(`poke/${claim.metadata.name}`, 'routine')
-    await this.#compareLifecycles()
-  }
-
-  /**
-   * Starts lifecycles that should run, and has those end that have no NodeClaim. One whose NodeClaim went a moment ago is about to end by itself,
-   * and a poke then costs it a failed workflow task: only those count that a second look still finds.
-   */
-  async #compareLifecycles(suspects?: readonly string[]): Promise<void> {
-    const { client, deps } = this.#input
-    if (this.#stopped || !this.isLeader || (suspects === undefined && this.#awaitsSecondLook)) return
-    try {
-      const { missing, orphaned } = await compareLifecycles(client, deps.cluster, deps.cache.nodeClaims.values())
-      for (const { metadata } of missing) this.#queue.add(`start/${metadata.name}`, 'routine')
-      for (const id of orphaned) if (suspects?.includes(id)) this.#queue.add(`${orphanKey}${id}`, 'routine')
-      if (suspects === undefined && orphaned.length > 0) this.#lookAgain(orphaned)
-      if (missing.length + orphaned.length > 0)
-        deps.log.info({ missing: missing.length, orphaned: orphaned.length }, 'lifecycles differ from nodeclaims')
-    } catch (error) {
-      deps.log.warn({ err: error }, 'failed to list lifecycles, the next resync retries')
-    }
-  }
-
-  #lookAgain(suspects: readonly string[]): void {
-    this.#awaitsSecondLook = true
-    setTimeout(() => {
-      this.#awaitsSecondLook = false
-      void this.#compareLifecycles(suspects)
-    }, secondLookMs).unref()
-  }
-
-  /** Restarts loops and lifecycles that somebody terminated, and those that this version cannot replay. */
-  async #restartRuns(): Promise<void> {
-    if (this.#stopped || !this.isLeader) return
-    const { client, deps } = this.#input
-    try {
-      const loops = await areLoopsRunning(client, deps.cluster)
-      const ended = await endStuckRuns({ client, cluster: deps.cluster, log: deps.log })
-      this.#input.metrics?.restarted(ended.length)
-      if (ended.length > 0 || !loops) await this.#input.bootstrap()
-      for (const name of ended.map(claimOfLifecycle)) if (name !== undefined) this.#queue.add(`start/${name}`)
-      this.#failedLooks = 0
-    } catch (error) {
-      // A Temporal that is too old refuses the question each time: it is reported once in ten minutes.
-      if (this.#failedLooks++ % 20 === 0)
-        deps.log.warn({ err: error }, 'failed to search for stuck workflow runs (needs Temporal 1.30), retrying')
-    }
   }
 
   #onChange({ kind, key, before, after }: ClusterChange): void {
@@ -313,7 +232,7 @@ export class Bridge {
       })
       return
     }
-    if (key.startsWith(orphanKey)) return pokeOrphan(client, key.slice(orphanKey.length))
+    if (key.startsWith(orphanKey)) return deps.lifecycles.pokeOrphan(key.slice(orphanKey.length))
     const [action, name = ''] = key.split('/')
     const claim = action === 'vanished' ? this.#vanished.get(name) : deps.cache.nodeClaims.get(name)
     const why = action === 'vanished' ? 'the NodeClaim is gone' : (this.#causes.get(name) ?? 'routine check')

@@ -21,7 +21,8 @@ export interface LoopsInput {
   readonly withAttributes?: boolean
 }
 
-const loops = ['provisioningLoop', 'disruptionLoop'] as const
+/** The loops of a cluster, by their names in `singletonIds`. */
+export const loops = ['provisioningLoop', 'disruptionLoop'] as const
 
 /** Reads whose the name is. Errors: what Temporal says. */
 export async function nameOwner(input: LoopsInput): Promise<NameOwner> {
@@ -44,14 +45,11 @@ export async function startLoops(input: LoopsInput): Promise<NameOwner> {
   return { kind: 'ours' }
 }
 
-/** Returns whether both loops run. Errors: what Temporal says. */
-export async function areLoopsRunning(client: Pick<Client, 'workflow'>, cluster: string): Promise<boolean> {
-  const running = await Promise.all(loops.map((loop) => runningLoop({ client, cluster }, loop)))
-  return running.every((run) => run !== undefined)
-}
-
-/** Describes a loop's run; undefined where it does not run. */
-async function runningLoop({ client, cluster }: Pick<LoopsInput, 'client' | 'cluster'>, loop: (typeof loops)[number]) {
+/** Describes a loop's run; undefined where it does not run. Errors: what Temporal says. */
+export async function runningLoop(
+  { client, cluster }: Pick<LoopsInput, 'client' | 'cluster'>,
+  loop: (typeof loops)[number],
+) {
   try {
     const run = await client.workflow.getHandle(singletonIds[loop](cluster)).describe()
     return run.status.name === 'RUNNING' ? run : undefined

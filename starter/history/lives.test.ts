@@ -13,6 +13,7 @@ const { WorkflowExecutionStatus } = proto.temporal.api.enums.v1
 const statuses = {
   running: WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING,
   completed: WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_COMPLETED,
+  failed: WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_FAILED,
   terminated: WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_TERMINATED,
   continued: WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW,
 }
@@ -166,6 +167,17 @@ describe('several runs of one lifecycle', () => {
     list('nodeclaim/prod/a/uid-a', alive, { status: 'terminated', runId: 'first' })
     list('nodeclaim/prod/a/uid-a', facts, { runId: 'second', startMs: now - 2 * hour })
     expect(await read()).toMatchObject({ lives: [{ runId: 'second' }], unreadable: 0 })
+  })
+
+  test.each([
+    ['found its NodeClaim gone', alive],
+    ['recorded the end again', { ...facts, endedMs: now - hour / 2, went: { kind: 'deleted' } }],
+  ])('count as one, the one that ended first, where one that was reset %s', async (_, second) => {
+    const went = { kind: 'expired', message: 'expired' }
+    list('nodeclaim/prod/a/uid-a', second, { runId: 'second', startMs: now - hour })
+    list('nodeclaim/prod/a/uid-a', { ...facts, went, drainedPods: 3 }, { runId: 'first', status: 'failed' })
+    list('nodeclaim/prod/a/uid-a', second, { runId: 'third' })
+    expect(await read()).toMatchObject({ lives: [{ runId: 'first', went, drainedPods: 3 }], unreadable: 0 })
   })
 
   test('that continued as new are not listed twice', async () => {

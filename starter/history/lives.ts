@@ -23,16 +23,23 @@ export interface HistoryInput {
 export async function readHistory(client: Client, { cluster, sinceMs, nowMs }: HistoryInput): Promise<History> {
   const retentionMs = await readRetention(client)
   const since = retentionMs === undefined ? sinceMs : Math.max(sinceMs, nowMs - retentionMs)
-  const lifecycles = new Map<string, WorkflowRun>()
+  const lifecycles = new Map<string, Life | undefined>()
   const commands = new Map<string, WorkflowRun>()
+  /** Until a memo has the VM only search attributes tell of one, which these lifecycles lack. */
+  const phaseless = new Set<string>()
   for await (const run of listRuns(client, endedSince(cluster, since), pageSize)) {
     if (run.isContinued || run.startMs > nowMs) continue
-    const runs = run.type === 'nodeClaimLifecycle' ? lifecycles : commands
-    const other = runs.get(run.workflowId)
-    if (other === undefined || isLater(run, other)) runs.set(run.workflowId, run)
+    const { workflowId } = run
+    if (run.type === 'nodeClaimLifecycle') {
+      if (run.attribute(searchAttributes.nodePhase.name) === undefined) phaseless.add(workflowId)
+      lifecycles.set(workflowId, truerOf(lifecycles.get(workflowId), await lifeOf(run, cluster)))
+    } else if (run.startMs >= (commands.get(workflowId)?.startMs ?? 0)) commands.set(workflowId, run)
   }
-  const lives = await Promise.all([...lifecycles.values()].map((run) => lifeOf(run, cluster)))
-  const found = lives.filter((life) => life !== undefined)
+  const found = [...lifecycles.values()].filter((life) => life !== undefined)
+  const withoutVm = found.filter(
+    ({ isRunning, workflowId, vms }) =>
+      isRunning && phaseless.has(workflowId) && !vms.some(({ toMs }) => toMs === undefined),
+  ).length
   return {
     lives: found.sort((a, b) => a.createdMs - b.createdMs || (a.nodeClaim < b.nodeClaim ? -1 : 1)),
     commands: (await Promise.all([...commands.values()].map((run) => commandOf(run, cluster))))
@@ -41,13 +48,19 @@ export async function readHistory(client: Client, { cluster, sinceMs, nowMs }: H
     sinceMs: since,
     untilMs: nowMs,
     ...(retentionMs === undefined ? {} : { retentionMs }),
-    unreadable: lives.length - found.length,
+    unreadable: lifecycles.size - found.length,
+    ...(withoutVm > 0 && { withoutVm }),
   }
 }
 
-/** A lifecycle that somebody terminated is started again under the same id: its last run counts. */
-function isLater(run: WorkflowRun, other: WorkflowRun): boolean {
-  return run.isRunning !== other.isRunning ? run.isRunning : run.startMs > other.startMs
+/**
+ * Of several runs of one lifecycle, which somebody terminated or reset, the one that runs counts; without one, the first that recorded an end: what
+ * ended after it found nothing.
+ */
+function truerOf(a: Life | undefined, b: Life | undefined): Life | undefined {
+  if (a === undefined || b === undefined) return a ?? b
+  if (a.isRunning !== b.isRunning) return a.isRunning ? a : b
+  return (b.endedMs ?? 0) < (a.endedMs ?? 0) ? b : a
 }
 
 async function lifeOf(run: WorkflowRun, cluster: string): Promise<Life | undefined> {
@@ -67,7 +80,8 @@ function underWay(facts: LifeFacts, run: WorkflowRun): Pick<LifeFacts, 'vms'> {
   const instanceType = of('instanceType')
   const phase = of('nodePhase')
   const isOpen = facts.vms.some(({ toMs }) => toMs === undefined)
-  if (instanceType === undefined || isOpen || phase === 'Launching') return { vms: facts.vms }
+  // Before its phase is known, the size may be that of an attempt that came to nothing.
+  if (instanceType === undefined || isOpen || phase === undefined || phase === 'Launching') return { vms: facts.vms }
   const open = { instanceType, zone: of('zone') ?? '', capacityType: of('capacityType') ?? '', fromMs: run.startMs }
   return { vms: [...facts.vms, open] }
 }

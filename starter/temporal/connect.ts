@@ -3,7 +3,7 @@ import { Client, Connection, type ConnectionLike } from '@temporalio/client'
 import type { DataConverter } from '@temporalio/common'
 import type { ConnectOptions } from './credentials.ts'
 import { withDeadlines } from './deadlines.ts'
-import { EncryptionCodec } from './encryption.ts'
+import { EncryptionCodec, type WhenUnreadable } from './encryption.ts'
 import type { TemporalSettings } from './settings.ts'
 
 export const connectMs = 5000
@@ -49,9 +49,12 @@ export function temporalClient(connection: ConnectionLike, settings: TemporalSet
 }
 
 /** How payloads and failures are written to Temporal: as they are, or encrypted where there are keys. */
-export function dataConverter({ keys }: Pick<TemporalSettings, 'keys'>): DataConverter {
-  if (keys === undefined) return { payloadCodecs: [new EncryptionCodec(new Map())] }
-  return { payloadCodecs: [new EncryptionCodec(keys)], failureConverterPath }
+export function dataConverter(
+  { keys }: Pick<TemporalSettings, 'keys'>,
+  whenUnreadable: WhenUnreadable = 'throw',
+): DataConverter {
+  const payloadCodecs = [new EncryptionCodec(keys ?? new Map(), whenUnreadable)]
+  return keys === undefined ? { payloadCodecs } : { payloadCodecs, failureConverterPath }
 }
 
 /**

@@ -63,6 +63,15 @@ describe('the codec', () => {
     )
   })
 
+  test('passes on what it cannot decrypt, where a worker asks for that', async () => {
+    const worker = new EncryptionCodec(ring(`b:${base64(2)}`), 'pass')
+    const [sealed] = await codec.encode(payloadsOf('value'))
+    const [own] = await worker.encode(payloadsOf('own'))
+    const broken = { ...own, data: Buffer.from('x') }
+    expect(await worker.decode([sealed, broken] as Payload[])).toEqual([sealed, broken])
+    expect((await worker.decode([own] as Payload[])).map(valueOf)).toEqual(['own'])
+  })
+
   test('reads what was written before it was turned on', async () => {
     const plain = payloadsOf({ name: 'general' })
     expect(await codec.decode(plain)).toEqual(plain)

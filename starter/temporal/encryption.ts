@@ -70,14 +70,22 @@ export class MissingKeyError extends Error {
 }
 
 /**
+ * What a codec does with a payload that it cannot decrypt. A worker of workflows passes it on as it is: an error here would fail each workflow task that
+ * holds it, before a handler could refuse it (`workflows/unreadable.ts`).
+ */
+export type WhenUnreadable = 'throw' | 'pass'
+
+/**
  * Encrypts payloads with AES-256-GCM. What is not encrypted is decoded as it is, so that encryption can be turned on at any time. Without keys it encrypts
  * nothing, and names the key that a payload needs.
  */
 export class EncryptionCodec implements PayloadCodec {
   readonly #keys: KeyRing
+  readonly #whenUnreadable: WhenUnreadable
 
-  constructor(keys: KeyRing) {
+  constructor(keys: KeyRing, whenUnreadable: WhenUnreadable = 'throw') {
     this.#keys = keys
+    this.#whenUnreadable = whenUnreadable
   }
 
   async encode(payloads: Payload[]): Promise<Payload[]> {
@@ -85,19 +93,28 @@ export class EncryptionCodec implements PayloadCodec {
     return first === undefined ? payloads : payloads.map((payload) => encrypt(payload, ...first))
   }
 
-  /** Errors: `MissingKeyError`; an error of Node's for bytes that were changed. */
+  /** Errors, unless they are to pass: `MissingKeyError`; an error of Node's for bytes that were changed. */
   async decode(payloads: Payload[]): Promise<Payload[]> {
     return payloads.map((payload) => {
-      const { metadata, data } = payload
-      if (!metadata || !data || !encoding.equals(metadata['encoding'] ?? Buffer.alloc(0))) return payload
-      const id = Buffer.from(metadata[keyIdName] ?? '').toString('utf8')
-      const key = this.#keys.get(id)
-      if (key === undefined)
-        throw new MissingKeyError(
-          `a payload in Temporal is encrypted with the key "${id}", which ${variable} does not hold; add it there`,
-        )
-      return decrypt(data, key)
+      try {
+        return this.#decrypted(payload)
+      } catch (error) {
+        if (this.#whenUnreadable === 'throw') throw error
+        return payload
+      }
     })
+  }
+
+  #decrypted(payload: Payload): Payload {
+    const { metadata, data } = payload
+    if (!metadata || !data || !encoding.equals(metadata['encoding'] ?? Buffer.alloc(0))) return payload
+    const id = Buffer.from(metadata[keyIdName] ?? '').toString('utf8')
+    const key = this.#keys.get(id)
+    if (key === undefined)
+      throw new MissingKeyError(
+        `a payload in Temporal is encrypted with the key "${id}", which ${variable} does not hold; add it there`,
+      )
+    return decrypt(data, key)
   }
 }
 

@@ -53,6 +53,8 @@ export interface Servers extends Pick<Installed, 'cluster' | 'operator' | 'insta
   readonly runCommand?: (settings: Readonly<Record<string, string>>, args: readonly string[]) => Promise<string>
   /** Temporal ends, loses all that it had, and starts again. */
   readonly loseTemporal: () => Promise<void>
+  /** What is wrong with Temporal, where it is in this process. */
+  readonly temporalFaults?: { isVisibilityDown: boolean }
   /** Requests to Azure by somebody else than Joiner. The caller closes it. */
   readonly arm: () => Promise<ArmSession>
   /** A client with the rights of Joiner's account and no others. Who asks for it closes it. */

@@ -1,6 +1,7 @@
 // A replica that stands still for a while, and does not know that another one works in its place.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loopStatusQuery, pauseSignal, resumeSignal } from '../../workflows/messages.ts'
+import { dated } from '../scenarios/dated.ts'
 import { expectWhole } from '../whole.ts'
 import { claimsPath, type World } from '../world.ts'
 import { Durable } from './durable.ts'
@@ -56,5 +57,5 @@ async function scaleAtOnce(world: World, replicas: number): Promise<void> {
     const refused = pods.filter(({ status }) => status?.conditions?.some(({ reason }) => reason === 'Unschedulable'))
     return refused.length === replicas - placed
   })
-  await loop.signal(resumeSignal)
+  await loop.signal(resumeSignal, dated())
 }

@@ -286,4 +286,18 @@ export const alertCases: Readonly<Record<string, readonly AlertCase[]>> = {
     },
     { series: { [`joiner_workflow_runs_restarted_total{${two}}`]: '2x80' }, at: '70m', expected: [] },
   ],
+  JoinerTemporalFindings: [
+    {
+      series: { [`joiner_temporal_findings{${two},fault="schedule paused"}`]: '0x5 1x20' },
+      at: '12m',
+      expected: [{ fault: 'schedule paused' }],
+    },
+    // Repaired, and what somebody knows of.
+    {
+      series: { [`joiner_temporal_findings{${two},fault="lifecycle missing"}`]: '0x5 900x3 0x20' },
+      at: '12m',
+      expected: [],
+    },
+    { series: { [`joiner_temporal_findings{${two},fault="server too old"}`]: '1x30' }, at: '20m', expected: [] },
+  ],
 }

@@ -43,9 +43,10 @@ export function doctorOfAzure(prepared: () => Prepared): void {
           'quota',
           'subnet',
           'temporal',
+          'workflows',
         ].map((name) => `✓ ok ${name}`),
       )
-      expect(stdout).toMatch(/^18 checks: 18 ok, 0 to look at, 0 failed$/m)
+      expect(stdout).toMatch(/^19 checks: 19 ok, 0 to look at, 0 failed$/m)
       expect(stdout).not.toContain('->')
       expect(stderr).toContain('looking at identity, azure reads')
       expect(code).toBe(0)

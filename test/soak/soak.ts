@@ -3,6 +3,7 @@ import type { JournalEntry } from '../../deploy/local/azure/server/arm-deps.ts'
 import { pauseSignal, resumeSignal } from '../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../applied-objects.ts'
 import type { FaultyWorld } from '../faulty-world.ts'
+import { dated } from '../scenarios/dated.ts'
 import type { World } from '../world.ts'
 import { describe, type Planned, scheduleOf, type Trouble, workloads } from './schedule.ts'
 
@@ -108,7 +109,7 @@ class Weather {
       await world.until(`${loop} is resumed`, () =>
         world
           .loop(loop)
-          .signal(resumeSignal)
+          .signal(resumeSignal, dated())
           .then(() => true),
       )
   }
@@ -136,7 +137,7 @@ class Weather {
         return this.#toVm(trouble.action, trouble.draw)
       case 'pause':
         await world.loop(trouble.loop).signal(pauseSignal, { reason: 'soak' })
-        return this.#later(trouble.forMs, () => world.loop(trouble.loop).signal(resumeSignal))
+        return this.#later(trouble.forMs, () => world.loop(trouble.loop).signal(resumeSignal, dated()))
       case 'drift':
         this.#revision += 1
         await world.operator.api('PATCH', '/apis/karpenter.sh/v1/nodepools/general', {

@@ -213,7 +213,7 @@ export class Scenario {
     const count = async (query: string) =>
       (await client.workflow.count(`WorkflowType = 'nodeClaimLifecycle'${query}`)).count
     await this.#world.until('every lifecycle has ended', async () => {
-      return (await count('')) > 0 && (await count(" AND ExecutionStatus != 'Completed'")) === 0
+      return (await count('')) > 0 && (await count(" AND ExecutionStatus = 'Running'")) === 0
     })
     await connection.close()
   }

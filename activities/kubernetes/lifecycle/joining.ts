@@ -63,11 +63,23 @@ export async function awaitRegistration(
     return { kind: 'registered', nodeName: node.metadata.name, ...registrationTime(claim) }
   }
   const found = await untilRegistrationEnds(deps, { claim: first, look: joined, limitMs }, signal)
-  if ('kind' in found) return found
-  const nodeName = found.node.metadata.name
-  const isInitialized = await registerNode(deps, found.claim, nodeName)
-  await recordRegistration(deps, found.claim, true)
-  const written = await setClaimConditions(deps, ref, ({ status }) => ({
+  return 'kind' in found ? found : register(deps, found)
+}
+
+const notInitialized = { type: 'Initialized', status: 'Unknown', reason: 'AwaitingReconciliation' } as const
+
+/** The Node of a claim that is to be registered. */
+export interface Joined {
+  readonly node: Node
+  readonly claim: NodeClaim
+}
+
+/** Registers a claim's own Node (`claimNode` says which it is): both objects say so then. Done already changes nothing. */
+export async function register(deps: JoiningDeps, { node, claim }: Joined): Promise<RegistrationOutcome> {
+  const nodeName = node.metadata.name
+  const isInitialized = await registerNode(deps, claim, nodeName)
+  await recordRegistration(deps, claim, true)
+  const written = await setClaimConditions(deps, claim.metadata, ({ status }) => ({
     conditions: [
       { type: 'Registered', status: 'True' },
       ...(isInitialized ? ([{ type: 'Initialized', status: 'True' }] as const) : []),
@@ -78,18 +90,10 @@ export async function awaitRegistration(
     status: { nodeName },
   }))
   if (written === undefined) return { kind: 'claimGone' }
-  if (!hasHadNode(found.claim)) deps.lifecycleMetrics.nodeCreated(written)
+  if (!hasHadNode(claim)) deps.lifecycleMetrics.nodeCreated(written)
   milestones.registered(deps.log, written)
   if (isInitialized) milestones.initialized(deps.log, written)
   return { kind: 'registered', nodeName, ...registrationTime(written) }
-}
-
-const notInitialized = { type: 'Initialized', status: 'Unknown', reason: 'AwaitingReconciliation' } as const
-
-/** The Node of a claim that is to be registered. */
-interface Joined {
-  readonly node: Node
-  readonly claim: NodeClaim
 }
 
 async function untilRegistrationEnds<T>(
@@ -220,15 +224,23 @@ export async function awaitInitialization(
   const claim = cachedClaim(deps, ref)
   const node = claim && claimNode(deps, claim)
   if (claim === undefined || node === undefined) return { kind: 'claimGone' }
+  const written = await initialize(deps, { node, claim })
+  const seen = deps.cache.nodes.get(node.metadata.name) ?? node
+  const wake = wakeOf(claim, deps.now(), { node: seen, rules: deps.nodeRules })
+  return { kind: 'initialized', ...readyTime(written ?? claim), ...wake }
+}
+
+/** Marks a registered Node that can take pods, and its claim, as initialized. Done already changes nothing. Undefined: the claim is gone. */
+export async function initialize(deps: JoiningDeps, { node, claim }: Joined): Promise<NodeClaim | undefined> {
   await updateNode(deps, node.metadata.name, (current) =>
     current.metadata.labels[labels.initialized] === 'true'
       ? undefined
       : { metadata: { labels: { [labels.initialized]: 'true' } } },
   )
-  const written = await setClaimConditions(deps, ref, () => ({ conditions: [{ type: 'Initialized', status: 'True' }] }))
+  const written = await setClaimConditions(deps, claim.metadata, () => ({
+    conditions: [{ type: 'Initialized', status: 'True' }],
+  }))
   if (written !== undefined && !isTrue(claim.status.conditions, 'Initialized'))
     milestones.initialized(deps.log, written)
-  const seen = deps.cache.nodes.get(node.metadata.name) ?? node
-  const wake = wakeOf(claim, deps.now(), { node: seen, rules: deps.nodeRules })
-  return { kind: 'initialized', ...readyTime(written ?? claim), ...wake }
+  return written
 }

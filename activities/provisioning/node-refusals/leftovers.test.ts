@@ -186,7 +186,7 @@ describe('a pod that is left over', () => {
 
 it('is planned as soon as another pod has taken its room, also where kube-scheduler says nothing new of it', async () => {
   const { deps, fill } = await world()
-  const work = nextWork(deps, { tried: new Map(), untilMs: Date.now() + 60_000 }, new AbortController().signal)
+  const work = nextWork(deps, new Map(), new AbortController().signal)
   await pass(0)
   fill('3500m')
   await pass(100)

@@ -59,7 +59,7 @@ test.each<[string, number, readonly Json[], Json, number]>([
   expect(short()).toEqual(created === 0 ? [] : ['default'])
   const outcome = await fill()
   expect(names()).toHaveLength(claims.length + created)
-  expect(outcome).toEqual(created === 0 ? undefined : expect.objectContaining({ kind: 'planned', nodeClaims: created }))
+  expect(outcome).toBe(created === 0 ? undefined : 'planned')
   const made = cluster.all('nodeclaims').filter(({ metadata }) => metadata.annotations['joiner.sh/for-replicas'])
   expect(made.map(({ metadata }) => metadata.annotations['joiner.sh/for-replicas'])).toEqual(
     Array.from({ length: created }, () => String(replicas)),
@@ -176,6 +176,6 @@ test('a pool that was scaled down a moment ago gets nothing that it needs no mor
 test('a paused provisioning creates nothing', async () => {
   const { cluster, fill, names } = await world(fixed(2))
   cluster.put('configmaps', { metadata: { name: 'joiner-pauses', namespace: 'joiner' }, data: { provisioning: '{}' } })
-  expect(await fill()).toEqual({ kind: 'paused' })
+  expect(await fill()).toBe('paused')
   expect(names()).toEqual([])
 })

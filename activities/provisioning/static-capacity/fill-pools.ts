@@ -1,6 +1,5 @@
 import { staticClaim } from '../../../core/static-capacity/static-claim.ts'
-import type { ProvisioningOutcome } from '../contract.ts'
-import { type CreateClaimsDeps, createClaims } from '../create-claims.ts'
+import { type CreateClaimsDeps, createClaims, type ProvisioningOutcome } from '../create-claims.ts'
 import type { Fence } from '../fence.ts'
 import { readPool } from '../pool-limits.ts'
 import { lacking, type ShortagesDeps, shortages } from './shortages.ts'
@@ -17,7 +16,7 @@ const mostAtOnce = 100
  * from a cache that has caught up. Returns undefined when nothing was created.
  */
 export async function fillStaticPools(deps: FillPoolsDeps, fence: Fence): Promise<ProvisioningOutcome | undefined> {
-  const claims: string[] = []
+  let hasCreated = false
   for (const before of shortages(deps).pools) {
     const { metadata } = before
     // It may have been scaled a moment ago.
@@ -31,10 +30,9 @@ export async function fillStaticPools(deps: FillPoolsDeps, fence: Fence): Promis
     deps.log.info({ nodePool: metadata.name, replicas, missing }, 'creating nodeclaims of a static nodepool')
     const planned = Array.from({ length: missing }, () => ({ ...staticClaim(pool), forReplicas: replicas }))
     const created = await createClaims(deps, fence, planned)
-    claims.push(...created.names)
-    if (created.kind === 'paused') return { kind: 'paused' }
+    if (created.names.length > 0) hasCreated = true
+    if (created.kind === 'paused') return 'paused'
     if (created.names.length < missing) staticMemoryOf(deps).failed(pool)
   }
-  if (claims.length === 0) return undefined
-  return { kind: 'planned', pods: 0, nodeClaims: claims.length, unschedulable: 0, claims: claims.slice(0, 20) }
+  return hasCreated ? 'planned' : undefined
 }

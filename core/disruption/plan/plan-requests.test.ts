@@ -9,7 +9,7 @@ test.each<[unknown, RegExp | undefined]>([
     { nodePools: ['general'], nodes: ['aks-1'], budget: 3, by: 'alice', reasons: ['Empty', 'Drifted'], now: true },
     undefined,
   ],
-  [{ nodepool: 'general' }, /plan: nodepool: not a field; use nodePools, nodes, budget, by, reasons, now/],
+  [{ nodepool: 'general' }, /plan: nodepool: not a field; use nodePools, nodes, budget, by, at, reasons, now/],
   [{ nodePools: 'general' }, /nodePools "general": not a list of names/],
   [{ nodes: [] }, /nodes \[\]: not a list of names; leave it out/],
   [{ nodes: ['A b'] }, /nodes: "A b": not the name of an object/],

@@ -12,6 +12,8 @@ export interface PlanRequest extends PlanOptions {
 export interface ConsolidateRequest extends Pick<PlanOptions, 'nodePools' | 'nodes' | 'budget'> {
   /** The requester. */
   readonly by?: string
+  /** When it was made, RFC 3339. */
+  readonly at?: string
 }
 
 /** The payload of `apply`. */
@@ -22,9 +24,11 @@ export interface ApplyRequest {
   readonly partial?: boolean
   /** The requester. */
   readonly by?: string
+  /** When it was made, RFC 3339. */
+  readonly at?: string
 }
 
-const scopeFields = ['nodePools', 'nodes', 'budget', 'by']
+const scopeFields = ['nodePools', 'nodes', 'budget', 'by', 'at']
 const mostNames = 1000
 
 /** The reasons that a plan can be for: a sick node is repaired when that is due, and waits for no plan. */
@@ -53,7 +57,7 @@ export function consolidateRefusal(request: unknown): string | undefined {
 
 /** Returns why an `apply` cannot be carried out as requested; undefined when it can. */
 export function applyRefusal(request: unknown): string | undefined {
-  const fields = fieldsOf(request, 'apply', ['id', 'partial', 'by'])
+  const fields = fieldsOf(request, 'apply', ['id', 'partial', 'by', 'at'])
   if (fields.kind === 'refused') return fields.message
   const { id, partial, by } = fields.value
   if (typeof id !== 'string' || !isPlanId(id))
@@ -81,7 +85,7 @@ export function planMapName(place: string): string {
  */
 export function consolidateAskedFor(request: unknown): ConsolidateRequest | undefined {
   if (consolidateRefusal(request) !== undefined) return undefined
-  const { nodePools, nodes, budget, by } = objectOf(request) as {
+  const { nodePools, nodes, budget, by, at } = objectOf(request) as {
     [Key in keyof ConsolidateRequest]: ConsolidateRequest[Key] | null
   }
   return {
@@ -89,6 +93,7 @@ export function consolidateAskedFor(request: unknown): ConsolidateRequest | unde
     ...(isGiven(nodes) ? { nodes } : {}),
     ...(isGiven(budget) ? { budget } : {}),
     ...(isGiven(by) ? { by: by.slice(0, longestText) } : {}),
+    ...(isGiven(at) ? { at } : {}),
   }
 }
 

@@ -145,8 +145,7 @@ export class Show {
         lifecycles.push({ id: run.workflowId, events: run.historyLength ?? 0, status: run.status.name })
       }
       return (
-        lifecycles.length >= this.#stage.seen.nodeClaims.size &&
-        lifecycles.every(({ status }) => status === 'COMPLETED')
+        lifecycles.length >= this.#stage.seen.nodeClaims.size && lifecycles.every(({ status }) => status !== 'RUNNING')
       )
     })
     const left = {

@@ -16,10 +16,11 @@ import { customResourcesCheck } from './custom-resources.ts'
 import { clusterIdentityCheck } from './identity.ts'
 import { instancesCheck } from './instances.ts'
 import { machinesCheck } from './machines.ts'
-import { lostClaimsCheck, nodesCheck } from './nodes.ts'
+import { cancellationsCheck, lostClaimsCheck, nodesCheck } from './nodes.ts'
 import { rightsCheck } from './rights.ts'
 import { subnetCheck } from './subnet.ts'
 import { temporalCheck } from './temporal.ts'
+import { workflowsCheck } from './workflows.ts'
 
 export interface DoctorInput {
   readonly config: Config
@@ -81,10 +82,12 @@ export async function examine({
       apiServerCheck(context),
       customResourcesCheck(context),
       lostClaimsCheck(context),
+      cancellationsCheck(context),
       nodesCheck(context),
       rightsCheck(context, serviceAccount),
       conversionCheck(context),
       temporalCheck(context),
+      workflowsCheck(context),
       clusterIdentityCheck(context),
       clocksCheck(context),
     ]

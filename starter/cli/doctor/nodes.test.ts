@@ -3,7 +3,7 @@ import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
 import { formatWithheld } from '../../../api/withheld-machines.ts'
 import { claimJson, nodeJson } from '../../../test/fakes/objects.ts'
 import type { DoctorContext } from './context.ts'
-import { lostClaimsCheck, nodesFinding } from './nodes.ts'
+import { cancellationsCheck, lostClaimsCheck, nodesFinding } from './nodes.ts'
 
 const evil = nodeJson('a', { metadata: { name: 'evil', uid: 'evil', ownerReferences: [] } })
 
@@ -47,4 +47,19 @@ test('machines that run pods without a NodeClaim are named, with what they cost 
 test('without any all is well, and an API server that does not answer is an error', async () => {
   expect(await examined(() => Promise.reject(new ApiError(404, 'NotFound', 'gone')))).toMatchObject({ status: 'ok' })
   await expect(examined(() => Promise.reject(new ApiError(500, 'InternalError', 'away')))).rejects.toThrow('away')
+})
+
+test('lifecycles that somebody cancelled in Temporal are counted, with what to do instead', async () => {
+  const at = new Date().toISOString()
+  const found = (data: object) => {
+    const context = { config: { JOINER_NAMESPACE: 'joiner' }, kubernetes: { get: async () => ({ data }) } }
+    return cancellationsCheck(context as unknown as DoctorContext).run(new AbortController().signal)
+  }
+  expect(await found({ 'accepted.a': '{}' })).toMatchObject({ status: 'ok' })
+  expect(await found({ 'refused.a': at, 'refused.b': at })).toMatchObject({
+    status: 'warn',
+    summary: expect.stringMatching(
+      /^2 cancellations of lifecycles in Temporal were refused at .*kubectl delete nodeclaim/,
+    ),
+  })
 })

@@ -3,6 +3,7 @@ import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { withheldRemedy, withheldText } from '../../../api/withheld-machines.ts'
 import { joinsOf } from '../../../core/node-claim/node-owner.ts'
+import { readRefusedCancellations } from '../../view/cancellations.ts'
 import { readWithheld } from '../../view/withheld.ts'
 import { counted } from '../simulate/words.ts'
 import { type Check, type Finding, ok, warn, worst } from './check.ts'
@@ -85,6 +86,21 @@ export function lostClaimsCheck({ config, kubernetes }: DoctorContext): Check {
         [`to have one deleted, drain its Node: ${withheldRemedy('NODE')}`],
         machines.slice(0, mostMachines).map(withheldText),
       )
+    },
+  }
+}
+
+/** Whether lifecycles were cancelled in Temporal by mistake: their nodes stay. */
+export function cancellationsCheck({ config, kubernetes }: DoctorContext): Check {
+  return {
+    name: 'cancelled lifecycles',
+    remedy: `look at what Joiner stored: kubectl get configmap joiner-cancellations --namespace ${config.JOINER_NAMESPACE}`,
+    run: async () => {
+      const refused = await readRefusedCancellations(kubernetes, config.JOINER_NAMESPACE, Date.now())
+      if (refused === '') return ok('no cancellation of a lifecycle in Temporal was refused within the last hour')
+      return warn(refused, [
+        'find out who cancels workflows: docs/temporal.md says what cancel, terminate and reset do',
+      ])
     },
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { retentionFinding } from './retention.ts'
+import { retentionFinding } from './temporal.ts'
 
 const at = { namespace: 'joiner', address: 'temporal:7233' }
 const hours = (count: number) => retentionFinding(count * 3_600_000, at)

@@ -1,11 +1,16 @@
 import type { Connection } from '@temporalio/client'
 import { currentBuild, ownDeployment } from '../../bridge/current-version.ts'
-import { attributeCommand, readAttributes } from '../../bridge/namespace-attributes.ts'
 import { checkNamespace, connectClient, connectMs } from '../../temporal/connect.ts'
-import { explainTemporal } from '../../temporal/problem.ts'
+import { readAttributes } from '../../temporal/namespace-attributes.ts'
+import { explainTemporal, messageOf } from '../../temporal/problem.ts'
 import { type Check, type Finding, fail, ok, warn, worst } from './check.ts'
 import type { DoctorContext } from './context.ts'
-import { retentionFinding } from './retention.ts'
+
+const hourMs = 3_600_000
+/** A lifecycle that ended during a night can be looked at in the morning. */
+const leastHours = 24
+/** What ended in a week can be compared. docs/temporal.md says what it takes. */
+const recommendedHours = 7 * 24
 
 /** Whether Temporal answers, lets Joiner in, has the namespace, keeps what ended for long enough, and knows the search attributes. */
 export function temporalCheck({ config, temporal }: Pick<DoctorContext, 'config' | 'temporal'>): Check {
@@ -34,7 +39,17 @@ export function temporalCheck({ config, temporal }: Pick<DoctorContext, 'config'
   }
 
   async function lookInto(connection: Connection): Promise<Finding> {
-    return worst([await attributesOf(connection), await retentionOf(connection)])
+    return worst(
+      await Promise.all([
+        seen('search attributes and worker versions', attributesOf(connection)),
+        seen('the retention', retentionOf(connection)),
+      ]),
+    )
+  }
+
+  /** What cannot be read hides nothing else. */
+  function seen(what: string, look: Promise<Finding>): Promise<Finding> {
+    return look.catch((error: unknown) => fail(`${what} could not be read: ${messageOf(error)}`, [health]))
   }
 
   async function retentionOf(connection: Connection): Promise<Finding> {
@@ -54,20 +69,8 @@ export function temporalCheck({ config, temporal }: Pick<DoctorContext, 'config'
         `${reported}: search attributes cannot be listed, nor queried: ${attributes.message}; Joiner runs without them, and lists in Temporal cannot be filtered`,
         ['make them as docs/temporal.md says'],
       )
-    const { missing, wrong } = attributes
-    if (wrong.length > 0)
-      return warn(
-        `${reported}: search attributes of another type than Keyword: ${wrong.join(', ')}; Joiner runs without any`,
-        [
-          `use a namespace of Joiner's own: temporal operator namespace create --namespace joiner --address ${address}, and set temporal.namespace`,
-        ],
-      )
-    if (missing.length > 0)
-      return warn(
-        `${reported}: search attributes ${missing.join(', ')} are missing; Joiner registers them when it starts`,
-        [`if it may not: ${attributeCommand(missing, namespace)} --address ${address}`],
-      )
-    return versionsOf(connection, `${reported}, search attributes are there`)
+    // What is missing, or of another type, is a finding of the check `workflows`.
+    return versionsOf(connection, reported)
   }
 
   /** Which version gets the workflow tasks, where workers are to have one. */
@@ -91,4 +94,20 @@ export function temporalCheck({ config, temporal }: Pick<DoctorContext, 'config'
       ],
     )
   }
+}
+
+/** Returns whether a namespace keeps what ended for long enough to look into it. `retentionMs`: undefined where Temporal does not say. */
+export function retentionFinding(
+  retentionMs: number | undefined,
+  { namespace, address }: { readonly namespace: string; readonly address: string },
+): Finding {
+  if (retentionMs === undefined)
+    return ok(`namespace "${namespace}": Temporal does not say how long it keeps what ended`)
+  const hours = retentionMs / hourMs
+  const kept = `namespace "${namespace}" keeps what ended for ${hours >= 1 ? `${Math.floor(hours)} h` : `${Math.round(hours * 60)} min`}`
+  const update = `temporal operator namespace update --namespace ${namespace} --retention ${recommendedHours}h --address ${address}`
+  if (hours < leastHours)
+    return warn(`${kept}, less than a day: a lifecycle that failed may be gone before somebody looks into it`, [update])
+  if (hours < recommendedHours) return ok(`${kept}; ${recommendedHours} h are recommended: ${update}`)
+  return ok(kept)
 }

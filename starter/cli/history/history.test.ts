@@ -187,6 +187,7 @@ test('JSON has times as texts, and all facts', () => {
     until: '2026-01-10T12:00:00.000Z',
     retentionHours: 168,
     unreadable: 0,
+    withoutVm: 0,
   })
 })
 

@@ -92,13 +92,14 @@ function counted(words: readonly string[]): Readonly<Record<string, number>> {
 }
 
 /** What the answer covers, for programs. */
-export function coverageJson({ sinceMs, untilMs, retentionMs, unreadable }: History): object {
+export function coverageJson({ sinceMs, untilMs, retentionMs, unreadable, withoutVm = 0 }: History): object {
   return {
     since: iso(sinceMs),
     until: iso(untilMs),
     // Null: Temporal does not say.
     retentionHours: retentionMs === undefined ? null : retentionMs / 3_600_000,
     unreadable,
+    withoutVm,
   }
 }
 

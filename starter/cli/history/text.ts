@@ -102,8 +102,13 @@ function countsText(counts: Readonly<Record<string, number>>): string {
 
 /** What the history does not contain, for people. `askedMs`: the beginning that was asked for. */
 export function coverageNotes(history: History, askedMs: number): readonly string[] {
-  const { sinceMs, retentionMs, unreadable } = history
+  const { lives, commands, sinceMs, retentionMs, unreadable, withoutVm = 0 } = history
   return [
+    ...(lives.length + commands.length + unreadable > 0
+      ? []
+      : [
+          `note: Temporal knows no lifecycle of this cluster since ${timeText(sinceMs)}; if joiner status counts NodeClaims, its database or the namespace was emptied, and what it knew of nodes before is lost`,
+        ]),
     ...(sinceMs <= askedMs || retentionMs === undefined
       ? []
       : [
@@ -113,6 +118,11 @@ export function coverageNotes(history: History, askedMs: number): readonly strin
       ? []
       : [
           `note: ${unreadable} lifecycles have no readable facts: they were terminated, began under another version, or are encrypted with a key that is missing here (JOINER_TEMPORAL_ENCRYPTION_KEYS)`,
+        ]),
+    ...(withoutVm === 0
+      ? []
+      : [
+          `note: the VMs of ${withoutVm} lifecycles under way are not known, since they have no search attribute NodePhase; joiner doctor says whether the namespace lacks it`,
         ]),
   ]
 }

@@ -12,7 +12,7 @@ import {
   releaseUpdate,
   retryNowUpdate,
 } from '../../../workflows/messages.ts'
-import { noAnswer, updateAnswer } from '../operate/ask-loop.ts'
+import { noAnswer, requestTime, updateAnswer } from '../operate/ask-loop.ts'
 import type { TemporalAccess } from '../operate/temporal-access.ts'
 import { CommandError } from '../shared/command-error.ts'
 import { findLifecycles } from './read.ts'
@@ -52,6 +52,7 @@ export async function askNode(
   lifecycle: LifecycleFacts,
   asking: NodeAsking,
 ): Promise<NodeAsked> {
+  const at = requestTime()
   const answer = await answerOf(access, lifecycle, asking)
   if (answer !== undefined) return answer
   const { client, connection, cluster } = access
@@ -59,10 +60,13 @@ export async function askNode(
   if (asking.what === 'forceFinish')
     throw new CommandError(`${noAnswer(cluster, forceMs)} ${check}. It may still be carried out`)
   const handle = client.workflow.getHandle(lifecycle.workflowId)
-  await connection.withDeadline(Date.now() + answerMs, () => handle.signal(asking.what, asking.request))
+  // A brake holds however long the outage is.
+  const left = asking.what === 'hold' ? asking.request : { ...asking.request, at }
+  await connection.withDeadline(Date.now() + answerMs, () => handle.signal(asking.what, left))
+  const until = asking.what === 'hold' ? '' : ' within two minutes; later it is refused'
   return {
     kind: 'waiting',
-    message: `${noAnswer(cluster, answerMs)} The message waits with Temporal and is carried out once a worker is back. ${check}`,
+    message: `${noAnswer(cluster, answerMs)} The message waits with Temporal and is carried out once a worker is back${until}. ${check}`,
   }
 }
 

@@ -40,6 +40,7 @@ export function loopId(cluster: string, loop: LoopName): string {
  * is then the first thing that the loop does. Carrying it out twice changes nothing. Errors: a refusal, and a loop that does not run.
  */
 export async function askLoop(access: TemporalAccess, loop: LoopName, { what, request }: Asking): Promise<Asked> {
+  const asked = requestTime()
   const answer =
     what === 'pause'
       ? await answerOf(access, loop, { update: pauseUpdate, request, limitMs: answerMs })
@@ -47,14 +48,21 @@ export async function askLoop(access: TemporalAccess, loop: LoopName, { what, re
   if (answer !== undefined) return { kind: 'done', answer }
   const { client, connection, cluster } = access
   const handle = client.workflow.getHandle(loopId(cluster, loop))
-  await connection.withDeadline(Date.now() + answerMs, () => handle.signal(what, request))
+  // A brake holds however long the outage is; a resume must not lift what somebody pauses later.
+  const left = what === 'pause' ? request : { ...request, at: asked }
+  await connection.withDeadline(Date.now() + answerMs, () => handle.signal(what, left))
   return {
     kind: 'waiting',
     message:
       `${noAnswer(cluster, answerMs)} ` +
-      `The ${what} waits with Temporal and is the first thing that the ${loop} loop does once a worker is back; while none is, nothing is begun. ` +
+      `The ${what} waits with Temporal and is the first thing that the ${loop} loop does once a worker is back${what === 'pause' ? '' : ' within two minutes; later it is refused'}. While none is back, nothing is begun. ` +
       'Check: kubectl get pods --namespace joiner, then joiner status',
   }
+}
+
+/** The time of a request, as its payload has it. */
+export function requestTime(): string {
+  return new Date().toISOString()
 }
 
 /** Asks the disruption loop for what only its answer is worth; Ctrl-C ends the waiting and says so. Errors: a refusal, a loop that does not run, no answer in time. */
@@ -107,7 +115,9 @@ export interface Recipient {
   readonly missing: string
 }
 
-/** What a workflow answers to an update; undefined: nothing in time. Errors: a refusal, a workflow that does not run. */
+/**
+ * What a workflow answers to an update, which says when it was asked for; undefined: nothing in time. Errors: a refusal, a workflow that does not run.
+ */
 export async function updateAnswer<Answer, Request>(
   { client, connection }: TemporalAccess,
   { workflowId, missing }: Recipient,
@@ -115,7 +125,8 @@ export async function updateAnswer<Answer, Request>(
 ): Promise<Answer | undefined> {
   const handle = client.workflow.getHandle(workflowId)
   try {
-    return await connection.withDeadline(Date.now() + limitMs, () => handle.executeUpdate(update, { args: [request] }))
+    const dated = { ...request, at: requestTime() }
+    return await connection.withDeadline(Date.now() + limitMs, () => handle.executeUpdate(update, { args: [dated] }))
   } catch (error) {
     if (error instanceof WorkflowUpdateFailedError) throw new CommandError(innermost(error))
     if (error instanceof WorkflowNotFoundError) throw new CommandError(missing)

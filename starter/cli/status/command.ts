@@ -17,9 +17,10 @@ export function registerStatus(program: Command): void {
     .addHelpText(
       'after',
       `
-Nothing is changed. Prices a month, and the pauses of a loop that does not answer, are read from the cluster's ConfigMaps: they need a kubeconfig.
+Nothing is changed. NodeClaims are counted as the cluster has them, also while Temporal is away; prices a month, and the pauses of a loop that does
+not answer, are read from the cluster's ConfigMaps.
 ${whereToRun}
-Exit code: 0 when nothing is broken, 1 when something is or Temporal cannot be asked, 2 for options that cannot be read.`,
+Exit code: 0 when nothing is broken, 1 when something is or could not be read, 2 for options that cannot be read.`,
     )
     .action(async (options: Options) => {
       process.exitCode = await status(options)
@@ -28,15 +29,28 @@ Exit code: 0 when nothing is broken, 1 when something is or Temporal cannot be a
 
 async function status(options: Options): Promise<number> {
   // Loaded late: the clients of Temporal and Kubernetes would be most of the time of --help.
-  const [{ withTemporal }, { readCluster, readStatus }, { statusJson, statusText }, { problemsOf }] = await Promise.all(
-    [import('../operate/temporal-access.ts'), import('./read.ts'), import('./table.ts'), import('./status.ts')],
+  const [{ openTemporal }, { readCluster, readStatus }, { statusJson, statusText }, { problemsOf, unreadStatus }] =
+    await Promise.all([
+      import('../operate/temporal-access.ts'),
+      import('./read.ts'),
+      import('./table.ts'),
+      import('./status.ts'),
+    ])
+  const now = Date.now()
+  const [opened, { report: known, claims }] = await Promise.all([openTemporal(options), readCluster(options, now)])
+  if (opened.kind === 'problem' && (opened.exitCode === 2 || claims === undefined)) {
+    console.error(opened.message)
+    return opened.exitCode
+  }
+  const isOpen = opened.kind === 'open'
+  const report = isOpen ? await readStatus(opened.access, claims, now) : unreadStatus(opened.message)
+  if (isOpen) await opened.close()
+  const unread = [...report.unread, ...(known.unread ?? [])]
+  for (const line of unread) console.error(`not read: ${line}`)
+  const list = isOpen ? uiList(opened.access, options.temporalUi) : undefined
+  const json = { ...statusJson(report, known), temporal: list ?? null }
+  await print(options.output, json, () =>
+    [statusText(report, known, now), ...(list === undefined ? [] : [uiListText(list)])].join('\n\n'),
   )
-  return withTemporal(options, async (access) => {
-    const now = Date.now()
-    const [report, known] = await Promise.all([readStatus(access, now), readCluster(options, now)])
-    const list = uiList(access, options.temporalUi)
-    const json = { ...statusJson(report, known), temporal: list }
-    await print(options.output, json, () => `${statusText(report, known, now)}\n\n${uiListText(list)}`)
-    return problemsOf(report, known).length === 0 ? 0 : 1
-  })
+  return problemsOf(report, known).length + unread.length === 0 ? 0 : 1
 }

@@ -6,42 +6,75 @@ import { readLoopPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
 import { readWaiting } from '../../../activities/provisioning/findings/read-waiting.ts'
 import { QuarantineStore } from '../../../activities/scheduler-thread/quarantine-store.ts'
 import { listRuns } from '../../../activities/workflow-runs.ts'
+import { isTrue } from '../../../core/conditions.ts'
+import { phaseOf } from '../../../core/node-claim/phase.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
 import { type LoopName, type Pause, wholeLoop } from '../../../core/pauses/pauses.ts'
+import { labels } from '../../../core/requirements/labels.ts'
 import { disruptionCommandId, type TaskQueueRole, taskQueue } from '../../../core/task-queues.ts'
-import { runningCommands, runningLifecycles } from '../../../core/workflow-queries.ts'
+import { runningCommands } from '../../../core/workflow-queries.ts'
 import { commandStatusQuery, type LoopStatus, loopStatusQuery } from '../../../workflows/messages.ts'
-import { searchAttributes } from '../../../workflows/search-attributes.ts'
 import { MissingKeyError } from '../../temporal/encryption.ts'
+import { lookOnce } from '../../temporal/findings/look.ts'
+import { messageOf } from '../../temporal/problem.ts'
+import { readRefusedCancellations } from '../../view/cancellations.ts'
 import { readPrices } from '../../view/prices.ts'
 import { readWithheld } from '../../view/withheld.ts'
 import { withCluster } from '../access/cluster.ts'
+import { reason } from '../doctor/check.ts'
 import { loopId } from '../operate/ask-loop.ts'
 import type { TemporalAccess } from '../operate/temporal-access.ts'
 import type { ClusterOptions } from '../shared/options.ts'
-import type { ClusterReport, CommandReport, LoopReport, NodeReport, QueueReport, StatusReport } from './status.ts'
+import { readClaims, readRepairer } from '../shared/temporal-findings.ts'
+import {
+  type ClusterReport,
+  type CommandReport,
+  type LoopReport,
+  type NodeReport,
+  type QueueReport,
+  type StatusReport,
+  unreadLoop,
+} from './status.ts'
 
 const readMs = 15_000
 /** A loop answers at once; longer means that nobody works for it. */
 const queryMs = 3000
-const clusterMs = 3000
+const configMs = 3000
 /** A poll lasts a minute; who has not asked again by then is gone. */
 const pollerMs = 90_000
 /** A retry or two are the day's work; more are worth a line. */
 const manyAttempts = 3
+const roles = ['core', 'wait', 'azure', 'plan'] as const
 /** Commands that are asked what they do. */
 const mostAsked = 100
 
-/** Reads everything side by side. Errors: what keeps Temporal from answering at all. */
-export async function readStatus(access: TemporalAccess, now: number): Promise<StatusReport> {
-  const { connection, cluster } = access
+/** Reads everything of Temporal side by side: what cannot be read keeps nothing else from being read. `claims`: undefined where they could not be read. */
+export async function readStatus(
+  access: TemporalAccess,
+  claims: readonly NodeClaim[] | undefined,
+  now: number,
+): Promise<StatusReport> {
+  const { client, connection, cluster } = access
+  const unread: string[] = []
+  const part = async <T>(what: string, read: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await read()
+    } catch (error) {
+      unread.push(`${what}: ${messageOf(error)}`)
+      return undefined
+    }
+  }
+  const loop = async (name: LoopName) =>
+    (await part(`the ${name} loop`, () => readLoop(access, name, now))) ?? unreadLoop(name)
   return connection.withDeadline(Date.now() + readMs, async () => {
-    const [loops, commands, nodes, queues] = await Promise.all([
-      Promise.all([readLoop(access, 'provisioning', now), readLoop(access, 'disruption', now)]),
-      readCommands(access),
-      readNodes(access),
-      Promise.all((['core', 'wait', 'azure', 'plan'] as const).map((role) => readQueue(access, role, now))),
+    const [loops, commands, queues, findings] = await Promise.all([
+      Promise.all([loop('provisioning'), loop('disruption')]),
+      part('disruption commands', () => readCommands(access)),
+      Promise.all(roles.map((role) => part(`task queue ${role}`, () => readQueue(access, role, now)))),
+      lookOnce({ client, cluster, now: () => now }, claims),
     ])
-    return { cluster, loops, commands, nodes, queues }
+    const answered = queues.filter((queue) => queue !== undefined)
+    return { cluster, loops, queues: answered, findings, unread, ...(commands && { commands }) }
   })
 }
 
@@ -52,13 +85,14 @@ async function readLoop(access: TemporalAccess, loop: LoopName, now: number): Pr
   try {
     const { status, raw } = await handle.describe()
     if (status.name !== 'RUNNING') return gone
-    const troubles = [...taskTroubles(raw), ...activityTroubles(raw)]
+    const troubles = activityTroubles(raw)
     const answer = await connection
       .withDeadline(Date.now() + queryMs, () => handle.query(loopStatusQuery))
       .catch(unlessEncrypted)
     if (answer === undefined) return { loop, state: 'silent', troubles }
     const { doing, sinceMs, rounds } = answer
-    return { loop, state: 'running', doing, sinceMs, rounds, pauses: statedPauses(answer, now), troubles }
+    const counted = rounds === undefined ? {} : { rounds }
+    return { loop, state: 'running', doing, sinceMs, ...counted, pauses: statedPauses(answer, now), troubles }
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return gone
     throw error
@@ -76,12 +110,6 @@ function statedPauses({ pause, partialPauses = [] }: LoopStatus, now: number): r
 }
 
 type Described = proto.temporal.api.workflowservice.v1.IDescribeWorkflowExecutionResponse
-
-function taskTroubles({ pendingWorkflowTask }: Described): readonly string[] {
-  const attempt = pendingWorkflowTask?.attempt ?? 1
-  if (attempt < manyAttempts) return []
-  return [`its own code fails, attempt ${attempt}; see the log of the role core`]
-}
 
 function activityTroubles({ pendingActivities }: Described): readonly string[] {
   return (pendingActivities ?? []).flatMap(({ activityType, attempt, lastFailure }) =>
@@ -116,19 +144,6 @@ async function readCommands({ client, connection, cluster }: TemporalAccess): Pr
   )
 }
 
-async function readNodes({ client, cluster }: TemporalAccess): Promise<readonly NodeReport[]> {
-  const nodes: NodeReport[] = []
-  const query = runningLifecycles(cluster)
-  for await (const { attribute } of listRuns(client, query))
-    nodes.push({
-      nodePool: attribute(searchAttributes.nodePool.name) ?? '(none)',
-      phase: attribute(searchAttributes.nodePhase.name) ?? 'Unknown',
-      instanceType: attribute(searchAttributes.instanceType.name) ?? '',
-      capacityType: attribute(searchAttributes.capacityType.name) ?? '',
-    })
-  return nodes
-}
-
 async function readQueue(access: TemporalAccess, role: TaskQueueRole, now: number): Promise<QueueReport> {
   const { connection, namespace, cluster } = access
   const queue = taskQueue(role, cluster)
@@ -144,31 +159,65 @@ async function readQueue(access: TemporalAccess, role: TaskQueueRole, now: numbe
   return { role, queue, workers: new Set(alive.map(({ identity }) => identity)).size }
 }
 
-/** Prices and pauses as Joiner keeps them in the cluster, as far as they can be read from here. */
-export async function readCluster(options: ClusterOptions, now: number): Promise<ClusterReport> {
-  const late = new Promise<ClusterReport>((resolve) => setTimeout(resolve, clusterMs, {}).unref())
-  return Promise.race([read().catch(() => ({})), late])
+/** What is read of the cluster. */
+export interface ClusterRead {
+  readonly report: ClusterReport
+  /** Joiner's NodeClaims; undefined: they could not be read. */
+  readonly claims: readonly NodeClaim[] | undefined
+}
 
-  function read(): Promise<ClusterReport> {
-    const { namespace } = options
-    return withCluster(options, async (client) => {
-      const [prices, pauses, quarantined, waiting, withheld, lateLists] = await Promise.all([
-        readPrices(client, namespace).catch(() => undefined),
-        readPauses(client, namespace, now).catch(() => undefined),
-        new QuarantineStore(client, namespace).read().catch(() => undefined),
-        readWaiting(client, namespace).catch(() => undefined),
-        readWithheld(client, namespace).catch(() => undefined),
-        readLateLists(client, namespace, now).catch(() => undefined),
-      ])
-      return {
-        ...(prices && { priceOf: prices.priceOf }),
-        ...(pauses && { pauses }),
-        ...(waiting && { waiting }),
-        ...(withheld && { withheld }),
-        ...(lateLists && { lateLists }),
-        ...(quarantined && { quarantined: [...quarantined.values()].filter(({ untilMs }) => untilMs > now) }),
-      }
-    })
+/** Reads NodeClaims, and what Joiner keeps in the cluster, as far as they can be read from here. */
+export async function readCluster(options: ClusterOptions, now: number): Promise<ClusterRead> {
+  try {
+    return await withCluster(options, (client) => readObjects(client, options.namespace, now))
+  } catch (error) {
+    return { report: { unread: [`NodeClaims: ${reason(error)}`] }, claims: undefined }
+  }
+}
+
+/** As `readCluster`, with a client of the cluster. */
+async function readObjects(client: KubernetesClient, namespace: string, now: number): Promise<ClusterRead> {
+  const ifThere = <T>(read: Promise<T>) => within(configMs, read).catch(() => undefined)
+  const [claims, repairer, prices, pauses, quarantined, waiting, withheld, lateLists, refusedCancellations] =
+    await Promise.all([
+      within(readMs, readClaims(client)).catch((error: unknown) => reason(error)),
+      ifThere(readRepairer(client, namespace, now)),
+      ifThere(readPrices(client, namespace)),
+      ifThere(readPauses(client, namespace, now)),
+      ifThere(new QuarantineStore(client, namespace).read()),
+      ifThere(readWaiting(client, namespace)),
+      ifThere(readWithheld(client, namespace)),
+      ifThere(readLateLists(client, namespace, now)),
+      ifThere(readRefusedCancellations(client, namespace, now)),
+    ])
+  const report = {
+    ...(typeof claims === 'string' ? { unread: [`NodeClaims: ${claims}`] } : { nodes: claims.map(nodeReport) }),
+    ...(repairer && { repairer }),
+    ...(prices && { priceOf: prices.priceOf }),
+    ...(pauses && { pauses }),
+    ...(waiting && { waiting }),
+    ...(withheld && { withheld }),
+    ...(lateLists && { lateLists }),
+    ...(refusedCancellations !== undefined && { refusedCancellations }),
+    ...(quarantined && { quarantined: [...quarantined.values()].filter(({ untilMs }) => untilMs > now) }),
+  }
+  return { report, claims: typeof claims === 'string' ? undefined : claims }
+}
+
+/** Errors: those of the work, and that it takes longer. */
+async function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new Error(`no answer within ${limitMs / 1000} s`)), limitMs)
+  return Promise.race([work, late.promise]).finally(() => clearTimeout(timer))
+}
+
+function nodeReport(claim: NodeClaim): NodeReport {
+  const { labels: own } = claim.metadata
+  return {
+    nodePool: own[labels.nodePool] ?? '(none)',
+    phase: isTrue(claim.status.conditions, 'Rebooting') ? 'Rebooting' : phaseOf(claim).phase,
+    instanceType: own[labels.instanceType] ?? '',
+    capacityType: own[labels.capacityType] ?? '',
   }
 }
 

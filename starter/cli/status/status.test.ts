@@ -23,7 +23,6 @@ const report: StatusReport = {
       state: 'running',
       doing: 'waiting',
       sinceMs: now - 90_000,
-      rounds: 1,
       pauses: [],
       troubles: [],
     },
@@ -38,9 +37,11 @@ const report: StatusReport = {
     },
   ],
   commands: [{ id: 'empty-1', startedMs: now - 5000, doing: 'deleting a, b', candidates: ['a', 'b'] }],
-  nodes: [node, { ...node, phase: 'Launching' }, { ...node, nodePool: 'gpu', capacityType: 'spot' }],
   queues: [{ role: 'plan', queue: 'joiner-plan-demo', workers: 1 }],
+  findings: [],
+  unread: [],
 }
+const nodes = [node, { ...node, phase: 'Launching' }, { ...node, nodePool: 'gpu', capacityType: 'spot' }]
 const silent: StatusReport = {
   ...report,
   loops: [
@@ -52,9 +53,9 @@ const silent: StatusReport = {
 const priceOf = (_: string, capacityType: string) => (capacityType === 'spot' ? undefined : 0.1)
 
 test('the status for people', () => {
-  expect(statusText(report, { priceOf }, now).split('\n')).toEqual([
+  expect(statusText(report, { priceOf, nodes }, now).split('\n')).toEqual([
     'LOOP          SINCE  COUNT       DOING',
-    'provisioning  1m     1 round     waiting',
+    'provisioning  1m     -           waiting',
     'disruption    2h5m   3 commands  evaluating',
     '',
     'PAUSED  disruption of NodePool "gpu" is paused by alice since 2026-11-21T11:59:00Z until 2026-11-21T13:00:00Z: release day',
@@ -97,6 +98,14 @@ test('machines that run pods without a NodeClaim are named, with what they cost'
   expect(statusText(report, { withheld: parseWithheld({ Machines: '{"count":1}' }) }, now)).not.toContain('WITHHELD')
 })
 
+test('cancellations that were refused are said, and whether they are known', () => {
+  const refusedCancellations = '47 cancellations of lifecycles in Temporal were refused'
+  expect(statusText(report, { refusedCancellations }, now)).toContain(`REFUSED  ${refusedCancellations}`)
+  expect(statusText(report, { refusedCancellations: '' }, now)).not.toContain('REFUSED')
+  expect(statusJson(report, { refusedCancellations })).toMatchObject({ refusedCancellations })
+  expect(statusJson(report, {})).toMatchObject({ refusedCancellations: null })
+})
+
 test('pending pods are counted by what they wait for, with examples', () => {
   const about = { pods: ['shop/web\u001b'], count: 4, sinceMs: now, plannedOn: [], funnel: [], remedies: [] }
   const waiting: StoredWaiting = {
@@ -118,7 +127,7 @@ test('pending pods are counted by what they wait for, with examples', () => {
 })
 
 test('the status for programs has times, and null for what is not known', () => {
-  expect(statusJson(report, { priceOf })).toMatchObject({
+  expect(statusJson(report, { priceOf, nodes })).toMatchObject({
     problems: [],
     loops: [{ pauses: [] }, { since: '2026-11-21T09:55:00.000Z', pauses: [{ until: '2026-11-21T13:00:00.000Z' }] }],
     nodePools: [{ nodePool: 'general', pricePerHour: 0.2 }, { unpriced: 1 }],
@@ -131,7 +140,6 @@ describe('what is broken', () => {
     expect(problemsOf(report, {})).toEqual([])
     expect(problemsOf(silent, {})).toEqual([
       'no worker asks for work on the task queue joiner-plan-demo (role planner): kubectl get pods --namespace joiner',
-      'the provisioning loop does not run; a running Joiner starts it again within 5 minutes',
       'the disruption loop does not answer: no worker of the role core works for it',
       'disruption: writePause fails, attempt 7: forbidden',
     ])
@@ -144,14 +152,14 @@ describe('what is broken', () => {
 
   test('a loop that does not answer is not called free of pauses; the cluster says in its place', () => {
     expect(statusText(silent, {}, now)).toContain('whether disruption is paused is not known')
-    const known = { pauses: { provisioning: [], disruption: [pause] } }
+    const known = { nodes, pauses: { provisioning: [], disruption: [pause] } }
     expect(statusText(silent, known, now)).toContain('PAUSED  disruption of NodePool "gpu"')
     expect(statusText(silent, known, now)).not.toContain('not known')
   })
 })
 
 test('without prices a pool has none', () => {
-  expect(poolSummaries(report.nodes, undefined)[0]).toEqual({
+  expect(poolSummaries(nodes, undefined)[0]).toEqual({
     nodePool: 'general',
     nodes: 2,
     phases: { Ready: 1, Launching: 1 },

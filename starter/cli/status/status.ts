@@ -4,12 +4,14 @@ import type { WithheldMachines } from '../../../api/withheld-machines.ts'
 import type { LoopName, Pause } from '../../../core/pauses/pauses.ts'
 import type { QuarantineEntry } from '../../../core/quarantine.ts'
 import type { TaskQueueRole } from '../../../core/task-queues.ts'
+import type { Finding } from '../../temporal/findings/finding.ts'
+import { findingGroups, type Repairer } from '../shared/temporal-findings.ts'
 
 /** One loop, as Temporal and the loop itself tell. */
 export interface LoopReport {
   readonly loop: LoopName
   /** `silent`: it runs, and no worker answers for it. */
-  readonly state: 'running' | 'silent' | 'not running'
+  readonly state: 'running' | 'silent' | 'not running' | 'not read'
   readonly doing?: string
   /** Epoch ms. */
   readonly sinceMs?: number
@@ -23,6 +25,12 @@ export interface LoopReport {
 
 /** What is read from the cluster rather than from Temporal; what is absent could not be read. */
 export interface ClusterReport {
+  /** The NodeClaims of Joiner's NodePools. */
+  readonly nodes?: readonly NodeReport[]
+  /** Whether a process of Joiner repairs what is wrong in Temporal. */
+  readonly repairer?: Repairer
+  /** What could not be read, with the reason. */
+  readonly unread?: readonly string[]
   readonly priceOf?: PriceOf
   /** Objects that planners leave out. */
   readonly quarantined?: readonly QuarantineEntry[]
@@ -30,6 +38,8 @@ export interface ClusterReport {
   readonly waiting?: StoredWaiting
   /** Machines without a NodeClaim that garbage collection keeps since pods run there. */
   readonly withheld?: WithheldMachines
+  /** What is to say of lifecycles that were cancelled in Temporal and go on; empty: nothing. */
+  readonly refusedCancellations?: string
   /** Lists of Azure's that waits share and that do not come. */
   readonly lateLists?: readonly LateEntry[]
   /** The pauses that planners obey. */
@@ -49,7 +59,7 @@ export interface CommandReport {
   readonly candidates: readonly string[]
 }
 
-/** A node's lifecycle: as the search attributes of its workflow tell. */
+/** A NodeClaim, as the cluster has it. */
 export interface NodeReport {
   readonly nodePool: string
   readonly phase: string
@@ -64,13 +74,26 @@ export interface QueueReport {
   readonly workers: number
 }
 
-/** What Joiner does in one cluster at one moment. */
+/** What Joiner does in one cluster at one moment, as Temporal tells; what is absent could not be read. */
 export interface StatusReport {
-  readonly cluster: string
+  readonly cluster?: string
   readonly loops: readonly LoopReport[]
-  readonly commands: readonly CommandReport[]
-  readonly nodes: readonly NodeReport[]
+  readonly commands?: readonly CommandReport[]
   readonly queues: readonly QueueReport[]
+  /** What is not in Temporal as it should be. */
+  readonly findings: readonly Finding[]
+  /** What could not be read, with the reason. */
+  readonly unread: readonly string[]
+}
+
+/** The status where Temporal cannot be used. `why`: with the remedy. */
+export function unreadStatus(why: string): StatusReport {
+  return { loops: [unreadLoop('provisioning'), unreadLoop('disruption')], queues: [], findings: [], unread: [why] }
+}
+
+/** A loop of which Temporal says nothing. */
+export function unreadLoop(loop: LoopName): LoopReport {
+  return { loop, state: 'not read', troubles: [] }
 }
 
 /** The roles that work on each queue, as JOINER_ROLES names them. */
@@ -81,8 +104,14 @@ const rolesOf: Readonly<Record<TaskQueueRole, string>> = {
   plan: 'planner',
 }
 
+/** Where the cluster could not be read. */
+export const unknownRepairer: Repairer = { kind: 'unknown', why: 'the Lease joiner-bridge could not be read' }
+
 /** What is broken, a line each with the remedy; none: all is well. */
-export function problemsOf({ loops, queues }: StatusReport, { lateLists = [] }: ClusterReport): readonly string[] {
+export function problemsOf(
+  { loops, queues, findings }: StatusReport,
+  { lateLists = [], repairer = unknownRepairer }: ClusterReport,
+): readonly string[] {
   return [
     ...lateLists.map(
       ({ list, sinceMs, process, why }) =>
@@ -94,14 +123,20 @@ export function problemsOf({ loops, queues }: StatusReport, { lateLists = [] }: 
         ({ queue, role }) =>
           `no worker asks for work on the task queue ${queue} (role ${rolesOf[role]}): kubectl get pods --namespace joiner`,
       ),
+    ...findingGroups(
+      findings.filter((finding) => !isEnding(finding, repairer)),
+      repairer,
+    ).map(({ text, remedy }) => (remedy === undefined ? text : `${text}: ${remedy}`)),
     ...loops.flatMap(({ loop, state, troubles }) => [
-      ...(state === 'not running'
-        ? [`the ${loop} loop does not run; a running Joiner starts it again within 5 minutes`]
-        : []),
       ...(state === 'silent' ? [`the ${loop} loop does not answer: no worker of the role core works for it`] : []),
       ...troubles.map((trouble) => `${loop}: ${trouble}`),
     ]),
   ]
+}
+
+/** A lifecycle without a NodeClaim harms nobody, and may be about to end in the moment of the look. */
+function isEnding({ fault }: Finding, { kind }: Repairer): boolean {
+  return fault === 'lifecycle without NodeClaim' && kind === 'there'
 }
 
 /** The nodes of one pool: how many in each phase, and what they cost an hour in USD; `unpriced` have no known price. */

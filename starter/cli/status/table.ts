@@ -4,9 +4,17 @@ import { printable } from '../../../core/values/printable.ts'
 import { pauseJson } from '../operate/pause-json.ts'
 import { quarantineJson } from '../quarantine/table.ts'
 import { aligned } from '../shared/table.ts'
+import { findingsJson } from '../shared/temporal-findings.ts'
 import { counted, few, monthly } from '../simulate/words.ts'
 import { pendingJson, pendingText } from './pending.ts'
-import { type ClusterReport, pausesOf, poolSummaries, problemsOf, type StatusReport } from './status.ts'
+import {
+  type ClusterReport,
+  pausesOf,
+  poolSummaries,
+  problemsOf,
+  type StatusReport,
+  unknownRepairer,
+} from './status.ts'
 
 const phaseOrder = ['Launching', 'Registering', 'Initializing', 'Ready', 'Rebooting', 'Draining', 'Terminating', 'Gone']
 const mostCommands = 20
@@ -20,9 +28,10 @@ export function statusText(report: StatusReport, cluster: ClusterReport, now: nu
     pauses(report, cluster),
     quarantined(cluster),
     withheld(cluster, now),
+    cluster.refusedCancellations ? `REFUSED  ${printable(cluster.refusedCancellations)}` : '',
     pendingText(cluster),
     commands(report, now),
-    nodes(report, cluster),
+    nodes(cluster),
   ]
   return sections.filter((lines) => lines !== '').join('\n\n')
 }
@@ -39,7 +48,7 @@ function loops({ loops }: StatusReport, now: number): string {
     ...loops.map(({ loop, state, doing, sinceMs, rounds }) => [
       loop,
       sinceMs === undefined ? '-' : ago(now - sinceMs),
-      rounds === undefined ? '-' : counted(rounds, loop === 'provisioning' ? 'round' : 'command'),
+      rounds === undefined ? '-' : counted(rounds, 'command'),
       doing ?? state,
     ]),
   ])
@@ -74,6 +83,7 @@ function withheld({ withheld: found }: ClusterReport, now: number): string {
 }
 
 function commands({ commands }: StatusReport, now: number): string {
+  if (commands === undefined) return 'which disruption commands are under way is not known'
   if (commands.length === 0) return 'no disruption command is under way'
   const more = commands.length - mostCommands
   return [
@@ -92,7 +102,8 @@ function commands({ commands }: StatusReport, now: number): string {
   ].join('\n')
 }
 
-function nodes({ nodes }: StatusReport, { priceOf }: ClusterReport): string {
+function nodes({ nodes, priceOf }: ClusterReport): string {
+  if (nodes === undefined) return 'how many nodes there are is not known'
   if (nodes.length === 0) return 'no nodes'
   const pools = poolSummaries(nodes, priceOf)
   const phases = [...new Set(nodes.map(({ phase }) => phase))].sort(
@@ -111,11 +122,15 @@ function nodes({ nodes }: StatusReport, { priceOf }: ClusterReport): string {
 
 /** The status for programs. */
 export function statusJson(report: StatusReport, known: ClusterReport): object {
-  const { cluster, loops, commands, nodes, queues } = report
+  const { cluster, loops, commands, queues, findings, unread } = report
+  const { nodes, repairer = unknownRepairer } = known
   const time = (ms: number) => new Date(ms).toISOString()
   return {
-    cluster,
+    // Null: not known.
+    cluster: cluster ?? null,
+    unread: [...unread, ...(known.unread ?? [])],
     problems: problemsOf(report, known),
+    findings: findingsJson(findings, repairer),
     loops: loops.map((each) => {
       const { sinceMs, pauses: _, ...loop } = each
       return {
@@ -131,8 +146,12 @@ export function statusJson(report: StatusReport, known: ClusterReport): object {
     pendingPods: known.waiting === undefined ? null : pendingJson(known.waiting),
     // Null: not known.
     withheldMachines: known.withheld ?? null,
-    commands: commands.map(({ startedMs, ...command }) => ({ ...command, since: time(startedMs) })),
-    nodePools: poolSummaries(nodes, known.priceOf),
+    // Null: not known; empty: there were none of late.
+    refusedCancellations: known.refusedCancellations ?? null,
+    // Null: not known.
+    commands: commands?.map(({ startedMs, ...command }) => ({ ...command, since: time(startedMs) })) ?? null,
+    // Null: not known.
+    nodePools: nodes === undefined ? null : poolSummaries(nodes, known.priceOf),
     queues,
   }
 }

@@ -117,8 +117,9 @@ function stateOf(facts: NodeFacts): readonly string[] {
   if (node?.unschedulable === true) lines.push('cordoned (spec.unschedulable)')
   if (claim === undefined) return lines
   const { conditions } = claim.status
-  if (claim.metadata.deletionTimestamp !== undefined)
-    lines.push(`its NodeClaim is being deleted since ${claim.metadata.deletionTimestamp}`)
+  const { deletionTimestamp, annotations: own } = claim.metadata
+  const byWhom = own[annotations.cancelledAt] === undefined ? '' : ', since its lifecycle was cancelled in Temporal'
+  if (deletionTimestamp !== undefined) lines.push(`its NodeClaim is being deleted since ${deletionTimestamp}${byWhom}`)
   for (const type of ['Launched', 'Registered', 'Initialized']) {
     const condition = conditionOf(conditions, type)
     if (condition?.status === 'True') continue

@@ -53,6 +53,7 @@ export function deathText(went: Death): string {
     repaired: 'removed because it was sick',
     expired: 'expired',
     forced: 'ended by force',
+    cancelled: 'its lifecycle was cancelled in Temporal',
     'vm-lost': 'its VM was lost',
     'node-gone': 'its Node was gone',
     'scaled-down': 'its NodePool was scaled down',

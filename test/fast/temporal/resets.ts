@@ -24,7 +24,8 @@ export function resetCopy(run: Run, runId: string, completedEventId: number): Ru
   again.waiting = run.past
     .filter(({ historyLength }) => historyLength === startedEventId)
     .flatMap(({ jobs }) => jobs)
-    .filter((job) => !madeByCore.has(job))
+    // Updates that it accepted come again by their events.
+    .filter((job) => job.resolveActivity?.isLocal !== true && job.doUpdate == null && !madeByCore.has(job))
   return again
 }
 

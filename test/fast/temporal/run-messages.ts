@@ -11,7 +11,7 @@ export function lifecycleStart(workflowId: string, claim: { readonly name: strin
     workflowType: 'nodeClaimLifecycle',
     workflowId,
     taskQueue: taskQueues[0],
-    input: payloadsOf([{ cluster: 'test', ...claim }]),
+    input: payloadsOf([{ cluster: 'test', ...claim, attributes: { nodePhase: 'Launching' } }]),
     memo: {},
     searchAttributes: { NodePhase: keyword('Launching') },
   }

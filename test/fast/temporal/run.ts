@@ -132,6 +132,8 @@ export class Run {
   readonly onClosed: (() => void)[] = []
   /** Errors of workflow tasks. Temporal retries such a task; a test wants to know of it at once. */
   readonly taskErrors: Error[] = []
+  /** Workflow tasks that failed since the last one that did not, as many as their causes. */
+  failedTasks: string[] = []
 
   /** Epoch ms: a run that follows a short one begins its first workflow task no earlier. */
   notBeforeMs = 0
@@ -166,6 +168,12 @@ export class Run {
 
   get isRunning(): boolean {
     return this.status === 'running'
+  }
+
+  /** What lists tell of a run whose workflow tasks have failed five times in a row. */
+  get reportedProblems(): readonly string[] {
+    const cause = this.failedTasks.at(-1)
+    return this.failedTasks.length < 5 ? [] : ['category=WorkflowTaskFailed', `cause=WorkflowTaskFailedCause${cause}`]
   }
 
   /** All completions of the run: two runs that behaved the same have the same bytes. */

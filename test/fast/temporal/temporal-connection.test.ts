@@ -12,8 +12,7 @@ import { listRuns } from '../../../activities/workflow-runs.ts'
 import { sampleClaim } from '../../../core/sample-objects.ts'
 import { endedSince, ofNodeOrClaim, runningLifecycles, withoutSweeps } from '../../../core/workflow-queries.ts'
 import { bootstrap } from '../../../starter/bridge/bootstrap.ts'
-import { areLoopsRunning } from '../../../starter/bridge/cluster-loops.ts'
-import { endStuckRuns } from '../../../starter/bridge/stuck-runs.ts'
+import { lookOnce } from '../../../starter/temporal/findings/look.ts'
 import { workflowBundle } from '../../../workers/bundle.ts'
 import { passUntil, settled as settledBy } from '../virtual-clock.ts'
 import { OneLife, workflowId } from './one-life.ts'
@@ -77,20 +76,22 @@ describe('starts', () => {
     expect(life.temporal.runs).toHaveLength(2)
   })
 
-  test('one that names a search attribute which the namespace lacks is refused', async () => {
-    const lifecycles = new LifecycleStarter(client, 'test')
-    await expect(settled(lifecycles.start(sampleClaim('a')))).rejects.toMatchObject({
-      cause: { details: expect.stringContaining('no mapping defined for search attribute NodePhase') },
-    })
-    lifecycles.useAttributes(false)
+  test('one that is refused for a search attribute is repeated without, and 30 s later they are tried again', async () => {
+    const lifecycles = new LifecycleStarter(client, 'test', () => life.clock.now())
+    const attributes = () => life.temporal.runs.map((run) => Object.keys(run.searchAttributes))
     await settled(lifecycles.start(sampleClaim('a')))
-    expect(life.temporal.runs).toHaveLength(1)
+    for (const name of ['NodePhase', 'NodePool']) connection.attributes.set(name, 2)
+    await settled(lifecycles.start(sampleClaim('b')))
+    expect(attributes()).toEqual([[], []])
+    await settled(life.clock.sleep(30_000))
+    await settled(lifecycles.start(sampleClaim('c')))
+    expect(attributes()[2]).toContain('NodePhase')
   })
 })
 
 describe('messages', () => {
   test('signal with start begins a run, and later signals it', async () => {
-    const lifecycles = new LifecycleStarter(client, 'test')
+    const lifecycles = new LifecycleStarter(client, 'test', () => life.clock.now())
     lifecycles.useAttributes(false)
     await settled(lifecycles.poke(sampleClaim('a'), 'one'))
     await settled(lifecycles.poke(sampleClaim('a'), 'two'))
@@ -151,13 +152,13 @@ describe('the bridge', () => {
       clusterUid: 'uid',
       log: pino({ level: 'silent' }),
       reported: new Set<string>(),
+      known: {},
       onAttributes: () => {},
     }
     expect(await settled(bootstrap(deps))).toEqual({ kind: 'ours' })
     expect(await settled(bootstrap(deps))).toEqual({ kind: 'ours' })
     expect((await settled(bootstrap({ ...deps, clusterUid: 'other' }))).kind).toBe('foreign')
-    expect(await areLoopsRunning(client, 'test')).toBe(true)
-    expect(await endStuckRuns({ ...deps })).toEqual([])
+    expect(await lookOnce({ client, cluster: 'test', now: () => life.clock.now() }, [])).toEqual([])
     const runs = () => life.temporal.runs.filter(({ identity }) => identity.workflowType === 'garbageCollection')
     await passUntil(life.clock, 'a pass', () => runs().length === 1)
     await settled(life.clock.sleep(490_000))

@@ -21,15 +21,8 @@ const { WorkflowIdConflictPolicy, WorkflowIdReusePolicy, UpdateWorkflowExecution
 const { WorkflowExecutionInfo } = proto.temporal.api.workflow.v1
 const { CountWorkflowExecutionsResponse } = proto.temporal.api.workflowservice.v1
 
-const builtIn = [
-  'WorkflowId',
-  'WorkflowType',
-  'TaskQueue',
-  'ExecutionStatus',
-  'StartTime',
-  'CloseTime',
-  'TemporalReportedProblems',
-]
+const builtIn = ['WorkflowId', 'WorkflowType', 'TaskQueue', 'ExecutionStatus', 'StartTime', 'CloseTime']
+const textType = 1
 const keywordType = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
 const pageSizeLimit = 1000
 
@@ -52,6 +45,10 @@ export class TemporalConnection {
   readonly #options: ConnectionOptions
   readonly #schedules: Schedules
   readonly attributes = new Map<string, number>()
+  /** Whether its visibility store is down: it lists and counts nothing, and all else works. */
+  isVisibilityDown = false
+  /** Whether it is a Temporal before 1.30, which does not say whose workflow tasks fail. */
+  isOld = false
 
   constructor(server: TemporalServer, options: ConnectionOptions) {
     this.#server = server
@@ -63,6 +60,11 @@ export class TemporalConnection {
   forget(): void {
     this.#schedules.forget()
     this.attributes.clear()
+  }
+
+  /** Whether the namespace has a search attribute that takes a text. */
+  takesText(name: string): boolean {
+    return [textType, keywordType].includes(this.attributes.get(name) ?? 0)
   }
 
   /** As a client's `connection`. */
@@ -86,6 +88,10 @@ export class TemporalConnection {
     listSearchAttributes: () => ({ customAttributes: Object.fromEntries(this.attributes) }),
     addSearchAttributes: ({ searchAttributes }: { readonly searchAttributes: Readonly<Record<string, number>> }) => {
       for (const [name, type] of Object.entries(searchAttributes)) this.attributes.set(name, type)
+      return {}
+    },
+    removeSearchAttributes: ({ searchAttributes }: { readonly searchAttributes: readonly string[] }) => {
+      for (const name of searchAttributes) this.attributes.delete(name)
       return {}
     },
   }
@@ -155,7 +161,10 @@ export class TemporalConnection {
       execution,
     }: Filled<temporal.api.workflowservice.v1.IDescribeWorkflowExecutionRequest>) => {
       const run = this.#found(execution)
-      return { workflowExecutionInfo: infoOf({ run, status: run.status }), pendingActivities: pendingActivities(run) }
+      return {
+        workflowExecutionInfo: this.#infoOf({ run, status: run.status }),
+        pendingActivities: pendingActivities(run),
+      }
     },
     /** All events of a run, or what a client waits for when it wants a run's result: the event that ends it. */
     getWorkflowExecutionHistory: async ({
@@ -176,7 +185,7 @@ export class TemporalConnection {
       const from = Number(Buffer.from(nextPageToken ?? []).toString() || 0)
       const to = from + Math.min(pageSize || pageSizeLimit, pageSizeLimit)
       const token = to < found.length ? Buffer.from(String(to)) : new Uint8Array()
-      return { executions: found.slice(from, to).map(infoOf), nextPageToken: token }
+      return { executions: found.slice(from, to).map((listed) => this.#infoOf(listed)), nextPageToken: token }
     },
     countWorkflowExecutions: ({ query }: Filled<temporal.api.workflowservice.v1.ICountWorkflowExecutionsRequest>) =>
       CountWorkflowExecutionsResponse.fromObject({ count: this.#listed(query).length }),
@@ -199,6 +208,8 @@ export class TemporalConnection {
       const lastAccessTime = timestamp(this.#options.clock.now())
       return { pollers: this.#server.pollersOf(taskQueue.name ?? '').map((identity) => ({ identity, lastAccessTime })) }
     },
+    getSystemInfo: () => ({ serverVersion: this.isOld ? '1.29.1' : '1.31.2' }),
+    describeNamespace: () => ({ config: { workflowExecutionRetentionTtl: { seconds: 7 * 86_400 } } }),
     /** No worker has a version. */
     describeWorkerDeployment: () => {
       throw refusal('notFound', 'no Worker Deployment found')
@@ -224,8 +235,13 @@ export class TemporalConnection {
       throw refusal('alreadyExists', `Workflow execution already finished. WorkflowId: ${workflowId}`)
     const searchAttributes = { ...request.searchAttributes?.indexedFields }
     for (const name of Object.keys(searchAttributes))
-      if (!this.attributes.has(name))
-        throw refusal('invalidArgument', `Namespace default has no mapping defined for search attribute ${name}`)
+      if (!this.takesText(name))
+        throw refusal(
+          'invalidArgument',
+          this.attributes.has(name)
+            ? `invalid value for search attribute ${name}`
+            : `Namespace default has no mapping defined for search attribute ${name}`,
+        )
     const run = this.#server.startRun({
       workflowId,
       workflowType: request.workflowType?.name ?? '',
@@ -258,12 +274,16 @@ export class TemporalConnection {
 
   /** Runs as a list shows them: what happened a moment ago it does not know. */
   #listed(query: string | undefined): readonly ListedRun[] {
+    if (this.isVisibilityDown) throw refusal('unavailable', 'no usable connection to the visibility store')
     const seenMs = this.#options.clock.now() - (this.#options.lagMs ?? 0)
     let matches: (listed: ListedRun) => boolean
     try {
       matches = visibilityQuery(
         query ?? '',
-        (name) => builtIn.includes(name) || this.attributes.get(name) === keywordType,
+        (name) =>
+          builtIn.includes(name) ||
+          (name === 'TemporalReportedProblems' && !this.isOld) ||
+          this.attributes.get(name) === keywordType,
       )
     } catch (error) {
       throw refusal('invalidArgument', (error as Error).message)
@@ -273,6 +293,24 @@ export class TemporalConnection {
       .map((run): ListedRun => ({ run, status: (run.closedMs ?? 0) > seenMs ? 'running' : run.status }))
       .filter(matches)
       .toReversed()
+  }
+
+  /** Values of search attributes that the namespace does not know any more are left out. */
+  #infoOf({ run, status }: ListedRun): temporal.api.workflow.v1.IWorkflowExecutionInfo {
+    const known = Object.entries(run.searchAttributes).filter(([name]) => this.attributes.has(name))
+    const fields = Object.fromEntries(known)
+    return WorkflowExecutionInfo.fromObject({
+      execution: executionOf(run),
+      type: { name: run.identity.workflowType },
+      taskQueue: run.identity.taskQueue,
+      status: statusOf[status],
+      startTime: timestamp(run.startedMs),
+      executionTime: timestamp(run.startedMs),
+      ...(run.closedMs === undefined || status === 'running' ? {} : { closeTime: timestamp(run.closedMs) }),
+      historyLength: run.history.length,
+      memo: { fields: run.memo },
+      searchAttributes: { indexedFields: fields },
+    })
   }
 
   #found(execution: Execution): Run {
@@ -303,18 +341,3 @@ function mayStartAgain({ status }: Run, policy: Start['workflowIdReusePolicy']):
 }
 
 const executionOf = ({ workflowId, identity }: Run) => ({ workflowId, runId: identity.runId })
-
-function infoOf({ run, status }: ListedRun): temporal.api.workflow.v1.IWorkflowExecutionInfo {
-  return WorkflowExecutionInfo.fromObject({
-    execution: executionOf(run),
-    type: { name: run.identity.workflowType },
-    taskQueue: run.identity.taskQueue,
-    status: statusOf[status],
-    startTime: timestamp(run.startedMs),
-    executionTime: timestamp(run.startedMs),
-    ...(run.closedMs === undefined || status === 'running' ? {} : { closeTime: timestamp(run.closedMs) }),
-    historyLength: run.history.length,
-    memo: { fields: run.memo },
-    searchAttributes: { indexedFields: run.searchAttributes },
-  })
-}

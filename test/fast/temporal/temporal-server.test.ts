@@ -50,6 +50,16 @@ describe('one life', () => {
     ).toEqual(['launch', 'launch', 'awaitNode', 'awaitInitialization', 'writeHold', 'drain', 'deleteInstance'])
   })
 
+  test('begins again after a reset, with the update that it had, and Core replays that', async () => {
+    const { life } = await wholeLife()
+    const first = life.run.history.events.find((event) => event.workflowTaskCompletedEventAttributes != null)
+    const again = life.temporal.resetRun(life.run, Number(first?.eventId), 'once more')
+    await life.until('its end', () => !again.isRunning)
+    expect([again.status, again.updates.size]).toEqual(['completed', 1])
+    expect(shapes(again).filter((shape) => shape.startsWith('updateResponse'))).toHaveLength(2)
+    expect(await objections(code, [again])).toEqual([])
+  })
+
   test('goes on where the server comes back: what ended while it was away counts, and time limits that passed do so then', async () => {
     const life = new OneLife(host)
     life.startProcess()

@@ -193,7 +193,7 @@ export class TemporalServer {
     run.evict()
   }
 
-  /** Ends a run and begins another where it was before a workflow task; signals that came later follow. */
+  /** Ends a run and begins another where it was before a workflow task; signals and updates that came later follow. */
   resetRun(run: Run, completedEventId: number, reason: string): Run {
     const again = resetCopy(run, this.#newRunId(), completedEventId)
     this.terminateRun(run, reason)
@@ -202,9 +202,18 @@ export class TemporalServer {
       again.history.add(this.#clock.now(), resetEvent(again, run, reason))
       return undefined
     })
-    for (const { workflowExecutionSignaledEventAttributes: signal } of run.history.events.slice(completedEventId))
+    for (const event of run.history.events.slice(completedEventId)) {
+      const signal = event.workflowExecutionSignaledEventAttributes
       if (signal != null)
         this.signalRun(again, { signalName: signal.signalName ?? '', input: signal.input?.payloads ?? [] })
+      const update = event.workflowExecutionUpdateAcceptedEventAttributes?.acceptedRequest
+      if (update != null)
+        void this.updateRun(again, {
+          id: update.meta?.updateId ?? '',
+          name: update.input?.name ?? '',
+          input: update.input?.args?.payloads ?? [],
+        })
+    }
     return again
   }
 

@@ -3,11 +3,13 @@ import type { Clock } from '../virtual-clock.ts'
 import { newActivity, waitsForCancellation } from './activity-attempts.ts'
 import { cancelledLocalActivityMarker, localActivityMarker } from './activity-failures.ts'
 import {
+  attributesIn,
   cancelledAtOnce,
   cancelledJob,
   elided,
   endsRun,
   isTraceless,
+  taskFailedCauses,
   withoutRefusedUpdates,
 } from './commands/task-commands.ts'
 import { type Command, inCoresOrder, type Job, normalQueue } from './protocol.ts'
@@ -23,7 +25,7 @@ import {
   type Worker,
 } from './run.ts'
 
-const { TimeoutType, WorkflowTaskFailedCause } = proto.temporal.api.enums.v1
+const { TimeoutType } = proto.temporal.api.enums.v1
 
 /** The version that a worker names in its first task, and whose private parts are in use here. */
 export const sdkVersion = '1.24.0'
@@ -41,6 +43,8 @@ export interface TaskOptions {
   readonly suggestNewRunAt?: number
   /** Whether a run leaves its worker's cache after a task, so that the next one begins with a replay. */
   readonly isEvicted?: () => boolean
+  /** Whether the namespace has a search attribute. Default: any. A task that gives a run another one fails. */
+  readonly knowsAttribute?: (name: string) => boolean
 }
 
 export interface TasksServer {
@@ -210,7 +214,7 @@ export class WorkflowTasks {
   }
 
   /** The worker is gone or its code failed: whatever the task did since its start did not happen. */
-  #fail(run: Run, task: OpenTask, how: 'timedOut' | 'failed' = 'failed'): void {
+  #fail(run: Run, task: OpenTask, how: 'timedOut' | 'failed' | 'badAttributes' = 'failed'): void {
     if (run.task !== task) return
     this.#close(run, task)
     for (const activity of task.localActivities) endActivity(activity)
@@ -218,7 +222,10 @@ export class WorkflowTasks {
       scheduledEventId: run.scheduledTaskEventId as never,
       startedEventId: task.startedEventId as never,
     }
-    const hasError = run.taskErrors.length > 0
+    const hasError = run.taskErrors.length > 0 || how === 'badAttributes'
+    const cause =
+      how === 'badAttributes' ? 'BadSearchAttributes' : hasError ? 'WorkflowWorkerUnhandledFailure' : 'UnhandledCommand'
+    if (how !== 'timedOut') run.failedTasks.push(cause)
     run.history.add(
       this.#server.clock.now(),
       how === 'timedOut'
@@ -227,9 +234,7 @@ export class WorkflowTasks {
             workflowTaskFailedEventAttributes: {
               ...ids,
               identity: task.worker.process.name,
-              cause: hasError
-                ? WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE
-                : WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
+              cause: taskFailedCauses[cause],
             },
           },
     )
@@ -335,7 +340,10 @@ export class WorkflowTasks {
     const commands = task.activations.flatMap((activation) => activation.commands)
     // The server refuses to end a run that has events which the workflow has not seen.
     if (commands.some(endsRun) && run.buffered.length > 0) return this.#fail(run, task)
+    const { knowsAttribute = () => true } = this.#options
+    if (!commands.flatMap(attributesIn).every(knowsAttribute)) return this.#fail(run, task, 'badAttributes')
     this.#close(run, task)
+    run.failedTasks = []
     run.committedTasks += 1
     run.stickyWorker = task.worker
     const kept = task.activations.map(withoutRefusedUpdates).filter(({ jobs }) => jobs.length > 0)

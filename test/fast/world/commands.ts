@@ -3,7 +3,7 @@ import { Connection } from '@temporalio/client'
 import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { clusterName } from '../../../deploy/local/cluster.ts'
 import { operatorUser } from '../../clusters/servers.ts'
-import { runHere } from '../../readers/command-line.ts'
+import { type Ran, runHere } from '../../readers/command-line.ts'
 import { SimulatedProcess } from '../simulated-process.ts'
 import { notConnected } from '../temporal/client/grpc-service.ts'
 import { inNoTime, loadingInNoTime } from './passing.ts'
@@ -35,12 +35,23 @@ let last: Promise<unknown> = Promise.resolve()
  * Runs a command of Joiner over servers in memory: all of it but how it finds and reaches them. Returns what it printed. Commands wait for each other.
  * Errors: as `World.joiner`.
  */
-export function runCommand(
+export async function runCommand(
   servers: CommandServers,
   env: Readonly<Record<string, string>>,
   args: readonly string[],
 ): Promise<string> {
-  const mine = last.then(() => reaching(servers, () => printedBy(env, args)))
+  const { code, stdout, stderr } = await ranCommand(servers, env, args)
+  if (code === 0) return stdout
+  throw Object.assign(new Error(`joiner ${args.join(' ')}: ended with ${code}\n${stderr}`), { code, stdout, stderr })
+}
+
+/** The same; what it printed and its exit code, however it ended. */
+export function ranCommand(
+  servers: CommandServers,
+  env: Readonly<Record<string, string>>,
+  args: readonly string[],
+): Promise<Ran> {
+  const mine = last.then(() => reaching(servers, () => ranBy(env, args)))
   last = mine.catch(() => undefined)
   return mine
 }
@@ -70,10 +81,8 @@ function asOperator(client: KubernetesClient): KubernetesClient {
   })
 }
 
-async function printedBy(env: Readonly<Record<string, string>>, args: readonly string[]): Promise<string> {
+async function ranBy(env: Readonly<Record<string, string>>, args: readonly string[]): Promise<Ran> {
   const given = { TEMPORAL_ADDRESS: address, CLUSTER_NAME: clusterName, ...env }
   const run = () => SimulatedProcess.outside(() => runHere(given, ...args))
-  const { code, stdout, stderr } = await (ofFiles.has(args[0]) ? inNoTime(run) : run())
-  if (code === 0) return stdout
-  throw Object.assign(new Error(`joiner ${args.join(' ')}: ended with ${code}\n${stderr}`), { code, stdout, stderr })
+  return ofFiles.has(args[0]) ? inNoTime(run) : run()
 }

@@ -79,6 +79,7 @@ export class FastWorld {
       ...more,
       seed,
       isEvicted,
+      knowsAttribute: (name) => this.#connection.takesText(name),
       taskLatencyMs: (draw) => Math.ceil(slowness * 5 * draw()),
     })
     this.#connection = new TemporalConnection(this.temporal, { clock, lagMs, random: randomNumbers(seed) })
@@ -98,6 +99,11 @@ export class FastWorld {
     world.#azure = await FastAzure.start({ network, seed: options.seed ?? 1, cluster: ask })
     world.#stopControllers = startControllers(cluster, { seed: options.seed ?? 1 }).stop
     return world
+  }
+
+  /** What is wrong with Temporal beside being away. */
+  get temporalFaults(): Pick<TemporalConnection, 'isVisibilityDown'> {
+    return this.#connection
   }
 
   get azure(): FastAzure {

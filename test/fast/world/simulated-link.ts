@@ -72,7 +72,7 @@ class RunningWorker {
     const ended = attempt.ended.then((result) => {
       this.#attempts.delete(attempt)
       this.#endWhenIdle()
-      return this.#state === 'STOPPING' ? asShutdown(result) : result
+      return this.#state === 'RUNNING' ? result : asShutdown(result)
     })
     return { ...attempt, ended }
   }

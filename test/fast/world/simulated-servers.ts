@@ -108,6 +108,7 @@ export function serversOf(world: FastWorld, startMs = 0): Servers {
     installation: onlyReal<Installation>('installation', { processSpec, apartSpecs, applyRights: async () => {} }),
     operator: onlyReal<Operator>('operator', operator),
     temporal: world.client,
+    temporalFaults: world.temporalFaults,
     loseTemporal: async () => {
       world.loseTemporal(startsInMs)
       await new Promise((resolve) => setTimeout(resolve, startsInMs))

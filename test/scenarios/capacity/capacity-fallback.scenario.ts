@@ -1,5 +1,6 @@
 import { lifecycleStatusQuery } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { endOf } from '../../observed/lifecycle-ends.ts'
 import { World } from '../../world.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
@@ -70,4 +71,24 @@ test('when every offering is gone, an event says why and no NodeClaim stays behi
     async () => (await world.list('nodeclaims')).length === 1,
   )
   expect((await world.azure()).virtualMachines).toHaveLength(1)
+  const failed = await world.until('the failed lifecycle is listed', async () => {
+    const found = await world.lifecycles("ExecutionStatus = 'Failed'")
+    return found.length > 0 && found
+  })
+  const refused = event.involvedObject?.name ?? ''
+  expect(failed.map(({ id }) => id.split('/')[2])).toEqual([refused])
+  const end = await endOf(world, refused)
+  expect(end).toMatchObject({
+    status: 'FAILED',
+    type: 'Refused',
+    outcome: 'refused',
+    reason: expect.stringMatching(/^gave up: insufficient_capacity: /),
+  })
+  expect(end).not.toHaveProperty('vm')
+  expect(end.message).toMatch(
+    new RegExp(
+      `^NodeClaim ${refused} never became ready: \\d+ launch attempts, last refused Standard_.*; gave up: insuff`,
+    ),
+  )
+  expect(await world.joiner('history', 'node', refused)).toContain('went: gave up: insufficient_capacity')
 })

@@ -1,5 +1,6 @@
 // Azure takes spot VMs back: their Nodes say so, and Joiner makes use of the seconds that are left.
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { endOf } from '../../observed/lifecycle-ends.ts'
 import { type Seen, World } from '../../world.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
@@ -72,6 +73,14 @@ test('a spot VM gets its notice, and its pods another node before it is gone, wh
   await world.untilRunning(1)
   const events = (await world.list('events')).filter(({ reason }) => reason === 'Interrupted')
   expect(events.map(({ message }) => message)).toEqual([expect.stringContaining('PreemptionScheduled')])
+  expect(await endOf(world, metadata.name)).toMatchObject({
+    status: 'COMPLETED',
+    outcome: 'interrupted',
+    reason: 'interrupted: PreemptionScheduled (SpotEvictionIncoming)',
+    vm: expect.stringMatching(/^Standard_D\S+ spot westus2-\d$/),
+    price: expect.any(Number),
+    hours: expect.any(Number),
+  })
 })
 
 test(`${many} spot VMs that are taken back at once are replaced in few passes, not one by one`, async () => {

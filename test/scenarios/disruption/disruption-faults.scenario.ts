@@ -6,6 +6,7 @@ import { traceKeys, type Write } from '../../command-writes.ts'
 import type { Hold } from '../../faults/gate.ts'
 import { FaultyWorld } from '../../faulty-world.ts'
 import type { World } from '../../world.ts'
+import { dated } from '../dated.ts'
 import { afterAll, afterEach, beforeAll, expect, test } from '../scenario.ts'
 
 const doNotDisrupt = 'karpenter.sh/do-not-disrupt'
@@ -66,7 +67,14 @@ const undone = {
 
 /** Undone with nobody in its way. */
 const plain = 'spruce'
-const others = { throttled: 'teak', temporal: 'umbra', late: 'viburnum', paused: 'willow' }
+const others = {
+  throttled: 'teak',
+  temporal: 'umbra',
+  late: 'viburnum',
+  paused: 'willow',
+  cancelled: 'yew',
+  cancelledLate: 'zelkova',
+}
 const pools = [...commitPools, ...Object.keys(running), ...Object.keys(undone), plain, ...Object.values(others)]
 
 let faulty: FaultyWorld
@@ -257,7 +265,36 @@ test('a pause while a commit is under way: undone, and nothing happens until res
     (await world.loop('disruption').query(loopStatusQuery)).doing.startsWith('paused'),
   )
   expect((await faulty.untilWhole([pool])).old(pool)).toEqual(old)
-  await world.loop('disruption').signal(resumeSignal)
+  await world.loop('disruption').signal(resumeSignal, dated())
+})
+
+test('a command that is cancelled in Temporal is undone; where its node goes already, the lifecycles finish it', async () => {
+  const { cancelled, cancelledLate } = others
+  const before = await faulty.look()
+  const [waits, goes] = [before.old(cancelled), before.old(cancelledLate)]
+  const [starting, removing] = [faulty.hold(waits, 'initialize'), faulty.hold(goes, 'remove')]
+  await renew(cancelled, cancelledLate)
+  await faulty.untilReached(starting, removing)
+  // The pods keep the one node, and hold up the drain of the other.
+  await keep([...waits.pods, ...goes.pods])
+  removing.release()
+  await world.until('the other node is about to go', async () =>
+    (await world.list('nodeclaims')).some(
+      ({ metadata }) => metadata.uid === goes.uid && metadata.deletionTimestamp !== undefined,
+    ),
+  )
+  for (const pool of [cancelled, cancelledLate]) {
+    const id = await world.until('its command is listed', async () => (await commandsOf(pool))[0])
+    const command = world.temporal.workflow.getHandle(id)
+    await command.cancel()
+    await expect(command.result()).rejects.toThrow('cancelled')
+    expect((await command.describe()).status.name).toBe('CANCELLED')
+  }
+  starting.release()
+  expect((await faulty.untilWhole([cancelled])).old(cancelled)).toEqual(waits)
+  await free([...waits.pods, ...goes.pods])
+  const after = await faulty.untilWhole([cancelledLate])
+  expect(after.labels(cancelledLate)[0]?.[revision]).toBe('2')
 })
 
 test('in the end all nodes are new, and nothing leaks', async () => {

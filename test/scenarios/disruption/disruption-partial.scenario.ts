@@ -3,6 +3,7 @@ import { deployment, nodePool } from '../../applied-objects.ts'
 import { traceKeys } from '../../command-writes.ts'
 import { FaultyWorld } from '../../faulty-world.ts'
 import type { World } from '../../world.ts'
+import { dated } from '../dated.ts'
 import { afterAll, afterEach, beforeAll, expect, test } from '../scenario.ts'
 
 const pools = ['yew', 'zelkova', 'alder']
@@ -52,7 +53,7 @@ async function held(name: string, write: 'stamp' | 'remove') {
   const olds = (await faulty.look()).olds(name)
   expect(olds).toHaveLength(2)
   const holds = olds.map((old) => faulty.hold(old, write))
-  await world.loop('disruption').signal(consolidateNowSignal, { nodePools: [name] })
+  await world.loop('disruption').signal(consolidateNowSignal, dated({ nodePools: [name] }))
   await faulty.untilReached(...holds)
   return { olds, first: holds[0], second: olds[1] }
 }

@@ -1,6 +1,8 @@
 import { consolidateNowSignal, loopStatusQuery, pauseUpdate, resumeUpdate } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { endOf } from '../../observed/lifecycle-ends.ts'
 import { type Seen, World } from '../../world.ts'
+import { dated } from '../dated.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 let world: World
@@ -104,7 +106,8 @@ test('two half-empty nodes become one, and all pods run on it', async () => {
   await world.apply(savingPool('merge', ['4']))
   await world.untilReady('merge')
   await halfEmpty('merge')
-  await untilSettled('merge', 1, 2, 90_000)
+  const both = (await claimsOf('merge')).map(({ metadata }) => metadata.name)
+  const [left] = await untilSettled('merge', 1, 2, 90_000)
   await world.until('nothing is left of the command', async () => (await traces('merge')).length === 0)
   const reported = (await world.list('events')).map(({ reason, message }) => `${reason}: ${message}`)
   expect(reported).toContain('DisruptionTerminating: Disrupting Node: Underutilized')
@@ -113,6 +116,12 @@ test('two half-empty nodes become one, and all pods run on it', async () => {
   for await (const { workflowId } of commands)
     results.push(await world.temporal.workflow.getHandle(workflowId).result())
   expect(results).toEqual([{ outcome: 'done', message: '1 nodes are gone' }])
+  const [gone = ''] = both.filter((name) => name !== left?.metadata.name)
+  expect(await endOf(world, gone)).toMatchObject({
+    status: 'COMPLETED',
+    outcome: 'disruption',
+    reason: expect.stringMatching(/^Underutilized \(command /),
+  })
 })
 
 test('an expensive node is replaced by a cheaper one, which is up before the old one goes', async () => {
@@ -201,7 +210,7 @@ test('a pause while a replacement starts: the command is taken back, and the rol
   const [kept] = await claimsOf('drifting')
   expect([kept?.metadata.uid, kept?.metadata.deletionTimestamp]).toEqual([old?.metadata.uid, undefined])
   await world.timing({ bootMs: 0 })
-  await loop.executeUpdate(resumeUpdate, { args: [{ scope: { nodePool: 'drifting' } }] })
+  await loop.executeUpdate(resumeUpdate, { args: [dated({ scope: { nodePool: 'drifting' } })] })
   await world.until('the node is replaced', async () => {
     const claims = await claimsOf('drifting')
     return claims.length === 1 && claims[0]?.metadata.labels?.['team'] === 'red'
@@ -218,14 +227,14 @@ test('consolidateNow takes what it is limited to and no more, without waiting', 
   await world.scale('asked', 0)
   await world.until('the pods are gone', async () => (await world.running('asked')) === 0)
   const loop = world.loop('disruption')
-  await loop.signal(consolidateNowSignal, { nodePools: ['asked'], budget: 1 })
+  await loop.signal(consolidateNowSignal, dated({ nodePools: ['asked'], budget: 1 }))
   await world.until('one node is gone', async () => (await claimsOf('asked')).length === 2)
   const [one, other] = await claimsOf('asked')
   await loop.signal('consolidateNow', { nodes: 'all of them' })
-  await loop.signal(consolidateNowSignal, { nodes: [one?.status?.nodeName ?? ''] })
+  await loop.signal(consolidateNowSignal, dated({ nodes: [one?.status?.nodeName ?? ''] }))
   await world.until('the node that was named is gone', async () => (await claimsOf('asked')).length === 1)
   expect((await claimsOf('asked'))[0]?.metadata.uid).toBe(other?.metadata.uid)
-  await loop.signal(consolidateNowSignal, { nodePools: ['asked'] })
+  await loop.signal(consolidateNowSignal, dated({ nodePools: ['asked'] }))
   await world.until('the last one is gone', async () => (await claimsOf('asked')).length === 0)
 })
 

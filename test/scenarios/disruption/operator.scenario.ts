@@ -5,6 +5,7 @@ import type { DisruptionPlan } from '../../../core/disruption/plan/plan.ts'
 import { consolidateUpdate, pauseUpdate, resumeUpdate } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { operatorUser, World } from '../../world.ts'
+import { dated } from '../dated.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 let world: World
@@ -132,13 +133,13 @@ test('under a pause nothing is consolidated or applied, and the pause is named',
     })
   const scope = { nodePool: 'general' }
   await loop.executeUpdate(pauseUpdate, { args: [{ reason: 'audit', scope }] })
-  await loop.executeUpdate(resumeUpdate, { args: [{}] })
+  await loop.executeUpdate(resumeUpdate, { args: [dated()] })
   for (const asked of [
     ['consolidate', '--nodepool', 'general'],
     ['apply', plan.id],
   ])
     expect((await refusal(...asked)).stderr).toMatch(/^disruption of NodePool "general" is paused .*audit\n$/)
-  await loop.executeUpdate(resumeUpdate, { args: [{ all: true }] })
+  await loop.executeUpdate(resumeUpdate, { args: [dated({ all: true })] })
 })
 
 test('a plan is applied: two half-empty nodes become one', async () => {
@@ -170,7 +171,7 @@ test('consolidate takes what its budget allows, without waiting for consolidateA
   expect(await nodeNames()).toHaveLength(2)
   expect(await world.joiner('consolidate', '--budget', '1')).toContain('Empty, 1 node (')
   expect(await nodeNames()).toEqual(kept)
-  const answer = await world.loop('disruption').executeUpdate(consolidateUpdate, { args: [{ nodes: kept }] })
+  const answer = await world.loop('disruption').executeUpdate(consolidateUpdate, { args: [dated({ nodes: kept })] })
   expect(answer).toEqual({ kind: 'done', started: [], rejected: [], changes: [], pauses: [] })
   const reported = (await world.list('events')).filter(({ reason }) => reason === 'ConsolidateNow')
   expect(reported.map(({ message }) => message)).toContainEqual(

@@ -1,5 +1,6 @@
 // Upstream's end-to-end suite "regression": expiry with a PodDisruptionBudget. Its runaway scale-ups are in runaway.all.test.ts.
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { endOf } from '../../observed/lifecycle-ends.ts'
 import { type Seen, World } from '../../world.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
@@ -58,5 +59,10 @@ test('an expired node is replaced by a single node, though a budget lets its pod
   const left = await ofPool('nodes', 'expiring')
   expect(new Set((await podsOf('expiring')).map(({ spec }) => spec.nodeName))).toEqual(new Set(namesOf(left)))
   expect(left).toHaveLength(1)
+  expect(await endOf(world, first?.metadata.name ?? '')).toMatchObject({
+    status: 'COMPLETED',
+    outcome: 'expired',
+    reason: expect.stringMatching(/^expired at 20/),
+  })
   await world.scale('expiring', 0)
 })

@@ -1,6 +1,8 @@
 import { clusterName } from '../../../deploy/local/cluster.ts'
 import type { LifecycleStatus } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool, standaloneClaim } from '../../applied-objects.ts'
+import { endOf } from '../../observed/lifecycle-ends.ts'
+import { summaries } from '../../observed/summaries.ts'
 import { patient } from '../../runner/patience.ts'
 import { type Seen, World } from '../../world.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
@@ -156,6 +158,9 @@ test('what holds up a drain is named with its time everywhere, until the termina
   expect(skipped).toMatchObject({ status: 'False', reason: 'TerminationGracePeriodElapsed' })
   await untilGone(claim)
   expect((await eventsOf('Disrupted', 'guarded')).length).toBeGreaterThan(0)
+  const [first, ...later] = await summaries(lifecycle(claim), { activity: 'drain' })
+  expect(first).toBe('deleted by somebody; evict pods, wait for volumes')
+  expect(later[0]).toMatch(byBudget)
   await world.timing({ deleteMs: 0 })
   await world.operator.kubectl(['delete', 'pdb', 'inflate'])
   await world.operator.kubectl(['delete', 'volumeattachment', 'forgotten'])
@@ -249,4 +254,11 @@ test.each([
   )
   await world.timing({ bootMs: 0 })
   await untilGone(claim)
+  // Somebody wanted it so: nothing went wrong, ready or not.
+  expect(await endOf(world, claim.metadata.name)).toMatchObject({
+    status: 'COMPLETED',
+    outcome: 'deleted',
+    reason: 'deleted by somebody',
+    vm: expect.stringMatching(/^Standard_D2s_v5 spot westus2-\d$/),
+  })
 })

@@ -4,6 +4,7 @@ import { osDiskName } from '../../../activities/azure/launch/os-disk-name.ts'
 import { clusterName } from '../../../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool, standaloneClaim } from '../../applied-objects.ts'
 import type { ArmSession } from '../../arm/arm-session.ts'
+import { endOf } from '../../observed/lifecycle-ends.ts'
 import { isTrue, type Seen, World } from '../../world.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
@@ -25,10 +26,11 @@ afterAll(async () => {
   await world?.stop()
 })
 
-/** A claim of nobody's: no NodePool made it. */
+/** A claim of nobody's: no NodePool made it. It never becomes ready. */
 const standalone = standaloneClaim('standalone', {
   requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: ['Standard_D2s_v5'] }],
   taints: [{ key: 'standalone', effect: 'NoSchedule' }],
+  startupTaints: [{ key: 'never-taken-off', effect: 'NoSchedule' }],
 })
 
 const tagsOf = (cluster: string, changes: Readonly<Record<string, string>> = {}) => ({
@@ -145,6 +147,15 @@ test('a NodeClaim whose VM somebody deleted goes too, and its pods run elsewhere
   expect([replacement, others]).toEqual([expect.stringMatching(/^general-/), []])
   expect(await collected()).toMatchObject({ virtualMachine: 1, nodeClaim: 2 })
   expect(await vmNames()).toContain(`aks-${replacement}`)
+  expect(await endOf(world, pooled)).toMatchObject({ status: 'COMPLETED', outcome: 'vm-lost' })
+  expect(await endOf(world, 'standalone')).toMatchObject({
+    status: 'FAILED',
+    type: 'Lost',
+    message: expect.stringMatching(
+      /^NodeClaim standalone never became ready: 1 launch attempt, the last VM Standard_D2s_v5 spot westus2-\d; VM lost: the VM was gone$/,
+    ),
+    outcome: 'lost',
+  })
 })
 
 /** Removes a NodeClaim past its lifecycle, as a lost etcd or a CRD that was forced away does. */

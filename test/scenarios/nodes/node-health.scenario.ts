@@ -1,6 +1,8 @@
 // Nodes that are sick, expire before they are ready, or have less than was promised; and what an older version left unlabelled.
 import { timeText } from '../../../core/values/time.ts'
 import { deployment, nodeClass, nodePool, standaloneClaim } from '../../applied-objects.ts'
+import { endOf } from '../../observed/lifecycle-ends.ts'
+import { untilResyncs } from '../../observed/metrics.ts'
 import { isTrue, type Seen, World } from '../../world.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
@@ -249,4 +251,29 @@ test('a NodeClaim made by hand, without a NodePool, lives until it expires, thou
   })
   expect(Date.now() - Date.parse(metadata.creationTimestamp)).toBeGreaterThan(25_000)
   expect((await world.list('nodes')).map((node) => node.metadata.name)).not.toContain('aks-by-hand')
+  expect(await endOf(world, 'by-hand')).toMatchObject({
+    status: 'FAILED',
+    type: 'GaveUp',
+    outcome: 'gave-up',
+    reason: expect.stringMatching(/^expired at 20/),
+  })
+})
+
+test('as of Karpenter 1.14 a lifecycle itself ends its sick node; what failed before is left alone', async () => {
+  await world.crash()
+  world.startJoiner('joiner', { ...settings, LEGACY_NODE_REPAIR: 'true' })
+  const [node = ''] = (await nodesOfPool()).map(({ metadata }) => metadata.name)
+  await setCondition(node, 'Broken', 'True')
+  await world.until('the sick node is gone', async () =>
+    (await nodesOfPool()).every(({ metadata }) => metadata.name !== node),
+  )
+  await world.untilRunning(2)
+  expect(await endOf(world, node.replace('aks-', ''))).toMatchObject({
+    status: 'COMPLETED',
+    outcome: 'repaired',
+    reason: 'repaired: Broken is True',
+  })
+  await untilResyncs(world, 2)
+  expect(await world.lifecycles("ExecutionStatus = 'Failed'")).toHaveLength(1)
+  expect((await world.lifecycles()).filter(({ id }) => id.includes('/by-hand/'))).toHaveLength(1)
 })

@@ -8,7 +8,9 @@ import {
   retryNowUpdate,
 } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { endOf } from '../../observed/lifecycle-ends.ts'
 import { type Seen, World } from '../../world.ts'
+import { dated } from '../dated.ts'
 import { afterAll, beforeAll, beforeEach, expect, test } from '../scenario.ts'
 
 let world: World
@@ -188,7 +190,11 @@ test('a lifecycle is not ended by force while it need not be; with --leave-vm it
   await reported('ForceFinished', `VM ${answer.vm} is left to garbage collection`)
   expect(await isThere()).toBe(false)
   expect((await world.list('nodes')).length).toBe(0)
-  expect((await lifecycle().describe()).status.name).toBe('COMPLETED')
+  expect(await endOf(world, name())).toMatchObject({
+    status: 'COMPLETED',
+    outcome: 'forced',
+    reason: 'ended by force: Azure refuses, case 42',
+  })
   interface State {
     readonly virtualMachines: readonly { readonly name: string; readonly tags: Readonly<Record<string, string>> }[]
   }
@@ -212,7 +218,9 @@ test('a lifecycle whose VM is gone is ended by force without more, and a pod tha
   await world.until('the VM is gone', async () =>
     (await world.azure()).virtualMachines.every((one) => one.name !== vm()),
   )
-  const answer = await lifecycle().executeUpdate(forceFinishUpdate, { args: [{ reason: 'its VM is gone', by: 'fay' }] })
+  const answer = await lifecycle().executeUpdate(forceFinishUpdate, {
+    args: [dated({ reason: 'its VM is gone', by: 'fay' })],
+  })
   expect(answer).toEqual({ kind: 'done', message: `the lifecycle of NodeClaim ${name()} is ended; its VM is gone` })
   await reported('ForceFinished', 'by fay: its VM is gone')
   expect(await isThere()).toBe(false)
@@ -226,12 +234,14 @@ test('the same through Temporal: a step started again, a lifecycle ended by forc
   await expect(lifecycle().executeUpdate(forceFinishUpdate, noReason)).rejects.toMatchObject({
     cause: { message: expect.stringContaining('state why') },
   })
-  await lifecycle().signal(forceFinishSignal, { reason: '' })
+  await lifecycle().signal(forceFinishSignal, dated({ reason: '' }))
   await reported('ForceFinishRefused', 'gives no reason')
   const answer = await lifecycle().executeUpdate(retryNowUpdate, { args: [{ by: 'erin' }] })
   expect(answer.message).toContain('is started again')
   await reported('RetryNow', 'by erin')
-  const forced = await lifecycle().executeUpdate(forceFinishUpdate, { args: [{ reason: 'case 43', leaveVm: true }] })
+  const forced = await lifecycle().executeUpdate(forceFinishUpdate, {
+    args: [dated({ reason: 'case 43', leaveVm: true })],
+  })
   expect(forced).toMatchObject({ kind: 'done', vm: expect.stringContaining(vm()) })
   await lifecycle().result()
   expect(await isThere()).toBe(false)

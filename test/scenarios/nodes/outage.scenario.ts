@@ -1,10 +1,11 @@
-// Temporal, then Joiner, are away for longer than each limit of a node's lifecycle.
+// Temporal, then Joiner, are away for longer than each limit of a node's lifecycle; and what a limit ends while nothing is away.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Limits } from '../../../core/node-claim/limits.ts'
 import { buildWorkflowBundle } from '../../../workers/bundle.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { endOf } from '../../observed/lifecycle-ends.ts'
 import { isTrue, type Seen, World } from '../../world.ts'
 import { afterAll, beforeAll, expect, isFast, test } from '../scenario.ts'
 
@@ -131,6 +132,32 @@ test.each([
   await world.operator.kubectl(['delete', 'pdb', 'draining'])
   for (const pool of phases) await world.scale(pool, 0)
   await world.until('the drained nodes are gone', async () => (await claimsOf('draining')).length === 0)
+  await world.operator.kubectl(['delete', 'nodeclaims', '--all', '--wait=false'])
+  await world.untilNothingLeft()
+})
+
+test.each([
+  { limit: 'registration', pool: 'joining', fault: { kind: 'neverJoins', count: 1 }, vm: expect.any(String) },
+  { limit: 'launch', pool: 'launching', fault: { kind: 'failSync', code: 'InternalServerError', status: 500 } },
+] as const)('a NodeClaim whose $limit takes longer than its limit is given up, and its run fails', async (row) => {
+  const { limit, pool, fault, ...vm } = row
+  await world.fault(limit === 'launch' ? { ...fault, count: 10_000 } : fault)
+  await world.scale(pool, 1)
+  const [{ metadata } = { metadata: undefined }] = await world.until('a NodeClaim', async () => {
+    const claims = await claimsOf(pool)
+    return claims.length > 0 && claims
+  })
+  const end = await endOf(world, metadata?.name ?? '')
+  expect(end).toMatchObject({
+    status: 'FAILED',
+    type: 'GaveUp',
+    outcome: 'gave-up',
+    reason: expect.stringMatching(new RegExp(`^gave up: ${limit}_timeout: `)),
+    ...vm,
+  })
+  expect('vm' in end).toBe('vm' in vm)
+  await world.operator.simulator('DELETE', '/faults')
+  await world.scale(pool, 0)
   await world.operator.kubectl(['delete', 'nodeclaims', '--all', '--wait=false'])
   await world.untilNothingLeft()
 })

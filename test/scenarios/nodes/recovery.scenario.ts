@@ -4,6 +4,7 @@ import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import type { ArmSession } from '../../arm/arm-session.ts'
 import { KarpenterRemains, karpentersVm, type RawObject } from '../../karpenter-remains.ts'
 import { collected } from '../../observed/garbage-passes.ts'
+import { endOf } from '../../observed/lifecycle-ends.ts'
 import { claimsPath, isTrue, type Seen, World } from '../../world.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
@@ -32,6 +33,13 @@ afterAll(async () => {
 const claimNames = async () => (await world.list('nodeclaims')).map(({ metadata }) => metadata.name).sort()
 const vmNames = async () => (await world.azure()).virtualMachines.map(({ name }) => name).sort()
 const running = async () => (await world.lifecycles("ExecutionStatus = 'Running'")).length
+
+/** What the Temporal UI shows of a lifecycle, without the escapes of Markdown. */
+async function details(workflowId: string): Promise<string> {
+  const handle = world.temporal.workflow.getHandle(workflowId)
+  const { currentDetails } = await handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata')
+  return (currentDetails ?? '').replaceAll(/\\([^\w\s])/g, '$1').replaceAll('\\_', '_')
+}
 
 /** Deletes a NodeClaim and waits until nothing of it is left. */
 async function deleteWhole(name: string): Promise<void> {
@@ -109,9 +117,64 @@ test('lifecycles and loops that somebody terminated run again, and what a termin
     const node = (await world.list('nodes')).find(({ metadata }) => metadata.name === `aks-${stamped}`)
     return !claim?.metadata.annotations?.['joiner.sh/disruption-command'] && (node?.spec.taints ?? []).length === 0
   })
+  const own = (await world.list('nodeclaims')).find(({ metadata }) => metadata.name === stamped)
+  const since = (type: string) =>
+    own?.status?.conditions?.find((condition) => condition.type === type)?.lastTransitionTime ?? ''
+  const shown = await world.until('its lifecycle knows what happened before', async () => {
+    const text = await details(lost.find((id) => id.includes(`/${stamped}/`)) ?? '')
+    return text.includes('VM accepted') && text
+  })
+  expect(shown).toMatch(new RegExp(`^\\*\\*Ready\\*\\* since ${since('Initialized')},`))
+  expect(shown).toContain(`- ${own?.metadata.creationTimestamp} NodeClaim ${stamped} created`)
+  expect(shown).toContain(`- ${since('Launched')} VM accepted: Standard_`)
+  expect(shown).toContain(`- ${since('Registered')} Node aks-${stamped} registered`)
+  expect(shown).toContain(`- ${since('Initialized')} Node ready`)
   expect(await claimNames()).toEqual(expect.arrayContaining(claims))
   await deleteWhole(stamped)
   await world.untilRunning(7)
+})
+
+test('of a lifecycle that has ended and is reset the history says what it said before', async () => {
+  const before = await claimNames()
+  await world.scale('inflate', 8)
+  await world.untilRunning(8)
+  const [name = ''] = (await claimNames()).filter((one) => !before.includes(one))
+  const id = (await world.lifecycles()).find((one) => one.id.includes(`/${name}/`))?.id ?? ''
+  await world.scale('inflate', 7)
+  await deleteWhole(name)
+  const history = async () => {
+    const told = JSON.parse(await world.joiner('history', 'node', name, '-o', 'json')) as {
+      readonly lives: readonly { readonly isRunning: boolean }[]
+    }
+    return told.lives
+  }
+  const end = await endOf(world, name)
+  const told = await world.until('its end is listed', async () => {
+    const lives = await history()
+    return lives[0]?.isRunning === false && lives
+  })
+  expect(told).toMatchObject([{ went: { kind: 'deleted' }, draining: expect.any(String), ended: expect.any(String) }])
+  const { events } = await world.temporal.workflow.getHandle(id).fetchHistory()
+  const first = events?.find((event) => event.workflowTaskCompletedEventAttributes != null)
+  await world.temporal.workflowService.resetWorkflowExecution({
+    namespace: world.temporal.options.namespace,
+    workflowExecution: { workflowId: id },
+    workflowTaskFinishEventId: first?.eventId as never,
+    requestId: 'reset',
+    reason: 'the blue button of a run that has ended',
+  })
+  expect(await endOf(world, name)).toEqual({
+    status: 'COMPLETED',
+    outcome: 'gone',
+    reason: 'the NodeClaim was gone when this run began',
+  })
+  expect(end).toMatchObject({ status: 'COMPLETED', outcome: 'deleted' })
+  expect((await world.temporal.workflow.getHandle(id).describe()).memo?.['facts']).not.toHaveProperty('endedMs')
+  await world.until(
+    'both runs are listed as ended',
+    async () => (await world.lifecycles("ExecutionStatus = 'Completed'")).filter((one) => one.id === id).length === 2,
+  )
+  expect(await history()).toEqual(told)
 })
 
 // What temporal.bundled of the chart may lose: its one volume.

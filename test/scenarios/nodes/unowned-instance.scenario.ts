@@ -1,5 +1,6 @@
 // A NodeClaim whose status names a VM that is not its own: it is kept, and says so until it is corrected or given up.
 import { nodeClass, nodePool, standaloneClaim } from '../../applied-objects.ts'
+import { endOf } from '../../observed/lifecycle-ends.ts'
 import { claimsPath, isTrue, type Seen, World } from '../../world.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
@@ -70,11 +71,14 @@ test('it is said within a pass, once, with the remedy; the remedy helps', async 
 })
 
 test('without its Node it is kept all the same, and a person can give it up', async () => {
-  await world.operator.simulator('POST', '/vms/aks-gone/stop')
-  await world.untilSilent('aks-gone')
-  await world.operator.kubectl(['patch', 'node', 'aks-gone', '--type=merge', '-p', '{"metadata":{"finalizers":[]}}'])
-  await world.operator.kubectl(['delete', 'node', 'aks-gone'])
-  await world.until('its Node is gone', async () => conditionOf(await claimOf('gone'), 'NodeGone') !== undefined)
+  for (const name of ['gone', 'mine']) {
+    const node = `aks-${name}`
+    await world.operator.simulator('POST', `/vms/${node}/stop`)
+    await world.untilSilent(node)
+    await world.operator.kubectl(['patch', 'node', node, '--type=merge', '-p', '{"metadata":{"finalizers":[]}}'])
+    await world.operator.kubectl(['delete', 'node', node])
+    await world.until('its Node is gone', async () => conditionOf(await claimOf(name), 'NodeGone') !== undefined)
+  }
   await setProviderId('gone', foreignId)
   await pass()
   const isWithheld = ({ reason, message }: Seen) =>
@@ -82,6 +86,12 @@ test('without its Node it is kept all the same, and a person can give it up', as
   // NodeClaims without their Node end after two minutes.
   await world.until('its end is withheld', async () => (await world.list('events')).some(isWithheld), 300_000)
   expect((await claimOf('gone'))?.metadata).not.toHaveProperty('deletionTimestamp')
+  // That of the other one ends with its VM.
+  expect(await endOf(world, 'mine')).toMatchObject({
+    status: 'COMPLETED',
+    outcome: 'node-gone',
+    reason: expect.stringMatching(/^Node gone: since 20/),
+  })
 
   const { message = '' } = conditionOf(await claimOf('gone'), 'InstanceOwned') ?? {}
   expect(message).toContain('kubectl delete nodeclaim gone --wait=false, then joiner node force-finish gone --leave-vm')

@@ -4,6 +4,7 @@ import { loopStatusQuery, pauseSignal, resumeSignal } from '../../../workflows/m
 import { keptVersions } from '../../bundles/kept.ts'
 import { TwoVersions } from '../../upgrade/two-versions.ts'
 import type { World } from '../../world.ts'
+import { dated } from '../dated.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '../scenario.ts'
 
 const kept = await keptVersions()
@@ -88,7 +89,7 @@ describe.each(kept)('what version $version began goes on with the current one:',
     expect(replacement?.metadata.uid).not.toBe(leaving?.metadata.uid)
     expect((await provisioning.query(loopStatusQuery)).pause).toMatchObject({ reason: 'an upgrade' })
     expect((await disruption.query(loopStatusQuery)).rounds).toBe(1)
-    await provisioning.signal(resumeSignal)
+    await provisioning.signal(resumeSignal, dated())
     await world.scale('inflate', 2)
     await versions.ready(2)
     expect(await Promise.all(ids.map((id) => versions.runOf(id)))).toEqual([

@@ -1,4 +1,5 @@
 import { deployment, nodeClass, nodePool, standaloneClaim } from '../../applied-objects.ts'
+import { endOf } from '../../observed/lifecycle-ends.ts'
 import { World } from '../../world.ts'
 import { afterAll, beforeAll, describe, expect, test } from '../scenario.ts'
 
@@ -167,6 +168,13 @@ describe('beside pods that want nothing special', () => {
     await world.until('both are gone', async () => {
       const names = (await world.list('nodeclaims')).map(({ metadata }) => metadata.name)
       return !names.includes('by-hand') && !names.includes(longName)
+    })
+    expect(await endOf(world, 'by-hand')).toMatchObject({
+      status: 'FAILED',
+      type: 'Refused',
+      message: expect.stringMatching(
+        /never became ready: 1 launch attempt; gave up: invalid_nodeclaim: .*invalid value/,
+      ),
     })
   })
 

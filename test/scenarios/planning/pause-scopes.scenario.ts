@@ -2,6 +2,7 @@ import { WorkflowUpdateFailedError } from '@temporalio/client'
 import { consolidateNowSignal, loopStatusQuery, pauseUpdate, resumeUpdate } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { operatorUser, World } from '../../world.ts'
+import { dated } from '../dated.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 let world: World
@@ -55,7 +56,7 @@ test('an update that cannot be carried out is refused, and nothing is paused', a
   expect(await refused({ scope: { nodePool: 'general' } }, 'provisioning')).toContain('paused as a whole')
   expect(await loop.query(loopStatusQuery)).not.toHaveProperty('pause')
   expect(await stored()).toEqual({})
-  const answer = await loop.executeUpdate(resumeUpdate, { args: [{ scope: { nodePool: 'general' } }] })
+  const answer = await loop.executeUpdate(resumeUpdate, { args: [dated({ scope: { nodePool: 'general' } })] })
   expect(answer).toEqual({ message: 'disruption of NodePool "general" was not paused', before: [], inForce: [] })
 })
 
@@ -99,11 +100,13 @@ test('a paused NodePool keeps its empty nodes and says so, another pool goes on;
   const scope = { node }
   await loop.executeUpdate(pauseUpdate, { args: [{ reason: 'debugging', by: 'bob', scope }] })
   expect(await shownOn('nodeclaims', claim?.metadata.name ?? '')).toContain('paused by bob')
-  const resumed = await loop.executeUpdate(resumeUpdate, { args: [{ scope: { nodePool: 'general' }, by: 'carol' }] })
+  const resumed = await loop.executeUpdate(resumeUpdate, {
+    args: [dated({ scope: { nodePool: 'general' }, by: 'carol' })],
+  })
   expect(resumed.message).toContain('disruption of NodePool "general" is resumed; it was: ')
   expect(resumed.inForce).toHaveLength(1)
   expect(await shownOn('nodepools', 'general')).toBeUndefined()
-  await loop.signal(consolidateNowSignal)
+  await loop.signal(consolidateNowSignal, dated())
   await world.until('the node that is not paused is gone', async () => (await nodesOf('general')).length === 1)
   expect((await nodesOf('general'))[0]?.metadata.name).toBe(node)
 
@@ -130,7 +133,7 @@ test('a pause of all shows on every NodePool, and a resume of everything lifts w
     const shown = await shownOn('nodepools', pool)
     for (const reason of ['by hand', 'no drift', 'all stop']) expect(shown).toContain(reason)
   }
-  const { before, inForce } = await loop.executeUpdate(resumeUpdate, { args: [{ all: true }] })
+  const { before, inForce } = await loop.executeUpdate(resumeUpdate, { args: [dated({ all: true })] })
   expect([before.length, inForce]).toEqual([3, []])
   expect(await stored()).toEqual({})
   expect(await shownOn('nodepools', 'general')).toBeUndefined()

@@ -3,6 +3,7 @@ import { loopStatusQuery, pauseSignal, resumeSignal } from '../../../workflows/m
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { untilResyncs } from '../../observed/metrics.ts'
 import { type Seen, World } from '../../world.ts'
+import { dated } from '../dated.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 let world: World
@@ -47,7 +48,7 @@ test('with 100 pods pending, a pause stops creation and costs almost no events; 
   // That it goes on is seen with some of them.
   const made = (await world.list('nodeclaims')).length + 10
   await world.scale('inflate', made)
-  await world.loop('provisioning').signal(resumeSignal)
+  await world.loop('provisioning').signal(resumeSignal, dated())
   await world.untilRunning(made, 120_000)
   expect(await world.list('nodeclaims')).toHaveLength(made)
 })

@@ -6,6 +6,7 @@ import { pauseSignal, resumeSignal } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { scrape } from '../../observed/metrics.ts'
 import { type Seen, World } from '../../world.ts'
+import { dated } from '../dated.ts'
 import { afterAll, beforeAll, expect, isFast, test } from '../scenario.ts'
 
 const zoneKey = 'topology.kubernetes.io/zone'
@@ -311,7 +312,7 @@ test('many pods of mixed constraints become a plan in one pass, with its time in
     return waiting.length === count
   })
   const before = await scrape(world)
-  await world.loop('provisioning').signal(resumeSignal)
+  await world.loop('provisioning').signal(resumeSignal, dated())
   const pass = await world.until('the plan', async () =>
     (await logged('planned pods')).find(({ pods }) => pods === count),
   )

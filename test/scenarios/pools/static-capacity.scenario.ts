@@ -1,6 +1,7 @@
 // Static NodePools: as many nodes as replicas, whatever dies in between, and no other ones.
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { FaultyWorld } from '../../faulty-world.ts'
+import { endOf } from '../../observed/lifecycle-ends.ts'
 import { claimsPath, isTrue, type Seen, type World } from '../../world.ts'
 import { afterAll, afterEach, beforeAll, expect, test } from '../scenario.ts'
 
@@ -82,6 +83,7 @@ test('pods get no more nodes of it than replicas; scaled up it makes more, scale
   await world.scale('own', 3)
   await world.until('three pods are left', async () => (await world.list('pods')).length === 3)
   const pods = await world.list('pods')
+  const six = namesOf(await fixed())
   await scaleTo(3)
   const left = await untilFixed(3)
   expect(namesOf(await world.list('pods'))).toEqual(namesOf(pods))
@@ -92,6 +94,12 @@ test('pods get no more nodes of it than replicas; scaled up it makes more, scale
   }
   expect(shown.lives.every(({ came }) => came.kind === 'static')).toBe(true)
   expect(shown.lives.filter(({ went }) => went?.kind === 'scaled-down')).toHaveLength(4)
+  for (const name of six.filter((one) => !namesOf(left).includes(one)))
+    expect(await endOf(world, name)).toMatchObject({
+      status: 'COMPLETED',
+      outcome: 'scaled-down',
+      reason: 'scaled down: spec.replicas of its NodePool was 3',
+    })
 })
 
 test('a full limit stages no replacement, which an event says, and holds replicas down', async () => {

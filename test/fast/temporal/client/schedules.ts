@@ -18,6 +18,8 @@ interface Kept {
   /** Runs that it has started, oldest first, each with the time that it was due. */
   readonly actions: { readonly run: Run; readonly dueMs: number }[]
   isPaused: boolean
+  /** Why it was paused or resumed last. */
+  notes: string
   /** Whether a run begins once the last one has ended. */
   isBuffered: boolean
   stop: Cancel
@@ -47,6 +49,7 @@ export class Schedules {
       createdMs: this.#clock.now(),
       actions: [],
       isPaused: schedule.state?.paused ?? false,
+      notes: schedule.state?.notes ?? '',
       isBuffered: false,
       stop: () => {},
     }
@@ -56,20 +59,23 @@ export class Schedules {
   }
 
   get(id: string): Schedule | undefined {
-    return this.#kept.get(id)?.schedule
+    const kept = this.#kept.get(id)
+    return kept && { ...kept.schedule, state: { paused: kept.isPaused, notes: kept.notes } }
   }
 
   /** What a description says of it beside what was asked for. */
   infoOf(id: string): temporal.api.schedule.v1.IScheduleInfo {
     const { createdMs = 0, actions = [] } = this.#kept.get(id) ?? {}
+    const executionOf = ({ workflowId, identity }: Run) => ({ workflowId, runId: identity.runId })
     return ScheduleInfo.fromObject({
       createTime: timestamp(createdMs),
       actionCount: actions.length,
       recentActions: actions.slice(-shownActions).map(({ run, dueMs }) => ({
         scheduleTime: timestamp(dueMs),
         actualTime: timestamp(run.startedMs),
-        startWorkflowResult: { workflowId: run.workflowId, runId: run.identity.runId },
+        startWorkflowResult: executionOf(run),
       })),
+      runningWorkflows: actions.filter(({ run }) => run.isRunning).map(({ run }) => executionOf(run)),
     })
   }
 
@@ -77,8 +83,10 @@ export class Schedules {
   patch(id: string, { triggerImmediately, pause, unpause }: temporal.api.schedule.v1.ISchedulePatch): boolean {
     const kept = this.#kept.get(id)
     if (kept === undefined) return false
-    if (pause) kept.isPaused = true
-    if (unpause) kept.isPaused = false
+    if (pause || unpause) {
+      kept.isPaused = Boolean(pause)
+      kept.notes = pause || unpause || ''
+    }
     if (triggerImmediately != null) this.#trigger(id, kept, triggerImmediately.overlapPolicy)
     return true
   }

@@ -107,7 +107,7 @@ function attributeOf({ run, status }: ListedRun, name: string): readonly string[
 
 const identityFields = { WorkflowId: 'workflowId', WorkflowType: 'workflowType', TaskQueue: 'taskQueue' } as const
 
-function builtIn(run: Run, status: RunStatus, name: string): string | undefined {
+function builtIn(run: Run, status: RunStatus, name: string): string | readonly string[] | undefined {
   switch (name) {
     case 'WorkflowId':
     case 'WorkflowType':
@@ -115,6 +115,8 @@ function builtIn(run: Run, status: RunStatus, name: string): string | undefined 
       return run.identity[identityFields[name]]
     case 'ExecutionStatus':
       return statusNames[status]
+    case 'TemporalReportedProblems':
+      return run.reportedProblems
     case 'StartTime':
       return new Date(run.startedMs).toISOString()
     case 'CloseTime':

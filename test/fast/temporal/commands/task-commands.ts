@@ -5,6 +5,7 @@ import { type Command, type CommandKind, commandKind, type Job } from '../protoc
 import type { OpenTask, PastActivation, PendingActivity, Run } from '../run.ts'
 
 const { ActivityCancellationType } = proto.coresdk.workflow_commands
+const { WorkflowTaskFailedCause } = proto.temporal.api.enums.v1
 
 const endings: ReadonlySet<CommandKind> = new Set([
   'completeWorkflowExecution',
@@ -30,17 +31,20 @@ export function elided(commands: readonly Command[]): (command: Command) => bool
     activities.has((scheduleActivity ?? requestCancelActivity)?.seq ?? -1)
 }
 
-function refusedUpdates(commands: readonly Command[]): ReadonlySet<string> {
+function refusedUpdates({ jobs, commands }: PastActivation): ReadonlySet<string> {
   const answers = commands.flatMap(({ updateResponse }) => updateResponse ?? [])
   const accepted = new Set(answers.filter((one) => one.accepted != null).map((one) => one.protocolInstanceId))
-  // One that was accepted and then failed has a `rejected` as its outcome.
-  const refused = answers.filter((one) => one.rejected != null && !accepted.has(one.protocolInstanceId))
+  const asked = new Set(jobs.map(({ doUpdate }) => doUpdate?.protocolInstanceId))
+  // One that was accepted, now or before, and then failed has a `rejected` as its outcome.
+  const refused = answers.filter(
+    ({ rejected, protocolInstanceId: id }) => rejected != null && asked.has(id) && !accepted.has(id),
+  )
   return new Set(refused.map(({ protocolInstanceId }) => protocolInstanceId ?? ''))
 }
 
 /** An update that its validator refused is in no history, so no replay sees it. */
 export function withoutRefusedUpdates(activation: PastActivation): PastActivation {
-  const refused = refusedUpdates(activation.commands)
+  const refused = refusedUpdates(activation)
   if (refused.size === 0) return activation
   return {
     ...activation,
@@ -78,3 +82,19 @@ export function cancelledAtOnce(run: Run, task: OpenTask, seq: number | null | u
 /** Whether a request to cancel an activity reaches the server: an abandoned one goes on unasked. */
 export const reachesServer = ({ command }: PendingActivity) =>
   command.cancellationType !== ActivityCancellationType.ABANDON
+
+/** Names of the search attributes that a command gives a run. */
+export function attributesIn({
+  upsertWorkflowSearchAttributes,
+  startChildWorkflowExecution,
+}: Command): readonly string[] {
+  const { searchAttributes } = upsertWorkflowSearchAttributes ?? startChildWorkflowExecution ?? {}
+  return Object.keys(searchAttributes?.indexedFields ?? {}).filter((name) => name !== 'TemporalChangeVersion')
+}
+
+/** Why a workflow task failed, by the names that lists have for it. */
+export const taskFailedCauses = {
+  BadSearchAttributes: WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES,
+  WorkflowWorkerUnhandledFailure: WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE,
+  UnhandledCommand: WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
+}

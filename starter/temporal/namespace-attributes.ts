@@ -2,7 +2,7 @@ import type { ConnectionLike } from '@temporalio/client'
 import proto from '@temporalio/proto'
 import type { Logger } from 'pino'
 import { searchAttributes } from '../../workflows/search-attributes.ts'
-import { grpcCode, grpcCodes, isDenied } from '../temporal/grpc-code.ts'
+import { grpcCode, grpcCodes, isDenied } from './grpc-code.ts'
 
 const keyword = proto.temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
 const names = Object.values(searchAttributes).map(({ name }) => name)

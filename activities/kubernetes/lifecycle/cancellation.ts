@@ -1,0 +1,142 @@
+import type { Logger } from 'pino'
+import {
+  acceptedEntries,
+  cancellationRefusal,
+  cancellationsMap,
+  refusedEntries,
+} from '../../../core/node-claim/cancellation.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
+import type { Pauses } from '../../../core/pauses/pauses.ts'
+import { annotations, labels } from '../../../core/requirements/labels.ts'
+import { stateNodes } from '../../../core/scheduling/state-nodes.ts'
+import { timeText } from '../../../core/values/time.ts'
+import { activityScope } from '../../activity-context.ts'
+import { isNotFound } from '../client/api-error.ts'
+import { writeConfigMap } from '../client/config-map.ts'
+import { liveClaim, updateClaim } from '../client/object-writes.ts'
+import { writeOptimistically } from '../client/optimistic-write.ts'
+import { resourcePath } from '../client/resources.ts'
+import type { Asked, CancellationOutcome, ClaimRef } from '../contract.ts'
+import type { PauseDeps } from '../pauses/pauses.ts'
+import { readPauses } from '../pauses/pauses.ts'
+import type { DisruptionCountDeps } from './claim-deletion.ts'
+import { countDisruption, deleteClaim } from './claim-deletion.ts'
+import type { NodeRequestsDeps } from './node-requests.ts'
+import { reportAsked } from './node-requests.ts'
+
+export interface CancellationDeps extends NodeRequestsDeps, PauseDeps, DisruptionCountDeps {
+  readonly log: Logger
+}
+
+/**
+ * Deletes the claim of a lifecycle that was cancelled in Temporal, or says why not. Of many at once, on whatever replicas, only as many are obeyed
+ * as the rules allow: each is written to one ConfigMap, under a lock, before its claim is deleted.
+ */
+export async function takeCancellation(
+  deps: CancellationDeps,
+  ref: ClaimRef,
+  asked: Asked,
+): Promise<CancellationOutcome> {
+  const claim = await liveClaim(deps, ref)
+  if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return { kind: 'late' }
+  const why = await refusalOf(deps, claim)
+  if (why !== undefined) return refused(deps, ref, { asked, why })
+  const marked = await updateClaim(deps, ref, () => ({
+    metadata: { annotations: { [annotations.cancelledAt]: timeText(asked.atMs) } },
+  }))
+  if (marked === undefined || !(await deleteClaim(deps, ref))) return { kind: 'late' }
+  countDisruption(deps, marked, 'cancelled')
+  const message = `the lifecycle of NodeClaim ${ref.name} was cancelled in Temporal: the NodeClaim is deleted`
+  reportAsked(deps, ref, { reason: 'LifecycleCancelled', message, asked })
+  deps.log.info({ nodeClaim: ref.name }, 'deleted nodeclaim, as its lifecycle was cancelled')
+  return { kind: 'deleted' }
+}
+
+async function refused(
+  deps: CancellationDeps,
+  ref: ClaimRef,
+  { asked, why }: { readonly asked: Asked; readonly why: string },
+): Promise<CancellationOutcome> {
+  const message = `the lifecycle of NodeClaim ${ref.name} was cancelled in Temporal and goes on: ${why}; to delete the node: kubectl delete nodeclaim ${ref.name}`
+  reportAsked(deps, ref, { reason: 'CancellationRefused', message, asked })
+  deps.log.warn({ nodeClaim: ref.name, why }, 'refused cancellation of lifecycle')
+  try {
+    const data = (await read(deps))?.data ?? {}
+    await writeConfigMap(deps.client, mapRef(deps), refusedEntries(ref.uid, data, deps.now()))
+  } catch (error) {
+    // Only `joiner status` and `joiner doctor` show it.
+    deps.log.warn({ err: error, nodeClaim: ref.name }, 'failed to record refused cancellation')
+  }
+  return { kind: 'refused', message }
+}
+
+/** Returns why a cancellation is refused; undefined once the ConfigMap has it as accepted. */
+async function refusalOf(deps: CancellationDeps, claim: NodeClaim): Promise<string | undefined> {
+  // Budgets count by the cache, so it must be a live one.
+  await deps.cache.synced()
+  await deps.cache.connected(activityScope().signal)
+  const pauses = await readPauses(deps, deps.now())
+  let why: string | undefined
+  const written = await writeOptimistically<Stored>({
+    cached: () => undefined,
+    live: async () => (await read(deps)) ?? { data: {} },
+    write: (stored) => {
+      why = cancellationRefusal(claim, viewOf(deps, claim, { pauses, data: stored.data }))
+      return why === undefined ? accept(deps, claim, stored) : undefined
+    },
+  })
+  if (written === undefined) throw new Error(`ConfigMap ${cancellationsMap} was deleted while it was written`)
+  return why
+}
+
+interface Stored {
+  readonly data: Readonly<Record<string, string>>
+  /** Unset when there is no ConfigMap. */
+  readonly resourceVersion?: string
+}
+
+const mapRef = ({ namespace }: PauseDeps) => ({ name: cancellationsMap, namespace })
+
+async function read({ client, namespace }: PauseDeps): Promise<Stored | undefined> {
+  try {
+    const { data = {}, metadata } = (await client.get(resourcePath('configmaps', cancellationsMap, namespace))) as {
+      readonly data?: Stored['data']
+      readonly metadata?: { readonly resourceVersion?: string }
+    }
+    return { data, resourceVersion: metadata?.resourceVersion ?? '' }
+  } catch (error) {
+    if (isNotFound(error)) return undefined
+    throw error
+  }
+}
+
+/** Errors: a conflict, when another process has written since. */
+async function accept({ client, namespace, now }: CancellationDeps, claim: NodeClaim, stored: Stored): Promise<Stored> {
+  const data = acceptedEntries(claim, stored.data, now())
+  if (stored.resourceVersion === undefined)
+    await client.create(resourcePath('configmaps', undefined, namespace), {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: cancellationsMap, namespace },
+      data,
+    })
+  else
+    await client.mergePatch(resourcePath('configmaps', cancellationsMap, namespace), {
+      metadata: { resourceVersion: stored.resourceVersion },
+      data,
+    })
+  return stored
+}
+
+function viewOf(
+  { cache, now }: CancellationDeps,
+  claim: NodeClaim,
+  read: { readonly pauses: Pauses; readonly data: Stored['data'] },
+) {
+  return {
+    ...read,
+    nodePool: cache.nodePools.get(claim.metadata.labels[labels.nodePool] ?? ''),
+    nodes: stateNodes({ nodes: [...cache.nodes.values()], nodeClaims: [...cache.nodeClaims.values()] }),
+    now: now(),
+  }
+}

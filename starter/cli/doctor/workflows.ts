@@ -1,0 +1,67 @@
+import type { Client, Connection } from '@temporalio/client'
+import { managesMachines } from '../../../api/config.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
+import { connectClient, temporalClient } from '../../temporal/connect.ts'
+import type { Fault } from '../../temporal/findings/finding.ts'
+import { lookOnce } from '../../temporal/findings/look.ts'
+import { findingGroups, type Repairer, readClaims, readRepairer } from '../shared/temporal-findings.ts'
+import { counted } from '../simulate/words.ts'
+import { type Check, type Finding, fail, ok, reason, warn, worst } from './check.ts'
+import type { DoctorContext } from './context.ts'
+
+/** What costs nothing by itself: an order of somebody's, or something that is done later or seen less well. */
+const harmless: ReadonlySet<Fault> = new Set(['schedule paused', 'schedule late', 'not allowed', 'server too old'])
+
+/** Whether what Joiner has in Temporal is there, and gets on: lifecycles, loops and Schedules. */
+export function workflowsCheck({ config, temporal, kubernetes, now }: DoctorContext): Check {
+  return {
+    name: 'workflows',
+    remedy: 'fix "temporal" first',
+    run: async () => {
+      let connection: Connection | undefined
+      try {
+        connection = await connectClient(temporal)
+        const client = temporalClient(connection, temporal)
+        return await workflowsFinding(
+          { client, cluster: config.CLUSTER_NAME, now },
+          readClaims(kubernetes, { machines: managesMachines(config) }),
+          () => readRepairer(kubernetes, config.JOINER_NAMESPACE, now()),
+        )
+      } catch {
+        return fail('not looked at: Temporal cannot be used', ['fix "temporal" first'])
+      } finally {
+        await connection?.close()
+      }
+    },
+  }
+}
+
+interface Asked {
+  readonly client: Client
+  readonly cluster: string
+  readonly now: () => number
+}
+
+/** What is found of workflows. `reading`: the NodeClaims; `repairerOf` is asked where something is found. */
+async function workflowsFinding(
+  asked: Asked,
+  reading: Promise<readonly NodeClaim[]>,
+  repairerOf: () => Promise<Repairer>,
+): Promise<Finding> {
+  const claims = await reading.catch((error: unknown) => reason(error))
+  const isRead = typeof claims !== 'string'
+  const findings = await lookOnce(asked, isRead ? claims : undefined)
+  const repairer: Repairer = findings.length > 0 ? await repairerOf() : { kind: 'there' }
+  const found = findingGroups(findings, repairer).map(({ text, remedy, fault }) => {
+    if (remedy === undefined) return warn(text, [])
+    return (harmless.has(fault) ? warn : fail)(text, [remedy])
+  })
+  if (!isRead)
+    found.push(
+      warn(`lifecycles were not compared with NodeClaims, which could not be listed: ${claims}`, [
+        'check the rights of this identity: kubectl auth can-i list nodeclaims',
+      ]),
+    )
+  if (found.length > 0) return worst(found)
+  return ok(`loops and Schedules run, and so do the lifecycles of ${counted(isRead ? claims.length : 0, 'NodeClaim')}`)
+}

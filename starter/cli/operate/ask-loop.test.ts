@@ -1,0 +1,62 @@
+import { WorkflowUpdateRPCTimeoutOrCancelledError } from '@temporalio/client'
+import { expect, test } from 'vitest'
+import { askNode, type NodeAsking } from '../node/ask-node.ts'
+import { type Asking, askLoop } from './ask-loop.ts'
+import type { TemporalAccess } from './temporal-access.ts'
+
+/** Temporal without a worker: updates get no answer, signals are kept. */
+function unanswered() {
+  const sent: { readonly how: 'update' | 'signal'; readonly name: string; readonly payload: object }[] = []
+  const handle = {
+    executeUpdate: async ({ name }: { readonly name: string }, { args }: { readonly args: readonly [object] }) => {
+      sent.push({ how: 'update', name, payload: args[0] })
+      throw new WorkflowUpdateRPCTimeoutOrCancelledError('no answer')
+    },
+    signal: async (name: string, payload: object) => void sent.push({ how: 'signal', name, payload }),
+  }
+  const access = {
+    client: { workflow: { getHandle: () => handle } },
+    connection: { withDeadline: async (_: number, ask: () => Promise<unknown>) => ask() },
+    cluster: 'local',
+  }
+  return { access: access as unknown as TemporalAccess, sent }
+}
+
+const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$/) as string
+
+test.each<[Asking, boolean]>([
+  [{ what: 'pause', request: { reason: 'release' } }, false],
+  [{ what: 'resume', request: { all: true } }, true],
+])('a loop is asked with the time; left for later is %j', async (asking, isDated) => {
+  const { access, sent } = unanswered()
+  const { message } = (await askLoop(access, 'disruption', asking)) as { readonly message: string }
+  const dated = { ...asking.request, at: time }
+  expect(sent).toEqual([
+    { how: 'update', name: asking.what, payload: dated },
+    { how: 'signal', name: asking.what, payload: isDated ? dated : asking.request },
+  ])
+  expect(message.includes('within two minutes')).toBe(isDated)
+})
+
+test.each<[NodeAsking, boolean]>([
+  [{ what: 'hold', request: { reason: 'core dump' } }, false],
+  [{ what: 'release', request: {} }, true],
+  [{ what: 'retryNow', request: {} }, true],
+])('a lifecycle is asked with the time; left for later is %j', async (asking, isDated) => {
+  const { access, sent } = unanswered()
+  const lifecycle = { name: 'a', uid: 'u', workflowId: 'nodeclaim/local/a/u' }
+  const { message } = await askNode(access, lifecycle as never, asking)
+  const dated = { ...asking.request, at: time }
+  expect(sent).toEqual([
+    { how: 'update', name: asking.what, payload: dated },
+    { how: 'signal', name: asking.what, payload: isDated ? dated : asking.request },
+  ])
+  expect(message.includes('within two minutes')).toBe(isDated)
+})
+
+test('what cannot be taken back is never left for later', async () => {
+  const { access, sent } = unanswered()
+  const asking: NodeAsking = { what: 'forceFinish', request: { reason: 'case 43' } }
+  await expect(askNode(access, { name: 'a', workflowId: 'x' } as never, asking)).rejects.toThrow('no worker answered')
+  expect(sent).toEqual([{ how: 'update', name: 'forceFinish', payload: { reason: 'case 43', at: time } }])
+})

@@ -1,0 +1,87 @@
+// Findings of Temporal for people and programs, with who repairs them.
+import { decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
+import { isOfAnotherProvider } from '../../../activities/kubernetes/cache/other-providers.ts'
+import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
+import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
+import type { Finding } from '../../temporal/findings/finding.ts'
+import { few } from '../simulate/words.ts'
+
+/** A leader renews its Lease every 3 s; clocks of two machines may differ by some seconds. */
+const silenceMs = 60_000
+const mostNamed = 3
+
+/** Reads the NodeClaims that should have lifecycles. `machines`: whether those of AKS machines that were adopted are among them. */
+export async function readClaims(
+  client: Pick<KubernetesClient, 'list'>,
+  { machines = true } = {},
+): Promise<readonly NodeClaim[]> {
+  const { items } = await client.list(resourcePath('nodeclaims'))
+  return items.map((item) => decodeNodeClaim(item)).filter((claim) => !isOfAnotherProvider(claim, { machines }))
+}
+
+/** Whether a process of Joiner repairs what it finds in Temporal. */
+export type Repairer = { readonly kind: 'there' } | { readonly kind: 'none' | 'unknown'; readonly why: string }
+
+/** Reads whether a process holds the Lease of the bridge. `namespace`: Joiner's; `now`: epoch ms. */
+export async function readRepairer(
+  client: Pick<KubernetesClient, 'get'>,
+  namespace: string,
+  now: number,
+): Promise<Repairer> {
+  const lease = `the Lease joiner-bridge in the namespace "${namespace}"`
+  try {
+    const { spec } = (await client.get(resourcePath('leases', 'joiner-bridge', namespace))) as {
+      readonly spec?: { readonly holderIdentity?: string; readonly renewTime?: string }
+    }
+    const { holderIdentity = '', renewTime = '' } = spec ?? {}
+    if (holderIdentity === '') return { kind: 'none', why: `no process holds ${lease}` }
+    if (Math.abs(now - Date.parse(renewTime)) < silenceMs) return { kind: 'there' }
+    return { kind: 'none', why: `${holderIdentity} has not renewed ${lease} since ${renewTime}` }
+  } catch (error) {
+    return isNotFound(error)
+      ? { kind: 'none', why: `nobody has taken ${lease}` }
+      : { kind: 'unknown', why: `${lease} could not be read` }
+  }
+}
+
+/** Findings that say the same of several objects. */
+export interface FindingGroup {
+  /** What is wrong with which objects, and what becomes of it. */
+  readonly text: string
+  /** Unset: Joiner repairs it. */
+  readonly remedy?: string
+  readonly fault: Finding['fault']
+}
+
+/** Returns findings for people, those of the same fault and remedy together. */
+export function findingGroups(findings: readonly Finding[], repairer: Repairer): readonly FindingGroup[] {
+  const groups = Map.groupBy(findings, ({ fault, detail, remedy }) => JSON.stringify([fault, detail, remedy]))
+  return [...groups.values()].flatMap((group) => {
+    const [first] = group
+    if (first === undefined) return []
+    const { fault, detail, remedy } = first
+    const objects = few(
+      group.map(({ object }) => object),
+      mostNamed,
+    )
+    const text = `${objects}: ${fault}${detail === undefined ? '' : `, ${detail}`}`
+    if (isBeingRepaired(first, repairer)) return [{ text: `${text}; Joiner repairs this by itself within 30 s`, fault }]
+    if (first.repair === undefined || repairer.kind === 'there') return [{ text, remedy, fault }]
+    const unrepaired = repairer.kind === 'none' ? 'nobody repairs it' : 'whether it is being repaired is not known'
+    return [{ text: `${text}; ${unrepaired}, since ${repairer.why}`, remedy, fault }]
+  })
+}
+
+/** The findings for programs. */
+export function findingsJson(findings: readonly Finding[], repairer: Repairer): readonly object[] {
+  return findings.map((finding) => {
+    const { object, fault, detail, remedy } = finding
+    return { object, fault, ...(detail && { detail }), remedy, isBeingRepaired: isBeingRepaired(finding, repairer) }
+  })
+}
+
+function isBeingRepaired({ repair }: Finding, { kind }: Repairer): boolean {
+  return repair !== undefined && kind === 'there'
+}

@@ -1,0 +1,64 @@
+// What goes on while Temporal is away: NodeClaims are written, and Nodes that join are used.
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { World } from '../../world.ts'
+import { afterAll, beforeAll, expect, test } from '../scenario.ts'
+
+const nodes = 5
+const awayMs = 120_000
+
+let world: World
+
+beforeAll(async () => {
+  world = await World.start()
+  await world.startWithPool(nodePool({ consolidateAfter: 'Never' }), nodeClass(), deployment({ apart: true }))
+})
+
+afterAll(() => world?.stop())
+
+/** What the bridge did for Nodes in place of their lifecycles. */
+async function byBridge(): Promise<number> {
+  const metrics = await world.metrics()
+  const of = (step: string) => metrics[`joiner_nodes_joined_without_temporal_total{step="${step}"}`] ?? Number.NaN
+  return of('registered') + of('initialized')
+}
+
+const puts = async () => (await world.journal()).filter(({ method }) => method === 'PUT').length
+
+const claimNames = async () => (await world.list('nodeclaims')).map(({ metadata }) => metadata.name).toSorted()
+
+test('with Temporal there lifecycles register 20 Nodes, and the bridge none', async () => {
+  await world.scale('inflate', 20)
+  await world.untilRunning(20)
+  expect(await byBridge()).toBe(0)
+  await world.scale('inflate', 0)
+  await world.operator.kubectl(['delete', 'nodeclaims', '--all', '--wait=false'])
+  await world.untilNothingLeft()
+})
+
+test('Nodes that join while Temporal is away take their pods, and new pods get NodeClaims', async () => {
+  // Temporal goes while launches are under way, so none of these lifecycles can wait for its Node.
+  await world.timing({ bootMs: 10_000 })
+  await world.fault({ kind: 'latency', ms: 10_000, count: nodes })
+  const before = await puts()
+  await world.scale('inflate', nodes)
+  await world.until('Azure holds the answers to all creates', async () => (await puts()) === before + nodes)
+  const back = world.restartServer('temporal', awayMs)
+  await world.untilRunning(nodes)
+  expect(await byBridge()).toBe(nodes)
+  expect(
+    await world.temporal.connection.ensureConnected().then(
+      () => 'there',
+      () => 'away',
+    ),
+  ).toBe('away')
+  await world.scale('inflate', nodes + 2)
+  await world.until('the new pods have NodeClaims', async () => (await claimNames()).length === nodes + 2)
+  const during = await claimNames()
+  expect((await world.azure()).virtualMachines).toHaveLength(nodes)
+  await back
+  await world.untilRunning(nodes + 2)
+  expect(await claimNames()).toEqual(during)
+  // The lifecycles go on, and know what was done without them.
+  await world.until('all are at rest', async () => (await world.lifecycles("NodePhase = 'Ready'")).length === nodes + 2)
+  expect((await world.azure()).virtualMachines).toHaveLength(nodes + 2)
+})

@@ -1,0 +1,43 @@
+import { LifecycleStarter } from '../../activities/provisioning/lifecycle-starter.ts'
+import { clusterName } from '../../deploy/local/cluster.ts'
+import { FakeCluster } from '../fakes/cluster.ts'
+import { claimJson, condition } from '../fakes/objects.ts'
+import { ranCommand } from '../fast/world/commands.ts'
+import { fakeTemporal } from './fake-temporal.ts'
+
+/** States of Temporal that commands have to say something true of. */
+export const temporalStates = ['away', 'empty', 'an attribute missing', 'visibility down', 'a version apart'] as const
+export type TemporalState = (typeof temporalStates)[number]
+
+/**
+ * Three NodeClaims with their lifecycles, of which one launches, and a process of Joiner that leads and has no workers: what commands read of a cluster
+ * and of Temporal in a state. Time is real.
+ */
+export async function installedWorld(state?: TemporalState) {
+  const temporal = fakeTemporal()
+  const cluster = new FakeCluster()
+  for (const name of ['a', 'b']) cluster.put('nodeclaims', claimJson(name))
+  cluster.put('nodeclaims', claimJson('c', { status: { conditions: [condition('Launched', 'Unknown')] } }))
+  const renewTime = new Date().toISOString()
+  cluster.put('leases', {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name: 'joiner-bridge', namespace: 'joiner' },
+    spec: { holderIdentity: 'joiner-1', renewTime },
+  })
+  await temporal.bootstrap(clusterName)
+  const lifecycles = new LifecycleStarter(temporal.client, clusterName, Date.now)
+  for (const claim of cluster.cacheOf().nodeClaims.values()) await lifecycles.start(claim)
+  if (state === 'empty') temporal.forget()
+  if (state === 'an attribute missing') temporal.state.attributes.delete('NodePhase')
+  temporal.state.isVisibilityDown = state === 'visibility down'
+  temporal.state.isOld = state === 'a version apart'
+  // Nothing listens there.
+  const env = state === 'away' ? { TEMPORAL_ADDRESS: '127.0.0.1:1' } : {}
+  return {
+    ...temporal,
+    cluster,
+    joiner: (...args: readonly string[]) =>
+      ranCommand({ kubernetes: cluster.client, temporal: temporal.connection }, env, args),
+  }
+}
