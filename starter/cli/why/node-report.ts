@@ -110,6 +110,12 @@ function texts<Key extends string>(all: Readonly<Record<Key, string | undefined>
   >
 }
 
+function deletionLines({ metadata: { deletionTimestamp, annotations: own } }: NodeClaim): readonly string[] {
+  if (deletionTimestamp === undefined) return []
+  const why = own[annotations.cancelledAt] === undefined ? '' : ', as its lifecycle was cancelled in Temporal'
+  return [`its NodeClaim is being deleted since ${deletionTimestamp}${why}`]
+}
+
 function stateOf(facts: NodeFacts): readonly string[] {
   const { node, claim } = facts
   const lines: string[] = []
@@ -117,9 +123,7 @@ function stateOf(facts: NodeFacts): readonly string[] {
   if (node?.unschedulable === true) lines.push('cordoned (spec.unschedulable)')
   if (claim === undefined) return lines
   const { conditions } = claim.status
-  const { deletionTimestamp, annotations: own } = claim.metadata
-  const byWhom = own[annotations.cancelledAt] === undefined ? '' : ', since its lifecycle was cancelled in Temporal'
-  if (deletionTimestamp !== undefined) lines.push(`its NodeClaim is being deleted since ${deletionTimestamp}${byWhom}`)
+  lines.push(...deletionLines(claim))
   for (const type of ['Launched', 'Registered', 'Initialized']) {
     const condition = conditionOf(conditions, type)
     if (condition?.status === 'True') continue
