@@ -1,6 +1,8 @@
 // Two replicas, of which one ends in order.
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { expect, test } from 'vitest'
+import { pauseUpdate, resumeUpdate } from '../../workflows/messages.ts'
+import { dated } from '../scenarios/dated.ts'
 import { expectWhole } from '../whole.ts'
 import type { World } from '../world.ts'
 import type { Durable } from './durable.ts'
@@ -20,12 +22,15 @@ export function replicaTests(durable: () => Durable): void {
       await world.scale('inflate', claims + 1)
       await world.cluster.supervisor.kill(ended, 'SIGTERM')
       await expectWhole(world, claims + 1)
-      const planned = await world.until('the plan is in the history', async () => {
-        const added = (await loopEvents(world)).slice(events)
-        return added.some((event) => event.includes('"kind":"planned"')) && added
+      // The history tells of an attempt's predecessor once it has ended, here by a pause.
+      await world.loop('disruption').executeUpdate(pauseUpdate, { args: [{ reason: 'to look' }] })
+      const failed = await world.until('the history tells why the attempt of the ended process failed', async () => {
+        const added = (await loopEvents(world)).slice(events).filter((event) => event.includes('"lastFailure"'))
+        return added.length > 0 && added
       })
-      // An attempt that was given up in order failed or was cancelled; one that is lost runs into its heartbeat timeout.
-      expect(planned.filter((event) => event.includes('timeoutFailureInfo'))).toEqual([])
+      // One that was given up in order failed; one that is lost runs into its heartbeat timeout.
+      expect(failed.filter((event) => event.includes('timeoutFailureInfo'))).toEqual([])
+      await world.loop('disruption').executeUpdate(resumeUpdate, { args: [dated()] })
       await begin(world, ended, start)
     }
   })
@@ -39,9 +44,9 @@ async function begin(world: World, name: string, start: (name: string) => void):
   await world.until(`${name} works`, async () => (await begun()) > before)
 }
 
-/** The events of the planning loop's present run, as text. Payloads are decoded. */
+/** The events of the disruption loop's present run, as text. Payloads are decoded. */
 async function loopEvents(world: World): Promise<readonly string[]> {
-  const history = historyToJSON(await world.loop('provisioning').fetchHistory())
+  const history = historyToJSON(await world.loop('disruption').fetchHistory())
   const { events } = JSON.parse(history) as { readonly events: readonly object[] }
   const decoded = (key: string, value: unknown) =>
     key === 'data' && typeof value === 'string'

@@ -28,6 +28,7 @@ export function doctorOfAzure(prepared: () => Prepared): void {
           'aks machines',
           'azure reads',
           'azure roles',
+          'cancelled lifecycles',
           'clocks',
           'conversion webhook',
           'custom resources',
@@ -46,7 +47,7 @@ export function doctorOfAzure(prepared: () => Prepared): void {
           'workflows',
         ].map((name) => `✓ ok ${name}`),
       )
-      expect(stdout).toMatch(/^19 checks: 19 ok, 0 to look at, 0 failed$/m)
+      expect(stdout).toMatch(/^20 checks: 20 ok, 0 to look at, 0 failed$/m)
       expect(stdout).not.toContain('->')
       expect(stderr).toContain('looking at identity, azure reads')
       expect(code).toBe(0)

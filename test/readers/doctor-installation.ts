@@ -38,6 +38,7 @@ export function doctorOfInstallation(prepared: () => Prepared): void {
       'instances',
       'aks machines',
       'temporal',
+      'workflows',
       'installation',
     ])
     expect(of('identity').remedies[0]).toContain(`no identity has the client id "${stranger}"`)

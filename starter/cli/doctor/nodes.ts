@@ -1,5 +1,6 @@
 import { decodeNode, decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
+import { isForbidden } from '../../../activities/kubernetes/client/api-error.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { withheldRemedy, withheldText } from '../../../api/withheld-machines.ts'
 import { joinsOf } from '../../../core/node-claim/node-owner.ts'
@@ -96,7 +97,15 @@ export function cancellationsCheck({ config, kubernetes }: DoctorContext): Check
     name: 'cancelled lifecycles',
     remedy: `look at what Joiner stored: kubectl get configmap joiner-cancellations --namespace ${config.JOINER_NAMESPACE}`,
     run: async () => {
-      const refused = await readRefusedCancellations(kubernetes, config.JOINER_NAMESPACE, Date.now())
+      let refused: string
+      try {
+        refused = await readRefusedCancellations(kubernetes, config.JOINER_NAMESPACE, Date.now())
+      } catch (error) {
+        if (!isForbidden(error)) throw error
+        return ok(
+          'not looked at: this identity may not read the ConfigMap joiner-cancellations; joiner status shows it',
+        )
+      }
       if (refused === '') return ok('no cancellation of a lifecycle in Temporal was refused within the last hour')
       return warn(refused, [
         'find out who cancels workflows: docs/temporal.md says what cancel, terminate and reset do',

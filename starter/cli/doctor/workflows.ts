@@ -24,7 +24,7 @@ export function workflowsCheck({ config, temporal, kubernetes, now }: DoctorCont
         const client = temporalClient(connection, temporal)
         return await workflowsFinding(
           { client, cluster: config.CLUSTER_NAME, now },
-          readClaims(kubernetes, { machines: managesMachines(config) }),
+          () => readClaims(kubernetes, { machines: managesMachines(config) }),
           () => readRepairer(kubernetes, config.JOINER_NAMESPACE, now()),
         )
       } catch {
@@ -42,15 +42,15 @@ interface Asked {
   readonly now: () => number
 }
 
-/** What is found of workflows. `reading`: the NodeClaims; `repairerOf` is asked where something is found. */
+/** What is found of workflows. `readAll`: reads the NodeClaims; `repairerOf` is asked where something is found. */
 async function workflowsFinding(
   asked: Asked,
-  reading: Promise<readonly NodeClaim[]>,
+  readAll: () => Promise<readonly NodeClaim[]>,
   repairerOf: () => Promise<Repairer>,
 ): Promise<Finding> {
-  const claims = await reading.catch((error: unknown) => reason(error))
+  const claims = await readAll().catch((error: unknown) => reason(error))
   const isRead = typeof claims !== 'string'
-  const findings = await lookOnce(asked, isRead ? claims : undefined)
+  const findings = await lookOnce(asked, isRead ? claims : undefined, () => readAll().catch(() => undefined))
   const repairer: Repairer = findings.length > 0 ? await repairerOf() : { kind: 'there' }
   const found = findingGroups(findings, repairer).map(({ text, remedy, fault }) => {
     if (remedy === undefined) return warn(text, [])

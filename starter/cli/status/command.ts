@@ -43,7 +43,8 @@ async function status(options: Options): Promise<number> {
     return opened.exitCode
   }
   const isOpen = opened.kind === 'open'
-  const report = isOpen ? await readStatus(opened.access, claims, now) : unreadStatus(opened.message)
+  const again = async () => (await readCluster(options, now)).claims
+  const report = isOpen ? await readStatus(opened.access, { claims, again }, now) : unreadStatus(opened.message)
   if (isOpen) await opened.close()
   const unread = [...report.unread, ...(known.unread ?? [])]
   for (const line of unread) console.error(`not read: ${line}`)

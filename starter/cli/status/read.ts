@@ -15,7 +15,7 @@ import { disruptionCommandId, type TaskQueueRole, taskQueue } from '../../../cor
 import { runningCommands } from '../../../core/workflow-queries.ts'
 import { commandStatusQuery, type LoopStatus, loopStatusQuery } from '../../../workflows/messages.ts'
 import { MissingKeyError } from '../../temporal/encryption.ts'
-import { lookOnce } from '../../temporal/findings/look.ts'
+import { lookOnce, type ReadClaims } from '../../temporal/findings/look.ts'
 import { messageOf } from '../../temporal/problem.ts'
 import { readRefusedCancellations } from '../../view/cancellations.ts'
 import { readPrices } from '../../view/prices.ts'
@@ -48,10 +48,10 @@ const roles = ['core', 'wait', 'azure', 'plan'] as const
 /** Commands that are asked what they do. */
 const mostAsked = 100
 
-/** Reads everything of Temporal side by side: what cannot be read keeps nothing else from being read. `claims`: undefined where they could not be read. */
+/** Reads everything of Temporal side by side: what cannot be read keeps nothing else from being read. `claims`: undefined where they could not be read; `again` reads them once more. */
 export async function readStatus(
   access: TemporalAccess,
-  claims: readonly NodeClaim[] | undefined,
+  { claims, again }: { readonly claims: readonly NodeClaim[] | undefined; readonly again: ReadClaims },
   now: number,
 ): Promise<StatusReport> {
   const { client, connection, cluster } = access
@@ -71,7 +71,7 @@ export async function readStatus(
       Promise.all([loop('provisioning'), loop('disruption')]),
       part('disruption commands', () => readCommands(access)),
       Promise.all(roles.map((role) => part(`task queue ${role}`, () => readQueue(access, role, now)))),
-      lookOnce({ client, cluster, now: () => now }, claims),
+      lookOnce({ client, cluster, now: () => now }, claims, again),
     ])
     const answered = queues.filter((queue) => queue !== undefined)
     return { cluster, loops, queues: answered, findings, unread, ...(commands && { commands }) }

@@ -22,12 +22,22 @@ export function temporalLooks(
   ]
 }
 
-/** Looks once at everything, and changes nothing. `claims`: undefined where they could not be read; lifecycles are not compared then. */
+/** Reads the NodeClaims. Undefined: they could not be read. */
+export type ReadClaims = () => Promise<readonly NodeClaim[] | undefined>
+
+/**
+ * Looks once at everything, and changes nothing. `claims`: undefined where they could not be read; lifecycles are not compared then. They are read
+ * again where one seems to lack its lifecycle: it may have gone meanwhile.
+ */
 export async function lookOnce(
   context: LookContext,
   claims: readonly NodeClaim[] | undefined,
+  again: ReadClaims,
 ): Promise<readonly Finding[]> {
   const looks = temporalLooks(context, () => claims ?? [], { isOnly: true })
   const possible = claims === undefined ? looks.filter(({ what }) => what !== 'the lifecycles') : looks
-  return merged((await Promise.all(possible.map(findingsOf))).flat())
+  const findings = merged((await Promise.all(possible.map(findingsOf))).flat())
+  if (findings.every(({ repair }) => repair?.kind !== 'start')) return findings
+  const left = new Set((await again())?.map(({ metadata }) => metadata.name))
+  return findings.filter(({ repair }) => repair?.kind !== 'start' || left.has(repair.nodeClaim))
 }

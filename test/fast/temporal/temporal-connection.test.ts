@@ -158,7 +158,7 @@ describe('the bridge', () => {
     expect(await settled(bootstrap(deps))).toEqual({ kind: 'ours' })
     expect(await settled(bootstrap(deps))).toEqual({ kind: 'ours' })
     expect((await settled(bootstrap({ ...deps, clusterUid: 'other' }))).kind).toBe('foreign')
-    expect(await lookOnce({ client, cluster: 'test', now: () => life.clock.now() }, [])).toEqual([])
+    expect(await lookOnce({ client, cluster: 'test', now: () => life.clock.now() }, [], async () => [])).toEqual([])
     const runs = () => life.temporal.runs.filter(({ identity }) => identity.workflowType === 'garbageCollection')
     await passUntil(life.clock, 'a pass', () => runs().length === 1)
     await settled(life.clock.sleep(490_000))
