@@ -74,11 +74,12 @@ async function untilMade(
   makeWorker: PlannerInput['makeWorker'],
   { log, signal }: Pick<PlannerInput, 'log' | 'signal'>,
 ): Promise<Worker | undefined> {
-  while (!signal.aborted) {
+  for (let failures = 0; !signal.aborted; failures++) {
     try {
       return await makeWorker()
     } catch (error) {
-      log.warn({ err: error }, 'failed to make the worker of disruption, retrying')
+      // The connection says by itself why Temporal cannot be used.
+      log[failures === 0 ? 'warn' : 'debug']({ err: error }, 'failed to make the worker of disruption, retrying')
       await pauseOf(retryWorkerMs, signal)
     }
   }

@@ -1,4 +1,12 @@
-import { CancellationScope, setCurrentDetails, setHandler, upsertMemo, workflowInfo } from '@temporalio/workflow'
+import {
+  ActivityFailure,
+  CancellationScope,
+  isCancellation,
+  setCurrentDetails,
+  setHandler,
+  upsertMemo,
+  workflowInfo,
+} from '@temporalio/workflow'
 import type { CommandWork } from '../activities/kubernetes/contract.ts'
 import type { DisruptionReason } from '../core/disruption/command.ts'
 import { commandFacts, endedCommand } from '../core/history/command-facts.ts'
@@ -69,7 +77,9 @@ export async function disruptionCommand(input: DisruptionCommandInput): Promise<
     enter('done')
     return close({ outcome: 'done', message: `${candidates.length} nodes are gone` })
   } catch (error) {
-    await CancellationScope.nonCancellable(() => undo('the command was cut short'))
+    // Anything else, such as an answer that cannot be read, fails the workflow task, which is tried again.
+    if (error instanceof ActivityFailure || isCancellation(error))
+      await CancellationScope.nonCancellable(() => undo('the command was cut short'))
     throw error
   }
 }

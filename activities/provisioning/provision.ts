@@ -48,9 +48,8 @@ export async function provision({ deps, reconciles, signal }: ProvisioningProces
 /** Takes the fence, and reads what an earlier planner may have written: a claim that is not known would be created twice. */
 async function begin(deps: NextProvisioningDeps, attempt: number, signal: AbortSignal): Promise<Fence> {
   await deps.cache.synced()
-  const scope = { attemptId: `provisioning/${attempt}`, isFirst: attempt === 1 }
+  const scope = { attemptId: `provisioning/${attempt}`, isFirst: false }
   const fence = await Fence.take(deps, 'joiner-planner-fence', scope)
-  if (fence.mayLackWrites)
-    await Promise.all([deps.cache.catchUp(['NodeClaim', 'Node'], signal), deps.cache.catchUpUnboundPods(signal)])
+  await Promise.all([deps.cache.catchUp(['NodeClaim', 'Node'], signal), deps.cache.catchUpUnboundPods(signal)])
   return fence
 }
