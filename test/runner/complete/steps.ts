@@ -24,6 +24,11 @@ export const steps: readonly Step[] = [
     words: [...vitest, '--project', 'unit', 'test/scheduler-equivalence'],
     env: { CLUSTERS: '3000' },
   },
+  {
+    name: 'outages of each length',
+    words: [...vitest, '--project', 'scenarios', 'nodes/outages'],
+    env: { JOINER_TEST_OUTAGES: 'all' },
+  },
   { name: 'fuzz-cli', words: ['test/fuzz-cli/command.ts'] },
   { name: 'hostile', words: ['test/hostile/command.ts'] },
   { name: 'takeover', words: ['test/take-over/command.ts'] },
