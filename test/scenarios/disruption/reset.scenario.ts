@@ -10,6 +10,7 @@ import {
   resumeSignal,
 } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { resetToFirstTask } from '../../faults/reset.ts'
 import { patient } from '../../runner/patience.ts'
 import { type Seen, World } from '../../world.ts'
 import { dated } from '../dated.ts'
@@ -40,20 +41,6 @@ async function pauseAndResume(loop: Loop): Promise<void> {
 
 const lifecycleId = ({ metadata: { name, uid } }: Seen) => `nodeclaim/${clusterName}/${name}/${uid}`
 const loopId = (loop: Loop) => `${loop}/${clusterName}`
-
-/** Temporal's button Reset, to the first task: the run begins again, and Temporal hands it all signals and updates once more. */
-async function reset(workflowId: string): Promise<void> {
-  const { runId } = await world.temporal.workflow.getHandle(workflowId).describe()
-  const { events } = await world.temporal.workflow.getHandle(workflowId, runId).fetchHistory()
-  const first = events?.find((event) => event.workflowTaskCompletedEventAttributes != null)
-  await world.temporal.workflowService.resetWorkflowExecution({
-    namespace: 'default',
-    workflowExecution: { workflowId, runId },
-    reason: 'somebody pressed a button',
-    workflowTaskFinishEventId: first?.eventId ?? null,
-    requestId: `reset of ${runId}`,
-  })
-}
 
 /** Waits until a run shows that it has refused requests, of which the last one is named. */
 async function untilRefused(workflowId: string, what: string): Promise<void> {
@@ -123,11 +110,11 @@ test('a reset repeats no request that removes nodes, holds them or pauses', asyn
   await world.operator.kubectl(['delete', 'nodeclaim', asked.metadata.name, '--wait=false'])
   await world.until('the VM is to be deleted', async () => (await phaseOf(asked)) === 'Terminating')
 
-  await reset(loopId('disruption'))
+  await resetToFirstTask(world.temporal, loopId('disruption'))
   await untilRefused(loopId('disruption'), 'resume: at')
-  await reset(loopId('provisioning'))
+  await resetToFirstTask(world.temporal, loopId('provisioning'))
   await untilRefused(loopId('provisioning'), 'resume: at')
-  for (const claim of [held, released, asked]) await reset(lifecycleId(claim))
+  for (const claim of [held, released, asked]) await resetToFirstTask(world.temporal, lifecycleId(claim))
   await untilRefused(lifecycleId(held), 'release: at')
   await untilRefused(lifecycleId(released), 'hold: at')
   await untilRefused(lifecycleId(asked), 'forceFinish: at')
@@ -150,7 +137,7 @@ test('a reset loop obeys the pauses that are in force, not those of its past', a
   const sentMs = Date.now()
   await world.until('the requests are old', async () => Date.now() - sentMs > 130_000, patient(200_000))
   for (const loop of loops) {
-    await reset(loopId(loop))
+    await resetToFirstTask(world.temporal, loopId(loop))
     await untilRefused(loopId(loop), 'resume: at')
   }
   expect((await statusOf('disruption')).pause?.reason).toBe('the last one')

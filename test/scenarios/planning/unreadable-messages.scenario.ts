@@ -1,4 +1,3 @@
-import proto from '@temporalio/proto'
 import { clusterName } from '../../../deploy/local/cluster.ts'
 import {
   applyUpdate,
@@ -21,18 +20,18 @@ import {
   retryNowUpdate,
 } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { UnreadableMessages, unreadablePayloads } from '../../faults/unreadable-payloads.ts'
 import { type Seen, World } from '../../world.ts'
 import { dated } from '../dated.ts'
 import { afterAll, beforeAll, describe, expect, test } from '../scenario.ts'
 
-const { UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_COMPLETED } =
-  proto.temporal.api.enums.v1.UpdateWorkflowExecutionLifecycleStage
-
 let world: World
 let claim: Seen
+let send: UnreadableMessages
 
 beforeAll(async () => {
   world = await World.start({ cloud: 'instant' })
+  send = new UnreadableMessages(world)
   await world.startWithPool(nodePool(), nodeClass(), deployment({ apart: true, replicas: 1 }))
   await world.untilRunning(1)
   claim = (await world.list('nodeclaims'))[0] as Seen
@@ -40,55 +39,9 @@ beforeAll(async () => {
 
 afterAll(() => world?.stop())
 
-const bytes = (text: string) => Buffer.from(text)
-
-/** What anybody may send who may send at all. */
-const payloads = {
-  'of an encoding that Joiner does not know': { metadata: { encoding: bytes('json/protobuf') }, data: bytes('{}') },
-  'that is no JSON': { metadata: { encoding: bytes('json/plain') }, data: bytes('{"reason": ') },
-  'that is encrypted with a key that nobody has': {
-    metadata: { encoding: bytes('binary/encrypted'), 'encryption-key-id': bytes('lost') },
-    data: bytes('0123456789'),
-  },
-  'that does not say its encoding': { metadata: {}, data: bytes('x') },
-  'that is empty': {},
-}
-type Sent = (typeof payloads)[keyof typeof payloads]
-
 const lifecycle = () => `nodeclaim/${clusterName}/${claim.metadata.name}/${claim.metadata.uid}`
 const provisioning = `provisioning/${clusterName}`
 const disruption = `disruption/${clusterName}`
-
-const namespace = () => world.temporal.options.namespace
-
-async function signal(workflowId: string, { name }: { readonly name: string }, payload: Sent): Promise<void> {
-  await world.temporal.workflowService.signalWorkflowExecution({
-    namespace: namespace(),
-    workflowExecution: { workflowId },
-    signalName: name,
-    input: { payloads: [payload] },
-  })
-}
-
-/** Returns what an update is refused with. */
-async function update(workflowId: string, { name }: { readonly name: string }, payload: Sent): Promise<unknown> {
-  const { outcome } = await world.temporal.workflowService.updateWorkflowExecution({
-    namespace: namespace(),
-    workflowExecution: { workflowId },
-    waitPolicy: { lifecycleStage: UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_COMPLETED },
-    request: { meta: { updateId: crypto.randomUUID() }, input: { name, args: { payloads: [payload] } } },
-  })
-  return outcome?.failure?.message
-}
-
-async function query(workflowId: string, payload: Sent): Promise<unknown> {
-  const { queryResult } = await world.temporal.workflowService.queryWorkflow({
-    namespace: namespace(),
-    execution: { workflowId },
-    query: { queryType: loopStatusQuery.name, queryArgs: { payloads: [payload] } },
-  })
-  return JSON.parse(Buffer.from(queryResult?.payloads?.[0]?.data ?? []).toString())
-}
 
 /** Workflow tasks that failed, of all runs. */
 async function failedTasks(): Promise<number> {
@@ -96,7 +49,7 @@ async function failedTasks(): Promise<number> {
   return histories.reduce((count, history) => count + history.split('EVENT_TYPE_WORKFLOW_TASK_FAILED').length - 1, 0)
 }
 
-describe.each(Object.entries(payloads))('a payload %s', (_, payload) => {
+describe.each(Object.entries(unreadablePayloads))('a payload %s', (_, payload) => {
   test('of an update is refused with an answer, whichever workflow it is for', async () => {
     const asked = [
       ...[holdUpdate, releaseUpdate, retryNowUpdate, forceFinishUpdate].map((each) => [lifecycle(), each] as const),
@@ -106,7 +59,7 @@ describe.each(Object.entries(payloads))('a payload %s', (_, payload) => {
       ),
     ]
     for (const [workflowId, each] of asked)
-      expect(await update(workflowId, each, payload)).toMatch(
+      expect(await send.update(workflowId, each, payload)).toMatch(
         new RegExp(`^${each.name}: the payload cannot be read \\(.+\\); send it as JSON$`),
       )
   })
@@ -114,11 +67,11 @@ describe.each(Object.entries(payloads))('a payload %s', (_, payload) => {
   test('of a signal or a query stops nothing: no workflow task fails, and a new pod gets its node', async () => {
     const { length } = await world.list('nodes')
     for (const each of [pokeSignal, releaseSignal, retryNowSignal, forceFinishSignal])
-      await signal(lifecycle(), each, payload)
-    await signal(provisioning, resumeSignal, payload)
-    for (const each of [resumeSignal, consolidateNowSignal]) await signal(disruption, each, payload)
+      await send.signal(lifecycle(), each, payload)
+    await send.signal(provisioning, resumeSignal, payload)
+    for (const each of [resumeSignal, consolidateNowSignal]) await send.signal(disruption, each, payload)
     for (const workflowId of [lifecycle(), provisioning, disruption])
-      expect(await query(workflowId, payload)).toMatchObject({ sinceMs: expect.any(Number) })
+      expect(await send.query(workflowId, payload)).toMatchObject({ sinceMs: expect.any(Number) })
     await world.scale('inflate', length + 1)
     await world.untilRunning(length + 1)
     expect(await failedTasks()).toBe(0)
@@ -126,8 +79,8 @@ describe.each(Object.entries(payloads))('a payload %s', (_, payload) => {
 })
 
 test('a pause that cannot be read is in force all the same, and says so', async () => {
-  const payload = payloads['of an encoding that Joiner does not know']
-  await signal(provisioning, pauseSignal, payload)
+  const payload = unreadablePayloads['of an encoding that Joiner does not know']
+  await send.signal(provisioning, pauseSignal, payload)
   const { pause } = await world.until('provisioning is paused', async () => {
     const status = await world.loop('provisioning').query(loopStatusQuery)
     return status.pause !== undefined && status
@@ -144,7 +97,7 @@ test('a pause that cannot be read is in force all the same, and says so', async 
 })
 
 test('a hold that cannot be read holds the node, and says so', async () => {
-  await signal(lifecycle(), holdSignal, payloads['that is no JSON'])
+  await send.signal(lifecycle(), holdSignal, unreadablePayloads['that is no JSON'])
   const held = await world.until('the node is held', async () =>
     (await world.list('events')).find(
       ({ reason, involvedObject }) => reason === 'NodeHeld' && involvedObject?.name === claim.metadata.name,
