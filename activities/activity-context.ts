@@ -54,8 +54,9 @@ export interface Step {
 }
 
 /**
- * Runs a wait with heartbeats, so that a dead worker is noticed within the heartbeat timeout and a cancellation arrives.
- * The interval is short: the SDK throttles what reaches the server. Each says what the next attempt must know of this one, should its worker be lost.
+ * Runs a wait with heartbeats, so that a dead worker is noticed within the heartbeat timeout and a cancellation arrives. The first comes after half of
+ * it: each is an Action on Temporal Cloud, and most activities are over by then. The interval is short: the SDK throttles what reaches the server. Each
+ * says what the next attempt must know of this one, should its worker be lost.
  * `idleSinceMs`: when the step before ended.
  */
 export async function withHeartbeats<Result>(
@@ -67,8 +68,10 @@ export async function withHeartbeats<Result>(
   const step = stepOf(context, idleSinceMs)
   const beat = (end?: Pick<Beat, 'hasEnded'>) =>
     context.heartbeat({ atMs: Date.now(), gaps: step.gaps, ...end } satisfies Beat)
-  const timer = setInterval(beat, 2000)
-  beat()
+  const firstMs = Date.now() + (context.info.heartbeatTimeoutMs ?? 0) / 2
+  const timer = setInterval(() => {
+    if (Date.now() >= firstMs) beat()
+  }, 2000)
   try {
     return await work(context.cancellationSignal, step)
   } catch (error) {

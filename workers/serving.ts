@@ -13,6 +13,7 @@ import { bridgeMetrics } from '../activities/telemetry/bridge-metrics.ts'
 import { ReconcileMetrics } from '../activities/telemetry/reconcile-metrics.ts'
 import type { Config } from '../api/config.ts'
 import { Bridge } from '../starter/bridge/bridge.ts'
+import { GoneProcesses } from '../starter/bridge/gone-processes.ts'
 import { JoinKeeper } from '../starter/bridge/join-keeper.ts'
 import type { TemporalSettings } from '../starter/temporal/settings.ts'
 import { bundleDigest } from './bundle.ts'
@@ -64,6 +65,13 @@ export async function serve(
   const stopParts = startParts(deps, roles, readiness)
   const workflowCode = bundleDigest(workflowBundle.code)
   const versioning = workerVersioning(config, workflowCode)
+  const gone: GoneProcesses = new GoneProcesses({
+    deps,
+    client,
+    isLeader: () => bridge.isLeader,
+    name: identity,
+    signal,
+  })
   const ofBridge = roles.has('bridge') ? bridgeMetrics(deps.now, deps.registry) : undefined
   const bridge = new Bridge({
     deps,
@@ -72,6 +80,7 @@ export async function serve(
     bootstrap,
     temporalNamespace: namespace,
     identity,
+    onLead: (from) => void (from !== '' && gone.isSilent(from)),
     resyncMs: config.JOINER_RESYNC_INTERVAL,
     version: versioning.own,
     ...(ofBridge === undefined ? {} : { metrics: ofBridge }),
@@ -89,7 +98,7 @@ export async function serve(
     settings,
     roles,
     deps,
-    identity,
+    gone,
     workflowBundle,
     version: versioning.options,
   })
@@ -137,11 +146,14 @@ export async function serve(
   })
   if (roles.has('bridge') && !signal.aborted) bridge.start()
   const stopJoins = joins.start()
+  const stopLooking = gone.start()
+  link.afterReconnect(() => void gone.connectionIsGone())
   try {
     await running
   } finally {
     observer.stop()
     stopJoins()
+    stopLooking()
     await ledger?.stop()
     await bridge.stop()
     await stopParts()

@@ -6,6 +6,7 @@ import { createKubernetesActivities } from '../activities/kubernetes/activities.
 import type { ReconcileMetrics } from '../activities/telemetry/reconcile-metrics.ts'
 import type { Role } from '../api/config.ts'
 import { taskQueue } from '../core/task-queues.ts'
+import type { GoneProcesses } from '../starter/bridge/gone-processes.ts'
 import { dataConverter } from '../starter/temporal/connect.ts'
 import type { TemporalSettings } from '../starter/temporal/settings.ts'
 import type { ProcessDeps } from './dependencies.ts'
@@ -40,14 +41,15 @@ export interface TaskWorkersInput {
   readonly settings: Pick<TemporalSettings, 'keys'>
   readonly roles: ReadonlySet<Role>
   readonly deps: ProcessDeps
-  readonly identity: string
+  /** Whose workers they are. */
+  readonly gone: Pick<GoneProcesses, 'identity' | 'interceptor'>
   readonly workflowBundle: { readonly code: string }
   /** The version of the worker that runs workflows. Activities keep to their contract, so their workers have none (ADR 12). */
   readonly version: WorkerDeploymentOptions | undefined
   readonly metrics: ReconcileMetrics
 }
 
-const commonOptions = ({ namespace, settings, identity }: TaskWorkersInput) =>
+const commonOptions = ({ namespace, settings, gone: { identity } }: TaskWorkersInput) =>
   ({
     namespace,
     dataConverter: dataConverter(settings),
@@ -65,7 +67,7 @@ export function createPlanWorker(input: TaskWorkersInput): Promise<Worker> {
     taskQueue: taskQueue('plan', deps.cluster),
     activities: createDisruptionActivities(deps),
     maxConcurrentActivityTaskExecutions: plansAtOnce,
-    interceptors: { activity: [countActivities(input.metrics, plansAtOnce)] },
+    interceptors: { activity: [countActivities(input.metrics, plansAtOnce), input.gone.interceptor] },
     // A long poll, and now and then a plan that somebody asks for.
     maxConcurrentActivityTaskPolls: 3,
   })
@@ -75,7 +77,7 @@ export function createPlanWorker(input: TaskWorkersInput): Promise<Worker> {
 export async function createTaskWorkers(input: TaskWorkersInput): Promise<readonly Worker[]> {
   const { link, roles, deps, workflowBundle, version, metrics } = input
   const common = commonOptions(input)
-  const counted = (slots: number) => ({ activity: [countActivities(metrics, slots)] })
+  const counted = (slots: number) => ({ activity: [countActivities(metrics, slots), input.gone.interceptor] })
   const options: WorkerOptions[] = []
   if (roles.has('core')) {
     const activities = createKubernetesActivities(deps)

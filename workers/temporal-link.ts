@@ -28,7 +28,7 @@ export interface TemporalLinkInput {
 }
 
 /** What works in a process knows of its connection to Temporal. */
-export type WorkerLink = Pick<TemporalLink, 'connection' | 'createWorker' | 'serve'>
+export type WorkerLink = Pick<TemporalLink, 'connection' | 'createWorker' | 'serve' | 'afterReconnect'>
 
 /**
  * A process's connection to Temporal. Certificates, keys and profiles that change on disk are taken up by a new connection, which workers and clients
@@ -41,6 +41,7 @@ export class TemporalLink {
   #current: Route
   #fingerprint: string
   #workers: readonly Worker[] = []
+  #reconnected: () => void = () => {}
   #timer: NodeJS.Timeout | undefined
   #failures = 0
   #reportedProblem: string | undefined
@@ -88,6 +89,11 @@ export class TemporalLink {
   /** From now on these workers move to a new connection. */
   serve(workers: readonly Worker[]): void {
     this.#workers = workers
+  }
+
+  /** From now on this is called each time that a connection which was lost is made again. */
+  afterReconnect(listener: () => void): void {
+    this.#reconnected = listener
   }
 
   async stop(): Promise<void> {
@@ -143,6 +149,7 @@ export class TemporalLink {
     this.#reportedProblem = undefined
     this.#input.onState(undefined)
     this.#input.log.info({ address: this.#input.settings.address }, 'reconnected to Temporal')
+    this.#reconnected()
   }
 
   #replace(next: Route): void {

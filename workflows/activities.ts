@@ -13,11 +13,13 @@ function queueOf(role: TaskQueueRole): string {
 const steadyRetry = { initialInterval: '500ms', backoffCoefficient: 1.5, maximumInterval: '10s' } as const
 
 /**
- * Heartbeat timeouts. The SDK sends a heartbeat after four fifths of it, so a process that was killed is noticed by then at the latest. What acts
- * is taken up within 20 s; a wait may take longer, since nothing depends on it sooner (docs/adr/0026-heartbeats-are-few.md).
+ * Heartbeat timeouts. What a process that was killed had in hand is taken from it as soon as its end is known (starter/bridge/gone-processes.ts); these
+ * are for one whose end nobody sees, and how long a cancellation may take to arrive: the SDK sends a heartbeat after four fifths of it. Each is an Action
+ * on Temporal Cloud (docs/adr/0026-heartbeats-are-few.md).
  */
 const actingBeat = '15s'
-const waitingBeat = '30s'
+const waitingBeat = '60s'
+const joiningBeat = '120s'
 
 /** Work that lasts as long as what it waits for. It ends with the workflow's interest, whatever it does by then. */
 const withoutEnd = {
@@ -55,24 +57,22 @@ export const undoing = () =>
     retry: steadyRetry,
   })
 
-/**
- * Steps on cluster state that act, or that a deletion follows at once: pods are evicted, replacements awaited, NodeClaims deleted. The watch cache
- * answers their waits, at no request and no event.
- */
-export const clusterSteps = () =>
-  proxyActivities<Pick<KubernetesActivities, 'drain' | 'prepareReboot' | 'awaitReplacements' | 'deleteCandidates'>>({
-    taskQueue: queueOf('wait'),
-    ...withoutEnd,
-    heartbeatTimeout: actingBeat,
-  })
+type WaitQueue = Pick<
+  KubernetesActivities,
+  'drain' | 'prepareReboot' | 'awaitReplacements' | 'deleteCandidates' | 'awaitInitialization' | 'awaitReboot'
+>
 
-/** The waits for a Node to be ready, after its launch and after a reboot, likewise. */
-export const waits = () =>
-  proxyActivities<Pick<KubernetesActivities, 'awaitInitialization' | 'awaitReboot'>>({
-    taskQueue: queueOf('wait'),
-    ...withoutEnd,
-    heartbeatTimeout: waitingBeat,
-  })
+const onWaitQueue = (heartbeatTimeout: typeof actingBeat | typeof waitingBeat | typeof joiningBeat) =>
+  proxyActivities<WaitQueue>({ taskQueue: queueOf('wait'), ...withoutEnd, heartbeatTimeout })
+
+/** Steps on cluster state that act: pods are evicted. The watch cache answers their waits, at no request and no event. */
+export const clusterSteps = () => onWaitQueue(actingBeat)
+
+/** Waits on cluster state, likewise: until replacements are there, NodeClaims are gone, or what holds a drain up is over. */
+export const clusterWaits = () => onWaitQueue(waitingBeat)
+
+/** The waits for a Node to be ready, after its launch and after a reboot. */
+export const readyWaits = () => onWaitQueue(joiningBeat)
 
 /** One launch attempt. It ends by itself when its time is over; a lost answer is retried and adopts the VM it made. */
 export const launching = () =>
@@ -101,7 +101,7 @@ export const joins = () =>
   proxyActivities<Pick<AzureActivities, 'awaitNode'>>({
     taskQueue: queueOf('azure'),
     ...withoutEnd,
-    heartbeatTimeout: waitingBeat,
+    heartbeatTimeout: joiningBeat,
   })
 
 /** The deletion of a VM, which shares these lists. */
@@ -109,7 +109,7 @@ export const deletions = () =>
   proxyActivities<Pick<AzureActivities, 'deleteInstance'>>({
     taskQueue: queueOf('azure'),
     ...withoutEnd,
-    heartbeatTimeout: actingBeat,
+    heartbeatTimeout: waitingBeat,
   })
 
 /** Retry options for work whose answer an operator waits for: the answer comes soon, even if it is a failure. */

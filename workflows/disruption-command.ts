@@ -13,7 +13,7 @@ import { commandFacts, endedCommand } from '../core/history/command-facts.ts'
 import { factsKey } from '../core/history/life.ts'
 import { markdownCode, markdownText } from '../core/values/markdown.ts'
 import { timeText } from '../core/values/time.ts'
-import { clusterSteps, undoing } from './activities.ts'
+import { clusterWaits, undoing } from './activities.ts'
 import { commandStatusQuery } from './messages.ts'
 
 export interface DisruptionCommandInput extends Omit<CommandWork, 'commandId'> {
@@ -62,14 +62,14 @@ export async function disruptionCommand(input: DisruptionCommandInput): Promise<
   try {
     if (replacements.length > 0) {
       enter(`waiting until ${names.replacements.join(', ')} can take pods`)
-      const waited = await clusterSteps().awaitReplacements.executeWithOptions(
+      const waited = await clusterWaits().awaitReplacements.executeWithOptions(
         { summary: `until ${replacements.length} replacements are initialized` },
         [{ replacements, readyByMs, ...(committedMs === undefined ? {} : { idleSinceMs: committedMs }) }],
       )
       if (waited.kind !== 'ready') return await undo(waited.message)
     }
     enter(`deleting ${names.candidates.join(', ')}`)
-    const deleted = await clusterSteps().deleteCandidates.executeWithOptions(
+    const deleted = await clusterWaits().deleteCandidates.executeWithOptions(
       { summary: `delete ${candidates.length} NodeClaims` },
       [work],
     )

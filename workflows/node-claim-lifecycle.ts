@@ -16,7 +16,7 @@ import { type DrainWaits, nothingReported, waitsText } from '../core/node-claim/
 import type { Wake } from '../core/node-claim/lifecycle.ts'
 import { limits } from '../core/node-claim/limits.ts'
 import { limitText } from '../core/values/time.ts'
-import { clusterSteps, deletions, joins, kubernetes, launching, waits } from './activities.ts'
+import { clusterSteps, clusterWaits, deletions, joins, kubernetes, launching, readyWaits } from './activities.ts'
 import { causeMessage, isFailedAttempt } from './cause-message.ts'
 import { LifeRecord } from './life-record.ts'
 import { type LifecycleStatus, lifecycleStatusQuery, pokeSignal } from './messages.ts'
@@ -272,7 +272,7 @@ class Lifecycle {
     this.#enter('Initializing', 'the Node to be ready')
     this.#endedMs = undefined
     this.#record.write()
-    const outcome = await waits().awaitInitialization.executeWithOptions(
+    const outcome = await readyWaits().awaitInitialization.executeWithOptions(
       { summary: this.#record.before('it becomes ready') },
       [{ claim: this.#claim }],
     )
@@ -326,7 +326,8 @@ class Lifecycle {
     this.#drainWaits = undefined
     this.#enter('Draining', 'pods to leave the Node')
     for (let reported = nothingReported; ; ) {
-      const outcome = await clusterSteps().drain.executeWithOptions({ summary: this.#record.drain(reported.waits) }, [
+      const drains = reported.waits.on.length === 0 ? clusterSteps() : clusterWaits()
+      const outcome = await drains.drain.executeWithOptions({ summary: this.#record.drain(reported.waits) }, [
         { claim: this.#claim, reported },
       ])
       if (outcome.kind !== 'noNode')

@@ -1,7 +1,7 @@
 import { isCancellation } from '@temporalio/workflow'
 import type { ClaimRef, Ended, PreparedReboot, RebootOutcome } from '../activities/kubernetes/contract.ts'
 import { limits } from '../core/node-claim/limits.ts'
-import { clusterSteps, kubernetes, restarts, waits } from './activities.ts'
+import { clusterSteps, kubernetes, readyWaits, restarts } from './activities.ts'
 import { causeMessage } from './cause-message.ts'
 
 /** Reboots the VM of a claim: drains the Node, restarts the VM, waits until the Node is ready. On failure the claim is deleted. */
@@ -21,9 +21,10 @@ export async function reboot(claim: ClaimRef, enter: (waitingFor: string) => voi
     if (restarted.kind === 'failed') return end(claim, restarted)
   }
   enter('the Node to be ready after the restart of its VM')
-  const outcome: RebootOutcome = await waits().awaitReboot.executeWithOptions({ summary: 'until the VM has booted' }, [
-    { claim, ...idleSince(endedMs), limits: limits.reboot },
-  ])
+  const outcome: RebootOutcome = await readyWaits().awaitReboot.executeWithOptions(
+    { summary: 'until the VM has booted' },
+    [{ claim, ...idleSince(endedMs), limits: limits.reboot }],
+  )
   if (outcome.kind === 'failed') await end(claim, outcome)
 }
 

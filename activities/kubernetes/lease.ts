@@ -51,6 +51,7 @@ export class Lease {
   /** The last seen version of the object, and when it was first seen. */
   #seen: { readonly version: string; readonly atMs: number } | undefined
   #heldUntilMs = Number.NEGATIVE_INFINITY
+  #takenFrom = ''
 
   constructor(deps: LeaseDeps, options: LeaseOptions) {
     this.#deps = deps
@@ -64,6 +65,11 @@ export class Lease {
   /** Whether `tryHold` held the lease less than its duration ago, so that no other process can hold it yet. */
   get isValid(): boolean {
     return this.#now() < this.#heldUntilMs
+  }
+
+  /** Who held it until it ran out, when `tryHold` took it; empty for one that was given up. */
+  get takenFrom(): string {
+    return this.#takenFrom
   }
 
   /**
@@ -95,6 +101,7 @@ export class Lease {
     const beganMs = this.#now()
     if (!(await this.#inTime(this.#write(lease)))) return 'other'
     const wasValid = this.isValid && !isOthers
+    if (!wasValid) this.#takenFrom = isOthers ? holderIdentity : ''
     this.#heldUntilMs = beganMs + this.#durationSeconds * 1000
     return wasValid ? 'renewed' : 'taken'
   }

@@ -5,8 +5,8 @@ import { Lease } from '../../activities/kubernetes/lease.ts'
 export interface BridgeLeaseInput {
   readonly deps: { readonly client: KubernetesClient; readonly namespace: string; readonly log: Logger }
   readonly identity: string
-  /** Called each time that this process begins to lead. */
-  readonly onTaken: () => Promise<void>
+  /** Called each time that this process begins to lead, with who led until the Lease ran out, if anybody did. */
+  readonly onTaken: (from: string) => Promise<void>
 }
 
 const leaseSeconds = 10
@@ -64,7 +64,7 @@ export class BridgeLease {
       const holding = await this.#lease.tryHold()
       if (holding === 'taken') {
         deps.log.info({ identity }, 'became bridge leader')
-        await onTaken()
+        await onTaken(this.#lease.takenFrom)
       }
     } catch (error) {
       // It leads until the Lease has run out: until then no other process can hold it.

@@ -89,6 +89,7 @@ async function world(claims: number, listed?: readonly string[]) {
     identity: 'a',
     resyncMs: 300_000,
     version: undefined,
+    onLead: () => {},
   })
   cache.synced = async () => {}
   onTestFinished(() => bridge.stop())

@@ -44,6 +44,8 @@ export interface BridgeInput {
   readonly bootstrap: () => Promise<void>
   readonly temporalNamespace: string
   readonly identity: string
+  /** Called when this process begins to lead, with who led until the Lease ran out, if anybody did. */
+  readonly onLead: (from: string) => void
   readonly resyncMs: number
   /** The version that is current while this process leads. Undefined: somebody else decides. */
   readonly version: OwnVersion | undefined
@@ -82,8 +84,9 @@ export class Bridge {
     this.#lease = new BridgeLease({
       deps: input.deps,
       identity: input.identity,
-      onTaken: async () => {
+      onTaken: async (from) => {
         await input.deps.cache.synced()
+        input.onLead(from)
         this.#pokeUnsettled()
       },
     })
@@ -236,10 +239,7 @@ export class Bridge {
     const [action, name = ''] = key.split('/')
     const claim = action === 'vanished' ? this.#vanished.get(name) : deps.cache.nodeClaims.get(name)
     const why = action === 'vanished' ? 'the NodeClaim is gone' : (this.#causes.get(name) ?? 'routine check')
-    if (claim === undefined) {
-      this.#causes.delete(name)
-      return
-    }
+    if (claim === undefined) return void this.#causes.delete(name)
     if (action === 'begin') await deps.lifecycles.start(claim, { isNew: isUntouched(claim) })
     else await (action === 'start' ? deps.lifecycles.start(claim) : deps.lifecycles.poke(claim, why))
     if (this.#causes.get(name) === why) this.#causes.delete(name)

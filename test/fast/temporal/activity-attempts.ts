@@ -46,6 +46,7 @@ export function newActivity(command: ScheduledActivity, isLocal: boolean, nowMs:
     nextAttemptMs: undefined,
     lastFailure: undefined,
     heartbeatDetails: undefined,
+    lastWorker: undefined,
     running: undefined,
     timers: new Map(),
   }
@@ -80,6 +81,14 @@ export class ActivityAttempts {
     activity.isCancelRequested = true
     if (!activity.isOver && activity.running === undefined)
       this.#resolve(run, activity, { cancelled: { failure: cancelledFailure(activity) } })
+  }
+
+  /** Somebody other than its worker says how an attempt ended. Returns whether there is one. */
+  endFromOutside(run: Run, activityId: string, result: AttemptResult): boolean {
+    const activity = [...run.activities.values()].find(({ command }) => command.activityId === activityId)
+    if (activity === undefined || activity.isOver || activity.isWaiting) return false
+    this.#ended(run, activity, result)
+    return true
   }
 
   #dispatch(run: Run, activity: PendingActivity): void {
@@ -131,6 +140,7 @@ export class ActivityAttempts {
     const startToClose = msOf(command.startToCloseTimeout)
     const running = { worker, cancel: () => started.cancel() }
     activity.running = running
+    activity.lastWorker = worker.identity
     activity.isWaiting = false
     activity.nextAttemptMs = undefined
     activity.timers.get('scheduleToStart')?.()

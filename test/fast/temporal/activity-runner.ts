@@ -12,6 +12,8 @@ const silent = { log() {}, trace() {}, debug() {}, info() {}, warn() {}, error()
 
 export interface WorkerOptions {
   readonly process: SimulatedProcess
+  /** Default: the name of its process. */
+  readonly identity?: string
   readonly host: WorkflowHost
   readonly queues: Iterable<string>
   readonly activities: ActivityFunctions
@@ -19,8 +21,14 @@ export interface WorkerOptions {
 }
 
 /** The worker of a process. Its attempts run as the SDK's own run: the same context, failures and cancellation. */
-export function simulatedWorker({ process, host, queues, ...offered }: WorkerOptions): Worker {
-  return { process, host, queues: new Set(queues), runAttempt: (attempt) => runAttempt(process, attempt, offered) }
+export function simulatedWorker({ process, identity = process.name, host, queues, ...offered }: WorkerOptions): Worker {
+  return {
+    process,
+    identity,
+    host,
+    queues: new Set(queues),
+    runAttempt: (attempt) => runAttempt(process, attempt, offered),
+  }
 }
 
 type Offered = Pick<WorkerOptions, 'activities' | 'interceptors'>

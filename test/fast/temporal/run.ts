@@ -32,6 +32,8 @@ export interface RunningAttempt {
 /** The worker of a process: the workflows it hosts, the queues it polls, and how it runs activities. */
 export interface Worker {
   readonly process: SimulatedProcess
+  /** As the server shows it. */
+  readonly identity: string
   readonly host: WorkflowHost
   readonly queues: ReadonlySet<string>
   readonly runAttempt: (attempt: Attempt) => RunningAttempt
@@ -69,6 +71,8 @@ export interface PendingActivity {
   nextAttemptMs: number | undefined
   lastFailure: Failure | undefined
   heartbeatDetails: unknown
+  /** Identity of who took the last attempt, whether it goes on or not. */
+  lastWorker: string | undefined
   /** The attempt under way. What an earlier one answers comes too late. */
   running: { readonly worker: Worker; readonly cancel: () => void } | undefined
   readonly timers: Map<string, Cancel>

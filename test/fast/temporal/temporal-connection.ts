@@ -8,7 +8,7 @@ import { pendingActivities } from './client/pending-activities.ts'
 import { Schedules } from './client/schedules.ts'
 import { type ListedRun, statusOf, visibilityQuery } from './client/visibility.ts'
 import { timestamp } from './protocol.ts'
-import type { Run } from './run.ts'
+import type { AttemptResult, Run } from './run.ts'
 import { limitsOf } from './run-start.ts'
 import type { TemporalServer } from './temporal-server.ts'
 
@@ -157,6 +157,12 @@ export class TemporalConnection {
       this.#server.cancelRun(this.#found(request.workflowExecution), request.reason)
       return {}
     },
+    respondActivityTaskFailedById: (
+      request: Filled<temporal.api.workflowservice.v1.IRespondActivityTaskFailedByIdRequest>,
+    ) => this.#endAttempt(request, { failed: { failure: request.failure } }),
+    respondActivityTaskCanceledById: (
+      request: Filled<temporal.api.workflowservice.v1.IRespondActivityTaskCanceledByIdRequest>,
+    ) => this.#endAttempt(request, { cancelled: { failure: {} } }),
     describeWorkflowExecution: ({
       execution,
     }: Filled<temporal.api.workflowservice.v1.IDescribeWorkflowExecutionRequest>) => {
@@ -311,6 +317,20 @@ export class TemporalConnection {
       memo: { fields: run.memo },
       searchAttributes: { indexedFields: fields },
     })
+  }
+
+  #endAttempt(
+    {
+      workflowId,
+      runId,
+      activityId,
+    }: { readonly workflowId?: string | null; readonly runId?: string | null; readonly activityId?: string | null },
+    result: AttemptResult,
+  ): object {
+    const run = this.#running({ workflowId: workflowId ?? '', runId: runId ?? '' })
+    if (!this.#server.endAttempt(run, activityId ?? '', result))
+      throw refusal('notFound', `cannot find pending activity with ActivityID ${activityId}`)
+    return {}
   }
 
   #found(execution: Execution): Run {

@@ -6,7 +6,16 @@ import { carryOut } from './commands/commands.ts'
 import type { Attributes } from './history.ts'
 import type { Job, Payload } from './protocol.ts'
 import { resetCopy, resetEvent } from './resets.ts'
-import { endActivity, isPolling, type Offer, Run, type RunStatus, type UpdateOutcome, type Worker } from './run.ts'
+import {
+  type AttemptResult,
+  endActivity,
+  isPolling,
+  type Offer,
+  Run,
+  type RunStatus,
+  type UpdateOutcome,
+  type Worker,
+} from './run.ts'
 import { type RunStart, startOf } from './run-start.ts'
 import { ServerClock } from './server-clock.ts'
 import { type TaskOptions, WorkflowTasks } from './workflow-tasks.ts'
@@ -254,10 +263,15 @@ export class TemporalServer {
     return succeeded?.response ?? {}
   }
 
+  /** Somebody other than its worker says how an attempt at an activity ended. Returns whether there is one under way. */
+  endAttempt(run: Run, activityId: string, result: AttemptResult): boolean {
+    return this.#attempts.endFromOutside(run, activityId, result)
+  }
+
   /** Names of the processes that ask for tasks of a queue. */
   pollersOf(queue: string): readonly string[] {
     const asking = this.#workers.filter((worker) => worker.queues.has(queue) && isPolling(worker))
-    return [...new Set(asking.map(({ process }) => process.name))]
+    return [...new Set(asking.map(({ identity }) => identity))]
   }
 
   /** Whether a living worker polls a queue. */

@@ -17,9 +17,16 @@ export interface LinkInput {
 export function simulatedLink({ process, temporal, connection, host }: LinkInput): WorkerLink {
   return {
     connection,
-    createWorker: async ({ taskQueue, activities, interceptors, shutdownGraceTime }: WorkerOptions) => {
+    createWorker: async ({
+      taskQueue,
+      identity = process.name,
+      activities,
+      interceptors,
+      shutdownGraceTime,
+    }: WorkerOptions) => {
       const worker = simulatedWorker({
         process,
+        identity,
         host,
         queues: [taskQueue ?? ''],
         activities: activities as ActivityFunctions,
@@ -30,6 +37,7 @@ export function simulatedLink({ process, temporal, connection, host }: LinkInput
       return new RunningWorker(worker, temporal, graceMs) as unknown as SdkWorker
     },
     serve: () => {},
+    afterReconnect: () => {},
   }
 }
 

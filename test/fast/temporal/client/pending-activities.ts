@@ -16,13 +16,14 @@ export function pendingActivities({ activities }: Run): temporal.api.workflow.v1
 }
 
 function infoOf(activity: PendingActivity): temporal.api.workflow.v1.IPendingActivityInfo {
-  const { command, attempt, lastFailure, isWaiting, isCancelRequested, nextAttemptMs } = activity
+  const { command, attempt, lastFailure, isWaiting, isCancelRequested, nextAttemptMs, lastWorker } = activity
   return PendingActivityInfo.fromObject({
     activityId: command.activityId,
     activityType: { name: command.activityType },
     state: isWaiting ? scheduled : isCancelRequested ? cancelRequested : started,
     attempt,
     scheduledTime: timestamp(activity.attemptScheduledMs),
+    ...(lastWorker === undefined ? {} : { lastWorkerIdentity: lastWorker }),
     ...(lastFailure === undefined ? {} : { lastFailure }),
     ...(nextAttemptMs === undefined ? {} : { nextAttemptScheduleTime: timestamp(nextAttemptMs) }),
   })

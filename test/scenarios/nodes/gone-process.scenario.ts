@@ -1,0 +1,124 @@
+// What a process of Joiner had in hand when it was killed goes on in another within seconds, however long its heartbeats are apart.
+import proto from '@temporalio/proto'
+import { clusterName } from '../../../deploy/local/cluster.ts'
+import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { isTrue, type Seen, World } from '../../world.ts'
+import { afterAll, beforeAll, expect, isFast, test } from '../scenario.ts'
+
+const { PENDING_ACTIVITY_STATE_STARTED: started } = proto.temporal.api.enums.v1.PendingActivityState
+const nodes = 6
+/** From the start of the next process, and from the end of the Lease of the one that led. */
+const takenUpMs = 10_000
+const leaseMs = 10_000
+const pods = '/api/v1/namespaces/joiner/pods'
+
+let world: World
+
+beforeAll(async () => {
+  world = await World.start()
+  await world.startWithPool(nodePool({ consolidateAfter: 'Never' }), nodeClass(), deployment({ apart: true }))
+})
+
+afterAll(() => world?.stop())
+
+interface Held {
+  readonly type: string
+  readonly by: string
+  readonly attempt: number
+}
+
+/** What lifecycles have in hand now: attempts that a process has begun. */
+async function inHand(): Promise<readonly Held[]> {
+  const claims = await world.list('nodeclaims')
+  const described = await Promise.all(
+    claims.map(({ metadata: { name, uid } }) =>
+      world.temporal.workflow.getHandle(`nodeclaim/${clusterName}/${name}/${uid}`).describe(),
+    ),
+  )
+  return described.flatMap(({ raw }) =>
+    (raw.pendingActivities ?? [])
+      .filter(({ state }) => state === started)
+      .map(({ activityType, lastWorkerIdentity, attempt }) => ({
+        type: activityType?.name ?? '',
+        by: lastWorkerIdentity ?? '',
+        attempt: attempt ?? 0,
+      })),
+  )
+}
+
+/** Waits until that many have a step in hand, all of this type. */
+async function untilAllIn(type: string, count = nodes): Promise<readonly Held[]> {
+  return world.until(`${count} lifecycles are in ${type}`, async () => {
+    const held = (await inHand()).filter((each) => each.type === type)
+    return held.length === count && held
+  })
+}
+
+/** Waits until nothing is in the hands of whoever had it. Returns how long that took, in ms. */
+async function untilTaken(before: readonly Held[]): Promise<number> {
+  const all = (await inHand()).length
+  const gone = new Set(before.map(({ by }) => by))
+  const startMs = Date.now()
+  await world.until('living processes have all of it', async () => {
+    const held = await inHand()
+    return held.length === all && held.every(({ by }) => !gone.has(by))
+  })
+  return Date.now() - startMs
+}
+
+const readyClaims = async () => (await world.list('nodeclaims')).filter((claim: Seen) => isTrue(claim, 'Ready'))
+const expectWithin = (ms: number, limitMs: number) => expect(isFast ? ms : 0).toBeLessThan(limitMs)
+
+test('waits for Nodes go on in the process that starts in its place, and every node comes once', async () => {
+  await world.timing({ bootMs: 90_000 })
+  await world.scale('inflate', nodes)
+  const before = await untilAllIn('awaitNode')
+  await world.crash()
+  world.startJoiner()
+  expectWithin(await untilTaken(before), takenUpMs)
+  expect((await inHand()).map(({ attempt }) => attempt)).toEqual(before.map(() => 2))
+  await world.untilRunning(nodes)
+  expect((await world.azure()).virtualMachines).toHaveLength(nodes)
+})
+
+test('deletions go on likewise', async () => {
+  await world.until('all are ready', async () => (await readyClaims()).length === nodes)
+  await world.timing({ deleteMs: 90_000 })
+  await world.scale('inflate', 0)
+  await world.operator.kubectl(['delete', 'nodeclaims', '--all', '--wait=false'])
+  const before = await untilAllIn('deleteInstance')
+  await world.crash()
+  world.startJoiner()
+  expectWithin(await untilTaken(before), takenUpMs)
+  await world.untilNothingLeft()
+})
+
+test('what the leader had in hand goes on in the next one once its Lease has run out', async () => {
+  await world.timing({ bootMs: 120_000, deleteMs: 0 })
+  await world.scale('inflate', nodes)
+  const before = await untilAllIn('awaitNode')
+  world.startJoiner('second')
+  await world.until('the second works', async () => Object.keys(await world.metrics('second')).length > 0)
+  await world.crash()
+  expectWithin(await untilTaken(before), leaseMs + takenUpMs)
+  expect(new Set((await inHand()).map(({ by }) => by.split('/')[0]))).toEqual(new Set(['second']))
+  await world.untilRunning(nodes)
+})
+
+test('what a process had in hand whose Pod is gone goes on at once', async () => {
+  await world.operator.api('POST', pods, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'third' },
+    spec: { nodeSelector: { nowhere: 'yes' }, containers: [{ name: 'main', image: 'joiner' }] },
+  })
+  world.startJoiner('third')
+  await world.until('the third works', async () => Object.keys(await world.metrics('third')).length > 0)
+  await world.scale('inflate', 4 * nodes)
+  const before = (await untilAllIn('awaitNode', 3 * nodes)).filter(({ by }) => by.startsWith('third/'))
+  expect(before.length).toBeGreaterThan(0)
+  await world.crash('third')
+  await world.operator.api('DELETE', `${pods}/third`)
+  expectWithin(await untilTaken(before), takenUpMs)
+  await world.untilRunning(4 * nodes, 240_000)
+})
