@@ -247,7 +247,7 @@ describe('when most NodeClaims look lost, nothing is deleted and the reason is s
     await world.operator.kubectl(['delete', 'nodeclaim', name, '--wait=false'])
     const id = `nodeclaim/${clusterName}/${name}/`
     await world.until('the lifecycle terminates', async () => {
-      const found = await world.lifecycles(`WorkflowId STARTS_WITH '${id}' AND NodePhase = 'Terminating'`)
+      const found = await world.lifecycles(`WorkflowId STARTS_WITH '${id}' AND NodePhase = 'Draining'`)
       return found.length > 0
     })
     await world.until('Azure refuses', async () => (await refusals(world)) > before)

@@ -5,7 +5,7 @@ import { type SearchAttributeName, searchAttributes } from './search-attributes.
 export type AttributeValues = Readonly<Partial<Record<SearchAttributeName, string>>>
 
 /**
- * The search attributes of a lifecycle, which change with its phase. What it was started with decides what is upserted, and never what the server says: that
+ * The search attributes of a lifecycle, which change when its node is ready and when it goes. What it was started with decides what is upserted, and never what the server says: that
  * leaves out of a history what its namespace has lost since, so the history would ask for other code.
  */
 export class ShownAttributes {
@@ -17,7 +17,7 @@ export class ShownAttributes {
     this.#shown = started && new Map(Object.entries(started) as [SearchAttributeName, string][])
   }
 
-  /** Keeps values until the next phase is entered; other keys are ignored. */
+  /** Keeps values until the next time that they are published; other keys are ignored. */
   learn(values: object): void {
     for (const [name, value] of Object.entries(values))
       if (name in searchAttributes && typeof value === 'string') this.#waiting.set(name as SearchAttributeName, value)

@@ -121,6 +121,6 @@ export interface History {
   readonly retentionMs?: number
   /** Lifecycles without readable facts: older versions of Joiner, terminated runs. */
   readonly unreadable: number
-  /** Lifecycles under way whose VM is not known: they lack the search attributes that name it. Absent: none. */
+  /** Lifecycles whose VM is not known yet: a memo has it once the Node has joined. Absent: none. */
   readonly withoutVm?: number
 }

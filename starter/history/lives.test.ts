@@ -232,22 +232,12 @@ test('encrypted facts are read with the key', async () => {
   })
 })
 
-describe('a lifecycle whose node is not ready', () => {
-  const attributes = { NodePhase: 'Registering', InstanceType: 'D8', Zone: '2', CapacityType: 'on-demand' }
-  const started = { ...alive, vms: [] }
-
-  test('has the VM that its search attributes name, without a price', async () => {
-    list('nodeclaim/prod/a/uid-a', started, { status: 'running', attributes })
-    expect((await read()).lives[0]?.vms).toEqual([
-      { instanceType: 'D8', zone: '2', capacityType: 'on-demand', fromMs: now - 5 * hour },
-    ])
-  })
-
-  test.each<[string, Readonly<Record<string, string>>]>([
-    ['its next VM is not accepted', { ...attributes, NodePhase: 'Launching' }],
-    ['the namespace has no search attributes', {}],
-  ])('has none while %s', async (_, own) => {
-    list('nodeclaim/prod/a/uid-a', started, { status: 'running', attributes: own })
-    expect((await read()).lives[0]?.vms).toEqual([])
-  })
+test.each<[string, Partial<typeof alive>, number]>([
+  ['whose Node has not joined', { vms: [] }, 1],
+  ['whose next VM comes', { vms: alive.vms }, 1],
+  ['whose node works', { vms: alive.vms.map(({ toMs: ___, ...vm }) => vm) }, 0],
+  ['whose node goes', { drainingMs: now }, 0],
+])('a lifecycle %s is counted as one without its VM', async (_, facts, count) => {
+  list('nodeclaim/prod/a/uid-a', { ...alive, ...facts }, { status: 'running' })
+  expect((await read()).withoutVm ?? 0).toBe(count)
 })

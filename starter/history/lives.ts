@@ -1,10 +1,9 @@
 import type { Client } from '@temporalio/client'
 import { listRuns, type WorkflowRun } from '../../activities/workflow-runs.ts'
-import { type CommandFacts, factsKey, type History, type Life, type LifeFacts } from '../../core/history/life.ts'
+import { type CommandFacts, factsKey, type History, type Life } from '../../core/history/life.ts'
 import { readCommandFacts, readLifeFacts } from '../../core/history/read-facts.ts'
 import { disruptionCommandId, lifecycleId } from '../../core/task-queues.ts'
 import { endedSince } from '../../core/workflow-queries.ts'
-import { searchAttributes } from '../../workflows/search-attributes.ts'
 
 /** Memos have up to 4 KiB; a page stays far below the largest message of gRPC. */
 const pageSize = 500
@@ -25,20 +24,17 @@ export async function readHistory(client: Client, { cluster, sinceMs, nowMs }: H
   const since = retentionMs === undefined ? sinceMs : Math.max(sinceMs, nowMs - retentionMs)
   const lifecycles = new Map<string, Life | undefined>()
   const commands = new Map<string, WorkflowRun>()
-  /** Until a memo has the VM only search attributes tell of one, which these lifecycles lack. */
-  const phaseless = new Set<string>()
   for await (const run of listRuns(client, endedSince(cluster, since), pageSize)) {
     if (run.isContinued || run.startMs > nowMs) continue
     const { workflowId } = run
     if (run.type === 'nodeClaimLifecycle') {
-      if (run.attribute(searchAttributes.nodePhase.name) === undefined) phaseless.add(workflowId)
       lifecycles.set(workflowId, truerOf(lifecycles.get(workflowId), await lifeOf(run, cluster)))
     } else if (run.startMs >= (commands.get(workflowId)?.startMs ?? 0)) commands.set(workflowId, run)
   }
   const found = [...lifecycles.values()].filter((life) => life !== undefined)
   const withoutVm = found.filter(
-    ({ isRunning, workflowId, vms }) =>
-      isRunning && phaseless.has(workflowId) && !vms.some(({ toMs }) => toMs === undefined),
+    ({ isRunning, drainingMs, vms }) =>
+      isRunning && drainingMs === undefined && vms.every(({ toMs }) => toMs !== undefined),
   ).length
   return {
     lives: found.sort((a, b) => a.createdMs - b.createdMs || (a.nodeClaim < b.nodeClaim ? -1 : 1)),
@@ -71,19 +67,7 @@ async function lifeOf(run: WorkflowRun, cluster: string): Promise<Life | undefin
   const facts = readLifeFacts(await run.memo(factsKey))
   // A run that was terminated did not write how it ended.
   if (facts === undefined || (!isRunning && facts.endedMs === undefined)) return undefined
-  return { ...facts, ...(isRunning ? underWay(facts, run) : {}), nodeClaim, uid, workflowId, runId, isRunning }
-}
-
-/** Until its node is ready, the memo of a lifecycle lacks its VM; its search attributes name it, with no price and no exact start. */
-function underWay(facts: LifeFacts, run: WorkflowRun): Pick<LifeFacts, 'vms'> {
-  const of = (key: keyof typeof searchAttributes) => run.attribute(searchAttributes[key].name)
-  const instanceType = of('instanceType')
-  const phase = of('nodePhase')
-  const isOpen = facts.vms.some(({ toMs }) => toMs === undefined)
-  // Before its phase is known, the size may be that of an attempt that came to nothing.
-  if (instanceType === undefined || isOpen || phase === undefined || phase === 'Launching') return { vms: facts.vms }
-  const open = { instanceType, zone: of('zone') ?? '', capacityType: of('capacityType') ?? '', fromMs: run.startMs }
-  return { vms: [...facts.vms, open] }
+  return { ...facts, nodeClaim, uid, workflowId, runId, isRunning }
 }
 
 async function commandOf(run: WorkflowRun, cluster: string): Promise<CommandFacts | undefined> {

@@ -122,7 +122,7 @@ export function coverageNotes(history: History, askedMs: number): readonly strin
     ...(withoutVm === 0
       ? []
       : [
-          `note: the VMs of ${withoutVm} lifecycles under way are not known, since they have no search attribute NodePhase; joiner doctor says whether the namespace lacks it`,
+          `note: the VMs of ${withoutVm} lifecycles under way are not known yet: Temporal's list has them once their Nodes have joined; joiner node shows what they wait for`,
         ]),
   ]
 }
