@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config'
 import { compileCache } from './test/runner/compiled-threads.ts'
 import { filesOf, type GroupName, groups } from './test/runner/groups.ts'
 import { LongestFirst } from './test/runner/sequencer.ts'
+import { serversEnv } from './test/runner/servers-env.ts'
 
 const setupFiles = ['test/runner/drawn-cases.ts']
 
@@ -14,8 +15,7 @@ const servers = {
   testTimeout: 600_000,
   hookTimeout: 600_000,
   env: {
-    // The clusters of suites are small and short-lived: memory is there, and a tenth of the servers' time would be spent on collecting it.
-    GOGC: '200',
+    ...serversEnv,
     // A start of servers costs 6 s of processor time, and going back to where one began a quarter of that.
     JOINER_TEST_SHARED_CLUSTERS: process.env['JOINER_TEST_SHARED_CLUSTERS'] ?? '1',
     // As in the image.

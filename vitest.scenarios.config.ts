@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { serversEnv } from './test/runner/servers-env.ts'
 
 const isReal = process.env['JOINER_TEST_WORLD'] !== 'fast'
 
@@ -11,6 +12,6 @@ export default defineConfig({
     testTimeout: isReal ? 600_000 : 120_000,
     hookTimeout: isReal ? 600_000 : 120_000,
     maxWorkers: 2,
-    env: isReal ? { GOGC: '200', JOINER_TEST_PATIENCE: '3', JOINER_TEST_SHARED_CLUSTERS: '1' } : {},
+    env: isReal ? { ...serversEnv, JOINER_TEST_PATIENCE: '3', JOINER_TEST_SHARED_CLUSTERS: '1' } : {},
   },
 })

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { Command, InvalidArgumentError } from 'commander'
 import { circumstances } from '../../bench/report.ts'
 import { exitSoon } from '../clusters/clean-up.ts'
+import { serversEnv } from '../runner/servers-env.ts'
 import { writePages } from '../upstream/files.ts'
 import { builtBinaries, functionalSuites, karpenterFiles, karpenterVersion, performanceSuite } from './binaries.ts'
 import { expectations, problemsOf, unknownSpecs } from './judgement.ts'
@@ -44,6 +45,7 @@ await new Command('npm run upstream-e2e --')
 async function main({ performance, peer, ...wanted }: Options): Promise<void> {
   const isRestricted = wanted.focus !== undefined || wanted.group !== undefined
   if (peer && !isRestricted) throw new Error('--peer needs --focus or --group: it is for doubtful cases')
+  Object.assign(process.env, serversEnv)
   const startedAtMs = Date.now()
   const minutes = () => (Date.now() - startedAtMs) / 60_000
   const say = (text: string) => console.log(`${minutes().toFixed(1).padStart(5)} min  ${text}`)
