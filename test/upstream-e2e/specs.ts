@@ -96,7 +96,10 @@ const long: readonly { readonly name: RegExp; readonly minutes: number; readonly
   { name: /complex drift/, minutes: 5, isWait: false },
   { name: /not go over limit during concurrent changes/, minutes: 3.5, isWait: false },
   { name: / Expiration /, minutes: 3.4, isWait: false },
+  { name: /drain pods on a node in order/, minutes: 3.3, isWait: false },
+  { name: /DoNotDisrupt Grace Period/, minutes: 2.6, isWait: false },
   { name: /Repair (resumes|force|does not|respects)/, minutes: 2.4, isWait: false },
+  { name: / Reboot /, minutes: 1.4, isWait: false },
 ]
 
 const entryOf = ({ name }: Spec) => long.find((entry) => entry.name.test(name))

@@ -89,6 +89,8 @@ export interface PastActivation extends HistoryState, Activated {
 /** A workflow task between its start and its commit. */
 export interface OpenTask {
   readonly startedEventId: number
+  /** The workflow's time: when the server handed it out, though a frozen worker begins it later, and then when a local activity ended. */
+  nowMs: number
   readonly state: HistoryState
   readonly worker: Worker
   readonly activations: PastActivation[]

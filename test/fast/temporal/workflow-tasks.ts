@@ -165,6 +165,7 @@ export class WorkflowTasks {
     const state = { historyLength: startedEventId, historySize, continueAsNewSuggested }
     const task: OpenTask = {
       startedEventId,
+      nowMs: this.#server.clock.now(),
       state,
       worker,
       activations: [],
@@ -267,7 +268,8 @@ export class WorkflowTasks {
   #activate(run: Run, task: OpenTask, { jobs, markers }: Pick<PastActivation, 'jobs' | 'markers'>): void {
     const { workflow } = run.cached ?? {}
     if (workflow === undefined) throw new Error(`${run.workflowId} has no workflow in a worker`)
-    const state = { nowMs: this.#server.clock.now(), ...task.state }
+    if (markers.length > 0) task.nowMs = this.#server.clock.now()
+    const state = { nowMs: task.nowMs, ...task.state }
     const ordered = inCoresOrder(jobs)
     this.activations += 1
     const flags = task.activations.flatMap(({ usedFlags }) => usedFlags)
