@@ -190,7 +190,7 @@ test('a deleted node is drained as its budget allows, its VM goes, and its pod r
   expect(sum(await scrape(world), 'karpenter_pods_drained_total', { reason: 'Forceful Termination' })).toBe(1)
 })
 
-test('empty nodes are disrupted, drained and deleted; nothing is left; an untroubled lifecycle has 40 events at most', async () => {
+test('empty nodes are disrupted, drained and deleted; nothing is left; an untroubled lifecycle has 38 events at most', async () => {
   await world.scale('inflate', 0)
   await world.untilNothingLeft()
   const lifecycles = await world.lifecycles()
@@ -206,9 +206,9 @@ test('empty nodes are disrupted, drained and deleted; nothing is left; an untrou
     !wasLate(events) && ![refused, deletedByHand].some((name) => id.includes(`/${name}/`))
   const lengths = lives.filter(isUntroubled).toSorted((one, other) => one.events.length - other.events.length)
   const seen = JSON.stringify(lengths, undefined, 1)
-  expect(lengths[Math.floor((lengths.length - 1) / 2)]?.events.length, seen).toBeLessThanOrEqual(40)
-  // A second signal would be an event more, a whole further task 44.
-  expect(lengths.at(-1)?.events.length, seen).toBeLessThanOrEqual(44)
+  expect(lengths[Math.floor((lengths.length - 1) / 2)]?.events.length, seen).toBeLessThanOrEqual(38)
+  // A second signal would be an event more, a whole further task 42.
+  expect(lengths.at(-1)?.events.length, seen).toBeLessThanOrEqual(42)
   const created = (await world.journal()).filter(({ method }) => method === 'PUT').map(({ name }) => name)
   expect(new Set(created).size).toBe(nodes + 1)
 })
