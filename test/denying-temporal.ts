@@ -32,6 +32,8 @@ export class DenyingTemporal {
         const request = upstream.request(headers)
         request.on('error', () => stream.close(constants.NGHTTP2_CANCEL))
         stream.once('close', () => request.close(constants.NGHTTP2_CANCEL))
+        // What nobody reads of a request that is refused early would fill the window of the whole connection.
+        request.once('close', () => stream.resume())
         request.once('response', (answer, flags) => {
           if (stream.destroyed) return
           const endStream = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0

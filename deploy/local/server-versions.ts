@@ -41,6 +41,18 @@ const kubernetes = (
   }
 }
 
+const temporalCli = (version: string, family: string): Server => ({
+  version,
+  family,
+  package: 'github.com/temporalio/cli/cmd/temporal',
+  versionArgs: ['--version'],
+  release: (platform) => {
+    const archive = `temporal_cli_${version}_${platform.replace('/', '_')}.tar.gz`
+    const base = `https://github.com/temporalio/cli/releases/download/v${version}`
+    return { url: `${base}/${archive}`, checksumUrl: `${base}/checksums.txt`, member: 'temporal' }
+  },
+})
+
 const prometheusVersion = '3.16.0'
 
 /** Without service discovery, which would bring in the SDKs of all clouds; its Go module counts 3.16.0 as 0.316.0. */
@@ -85,17 +97,9 @@ export const servers = {
       return { url, checksumUrl: `${url}.sha256` }
     },
   },
-  temporal: {
-    version: '1.8.2',
-    family: 'temporal',
-    package: 'github.com/temporalio/cli/cmd/temporal',
-    versionArgs: ['--version'],
-    release: (platform: string) => {
-      const archive = `temporal_cli_1.8.2_${platform.replace('/', '_')}.tar.gz`
-      const base = 'https://github.com/temporalio/cli/releases/download/v1.8.2'
-      return { url: `${base}/${archive}`, checksumUrl: `${base}/checksums.txt`, member: 'temporal' }
-    },
-  },
+  temporal: temporalCli('1.8.2', 'temporal'),
+  /** Its development server is 1.29, the oldest that Joiner works with. */
+  'temporal-oldest': temporalCli('1.5.1', 'temporal-oldest'),
   /** The whole server, which can demand client certificates and tokens. The development server in the CLI cannot. */
   'temporal-server': {
     version: '1.31.2',
@@ -147,7 +151,14 @@ export function serverOf(name: ServerName, age: KubernetesAge): Server {
 }
 
 /** What only some commands start: they find or build it by themselves. */
-const unusual: readonly ServerName[] = ['temporal-server', 'karpenter', 'keda-operator', 'prometheus', 'promtool']
+const unusual: readonly ServerName[] = [
+  'temporal-oldest',
+  'temporal-server',
+  'karpenter',
+  'keda-operator',
+  'prometheus',
+  'promtool',
+]
 
 /** What tests need. */
 export const serverNames = (Object.keys(servers) as readonly ServerName[]).filter((name) => !unusual.includes(name))

@@ -31,6 +31,12 @@ export const steps: readonly Step[] = [
   },
   { name: 'fuzz-cli', words: ['test/fuzz-cli/command.ts'] },
   { name: 'hostile', words: ['test/hostile/command.ts'] },
+  { name: 'hostile-operator', words: ['test/hostile-operator/command.ts'] },
+  {
+    name: 'hostile-operator on Temporal 1.29',
+    words: ['test/hostile-operator/command.ts', '--temporal', 'oldest'],
+    servers: ['temporal-oldest'],
+  },
   { name: 'takeover', words: ['test/take-over/command.ts'] },
   { name: 'kubernetes-versions', words: ['test/kubernetes-versions/command.ts'] },
   { name: 'ecosystem', words: ['test/ecosystem/command.ts'] },
