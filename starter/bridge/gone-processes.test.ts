@@ -1,5 +1,6 @@
 import pino from 'pino'
 import { expect, test } from 'vitest'
+import { LifecycleStarter } from '../../activities/provisioning/lifecycle-starter.ts'
 import { lifecycleId } from '../../core/task-queues.ts'
 import { FakeCluster } from '../../test/fakes/cluster.ts'
 import { claimJson } from '../../test/fakes/objects.ts'
@@ -45,16 +46,18 @@ function world(pending: (own: string) => readonly Pending[]) {
     respondActivityTaskFailedById: end('failed'),
     respondActivityTaskCanceledById: end('canceled'),
   }
+  const client = { workflowService, options: { namespace: 'default' } } as never
   const gone = new GoneProcesses({
     deps: {
       cluster: 'test',
       namespace: 'joiner',
       cache: kubernetes.cacheOf(),
       nodeRules: { interruptions: [], repairs: [] },
+      lifecycles: new LifecycleStarter(client, 'test', Date.now),
       now: () => Date.now(),
       log: pino({ level: 'silent' }),
     },
-    client: { workflowService, options: { namespace: 'default' } } as never,
+    client,
     isLeader: () => true,
     name: 'joiner-core-a',
     signal: new AbortController().signal,

@@ -1,21 +1,20 @@
 // What a process that is gone had in hand. Temporal gives an attempt at an activity up after its heartbeat timeout, which is long where it only waits:
 // who knows that the process is gone ends its attempts at once, and living ones take them up.
-import { type Client, isGrpcServiceError } from '@temporalio/client'
+import type { Client } from '@temporalio/client'
 import proto from '@temporalio/proto'
 import type { ActivityInterceptorsFactory } from '@temporalio/worker'
 import type { Logger } from 'pino'
 import { pauseOf } from '../../activities/abortable-wait.ts'
 import { forEachOf } from '../../activities/concurrency.ts'
 import type { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
-import { listRuns } from '../../activities/workflow-runs.ts'
+import type { LifecycleStarter } from '../../activities/provisioning/lifecycle-starter.ts'
 import type { NodeRules } from '../../core/node-claim/node-health.ts'
-import { lifecycleId, singletonIds, taskQueue } from '../../core/task-queues.ts'
+import { disruptionCommandId, lifecycleId, singletonIds } from '../../core/task-queues.ts'
+import { grpcCode, grpcCodes } from '../temporal/grpc-code.ts'
 import { isSettled } from './object-facts.ts'
 
 const { PENDING_ACTIVITY_STATE_STARTED: started, PENDING_ACTIVITY_STATE_CANCEL_REQUESTED: cancelRequested } =
   proto.temporal.api.enums.v1.PendingActivityState
-/** NOT_FOUND: the attempt, or the workflow, has ended meanwhile. */
-const grpcNotFound = 5
 
 /** Activities that harm nothing when two processes are at them. Their attempts are not counted: each of the others would lose one of its few. */
 const waits: ReadonlySet<string> = new Set([
@@ -51,6 +50,7 @@ export interface GoneProcessesInput {
     readonly namespace: string
     readonly cache: ClusterCache
     readonly nodeRules: NodeRules
+    readonly lifecycles: Pick<LifecycleStarter, 'listedCommands'>
     readonly now: () => number
     readonly log: Logger
   }
@@ -165,13 +165,15 @@ export class GoneProcesses {
 
   /** Ids of those that may have an activity under way: lifecycles of nodes at rest have none. */
   async #workflows(): Promise<readonly string[]> {
-    const { client, deps } = this.#input
+    const { deps } = this.#input
+    // Where the list cannot be read, attempts of commands end by their time limits.
+    const commands = await deps.lifecycles.listedCommands().catch(() => [])
     const claims = [...deps.cache.nodeClaims.values()].filter((claim) => !isSettled(deps, claim))
     const singletons = Object.values(singletonIds).map((id) => id(deps.cluster))
     return [
       ...claims.map(({ metadata }) => lifecycleId(deps.cluster, metadata)),
       ...singletons,
-      ...(await commands(client, deps.cluster)),
+      ...[...commands].map((id) => disruptionCommandId(deps.cluster, id)),
     ]
   }
 }
@@ -189,18 +191,6 @@ interface Attempt {
   readonly workflowId: string
   readonly activityId: string
   readonly identity: string
-}
-
-/** Ids of the commands that run. None where the list cannot be read: their attempts end by their time limits. */
-async function commands(client: Client, cluster: string): Promise<readonly string[]> {
-  const query = `WorkflowType = 'disruptionCommand' AND ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue('core', cluster)}'`
-  try {
-    const found: string[] = []
-    for await (const { workflowId } of listRuns(client, query)) found.push(workflowId)
-    return found
-  } catch {
-    return []
-  }
 }
 
 /**
@@ -223,7 +213,7 @@ async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer
   } catch (error) {
-    if (isGrpcServiceError(error) && (error.code as number) === grpcNotFound) return undefined
+    if (grpcCode(error) === grpcCodes.notFound) return undefined
     throw error
   }
 }
