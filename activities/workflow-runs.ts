@@ -41,19 +41,26 @@ export async function* listRuns(
   } while (nextPageToken.length > 0)
 }
 
-/** Returns whether the last run of a workflow is open, likewise. Errors: Temporal's, except that there is no such workflow. */
-export async function isRunning(client: Client, workflowId: string): Promise<boolean> {
+/** Returns the open run of a workflow, likewise; undefined where there is none. Errors: Temporal's, except that there is no such workflow. */
+export async function openRun(client: Client, workflowId: string): Promise<WorkflowRun | undefined> {
+  const { namespace, loadedDataConverter: converter } = client.options
   try {
     const { workflowExecutionInfo: info } = await client.workflowService.describeWorkflowExecution({
-      namespace: client.options.namespace,
+      namespace,
       execution: { workflowId },
     })
-    return info?.status === Status.WORKFLOW_EXECUTION_STATUS_RUNNING
+    const run = info == null ? undefined : runOf(info, converter)
+    return run?.isRunning === true ? run : undefined
   } catch (error) {
     const code: number = isGrpcServiceError(error) ? error.code : 0
-    if (code === grpcNotFound) return false
+    if (code === grpcNotFound) return undefined
     throw error
   }
+}
+
+/** Returns whether a workflow has an open run. Errors: as `openRun`. */
+export async function isRunning(client: Client, workflowId: string): Promise<boolean> {
+  return (await openRun(client, workflowId)) !== undefined
 }
 
 type Converter = Client['options']['loadedDataConverter']

@@ -25,7 +25,15 @@ export const singletonIds = {
   inPlaceUpdates: (cluster: string) => `inplaceupdates/${cluster}`,
 } as const
 
-/** Returns the id of one disruption command. */
+/**
+ * Returns the id of the workflow of a disruption command. Without the last part of the command's id, which each start has its own: so of the commands with
+ * the same method and the same nodes one runs at a time.
+ */
 export function disruptionCommandId(cluster: string, commandId: string): string {
-  return `disrupt/${cluster}/${commandId}`
+  return `disrupt/${cluster}/${commandId.replace(/(-[0-9a-f]{10})-[0-9a-f]{8}$/, '$1')}`
+}
+
+/** Returns the id of a disruption pass that an operator asked for. `suffix`: eight hexadecimal digits. */
+export function disruptionPassId(cluster: string, suffix: string): string {
+  return `disrupt/${cluster}/asked-${suffix}`
 }

@@ -33,6 +33,8 @@ export function endedSince(cluster: string, sinceMs: number): string {
 
 /** What an operator looks at: nodes, commands and the two loops, without the sweeps that Schedules start every few minutes. */
 export function withoutSweeps(cluster: string): string {
-  const types = ['nodeClaimLifecycle', 'disruptionCommand', 'provisioningLoop', 'disruptionLoop'].map(quoted)
+  const types = ['nodeClaimLifecycle', 'disruptionCommand', 'disruptionPass', 'provisioningLoop', 'disruptionLoop'].map(
+    quoted,
+  )
   return `${onQueueOf(cluster)} AND WorkflowType IN (${types.join(', ')})`
 }

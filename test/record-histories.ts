@@ -13,7 +13,7 @@ import {
   retryNowUpdate,
 } from '../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
-import { type Forbidden, writeCorpus } from './histories/write-corpus.ts'
+import { type Forbidden, type Story, writeCorpus } from './histories/write-corpus.ts'
 import { dated } from './scenarios/dated.ts'
 import { World } from './world.ts'
 
@@ -174,13 +174,13 @@ async function replaceDrifted(world: World): Promise<void> {
   )
 }
 
-/** A command of a method that ended so, by its workflow id. */
-async function commandOf(world: World, method: string, outcome: 'done' | 'undone'): Promise<string | undefined> {
+/** A command of a method that ended so. */
+async function commandOf(world: World, method: string, outcome: string): Promise<Story | undefined> {
   const query = `WorkflowType = 'disruptionCommand' AND ExecutionStatus = 'Completed'`
-  for await (const { workflowId } of world.temporal.workflow.list({ query })) {
+  for await (const { workflowId, runId } of world.temporal.workflow.list({ query })) {
     if (!workflowId.includes(`/${method}-`)) continue
-    const result = (await world.temporal.workflow.getHandle(workflowId).result()) as { readonly outcome: string }
-    if (result.outcome === outcome) return workflowId
+    const result = (await world.temporal.workflow.getHandle(workflowId, runId).result()) as { readonly outcome: string }
+    if (result.outcome === outcome) return { workflowId, runId }
   }
   return undefined
 }
@@ -232,23 +232,30 @@ async function noteSecrets(world: World, forbidden: Forbidden): Promise<void> {
 }
 
 /** Names of the stories, with the workflows that they are about. */
-async function storiesOf(world: World, lives: Lives): Promise<readonly (readonly [string, string])[]> {
+async function storiesOf(world: World, lives: Lives): Promise<readonly (readonly [string, Story])[]> {
+  const of = (workflowId: string) => ({ workflowId })
+  const command = async (method: string, outcome: string) => {
+    const found = await commandOf(world, method, outcome)
+    if (found === undefined) throw new Error(`no command of ${method} is ${outcome}`)
+    return found
+  }
   return [
-    ['nodeClaimLifecycle.plain', lives.plain],
-    ['nodeClaimLifecycle.capacity-fallback', lives.fallback],
-    ['nodeClaimLifecycle.deleted-node', lives.deletedNode],
-    ['nodeClaimLifecycle.lost-vm', lives.lostVm],
-    ['nodeClaimLifecycle.held-up', lives.heldUp],
-    ['nodeClaimLifecycle.gave-up', lives.gaveUp],
-    ['provisioningLoop.pause', `provisioning/${clusterName}`],
-    ['disruptionLoop.pause-and-force', `disruption/${clusterName}`],
-    ['disruptionCommand.empty', (await commandOf(world, 'emptiness', 'done')) ?? ''],
-    ['disruptionCommand.replace', (await commandOf(world, 'drift', 'done')) ?? ''],
-    ['disruptionCommand.undone', (await commandOf(world, 'drift', 'undone')) ?? ''],
-    ['garbageCollection.sweep', await longest(world, 'garbageCollection')],
-    ['nodeClassStatus.pass', await longest(world, 'nodeClassStatus')],
-    ['inPlaceUpdates.pass', await longest(world, 'inPlaceUpdates')],
-    ['catalogRefresh.sweep', await longest(world, 'catalogRefresh')],
+    ['nodeClaimLifecycle.plain', of(lives.plain)],
+    ['nodeClaimLifecycle.capacity-fallback', of(lives.fallback)],
+    ['nodeClaimLifecycle.deleted-node', of(lives.deletedNode)],
+    ['nodeClaimLifecycle.lost-vm', of(lives.lostVm)],
+    ['nodeClaimLifecycle.held-up', of(lives.heldUp)],
+    ['nodeClaimLifecycle.gave-up', of(lives.gaveUp)],
+    ['provisioningLoop.pause', of(`provisioning/${clusterName}`)],
+    ['disruptionLoop.pause-and-force', of(`disruption/${clusterName}`)],
+    ['disruptionPass.consolidate', of(await longest(world, 'disruptionPass'))],
+    ['disruptionCommand.empty', await command('emptiness', 'done')],
+    ['disruptionCommand.replace', await command('drift', 'done')],
+    ['disruptionCommand.undone', await command('drift', 'undone')],
+    ['garbageCollection.sweep', of(await longest(world, 'garbageCollection'))],
+    ['nodeClassStatus.pass', of(await longest(world, 'nodeClassStatus'))],
+    ['inPlaceUpdates.pass', of(await longest(world, 'inPlaceUpdates'))],
+    ['catalogRefresh.sweep', of(await longest(world, 'catalogRefresh'))],
   ]
 }
 

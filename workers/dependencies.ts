@@ -3,6 +3,7 @@ import type { TokenCredential } from '@azure/identity'
 import type { Client } from '@temporalio/client'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
+import { AttributedStarts } from '../activities/attributed-starts.ts'
 import { azureConfig, sharedGalleryOf } from '../activities/azure/access/azure-config.ts'
 import type { AzureIdentity } from '../activities/azure/access/azure-identity.ts'
 import { findFacts } from '../activities/azure/access/found-facts.ts'
@@ -27,7 +28,10 @@ import { vmCreateMetrics } from '../activities/azure/launch/vm-create-metrics.ts
 import { machineDeps } from '../activities/azure/machines/machine-deps.ts'
 import { CapacityReservations } from '../activities/azure/reservations/capacity-reservations.ts'
 import { BufferRoom } from '../activities/capacity-buffers/buffer-room.ts'
+import { CommandStarter } from '../activities/disruption/command-starter.ts'
+import { Committer } from '../activities/disruption/commit/committer.ts'
 import { DisruptionMetrics } from '../activities/disruption/metrics.ts'
+import { Validations } from '../activities/disruption/validations.ts'
 import { VerdictRecorder } from '../activities/disruption/verdicts.ts'
 import { ClusterCache } from '../activities/kubernetes/cache/cluster-cache.ts'
 import type { KubernetesClient } from '../activities/kubernetes/client/client.ts'
@@ -151,6 +155,7 @@ export async function createDependencies(input: DependencyInput) {
       registry,
     )
   }
+  const starts = new AttributedStarts(now)
   return {
     client: kubernetes,
     cache,
@@ -184,7 +189,11 @@ export async function createDependencies(input: DependencyInput) {
       paceWithin(armShare(config)),
     ),
     ...machineDeps({ azure, config: settings, log }, lateLists.of('AKS machines')),
-    lifecycles: new LifecycleStarter(client, config.CLUSTER_NAME, now),
+    starts,
+    lifecycles: new LifecycleStarter(client, config.CLUSTER_NAME, starts),
+    commands: new CommandStarter({ client, cluster: config.CLUSTER_NAME, starts, now }),
+    committer: new Committer(),
+    validations: new Validations(),
     nominations: new Nominations(config.BATCH_MAX_DURATION),
     refusedClaims: new RefusedClaims(),
     nodeRefusals: new NodeRefusals(registry),

@@ -178,7 +178,7 @@ export async function workAs(input: WorkingProcess): Promise<void> {
       log,
       reported,
       known,
-      onAttributes: (areUsable) => deps.lifecycles.useAttributes(areUsable),
+      onAttributes: (areUsable) => deps.starts.useAttributes(areUsable),
     })
   const answerOf = (owner: NameOwner): Answer<undefined> => {
     const problem = nameProblem(owner, name, namespace)

@@ -79,7 +79,7 @@ async function untilMade(
       return await makeWorker()
     } catch (error) {
       // The connection says by itself why Temporal cannot be used.
-      log[failures === 0 ? 'warn' : 'debug']({ err: error }, 'failed to make the worker of disruption, retrying')
+      log[failures === 0 ? 'warn' : 'debug']({ err: error }, 'failed to make the worker of commits, retrying')
       await pauseOf(retryWorkerMs, signal)
     }
   }

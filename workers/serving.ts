@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { whenAborted } from '../activities/abortable-wait.ts'
 import { CostLedger } from '../activities/cost/cost-ledger.ts'
 import { costGauges } from '../activities/cost/cost-metrics.ts'
+import { disrupt } from '../activities/disruption/disrupt.ts'
 import { Lease } from '../activities/kubernetes/lease.ts'
 import { instanceTypes } from '../activities/node-overlays/pool-types.ts'
 import { reportLostLaunches } from '../activities/provisioning/lost-launches.ts'
@@ -121,8 +122,13 @@ export async function serve(
       ? [
           planWhileLeading({
             lease: new Lease(deps, { ...plannerLease, identity }),
-            work: (planning) =>
-              provision({ deps: { ...deps, client: planningClient }, reconciles: metrics, signal: planning }),
+            work: async (planning) => {
+              const process = { reconciles: metrics, signal: planning }
+              await Promise.all([
+                provision({ ...process, deps: { ...deps, client: planningClient } }),
+                disrupt({ ...process, deps }),
+              ])
+            },
             makeWorker: () => createPlanWorker(taskWorkers()),
             onWorker: (worker) => {
               plans = worker !== undefined

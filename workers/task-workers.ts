@@ -28,7 +28,8 @@ const maxCachedWorkflows = 1200
 /** Long polls for each kind of task of a queue. More are no faster, and each takes one of the 1200 that a Temporal frontend serves a namespace. */
 const polls = 10
 
-const plansAtOnce = 10
+/** Commits wait for their turn, and hold a slot meanwhile. */
+const plansAtOnce = 200
 const stepsAtOnce = 100
 
 /** Waits are promises that cost next to nothing, but each holds a slot. */
@@ -68,8 +69,8 @@ export function createPlanWorker(input: TaskWorkersInput): Promise<Worker> {
     activities: createDisruptionActivities(deps),
     maxConcurrentActivityTaskExecutions: plansAtOnce,
     interceptors: { activity: [countActivities(input.metrics, plansAtOnce), input.gone.interceptor] },
-    // A long poll, and now and then a plan that somebody asks for.
-    maxConcurrentActivityTaskPolls: 3,
+    // Commits that are due together share a round.
+    maxConcurrentActivityTaskPolls: polls,
   })
 }
 

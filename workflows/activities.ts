@@ -174,27 +174,18 @@ export const vmUpdates = () =>
     retry: { ...steadyRetry, maximumAttempts: 5 },
   })
 
-/** The long poll of disruption. */
-export const disruptionPolls = () =>
-  proxyActivities<Pick<DisruptionActivities, 'nextDisruption'>>({
-    taskQueue: queueOf('plan'),
-    ...withoutEnd,
-    startToCloseTimeout: '45m',
-    heartbeatTimeout: waitingBeat,
-  })
-
-/** The commit of disruptions. It is the only writer, so its outcome is always awaited. */
+/** The commit of a disruption, which waits for its turn in the process that plans. */
 export const commits = () =>
-  proxyActivities<Pick<DisruptionActivities, 'commitDisruptions'>>({
+  proxyActivities<Pick<DisruptionActivities, 'commitDisruption'>>({
     taskQueue: queueOf('plan'),
-    startToCloseTimeout: '2m',
+    startToCloseTimeout: '5m',
     heartbeatTimeout: '10s',
     retry: steadyRetry,
   })
 
 /** Work that an operator waits for: it ends, with success or failure. */
 export const plans = () =>
-  proxyActivities<Pick<DisruptionActivities, 'planDisruption' | 'checkPlan'>>({
+  proxyActivities<Pick<DisruptionActivities, 'consolidateNow' | 'planDisruption' | 'checkPlan'>>({
     taskQueue: queueOf('plan'),
     startToCloseTimeout: '2m',
     scheduleToCloseTimeout: '5m',

@@ -1,86 +1,173 @@
 import {
   ActivityFailure,
   CancellationScope,
+  getExternalWorkflowHandle,
   isCancellation,
   setCurrentDetails,
   setHandler,
+  sleep,
   upsertMemo,
   workflowInfo,
 } from '@temporalio/workflow'
-import type { CommandWork } from '../activities/kubernetes/contract.ts'
-import type { DisruptionReason } from '../core/disruption/command.ts'
+import type { CommitOutcome, DisruptionProposal } from '../activities/disruption/contract.ts'
 import { commandFacts, endedCommand } from '../core/history/command-facts.ts'
-import { factsKey } from '../core/history/life.ts'
+import { type CommandFacts, factsKey } from '../core/history/life.ts'
+import { oneLine } from '../core/history/record.ts'
 import { markdownCode, markdownText } from '../core/values/markdown.ts'
 import { timeText } from '../core/values/time.ts'
-import { clusterWaits, undoing } from './activities.ts'
-import { commandStatusQuery } from './messages.ts'
+import { clusterWaits, commits, undoing } from './activities.ts'
+import { type CommandStatus, commandStatusQuery, committedSignal } from './messages.ts'
 
-export interface DisruptionCommandInput extends Omit<CommandWork, 'commandId'> {
+export interface DisruptionCommandInput {
   readonly cluster: string
-  readonly id: string
-  readonly reason: DisruptionReason
-  /** Epoch ms until which the replacements have to be initialized. */
-  readonly readyByMs: number
-  /** Epoch ms of its commit. */
-  readonly committedMs?: number
+  readonly proposal: DisruptionProposal
+  /** It is committed so many milliseconds after its start, if it still holds then. */
+  readonly delayMs: number
 }
 
-/** How a command ended: its nodes are gone, or everything done for it is undone. */
+/** How a command ended: its nodes are gone, everything done for it is undone, or nothing was done since it did not hold. */
 export interface CommandResult {
-  readonly outcome: 'done' | 'undone'
-  readonly message: string
+  readonly outcome: 'done' | 'undone' | 'rejected'
+  readonly why: string
+  /** USD an hour. */
+  readonly savings: number
+}
+
+type Committed = Extract<CommitOutcome, { readonly kind: 'committed' }>
+
+/** Disrupts nodes, from the proposal to the end. */
+export async function disruptionCommand(input: DisruptionCommandInput): Promise<CommandResult> {
+  return new Command(input).run()
 }
 
 /**
- * Runs one committed disruption: waits for the replacements, deletes the candidates and waits until they are gone. Their lifecycles drain them. Any
- * failure before the first deletion undoes the command.
+ * One command: waits out its validation delay, is committed, waits for the replacements, deletes the candidates and waits until they are gone. Their
+ * lifecycles drain them. Any failure before the first deletion undoes it.
  */
-export async function disruptionCommand(input: DisruptionCommandInput): Promise<CommandResult> {
-  const { id, reason, method, decision, candidates, replacements, savings, repair, readyByMs, committedMs } = input
-  const names = { candidates: namesOf(candidates), replacements: namesOf(replacements) }
-  let doing = ''
-  let sinceMs = Date.now()
-  const enter = (what: string) => {
-    doing = what
-    sinceMs = Date.now()
-    setCurrentDetails(detailsOf(input, doing, sinceMs))
+class Command {
+  readonly #proposal: DisruptionProposal
+  readonly #delayMs: number
+  #facts: CommandFacts
+  #committed: Committed | undefined
+  #doing = ''
+  #sinceMs = Date.now()
+
+  constructor({ proposal, delayMs }: DisruptionCommandInput) {
+    this.#proposal = proposal
+    this.#delayMs = delayMs
+    this.#facts = commandFacts({ ...proposal, replacements: [] }, workflowInfo().startTime.getTime())
+    setHandler(commandStatusQuery, () => this.#status)
   }
-  setHandler(commandStatusQuery, () => ({ doing, sinceMs, reason, ...names, readyByMs }))
-  const facts = commandFacts(input, workflowInfo().startTime.getTime())
-  const close = (result: CommandResult): CommandResult => {
-    upsertMemo({ [factsKey]: endedCommand(facts, Date.now(), result) })
-    return result
+
+  async run(): Promise<CommandResult> {
+    await this.#untilDue()
+    const outcome = await this.#commit()
+    if (outcome.kind === 'rejected') return this.#end('rejected', outcome.message)
+    if (outcome.kind === 'handedOver') return this.#end('done', 'the lifecycle of the node reboots its VM')
+    this.#committed = outcome
+    this.#facts = commandFacts({ ...this.#proposal, ...outcome }, this.#facts.startedMs)
+    try {
+      upsertMemo({ [factsKey]: this.#facts })
+      await this.#report(outcome)
+      return await this.#carryOut(outcome)
+    } catch (error) {
+      // Anything else, such as an answer that cannot be read, fails the workflow task, which is tried again.
+      if (error instanceof ActivityFailure || isCancellation(error))
+        await CancellationScope.nonCancellable(() => this.#undo(outcome, 'the command was cut short'))
+      throw error
+    }
   }
-  const work = { commandId: id, method, decision, candidates, replacements, savings, ...(repair && { repair }) }
-  const undo = async (why: string): Promise<CommandResult> => {
-    enter(`undoing: ${why}`)
-    await undoing().undoCommand.executeWithOptions({ summary: `undo: ${why}`.slice(0, 200) }, [work])
-    enter(`undone: ${why}`)
-    return close({ outcome: 'undone', message: why })
+
+  async #untilDue(): Promise<void> {
+    if (this.#delayMs === 0) return
+    const nodes = namesOf(this.#proposal.candidates).join(', ')
+    this.#enter(`waiting to be validated again, in case pods are about to land on ${nodes}`)
+    await sleep(this.#delayMs, { summary: oneLine(`${nodes}: until validated again`) })
   }
-  try {
+
+  /** A commit writes, so its outcome is awaited, whoever cancels the command. */
+  #commit(): Promise<CommitOutcome> {
+    this.#enter('being committed')
+    const summary = `commit ${this.#proposal.candidates.length} nodes`
+    return CancellationScope.nonCancellable(() =>
+      commits().commitDisruption.executeWithOptions({ summary }, [this.#proposal]),
+    )
+  }
+
+  /** Tells the pass that an operator asked for, which waits to say what it has begun. One that has ended need not know. */
+  async #report({ candidates, replacements, savings }: Committed): Promise<void> {
+    const { parent } = workflowInfo()
+    if (parent === undefined) return
+    const { id, reason } = this.#proposal
+    const nodes = candidates.map(({ nodeName }) => nodeName)
+    const began = { id, reason, nodes, replacements: namesOf(replacements), savings }
+    try {
+      await getExternalWorkflowHandle(parent.workflowId, parent.runId).signal(committedSignal, began)
+    } catch (error) {
+      if (isCancellation(error)) throw error
+    }
+  }
+
+  async #carryOut(committed: Committed): Promise<CommandResult> {
+    const { candidates, replacements, readyByMs, committedMs } = committed
     if (replacements.length > 0) {
-      enter(`waiting until ${names.replacements.join(', ')} can take pods`)
+      this.#enter(`waiting until ${namesOf(replacements).join(', ')} can take pods`)
       const waited = await clusterWaits().awaitReplacements.executeWithOptions(
         { summary: `until ${replacements.length} replacements are initialized` },
-        [{ replacements, readyByMs, ...(committedMs === undefined ? {} : { idleSinceMs: committedMs }) }],
+        [{ replacements, readyByMs, idleSinceMs: committedMs }],
       )
-      if (waited.kind !== 'ready') return await undo(waited.message)
+      if (waited.kind !== 'ready') return this.#undo(committed, waited.message)
     }
-    enter(`deleting ${names.candidates.join(', ')}`)
+    this.#enter(`deleting ${namesOf(candidates).join(', ')}`)
     const deleted = await clusterWaits().deleteCandidates.executeWithOptions(
       { summary: `delete ${candidates.length} NodeClaims` },
-      [work],
+      [this.#work(committed)],
     )
-    if (deleted.kind === 'refused') return await undo(deleted.message)
-    enter('done')
-    return close({ outcome: 'done', message: `${candidates.length} nodes are gone` })
-  } catch (error) {
-    // Anything else, such as an answer that cannot be read, fails the workflow task, which is tried again.
-    if (error instanceof ActivityFailure || isCancellation(error))
-      await CancellationScope.nonCancellable(() => undo('the command was cut short'))
-    throw error
+    if (deleted.kind === 'refused') return this.#undo(committed, deleted.message)
+    return this.#close('done', `${candidates.length} nodes are gone`)
+  }
+
+  async #undo(committed: Committed, why: string): Promise<CommandResult> {
+    this.#enter(`undoing: ${why}`)
+    const summary = `undo: ${why}`.slice(0, 200)
+    await undoing().undoCommand.executeWithOptions({ summary }, [this.#work(committed)])
+    return this.#close('undone', why)
+  }
+
+  #work({ candidates, replacements, savings }: Committed) {
+    const { id, method, decision, repair } = this.#proposal
+    return { commandId: id, method, decision, candidates, replacements, savings, ...(repair && { repair }) }
+  }
+
+  /** The end of a command that was committed: its memo says how it ended. */
+  #close(outcome: 'done' | 'undone', why: string): CommandResult {
+    upsertMemo({ [factsKey]: endedCommand(this.#facts, Date.now(), { outcome, why }) })
+    return this.#end(outcome, why)
+  }
+
+  #end(outcome: CommandResult['outcome'], why: string): CommandResult {
+    this.#enter(outcome === 'done' ? 'done' : `${outcome}: ${why}`)
+    return { outcome, why, savings: outcome === 'done' ? this.#facts.savings : 0 }
+  }
+
+  #enter(what: string): void {
+    this.#doing = what
+    this.#sinceMs = Date.now()
+    setCurrentDetails(detailsOf(this.#proposal, this.#status))
+  }
+
+  get #status(): CommandStatus {
+    const { replacements = [], readyByMs } = this.#committed ?? {}
+    const isValidating = this.#committed === undefined && this.#delayMs > 0
+    return {
+      doing: this.#doing,
+      sinceMs: this.#sinceMs,
+      reason: this.#proposal.reason,
+      candidates: namesOf((this.#committed ?? this.#proposal).candidates),
+      replacements: namesOf(replacements),
+      ...(isValidating ? { dueMs: this.#facts.startedMs + this.#delayMs } : {}),
+      ...(readyByMs === undefined ? {} : { readyByMs }),
+    }
   }
 }
 
@@ -89,19 +176,18 @@ function namesOf(refs: readonly { readonly name: string }[]): readonly string[] 
 }
 
 function detailsOf(
-  { reason, method, decision, candidates, replacements, readyByMs }: DisruptionCommandInput,
-  doing: string,
-  sinceMs: number,
+  { method, decision, candidates }: DisruptionProposal,
+  { reason, doing, sinceMs, candidates: names, replacements, readyByMs }: CommandStatus,
 ): string {
-  const list = (title: string, refs: readonly { readonly name: string }[]) =>
-    refs.length === 0 ? [] : [`**${title}**`, '', ...refs.map(({ name }) => `- ${markdownText(name)}`), '']
-  const limit = replacements.length === 0 ? [] : [`Replacements have until ${timeText(readyByMs)}.`]
+  const list = (title: string, found: readonly string[]) =>
+    found.length === 0 ? [] : [`**${title}**`, '', ...found.map((name) => `- ${markdownText(name)}`), '']
+  const isLimited = replacements.length > 0 && readyByMs !== undefined
   return [
     `**${reason}** (${method}, ${decision}): ${markdownText(doing)} since ${timeText(sinceMs)}`,
     '',
-    ...list('Nodes', candidates),
+    ...list('Nodes', names),
     ...list('Replacements', replacements),
-    ...limit,
+    ...(isLimited ? [`Replacements have until ${timeText(readyByMs)}.`] : []),
     '',
     '**To type**',
     '',

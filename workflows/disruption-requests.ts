@@ -1,14 +1,17 @@
 import { condition, log, setHandler } from '@temporalio/workflow'
+import type { PlanSummary } from '../activities/disruption/contract.ts'
 import {
   type ApplyRequest,
   applyRefusal,
   type ConsolidateRequest,
   consolidateAskedFor,
   consolidateRefusal,
+  type PlanRequest,
   planRefusal,
 } from '../core/disruption/plan/plan-requests.ts'
 import { ageRefusal } from '../core/pauses/operator-requests.ts'
-import { plans } from './activities.ts'
+import { askedPass } from './asked-pass.ts'
+import type { DisruptionLoopInput } from './disruption-loop.ts'
 import {
   applyUpdate,
   consolidateNowSignal,
@@ -30,17 +33,18 @@ type Asked =
 export type DisruptionRequest = Asked & { readonly isAwaited: boolean; answer?: RequestAnswer }
 
 /**
- * Operators' disruption requests. Handlers only queue them: the loop is the only committer and handles one after the other. A plan changes nothing,
- * so it waits for no other request.
+ * Operators' disruption requests. Handlers only queue them: the loop handles one after the other. A plan changes nothing, so it waits for no other request.
  */
 export class DisruptionRequests {
   #waiting: DisruptionRequest[]
   #closed: string | undefined
   #refused: string | undefined
 
-  /** `carried`: requests that the previous run had not begun. */
-  constructor(carried: readonly ConsolidateRequest[] = []) {
-    this.#waiting = carried.map((request) => ({ kind: 'consolidate', request, isAwaited: false }))
+  readonly #input: DisruptionLoopInput
+
+  constructor(input: DisruptionLoopInput) {
+    this.#input = input
+    this.#waiting = (input.requests ?? []).map((request) => ({ kind: 'consolidate', request, isAwaited: false }))
   }
 
   /** Handlers of the signals by name, for signals that arrived before this run's first task. */
@@ -61,14 +65,10 @@ export class DisruptionRequests {
         validator: (payload) => refuse(consolidateRefusal(payload)),
       },
     )
-    setHandler(
-      planUpdate,
-      (payload) => plans().planDisruption.executeWithOptions({ summary: 'plan' }, [payload ?? {}]),
-      {
-        description: `Say what would be done now, and do nothing: {${limits}, "reasons": [...], "now": true not to wait for consolidateAfter}, all optional. Answers with the id of the plan.`,
-        validator: (payload) => refuse(planRefusal(payload)),
-      },
-    )
+    setHandler(planUpdate, (payload) => this.#plan(payload ?? {}), {
+      description: `Say what would be done now, and do nothing: {${limits}, "reasons": [...], "now": true not to wait for consolidateAfter}, all optional. Answers with the id of the plan.`,
+      validator: (payload) => refuse(planRefusal(payload)),
+    })
     setHandler(applyUpdate, (request) => this.#answerTo({ kind: 'apply', request }), {
       description: `Carry out a plan, or say what has changed since: {"id": of the plan, ${at}, "partial": true for the commands that still hold, "by": "..."}.`,
       validator: (payload) => refuse(applyRefusal(payload)),
@@ -117,6 +117,12 @@ export class DisruptionRequests {
     const request = consolidateAskedFor(payload)
     if (request === undefined) log.warn('consolidateNow is ignored', { why: consolidateRefusal(payload) })
     else if (this.#waiting.length < mostWaiting) this.#waiting.push({ kind: 'consolidate', request, isAwaited: false })
+  }
+
+  async #plan(request: PlanRequest): Promise<PlanSummary> {
+    const result = await askedPass(this.#input, { kind: 'plan', request })
+    if (result.outcome !== 'planned') throw new Error(result.why)
+    return result.plan
   }
 
   async #answerTo(asked: Asked): Promise<RequestAnswer> {

@@ -133,17 +133,6 @@ export interface LoopStatus {
   readonly pause?: Pause
   /** Pauses of a part: the loop goes on without it. Expired pauses are ignored and may still be listed. */
   readonly partialPauses?: readonly Pause[]
-  /** Of disruption: commands that were started. */
-  readonly rounds?: number
-  /** Proposals that wait out their validation delay. */
-  readonly validating?: readonly ValidatingStatus[]
-}
-
-interface ValidatingStatus {
-  readonly id: string
-  readonly nodes: readonly string[]
-  /** Epoch ms. */
-  readonly dueMs: number
 }
 
 export const loopStatusQuery = defineQuery<LoopStatus>('status')
@@ -155,11 +144,16 @@ export interface CommandStatus {
   readonly reason: string
   readonly candidates: readonly string[]
   readonly replacements: readonly string[]
-  /** Until when the replacements have to be initialized, in epoch ms. */
-  readonly readyByMs: number
+  /** Until when it waits to be validated again, in epoch ms; absent: it was committed, or is not validated a second time. */
+  readonly dueMs?: number
+  /** Until when the replacements have to be initialized, in epoch ms; absent: it is not committed. */
+  readonly readyByMs?: number
 }
 
 export const commandStatusQuery = defineQuery<CommandStatus>('status')
+
+/** Tells the pass that started a command that it was committed. Rejected ones end at once. */
+export const committedSignal = defineSignal<[StartedCommand]>('committed')
 
 /** A validator's refusal: an update is not accepted when it throws. */
 export function refuse(why: string | undefined): void {

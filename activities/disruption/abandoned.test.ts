@@ -4,12 +4,13 @@ import { at, claimJson, condition, nodeJson, podJson, poolJson } from '../../tes
 import { planningDeps } from '../../test/fakes/planning.ts'
 import { ended, pass, useFakeTime } from '../../test/fakes/time.ts'
 import type { Json } from '../kubernetes/client/answers.ts'
+import { FenceLostError } from '../provisioning/fence.ts'
 import { releaseAbandoned } from './abandoned.ts'
 import { memoryOf } from './memory.ts'
 
 useFakeTime()
 
-const id = 'drift-0123456789'
+const id = 'drift-0123456789-01234567'
 const stamped = { metadata: { annotations: { 'joiner.sh/disruption-command': id } } }
 const replacing = { metadata: { annotations: { 'joiner.sh/replacement-for': id } } }
 const reported = {
@@ -26,7 +27,7 @@ async function world(claims: Readonly<Record<string, Json>>, nodes: Readonly<Rec
   }
   const known = await planningDeps(cluster)
   const stop = new AbortController()
-  const evaluating = { isLatest: async () => true, signal: stop.signal }
+  const evaluating = { fence: { check: async () => {} }, signal: stop.signal }
   const look = () => ended(releaseAbandoned(known.deps, memoryOf(known.deps), evaluating))
   return {
     ...known,
@@ -147,14 +148,14 @@ describe('what is left alone', () => {
 
   test('a running command that the list does not show yet', async () => {
     const { cluster, deps, twoLooks } = await world({ a: stamped })
-    deps.lifecycles.isCommandRunning = async () => true
+    deps.commands.isRunning = async () => true
     await twoLooks()
     expect(cluster.attempts).toEqual([])
   })
 
   test('everything when Temporal cannot be asked', async () => {
     const { cluster, deps, look } = await world({ a: stamped })
-    deps.lifecycles.listedCommands = async () => {
+    deps.commands.listed = async () => {
       throw new Error('temporal is away')
     }
     await pass(5000)
@@ -162,10 +163,12 @@ describe('what is left alone', () => {
     expect(cluster.attempts).toEqual([])
   })
 
-  test('everything by an evaluation that a commit has overtaken', async () => {
+  test('everything by an evaluation of a process that plans no more', async () => {
     const { cluster, evaluating, twoLooks } = await world({ a: stamped })
-    evaluating.isLatest = async () => false
-    await twoLooks()
+    evaluating.fence.check = async () => {
+      throw new FenceLostError('another planner')
+    }
+    await expect(twoLooks()).rejects.toThrow('another planner')
     expect(cluster.attempts).toEqual([])
   })
 
@@ -183,7 +186,7 @@ describe('what is left alone', () => {
 test('evaluations come at most every five seconds', async () => {
   const { look, deps } = await world({ a: stamped })
   let asked = 0
-  deps.lifecycles.listedCommands = async () => {
+  deps.commands.listed = async () => {
     asked += 1
     return new Set([id])
   }

@@ -5,23 +5,23 @@ import { annotations, taintKeys } from '../../core/requirements/labels.ts'
 import type { CommandObjectsDeps } from '../kubernetes/commands/command-objects.ts'
 import { releaseCandidate, releaseReplacement, stampOf } from '../kubernetes/commands/command-objects.ts'
 import { claimNode } from '../kubernetes/lifecycle/claim-nodes.ts'
-import type { LifecycleStarter } from '../provisioning/lifecycle-starter.ts'
+import type { Fence } from '../provisioning/fence.ts'
 import type { Nominations } from '../provisioning/nominations.ts'
+import type { CommandStarter } from './command-starter.ts'
 import type { DisruptionMemory } from './memory.ts'
 
 export interface AbandonedDeps extends CommandObjectsDeps {
   readonly log: Logger
-  readonly lifecycles: LifecycleStarter
+  readonly commands: Pick<CommandStarter, 'listed' | 'isRunning'>
   readonly nominations: Nominations
 }
 
 /** Interval between the two checks of what seems abandoned, and between searches for it. */
 const lookEveryMs = 5000
 
-/** The evaluation that looks. */
-interface Evaluating {
-  /** Whether no commit has begun since it did. */
-  readonly isLatest: () => Promise<boolean>
+/** The right to release, beside which nothing is committed. */
+export interface Releasing {
+  readonly fence: Pick<Fence, 'check'>
   readonly signal: AbortSignal
 }
 
@@ -33,21 +33,18 @@ interface Trace {
   readonly isReplacement?: true
 }
 
-/**
- * Releases what belongs to no running command: its commit was cut off for good, or its workflow is gone. The loop may be about to start the
- * workflow. But then no evaluation runs until it has, and an earlier one that has not heard of its end finds that a commit began after it did.
- */
+/** Releases what belongs to no running command: its commit was cut off for good, or its workflow is gone. */
 export async function releaseAbandoned(
   deps: AbandonedDeps,
   memory: DisruptionMemory,
-  { isLatest, signal }: Evaluating,
+  { fence, signal }: Releasing,
 ): Promise<void> {
   const now = deps.now()
   if (now - memory.lookedForAbandonedMs < lookEveryMs) return
   memory.lookedForAbandonedMs = now
   const known = [...traces(deps)]
   const running = known.some(({ commandId }) => commandId !== undefined)
-    ? await deps.lifecycles.listedCommands()
+    ? await deps.commands.listed()
     : new Set<string>()
   const found = new Map<string, Trace>()
   for (const trace of known)
@@ -60,7 +57,7 @@ export async function releaseAbandoned(
     if (since === undefined) memory.suspects.set(name, now)
     else if (now - since >= lookEveryMs) {
       memory.suspects.delete(name)
-      if (!(await isLatest())) return
+      await fence.check()
       signal.throwIfAborted()
       // The list may lag, so the command itself decides.
       if (trace.commandId === undefined || !(await isRunning(trace.commandId))) await release(deps, trace)
@@ -95,10 +92,10 @@ function isMarked(deps: AbandonedDeps, claim: NodeClaim): boolean {
 }
 
 /** Returns a function that asks once for each command, by its own workflow. */
-function runningCommands({ lifecycles }: AbandonedDeps): (commandId: string) => Promise<boolean> {
+function runningCommands({ commands }: AbandonedDeps): (commandId: string) => Promise<boolean> {
   const answers = new Map<string, Promise<boolean>>()
   return (commandId) => {
-    const answer = answers.get(commandId) ?? lifecycles.isCommandRunning(commandId)
+    const answer = answers.get(commandId) ?? commands.isRunning(commandId)
     answers.set(commandId, answer)
     return answer
   }

@@ -1,25 +1,30 @@
-import { withHeartbeats } from '../activity-context.ts'
+import { activityScope, withHeartbeats } from '../activity-context.ts'
 import { translatingFailures } from '../failure.ts'
-import { LatestOnly } from '../latest-only.ts'
 import { type CheckPlanDeps, checkPlan } from './check-plan.ts'
-import { type CommitDeps, commitDisruptions } from './commit/commit.ts'
+import type { Committer } from './commit/committer.ts'
 import type { DisruptionActivities } from './contract.ts'
-import { type NextDisruptionDeps, nextDisruption } from './next-disruption.ts'
+import { consolidateNow, type PassDeps } from './pass.ts'
 import { type PlanDisruptionDeps, planDisruption } from './plan-disruption.ts'
+import { isProposal } from './proposals.ts'
 
-export interface DisruptionActivityDeps extends NextDisruptionDeps, CommitDeps, PlanDisruptionDeps, CheckPlanDeps {}
+export interface DisruptionActivityDeps extends PassDeps, PlanDisruptionDeps, CheckPlanDeps {
+  readonly committer: Committer
+}
 
 /** The disruption activities of the plan queue. */
 export function createDisruptionActivities(deps: DisruptionActivityDeps): DisruptionActivities {
-  const evaluating = new LatestOnly()
   return translatingFailures<DisruptionActivities>({
-    nextDisruption: (input) => withHeartbeats((signal) => nextDisruption(deps, input, evaluating.begin(signal))),
+    consolidateNow: (request) => withHeartbeats(() => consolidateNow(deps, request)),
     checkPlan: (request) => withHeartbeats(() => checkPlan(deps, request)),
     planDisruption: (request) => withHeartbeats(() => planDisruption(deps, request)),
-    commitDisruptions: ({ proposals }) =>
-      withHeartbeats((signal) => {
-        evaluating.begin(signal)
-        return commitDisruptions(deps, proposals)
-      }),
+    commitDisruption: (proposal) => {
+      if (!isProposal(proposal)) return Promise.resolve({ kind: 'rejected', message: 'the proposal cannot be read' })
+      const { isFirst } = activityScope()
+      return withHeartbeats(async (signal) => {
+        const outcome = await deps.committer.commit(proposal, isFirst, signal)
+        deps.validations.ended(proposal.id)
+        return outcome
+      })
+    },
   })
 }

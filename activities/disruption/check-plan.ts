@@ -46,7 +46,8 @@ export async function checkPlan(deps: CheckPlanDeps, { id, partial, by }: ApplyR
   deps.log.info({ plan: id, by, partial, holds: commands.length, changes }, 'compared plan with the cluster')
   if (commands.length === 0 || (partial !== true && changes.length > 0))
     return { kind: 'changed', changes: bounded(changes) }
-  const proposals = proposalsOf(commands, plan.options.now === true, Number.POSITIVE_INFINITY)
+  const asked = { atMs: deps.now(), isForced: plan.options.now === true, isAsked: true }
+  const proposals = proposalsOf(commands, asked, Number.POSITIVE_INFINITY)
   publishPlanApplied(deps, { id, by }, proposals)
   return { kind: 'holds', proposals, changes: bounded(changes) }
 }

@@ -9,10 +9,10 @@ test('each command counts once, however many nodes it has, and is gone with its 
   const stamped = (name: string, id: string) =>
     sampleClaim(name, { metadata: { annotations: { [annotations.disruptionCommand]: id } } })
   let claims = [
-    stamped('a', 'multi-node-0000000000'),
-    stamped('b', 'multi-node-0000000000'),
-    stamped('c', 'drift-0000000001'),
-    stamped('d', 'drift-0000000002'),
+    stamped('a', 'multi-node-0123456789-00000000'),
+    stamped('b', 'multi-node-0123456789-00000000'),
+    stamped('c', 'drift-0123456789-00000001'),
+    stamped('d', 'drift-0123456789-00000002'),
     sampleClaim('e'),
   ]
   observeCommandsInFlight({ values: () => claims }, () => true, registry)

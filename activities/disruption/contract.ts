@@ -4,8 +4,10 @@ import type { CandidateRef, ClaimRef } from '../kubernetes/contract.ts'
 
 /** A disruption that was decided but not yet begun. */
 export interface DisruptionProposal {
-  /** Made of the method, and of a digest of the candidates' state: a command that failed is proposed again under another id. */
+  /** Made of the method, a digest of the candidates, and a part that no other has. */
   readonly id: string
+  /** Which of two is committed first: epoch ms of the evaluation, and the place in it. */
+  readonly order: readonly [number, number]
   readonly method: DisruptionMethod
   readonly reason: DisruptionReason
   readonly decision: Decision
@@ -20,24 +22,10 @@ export interface DisruptionProposal {
   readonly repair?: CommandRepair
 }
 
-export interface DisruptionInput {
-  /** Return after one pass, whatever its result. */
-  readonly once: boolean
-  /** Requested by an operator: consolidateAfter does not apply. */
-  readonly forced: boolean
-  /** Scope of a forced pass, and how many nodes of each pool it may take at most. */
-  readonly request?: ConsolidateRequest
-  /** Proposals that wait to be committed: names of their NodeClaims, and their methods. */
-  readonly validating?: { readonly nodeClaims: readonly string[]; readonly methods: readonly DisruptionMethod[] }
-  /** Methods of proposals that were given up since the last call, because of a pause or an operator's request. */
-  readonly abandoned?: readonly DisruptionMethod[]
-}
-
-export type DisruptionOutcome =
-  /** Proposals that hold together, to be committed in this order. */
-  | { readonly kind: 'proposed'; readonly proposals: readonly DisruptionProposal[] }
-  | { readonly kind: 'idle' }
-  | { readonly kind: 'paused' }
+/** What a pass came to that an operator asked for. */
+export type PassOutcome =
+  /** Proposals that hold together, to be committed in this order: maybe none. */
+  { readonly kind: 'proposed'; readonly proposals: readonly DisruptionProposal[] } | { readonly kind: 'paused' }
 
 export type CommitOutcome =
   | {
@@ -76,13 +64,13 @@ export type PlanCheck =
   | { readonly kind: 'refused'; readonly message: string }
 
 export interface DisruptionActivities {
-  /** Evaluates the cluster until something should be disrupted. */
-  nextDisruption(input: DisruptionInput): Promise<DisruptionOutcome>
+  /** Evaluates the cluster at once, without regard to consolidateAfter. */
+  consolidateNow(request: ConsolidateRequest): Promise<PassOutcome>
   /**
-   * Validates proposals of one evaluation against live state, marks their candidates and creates the replacements. Run again, it finds that
-   * done, or undoes it. Answers in their order.
+   * Validates a proposal against live state, marks its candidates and creates the replacements. Run again, it finds that done, or undoes it. One at a
+   * time in the process that plans, in the order of the proposals.
    */
-  commitDisruptions(input: { readonly proposals: readonly DisruptionProposal[] }): Promise<readonly CommitOutcome[]>
+  commitDisruption(proposal: DisruptionProposal): Promise<CommitOutcome>
   /** Keeps what disruption would do now as a plan. Nothing else is written. */
   planDisruption(request: PlanRequest): Promise<PlanSummary>
   /** Compares a plan with the cluster as it is, and proposes the part that still holds. */

@@ -97,6 +97,6 @@ function withConditions(of: NodeClaim, type: string): NodeClaim {
 }
 
 function stamped(of: NodeClaim): NodeClaim {
-  const own = { ...of.metadata.annotations, [annotations.disruptionCommand]: 'drift-0123456789' }
+  const own = { ...of.metadata.annotations, [annotations.disruptionCommand]: 'drift-0123456789-01234567' }
   return { ...of, metadata: { ...of.metadata, annotations: own } }
 }

@@ -23,8 +23,8 @@ interface DisruptedNode {
   readonly reschedulablePods: number
 }
 
-/** How a proposal ended: begun, rejected by the live validation, or given up when a signal came. */
-type ProposalOutcome = 'committed' | 'rejected' | 'abandoned'
+/** How a proposal ended: begun, or rejected by the live validation. */
+type ProposalOutcome = 'committed' | 'rejected'
 
 /** A move without any disruption has an infinite score; the sum of the histogram must stay finite. */
 const mostScore = 1000
@@ -206,7 +206,7 @@ function create(registry: Registry) {
     proposals: counter(
       'joiner_disruption_proposals_total',
       [...ofMethod, 'outcome'],
-      'Proposed disruptions by how they ended: committed, rejected by the last look at the cluster, or abandoned.',
+      'Proposed disruptions by how they ended: committed, or rejected by the last look at the cluster.',
     ),
   }
 }

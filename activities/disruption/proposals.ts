@@ -1,5 +1,12 @@
-import { createHash } from 'node:crypto'
-import { type DisruptionCommand, type DisruptionMethod, methodFacts, reasonOf } from '../../core/disruption/command.ts'
+import { createHash, randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import {
+  type DisruptionCommand,
+  type DisruptionMethod,
+  methodFacts,
+  methodNames,
+  reasonOf,
+} from '../../core/disruption/command.ts'
 import { isUnknownPrice } from '../azure/catalogue/pricing.ts'
 import type { DisruptionProposal } from './contract.ts'
 
@@ -7,10 +14,18 @@ import type { DisruptionProposal } from './contract.ts'
 const mostOfProposal = 100
 const mostOfAnswer = 300
 
+export interface ProposedBy {
+  /** Epoch ms of the evaluation. */
+  readonly atMs: number
+  readonly isForced: boolean
+  /** An operator asked for them. */
+  readonly isAsked: boolean
+}
+
 /** Returns commands as proposals, in their order. Empty nodes need not go together, so many of them are several proposals. */
 export function proposalsOf(
   commands: readonly DisruptionCommand[],
-  forced: boolean,
+  by: ProposedBy,
   most = mostOfAnswer,
 ): readonly DisruptionProposal[] {
   const proposals: DisruptionProposal[] = []
@@ -18,7 +33,7 @@ export function proposalsOf(
   for (const command of commands.flatMap(inParts)) {
     if (command.candidates.length > left && proposals.length > 0) break
     left -= command.candidates.length
-    proposals.push(proposalOf(command, forced))
+    proposals.push(proposalOf(command, by, proposals.length))
   }
   return proposals
 }
@@ -33,14 +48,15 @@ function inParts(command: DisruptionCommand): readonly DisruptionCommand[] {
   })
 }
 
-function proposalOf(command: DisruptionCommand, forced: boolean): DisruptionProposal {
+function proposalOf(command: DisruptionCommand, by: ProposedBy, place: number): DisruptionProposal {
   const { method, decision, candidates, replacements, repair } = command
   return {
-    id: commandIdOf(command),
+    id: commandIdOf(command, by),
     method,
     reason: reasonOf(command),
     decision,
-    forced,
+    forced: by.isForced,
+    order: [by.atMs, place],
     candidates: candidates.map(({ nodeClaim, node, nodePool }) => ({
       name: nodeClaim.metadata.name,
       uid: nodeClaim.metadata.uid,
@@ -54,25 +70,46 @@ function proposalOf(command: DisruptionCommand, forced: boolean): DisruptionProp
 }
 
 /**
- * Derives the id from the method and from the candidates' state. An evaluation that is run twice proposes the same. What failed and
- * was undone has changed, and is proposed under a new id.
+ * Makes an id: the method, a digest of the candidates, and a part that no other proposal has. By the first two a second command for the same nodes is
+ * refused while one runs (`disruptionCommandId`); one that an operator asked for does not wait for the planner's own. By the third nothing that an
+ * earlier one has left behind is taken for its work.
  */
-function commandIdOf({ method, candidates }: Pick<DisruptionCommand, 'method' | 'candidates'>): string {
-  const stood = candidates
-    .map(({ nodeClaim: { metadata } }) => `${metadata.uid} ${metadata.resourceVersion}`)
-    .sort()
-    .join(',')
-  return `${method}-${createHash('sha256').update(stood).digest('hex').slice(0, 10)}`
+function commandIdOf({ method, candidates }: DisruptionCommand, { isAsked }: ProposedBy): string {
+  const uids = candidates.map(({ nodeClaim }) => nodeClaim.metadata.uid).sort()
+  const digest = createHash('sha256')
+    .update([...uids, ...(isAsked ? ['asked'] : [])].join(','))
+    .digest('hex')
+  return `${method}-${digest.slice(0, 10)}-${randomBytes(4).toString('hex')}`
 }
 
-/** Returns the digest of an id, which the names of replacements carry. */
+const shape = z.object({
+  id: z.string(),
+  order: z.tuple([z.number(), z.number()]),
+  method: z.enum(methodNames),
+  reason: z.string(),
+  decision: z.enum(['delete', 'replace', 'terminate-first', 'reboot']),
+  forced: z.boolean(),
+  candidates: z
+    .array(z.object({ name: z.string(), uid: z.string(), nodeName: z.string(), nodePool: z.string() }))
+    .min(1),
+  replacements: z.int().min(0),
+  savings: z.number(),
+})
+
+/** Returns whether a proposal can be read: whoever may write in Temporal's namespace can send any, and others are committed beside it. */
+export function isProposal(value: unknown): value is DisruptionProposal {
+  const { data } = shape.safeParse(value)
+  return data !== undefined && commandMethod(data.id) === data.method && methodFacts[data.method].reason === data.reason
+}
+
+/** Returns the last part of an id, which the names of replacements carry. */
 export function commandDigest(id: string): string {
   return id.slice(id.lastIndexOf('-') + 1)
 }
 
 /** Returns the method of a command; undefined when it is not an id of this release. */
 export function commandMethod(id: string): DisruptionMethod | undefined {
-  const method = id.slice(0, Math.max(0, id.lastIndexOf('-')))
+  const method = /^(.+)-[0-9a-f]{10}-[0-9a-f]{8}$/.exec(id)?.[1] ?? ''
   return Object.hasOwn(methodFacts, method) ? (method as DisruptionMethod) : undefined
 }
 

@@ -14,6 +14,7 @@ import {
 import { planningDeps } from '../../test/fakes/planning.ts'
 import { ended, useFakeTime } from '../../test/fakes/time.ts'
 import type { Json } from '../kubernetes/client/answers.ts'
+import { FenceLostError } from '../provisioning/fence.ts'
 import { removeSurplus } from './surplus.ts'
 
 useFakeTime()
@@ -22,7 +23,7 @@ interface Change {
   readonly claims?: readonly Json[]
   readonly pods?: readonly Json[]
   readonly pauses?: readonly Pause[]
-  readonly isLatest?: boolean
+  readonly isLost?: boolean
   readonly staticCapacity?: boolean
 }
 
@@ -41,7 +42,11 @@ async function world(replicas: number, change: Change = {}) {
   const known = await planningDeps(cluster)
   const evaluating = {
     pauses: new Pauses(pauses),
-    isLatest: async () => change.isLatest ?? true,
+    fence: {
+      check: async () => {
+        if (change.isLost === true) throw new FenceLostError('another planner')
+      },
+    },
     signal: new AbortController().signal,
   }
   return {
@@ -79,12 +84,17 @@ test.each<[string, number, Change, readonly string[]]>([
   ],
   ['no node under a pause', 2, { pauses: [pause({ kind: 'node', name: 'aks-a' })] }, ['a', 'c']],
   ['nothing of a paused NodePool', 1, { pauses: [pause({ kind: 'nodePool', name: 'default' })] }, ['a', 'b', 'c']],
-  ['nothing when a commit has begun since', 1, { isLatest: false }, ['a', 'b', 'c']],
   ['nothing while the gate is off', 1, { staticCapacity: false }, ['a', 'b', 'c']],
 ])('a static pool loses %s', async (_, replicas, change, left) => {
   const { remove, staying } = await world(replicas, change)
   await remove()
   expect(staying()).toEqual(left)
+})
+
+test('a process that plans no more deletes nothing', async () => {
+  const { remove, staying } = await world(1, { isLost: true })
+  await expect(remove()).rejects.toThrow('another planner')
+  expect(staying()).toEqual(['a', 'b', 'c'])
 })
 
 test('what goes says for its history why, and is counted', async () => {

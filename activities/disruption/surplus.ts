@@ -18,6 +18,7 @@ import {
   staticPool,
   staticPools,
 } from '../provisioning/static-capacity/static-pools.ts'
+import type { Releasing } from './abandoned.ts'
 
 export interface SurplusDeps extends StaticPoolsDeps, ObjectWritesDeps, DisruptionCountDeps {
   readonly log: Logger
@@ -25,12 +26,9 @@ export interface SurplusDeps extends StaticPoolsDeps, ObjectWritesDeps, Disrupti
   readonly now: () => number
 }
 
-/** The evaluation that looks. */
-interface Evaluating {
+/** The right to delete, beside which nothing is committed. */
+interface Deleting extends Releasing {
   readonly pauses: Pauses
-  /** Whether no commit has begun since it did. */
-  readonly isLatest: () => Promise<boolean>
-  readonly signal: AbortSignal
 }
 
 /** Upstream's word for it, in metrics. */
@@ -38,20 +36,20 @@ const reason = 'overprovisioned'
 const concurrency = 16
 
 /**
- * Deletes NodeClaims that static NodePools have too many. It runs in the disruption loop, never beside a commit, which makes replacements for nodes that
- * still count. Budgets do not matter, as with Karpenter; the drain waits for pods. Holds and pauses that cover a node do matter. Before a deletion the
+ * Deletes NodeClaims that static NodePools have too many. It never runs beside a commit, which makes replacements for nodes that still
+ * count. Budgets do not matter, as with Karpenter; the drain waits for pods. Holds and pauses that cover a node do matter. Before a deletion the
  * NodePool is read, and NodeClaims are listed: by an older state a pool that was scaled up again would lose nodes.
  */
-export async function removeSurplus(deps: SurplusDeps, evaluating: Evaluating): Promise<void> {
-  const { isLatest, signal } = evaluating
-  if (!staticPools(deps).some((one) => surplusOf(deps, one, evaluating).length > 0)) return
+export async function removeSurplus(deps: SurplusDeps, deleting: Deleting): Promise<void> {
+  const { fence, signal } = deleting
+  if (!staticPools(deps).some((one) => surplusOf(deps, one, deleting).length > 0)) return
   await deps.cache.catchUp(['NodeClaim'], signal)
   for (const { pool: before } of staticPools(deps)) {
     const pool = await readPool(deps, before.metadata.name)
     const known = pool && staticPool(deps, pool)
-    const surplus = known === undefined ? [] : surplusOf(deps, known, evaluating)
+    const surplus = known === undefined ? [] : surplusOf(deps, known, deleting)
     if (pool === undefined || surplus.length === 0) continue
-    if (!(await isLatest())) return
+    await fence.check()
     signal.throwIfAborted()
     const { replicas = 0 } = pool
     const names = surplus.map(({ metadata }) => metadata.name)
@@ -61,7 +59,7 @@ export async function removeSurplus(deps: SurplusDeps, evaluating: Evaluating): 
 }
 
 /** Returns the NodeClaims to delete, by the cache at this moment. */
-function surplusOf(deps: SurplusDeps, { pool, claims }: StaticPool, { pauses }: Evaluating): readonly NodeClaim[] {
+function surplusOf(deps: SurplusDeps, { pool, claims }: StaticPool, { pauses }: Deleting): readonly NodeClaim[] {
   const now = deps.now()
   const taken = claimsOfCommands(claims)
   const nodeOf = (claim: NodeClaim) => claimNode(deps, claim)?.metadata.name ?? ''

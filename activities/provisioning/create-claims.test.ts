@@ -23,7 +23,7 @@ async function world(pool: Json = {}) {
     cluster,
     ...known,
     create: async (planned: readonly PlannedNodeClaim[]) => {
-      const fence = await Fence.take(known.deps, 'joiner-planner-fence')
+      const fence = await Fence.take(known.deps, 'joiner-planner-fence', 'test')
       return ended(createClaims(known.deps, fence, planned))
     },
     claims: () => cluster.all('nodeclaims'),

@@ -12,8 +12,7 @@ const client = {
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date', 'performance'], now: 1_000_000_000 }))
 afterEach(() => void vi.useRealTimers())
 
-const take = (isFirst = true) =>
-  Fence.take({ client, namespace: 'joiner' }, 'joiner-planner-fence', { attemptId: 'run/1/1', isFirst })
+const take = () => Fence.take({ client, namespace: 'joiner' }, 'joiner-planner-fence', 'provisioning/1')
 
 test('is fresh for 3 s', async () => {
   const fence = await take()
@@ -38,18 +37,4 @@ test('an attempt that was stopped finds its successor, also when the wall clock 
   vi.advanceTimersByTime(60_000)
   vi.setSystemTime(1_000_000_000)
   await expect(fence.checkIfStale()).rejects.toThrow(FenceLostError)
-})
-
-test.each([
-  ['nobody', '', true],
-  ['another process', 'other-process/run/1/1', true],
-])('after %s held it the cache may lack writes', async (_, holderIdentity, expected) => {
-  lease.spec = { holderIdentity }
-  expect((await take()).mayLackWrites).toBe(expected)
-})
-
-test('after an attempt of this process that ended well the cache has all writes, after one that failed perhaps not', async () => {
-  await take()
-  expect((await take(true)).mayLackWrites).toBe(false)
-  expect((await take(false)).mayLackWrites).toBe(true)
 })

@@ -1,8 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type ActivityScope, activityScope } from '../activity-context.ts'
-import { isNotFound } from '../kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../kubernetes/client/client.ts'
-import { resourcePath } from '../kubernetes/client/resources.ts'
 import { Lease } from '../kubernetes/lease.ts'
 
 /** Time after which an attempt reads the Lease again before it writes: well under the shortest heartbeat timeout, 10 s. */
@@ -11,20 +8,6 @@ const validMs = 3000
 const processNames = new WeakMap<KubernetesClient, string>()
 /** Fences by the loop whose attempts they keep apart. */
 export type FenceName = 'joiner-planner-fence' | 'joiner-disruption-fence'
-
-/** Returns the version of a fence, which changes when an attempt takes it; empty where none has yet. */
-export async function fenceVersion(
-  { client, namespace }: { readonly client: KubernetesClient; readonly namespace: string },
-  name: FenceName,
-): Promise<string> {
-  try {
-    const { metadata } = await client.get(resourcePath('leases', name, namespace))
-    return (metadata as { readonly resourceVersion: string }).resourceVersion
-  } catch (error) {
-    if (isNotFound(error)) return ''
-    throw error
-  }
-}
 
 /** Thrown by an attempt that found its successor in the Lease. The successor does the work now. */
 export class FenceLostError extends Error {
@@ -46,30 +29,24 @@ const now = (): Moment => ({ monotonicMs: performance.now(), wallMs: Date.now() 
 export class Fence {
   readonly #lease: Lease
   readonly #name: FenceName
-  /**
-   * Whether the watch cache may lack what an earlier attempt wrote: that one ran in another process, or it failed and its last answers may be
-   * lost. What an attempt of this process wrote entered the cache at once.
-   */
-  readonly mayLackWrites: boolean
   #checkedAt: Moment = { monotonicMs: Number.NEGATIVE_INFINITY, wallMs: 0 }
 
-  private constructor(lease: Lease, name: FenceName, mayLackWrites: boolean) {
+  private constructor(lease: Lease, name: FenceName) {
     this.#lease = lease
     this.#name = name
-    this.mayLackWrites = mayLackWrites
   }
 
-  /** Takes the fence for the running attempt. Temporal started it because there is no other, or no other sends heartbeats. */
+  /** Takes the fence for an attempt of this process, whose others end. The watch cache may lack what another process has written. */
   static async take(
     deps: { readonly client: KubernetesClient; readonly namespace: string },
     name: FenceName,
-    { attemptId, isFirst }: Pick<ActivityScope, 'attemptId' | 'isFirst'> = activityScope(),
+    attempt: string,
   ): Promise<Fence> {
     const processName = processNames.get(deps.client) ?? randomUUID()
     processNames.set(deps.client, processName)
-    const lease = new Lease(deps, { name, identity: `${processName}/${attemptId}`, durationSeconds: 10 })
-    const before = await lease.seize()
-    const fence = new Fence(lease, name, !isFirst || !before.startsWith(`${processName}/`))
+    const lease = new Lease(deps, { name, identity: `${processName}/${attempt}`, durationSeconds: 10 })
+    await lease.seize()
+    const fence = new Fence(lease, name)
     fence.#checkedAt = now()
     return fence
   }

@@ -1,6 +1,5 @@
 import {
   type Client,
-  isGrpcServiceError,
   WorkflowExecutionAlreadyStartedError,
   WorkflowIdConflictPolicy,
   WorkflowIdReusePolicy,
@@ -12,39 +11,24 @@ import { bounded, oneLine } from '../../core/history/record.ts'
 import { birthText } from '../../core/history/texts.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 import { labels } from '../../core/requirements/labels.ts'
-import { disruptionCommandId, lifecycleId, taskQueue } from '../../core/task-queues.ts'
-import { runningCommands } from '../../core/workflow-queries.ts'
+import { lifecycleId, taskQueue } from '../../core/task-queues.ts'
 import type { nodeClaimLifecycle } from '../../workflows/index.ts'
 import { pokeSignal } from '../../workflows/messages.ts'
 import { type SearchAttributeName, searchAttributes } from '../../workflows/search-attributes.ts'
 import type { AttributeValues } from '../../workflows/shown-attributes.ts'
-import { isRunning, listRuns } from '../workflow-runs.ts'
-
-/** INVALID_ARGUMENT. */
-const invalidArgument = 3
-/** How long lifecycles start without search attributes after a refusal, before it is tried with them again: Joiner makes them again meanwhile. */
-const withoutMs = 30_000
+import type { AttributedStarts } from '../attributed-starts.ts'
 
 /** Starts and pokes lifecycles. Leaves a running lifecycle as it is; a start for it costs no event. */
 export class LifecycleStarter {
   readonly #client: Client
   readonly #cluster: string
-  readonly #now: () => number
+  readonly #starts: AttributedStarts
   readonly #started = new Set<string>()
-  #hasAttributes = true
-  /** Until when lifecycles start without search attributes, since Temporal refused one for them. Epoch ms. */
-  #withoutUntilMs = 0
 
-  /** `now`: epoch ms. */
-  constructor(client: Client, cluster: string, now: () => number) {
+  constructor(client: Client, cluster: string, starts: AttributedStarts) {
     this.#client = client
     this.#cluster = cluster
-    this.#now = now
-  }
-
-  /** Says whether Temporal's namespace has the search attributes of lifecycles; a start that names an unknown one would fail. */
-  useAttributes(areUsable: boolean): void {
-    this.#hasAttributes = areUsable
+    this.#starts = starts
   }
 
   /** Returns whether this process has started the lifecycle already. */
@@ -55,7 +39,7 @@ export class LifecycleStarter {
   /** Starts a claim's lifecycle unless it runs. `isNew`: the claim was created just now and nothing has happened to it. */
   async start(claim: NodeClaim, { isNew = false } = {}): Promise<void> {
     try {
-      await this.#withAttributes((areUsable) =>
+      await this.#starts.start((areUsable) =>
         this.#client.workflow.start<typeof nodeClaimLifecycle>('nodeClaimLifecycle', {
           ...this.#options(claim, { isNew, areUsable }),
           workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
@@ -71,25 +55,13 @@ export class LifecycleStarter {
 
   /** Pokes a claim's lifecycle; starts it if it does not run. `why`: for those who read its history. */
   async poke(claim: NodeClaim, why: string): Promise<void> {
-    await this.#withAttributes((areUsable) =>
+    await this.#starts.start((areUsable) =>
       this.#client.workflow.signalWithStart<typeof nodeClaimLifecycle, [string?]>('nodeClaimLifecycle', {
         ...this.#options(claim, { isNew: false, areUsable }),
         signal: pokeSignal,
         signalArgs: [why],
       }),
     )
-  }
-
-  /** Attributes are decoration: a start that Temporal refuses for them is repeated without, and so are those of the next moments. */
-  async #withAttributes(start: (areUsable: boolean) => Promise<unknown>): Promise<void> {
-    const areUsable = this.#hasAttributes && this.#now() >= this.#withoutUntilMs
-    try {
-      await start(areUsable)
-    } catch (error) {
-      if (!areUsable || !namesAttribute(error)) throw error
-      this.#withoutUntilMs = this.#now() + withoutMs
-      await start(false)
-    }
   }
 
   /** Pokes a lifecycle without starting it: it reads that its NodeClaim is gone, and ends. One that has ended already is fine. */
@@ -99,20 +71,6 @@ export class LifecycleStarter {
     } catch (error) {
       if (!(error instanceof WorkflowNotFoundError)) throw error
     }
-  }
-
-  /** Returns the ids of the disruption commands that Temporal lists as running. The list lags by seconds. */
-  async listedCommands(): Promise<ReadonlySet<string>> {
-    const query = runningCommands(this.#cluster)
-    const prefix = disruptionCommandId(this.#cluster, '')
-    const listed = new Set<string>()
-    for await (const { workflowId } of listRuns(this.#client, query)) listed.add(workflowId.slice(prefix.length))
-    return listed
-  }
-
-  /** Returns whether a disruption command still runs, by its own workflow (not by the list, which lags). */
-  async isCommandRunning(commandId: string): Promise<boolean> {
-    return isRunning(this.#client, disruptionCommandId(this.#cluster, commandId))
   }
 
   #options(claim: NodeClaim, { isNew, areUsable }: { readonly isNew: boolean; readonly areUsable: boolean }) {
@@ -146,13 +104,4 @@ export class LifecycleStarter {
       }),
     }
   }
-}
-
-/** Whether Temporal refuses a start since the namespace lacks a search attribute, or has it with another type. */
-function namesAttribute(error: unknown): boolean {
-  for (let each = error; each instanceof Error; each = each.cause) {
-    const code: number = isGrpcServiceError(each) ? each.code : 0
-    if (code === invalidArgument) return /search attribute/i.test(each.message)
-  }
-  return false
 }

@@ -14,8 +14,9 @@ const controllers: Readonly<Record<string, string>> = {
   collectGarbage: 'nodeclaim.garbagecollection',
   taintIdleNodes: 'nodeclaim.garbagecollection',
   nextProvisioning: 'provisioner',
-  nextDisruption: 'disruption',
-  commitDisruptions: 'disruption',
+  disruptionPass: 'disruption',
+  consolidateNow: 'disruption',
+  commitDisruption: 'disruption',
   planDisruption: 'disruption',
   checkPlan: 'disruption',
   awaitReplacements: 'disruption.queue',
@@ -33,7 +34,8 @@ const waiting: ReadonlySet<string> = new Set([
   'awaitReplacements',
   'drain',
   'nextProvisioning',
-  'nextDisruption',
+  'disruptionPass',
+  'commitDisruption',
 ])
 
 /** Returns the name of upstream's controller for an activity; undefined where upstream has none. */

@@ -103,7 +103,7 @@ export async function plannerPasses(scenario: Scenario, changedShare: number): P
     batchIdleMs: windowMs,
     batchMaxMs: windowMs,
   } as unknown as NextProvisioningDeps
-  const fence = await Fence.take(deps, 'joiner-planner-fence', { attemptId: 'bench', isFirst: true })
+  const fence = await Fence.take(deps, 'joiner-planner-fence', 'bench')
   const pass = () => nextProvisioning(deps, fence, new AbortController().signal)
   try {
     const enter = entering(cache, scenario)

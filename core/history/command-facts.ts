@@ -31,13 +31,13 @@ export function commandFacts(command: Command, startedMs: number): CommandFacts 
   }
 }
 
-/** Returns the facts of a command that ended. `message`: why it was undone. */
+/** Returns the facts of a command that ended. `why`: it was undone. */
 export function endedCommand(
   facts: CommandFacts,
   endedMs: number,
-  { outcome, message }: { readonly outcome: 'done' | 'undone'; readonly message: string },
+  { outcome, why }: { readonly outcome: 'done' | 'undone'; readonly why: string },
 ): CommandFacts {
-  return { ...facts, endedMs, outcome, ...(outcome === 'undone' ? { message: oneLine(message) } : {}) }
+  return { ...facts, endedMs, outcome, ...(outcome === 'undone' ? { message: oneLine(why) } : {}) }
 }
 
 function firstNames(refs: readonly { readonly name: string }[]): readonly string[] {

@@ -102,6 +102,8 @@ export interface CommandFacts {
   /** USD an hour. */
   readonly savings: number
   readonly startedMs: number
+  /** Epoch ms of its commit, as proposed. Absent: it was committed, and did not only wait for it. */
+  readonly dueMs?: number
   /** Absent: it runs. */
   readonly endedMs?: number
   readonly outcome?: 'done' | 'undone'

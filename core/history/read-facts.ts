@@ -130,6 +130,7 @@ function commandFacts(from: Fields): CommandFacts {
     replacements: list(from['replacements'], text),
     savings: number(from['savings']),
     startedMs: time(from['startedMs']),
+    ...optional(from, 'dueMs', time),
     ...optional(from, 'endedMs', time),
     ...optional(from, 'outcome', (value) => oneOf(['done', 'undone'] as const, value)),
     ...optional(from, 'message', text),

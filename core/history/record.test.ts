@@ -135,10 +135,10 @@ const command = {
 test('a command is read as it was written', () => {
   const facts = commandFacts(command, 1000)
   expect(readCommandFacts(JSON.parse(JSON.stringify(facts)))).toEqual(facts)
-  const undone = endedCommand(facts, 2000, { outcome: 'undone', message: 'x\u001b'.repeat(500) })
+  const undone = endedCommand(facts, 2000, { outcome: 'undone', why: 'x\u001b'.repeat(500) })
   expect(undone.message?.length).toBeLessThanOrEqual(200)
   expect(readCommandFacts(undone)).toEqual(undone)
-  expect(endedCommand(facts, 2000, { outcome: 'done', message: '1 nodes are gone' })).not.toHaveProperty('message')
+  expect(endedCommand(facts, 2000, { outcome: 'done', why: '1 nodes are gone' })).not.toHaveProperty('message')
 })
 
 test('a command of many nodes keeps the first few names', () => {

@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { AttributedStarts } from '../../activities/attributed-starts.ts'
 import { LifecycleStarter } from '../../activities/provisioning/lifecycle-starter.ts'
 import { lifecycleId } from '../../core/task-queues.ts'
 import { FakeCluster } from '../../test/fakes/cluster.ts'
@@ -77,7 +78,7 @@ async function world(claims: number, listed?: readonly string[]) {
       namespace: 'joiner',
       cluster: 'test',
       nodeRules: { interruptions: [interruption], repairs: [] } as never,
-      lifecycles: new LifecycleStarter(temporal.client, 'test', Date.now),
+      lifecycles: new LifecycleStarter(temporal.client, 'test', new AttributedStarts(Date.now)),
     },
     client: temporal.client,
     connection: {} as never,

@@ -1,6 +1,7 @@
 import pino from 'pino'
 import { expect, test } from 'vitest'
-import { LifecycleStarter } from '../../activities/provisioning/lifecycle-starter.ts'
+import { AttributedStarts } from '../../activities/attributed-starts.ts'
+import { CommandStarter } from '../../activities/disruption/command-starter.ts'
 import { lifecycleId } from '../../core/task-queues.ts'
 import { FakeCluster } from '../../test/fakes/cluster.ts'
 import { claimJson } from '../../test/fakes/objects.ts'
@@ -53,7 +54,7 @@ function world(pending: (own: string) => readonly Pending[]) {
       namespace: 'joiner',
       cache: kubernetes.cacheOf(),
       nodeRules: { interruptions: [], repairs: [] },
-      lifecycles: new LifecycleStarter(client, 'test', Date.now),
+      commands: new CommandStarter({ client, cluster: 'test', starts: new AttributedStarts(Date.now), now: Date.now }),
       now: () => Date.now(),
       log: pino({ level: 'silent' }),
     },

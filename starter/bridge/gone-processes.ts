@@ -6,8 +6,8 @@ import type { ActivityInterceptorsFactory } from '@temporalio/worker'
 import type { Logger } from 'pino'
 import { pauseOf } from '../../activities/abortable-wait.ts'
 import { forEachOf } from '../../activities/concurrency.ts'
+import type { CommandStarter } from '../../activities/disruption/command-starter.ts'
 import type { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
-import type { LifecycleStarter } from '../../activities/provisioning/lifecycle-starter.ts'
 import type { NodeRules } from '../../core/node-claim/node-health.ts'
 import { disruptionCommandId, lifecycleId, singletonIds } from '../../core/task-queues.ts'
 import { grpcCode, grpcCodes } from '../temporal/grpc-code.ts'
@@ -27,13 +27,7 @@ const waits: ReadonlySet<string> = new Set([
   'deleteCandidates',
 ])
 /** Likewise, but for one process at a time. */
-const acts: ReadonlySet<string> = new Set([
-  'launch',
-  'prepareReboot',
-  'undoCommand',
-  'commitDisruptions',
-  'nextDisruption',
-])
+const acts: ReadonlySet<string> = new Set(['launch', 'prepareReboot', 'undoCommand', 'commitDisruption'])
 
 const everyMs = 1000
 /**
@@ -50,7 +44,7 @@ export interface GoneProcessesInput {
     readonly namespace: string
     readonly cache: ClusterCache
     readonly nodeRules: NodeRules
-    readonly lifecycles: Pick<LifecycleStarter, 'listedCommands'>
+    readonly commands: Pick<CommandStarter, 'listed'>
     readonly now: () => number
     readonly log: Logger
   }
@@ -167,7 +161,7 @@ export class GoneProcesses {
   async #workflows(): Promise<readonly string[]> {
     const { deps } = this.#input
     // Where the list cannot be read, attempts of commands end by their time limits.
-    const commands = await deps.lifecycles.listedCommands().catch(() => [])
+    const commands = await deps.commands.listed().catch(() => [])
     const claims = [...deps.cache.nodeClaims.values()].filter((claim) => !isSettled(deps, claim))
     const singletons = Object.values(singletonIds).map((id) => id(deps.cluster))
     return [

@@ -1,5 +1,6 @@
 import pino from 'pino'
 import { describe, expect, test } from 'vitest'
+import { AttributedStarts } from '../../activities/attributed-starts.ts'
 import { LifecycleStarter } from '../../activities/provisioning/lifecycle-starter.ts'
 import { lifecycleId, singletonIds } from '../../core/task-queues.ts'
 import { FakeCluster } from '../../test/fakes/cluster.ts'
@@ -21,7 +22,7 @@ async function world(claims: number, lagMs = 0) {
   const kubernetes = new FakeCluster()
   for (let n = 0; n < claims; n++) kubernetes.put('nodeclaims', claimJson(`c${n}`))
   await temporal.bootstrap(cluster)
-  const lifecycles = new LifecycleStarter(temporal.client, cluster, Date.now)
+  const lifecycles = new LifecycleStarter(temporal.client, cluster, new AttributedStarts(Date.now))
   const cache = kubernetes.cacheOf()
   for (const claim of cache.nodeClaims.values()) await lifecycles.start(claim)
   /** What was sent, in its order. */

@@ -99,7 +99,7 @@ const facts: LifeFacts = {
 const { endedMs: _, went: __, ...alive } = facts
 
 const command: CommandFacts = {
-  id: 'other',
+  id: 'drift-0123456789-01234567',
   method: 'drift',
   reason: 'Drifted',
   decision: 'replace',
@@ -113,8 +113,11 @@ test('lives and commands are read over pages, the oldest first', async () => {
   list('nodeclaim/prod/b/uid-b', { ...facts, createdMs: now - 4 * hour })
   list('nodeclaim/prod/a/uid-a', facts)
   list('nodeclaim/prod/c/uid-c', alive, { status: 'running' })
-  list('disrupt/prod/drift-1', { ...command, outcome: 'done' }, { type: 'disruptionCommand' })
-  list('disrupt/prod/drift-2', command, { type: 'disruptionCommand', status: 'running' })
+  list('disrupt/prod/drift-0123456789', { ...command, outcome: 'done' }, { type: 'disruptionCommand' })
+  const second = { ...command, id: 'drift-1123456789-01234567' }
+  list('disrupt/prod/drift-1123456789', second, { type: 'disruptionCommand', status: 'running' })
+  // What was rejected, or waits for its commit, disrupted nothing.
+  list('disrupt/prod/drift-2123456789', { ...command, dueMs: now }, { type: 'disruptionCommand' })
   const history = await read()
   expect(history.lives.map(({ nodeClaim, uid, isRunning }) => [nodeClaim, uid, isRunning])).toEqual([
     ['a', 'uid-a', false],
@@ -129,10 +132,7 @@ test('lives and commands are read over pages, the oldest first', async () => {
     runId: 'run',
     isRunning: false,
   })
-  expect(history.commands).toEqual([
-    { ...command, id: 'drift-1', outcome: 'done', endedMs: now - hour },
-    { ...command, id: 'drift-2' },
-  ])
+  expect(history.commands).toEqual([{ ...command, outcome: 'done', endedMs: now - hour }, second])
   expect(history).toMatchObject({ unreadable: 0, sinceMs: now - 24 * hour, untilMs: now, retentionMs: 168 * hour })
   expect(queries).toEqual(
     Array.from(

@@ -73,10 +73,11 @@ async function lifeOf(run: WorkflowRun, cluster: string): Promise<Life | undefin
 async function commandOf(run: WorkflowRun, cluster: string): Promise<CommandFacts | undefined> {
   const prefix = disruptionCommandId(cluster, '')
   const facts = run.workflowId.startsWith(prefix) ? readCommandFacts(await run.memo(factsKey)) : undefined
-  if (facts === undefined) return undefined
+  // What was not committed did nothing.
+  if (facts === undefined || facts.dueMs !== undefined) return undefined
   const { closeMs } = run
   // A command that was terminated has no outcome.
-  return { ...facts, id: run.workflowId.slice(prefix.length), ...(closeMs === undefined ? {} : { endedMs: closeMs }) }
+  return { ...facts, ...(closeMs === undefined ? {} : { endedMs: closeMs }) }
 }
 
 /** Returns how long the namespace keeps closed workflows; undefined when Temporal does not say. */

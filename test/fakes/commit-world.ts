@@ -1,13 +1,13 @@
-import { commitDisruptions } from '../../activities/disruption/commit/commit.ts'
+import { type CommitDeps, commitDisruptions } from '../../activities/disruption/commit/commit.ts'
 import type { DisruptionProposal } from '../../activities/disruption/contract.ts'
+import { Fence } from '../../activities/provisioning/fence.ts'
 import type { Proposed, Validation } from '../../core/disruption/validate.ts'
-import { asAttempt } from './attempt.ts'
 import { FakeCluster } from './cluster.ts'
 import { claimJson, nodeClassJson, nodeJson, poolJson } from './objects.ts'
 import { plannedClaim, planningDeps } from './planning.ts'
 import { ended } from './time.ts'
 
-export const id = 'multi-node-0123456789'
+export const id = 'multi-node-0123456789-01234567'
 
 export const stampKey = 'joiner.sh/disruption-command'
 
@@ -22,6 +22,7 @@ export function proposal(names: readonly string[], change: Partial<DisruptionPro
     reason: 'Underutilized',
     decision: 'replace',
     forced: false,
+    order: [0, 0],
     candidates: names.map((name) => ({ name, uid: `uid-${name}`, nodeName: `aks-${name}`, nodePool: 'default' })),
     replacements: 1,
     savings: 0.5,
@@ -31,7 +32,7 @@ export function proposal(names: readonly string[], change: Partial<DisruptionPro
 
 export const empty = (names: readonly string[], change: Partial<DisruptionProposal> = {}) =>
   proposal(names, {
-    id: 'emptiness-0123456789',
+    id: 'emptiness-0123456789-01234567',
     method: 'emptiness',
     reason: 'Empty',
     decision: 'delete',
@@ -57,8 +58,17 @@ export async function world(
     ...known,
     /** Commits as an attempt of the activity, counted from 1. */
     commit: (proposals: readonly DisruptionProposal[], attempt = 1) =>
-      ended(asAttempt(attempt, () => commitDisruptions(known.deps, proposals))),
+      ended(commitAs(known.deps, proposals, attempt === 1)),
   }
+}
+
+async function commitAs(deps: CommitDeps, proposals: readonly DisruptionProposal[], isFirst: boolean) {
+  const fence = await Fence.take(deps, 'joiner-disruption-fence', 'test')
+  return commitDisruptions(
+    deps,
+    fence,
+    proposals.map((one) => ({ proposal: one, isFirst })),
+  )
 }
 
 /** What a command has left on each claim and its Node; `free`: nothing. */

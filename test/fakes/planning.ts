@@ -1,5 +1,5 @@
 import { BufferRoom } from '../../activities/capacity-buffers/buffer-room.ts'
-import type { DisruptionActivityDeps } from '../../activities/disruption/activities.ts'
+import type { DisruptDeps } from '../../activities/disruption/disrupt.ts'
 import type { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
 import { claimNode } from '../../activities/kubernetes/lifecycle/claim-nodes.ts'
 import { Findings } from '../../activities/provisioning/findings/findings.ts'
@@ -62,9 +62,11 @@ export async function planningDeps(cluster: FakeCluster, look: Look = () => unde
     ...kubernetes,
     lifecycles: {
       start: async (claim: NodeClaim) => void lifecycles.started.push(claim.metadata.name),
-      isCommandRunning: async (id: string) => lifecycles.running.has(id),
-      listedCommands: async () => lifecycles.running,
       hasStarted: () => false,
+    },
+    commands: {
+      isRunning: async (id: string) => lifecycles.running.has(id),
+      listed: async (): Promise<ReadonlySet<string>> => lifecycles.running,
     },
     nominations: new Nominations(10_000),
     refusedClaims: new RefusedClaims(),
@@ -93,7 +95,7 @@ export async function planningDeps(cluster: FakeCluster, look: Look = () => unde
     staticCapacity: true,
     batchIdleMs: 1000,
     batchMaxMs: 10_000,
-  } as unknown as DisruptionActivityDeps & NextProvisioningDeps
+  } as unknown as DisruptDeps & NextProvisioningDeps
   return { ...known, deps, lifecycles, plan }
 }
 

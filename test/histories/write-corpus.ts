@@ -10,21 +10,27 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 /** Values that no history may hold, by what they are. */
 export type Forbidden = Record<string, string | RegExp>
 
+/** A workflow to record: its last run, unless another is named. */
+export interface Story {
+  readonly workflowId: string
+  readonly runId?: string
+}
+
 /**
  * Replaces the recorded histories by those of the given workflows, and prints the files. `stories`: pairs of `<workflow type>.<story>` and
- * workflow id. Errors: a history that holds a secret, or a corpus that is too large; then nothing was replaced.
+ * workflow. Errors: a history that holds a secret, or a corpus that is too large; then nothing was replaced.
  */
 export async function writeCorpus(
   world: World,
-  stories: readonly (readonly [string, string])[],
+  stories: readonly (readonly [string, Story])[],
   forbidden: Forbidden,
 ): Promise<void> {
   const files = new Map<string, string>()
-  for (const [name, id] of stories) {
-    const history = await world.temporal.workflow.getHandle(id).fetchHistory()
+  for (const [name, { workflowId, runId }] of stories) {
+    const history = await world.temporal.workflow.getHandle(workflowId, runId).fetchHistory()
     const text = cleaned(historyToJSON(history), world.cluster.stateDir)
     const leaks = leaksIn(text, forbidden)
-    if (leaks.length > 0) throw new Error(`the history of ${id} holds ${leaks.join(', ')}; nothing was written`)
+    if (leaks.length > 0) throw new Error(`the history of ${workflowId} holds ${leaks.join(', ')}; nothing was written`)
     files.set(`${name}.json`, `${text}\n`)
   }
   const bytes = [...files.values()].reduce((sum, text) => sum + text.length, 0)

@@ -1,3 +1,4 @@
+import { AttributedStarts } from '../../activities/attributed-starts.ts'
 import { LifecycleStarter } from '../../activities/provisioning/lifecycle-starter.ts'
 import { clusterName } from '../../deploy/local/cluster.ts'
 import { FakeCluster } from '../fakes/cluster.ts'
@@ -26,7 +27,7 @@ export async function installedWorld(state?: TemporalState) {
     spec: { holderIdentity: 'joiner-1', renewTime },
   })
   await temporal.bootstrap(clusterName)
-  const lifecycles = new LifecycleStarter(temporal.client, clusterName, Date.now)
+  const lifecycles = new LifecycleStarter(temporal.client, clusterName, new AttributedStarts(Date.now))
   for (const claim of cluster.cacheOf().nodeClaims.values()) await lifecycles.start(claim)
   if (state === 'empty') temporal.forget()
   if (state === 'an attribute missing') temporal.state.attributes.delete('NodePhase')

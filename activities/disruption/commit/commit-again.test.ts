@@ -121,11 +121,11 @@ describe('a later attempt', () => {
 
   test('of empty nodes goes on with those that were stamped, and frees the others', async () => {
     const { cluster, commit } = await world()
-    marked(cluster, 'a', 'emptiness-0123456789')
+    marked(cluster, 'a', 'emptiness-0123456789-01234567')
     marked(cluster, 'b', null)
     const [outcome] = await commit([empty(names)], 2)
     expect(outcome).toMatchObject({ kind: 'committed', candidates: [{ name: 'a' }] })
-    expect(marksOf(cluster)).toEqual({ a: 'taint Underutilized emptiness-0123456789', b: 'free' })
+    expect(marksOf(cluster)).toEqual({ a: 'taint Underutilized emptiness-0123456789-01234567', b: 'free' })
   })
 
   test('leaves alone what another command has stamped meanwhile', async () => {

@@ -15,7 +15,7 @@ async function rebootWorld(repair: CommandRepair = { ...unbounded, boundMs: 90_0
   known.plan.replacements = []
   known.plan.repair = repair
   const proposed = proposal(['a'], {
-    id: 'repair-0123456789',
+    id: 'repair-0123456789-01234567',
     method: 'repair',
     reason: 'Unhealthy',
     decision: 'reboot',

@@ -28,15 +28,15 @@ describe('a proposal that holds', () => {
     expect(marksOf(cluster)).toEqual(begun)
     const [made] = replacementsIn(cluster)
     expect(made?.metadata).toMatchObject({
-      name: 'default-0123456789-0',
+      name: 'default-01234567-0',
       annotations: { [replacementKey]: id },
       finalizers: ['karpenter.sh/termination'],
     })
-    expect(lifecycles.started).toEqual(['default-0123456789-0'])
+    expect(lifecycles.started).toEqual(['default-01234567-0'])
     expect(outcome).toEqual({
       kind: 'committed',
       candidates: proposal(['a', 'b']).candidates,
-      replacements: [{ name: 'default-0123456789-0', uid: made?.metadata.uid }],
+      replacements: [{ name: 'default-01234567-0', uid: made?.metadata.uid }],
       readyByMs: Date.parse(at(600)),
       committedMs: Date.parse(at(0)),
       savings: 0.25,
@@ -65,7 +65,10 @@ describe('a proposal that holds', () => {
     const [outcome] = await commit([empty(['a', 'b'])])
     expect(outcome).toMatchObject({ kind: 'committed', replacements: [] })
     expect(cluster.names('nodeclaims')).toEqual(['a', 'b'])
-    expect(marksOf(cluster)).toEqual({ a: 'taint Empty emptiness-0123456789', b: 'taint Empty emptiness-0123456789' })
+    expect(marksOf(cluster)).toEqual({
+      a: 'taint Empty emptiness-0123456789-01234567',
+      b: 'taint Empty emptiness-0123456789-01234567',
+    })
   })
 
   test('is validated twice: before it is marked and after', async () => {
@@ -79,7 +82,7 @@ describe('a proposal that holds', () => {
     const pod = samplePod('web')
     plan.replacements = [plannedClaim({ pods: [pod] })]
     await commit([proposal(['a', 'b'])])
-    expect([...deps.nominations.targets(Date.now())]).toEqual(['default-0123456789-0'])
+    expect([...deps.nominations.targets(Date.now())]).toEqual(['default-01234567-0'])
     expect(reported.find(({ reason }) => reason === 'Nominated')?.about).toBe('Pod/web')
     expect(reported.find(({ reason }) => reason === 'DisruptionLaunching')?.message).toBe(
       'Launching NodeClaim: Underutilized',
@@ -172,5 +175,5 @@ test('of empty nodes those that did not stay empty are left out and freed', asyn
   plan.replacements = []
   const [outcome] = await commit([empty(['a', 'b'])])
   expect(outcome).toMatchObject({ kind: 'committed', candidates: [{ name: 'a' }], savings: 0.1 })
-  expect(marksOf(cluster)).toEqual({ a: 'taint Empty emptiness-0123456789', b: 'free' })
+  expect(marksOf(cluster)).toEqual({ a: 'taint Empty emptiness-0123456789-01234567', b: 'free' })
 })

@@ -2,14 +2,13 @@ import { type DisruptionCommand, methodFacts } from '../../../core/disruption/co
 import { invalidText, type Proposed, type Validation } from '../../../core/disruption/validate.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import type { Pauses } from '../../../core/pauses/pauses.ts'
-import { activityScope } from '../../activity-context.ts'
 import { forEachOf } from '../../concurrency.ts'
 import { stampOf } from '../../kubernetes/commands/command-objects.ts'
 import type { CandidateRef, ClaimRef } from '../../kubernetes/contract.ts'
 import { livePodsOn } from '../../kubernetes/lifecycle/live-pods.ts'
 import { readPauses } from '../../kubernetes/pauses/pauses.ts'
 import { nominate } from '../../provisioning/create-claims.ts'
-import { Fence, FenceLostError } from '../../provisioning/fence.ts'
+import { type Fence, FenceLostError } from '../../provisioning/fence.ts'
 import { PoolLimits } from '../../provisioning/pool-limits.ts'
 import type { CommitOutcome, DisruptionProposal } from '../contract.ts'
 import type { DisruptionEventDeps } from '../events.ts'
@@ -30,28 +29,38 @@ const readyMsPerNode = 80
 const shortestReadyMs = 10 * 60_000
 const longestReadyMs = 60 * 60_000
 
+/** A proposal to commit. */
+export interface ToCommit {
+  readonly proposal: DisruptionProposal
+  /** Whether no earlier attempt can have left anything behind. */
+  readonly isFirst: boolean
+}
+
 /**
- * Validates proposals of one evaluation against the cluster and begins those that still hold: taints and conditions, then replacements, then stamps.
- * With the stamp nodes count as leaving: before there are replacements, their pods would be given others. What fails on the way is undone. Run
- * again after a crash it finishes a command that has all its replacements, or undoes it; it never plans again. Proposals of one call are either
- * all forced or none is. They share lookups, so that many begin about as fast as one.
+ * Validates proposals against the cluster and begins those that still hold: taints and conditions, then replacements, then stamps. With the stamp nodes
+ * count as leaving: before there are replacements, their pods would be given others. What fails on the way is undone. Those that an earlier attempt has
+ * tried are finished where they have all their replacements, or undone; they are never planned again. Proposals of one call are either all forced or
+ * none is. They share lookups, so that many begin about as fast as one.
  */
 export async function commitDisruptions(
   deps: CommitDeps,
-  proposals: readonly DisruptionProposal[],
+  fence: Fence,
+  proposals: readonly ToCommit[],
 ): Promise<readonly CommitOutcome[]> {
-  const { isFirst, signal } = activityScope()
-  await deps.cache.synced()
-  await deps.cache.connected(signal)
-  const fence = await Fence.take(deps, 'joiner-disruption-fence')
-  if (fence.mayLackWrites) await deps.cache.catchUp(['NodeClaim', 'Node'], signal)
   // A replacement in a static NodePool takes a slot of its own.
-  const others = proposals.flatMap(({ candidates }) =>
+  const others = proposals.flatMap(({ proposal: { candidates } }) =>
     candidates.filter(({ nodePool }) => deps.cache.nodePools.get(nodePool)?.isStatic !== true),
   )
   const limits = new PoolLimits(deps, new Set(others.map(({ name }) => name)))
-  const commits = proposals.map((proposal) => new Commit(deps, { fence, limits }, proposal))
-  return isFirst ? begin(deps, commits) : Promise.all(commits.map((commit) => commit.finishOrUndo()))
+  const commits = proposals.map(({ proposal, isFirst }) => ({
+    isFirst,
+    commit: new Commit(deps, { fence, limits }, proposal),
+  }))
+  const tried = new Map<Commit, CommitOutcome>()
+  for (const { isFirst, commit } of commits) if (!isFirst) tried.set(commit, await commit.finishOrUndo())
+  const fresh = commits.flatMap(({ isFirst, commit }) => (isFirst ? [commit] : []))
+  const begun = await begin(deps, fresh)
+  return commits.map(({ commit }) => (tried.get(commit) ?? begun[fresh.indexOf(commit)]) as CommitOutcome)
 }
 
 /** Begins proposals. A failure of one ends the attempt once the others are through; the next attempt finds those that began. */

@@ -41,7 +41,7 @@ async function world(...pods: readonly Json[]) {
   const { deps } = known
   const refusals = deps.nodeRefusals
   const all = () => podsToPlace(deps)
-  const fence = await Fence.take(deps, 'joiner-planner-fence')
+  const fence = await Fence.take(deps, 'joiner-planner-fence', 'test')
   return {
     ...known,
     cluster,

@@ -36,7 +36,7 @@ async function world(pool: Json, { claims = [], types = [size], staticCapacity =
     cluster,
     short: () => shortages(deps).pools.map(({ metadata }) => metadata.name),
     retryAtMs: () => shortages(deps).retryAtMs,
-    fill: async () => ended(fillStaticPools(deps, await Fence.take(deps, 'joiner-planner-fence'))),
+    fill: async () => ended(fillStaticPools(deps, await Fence.take(deps, 'joiner-planner-fence', 'test'))),
     names: () => cluster.names('nodeclaims'),
     /** A NodeClaim goes, and the cache has heard so. */
     remove: async (name: string) => {

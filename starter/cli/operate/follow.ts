@@ -45,9 +45,9 @@ async function followOne(
   for (;;) {
     const { status } = await limited(() => handle.describe())
     if (status.name === 'COMPLETED') {
-      const { outcome, message } = (await limited(() => handle.result())) as CommandResult
-      say(outcome === 'done' ? `done: ${message}` : `undone: ${message}`)
-      return { id, outcome, message }
+      const { outcome, why } = (await limited(() => handle.result())) as CommandResult
+      say(`${outcome}: ${why}`)
+      return { id, outcome, message: why }
     }
     if (status.name !== 'RUNNING') {
       const message = `its workflow is ${status.name.toLowerCase()}; what it has done is taken back by the next evaluation`

@@ -90,9 +90,8 @@ async function readLoop(access: TemporalAccess, loop: LoopName, now: number): Pr
       .withDeadline(Date.now() + queryMs, () => handle.query(loopStatusQuery))
       .catch(unlessEncrypted)
     if (answer === undefined) return { loop, state: 'silent', troubles }
-    const { doing, sinceMs, rounds } = answer
-    const counted = rounds === undefined ? {} : { rounds }
-    return { loop, state: 'running', doing, sinceMs, ...counted, pauses: statedPauses(answer, now), troubles }
+    const { doing, sinceMs } = answer
+    return { loop, state: 'running', doing, sinceMs, pauses: statedPauses(answer, now), troubles }
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return gone
     throw error

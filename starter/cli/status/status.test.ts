@@ -31,7 +31,6 @@ const report: StatusReport = {
       state: 'running',
       doing: 'evaluating',
       sinceMs: now - 7_500_000,
-      rounds: 3,
       pauses: [pause],
       troubles: [],
     },
@@ -54,9 +53,9 @@ const priceOf = (_: string, capacityType: string) => (capacityType === 'spot' ? 
 
 test('the status for people', () => {
   expect(statusText(report, { priceOf, nodes }, now).split('\n')).toEqual([
-    'LOOP          SINCE  COUNT       DOING',
-    'provisioning  1m     -           waiting',
-    'disruption    2h5m   3 commands  evaluating',
+    'LOOP          SINCE  DOING',
+    'provisioning  1m     waiting',
+    'disruption    2h5m   evaluating',
     '',
     'PAUSED  disruption of NodePool "gpu" is paused by alice since 2026-11-21T11:59:00Z until 2026-11-21T13:00:00Z: release day',
     '',

@@ -15,8 +15,6 @@ export interface LoopReport {
   readonly doing?: string
   /** Epoch ms. */
   readonly sinceMs?: number
-  /** Rounds that planned NodeClaims, or commands that were started. */
-  readonly rounds?: number
   /** What it says of its pauses, of every scope; absent: it does not answer. */
   readonly pauses?: readonly Pause[]
   /** What Temporal tries again and again, in words. */

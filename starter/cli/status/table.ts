@@ -44,11 +44,10 @@ function problems(report: StatusReport, cluster: ClusterReport): string {
 
 function loops({ loops }: StatusReport, now: number): string {
   return aligned([
-    ['LOOP', 'SINCE', 'COUNT', 'DOING'],
-    ...loops.map(({ loop, state, doing, sinceMs, rounds }) => [
+    ['LOOP', 'SINCE', 'DOING'],
+    ...loops.map(({ loop, state, doing, sinceMs }) => [
       loop,
       sinceMs === undefined ? '-' : ago(now - sinceMs),
-      rounds === undefined ? '-' : counted(rounds, 'command'),
       doing ?? state,
     ]),
   ])

@@ -4,7 +4,7 @@ import { temporalUiOption, uiList, uiListText } from './ui-link.ts'
 
 const access = { namespace: 'joiner.a1b2', cluster: "o'neil" }
 const query =
-  "TaskQueue = 'joiner-core-o''neil' AND WorkflowType IN ('nodeClaimLifecycle', 'disruptionCommand', 'provisioningLoop', 'disruptionLoop')"
+  "TaskQueue = 'joiner-core-o''neil' AND WorkflowType IN ('nodeClaimLifecycle', 'disruptionCommand', 'disruptionPass', 'provisioningLoop', 'disruptionLoop')"
 
 test('without an address the query is told', () => {
   expect(uiList(access)).toEqual({ query })

@@ -7,6 +7,7 @@ import {
 } from '@temporalio/client'
 import pino from 'pino'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { AttributedStarts } from '../../../activities/attributed-starts.ts'
 import { LifecycleStarter } from '../../../activities/provisioning/lifecycle-starter.ts'
 import { listRuns } from '../../../activities/workflow-runs.ts'
 import { sampleClaim } from '../../../core/sample-objects.ts'
@@ -77,7 +78,7 @@ describe('starts', () => {
   })
 
   test('one that is refused for a search attribute is repeated without, and 30 s later they are tried again', async () => {
-    const lifecycles = new LifecycleStarter(client, 'test', () => life.clock.now())
+    const lifecycles = new LifecycleStarter(client, 'test', new AttributedStarts(() => life.clock.now()))
     const attributes = () => life.temporal.runs.map((run) => Object.keys(run.searchAttributes))
     await settled(lifecycles.start(sampleClaim('a')))
     for (const name of ['NodePhase', 'NodePool']) connection.attributes.set(name, 2)
@@ -91,8 +92,9 @@ describe('starts', () => {
 
 describe('messages', () => {
   test('signal with start begins a run, and later signals it', async () => {
-    const lifecycles = new LifecycleStarter(client, 'test', () => life.clock.now())
-    lifecycles.useAttributes(false)
+    const starts = new AttributedStarts(() => life.clock.now())
+    starts.useAttributes(false)
+    const lifecycles = new LifecycleStarter(client, 'test', starts)
     await settled(lifecycles.poke(sampleClaim('a'), 'one'))
     await settled(lifecycles.poke(sampleClaim('a'), 'two'))
     expect(life.temporal.runs).toHaveLength(1)

@@ -1,0 +1,133 @@
+import { isTrue } from '../../core/conditions.ts'
+import { type DisruptionMethod, methodFacts, methodNames } from '../../core/disruption/command.ts'
+import type { Evaluation } from '../../core/disruption/evaluate.ts'
+import { methodsFor } from '../../core/disruption/plan/plan.ts'
+import type { ConsolidateRequest } from '../../core/disruption/plan/plan-requests.ts'
+import { sickConditions } from '../../core/node-repair/node-repair.ts'
+import type { Pauses } from '../../core/pauses/pauses.ts'
+import type { PauseConditionsDeps } from '../kubernetes/pauses/pause-conditions.ts'
+import { refreshPauses } from '../kubernetes/pauses/pause-conditions.ts'
+import { instanceTypes } from '../node-overlays/pool-types.ts'
+import type { ClaimConditionsDeps } from './claim-conditions.ts'
+import { keepClaimConditions } from './claim-conditions.ts'
+import type { DisruptionProposal, PassOutcome } from './contract.ts'
+import type { DisruptionEventDeps } from './events.ts'
+import { publishFindings } from './events.ts'
+import type { DisruptionMemory } from './memory.ts'
+import { proposalsOf } from './proposals.ts'
+import type { TellEvaluationDeps } from './publish-evaluation.ts'
+import { publishEvaluation } from './publish-evaluation.ts'
+import type { RequestEventsDeps } from './request-events.ts'
+import { publishConsolidateNow } from './request-events.ts'
+import type { Validations } from './validations.ts'
+import type { VerdictsDeps } from './verdicts.ts'
+import { recordVerdicts } from './verdicts.ts'
+import type { EvaluationDeps } from './world.ts'
+import { evaluateCluster } from './world.ts'
+
+export interface PassDeps
+  extends PauseConditionsDeps,
+    ClaimConditionsDeps,
+    TellEvaluationDeps,
+    DisruptionEventDeps,
+    VerdictsDeps,
+    RequestEventsDeps,
+    EvaluationDeps {
+  readonly validations: Validations
+}
+
+/** Time after which a fruitless evaluation is repeated although nothing changed; earlier where a budget has a schedule. */
+const spareMs = 5 * 60_000
+const spareScheduledMs = 30_000
+
+interface PassResult {
+  readonly proposals: readonly DisruptionProposal[]
+  /** When time alone may change the result, in epoch ms. */
+  readonly nextMs: number
+}
+
+/** Evaluates the cluster, unless that would only repeat the last pass, which had no result. */
+export async function pass(deps: PassDeps, memory: DisruptionMemory, pauses: Pauses): Promise<PassResult> {
+  // Later changes may not be in the evaluation any more.
+  const { changes } = memory
+  const inputs = dependsOn(deps, pauses)
+  if (memory.isSpared(inputs)) return { proposals: [], nextMs: memory.sparedUntil }
+  const evaluation = await evaluated(deps, memory, pauses)
+  publishEvaluation(deps, evaluation)
+  publishFindings(deps, evaluation)
+  recordVerdicts(deps, evaluation)
+  const proposals = proposalsOf(evaluation.commands, { atMs: deps.now(), isForced: false, isAsked: false })
+  const nextMs = Math.min(evaluation.nextChange ?? Number.POSITIVE_INFINITY, memory.restUntil())
+  if (proposals.length === 0) {
+    const spareUntil = deps.now() + (hasScheduledBudgets(deps) ? spareScheduledMs : spareMs)
+    memory.fruitless(changes, inputs, Math.min(nextMs, spareUntil))
+  }
+  return { proposals, nextMs }
+}
+
+/** Evaluates the cluster at once, as an operator asks: consolidateAfter does not apply, nor back-offs, nor what waits to be validated. */
+export async function consolidateNow(deps: PassDeps, request: ConsolidateRequest): Promise<PassOutcome> {
+  await deps.cache.synced()
+  await deps.quarantine.refresh(true)
+  const pauses = await refreshPauses(deps)
+  if (pauses.wholeLoop !== undefined) return { kind: 'paused' }
+  await keepClaimConditions(deps)
+  const { budget, by: _, ...scope } = request
+  const evaluation = await evaluateCluster(deps, {
+    pauses,
+    forced: true,
+    methods: methodsFor({}),
+    ...(Object.keys(request).length === 0 ? {} : { scope }),
+    ...(budget === undefined ? {} : { mostNodes: budget }),
+  })
+  publishEvaluation(deps, evaluation)
+  publishFindings(deps, evaluation)
+  const proposals = proposalsOf(evaluation.commands, { atMs: deps.now(), isForced: true, isAsked: true })
+  publishConsolidateNow(deps, request, proposals)
+  return { kind: 'proposed', proposals }
+}
+
+/** Returns what an evaluation depends on besides the objects of the cluster. */
+function dependsOn(deps: PassDeps, pauses: Pauses): readonly unknown[] {
+  const prices = [...instanceTypes(deps)].flat()
+  const nominated = [...deps.nominations.targets(deps.now())].sort()
+  return [...prices, JSON.stringify([[...deps.validations.nodeClaims], pauses.inForce, nominated])]
+}
+
+/** Evaluates repair and drift first: they must not wait for a long search for savings. */
+async function evaluated(deps: PassDeps, memory: DisruptionMemory, pauses: Pauses): Promise<Evaluation> {
+  const { nodeClaims: reserved, methods: validating } = deps.validations
+  const settings = {
+    pauses,
+    forced: false,
+    resting: memory.resting(),
+    ...(reserved.size === 0 ? {} : { reserved }),
+  }
+  const methods = methodsBeside(validating)
+  if (methods === methodNames && isUrgent(deps)) {
+    const first = await evaluateCluster(deps, { ...settings, methods: ['emptiness', ...methodsAtOnce] })
+    if (first.commands.length > 0) return first
+  }
+  return evaluateCluster(deps, { ...settings, methods })
+}
+
+/** Methods whose commands are committed without a validation later on. */
+const methodsAtOnce = methodNames.filter((method) => methodFacts[method].validation === 'immediate')
+
+/** Returns the methods that may go on while a command waits to be validated: those whose commands wait for nothing. */
+function methodsBeside(validating: readonly DisruptionMethod[]): readonly DisruptionMethod[] {
+  return validating.some((method) => methodFacts[method].validation === 'delayed') ? methodsAtOnce : methodNames
+}
+
+/** Whether a node has drifted, or is sick. */
+function isUrgent({ cache, repairPolicies }: PassDeps): boolean {
+  for (const node of cache.nodes.values()) if (sickConditions(node, repairPolicies).length > 0) return true
+  for (const { status } of cache.nodeClaims.values()) if (isTrue(status.conditions, 'Drifted')) return true
+  return false
+}
+
+function hasScheduledBudgets({ cache }: PassDeps): boolean {
+  return [...cache.nodePools.values()].some(({ disruption }) =>
+    disruption.budgets.some(({ schedule }) => schedule !== undefined && schedule !== null),
+  )
+}
