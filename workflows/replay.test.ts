@@ -69,6 +69,7 @@ describe('the recorded histories', () => {
         'catalogRefresh',
         'disruptionCommand',
         'disruptionLoop',
+        'disruptionPass',
         'garbageCollection',
         'inPlaceUpdates',
         'nodeClaimLifecycle',
