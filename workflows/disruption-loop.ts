@@ -9,16 +9,12 @@ import {
 } from '@temporalio/workflow'
 import { type ConsolidateRequest, pauseOfRequest } from '../core/disruption/plan/plan-requests.ts'
 import { pauseText } from '../core/pauses/pauses.ts'
-import { askedPass } from './asked-pass.ts'
-import type { PassRequest } from './disruption-pass.ts'
+import { askedPass, type Disrupting, type PassRequest } from './disruption-pass.ts'
 import { type DisruptionRequest, DisruptionRequests } from './disruption-requests.ts'
 import { loopStatusQuery, type RequestAnswer } from './messages.ts'
 import { LoopPause } from './pausing.ts'
 
-export interface DisruptionLoopInput {
-  readonly cluster: string
-  /** The namespace has no search attributes for commands. */
-  readonly withoutAttributes?: true
+export interface DisruptionLoopInput extends Disrupting {
   /** Requested forced passes that the run before has not begun. */
   readonly requests?: readonly ConsolidateRequest[]
 }
@@ -42,7 +38,7 @@ class DisruptionLoop {
 
   constructor(input: DisruptionLoopInput) {
     this.#input = input
-    this.#requests = new DisruptionRequests(input)
+    this.#requests = new DisruptionRequests(input, input.requests)
     this.#pause.listen(
       {
         pause:

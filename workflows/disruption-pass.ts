@@ -1,14 +1,14 @@
-import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common'
-import { condition, ParentClosePolicy, setHandler, startChild } from '@temporalio/workflow'
+import { rootCause, WorkflowExecutionAlreadyStartedError } from '@temporalio/common'
+import { condition, executeChild, ParentClosePolicy, setHandler, startChild, uuid4 } from '@temporalio/workflow'
 import type { DisruptionProposal, PlanSummary } from '../activities/disruption/contract.ts'
 import type { ApplyRequest, ConsolidateRequest, PlanRequest } from '../core/disruption/plan/plan-requests.ts'
-import { commandFacts } from '../core/history/command-facts.ts'
+import { commandFacts, commandSummary } from '../core/history/command-facts.ts'
 import { factsKey } from '../core/history/life.ts'
-import { disruptionCommandId } from '../core/task-queues.ts'
+import { disruptionCommandId, disruptionPassId } from '../core/task-queues.ts'
 import { plans } from './activities.ts'
 import { type CommandResult, disruptionCommand } from './disruption-command.ts'
 import { committedSignal, type RequestAnswer, type StartedCommand } from './messages.ts'
-import { commandAttributes, commandSummary } from './shown-command.ts'
+import { commandAttributes } from './search-attributes.ts'
 
 /** What an operator asks of disruption. */
 export type PassRequest =
@@ -16,11 +16,15 @@ export type PassRequest =
   | { readonly kind: 'apply'; readonly request: ApplyRequest }
   | { readonly kind: 'plan'; readonly request: PlanRequest }
 
-export interface DisruptionPassInput {
+/** Whose pass it is. */
+export interface Disrupting {
   readonly cluster: string
-  readonly asked: PassRequest
   /** The namespace has no search attributes for commands. */
   readonly withoutAttributes?: true
+}
+
+interface DisruptionPassInput extends Disrupting {
+  readonly asked: PassRequest
 }
 
 /** What a pass came to, in a word and a line, and as the operator is told. */
@@ -29,6 +33,18 @@ export type PassResult =
   | { readonly outcome: 'begun' | 'nothing' | 'refused'; readonly why: string; readonly answer: RequestAnswer }
 
 const paused = 'disruption is paused; joiner status says by whom'
+const summaries = { consolidate: 'consolidate now', apply: 'apply a plan', plan: 'plan' } as const
+
+/** For the loop: runs a pass as a workflow of its own, and returns its result. Errors: the child's. */
+export function askedPass({ cluster, withoutAttributes }: Disrupting, asked: PassRequest): Promise<PassResult> {
+  const { by } = asked.request
+  return executeChild(disruptionPass, {
+    workflowId: disruptionPassId(cluster, uuid4().slice(0, 8)),
+    parentClosePolicy: ParentClosePolicy.ABANDON,
+    args: [{ cluster, asked, ...(withoutAttributes && { withoutAttributes }) }],
+    staticSummary: `${summaries[asked.kind]}${by == null ? '' : `, by ${by}`}`.slice(0, 200),
+  })
+}
 
 /** One pass that an operator asked for: evaluates, or compares a plan, starts the commands, and ends once each is committed or rejected. */
 export async function disruptionPass({ cluster, asked, withoutAttributes }: DisruptionPassInput): Promise<PassResult> {
@@ -103,19 +119,17 @@ async function begin({ cluster, isPlain, proposal, committed }: Beginning): Prom
       staticSummary: commandSummary(proposal),
       ...(isPlain ? {} : { typedSearchAttributes: commandAttributes(candidates) }),
     })
-    let result: CommandResult | undefined
-    let failure: unknown
+    let ended: CommandResult | undefined
     child.result().then(
-      (ended) => {
-        result = ended
+      (result) => {
+        ended = result
       },
       (error) => {
-        failure = error
+        ended = { outcome: 'undone', why: rootCause(error) ?? 'its workflow was ended', savings: 0 }
       },
     )
-    await condition(() => result !== undefined || failure !== undefined || committed.has(id))
-    if (result === undefined && failure !== undefined) return { outcome: 'undone', why: String(failure), savings: 0 }
-    return result
+    await condition(() => ended !== undefined || committed.has(id))
+    return ended
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
     return { outcome: 'rejected', why: 'a command for the same nodes is under way', savings: 0 }

@@ -10,8 +10,7 @@ import {
   planRefusal,
 } from '../core/disruption/plan/plan-requests.ts'
 import { ageRefusal } from '../core/pauses/operator-requests.ts'
-import { askedPass } from './asked-pass.ts'
-import type { DisruptionLoopInput } from './disruption-loop.ts'
+import { askedPass, type Disrupting } from './disruption-pass.ts'
 import {
   applyUpdate,
   consolidateNowSignal,
@@ -40,11 +39,12 @@ export class DisruptionRequests {
   #closed: string | undefined
   #refused: string | undefined
 
-  readonly #input: DisruptionLoopInput
+  readonly #of: Disrupting
 
-  constructor(input: DisruptionLoopInput) {
-    this.#input = input
-    this.#waiting = (input.requests ?? []).map((request) => ({ kind: 'consolidate', request, isAwaited: false }))
+  /** `carried`: requests that the previous run had not begun. */
+  constructor(of: Disrupting, carried: readonly ConsolidateRequest[] = []) {
+    this.#of = of
+    this.#waiting = carried.map((request) => ({ kind: 'consolidate', request, isAwaited: false }))
   }
 
   /** Handlers of the signals by name, for signals that arrived before this run's first task. */
@@ -120,7 +120,7 @@ export class DisruptionRequests {
   }
 
   async #plan(request: PlanRequest): Promise<PlanSummary> {
-    const result = await askedPass(this.#input, { kind: 'plan', request })
+    const result = await askedPass(this.#of, { kind: 'plan', request })
     if (result.outcome !== 'planned') throw new Error(result.why)
     return result.plan
   }

@@ -16,3 +16,13 @@ export const searchAttributes = {
 } as const
 
 export type SearchAttributeName = keyof typeof searchAttributes
+
+/** Search attributes of a disruption command: a single NodePool and a single Node are recorded by name; several are not. */
+export function commandAttributes(candidates: readonly { readonly nodePool: string; readonly nodeName: string }[]) {
+  const [first, ...rest] = candidates
+  const isOnePool = first !== undefined && rest.every(({ nodePool }) => nodePool === first.nodePool)
+  return [
+    ...(isOnePool ? [{ key: searchAttributes.nodePool, value: first.nodePool }] : []),
+    ...(first !== undefined && rest.length === 0 ? [{ key: searchAttributes.nodeName, value: first.nodeName }] : []),
+  ]
+}

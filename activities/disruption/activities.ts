@@ -1,10 +1,10 @@
 import { activityScope, withHeartbeats } from '../activity-context.ts'
 import { translatingFailures } from '../failure.ts'
-import { type CheckPlanDeps, checkPlan } from './check-plan.ts'
 import type { Committer } from './commit/committer.ts'
 import type { DisruptionActivities } from './contract.ts'
 import { consolidateNow, type PassDeps } from './pass.ts'
-import { type PlanDisruptionDeps, planDisruption } from './plan-disruption.ts'
+import { type CheckPlanDeps, checkPlan } from './plans/check-plan.ts'
+import { type PlanDisruptionDeps, planDisruption } from './plans/plan-disruption.ts'
 import { isProposal } from './proposals.ts'
 
 export interface DisruptionActivityDeps extends PassDeps, PlanDisruptionDeps, CheckPlanDeps {

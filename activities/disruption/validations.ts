@@ -56,7 +56,7 @@ export class Validations {
 
   /** Forgets those whose time is long over and that do not wait any more. Errors: Temporal's. */
   async forgetEnded(commands: Pick<CommandStarter, 'isValidating'>, now: number): Promise<void> {
-    for (const each of [...this.#waiting.values()]) {
+    for (const each of this.#waiting.values()) {
       if (now < each.askMs) continue
       each.askMs = now + overdueMs
       if (!(await commands.isValidating(each.id))) this.#waiting.delete(each.id)

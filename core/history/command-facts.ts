@@ -1,6 +1,7 @@
 import type { Decision, DisruptionMethod, DisruptionReason } from '../disruption/command.ts'
 import type { CommandFacts } from './life.ts'
 import { oneLine } from './record.ts'
+import { namesText } from './texts.ts'
 
 interface Command {
   readonly id: string
@@ -29,6 +30,11 @@ export function commandFacts(command: Command, startedMs: number): CommandFacts 
     savings,
     startedMs,
   }
+}
+
+/** The line that Temporal's list shows of a command. */
+export function commandSummary({ reason, decision, candidates }: Pick<Command, 'reason' | 'decision' | 'candidates'>) {
+  return oneLine(`${reason}: ${decision} ${namesText(candidates.map(({ name }) => name))}`)
 }
 
 /** Returns the facts of a command that ended. `why`: it was undone. */

@@ -23,8 +23,9 @@ async function committing(names = ['a', 'b', 'c']) {
   const committer = new Committer()
   /** The nodes of each round, as they are validated first. */
   const rounds: string[][] = []
-  const { validateTogether } = known.deps.evaluator
-  known.deps.evaluator.validateTogether = (request, proposals) => {
+  const { evaluator } = known.deps
+  const validateTogether = evaluator.validateTogether.bind(evaluator)
+  evaluator.validateTogether = (request, proposals) => {
     const nodes = proposals.flatMap(({ candidates }) => candidates.map((uid) => uid.replace('uid-', '')))
     if (JSON.stringify(rounds.at(-1)) !== JSON.stringify(nodes)) rounds.push(nodes)
     return validateTogether(request, proposals)

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { PlanStore } from '../../../activities/disruption/plan-store.ts'
+import { PlanStore } from '../../../activities/disruption/plans/plan-store.ts'
 import { parseDisruptionPlan } from '../../../api/disruption-plan.ts'
 import type { DisruptionPlan } from '../../../core/disruption/plan/plan.ts'
 import { printableStart } from '../../../core/values/printable.ts'

@@ -1,10 +1,10 @@
-import { parseDisruptionPlan } from '../../api/disruption-plan.ts'
-import type { DisruptionPlan } from '../../core/disruption/plan/plan.ts'
-import { planMapName, planPlaces } from '../../core/disruption/plan/plan-requests.ts'
-import type { Json } from '../kubernetes/client/answers.ts'
-import { isConflict, isNotFound } from '../kubernetes/client/api-error.ts'
-import type { KubernetesClient } from '../kubernetes/client/client.ts'
-import { resourcePath } from '../kubernetes/client/resources.ts'
+import { parseDisruptionPlan } from '../../../api/disruption-plan.ts'
+import type { DisruptionPlan } from '../../../core/disruption/plan/plan.ts'
+import { planMapName, planPlaces } from '../../../core/disruption/plan/plan-requests.ts'
+import type { Json } from '../../kubernetes/client/answers.ts'
+import { isConflict, isNotFound } from '../../kubernetes/client/api-error.ts'
+import type { KubernetesClient } from '../../kubernetes/client/client.ts'
+import { resourcePath } from '../../kubernetes/client/resources.ts'
 
 const planHours = 24
 const entry = 'plan.json'
