@@ -3,7 +3,9 @@ import { parseVerdict } from '../../api/disruption-move.ts'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import {
   boundedVerdict,
+  formatLastPass,
   formatVerdict,
+  type LastPass,
   lastPassKey,
   sameVerdict,
   type Verdict,
@@ -107,7 +109,8 @@ export class VerdictRecorder {
   #keep(evaluation: Evaluation, view: VerdictView): void {
     const verdicts = verdictsOf(evaluation, view, (name) => this.#shardOf(name).found(name))
     const byShard = Map.groupBy(verdicts, ({ nodeClaim }) => this.#shardOf(nodeClaim))
-    for (const shard of this.#shards) shard.keep(byShard.get(shard) ?? [], view.now)
+    const lastPass = { atMs: view.now, commands: evaluation.commands.length }
+    for (const shard of this.#shards) shard.keep(byShard.get(shard) ?? [], lastPass)
   }
 
   async #write(deps: StoreDeps): Promise<void> {
@@ -133,8 +136,8 @@ class Shard {
   /** Verdicts in the ConfigMap; undefined for those that cannot be read. */
   #stored = new Map<string, Verdict | undefined>()
   #writtenAt = Number.NEGATIVE_INFINITY
-  /** Time of the last evaluation, in the first ConfigMap only. */
-  #passAt: number | undefined
+  /** The last evaluation, in the first ConfigMap only. */
+  #lastPass: LastPass | undefined
   #passWrittenAt = Number.NEGATIVE_INFINITY
   readonly #index: number
 
@@ -156,10 +159,10 @@ class Shard {
   }
 
   /** Keeps verdicts. A verdict with the same text keeps its time. */
-  keep(verdicts: readonly Verdict[], passAt: number): void {
+  keep(verdicts: readonly Verdict[], lastPass: LastPass): void {
     const most = Math.min(longestVerdict, Math.floor(mostInMap / Math.max(1, verdicts.length)))
     this.#kept = new Map(verdicts.map((found) => [found.nodeClaim, this.#again(found, most)]))
-    if (this.#index === 0) this.#passAt = passAt
+    if (this.#index === 0) this.#lastPass = lastPass
   }
 
   #again(found: Verdict, most: number): Kept {
@@ -184,15 +187,13 @@ class Shard {
 
   async write({ client, namespace, now }: StoreDeps): Promise<void> {
     const { changed, gone } = this.#news()
-    const isPassDue = this.#passAt !== undefined && now() - this.#passWrittenAt >= lastPassEveryMs
+    const isPassDue = this.#lastPass !== undefined && now() - this.#passWrittenAt >= lastPassEveryMs
     const isDue = changed.length + gone.length > 0 && now() - this.#writtenAt >= writeEveryMs
     if (!isDue && !isPassDue) return
     const entries = {
       ...Object.fromEntries(changed.map(([name, { shown }]) => [name, formatVerdict(shown)])),
       ...Object.fromEntries(gone.map((name) => [name, null])),
-      ...(this.#passAt === undefined
-        ? {}
-        : { [lastPassKey]: JSON.stringify({ at: new Date(this.#passAt).toISOString() }) }),
+      ...(this.#lastPass === undefined ? {} : { [lastPassKey]: formatLastPass(this.#lastPass) }),
     }
     await writeConfigMap(client, { name: verdictMapName(this.#index), namespace }, entries)
     this.#stored = new Map([...this.#kept].map(([name, { shown }]) => [name, shown]))

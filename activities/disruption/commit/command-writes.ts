@@ -78,9 +78,10 @@ export class CommandWrites {
     return undefined
   }
 
+  /** Returns whether a candidate carries the stamp of the command, also while it is being deleted for it. */
   isStamped(ref: CandidateRef): boolean {
     const claim = cachedClaim(this.#deps, ref)
-    return claim !== undefined && claim.metadata.deletionTimestamp === undefined && stampOf(claim) === this.#proposal.id
+    return claim !== undefined && stampOf(claim) === this.#proposal.id
   }
 
   /** Returns whether a candidate has taint and condition. */

@@ -45,6 +45,16 @@ describe('a later attempt', () => {
     expect(plan.looks).toBe(0)
   })
 
+  test('finds a command whose nodes are going already: its workflow was reset', async () => {
+    const { cluster, commit, plan } = await world()
+    for (const name of names) marked(cluster, name)
+    cluster.edit('nodeclaims', 'a', { metadata: { deletionTimestamp: at(0) } })
+    replaced(cluster)
+    for (const attempt of [1, 2]) expect(kindsOf(await commit([proposal(names)], attempt))).toEqual(['committed'])
+    expect(cluster.names('nodeclaims')).toEqual(['a', 'b', 'new'])
+    expect(plan.looks).toBe(0)
+  })
+
   test('writes the stamps that a crash left out', async () => {
     const { cluster, commit } = await world()
     marked(cluster, 'a')

@@ -57,8 +57,9 @@ export async function commitDisruptions(
     commit: new Commit(deps, { fence, limits }, proposal),
   }))
   const tried = new Map<Commit, CommitOutcome>()
-  for (const { isFirst, commit } of commits) if (!isFirst) tried.set(commit, await commit.finishOrUndo())
-  const fresh = commits.flatMap(({ isFirst, commit }) => (isFirst ? [commit] : []))
+  for (const { isFirst, commit } of commits)
+    if (!isFirst || commit.hasBegun) tried.set(commit, await commit.finishOrUndo())
+  const fresh = commits.flatMap(({ commit }) => (tried.has(commit) ? [] : [commit]))
   const begun = await begin(deps, fresh)
   return commits.map(({ commit }) => (tried.get(commit) ?? begun[fresh.indexOf(commit)]) as CommitOutcome)
 }
@@ -143,6 +144,13 @@ class Commit {
   /** Whether nothing has been found against it so far. */
   get isOpen(): boolean {
     return this.#refusal === undefined
+  }
+
+  /** Whether the cluster knows of the command: its workflow was reset, and asks again for what it has. */
+  get hasBegun(): boolean {
+    return (
+      this.#writes.replacements().length > 0 || this.#proposal.candidates.some((ref) => this.#writes.isStamped(ref))
+    )
   }
 
   /** The Nodes of its candidates, while nothing was found against it. */

@@ -119,8 +119,27 @@ export function formatVerdict({ node, nodePool, since, price, moves }: Verdict):
 /** Number of ConfigMaps for verdicts: one holds no more than a megabyte. */
 export const verdictShards = 16
 
-/** Key of the time of the last evaluation, in the first ConfigMap; no NodeClaim can have such a name. */
+/** Key of the last evaluation, in the first ConfigMap; no NodeClaim can have such a name. */
 export const lastPassKey = 'LastPass'
+
+/** The last evaluation that was recorded. */
+export interface LastPass {
+  /** Epoch ms. */
+  readonly atMs: number
+  /** How many commands it found. */
+  readonly commands: number
+}
+
+export function formatLastPass({ atMs, commands }: LastPass): string {
+  return JSON.stringify({ at: new Date(atMs).toISOString(), commands })
+}
+
+/** Undefined: there was none, or it cannot be read. */
+export function parseLastPass(text: string | undefined): LastPass | undefined {
+  const { at, commands } = /^\{"at":"(?<at>[^"]+)","commands":(?<commands>\d+)\}$/.exec(text ?? '')?.groups ?? {}
+  const atMs = Date.parse(at ?? '')
+  return Number.isNaN(atMs) ? undefined : { atMs, commands: Number(commands) }
+}
 
 export function verdictMapName(shard: number): string {
   return `joiner-evaluations-${shard}`

@@ -2,11 +2,13 @@ import { WorkflowNotFoundError } from '@temporalio/client'
 import proto from '@temporalio/proto'
 import { readLateLists } from '../../../activities/azure/answers/late-list.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { readConfigMap } from '../../../activities/kubernetes/client/config-map.ts'
 import { readLoopPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
 import { readWaiting } from '../../../activities/provisioning/findings/read-waiting.ts'
 import { QuarantineStore } from '../../../activities/scheduler-thread/quarantine-store.ts'
 import { listRuns } from '../../../activities/workflow-runs.ts'
 import { isTrue } from '../../../core/conditions.ts'
+import { lastPassKey, parseLastPass, verdictMapName } from '../../../core/disruption/verdicts/verdict.ts'
 import { phaseOf } from '../../../core/node-claim/phase.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { type LoopName, type Pause, wholeLoop } from '../../../core/pauses/pauses.ts'
@@ -177,7 +179,7 @@ export async function readCluster(options: ClusterOptions, now: number): Promise
 /** As `readCluster`, with a client of the cluster. */
 async function readObjects(client: KubernetesClient, namespace: string, now: number): Promise<ClusterRead> {
   const ifThere = <T>(read: Promise<T>) => within(configMs, read).catch(() => undefined)
-  const [claims, repairer, prices, pauses, quarantined, waiting, withheld, lateLists, refusedCancellations] =
+  const [claims, repairer, prices, pauses, quarantined, waiting, withheld, lateLists, refusedCancellations, lastPass] =
     await Promise.all([
       within(readMs, readClaims(client)).catch((error: unknown) => reason(error)),
       ifThere(readRepairer(client, namespace, now)),
@@ -188,6 +190,11 @@ async function readObjects(client: KubernetesClient, namespace: string, now: num
       ifThere(readWithheld(client, namespace)),
       ifThere(readLateLists(client, namespace, now)),
       ifThere(readRefusedCancellations(client, namespace, now)),
+      ifThere(
+        readConfigMap(client, { name: verdictMapName(0), namespace }).then((data) =>
+          parseLastPass(data?.[lastPassKey]),
+        ),
+      ),
     ])
   const report = {
     ...(typeof claims === 'string' ? { unread: [`NodeClaims: ${claims}`] } : { nodes: claims.map(nodeReport) }),
@@ -198,6 +205,7 @@ async function readObjects(client: KubernetesClient, namespace: string, now: num
     ...(withheld && { withheld }),
     ...(lateLists && { lateLists }),
     ...(refusedCancellations !== undefined && { refusedCancellations }),
+    ...(lastPass && { lastPass }),
     ...(quarantined && { quarantined: [...quarantined.values()].filter(({ untilMs }) => untilMs > now) }),
   }
   return { report, claims: typeof claims === 'string' ? undefined : claims }

@@ -68,6 +68,16 @@ test('the status for people', () => {
   ])
 })
 
+test.each([
+  [0, 'nothing to do'],
+  [2, '2 commands'],
+])('the last search for disruptions is told, also when it found %d', (commands, found) => {
+  const known = { lastPass: { atMs: now - 12_000, commands } }
+  expect(statusText(report, known, now)).toContain(`disruption last evaluated the cluster 12s ago: ${found}`)
+  expect(statusJson(report, known)).toMatchObject({ lastEvaluation: { commands } })
+  expect(statusJson(report, {})).toMatchObject({ lastEvaluation: null })
+})
+
 test('what is quarantined is named', () => {
   const entry = { id: 'Pod/default/web-1', hash: 'h', cause: 'time limit', sinceMs: now - 1000, untilMs: now + 1000 }
   const known = { quarantined: [entry] }

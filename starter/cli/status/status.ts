@@ -1,6 +1,7 @@
 import type { LateEntry } from '../../../activities/azure/answers/late-list.ts'
 import type { StoredWaiting } from '../../../api/waiting-pods.ts'
 import type { WithheldMachines } from '../../../api/withheld-machines.ts'
+import type { LastPass } from '../../../core/disruption/verdicts/verdict.ts'
 import type { LoopName, Pause } from '../../../core/pauses/pauses.ts'
 import type { QuarantineEntry } from '../../../core/quarantine.ts'
 import type { TaskQueueRole } from '../../../core/task-queues.ts'
@@ -40,6 +41,8 @@ export interface ClusterReport {
   readonly refusedCancellations?: string
   /** Lists of Azure's that waits share and that do not come. */
   readonly lateLists?: readonly LateEntry[]
+  /** The last search for nodes to disrupt, as it was recorded: once a minute at most. */
+  readonly lastPass?: LastPass
   /** The pauses that planners obey. */
   readonly pauses?: Readonly<Record<LoopName, readonly Pause[]>>
 }

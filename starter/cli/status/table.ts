@@ -24,7 +24,7 @@ const mostWithheld = 20
 export function statusText(report: StatusReport, cluster: ClusterReport, now: number): string {
   const sections = [
     problems(report, cluster),
-    loops(report, now),
+    [loops(report, now), lastPass(cluster, now)].filter((text) => text !== '').join('\n'),
     pauses(report, cluster),
     quarantined(cluster),
     withheld(cluster, now),
@@ -51,6 +51,12 @@ function loops({ loops }: StatusReport, now: number): string {
       doing ?? state,
     ]),
   ])
+}
+
+function lastPass({ lastPass: last }: ClusterReport, now: number): string {
+  if (last === undefined) return ''
+  const found = last.commands === 0 ? 'nothing to do' : counted(last.commands, 'command')
+  return `disruption last evaluated the cluster ${ago(now - last.atMs)} ago: ${found}`
 }
 
 function pauses({ loops }: StatusReport, cluster: ClusterReport): string {
@@ -149,6 +155,8 @@ export function statusJson(report: StatusReport, known: ClusterReport): object {
     refusedCancellations: known.refusedCancellations ?? null,
     // Null: not known.
     commands: commands?.map(({ startedMs, ...command }) => ({ ...command, since: time(startedMs) })) ?? null,
+    lastEvaluation:
+      known.lastPass === undefined ? null : { at: time(known.lastPass.atMs), commands: known.lastPass.commands },
     // Null: not known.
     nodePools: nodes === undefined ? null : poolSummaries(nodes, known.priceOf),
     queues,

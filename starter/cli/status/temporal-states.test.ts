@@ -6,7 +6,7 @@ const own = 'Joiner repairs this by itself within 30 s'
 /** What is said of each state, and what is not. */
 const expected: Readonly<Record<TemporalState, { readonly says: readonly RegExp[]; readonly not?: RegExp }>> = {
   away: {
-    says: [/^not read: Temporal at 127\.0\.0\.1:1 cannot be reached/m, /^provisioning +- +- +not read$/m],
+    says: [/^not read: Temporal at 127\.0\.0\.1:1 cannot be reached/m, /^provisioning +- +not read$/m],
     not: /no disruption command|BROKEN/,
   },
   empty: {

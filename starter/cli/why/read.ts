@@ -13,7 +13,7 @@ import { readConfigMap } from '../../../activities/kubernetes/client/config-map.
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { readPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
 import { parseVerdict } from '../../../api/disruption-move.ts'
-import { lastPassKey, verdictMapName, verdictShard } from '../../../core/disruption/verdicts/verdict.ts'
+import { lastPassKey, parseLastPass, verdictMapName, verdictShard } from '../../../core/disruption/verdicts/verdict.ts'
 import { claimOfNode } from '../../../core/node-claim/node-owner.ts'
 import type { Condition, Node, NodeClaim, Pod } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
@@ -127,13 +127,8 @@ async function readVerdict(client: KubernetesClient, namespace: string, nodeClai
   const [own, first] = await Promise.all([read(shard), read(0)])
   const text = own?.[nodeClaim]
   const verdict = text === undefined ? undefined : parseVerdict(nodeClaim, text)
-  const lastPassMs = timeOfPass(first?.[lastPassKey])
+  const lastPassMs = parseLastPass(first?.[lastPassKey])?.atMs
   return { ...(verdict === undefined ? {} : { verdict }), ...(lastPassMs === undefined ? {} : { lastPassMs }) }
-}
-
-function timeOfPass(text: string | undefined): number | undefined {
-  const ms = Date.parse(/"at":"([^"]+)"/.exec(text ?? '')?.[1] ?? '')
-  return Number.isNaN(ms) ? undefined : ms
 }
 
 async function readBudgets(client: KubernetesClient, namespace?: string): Promise<readonly CountedBudget[]> {
