@@ -16,6 +16,7 @@ import { fallback } from './nodes/fallback.ts'
 import { latency } from './nodes/latency.ts'
 import { lifecycle } from './nodes/lifecycle.ts'
 import { lifecyclesOpen } from './nodes/lifecycles-open.ts'
+import { temporalActions } from './nodes/temporal-actions.ts'
 import { throttling } from './nodes/throttling.ts'
 import { waits } from './nodes/waits.ts'
 import { scaleUp } from './scale-up/scale-up.ts'
@@ -53,6 +54,12 @@ program
       await scaleUp({ pods: options.pods, peer, clouds: options.cloud ?? (peer ? ['instant', 'boot'] : ['boot']) })
     },
   )
+program
+  .command('temporal-actions')
+  .description('what a life, a replacement and an idle day cost in Actions of Temporal, by the server’s own count')
+  .option('--idle-minutes <count>', 'how long the cluster at rest is watched', count, 60)
+  .option('--lives <count>', 'how many nodes live', count, 20)
+  .action((options: { readonly idleMinutes: number; readonly lives: number }) => temporalActions(options))
 program
   .command('refusals')
   .description(
