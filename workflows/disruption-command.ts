@@ -88,7 +88,7 @@ class Command {
   /** A commit writes, so its outcome is awaited, whoever cancels the command. */
   #commit(): Promise<CommitOutcome> {
     this.#enter('being committed')
-    const summary = `commit ${this.#proposal.candidates.length} nodes`
+    const summary = `commit ${counted(this.#proposal.candidates.length, 'node')}`
     return CancellationScope.nonCancellable(() =>
       commits().commitDisruption.executeWithOptions({ summary }, [this.#proposal]),
     )
@@ -113,18 +113,18 @@ class Command {
     if (replacements.length > 0) {
       this.#enter(`waiting until ${namesOf(replacements).join(', ')} can take pods`)
       const waited = await clusterWaits().awaitReplacements.executeWithOptions(
-        { summary: `until ${replacements.length} replacements are initialized` },
+        { summary: `until ${counted(replacements.length, 'replacement')} can take pods` },
         [{ replacements, readyByMs, idleSinceMs: committedMs }],
       )
       if (waited.kind !== 'ready') return this.#undo(committed, waited.message)
     }
     this.#enter(`deleting ${namesOf(candidates).join(', ')}`)
     const deleted = await clusterWaits().deleteCandidates.executeWithOptions(
-      { summary: `delete ${candidates.length} NodeClaims` },
+      { summary: `delete ${counted(candidates.length, 'NodeClaim')}` },
       [this.#work(committed)],
     )
     if (deleted.kind === 'refused') return this.#undo(committed, deleted.message)
-    return this.#close('done', `${candidates.length} nodes are gone`)
+    return this.#close('done', `${counted(candidates.length, 'node')} removed`)
   }
 
   async #undo(committed: Committed, why: string): Promise<CommandResult> {
@@ -169,6 +169,10 @@ class Command {
       ...(readyByMs === undefined ? {} : { readyByMs }),
     }
   }
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
 }
 
 function namesOf(refs: readonly { readonly name: string }[]): readonly string[] {

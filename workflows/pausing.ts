@@ -168,7 +168,7 @@ export class LoopPause {
     if (pause?.untilMs === undefined) await condition(changed)
     else
       await condition(changed, Math.max(pause.untilMs - Date.now(), 1), {
-        summary: oneLine(pauseText(this.#loop, pause)),
+        summary: titleOf(this.#loop, pause),
       })
   }
 
@@ -231,8 +231,13 @@ export class LoopPause {
   }
 }
 
+/** A timeline shows 120 characters of a line, which the reason ends; since when is the time of the event. */
+function titleOf(loop: LoopName, pause: Pause): string {
+  return oneLine(pauseText(loop, { ...pause, sinceMs: 0 }))
+}
+
 function summaryOf(loop: LoopName, { pause, lift }: Command['change']): string {
-  if (pause !== undefined) return oneLine(pauseText(loop, pause))
+  if (pause !== undefined) return titleOf(loop, pause)
   if (lift === undefined) return 'the pause is over'
   const who = lift.by === undefined ? '' : ` by ${lift.by}`
   return oneLine(`resume ${lift.all ? 'everything' : scopeText(loop, lift.scope)}${who}`)

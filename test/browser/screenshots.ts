@@ -1,13 +1,14 @@
-// npm run ui-screenshots: pictures of each page of `joiner ui` on a local cluster, for docs/ui/. With -- URL FILE.png: of any page.
+// npm run ui-screenshots: pictures of `joiner ui` and of the Temporal UI on a local cluster, for docs/ui/. With -- URL FILE.png: of any page.
 import { mkdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { buildUi } from '../../deploy/build-ui.ts'
 import { deployment, nodeClass, nodePool } from '../applied-objects.ts'
 import { UiProcess } from '../ui-client.ts'
 import { World } from '../world.ts'
 import { startBrowser } from './browser.ts'
+import { addTroubles, type Save, shootAnswers, shootList } from './temporal-ui.ts'
 
 const docs = fileURLToPath(new URL('../../docs/ui/', import.meta.url))
 const size = { width: 1280, height: 860 }
@@ -82,17 +83,9 @@ async function shoot(browser: Browser, server: UiProcess): Promise<void> {
   await save(page, 'plan')
 }
 
-/** The same cluster in Temporal's own page, which the local Temporal serves. */
-async function shootTemporal(browser: Browser, port: number): Promise<void> {
-  const page = await browser.newPage({ viewport: size })
-  await page.goto(`http://127.0.0.1:${port}/namespaces/default/workflows`)
-  await page.getByText('nodeclaim').first().waitFor()
-  await save(page, 'temporal')
-}
-
-async function save(page: Page, name: string): Promise<void> {
+const save: Save = async (page, name, clip) => {
   const path = join(docs, `${name}.png`)
-  await page.screenshot({ path })
+  await page.screenshot({ path, ...(clip === undefined ? {} : { clip }) })
   console.log(path)
 }
 
@@ -109,7 +102,9 @@ else {
     const browser = await startBrowser()
     try {
       await shoot(browser, server)
-      await shootTemporal(browser, world.cluster.ports.temporalUi)
+      await shootList(browser, world, save)
+      await addTroubles(world)
+      await shootAnswers(browser, world, save)
     } finally {
       await browser.close()
       await server.stop()

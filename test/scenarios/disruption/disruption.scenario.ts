@@ -116,7 +116,7 @@ test('two half-empty nodes become one, and all pods run on it', async () => {
   const results: unknown[] = []
   for await (const { workflowId } of commands)
     results.push(await world.temporal.workflow.getHandle(workflowId).result())
-  expect(results).toEqual([{ outcome: 'done', why: '1 nodes are gone', savings: 0.154 }])
+  expect(results).toEqual([{ outcome: 'done', why: '1 node removed', savings: 0.154 }])
   const [gone = ''] = both.filter((name) => name !== left?.metadata.name)
   expect(await endOf(world, gone)).toMatchObject({
     status: 'COMPLETED',

@@ -148,7 +148,7 @@ test('a plan is applied: two half-empty nodes become one', async () => {
   expect(printed).toMatch(
     /^BEGUN {4}multi-node-[0-9a-f]{10}-[0-9a-f]{8}: Underutilized, 2 nodes .* USD a month saved\n/,
   )
-  expect(printed).toMatch(/done: 2 nodes are gone/)
+  expect(printed).toMatch(/done: 2 nodes removed/)
   const after = await nodeNames()
   expect(after).toHaveLength(1)
   expect(before).not.toContain(after[0])

@@ -68,7 +68,7 @@ test('a pause with an end ends by itself', async () => {
   )
   expect(await world.list('nodeclaims')).toHaveLength(0)
   await world.untilRunning(1)
-  const says = /^provisioning is paused by alice since 20\S+Z until 20\S+Z: coffee$/
+  const says = /^provisioning is paused by alice until 20\S+Z: coffee$/
   const loop = world.loop('provisioning')
   expect(await summaries(loop, {})).toEqual([expect.stringMatching(says)])
   expect(await summaries(loop, { activity: 'writePause' })).toEqual([expect.stringMatching(says), 'the pause is over'])
