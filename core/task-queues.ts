@@ -1,5 +1,5 @@
 /** The task queues of one cluster's Joiner (one Temporal namespace may serve many clusters). */
-export type TaskQueueRole = 'core' | 'azure' | 'plan' | 'wait'
+export type TaskQueueRole = 'core' | 'azure' | 'plan' | 'wait' | 'maintenance'
 
 /** Returns `joiner-<role>-<cluster>`. A durable, public name: workflows in flight hold it. */
 export function taskQueue(role: TaskQueueRole, cluster: string): string {
@@ -21,11 +21,14 @@ export function claimOfLifecycle(workflowId: string): string | undefined {
 export const singletonIds = {
   provisioningLoop: (cluster: string) => `provisioning/${cluster}`,
   disruptionLoop: (cluster: string) => `disruption/${cluster}`,
-  nodeClassStatus: (cluster: string) => `nodeclassstatus/${cluster}`,
-  inPlaceUpdates: (cluster: string) => `inplaceupdates/${cluster}`,
 } as const
 
 /** Returns the id of one disruption command. */
 export function disruptionCommandId(cluster: string, commandId: string): string {
   return `disrupt/${cluster}/${commandId}`
+}
+
+/** Returns the id of the Schedule that has a cluster maintained. */
+export function maintenanceScheduleId(cluster: string): string {
+  return `maintenance/${cluster}`
 }

@@ -3,6 +3,6 @@ import './stack-traces.ts'
 
 export { disruptionCommand } from './disruption-command.ts'
 export { disruptionLoop } from './disruption-loop.ts'
+export { maintenance } from './maintenance.ts'
 export { nodeClaimLifecycle } from './node-claim-lifecycle.ts'
 export { provisioningLoop } from './provisioning-loop.ts'
-export { catalogRefresh, garbageCollection, inPlaceUpdates, nodeClassStatus } from './sweeps.ts'

@@ -65,16 +65,7 @@ function withNewStep(patch?: string): string {
 describe('the recorded histories', () => {
   test('cover every workflow type and stay small', () => {
     expect(new Set(histories.map(({ workflowType }) => workflowType))).toEqual(
-      new Set([
-        'catalogRefresh',
-        'disruptionCommand',
-        'disruptionLoop',
-        'garbageCollection',
-        'inPlaceUpdates',
-        'nodeClaimLifecycle',
-        'nodeClassStatus',
-        'provisioningLoop',
-      ]),
+      new Set(['disruptionCommand', 'disruptionLoop', 'maintenance', 'nodeClaimLifecycle', 'provisioningLoop']),
     )
     expect(histories.reduce((sum, { text }) => sum + text.length, 0)).toBeLessThan(corpusLimitBytes)
   })

@@ -3,14 +3,15 @@ import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { whenAborted } from '../activities/abortable-wait.ts'
 import { Lease } from '../activities/kubernetes/lease.ts'
+import { leaderTimes } from '../activities/kubernetes/while-held.ts'
 import { FakeCluster } from '../test/fakes/cluster.ts'
 import { pass, useFakeTime } from '../test/fakes/time.ts'
-import { plannerLease, planWhileLeading } from './planner-lease.ts'
+import { workWhileLeading } from './leading.ts'
 
 useFakeTime()
 
 /** A process that may plan. Its worker is shut down as Temporal's is. */
-function planner(cluster: FakeCluster, identity: string) {
+function planner(cluster: FakeCluster, identity: string, isFenced = true) {
   const stop = new AbortController()
   const state = { isProvisioning: false, isPlanning: false, workers: 0, isAway: false }
   const makeWorker = async () => {
@@ -32,8 +33,13 @@ function planner(cluster: FakeCluster, identity: string) {
       },
     } as unknown as Worker
   }
-  const lease = new Lease({ client: cluster.client, namespace: 'joiner' }, { ...plannerLease, identity })
-  const done = planWhileLeading({
+  const lease = new Lease(
+    { client: cluster.client, namespace: 'joiner' },
+    { ...leaderTimes, name: 'joiner-planner', identity },
+  )
+  const done = workWhileLeading({
+    what: 'plans',
+    isFenced,
     lease,
     work: async (signal) => {
       state.isProvisioning = true
