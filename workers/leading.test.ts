@@ -114,3 +114,21 @@ test('a planner that died is replaced when its Lease has run out', async () => {
   await pass(1500)
   expect(second.state.isPlanning).toBe(true)
 })
+
+test('work without a fence ends before another process can have the Lease, and is never done by two', async () => {
+  const cluster = new FakeCluster()
+  const [first, second] = [planner(cluster, 'a', false), planner(cluster, 'b', false)]
+  await pass(5000)
+  const [leader, other] = first.state.isProvisioning ? [first, second] : [second, first]
+  const name = leader === first ? 'a' : 'b'
+  // The leader alone cannot reach the API server any more.
+  cluster.intercept(({ body }) => {
+    if (JSON.stringify(body ?? '').includes(`"holderIdentity":"${name}"`)) throw new Error('HTTP 500')
+  })
+  let both = 0
+  for (let at = 0; at < 30_000; at += 250) {
+    await pass(250)
+    if (leader.state.isProvisioning && other.state.isProvisioning) both += 1
+  }
+  expect([both, leader.state.isProvisioning, other.state.isProvisioning]).toEqual([0, false, true])
+})

@@ -8,14 +8,18 @@ import { idleNodes, maintaining } from './activities.ts'
  * role core is asked about Ready Nodes of VMs without a NodeClaim; then garbage collection deletes those that run none, and reports the others. Fails
  * when a part has failed, after all of this.
  */
-export async function maintenance(): Promise<void> {
+export async function maintenance(): Promise<MaintenanceReport> {
   const { report, failure } = await allParts()
   const { undecided = [] } = report.garbage ?? {}
-  if (undecided.length > 0)
-    await maintaining().maintain.executeWithOptions({ summary: 'VMs without a claim whose pods were counted' }, [
-      { counts: await podCounts(undecided) },
-    ])
+  const decided = undecided.length > 0 ? await decide(undecided) : {}
   if (failure !== undefined) throw failure
+  return { ...report, ...decided }
+}
+
+async function decide(nodes: readonly string[]): Promise<MaintenanceReport> {
+  const counts = await podCounts(nodes)
+  const summary = 'VMs without a claim whose pods were counted'
+  return maintaining().maintain.executeWithOptions({ summary }, [{ counts }])
 }
 
 async function allParts(): Promise<{ readonly report: MaintenanceReport; readonly failure?: unknown }> {
