@@ -3,8 +3,6 @@ import { pauseOf } from '../activities/abortable-wait.ts'
 import { type HeldInput, whileHeld } from '../activities/kubernetes/while-held.ts'
 import { runWorkers } from './running-workers.ts'
 
-const retryWorkerMs = 2000
-
 export interface LeadingInput extends HeldInput {
   /** Works for as long as this process leads, with Temporal or without: until the signal fires. */
   readonly work: (signal: AbortSignal) => Promise<void>
@@ -26,7 +24,7 @@ export function workWhileLeading({ work, makeWorker, onWorker, ...held }: Leadin
         worker = await makeWorker().catch((error: unknown) => {
           // The connection says by itself why Temporal cannot be used.
           held.log[failures === 0 ? 'warn' : 'debug']({ err: error }, 'failed to make the worker of a leader, retrying')
-          return pauseOf(retryWorkerMs, ends).then(() => undefined)
+          return pauseOf(2000, ends).then(() => undefined)
         })
       }
       if (worker === undefined) return

@@ -3,7 +3,7 @@ import { translatingFailures } from '../failure.ts'
 import { finalize } from '../kubernetes/draining/finalize.ts'
 import { claimStep } from '../kubernetes/lifecycle/claim-step.ts'
 import { claimSpan } from '../telemetry/claim-spans.ts'
-import { inTurn, inTurnWhileWanted } from './arm/arm-turn.ts'
+import { type ArmTurnDeps, inTurn, inTurnWhileWanted } from './arm/arm-turn.ts'
 import type { AzureActivities, LaunchOutcome, MaintenanceActivities } from './contract.ts'
 import type { AwaitNodeDeps } from './join/await-node.ts'
 import { awaitNode } from './join/await-node.ts'
@@ -13,11 +13,11 @@ import { deleteInstance, findInstance } from './launch/instance.ts'
 import type { LaunchDeps } from './launch/launch.ts'
 import { launch } from './launch/launch.ts'
 import { withinLaunchLimits } from './launch-limits.ts'
-import type { MaintainedDeps, Maintenance } from './maintenance/maintenance.ts'
+import type { Maintenance } from './maintenance/maintenance.ts'
 import type { RestartDeps } from './rebooting/restart.ts'
 import { restartInstance } from './rebooting/restart.ts'
 
-export interface AzureActivityDeps extends MaintainedDeps, LaunchDeps, AwaitNodeDeps, ForceFinishDeps, RestartDeps {}
+export interface AzureActivityDeps extends LaunchDeps, AwaitNodeDeps, ForceFinishDeps, RestartDeps, ArmTurnDeps {}
 
 /** Longest wait for a launch's turn: an attempt has two minutes, and should have some left when its turn comes. */
 const launchPatienceMs = 90_000

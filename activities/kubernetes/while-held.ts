@@ -27,7 +27,9 @@ export async function whileHeld(
   { what, lease, isFenced, log, signal }: HeldInput,
   work: (ends: AbortSignal, end: () => void) => Promise<void>,
 ): Promise<void> {
-  const failed = (error: unknown) => log.debug({ what, err: error }, 'failed to renew or release lease')
+  let failures = 0
+  const failed = (error: unknown) =>
+    log[failures++ % 20 === 0 ? 'warn' : 'debug']({ what, err: error }, 'failed to renew or release lease')
   const hold = () => lease.tryHold().catch(failed)
   const keep = async (ends: AbortSignal, end: () => void) => {
     while (!ends.aborted) {

@@ -22,7 +22,7 @@ export interface BootstrapDeps {
   readonly cluster: string
   readonly clusterUid: string
   readonly log: Logger
-  /** What the log has said of Schedules that may not be made, and of search attributes: once is enough. */
+  /** What the log has said of a Schedule that may not be made, and of search attributes: once is enough. */
   readonly reported: Set<string>
   /** What the last call that could look has found of search attributes. */
   readonly known: { withAttributes?: boolean }
@@ -87,7 +87,7 @@ async function ensureSchedule(deps: BootstrapDeps): Promise<void> {
   }
 }
 
-/** What the Schedules before version 0.3 were called. Workers no longer know what they start. */
+/** What the Schedules of earlier versions were called. Workers do not know what they start. */
 const formerSchedules = ['garbageCollection', 'nodeClassStatus', 'inPlaceUpdates', 'catalogRefresh'] as const
 
 /** Deletes the Schedules of earlier versions. Errors: Temporal's, except that there are none or that they may not be deleted. */

@@ -48,9 +48,8 @@ export interface BridgeInput {
 const watchdogMs = 20_000
 /** How long a planner is given to start the lifecycle of a claim that it made: it creates all claims of a plan first. */
 const plannersOwnMs = 10_000
-/** Keys of the work queue beside those of claims. */
+/** A key of the work queue beside those of claims. */
 const versionKey = 'workerVersion'
-const formerKey = 'formerSchedules'
 /** Beginning of the keys of lifecycles without a NodeClaim. */
 const orphanKey = 'orphan/'
 
@@ -134,7 +133,7 @@ export class Bridge {
    * the watchdog finds one that does not run.
    */
   #pokeUnsettled(): void {
-    for (const key of [versionKey, formerKey]) this.#queue.add(key)
+    this.#queue.add(versionKey)
     const { deps } = this.#input
     for (const claim of deps.cache.nodeClaims.values())
       if (!isSettled(deps, claim)) this.#queue.add(`poke/${claim.metadata.name}`, 'routine')
@@ -148,8 +147,7 @@ export class Bridge {
       deps.log.warn({ err: error }, 'bootstrap in Temporal failed, the next resync retries')
     }
     if (!this.isLeader) return
-    // A process of an earlier version, which a rolling update has not replaced yet, makes its Schedules again.
-    for (const key of [versionKey, formerKey]) this.#queue.add(key)
+    this.#queue.add(versionKey)
     for (const claim of deps.cache.nodeClaims.values())
       if (!isSettled(deps, claim) && !isUnderWay(claim)) this.#queue.add(`poke/${claim.metadata.name}`, 'routine')
   }
@@ -209,12 +207,13 @@ export class Bridge {
   async #work(key: string): Promise<void> {
     const { deps, client, version, connection, temporalNamespace: namespace, identity } = this.#input
     if (key === versionKey) {
+      // Again at each resync: a process of an earlier version, which a rolling update has not replaced yet, makes its own again.
+      await deleteFormerSchedules(client, deps.cluster)
       // A leader that lost its Lease while this waited must not take the tasks away from its successor.
       if (version !== undefined && this.isLeader)
         await makeCurrent(version, { connection, namespace, identity, log: deps.log })
       return
     }
-    if (key === formerKey) return deleteFormerSchedules(client, deps.cluster)
     if (key.startsWith(orphanKey)) return deps.lifecycles.pokeOrphan(key.slice(orphanKey.length))
     const [action, name = ''] = key.split('/')
     const claim = action === 'vanished' ? this.#vanished.get(name) : deps.cache.nodeClaims.get(name)

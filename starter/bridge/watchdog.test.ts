@@ -127,7 +127,7 @@ describe('the watchdog', () => {
     expect([sent, found()]).toEqual([[], {}])
   })
 
-  test('makes loops and Schedules again that somebody ended or deleted, and only names a Schedule that somebody paused', async () => {
+  test('makes loops and the Schedule again that somebody ended or deleted, and only names a Schedule that somebody paused', async () => {
     const { client, running, terminate, found, logged, bootstraps } = await world(0)
     await schedule(client).delete()
     for (const id of loops) await terminate(id)
@@ -155,7 +155,7 @@ describe('the watchdog', () => {
 
   test('a Schedule whose run does not end is late, and names it', async () => {
     const { found, logged } = await world(0)
-    await pass(1_500_000)
+    await pass(2_400_000)
     expect(found()).toEqual({ 'schedule late': 1 })
     const [first] = logged
     expect(first).toMatchObject({ objects: [`Schedule ${scheduleId}`] })

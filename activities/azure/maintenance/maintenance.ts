@@ -13,9 +13,7 @@ import { type InPlaceUpdateDeps, updateInPlace } from '../in-place/in-place-upda
 import { type NodeClassStatusDeps, refreshNodeClasses } from '../node-class/node-class-status.ts'
 import { asksOf } from './asks.ts'
 
-export interface MaintainedDeps extends GarbageDeps, NodeClassStatusDeps, BillingExtensionDeps, InPlaceUpdateDeps {}
-
-export interface MaintenanceDeps extends MaintainedDeps {
+export interface MaintenanceDeps extends GarbageDeps, NodeClassStatusDeps, BillingExtensionDeps, InPlaceUpdateDeps {
   readonly reconciles: ReconcileMetrics
   /** Called when a pass leaves Nodes of lost NodeClaims undecided that the one before did not: the role core has to count their pods. */
   readonly onUndecided: () => Promise<void>
