@@ -55,7 +55,9 @@ export function uninstallCases(prepared: () => Prepared): void {
     await world().apply({ ...found, metadata: { name: 'joiner', namespace: 'joiner', labels } })
     const { code, stderr } = await leaving.run('--yes', '--timeout', '5s')
     expect(code).toBe(1)
-    expect(stderr).toMatch(/Lease joiner\/joiner-(bridge|planner): process "joiner" renews it.*stop that process/)
+    expect(stderr).toMatch(
+      /Lease joiner\/joiner-(bridge|planner|maintenance): process "joiner" renews it.*stop that process/,
+    )
     const scaled = await world().operator.api<{ spec: { replicas: number } }>(
       'GET',
       '/apis/apps/v1/namespaces/joiner/deployments/joiner',

@@ -124,9 +124,11 @@ test('a part that fails does not keep the others from their end, and shows as a 
     count: 100_000,
   })
   await maintained(world)
-  const [last] = (await schedule().describe()).info.recentActions.slice(-1)
-  const { workflowId, firstExecutionRunId } = (last?.action as { workflow: Record<string, string> }).workflow
-  const handle = world.temporal.workflow.getHandle(workflowId ?? '', firstExecutionRunId)
+  const action = (await schedule().describe()).info.recentActions.at(-1)?.action
+  const handle = world.temporal.workflow.getHandle(
+    action?.workflow.workflowId ?? '',
+    action?.workflow.firstExecutionRunId,
+  )
   await expect(handle.result()).rejects.toMatchObject({
     cause: { cause: { type: 'MaintenanceFailed', message: expect.stringMatching(/^garbage: /) } },
   })
