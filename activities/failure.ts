@@ -47,10 +47,11 @@ export function waitingFailure(
 interface Described {
   readonly message: string
   readonly type: string
+  /** Azure's or Kubernetes' wait, or one that suits the failure. */
   readonly retryAfterMs?: number | undefined
 }
 
-function described(error: unknown): Described {
+export function described(error: unknown): Described {
   if (error instanceof ApiError) {
     const seconds = error.retryAfterSeconds
     return {

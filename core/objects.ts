@@ -17,6 +17,10 @@ export interface ObjectMeta {
   readonly ownerReferences: readonly OwnerReference[]
 }
 
+export function isDeleting({ metadata }: { readonly metadata: Pick<ObjectMeta, 'deletionTimestamp'> }): boolean {
+  return metadata.deletionTimestamp !== undefined
+}
+
 export interface OwnerReference {
   readonly apiVersion: string
   readonly kind: string

@@ -1,5 +1,5 @@
 /** The task queues of one cluster's Joiner (one Temporal namespace may serve many clusters). */
-export type TaskQueueRole = 'core' | 'azure' | 'plan' | 'wait'
+export type TaskQueueRole = 'core' | 'azure' | 'plan' | 'wait' | 'maintenance'
 
 /** Returns `joiner-<role>-<cluster>`. A durable, public name: workflows in flight hold it. */
 export function taskQueue(role: TaskQueueRole, cluster: string): string {
@@ -21,8 +21,6 @@ export function claimOfLifecycle(workflowId: string): string | undefined {
 export const singletonIds = {
   provisioningLoop: (cluster: string) => `provisioning/${cluster}`,
   disruptionLoop: (cluster: string) => `disruption/${cluster}`,
-  nodeClassStatus: (cluster: string) => `nodeclassstatus/${cluster}`,
-  inPlaceUpdates: (cluster: string) => `inplaceupdates/${cluster}`,
 } as const
 
 /**
@@ -36,4 +34,9 @@ export function disruptionCommandId(cluster: string, commandId: string): string 
 /** Returns the id of a disruption pass that an operator asked for. `suffix`: eight hexadecimal digits. */
 export function disruptionPassId(cluster: string, suffix: string): string {
   return `disrupt/${cluster}/asked-${suffix}`
+}
+
+/** Returns the id of the Schedule that has a cluster maintained. */
+export function maintenanceScheduleId(cluster: string): string {
+  return `maintenance/${cluster}`
 }

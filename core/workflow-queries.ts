@@ -31,7 +31,7 @@ export function endedSince(cluster: string, sinceMs: number): string {
   return `${types} AND ${onQueueOf(cluster)} AND (ExecutionStatus = 'Running' OR CloseTime >= '${since}')`
 }
 
-/** What an operator looks at: nodes, commands and the two loops, without the sweeps that Schedules start every few minutes. */
+/** What an operator looks at: nodes, commands and the two loops, without maintenance, which a Schedule starts. */
 export function withoutSweeps(cluster: string): string {
   const types = ['nodeClaimLifecycle', 'disruptionCommand', 'disruptionPass', 'provisioningLoop', 'disruptionLoop'].map(
     quoted,

@@ -6,8 +6,8 @@ import { nothingReported } from '../core/node-claim/drain-waits.ts'
 import { azureIds, clusterName } from '../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool, standaloneClaim } from './applied-objects.ts'
 import { ArmSession } from './arm/arm-session.ts'
+import { maintained } from './observed/maintenance-passes.ts'
 import {
-  collectGarbage,
   conditionOf,
   groupId,
   idOf,
@@ -63,7 +63,7 @@ const claims = () => world.list('nodeclaims')
 const claimOf = async (name: string) => (await claims()).find(({ metadata }) => metadata.name === name)
 const eventTexts = async (reason: string) => (await events(reason)).map(({ message = '' }) => message)
 
-const pass = () => collectGarbage(world)
+const pass = () => maintained(world)
 
 describe('a VM of the name of a NodeClaim that is not proven to be Joiner’s', () => {
   test.each<[string, () => Record<string, string>, string]>([

@@ -30,9 +30,6 @@ interface Lives {
 /** This host as a word of its own: its name may be as short as "vm", which is in other words, in encoded text, and the key of a result. */
 const hostWord = new RegExp(`(?<![\\w-])${hostname().replaceAll('.', '\\.')}(?![\\w-]|\\\\*":)`)
 
-/** Schedules are called after the workflow that they start. Their long intervals are not waited for. */
-const scheduled = ['garbageCollection', 'nodeClassStatus', 'inPlaceUpdates', 'catalogRefresh'] as const
-
 /** Lives the main stories on real servers and writes the histories that the replay gate replays. */
 async function record(): Promise<void> {
   const world = await World.start()
@@ -40,7 +37,8 @@ async function record(): Promise<void> {
     world.startJoiner('joiner', { JOINER_RESYNC_INTERVAL: '5s' })
     await world.apply(nodePool(), nodeClass(), deployment({ apart: true }))
     await world.untilReady('general')
-    for (const name of scheduled) await world.trigger(name)
+    // Its long interval is not waited for.
+    await world.maintain()
     const forbidden: Forbidden = { 'the host name': hostWord, 'a path of this machine': world.cluster.stateDir }
     const lives = await live(world, forbidden)
     await writeCorpus(world, await storiesOf(world, lives), forbidden)
@@ -252,10 +250,7 @@ async function storiesOf(world: World, lives: Lives): Promise<readonly (readonly
     ['disruptionCommand.empty', await command('emptiness', 'done')],
     ['disruptionCommand.replace', await command('drift', 'done')],
     ['disruptionCommand.undone', await command('drift', 'undone')],
-    ['garbageCollection.sweep', of(await longest(world, 'garbageCollection'))],
-    ['nodeClassStatus.pass', of(await longest(world, 'nodeClassStatus'))],
-    ['inPlaceUpdates.pass', of(await longest(world, 'inPlaceUpdates'))],
-    ['catalogRefresh.sweep', of(await longest(world, 'catalogRefresh'))],
+    ['maintenance.pass', of(await longest(world, 'maintenance'))],
   ]
 }
 

@@ -3,6 +3,7 @@ import { promisify } from 'node:util'
 import { type Client, ScheduleOverlapPolicy } from '@temporalio/client'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { stringify } from 'yaml'
+import { maintenanceScheduleId } from '../core/task-queues.ts'
 import { timeText } from '../core/values/time.ts'
 import type { Fault } from '../deploy/local/azure/admin/faults.ts'
 import type { Timing } from '../deploy/local/azure/admin/settings.ts'
@@ -339,9 +340,11 @@ export class World {
     return texts
   }
 
-  /** Starts what a schedule starts, now, and after the run that is under way, if there is one: that may have looked already. */
-  trigger(name: 'garbageCollection' | 'nodeClassStatus' | 'inPlaceUpdates' | 'catalogRefresh'): Promise<void> {
-    return this.temporal.schedule.getHandle(`${name}/${clusterName}`).trigger(ScheduleOverlapPolicy.BUFFER_ONE)
+  /** Starts what the Schedule starts, now, and after the run that is under way, if there is one: that may have looked already. */
+  maintain(): Promise<void> {
+    return this.temporal.schedule
+      .getHandle(maintenanceScheduleId(clusterName))
+      .trigger(ScheduleOverlapPolicy.BUFFER_ONE)
   }
 
   loop(name: 'provisioning' | 'disruption') {

@@ -3,7 +3,6 @@ import type { TokenCredential } from '@azure/identity'
 import type { Client } from '@temporalio/client'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
-import { AttributedStarts } from '../activities/attributed-starts.ts'
 import { azureConfig, sharedGalleryOf } from '../activities/azure/access/azure-config.ts'
 import type { AzureIdentity } from '../activities/azure/access/azure-identity.ts'
 import { findFacts } from '../activities/azure/access/found-facts.ts'
@@ -28,17 +27,13 @@ import { vmCreateMetrics } from '../activities/azure/launch/vm-create-metrics.ts
 import { machineDeps } from '../activities/azure/machines/machine-deps.ts'
 import { CapacityReservations } from '../activities/azure/reservations/capacity-reservations.ts'
 import { BufferRoom } from '../activities/capacity-buffers/buffer-room.ts'
-import { CommandStarter } from '../activities/disruption/command-starter.ts'
-import { Committer } from '../activities/disruption/commit/committer.ts'
 import { DisruptionMetrics } from '../activities/disruption/metrics.ts'
-import { Validations } from '../activities/disruption/validations.ts'
 import { VerdictRecorder } from '../activities/disruption/verdicts.ts'
 import { ClusterCache } from '../activities/kubernetes/cache/cluster-cache.ts'
 import type { KubernetesClient } from '../activities/kubernetes/client/client.ts'
 import { EventRecorder } from '../activities/kubernetes/event-recorder.ts'
 import { instanceTypes } from '../activities/node-overlays/pool-types.ts'
 import { Findings } from '../activities/provisioning/findings/findings.ts'
-import { LifecycleStarter } from '../activities/provisioning/lifecycle-starter.ts'
 import { PlanningMetrics } from '../activities/provisioning/metrics.ts'
 import { observePoolOfferings } from '../activities/provisioning/node-pool-offerings.ts'
 import { NodeRefusals } from '../activities/provisioning/node-refusals/node-refusals.ts'
@@ -52,6 +47,7 @@ import type { StartThread } from '../activities/scheduler-thread/supervised-thre
 import { CloudProviderMetrics } from '../activities/telemetry/cloud-provider-metrics.ts'
 import { LifecycleMetrics } from '../activities/telemetry/lifecycle-metrics.ts'
 import type { Tracing } from '../activities/telemetry/tracing.ts'
+import { workflowStarters } from '../activities/workflow-starters.ts'
 import { type Config, managesMachines } from '../api/config.ts'
 import { gateWarnings } from '../api/settings/scheduler-settings.ts'
 import type { NodeRules } from '../core/node-claim/node-health.ts'
@@ -155,7 +151,6 @@ export async function createDependencies(input: DependencyInput) {
       registry,
     )
   }
-  const starts = new AttributedStarts(now)
   return {
     client: kubernetes,
     cache,
@@ -189,11 +184,7 @@ export async function createDependencies(input: DependencyInput) {
       paceWithin(armShare(config)),
     ),
     ...machineDeps({ azure, config: settings, log }, lateLists.of('AKS machines')),
-    starts,
-    lifecycles: new LifecycleStarter(client, config.CLUSTER_NAME, starts),
-    commands: new CommandStarter({ client, cluster: config.CLUSTER_NAME, starts, now }),
-    committer: new Committer(),
-    validations: new Validations(),
+    ...workflowStarters(client, config.CLUSTER_NAME, now),
     nominations: new Nominations(config.BATCH_MAX_DURATION),
     refusedClaims: new RefusedClaims(),
     nodeRefusals: new NodeRefusals(registry),

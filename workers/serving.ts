@@ -1,11 +1,16 @@
 // What works for the cluster in a process: caches, workers and bridge.
 import type { Client } from '@temporalio/client'
+import type { Worker } from '@temporalio/worker'
 import type { Logger } from 'pino'
 import { whenAborted } from '../activities/abortable-wait.ts'
+import { createMaintenanceActivities } from '../activities/azure/activities.ts'
+import { Maintenance } from '../activities/azure/maintenance/maintenance.ts'
 import { CostLedger } from '../activities/cost/cost-ledger.ts'
 import { costGauges } from '../activities/cost/cost-metrics.ts'
+import { createDisruptionActivities } from '../activities/disruption/activities.ts'
 import { disrupt } from '../activities/disruption/disrupt.ts'
 import { Lease } from '../activities/kubernetes/lease.ts'
+import { leaderTimes } from '../activities/kubernetes/while-held.ts'
 import { instanceTypes } from '../activities/node-overlays/pool-types.ts'
 import { reportLostLaunches } from '../activities/provisioning/lost-launches.ts'
 import { trackPodEvents } from '../activities/provisioning/pod-events.ts'
@@ -13,6 +18,7 @@ import { provision } from '../activities/provisioning/provision.ts'
 import { bridgeMetrics } from '../activities/telemetry/bridge-metrics.ts'
 import { ReconcileMetrics } from '../activities/telemetry/reconcile-metrics.ts'
 import type { Config } from '../api/config.ts'
+import { maintenanceScheduleId } from '../core/task-queues.ts'
 import { Bridge } from '../starter/bridge/bridge.ts'
 import { GoneProcesses } from '../starter/bridge/gone-processes.ts'
 import { JoinKeeper } from '../starter/bridge/join-keeper.ts'
@@ -20,15 +26,16 @@ import type { TemporalSettings } from '../starter/temporal/settings.ts'
 import { bundleDigest } from './bundle.ts'
 import { observeCluster } from './cluster-observer.ts'
 import type { ProcessDeps } from './dependencies.ts'
-import { plannerLease, planWhileLeading } from './planner-lease.ts'
+import { type LeadingInput, workWhileLeading } from './leading.ts'
 import type { Readiness } from './readiness.ts'
 import { runWorkers } from './running-workers.ts'
-import { createPlanWorker, createTaskWorkers } from './task-workers.ts'
+import { createLeaderWorker, createTaskWorkers } from './task-workers.ts'
 import type { GaugeSource } from './telemetry/metrics-text.ts'
 import type { WorkerLink } from './temporal-link.ts'
 import { workerVersioning } from './worker-version.ts'
 
 export const working = 'workers'
+const plannerLease = 'joiner-planner'
 
 /** What a process has before it is let in. */
 export interface ServingProcess {
@@ -92,54 +99,55 @@ export async function serve(
   // An activity that looks into an empty cache would take nodes and pods that it does not know yet for gone.
   await Promise.race([deps.cache.synced(), whenAborted(signal)])
   const metrics = new ReconcileMetrics(deps.registry)
-  const taskWorkers = () => ({
-    metrics,
-    link,
-    namespace,
-    settings,
-    roles,
-    deps,
-    gone,
-    workflowBundle,
-    version: versioning.options,
-  })
-  const workers = await createTaskWorkers(taskWorkers())
+  const taskWorkers = { ...input, metrics, namespace, roles, deps, gone, version: versioning.options }
+  const workers = await createTaskWorkers(taskWorkers)
   link.serve(workers)
-  // Pods wait for NodeClaims, so these do not wait behind the requests of a mass drain.
-  const planningClient = deps.client.withOwnConnections()
-  let plans = false
   const ledger = roles.has('planner')
     ? new CostLedger({ ...deps, instanceTypes: () => instanceTypes(deps) })
     : undefined
   if (ledger !== undefined) {
-    leases.set(plannerLease.name, () => plans)
     gauges.push(() => costGauges(() => ledger.rate()))
     ledger.start()
   }
+  const leaders = new Map<string, Worker>()
+  const leading = (name: string, led: Pick<LeadingInput, 'what' | 'isFenced' | 'work' | 'makeWorker'>) => {
+    leases.set(name, () => leaders.has(name))
+    const lease = new Lease(deps, { ...leaderTimes, name, identity })
+    const onWorker = (worker: Worker | undefined) => {
+      if (worker === undefined) leaders.delete(name)
+      else leaders.set(name, worker)
+      ledger?.lead(leaders.has(plannerLease))
+      link.serve([...workers, ...leaders.values()])
+    }
+    return workWhileLeading({ ...led, lease, onWorker, log, signal })
+  }
+  const plan = () => {
+    // Pods wait for NodeClaims, so these do not wait behind the requests of a mass drain.
+    const planningDeps = { ...deps, client: deps.client.withOwnConnections() }
+    return leading(plannerLease, {
+      what: 'plans',
+      isFenced: true,
+      work: async (ends) => {
+        const process = { reconciles: metrics, signal: ends }
+        await Promise.all([provision({ ...process, deps: planningDeps }), disrupt({ ...process, deps })])
+      },
+      makeWorker: () => createLeaderWorker(taskWorkers, 'plan', createDisruptionActivities(deps)),
+    })
+  }
+  const maintain = () => {
+    const schedule = client.schedule.getHandle(maintenanceScheduleId(deps.cluster))
+    const maintenance = new Maintenance({ ...deps, reconciles: metrics, onUndecided: () => schedule.trigger() })
+    return leading('joiner-maintenance', {
+      what: 'maintains the cluster',
+      isFenced: false,
+      work: (ends) => maintenance.keepUp(ends),
+      makeWorker: () => createLeaderWorker(taskWorkers, 'maintenance', createMaintenanceActivities(maintenance)),
+    })
+  }
   const running = Promise.all([
     runWorkers(workers, signal),
-    ...(roles.has('planner')
-      ? [
-          planWhileLeading({
-            lease: new Lease(deps, { ...plannerLease, identity }),
-            work: async (planning) => {
-              const process = { reconciles: metrics, signal: planning }
-              await Promise.all([
-                provision({ ...process, deps: { ...deps, client: planningClient } }),
-                disrupt({ ...process, deps }),
-              ])
-            },
-            makeWorker: () => createPlanWorker(taskWorkers()),
-            onWorker: (worker) => {
-              plans = worker !== undefined
-              ledger?.lead(plans)
-              link.serve(worker === undefined ? workers : [...workers, worker])
-            },
-            log,
-            signal,
-          }),
-        ]
-      : []),
+    ...(roles.has('planner') ? [plan()] : []),
+    ...(roles.has('azure') ? [maintain()] : []),
   ])
   readiness.has(working)
   input.onWorking()

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
-import { createAzureActivities } from '../activities/azure/activities.ts'
+import { createAzureActivities, createMaintenanceActivities } from '../activities/azure/activities.ts'
 import { createDisruptionActivities } from '../activities/disruption/activities.ts'
 import { createKubernetesActivities } from '../activities/kubernetes/activities.ts'
 import { keptVersions } from '../test/bundles/kept.ts'
@@ -20,6 +20,7 @@ const offered: Readonly<Record<string, object>> = {
   core: createKubernetesActivities(none),
   wait: createKubernetesActivities(none),
   azure: createAzureActivities(none),
+  maintenance: createMaintenanceActivities(undefined as never),
   plan: createDisruptionActivities(none),
 }
 

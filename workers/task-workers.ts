@@ -1,11 +1,10 @@
 import type { Worker, WorkerDeploymentOptions, WorkerOptions } from '@temporalio/worker'
 import { createAzureActivities } from '../activities/azure/activities.ts'
 import { armLimits } from '../activities/azure/arm/arm-limits.ts'
-import { createDisruptionActivities } from '../activities/disruption/activities.ts'
 import { createKubernetesActivities } from '../activities/kubernetes/activities.ts'
 import type { ReconcileMetrics } from '../activities/telemetry/reconcile-metrics.ts'
 import type { Role } from '../api/config.ts'
-import { taskQueue } from '../core/task-queues.ts'
+import { type TaskQueueRole, taskQueue } from '../core/task-queues.ts'
 import type { GoneProcesses } from '../starter/bridge/gone-processes.ts'
 import { dataConverter } from '../starter/temporal/connect.ts'
 import type { TemporalSettings } from '../starter/temporal/settings.ts'
@@ -60,13 +59,12 @@ const commonOptions = ({ namespace, settings, gone: { identity } }: TaskWorkersI
     shutdownForceTime: '20s',
   }) satisfies Partial<WorkerOptions>
 
-/** The Temporal worker of disruption's planning, which one process of a cluster runs (`planner-lease.ts`). */
-export function createPlanWorker(input: TaskWorkersInput): Promise<Worker> {
-  const { deps } = input
+/** A Temporal worker that one process of a cluster runs: that of disruption's planning, or that of maintenance (`leading.ts`). */
+export function createLeaderWorker(input: TaskWorkersInput, role: TaskQueueRole, activities: object): Promise<Worker> {
   return input.link.createWorker({
     ...commonOptions(input),
-    taskQueue: taskQueue('plan', deps.cluster),
-    activities: createDisruptionActivities(deps),
+    taskQueue: taskQueue(role, input.deps.cluster),
+    activities,
     maxConcurrentActivityTaskExecutions: plansAtOnce,
     interceptors: { activity: [countActivities(input.metrics, plansAtOnce), input.gone.interceptor] },
     // Commits that are due together share a round.
@@ -74,7 +72,7 @@ export function createPlanWorker(input: TaskWorkersInput): Promise<Worker> {
   })
 }
 
-/** The Temporal workers of a process's roles but planning. They share its connection, its cache and its clients. */
+/** The Temporal workers of a process's roles but planning and maintenance. They share its connection, its cache and its clients. */
 export async function createTaskWorkers(input: TaskWorkersInput): Promise<readonly Worker[]> {
   const { link, roles, deps, workflowBundle, version, metrics } = input
   const common = commonOptions(input)

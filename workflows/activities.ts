@@ -1,5 +1,5 @@
 import { ActivityCancellationType, proxyActivities, proxyLocalActivities, workflowInfo } from '@temporalio/workflow'
-import type { AzureActivities } from '../activities/azure/contract.ts'
+import type { AzureActivities, MaintenanceActivities } from '../activities/azure/contract.ts'
 import type { DisruptionActivities } from '../activities/disruption/contract.ts'
 import type { KubernetesActivities } from '../activities/kubernetes/contract.ts'
 import { type TaskQueueRole, taskQueue } from '../core/task-queues.ts'
@@ -147,30 +147,15 @@ export const idleNodes = () =>
     heartbeatTimeout: '10s',
   })
 
-/** Periodic passes over Azure and the cluster. */
-export const sweeps = () =>
-  proxyActivities<Pick<AzureActivities, 'collectGarbage' | 'refreshCatalogue'>>({
-    taskQueue: queueOf('azure'),
-    startToCloseTimeout: '5m',
-    heartbeatTimeout: '30s',
-    retry: { ...steadyRetry, maximumAttempts: 5 },
-  })
-
-/** The status of node classes and pools. It is retried for ever at short intervals: pools that are not ready depend on it. */
-export const statusPasses = () =>
-  proxyActivities<Pick<AzureActivities, 'refreshNodeClasses'>>({
-    taskQueue: queueOf('azure'),
-    startToCloseTimeout: '5m',
-    heartbeatTimeout: '10s',
-    retry: steadyRetry,
-  })
-
-/** Changes of existing VMs. They may wait for the budget of ARM writes, so the limit is wide. Completed changes are not repeated. */
-export const vmUpdates = () =>
-  proxyActivities<Pick<AzureActivities, 'updateInPlace'>>({
-    taskQueue: queueOf('azure'),
+/**
+ * Maintenance. Changes of many VMs may wait for the budget of ARM writes, so the limit is wide. Only a process that was lost is replaced by another one:
+ * what fails is repeated by the process itself, without a retry in Temporal.
+ */
+export const maintaining = () =>
+  proxyActivities<MaintenanceActivities>({
+    taskQueue: queueOf('maintenance'),
     startToCloseTimeout: '1h',
-    heartbeatTimeout: '10s',
+    heartbeatTimeout: '30s',
     retry: { ...steadyRetry, maximumAttempts: 5 },
   })
 

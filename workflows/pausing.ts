@@ -12,7 +12,16 @@ import type { PauseChange, PausesWritten } from '../activities/kubernetes/contra
 import { oneLine } from '../core/history/record.ts'
 import { ageRefusal } from '../core/pauses/operator-requests.ts'
 import { liftAskedFor, pauseAskedFor, pauseRefusal, resumeRefusal } from '../core/pauses/pause-requests.ts'
-import { type LoopName, type Pause, pauseKey, pauseText, scopeOf, scopeText, wholeLoop } from '../core/pauses/pauses.ts'
+import {
+  type LoopName,
+  type Pause,
+  pauseKey,
+  pauseText,
+  pauseTitle,
+  scopeOf,
+  scopeText,
+  wholeLoop,
+} from '../core/pauses/pauses.ts'
 import { kubernetes } from './activities.ts'
 import { type PauseAnswer, pauseSignal, pauseUpdate, refuse, resumeSignal, resumeUpdate } from './messages.ts'
 
@@ -168,7 +177,7 @@ export class LoopPause {
     if (pause?.untilMs === undefined) await condition(changed)
     else
       await condition(changed, Math.max(pause.untilMs - Date.now(), 1), {
-        summary: titleOf(this.#loop, pause),
+        summary: oneLine(pauseTitle(this.#loop, pause)),
       })
   }
 
@@ -231,13 +240,8 @@ export class LoopPause {
   }
 }
 
-/** A timeline shows 120 characters of a line, which the reason ends; since when is the time of the event. */
-function titleOf(loop: LoopName, pause: Pause): string {
-  return oneLine(pauseText(loop, { ...pause, sinceMs: 0 }))
-}
-
 function summaryOf(loop: LoopName, { pause, lift }: Command['change']): string {
-  if (pause !== undefined) return titleOf(loop, pause)
+  if (pause !== undefined) return oneLine(pauseTitle(loop, pause))
   if (lift === undefined) return 'the pause is over'
   const who = lift.by === undefined ? '' : ` by ${lift.by}`
   return oneLine(`resume ${lift.all ? 'everything' : scopeText(loop, lift.scope)}${who}`)

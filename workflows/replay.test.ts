@@ -66,14 +66,11 @@ describe('the recorded histories', () => {
   test('cover every workflow type and stay small', () => {
     expect(new Set(histories.map(({ workflowType }) => workflowType))).toEqual(
       new Set([
-        'catalogRefresh',
         'disruptionCommand',
         'disruptionLoop',
         'disruptionPass',
-        'garbageCollection',
-        'inPlaceUpdates',
+        'maintenance',
         'nodeClaimLifecycle',
-        'nodeClassStatus',
         'provisioningLoop',
       ]),
     )

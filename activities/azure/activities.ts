@@ -3,14 +3,8 @@ import { translatingFailures } from '../failure.ts'
 import { finalize } from '../kubernetes/draining/finalize.ts'
 import { claimStep } from '../kubernetes/lifecycle/claim-step.ts'
 import { claimSpan } from '../telemetry/claim-spans.ts'
-import { inTurn, inTurnWhileWanted } from './arm/arm-turn.ts'
-import type { AzureActivities, LaunchOutcome } from './contract.ts'
-import type { GarbageDeps } from './garbage/deletions.ts'
-import { GarbageCollector } from './garbage/garbage.ts'
-import type { BillingExtensionDeps } from './in-place/billing-extension.ts'
-import { ensureBillingExtensions } from './in-place/billing-extension.ts'
-import type { InPlaceUpdateDeps } from './in-place/in-place-update.ts'
-import { updateInPlace } from './in-place/in-place-update.ts'
+import { type ArmTurnDeps, inTurn, inTurnWhileWanted } from './arm/arm-turn.ts'
+import type { AzureActivities, LaunchOutcome, MaintenanceActivities } from './contract.ts'
 import type { AwaitNodeDeps } from './join/await-node.ts'
 import { awaitNode } from './join/await-node.ts'
 import type { ForceFinishDeps } from './launch/force-finish.ts'
@@ -19,20 +13,11 @@ import { deleteInstance, findInstance } from './launch/instance.ts'
 import type { LaunchDeps } from './launch/launch.ts'
 import { launch } from './launch/launch.ts'
 import { withinLaunchLimits } from './launch-limits.ts'
-import type { NodeClassStatusDeps } from './node-class/node-class-status.ts'
-import { refreshNodeClasses } from './node-class/node-class-status.ts'
+import type { Maintenance } from './maintenance/maintenance.ts'
 import type { RestartDeps } from './rebooting/restart.ts'
 import { restartInstance } from './rebooting/restart.ts'
 
-export interface AzureActivityDeps
-  extends GarbageDeps,
-    LaunchDeps,
-    AwaitNodeDeps,
-    ForceFinishDeps,
-    RestartDeps,
-    NodeClassStatusDeps,
-    BillingExtensionDeps,
-    InPlaceUpdateDeps {}
+export interface AzureActivityDeps extends LaunchDeps, AwaitNodeDeps, ForceFinishDeps, RestartDeps, ArmTurnDeps {}
 
 /** Longest wait for a launch's turn: an attempt has two minutes, and should have some left when its turn comes. */
 const launchPatienceMs = 90_000
@@ -41,7 +26,6 @@ const deletionPatienceMs = 3_600_000
 
 /** Returns the activities of the azure queue. */
 export function createAzureActivities(deps: AzureActivityDeps): AzureActivities {
-  const garbage = new GarbageCollector(deps)
   return translatingFailures<AzureActivities>({
     launch: (input) =>
       claimStep(deps, input, (whole, step) => {
@@ -70,13 +54,12 @@ export function createAzureActivities(deps: AzureActivityDeps): AzureActivities 
       }),
     restartInstance: (input) => claimStep(deps, input, (signal) => restartInstance(deps, input.claim, signal)),
     forceFinish: (input) => withHeartbeats(() => forceFinish(deps, input)),
-    collectGarbage: (counts) => withHeartbeats((signal) => garbage.collect(signal, counts)),
-    refreshNodeClasses: () => withHeartbeats(() => refreshNodeClasses(deps)),
-    updateInPlace: () =>
-      withHeartbeats(async (signal) => {
-        await ensureBillingExtensions(deps, signal)
-        return updateInPlace(deps, signal)
-      }),
-    refreshCatalogue: () => withHeartbeats(() => deps.catalogue.refresh()),
+  })
+}
+
+/** Returns the activities of the process that maintains the cluster. */
+export function createMaintenanceActivities(maintenance: Maintenance): MaintenanceActivities {
+  return translatingFailures<MaintenanceActivities>({
+    maintain: (input) => withHeartbeats((signal) => maintenance.run(signal, input?.counts)),
   })
 }

@@ -132,15 +132,22 @@ export interface AzureActivities {
     readonly asked: Asked
     readonly leaveVm: boolean
   }): Promise<ForceFinishOutcome>
+}
+
+export interface MaintenanceReport {
+  readonly garbage?: GarbageReport
+  readonly nodeClasses?: { readonly nodeClasses: number; readonly ready: number }
+  readonly inPlace?: InPlaceReport
+  /** Parts that failed, each with its error. */
+  readonly failed: readonly string[]
+}
+
+export interface MaintenanceActivities {
   /**
-   * Deletes VMs, NICs and disks without a claim, and registered claims without a VM; releases Nodes that have neither. `counts`: what the role core
-   * answered about the Nodes that a pass left undecided.
+   * Runs all parts of maintenance. Garbage: deletes VMs, NICs and disks without a claim, and registered claims without a VM; releases Nodes that have
+   * neither. Node classes: Kubernetes version, images, subnet and readiness of each AKSNodeClass; readiness, validation and hash of each NodePool. In
+   * place: tags and identities of VMs and NICs as node classes and configuration request them now.
+   * `counts`: what the role core answered about the Nodes that a pass left undecided; garbage is collected again, and nothing else is done.
    */
-  collectGarbage(counts?: PodCounts): Promise<GarbageReport>
-  /** Refreshes Kubernetes version, images, subnet and readiness of each AKSNodeClass; readiness, validation and hash of each NodePool. */
-  refreshNodeClasses(): Promise<{ readonly nodeClasses: number; readonly ready: number }>
-  /** Updates tags and identities of VMs and NICs to what node classes and configuration request now. */
-  updateInPlace(): Promise<InPlaceReport>
-  /** Reads instance types, usages and prices again. */
-  refreshCatalogue(): Promise<{ readonly instanceTypes: number; readonly prices: number }>
+  maintain(input?: { readonly counts: PodCounts }): Promise<MaintenanceReport>
 }

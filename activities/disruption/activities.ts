@@ -22,7 +22,7 @@ export function createDisruptionActivities(deps: DisruptionActivityDeps): Disrup
       const { isFirst } = activityScope()
       return withHeartbeats(async (signal) => {
         const outcome = await deps.committer.commit(proposal, isFirst, signal)
-        deps.validations.ended(proposal.id)
+        deps.committer.validations.ended(proposal.id)
         return outcome
       })
     },

@@ -78,13 +78,14 @@ async function begin(deps: DisruptDeps, attempt: number, signal: AbortSignal): P
   await deps.quarantine.refresh(true)
   const fence = await Fence.take(deps, 'joiner-disruption-fence', `disruption/${attempt}`)
   await deps.cache.catchUp(['NodeClaim', 'Node'], signal)
-  deps.validations.restart(await deps.commands.validating())
+  deps.committer.validations.restart(await deps.commands.validating())
   return fence
 }
 
 /** One look at the cluster, and the wait until another is worth it. Errors: the signal's, `FenceLostError`, and those of Kubernetes and Temporal. */
 async function step(deps: DisruptDeps, fence: Fence, signal: AbortSignal): Promise<void> {
-  const { committer, validations } = deps
+  const { committer } = deps
+  const { validations } = committer
   const memory = memoryOf(deps)
   await deps.quarantine.refresh()
   const pauses = await refreshPauses(deps)
@@ -111,11 +112,11 @@ async function step(deps: DisruptDeps, fence: Fence, signal: AbortSignal): Promi
 
 /** Starts the commands. Those of some methods are committed at once. Others wait to be validated again, in case pods are about to arrive. */
 async function start(deps: DisruptDeps, proposals: readonly DisruptionProposal[]): Promise<void> {
-  const { commands, validations, now } = deps
+  const { commands, committer, now } = deps
   await forEachOf(proposals, concurrency, async (proposal) => {
     const { id, method, candidates } = proposal
     const delayMs = methodFacts[method].validation === 'immediate' ? 0 : validationDelayMs
-    validations.add({ id, method, nodeClaims: candidates.map(({ name }) => name), dueMs: now() + delayMs })
+    committer.validations.add({ id, method, nodeClaims: candidates.map(({ name }) => name), dueMs: now() + delayMs })
     await commands.start(proposal, delayMs)
   })
 }

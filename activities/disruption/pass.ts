@@ -10,6 +10,7 @@ import { refreshPauses } from '../kubernetes/pauses/pause-conditions.ts'
 import { instanceTypes } from '../node-overlays/pool-types.ts'
 import type { ClaimConditionsDeps } from './claim-conditions.ts'
 import { keepClaimConditions } from './claim-conditions.ts'
+import type { Committer } from './commit/committer.ts'
 import type { DisruptionProposal, PassOutcome } from './contract.ts'
 import type { DisruptionEventDeps } from './events.ts'
 import { publishFindings } from './events.ts'
@@ -19,7 +20,6 @@ import { publishConsolidateNow } from './plans/request-events.ts'
 import { proposalsOf } from './proposals.ts'
 import type { TellEvaluationDeps } from './publish-evaluation.ts'
 import { publishEvaluation } from './publish-evaluation.ts'
-import type { Validations } from './validations.ts'
 import type { VerdictsDeps } from './verdicts.ts'
 import { recordVerdicts } from './verdicts.ts'
 import type { EvaluationDeps } from './world.ts'
@@ -33,7 +33,7 @@ export interface PassDeps
     VerdictsDeps,
     RequestEventsDeps,
     EvaluationDeps {
-  readonly validations: Validations
+  readonly committer: Pick<Committer, 'validations'>
 }
 
 /** Time after which a fruitless evaluation is repeated although nothing changed; earlier where a budget has a schedule. */
@@ -91,12 +91,12 @@ export async function consolidateNow(deps: PassDeps, request: ConsolidateRequest
 function dependsOn(deps: PassDeps, pauses: Pauses): readonly unknown[] {
   const prices = [...instanceTypes(deps)].flat()
   const nominated = [...deps.nominations.targets(deps.now())].sort()
-  return [...prices, JSON.stringify([[...deps.validations.nodeClaims], pauses.inForce, nominated])]
+  return [...prices, JSON.stringify([[...deps.committer.validations.nodeClaims], pauses.inForce, nominated])]
 }
 
 /** Evaluates repair and drift first: they must not wait for a long search for savings. */
 async function evaluated(deps: PassDeps, memory: DisruptionMemory, pauses: Pauses): Promise<Evaluation> {
-  const { nodeClaims: reserved, methods: validating } = deps.validations
+  const { nodeClaims: reserved, methods: validating } = deps.committer.validations
   const settings = {
     pauses,
     forced: false,

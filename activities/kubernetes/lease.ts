@@ -62,9 +62,9 @@ export class Lease {
     this.#now = options.monotonicMs ?? (() => performance.now())
   }
 
-  /** Whether `tryHold` held the lease less than its duration ago, so that no other process can hold it yet. */
-  get isValid(): boolean {
-    return this.#now() < this.#heldUntilMs
+  /** For how long, in milliseconds, no other process can hold the lease, which `tryHold` held less than its duration ago. */
+  get validMs(): number {
+    return Math.max(this.#heldUntilMs - this.#now(), 0)
   }
 
   /** Who held it until it ran out, when `tryHold` took it; empty for one that was given up. */
@@ -100,7 +100,7 @@ export class Lease {
     // The next holder begins to count when the write has reached the server, which is later.
     const beganMs = this.#now()
     if (!(await this.#inTime(this.#write(lease)))) return 'other'
-    const wasValid = this.isValid && !isOthers
+    const wasValid = this.validMs > 0 && !isOthers
     if (!wasValid) this.#takenFrom = isOthers ? holderIdentity : ''
     this.#heldUntilMs = beganMs + this.#durationSeconds * 1000
     return wasValid ? 'renewed' : 'taken'

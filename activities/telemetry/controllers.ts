@@ -1,4 +1,4 @@
-/** What upstream's controllers are called, for the activities that do the same work. */
+/** What upstream's controllers are called, for the activities and parts of maintenance that do the same work. */
 const controllers: Readonly<Record<string, string>> = {
   launch: 'nodeclaim.lifecycle',
   observe: 'nodeclaim.lifecycle',
@@ -11,7 +11,7 @@ const controllers: Readonly<Record<string, string>> = {
   deleteInstance: 'nodeclaim.lifecycle',
   finalize: 'nodeclaim.lifecycle',
   drain: 'node.termination',
-  collectGarbage: 'nodeclaim.garbagecollection',
+  garbage: 'nodeclaim.garbagecollection',
   taintIdleNodes: 'nodeclaim.garbagecollection',
   nextProvisioning: 'provisioner',
   disruptionPass: 'disruption',
@@ -22,9 +22,8 @@ const controllers: Readonly<Record<string, string>> = {
   awaitReplacements: 'disruption.queue',
   deleteCandidates: 'disruption.queue',
   undoCommand: 'disruption.queue',
-  refreshNodeClasses: 'nodeclaim.disruption',
-  updateInPlace: 'nodeclaim.inplaceupdate',
-  refreshCatalogue: 'providers.instancetype',
+  nodeClasses: 'nodeclaim.disruption',
+  inPlace: 'nodeclaim.inplaceupdate',
 }
 
 /** Activities that mostly wait for something to happen: their duration is not that of work. */

@@ -66,14 +66,14 @@ const core: readonly Rule[] = [
 /** Pokes workflows on changes, and publishes metrics of the cluster. */
 const bridge: readonly Rule[] = [
   karpenter('nodeclaims', 'list watch', 'starts and pokes lifecycles'),
-  karpenter('nodepools', 'get list watch', 'a changed spec begins a status pass'),
+  karpenter('nodepools', 'get list watch', 'counts nodes and resources of each pool; metrics'),
   karpenter('nodepools/status', 'patch', 'counts nodes and resources of each pool'),
   karpenter('nodeoverlays', 'list watch', {
-    why: 'a changed spec begins a status pass; prices of nodes',
+    why: 'prices of nodes',
     when: 'overlays',
   }),
   autoscaling('capacitybuffers', 'list watch', { why: 'metrics of conditions', when: 'buffers' }),
-  karpenterAzure('aksnodeclasses', 'list watch', 'a changed spec begins a status pass'),
+  karpenterAzure('aksnodeclasses', 'list watch', 'metrics of conditions; prices of nodes'),
   cluster('nodes', 'list watch', 'pokes the lifecycle of a Node that goes'),
   cluster('pods', 'list watch', 'metrics of pods and of what nodes hold'),
   clusterUid,
@@ -138,6 +138,8 @@ const azure: readonly Rule[] = [
     names: ['joiner-unavailable-offerings'],
   }),
   own('configmaps', 'get', { why: 'when nodes may get new images', names: ['upcoming-maintenance-window'] }),
+  createLeases,
+  ownLeases('leases', 'get patch', { why: 'one process maintains the cluster', names: ['joiner-maintenance'] }),
 ]
 
 const whenBuffers = { when: 'buffers' } as const

@@ -198,3 +198,8 @@ export function pauseText(loop: LoopName, pause: Pause): string {
   const until = untilMs === undefined ? 'until resumed' : `until ${timeText(untilMs)}`
   return `${scopeText(loop, scopeOf(pause))} is paused${who}${since} ${until}: ${reason}`
 }
+
+/** The same for a line of a timeline, which shows 120 characters of it: since when is the time of the event. */
+export function pauseTitle(loop: LoopName, pause: Pause): string {
+  return pauseText(loop, { ...pause, sinceMs: 0 })
+}

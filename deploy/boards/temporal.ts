@@ -22,7 +22,7 @@ export const temporalBoard: Board = {
         {
           title: 'Leaders',
           unit: 'short',
-          description: 'Processes that hold the Lease joiner-bridge and joiner-planner: one each.',
+          description: 'Processes that hold the Leases joiner-bridge, joiner-planner and joiner-maintenance: one each.',
           queries: [{ expr: 'sum by (name) (leader_election_master_status{name=~"joiner-.*"})', legend: '{{name}}' }],
         },
         {
@@ -137,7 +137,7 @@ export const temporalBoard: Board = {
           title: 'What is not as it should be',
           unit: 'short',
           description:
-            'Lifecycles, loops and Schedules that are missing, paused, late or cannot be read, by fault. Joiner repairs what is missing within 30 s; the runbook of JoinerTemporalFindings has the rest.',
+            'Lifecycles, loops and a Schedule that are missing, paused, late or cannot be read, by fault. Joiner repairs what is missing within 30 s; the runbook of JoinerTemporalFindings has the rest.',
           queries: [{ expr: 'max by (fault) (joiner_temporal_findings) > 0', legend: '{{fault}}' }],
         },
         {

@@ -6,8 +6,9 @@ import {
   ScheduleOverlapPolicy,
 } from '@temporalio/client'
 import type { Logger } from 'pino'
-import { taskQueue } from '../../core/task-queues.ts'
-import type { catalogRefresh, garbageCollection, inPlaceUpdates, nodeClassStatus } from '../../workflows/index.ts'
+import { maintenanceScheduleId, taskQueue } from '../../core/task-queues.ts'
+import type { maintenance } from '../../workflows/index.ts'
+import { describedSchedule } from '../temporal/findings/schedule.ts'
 import { isDenied } from '../temporal/grpc-code.ts'
 import { ensureAttributes } from '../temporal/namespace-attributes.ts'
 import { type NameOwner, startLoops } from './cluster-loops.ts'
@@ -21,7 +22,7 @@ export interface BootstrapDeps {
   readonly cluster: string
   readonly clusterUid: string
   readonly log: Logger
-  /** What the log has said of Schedules that may not be made, and of search attributes: once is enough. */
+  /** What the log has said of a Schedule that may not be made, and of search attributes: once is enough. */
   readonly reported: Set<string>
   /** What the last call that could look has found of search attributes. */
   readonly known: { withAttributes?: boolean }
@@ -42,7 +43,7 @@ export async function bootstrap(deps: BootstrapDeps): Promise<NameOwner> {
     return known.withAttributes
   })
   const owner = await startLoops({ client, cluster, clusterUid, withAttributes })
-  if (owner.kind !== 'foreign') await ensureSchedules(deps)
+  if (owner.kind !== 'foreign') await ensureSchedule(deps)
   await looking
   return owner
 }
@@ -62,65 +63,55 @@ async function ensureUsable(deps: BootstrapDeps): Promise<boolean> {
   return known.withAttributes
 }
 
-const everyMs = {
-  garbageCollection: 120_000,
-  nodeClassStatus: 180_000,
-  inPlaceUpdates: 300_000,
-  catalogRefresh: 12 * 3_600_000,
-} as const
+const everyMinutes = 10
 
-type ScheduleName = keyof typeof everyMs
-
-/** Returns the ids of the Schedules of a cluster. */
-export function scheduleIds(cluster: string): readonly string[] {
-  return Object.keys(everyMs).map((name) => `${name}/${cluster}`)
-}
-
-async function ensureSchedules(deps: BootstrapDeps): Promise<void> {
-  await Promise.all((Object.keys(everyMs) as ScheduleName[]).map((name) => ensureSchedule(deps, name)))
-}
-
-async function ensureSchedule(deps: BootstrapDeps, name: ScheduleName): Promise<void> {
+async function ensureSchedule(deps: BootstrapDeps): Promise<void> {
   const { client, cluster, log } = deps
-  const scheduleId = `${name}/${cluster}`
+  const scheduleId = maintenanceScheduleId(cluster)
   try {
-    await client.schedule.create<
-      typeof garbageCollection | typeof nodeClassStatus | typeof inPlaceUpdates | typeof catalogRefresh
-    >({
+    await client.schedule.create<typeof maintenance>({
       scheduleId,
-      spec: { intervals: [{ every: everyMs[name] }], jitter: everyMs[name] / 10 },
+      spec: { intervals: [{ every: everyMinutes * 60_000 }], jitter: everyMinutes * 6000 },
       policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: '1m' },
-      action: { type: 'startWorkflow', workflowType: name, taskQueue: taskQueue('core', cluster), args: [] },
+      action: { type: 'startWorkflow', workflowType: 'maintenance', taskQueue: taskQueue('core', cluster), args: [] },
     })
-    log.info({ schedule: name }, 'created schedule')
+    log.info({ schedule: scheduleId }, 'created schedule')
   } catch (error) {
     if (error instanceof ScheduleAlreadyRunning) return
     if (!isDenied(error)) throw error
-    if (!(await exists(client, scheduleId))) reportDenied(deps, name)
+    // Somebody else may have made it. One that may not be read counts as missing.
+    const found = await describedSchedule(client, cluster).catch((cause: unknown) => {
+      if (!isDenied(cause)) throw cause
+    })
+    if (found === undefined) reportDenied(deps, scheduleId)
   }
 }
 
-/** Whether a Schedule is there, made by somebody else. One that may not be read counts as missing. */
-async function exists(client: Client, scheduleId: string): Promise<boolean> {
-  try {
-    await client.schedule.getHandle(scheduleId).describe()
-    return true
-  } catch (error) {
-    if (error instanceof ScheduleNotFoundError || isDenied(error)) return false
-    throw error
+/** What the Schedules of earlier versions were called. Workers do not know what they start. */
+const formerSchedules = ['garbageCollection', 'nodeClassStatus', 'inPlaceUpdates', 'catalogRefresh'] as const
+
+/** Deletes the Schedules of earlier versions. Errors: Temporal's, except that there are none or that they may not be deleted. */
+export async function deleteFormerSchedules(client: Client, cluster: string): Promise<void> {
+  for (const name of formerSchedules) {
+    await client.schedule
+      .getHandle(`${name}/${cluster}`)
+      .delete()
+      .catch((error: unknown) => {
+        if (!(error instanceof ScheduleNotFoundError) && !isDenied(error)) throw error
+      })
   }
 }
 
-function reportDenied({ namespace, cluster, log, reported }: BootstrapDeps, name: ScheduleName): void {
-  if (reported.has(name)) return
-  reported.add(name)
+function reportDenied({ namespace, cluster, log, reported }: BootstrapDeps, scheduleId: string): void {
+  if (reported.has(scheduleId)) return
+  reported.add(scheduleId)
   const command = [
-    `temporal schedule create --schedule-id ${name}/${cluster} --workflow-id ${name}/${cluster}`,
-    `--type ${name} --task-queue ${taskQueue('core', cluster)} --interval ${everyMs[name] / 60_000}m`,
+    `temporal schedule create --schedule-id ${scheduleId} --workflow-id ${scheduleId}`,
+    `--type maintenance --task-queue ${taskQueue('core', cluster)} --interval ${everyMinutes}m`,
     `--overlap-policy Skip --catchup-window 1m --namespace ${namespace}`,
   ].join(' ')
   log.warn(
-    { schedule: name },
-    `Joiner may not create the Schedule ${name}, which does not run without it; run: ${command}`,
+    { schedule: scheduleId },
+    `Joiner may not create the Schedule ${scheduleId}, which does not run without it; run: ${command}`,
   )
 }

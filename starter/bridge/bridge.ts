@@ -1,32 +1,24 @@
 import type { Client, ConnectionLike } from '@temporalio/client'
+import { whenAborted } from '../../activities/abortable-wait.ts'
 import type { ClusterChange } from '../../activities/kubernetes/cache/change-feed.ts'
+import { Lease } from '../../activities/kubernetes/lease.ts'
 import { nodeClaimOf } from '../../activities/kubernetes/lifecycle/claim-nodes.ts'
 import { reportStranger } from '../../activities/kubernetes/lifecycle/strangers.ts'
+import { leaderTimes, whileHeld } from '../../activities/kubernetes/while-held.ts'
 import type { LifecycleStarter } from '../../activities/provisioning/lifecycle-starter.ts'
 import type { BridgeMetrics } from '../../activities/telemetry/bridge-metrics.ts'
+import { WorkQueue } from '../../activities/work-queue.ts'
 import { isHeldOtherwise } from '../../core/node-claim/hold.ts'
 import type { NodeRules } from '../../core/node-claim/node-health.ts'
 import { needsLook } from '../../core/node-claim/node-health.ts'
 import { hasLostNode } from '../../core/node-claim/node-owner.ts'
-import type { Node, NodeClaim } from '../../core/objects.ts'
-import { singletonIds, taskQueue } from '../../core/task-queues.ts'
-import type { inPlaceUpdates, nodeClassStatus } from '../../workflows/index.ts'
-import { pokeSignal } from '../../workflows/messages.ts'
-import { BridgeLease } from './bridge-lease.ts'
+import { isDeleting, type Node, type NodeClaim } from '../../core/objects.ts'
+import { deleteFormerSchedules } from './bootstrap.ts'
 import { makeCurrent, type OwnVersion } from './current-version.ts'
 import type { NodePoolCounterDeps } from './node-pool-counter.ts'
 import { startNodePoolCounter } from './node-pool-counter.ts'
-import {
-  beginsReboot,
-  isDeleting,
-  isSameSpec,
-  isSettled,
-  isUnderWay,
-  isUntouched,
-  wasLastOfItsClass,
-} from './object-facts.ts'
+import { beginsReboot, isSettled, isUnderWay, isUntouched } from './object-facts.ts'
 import { Watchdog } from './watchdog.ts'
-import { WorkQueue } from './work-queue.ts'
 
 interface BridgeDeps extends NodePoolCounterDeps {
   /** Namespace of Joiner's own Leases. */
@@ -56,9 +48,7 @@ export interface BridgeInput {
 const watchdogMs = 20_000
 /** How long a planner is given to start the lifecycle of a claim that it made: it creates all claims of a plan first. */
 const plannersOwnMs = 10_000
-/** Passes over all objects that a change asks for at once; keys of the work queue beside those of claims. */
-const statusKey = 'nodeClassStatus'
-const inPlaceKey = 'inPlaceUpdates'
+/** A key of the work queue beside those of claims. */
 const versionKey = 'workerVersion'
 /** Beginning of the keys of lifecycles without a NodeClaim. */
 const orphanKey = 'orphan/'
@@ -69,7 +59,8 @@ const orphanKey = 'orphan/'
  */
 export class Bridge {
   readonly #input: BridgeInput
-  readonly #lease: BridgeLease
+  readonly #lease: Lease
+  readonly #stopped = new AbortController()
   readonly #queue: WorkQueue
   readonly #watchdog: Watchdog
   readonly #vanished = new Map<string, NodeClaim>()
@@ -78,18 +69,11 @@ export class Bridge {
   #unsubscribe: () => void = () => {}
   #stopCounting: () => void = () => {}
   #timers: NodeJS.Timeout[] = []
+  #leading = Promise.resolve()
 
   constructor(input: BridgeInput) {
     this.#input = input
-    this.#lease = new BridgeLease({
-      deps: input.deps,
-      identity: input.identity,
-      onTaken: async (from) => {
-        await input.deps.cache.synced()
-        input.onLead(from)
-        this.#pokeUnsettled()
-      },
-    })
+    this.#lease = new Lease(input.deps, { ...leaderTimes, name: 'joiner-bridge', identity: input.identity })
     this.#queue = new WorkQueue((key) => this.#work(key), {
       concurrency: 20,
       spacingMs: 500,
@@ -111,7 +95,10 @@ export class Bridge {
     const { deps, resyncMs } = this.#input
     this.#unsubscribe = deps.cache.onChange((change) => this.#onChange(change))
     this.#stopCounting = startNodePoolCounter(deps, () => this.isLeader)
-    this.#lease.start()
+    this.#leading = whileHeld(
+      { what: 'bridges', lease: this.#lease, isFenced: false, log: deps.log, signal: this.#stopped.signal },
+      (ends) => this.#lead(ends),
+    )
     this.#timers.push(
       setInterval(() => void this.#resync(), resyncMs),
       setInterval(() => void this.#watchdog.round(), watchdogMs),
@@ -120,7 +107,7 @@ export class Bridge {
 
   /** Whether this process bridges now. */
   get isLeader(): boolean {
-    return this.#lease.isHeld
+    return this.#lease.validMs > 0 && !this.#stopped.signal.aborted
   }
 
   async stop(): Promise<void> {
@@ -128,7 +115,17 @@ export class Bridge {
     this.#unsubscribe()
     this.#stopCounting()
     this.#queue.stop()
-    await this.#lease.stop()
+    this.#stopped.abort()
+    await this.#leading
+  }
+
+  async #lead(ends: AbortSignal): Promise<void> {
+    const { deps, onLead } = this.#input
+    await Promise.race([deps.cache.synced(), whenAborted(ends)])
+    if (ends.aborted) return
+    onLead(this.#lease.takenFrom)
+    this.#pokeUnsettled()
+    await whenAborted(ends)
   }
 
   /**
@@ -136,7 +133,7 @@ export class Bridge {
    * the watchdog finds one that does not run.
    */
   #pokeUnsettled(): void {
-    for (const key of [versionKey, statusKey, inPlaceKey]) this.#queue.add(key)
+    this.#queue.add(versionKey)
     const { deps } = this.#input
     for (const claim of deps.cache.nodeClaims.values())
       if (!isSettled(deps, claim)) this.#queue.add(`poke/${claim.metadata.name}`, 'routine')
@@ -159,19 +156,10 @@ export class Bridge {
     if (!this.isLeader) return
     if (kind === 'NodeClaim') this.#onClaim(key, before as NodeClaim | undefined, after as NodeClaim | undefined)
     else if (kind === 'Node') this.#onNode(before as Node | undefined, after as Node | undefined)
-    else if (kind === 'NodeOverlay') {
-      // The end of one may end a conflict.
-      if (before === undefined || after === undefined || !isSameSpec(before, after)) this.#queue.add(statusKey)
-    } else if ((kind === 'NodePool' || kind === 'AKSNodeClass') && after !== undefined) {
-      if (before !== undefined && isSameSpec(before, after)) return
-      this.#queue.add(statusKey)
-      if (kind === 'AKSNodeClass') this.#queue.add(inPlaceKey)
-    }
   }
 
   #onClaim(name: string, before: NodeClaim | undefined, after: NodeClaim | undefined): void {
     if (after === undefined) {
-      if (before !== undefined && wasLastOfItsClass(this.#input.deps.cache, before)) this.#queue.add(statusKey)
       if (before !== undefined && !isDeleting(before)) this.#onVanished(before)
       return
     }
@@ -219,20 +207,11 @@ export class Bridge {
   async #work(key: string): Promise<void> {
     const { deps, client, version, connection, temporalNamespace: namespace, identity } = this.#input
     if (key === versionKey) {
+      // Again at each resync: a process of an earlier version, which a rolling update has not replaced yet, makes its own again.
+      await deleteFormerSchedules(client, deps.cluster)
       // A leader that lost its Lease while this waited must not take the tasks away from its successor.
       if (version !== undefined && this.isLeader)
         await makeCurrent(version, { connection, namespace, identity, log: deps.log })
-      return
-    }
-    if (key === statusKey || key === inPlaceKey) {
-      await client.workflow.signalWithStart<typeof nodeClassStatus | typeof inPlaceUpdates, [string?]>(key, {
-        workflowId: singletonIds[key](deps.cluster),
-        taskQueue: taskQueue('core', deps.cluster),
-        args: [],
-        signal: pokeSignal,
-        signalArgs: ['a spec changed'],
-        staticSummary: 'a spec changed',
-      })
       return
     }
     if (key.startsWith(orphanKey)) return deps.lifecycles.pokeOrphan(key.slice(orphanKey.length))

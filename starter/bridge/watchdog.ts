@@ -17,7 +17,7 @@ export interface WatchdogInput {
   readonly client: Client
   /** Only a leader looks and repairs. */
   readonly isLeader: () => boolean
-  /** Makes loops, Schedules and search attributes. */
+  /** Makes loops, the Schedule and search attributes. */
   readonly bootstrap: () => Promise<void>
   /** Has the lifecycle of a NodeClaim started, at the pace of the bridge's queue. */
   readonly start: (nodeClaim: string) => void

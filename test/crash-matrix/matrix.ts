@@ -49,7 +49,7 @@ const patienceMs = 20_000
 /** The same for a row that is alone in its batch. */
 const lonelyPatienceMs = 60_000
 /** Leases that are renewed all the time. */
-const renewed = /leases joiner-(bridge|planner)$/
+const renewed = /leases joiner-(bridge|planner|maintenance)$/
 /** How often it is looked whether a stage is over, and a write that did not come will not. */
 const lookEveryMs = 2000
 const settleMs = 240_000

@@ -103,12 +103,12 @@ export async function live({ world, prometheus, say }: Life): Promise<void> {
   await world.until('its lifecycle has ended', async () =>
     (await world.lifecycles("ExecutionStatus = 'Running'")).every(({ id }) => !id.includes(`/${lostName}/`)),
   )
-  await world.trigger('garbageCollection')
+  await world.maintain()
   await untilScraped('joiner_garbage_withheld')
   say('the pods go, and their nodes are disrupted as empty')
   await world.scale('inflate', 0)
   await world.until('the VM without a NodeClaim goes', async () => {
-    await world.trigger('garbageCollection')
+    await world.maintain()
     return (await world.azure()).virtualMachines.every(({ name: vm }) => vm !== `aks-${lostName}`)
   })
   await world.untilNothingLeft()

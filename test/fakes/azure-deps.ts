@@ -16,6 +16,7 @@ import type { VmSize } from '../../activities/azure/catalogue/sku.ts'
 import { NetworkFacts } from '../../activities/azure/launch/network-facts.ts'
 import { vmCreateMetrics } from '../../activities/azure/launch/vm-create-metrics.ts'
 import { machineDeps } from '../../activities/azure/machines/machine-deps.ts'
+import type { MaintenanceDeps } from '../../activities/azure/maintenance/maintenance.ts'
 import { nodeClassSettings } from '../../activities/azure/node-class/node-class-settings.ts'
 import { CapacityReservations } from '../../activities/azure/reservations/capacity-reservations.ts'
 import { reservedSale } from '../../activities/azure/reservations/reserved-sale.ts'
@@ -119,7 +120,7 @@ export function azureDeps(cluster: FakeCluster, azure = new FakeAzure(), usages:
       }),
   }
   const registry = new Registry()
-  const deps: AzureActivityDeps = {
+  const deps: AzureActivityDeps & Omit<MaintenanceDeps, 'reconciles' | 'onUndecided'> = {
     ...known.deps,
     azure: azure.client,
     budget: new ArmBudget({ share: 1, now }),

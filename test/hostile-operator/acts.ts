@@ -17,7 +17,7 @@ import {
 import { searchAttributes } from '../../workflows/search-attributes.ts'
 import { resetTo, stepsOf } from '../faults/reset.ts'
 import { manyUnreadablePayloads, UnreadableMessages } from '../faults/unreadable-payloads.ts'
-import { type Act, type Done, lifecycleId, loops, type Stage, schedules } from './stage.ts'
+import { type Act, type Done, lifecycleId, loops, type Stage, scheduleId } from './stage.ts'
 
 /** That the watchdog finds one of these faults. */
 const finds =
@@ -85,15 +85,13 @@ const resets: readonly Act[] = Object.entries({
   act: async (stage) => ({ times: await resetEach(stage, query) }),
 }))
 
-const sweeps: readonly Act[] = (
-  ['garbageCollection', 'nodeClassStatus', 'inPlaceUpdates', 'catalogRefresh'] as const
-).map((name) => ({
-  what: `reset ${name} to each step`,
+const sweep: Act = {
+  what: 'reset maintenance to each step',
   act: async (stage) => {
-    await stage.world.trigger(name)
-    return { times: await resetEach(stage, `WorkflowType = '${name}' AND ExecutionStatus = 'Completed'`) }
+    await stage.world.maintain()
+    return { times: await resetEach(stage, "WorkflowType = 'maintenance' AND ExecutionStatus = 'Completed'") }
   },
-}))
+}
 
 const removeAttributes = ({ world }: Stage, names: readonly string[]) =>
   world.temporal.connection.operatorService.removeSearchAttributes({
@@ -169,24 +167,21 @@ export const acts: readonly Act[] = [
   { what: 'cancel one lifecycle', act: (stage) => cancel(stage, 1), isShown: true, mayTake: 1 },
   { what: 'cancel 50 lifecycles', act: (stage) => cancel(stage, 50), isShown: true, mayTake: 3 },
   ...resets,
-  ...sweeps,
+  sweep,
   {
-    what: 'delete the Schedules',
+    what: 'delete the Schedule',
     act: async (stage) => {
-      for (const id of schedules) await stage.world.temporal.schedule.getHandle(id).delete()
-      return { times: schedules.length, isNamed: finds(stage, 'schedule missing') }
+      await stage.world.temporal.schedule.getHandle(scheduleId).delete()
+      return { times: 1, isNamed: finds(stage, 'schedule missing') }
     },
   },
   {
-    what: 'pause the Schedules',
+    what: 'pause the Schedule',
     act: async (stage) => {
-      for (const id of schedules) await stage.world.temporal.schedule.getHandle(id).pause('bob looks into drift')
-      const isNamed = async () => (await stage.found('schedule paused')) === schedules.length
-      return { times: schedules.length, isNamed }
+      await stage.world.temporal.schedule.getHandle(scheduleId).pause('bob looks into drift')
+      return { times: 1, isNamed: finds(stage, 'schedule paused') }
     },
-    undo: async ({ world }) => {
-      for (const id of schedules) await world.temporal.schedule.getHandle(id).unpause('done')
-    },
+    undo: ({ world }) => world.temporal.schedule.getHandle(scheduleId).unpause('done'),
   },
   ...attributes,
   { what: 'send 20 payloads that cannot be read, as signal, update and query', act: sendUnreadable },

@@ -22,7 +22,7 @@ function pattern(text: string): RegExp {
 
 await new Command('npm run hostile-operator --')
   .description(
-    'Ends, cancels and resets workflows, deletes and pauses Schedules, removes search attributes and sends messages that nobody can read, on real servers, while a pod comes every 5 s. Prints a table: what was done, when it was named and healed, and how long pods waited. Ends with 1 when a promise is broken.',
+    'Ends, cancels and resets workflows, deletes and pauses the Schedule, removes search attributes and sends messages that nobody can read, on real servers, while a pod comes every 5 s. Prints a table: what was done, when it was named and healed, and how long pods waited. Ends with 1 when a promise is broken.',
   )
   .option('--only <pattern>', 'only what matches, such as "reset|search attribute"', pattern)
   .addOption(

@@ -1,4 +1,5 @@
 import proto from '@temporalio/proto'
+import { maintenanceScheduleId } from '../../core/task-queues.ts'
 import { clusterName } from '../../deploy/local/cluster.ts'
 import type { Fault } from '../../starter/temporal/findings/finding.ts'
 import { loopStatusQuery } from '../../workflows/messages.ts'
@@ -19,9 +20,7 @@ const lookMs = 500
 const youngMs = 30_000
 
 export const loops = ['provisioning', 'disruption'].map((name) => `${name}/${clusterName}`)
-export const schedules = ['garbageCollection', 'nodeClassStatus', 'inPlaceUpdates', 'catalogRefresh'].map(
-  (name) => `${name}/${clusterName}`,
-)
+export const scheduleId = maintenanceScheduleId(clusterName)
 export const lifecycleId = ({ metadata: { name, uid } }: Seen) => `nodeclaim/${clusterName}/${name}/${uid}`
 
 /** What somebody does with Temporal. */
@@ -187,9 +186,11 @@ export class Stage {
     if (!claims.every((claim) => running.has(lifecycleId(claim)))) return false
     const runs = await Promise.all(loops.map((id) => world.temporal.workflow.getHandle(id).describe()))
     if (!runs.every(({ status }) => status.name === 'RUNNING')) return false
-    const handles = schedules.map((id) => world.temporal.schedule.getHandle(id).describe())
-    const states = await Promise.all(handles).catch(() => undefined)
-    if (states?.every(({ state }) => !state.paused) !== true) return false
+    const schedule = await world.temporal.schedule
+      .getHandle(scheduleId)
+      .describe()
+      .catch(() => undefined)
+    if (schedule?.state.paused !== false) return false
     const { customAttributes } = await world.temporal.connection.operatorService.listSearchAttributes({
       namespace: world.temporal.options.namespace,
     })

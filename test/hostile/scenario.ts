@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { nodeClass, nodePool } from '../applied-objects.ts'
 import { ArmSession } from '../arm/arm-session.ts'
-import { collected } from '../observed/garbage-passes.ts'
+import { maintained } from '../observed/maintenance-passes.ts'
 import type { World } from '../world.ts'
 import { type Answer, send } from './apply.ts'
 import { companionOf, homonymOf } from './companions.ts'
@@ -149,9 +149,9 @@ async function deleteHostile(world: World, sent: readonly Sent[]): Promise<reado
   // A claim whose VM is not proven to be its own keeps its finalizer until a person ends it.
   const isSettled = async () => (await left()).every((claim) => reasonOf(claim) === 'InstanceNotOwned')
   await world.until('hostile NodeClaims are gone', isSettled, settleMs).catch(() => undefined)
-  await world.trigger('garbageCollection')
+  await world.maintain()
   await remove('aksnodeclasses', ...own('AKSNodeClass'))
-  await collected(world)
+  await maintained(world)
   return (await left()).map((claim) => `${claim.metadata.name.slice(0, 70)}: ${reasonOf(claim)}`)
 }
 

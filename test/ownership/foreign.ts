@@ -52,17 +52,6 @@ export async function instancesCheck(world: World, settings: Readonly<Record<str
   return checks.find(({ name }) => name === 'instances')
 }
 
-/** Runs a pass of garbage collection and waits for its end, however it ends. */
-export async function collectGarbage(world: World): Promise<void> {
-  const ended = async () => {
-    const query = "WorkflowType = 'garbageCollection' AND ExecutionStatus != 'Running'"
-    return (await world.temporal.workflow.count(query)).count
-  }
-  const before = await ended()
-  await world.trigger('garbageCollection')
-  await world.until('a pass of garbage collection ended', async () => (await ended()) > before)
-}
-
 /** How many requests the simulator has refused because of a fault. */
 export async function refusals(world: World): Promise<number> {
   const { failSync = 0 } = await world.operator.simulator<{ readonly failSync?: number }>('GET', '/faults/hits')

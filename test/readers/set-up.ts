@@ -74,7 +74,7 @@ export function setUpCases(prepared: () => Prepared): void {
       spec: { tags: { team: 'blue' } },
     })
     await world().until('NIC and VM have the new tag', async () => {
-      await world().trigger('inPlaceUpdates')
+      await world().maintain()
       const taken = await actionsTaken(world(), identity.principalId)
       const nics = await world().operator.simulator<Readonly<Record<string, { tags: object }>>>('GET', '/nics')
       const isTagged = Object.values(nics).every(({ tags }) => 'team' in tags)
@@ -143,7 +143,7 @@ async function collectLeaks(world: World): Promise<void> {
   await arm.plantVm('aks-orphan', tags, disk)
   await arm.close()
   await world.until('VM, NIC and disk of the orphan are gone', async () => {
-    await world.trigger('garbageCollection')
+    await world.maintain()
     const { virtualMachines, networkInterfaces, disks } = await world.azure()
     const names = [...virtualMachines.map(({ name }) => name), ...networkInterfaces, ...disks]
     return !names.some((name) => name === disk || name.startsWith('aks-orphan'))

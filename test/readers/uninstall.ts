@@ -26,17 +26,17 @@ export function uninstallCases(prepared: () => Prepared): void {
   })
 
   test('a dry run prints the steps and changes nothing', async () => {
-    // Passes of Schedules end by themselves.
+    // What the Schedule starts ends by itself.
     const lasting = (await leaving.openWorkflows()).filter((id) => /^(?:nodeclaim|disruption|provisioning)\//.test(id))
     const { code, stdout } = await leaving.run('--dry-run')
     expect(code).toBe(0)
     expect(lasting).toHaveLength(3)
     expect(stdout).toContain('pause provisioning and disruption')
     expect(stdout).toContain('wait until no process of Joiner runs')
-    expect(stdout).toMatch(/delete 4 Schedules and end \d+ workflows/)
+    expect(stdout).toMatch(/delete the Schedule and end \d+ workflows/)
     expect(stdout).toMatch(/remove Joiner's finalizers from 1 Nodes? \(with the owner\), 1 NodeClaims?, 1 AKSNodeClass/)
     expect(await leaving.openWorkflows()).toEqual(expect.arrayContaining(lasting))
-    expect(await leaving.schedules()).toHaveLength(4)
+    expect(await leaving.schedules()).toHaveLength(1)
     expect((await prepared().claims()).every(({ metadata }) => metadata.finalizers?.length === 1)).toBe(true)
   })
 
@@ -44,7 +44,7 @@ export function uninstallCases(prepared: () => Prepared): void {
     const { code, stderr } = await runProcess(leaving.environment, ...leaving.words)
     expect(code).toBe(1)
     expect(stderr).toContain('--yes: nobody can be asked here')
-    expect(await leaving.schedules()).toHaveLength(4)
+    expect(await leaving.schedules()).toHaveLength(1)
   })
 
   test('while a process leads outside of the Deployments, its workflows are left alone', async () => {
@@ -55,13 +55,15 @@ export function uninstallCases(prepared: () => Prepared): void {
     await world().apply({ ...found, metadata: { name: 'joiner', namespace: 'joiner', labels } })
     const { code, stderr } = await leaving.run('--yes', '--timeout', '5s')
     expect(code).toBe(1)
-    expect(stderr).toMatch(/Lease joiner\/joiner-(bridge|planner): process "joiner" renews it.*stop that process/)
+    expect(stderr).toMatch(
+      /Lease joiner\/joiner-(bridge|planner|maintenance): process "joiner" renews it.*stop that process/,
+    )
     const scaled = await world().operator.api<{ spec: { replicas: number } }>(
       'GET',
       '/apis/apps/v1/namespaces/joiner/deployments/joiner',
     )
     expect(scaled.spec.replicas).toBe(0)
-    expect(await leaving.schedules()).toHaveLength(4)
+    expect(await leaving.schedules()).toHaveLength(1)
     expect(await leaving.openWorkflows()).toContain(`disruption/${clusterName}`)
     const pauses = await world().operator.kubectl(['get', 'configmap', '-n', 'joiner', 'joiner-pauses', '-o', 'yaml'])
     expect(pauses).toContain('joiner uninstall')

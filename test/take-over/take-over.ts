@@ -89,7 +89,7 @@ export async function takeOver(
   const sampling = sampled(world, stop.signal)
   try {
     await setNap(world, 'Manual')
-    await world.trigger('nodeClassStatus')
+    await world.maintain()
     const adoptedMs = await world.until('all machines are adopted', async () => {
       const claims = await world.list('nodeclaims')
       const own = claims.filter(({ metadata }) => metadata.annotations?.[adopted] === metadata.uid)

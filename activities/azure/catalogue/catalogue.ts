@@ -52,7 +52,7 @@ interface CachedList {
   readonly types: readonly InstanceType[]
 }
 
-/** The sizes and prices that the region sells, as of the last good answers. Only `refresh` waits for Azure. */
+/** The sizes and prices that the region sells, as of the last good answers. Nothing here waits for Azure. */
 export class Catalogue {
   readonly sizes: RefreshedAnswer<Sizes>
   readonly prices: RefreshedAnswer<RegionPrices>
@@ -112,15 +112,6 @@ export class Catalogue {
     const list = this.prices.answer?.value.list
     const pricePerHour = (list ?? modelledPrices).priceOf(size, capacityType === 'spot' ? 'spot' : 'on-demand')
     return isUnknownPrice(pricePerHour) ? {} : { pricePerHour, ...(list === undefined ? { isEstimate: true } : {}) }
-  }
-
-  /** Reads sizes and prices again, for all replicas. Errors: Azure's; the last good answers stay. */
-  async refresh(): Promise<{ readonly instanceTypes: number; readonly prices: number }> {
-    const [sizes, prices] = await Promise.all([
-      this.sizes.refresh(),
-      this.#config.pricesEndpoint === undefined ? undefined : this.prices.refresh(),
-    ])
-    return { instanceTypes: sizes.size, prices: prices?.list.size ?? 0 }
   }
 
   /**

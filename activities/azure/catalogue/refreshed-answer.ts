@@ -46,7 +46,6 @@ export class RefreshedAnswer<T> {
   readonly #now: () => number
   #answer: Answer<T> | undefined
   #version = 0
-  #asking: Promise<Answer<T>> | undefined
   #failures = 0
   #timer: NodeJS.Timeout | undefined
   #endFollowing: () => void = () => {}
@@ -85,15 +84,8 @@ export class RefreshedAnswer<T> {
     this.#endFollowing()
   }
 
-  /** Asks now, and stores the answer; concurrent callers share it. Errors: those of asking; the last good answer stays. */
-  async refresh(): Promise<T> {
-    this.#asking ??= this.#ask().finally(() => {
-      this.#asking = undefined
-    })
-    return (await this.#asking).value
-  }
-
-  async #ask(): Promise<Answer<T>> {
+  /** Asks now, and stores the answer. Errors: those of asking; the last good answer stays. */
+  async #ask(): Promise<void> {
     const { ask, what } = this.#source
     if (ask === undefined) throw new Error(`${what}: nobody can be asked in this cloud`)
     const value = await ask()
@@ -101,7 +93,6 @@ export class RefreshedAnswer<T> {
     this.#failures = 0
     this.#take(answer)
     await this.#keep(answer)
-    return answer
   }
 
   async #keep({ value, readAtMs }: Answer<T>): Promise<void> {
@@ -142,7 +133,7 @@ export class RefreshedAnswer<T> {
 
   async #tryToAsk(): Promise<void> {
     try {
-      await this.refresh()
+      await this.#ask()
     } catch (error) {
       this.#failures += 1
       const { what, remedy } = this.#source

@@ -57,6 +57,7 @@ export async function ensureBillingExtensions(deps: BillingExtensionDeps, signal
   if (due.length === 0) return
   const vms = await deps.vms.waitFor((snapshot) => snapshot, signal)
   await forEachOf(due, concurrency, async (claim) => {
+    if (signal.aborted) return
     const { name } = claim.metadata
     const vm = vms.get(vmName(name))
     if (vm === undefined || vmOwner(vm, claimIdentity(claim), deps.config).kind !== 'claim') return

@@ -106,6 +106,7 @@ async function updateBatch(
   const asked: { readonly due: Due; readonly isSettled: boolean }[] = []
   const failures: unknown[] = []
   await forEachOf(batch, concurrency, async (due) => {
+    if (signal.aborted) return
     try {
       const answer = await ask(deps, due, found)
       if (answer !== 'left') asked.push({ due, isSettled: answer === 'asItShouldBe' })

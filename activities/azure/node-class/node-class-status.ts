@@ -1,5 +1,6 @@
 import type { NodeClass } from '../../../api/objects.ts'
 import { conditionOf, isTrue, isTrueAt } from '../../../core/conditions.ts'
+import { isDeleting } from '../../../core/objects.ts'
 import { setConditions } from '../../kubernetes/client/status-writes.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import type { ClaimUpkeepDeps } from '../../kubernetes/lifecycle/claim-upkeep.ts'
@@ -55,6 +56,7 @@ export interface NodeClassStatusDeps
 /** Brings the status of every AKSNodeClass and NodePool up to date (reference/azure-provider.md 1.5, reference/karpenter-core.md 1.7). */
 export async function refreshNodeClasses(
   deps: NodeClassStatusDeps,
+  signal: AbortSignal,
 ): Promise<{ readonly nodeClasses: number; readonly ready: number }> {
   await deps.cache.catchUp(['AKSNodeClass', 'NodePool'])
   const nodeClasses = [...deps.cache.nodeClasses.values()]
@@ -66,13 +68,15 @@ export async function refreshNodeClasses(
       isDeleting(nodeClass) ? terminateNodeClass(deps, nodeClass) : refreshNodeClass(deps, nodeClass, version),
     ),
   )
-  await refreshNodePools(deps)
-  await refreshNodeOverlays(deps)
-  await refreshPauses(deps)
-  const adopted = await Promise.allSettled([adoptMachines(deps)])
-  const demoted = await Promise.allSettled([demoteReserved(deps)])
-  await refreshDrift(deps, await machineDriftActions(deps))
-  await keepUpClaims(deps)
+  const inTime = <T>(step: (deps: NodeClassStatusDeps) => Promise<T>) => {
+    signal.throwIfAborted()
+    return step(deps)
+  }
+  for (const refresh of [refreshNodePools, refreshNodeOverlays, refreshPauses]) await inTime<unknown>(refresh)
+  const adopted = await Promise.allSettled([inTime(adoptMachines)])
+  const demoted = await Promise.allSettled([inTime(demoteReserved)])
+  await refreshDrift(deps, await inTime(machineDriftActions))
+  await inTime(keepUpClaims)
   throwJoined(
     [...results, ...adopted, ...demoted].flatMap((result) => (result.status === 'rejected' ? [result.reason] : [])),
   )
@@ -80,10 +84,6 @@ export async function refreshNodeClasses(
     nodeClasses: nodeClasses.length,
     ready: [...deps.cache.nodeClasses.values()].filter((nc) => isTrue(nc.status.conditions, 'Ready')).length,
   }
-}
-
-function isDeleting({ metadata }: NodeClass): boolean {
-  return metadata.deletionTimestamp !== undefined
 }
 
 async function serverVersion({ client }: NodeClassStatusDeps): Promise<ServerVersion> {

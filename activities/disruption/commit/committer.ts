@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { pauseOf } from '../../abortable-wait.ts'
 import { type Fence, FenceLostError } from '../../provisioning/fence.ts'
 import type { CommitOutcome, DisruptionProposal } from '../contract.ts'
+import { Validations } from '../validations.ts'
 import type { CommitDeps } from './commit.ts'
 import { commitDisruptions } from './commit.ts'
 
@@ -29,6 +30,8 @@ interface Waiting {
  * activities, which wait here for their turn. No evaluation writes beside a round (`exclusively`), and one that a round overtakes ends.
  */
 export class Committer {
+  /** What waits for its commit. */
+  readonly validations = new Validations()
   #waiting: Waiting[] = []
   #lead: Lead | undefined
   /** Ends the evaluation that is under way. */

@@ -78,16 +78,16 @@ describe('joiner doctor', () => {
   test('fails where nobody repairs what is missing, and warns of what somebody paused', async () => {
     const [, workflows] = await examined(undefined, async ({ client, cluster, terminate }) => {
       await terminate('nodeclaim/local/a/uid-a')
-      await client.schedule.getHandle('nodeClassStatus/local').pause('bob looks into drift')
+      await client.schedule.getHandle('maintenance/local').pause('bob looks into drift')
       cluster.remove('leases', 'joiner-bridge', 'joiner')
     })
     expect(workflows).toMatchObject({
       status: 'fail',
       summary: expect.stringContaining('NodeClaim a: lifecycle missing; nobody repairs it'),
-      details: ['Schedule nodeClassStatus/local: schedule paused, bob looks into drift'],
+      details: ['Schedule maintenance/local: schedule paused, bob looks into drift'],
       remedies: [
         'a process with the role bridge starts it: kubectl get pods --namespace joiner',
-        expect.stringContaining('temporal schedule toggle --unpause --schedule-id nodeClassStatus/local'),
+        expect.stringContaining('temporal schedule toggle --unpause --schedule-id maintenance/local'),
       ],
     })
   })

@@ -12,7 +12,7 @@ import type { DoctorContext } from './context.ts'
 /** What costs nothing by itself: an order of somebody's, or something that is done later or seen less well. */
 const harmless: ReadonlySet<Fault> = new Set(['schedule paused', 'schedule late', 'not allowed', 'server too old'])
 
-/** Whether what Joiner has in Temporal is there, and gets on: lifecycles, loops and Schedules. */
+/** Whether what Joiner has in Temporal is there, and gets on: lifecycles, loops and the Schedule. */
 export function workflowsCheck({ config, temporal, kubernetes, now }: DoctorContext): Check {
   return {
     name: 'workflows',
@@ -63,5 +63,7 @@ async function workflowsFinding(
       ]),
     )
   if (found.length > 0) return worst(found)
-  return ok(`loops and Schedules run, and so do the lifecycles of ${counted(isRead ? claims.length : 0, 'NodeClaim')}`)
+  return ok(
+    `loops and the Schedule run, and so do the lifecycles of ${counted(isRead ? claims.length : 0, 'NodeClaim')}`,
+  )
 }

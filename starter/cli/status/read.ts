@@ -46,7 +46,7 @@ const configMs = 3000
 const pollerMs = 90_000
 /** A retry or two are the day's work; more are worth a line. */
 const manyAttempts = 3
-const roles = ['core', 'wait', 'azure', 'plan'] as const
+const roles = ['core', 'wait', 'azure', 'plan', 'maintenance'] as const
 /** Commands that are asked what they do. */
 const mostAsked = 100
 

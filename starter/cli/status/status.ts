@@ -103,6 +103,7 @@ const rolesOf: Readonly<Record<TaskQueueRole, string>> = {
   wait: 'core',
   azure: 'azure',
   plan: 'planner',
+  maintenance: 'azure',
 }
 
 /** Where the cluster could not be read. */

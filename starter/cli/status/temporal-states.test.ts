@@ -12,7 +12,7 @@ const expected: Readonly<Record<TemporalState, { readonly says: readonly RegExp[
   empty: {
     says: [
       new RegExp(`^BROKEN  workflow provisioning/local, workflow disruption/local: loop not running; ${own}$`, 'm'),
-      new RegExp(`^BROKEN  Schedule .* and 1 more: schedule missing; ${own}$`, 'm'),
+      new RegExp(`^BROKEN  Schedule maintenance/local: schedule missing; ${own}$`, 'm'),
       new RegExp(`^BROKEN  NodeClaim c, NodeClaim a, NodeClaim b: lifecycle missing; ${own}$`, 'm'),
     ],
   },

@@ -6,7 +6,7 @@ import { listObjects, type SeenObject } from './node-objects.ts'
 type Context = Pick<Uninstallation, 'kubernetes' | 'options'>
 
 /** Leases that a process renews as long as it works; the others are held by attempts. */
-const leaderLeases = ['joiner-bridge', 'joiner-planner'] as const
+const leaderLeases = ['joiner-bridge', 'joiner-planner', 'joiner-maintenance'] as const
 /** A leader renews its Lease several times in its duration; a Lease that does not change for longer is nobody's. */
 const silenceMs = 12_000
 const lookEveryMs = 500

@@ -1,8 +1,9 @@
-import { ScheduleNotFoundError, WorkflowNotFoundError } from '@temporalio/client'
+import { WorkflowNotFoundError } from '@temporalio/client'
 import proto from '@temporalio/proto'
 import type { LoopName } from '../../../core/pauses/pauses.ts'
+import { maintenanceScheduleId } from '../../../core/task-queues.ts'
 import { onQueueOf } from '../../../core/workflow-queries.ts'
-import { scheduleIds } from '../../bridge/bootstrap.ts'
+import { describedSchedule } from '../../temporal/findings/schedule.ts'
 import { askLoop, loopId } from '../operate/ask-loop.ts'
 import { clusterFacts } from '../operate/operator.ts'
 import type { TemporalAccess } from '../operate/temporal-access.ts'
@@ -36,14 +37,15 @@ export function pauseStep({ temporal, options, say }: Uninstallation): Step {
   }
 }
 
-/** Ends what runs in Temporal for this cluster: Schedules first, since they start workflows. */
+/** Ends what runs in Temporal for this cluster: the Schedule first, since it starts workflows. */
 export function workflowsStep(uninstallation: Uninstallation): Step {
   const { temporal } = uninstallation
   const { client, cluster, namespace } = temporal
+  const schedule = () => describedSchedule(client, cluster)
   return {
     todo: async () => {
-      const [schedules, workflows] = await Promise.all([
-        schedulesOf(temporal),
+      const [scheduled, workflows] = await Promise.all([
+        schedule(),
         // The list of workflows lags; whether a loop runs is known at once.
         Promise.all([
           count(temporal, open(cluster)),
@@ -53,11 +55,11 @@ export function workflowsStep(uninstallation: Uninstallation): Step {
       ])
       const [listed, ...loops] = workflows
       const running = Math.max(listed, loops.filter(Boolean).length)
-      if (schedules.length === 0 && running === 0) return undefined
-      return `delete ${counted(schedules.length, 'Schedule')} and end ${counted(running, 'workflow')} in Temporal's namespace "${namespace}"`
+      if (scheduled === undefined && running === 0) return undefined
+      return `${scheduled === undefined ? '' : 'delete the Schedule and '}end ${counted(running, 'workflow')} in Temporal's namespace "${namespace}"`
     },
     run: async () => {
-      for (const id of await schedulesOf(temporal)) await client.schedule.getHandle(id).delete()
+      if ((await schedule()) !== undefined) await client.schedule.getHandle(maintenanceScheduleId(cluster)).delete()
       for (const loop of ['provisioning', 'disruption'] as const) await terminate(temporal, loopId(cluster, loop))
       await batch(uninstallation, { terminationOperation: {} }, open(cluster))
     },
@@ -140,19 +142,4 @@ async function terminate({ client }: TemporalAccess, workflowId: string): Promis
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError)) throw error
   }
-}
-
-async function schedulesOf({ client, cluster }: TemporalAccess): Promise<readonly string[]> {
-  const found = await Promise.all(
-    scheduleIds(cluster).map(async (id) => {
-      try {
-        await client.schedule.getHandle(id).describe()
-        return [id]
-      } catch (error) {
-        if (error instanceof ScheduleNotFoundError) return []
-        throw error
-      }
-    }),
-  )
-  return found.flat()
 }

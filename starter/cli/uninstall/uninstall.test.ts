@@ -75,6 +75,7 @@ test('what the processes write for themselves is deleted, and the maintenance wi
   expect([...ownedNames('leases')].sort()).toEqual([
     'joiner-bridge',
     'joiner-disruption-fence',
+    'joiner-maintenance',
     'joiner-planner',
     'joiner-planner-fence',
   ])

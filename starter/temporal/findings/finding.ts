@@ -26,7 +26,7 @@ export type Repair =
   | { readonly kind: 'start'; readonly nodeClaim: string }
   /** Has a lifecycle look at its NodeClaim, which is gone. */
   | { readonly kind: 'poke'; readonly workflowId: string }
-  /** Makes what a cluster has once: loops, Schedules, search attributes. */
+  /** Makes what a cluster has once: loops, the Schedule, search attributes. */
   | { readonly kind: 'bootstrap' }
   /** Ends a run, and starts its workflow again. */
   | { readonly kind: 'restart'; readonly workflowId: string; readonly runId: string }

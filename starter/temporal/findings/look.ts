@@ -3,7 +3,7 @@ import { lookAtAttributes } from './attributes.ts'
 import { type Finding, findingsOf, type Look, type LookContext, merged } from './finding.ts'
 import { LifecycleLook, type LifecycleLookOptions } from './lifecycles.ts'
 import { lookAtLoops } from './loops.ts'
-import { lookAtSchedules } from './schedules.ts'
+import { lookAtSchedule } from './schedule.ts'
 import { lookForStuckRuns } from './stuck-runs.ts'
 
 /** Returns all looks. `claims` returns the NodeClaims that should have lifecycles, as they are at the moment. */
@@ -15,7 +15,7 @@ export function temporalLooks(
   const lifecycles = new LifecycleLook(context, options)
   return [
     { what: 'the loops', run: () => lookAtLoops(context) },
-    { what: 'the Schedules', run: () => lookAtSchedules(context) },
+    { what: 'the Schedule', run: () => lookAtSchedule(context) },
     { what: 'the search attributes', run: () => lookAtAttributes(context) },
     { what: 'the lifecycles', run: () => lifecycles.look(claims) },
     { what: 'the list of workflows that cannot go on', run: () => lookForStuckRuns(context) },

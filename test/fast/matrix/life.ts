@@ -1,5 +1,6 @@
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { addMachinesPool, makingMachines } from '../../arm/machines-mode.ts'
+import { maintained } from '../../observed/maintenance-passes.ts'
 import { isTrue, World } from '../../world.ts'
 import type { StopPoint } from '../network.ts'
 import { SimulatedProcess } from '../simulated-process.ts'
@@ -16,6 +17,8 @@ export interface LifeOptions {
   readonly replicas?: number
   /** Whether nodes are AKS machines. */
   readonly isMachines?: boolean
+  /** Whether its Schedule has the cluster maintained at the end: a life is over before it does so by itself. */
+  readonly isMaintained?: boolean
 }
 
 /** What came of a node's life. */
@@ -31,7 +34,13 @@ export interface Life {
 const restartMs = 3000
 
 /** A node's whole life with all of Joiner: it is bought for a pod, drifts, is replaced, and ends with its NodePool; Joiner is killed once in it. */
-export function live({ kill, seed = 1, replicas = 1, isMachines = false }: LifeOptions = {}): Promise<Life> {
+export function live({
+  kill,
+  seed = 1,
+  replicas = 1,
+  isMachines = false,
+  isMaintained = false,
+}: LifeOptions = {}): Promise<Life> {
   const settings = isMachines ? makingMachines : {}
   return passing(async () => {
     const fast = await FastWorld.start({ seed })
@@ -50,6 +59,7 @@ export function live({ kill, seed = 1, replicas = 1, isMachines = false }: LifeO
       if (isMachines) await addMachinesPool(world)
       for (let replica = 0; replica < replicas; replica++) world.startJoiner(`joiner-${replica}`, settings)
       await course(world)
+      if (isMaintained) await maintained(world)
       const timers = killed.reduce((sum, { livingTimers }) => sum + livingTimers, 0)
       const wrong = [
         ...(await boughtTwice(world)),

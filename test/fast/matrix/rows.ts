@@ -6,7 +6,7 @@ import { type LifeOptions, live } from './life.ts'
 const reads =
   /^(get|list|listPages|GET|version|serverDate) |^(version|serverDate)|^temporal (describe|get|list|query|count)/
 /** Leases that are renewed all the time: a loss of one is a change of the leader, which has a suite of its own. */
-const renewals = /^mergePatch \S*leases\/joiner-(bridge|planner)$/
+const renewals = /^mergePatch \S*leases\/joiner-(bridge|planner|maintenance)$/
 
 /** The writes of an untroubled life, by their numbers among all requests. */
 async function writesOf(options: LifeOptions): Promise<ReadonlyMap<number, string>> {

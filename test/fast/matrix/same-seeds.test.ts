@@ -22,7 +22,7 @@ test('one seed gives one course, also beside a thread that burns a core, and ano
 
 test('Core replays the histories of all workflows of a life', async () => {
   const { code } = await workflowBundle()
-  const { runs } = await live({ replicas: 2 })
+  const { runs } = await live({ replicas: 2, isMaintained: true })
   expect(new Set(runs.map(({ identity }) => identity.workflowType)).size).toBeGreaterThan(4)
   expect(await objections(code, runs)).toEqual([])
 })

@@ -6,4 +6,5 @@ export const taskQueues = [
   taskQueue('azure', 'test'),
   taskQueue('plan', 'test'),
   taskQueue('wait', 'test'),
+  taskQueue('maintenance', 'test'),
 ] as const

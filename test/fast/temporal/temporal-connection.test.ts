@@ -144,7 +144,7 @@ describe('lists', () => {
 })
 
 describe('the bridge', () => {
-  test('makes attributes, loops and Schedules once, and finds its own name', async () => {
+  test('makes attributes, loops and the Schedule once, and finds its own name', async () => {
     const deps = {
       client,
       plainClient: client,
@@ -161,9 +161,9 @@ describe('the bridge', () => {
     expect(await settled(bootstrap(deps))).toEqual({ kind: 'ours' })
     expect((await settled(bootstrap({ ...deps, clusterUid: 'other' }))).kind).toBe('foreign')
     expect(await lookOnce({ client, cluster: 'test', now: () => life.clock.now() }, [], async () => [])).toEqual([])
-    const runs = () => life.temporal.runs.filter(({ identity }) => identity.workflowType === 'garbageCollection')
+    const runs = () => life.temporal.runs.filter(({ identity }) => identity.workflowType === 'maintenance')
     await passUntil(life.clock, 'a pass', () => runs().length === 1)
-    await settled(life.clock.sleep(490_000))
+    await settled(life.clock.sleep(2_450_000))
     expect(runs()).toHaveLength(5)
   })
 })

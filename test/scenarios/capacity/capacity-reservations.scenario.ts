@@ -43,7 +43,7 @@ const ofType = (objects: readonly Seen[], type: string) =>
 
 async function untilCondition(status: string, message: RegExp): Promise<void> {
   await world.until(`the AKSNodeClass says ${message}`, async () => {
-    await world.trigger('nodeClassStatus')
+    await world.maintain()
     const [found] = await world.list('aksnodeclasses')
     const condition = found?.status?.conditions?.find(({ type }) => type === 'CapacityReservationsReady')
     return condition?.status === status && message.test(condition.message)
@@ -121,7 +121,7 @@ test('nodes beyond a smaller capacity, and all nodes of a reservation that is go
 
 async function untilReserved(count: number): Promise<void> {
   await world.until(`${count} nodes are reserved`, async () => {
-    await world.trigger('nodeClassStatus')
+    await world.maintain()
     const [claims, nodes] = [await world.list('nodeclaims'), await world.list('nodes')]
     return ofType(claims, 'reserved').length === count && ofType(nodes, 'reserved').length === count
   })

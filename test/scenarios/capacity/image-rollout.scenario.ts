@@ -60,7 +60,7 @@ async function versions(): Promise<ReadonlySet<string | undefined>> {
 async function publish(version: string): Promise<void> {
   await world.operator.simulator('POST', '/images', { version })
   await world.operator.kubectl(['-n', 'joiner', 'delete', 'configmap', 'joiner-image-versions', '--ignore-not-found'])
-  await world.trigger('nodeClassStatus')
+  await world.maintain()
 }
 
 test('an image whose VMs fail costs two VMs and no node, the image before is kept, and an event says why', async () => {

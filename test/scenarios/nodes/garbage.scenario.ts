@@ -5,6 +5,7 @@ import { clusterName } from '../../../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool, standaloneClaim } from '../../applied-objects.ts'
 import type { ArmSession } from '../../arm/arm-session.ts'
 import { endOf } from '../../observed/lifecycle-ends.ts'
+import { maintained } from '../../observed/maintenance-passes.ts'
 import { isTrue, type Seen, World } from '../../world.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
@@ -40,16 +41,7 @@ const tagsOf = (cluster: string, changes: Readonly<Record<string, string>> = {})
   ...changes,
 })
 
-/** Runs a pass and waits for its end. */
-async function pass(): Promise<void> {
-  const passes = async () => {
-    const query = "WorkflowType = 'garbageCollection' AND ExecutionStatus = 'Completed'"
-    return (await world.temporal.workflow.count(query)).count
-  }
-  const before = await passes()
-  await world.trigger('garbageCollection')
-  await world.until('a pass of garbage collection ended', async () => (await passes()) > before)
-}
+const pass = () => maintained(world)
 
 async function logged(message: string): Promise<readonly Record<string, unknown>[]> {
   const lines = (await world.cluster.supervisor.tail('joiner', 100_000)).split('\n')

@@ -1,5 +1,6 @@
-import { azureIds, clusterName } from '../../../deploy/local/cluster.ts'
+import { azureIds } from '../../../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { maintained } from '../../observed/maintenance-passes.ts'
 import { World } from '../../world.ts'
 import { afterAll, beforeAll, expect, isFast, test } from '../scenario.ts'
 
@@ -88,30 +89,17 @@ test('attempts after refusals use the token of the first, and do not look for a 
   expect([gets(ofVm), puts(ofVm), tokens]).toEqual([1, 4, 1])
 })
 
-/** The sweep that updates VMs in place, now and to its end. */
-async function sweep(): Promise<void> {
-  const schedule = world.temporal.schedule.getHandle(`inPlaceUpdates/${clusterName}`)
-  const taken = async () => (await schedule.describe()).info.numActionsTaken
-  const before = await taken()
-  await world.trigger('inPlaceUpdates')
-  const { workflow } = await world.until('a sweep has begun', async () => {
-    const { numActionsTaken, recentActions } = (await schedule.describe()).info
-    return numActionsTaken > before && recentActions.at(-1)?.action
-  })
-  await world.temporal.workflow.getHandle(workflow.workflowId, workflow.firstExecutionRunId).result()
-}
-
 test('each node gets its billing extension once, by a sweep that a refusal only delays', async () => {
   await world.fault({ kind: 'failSync', operation: 'PUT extensions', code: 'OperationNotAllowed', count: 1 })
   const marked = async () =>
     (await world.list('nodeclaims')).filter(
       ({ metadata }) => metadata.annotations?.['joiner.sh/billing-extension'] === 'computeAksLinuxBilling',
     ).length
-  await sweep()
+  await maintained(world)
   expect(await marked()).toBe(3)
-  await sweep()
+  await maintained(world)
   expect(await marked()).toBe(4)
-  await sweep()
+  await maintained(world)
   const calls = await world.operator.simulator<Counts>('GET', '/calls')
   expect(calls['PUT extensions']).toBe(5)
 })

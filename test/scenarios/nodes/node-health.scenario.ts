@@ -2,6 +2,7 @@
 import { timeText } from '../../../core/values/time.ts'
 import { deployment, nodeClass, nodePool, standaloneClaim } from '../../applied-objects.ts'
 import { endOf } from '../../observed/lifecycle-ends.ts'
+import { maintained } from '../../observed/maintenance-passes.ts'
 import { untilResyncs } from '../../observed/metrics.ts'
 import { isTrue, type Seen, World } from '../../world.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
@@ -61,16 +62,7 @@ async function metric(pattern: RegExp): Promise<number> {
   return value
 }
 
-/** Runs the pass that keeps up statuses, and waits for its end. */
-async function pass(): Promise<void> {
-  const passes = async () => {
-    const query = "WorkflowType = 'nodeClassStatus' AND ExecutionStatus = 'Completed'"
-    return (await world.temporal.workflow.count(query)).count
-  }
-  const before = await passes()
-  await world.trigger('nodeClassStatus')
-  await world.until('a pass over node classes ended', async () => (await passes()) > before)
-}
+const pass = () => maintained(world)
 
 test('a node that has less than was promised says so, and what has no label of its node class gets it', async () => {
   const [less, whole] = await world.list('nodeclaims')

@@ -202,7 +202,7 @@ test('a lifecycle is not ended by force while it need not be; with --leave-vm it
   expect(virtualMachines.find((one) => one.name === vm())?.tags['joiner.sh_abandoned']).toMatch(/^2\d{3}-.*Z$/)
   await world.operator.simulator('DELETE', '/faults')
   await world.until('garbage collection takes it', async () => {
-    await world.trigger('garbageCollection')
+    await world.maintain()
     return (await world.azure()).virtualMachines.length === 0
   })
 })

@@ -3,8 +3,8 @@ import { clusterName } from '../../../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import type { ArmSession } from '../../arm/arm-session.ts'
 import { KarpenterRemains, karpentersVm, type RawObject } from '../../karpenter-remains.ts'
-import { collected } from '../../observed/garbage-passes.ts'
 import { endOf } from '../../observed/lifecycle-ends.ts'
+import { maintained } from '../../observed/maintenance-passes.ts'
 import { claimsPath, isTrue, type Seen, World } from '../../world.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
@@ -87,7 +87,7 @@ test('a cluster that Karpenter left behind keeps every node, and what is deleted
     (await world.list('nodeclaims')).every((each) => isTrue(each, 'Initialized')),
   )
   await world.until('the lost NIC is gone', async () => {
-    await collected(world)
+    await maintained(world)
     return !(await world.azure()).networkInterfaces.includes('aks-general-lost')
   })
   const after = await world.list('nodeclaims')

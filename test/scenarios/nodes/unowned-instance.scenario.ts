@@ -1,6 +1,7 @@
 // A NodeClaim whose status names a VM that is not its own: it is kept, and says so until it is corrected or given up.
 import { nodeClass, nodePool, standaloneClaim } from '../../applied-objects.ts'
 import { endOf } from '../../observed/lifecycle-ends.ts'
+import { maintained } from '../../observed/maintenance-passes.ts'
 import { claimsPath, isTrue, type Seen, World } from '../../world.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
@@ -29,13 +30,7 @@ const conditionOf = (claim: Seen | undefined, type: string) =>
 const setProviderId = (name: string, providerID: string) =>
   world.operator.api('PATCH', `${claimsPath}/${name}/status`, { status: { providerID } })
 
-async function pass(): Promise<void> {
-  const query = "WorkflowType = 'garbageCollection' AND ExecutionStatus = 'Completed'"
-  const passes = async () => (await world.temporal.workflow.count(query)).count
-  const before = await passes()
-  await world.trigger('garbageCollection')
-  await world.until('a pass of garbage collection ended', async () => (await passes()) > before)
-}
+const pass = () => maintained(world)
 
 /** What was said of a NodeClaim: events of the reason, and lines of the log. */
 async function said(name: string): Promise<readonly [number, number]> {

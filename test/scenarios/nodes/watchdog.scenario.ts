@@ -1,4 +1,5 @@
-// Lifecycles, loops and Schedules that somebody ended, deleted or paused: begun again or named within 30 s, and no node notices.
+// Lifecycles, loops and the Schedule that somebody ended, deleted or paused: begun again or named within 30 s, and no node notices.
+import { maintenanceScheduleId } from '../../../core/task-queues.ts'
 import { clusterName } from '../../../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { World } from '../../world.ts'
@@ -6,7 +7,6 @@ import { afterAll, beforeAll, expect, isFast, test } from '../scenario.ts'
 
 /** In virtual time they cost half a second of a core each; the thousand are a unit test. */
 const nodes = isFast ? 30 : 6
-const schedules = ['garbageCollection', 'nodeClassStatus', 'inPlaceUpdates', 'catalogRefresh'] as const
 const loops = ['provisioning', 'disruption'].map((name) => `${name}/${clusterName}`)
 /** A round of the watchdog, and what it then takes until lists know of it. */
 const namedMs = 30_000
@@ -65,27 +65,24 @@ test('all lifecycles that somebody terminated at once are named, then begun agai
   expect(await vmsAndClaims()).toEqual(before)
 })
 
-test('Schedules come back when somebody deletes them, and stay paused and are named when somebody pauses them', async () => {
-  const handles = schedules.map((name) => world.temporal.schedule.getHandle(`${name}/${clusterName}`))
-  const states = () => Promise.all(handles.map(async (handle) => (await handle.describe()).state))
-  for (const handle of handles) await handle.delete()
+test('the Schedule comes back when somebody deletes it, and stays paused and is named when somebody pauses it', async () => {
+  const schedule = world.temporal.schedule.getHandle(maintenanceScheduleId(clusterName))
+  const state = async () => (await schedule.describe()).state
+  await schedule.delete()
   const deletedMs = Date.now()
-  await world.until('they are there again', () => states().catch(() => undefined))
+  await world.until('it is there again', () => state().catch(() => undefined))
   expectWithin(namedMs, deletedMs)
-  for (const handle of handles) await handle.pause('bob looks into drift')
+  await schedule.pause('bob looks into drift')
   const pausedMs = Date.now()
-  await world.until('they are named', async () => (await found('schedule paused')) === handles.length)
+  await world.until('it is named', async () => (await found('schedule paused')) === 1)
   expectWithin(namedMs, pausedMs)
-  const text = await said('status')
-  for (const { scheduleId } of handles)
-    expect(text).toContain(
-      `BROKEN  Schedule ${scheduleId}: schedule paused, bob looks into drift: once the reason is gone: temporal schedule toggle --unpause --schedule-id ${scheduleId} `,
-    )
-  expect((await states()).map(({ paused, note }) => [paused, note])).toEqual(
-    handles.map(() => [true, 'bob looks into drift']),
+  const { scheduleId } = schedule
+  expect(await said('status')).toContain(
+    `BROKEN  Schedule ${scheduleId}: schedule paused, bob looks into drift: once the reason is gone: temporal schedule toggle --unpause --schedule-id ${scheduleId} `,
   )
-  for (const handle of handles) await handle.unpause('done')
-  await world.until('they are named no more', async () => (await found('schedule paused')) === 0)
+  expect(await state()).toMatchObject({ paused: true, note: 'bob looks into drift' })
+  await schedule.unpause('done')
+  await world.until('it is named no more', async () => (await found('schedule paused')) === 0)
 })
 
 test('loops that somebody terminated run again while the visibility store is down, and what cannot be seen is said', async () => {

@@ -86,7 +86,7 @@ test('a new node image replaces each machine', async () => {
   const before = new Set((await machinesOf(world)).map(({ name }) => name))
   await world.operator.simulator('POST', '/images', { version: newest })
   await world.operator.kubectl(['-n', 'joiner', 'delete', 'configmap', 'joiner-image-versions', '--ignore-not-found'])
-  await world.trigger('nodeClassStatus')
+  await world.maintain()
   await world.until(
     'all machines have the new image',
     async () => {

@@ -96,7 +96,7 @@ function publish(day: string): Promise<unknown> {
 /** Runs the pass over node classes at once, and lets it look at the galleries. */
 async function evaluateAgain(): Promise<void> {
   await world.operator.kubectl(['-n', 'joiner', 'delete', 'configmap', 'joiner-image-versions', '--ignore-not-found'])
-  await world.trigger('nodeClassStatus')
+  await world.maintain()
 }
 
 async function images(): Promise<readonly string[]> {
@@ -181,7 +181,7 @@ test('outside of the maintenance window images stay, and the class says that new
   )
   expect((await images()).every((id) => id.endsWith('/202611.15.0'))).toBe(true)
   await world.operator.api('PATCH', `${configMaps}/${window}`, { data: entries(-1, 1) })
-  await world.trigger('nodeClassStatus')
+  await world.maintain()
   await world.until('new images', async () => (await images()).every((id) => id.endsWith('/202611.16.0')))
   await world.operator.api('DELETE', `${configMaps}/${window}`)
 })

@@ -1,5 +1,7 @@
+import { maintenanceScheduleId } from '../../../core/task-queues.ts'
 import { clusterName } from '../../../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { maintained } from '../../observed/maintenance-passes.ts'
 import { type Seen, World } from '../../world.ts'
 import { afterAll, beforeAll, describe, expect, test } from '../scenario.ts'
 
@@ -243,13 +245,10 @@ describe('drift from a pool', () => {
     const own = (await poolOf('hashed')).metadata.annotations ?? {}
     const [drifted, other] = await claimsOf('hashed')
     const old = (value: string) => ({ metadata: { annotations: { [hash]: value, [version]: 'v2' } } })
-    const sweep = world.temporal.schedule.getHandle(`nodeClassStatus/${clusterName}`)
-    // A pass over all pools between these writes would see half of what they set up.
-    await sweep.pause()
-    await world.until('no pass runs', async () => {
-      const query = "WorkflowType = 'nodeClassStatus' AND ExecutionStatus = 'Running'"
-      return (await world.temporal.workflow.count(query)).count === 0
-    })
+    const schedule = world.temporal.schedule.getHandle(maintenanceScheduleId(clusterName))
+    // A pass over all pools between these writes would see half of what they set up. After one the next is minutes away.
+    await schedule.pause()
+    await maintained(world)
     await patch(path(other), old('1'))
     await patch(path(drifted), old('2'))
     await patch(`${pools}/hashed`, old('1'))
@@ -257,7 +256,7 @@ describe('drift from a pool', () => {
       const claims = await claimsOf('hashed')
       return claims.every((claim) => (driftOf(claim) !== undefined) === (claim.metadata.uid === drifted?.metadata.uid))
     })
-    await sweep.unpause()
+    await schedule.unpause()
     // A change of spec that no hash sees makes Joiner look at the pool.
     await patch(`${pools}/hashed`, { spec: { weight: 1 } })
     await world.until('the pool has its hash', async () => {

@@ -3,14 +3,15 @@ import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { whenAborted } from '../activities/abortable-wait.ts'
 import { Lease } from '../activities/kubernetes/lease.ts'
+import { leaderTimes } from '../activities/kubernetes/while-held.ts'
 import { FakeCluster } from '../test/fakes/cluster.ts'
 import { pass, useFakeTime } from '../test/fakes/time.ts'
-import { plannerLease, planWhileLeading } from './planner-lease.ts'
+import { workWhileLeading } from './leading.ts'
 
 useFakeTime()
 
 /** A process that may plan. Its worker is shut down as Temporal's is. */
-function planner(cluster: FakeCluster, identity: string) {
+function planner(cluster: FakeCluster, identity: string, isFenced = true) {
   const stop = new AbortController()
   const state = { isProvisioning: false, isPlanning: false, workers: 0, isAway: false }
   const makeWorker = async () => {
@@ -32,8 +33,13 @@ function planner(cluster: FakeCluster, identity: string) {
       },
     } as unknown as Worker
   }
-  const lease = new Lease({ client: cluster.client, namespace: 'joiner' }, { ...plannerLease, identity })
-  const done = planWhileLeading({
+  const lease = new Lease(
+    { client: cluster.client, namespace: 'joiner' },
+    { ...leaderTimes, name: 'joiner-planner', identity },
+  )
+  const done = workWhileLeading({
+    what: 'plans',
+    isFenced,
     lease,
     work: async (signal) => {
       state.isProvisioning = true
@@ -107,4 +113,22 @@ test('a planner that died is replaced when its Lease has run out', async () => {
   expect(second.state.isPlanning).toBe(false)
   await pass(1500)
   expect(second.state.isPlanning).toBe(true)
+})
+
+test('work without a fence ends before another process can have the Lease, and is never done by two', async () => {
+  const cluster = new FakeCluster()
+  const [first, second] = [planner(cluster, 'a', false), planner(cluster, 'b', false)]
+  await pass(5000)
+  const [leader, other] = first.state.isProvisioning ? [first, second] : [second, first]
+  const name = leader === first ? 'a' : 'b'
+  // The leader alone cannot reach the API server any more.
+  cluster.intercept(({ body }) => {
+    if (JSON.stringify(body ?? '').includes(`"holderIdentity":"${name}"`)) throw new Error('HTTP 500')
+  })
+  let both = 0
+  for (let at = 0; at < 30_000; at += 250) {
+    await pass(250)
+    if (leader.state.isProvisioning && other.state.isProvisioning) both += 1
+  }
+  expect([both, leader.state.isProvisioning, other.state.isProvisioning]).toEqual([0, false, true])
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { pass, useFakeTime } from '../../test/fakes/time.ts'
+import { pass, useFakeTime } from '../test/fakes/time.ts'
 import { WorkQueue } from './work-queue.ts'
 
 useFakeTime()

@@ -1,4 +1,4 @@
-import type { WorkQueueMetrics } from '../../activities/telemetry/work-queue-metrics.ts'
+import type { WorkQueueMetrics } from './telemetry/work-queue-metrics.ts'
 
 export interface WorkQueueOptions {
   /** How many keys are worked on at once. */
@@ -7,6 +7,8 @@ export interface WorkQueueOptions {
   readonly spacingMs: number
   /** The longest wait before a failed key is tried again, in milliseconds. */
   readonly maxBackoffMs: number
+  /** How long an error itself has its key wait, in milliseconds. */
+  readonly waitMs?: (error: unknown) => number
   readonly onError: (key: string, error: unknown, attempt: number) => void
   readonly metrics?: WorkQueueMetrics
 }
@@ -106,7 +108,7 @@ export class WorkQueue {
     } catch (error) {
       entry.attempt += 1
       const backoffMs = Math.min(this.#options.maxBackoffMs, 200 * 2 ** Math.min(entry.attempt, 16))
-      entry.notBefore = Date.now() + backoffMs
+      entry.notBefore = Date.now() + Math.max(backoffMs, this.#options.waitMs?.(error) ?? 0)
       entry.dirty = true
       this.#options.metrics?.retried(key)
       this.#options.onError(key, error, entry.attempt)

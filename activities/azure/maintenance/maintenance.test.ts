@@ -1,0 +1,103 @@
+import { Registry } from 'prom-client'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { metricLines } from '../../../test/fakes/deps.ts'
+import { world } from '../../../test/fakes/garbage-world.ts'
+import { nodeClassJson } from '../../../test/fakes/objects.ts'
+import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
+import { ReconcileMetrics } from '../../telemetry/reconcile-metrics.ts'
+import { Maintenance } from './maintenance.ts'
+
+useFakeTime()
+
+/** A process that maintains a cluster with one node. Its passes over node classes fail for as long as the API server does not tell its version. */
+function maintained() {
+  const known = world()
+  const registry = new Registry()
+  const stop = new AbortController()
+  let asked = 0
+  const deps = { ...known.deps, reconciles: new ReconcileMetrics(registry) }
+  const maintenance = new Maintenance({ ...deps, onUndecided: async () => void (asked += 1) })
+  onTestFinished(() => stop.abort())
+  const passes = async (controller: string, result: string) => {
+    const name = `controller_runtime_reconcile_total{controller="${controller}",result="${result}"}`
+    const line = (await metricLines(registry, name)).at(0)
+    return Number(line?.slice(name.length) ?? 0)
+  }
+  return {
+    ...known,
+    stop,
+    maintenance,
+    asked: () => asked,
+    keptUp: maintenance.keepUp(stop.signal),
+    garbage: () => passes('nodeclaim.garbagecollection', 'success'),
+    inPlace: () => passes('nodeclaim.inplaceupdate', 'success'),
+    ofClasses: async () =>
+      (await passes('nodeclaim.disruption', 'success')) + (await passes('nodeclaim.disruption', 'error')),
+  }
+}
+
+describe('the process that maintains a cluster', () => {
+  test('looks at classes at once, and at each part by its clock', async () => {
+    const { garbage, inPlace, ofClasses } = maintained()
+    await pass(1000)
+    expect([await garbage(), await inPlace()]).toEqual([0, 1])
+    expect(await ofClasses()).toBeGreaterThan(0)
+    await pass(120_000)
+    expect(await garbage()).toBe(1)
+    await pass(180_000)
+    expect([await garbage(), await inPlace()]).toEqual([2, 2])
+  })
+
+  test('takes up a changed class at once, and what a lost NodeClaim left after 20 s, once for many', async () => {
+    const { cluster, add, garbage, inPlace } = maintained()
+    for (const name of ['x', 'y', 'z']) add(name, { node: false, vm: false })
+    await pass(1000)
+    cluster.put('aksnodeclasses', nodeClassJson('default', { metadata: { generation: 2 } }))
+    await pass(1000)
+    expect(await inPlace()).toBe(2)
+    for (const name of ['x', 'y', 'z']) cluster.remove('nodeclaims', name)
+    await pass(19_000)
+    expect(await garbage()).toBe(0)
+    await pass(2000)
+    expect(await garbage()).toBe(1)
+    await pass(60_000)
+    expect(await garbage()).toBe(1)
+  })
+
+  test('a run of all parts comes to its end though one fails, says which, and puts the next pass off', async () => {
+    const { azure, maintenance, garbage, inPlace } = maintained()
+    await pass(100_000)
+    azure.intercept((request) => {
+      if (request.startsWith('GET virtualMachines')) throw new Error('no VMs today')
+    })
+    const run = ended(maintenance.run(new AbortController().signal))
+    await expect(run).rejects.toMatchObject({
+      type: 'MaintenanceFailed',
+      nonRetryable: true,
+      message: expect.stringContaining('garbage: no VMs today'),
+      details: [{ inPlace: { updated: 0 }, failed: expect.arrayContaining([expect.stringMatching(/^garbage: /)]) }],
+    })
+    const before = await inPlace()
+    await pass(250_000)
+    expect([await inPlace(), await garbage()]).toEqual([before, 0])
+  })
+
+  test('stops at once when it may work no longer, and leaves runs that come late to the next process', async () => {
+    const { stop, keptUp, maintenance, garbage, ofClasses } = maintained()
+    await pass(1000)
+    const before = await ofClasses()
+    stop.abort()
+    await ended(keptUp)
+    await pass(600_000)
+    expect([await garbage(), await ofClasses()]).toEqual([0, before])
+    await expect(maintenance.run(new AbortController().signal)).rejects.toThrow()
+  })
+
+  test('has the pods of a lost node counted once, and no machine deleted before', async () => {
+    const { add, azure, asked, garbage } = maintained()
+    add('lost', { claim: false })
+    await pass(250_000)
+    expect([await garbage(), asked()]).toEqual([2, 1])
+    expect(azure.names('virtualMachines')).toContain('aks-lost')
+  })
+})

@@ -1,0 +1,136 @@
+import { ApplicationFailure } from '@temporalio/common'
+import type { PodCounts } from '../../../core/machines-in-use.ts'
+import { whenAborted } from '../../abortable-wait.ts'
+import { described } from '../../failure.ts'
+import type { ReconcileMetrics } from '../../telemetry/reconcile-metrics.ts'
+import { WorkQueue } from '../../work-queue.ts'
+import { scrubbedMessage } from '../arm/azure-error.ts'
+import type { GarbageReport, MaintenanceReport } from '../contract.ts'
+import type { GarbageDeps } from '../garbage/deletions.ts'
+import { GarbageCollector } from '../garbage/garbage.ts'
+import { type BillingExtensionDeps, ensureBillingExtensions } from '../in-place/billing-extension.ts'
+import { type InPlaceUpdateDeps, updateInPlace } from '../in-place/in-place-update.ts'
+import { type NodeClassStatusDeps, refreshNodeClasses } from '../node-class/node-class-status.ts'
+import { asksOf } from './asks.ts'
+
+export interface MaintenanceDeps extends GarbageDeps, NodeClassStatusDeps, BillingExtensionDeps, InPlaceUpdateDeps {
+  readonly reconciles: ReconcileMetrics
+  /** Called when a pass leaves Nodes of lost NodeClaims undecided that the one before did not: the role core has to count their pods. */
+  readonly onUndecided: () => Promise<void>
+}
+
+/** The longest time from the end of a pass to the next one, for what no watch tells. */
+const everyMs = { garbage: 120_000, nodeClasses: 180_000, inPlace: 300_000 } as const
+type Part = keyof typeof everyMs
+const parts = Object.keys(everyMs) as readonly Part[]
+/** Azure takes some seconds to end what belonged to a VM, and a lifecycle to clean up after itself. */
+const garbageAfterMs = 20_000
+/** Pools that are not ready wait for a pass over node classes. */
+const queueing = { concurrency: parts.length, spacingMs: 500, maxBackoffMs: 10_000 } as const
+const undecidedIn = (report: unknown) => (report as GarbageReport | undefined)?.undecided?.join() ?? ''
+
+/**
+ * What keeps up a cluster beside the lifecycles of its nodes: garbage collection, status of node classes and pools, tags and identities of VMs. One
+ * process does it, the holder of the Lease `joiner-maintenance`: when a watch tells it to, and by its own clock, with Temporal there or not. A Schedule
+ * has all parts run, and shows in Temporal what became of them (docs/adr/0049-one-schedule-maintains-the-cluster.md).
+ */
+export class Maintenance {
+  readonly #deps: MaintenanceDeps
+  readonly #passes: Readonly<Record<Part, (signal: AbortSignal, counts?: PodCounts) => Promise<unknown>>>
+  /** The last pass of each part: two are never at work at once. */
+  readonly #turns = new Map<Part, Promise<unknown>>()
+  readonly #timers = new Map<Part, NodeJS.Timeout>()
+  #queue: WorkQueue | undefined
+  /** Fires when this process may maintain the cluster no longer. */
+  #leads = AbortSignal.abort()
+  #undecided = ''
+
+  constructor(deps: MaintenanceDeps) {
+    this.#deps = deps
+    const collector = new GarbageCollector(deps)
+    this.#passes = {
+      garbage: (signal, counts) => collector.collect(signal, counts),
+      nodeClasses: (signal) => refreshNodeClasses(deps, signal),
+      inPlace: (signal) => ensureBillingExtensions(deps, signal).then(() => updateInPlace(deps, signal)),
+    }
+  }
+
+  /** Keeps the cluster up until the signal fires, and the last pass has ended. */
+  async keepUp(signal: AbortSignal): Promise<void> {
+    const { cache, log } = this.#deps
+    const onError = (part: string, error: unknown, attempt: number) => {
+      if (attempt % 5 === 1 && !signal.aborted)
+        log.warn({ part, attempt, reason: scrubbedMessage(error) }, 'a part of maintenance failed, retrying')
+    }
+    const waitMs = (error: unknown) => described(error).retryAfterMs ?? 0
+    const queue = new WorkQueue((part) => this.#keep(part as Part, signal), { ...queueing, waitMs, onError })
+    this.#leads = signal
+    this.#queue = queue
+    let soon: NodeJS.Timeout | undefined
+    const collect = () => {
+      soon = undefined
+      queue.add('garbage')
+    }
+    const end = cache.onChange((change) => {
+      for (const part of asksOf(cache, change))
+        if (part === 'garbage') soon ??= setTimeout(collect, garbageAfterMs)
+        else queue.add(part)
+    })
+    // Changes that nobody saw, and another configuration than that of the process before.
+    for (const part of ['nodeClasses', 'inPlace']) queue.add(part)
+    this.#again('garbage')
+    await whenAborted(signal)
+    end()
+    queue.stop()
+    await Promise.all(this.#turns.values())
+    for (const timer of [soon, ...this.#timers.values()]) clearTimeout(timer)
+  }
+
+  /** Runs all parts; with `counts` garbage collection alone. Errors: once all have run, what failed, with the report as details. */
+  async run(signal: AbortSignal, counts?: PodCounts): Promise<MaintenanceReport> {
+    // A task may have come to a process that no longer leads. It is for the next one.
+    this.#leads.throwIfAborted()
+    const ends = AbortSignal.any([signal, this.#leads])
+    const report: Partial<Record<Part, unknown>> & { readonly failed: string[] } = { failed: [] }
+    const one = (part: Part) =>
+      this.#pass(part, ends, counts).then(
+        (result) => void (report[part] = result),
+        (error: unknown) => report.failed.push(`${part}: ${scrubbedMessage(error).slice(0, 500)}`),
+      )
+    await Promise.all((counts === undefined ? parts : (['garbage'] as const)).map(one))
+    ends.throwIfAborted()
+    if (counts === undefined) this.#undecided = undecidedIn(report.garbage)
+    if (report.failed.length === 0) return report as MaintenanceReport
+    // The process repeats by itself what failed.
+    throw ApplicationFailure.nonRetryable(report.failed.join('; '), 'MaintenanceFailed', report)
+  }
+
+  async #keep(part: Part, signal: AbortSignal): Promise<void> {
+    const result = await this.#pass(part, signal)
+    if (part !== 'garbage') return
+    const undecided = undecidedIn(result)
+    // The Schedule sees to those that stay.
+    if (undecided !== '' && undecided !== this.#undecided) await this.#deps.onUndecided()
+    this.#undecided = undecided
+  }
+
+  /** Runs a pass after the one that is under way, and has the next one come in time. */
+  #pass(part: Part, signal: AbortSignal, counts?: PodCounts): Promise<unknown> {
+    const measured = { activity: part, slots: 1, isCancelled: () => signal.aborted }
+    const result = (this.#turns.get(part) ?? Promise.resolve()).then(() => {
+      signal.throwIfAborted()
+      return this.#deps.reconciles.measure(measured, () => this.#passes[part](signal, counts))
+    })
+    const again = () => this.#again(part)
+    this.#turns.set(part, result.then(again, again))
+    return result
+  }
+
+  #again(part: Part): void {
+    clearTimeout(this.#timers.get(part))
+    this.#timers.set(
+      part,
+      setTimeout(() => this.#queue?.add(part), everyMs[part]),
+    )
+  }
+}

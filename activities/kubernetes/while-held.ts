@@ -1,0 +1,63 @@
+import type { Logger } from 'pino'
+import { pauseOf } from '../abortable-wait.ts'
+import type { Lease } from './lease.ts'
+
+/** Duration of a leader's Lease, and how long a request for it is waited for: several fit into the duration. */
+export const leaderTimes = { durationSeconds: 10, requestMs: 2500 } as const
+/** Time between two looks at the Lease, of a process that leads and of one that stands by. */
+const renewMs = 2000
+const standByMs = 500
+
+export interface HeldInput {
+  /** What one process does, in words: `plans`. */
+  readonly what: string
+  readonly lease: Pick<Lease, 'tryHold' | 'release' | 'validMs'>
+  /** Whether a fence keeps the writes of two processes apart. */
+  readonly isFenced: boolean
+  readonly log: Logger
+  readonly signal: AbortSignal
+}
+
+/**
+ * Works while this process holds the Lease, and stands by while another does. With a fence it goes on while it cannot reach the Lease, until it sees that
+ * another has it (ADR 3); without one it stops before another can take it. `work` ends with its signal, and `end` fires that. Returns when the signal of
+ * the input fires. Errors: those of `work`.
+ */
+export async function whileHeld(
+  { what, lease, isFenced, log, signal }: HeldInput,
+  work: (ends: AbortSignal, end: () => void) => Promise<void>,
+): Promise<void> {
+  let failures = 0
+  const failed = (error: unknown) =>
+    log[failures++ % 20 === 0 ? 'warn' : 'debug']({ what, err: error }, 'failed to renew or release lease')
+  const hold = () => lease.tryHold().catch(failed)
+  const keep = async (ends: AbortSignal, end: () => void) => {
+    while (!ends.aborted) {
+      const expiry = isFenced ? undefined : setTimeout(end, lease.validMs)
+      await pauseOf(renewMs, ends)
+      if (!ends.aborted && (await hold()) === 'other') end()
+      clearTimeout(expiry)
+    }
+    // At once behind a fence: the next process need not wait until the last writes of this one are through.
+    if (isFenced) await lease.release().catch(failed)
+  }
+  while (!signal.aborted) {
+    if (!['taken', 'renewed'].includes((await hold()) ?? '')) {
+      await pauseOf(standByMs, signal)
+      continue
+    }
+    log.info(`this process ${what}`)
+    const over = new AbortController()
+    const ends = AbortSignal.any([signal, over.signal])
+    const end = () => over.abort()
+    const keeping = keep(ends, end)
+    try {
+      await work(ends, end)
+    } finally {
+      end()
+      await keeping
+      if (!isFenced) await lease.release().catch(failed)
+    }
+    if (!signal.aborted) log.info(`this process ${what} no longer, and stands by`)
+  }
+}
