@@ -149,7 +149,7 @@ test('joiner pause, status and resume say who, why and until when', async () => 
   expect(status).toMatchObject({
     problems: [],
     loops: [{ pauses: [] }, { pauses: [{ scope, by: operatorUser, reason: 'release day' }] }],
-    queues: [{ workers: 1 }, { workers: 1 }, { workers: 1 }, { workers: 1 }],
+    queues: [{ workers: 1 }, { workers: 1 }, { workers: 1 }, { workers: 1 }, { workers: 1 }],
   })
   expect(text).toContain(`PAUSED  ${paused.trim()}`)
   const [resumed] = await Promise.all([
