@@ -206,9 +206,9 @@ describe('two installations in one cluster', () => {
       renewTime: new Date(Date.now() + 3_600_000).toISOString().replace('Z', '000Z'),
     }
     await world.operator.api('PATCH', '/apis/coordination.k8s.io/v1/namespaces/joiner/leases/joiner-bridge', { spec })
-    const led = (await logOf()).split('became bridge leader').length
+    const led = (await logOf()).split('this process bridges').length
     world.startJoiner('joiner')
     await world.until('the marker is ours', async () => (await marker())['uid'] === (await uidOf('joiner')))
-    await world.until('it bridges', async () => (await logOf()).split('became bridge leader').length > led)
+    await world.until('it bridges', async () => (await logOf()).split('this process bridges').length > led)
   })
 })
