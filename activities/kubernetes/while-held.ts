@@ -11,7 +11,7 @@ const standByMs = 500
 export interface HeldInput {
   /** What one process does, in words: `plans`. */
   readonly what: string
-  readonly lease: Pick<Lease, 'tryHold' | 'release' | 'validMs'>
+  readonly lease: Pick<Lease, 'tryHold' | 'release' | 'validMs' | 'takenFrom'>
   /** Whether a fence keeps the writes of two processes apart. */
   readonly isFenced: boolean
   readonly log: Logger
@@ -46,7 +46,8 @@ export async function whileHeld(
       await pauseOf(standByMs, signal)
       continue
     }
-    log.info(`this process ${what}`)
+    // Named: it did not give the Lease up, and may only stand still.
+    log.info({ ...(lease.takenFrom === '' ? {} : { insteadOf: lease.takenFrom }) }, `this process ${what}`)
     const over = new AbortController()
     const ends = AbortSignal.any([signal, over.signal])
     const end = () => over.abort()

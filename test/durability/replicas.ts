@@ -1,8 +1,5 @@
 // Two replicas, of which one ends in order.
-import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { expect, test } from 'vitest'
-import { pauseUpdate, resumeUpdate } from '../../workflows/messages.ts'
-import { dated } from '../scenarios/dated.ts'
 import { expectWhole } from '../whole.ts'
 import type { World } from '../world.ts'
 import type { Durable } from './durable.ts'
@@ -12,25 +9,22 @@ export function replicaTests(durable: () => Durable): void {
     const { world } = durable()
     const direct = (name: string) => durable().startDirect(name)
     await begin(world, 'second', direct)
-    // The one that has run longer has the poll.
-    for (const [ended, start] of [
-      ['joiner', (name: string) => durable().startBehindProxies(name)],
-      ['second', direct],
+    // The one that has run longer plans.
+    for (const [ended, other, start] of [
+      ['joiner', 'second', (name: string) => durable().startBehindProxies(name)],
+      ['second', 'joiner', direct],
     ] as const) {
       const claims = (await world.list('nodeclaims')).length
-      const events = (await loopEvents(world)).length
+      const before = (await planning(world, other)).length
       await world.scale('inflate', claims + 1)
       await world.cluster.supervisor.kill(ended, 'SIGTERM')
       await expectWhole(world, claims + 1)
-      // The history tells of an attempt's predecessor once it has ended, here by a pause.
-      await world.loop('disruption').executeUpdate(pauseUpdate, { args: [{ reason: 'to look' }] })
-      const failed = await world.until('the history tells why the attempt of the ended process failed', async () => {
-        const added = (await loopEvents(world)).slice(events).filter((event) => event.includes('"lastFailure"'))
-        return added.length > 0 && added
+      const begun = await world.until('the other plans', async () => {
+        const lines = await planning(world, other)
+        return lines.length > before && lines
       })
-      // One that was given up in order failed; one that is lost runs into its heartbeat timeout.
-      expect(failed.filter((event) => event.includes('timeoutFailureInfo'))).toEqual([])
-      await world.loop('disruption').executeUpdate(resumeUpdate, { args: [dated()] })
+      // It would name the one whose Lease ran out.
+      expect(begun.at(-1)).not.toContain('insteadOf')
       await begin(world, ended, start)
     }
   })
@@ -44,13 +38,8 @@ async function begin(world: World, name: string, start: (name: string) => void):
   await world.until(`${name} works`, async () => (await begun()) > before)
 }
 
-/** The events of the disruption loop's present run, as text. Payloads are decoded. */
-async function loopEvents(world: World): Promise<readonly string[]> {
-  const history = historyToJSON(await world.loop('disruption').fetchHistory())
-  const { events } = JSON.parse(history) as { readonly events: readonly object[] }
-  const decoded = (key: string, value: unknown) =>
-    key === 'data' && typeof value === 'string'
-      ? (JSON.parse(Buffer.from(value, 'base64').toString()) as unknown)
-      : value
-  return events.map((event) => JSON.stringify(event, decoded))
+/** The lines in which a process says that it begins to plan. */
+async function planning(world: World, name: string): Promise<readonly string[]> {
+  const lines = (await world.cluster.supervisor.tail(name, 1_000_000)).split('\n')
+  return lines.filter((line) => line.includes('"msg":"this process plans"'))
 }
