@@ -173,15 +173,19 @@ export class CommandWrites {
   /** Writes the stamps, which make nodes count as leaving. */
   async stamp(candidates: readonly CandidateRef[]): Promise<Refusal | undefined> {
     const { id } = this.#proposal
-    let lost: string | undefined
+    let refusal: Refusal | undefined
     await this.#shared.fence.checkIfStale()
     await forEachOf(candidates, concurrency, async (ref) => {
+      // While this command was begun in part the next planner may have given the node to another one.
       const after = await updateClaim(this.#deps, ref, (current) =>
-        stampOf(current) === id ? undefined : { metadata: { annotations: { [annotations.disruptionCommand]: id } } },
+        stampOf(current) === undefined
+          ? { metadata: { annotations: { [annotations.disruptionCommand]: id } } }
+          : undefined,
       )
-      if (after === undefined || after.metadata.deletionTimestamp !== undefined) lost = ref.name
+      if (after === undefined || after.metadata.deletionTimestamp !== undefined) refusal = deletedElsewhere(ref.name)
+      else if (stampOf(after) !== id) refusal = takenElsewhere(ref.name, stampOf(after))
     })
-    return lost === undefined ? undefined : deletedElsewhere(lost)
+    return refusal
   }
 
   /** Removes taint, condition and stamp from candidates. */
@@ -220,6 +224,10 @@ export class CommandWrites {
       ),
     ])
   }
+}
+
+function takenElsewhere(name: string, command = ''): Refusal {
+  return { reason: 'churn', message: `NodeClaim ${name} belongs to command ${command} meanwhile` }
 }
 
 function deletedElsewhere(name: string): Refusal {

@@ -97,6 +97,23 @@ describe('a later attempt', () => {
       'and a candidate is going',
       (cluster) => (replaced(cluster), cluster.edit('nodeclaims', 'b', { metadata: { deletionTimestamp: at(0) } })),
     ],
+    [
+      'and the budget was used up by another command',
+      (cluster) => (
+        replaced(cluster),
+        cluster.edit('nodepools', 'default', { spec: { disruption: { budgets: [{ nodes: '2' }] } } }),
+        cluster.put('nodeclaims', claimJson('c', { metadata: { annotations: { [stampKey]: 'another' } } })),
+        cluster.put('nodes', nodeJson('c'))
+      ),
+    ],
+    [
+      'and another command has a candidate',
+      (cluster) => (
+        replaced(cluster),
+        cluster.edit('nodepools', 'default', { spec: { disruption: { budgets: [{ nodes: '9' }] } } }),
+        cluster.edit('nodeclaims', 'b', { metadata: { annotations: { [stampKey]: 'x' } } })
+      ),
+    ],
     ['but the replacement is gone', () => {}],
     ['but the replacement is going', (cluster) => replaced(cluster, { deletionTimestamp: at(0) })],
   ])('undoes what was begun %s', async (_, change) => {

@@ -17,6 +17,7 @@ import { memoryOf } from '../memory.ts'
 import { knownSavings } from '../proposals.ts'
 import type { EvaluationDeps } from '../world.ts'
 import { validateTogether } from '../world.ts'
+import { hasBudgetRoom } from './budget-room.ts'
 import type { CommandWritesDeps, Refusal, Shared } from './command-writes.ts'
 import { CommandWrites } from './command-writes.ts'
 
@@ -253,7 +254,7 @@ class Commit {
   /**
    * Runs a later attempt. Replacements come after the marks and stamps come last, so where all replacements are there only stamps can be missing.
    * They are written now, since an unused replacement wastes a VM. Pauses, holds and do-not-disrupt that came meanwhile are found by the last
-   * validation before a deletion. Budgets and the rest are not validated again, so what is older than the time for a crash is undone.
+   * validation before a deletion. Budgets are looked at again; the rest is not, so what is older than the time for a crash is undone.
    */
   async finishOrUndo(): Promise<CommitOutcome> {
     const { method, candidates, replacements } = this.#proposal
@@ -287,6 +288,9 @@ class Commit {
     if (made.length === 0 || this.#deps.now() - oldest > finishWithinMs) return false
     if (!this.#candidates.every((ref) => this.#writes.isMarked(ref))) return false
     if ((await this.#writes.paused(this.#candidates)) !== undefined) return false
+    // Other commands may have been committed since, by the next planner: this one did not count before its stamps.
+    const unstamped = this.#candidates.filter((ref) => !this.#writes.isStamped(ref))
+    if (!hasBudgetRoom(this.#deps, { candidates: unstamped, reason: this.#proposal.reason })) return false
     return (await this.#writes.stamp(this.#candidates)) === undefined
   }
 

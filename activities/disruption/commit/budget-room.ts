@@ -1,0 +1,24 @@
+import { remainingBudgets } from '../../../core/disruption/budgets/pool-budgets.ts'
+import { Pauses } from '../../../core/pauses/pauses.ts'
+import { labels } from '../../../core/requirements/labels.ts'
+import { claimNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
+import type { DisruptionProposal } from '../contract.ts'
+import { type EvaluationDeps, viewOf } from '../world.ts'
+
+/**
+ * Returns whether budgets allow that candidates of a proposal get their stamps, by the cache at this moment. Nodes that have not initialized use up none:
+ * only a repair takes them.
+ */
+export function hasBudgetRoom(
+  deps: EvaluationDeps,
+  { candidates, reason }: Pick<DisruptionProposal, 'candidates' | 'reason'>,
+): boolean {
+  const budgets = remainingBudgets(viewOf(deps, new Pauses([])), reason)
+  const counted = candidates.filter(({ name }) => {
+    const claim = deps.cache.nodeClaims.get(name)
+    return claim !== undefined && claimNode(deps, claim)?.metadata.labels[labels.initialized] === 'true'
+  })
+  return [...Map.groupBy(counted, ({ nodePool }) => nodePool)].every(
+    ([pool, own]) => own.length <= (budgets.get(pool)?.remaining ?? 0),
+  )
+}
