@@ -47,7 +47,7 @@ export async function whileHeld(
       continue
     }
     // Named: it did not give the Lease up, and may only stand still.
-    log.info({ ...(lease.takenFrom === '' ? {} : { insteadOf: lease.takenFrom }) }, `this process ${what}`)
+    log.info(lease.takenFrom === '' ? {} : { insteadOf: lease.takenFrom }, `this process ${what}`)
     const over = new AbortController()
     const ends = AbortSignal.any([signal, over.signal])
     const end = () => over.abort()
