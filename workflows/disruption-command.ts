@@ -102,7 +102,7 @@ class Command {
     const nodes = candidates.map(({ nodeName }) => nodeName)
     const began = { id, reason, nodes, replacements: namesOf(replacements), savings }
     try {
-      await getExternalWorkflowHandle(parent.workflowId, parent.runId).signal(committedSignal, began)
+      await getExternalWorkflowHandle(parent.workflowId).signal(committedSignal, began)
     } catch (error) {
       if (isCancellation(error)) throw error
     }

@@ -1,5 +1,6 @@
 import { rootCause } from '@temporalio/common'
 import {
+  CancellationScope,
   condition,
   continueAsNew,
   isCancellation,
@@ -94,8 +95,10 @@ class DisruptionLoop {
       this.#last = ` The pass asked for at ${new Date(this.#sinceMs).toISOString()}: ${result.outcome}: ${result.why}.`
       return result.answer
     } catch (error) {
-      if (isCancellation(error)) throw error
-      return { kind: 'refused', message: rootCause(error) ?? String(error) }
+      // The pass may have been cancelled, and not the loop.
+      if (CancellationScope.current().consideredCancelled) throw error
+      const message = isCancellation(error) ? 'the pass was cancelled' : (rootCause(error) ?? String(error))
+      return { kind: 'refused', message }
     }
   }
 

@@ -32,6 +32,8 @@ export type PassResult =
   | { readonly outcome: 'planned'; readonly why: string; readonly plan: PlanSummary }
   | { readonly outcome: 'begun' | 'nothing' | 'refused'; readonly why: string; readonly answer: RequestAnswer }
 
+/** How long an operator waits for the commit of a command. */
+const longestWait = '5 minutes'
 const paused = 'disruption is paused; joiner status says by whom'
 const summaries = { consolidate: 'consolidate now', apply: 'apply a plan', plan: 'plan' } as const
 
@@ -128,8 +130,8 @@ async function begin({ cluster, isPlain, proposal, committed }: Beginning): Prom
         ended = { outcome: 'undone', why: rootCause(error) ?? 'its workflow was ended', savings: 0 }
       },
     )
-    await condition(() => ended !== undefined || committed.has(id))
-    return ended
+    if (await condition(() => ended !== undefined || committed.has(id), longestWait)) return ended
+    return { outcome: 'rejected', why: `not committed within ${longestWait}; it goes on by itself`, savings: 0 }
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
     return { outcome: 'rejected', why: 'a command for the same nodes is under way', savings: 0 }

@@ -153,11 +153,24 @@ describe('what is left alone', () => {
     expect(cluster.attempts).toEqual([])
   })
 
+  test('a running command while only the list is away', async () => {
+    const { cluster, deps, lifecycles, twoLooks } = await world({ a: stamped })
+    lifecycles.running.add(id)
+    deps.commands.listed = async () => {
+      throw new Error('no visibility')
+    }
+    await twoLooks()
+    expect(cluster.attempts).toEqual([])
+  })
+
   test('everything when Temporal cannot be asked', async () => {
     const { cluster, deps, look } = await world({ a: stamped })
-    deps.commands.listed = async () => {
+    const away = async () => {
       throw new Error('temporal is away')
     }
+    Object.assign(deps.commands, { listed: away, isRunning: away })
+    await pass(5000)
+    await look()
     await pass(5000)
     await expect(look()).rejects.toThrow('temporal is away')
     expect(cluster.attempts).toEqual([])

@@ -44,7 +44,8 @@ export async function releaseAbandoned(
   memory.lookedForAbandonedMs = now
   const known = [...traces(deps)]
   const running = known.some(({ commandId }) => commandId !== undefined)
-    ? await deps.commands.listed()
+    ? // Without the list each command is asked by itself.
+      await deps.commands.listed().catch(() => new Set<string>())
     : new Set<string>()
   const found = new Map<string, Trace>()
   for (const trace of known)

@@ -36,8 +36,8 @@ export class CommandStarter {
     this.#input = input
   }
 
-  /** Starts a command, which is validated again after `delayMs`. Nothing happens where one for the same nodes runs. Errors: Temporal's. */
-  async start(proposal: DisruptionProposal, delayMs: number): Promise<void> {
+  /** Starts a command, which is validated again after `delayMs`. Returns false where one for the same nodes runs. Errors: Temporal's. */
+  async start(proposal: DisruptionProposal, delayMs: number): Promise<boolean> {
     const { client, cluster, starts, now } = this.#input
     const { id, candidates } = proposal
     try {
@@ -52,8 +52,10 @@ export class CommandStarter {
           ...(areUsable && { typedSearchAttributes: commandAttributes(candidates) }),
         }),
       )
+      return true
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
+      return false
     }
   }
 

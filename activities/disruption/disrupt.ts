@@ -7,7 +7,7 @@ import { keepPlanning } from '../provisioning/keep-planning.ts'
 import type { ReconcileMetrics } from '../telemetry/reconcile-metrics.ts'
 import { type AbandonedDeps, releaseAbandoned } from './abandoned.ts'
 import { keepClaimConditions } from './claim-conditions.ts'
-import type { CommandStarter } from './command-starter.ts'
+import type { CommandStarter, Validating } from './command-starter.ts'
 import type { CommitDeps } from './commit/commit.ts'
 import type { Committer } from './commit/committer.ts'
 import type { DisruptionProposal } from './contract.ts'
@@ -33,6 +33,8 @@ const dueMs = 1000
 const burstMs = 50
 /** Passes without a result take up no more than a fifth of a core, however fast pods come and go. */
 const restPerWork = 4
+/** No command has this id. */
+const nobody = 'none-0000000000-00000000'
 /** Workflows that are started at once. */
 const concurrency = 16
 
@@ -76,10 +78,22 @@ export async function disrupt({ deps, reconciles, signal }: DisruptionProcess): 
 async function begin(deps: DisruptDeps, attempt: number, signal: AbortSignal): Promise<Fence> {
   await deps.cache.synced()
   await deps.quarantine.refresh(true)
-  const fence = await Fence.take(deps, 'joiner-disruption-fence', `disruption/${attempt}`)
+  const fence = (await Fence.take(deps, 'joiner-disruption-fence', `disruption/${attempt}`)).until(signal)
   await deps.cache.catchUp(['NodeClaim', 'Node'], signal)
-  deps.committer.validations.restart(await deps.commands.validating())
+  deps.committer.validations.restart(await validating(deps), deps.now())
   return fence
+}
+
+/** What Temporal lists. Where only the list is away, what it lacks is at worst proposed twice, and the second commit finds the first. */
+async function validating({ commands, log }: DisruptDeps): Promise<readonly Validating[]> {
+  try {
+    return await commands.validating()
+  } catch (error) {
+    // Errors: Temporal is away.
+    await commands.isRunning(nobody)
+    log.warn({ err: error }, 'failed to list the commands that wait for their commit')
+    return []
+  }
 }
 
 /** One look at the cluster, and the wait until another is worth it. Errors: the signal's, `FenceLostError`, and those of Kubernetes and Temporal. */
@@ -97,7 +111,8 @@ async function step(deps: DisruptDeps, fence: Fence, signal: AbortSignal): Promi
     await releaseAbandoned(deps, memory, { fence, signal })
     await removeSurplus(deps, { pauses, fence, signal })
   })
-  await validations.forgetEnded(deps.commands, deps.now())
+  const late = await validations.forgetEnded(deps.commands, deps.now())
+  if (late.length > 0) deps.log.warn({ commands: late }, 'commands wait for their commit longer than they should')
   if (validations.isDue(deps.now())) return validations.untilEnd(dueMs, signal)
   signal.throwIfAborted()
   const startedAt = deps.now()
@@ -116,8 +131,14 @@ async function start(deps: DisruptDeps, proposals: readonly DisruptionProposal[]
   await forEachOf(proposals, concurrency, async (proposal) => {
     const { id, method, candidates } = proposal
     const delayMs = methodFacts[method].validation === 'immediate' ? 0 : validationDelayMs
-    committer.validations.add({ id, method, nodeClaims: candidates.map(({ name }) => name), dueMs: now() + delayMs })
-    await commands.start(proposal, delayMs)
+    const { validations } = committer
+    validations.add({ id, method, nodeClaims: candidates.map(({ name }) => name), dueMs: now() + delayMs })
+    let isStarted = false
+    try {
+      isStarted = await commands.start(proposal, delayMs)
+    } finally {
+      if (!isStarted) validations.ended(id)
+    }
   })
 }
 

@@ -91,19 +91,24 @@ export async function consolidateNow(deps: PassDeps, request: ConsolidateRequest
 function dependsOn(deps: PassDeps, pauses: Pauses): readonly unknown[] {
   const prices = [...instanceTypes(deps)].flat()
   const nominated = [...deps.nominations.targets(deps.now())].sort()
-  return [...prices, JSON.stringify([[...deps.committer.validations.nodeClaims], pauses.inForce, nominated])]
+  const { validations } = deps.committer
+  return [
+    ...prices,
+    JSON.stringify([[...validations.nodeClaims], validations.methods(deps.now()), pauses.inForce, nominated]),
+  ]
 }
 
 /** Evaluates repair and drift first: they must not wait for a long search for savings. */
 async function evaluated(deps: PassDeps, memory: DisruptionMemory, pauses: Pauses): Promise<Evaluation> {
-  const { nodeClaims: reserved, methods: validating } = deps.committer.validations
+  const { validations } = deps.committer
+  const { nodeClaims: reserved } = validations
   const settings = {
     pauses,
     forced: false,
     resting: memory.resting(),
     ...(reserved.size === 0 ? {} : { reserved }),
   }
-  const methods = methodsBeside(validating)
+  const methods = methodsBeside(validations.methods(deps.now()))
   if (methods === methodNames && isUrgent(deps)) {
     const first = await evaluateCluster(deps, { ...settings, methods: ['emptiness', ...methodsAtOnce] })
     if (first.commands.length > 0) return first

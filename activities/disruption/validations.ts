@@ -3,6 +3,7 @@ import type { CommandStarter, Validating } from './command-starter.ts'
 
 /** How long after its time the commit of a command may come before its workflow is asked for, and again. */
 const overdueMs = 10_000
+const longestDelayMs = 60_000
 
 /**
  * Commands that wait for their commit: evaluations leave their nodes alone. A planner that begins reads them from Temporal, and hears of the end of each
@@ -12,10 +13,10 @@ export class Validations {
   readonly #waiting = new Map<string, Validating & { askMs: number }>()
   #onEnd = () => {}
 
-  /** Learns what waits, as Temporal lists it. */
-  restart(waiting: readonly Validating[]): void {
+  /** Learns what waits, as Temporal lists it. No delay is longer than a minute, whatever a memo says. `now`: epoch ms. */
+  restart(waiting: readonly Validating[], now: number): void {
     this.#waiting.clear()
-    for (const each of waiting) this.add(each)
+    for (const each of waiting) this.add({ ...each, dueMs: Math.min(each.dueMs, now + longestDelayMs) })
   }
 
   add(validating: Validating): void {
@@ -31,8 +32,10 @@ export class Validations {
     return new Set([...this.#waiting.values()].flatMap(({ nodeClaims }) => nodeClaims))
   }
 
-  get methods(): readonly DisruptionMethod[] {
-    return [...new Set([...this.#waiting.values()].map(({ method }) => method))]
+  /** Methods of those whose time is not long over: one that hangs must not hold up others. `now`: epoch ms. */
+  methods(now: number): readonly DisruptionMethod[] {
+    const timely = [...this.#waiting.values()].filter(({ dueMs }) => now < dueMs + overdueMs)
+    return [...new Set(timely.map(({ method }) => method))]
   }
 
   /** Whether the commit of one is to come any moment: an evaluation would decide by a cluster that is about to change. `now`: epoch ms. */
@@ -43,23 +46,27 @@ export class Validations {
   /** Resolves when one has ended, or after `ms`. */
   async untilEnd(ms: number, signal: AbortSignal): Promise<void> {
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms)
       const end = () => {
         clearTimeout(timer)
+        signal.removeEventListener('abort', end)
         resolve()
       }
+      const timer = setTimeout(end, ms)
       this.#onEnd = end
       signal.addEventListener('abort', end, { once: true })
       if (signal.aborted) end()
     })
   }
 
-  /** Forgets those whose time is long over and that do not wait any more. Errors: Temporal's. */
-  async forgetEnded(commands: Pick<CommandStarter, 'isValidating'>, now: number): Promise<void> {
+  /** Forgets those whose time is long over and that do not wait any more. Returns the ids of the others. Errors: Temporal's. */
+  async forgetEnded(commands: Pick<CommandStarter, 'isValidating'>, now: number): Promise<readonly string[]> {
+    const late: string[] = []
     for (const each of this.#waiting.values()) {
       if (now < each.askMs) continue
       each.askMs = now + overdueMs
-      if (!(await commands.isValidating(each.id))) this.#waiting.delete(each.id)
+      if (await commands.isValidating(each.id)) late.push(each.id)
+      else this.#waiting.delete(each.id)
     }
+    return late
   }
 }

@@ -23,6 +23,15 @@ test('is fresh for 3 s', async () => {
   expect(fence.isFresh).toBe(false)
 })
 
+test('reads the Lease before each write once its process gives up planning', async () => {
+  const stop = new AbortController()
+  const fence = (await take()).until(stop.signal)
+  expect(fence.isFresh).toBe(true)
+  stop.abort()
+  lease.spec = { holderIdentity: 'successor' }
+  await expect(fence.checkIfStale()).rejects.toThrow(FenceLostError)
+})
+
 test.each([-60_000, -1, 3000, 60_000])('a wall clock that was set by %d ms requires a read', async (byMs) => {
   const fence = await take()
   vi.setSystemTime(Date.now() + byMs)

@@ -29,6 +29,7 @@ const now = (): Moment => ({ monotonicMs: performance.now(), wallMs: Date.now() 
 export class Fence {
   readonly #lease: Lease
   readonly #name: FenceName
+  #ends: AbortSignal | undefined
   #checkedAt: Moment = { monotonicMs: Number.NEGATIVE_INFINITY, wallMs: 0 }
 
   private constructor(lease: Lease, name: FenceName) {
@@ -51,8 +52,15 @@ export class Fence {
     return fence
   }
 
+  /** Until this fires, another process may only take the fence if this one stands still; then it may at once, so each write reads the Lease. */
+  until(ends: AbortSignal): this {
+    this.#ends = ends
+    return this
+  }
+
   /** True while the next write needs no read of the Lease. A clock that was set, forward or back, requires one. */
   get isFresh(): boolean {
+    if (this.#ends?.aborted === true) return false
     const { monotonicMs, wallMs } = now()
     const wallAgeMs = wallMs - this.#checkedAt.wallMs
     return monotonicMs - this.#checkedAt.monotonicMs < validMs && wallAgeMs >= 0 && wallAgeMs < validMs

@@ -33,7 +33,7 @@ export async function provision({ deps, reconciles, signal }: ProvisioningProces
 /** Takes the fence, and reads what an earlier planner may have written: a claim that is not known would be created twice. */
 async function begin(deps: NextProvisioningDeps, attempt: number, signal: AbortSignal): Promise<Fence> {
   await deps.cache.synced()
-  const fence = await Fence.take(deps, 'joiner-planner-fence', `provisioning/${attempt}`)
+  const fence = (await Fence.take(deps, 'joiner-planner-fence', `provisioning/${attempt}`)).until(signal)
   await Promise.all([deps.cache.catchUp(['NodeClaim', 'Node'], signal), deps.cache.catchUpUnboundPods(signal)])
   return fence
 }

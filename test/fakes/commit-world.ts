@@ -62,13 +62,18 @@ export async function world(
   }
 }
 
+/** Errors: that of the first proposal whose attempt is to be repeated, too. */
 async function commitAs(deps: CommitDeps, proposals: readonly DisruptionProposal[], isFirst: boolean) {
   const fence = await Fence.take(deps, 'joiner-disruption-fence', 'test')
-  return commitDisruptions(
+  const outcomes = await commitDisruptions(
     deps,
     fence,
     proposals.map((one) => ({ proposal: one, isFirst })),
   )
+  return outcomes.map((outcome) => {
+    if (outcome.kind === 'failed') throw outcome.error
+    return outcome
+  })
 }
 
 /** What a command has left on each claim and its Node; `free`: nothing. */

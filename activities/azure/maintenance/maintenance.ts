@@ -109,9 +109,13 @@ export class Maintenance {
     const result = await this.#pass(part, signal)
     if (part !== 'garbage') return
     const undecided = undecidedIn(result)
-    // The Schedule sees to those that stay.
-    if (undecided !== '' && undecided !== this.#undecided) await this.#deps.onUndecided()
+    const isNews = undecided !== '' && undecided !== this.#undecided
     this.#undecided = undecided
+    // The Schedule sees to those that stay, and to these where Temporal does not answer.
+    if (isNews)
+      await this.#deps
+        .onUndecided()
+        .catch((err: unknown) => this.#deps.log.warn({ err }, 'failed to trigger maintenance'))
   }
 
   /** Runs a pass after the one that is under way, and has the next one come in time. */

@@ -37,6 +37,12 @@ export interface ToCommit {
   readonly isFirst: boolean
 }
 
+/** An attempt that is to be repeated. */
+export interface Failed {
+  readonly kind: 'failed'
+  readonly error: unknown
+}
+
 /**
  * Validates proposals against the cluster and begins those that still hold: taints and conditions, then replacements, then stamps. With the stamp nodes
  * count as leaving: before there are replacements, their pods would be given others. What fails on the way is undone. Those that an earlier attempt has
@@ -47,7 +53,7 @@ export async function commitDisruptions(
   deps: CommitDeps,
   fence: Fence,
   proposals: readonly ToCommit[],
-): Promise<readonly CommitOutcome[]> {
+): Promise<readonly (CommitOutcome | Failed)[]> {
   // A replacement in a static NodePool takes a slot of its own.
   const others = proposals.flatMap(({ proposal: { candidates } }) =>
     candidates.filter(({ nodePool }) => deps.cache.nodePools.get(nodePool)?.isStatic !== true),
@@ -57,12 +63,21 @@ export async function commitDisruptions(
     isFirst,
     commit: new Commit(deps, { fence, limits }, proposal),
   }))
-  const tried = new Map<Commit, CommitOutcome>()
-  for (const { isFirst, commit } of commits)
-    if (!isFirst || commit.hasBegun) tried.set(commit, await commit.finishOrUndo())
+  const tried = new Map<Commit, CommitOutcome | Failed>()
+  for (const { isFirst, commit } of commits) if (!isFirst || commit.hasBegun) tried.set(commit, await finished(commit))
   const fresh = commits.flatMap(({ commit }) => (tried.has(commit) ? [] : [commit]))
   const begun = await begin(deps, fresh)
-  return commits.map(({ commit }) => (tried.get(commit) ?? begun[fresh.indexOf(commit)]) as CommitOutcome)
+  return commits.map(({ commit }) => (tried.get(commit) ?? begun[fresh.indexOf(commit)]) as CommitOutcome | Failed)
+}
+
+/** What an earlier attempt has begun concerns no other proposal, nor does its failure. Errors: `FenceLostError`. */
+async function finished(commit: Commit): Promise<CommitOutcome | Failed> {
+  try {
+    return await commit.finishOrUndo()
+  } catch (error) {
+    if (error instanceof FenceLostError) throw error
+    return { kind: 'failed', error }
+  }
 }
 
 /** Begins proposals. A failure of one ends the attempt once the others are through; the next attempt finds those that began. */

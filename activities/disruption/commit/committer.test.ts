@@ -128,6 +128,22 @@ describe('a process', () => {
     expect(await ended(committer.commit(going('a', [1000, 0]), true, never))).toMatchObject({ kind: 'committed' })
   })
 
+  test('that cannot undo what a dead one has begun commits the others of the round', async () => {
+    const { committer, cluster, lead, marks } = await committing()
+    await lead()
+    cluster.edit('nodes', 'aks-a', { spec: { taints: [{ key: 'karpenter.sh/disrupted', effect: 'NoSchedule' }] } })
+    cluster.intercept(({ verb, path }) => {
+      if (verb === 'patch' && path.endsWith('/nodes/aks-a')) throw new Error('a webhook refuses')
+    })
+    const [broken, other] = [
+      committer.commit(going('a', [1000, 0]), false, never),
+      committer.commit(going('b', [1000, 1]), true, never),
+    ]
+    await expect(ended(broken)).rejects.toThrow('a webhook refuses')
+    expect(await ended(other)).toMatchObject({ kind: 'committed' })
+    expect(marks().b).toMatch(/^taint Empty /)
+  })
+
   test('whose round has failed reads what it may have written before the next', async () => {
     const { committer, cluster, deps, lead } = await committing()
     await lead()

@@ -117,8 +117,12 @@ export class Committer {
       if (this.#mayLackWrites) await deps.cache.catchUp(['NodeClaim', 'Node'], lead.signal)
       this.#mayLackWrites = true
       const outcomes = await commitDisruptions(deps, fence, round)
-      this.#mayLackWrites = false
-      for (const [at, { decided }] of round.entries()) decided.resolve(outcomes[at] as CommitOutcome)
+      this.#mayLackWrites = outcomes.some(({ kind }) => kind === 'failed')
+      for (const [at, { decided }] of round.entries()) {
+        const outcome = outcomes[at] as (typeof outcomes)[number]
+        if (outcome.kind === 'failed') decided.reject(outcome.error)
+        else decided.resolve(outcome)
+      }
     } catch (error) {
       // Whoever holds the fence now commits.
       if (error instanceof FenceLostError && this.#lead === lead) this.follow()

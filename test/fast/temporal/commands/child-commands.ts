@@ -105,6 +105,15 @@ function childEnded({ clock }: CommandServer, { run, child, seq, known }: EndedC
     })
     return { resolveChildWorkflowExecution: { seq, result: { completed: { result } } } }
   }
+  if (child.status === 'cancelled') {
+    run.history.add(clock.now(), { childWorkflowExecutionCanceledEventAttributes: by })
+    const failure = {
+      message: 'Child Workflow execution canceled',
+      cause: { canceledFailureInfo: {} },
+      childWorkflowExecutionFailureInfo: { ...by, retryState: noRetryPolicy },
+    }
+    return { resolveChildWorkflowExecution: { seq, result: { cancelled: { failure } } } }
+  }
   const cause = child.failure ?? { message: child.status }
   run.history.add(clock.now(), {
     childWorkflowExecutionFailedEventAttributes: { ...by, failure: cause, retryState: noRetryPolicy },
