@@ -4,8 +4,6 @@ import { type Beat, type Gap, gapsBefore, runsSince } from '../core/node-claim/t
 /** Cancellation and heartbeats of the running activity; outside of Temporal (a test), a signal that never fires. */
 export interface ActivityScope {
   readonly signal: AbortSignal
-  /** Name of this attempt, unique among all attempts. */
-  readonly attemptId: string
   /** Name of the activity, the same in all its attempts. */
   readonly activityKey: string
   /** Counted from 1. */
@@ -22,7 +20,6 @@ export function activityScope(): ActivityScope {
   if (context === undefined)
     return {
       signal: never,
-      attemptId: `test-${Math.round(performance.now() * 1000)}`,
       activityKey: 'test',
       attempt: 1,
       isFirst: false,
@@ -31,7 +28,6 @@ export function activityScope(): ActivityScope {
   const activityKey = `${info.workflowExecution?.runId ?? 'none'}/${info.activityId}`
   return {
     signal: context.cancellationSignal,
-    attemptId: `${activityKey}/${info.attempt}`,
     activityKey,
     attempt: info.attempt,
     isFirst: info.attempt === 1,

@@ -10,7 +10,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import type { CommitOutcome, DisruptionProposal } from '../activities/disruption/contract.ts'
-import { commandFacts, endedCommand } from '../core/history/command-facts.ts'
+import { commandFacts, endedCommand, proposedFacts } from '../core/history/command-facts.ts'
 import { type CommandFacts, factsKey } from '../core/history/life.ts'
 import { oneLine } from '../core/history/record.ts'
 import { markdownCode, markdownText } from '../core/values/markdown.ts'
@@ -55,7 +55,7 @@ class Command {
   constructor({ proposal, delayMs }: DisruptionCommandInput) {
     this.#proposal = proposal
     this.#delayMs = delayMs
-    this.#facts = commandFacts({ ...proposal, replacements: [] }, workflowInfo().startTime.getTime())
+    this.#facts = proposedFacts(proposal, workflowInfo().startTime.getTime(), delayMs)
     setHandler(commandStatusQuery, () => this.#status)
   }
 
@@ -165,7 +165,7 @@ class Command {
       reason: this.#proposal.reason,
       candidates: namesOf((this.#committed ?? this.#proposal).candidates),
       replacements: namesOf(replacements),
-      ...(isValidating ? { dueMs: this.#facts.startedMs + this.#delayMs } : {}),
+      ...(isValidating && this.#facts.dueMs !== undefined ? { dueMs: this.#facts.dueMs } : {}),
       ...(readyByMs === undefined ? {} : { readyByMs }),
     }
   }

@@ -2,7 +2,7 @@ import { rootCause, WorkflowExecutionAlreadyStartedError } from '@temporalio/com
 import { condition, executeChild, ParentClosePolicy, setHandler, startChild, uuid4 } from '@temporalio/workflow'
 import type { DisruptionProposal, PlanSummary } from '../activities/disruption/contract.ts'
 import type { ApplyRequest, ConsolidateRequest, PlanRequest } from '../core/disruption/plan/plan-requests.ts'
-import { commandFacts, commandSummary } from '../core/history/command-facts.ts'
+import { commandSummary, proposedFacts } from '../core/history/command-facts.ts'
 import { factsKey } from '../core/history/life.ts'
 import { disruptionCommandId, disruptionPassId } from '../core/task-queues.ts'
 import { plans } from './activities.ts'
@@ -117,7 +117,7 @@ async function begin({ cluster, isPlain, proposal, committed }: Beginning): Prom
       workflowId: disruptionCommandId(cluster, id),
       parentClosePolicy: ParentClosePolicy.ABANDON,
       args: [{ cluster, proposal, delayMs: 0 }],
-      memo: { [factsKey]: { ...commandFacts({ ...proposal, replacements: [] }, Date.now()), dueMs: Date.now() } },
+      memo: { [factsKey]: proposedFacts(proposal, Date.now(), 0) },
       staticSummary: commandSummary(proposal),
       ...(isPlain ? {} : { typedSearchAttributes: commandAttributes(candidates) }),
     })

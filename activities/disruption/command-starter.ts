@@ -1,5 +1,5 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowIdReusePolicy } from '@temporalio/client'
-import { commandFacts, commandSummary } from '../../core/history/command-facts.ts'
+import { commandSummary, proposedFacts } from '../../core/history/command-facts.ts'
 import { type CommandFacts, factsKey } from '../../core/history/life.ts'
 import { readCommandFacts } from '../../core/history/read-facts.ts'
 import { disruptionCommandId, taskQueue } from '../../core/task-queues.ts'
@@ -47,7 +47,7 @@ export class CommandStarter {
           taskQueue: taskQueue('core', cluster),
           args: [{ cluster, proposal, delayMs }],
           workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
-          memo: { [factsKey]: { ...commandFacts({ ...proposal, replacements: [] }, now()), dueMs: now() + delayMs } },
+          memo: { [factsKey]: proposedFacts(proposal, now(), delayMs) },
           staticSummary: commandSummary(proposal),
           ...(areUsable && { typedSearchAttributes: commandAttributes(candidates) }),
         }),

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { KubernetesClient } from '../kubernetes/client/client.ts'
 import { Lease } from '../kubernetes/lease.ts'
 
-/** Time after which an attempt reads the Lease again before it writes: well under the shortest heartbeat timeout, 10 s. */
+/** Time after which an attempt reads the Lease again before it writes: well under the 10 s after which the planner's Lease runs out. */
 const validMs = 3000
 /** Names a process in its attempts' names: by its client, which no other has. */
 const processNames = new WeakMap<KubernetesClient, string>()

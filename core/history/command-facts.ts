@@ -32,6 +32,15 @@ export function commandFacts(command: Command, startedMs: number): CommandFacts 
   }
 }
 
+/** Returns the facts of a command that waits for its commit, which comes `delayMs` after its start. */
+export function proposedFacts(
+  proposal: Omit<Command, 'replacements'>,
+  startedMs: number,
+  delayMs: number,
+): CommandFacts {
+  return { ...commandFacts({ ...proposal, replacements: [] }, startedMs), dueMs: startedMs + delayMs }
+}
+
 /** The line that Temporal's list shows of a command. */
 export function commandSummary({ reason, decision, candidates }: Pick<Command, 'reason' | 'decision' | 'candidates'>) {
   return oneLine(`${reason}: ${decision} ${namesText(candidates.map(({ name }) => name))}`)

@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { pauseOf } from '../../abortable-wait.ts'
 import { type Fence, FenceLostError } from '../../provisioning/fence.ts'
 import type { CommitOutcome, DisruptionProposal } from '../contract.ts'
@@ -13,7 +12,7 @@ const gatherMs = 50
 
 /** The right to commit, for as long as this process plans. */
 export interface Lead {
-  readonly deps: CommitDeps & { readonly log: Logger }
+  readonly deps: CommitDeps
   readonly fence: Fence
   /** Fires when it plans no more. */
   readonly signal: AbortSignal
