@@ -1,5 +1,13 @@
 import { once } from 'node:events'
-import { connect, constants, createServer, type Http2Server, type ServerHttp2Stream } from 'node:http2'
+import {
+  type ClientHttp2Session,
+  connect,
+  constants,
+  createServer,
+  type Http2Server,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2'
 import type { AddressInfo } from 'node:net'
 
 const permissionDenied = '7'
@@ -20,16 +28,12 @@ export class DenyingTemporal {
     this.#server = server
     this.#port = port
     server.on('session', (session) => {
-      const upstream = connect(`http://127.0.0.1:${this.#port}`)
-      upstream.on('error', () => session.destroy())
-      session.on('error', () => upstream.destroy())
-      session.once('close', () => upstream.destroy())
-      upstream.once('close', () => session.destroy())
+      const upstream = this.#upstreamOf(session)
       session.on('stream', (stream, headers) => {
         stream.on('error', () => {})
         const method = String(headers[constants.HTTP2_HEADER_PATH]).split('/').at(-1) ?? ''
         if (this.denied.has(method)) return this.#refuse(stream, method)
-        const request = upstream.request(headers)
+        const request = upstream().request(headers)
         request.on('error', () => stream.close(constants.NGHTTP2_CANCEL))
         stream.once('close', () => request.close(constants.NGHTTP2_CANCEL))
         // What nobody reads of a request that is refused early would fill the window of the whole connection.
@@ -60,6 +64,28 @@ export class DenyingTemporal {
 
   stop(): void {
     this.#server.close()
+  }
+
+  /** Returns what gives the server's connection that takes requests. The server retires each after some minutes, and answers on it what it has begun. */
+  #upstreamOf(session: ServerHttp2Session): () => ClientHttp2Session {
+    let current: ClientHttp2Session | undefined
+    const connected = () => {
+      const upstream = connect(`http://127.0.0.1:${this.#port}`)
+      upstream.once('goaway', () => {
+        if (current === upstream) current = undefined
+      })
+      upstream.on('error', () => upstream.destroy())
+      upstream.once('close', () => {
+        if (current === upstream) session.destroy()
+      })
+      session.once('close', () => upstream.destroy())
+      return upstream
+    }
+    session.on('error', () => session.destroy())
+    return () => {
+      if (current === undefined || current.closed) current = connected()
+      return current
+    }
   }
 
   #refuse(stream: ServerHttp2Stream, method: string): void {
