@@ -260,9 +260,10 @@ export class ActivityAttempts {
   }
 }
 
-/** What a workflow gets of an activity that failed. Of a local one it gets the failure as it is. */
+/** What a workflow gets of an activity that failed. Of a local one it gets an error as it is. */
 function failedAs(activity: PendingActivity, cause: Failure, noRetry: NoRetry): Resolution {
-  return { failed: { failure: activity.isLocal ? cause : activityFailure(activity, cause, noRetry) } }
+  const isBare = activity.isLocal && cause.timeoutFailureInfo == null
+  return { failed: { failure: isBare ? cause : activityFailure(activity, cause, noRetry) } }
 }
 
 /** The server writes the start of the last attempt together with its end. */

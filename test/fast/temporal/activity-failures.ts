@@ -91,7 +91,12 @@ export function localActivityMarker(
     original_schedule_time: jsonTime(scheduledMs),
   })
   const details = { data: { payloads: [data] } }
-  if ('failure' in outcome) return { markerName: 'core_local_activity', details, failure: outcome.failure }
+  if ('failure' in outcome) {
+    const { failure } = outcome
+    // Without the activity that it happened to, and so it is replayed.
+    const bare = failure.activityFailureInfo == null ? failure : (failure.cause ?? null)
+    return { markerName: 'core_local_activity', details, failure: bare }
+  }
   const payloads = outcome.result === undefined ? [] : [outcome.result]
   return { markerName: 'core_local_activity', details: { ...details, result: { payloads } } }
 }

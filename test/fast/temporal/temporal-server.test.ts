@@ -87,6 +87,26 @@ describe('one life', () => {
     expect(evicted.run.bytes.equals(plain.run.bytes)).toBe(true)
   })
 
+  test.each(['an error', 'its time limit'])(
+    'goes on where each local observation ends with %s: by an ordinary activity, when Core replays it too',
+    async (end) => {
+      const life = new OneLife(host)
+      const { observe } = life.activities
+      life.activities['observe'] = async () => {
+        if (!Context.current().info.isLocal) return observe?.()
+        if (end === 'an error') throw new Error('the API server is away')
+        return life.clock.sleep(60_000)
+      }
+      life.startProcess()
+      life.begin()
+      await life.until('the node is ready', () => life.phase() === 'Ready')
+      life.delete()
+      await life.until('the end', () => !life.run.isRunning)
+      expect([life.run.status, life.temporal.runs.length]).toEqual(['completed', 1])
+      expect(await objections(code, [life.run])).toEqual([])
+    },
+  )
+
   test('does not replay with code that takes its steps in another order', async () => {
     const { life } = await wholeLife()
     const call = (activity: string) => `.${activity}.executeWithOptions(`

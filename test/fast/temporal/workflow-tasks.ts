@@ -313,7 +313,7 @@ export class WorkflowTasks {
     const { task } = run
     if (task === undefined || !isPolling(task.worker) || !task.localActivities.delete(activity)) return
     const atMs = this.#server.clock.now()
-    const failure = result.failed?.failure ?? result.cancelled?.failure?.cause
+    const failure = result.failed?.failure ?? result.cancelled?.failure
     const marker =
       failure == null
         ? localActivityMarker(activity, { result: result.completed?.result ?? undefined, atMs })
