@@ -106,6 +106,8 @@ export class Probes {
       spec: {
         nodeSelector: { [label]: name },
         terminationGracePeriodSeconds: 0,
+        // A node of the simulator is Ready before it is registered. Kubernetes may see a pod on it sooner than that its taint is gone, and deletes the pod.
+        tolerations: [{ key: 'karpenter.sh/unregistered', operator: 'Exists', effect: 'NoExecute' }],
         containers: [{ name: 'main', image: 'pause', resources: { requests: { cpu: '1' } } }],
       },
     })
