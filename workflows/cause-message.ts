@@ -1,4 +1,4 @@
-import { ActivityFailure, isCancellation } from '@temporalio/workflow'
+import { isCancellation, TemporalFailure } from '@temporalio/workflow'
 
 /** Returns the message of what made an activity fail. */
 export function causeMessage(error: unknown): string {
@@ -6,7 +6,10 @@ export function causeMessage(error: unknown): string {
   return cause instanceof Error ? cause.message : String(cause)
 }
 
-/** Whether an activity has failed for good. Anything else is no outcome of a step: a cancellation, or an answer that cannot be read. */
+/**
+ * Whether an activity has failed for good. Anything else is no outcome of a step: a cancellation, or an answer that cannot be read. The error of a local
+ * activity comes without an ActivityFailure around it, and so does its time limit once it is replayed.
+ */
 export function isFailedAttempt(error: unknown): boolean {
-  return error instanceof ActivityFailure && !isCancellation(error)
+  return error instanceof TemporalFailure && !isCancellation(error)
 }

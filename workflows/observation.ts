@@ -1,4 +1,3 @@
-import { isCancellation, TemporalFailure } from '@temporalio/workflow'
 import type { ClaimRef, KubernetesActivities, Observation } from '../activities/kubernetes/contract.ts'
 import { instanceReads, kubernetes, localReads } from './activities.ts'
 import { isFailedAttempt } from './cause-message.ts'
@@ -10,8 +9,7 @@ export async function observe(request: Request): Promise<Observation> {
   try {
     return await localReads().observe(request)
   } catch (error) {
-    // No ActivityFailure: a local activity's error comes bare, and its time limit does once it is replayed.
-    if (!(error instanceof TemporalFailure) || isCancellation(error)) throw error
+    if (!isFailedAttempt(error)) throw error
     return kubernetes().observe.executeWithOptions({ summary: 'read NodeClaim, Node and deadlines' }, [request])
   }
 }

@@ -106,7 +106,7 @@ export class Probes {
       spec: {
         nodeSelector: { [label]: name },
         terminationGracePeriodSeconds: 0,
-        // A node of the simulator is Ready before it is registered. Kubernetes may see a pod on it sooner than that its taint is gone, and deletes the pod.
+        // A Node of the simulator is Ready before it is registered. Kubernetes deletes a pod whose binding it sees before it sees that this taint is gone.
         tolerations: [{ key: 'karpenter.sh/unregistered', operator: 'Exists', effect: 'NoExecute' }],
         containers: [{ name: 'main', image: 'pause', resources: { requests: { cpu: '1' } } }],
       },
