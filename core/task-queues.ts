@@ -6,15 +6,29 @@ export function taskQueue(role: TaskQueueRole, cluster: string): string {
   return `joiner-${role}-${cluster}`
 }
 
-/** Returns the id of a NodeClaim's lifecycle. The UID keeps a late poke from reviving a closed lifecycle under a reused name. */
-export function lifecycleId(cluster: string, claim: { readonly name: string; readonly uid: string }): string {
-  return `nodeclaim/${cluster}/${claim.name}/${claim.uid}`
+/** The NodeClaim of a lifecycle. Of the UID the first eight characters count: they tell NodeClaims apart that have one name after each other. */
+export interface LifecycleClaim {
+  readonly name: string
+  readonly uid: string
 }
 
-/** Returns the name of a lifecycle's NodeClaim; undefined for other workflows. */
-export function claimOfLifecycle(workflowId: string): string | undefined {
-  const [kind, , name] = workflowId.split('/')
-  return kind === 'nodeclaim' ? name : undefined
+/** Returns the id of a NodeClaim's lifecycle. The UID keeps a late poke from reviving a closed lifecycle under a reused name. */
+export function lifecycleId(cluster: string, claim: LifecycleClaim): string {
+  return `nodeclaim/${cluster}/${lifecycleKey(claim)}`
+}
+
+/** Returns what a lifecycle's id says of its NodeClaim: `NAME-XXXXXXXX`. */
+export function lifecycleKey({ name, uid }: LifecycleClaim): string {
+  return `${name}-${uid.slice(0, 8)}`
+}
+
+/** Returns what a lifecycle's id says; undefined for an id of another workflow, another cluster or another form. */
+export function claimOfLifecycle(cluster: string, workflowId: string): LifecycleClaim | undefined {
+  const [kind, of, key = '', ...rest] = workflowId.split('/')
+  // A name may have dashes, the beginning of a UID has none.
+  const dash = key.lastIndexOf('-')
+  if (kind !== 'nodeclaim' || of !== cluster || rest.length > 0 || dash < 1 || dash === key.length - 1) return undefined
+  return { name: key.slice(0, dash), uid: key.slice(dash + 1) }
 }
 
 /** Ids of the workflows that a cluster has once each. */

@@ -8,17 +8,27 @@ export function onQueueOf(cluster: string): string {
   return `TaskQueue = ${quoted(taskQueue('core', cluster))}`
 }
 
+/** Workflows of one cluster that run. */
+export function runningOf(cluster: string): string {
+  return `ExecutionStatus = 'Running' AND ${onQueueOf(cluster)}`
+}
+
 /** Lifecycles that run. */
 export function runningLifecycles(cluster: string): string {
-  return `WorkflowType = 'nodeClaimLifecycle' AND ExecutionStatus = 'Running' AND ${onQueueOf(cluster)}`
+  return `WorkflowType = 'nodeClaimLifecycle' AND ${runningOf(cluster)}`
+}
+
+/** What runs beside lifecycles. */
+export function runningOthers(cluster: string): string {
+  return `WorkflowType != 'nodeClaimLifecycle' AND ${runningOf(cluster)}`
 }
 
 /** Disruption commands that run. */
 export function runningCommands(cluster: string): string {
-  return `WorkflowType = 'disruptionCommand' AND ExecutionStatus = 'Running' AND ${onQueueOf(cluster)}`
+  return `WorkflowType = 'disruptionCommand' AND ${runningOf(cluster)}`
 }
 
-/** A condition for the lifecycle of the Node or NodeClaim of a name. */
+/** A condition for the lifecycle of the Node or NodeClaim of a name. Lifecycles of NodeClaims whose name goes on after it, with a dash, match too. */
 export function ofNodeOrClaim(cluster: string, name: string): string {
   const prefix = lifecycleId(cluster, { name, uid: '' })
   return `(NodeName = ${quoted(name)} OR WorkflowId STARTS_WITH ${quoted(prefix)})`

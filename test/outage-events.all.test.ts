@@ -38,7 +38,7 @@ const untilGone = (name: string) =>
 async function eventsOf(...names: readonly string[]): Promise<readonly number[]> {
   return world.until(`the lifecycles of ${names.join(', ')} are closed`, async () => {
     const closed = await world.lifecycles("ExecutionStatus = 'Completed'")
-    const own = names.map((name) => closed.find(({ id }) => id.includes(`/${name}/`))?.events)
+    const own = names.map((name) => closed.find(({ nodeClaim }) => nodeClaim === name)?.events)
     return own.every((events) => events !== undefined) && own
   })
 }

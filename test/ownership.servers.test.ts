@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { stringify } from 'yaml'
 import { osDiskName } from '../activities/azure/launch/os-disk-name.ts'
 import { nothingReported } from '../core/node-claim/drain-waits.ts'
+import { lifecycleId } from '../core/task-queues.ts'
 import { azureIds, clusterName } from '../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool, standaloneClaim } from './applied-objects.ts'
 import { ArmSession } from './arm/arm-session.ts'
@@ -245,9 +246,9 @@ describe('when most NodeClaims look lost, nothing is deleted and the reason is s
     const code = 'ResourceGroupNotFound'
     await world.fault({ kind: 'failSync', operation: 'GET virtualMachines', code, status: 404, count: 1000 })
     await world.operator.kubectl(['delete', 'nodeclaim', name, '--wait=false'])
-    const id = `nodeclaim/${clusterName}/${name}/`
+    const id = lifecycleId(clusterName, (await claimOf(name))?.metadata ?? { name, uid: '' })
     await world.until('the lifecycle terminates', async () => {
-      const found = await world.lifecycles(`WorkflowId STARTS_WITH '${id}' AND NodePhase = 'Draining'`)
+      const found = await world.lifecycles(`WorkflowId = '${id}' AND NodePhase = 'Draining'`)
       return found.length > 0
     })
     await world.until('Azure refuses', async () => (await refusals(world)) > before)

@@ -2,6 +2,7 @@
 // scaled to 0.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
+import { lifecycleKey } from '../core/task-queues.ts'
 import { azureIds, clusterName, subnetId } from '../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
 import { ArmSession } from './arm/arm-session.ts'
@@ -131,11 +132,11 @@ describe('a new cluster', () => {
       return claims.length > 0 && claims.every((each) => isTrue(each, 'Initialized')) && claims
     })
     if (claim === undefined) throw new Error('there is no NodeClaim')
-    const { name, uid } = claim.metadata
+    const { name } = claim.metadata
     const known = {
       claim: name,
       node: `aks-${name}`,
-      claimUid: `${name}/${uid}`,
+      lifecycle: lifecycleKey(claim.metadata),
       cluster: clusterName,
       namespace: 'joiner',
       release: 'joiner',

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { lifecycleId } from '../core/task-queues.ts'
 import { clusterName } from '../deploy/local/cluster.ts'
 import {
   consolidateNowSignal,
@@ -97,7 +98,7 @@ async function another(world: World, kept: ReadonlySet<string>): Promise<Chosen>
   const claims = await world.list('nodeclaims')
   const lives = (await world.lifecycles("ExecutionStatus = 'Running'")).map(({ id }) => id)
   const life = lives.find((id) => !kept.has(id)) ?? ''
-  const { name = '' } = claims.find(({ metadata }) => life.includes(metadata.uid))?.metadata ?? {}
+  const { name = '' } = claims.find(({ metadata }) => life === lifecycleId(clusterName, metadata))?.metadata ?? {}
   return { life, claim: name, node: `aks-${name}` }
 }
 

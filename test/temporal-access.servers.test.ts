@@ -5,6 +5,7 @@ import { Client, type Connection } from '@temporalio/client'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { listRuns } from '../activities/workflow-runs.ts'
+import { lifecycleId } from '../core/task-queues.ts'
 import { Authority, type Issued } from '../deploy/local/authority.ts'
 import { clusterName } from '../deploy/local/cluster.ts'
 import { temporalSettings } from '../deploy/local/temporal.ts'
@@ -194,7 +195,7 @@ describe("without administrator's rights", () => {
     await world.scale('inflate', before.size + 1)
     await world.untilRunning(before.size + 1)
     const claim = (await world.list('nodeclaims')).find(({ metadata }) => !before.has(metadata.name))
-    const id = `nodeclaim/${clusterName}/${claim?.metadata.name}/${claim?.metadata.uid}`
+    const id = lifecycleId(clusterName, claim?.metadata ?? { name: '', uid: '' })
     const handle = new Client({ connection, namespace }).workflow.getHandle(id)
     const own = new Set<string>(Object.values(searchAttributes).map(({ name }) => name))
     return async () => {

@@ -1,8 +1,9 @@
 // Workflow code that the current version cannot go on with, and two codes side by side.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../api/config.ts'
+import { lifecycleId } from '../core/task-queues.ts'
 import { clusterName } from '../deploy/local/cluster.ts'
 import { temporalSettings } from '../deploy/local/temporal.ts'
 import { temporalCheck } from '../starter/cli/doctor/temporal.ts'
@@ -11,6 +12,7 @@ import { bundleDigest, readBundle, withoutSourceMap, workflowBundle } from '../w
 import { pokeSignal, resumeSignal } from '../workflows/messages.ts'
 import { keptVersions } from './bundles/kept.ts'
 import { TwoVersions } from './upgrade/two-versions.ts'
+import { beginUnknown, bootMs, UnderWay, underOldIds } from './upgrade/under-way.ts'
 import type { World } from './world.ts'
 
 const kept = await keptVersions()
@@ -38,14 +40,15 @@ async function changedBundle(name: string, change: (code: string) => string): Pr
 
 /** Every lifecycle and loop begins with a timer, which no other version knows of. */
 function withTimers(code: string): string {
-  const begins = [
-    'await lifecycle.run();',
-    'if (input.state === undefined) await pause.recover();',
-    'if (_class_private_field_get(this, _input).state === undefined) await',
-  ]
-  return begins.reduce((changed, begin) => {
+  const timer = 'await new Promise((done) => setTimeout(done, 1));'
+  const begins = {
+    '(()=>lifecycle.run())': `(async () => { ${timer} return lifecycle.run() })`,
+    'await pause.recover();': `${timer} await pause.recover();`,
+    'await _class_private_field_get(this, _pause).recover();': `${timer} await _class_private_field_get(this, _pause).recover();`,
+  }
+  return Object.entries(begins).reduce((changed, [begin, later]) => {
     expect(changed.split(begin)).toHaveLength(2)
-    return changed.replace(begin, `await new Promise((done) => setTimeout(done, 1));${begin}`)
+    return changed.replace(begin, later)
   }, code)
 }
 
@@ -58,7 +61,7 @@ test('runs that the current version cannot go on with are ended and started agai
   await world.scale('inflate', 1)
   await world.untilRunning(1)
   const [claim] = await versions.ready(1)
-  const lifecycle = `nodeclaim/${clusterName}/${claim?.metadata.name}/${claim?.metadata.uid}`
+  const lifecycle = lifecycleId(clusterName, claim?.metadata ?? { name: '', uid: '' })
   const ids = [world.loop('provisioning').workflowId, world.loop('disruption').workflowId, lifecycle]
   const before = await Promise.all(ids.map((id) => versions.runOf(id)))
   const [vm] = (await world.azure()).virtualMachines
@@ -78,6 +81,46 @@ test('runs that the current version cannot go on with are ended and started agai
   expect((await world.azure()).virtualMachines.map(({ name }) => name)).toContain(vm?.name)
   expect((await world.list('pods')).map(({ metadata }) => metadata.uid)).toContain(pod?.metadata.uid)
   await versions.endAll()
+})
+
+describe('what an earlier version has under other ids', () => {
+  const underWay = () => new UnderWay(versions)
+
+  afterEach(() => underWay().end())
+
+  test('goes on under those of now: of 20 launches, three drains, a command and a pause nothing is lost or doubled', async () => {
+    const story = underWay()
+    await versions.startWith(kept.at(-1)?.bundle ?? '')
+    const command = await story.begin()
+    await world.crash()
+    const [launching, draining, paused] = [await story.launching(), await story.draining(), await story.paused()]
+    expect([launching, draining, paused].map(({ length }) => length)).toEqual([20, 3, 1])
+    const old = [...(await underOldIds(world)), await beginUnknown(world)]
+    const before = await Promise.all(old.map((id) => versions.runOf(id)))
+    expect(before.filter((run) => !run.startsWith('RUNNING'))).toEqual([])
+
+    world.startJoiner()
+    await world.until('all of that has ended', async () => {
+      const now = await Promise.all(old.map((id) => versions.runOf(id)))
+      return now.every((run, at) => run === before[at]?.replace('RUNNING', 'TERMINATED'))
+    })
+    await world.until('each NodeClaim has its lifecycle', () => story.hasEachItsLifecycle())
+    expect(await story.draining()).toEqual(draining)
+    await story.release()
+    await world.until(
+      'the command ends',
+      async () => !(await versions.runOf(command)).startsWith('RUNNING'),
+      bootMs * 2,
+    )
+    expect(await world.temporal.workflow.getHandle(command).result()).toMatchObject({ outcome: 'done' })
+    // Drained pods move to nodes of their own.
+    const ready = await versions.ready(launching.length + paused.length + draining.length, bootMs * 2)
+    expect(ready.map(({ metadata }) => metadata.uid)).toEqual(expect.arrayContaining([...launching, ...paused]))
+    await world.until('each has its lifecycle still', () => story.hasEachItsLifecycle())
+    expect(await story.oddVms()).toEqual([])
+    expect([await story.isPauseInForce(), await story.paused()]).toEqual([true, paused])
+    await world.until('nothing of that is found any more', async () => (await story.found()) === 0)
+  })
 })
 
 /** The build that a workflow's last task was done by; empty: by a worker without a version. */
@@ -126,10 +169,12 @@ test('with worker versioning, two workflow codes run side by side and only the c
   await world.cluster.supervisor.stop('joiner')
   await world.scale('inflate', 4)
   await versions.ready(4)
-  const all = [...(await runningLifecycles()), world.loop('provisioning').workflowId]
+  const loop = world.loop('provisioning')
   await world.temporal.workflow.getHandle(lifecycle).signal(pokeSignal)
-  await world.until('what goes on does so with the second code', async () => (await buildOf(lifecycle)) === second)
-  expect(await buildOf(all.at(-1) ?? '')).toBe(second)
+  await loop.signal(resumeSignal.name)
+  await world.until('what goes on does so with the second code', async () =>
+    (await Promise.all([lifecycle, loop.workflowId].map(buildOf))).every((build) => build === second),
+  )
 
   await world.cluster.supervisor.stop('second')
   world.startJoiner()

@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { type Client, ScheduleOverlapPolicy } from '@temporalio/client'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { stringify } from 'yaml'
-import { maintenanceScheduleId } from '../core/task-queues.ts'
+import { claimOfLifecycle, maintenanceScheduleId } from '../core/task-queues.ts'
 import { timeText } from '../core/values/time.ts'
 import type { Fault } from '../deploy/local/azure/admin/faults.ts'
 import type { Timing } from '../deploy/local/azure/admin/settings.ts'
@@ -46,6 +46,12 @@ export interface Seen {
       readonly lastTransitionTime?: string
     }[]
   }
+}
+
+interface ListedLifecycle {
+  readonly id: string
+  readonly events: number
+  readonly nodeClaim: string | undefined
 }
 
 interface AzureState {
@@ -298,12 +304,12 @@ export class World {
     }
   }
 
-  async lifecycles(filter?: string): Promise<readonly { readonly id: string; readonly events: number }[]> {
+  /** Lifecycles that Temporal lists. */
+  async lifecycles(filter?: string): Promise<readonly ListedLifecycle[]> {
     const query = `WorkflowType = 'nodeClaimLifecycle'${filter === undefined ? '' : ` AND ${filter}`}`
-    const found: { id: string; events: number }[] = []
-    for await (const run of this.temporal.workflow.list({ query })) {
-      found.push({ id: run.workflowId, events: run.historyLength ?? 0 })
-    }
+    const found: ListedLifecycle[] = []
+    for await (const { workflowId: id, historyLength: events = 0 } of this.temporal.workflow.list({ query }))
+      found.push({ id, events, nodeClaim: claimOfLifecycle(clusterName, id)?.name })
     return found
   }
 

@@ -22,7 +22,8 @@ function vm(fromHour: number, toHour?: number, more: Partial<VmSpan> = {}): VmSp
 function life(name: string, vms: readonly VmSpan[], more: Partial<Life> = {}): Life {
   return {
     nodeClaim: name,
-    uid: `uid-${name}`,
+    // What is known of it, two NodeClaims may share.
+    uid: 'aaaaaaaa',
     workflowId: name,
     runId: '1',
     isRunning: false,

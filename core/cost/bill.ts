@@ -37,7 +37,7 @@ export type OnDemandPrice = (instanceType: string) => number | undefined
  * that was terminated without one is billed to where its successor begins, or not at all.
  */
 export function billedSpans(lives: readonly Life[], window: TimeRange): readonly BilledSpan[] {
-  return [...Map.groupBy(lives, ({ uid }) => uid).values()].flatMap((ofClaim) => {
+  return [...Map.groupBy(lives, ({ workflowId }) => workflowId).values()].flatMap((ofClaim) => {
     const spans = ofClaim
       .flatMap((life) => life.vms.map((vm) => ({ life, vm })))
       .toSorted((a, b) => a.vm.fromMs - b.vm.fromMs)

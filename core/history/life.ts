@@ -84,6 +84,7 @@ export interface LifeFacts {
 /** A life with its workflow. */
 export interface Life extends LifeFacts {
   readonly nodeClaim: string
+  /** The first eight characters. */
   readonly uid: string
   readonly workflowId: string
   readonly runId: string

@@ -96,8 +96,8 @@ describe('a timeline', () => {
   const life: Life = {
     ...unknownFacts(1000),
     nodeClaim: 'a',
-    uid: 'uid-a',
-    workflowId: 'nodeclaim/prod/a/uid-a',
+    uid: 'aaaaaaaa',
+    workflowId: 'nodeclaim/prod/a-aaaaaaaa',
     runId: 'run',
     isRunning: true,
     came: { kind: 'replacement', command: 'drift-1', replaces: ['old'] },

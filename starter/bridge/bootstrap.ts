@@ -1,10 +1,4 @@
-import {
-  type Client,
-  type ConnectionLike,
-  ScheduleAlreadyRunning,
-  ScheduleNotFoundError,
-  ScheduleOverlapPolicy,
-} from '@temporalio/client'
+import { type Client, type ConnectionLike, ScheduleAlreadyRunning, ScheduleOverlapPolicy } from '@temporalio/client'
 import type { Logger } from 'pino'
 import { maintenanceScheduleId, taskQueue } from '../../core/task-queues.ts'
 import type { maintenance } from '../../workflows/index.ts'
@@ -80,25 +74,10 @@ async function ensureSchedule(deps: BootstrapDeps): Promise<void> {
     if (error instanceof ScheduleAlreadyRunning) return
     if (!isDenied(error)) throw error
     // Somebody else may have made it. One that may not be read counts as missing.
-    const found = await describedSchedule(client, cluster).catch((cause: unknown) => {
+    const found = await describedSchedule(client, scheduleId).catch((cause: unknown) => {
       if (!isDenied(cause)) throw cause
     })
     if (found === undefined) reportDenied(deps, scheduleId)
-  }
-}
-
-/** What the Schedules of earlier versions were called. Workers do not know what they start. */
-const formerSchedules = ['garbageCollection', 'nodeClassStatus', 'inPlaceUpdates', 'catalogRefresh'] as const
-
-/** Deletes the Schedules of earlier versions. Errors: Temporal's, except that there are none or that they may not be deleted. */
-export async function deleteFormerSchedules(client: Client, cluster: string): Promise<void> {
-  for (const name of formerSchedules) {
-    await client.schedule
-      .getHandle(`${name}/${cluster}`)
-      .delete()
-      .catch((error: unknown) => {
-        if (!(error instanceof ScheduleNotFoundError) && !isDenied(error)) throw error
-      })
   }
 }
 

@@ -15,8 +15,8 @@ const Status = { RUNNING: 1, TERMINATED: 5 } as const
 const initialized = ['Launched', 'Registered', 'Initialized'].map((type) => condition(type))
 const interruption = { type: 'VMEventScheduled', status: 'True' }
 
-/** A Temporal that records what the bridge sends. `listed`: the lifecycles that its list shows. */
-function fakeTemporal(listed: () => readonly string[], loops: { running: boolean }) {
+/** A Temporal that records what the bridge sends. `listed`: the lifecycles that its list shows; `old`: those of another form, until they are ended. */
+function fakeTemporal(listed: () => readonly string[], loops: { running: boolean }, old: Set<string>) {
   const sent: string[] = []
   let answers = Promise.resolve()
   const workflow = {
@@ -28,8 +28,13 @@ function fakeTemporal(listed: () => readonly string[], loops: { running: boolean
       await answers
       sent.push(`poke ${workflowId}`)
     },
-    getHandle: () => ({
+    getHandle: (workflowId: string) => ({
       describe: async () => ({ status: { name: loops.running ? 'RUNNING' : 'TERMINATED' } }),
+      terminate: async () => {
+        await answers
+        sent.push(`end ${workflowId}`)
+        old.delete(workflowId)
+      },
     }),
   }
   const workflowService = {
@@ -39,8 +44,11 @@ function fakeTemporal(listed: () => readonly string[], loops: { running: boolean
       return { workflowExecutionInfo: { status: isRunning ? Status.RUNNING : Status.TERMINATED } }
     },
     async listWorkflowExecutions({ query }: { query: string }) {
-      const ids = query.includes("WorkflowType = 'nodeClaimLifecycle'") ? listed() : []
-      return { executions: ids.map((workflowId) => ({ execution: { workflowId } })), nextPageToken: Buffer.alloc(0) }
+      await answers
+      const isOfOthers = query.includes('TemporalReportedProblems') || query.includes("!= 'nodeClaimLifecycle'")
+      const ids = isOfOthers ? [] : [...listed(), ...old]
+      const executions = ids.map((workflowId) => ({ execution: { workflowId }, type: { name: 'nodeClaimLifecycle' } }))
+      return { executions, nextPageToken: Buffer.alloc(0) }
     },
   }
   return {
@@ -55,7 +63,7 @@ function fakeTemporal(listed: () => readonly string[], loops: { running: boolean
   }
 }
 
-async function world(claims: number, listed?: readonly string[]) {
+async function world(claims: number, listed?: readonly string[], old: ReadonlySet<string> = new Set()) {
   const cluster = new FakeCluster()
   for (let at = 0; at < claims; at++) {
     cluster.put('nodeclaims', claimJson(`c${at}`, { status: { conditions: initialized } }))
@@ -65,7 +73,7 @@ async function world(claims: number, listed?: readonly string[]) {
     lifecycleId('test', { name, uid: cluster.object('nodeclaims', name)?.metadata.uid ?? '' })
   const loops = { running: true }
   const all = () => cluster.names('nodeclaims').map(idOf)
-  const temporal = fakeTemporal(() => listed ?? all(), loops)
+  const temporal = fakeTemporal(() => listed ?? all(), loops, new Set(old))
   const cache = cluster.cacheOf()
   let bootstraps = 0
   const bridge = new Bridge({
@@ -133,6 +141,22 @@ describe('the bridge', () => {
     await pass(100)
     const expected = ['launching', 'alone', 'c3'].map((name) => `poke ${idOf(name)}`)
     expect(lifecyclesIn(sent).toSorted()).toEqual(expected.toSorted())
+  })
+
+  test('that takes over ends what is of another form before it tells anybody anything, also of what changes meanwhile', async () => {
+    const old = ['nodeclaim/test/c0/uid', 'nodeclaim/test/launching/uid']
+    const { cluster, bridge, sent, idOf, hold } = await world(2, undefined, new Set(old))
+    cluster.put('nodeclaims', claimJson('launching', { status: { conditions: [condition('Launched')] } }))
+    const answer = hold()
+    bridge.start()
+    await pass(2000)
+    cluster.edit('nodes', 'aks-c1', { status: { conditions: [interruption] } })
+    await pass(2000)
+    expect([bridge.isLeader, sent]).toEqual([true, []])
+    answer()
+    await pass(100)
+    expect(sent.slice(0, 2).toSorted()).toEqual(old.map((id) => `end ${id}`))
+    expect(sent.slice(2).toSorted()).toEqual(['c1', 'launching'].map((name) => `poke ${idOf(name)}`))
   })
 
   test('tells of an interruption at once, while Temporal is slow to start the lifecycles of thousands', async () => {

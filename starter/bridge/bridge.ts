@@ -13,7 +13,6 @@ import type { NodeRules } from '../../core/node-claim/node-health.ts'
 import { needsLook } from '../../core/node-claim/node-health.ts'
 import { hasLostNode } from '../../core/node-claim/node-owner.ts'
 import { isDeleting, type Node, type NodeClaim } from '../../core/objects.ts'
-import { deleteFormerSchedules } from './bootstrap.ts'
 import { makeCurrent, type OwnVersion } from './current-version.ts'
 import type { NodePoolCounterDeps } from './node-pool-counter.ts'
 import { startNodePoolCounter } from './node-pool-counter.ts'
@@ -70,6 +69,8 @@ export class Bridge {
   #stopCounting: () => void = () => {}
   #timers: NodeJS.Timeout[] = []
   #leading = Promise.resolve()
+  /** Whether this process has begun to tell lifecycles what changes. */
+  #tells = false
 
   constructor(input: BridgeInput) {
     this.#input = input
@@ -124,8 +125,14 @@ export class Bridge {
     await Promise.race([deps.cache.synced(), whenAborted(ends)])
     if (ends.aborted) return
     onLead(this.#lease.takenFrom)
+    await Promise.race([this.#watchdog.begin(ends), whenAborted(ends)])
+    if (ends.aborted) return
+    this.#tells = true
     this.#pokeUnsettled()
+    // What rests and was ended is missing now.
+    void this.#watchdog.round()
     await whenAborted(ends)
+    this.#tells = false
   }
 
   /**
@@ -146,14 +153,15 @@ export class Bridge {
     } catch (error) {
       deps.log.warn({ err: error }, 'bootstrap in Temporal failed, the next resync retries')
     }
-    if (!this.isLeader) return
+    if (!this.isLeader || !this.#tells) return
     this.#queue.add(versionKey)
     for (const claim of deps.cache.nodeClaims.values())
       if (!isSettled(deps, claim) && !isUnderWay(claim)) this.#queue.add(`poke/${claim.metadata.name}`, 'routine')
   }
 
   #onChange({ kind, key, before, after }: ClusterChange): void {
-    if (!this.isLeader) return
+    // What changes before it tells, it tells then.
+    if (!this.isLeader || !this.#tells) return
     if (kind === 'NodeClaim') this.#onClaim(key, before as NodeClaim | undefined, after as NodeClaim | undefined)
     else if (kind === 'Node') this.#onNode(before as Node | undefined, after as Node | undefined)
   }
@@ -205,10 +213,8 @@ export class Bridge {
   }
 
   async #work(key: string): Promise<void> {
-    const { deps, client, version, connection, temporalNamespace: namespace, identity } = this.#input
+    const { deps, version, connection, temporalNamespace: namespace, identity } = this.#input
     if (key === versionKey) {
-      // Again at each resync: a process of an earlier version, which a rolling update has not replaced yet, makes its own again.
-      await deleteFormerSchedules(client, deps.cluster)
       // A leader that lost its Lease while this waited must not take the tasks away from its successor.
       if (version !== undefined && this.isLeader)
         await makeCurrent(version, { connection, namespace, identity, log: deps.log })

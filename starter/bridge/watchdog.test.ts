@@ -1,10 +1,10 @@
 import type { Client } from '@temporalio/client'
 import pino from 'pino'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { AttributedStarts } from '../../activities/attributed-starts.ts'
 import { LifecycleStarter } from '../../activities/provisioning/lifecycle-starter.ts'
 import { WorkQueue } from '../../activities/work-queue.ts'
-import { lifecycleId, maintenanceScheduleId, singletonIds } from '../../core/task-queues.ts'
+import { lifecycleId, maintenanceScheduleId, singletonIds, taskQueue } from '../../core/task-queues.ts'
 import { FakeCluster } from '../../test/fakes/cluster.ts'
 import { claimJson, condition } from '../../test/fakes/objects.ts'
 import { pass, useFakeTime } from '../../test/fakes/time.ts'
@@ -16,13 +16,14 @@ useFakeTime()
 const cluster = 'test'
 const scheduleId = maintenanceScheduleId(cluster)
 const schedule = (client: Client) => client.schedule.getHandle(scheduleId)
+const oldId = (name: string) => `nodeclaim/${cluster}/${name}/${name}-uid`
 const loops = [singletonIds.provisioningLoop(cluster), singletonIds.disruptionLoop(cluster)]
 
 /** A cluster at rest with so many nodes, and a watchdog that looks every 20 s. */
 async function world(claims: number, lagMs = 0) {
   const temporal = fakeTemporal(lagMs)
   const kubernetes = new FakeCluster()
-  for (let n = 0; n < claims; n++) kubernetes.put('nodeclaims', claimJson(`c${n}`))
+  for (let n = 0; n < claims; n++) kubernetes.put('nodeclaims', claimJson(`c${n}`, { metadata: { uid: `c${n}uid` } }))
   await temporal.bootstrap(cluster)
   const lifecycles = new LifecycleStarter(temporal.client, cluster, new AttributedStarts(Date.now))
   const cache = kubernetes.cacheOf()
@@ -35,7 +36,10 @@ async function world(claims: number, lagMs = 0) {
     readonly count?: number
     readonly objects?: readonly string[]
     readonly detail?: string
+    readonly msg?: string
   }[] = []
+  /** NodeClaims that were to have a lifecycle while one of another form ran. */
+  const doubled: string[] = []
   const queue = new WorkQueue(
     async (key) => {
       sent.push(key)
@@ -62,18 +66,26 @@ async function world(claims: number, lagMs = 0) {
       bootstraps += 1
       return temporal.bootstrap(cluster)
     },
-    start: (name) => queue.add(`start ${name}`, 'routine'),
+    start: (name) => {
+      if (temporal.running().includes(oldId(name))) doubled.push(name)
+      queue.add(`start ${name}`, 'routine')
+    },
     poke: (workflowId) => queue.add(`poke ${workflowId}`, 'routine'),
     metrics: { restarted: () => {}, found: (counts) => void (found = counts) },
   })
   const timer = setInterval(() => void watchdog.round(), 20_000)
   timer.unref()
   await pass(60_000)
-  const idOf = (name: string) => lifecycleId(cluster, { name, uid: `uid-${name}` })
+  const idOf = (name: string) => lifecycleId(cluster, { name, uid: `${name}uid` })
   return {
     ...temporal,
     kubernetes,
+    watchdog,
     sent,
+    doubled,
+    /** As an earlier version began it. */
+    beginOld: (workflowId: string, type = 'nodeClaimLifecycle') =>
+      temporal.client.workflow.start(type, { workflowId, taskQueue: taskQueue('core', cluster), args: [] }),
     logged,
     leads,
     idOf,
@@ -166,7 +178,7 @@ describe('the watchdog', () => {
   })
 
   test.each([
-    { fault: 'isVisibilityDown', expected: { 'cannot be read': 2 } },
+    { fault: 'isVisibilityDown', expected: { 'cannot be read': 3 } },
     { fault: 'isOld', expected: { 'server too old': 1 } },
   ] as const)('starts loops at once where Temporal answers no such list ($fault), and says so once', async (row) => {
     const { state, running, terminate, found, logged } = await world(30)
@@ -186,7 +198,7 @@ describe('the watchdog', () => {
     state.isVisibilityDown = true
     for (const name of names) await terminate(idOf(name))
     await pass(20_000)
-    expect(found()).toMatchObject({ 'cannot be read': 2, 'lifecycle missing': 20 })
+    expect(found()).toMatchObject({ 'cannot be read': 3, 'lifecycle missing': 20 })
     await pass(1000)
     expect(missing()).toHaveLength(30)
     await pass(40_000)
@@ -217,6 +229,95 @@ describe('the watchdog', () => {
     expect(bootstraps()).toBe(1)
     await pass(20_000)
     expect(found()).toEqual({})
+  })
+
+  test('ends what is of another form before it begins anew what it was for, young or not', async () => {
+    const { client, kubernetes, names, idOf, terminate, beginOld, sent, doubled, missing, running, found } =
+      await world(2)
+    const metadata = { uid: 'younguid', creationTimestamp: new Date(Date.now() + 15_000).toISOString() }
+    kubernetes.put('nodeclaims', claimJson('young', { metadata }))
+    for (const name of names) await terminate(idOf(name))
+    const old = [...[...names, 'young'].map(oldId), 'garbageCollection/test-workflow-2026']
+    for (const id of old) await beginOld(id, id.startsWith('nodeclaim') ? 'nodeClaimLifecycle' : 'garbageCollection')
+    const scheduleId = 'garbageCollection/test'
+    const action = { workflowType: 'garbageCollection', taskQueue: taskQueue('core', cluster), args: [] }
+    const spec = { intervals: [{ every: 3_600_000 }] }
+    await client.schedule.create({ scheduleId, spec, action: { type: 'startWorkflow', ...action } })
+    await pass(21_000)
+    expect(found()).toEqual({ 'of another form': 5, 'lifecycle missing': 3 })
+    expect(running().filter((id) => old.includes(id))).toEqual([])
+    expect([missing(), doubled]).toEqual([[], []])
+    // Nobody pokes what is to end.
+    expect(sent.toSorted()).toEqual(['start c0', 'start c1', 'start young'])
+    await pass(20_000)
+    expect(found()).toEqual({})
+    await expect(client.schedule.getHandle(scheduleId).describe()).rejects.toThrow(/not found/)
+  })
+
+  test('ends at each look what a process of an earlier version has begun again, until that is gone', async () => {
+    const { idOf, beginOld, running, found } = await world(1)
+    for (let round = 0; round < 3; round++) {
+      await beginOld(oldId('c0'))
+      await pass(20_000)
+      expect(running().filter((id) => id.startsWith('nodeclaim'))).toEqual([idOf('c0')])
+    }
+    await pass(20_000)
+    expect(found()).toEqual({})
+  })
+
+  test('begins nothing anew while what is of another form cannot be ended', async () => {
+    const { client, kubernetes, beginOld, running, missing, doubled } = await world(1)
+    kubernetes.put('nodeclaims', claimJson('c1', { metadata: { uid: 'c1uid' } }))
+    await beginOld(oldId('c1'))
+    const busy = new Error('busy')
+    vi.spyOn(client.workflowService, 'terminateWorkflowExecution')
+      .mockRejectedValueOnce(busy)
+      .mockRejectedValueOnce(busy)
+    await pass(41_000)
+    expect([running().includes(oldId('c1')), missing(), doubled]).toEqual([true, ['c1'], []])
+    await pass(20_000)
+    expect([running().includes(oldId('c1')), missing(), doubled]).toEqual([false, [], []])
+  })
+
+  describe('as it begins to lead, ends what is of another form,', () => {
+    const begin = async (known: Awaited<ReturnType<typeof world>>) => {
+      let hasBegun = false
+      void known.watchdog.begin(new AbortController().signal).then(() => (hasBegun = true))
+      await pass(0)
+      return () => [hasBegun, known.running().includes(oldId('c0'))]
+    }
+    const hasSaid = ({ logged }: Awaited<ReturnType<typeof world>>) =>
+      logged.some(({ msg }) => msg?.includes('could not be listed or ended') === true)
+
+    test('before anything else', async () => {
+      const known = await world(1)
+      await known.beginOld(oldId('c0'))
+      expect((await begin(known))()).toEqual([true, false])
+      expect(hasSaid(known)).toBe(false)
+    })
+
+    test('or says that it goes on without where lists cannot be read: a look ends it once they can', async () => {
+      const known = await world(1)
+      await known.beginOld(oldId('c0'))
+      known.state.isVisibilityDown = true
+      expect((await begin(known))()).toEqual([true, true])
+      expect(hasSaid(known)).toBe(true)
+      known.state.isVisibilityDown = false
+      await pass(20_000)
+      expect(known.running()).not.toContain(oldId('c0'))
+    })
+
+    test('and waits for a list no longer than 5 s', async () => {
+      const known = await world(1)
+      await known.beginOld(oldId('c0'))
+      vi.spyOn(known.client.workflowService, 'listWorkflowExecutions').mockReturnValue(new Promise(() => {}) as never)
+      const state = await begin(known)
+      await pass(4999)
+      expect(state()).toEqual([false, true])
+      await pass(1)
+      expect(state()).toEqual([true, true])
+      expect(hasSaid(known)).toBe(true)
+    })
   })
 
   test('looks only while it leads, and leaves its findings to the next leader', async () => {

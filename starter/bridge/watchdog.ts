@@ -1,10 +1,23 @@
-import type { Client } from '@temporalio/client'
+import { type Client, ScheduleNotFoundError, WorkflowNotFoundError } from '@temporalio/client'
 import type { Logger } from 'pino'
+import { pauseOf } from '../../activities/abortable-wait.ts'
+import { forEachOf } from '../../activities/concurrency.ts'
 import type { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
 import type { BridgeMetrics } from '../../activities/telemetry/bridge-metrics.ts'
 import { claimOfLifecycle } from '../../core/task-queues.ts'
-import { type Finding, faults, findingsOf, type Look, merged, type Repair } from '../temporal/findings/finding.ts'
+import { runningOf } from '../../core/workflow-queries.ts'
+import {
+  type Finding,
+  faults,
+  findingsOf,
+  type Look,
+  type LookContext,
+  merged,
+  type Repair,
+} from '../temporal/findings/finding.ts'
 import { temporalLooks } from '../temporal/findings/look.ts'
+import { lookForOtherForms } from '../temporal/findings/other-forms.ts'
+import { isDenied } from '../temporal/grpc-code.ts'
 
 export interface WatchdogInput {
   readonly deps: {
@@ -28,6 +41,10 @@ export interface WatchdogInput {
 
 /** Objects that a line of the log names. */
 const mostNamed = 5
+/** How long a new leader waits for the list of runs: Nodes that are interrupted meanwhile have half a minute. */
+const beginMs = 5000
+/** Runs that are ended at a time. */
+const endedAtOnce = 20
 
 /**
  * Watches what Joiner has in Temporal, and repairs what somebody ended, deleted or lost. Each look is by itself: one that fails or hangs keeps no other
@@ -35,6 +52,7 @@ const mostNamed = 5
  */
 export class Watchdog {
   readonly #input: WatchdogInput
+  readonly #context: LookContext
   readonly #looks: readonly Look[]
   readonly #found = new Map<Look, readonly Finding[]>()
   readonly #busy = new Set<Look>()
@@ -45,7 +63,32 @@ export class Watchdog {
   constructor(input: WatchdogInput) {
     this.#input = input
     const { deps, client } = input
-    this.#looks = temporalLooks({ client, cluster: deps.cluster, now: deps.now }, () => deps.cache.nodeClaims.values())
+    this.#context = { client, cluster: deps.cluster, now: deps.now }
+    this.#looks = temporalLooks(this.#context, () => deps.cache.nodeClaims.values())
+  }
+
+  /**
+   * Ends the runs of another form as a leader begins: it starts nothing before, so that no NodeClaim has two lifecycles. Where they cannot be listed or
+   * ended, the leader goes on, and the looks end them. `ends`: it leads no longer.
+   */
+  async begin(ends: AbortSignal): Promise<void> {
+    const { deps } = this.#input
+    const listed = new AbortController()
+    const late = async () => {
+      await pauseOf(beginMs, AbortSignal.any([ends, listed.signal]))
+      throw new Error(`Temporal has not listed them within ${beginMs} ms`)
+    }
+    try {
+      const looking = lookForOtherForms(this.#context, runningOf(deps.cluster))
+      const findings = await Promise.race([looking, late()]).finally(() => listed.abort())
+      if (!ends.aborted) await this.#repair(repairsOf(findings))
+    } catch (error) {
+      if (!ends.aborted)
+        deps.log.warn(
+          { err: error },
+          'runs of another form may go on beside those that begin now: they could not be listed or ended; the next look ends them',
+        )
+    }
   }
 
   /** Looks at everything but what it still looks at since a round before. */
@@ -61,7 +104,7 @@ export class Watchdog {
       if (!this.#input.isLeader()) return
       this.#found.set(look, findings)
       this.#report()
-      await this.#repair(findings.flatMap(({ repair }) => repair ?? []))
+      await this.#repair(repairsOf(findings))
     } catch (error) {
       this.#input.deps.log.warn({ err: error, what: look.what }, 'failed to repair what is wrong in temporal, retrying')
     } finally {
@@ -70,29 +113,50 @@ export class Watchdog {
   }
 
   async #repair(repairs: readonly Repair[]): Promise<void> {
-    const { start, poke, metrics } = this.#input
+    const { start, poke, deps } = this.#input
+    // Before anything starts. Errors of these keep the rest for the next look.
+    await forEachOf(
+      repairs.filter((repair) => repair.kind === 'restart'),
+      endedAtOnce,
+      (repair) => this.#end(repair),
+    )
     for (const repair of repairs) {
       if (repair.kind === 'start') start(repair.nodeClaim)
       else if (repair.kind === 'poke') poke(repair.workflowId)
+      else if (repair.kind === 'deleteSchedule') await this.#deleteSchedule(repair.scheduleId)
       else if (repair.kind === 'restart') {
-        await this.#end(repair)
-        metrics?.restarted(1)
-        const nodeClaim = claimOfLifecycle(repair.workflowId)
-        if (nodeClaim !== undefined) start(nodeClaim)
+        const claim = claimOfLifecycle(deps.cluster, repair.workflowId)
+        if (claim !== undefined) start(claim.name)
       }
     }
     if (repairs.some(({ kind }) => kind === 'restart' || kind === 'bootstrap')) await this.#bootstrapOnce()
   }
 
-  async #end({ workflowId, runId }: Extract<Repair, { kind: 'restart' }>): Promise<void> {
-    const { client, deps } = this.#input
+  async #end({ workflowId, runId, why }: Extract<Repair, { kind: 'restart' }>): Promise<void> {
+    const { client, deps, metrics } = this.#input
     const { log } = deps
-    log.warn({ workflowId, runId }, 'restarting workflow run that this version cannot replay')
-    // Of this run alone: another replica may have begun the next one.
-    await client.workflow
-      .getHandle(workflowId, runId)
-      .terminate('this version of the workflow code cannot go on with it; started again (docs/workflow-versions.md)')
-      .catch((error: unknown) => log.debug({ workflowId, err: error }, 'stuck run had already ended'))
+    log.warn({ workflowId, runId }, `ending a workflow run, to begin it anew: Joiner ${why}`)
+    try {
+      // Of this run alone: another replica may have begun the next one.
+      await client.workflow
+        .getHandle(workflowId, runId)
+        .terminate(`Joiner ${why}; begun anew (docs/workflow-versions.md)`)
+      metrics?.restarted(1)
+    } catch (error) {
+      if (!(error instanceof WorkflowNotFoundError)) throw error
+      log.debug({ workflowId }, 'the run had already ended')
+    }
+  }
+
+  async #deleteSchedule(scheduleId: string): Promise<void> {
+    const { client, deps } = this.#input
+    try {
+      await client.schedule.getHandle(scheduleId).delete()
+    } catch (error) {
+      // A person may delete it, whom the finding tells how.
+      if (!(error instanceof ScheduleNotFoundError) && !isDenied(error)) throw error
+      deps.log.debug({ schedule: scheduleId, err: error }, 'a Schedule of another form was not deleted')
+    }
   }
 
   /** Two looks that want it at once have it once. */
@@ -128,6 +192,10 @@ export class Watchdog {
     this.#reported = new Set()
     this.#input.metrics?.found(new Map())
   }
+}
+
+function repairsOf(findings: readonly Finding[]): readonly Repair[] {
+  return findings.flatMap(({ repair }) => repair ?? [])
 }
 
 function keyOf({ fault, object }: Finding): string {

@@ -3,6 +3,7 @@ import { defaultPayloadConverter, type Payload } from '@temporalio/common'
 import proto from '@temporalio/proto'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { CommandFacts, LifeFacts } from '../../core/history/life.ts'
+import { lifecycleId } from '../../core/task-queues.ts'
 import { EncryptionCodec } from '../temporal/encryption.ts'
 import { readHistory } from './lives.ts'
 
@@ -82,6 +83,9 @@ const client = (pageSize = 2, keys = new Map<string, Buffer>()): Client =>
 const read = (from: Client = client(), sinceMs = now - 24 * hour) =>
   readHistory(from, { cluster: 'prod', sinceMs, nowMs: now })
 
+const uidOf = (name: string) => name.repeat(8)
+const idOf = (name: string) => lifecycleId('prod', { name, uid: uidOf(name) })
+
 const facts: LifeFacts = {
   nodePool: 'general',
   node: 'aks-a',
@@ -110,9 +114,9 @@ const command: CommandFacts = {
 }
 
 test('lives and commands are read over pages, the oldest first', async () => {
-  list('nodeclaim/prod/b/uid-b', { ...facts, createdMs: now - 4 * hour })
-  list('nodeclaim/prod/a/uid-a', facts)
-  list('nodeclaim/prod/c/uid-c', alive, { status: 'running' })
+  list(idOf('b'), { ...facts, createdMs: now - 4 * hour })
+  list(idOf('a'), facts)
+  list(idOf('c'), alive, { status: 'running' })
   list('disrupt/prod/drift-0123456789', { ...command, outcome: 'done' }, { type: 'disruptionCommand' })
   const second = { ...command, id: 'drift-1123456789-01234567' }
   list('disrupt/prod/drift-1123456789', second, { type: 'disruptionCommand', status: 'running' })
@@ -120,15 +124,15 @@ test('lives and commands are read over pages, the oldest first', async () => {
   list('disrupt/prod/drift-2123456789', { ...command, dueMs: now }, { type: 'disruptionCommand' })
   const history = await read()
   expect(history.lives.map(({ nodeClaim, uid, isRunning }) => [nodeClaim, uid, isRunning])).toEqual([
-    ['a', 'uid-a', false],
-    ['c', 'uid-c', true],
-    ['b', 'uid-b', false],
+    ['a', uidOf('a'), false],
+    ['c', uidOf('c'), true],
+    ['b', uidOf('b'), false],
   ])
   expect(history.lives[0]).toEqual({
     ...facts,
     nodeClaim: 'a',
-    uid: 'uid-a',
-    workflowId: 'nodeclaim/prod/a/uid-a',
+    uid: uidOf('a'),
+    workflowId: 'nodeclaim/prod/a-aaaaaaaa',
     runId: 'run',
     isRunning: false,
   })
@@ -158,14 +162,14 @@ describe('the time that Temporal covers', () => {
 
 describe('several runs of one lifecycle', () => {
   test('count as one, the one that runs', async () => {
-    list('nodeclaim/prod/a/uid-a', alive, { status: 'running', runId: 'second', startMs: now - 2 * hour })
-    list('nodeclaim/prod/a/uid-a', alive, { status: 'terminated', runId: 'first' })
+    list(idOf('a'), alive, { status: 'running', runId: 'second', startMs: now - 2 * hour })
+    list(idOf('a'), alive, { status: 'terminated', runId: 'first' })
     expect(await read()).toMatchObject({ lives: [{ runId: 'second' }], unreadable: 0 })
   })
 
   test('count as one, the last one', async () => {
-    list('nodeclaim/prod/a/uid-a', alive, { status: 'terminated', runId: 'first' })
-    list('nodeclaim/prod/a/uid-a', facts, { runId: 'second', startMs: now - 2 * hour })
+    list(idOf('a'), alive, { status: 'terminated', runId: 'first' })
+    list(idOf('a'), facts, { runId: 'second', startMs: now - 2 * hour })
     expect(await read()).toMatchObject({ lives: [{ runId: 'second' }], unreadable: 0 })
   })
 
@@ -174,14 +178,14 @@ describe('several runs of one lifecycle', () => {
     ['recorded the end again', { ...facts, endedMs: now - hour / 2, went: { kind: 'deleted' } }],
   ])('count as one, the one that ended first, where one that was reset %s', async (_, second) => {
     const went = { kind: 'expired', message: 'expired' }
-    list('nodeclaim/prod/a/uid-a', second, { runId: 'second', startMs: now - hour })
-    list('nodeclaim/prod/a/uid-a', { ...facts, went, drainedPods: 3 }, { runId: 'first', status: 'failed' })
-    list('nodeclaim/prod/a/uid-a', second, { runId: 'third' })
+    list(idOf('a'), second, { runId: 'second', startMs: now - hour })
+    list(idOf('a'), { ...facts, went, drainedPods: 3 }, { runId: 'first', status: 'failed' })
+    list(idOf('a'), second, { runId: 'third' })
     expect(await read()).toMatchObject({ lives: [{ runId: 'first', went, drainedPods: 3 }], unreadable: 0 })
   })
 
   test('that continued as new are not listed twice', async () => {
-    list('nodeclaim/prod/a/uid-a', alive, { status: 'continued', runId: 'first', startMs: now - hour })
+    list(idOf('a'), alive, { status: 'continued', runId: 'first', startMs: now - hour })
     expect(await read()).toMatchObject({ lives: [], unreadable: 0 })
   })
 })
@@ -208,24 +212,27 @@ describe('what cannot be read is counted', () => {
       },
     ],
   ])('%s', async (_, value, listed) => {
-    list('nodeclaim/prod/a/uid-a', value, listed)
-    list('nodeclaim/prod/b/uid-b', facts)
+    list(idOf('a'), value, listed)
+    list(idOf('b'), facts)
     expect(await read()).toMatchObject({ lives: [{ nodeClaim: 'b' }], unreadable: 1 })
   })
 
-  test.each(['nodeclaim/other/a/uid', 'nodeclaim/prod/a', 'nodeclaim/prod/a/uid/more', 'x'])(
-    'the id %s',
-    async (id) => {
-      list(id, facts)
-      expect(await read()).toMatchObject({ lives: [], unreadable: 1 })
-    },
-  )
+  test.each([
+    'nodeclaim/other/a-aaaaaaaa',
+    'nodeclaim/prod/a',
+    'nodeclaim/prod/a/aaaaaaaa-0000-4000-8000-000000000000',
+    'nodeclaim/prod/a-aaaaaaaa/more',
+    'x',
+  ])('the id %s', async (id) => {
+    list(id, facts)
+    expect(await read()).toMatchObject({ lives: [], unreadable: 1 })
+  })
 })
 
 test('encrypted facts are read with the key', async () => {
   const keys = new Map([['k1', Buffer.alloc(32, 7)]])
   const [memo] = await new EncryptionCodec(keys).encode([payload(facts)])
-  list('nodeclaim/prod/a/uid-a', undefined, memo === undefined ? {} : { memo })
+  list(idOf('a'), undefined, memo === undefined ? {} : { memo })
   expect(await read(client(2, keys))).toMatchObject({
     lives: [{ nodeClaim: 'a', labels: { team: 'a' } }],
     unreadable: 0,
@@ -238,6 +245,6 @@ test.each<[string, Partial<typeof alive>, number]>([
   ['whose node works', { vms: alive.vms.map(({ toMs: ___, ...vm }) => vm) }, 0],
   ['whose node goes', { drainingMs: now }, 0],
 ])('a lifecycle %s is counted as one without its VM', async (_, facts, count) => {
-  list('nodeclaim/prod/a/uid-a', { ...alive, ...facts }, { status: 'running' })
+  list(idOf('a'), { ...alive, ...facts }, { status: 'running' })
   expect((await read()).withoutVm ?? 0).toBe(count)
 })

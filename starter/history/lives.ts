@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client'
 import { listRuns, type WorkflowRun } from '../../activities/workflow-runs.ts'
 import { type CommandFacts, factsKey, type History, type Life } from '../../core/history/life.ts'
 import { readCommandFacts, readLifeFacts } from '../../core/history/read-facts.ts'
-import { disruptionCommandId, lifecycleId } from '../../core/task-queues.ts'
+import { claimOfLifecycle, disruptionCommandId } from '../../core/task-queues.ts'
 import { endedSince } from '../../core/workflow-queries.ts'
 
 /** Memos have up to 4 KiB; a page stays far below the largest message of gRPC. */
@@ -61,13 +61,12 @@ function truerOf(a: Life | undefined, b: Life | undefined): Life | undefined {
 
 async function lifeOf(run: WorkflowRun, cluster: string): Promise<Life | undefined> {
   const { workflowId, runId, isRunning } = run
-  const prefix = lifecycleId(cluster, { name: '', uid: '' }).slice(0, -1)
-  const [nodeClaim, uid, ...rest] = workflowId.startsWith(prefix) ? workflowId.slice(prefix.length).split('/') : []
-  if (nodeClaim === undefined || uid === undefined || rest.length > 0) return undefined
+  const claim = claimOfLifecycle(cluster, workflowId)
+  if (claim === undefined) return undefined
   const facts = readLifeFacts(await run.memo(factsKey))
   // A run that was terminated did not write how it ended.
   if (facts === undefined || (!isRunning && facts.endedMs === undefined)) return undefined
-  return { ...facts, nodeClaim, uid, workflowId, runId, isRunning }
+  return { ...facts, nodeClaim: claim.name, uid: claim.uid, workflowId, runId, isRunning }
 }
 
 async function commandOf(run: WorkflowRun, cluster: string): Promise<CommandFacts | undefined> {

@@ -18,7 +18,7 @@ const isLifecycle = "WorkflowType = 'nodeClaimLifecycle'"
 const failed = `${isLifecycle} AND ExecutionStatus = 'Failed'`
 const draining = "NodePhase = 'Draining' AND ExecutionStatus = 'Running'"
 const readyRunOf = (nodeClaim: string) =>
-  `WorkflowId STARTS_WITH 'nodeclaim/${clusterName}/${nodeClaim}/' AND NodePhase = 'Ready'`
+  `WorkflowId STARTS_WITH 'nodeclaim/${clusterName}/${nodeClaim}-' AND NodePhase = 'Ready'`
 const doneIn = (pool: string) =>
   `WorkflowType = 'disruptionCommand' AND NodePool = '${pool}' AND ExecutionStatus = 'Completed'`
 

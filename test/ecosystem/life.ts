@@ -101,7 +101,7 @@ export async function live({ world, prometheus, say }: Life): Promise<void> {
   await world.operator.kubectl(['patch', 'nodeclaim', lostName, '--type=merge', '-p', none])
   await world.operator.kubectl(['delete', 'nodeclaim', lostName])
   await world.until('its lifecycle has ended', async () =>
-    (await world.lifecycles("ExecutionStatus = 'Running'")).every(({ id }) => !id.includes(`/${lostName}/`)),
+    (await world.lifecycles("ExecutionStatus = 'Running'")).every(({ nodeClaim }) => nodeClaim !== lostName),
   )
   await world.maintain()
   await untilScraped('joiner_garbage_withheld')

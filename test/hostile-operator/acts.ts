@@ -17,7 +17,7 @@ import {
 import { searchAttributes } from '../../workflows/search-attributes.ts'
 import { resetTo, stepsOf } from '../faults/reset.ts'
 import { manyUnreadablePayloads, UnreadableMessages } from '../faults/unreadable-payloads.ts'
-import { type Act, type Done, lifecycleId, loops, type Stage, scheduleId } from './stage.ts'
+import { type Act, type Done, idOf, loops, type Stage, scheduleId } from './stage.ts'
 
 /** That the watchdog finds one of these faults. */
 const finds =
@@ -56,7 +56,7 @@ const answersToCancel = async (stage: Stage) =>
 async function cancel(stage: Stage, count: number): Promise<Done> {
   const before = await answersToCancel(stage)
   const claims = (await stage.kept()).slice(0, count)
-  await Promise.all(claims.map((claim) => stage.world.temporal.workflow.getHandle(lifecycleId(claim)).cancel()))
+  await Promise.all(claims.map((claim) => stage.world.temporal.workflow.getHandle(idOf(claim)).cancel()))
   return { times: count, isNamed: async () => (await answersToCancel(stage)) >= before + count }
 }
 
@@ -139,7 +139,7 @@ async function sendUnreadable(stage: Stage): Promise<Done> {
   const messenger = new UnreadableMessages(stage.world)
   const [claim] = await stage.kept()
   if (claim === undefined) throw new Error('there is no NodeClaim')
-  const targets = [{ id: lifecycleId(claim), ...lifecycleMessages }, ...loops.map((id) => ({ id, ...loopMessages }))]
+  const targets = [{ id: idOf(claim), ...lifecycleMessages }, ...loops.map((id) => ({ id, ...loopMessages }))]
   let count = 0
   for (const payload of Object.values(manyUnreadablePayloads))
     for (const { id, signals, updates } of targets) {

@@ -1,5 +1,5 @@
 import proto from '@temporalio/proto'
-import { maintenanceScheduleId } from '../../core/task-queues.ts'
+import { lifecycleId, maintenanceScheduleId } from '../../core/task-queues.ts'
 import { clusterName } from '../../deploy/local/cluster.ts'
 import type { Fault } from '../../starter/temporal/findings/finding.ts'
 import { loopStatusQuery } from '../../workflows/messages.ts'
@@ -21,7 +21,7 @@ const youngMs = 30_000
 
 export const loops = ['provisioning', 'disruption'].map((name) => `${name}/${clusterName}`)
 export const scheduleId = maintenanceScheduleId(clusterName)
-export const lifecycleId = ({ metadata: { name, uid } }: Seen) => `nodeclaim/${clusterName}/${name}/${uid}`
+export const idOf = ({ metadata }: Seen) => lifecycleId(clusterName, metadata)
 
 /** What somebody does with Temporal. */
 export interface Act {
@@ -183,7 +183,7 @@ export class Stage {
     const claims = await this.kept()
     if (claims.length !== nodes || (await world.running()) !== nodes) return false
     const running = new Set((await world.lifecycles("ExecutionStatus = 'Running'")).map(({ id }) => id))
-    if (!claims.every((claim) => running.has(lifecycleId(claim)))) return false
+    if (!claims.every((claim) => running.has(idOf(claim)))) return false
     const runs = await Promise.all(loops.map((id) => world.temporal.workflow.getHandle(id).describe()))
     if (!runs.every(({ status }) => status.name === 'RUNNING')) return false
     const schedule = await world.temporal.schedule

@@ -2,6 +2,8 @@
 // costs, and what must stay secret in it.
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { claimOfLifecycle } from '../../core/task-queues.ts'
+import { clusterName } from '../../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool } from '../applied-objects.ts'
 import { ArmSession } from '../arm/arm-session.ts'
 import { largePayloadsIn, leaksIn } from '../histories/corpus.ts'
@@ -203,7 +205,7 @@ test('empty nodes are disrupted, drained and deleted; nothing is left; an untrou
   expect(lives.filter(({ events }) => events.at(-1) !== 'WORKFLOW_EXECUTION_COMPLETED')).toEqual([])
   expect(lives.filter(({ events }) => events.length >= 80)).toEqual([])
   const isUntroubled = ({ id, events }: (typeof lives)[number]) =>
-    !wasLate(events) && ![refused, deletedByHand].some((name) => id.includes(`/${name}/`))
+    !wasLate(events) && ![refused, deletedByHand].includes(claimOfLifecycle(clusterName, id)?.name ?? '')
   const lengths = lives.filter(isUntroubled).toSorted((one, other) => one.events.length - other.events.length)
   const seen = JSON.stringify(lengths, undefined, 1)
   expect(lengths[Math.floor((lengths.length - 1) / 2)]?.events.length, seen).toBeLessThanOrEqual(38)

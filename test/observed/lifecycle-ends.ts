@@ -13,11 +13,10 @@ export interface LifecycleEnd extends LifeResult {
 
 /** Waits for the end of the latest lifecycle of a NodeClaim of this name. */
 export async function endOf(world: World, nodeClaim: string): Promise<LifecycleEnd> {
-  const ofClaim = `WorkflowId STARTS_WITH 'nodeclaim/${clusterName}/${nodeClaim}/'`
-  const id = await world.until(
-    `Temporal lists the lifecycle of ${nodeClaim}`,
-    async () => (await world.lifecycles(ofClaim))[0]?.id,
-  )
+  const id = await world.until(`Temporal lists the lifecycle of ${nodeClaim}`, async () => {
+    const listed = await world.lifecycles(`WorkflowId STARTS_WITH 'nodeclaim/${clusterName}/${nodeClaim}-'`)
+    return listed.find((one) => one.nodeClaim === nodeClaim)?.id
+  })
   const handle = world.temporal.workflow.getHandle(id)
   const ended = await handle.result().then(
     (result) => result as LifeResult,

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { lifecycleId } from '../../core/task-queues.ts'
 import type { BilledVm } from '../../deploy/local/azure/virtual-machines/bill.ts'
 import { readHistory } from '../../starter/history/lives.ts'
 import type { Prepared } from './prepared.ts'
@@ -148,7 +149,7 @@ export function livesCases(prepared: () => Prepared): void {
 
     test('counts facts that anybody else wrote into a memo, and takes them for no node', async () => {
       const { world } = prepared()
-      const workflowId = 'nodeclaim/nobody/forged/uid'
+      const workflowId = lifecycleId('nobody', { name: 'forged', uid: 'uid' })
       const options = { workflowId, taskQueue: 'joiner-core-nobody', args: [], memo: { facts: { createdMs: 'soon' } } }
       const { firstExecutionRunId } = await world.temporal.workflow.start('nodeClaimLifecycle', options)
       await world.until('it is listed', async () => {

@@ -1,5 +1,7 @@
 // `joiner ui`: what its page gets, and what is missing there.
 import { describe, expect, test } from 'vitest'
+import { lifecycleId } from '../../core/task-queues.ts'
+import { clusterName } from '../../deploy/local/cluster.ts'
 import type { Calendar, ClusterView, CostReport, Decisions, NodeDetails, Session } from '../../starter/ui/contract.ts'
 import type { Seen } from '../world.ts'
 import { runHere } from './command-line.ts'
@@ -46,7 +48,7 @@ export function pageShows(prepared: () => Prepared, pages: () => Pages): void {
     expect(details.cost.pricePerHour).toBeGreaterThan(0)
     expect(details.cost.soFar).toBeGreaterThan(0)
     expect(details.isHeld).toBe(false)
-    expect(details.workflowId).toContain(metadata.uid)
+    expect(details.workflowId).toBe(lifecycleId(clusterName, metadata))
     expect((await pages().own.send('/api/nodes/nobody')).status).toBe(404)
   })
 
@@ -59,7 +61,7 @@ export function pageShows(prepared: () => Prepared, pages: () => Pages): void {
           kind: 'launch',
           outcome: 'done',
           reason: 'for 1 pod',
-          workflowId: expect.stringContaining(metadata.uid) as string,
+          workflowId: lifecycleId(clusterName, metadata),
         }),
       )
     const cost = await pages().own.get<CostReport>('/api/cost?days=1')

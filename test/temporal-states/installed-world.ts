@@ -1,5 +1,6 @@
 import { AttributedStarts } from '../../activities/attributed-starts.ts'
 import { LifecycleStarter } from '../../activities/provisioning/lifecycle-starter.ts'
+import { lifecycleId } from '../../core/task-queues.ts'
 import { clusterName } from '../../deploy/local/cluster.ts'
 import { FakeCluster } from '../fakes/cluster.ts'
 import { claimJson, condition } from '../fakes/objects.ts'
@@ -10,6 +11,10 @@ import { fakeTemporal } from './fake-temporal.ts'
 export const temporalStates = ['away', 'empty', 'an attribute missing', 'visibility down', 'a version apart'] as const
 export type TemporalState = (typeof temporalStates)[number]
 
+const uidOf = (name: string) => name.repeat(8)
+/** The id of the lifecycle of one of the NodeClaims. */
+export const lifecycleOf = (name: string) => lifecycleId(clusterName, { name, uid: uidOf(name) })
+
 /**
  * Three NodeClaims with their lifecycles, of which one launches, and a process of Joiner that leads and has no workers: what commands read of a cluster
  * and of Temporal in a state. Time is real.
@@ -17,8 +22,9 @@ export type TemporalState = (typeof temporalStates)[number]
 export async function installedWorld(state?: TemporalState) {
   const temporal = fakeTemporal()
   const cluster = new FakeCluster()
-  for (const name of ['a', 'b']) cluster.put('nodeclaims', claimJson(name))
-  cluster.put('nodeclaims', claimJson('c', { status: { conditions: [condition('Launched', 'Unknown')] } }))
+  for (const name of ['a', 'b']) cluster.put('nodeclaims', claimJson(name, { metadata: { uid: uidOf(name) } }))
+  const metadata = { uid: uidOf('c') }
+  cluster.put('nodeclaims', claimJson('c', { metadata, status: { conditions: [condition('Launched', 'Unknown')] } }))
   const renewTime = new Date().toISOString()
   cluster.put('leases', {
     apiVersion: 'coordination.k8s.io/v1',

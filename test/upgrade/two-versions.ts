@@ -2,7 +2,7 @@ import { bundleDigest, readBundle } from '../../workers/bundle.ts'
 import { commandStatusQuery, lifecycleStatusQuery } from '../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../applied-objects.ts'
 import { quietRuntime } from '../runner/quiet-runtime.ts'
-import { type Seen, World } from '../world.ts'
+import { isTrue, patienceMs, type Seen, World } from '../world.ts'
 
 /** A world in which one version of Joiner goes on with what another one began. */
 export class TwoVersions {
@@ -49,12 +49,12 @@ export class TwoVersions {
     this.world.startJoiner()
   }
 
-  async ready(count: number): Promise<readonly Seen[]> {
-    return this.world.until(`${count} NodeClaims are Ready`, async () => {
+  async ready(count: number, ms = patienceMs): Promise<readonly Seen[]> {
+    const areReady = async () => {
       const claims = await this.world.list('nodeclaims')
-      const isReady = ({ status }: Seen) => status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True')
-      return claims.length === count && claims.every(isReady) && claims
-    })
+      return claims.length === count && claims.every((claim) => isTrue(claim, 'Ready')) && claims
+    }
+    return this.world.until(`${count} NodeClaims are Ready`, areReady, ms)
   }
 
   /** The phases of all lifecycles that run. */

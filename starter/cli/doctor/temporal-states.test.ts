@@ -1,6 +1,11 @@
 import { Connection } from '@temporalio/client'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { installedWorld, type TemporalState, temporalStates } from '../../../test/temporal-states/installed-world.ts'
+import {
+  installedWorld,
+  lifecycleOf,
+  type TemporalState,
+  temporalStates,
+} from '../../../test/temporal-states/installed-world.ts'
 import type { TemporalSettings } from '../../temporal/settings.ts'
 import { reason } from './check.ts'
 import { temporalCheck } from './temporal.ts'
@@ -77,7 +82,7 @@ describe('joiner doctor', () => {
 
   test('fails where nobody repairs what is missing, and warns of what somebody paused', async () => {
     const [, workflows] = await examined(undefined, async ({ client, cluster, terminate }) => {
-      await terminate('nodeclaim/local/a/uid-a')
+      await terminate(lifecycleOf('a'))
       await client.schedule.getHandle('maintenance/local').pause('bob looks into drift')
       cluster.remove('leases', 'joiner-bridge', 'joiner')
     })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { sampleClaim, sampleTime } from '../../../core/sample-objects.ts'
+import { lifecycleId } from '../../../core/task-queues.ts'
 import { type LifecycleFacts, nodeRows, rowNamed } from './report.ts'
 import { detailsJson, detailsText, listText, rowJson } from './table.ts'
 
@@ -10,7 +11,7 @@ const ready = sampleClaim('n1', {
 const leaving = sampleClaim('n2', { metadata: { deletionTimestamp: new Date(now - 600_000).toISOString() } })
 
 const lifecycleOf = (node: string, change: Partial<LifecycleFacts> = {}): LifecycleFacts => ({
-  workflowId: `nodeclaim/demo/${node}-claim/uid-${node}-claim`,
+  workflowId: lifecycleId('demo', { name: `${node}-claim`, uid: `uid-${node}-claim` }),
   name: `${node}-claim`,
   uid: `uid-${node}-claim`,
   phase: 'Ready',

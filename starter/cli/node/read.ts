@@ -5,7 +5,7 @@ import type { KubernetesClient } from '../../../activities/kubernetes/client/cli
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { listRuns } from '../../../activities/workflow-runs.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
-import { lifecycleId } from '../../../core/task-queues.ts'
+import { claimOfLifecycle, type LifecycleClaim } from '../../../core/task-queues.ts'
 import { ofNodeOrClaim, runningLifecycles } from '../../../core/workflow-queries.ts'
 import { lifecycleStatusQuery } from '../../../workflows/messages.ts'
 import { searchAttributes } from '../../../workflows/search-attributes.ts'
@@ -15,7 +15,7 @@ import type { TemporalAccess } from '../operate/temporal-access.ts'
 import type { ConnectionOptions } from '../shared/options.ts'
 import { innermost } from '../status/read.ts'
 import type { EventFacts } from '../why/facts.ts'
-import { readEvents } from '../why/read.ts'
+import { readEventsOfClaim } from '../why/read.ts'
 import type { LifecycleFacts, Retried } from './report.ts'
 
 /** A lifecycle answers at once; longer means that nobody works for it. */
@@ -36,11 +36,11 @@ export async function readLifecycles(access: TemporalAccess, only?: string): Pro
   const giveUpAt = Date.now() + askingMs
   await forEachOf(asked, askedAtOnce, async (lifecycle) => {
     answers.set(
-      lifecycle.uid,
+      lifecycle.workflowId,
       Date.now() < giveUpAt ? await ask(access, lifecycle) : { ...lifecycle, status: 'silent' },
     )
   })
-  return lifecycles.map((lifecycle) => answers.get(lifecycle.uid) ?? lifecycle)
+  return lifecycles.map((lifecycle) => answers.get(lifecycle.workflowId) ?? lifecycle)
 }
 
 /** The lifecycles that run, as their search attributes tell. `only`: of the Node or NodeClaim of that name. */
@@ -54,16 +54,16 @@ async function listLives(
 ): Promise<readonly LifecycleFacts[]> {
   const named = only === undefined ? '' : ` AND ${ofNodeOrClaim(cluster, only)}`
   const query = `${runningLifecycles(cluster)}${named}`
-  const prefix = lifecycleId(cluster, { name: '', uid: '' }).slice(0, -1)
   const lifecycles: LifecycleFacts[] = []
   for await (const { workflowId, attribute } of listRuns(client, query)) {
-    const [name = '', uid = ''] = workflowId.slice(prefix.length).split('/')
     const nodeName = attribute(searchAttributes.nodeName.name)
+    const claim = claimOfLifecycle(cluster, workflowId)
+    // The query matches longer names too.
+    if (claim === undefined || (only !== undefined && claim.name !== only && nodeName !== only)) continue
     const nodePool = attribute(searchAttributes.nodePool.name)
     lifecycles.push({
       workflowId,
-      name,
-      uid,
+      ...claim,
       phase: attribute(searchAttributes.nodePhase.name) ?? 'Unknown',
       ...(nodeName === undefined ? {} : { nodeName }),
       ...(nodePool === undefined ? {} : { nodePool }),
@@ -114,9 +114,9 @@ export async function readClaims(options: ConnectionOptions): Promise<readonly N
 /** Events of a NodeClaim, the latest first; a text: why they cannot be read. */
 export async function readClaimEvents(
   options: ConnectionOptions,
-  uid: string,
+  claim: LifecycleClaim,
 ): Promise<readonly EventFacts[] | string> {
-  return reading(options, (client) => readEvents(client, [uid], 'default'))
+  return reading(options, (client) => readEventsOfClaim(client, claim))
 }
 
 async function reading<T>(

@@ -3,6 +3,7 @@ import { type Hold, holdOf, holdText } from '../../../core/node-claim/hold.ts'
 import { phaseOf } from '../../../core/node-claim/phase.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
+import { lifecycleKey } from '../../../core/task-queues.ts'
 import type { LifecycleStatus } from '../../../workflows/messages.ts'
 
 /** A step that Temporal tries again and again. */
@@ -18,6 +19,7 @@ export interface Retried {
 /** The lifecycle of a NodeClaim, as far as Temporal says. */
 export interface LifecycleFacts {
   readonly workflowId: string
+  /** Name and UID of its NodeClaim, of which the id of the workflow has the first eight characters. */
   readonly name: string
   readonly uid: string
   /** As the search attributes say. */
@@ -37,6 +39,7 @@ export function answerOf(lifecycle: LifecycleFacts | undefined): LifecycleStatus
 /** One NodeClaim in the one place where an operator looks. */
 export interface NodeRow {
   readonly nodeClaim: string
+  /** Of a NodeClaim that is gone the first eight characters. */
   readonly uid: string
   readonly node?: string
   readonly nodePool?: string
@@ -64,14 +67,18 @@ export interface NodeFacts {
 
 /** A row for each NodeClaim, and for each lifecycle whose NodeClaim is gone: those that wait for something first, the longest wait on top. */
 export function nodeRows({ claims, lifecycles }: NodeFacts, now: number): readonly NodeRow[] {
-  const byUid = new Map((lifecycles ?? []).map((lifecycle) => [lifecycle.uid, lifecycle]))
-  const known = new Set((claims ?? []).map(({ metadata }) => metadata.uid))
+  const byKey = new Map((lifecycles ?? []).map((lifecycle) => [lifecycleKey(lifecycle), lifecycle]))
+  const known = new Set((claims ?? []).map(({ metadata }) => lifecycleKey(metadata)))
   const rows = [
     ...(claims ?? []).map((claim) =>
-      rowOf(claim, { lifecycle: byUid.get(claim.metadata.uid), hasLifecycles: lifecycles !== undefined }, now),
+      rowOf(
+        claim,
+        { lifecycle: byKey.get(lifecycleKey(claim.metadata)), hasLifecycles: lifecycles !== undefined },
+        now,
+      ),
     ),
     ...(lifecycles ?? [])
-      .filter(({ uid }) => !known.has(uid))
+      .filter((lifecycle) => !known.has(lifecycleKey(lifecycle)))
       .map((lifecycle) => rowOfLifecycle(lifecycle, claims !== undefined)),
   ]
   const isResting = ({ phase }: NodeRow) => (phase === 'Ready' ? 1 : 0)

@@ -37,8 +37,8 @@ export async function showNode(name: string, options: Shown): Promise<number> {
     return isKnown ? 2 : 1
   }
   const claim = facts.claims?.find(({ metadata }) => metadata.uid === row.uid)
-  const lifecycle = facts.lifecycles?.find(({ uid }) => uid === row.uid)
-  const events = await readClaimEvents(options, row.uid)
+  const lifecycle = facts.lifecycles?.find(({ workflowId }) => workflowId === row.workflowId)
+  const events = await readClaimEvents(options, { name: row.nodeClaim, uid: row.uid })
   if (typeof events === 'string') console.error(`note: events cannot be read: ${events}`)
   const details = {
     row,

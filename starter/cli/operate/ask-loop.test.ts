@@ -44,7 +44,7 @@ test.each<[NodeAsking, boolean]>([
   [{ what: 'retryNow', request: {} }, true],
 ])('a lifecycle is asked with the time; left for later is %j', async (asking, isDated) => {
   const { access, sent } = unanswered()
-  const lifecycle = { name: 'a', uid: 'u', workflowId: 'nodeclaim/local/a/u' }
+  const lifecycle = { name: 'a', uid: 'u', workflowId: 'nodeclaim/local/a-u' }
   const { message } = await askNode(access, lifecycle as never, asking)
   const dated = { ...asking.request, at: time }
   expect(sent).toEqual([

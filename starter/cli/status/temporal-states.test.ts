@@ -1,5 +1,10 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { installedWorld, type TemporalState, temporalStates } from '../../../test/temporal-states/installed-world.ts'
+import {
+  installedWorld,
+  lifecycleOf,
+  type TemporalState,
+  temporalStates,
+} from '../../../test/temporal-states/installed-world.ts'
 
 const own = 'Joiner repairs this by itself within 30 s'
 
@@ -50,7 +55,7 @@ describe('joiner status', () => {
 
   test('names a NodeClaim whose lifecycle somebody ended, and who does not repair it', async () => {
     const { cluster, terminate, joiner } = await installedWorld()
-    await terminate('nodeclaim/local/b/uid-b')
+    await terminate(lifecycleOf('b'))
     cluster.remove('leases', 'joiner-bridge', 'joiner')
     const { stdout } = await joiner('status')
     expect(stdout).toMatch(
@@ -75,10 +80,10 @@ describe('joiner status', () => {
     const { stdout } = await joiner('status', '--output', 'json')
     const { problems, findings } = JSON.parse(stdout)
     expect(problems.join('\n')).not.toContain('nodeclaim/local/b')
-    expect(findings).toMatchObject([{ object: 'workflow nodeclaim/local/b/uid-b', isBeingRepaired: true }])
+    expect(findings).toMatchObject([{ object: 'workflow nodeclaim/local/b-bbbbbbbb', isBeingRepaired: true }])
     cluster.remove('leases', 'joiner-bridge', 'joiner')
     expect((await joiner('status')).stdout).toMatch(
-      /^BROKEN {2}workflow nodeclaim\/local\/b\/uid-b: lifecycle without/m,
+      /^BROKEN {2}workflow nodeclaim\/local\/b-bbbbbbbb: lifecycle without/m,
     )
   })
 

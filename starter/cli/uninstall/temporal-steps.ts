@@ -41,7 +41,7 @@ export function pauseStep({ temporal, options, say }: Uninstallation): Step {
 export function workflowsStep(uninstallation: Uninstallation): Step {
   const { temporal } = uninstallation
   const { client, cluster, namespace } = temporal
-  const schedule = () => describedSchedule(client, cluster)
+  const schedule = () => describedSchedule(client, maintenanceScheduleId(cluster))
   return {
     todo: async () => {
       const [scheduled, workflows] = await Promise.all([

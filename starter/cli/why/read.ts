@@ -17,6 +17,7 @@ import { lastPassKey, parseLastPass, verdictMapName, verdictShard } from '../../
 import { claimOfNode } from '../../../core/node-claim/node-owner.ts'
 import type { Condition, Node, NodeClaim, Pod } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
+import type { LifecycleClaim } from '../../../core/task-queues.ts'
 import { withCluster } from '../access/cluster.ts'
 import type { ClusterOptions } from '../shared/options.ts'
 import type { CountedBudget, EventFacts, KeptVerdict, NodeFacts, PodFacts } from './facts.ts'
@@ -169,20 +170,33 @@ async function eventsIfAllowed(...of: Parameters<typeof readEvents>): Promise<re
 }
 
 /** The latest first, those that say the same as one. */
-export async function readEvents(
+async function readEvents(
   client: KubernetesClient,
   uids: readonly string[],
   namespace: string,
 ): Promise<readonly EventFacts[]> {
   const path = resourcePath('events', undefined, namespace)
   const lists = await Promise.all(uids.map((uid) => client.list(path, { fieldSelector: `involvedObject.uid=${uid}` })))
-  const reported = lists
-    .flatMap(({ items }) => items)
-    .map((item): EventFacts => {
-      const { reason = '', message = '', involvedObject, lastTimestamp, eventTime, count = 1 } = item as EventJson
-      const at = Date.parse(lastTimestamp ?? eventTime ?? decodeMeta(item).creationTimestamp)
-      return { reason, message, about: involvedObject?.kind ?? '', at, times: count }
-    })
+  return eventFacts(lists.flatMap(({ items }) => items))
+}
+
+/** Reads the events of a NodeClaim, also of one that is gone. `uid`: its first eight characters suffice. */
+export async function readEventsOfClaim(
+  client: KubernetesClient,
+  { name, uid }: LifecycleClaim,
+): Promise<readonly EventFacts[]> {
+  const path = resourcePath('events', undefined, 'default')
+  const fieldSelector = `involvedObject.kind=NodeClaim,involvedObject.name=${name}`
+  const { items } = await client.list(path, { fieldSelector })
+  return eventFacts(items.filter((item) => (item as EventJson).involvedObject?.uid?.startsWith(uid) === true))
+}
+
+function eventFacts(items: readonly Json[]): readonly EventFacts[] {
+  const reported = items.map((item): EventFacts => {
+    const { reason = '', message = '', involvedObject, lastTimestamp, eventTime, count = 1 } = item as EventJson
+    const at = Date.parse(lastTimestamp ?? eventTime ?? decodeMeta(item).creationTimestamp)
+    return { reason, message, about: involvedObject?.kind ?? '', at, times: count }
+  })
   const same = Map.groupBy(reported, ({ reason, message, about }) => JSON.stringify([reason, message, about]))
   return [...same.values()]
     .map((group) => ({

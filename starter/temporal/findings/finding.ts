@@ -7,6 +7,7 @@ import { messageOf } from '../problem.ts'
 export const faults = [
   'lifecycle missing',
   'lifecycle without NodeClaim',
+  'of another form',
   'loop not running',
   'schedule missing',
   'schedule paused',
@@ -28,8 +29,9 @@ export type Repair =
   | { readonly kind: 'poke'; readonly workflowId: string }
   /** Makes what a cluster has once: loops, the Schedule, search attributes. */
   | { readonly kind: 'bootstrap' }
-  /** Ends a run, and starts its workflow again. */
-  | { readonly kind: 'restart'; readonly workflowId: string; readonly runId: string }
+  /** Ends a run, and starts its workflow again. `why`: in words that go on after "Joiner". */
+  | { readonly kind: 'restart'; readonly workflowId: string; readonly runId: string; readonly why: string }
+  | { readonly kind: 'deleteSchedule'; readonly scheduleId: string }
 
 /** Something in Temporal that is not as Joiner needs it. */
 export interface Finding {

@@ -1,9 +1,11 @@
-import { isRunning, listRuns } from '../../../activities/workflow-runs.ts'
+import { isRunning, listRuns, type WorkflowRun } from '../../../activities/workflow-runs.ts'
 import { isTrue } from '../../../core/conditions.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { lifecycleId } from '../../../core/task-queues.ts'
+import { isOfThisForm } from '../../../core/workflow-forms.ts'
 import { runningLifecycles } from '../../../core/workflow-queries.ts'
 import { type Finding, type LookContext, unreadable } from './finding.ts'
+import { ofAnotherForm } from './other-forms.ts'
 
 /** Younger NodeClaims and runs are no differences: a planner starts the lifecycles of a plan one after the other, and lists lag by seconds. */
 const youngMs = 30_000
@@ -45,8 +47,9 @@ export class LifecycleLook {
     }
     try {
       if (await this.#isAgreed(claims)) return []
-      const { gone, orphaned } = await this.#compare(claims)
-      return [...missing(gone), ...orphaned.map(orphan)]
+      const { others, gone, orphaned } = await this.#compare(claims)
+      // First what is to end: a NodeClaim has no two lifecycles at a time.
+      return [...others.map(ofAnotherForm), ...missing(gone), ...orphaned.map(orphan)]
     } catch (error) {
       return [unreadable('the list of lifecycles', error), ...missing(await this.#ask(claims))]
     }
@@ -66,20 +69,23 @@ export class LifecycleLook {
   async #compare(claims: readonly NodeClaim[]) {
     const { client, cluster, now } = this.#context
     const listed = new Map<string, number>()
-    for await (const { workflowId, startMs } of listRuns(client, runningLifecycles(cluster)))
-      listed.set(workflowId, startMs)
+    const others: WorkflowRun[] = []
+    for await (const run of listRuns(client, runningLifecycles(cluster)))
+      if (isOfThisForm(cluster, run)) listed.set(run.workflowId, run.startMs)
+      else others.push(run)
     const missing = claims.filter(({ metadata }) => !listed.delete(lifecycleId(cluster, metadata)))
     const isOld = (sinceMs: number) => now() - sinceMs >= youngMs
     const orphaned = [...listed].filter(([id, startMs]) => isOld(startMs) && (this.#isOnly || this.#suspects.has(id)))
     this.#suspects = new Set(listed.keys())
     this.#agreed =
-      missing.length + listed.size > 0
+      others.length + missing.length + listed.size > 0
         ? undefined
         : { uids: new Set(claims.map(({ metadata }) => metadata.uid)), untilMs: now() + agreedMs }
-    const old = missing.filter(({ metadata }) => isOld(Date.parse(metadata.creationTimestamp)))
+    // The lifecycle of a young NodeClaim may be among those that are to end.
+    const old = missing.filter(({ metadata }) => others.length > 0 || isOld(Date.parse(metadata.creationTimestamp)))
     const gone = await this.#notRunning(old, ({ metadata }) => lifecycleId(cluster, metadata))
     const ids = orphaned.map(([id]) => id)
-    return { gone, orphaned: this.#isOnly ? await this.#running(ids) : ids }
+    return { others, gone, orphaned: this.#isOnly ? await this.#running(ids) : ids }
   }
 
   /** Keeps those of which Temporal itself does not say that they run; where each that is asked for does, the list is what lags. */

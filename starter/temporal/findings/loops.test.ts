@@ -39,7 +39,7 @@ test('a loop that cannot be described does not hide that the other one is gone',
 
 test('of two findings about the same the one with a repair is kept', () => {
   const seen: Finding = { object: 'workflow a', fault: 'workflow task fails', remedy: 'by hand' }
-  const repaired: Finding = { ...seen, repair: { kind: 'restart', workflowId: 'a', runId: 'r' } }
+  const repaired: Finding = { ...seen, repair: { kind: 'restart', workflowId: 'a', runId: 'r', why: 'cannot go on' } }
   expect(merged([seen, repaired])).toEqual([repaired])
   expect(merged([repaired, seen])).toEqual([repaired])
   expect(merged([seen, { ...seen, object: 'workflow b' }])).toHaveLength(2)

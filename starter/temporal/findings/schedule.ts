@@ -6,23 +6,41 @@ import type { Finding, LookContext } from './finding.ts'
 /** What its jitter, a busy server and a long run may add to the two intervals after which a Schedule is late. */
 const slackMs = 120_000
 
-/** Returns the Schedule of a cluster; undefined where there is none. Errors: what else Temporal says. */
-export async function describedSchedule(client: Client, cluster: string): Promise<ScheduleDescription | undefined> {
+/** Returns a Schedule; undefined where there is none. Errors: what else Temporal says. */
+export async function describedSchedule(client: Client, id: string): Promise<ScheduleDescription | undefined> {
   try {
-    return await client.schedule.getHandle(maintenanceScheduleId(cluster)).describe()
+    return await client.schedule.getHandle(id).describe()
   } catch (error) {
     if (error instanceof ScheduleNotFoundError) return undefined
     throw error
   }
 }
 
-/** Whether the Schedule is there, is not paused, and has started its workflow lately. */
+/** Whether the Schedule is there, is not paused, and has started its workflow lately, and whether those of earlier versions are gone. */
 export async function lookAtSchedule({ client, cluster, now }: LookContext): Promise<readonly Finding[]> {
   const id = maintenanceScheduleId(cluster)
   const where = `--schedule-id ${id} --namespace ${client.options.namespace}`
-  const found = await describedSchedule(client, cluster)
+  const [found, ...former] = await Promise.all([
+    describedSchedule(client, id),
+    ...formerSchedules.map((name) => formerSchedule(client, `${name}/${cluster}`)),
+  ])
   const finding = found === undefined ? missing : (brake(found, where) ?? lateness(found, now(), where))
-  return finding === undefined ? [] : [{ object: `Schedule ${id}`, ...finding }]
+  return [...(finding === undefined ? [] : [{ object: `Schedule ${id}`, ...finding }]), ...former.flat()]
+}
+
+/** What the Schedules of earlier versions were called. Workers do not know what they start. */
+const formerSchedules = ['garbageCollection', 'nodeClassStatus', 'inPlaceUpdates', 'catalogRefresh'] as const
+
+async function formerSchedule(client: Client, scheduleId: string): Promise<readonly Finding[]> {
+  if ((await describedSchedule(client, scheduleId)) === undefined) return []
+  return [
+    {
+      object: `Schedule ${scheduleId}`,
+      fault: 'of another form',
+      remedy: `temporal schedule delete --schedule-id ${scheduleId} --namespace ${client.options.namespace}`,
+      repair: { kind: 'deleteSchedule', scheduleId },
+    },
+  ]
 }
 
 type Wrong = Omit<Finding, 'object'>

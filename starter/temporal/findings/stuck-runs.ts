@@ -1,5 +1,5 @@
 import { listRuns } from '../../../activities/workflow-runs.ts'
-import { onQueueOf } from '../../../core/workflow-queries.ts'
+import { runningOf } from '../../../core/workflow-queries.ts'
 import { grpcCode, grpcCodes } from '../grpc-code.ts'
 import type { Finding, LookContext } from './finding.ts'
 
@@ -13,7 +13,7 @@ const problems = ['NonDeterministicError', 'WorkflowWorkerUnhandledFailure', 'Ba
  * from Kubernetes objects, so a run that is started again costs time and no node (ADR 12). Errors: what Temporal says.
  */
 export async function lookForStuckRuns({ client, cluster }: LookContext): Promise<readonly Finding[]> {
-  const query = `ExecutionStatus = 'Running' AND ${onQueueOf(cluster)} AND TemporalReportedProblems IN (${problems.join(', ')})`
+  const query = `${runningOf(cluster)} AND TemporalReportedProblems IN (${problems.join(', ')})`
   const found: Finding[] = []
   try {
     for await (const { workflowId, runId } of listRuns(client, query))
@@ -22,7 +22,7 @@ export async function lookForStuckRuns({ client, cluster }: LookContext): Promis
         fault: 'workflow task fails',
         detail: `run ${runId} cannot go on`,
         remedy: `have it started again: temporal workflow terminate --workflow-id ${workflowId} --namespace ${client.options.namespace}`,
-        repair: { kind: 'restart', workflowId, runId },
+        repair: { kind: 'restart', workflowId, runId, why: 'cannot go on with it in this version' },
       })
   } catch (error) {
     if (!isUnknownToServer(error)) throw error

@@ -8,8 +8,8 @@ const start = Date.UTC(2026, 10, 24, 8)
 
 const life = (nodeClaim: string, more: Partial<Life> = {}): Life => ({
   nodeClaim,
-  uid: `uid-${nodeClaim}`,
-  workflowId: `nodeclaim/test/${nodeClaim}/uid-${nodeClaim}`,
+  uid: 'aaaaaaaa',
+  workflowId: `nodeclaim/test/${nodeClaim}-aaaaaaaa`,
   runId: 'run',
   isRunning: true,
   nodePool: 'general',

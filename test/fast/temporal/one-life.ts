@@ -1,5 +1,6 @@
 // A lifecycle of the production bundle with scripted activities: the simulated server is under test.
 import { Context } from '@temporalio/activity'
+import { lifecycleId } from '../../../core/task-queues.ts'
 import { SimulatedProcess } from '../simulated-process.ts'
 import { passUntil, VirtualClock } from '../virtual-clock.ts'
 import { type ActivityFunctions, simulatedWorker } from './activity-runner.ts'
@@ -12,7 +13,8 @@ import type { WorkflowHost } from './workflow-host.ts'
 export const startMs = Date.parse('2030-01-01T00:00:00Z')
 const wakeAtMs = startMs + 30 * 24 * 3_600_000
 
-export const workflowId = 'nodeclaim/test/a/uid-a'
+const claim = { name: 'a', uid: 'uid-a' }
+export const workflowId = lifecycleId('test', claim)
 
 export interface Story {
   isDeleted: boolean
@@ -50,7 +52,7 @@ export class OneLife {
   }
 
   begin(): Run {
-    return this.temporal.startRun(lifecycleStart(workflowId, { name: 'a', uid: 'uid-a' }))
+    return this.temporal.startRun(lifecycleStart(workflowId, claim))
   }
 
   get run(): Run {

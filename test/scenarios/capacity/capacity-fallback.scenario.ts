@@ -76,7 +76,7 @@ test('when every offering is gone, an event says why and no NodeClaim stays behi
     return found.length > 0 && found
   })
   const refused = event.involvedObject?.name ?? ''
-  expect(failed.map(({ id }) => id.split('/')[2])).toEqual([refused])
+  expect(failed.map(({ nodeClaim }) => nodeClaim)).toEqual([refused])
   const end = await endOf(world, refused)
   expect(end).toMatchObject({
     status: 'FAILED',

@@ -1,3 +1,4 @@
+import { lifecycleId } from '../../../core/task-queues.ts'
 import { clusterName } from '../../../deploy/local/cluster.ts'
 import {
   applyUpdate,
@@ -39,7 +40,7 @@ async function pauseAndResume(loop: Loop): Promise<void> {
   await world.joiner('resume', ...which)
 }
 
-const lifecycleId = ({ metadata: { name, uid } }: Seen) => `nodeclaim/${clusterName}/${name}/${uid}`
+const idOf = ({ metadata }: Seen) => lifecycleId(clusterName, metadata)
 const loopId = (loop: Loop) => `${loop}/${clusterName}`
 
 /** Waits until a run shows that it has refused requests, of which the last one is named. */
@@ -59,7 +60,7 @@ const holdOf = async (claim: Seen) => {
 }
 
 const phaseOf = async (claim: Seen) => {
-  const { phase } = await world.temporal.workflow.getHandle(lifecycleId(claim)).query(lifecycleStatusQuery)
+  const { phase } = await world.temporal.workflow.getHandle(idOf(claim)).query(lifecycleStatusQuery)
   return phase
 }
 const eventsOf = async (reason: string) => (await world.list('events')).filter((event) => event.reason === reason)
@@ -96,7 +97,7 @@ test('a reset repeats no request that removes nodes, holds them or pauses', asyn
   await world.joiner('node', 'retry', asked.metadata.name)
   const force = dated({ reason: 'an old one', leaveVm: true })
   const refused = await world.temporal.workflow
-    .getHandle(lifecycleId(asked))
+    .getHandle(idOf(asked))
     .executeUpdate(forceFinishUpdate, { args: [force] })
   expect(refused.kind).toBe('refused')
   const retries = (await eventsOf('RetryNow')).length
@@ -114,10 +115,10 @@ test('a reset repeats no request that removes nodes, holds them or pauses', asyn
   await untilRefused(loopId('disruption'), 'resume: at')
   await resetToFirstTask(world.temporal, loopId('provisioning'))
   await untilRefused(loopId('provisioning'), 'resume: at')
-  for (const claim of [held, released, asked]) await resetToFirstTask(world.temporal, lifecycleId(claim))
-  await untilRefused(lifecycleId(held), 'release: at')
-  await untilRefused(lifecycleId(released), 'hold: at')
-  await untilRefused(lifecycleId(asked), 'forceFinish: at')
+  for (const claim of [held, released, asked]) await resetToFirstTask(world.temporal, idOf(claim))
+  await untilRefused(idOf(held), 'release: at')
+  await untilRefused(idOf(released), 'hold: at')
+  await untilRefused(idOf(asked), 'forceFinish: at')
   await world.until('its deletion goes on', async () => (await phaseOf(asked)) === 'Terminating')
   expect([await holdOf(held), await holdOf(released)]).toEqual(['released', undefined])
   expect(await eventsOf('RetryNow')).toHaveLength(retries)
@@ -128,6 +129,8 @@ test('a reset repeats no request that removes nodes, holds them or pauses', asyn
   await world.until('the deleted node is gone', async () => (await world.list('nodes')).length === 2)
   await world.loop('disruption').signal(consolidateNowSignal, dated())
   await world.until('the node that is not held is gone', async () => (await world.list('nodes')).length === 1)
+  // Its NodeClaim goes last.
+  await world.until('so is its NodeClaim', async () => (await world.list('nodeclaims')).length === 1)
   expect((await world.list('nodeclaims')).map(({ metadata }) => metadata.uid)).toEqual([held.metadata.uid])
 })
 

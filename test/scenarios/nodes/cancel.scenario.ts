@@ -1,3 +1,4 @@
+import { lifecycleId } from '../../../core/task-queues.ts'
 import { clusterName } from '../../../deploy/local/cluster.ts'
 import { type LifecycleStatus, lifecycleStatusQuery } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
@@ -22,8 +23,7 @@ beforeAll(async () => {
 
 afterAll(() => world?.stop())
 
-const lifecycle = ({ metadata: { name, uid } }: Seen) =>
-  world.temporal.workflow.getHandle(`nodeclaim/${clusterName}/${name}/${uid}`)
+const lifecycle = ({ metadata }: Seen) => world.temporal.workflow.getHandle(lifecycleId(clusterName, metadata))
 const isGoing = ({ metadata }: Seen) => metadata.deletionTimestamp !== undefined
 const statusOf = (claim: Seen): Promise<LifecycleStatus> => lifecycle(claim).query(lifecycleStatusQuery)
 

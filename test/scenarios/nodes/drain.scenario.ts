@@ -1,3 +1,4 @@
+import { lifecycleId } from '../../../core/task-queues.ts'
 import { clusterName } from '../../../deploy/local/cluster.ts'
 import type { LifecycleStatus } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool, standaloneClaim } from '../../applied-objects.ts'
@@ -46,8 +47,8 @@ async function condition(claim: Seen, type: string) {
   return found?.status?.conditions?.find((one) => one.type === type)
 }
 
-function lifecycle({ metadata: { name, uid } }: Seen) {
-  return world.temporal.workflow.getHandle(`nodeclaim/${clusterName}/${name}/${uid}`)
+function lifecycle({ metadata }: Seen) {
+  return world.temporal.workflow.getHandle(lifecycleId(clusterName, metadata))
 }
 
 /** What the Temporal UI shows of a run. */

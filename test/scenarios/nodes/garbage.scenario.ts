@@ -175,7 +175,7 @@ test('a NodeClaim whose finalizer somebody took off ends its lifecycle; its VM a
   await lose(name, 'background')
   const running = () => world.lifecycles("ExecutionStatus = 'Running'")
   await world.until('its lifecycle has ended', async () =>
-    (await running()).every(({ id }) => !id.includes(`/${name}/`)),
+    (await running()).every(({ nodeClaim }) => nodeClaim !== name),
   )
   await world.until('Kubernetes deletes its Node', async () =>
     (await world.list('nodes')).some(

@@ -1,5 +1,6 @@
 // What a process of Joiner had in hand when it was killed goes on in another within seconds, however long its heartbeats are apart.
 import proto from '@temporalio/proto'
+import { lifecycleId } from '../../../core/task-queues.ts'
 import { clusterName } from '../../../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { isTrue, type Seen, World } from '../../world.ts'
@@ -31,9 +32,7 @@ interface Held {
 async function inHand(): Promise<readonly Held[]> {
   const claims = await world.list('nodeclaims')
   const described = await Promise.all(
-    claims.map(({ metadata: { name, uid } }) =>
-      world.temporal.workflow.getHandle(`nodeclaim/${clusterName}/${name}/${uid}`).describe(),
-    ),
+    claims.map(({ metadata }) => world.temporal.workflow.getHandle(lifecycleId(clusterName, metadata)).describe()),
   )
   return described.flatMap(({ raw }) =>
     (raw.pendingActivities ?? [])

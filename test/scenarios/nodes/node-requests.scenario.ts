@@ -1,3 +1,4 @@
+import { lifecycleId } from '../../../core/task-queues.ts'
 import { clusterName } from '../../../deploy/local/cluster.ts'
 import {
   forceFinishSignal,
@@ -37,7 +38,7 @@ beforeEach(async () => {
 
 const name = () => claim.metadata.name
 const vm = () => `aks-${name()}`
-const lifecycle = () => world.temporal.workflow.getHandle(`nodeclaim/${clusterName}/${name()}/${claim.metadata.uid}`)
+const lifecycle = () => world.temporal.workflow.getHandle(lifecycleId(clusterName, claim.metadata))
 
 /** An event of a reason on a NodeClaim, by default the story's, whose message holds a text. */
 async function reported(reason: string, text: string, about = name()): Promise<string> {

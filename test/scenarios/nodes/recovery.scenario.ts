@@ -106,8 +106,8 @@ test('lifecycles and loops that somebody terminated run again, and what a termin
   await world.operator.kubectl(['annotate', 'nodeclaim', stamped, 'joiner.sh/disruption-command=terminated'])
   await world.operator.kubectl(['taint', 'node', `aks-${stamped}`, 'karpenter.sh/disrupted:NoSchedule'])
   await world.until('lists know which have ended', async () => (await running()) === claims.length)
-  const lost = (await world.lifecycles("ExecutionStatus = 'Running'")).map(({ id }) => id)
-  for (const id of [...lost, `provisioning/${clusterName}`, `disruption/${clusterName}`])
+  const lost = await world.lifecycles("ExecutionStatus = 'Running'")
+  for (const id of [...lost.map((one) => one.id), `provisioning/${clusterName}`, `disruption/${clusterName}`])
     await world.temporal.workflow.getHandle(id).terminate('lost on purpose')
   await world.until('all run again', async () => (await running()) === claims.length)
   await world.scale('inflate', 7)
@@ -121,7 +121,7 @@ test('lifecycles and loops that somebody terminated run again, and what a termin
   const since = (type: string) =>
     own?.status?.conditions?.find((condition) => condition.type === type)?.lastTransitionTime ?? ''
   const shown = await world.until('its lifecycle knows what happened before', async () => {
-    const text = await details(lost.find((id) => id.includes(`/${stamped}/`)) ?? '')
+    const text = await details(lost.find(({ nodeClaim }) => nodeClaim === stamped)?.id ?? '')
     return text.includes('VM accepted') && text
   })
   expect(shown).toMatch(new RegExp(`^\\*\\*Ready\\*\\* since ${since('Initialized')},`))
@@ -139,7 +139,7 @@ test('of a lifecycle that has ended and is reset the history says what it said b
   await world.scale('inflate', 8)
   await world.untilRunning(8)
   const [name = ''] = (await claimNames()).filter((one) => !before.includes(one))
-  const id = (await world.lifecycles()).find((one) => one.id.includes(`/${name}/`))?.id ?? ''
+  const id = (await world.lifecycles()).find(({ nodeClaim }) => nodeClaim === name)?.id ?? ''
   await world.scale('inflate', 7)
   await deleteWhole(name)
   const history = async () => {

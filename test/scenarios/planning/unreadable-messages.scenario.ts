@@ -1,3 +1,4 @@
+import { lifecycleId } from '../../../core/task-queues.ts'
 import { clusterName } from '../../../deploy/local/cluster.ts'
 import {
   applyUpdate,
@@ -39,7 +40,7 @@ beforeAll(async () => {
 
 afterAll(() => world?.stop())
 
-const lifecycle = () => `nodeclaim/${clusterName}/${claim.metadata.name}/${claim.metadata.uid}`
+const lifecycle = () => lifecycleId(clusterName, claim.metadata)
 const provisioning = `provisioning/${clusterName}`
 const disruption = `disruption/${clusterName}`
 

@@ -190,11 +190,14 @@ export class ApiServer {
     })
   }
 
-  /** A real server tells no fractions of seconds, and objects of one name in two namespaces apart. */
+  /**
+   * A real server tells no fractions of seconds, and objects of one name in two namespaces apart; those that follow each other by the first eight
+   * characters of their UIDs, none of which is a dash.
+   */
   #identity({ name, namespace = 'default' }: { name: string; namespace?: string }, count: number): Partial<Meta> {
     if (!this.admits) return {}
     const own = namespace === 'default' ? name : `${namespace}-${name}`
-    return { uid: `uid-${own}${count === 1 ? '' : `-${count}`}`, creationTimestamp: this.#time(Date.now()) }
+    return { uid: `${String(count).padStart(8, '0')}-${own}`, creationTimestamp: this.#time(Date.now()) }
   }
 
   #time(ms: number): string {
