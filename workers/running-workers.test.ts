@@ -1,4 +1,4 @@
-import { TransportError, type Worker } from '@temporalio/worker'
+import { IllegalStateError, TransportError, type Worker } from '@temporalio/worker'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { runWorkers } from './running-workers.ts'
 
@@ -34,6 +34,31 @@ test('all end in order when the signal fires', async () => {
   const { stop, result } = running()
   stop.abort()
   expect(await result).toBe('ended in order')
+})
+
+const stillInUse = new IllegalStateError('Worker still in use: Expected 1 reference, but got 2')
+
+test('one that stopped in order but is not let go of yet has ended, and the others end in order too', async () => {
+  const { workers, stop, result } = running()
+  workers[0].shutdown = () => {
+    workers[0].state = 'STOPPED'
+    workers[0].ended.reject(stillInUse)
+  }
+  workers[1].shutdown = () => (workers[1].state = 'STOPPING')
+  let answer = ''
+  void result.then((text) => (answer = text))
+  stop.abort()
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(answer).toBe('')
+  workers[1].ended.resolve()
+  expect(await result).toBe('ended in order')
+})
+
+test('one that failed and is not let go of was refused', async () => {
+  const { workers, result } = running()
+  workers[0].state = 'FAILED'
+  workers[0].ended.reject(stillInUse)
+  expect(await result).toContain('workers ended because Temporal refused them')
 })
 
 test('one that Temporal refuses takes the others with it', async () => {

@@ -15,7 +15,7 @@ export async function runWorkers(workers: readonly Worker[], signal: AbortSignal
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
   }
   signal.addEventListener('abort', stop, { once: true })
-  const runs = Promise.all(workers.map((worker) => worker.run()))
+  const runs = Promise.all(workers.map(run))
   if (signal.aborted) stop()
   const { failed, stopWatching } = watchFailures(workers)
   try {
@@ -29,8 +29,23 @@ export async function runWorkers(workers: readonly Worker[], signal: AbortSignal
   }
 }
 
+/**
+ * On a busy machine the library now and then refuses to put away a worker that has stopped in order, as its last poll has not let go of it yet. Such a
+ * worker has no task left and polls no more, so it has ended.
+ */
+async function run(worker: Worker): Promise<void> {
+  try {
+    await worker.run()
+  } catch (error) {
+    if (worker.getState() !== 'STOPPED' || !isStillInUse(error)) throw error
+  }
+}
+
 function isRefusal(error: unknown): boolean {
-  if (error instanceof TransportError) return true
+  return error instanceof TransportError || isStillInUse(error)
+}
+
+function isStillInUse(error: unknown): boolean {
   return error instanceof IllegalStateError && error.message.startsWith('Worker still in use')
 }
 
