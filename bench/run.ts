@@ -9,6 +9,7 @@ import { disruption } from './disruption/disruption.ts'
 import { disruptionParityReport } from './disruption/disruption-parity.ts'
 import { driftRollout } from './disruption/drift-rollout.ts'
 import { reclaim } from './disruption/reclaim.ts'
+import { guard } from './guard/guard.ts'
 import { hostilePods } from './hostile/hostile-pods.ts'
 import { webhookFlood } from './hostile/webhook-flood.ts'
 import { armCalls } from './nodes/arm-calls.ts'
@@ -54,6 +55,13 @@ program
       await scaleUp({ pods: options.pods, peer, clouds: options.cloud ?? (peer ? ['instant', 'boot'] : ['boot']) })
     },
   )
+program
+  .command('guard')
+  .description(
+    'requests, events, bytes and Actions of a start, a node’s life and an idle hour, counted in virtual time; npm test fails when they differ from bench/guard/counts.json',
+  )
+  .option('--write', 'keep what is counted now')
+  .action(guard)
 program
   .command('temporal-actions')
   .description('what a life, a replacement and an idle day cost in Actions of Temporal, by the server’s own count')

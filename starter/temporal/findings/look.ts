@@ -3,7 +3,7 @@ import { lookAtAttributes } from './attributes.ts'
 import { type Finding, findingsOf, type Look, type LookContext, merged } from './finding.ts'
 import { LifecycleLook, type LifecycleLookOptions } from './lifecycles.ts'
 import { lookAtLoops } from './loops.ts'
-import { lookForOtherForms } from './other-forms.ts'
+import { OtherFormsLook } from './other-forms.ts'
 import { lookAtSchedule } from './schedule.ts'
 import { lookForStuckRuns } from './stuck-runs.ts'
 
@@ -14,12 +14,13 @@ export function temporalLooks(
   options: LifecycleLookOptions = {},
 ): readonly Look[] {
   const lifecycles = new LifecycleLook(context, options)
+  const otherForms = new OtherFormsLook(context)
   return [
     { what: 'the loops', run: () => lookAtLoops(context) },
     { what: 'the Schedule', run: () => lookAtSchedule(context) },
     { what: 'the search attributes', run: () => lookAtAttributes(context) },
     { what: 'the lifecycles', run: () => lifecycles.look(claims) },
-    { what: 'the list of workflows of another form', run: () => lookForOtherForms(context) },
+    { what: 'what is of another form', run: () => otherForms.look() },
     { what: 'the list of workflows that cannot go on', run: () => lookForStuckRuns(context) },
   ]
 }

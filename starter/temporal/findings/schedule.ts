@@ -16,31 +16,13 @@ export async function describedSchedule(client: Client, id: string): Promise<Sch
   }
 }
 
-/** Whether the Schedule is there, is not paused, and has started its workflow lately, and whether those of earlier versions are gone. */
+/** Whether the Schedule is there, is not paused, and has started its workflow lately. */
 export async function lookAtSchedule({ client, cluster, now }: LookContext): Promise<readonly Finding[]> {
   const id = maintenanceScheduleId(cluster)
   const where = `--schedule-id ${id} --namespace ${client.options.namespace}`
-  const [found, ...former] = await Promise.all([
-    describedSchedule(client, id),
-    ...formerSchedules.map((name) => formerSchedule(client, `${name}/${cluster}`)),
-  ])
+  const found = await describedSchedule(client, id)
   const finding = found === undefined ? missing : (brake(found, where) ?? lateness(found, now(), where))
-  return [...(finding === undefined ? [] : [{ object: `Schedule ${id}`, ...finding }]), ...former.flat()]
-}
-
-/** What the Schedules of earlier versions were called. Workers do not know what they start. */
-const formerSchedules = ['garbageCollection', 'nodeClassStatus', 'inPlaceUpdates', 'catalogRefresh'] as const
-
-async function formerSchedule(client: Client, scheduleId: string): Promise<readonly Finding[]> {
-  if ((await describedSchedule(client, scheduleId)) === undefined) return []
-  return [
-    {
-      object: `Schedule ${scheduleId}`,
-      fault: 'of another form',
-      remedy: `temporal schedule delete --schedule-id ${scheduleId} --namespace ${client.options.namespace}`,
-      repair: { kind: 'deleteSchedule', scheduleId },
-    },
-  ]
+  return finding === undefined ? [] : [{ object: `Schedule ${id}`, ...finding }]
 }
 
 type Wrong = Omit<Finding, 'object'>

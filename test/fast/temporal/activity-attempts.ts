@@ -182,6 +182,7 @@ export class ActivityAttempts {
       // An attempt that the server gave up is unknown to it.
       if (activity.running !== running || !run.isRunning) return running.cancel()
       activity.heartbeatDetails = latest
+      run.heartbeats += 1
       if (timeoutMs !== undefined) this.#limit(run, activity, { timeout: 'heartbeat', ms: timeoutMs })
       if (activity.isCancelRequested) running.cancel()
     }

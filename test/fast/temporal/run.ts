@@ -149,6 +149,8 @@ export class Run {
   isTaskDue = false
   scheduledTaskEventId = 0
   committedTasks = 0
+  /** Heartbeats of its activities that the server has recorded. */
+  heartbeats = 0
   readonly flags = new Set<number>()
   /** The worker that has the workflow in its cache, and is offered its tasks first. */
   cached: { readonly worker: Worker; readonly workflow: HostedWorkflow } | undefined
