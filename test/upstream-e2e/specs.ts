@@ -88,8 +88,9 @@ export function selected(specs: readonly Spec[], { focus, group, short = false }
 
 /** What takes minutes by itself, however fast the machine is, and what else takes long. */
 const long: readonly { readonly name: RegExp; readonly minutes: number; readonly isWait: boolean }[] = [
-  { name: /garbage collect an Instance/, minutes: 16, isWait: true },
-  { name: /after the registration timeout/, minutes: 15, isWait: true },
+  { name: /after the registration timeout/, minutes: 15.1, isWait: true },
+  // Not the first in a new cluster: it writes over the status of a launch, and before a first launch, which is slow, it would come too early.
+  { name: /garbage collect an Instance/, minutes: 15, isWait: true },
   { name: /Drift Failure should not disrupt a drifted node if the replacement/, minutes: 13, isWait: true },
   { name: / Chaos Runaway/, minutes: 5.2, isWait: true },
   { name: /respect node limits when provisioning/, minutes: 5.1, isWait: true },
