@@ -8,8 +8,10 @@ class FakeApi {
   nowMs = 0
   object: Json | undefined
   writes = 0
+  reads = 0
 
   get = async (): Promise<Json> => {
+    this.reads += 1
     if (this.object === undefined) throw new ApiError(404, 'NotFound', 'no lease')
     return structuredClone(this.object)
   }
@@ -20,6 +22,7 @@ class FakeApi {
   }
 
   mergePatch = async (_path: string, body: Json): Promise<Json> => {
+    if (this.object === undefined) throw new ApiError(404, 'NotFound', 'no lease')
     const version = (body['metadata'] as { resourceVersion: string }).resourceVersion
     if ((this.object as { metadata: { resourceVersion: string } }).metadata.resourceVersion !== version)
       throw new ApiError(409, 'Conflict', 'changed')
@@ -93,6 +96,28 @@ test('a holder that was away for longer than the duration takes the lease again,
   api.nowMs += 10_000
   expect(lease.validMs).toBe(0)
   expect(await lease.tryHold()).toBe('taken')
+})
+
+test('a lease that is held is renewed by a write alone; what somebody has changed, deleted or taken is read', async () => {
+  const api = new FakeApi()
+  const [lease, other] = [processOf(api, 'first'), processOf(api, 'second')]
+  const next = async () => {
+    api.nowMs += 3000
+    const before = api.reads
+    return [await lease.tryHold(), api.reads - before]
+  }
+  await lease.tryHold()
+  expect([await next(), await next()]).toEqual([
+    ['renewed', 0],
+    ['renewed', 0],
+  ])
+  api.object = { ...api.object, metadata: { resourceVersion: 'edited' } }
+  expect(await next()).toEqual(['renewed', 1])
+  api.object = undefined
+  expect(await next()).toEqual(['renewed', 1])
+  await other.seize()
+  expect(await next()).toEqual(['other', 1])
+  expect(await next()).toEqual(['other', 1])
 })
 
 test('a process of the same name goes on with the lease at once', async () => {

@@ -48,6 +48,8 @@ export class Lease {
   readonly #durationSeconds: number
   readonly #requestMs: number | undefined
   readonly #now: () => number
+  /** As this process has written it last. */
+  #own: LeaseObject | undefined
   /** The last seen version of the object, and when it was first seen. */
   #seen: { readonly version: string; readonly atMs: number } | undefined
   #heldUntilMs = Number.NEGATIVE_INFINITY
@@ -72,15 +74,10 @@ export class Lease {
     return this.#takenFrom
   }
 
-  /**
-   * Takes the lease from any holder: for a caller that knows itself to be the only rightful holder. Returns the name of the holder before;
-   * empty for none.
-   */
-  async seize(): Promise<string> {
+  /** Takes the lease from any holder: for a caller that knows itself to be the only rightful holder. */
+  async seize(): Promise<void> {
     for (let attempt = 1; ; attempt++) {
-      const lease = await this.#read()
-      const before = lease?.spec?.holderIdentity ?? ''
-      if (await this.#write(lease)) return before
+      if (await this.#write(await this.#read())) return
       if (attempt >= 5)
         throw new Error(
           `Lease ${this.#deps.namespace}/${this.#name}: lost ${attempt} races for it; another attempt keeps taking it`,
@@ -89,19 +86,27 @@ export class Lease {
   }
 
   /**
-   * Takes or renews the lease. A lease of another holder is taken once it has not changed for its duration. A process that sees it for the first
-   * time waits that long from then on. Errors: the API server's, and that it did not answer in time; a lease that is held stays valid meanwhile.
+   * Takes or renews the lease. What this process has written last is renewed without a read, as long as nobody else could take it. A lease of another
+   * holder is taken once it has not changed for its duration. A process that sees it for the first time waits that long from then on. Errors: the API
+   * server's, and that it did not answer in time; a lease that is held stays valid meanwhile.
    */
   async tryHold(): Promise<Holding> {
+    const renewedMs = this.#now()
+    if (this.#own !== undefined && this.validMs > 0 && (await this.#inTime(this.#write(this.#own))))
+      return this.#held(renewedMs)
     const { lease, ageMs } = await this.#inTime(this.#observe())
     const { holderIdentity = '', leaseDurationSeconds = this.#durationSeconds } = lease?.spec ?? {}
     const isOthers = holderIdentity !== '' && holderIdentity !== this.#identity
     if (isOthers && ageMs < leaseDurationSeconds * 1000) return 'other'
-    // The next holder begins to count when the write has reached the server, which is later.
-    const beganMs = this.#now()
+    const takenMs = this.#now()
     if (!(await this.#inTime(this.#write(lease)))) return 'other'
-    const wasValid = this.validMs > 0 && !isOthers
-    if (!wasValid) this.#takenFrom = isOthers ? holderIdentity : ''
+    return this.#held(takenMs, isOthers ? holderIdentity : undefined)
+  }
+
+  /** After a write. `beganMs`: when it was sent, as the next holder begins to count when it has reached the server, which is later. */
+  #held(beganMs: number, from?: string): Holding {
+    const wasValid = this.validMs > 0 && from === undefined
+    if (!wasValid) this.#takenFrom = from ?? ''
     this.#heldUntilMs = beganMs + this.#durationSeconds * 1000
     return wasValid ? 'renewed' : 'taken'
   }
@@ -152,7 +157,9 @@ export class Lease {
     }
   }
 
+  /** Returns whether it was written: nobody was first. */
   async #write(previous: LeaseObject | undefined, holderIdentity = this.#identity): Promise<boolean> {
+    this.#own = undefined
     const changed = previous?.spec?.holderIdentity !== holderIdentity
     const spec = {
       holderIdentity,
@@ -162,22 +169,22 @@ export class Lease {
     }
     const { client, namespace } = this.#deps
     try {
-      if (previous === undefined) {
-        await client.create(resourcePath('leases', undefined, namespace), {
-          apiVersion: 'coordination.k8s.io/v1',
-          kind: 'Lease',
-          metadata: { name: this.#name, namespace },
-          spec,
-        })
-      } else {
-        await client.mergePatch(resourcePath('leases', this.#name, namespace), {
-          metadata: { resourceVersion: previous.metadata.resourceVersion },
-          spec,
-        })
-      }
+      const written =
+        previous === undefined
+          ? await client.create(resourcePath('leases', undefined, namespace), {
+              apiVersion: 'coordination.k8s.io/v1',
+              kind: 'Lease',
+              metadata: { name: this.#name, namespace },
+              spec,
+            })
+          : await client.mergePatch(resourcePath('leases', this.#name, namespace), {
+              metadata: { resourceVersion: previous.metadata.resourceVersion },
+              spec,
+            })
+      this.#own = written as unknown as LeaseObject
       return true
     } catch (error) {
-      if (isConflict(error)) return false
+      if (isConflict(error) || (previous !== undefined && isNotFound(error))) return false
       throw error
     }
   }
