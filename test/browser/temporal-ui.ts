@@ -19,14 +19,17 @@ const failed = `${isLifecycle} AND ExecutionStatus = 'Failed'`
 const draining = "NodePhase = 'Draining' AND ExecutionStatus = 'Running'"
 const readyRunOf = (nodeClaim: string) =>
   `WorkflowId STARTS_WITH 'nodeclaim/${clusterName}/${nodeClaim}-' AND NodePhase = 'Ready'`
-const doneIn = (pool: string) =>
-  `WorkflowType = 'disruptionCommand' AND NodePool = '${pool}' AND ExecutionStatus = 'Completed'`
+const isCommand = "WorkflowType = 'disruptionCommand'"
+const commandIn = (pool: string) => `${isCommand} AND NodePool = '${pool}'`
+const endedIn = (pool: string) => `${commandIn(pool)} AND ExecutionStatus = 'Completed'`
 
 /** What the pictures of a cluster in order do not show. The drain comes last: a timeline has room for its words only while it is recent. */
 export async function addTroubles(world: World): Promise<void> {
   await launchThrice(world)
   await neverServe(world)
   await replaceDrifted(world)
+  await rejectCommand(world)
+  await undoCommand(world)
   await holdDrain(world)
 }
 
@@ -58,12 +61,39 @@ async function neverServe(world: World): Promise<void> {
 /** A NodePool whose template is edited once it has a node. */
 async function replaceDrifted(world: World): Promise<void> {
   const pool = nodePool({ name: 'queue', consolidateAfter: '1h' })
-  const nodeSelector = { 'karpenter.sh/nodepool': 'queue' }
-  await world.apply(pool, deployment({ name: 'worker', replicas: 1, nodeSelector }))
-  await world.until('a worker runs', async () => (await world.running('worker')) === 1)
+  await runOne(world, pool, 'worker')
   const template = { metadata: { labels: { release: '2' } }, ...pool.spec.template }
   await world.apply({ ...pool, spec: { ...pool.spec, template } })
-  await untilListed(world, doneIn('queue'))
+  await untilListed(world, endedIn('queue'))
+}
+
+/** A node that is empty until a pod comes back during the validation delay. */
+async function rejectCommand(world: World): Promise<void> {
+  await runOne(world, nodePool({ name: 'imports' }), 'import')
+  await world.scale('import', 0)
+  await untilListed(world, commandIn('imports'))
+  await world.scale('import', 1)
+  await untilListed(world, endedIn('imports'))
+}
+
+/** A NodePool that shall be of spot VMs now, which Azure has no room for. */
+async function undoCommand(world: World): Promise<void> {
+  const requirements = (capacityType: string) => [
+    { key: 'karpenter.azure.com/sku-name', operator: 'In', values: ['Standard_D2s_v5'] },
+    { key: 'karpenter.sh/capacity-type', operator: 'In', values: [capacityType] },
+  ]
+  const ofType = (capacityType: string) =>
+    nodePool({ name: 'report', consolidateAfter: '1h', requirements: requirements(capacityType) })
+  await runOne(world, ofType('on-demand'), 'monthly')
+  await world.apply(ofType('spot'))
+  await untilListed(world, endedIn('report'))
+}
+
+/** Has one pod run on a node of a NodePool. */
+async function runOne(world: World, pool: ReturnType<typeof nodePool>, name: string): Promise<void> {
+  const nodeSelector = { 'karpenter.sh/nodepool': pool.metadata.name }
+  await world.apply(pool, deployment({ name, replicas: 1, nodeSelector }))
+  await world.until(`the pod of ${name} runs`, async () => (await world.running(name)) === 1)
 }
 
 /** A node whose pod a budget keeps. */
@@ -105,7 +135,10 @@ export async function shootAnswers(browser: Browser, world: World, save: Save): 
   await temporal.details('temporal-details', 'PodDisruptionBudget')
   await temporal.list('temporal-failed', { query: failed, text: 'night-job', height: 660 })
   await temporal.timeline('temporal-attempts', readyRunOf('third-time-lucky'), 'attempt 3')
-  await temporal.timeline('temporal-command', doneIn('queue'), 'deleteCandidates')
+  await temporal.timeline('temporal-command', endedIn('queue'), 'deleteCandidates')
+  await temporal.timeline('temporal-rejected', endedIn('imports'), 'commitDisruption')
+  await temporal.timeline('temporal-undone', endedIn('report'), 'awaitReplacements')
+  await temporal.list('temporal-commands', { query: isCommand, text: 'disrupt/', height: 660 })
   const until = timeText(Date.now() + 48 * 3_600_000)
   const request = { reason: 'nightly upgrade', by: 'ana@contoso.com', until }
   await world.loop('provisioning').executeUpdate(pauseUpdate, { args: [request] })
