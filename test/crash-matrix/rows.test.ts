@@ -35,6 +35,10 @@ test('every recorded write has a row; what is seen besides is reported', () => {
   const seen = recorded.map((one) => one.step)
   expect(withoutRow(rows, seen)).toEqual([])
   expect(withoutRow(rows, [...seen, step('DELETE nodes')])).toEqual(['DELETE nodes'])
+  // The next leader's takeover of a fence has none: an untroubled life makes it.
+  const made = [...rows, ...rowsOf([{ stage: 'launch', step: step('POST leases joiner-planner-fence') }])]
+  const taken = [step('PATCH leases joiner-planner-fence'), step('PATCH leases joiner-bridge')]
+  expect(withoutRow(made, [...seen, ...taken])).toEqual(['PATCH leases joiner-bridge'])
   expect(onlyInRecovery(rows, [...seen, step('PATCH nodes', 'no taints')])).toEqual(['PATCH nodes no taints'])
 })
 
