@@ -18,6 +18,11 @@ export function runningLifecycles(cluster: string): string {
   return `WorkflowType = 'nodeClaimLifecycle' AND ${runningOf(cluster)}`
 }
 
+/** Lifecycles that run and whose node is not at rest, as they have said themselves. */
+export function busyLifecycles(cluster: string): string {
+  return `${runningLifecycles(cluster)} AND NodePhase != 'Ready'`
+}
+
 /** What runs beside lifecycles. */
 export function runningOthers(cluster: string): string {
   return `WorkflowType != 'nodeClaimLifecycle' AND ${runningOf(cluster)}`

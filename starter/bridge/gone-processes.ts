@@ -8,8 +8,10 @@ import { pauseOf } from '../../activities/abortable-wait.ts'
 import { forEachOf } from '../../activities/concurrency.ts'
 import type { CommandStarter } from '../../activities/disruption/command-starter.ts'
 import type { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
+import { listRuns } from '../../activities/workflow-runs.ts'
 import type { NodeRules } from '../../core/node-claim/node-health.ts'
 import { disruptionCommandId, lifecycleId, singletonIds } from '../../core/task-queues.ts'
+import { busyLifecycles } from '../../core/workflow-queries.ts'
 import { grpcCode, grpcCodes } from '../temporal/grpc-code.ts'
 import { isSettled } from './object-facts.ts'
 
@@ -142,7 +144,7 @@ export class GoneProcesses {
     const { client } = this.#input
     const { namespace } = client.options
     let ended = 0
-    await forEachOf(await this.#workflows(), concurrency, async (workflowId) => {
+    await forEachOf([...(await this.#workflows())], concurrency, async (workflowId) => {
       const found = await unlessGone(
         client.workflowService.describeWorkflowExecution({ namespace, execution: { workflowId } }),
       )
@@ -157,19 +159,30 @@ export class GoneProcesses {
     return ended
   }
 
-  /** Ids of those that may have an activity under way: lifecycles of nodes at rest have none. */
-  async #workflows(): Promise<readonly string[]> {
-    const { deps } = this.#input
+  /**
+   * Ids of those that may have an activity under way: lifecycles of nodes at rest have none. A NodeClaim may be at rest or gone before the activity that
+   * wrote so has ended, of which only its lifecycle knows.
+   */
+  async #workflows(): Promise<ReadonlySet<string>> {
+    const { deps, client } = this.#input
+    const busy = await workflowIds(client, busyLifecycles(deps.cluster)).catch(() => [])
     // Where the list cannot be read, attempts of commands end by their time limits.
     const commands = await deps.commands.listed().catch(() => [])
     const claims = [...deps.cache.nodeClaims.values()].filter((claim) => !isSettled(deps, claim))
     const singletons = Object.values(singletonIds).map((id) => id(deps.cluster))
-    return [
+    return new Set([
+      ...busy,
       ...claims.map(({ metadata }) => lifecycleId(deps.cluster, metadata)),
       ...singletons,
       ...[...commands].map((id) => disruptionCommandId(deps.cluster, id)),
-    ]
+    ])
   }
+}
+
+async function workflowIds(client: Client, query: string): Promise<readonly string[]> {
+  const ids: string[] = []
+  for await (const { workflowId } of listRuns(client, query)) ids.push(workflowId)
+  return ids
 }
 
 type PendingActivity = proto.temporal.api.workflow.v1.IPendingActivityInfo

@@ -27,6 +27,8 @@ export interface Life {
   readonly requests: readonly string[]
   /** What is wrong at its end; empty: nothing. */
   readonly wrong: readonly string[]
+  /** When everything was gone, in epoch ms. Each life begins at the same time. */
+  readonly endMs: number
   /** All runs of workflows, with their histories. */
   readonly runs: readonly Run[]
 }
@@ -59,6 +61,7 @@ export function live({
       if (isMachines) await addMachinesPool(world)
       for (let replica = 0; replica < replicas; replica++) world.startJoiner(`joiner-${replica}`, settings)
       await course(world)
+      const endMs = fast.time.clock.now()
       if (isMaintained) await maintained(world)
       const timers = killed.reduce((sum, { livingTimers }) => sum + livingTimers, 0)
       const wrong = [
@@ -66,7 +69,7 @@ export function live({
         ...(timers > 0 ? [`${timers} timers outlive the kill`] : []),
         ...(kill !== undefined && killed.length !== 1 ? [`${killed.length} processes were killed`] : []),
       ]
-      return { requests: [...fast.network.requests], wrong, runs: fast.temporal.runs }
+      return { requests: [...fast.network.requests], wrong, endMs, runs: fast.temporal.runs }
     } finally {
       await world.stop()
     }
