@@ -201,7 +201,7 @@ test('empty nodes are disrupted, drained and deleted; nothing is left; an untrou
   expect([...histories].flatMap(([id, text]) => largePayloadsIn(text).map((large) => `${id}: ${large}`))).toEqual([])
   const lives = [...histories]
     .filter(([id]) => id.startsWith('nodeclaim/'))
-    .map(([id, text]) => ({ id, events: shownEvents(text) }))
+    .map(([run, text]) => ({ id: run.split(' ')[0] ?? '', events: shownEvents(text) }))
   expect(lives.filter(({ events }) => events.at(-1) !== 'WORKFLOW_EXECUTION_COMPLETED')).toEqual([])
   expect(lives.filter(({ events }) => events.length >= 80)).toEqual([])
   const isUntroubled = ({ id, events }: (typeof lives)[number]) =>
