@@ -3,6 +3,8 @@ import type { FaultyWorld } from '../faulty-world.ts'
 import { type Phase, phasesOf, type Server } from './phases.ts'
 import {
   describe,
+  isPodEvent,
+  isTimed,
   laneOf,
   lanes,
   nextBatch,
@@ -48,6 +50,10 @@ export interface MatrixOptions {
 const patienceMs = 20_000
 /** The same for a row that is alone in its batch. */
 const lonelyPatienceMs = 60_000
+/** The same for a write by a clock of its own. */
+const timedPatienceMs = 90_000
+/** How old a node is whose pods' events are written. */
+const eventsAfterMs = 10_000
 /** Leases that are renewed all the time. */
 const renewed = /leases joiner-(bridge|planner|maintenance)$/
 /** How often it is looked whether a stage is over, and a write that did not come will not. */
@@ -62,6 +68,7 @@ const tries = 3
 
 interface Held {
   readonly slot: Slot
+  readonly row?: Row
   readonly hold: Hold
 }
 
@@ -235,7 +242,7 @@ export class Matrix {
       const group = placed.filter(({ row }) => laneOf(row.step) === lane)
       const held = await Promise.all(group.map((one) => this.#arm(one)))
       armed.push(...held)
-      await this.#untilReached(held, batch.length === 1 ? lonelyPatienceMs : patienceMs)
+      await this.#untilReached(held, batch.length === 1 ? patienceOf(batch) : patienceMs)
     }
     const missed = await this.#kill(armed)
     for (const [row, why] of missed) this.#options.say(`  not reached: ${describe(row)}: ${why}`)
@@ -246,13 +253,18 @@ export class Matrix {
   async #arm({ row, slot }: { readonly row: Row; readonly slot: Slot }): Promise<Armed> {
     slot.prepare(row.stage)
     await this.#forget(row.step)
+    if (isPodEvent(row.step))
+      await this.#faulty.world.until('a node has events', async () => Date.now() - slot.sinceMs > eventsAfterMs)
     const hold = this.#hold(slot, row.step)
     await slot.begin()
     return { row, slot, hold }
   }
 
   /** What there is one of is created once, and changed when there is news: it has to go before it is written again. */
-  async #forget({ kind }: Step): Promise<void> {
+  async #forget(step: Step): Promise<void> {
+    const { kind } = step
+    // It is created again where it is missing, and this is about a change.
+    if (isTimed(step) && kind.startsWith('PATCH')) return
     const [, resource, name] = /^(?:POST|PATCH(?= configmaps)) (leases|configmaps) (.+)$/.exec(kind) ?? []
     if (resource === undefined || name === undefined) return
     const { operator } = this.#faulty.world
@@ -280,7 +292,7 @@ export class Matrix {
       open = waiting
       if (Date.now() - lookedMs > lookEveryMs) {
         const seen = await this.#look()
-        open = open.filter(({ slot }) => slot.missing(seen) !== undefined)
+        open = open.filter(({ slot, row }) => (row && isTimed(row.step)) || slot.missing(seen) !== undefined)
         lookedMs = Date.now()
       }
       await new Promise((resolve) => setTimeout(resolve, 50))
@@ -367,6 +379,11 @@ function withMissed<T>(results: readonly Result<T>[], missed: ReadonlyMap<T, str
 }
 
 /** Takes a slot in the state from which a stage begins. */
+/** How long a row that is alone may not be reached. */
+function patienceOf([row]: readonly Row[]): number {
+  return row !== undefined && isTimed(row.step) ? timedPatienceMs : lonelyPatienceMs
+}
+
 function taken(free: Slot[], stage: Stage): Slot {
   const at = free.findIndex(({ state }) => state === stateBefore(stage))
   const [slot] = at < 0 ? [] : free.splice(at, 1)

@@ -108,6 +108,16 @@ export function nextBatch(pending: readonly Row[], room: Room): readonly Row[] {
   return batch
 }
 
+/** Whether a write comes by a clock of its own: quota is counted a minute after the last count where a launch changed it (`capacity/quota.ts`). */
+export function isTimed({ kind }: Step): boolean {
+  return kind.endsWith('configmaps joiner-quota')
+}
+
+/** Whether a write tells of a pod's event, which a node that is younger than 10 s has not (`provisioning/pod-events.ts`). */
+export function isPodEvent(step: Step): boolean {
+  return nameOf(step).includes('lastPodEventTime')
+}
+
 export function stateBefore(stage: Stage): keyof Room {
   return stage === 'launch' ? 'gone' : 'whole'
 }

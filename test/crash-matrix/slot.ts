@@ -1,5 +1,6 @@
 import { deployment, nodeClass, nodePool } from '../applied-objects.ts'
 import type { FaultyWorld } from '../faulty-world.ts'
+import type { Seen } from '../world.ts'
 import type { Room, Stage } from './rows.ts'
 import type { Surroundings } from './surroundings.ts'
 
@@ -9,6 +10,8 @@ let lifecycles = 0
 export class Slot {
   readonly #faulty: FaultyWorld
   state: keyof Room = 'gone'
+  /** When it came to that state. */
+  sinceMs = 0
   pool = ''
   #revision = 1
   #oldUid: string | undefined
@@ -50,8 +53,18 @@ export class Slot {
         break
       case 'terminate':
         await world.operator.kubectl(['delete', '--wait=false', `deployment/${pool}`])
+        // That its pods end is an event of a node that is not yet going itself.
+        await world.until(`pods of ${pool} end`, () => this.#havePodsBegunToEnd())
         await world.operator.kubectl(['delete', '--wait=false', `nodepool/${pool}`, `aksnodeclass/${pool}`])
     }
+  }
+
+  async #havePodsBegunToEnd(): Promise<boolean> {
+    const { items } = await this.#faulty.world.operator.api<{ readonly items: readonly Seen[] }>(
+      'GET',
+      `/api/v1/namespaces/default/pods?labelSelector=app%3D${this.pool}`,
+    )
+    return items.every(({ metadata }) => metadata.deletionTimestamp !== undefined)
   }
 
   /** What is not yet as it should be when the stage is over; undefined: nothing. */
@@ -72,6 +85,7 @@ export class Slot {
   /** The stage has ended as it should. */
   finish(): void {
     this.state = this.#stage === 'terminate' ? 'gone' : 'whole'
+    this.sinceMs = Date.now()
   }
 
   /** The pool stays as it is, for whoever looks; the slot goes on with another. */
