@@ -21,6 +21,7 @@ import { temporalActions } from './nodes/temporal-actions.ts'
 import { throttling } from './nodes/throttling.ts'
 import { waits } from './nodes/waits.ts'
 import { scaleUp } from './scale-up/scale-up.ts'
+import { start } from './scale-up/start.ts'
 import { parity } from './scheduling/parity.ts'
 import { planner } from './scheduling/planner.ts'
 import { scheduling } from './scheduling/scheduling.ts'
@@ -54,6 +55,16 @@ program
       const peer = options.peer === true
       await scaleUp({ pods: options.pods, peer, clouds: options.cloud ?? (peer ? ['instant', 'boot'] : ['boot']) })
     },
+  )
+program
+  .command('start')
+  .description(
+    'kill -9 and a start at once: until a pod that waits has its NodeClaim, its VM and runs; processor time and memory',
+  )
+  .option('--kills <count>', 'how many, one after the other', count, 10)
+  .option('--peer', 'Karpenter (built from its Go module, needs Go) on the same servers before Joiner')
+  .action(async ({ kills, peer = false }: { readonly kills: number; readonly peer?: boolean }) =>
+    start({ rounds: kills, peer }),
   )
 program
   .command('guard')
