@@ -14,7 +14,7 @@ import type { Fence } from './fence.ts'
 import type { FindingsDeps } from './findings/findings.ts'
 import { podsToPlace } from './planning-snapshot.ts'
 import { fillStaticPools } from './static-capacity/fill-pools.ts'
-import { batchWindow, nextWork, retryMs, type WaitingPodsDeps } from './waiting-pods.ts'
+import { batchWindow, nextWork, type Round, retryMs, type WaitingPodsDeps } from './waiting-pods.ts'
 
 export interface NextProvisioningDeps extends WaitingPodsDeps, CreateClaimsDeps, PauseDeps, FindingsDeps {}
 
@@ -32,8 +32,9 @@ const notOnOurNodes = 'configured to not run on a Karpenter provisioned node'
 export async function nextProvisioning(
   deps: NextProvisioningDeps,
   fence: Fence,
-  signal: AbortSignal,
+  round: Round,
 ): Promise<ProvisioningOutcome> {
+  const { signal } = round
   await deps.quarantine.refresh(true)
   await deps.nodeRefusals.read(deps)
   const end = deps.findings.begin(deps)
@@ -41,7 +42,7 @@ export async function nextProvisioning(
   try {
     for (;;) {
       const work = await nextWork(deps, tried, signal)
-      if (work === 'pods') await batchWindow(deps, signal)
+      if (work === 'pods') await batchWindow(deps, round)
       if (await isPaused(deps)) return 'paused'
       await deps.cache.connected(signal)
       await deps.unavailable.synced(signal)

@@ -21,10 +21,12 @@ export interface ProvisioningProcess {
 export async function provision({ deps, reconciles, signal }: ProvisioningProcess): Promise<void> {
   await keepPlanning({ what: 'provisioning', log: deps.log, signal }, async (attempt, wentWell) => {
     const fence = await begin(deps, attempt, signal)
+    let isFirst = true
     while (!signal.aborted) {
       const measured = { activity: 'nextProvisioning', slots: 1, isCancelled: () => signal.aborted }
-      const outcome = await reconciles.measure(measured, () => nextProvisioning(deps, fence, signal))
+      const outcome = await reconciles.measure(measured, () => nextProvisioning(deps, fence, { signal, isFirst }))
       wentWell()
+      isFirst = false
       if (outcome === 'paused') await pauseOf(pausedMs, signal)
     }
   })

@@ -142,15 +142,23 @@ function isDeleting(object: unknown): boolean {
   return (object as { metadata: { deletionTimestamp?: string } }).metadata.deletionTimestamp !== undefined
 }
 
+/** When a pass is planned. */
+export interface Round {
+  readonly signal: AbortSignal
+  /** The first of this planner: pods that it finds have waited while nobody planned. */
+  readonly isFirst: boolean
+}
+
 /**
  * Waits for the end of a burst: until no new pod came and no node began to leave for the idle time, at most for the maximum
  * (reference/karpenter-core.md 3.1). Nodes count, since Azure reclaims many spot VMs at once.
  */
-export async function batchWindow(deps: WaitingPodsDeps, signal: AbortSignal): Promise<void> {
+export async function batchWindow(deps: WaitingPodsDeps, { signal, isFirst }: Round): Promise<void> {
   const endMs = deps.now() + deps.batchMaxMs
-  let seen = new Set(podsToPlace(deps).map((pod) => pod.metadata.uid))
-  let idleSinceMs = deps.now()
+  let pods = podsToPlace(deps)
+  let idleSinceMs = isFirst ? lastCameMs(pods, deps.now()) : deps.now()
   for (;;) {
+    const seen = new Set(pods.map((pod) => pod.metadata.uid))
     const restMs = Math.min(idleSinceMs + deps.batchIdleMs, endMs) - deps.now()
     if (restMs <= 0) return
     const arrived = await deps.cache.changeWithin(
@@ -165,6 +173,13 @@ export async function batchWindow(deps: WaitingPodsDeps, signal: AbortSignal): P
     if (!arrived) return
     idleSinceMs = deps.now()
     await pauseFor(burstMs, signal)
-    seen = new Set(podsToPlace(deps).map((pod) => pod.metadata.uid))
+    pods = podsToPlace(deps)
   }
+}
+
+/** When the last of these pods came, as far as their times say, which have whole seconds. A pod of a node that leaves has just come. */
+function lastCameMs(pods: readonly Pod[], nowMs: number): number {
+  const cameMs = ({ nodeName, metadata }: Pod) =>
+    nodeName === undefined ? Date.parse(metadata.creationTimestamp) + 1000 : nowMs
+  return pods.reduce((last, pod) => Math.min(Math.max(last, cameMs(pod)), nowMs), 0)
 }

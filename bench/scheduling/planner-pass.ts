@@ -104,7 +104,7 @@ export async function plannerPasses(scenario: Scenario, changedShare: number): P
     batchMaxMs: windowMs,
   } as unknown as NextProvisioningDeps
   const fence = await Fence.take(deps, 'joiner-planner-fence', 'bench')
-  const pass = () => nextProvisioning(deps, fence, new AbortController().signal)
+  const pass = () => nextProvisioning(deps, fence, { signal: new AbortController().signal, isFirst: false })
   try {
     const enter = entering(cache, scenario)
     for (const object of scenario.objects) {
