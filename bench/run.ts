@@ -59,9 +59,9 @@ program
 program
   .command('start')
   .description(
-    'kill -9 and a start at once: until a pod that waits has its NodeClaim, its VM and runs; processor time and memory',
+    'kill -9 and a start at once, before a pod is asked for and behind its launch: until it runs; processor time and memory',
   )
-  .option('--kills <count>', 'how many, one after the other', count, 10)
+  .option('--kills <count>', 'how many of each', count, 10)
   .option('--peer', 'Karpenter (built from its Go module, needs Go) on the same servers before Joiner')
   .action(async ({ kills, peer = false }: { readonly kills: number; readonly peer?: boolean }) =>
     start({ rounds: kills, peer }),

@@ -1,7 +1,7 @@
 import { stringify } from 'yaml'
 import { deployment } from '../../test/applied-objects.ts'
 import { scale } from '../nodes/scale.ts'
-import { Timeline } from '../nodes/timeline.ts'
+import { type Stage, Timeline } from '../nodes/timeline.ts'
 import { circumstances, seconds, table } from '../report.ts'
 import { percentile } from '../statistics.ts'
 import { type Usage, usages } from '../usage.ts'
@@ -13,7 +13,7 @@ const limitMs = 120_000
 /** Between two pods: what a start has put off is done by then, and memory is what it stays at. */
 const restMs = 15_000
 
-/** How a pod that needs a node came to run. Times are in milliseconds since it was asked for, or since the process started. */
+/** How a pod that needs a node came to run, in milliseconds. */
 interface Run {
   readonly claimMs: number
   readonly launchedMs: number
@@ -23,20 +23,26 @@ interface Run {
   readonly atRest: Usage
 }
 
+/** When the controller is killed, and started at once. `launched`: when the VM was accepted, as its Node shows. */
+type Killed = 'asked' | 'launched' | 'never'
+
 interface Started {
   readonly title: string
-  readonly cold: readonly Run[]
-  readonly warm: readonly Run[]
+  /** In the order of the rounds. */
+  readonly runs: Readonly<Record<Killed, Run[]>>
 }
 
 /**
  * From `kill -9` and a start at once until a pod that waits has its NodeClaim, its VM and runs, with the processor time and the memory that it takes;
- * beside it the same pod by the process once it is warm. The cloud answers a launch with a Node, so that VMs' boots hide nothing.
+ * beside it a kill behind the launch, and the same pod by the process once it is warm. The cloud answers a launch with a Node, so that VMs' boots hide
+ * nothing.
  */
 export async function start({ rounds, peer }: { readonly rounds: number; readonly peer: boolean }): Promise<void> {
   const results = peer ? [await measured(() => Karpenter.start(), rounds)] : []
   results.push(await measured(() => joiner('instant'), rounds))
-  console.log(`### Start, instant cloud, ${rounds} kills, ${circumstances()}\n\n${report(results)}\n`)
+  console.log(
+    `### Start and return, instant cloud, ${rounds} kills of each, ${circumstances()}\n\n${report(results)}\n`,
+  )
 }
 
 async function measured(begin: () => Promise<Contender>, rounds: number): Promise<Started> {
@@ -49,40 +55,47 @@ async function measured(begin: () => Promise<Contender>, rounds: number): Promis
     timeline = await Timeline.start(contender.cluster)
     await contender.begin()
     const one = { contender, timeline }
+    let pods = 0
+    const next = (killed: Killed) => runOf(one, ++pods, killed)
     // What a first life compiles and stores is there when a process comes back.
-    await runOf(one, 1, () => Promise.resolve())
-    const [cold, warm]: [Run[], Run[]] = [[], []]
-    for (let round = 0; round < rounds; round++) {
-      const { supervisor } = contender.cluster
-      cold.push(await runOf(one, 2 * round + 2, () => supervisor.restart(contender.controller, 'SIGKILL')))
-      warm.push(await runOf(one, 2 * round + 3, () => Promise.resolve()))
+    await next('never')
+    const runs: Started['runs'] = { asked: [], launched: [], never: [] }
+    for (let round = 1; round <= rounds; round++) {
+      for (const killed of ['asked', 'launched', 'never'] as const) runs[killed].push(await next(killed))
       console.error(
-        `${round + 1} of ${rounds}: a pod runs ${seconds(cold.at(-1)?.runningMs)} after a start, then one after ${seconds(warm.at(-1)?.runningMs)}`,
+        `${round} of ${rounds}: a pod runs ${seconds(runs.asked.at(-1)?.runningMs)} after a start, ${seconds(runs.launched.at(-1)?.runningMs)} after a kill behind its launch, ${seconds(runs.never.at(-1)?.runningMs)} after its request`,
       )
     }
-    return { title, cold, warm }
+    return { title, runs }
   } finally {
     await timeline?.stop()
     await contender.stop()
   }
 }
 
-/** Asks for one more pod while `before` happens to the controller, which it has begun when it returns its promise. */
+/** Asks for one more pod. Times count from the kill, or from the request where there is none. */
 async function runOf(
   { contender, timeline }: { readonly contender: Contender; readonly timeline: Timeline },
   pods: number,
-  before: () => Promise<void>,
+  killed: Killed,
 ): Promise<Run> {
-  const startMs = Date.now()
-  const begun = before()
+  const { supervisor } = contender.cluster
+  const reached = (stage: Stage) => timeline.until(`${stage} of ${pods}`, () => timeline.count(stage) === pods, limitMs)
+  const restart = () => supervisor.restart(contender.controller, 'SIGKILL')
+  let startMs = Date.now()
+  const restarting = killed === 'asked' ? restart() : undefined
   await scale(contender, pods)
-  await begun
+  if (killed === 'launched') {
+    startMs = await reached('nodeCreated')
+    await restart()
+  }
+  await restarting
   const used = async () => {
-    const { [contender.controller]: pid = 0 } = contender.cluster.supervisor.pids
+    const { [contender.controller]: pid = 0 } = supervisor.pids
     return [...(await usages({ controller: pid })).values()][0] as Usage
   }
-  const since = async (stage: 'claimCreated' | 'claimLaunched' | 'podRunning') => {
-    await timeline.until(`${stage} of ${pods}`, () => timeline.count(stage) === pods, limitMs)
+  const since = async (stage: Stage) => {
+    await reached(stage)
     return (timeline.last(stage) ?? Number.NaN) - startMs
   }
   const claimMs = await since('claimCreated')
@@ -96,26 +109,27 @@ async function runOf(
 function report(results: readonly Started[]): string {
   const both = (runs: readonly Run[], of: (run: Run) => number, cell: (value: number) => string) =>
     [50, 90].map((percent) => cell(percentile(runs.map(of), percent))).join('; ')
-  const rows: readonly (readonly [string, (started: Started) => string])[] = [
-    ['start to NodeClaim', ({ cold }) => both(cold, ({ claimMs }) => claimMs, seconds)],
-    ['start to launched', ({ cold }) => both(cold, ({ launchedMs }) => launchedMs, seconds)],
-    ['start to pod running', ({ cold }) => both(cold, ({ runningMs }) => runningMs, seconds)],
-    ['warm: request to NodeClaim', ({ warm }) => both(warm, ({ claimMs }) => claimMs, seconds)],
-    ['warm: request to launched', ({ warm }) => both(warm, ({ launchedMs }) => launchedMs, seconds)],
-    ['warm: request to pod running', ({ warm }) => both(warm, ({ runningMs }) => runningMs, seconds)],
-    ['start / warm, to launched', ({ cold, warm }) => ratio(cold, warm, ({ launchedMs }) => launchedMs)],
-    ['start / warm, to pod running', ({ cold, warm }) => ratio(cold, warm, ({ runningMs }) => runningMs)],
-    ['CPU until the first NodeClaim', ({ cold }) => both(cold, ({ atClaim }) => atClaim.cpuSeconds * 1000, seconds)],
+  const rows: readonly (readonly [string, (runs: Started['runs']) => string])[] = [
+    ['start to NodeClaim', ({ asked }) => both(asked, ({ claimMs }) => claimMs, seconds)],
+    ['start to launched', ({ asked }) => both(asked, ({ launchedMs }) => launchedMs, seconds)],
+    ['start to pod running', ({ asked }) => both(asked, ({ runningMs }) => runningMs, seconds)],
+    ['kill behind the launch to pod running', ({ launched }) => both(launched, ({ runningMs }) => runningMs, seconds)],
+    ['warm: request to NodeClaim', ({ never }) => both(never, ({ claimMs }) => claimMs, seconds)],
+    ['warm: request to launched', ({ never }) => both(never, ({ launchedMs }) => launchedMs, seconds)],
+    ['warm: request to pod running', ({ never }) => both(never, ({ runningMs }) => runningMs, seconds)],
+    ['start / warm, to launched', ({ asked, never }) => ratio(asked, never, ({ launchedMs }) => launchedMs)],
+    ['start / warm, to pod running', ({ asked, never }) => ratio(asked, never, ({ runningMs }) => runningMs)],
+    ['CPU until the first NodeClaim', ({ asked }) => both(asked, ({ atClaim }) => atClaim.cpuSeconds * 1000, seconds)],
     [
-      `CPU until ${restMs / 1000} s after it`,
-      ({ cold }) => both(cold, ({ atRest }) => atRest.cpuSeconds * 1000, seconds),
+      `CPU until ${restMs / 1000} s after the pod runs`,
+      ({ asked }) => both(asked, ({ atRest }) => atRest.cpuSeconds * 1000, seconds),
     ],
-    ['RSS then', ({ cold }) => both(cold, ({ atRest }) => atRest.rssMiB, mebibytes)],
-    ['peak RSS', ({ cold }) => both(cold, ({ atRest }) => atRest.peakRssMiB, mebibytes)],
+    ['RSS then', ({ asked }) => both(asked, ({ atRest }) => atRest.rssMiB, mebibytes)],
+    ['peak RSS', ({ asked }) => both(asked, ({ atRest }) => atRest.peakRssMiB, mebibytes)],
   ]
   return table(
     ['median; 90 %', ...results.map(({ title }) => title)],
-    rows.map(([what, cell]) => [what, ...results.map(cell)]),
+    rows.map(([what, cell]) => [what, ...results.map(({ runs }) => cell(runs))]),
   )
 }
 
