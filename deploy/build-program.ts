@@ -1,15 +1,17 @@
 // npm run build-program: bundles the program from its sources into dist/. A process that loads some files of JavaScript in place of hundreds of TypeScript
 // starts with two thirds of the processor time.
+import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
-import { isBuiltin } from 'node:module'
+import { createRequire, isBuiltin } from 'node:module'
 import { basename, dirname, join, relative, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { type Plugin, rolldown } from 'rolldown'
 import { buildOnce, root } from './build-once.ts'
 
 const dist = join(root, 'dist')
 
-/** Temporal's packages load files by their paths: a native library, a thread, the workflows' library. The local cluster is for a checkout. */
-const external = [/^@temporalio\//, /deploy\/local\/commands\.ts$/]
+/** The local cluster is for a checkout. */
+const external = [/deploy\/local\/commands\.ts$/]
 
 const fileBeside = /new URL\((['"])(\.[^'"]+)\1, import\.meta\.url\)/g
 
@@ -32,27 +34,129 @@ const filesBeside: Plugin = {
   },
 }
 
-/** Bundles the program unless it is there, built from these very sources, with the package.json of what it needs to run. Returns the path of what starts it. */
+/** A module of Temporal's packages that is another in the bundle: its text, or what of it is replaced by what. */
+interface Changed {
+  readonly path: RegExp
+  readonly text: string | ((code: string) => string)
+}
+
+/** What Temporal's packages find by their places is found from the bundle, and what a program does not need that has its workflows bundled is left out. */
+const ofTemporal: readonly Changed[] = [
+  {
+    path: /worker\/lib\/workflow\/bundler\.js$/,
+    text: 'exports.defaultWorkflowInterceptorModules = []',
+  },
+  { path: /worker\/lib\/debug-replayer\/index\.js$/, text: '' },
+  {
+    path: /core-bridge\/common\.js$/,
+    text: (code) => replaced(code, '__dirname', `require(${JSON.stringify(places)}).coreBridge`),
+  },
+  {
+    path: /worker\/lib\/workflow\/threaded-vm\.js$/,
+    text: (code) =>
+      replaced(
+        code,
+        "require.resolve('./workflow-worker-thread')",
+        `require(${JSON.stringify(places)}).workflowThread`,
+      ),
+  },
+  {
+    path: /source-map\/lib\/read-wasm\.js$/,
+    text: (code) =>
+      replaced(code, 'path.join(__dirname, "mappings.wasm")', `require(${JSON.stringify(places)}).mappings`),
+  },
+  { path: /proto\/protos\/json-module\.js$/, text: spokenTypes },
+  { path: /protobufjs\/src\/type\.js$/, text: codedWhenUsed },
+]
+
+const places = 'joiner:places'
+const resolvedPlaces = `\0${places}`
+
+const temporalPackages: Plugin = {
+  name: 'temporal-packages',
+  resolveId: { filter: { id: /^joiner:places$/ }, handler: () => resolvedPlaces },
+  load: {
+    filter: { id: /^\0joiner:places$/ },
+    async handler() {
+      const { resolve: find } = createRequire(join(root, 'package.json'))
+      const thread = find('@temporalio/worker/lib/workflow/workflow-worker-thread.js')
+      this.emitFile({ type: 'chunk', id: thread, fileName: 'temporal-workflow-thread.js' })
+      const mappings = join(dirname(find('source-map')), 'lib', 'mappings.wasm')
+      this.emitFile({ type: 'asset', fileName: 'mappings.wasm', source: await readFile(mappings) })
+      const at = (path: string) => `fileURLToPath(new URL(${JSON.stringify(path)}, import.meta.url))`
+      return `import { fileURLToPath } from 'node:url'
+export const coreBridge = ${at('../node_modules/@temporalio/core-bridge')}
+export const workflowThread = ${at('./temporal-workflow-thread.js')}
+export const mappings = ${at('./mappings.wasm')}`
+    },
+  },
+  transform: {
+    filter: { id: /node_modules\/(@temporalio|source-map|protobufjs)\/.*\.js$/ },
+    handler(code, id) {
+      const changed = ofTemporal.find(({ path }) => path.test(id))
+      return typeof changed?.text === 'function' ? changed.text(code) : changed?.text
+    },
+  },
+}
+
+/** Errors: there is nothing to replace, since the package is another version. */
+function replaced(code: string, old: string, next: string): string {
+  if (!code.includes(old)) throw new Error(`a module of Temporal's packages has no ${old}; see which version it is of`)
+  return code.replace(old, next)
+}
+
+/** Code that protobufjs makes for a type is made function by function, each when it is called first: few types are both sent and received. */
+function codedWhenUsed(code: string): string {
+  const made = /this\.(encode|decode|verify|fromObject|toObject) = ([\w.]+\(this\)\(\{[^}]*\}\));/g
+  if (code.match(made)?.length !== 5)
+    throw new Error('a Type of protobufjs is set up otherwise; see which version it is of')
+  return `${code.replace(made, "whenUsed(this, '$1', () => $2);")}
+function whenUsed(type, name, make) {
+  let made
+  const first = (...args) => {
+    made ??= make()
+    if (type[name] === first) type[name] = made
+    return made.apply(type, args)
+  }
+  type[name] = first
+}`
+}
+
+/** The types of Temporal's messages, as text that is read faster than code, and without those of the account API of Temporal Cloud. */
+function spokenTypes(code: string): string {
+  const types = JSON.parse(code.slice(code.indexOf('.addJSON(') + '.addJSON('.length, code.lastIndexOf('});') + 1)) as {
+    readonly temporal: { readonly nested: { readonly api: { readonly nested: Record<string, unknown> } } }
+  }
+  delete types.temporal.nested.api.nested['cloud']
+  return `const { Root, roots } = require('protobufjs/light')
+module.exports = (roots.__temporal ??= new Root()).addJSON(JSON.parse(${JSON.stringify(JSON.stringify(types))}))`
+}
+
+/** Bundles the program and its workflows unless they are there, built from these very sources, with a package.json. Returns the path of what starts it. */
 export async function buildProgram(): Promise<string> {
   const folder = await buildOnce({
     folder: dist,
     sources: ['{core,api,activities,workflows,workers,starter}/**/*.ts', 'deploy/build-program.ts'],
-    build: async (dir) => writeManifest(dir, await runtimeManifest(await bundleProgram(dir))),
+    build: async (dir) => {
+      await bundleProgram(dir)
+      await writeManifest(dir)
+    },
   })
+  await promisify(execFile)(process.execPath, [join(root, 'workers', 'bundle.ts'), 'plain', 'encrypted'])
   return join(folder, 'joiner.js')
 }
 
 /**
  * Bundles the program into a folder of the repository's root or of a package, where it finds other files as from `dist/`. `without`: more that stays
- * outside. Returns the packages that it loads when it runs.
+ * outside. Errors: it imports a package that is not in it.
  */
-export async function bundleProgram(dir: string, without: readonly RegExp[] = []): Promise<readonly string[]> {
+export async function bundleProgram(dir: string, without: readonly RegExp[] = []): Promise<void> {
   const bundled = await rolldown({
     cwd: root,
     platform: 'node',
     input: { joiner: 'starter/joiner.ts' },
     external: [...external, ...without],
-    plugins: [filesBeside],
+    plugins: [filesBeside, temporalPackages],
     tsconfig: false,
   })
   const { output } = await bundled.write({
@@ -60,45 +164,27 @@ export async function bundleProgram(dir: string, without: readonly RegExp[] = []
     format: 'esm',
     entryFileNames: '[name].js',
     chunkFileNames: '[name]-[hash].js',
+    // A third of the text, which each start reads.
+    comments: { legal: true, annotation: false, jsdoc: false },
   })
   const own = new Set(output.map(({ fileName }) => fileName))
   const imported = output.flatMap((one) => (one.type === 'chunk' ? [...one.imports, ...one.dynamicImports] : []))
   const packages = imported.filter((name) => !own.has(name) && !isBuiltin(name) && !/^[./]/.test(name))
-  return [...new Set(packages.map(packageOf))].toSorted()
+  if (packages.length > 0)
+    throw new Error(`the bundle imports ${[...new Set(packages)].join(', ')} and does not hold it`)
+}
+
+/** Writes the package.json of a bundle into a folder: name, version and licence are the repository's unless `more` has others. */
+export async function writeManifest(folder: string, more: object = {}): Promise<void> {
+  const { name, version, license } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Manifest
+  const manifest = { name, version, license, ...more, type: 'module' }
+  await writeFile(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
 }
 
 interface Manifest {
   readonly name: string
   readonly version: string
   readonly license: string
-  readonly dependencies: Readonly<Record<string, string>>
-}
-
-/** The package.json of a bundle that loads these packages. Errors: one that the repository's package.json has only for development, or not at all. */
-export async function runtimeManifest(packages: readonly string[]): Promise<Manifest> {
-  const { name, version, license, dependencies } = JSON.parse(
-    await readFile(join(root, 'package.json'), 'utf8'),
-  ) as Manifest
-  const needed = packages.map((each) => {
-    const pinned = dependencies[each]
-    if (pinned === undefined)
-      throw new Error(`package.json: dependencies have no "${each}", which the bundle imports; add it`)
-    return [each, pinned]
-  })
-  return { name, version, license, dependencies: Object.fromEntries(needed) }
-}
-
-/** Writes a package.json of ES modules into a folder. */
-export async function writeManifest(folder: string, manifest: object): Promise<void> {
-  await writeFile(join(folder, 'package.json'), `${JSON.stringify({ ...manifest, type: 'module' }, null, 2)}\n`)
-}
-
-/** `@scope/package` of `@scope/package/file.js`. */
-function packageOf(specifier: string): string {
-  return specifier
-    .split('/')
-    .slice(0, specifier.startsWith('@') ? 2 : 1)
-    .join('/')
 }
 
 if (import.meta.main) console.log(`the program is ${relative(process.cwd(), await buildProgram())}`)

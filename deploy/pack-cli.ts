@@ -1,11 +1,11 @@
 // Writes the npm package of the command line: npm run pack-cli. It holds the bundle of the program, without workers and the local cluster, and depends on
-// the packages that stay outside of it.
+// no other package.
 import { execFile } from 'node:child_process'
 import { cp, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { root } from './build-once.ts'
-import { bundleProgram, runtimeManifest, writeManifest } from './build-program.ts'
+import { bundleProgram, writeManifest } from './build-program.ts'
 import { buildUi } from './build-ui.ts'
 
 const run = promisify(execFile)
@@ -20,9 +20,8 @@ export const packageName = '@joiner-autoscaler/joiner'
 export async function packCli(folder: string): Promise<string> {
   const package_ = join(folder, 'package')
   await rm(package_, { recursive: true, force: true })
-  const packages = await bundleProgram(join(package_, 'dist'), [workers])
+  await bundleProgram(join(package_, 'dist'), [workers])
   await writeManifest(package_, {
-    ...(await runtimeManifest(packages)),
     name: packageName,
     description: 'The command line of Joiner, a node autoscaler for AKS',
     // Tests run on this one.

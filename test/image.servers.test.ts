@@ -14,7 +14,6 @@ import { World } from './world.ts'
 const nothingListens = '127.0.0.1:1'
 const packageFile = z.object({
   version: z.string(),
-  dependencies: z.record(z.string(), z.string()),
   devDependencies: z.record(z.string(), z.string()).default({}),
 })
 /** What each Deployment waits for while nothing answers. */
@@ -85,39 +84,12 @@ describe('the Dockerfile', () => {
 })
 
 describe('the image', () => {
-  test('holds the packages that the bundle loads, of the locked versions, and none that is in it or for development', async () => {
-    const { dependencies } = packageFile.parse(await jsonOf(join(folder, 'package.json')))
-    const own = packageFile.parse(await jsonOf(new URL('../package.json', import.meta.url)))
-    expect(Object.keys(dependencies).filter((name) => !name.startsWith('@temporalio/'))).toEqual([])
-    for (const [name, version] of Object.entries(dependencies)) {
-      expect(version).toBe(own.dependencies[name])
-      expect(await jsonOf(join(folder, 'node_modules', name, 'package.json'))).toMatchObject({ version })
-    }
-    const installed = await readdir(join(folder, 'node_modules'))
-    for (const bundled of ['undici', 'yaml', 'zod']) {
-      expect(Object.keys(own.dependencies)).toContain(bundled)
-      expect(installed).not.toContain(bundled)
-    }
-    expect(installed).not.toContain('@azure')
-    for (const tool of ['vitest', 'typescript', 'oxlint', 'knip']) {
-      expect(Object.keys(own.devDependencies)).toContain(tool)
-      expect(installed).not.toContain(tool)
-    }
-  })
-
   test('holds bundles and no sources, and of deploy the CRDs alone', async () => {
     const { node_modules: _, ...sources } = Object.groupBy(
       await readdir(folder, { recursive: true }),
       (path) => path.split('/')[0] ?? '',
     )
-    expect(Object.keys(sources).toSorted()).toEqual([
-      'build',
-      'deploy',
-      'dist',
-      'package-lock.json',
-      'package.json',
-      'starter',
-    ])
+    expect(Object.keys(sources).toSorted()).toEqual(['build', 'deploy', 'dist', 'package.json', 'starter'])
     const paths = Object.values(sources).flatMap((each) => each ?? [])
     expect(paths.filter((path) => path.endsWith('.ts'))).toEqual([])
     expect(paths.filter((path) => /^deploy\/.*\.\w+$/.test(path))).toHaveLength(5)
@@ -125,20 +97,21 @@ describe('the image', () => {
     expect(paths).toContain('starter/ui/dist/index.html')
     expect(paths).toContain('build/workflow-bundle.js')
     expect(paths).toContain('build/workflow-bundle-encrypted.js')
+    // Workflows are bundled already: nothing of webpack is in what runs.
+    const dist = await Promise.all(
+      paths.filter((path) => /^dist\/.*\.js$/.test(path)).map((path) => readFile(join(folder, path), 'utf8')),
+    )
+    expect(dist.some((text) => text.includes('NativeConnection = class'))).toBe(true)
+    expect(dist.some((text) => text.includes('Compilation = class'))).toBe(false)
   })
 
-  test("holds Temporal's library for one platform, and nothing for development", async () => {
-    const modules = join(folder, 'node_modules')
-    const platforms = await readdir(join(modules, '@temporalio', 'core-bridge', 'releases'))
-    expect(platforms).toHaveLength(1)
-    const files = await readdir(modules, { recursive: true })
-    expect(files.filter((path) => /\.(map|d\.[mc]?ts)$/.test(path))).toEqual([])
-    expect(files.filter((path) => /^(npm|yarn|corepack)$/.test(path))).toEqual([])
-  })
-
-  test('has the lockfile of the repository, unchanged by the installation', async () => {
-    const original = await readFile(new URL('../package-lock.json', import.meta.url), 'utf8')
-    expect(await readFile(join(folder, 'package-lock.json'), 'utf8')).toBe(original)
+  test("holds of packages Temporal's library alone, for one platform", async () => {
+    const modules = await readdir(join(folder, 'node_modules'), { recursive: true, withFileTypes: true })
+    const files = modules.filter((entry) => entry.isFile())
+    expect(files).toHaveLength(1)
+    expect(`${files[0]?.parentPath}/${files[0]?.name}`).toMatch(
+      /@temporalio\/core-bridge\/releases\/[\w-]+\/index\.node$/,
+    )
   })
 
   test('prints its version, and names what it has not', async () => {

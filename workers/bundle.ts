@@ -1,12 +1,10 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { gunzipSync } from 'node:zlib'
-import { bundleWorkflowCode } from '@temporalio/worker'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -37,6 +35,8 @@ const limitsPath = join(root, 'core', 'node-claim', 'limits.ts')
  * `core/node-claim/limits.ts`, for tests. Errors: a workflow that imports what the sandbox forbids fails here.
  */
 export async function buildWorkflowBundle(kind: BundleKind = 'plain', limits?: string): Promise<string> {
+  // Only here: its bundler is large, and most processes find what was bundled.
+  const { bundleWorkflowCode } = await import('@temporalio/worker')
   const { code } = await bundleWorkflowCode({
     workflowsPath,
     payloadConverterPath,
@@ -95,14 +95,14 @@ export async function workflowBundle(path?: string, kind: BundleKind = 'plain'):
   if (path !== undefined) return { code: await readBundle(path) }
   // The bundler takes a hundred megabytes, which a process of its own gives back.
   if (!(await isFresh(bundlePaths[kind]))) await run(process.execPath, [join(root, 'workers', 'bundle.ts'), kind])
-  return { code: await readFile(bundlePaths[kind], 'utf8') }
+  return { code: await readBundle(bundlePaths[kind]) }
 }
 
 async function isFresh(bundlePath: string): Promise<boolean> {
   const built = await stat(bundlePath).catch(() => undefined)
   if (built === undefined) return false
-  // The image has bundles and no sources; the times of its files say nothing.
-  if (!existsSync(workflowsPath)) return true
+  // A program that is itself a bundle was built with those of its workflows (`deploy/build-program.ts`).
+  if (!import.meta.filename.endsWith('.ts')) return true
   const sources = await Promise.all(
     ['workflows', 'core', 'activities', 'starter/temporal'].map(async (folder) =>
       (await readdir(join(root, folder), { recursive: true, withFileTypes: true }))
@@ -127,11 +127,12 @@ async function storeBundle(bundlePath: string, code: string): Promise<void> {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  // All bundles, or the one that is asked for unless it is there and no source is younger.
-  const asked = process.argv[2]
+  // All bundles, or those that are asked for unless they are there and no source is younger.
+  const asked = process.argv.slice(2)
   for (const [kind, path] of Object.entries(bundlePaths) as [BundleKind, string][]) {
-    if (asked !== undefined && (asked !== kind || (await isFresh(path)))) continue
-    const code = await buildWorkflowBundle(kind)
+    if (asked.length > 0 && (!asked.includes(kind) || (await isFresh(path)))) continue
+    // A source map would be most of it, and each start would read it: names in stack traces are those of the sources, lines those of the bundle.
+    const code = withoutSourceMap(await buildWorkflowBundle(kind))
     await storeBundle(path, code)
     console.log(`${path} ${code.length} bytes sha256 ${bundleDigest(code)}`)
   }

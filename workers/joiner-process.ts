@@ -101,6 +101,9 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
       else readiness.lacks(connected, problem)
     },
   })
+  const bundled = workflowBundle(config.JOINER_WORKFLOW_BUNDLE, settings.keys === undefined ? 'plain' : 'encrypted')
+  // Who waits for it hears of a failure.
+  bundled.catch(() => undefined)
   if (identity) void untilIdentified(identity, log, signal).then((isKnown) => isKnown && readiness.has(azureToken))
   const endGivingBack = giveBackWhenIdle(log)
   let conversion: ConversionService | undefined
@@ -114,10 +117,7 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
     isTemporalReachable = link !== undefined
     if (link !== undefined)
       await workAs({
-        workflowBundle: await workflowBundle(
-          config.JOINER_WORKFLOW_BUNDLE,
-          settings.keys === undefined ? 'plain' : 'encrypted',
-        ),
+        workflowBundle: await bundled,
         config,
         settings,
         cloud,
@@ -187,7 +187,7 @@ export async function workAs(input: WorkingProcess): Promise<void> {
   readiness.lacks(working)
   readiness.has(connected)
   // Only the bootstrap knows which search attributes a start may name, and another cluster's tasks are not ours, so it comes before the workers.
-  await untilYes({
+  const admitted = untilYes({
     ask: async () => answerOf(await bootstrapOnce()),
     what: 'the preparation of Temporal',
     explain: async (error) =>
@@ -195,19 +195,25 @@ export async function workAs(input: WorkingProcess): Promise<void> {
     onProblem: (problem) => readiness.lacks(working, problem),
     log,
     signal,
-  })
-  // It was never let in, and must not begin at its end.
-  if (signal.aborted) return
-  const stopWatching = watchIdentity({
-    everyMs: config.JOINER_RESYNC_INTERVAL,
-    checks: [() => askOwnership(ownership), async () => answerOf(await nameOwner(name))],
-    onLost: (problem) => lost.abort(new Error(`this process ends, since ${problem}`)),
-    log,
-  })
+  }).then(() =>
+    watchIdentity({
+      everyMs: config.JOINER_RESYNC_INTERVAL,
+      checks: [() => askOwnership(ownership), async () => answerOf(await nameOwner(name))],
+      onLost: (problem) => lost.abort(new Error(`this process ends, since ${problem}`)),
+      log,
+    }),
+  )
   try {
-    await serve(input, { deps, identity, bootstrap: async () => void (await bootstrapOnce()), client, signal })
+    await serve(input, {
+      deps,
+      identity,
+      admitted,
+      bootstrap: async () => void (await bootstrapOnce()),
+      client,
+      signal,
+    })
   } finally {
-    stopWatching()
+    await admitted.then((stopWatching) => stopWatching())
   }
   lost.signal.throwIfAborted()
 }

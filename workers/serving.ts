@@ -57,15 +57,17 @@ export interface ServingProcess {
 interface Serving {
   readonly deps: ProcessDeps
   readonly identity: string
+  /** Until it resolves, or the signal fires, caches fill and nothing is changed. */
+  readonly admitted: Promise<unknown>
   readonly client: Client
   readonly bootstrap: () => Promise<void>
   readonly signal: AbortSignal
 }
 
-/** Runs what works for the cluster, once it is known to be this process's to work for. */
+/** Runs what works for the cluster: what only reads at once, and what writes once the cluster is known to be this process's to work for. */
 export async function serve(
   input: ServingProcess,
-  { deps, identity, client, bootstrap, signal }: Serving,
+  { deps, identity, admitted, client, bootstrap, signal }: Serving,
 ): Promise<void> {
   const { config, settings, log, link, readiness, gauges, leases, workflowBundle } = input
   const { namespace } = settings
@@ -97,10 +99,15 @@ export async function serve(
   const observer = observeCluster(deps, config, { isReported: () => bridge.isLeader })
   gauges.push(observer.families, () => deps.metrics.families())
   // An activity that looks into an empty cache would take nodes and pods that it does not know yet for gone.
-  await Promise.race([deps.cache.synced(), whenAborted(signal)])
+  await Promise.all([admitted, Promise.race([deps.cache.synced(), whenAborted(signal)])])
+  if (signal.aborted) {
+    observer.stop()
+    return stopParts()
+  }
   const metrics = new ReconcileMetrics(deps.registry)
   const taskWorkers = { ...input, metrics, namespace, roles, deps, gone, version: versioning.options }
   const workers = await createTaskWorkers(taskWorkers)
+  const endTracking = roles.has('planner') ? [trackPodEvents(deps), reportLostLaunches(deps)] : []
   link.serve(workers)
   const ledger = roles.has('planner')
     ? new CostLedger({ ...deps, instanceTypes: () => instanceTypes(deps) })
@@ -168,13 +175,14 @@ export async function serve(
     observer.stop()
     stopJoins()
     stopLooking()
+    for (const end of endTracking) end()
     await ledger?.stop()
     await bridge.stop()
     await stopParts()
   }
 }
 
-/** Starts caches, catalogue and solvers. Returns what ends them. */
+/** Starts caches, catalogue and solvers, which read and change nothing that others see. Returns what ends them. */
 function startParts(deps: ProcessDeps, roles: ReadonlySet<string>, readiness: Readiness): () => Promise<void> {
   if (roles.has('planner')) {
     deps.solver.start()
@@ -191,9 +199,7 @@ function startParts(deps: ProcessDeps, roles: ReadonlySet<string>, readiness: Re
     deps.unavailable.start()
   }
   if (roles.has('azure')) deps.network.warm()
-  const endTracking = roles.has('planner') ? [trackPodEvents(deps), reportLostLaunches(deps)] : []
   return async () => {
-    for (const end of endTracking) end()
     deps.catalogue.stop()
     deps.quota.stop()
     deps.reservations.stop()

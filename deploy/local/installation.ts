@@ -24,7 +24,7 @@ import type { ProcessSpec } from './supervisor.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
-/** What starts Joiner: the bundle that the environment names (`deploy/build-program.ts`), or the sources. */
+/** What a person here runs as `joiner`: the bundle that the environment names (`deploy/build-program.ts`), or the sources. */
 export const commandLine = process.env['JOINER_PROGRAM'] ?? join(root, 'starter', 'joiner.ts')
 
 /** Nobody logs in to a simulated VM. */
@@ -37,6 +37,8 @@ const renewMs = 120_000
 export class Installation {
   readonly #cluster: LocalCluster
   readonly #operator: Operator
+  /** What processes run: a bundle, as in the image. */
+  #program = commandLine
   #timer: NodeJS.Timeout | undefined
 
   constructor(cluster: LocalCluster, operator: Operator) {
@@ -46,6 +48,10 @@ export class Installation {
 
   /** Applies what the chart holds besides the Deployments, which are processes here, and an account with all their rights. */
   async install(): Promise<void> {
+    if (process.env['JOINER_PROGRAM'] === undefined) {
+      await run(process.execPath, [join(root, 'deploy', 'build-program.ts')])
+      this.#program = join(root, 'dist', 'joiner.js')
+    }
     // A Joiner that ran before has written into them.
     await this.#operator.kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], await this.#crds())
     await this.#operator.kubectl(
@@ -101,7 +107,7 @@ export class Installation {
       name,
       command: process.execPath,
       // As in the image (deploy/Dockerfile).
-      args: ['--min-semi-space-size=4', '--max-semi-space-size=16', commandLine, 'worker'],
+      args: ['--min-semi-space-size=4', '--max-semi-space-size=16', this.#program, 'worker'],
       cwd: root,
       env: { MALLOC_ARENA_MAX: '2', ...this.#environment(name), ...overrides },
     }
@@ -109,7 +115,7 @@ export class Installation {
 
   /** One of Joiner's commands with its arguments, such as `doctor`, with a process's settings. */
   commandSpec(args: readonly string[], overrides: Readonly<Record<string, string>> = {}): ProcessSpec {
-    return { ...this.processSpec(args[0], overrides), args: [commandLine, ...args] }
+    return { ...this.processSpec(args[0], overrides), args: [this.#program, ...args] }
   }
 
   /** A process for each Deployment of the chart, with its roles, its account's rights alone, and no credentials that the chart does not give it. */
