@@ -81,7 +81,7 @@ const temporalPackages: Plugin = {
       const { resolve: find } = createRequire(join(root, 'package.json'))
       const thread = find('@temporalio/worker/lib/workflow/workflow-worker-thread.js')
       this.emitFile({ type: 'chunk', id: thread, fileName: 'temporal-workflow-thread.js' })
-      const mappings = join(dirname(find('source-map')), 'lib', 'mappings.wasm')
+      const mappings = join(dirname(createRequire(thread).resolve('source-map')), 'lib', 'mappings.wasm')
       this.emitFile({ type: 'asset', fileName: 'mappings.wasm', source: await readFile(mappings) })
       const at = (path: string) => `fileURLToPath(new URL(${JSON.stringify(path)}, import.meta.url))`
       return `import { fileURLToPath } from 'node:url'

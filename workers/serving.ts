@@ -182,7 +182,7 @@ export async function serve(
   }
 }
 
-/** Starts caches, catalogue and solvers, which read and change nothing that others see. Returns what ends them. */
+/** Starts caches, catalogue and solvers: they read, and store what Azure answered. Returns what ends them. */
 function startParts(deps: ProcessDeps, roles: ReadonlySet<string>, readiness: Readiness): () => Promise<void> {
   if (roles.has('planner')) {
     deps.solver.start()
