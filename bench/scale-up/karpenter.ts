@@ -8,8 +8,7 @@ import { azureIds, startCluster } from '../../deploy/local/cluster.ts'
 import { kubeconfig } from '../../deploy/local/kubernetes.ts'
 import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
 import { Operator } from '../../deploy/local/operator.ts'
-import { moduleFiles, resolveBinaries } from '../../deploy/local/server-binaries.ts'
-import { servers } from '../../deploy/local/server-versions.ts'
+import { builtBinaries, karpenterFiles, karpenterVersion } from '../../test/upstream-e2e/binaries.ts'
 import { type Contender, pool } from './contender.ts'
 import { instanceTypes } from './instance-types.ts'
 
@@ -30,7 +29,7 @@ const nodeClassRef = { group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass', name: 
  * defaults, and its sizes, zones and prices those of the simulator, so that the NodePool means the same.
  */
 export class Karpenter implements Contender {
-  readonly title = `Karpenter ${servers.karpenter.version}, kwok cloud`
+  readonly title = `Karpenter ${karpenterVersion()}, kwok cloud`
   readonly controller = 'karpenter'
   readonly cluster: LocalCluster
   readonly operator: Operator
@@ -44,7 +43,7 @@ export class Karpenter implements Contender {
 
   static async start(): Promise<Karpenter> {
     const progress = (line: string) => console.error(line)
-    const { karpenter } = await resolveBinaries(['karpenter'], progress)
+    const { karpenter } = await builtBinaries(['karpenter'], progress)
     const stateDir = await mkdtemp(join(tmpdir(), 'joiner-peer-'))
     const contender = new Karpenter(await startCluster({ stateDir, progress }), karpenter)
     try {
@@ -101,7 +100,7 @@ export class Karpenter implements Contender {
   async #install(): Promise<void> {
     const { supervisor, binaries } = this.cluster
     for (const name of Object.keys(supervisor.pids)) if (!needed.includes(name)) await supervisor.stop(name)
-    const folder = await moduleFiles('karpenter', 'sigs.k8s.io/karpenter')
+    const folder = await karpenterFiles()
     const chart = join(folder, 'kwok', 'charts')
     const crds = [join(chart, 'crds'), join(folder, 'kwok', 'apis', 'crds')]
     await this.operator.kubectl(['apply', '--server-side', ...crds.flatMap((path) => ['-f', path])])

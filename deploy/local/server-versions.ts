@@ -112,12 +112,6 @@ export const servers = {
       return { url: `${base}/${archive}`, checksumUrl: `${base}/checksums.txt`, member: 'temporal-server' }
     },
   },
-  /** Another autoscaler with a cloud that only makes Nodes, for benchmarks that compare. */
-  karpenter: {
-    version: '1.14.1',
-    family: 'karpenter',
-    package: 'sigs.k8s.io/karpenter/kwok',
-  },
   /** The operator of KEDA, which scales Deployments by events. It cannot print its version, and is published as an image alone. */
   'keda-operator': {
     version: '2.21.0',
@@ -151,14 +145,7 @@ export function serverOf(name: ServerName, age: KubernetesAge): Server {
 }
 
 /** What only some commands start: they find or build it by themselves. */
-const unusual: readonly ServerName[] = [
-  'temporal-oldest',
-  'temporal-server',
-  'karpenter',
-  'keda-operator',
-  'prometheus',
-  'promtool',
-]
+const unusual: readonly ServerName[] = ['temporal-oldest', 'temporal-server', 'keda-operator', 'prometheus', 'promtool']
 
 /** What tests need. */
 export const serverNames = (Object.keys(servers) as readonly ServerName[]).filter((name) => !unusual.includes(name))
