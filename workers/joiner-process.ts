@@ -213,7 +213,11 @@ export async function workAs(input: WorkingProcess): Promise<void> {
       signal,
     })
   } finally {
-    await admitted.then((stopWatching) => stopWatching())
+    // Not awaited: where serving failed, Temporal may still be asked in vain.
+    void admitted.then(
+      (stopWatching) => stopWatching(),
+      () => undefined,
+    )
   }
   lost.signal.throwIfAborted()
 }

@@ -37,7 +37,7 @@ async function lasts(deps: WaitingPodsDeps, isFirst: boolean): Promise<number> {
 }
 
 test.each([
-  ['as long as nobody may come', { madeAt: '2026-01-01T00:00:10Z' }, false, 1000],
+  ['for the idle time', { madeAt: '2026-01-01T00:00:10Z' }, false, 1000],
   ['no longer for a pod that a new planner finds and that has waited', { madeAt: '2026-01-01T00:00:08Z' }, true, 0],
   [
     'for the rest for one that may be younger, since times have whole seconds',

@@ -145,7 +145,7 @@ function isDeleting(object: unknown): boolean {
 /** When a pass is planned. */
 export interface Round {
   readonly signal: AbortSignal
-  /** The first of this planner: pods that it finds have waited while nobody planned. */
+  /** Whether it is the first pass of this planner. The pods that it finds have waited already, while nobody planned. */
   readonly isFirst: boolean
 }
 

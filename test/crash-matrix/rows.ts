@@ -113,7 +113,7 @@ export function isTimed({ kind }: Step): boolean {
   return kind.endsWith('configmaps joiner-quota')
 }
 
-/** Whether a write tells of a pod's event, which a node that is younger than 10 s has not (`provisioning/pod-events.ts`). */
+/** Whether a write tells of an event of a pod. In the first 10 s of a node none is written (`provisioning/pod-events.ts`). */
 export function isPodEvent(step: Step): boolean {
   return nameOf(step).includes('lastPodEventTime')
 }
