@@ -3,13 +3,14 @@ import { once } from 'node:events'
 import { globSync, readFileSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
+import type { GroupName } from '../runner/groups.ts'
 import type { Copy } from './copy.ts'
 import type { Mutant } from './mutants.ts'
 
 /** A mutant may loop for ever, which is noticed too. */
 const limitMs = 15 * 60_000
 
-const report = z.object({
+const jsonReport = z.object({
   testResults: z.array(
     z.object({
       name: z.string(),
@@ -65,14 +66,19 @@ export class Trials {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL')
   }
 
-  /** The tests beside the file, then all tests that import it, those in virtual time among them. Workflows are imported by way of the bundle. */
+  /** The tests beside the file, then all tests that import it, those in virtual time last since they take minutes. Workflows are imported by way of the bundle. */
   #stages(path: string): readonly (readonly string[])[] {
     const folder = join(this.#copy.folder, dirname(path))
     const beside = globSync('*.test.ts', { cwd: folder })
       .filter((file) => readFileSync(join(folder, file), 'utf8').includes(`/${basename(path)}'`))
       .map((file) => join(dirname(path), file))
     const bundle = path.startsWith('workflows/') ? ['workers/bundle.ts'] : []
-    return [...(beside.length === 0 ? [] : [['run', ...beside]]), ['related', '--run', path, ...bundle]]
+    const importing = ['related', '--run', path, ...bundle]
+    return [
+      ...(beside.length === 0 ? [] : [['run', ...beside]]),
+      [...importing, ...without('matrix', 'scenarios', 'seeds')],
+      [...importing, ...without('unit')],
+    ]
   }
 
   /** A test that fails without the mutant as well says nothing about it: it is left out from then on. */
@@ -98,9 +104,9 @@ export class Trials {
     const { folder } = this.#copy
     const outputFile = join(folder, 'mutation-report.json')
     rmSync(outputFile, { force: true })
-    const withoutServers = ['!servers', '!all'].flatMap((project) => ['--project', project])
-    const without = [...this.broken].flatMap((file) => ['--exclude', file])
-    const args = [...tests, ...withoutServers, ...without, '--bail=1', '--reporter=json', '--outputFile', outputFile]
+    const sound = [...this.broken].flatMap((file) => ['--exclude', file])
+    const report = ['--bail=1', '--reporter=json', '--outputFile', outputFile]
+    const args = [...tests, ...without('servers', 'all'), ...sound, ...report]
     const child = spawn(
       process.execPath,
       [join(folder, 'node_modules/vitest/vitest.mjs'), ...args, '--passWithNoTests'],
@@ -115,6 +121,11 @@ export class Trials {
   }
 }
 
+/** The option that leaves out groups of tests. */
+function without(...names: readonly GroupName[]): readonly string[] {
+  return names.flatMap((name) => ['--project', `!${name}`])
+}
+
 function failureIn(outputFile: string, folder: string, code: number | null): Failure {
   if (code === null) return { file: undefined, by: 'the time limit' }
   let text: string
@@ -123,7 +134,7 @@ function failureIn(outputFile: string, folder: string, code: number | null): Fai
   } catch {
     return { file: undefined, by: `the end of the tests with code ${code}` }
   }
-  const failed = report.parse(JSON.parse(text)).testResults.find(({ status }) => status === 'failed')
+  const failed = jsonReport.parse(JSON.parse(text)).testResults.find(({ status }) => status === 'failed')
   if (failed === undefined) return { file: undefined, by: `the end of the tests with code ${code}` }
   const file = failed.name.replace(`${folder}/`, '')
   const name = failed.assertionResults.find(({ status }) => status === 'failed')?.fullName
