@@ -5,7 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { createRequire, isBuiltin } from 'node:module'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { type Plugin, rolldown } from 'rolldown'
+import { type OutputChunk, type Plugin, rolldown } from 'rolldown'
 import { buildOnce, root } from './build-once.ts'
 
 const dist = join(root, 'dist')
@@ -132,14 +132,18 @@ function spokenTypes(code: string): string {
 module.exports = (roots.__temporal ??= new Root()).addJSON(JSON.parse(${JSON.stringify(JSON.stringify(types))}))`
 }
 
+/** Beside the program: what {@link packagesOfStart} found. */
+export const packagesFile = 'packages-of-start.json'
+
 /** Bundles the program and its workflows unless they are there, built from these very sources, with a package.json. Returns the path of what starts it. */
 export async function buildProgram(): Promise<string> {
   const folder = await buildOnce({
     folder: dist,
     sources: ['{core,api,activities,workflows,workers,starter}/**/*.ts', 'deploy/build-program.ts'],
     build: async (dir) => {
-      await bundleProgram(dir)
+      const packages = packagesOfStart(await bundleProgram(dir))
       await writeManifest(dir)
+      await writeFile(join(dir, packagesFile), `${JSON.stringify(packages)}\n`)
     },
   })
   await promisify(execFile)(process.execPath, [join(root, 'workers', 'bundle.ts'), 'plain', 'encrypted'])
@@ -148,9 +152,9 @@ export async function buildProgram(): Promise<string> {
 
 /**
  * Bundles the program into a folder of the repository's root or of a package, where it finds other files as from `dist/`. `without`: more that stays
- * outside. Errors: it imports a package that is not in it.
+ * outside. Returns its chunks. Errors: it imports a package that is not in it.
  */
-export async function bundleProgram(dir: string, without: readonly RegExp[] = []): Promise<void> {
+export async function bundleProgram(dir: string, without: readonly RegExp[] = []): Promise<readonly OutputChunk[]> {
   const bundled = await rolldown({
     cwd: root,
     platform: 'node',
@@ -168,10 +172,33 @@ export async function bundleProgram(dir: string, without: readonly RegExp[] = []
     comments: { legal: true, annotation: false, jsdoc: false },
   })
   const own = new Set(output.map(({ fileName }) => fileName))
-  const imported = output.flatMap((one) => (one.type === 'chunk' ? [...one.imports, ...one.dynamicImports] : []))
+  const chunks = output.filter((one) => one.type === 'chunk')
+  const imported = chunks.flatMap((one) => [...one.imports, ...one.dynamicImports])
   const packages = imported.filter((name) => !own.has(name) && !isBuiltin(name) && !/^[./]/.test(name))
   if (packages.length > 0)
     throw new Error(`the bundle imports ${[...new Set(packages)].join(', ')} and does not hold it`)
+  return chunks
+}
+
+/** Of each package, how many modules `joiner worker` loads before it does anything: those of workers/run-worker.ts, and of what that loads at once. */
+function packagesOfStart(chunks: readonly OutputChunk[]): Readonly<Record<string, number>> {
+  const byName = new Map(chunks.map((chunk) => [chunk.fileName, chunk]))
+  const start = chunks.find(({ moduleIds }) => moduleIds.includes(join(root, 'workers', 'run-worker.ts')))
+  if (start === undefined) throw new Error('no chunk of the bundle holds workers/run-worker.ts')
+  const loaded = new Set<OutputChunk>()
+  const load = (chunk: OutputChunk | undefined) => {
+    if (chunk === undefined || loaded.has(chunk)) return
+    loaded.add(chunk)
+    for (const name of chunk.imports) load(byName.get(name))
+  }
+  for (const name of [start.fileName, ...start.dynamicImports]) load(byName.get(name))
+  const names = [...loaded].flatMap(({ moduleIds }) => moduleIds.flatMap((id) => packageOf(id) ?? []))
+  const counts = Map.groupBy(names.toSorted(), (name) => name)
+  return Object.fromEntries([...counts].map(([name, { length }]) => [name, length]))
+}
+
+function packageOf(moduleId: string): string | undefined {
+  return /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(moduleId)?.[1]
 }
 
 /** Writes the package.json of a bundle into a folder: name, version and licence are the repository's unless `more` has others. */

@@ -1,34 +1,16 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
-import { enableCompileCache } from 'node:module'
 import { basename } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { shipCompiledCode, useCompiledCode } from './compiled-code.ts'
 
-// What was compiled is kept, and so all else is imported afterwards. Where nothing can be kept it is done again.
-const compiled =
-  process.env['NODE_COMPILE_CACHE'] ?? fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url))
-enableCompileCache(compiled)
-// Threads ask their environment.
-process.env['NODE_COMPILE_CACHE'] = compiled
+// All else is imported afterwards.
+const compiled = useCompiledCode()
 
-const [
-  { Command },
-  { complain, guardProcess },
-  { ReportedError },
-  { registerConvert },
-  { registerInstanceTypes },
-  { registerSimulate },
-  { guardOutput },
-  { registerValidate },
-] = await Promise.all([
+const [{ Command, Option }, { complain, guardProcess }, { ReportedError }, { guardOutput }] = await Promise.all([
   import('commander'),
   import('./cli/shared/boundary.ts'),
   import('./cli/shared/reported-error.ts'),
-  import('./cli/convert/convert.ts'),
-  import('./cli/instance-types/command.ts'),
-  import('./cli/simulate/command.ts'),
   import('./cli/shared/terminal.ts'),
-  import('./cli/validate/validate.ts'),
 ])
 
 // As a plugin of kubectl it goes by that name; kubectl completes such a plugin by running another of this one.
@@ -51,16 +33,19 @@ const program = new Command(command.startsWith('complet') ? 'joiner' : programNa
   // As the help of the commands says: 2 for options that cannot be read.
   .exitOverride(({ exitCode }) => process.exit(exitCode === 1 ? 2 : exitCode))
 
-program.commandsGroup('Without a cluster:')
-registerConvert(program)
-registerInstanceTypes(program)
-registerSimulate(program)
-registerValidate(program)
+// Each restart of a worker waits for what it loads.
+if (command !== 'worker') {
+  program.commandsGroup('Without a cluster:')
+  const commands = await Promise.all([
+    import('./cli/convert/convert.ts').then(({ registerConvert }) => registerConvert),
+    import('./cli/instance-types/command.ts').then(({ registerInstanceTypes }) => registerInstanceTypes),
+    import('./cli/simulate/command.ts').then(({ registerSimulate }) => registerSimulate),
+    import('./cli/validate/validate.ts').then(({ registerValidate }) => registerValidate),
+  ])
+  for (const register of commands) register(program)
+}
 
-/**
- * Commands that need none of the others' code: two are over in a moment, most of which it would take to load it, and each restart of a worker waits
- * for what it loads.
- */
+/** Commands that need none of the others' code: two are over in a moment, most of which it would take to load it. */
 const standsAlone = ['convert', 'instance-types', 'simulate', 'validate', 'worker', 'version'].includes(command)
 
 if (!standsAlone) (await import('./cli/commands.ts')).registerClusterCommands(program)
@@ -71,13 +56,19 @@ program
   .description(
     'Run the roles named in JOINER_ROLES (core, azure, planner, bridge, conversion; default: all); settings come from the environment',
   )
-  .action(async () => {
+  .addOption(new Option('--compile', 'compile what a worker loads, for an image to bring along').hideHelp())
+  .action(async ({ compile }: { compile?: true }) => {
     const workers = await shipped(() => import('../workers/run-worker.ts'))
     if (workers === undefined)
       throw new ReportedError(
         'worker: this package holds the command line alone; Joiner runs from its image (docs/install-aks.md)',
       )
-    process.exit(await workers.runWorker(process.env))
+    if (compile) {
+      await workers.loadWorker()
+      console.log(`compiled code is in ${shipCompiledCode()}`)
+      process.exit(0)
+    }
+    process.exit(await workers.runWorker(process.env, compiled))
   })
 // The image ships without the local cluster, whose libraries are for development. Commands of a cluster do not wait for them.
 const isKnown = standsAlone || program.commands.some((known) => known.name() === command)

@@ -1,6 +1,6 @@
-import { lstat, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { lstat, mkdtemp, readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -89,7 +89,7 @@ describe('the image', () => {
       await readdir(folder, { recursive: true }),
       (path) => path.split('/')[0] ?? '',
     )
-    expect(Object.keys(sources).toSorted()).toEqual(['build', 'deploy', 'dist', 'package.json', 'starter'])
+    expect(Object.keys(sources).toSorted()).toEqual(['build', 'compiled', 'deploy', 'dist', 'package.json', 'starter'])
     const paths = Object.values(sources).flatMap((each) => each ?? [])
     expect(paths.filter((path) => path.endsWith('.ts'))).toEqual([])
     expect(paths.filter((path) => /^deploy\/.*\.\w+$/.test(path))).toHaveLength(5)
@@ -170,15 +170,39 @@ test('its files alone are a Joiner that works: with Temporal and the API server 
   }
 })
 
-test('nothing was written to the image, whose file system is read-only: what was compiled is in /tmp', async () => {
-  expect(await state()).toEqual(before)
-  expect(environmentOf(finalStage())['NODE_COMPILE_CACHE']).toMatch(/^\/tmp\//)
-  expect(await readdir(`${folder}.compiled`)).not.toEqual([])
+test('compiled code comes with it; under other flags it says that it does not fit, and works', async () => {
+  const [program = '', ...args] = execForm(only(finalStage(), 'ENTRYPOINT'))
+  const env = { ...podEnvironment(manifests, deploymentOf('joiner-conversion')), ...elsewhere() }
+  const own = `${folder}.compiled-otherwise`
+  const other = new ImageProcess(folder, [program, '--no-flush-bytecode', ...args, 'worker'], {
+    ...env,
+    NODE_COMPILE_CACHE: own,
+  })
+  running.push(other)
+  expect(await other.ask('/healthz')).toEqual({ status: 200, body: 'ok' })
+  expect(other.output).toContain('is not of this Node and its flags')
+  expect(await linksIn(own)).toEqual([])
+  // All others were started with its own flags.
+  const [link, ...more] = await linksIn(`${folder}.compiled`)
+  expect(more).toEqual([])
+  expect(dirname(link ?? '')).toBe(join(folder, 'compiled'))
 })
 
-/** All files of the image with the times of their last change. */
+test('nothing was written to the image, whose file system is read-only', async () => {
+  expect(await state()).toEqual(before)
+  expect(environmentOf(finalStage())['NODE_COMPILE_CACHE']).toMatch(/^\/tmp\//)
+})
+
+/** Where the links of a folder lead to. */
+async function linksIn(path: string): Promise<readonly string[]> {
+  const entries = await readdir(path, { withFileTypes: true })
+  return Promise.all(entries.filter((entry) => entry.isSymbolicLink()).map(({ name }) => readlink(join(path, name))))
+}
+
+/** All files of the image with the times of their last change. Compiled code is not among them: where it can be written, as here, more is added to it. */
 async function state(): Promise<readonly string[]> {
-  const paths = await readdir(folder, { recursive: true })
+  const all = await readdir(folder, { recursive: true })
+  const paths = all.filter((path) => !path.startsWith('compiled'))
   const times = paths.map(async (path) => `${path} ${(await lstat(join(folder, path))).mtimeMs}`)
   return (await Promise.all(times)).toSorted()
 }
@@ -197,8 +221,11 @@ function startPod(name: string): ImageProcess {
   const owner = deploymentOf(name)
   const [{ command, args }] = owner.spec.template.spec.containers
   const entrypoint = command ?? execForm(only(finalStage(), 'ENTRYPOINT'))
-  const changed = { JOINER_HEALTH_PORT: '0', KUBECONFIG: `${folder}.kubeconfig` }
-  return start([...entrypoint, ...args], { ...podEnvironment(manifests, owner), ...changed })
+  return start([...entrypoint, ...args], { ...podEnvironment(manifests, owner), ...elsewhere() })
+}
+
+function elsewhere(): Readonly<Record<string, string>> {
+  return { JOINER_HEALTH_PORT: '0', KUBECONFIG: `${folder}.kubeconfig` }
 }
 
 function deploymentOf(name: string): Deployment {

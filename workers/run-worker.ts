@@ -3,23 +3,39 @@ import { type Config, type ConfigResult, readConfig, readConversionConfig } from
 import type { TemporalSettings, TemporalSettingsResult } from '../starter/temporal/settings.ts'
 import { createLogger } from './telemetry/logger.ts'
 
-/** Runs a worker process from the environment. Returns the exit code. SIGINT and SIGTERM end it in order; a second one at once. */
-export async function runWorker(env: NodeJS.ProcessEnv): Promise<number> {
+/** What a process loads for its roles: one that converts needs neither Temporal's nor Azure's library. */
+const modules = {
+  conversion: () => import('./conversion-process.ts'),
+  settings: () => import('../starter/temporal/settings.ts'),
+  telemetry: () => import('./telemetry/telemetry.ts'),
+  tracing: () => import('./telemetry/tracing.ts'),
+  joiner: () => import('./joiner-process.ts'),
+}
+
+/** Loads all that a worker process loads at its start, whatever its roles are. */
+export async function loadWorker(): Promise<void> {
+  await Promise.all(Object.values(modules).map((load) => load()))
+}
+
+/**
+ * Runs a worker process from the environment. `note`: what to log at its start. Returns the exit code. SIGINT and SIGTERM end it in order; a second one
+ * at once.
+ */
+export async function runWorker(env: NodeJS.ProcessEnv, note?: string): Promise<number> {
   const conversion = readConversionConfig(env)
   if (conversion !== undefined)
-    return run(conversion, async ({ config, ...process }) => {
-      // Loaded here: this process needs neither Temporal's nor Azure's library.
-      const { runConversion } = await import('./conversion-process.ts')
+    return run(conversion, note, async ({ config, ...process }) => {
+      const { runConversion } = await modules.conversion()
       await runConversion({ config, ...process })
     })
-  const { readTemporalSettings } = await import('../starter/temporal/settings.ts')
-  return run(bothOf(readConfig(env), readTemporalSettings(env)), async ({ config, notes, log, signal }) => {
-    const { installRuntime } = await import('./telemetry/telemetry.ts')
-    const { startTracing } = await import('./telemetry/tracing.ts')
-    const { runJoiner } = await import('./joiner-process.ts')
+  const { readTemporalSettings } = await modules.settings()
+  return run(bothOf(readConfig(env), readTemporalSettings(env)), note, async ({ config, notes, log, signal }) => {
+    const { installRuntime } = await modules.telemetry()
+    const { startTracing } = await modules.tracing()
+    const { runJoiner } = await modules.joiner()
     const temporal = await installRuntime(log)
     const tracing = await startTracing(env, log)
-    for (const note of notes) log.info(note)
+    for (const one of notes) log.info(one)
     for (const warning of config.warnings) log.warn(warning)
     try {
       await runJoiner({ ...config, log, signal, temporal, tracing })
@@ -59,6 +75,7 @@ interface Running<C> {
 
 async function run<C extends { readonly LOG_LEVEL: string }>(
   read: Read<C>,
+  note: string | undefined,
   work: (running: Running<C>) => Promise<void>,
 ): Promise<number> {
   if (read.kind === 'errors') {
@@ -67,6 +84,7 @@ async function run<C extends { readonly LOG_LEVEL: string }>(
   }
   const { config, notes = [] } = read
   const log = createLogger(config.LOG_LEVEL)
+  if (note !== undefined) log.info(note)
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {

@@ -1,4 +1,7 @@
-// What the guard counts, in virtual time, where nothing depends on the machine.
+// What the guard counts: nothing depends on the machine.
+import { readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { buildProgram, packagesFile } from '../../deploy/build-program.ts'
 import { deployment, nodeClass, nodePool } from '../../test/applied-objects.ts'
 import { FastWorld } from '../../test/fast/world/fast-world.ts'
 import { passing } from '../../test/fast/world/passing.ts'
@@ -6,18 +9,25 @@ import { serversOf } from '../../test/fast/world/simulated-servers.ts'
 import { World } from '../../test/world.ts'
 import { type Counts, countsOf, difference } from './counts.ts'
 
-/** What each part of the course costs. */
-export type Costs = Readonly<Record<'start' | 'life' | 'idle hour', Counts>>
+/** How many modules of each package a start loads, and what each part of the course costs. */
+export type Costs = Readonly<Record<'modules of packages' | 'start' | 'life' | 'idle hour', Counts>>
 
 /** A part ends at a multiple of this, so that some milliseconds of its work more or less change nothing, and what it has caused is over. */
 const partMs = 600_000
 const hourMs = 3_600_000
 
+/** Counts what is counted. It is the same in each run. */
+export async function costs(): Promise<Costs> {
+  const loaded = join(dirname(await buildProgram()), packagesFile)
+  const packages = JSON.parse(await readFile(loaded, 'utf8')) as Counts
+  return { 'modules of packages': packages, ...(await course()) }
+}
+
 /**
- * Counts what a process with all roles does from its start until a NodePool is Ready; for one pod that needs a node, until that node was deleted; and in
- * an hour in which such a node rests. It is the same in each run.
+ * What a process with all roles does from its start until a NodePool is Ready; for one pod that needs a node, until that node was deleted; and in an
+ * hour in which such a node rests.
  */
-export function costs(): Promise<Costs> {
+function course(): Promise<Omit<Costs, 'modules of packages'>> {
   return passing(async () => {
     const fast = await FastWorld.start({ isEvicted: () => false })
     const world = new World(serversOf(fast))

@@ -16,13 +16,13 @@ export async function guard({ write = false }: { readonly write?: boolean }): Pr
   const now = await costs()
   if (write) writeFileSync(file, `${JSON.stringify(now, null, 2)}\n`)
   const rows = Object.entries(now).flatMap(([part, counts]) => {
-    const before = kept[part as keyof Costs]
+    const before = kept[part as keyof Costs] ?? {}
     return [...new Set([...Object.keys(before), ...Object.keys(counts)])]
       .toSorted()
       .map((name) => [`${part}: ${name}`, String(before[name] ?? 0), String(counts[name] ?? 0)])
   })
   const changed = rows.filter(([, before, after]) => before !== after)
-  console.log(`### Counts in virtual time, ${circumstances()}\n\n${table(['', 'kept', 'now'], rows)}\n`)
+  console.log(`### Counts, ${circumstances()}\n\n${table(['', 'kept', 'now'], rows)}\n`)
   if (changed.length === 0) return console.log('All are as the repository has them.')
   console.log(`${changed.length} differ:\n\n${table(['', 'kept', 'now'], changed)}\n`)
   if (!write) console.log('If that is meant: npm run bench -- guard --write, and say why in the commit.')

@@ -1,0 +1,51 @@
+import { existsSync, mkdirSync, renameSync, rmdirSync, rmSync, symlinkSync } from 'node:fs'
+import { enableCompileCache, flushCompileCache, getCompileCacheDir } from 'node:module'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** What an image brings along, compiled as it was built. */
+const shipped = fileURLToPath(new URL('../compiled', import.meta.url))
+const kept =
+  process.env['NODE_COMPILE_CACHE'] ?? fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url))
+
+/** V8 takes the code of another process whose version and flags were the same. */
+function fitting(): string {
+  const flags = [...process.execArgv, ...(process.env['NODE_OPTIONS'] ?? '').split(' ')].filter((flag) => flag !== '')
+  return [process.version, process.arch, ...flags].join('_').replaceAll('/', '_')
+}
+
+/**
+ * Keeps what is compiled in the folder NODE_COMPILE_CACHE, for the next start and for threads, and begins with what came with the image. Where nothing
+ * can be kept, all is compiled again. Returns what an operator should know of it: that what came does not fit this process.
+ */
+export function useCompiledCode(): string | undefined {
+  const { directory, message } = enableCompileCache(kept)
+  // Threads ask their environment.
+  process.env['NODE_COMPILE_CACHE'] = kept
+  if (!existsSync(shipped)) return undefined
+  const here = fitting()
+  if (!existsSync(join(shipped, here)))
+    return `compiled code in ${shipped} is not of this Node and its flags (${here}): each first start of a container takes longer`
+  if (directory === undefined)
+    return `compiled code in ${shipped} is not used, since ${kept} cannot be written (${message}): each start takes longer`
+  try {
+    // Node's name of this folder follows from the machine as well, which compiled code does not.
+    rmdirSync(directory)
+    symlinkSync(join(shipped, here), directory)
+  } catch {
+    // Something is there from an earlier start.
+  }
+  return undefined
+}
+
+/** Puts what this process has compiled where a program looks for what came with it (see {@link useCompiledCode}). Returns its place. */
+export function shipCompiledCode(): string {
+  flushCompileCache()
+  const directory = getCompileCacheDir()
+  if (directory === undefined) throw new Error(`compiled code cannot be kept in ${kept}`)
+  const target = join(shipped, fitting())
+  rmSync(target, { recursive: true, force: true })
+  mkdirSync(dirname(target), { recursive: true })
+  renameSync(directory, target)
+  return relative(process.cwd(), target)
+}
