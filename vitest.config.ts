@@ -25,11 +25,14 @@ const servers = {
   },
 }
 
+/** Of `npm run mutations`, which knows tests that fail without a mutant as well. */
+const leftOut = (process.env['JOINER_TEST_LEFT_OUT'] ?? '').split(',').filter((file) => file !== '')
+
 /** Tests within one process each, without servers. */
 const plain = (name: GroupName) => ({
   test: {
     name,
-    ...filesOf(name),
+    ...filesOf(name, leftOut),
     setupFiles,
     globalSetup: ['test/runner/compiled-threads.ts'],
     env: { JOINER_TEST_WORLD: 'fast', NODE_COMPILE_CACHE: compileCache },
