@@ -33,9 +33,7 @@ import { view } from './view.ts'
 import { scenarioNamed } from './workloads/workloads.ts'
 
 const program = new Command('npm run bench --')
-  .description(
-    'Benchmarks. Each prints a Markdown table for docs/benchmarks.md, with its baseline measured in the same call.',
-  )
+  .description('Benchmarks. Each prints a Markdown table, with its baseline measured in the same call.')
   .usage('NAME [options]')
 program
   .command('scale-up')

@@ -89,10 +89,8 @@ const flagsOfOthers = new Set([
   '--max-count',
   '--min-count',
   '--node-ip',
-  // temporal, npm, Node
+  // temporal, npm
   '--address',
-  '--heap-growing-percent',
-  '--memory-saver-mode',
   '--omit',
   // npm run bench, fuzz-cli, scenarios, release-bundle
   '--cloud',
