@@ -31,6 +31,8 @@ const environment = z.object({
   JOINER_ARM_ENDPOINT: z.url('is not a URL').optional(),
   JOINER_PRICES_ENDPOINT: z.url('is not a URL').optional(),
   JOINER_IDENTITY: z.string().optional(),
+  /** Where other processes of Joiner reach this one. Unset: they hear of its end when its Lease runs out. */
+  JOINER_POD_IP: z.union([z.ipv4(), z.ipv6()], { error: 'is not an IP address' }).optional(),
   JOINER_COMMIT: z.string().default(''),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error'], {

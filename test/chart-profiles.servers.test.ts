@@ -137,7 +137,7 @@ describe('temporal.bundled', () => {
       },
     })
     expect(named(manifests, 'NetworkPolicy', 'joiner')).toMatchObject({
-      spec: { egress: [{}, { to: [{ podSelector: { matchLabels: temporal } }] }, {}] },
+      spec: { egress: [{}, {}, { to: [{ podSelector: { matchLabels: temporal } }] }, {}] },
     })
   })
 

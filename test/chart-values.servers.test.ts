@@ -28,6 +28,7 @@ describe('values', () => {
       JOINER_COMMIT: '',
       DISABLE_CLUSTER_STATE_OBSERVABILITY: true,
       JOINER_IDENTITY: 'joiner-azure-pod',
+      JOINER_POD_IP: '127.0.0.1',
       JOINER_RESYNC_INTERVAL: 7_200_000,
       ENABLE_AZURE_SDK_LOGGING: false,
       LOG_LEVEL: 'debug',
@@ -228,13 +229,21 @@ describe('values', () => {
 
   test('open ports to the namespaces that they name, and to nobody else', async () => {
     const policies = (await renderChart(fullValues)).filter(({ kind }) => kind === 'NetworkPolicy')
+    const ownPods = { 'app.kubernetes.io/instance': 'joiner' }
     expect(policies.map(({ metadata, spec }) => [metadata.name, spec])).toMatchObject([
       [
         'joiner',
         {
           policyTypes: ['Ingress', 'Egress'],
-          ingress: [{ from: [{ namespaceSelector: { matchExpressions: [{ values: ['monitoring'] }] } }] }],
+          ingress: [
+            { from: [{ podSelector: { matchLabels: ownPods } }], ports: [{ port: 'http' }, { port: 'health' }] },
+            {
+              from: [{ namespaceSelector: { matchExpressions: [{ values: ['monitoring'] }] } }],
+              ports: [{ port: 'http' }],
+            },
+          ],
           egress: [
+            { to: [{ podSelector: { matchLabels: ownPods } }], ports: [{ port: 'http' }, { port: 'health' }] },
             { ports: [{ port: 53 }, { port: 53 }] },
             { to: [{ ipBlock: { cidr: '0.0.0.0/0' } }], ports: [{ port: 443 }] },
           ],
@@ -271,6 +280,7 @@ describe('values', () => {
       'JOINER_NAMESPACE',
       'JOINER_RELEASE',
       'JOINER_IDENTITY',
+      'JOINER_POD_IP',
       'JOINER_AZURE_REPLICAS',
     ])
     for (const each of fourOf(manifests).slice(0, 3)) {

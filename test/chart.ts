@@ -175,7 +175,7 @@ const environmentVariable = z.union([
   z.strictObject({ name: z.string(), value: z.string() }),
   z.strictObject({
     name: z.string(),
-    valueFrom: z.strictObject({ fieldRef: z.strictObject({ fieldPath: z.literal('metadata.name') }) }),
+    valueFrom: z.strictObject({ fieldRef: z.strictObject({ fieldPath: z.enum(['metadata.name', 'status.podIP']) }) }),
   }),
   z.strictObject({
     name: z.string(),
@@ -332,7 +332,9 @@ export function podEnvironment(manifests: readonly Manifest[], owner: Deployment
   }
   for (const each of env)
     if ('value' in each) environment[each.name] = each.value
-    else if ('fieldRef' in each.valueFrom) environment[each.name] = `${owner.metadata.name}-pod`
+    else if ('fieldRef' in each.valueFrom)
+      environment[each.name] =
+        each.valueFrom.fieldRef.fieldPath === 'status.podIP' ? '127.0.0.1' : `${owner.metadata.name}-pod`
     else environment[each.name] = `${each.valueFrom.secretKeyRef.name}/${each.valueFrom.secretKeyRef.key}`
   return environment
 }

@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import { collectDefaultMetrics, register } from 'prom-client'
 import { readCloud } from '../activities/azure/access/azure-config.ts'
 import { azureIdentity, untilIdentified } from '../activities/azure/access/azure-identity.ts'
+import { connectToPeer } from '../activities/kubernetes/peers.ts'
 import type { Tracing } from '../activities/telemetry/tracing.ts'
 import type { Config } from '../api/config.ts'
 import { bootstrap } from '../starter/bridge/bootstrap.ts'
@@ -130,6 +131,7 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
         readiness,
         gauges,
         leases,
+        peers: { address: ownAddress(config.JOINER_POD_IP, health.address), connect: connectToPeer },
         tracing,
         registry: register,
         // By now all is loaded. Left to its end, a process that is killed would keep nothing for the one after it.
@@ -142,6 +144,12 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
     await kubernetes.close()
     await closeQuietly(health, log)
   }
+}
+
+/** Where other processes of Joiner reach the health server of this one. */
+function ownAddress(ip: string | undefined, served: string): string | undefined {
+  if (ip === undefined) return undefined
+  return `${ip.includes(':') ? `[${ip}]` : ip}:${new URL(served).port}`
 }
 
 /** A process that may work: it is connected, and the CRDs are its installation's. */

@@ -10,6 +10,7 @@ import { costGauges } from '../activities/cost/cost-metrics.ts'
 import { createDisruptionActivities } from '../activities/disruption/activities.ts'
 import { disrupt } from '../activities/disruption/disrupt.ts'
 import { Lease } from '../activities/kubernetes/lease.ts'
+import type { Peers } from '../activities/kubernetes/peers.ts'
 import { leaderTimes } from '../activities/kubernetes/while-held.ts'
 import { instanceTypes } from '../activities/node-overlays/pool-types.ts'
 import { reportLostLaunches } from '../activities/provisioning/lost-launches.ts'
@@ -52,6 +53,7 @@ export interface ServingProcess {
   readonly onWorking: () => void
   /** Leases that this process may hold, by name, with what says whether it does. */
   readonly leases: Map<string, () => boolean>
+  readonly peers: Peers
 }
 
 interface Serving {
@@ -69,7 +71,7 @@ export async function serve(
   input: ServingProcess,
   { deps, identity, admitted, client, bootstrap, signal }: Serving,
 ): Promise<void> {
-  const { config, settings, log, link, readiness, gauges, leases, workflowBundle } = input
+  const { config, settings, log, link, readiness, gauges, leases, peers, workflowBundle } = input
   const { namespace } = settings
   const roles = new Set(config.JOINER_ROLES)
   const stopParts = startParts(deps, roles, readiness)
@@ -90,7 +92,8 @@ export async function serve(
     bootstrap,
     temporalNamespace: namespace,
     identity,
-    onLead: (from) => void (from !== '' && gone.isSilent(from)),
+    peers,
+    onLead: (from, isDead) => void (isDead ? gone.isGone(from) : gone.isSilent(from)),
     resyncMs: config.JOINER_RESYNC_INTERVAL,
     version: versioning.own,
     ...(ofBridge === undefined ? {} : { metrics: ofBridge }),
@@ -119,7 +122,8 @@ export async function serve(
   const leaders = new Map<string, Worker>()
   const leading = (name: string, led: Pick<LeadingInput, 'what' | 'isFenced' | 'work' | 'makeWorker'>) => {
     leases.set(name, () => leaders.has(name))
-    const lease = new Lease(deps, { ...leaderTimes, name, identity })
+    // Without a fence only the time that has run out keeps two apart.
+    const lease = new Lease(deps, { ...leaderTimes, name, identity, ...(led.isFenced ? { peers } : {}) })
     const onWorker = (worker: Worker | undefined) => {
       if (worker === undefined) leaders.delete(name)
       else leaders.set(name, worker)

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Json } from './client/answers.ts'
 import { ApiError } from './client/api-error.ts'
 import { Lease } from './lease.ts'
+import type { Peers } from './peers.ts'
 
 /** One Lease object behind an API server with optimistic locks. Time in the cluster advances by `passMs`. */
 class FakeApi {
@@ -31,7 +32,9 @@ class FakeApi {
 
   #store(body: Json): Json {
     this.writes += 1
-    this.object = { spec: body['spec'], metadata: { resourceVersion: String(this.writes) } }
+    const { annotations = {} } = body['metadata'] as { annotations?: Json }
+    const set = Object.fromEntries(Object.entries(annotations).filter(([, value]) => value !== null))
+    this.object = { spec: body['spec'], metadata: { resourceVersion: String(this.writes), annotations: set } }
     return this.object
   }
 }
@@ -39,11 +42,35 @@ class FakeApi {
 const name = 'joiner-bridge'
 
 /** A process whose monotonic clock began elsewhere, and whose wall clock is off by so much. */
-function processOf(api: FakeApi, identity: string, startedMs = 0): Lease {
-  return new Lease(
-    { client: api, namespace: 'joiner' },
-    { name, identity, durationSeconds: 10, monotonicMs: () => api.nowMs + startedMs },
-  )
+function processOf(api: FakeApi, identity: string, startedMs = 0, peers?: Peers): Lease {
+  const options = { name, identity, durationSeconds: 10, monotonicMs: () => api.nowMs + startedMs }
+  return new Lease({ client: api, namespace: 'joiner' }, peers === undefined ? options : { ...options, peers })
+}
+
+/** Machines that answer for processes at their addresses: by accepting, by refusing, or not at all. */
+class Addresses {
+  readonly #answers = new Map<string, 'accepts' | 'refuses' | 'is silent'>()
+  readonly #open = new Set<{ readonly address: string; isOpen: boolean }>()
+
+  /** `breaks`: what is open to the address is closed. */
+  answer(address: string, how: 'accepts' | 'refuses' | 'is silent', breaks = true): void {
+    this.#answers.set(address, how)
+    for (const connection of this.#open) if (breaks && connection.address === address) connection.isOpen = false
+  }
+
+  peersOf(address: string | undefined): Peers {
+    return {
+      address,
+      connect: async (to) => {
+        const how = this.#answers.get(to) ?? 'is silent'
+        const code = how === 'refuses' ? 'ECONNREFUSED' : 'ETIMEDOUT'
+        if (how !== 'accepts') throw Object.assign(new Error(code), { code })
+        const connection = { address: to, isOpen: true, close: () => void (connection.isOpen = false) }
+        this.#open.add(connection)
+        return connection
+      },
+    }
+  }
 }
 
 /** Puts into the object what a holder with a wrong clock would have written. */
@@ -146,4 +173,75 @@ test('a lease without a holder, as a user may have written it, is taken', async 
   const api = new FakeApi()
   api.object = { metadata: { resourceVersion: '0' }, spec: {} }
   expect(await processOf(api, 'first').tryHold()).toBe('taken')
+})
+
+describe('a process that stands by and is connected to the holder', () => {
+  async function standingBy() {
+    const [api, addresses] = [new FakeApi(), new Addresses()]
+    addresses.answer('first:1', 'accepts')
+    const first = processOf(api, 'first', 0, addresses.peersOf('first:1'))
+    const second = processOf(api, 'second', 1e6, addresses.peersOf('second:1'))
+    expect(await first.tryHold()).toBe('taken')
+    expect(await second.tryHold()).toBe('other')
+    return { api, addresses, first, second }
+  }
+
+  test('takes the lease when the connection breaks and is then refused, and says that its holder is dead', async () => {
+    const { api, addresses, first, second } = await standingBy()
+    addresses.answer('first:1', 'refuses')
+    expect(await second.tryHold()).toBe('taken')
+    expect([second.takenFrom, second.tookFromDead]).toEqual(['first', true])
+    // The holder, were it alive, sees it at its next look.
+    expect(await first.tryHold()).toBe('other')
+    expect(api.object).toMatchObject({ metadata: { annotations: { 'joiner.sh/address': 'second:1' } } })
+  })
+
+  test.each([
+    ['silence', 'is silent', true],
+    ['a new connection', 'accepts', true],
+    ['a refusal while the connection is open', 'refuses', false],
+  ] as const)('waits until it runs out after %s', async (_, answer, breaks) => {
+    const { api, addresses, second } = await standingBy()
+    addresses.answer('first:1', answer, breaks)
+    for (; api.nowMs < 10_000; api.nowMs += 500) expect(await second.tryHold()).toBe('other')
+    expect(await second.tryHold()).toBe('taken')
+    expect([second.takenFrom, second.tookFromDead]).toEqual(['first', false])
+  })
+
+  test('has no proof where it was never connected', async () => {
+    const { api, addresses } = await standingBy()
+    addresses.answer('first:1', 'refuses')
+    const third = processOf(api, 'third', 2e6, addresses.peersOf('third:1'))
+    for (; api.nowMs < 10_000; api.nowMs += 500) expect(await third.tryHold()).toBe('other')
+  })
+
+  test('takes nothing from a process that came back in its place and renewed it meanwhile', async () => {
+    const { api, addresses } = await standingBy()
+    const connect = addresses.peersOf(undefined).connect
+    const again = processOf(api, 'first', 3e6, addresses.peersOf('first:1'))
+    const looks = processOf(api, 'third', 4e6, {
+      address: 'third:1',
+      // Between its look at the address and its write the other one starts.
+      connect: async (address) => {
+        const refused = connect(address)
+        await refused.catch(() => again.tryHold())
+        return refused
+      },
+    })
+    expect(await looks.tryHold()).toBe('other')
+    addresses.answer('first:1', 'refuses')
+    expect(await looks.tryHold()).toBe('other')
+    expect(api.object).toMatchObject({ spec: { holderIdentity: 'first' } })
+  })
+
+  test('does not ask an address that a holder of before had', async () => {
+    const { api, addresses, first } = await standingBy()
+    await first.release()
+    // It tells no address.
+    expect(await processOf(api, 'older').tryHold()).toBe('taken')
+    const third = processOf(api, 'third', 2e6, addresses.peersOf('third:1'))
+    expect(await third.tryHold()).toBe('other')
+    addresses.answer('first:1', 'refuses')
+    expect(await third.tryHold()).toBe('other')
+  })
 })

@@ -2,9 +2,13 @@ import { pauseFor } from '../activity-context.ts'
 import { isConflict, isNotFound } from './client/api-error.ts'
 import type { KubernetesClient } from './client/client.ts'
 import { resourcePath } from './client/resources.ts'
+import { HeldConnection, type Peers } from './peers.ts'
+
+/** Where the holder of a Lease is reached, as host:port. */
+const addressAnnotation = 'joiner.sh/address'
 
 interface LeaseObject {
-  readonly metadata: { readonly resourceVersion: string }
+  readonly metadata: { readonly resourceVersion: string; readonly annotations?: Readonly<Record<string, string>> }
   readonly spec?: {
     readonly holderIdentity?: string
     readonly renewTime?: string
@@ -24,6 +28,8 @@ interface LeaseOptions {
   readonly durationSeconds: number
   /** Time after which `tryHold` no longer waits for a request, in milliseconds. Default: as long as the client does. */
   readonly requestMs?: number
+  /** With them a process that stands by takes the lease of one whose end is proved. Default: it waits until the lease runs out. */
+  readonly peers?: Peers
   /** A clock that never goes back, in milliseconds. Default: `performance.now`. */
   readonly monotonicMs?: () => number
 }
@@ -54,6 +60,10 @@ export class Lease {
   #seen: { readonly version: string; readonly atMs: number } | undefined
   #heldUntilMs = Number.NEGATIVE_INFINITY
   #takenFrom = ''
+  #tookFromDead = false
+  readonly #address: string | undefined
+  /** To the process that holds it. */
+  readonly #holder: HeldConnection | undefined
 
   constructor(deps: LeaseDeps, options: LeaseOptions) {
     this.#deps = deps
@@ -62,6 +72,8 @@ export class Lease {
     this.#durationSeconds = options.durationSeconds
     this.#requestMs = options.requestMs
     this.#now = options.monotonicMs ?? (() => performance.now())
+    this.#address = options.peers?.address
+    this.#holder = options.peers === undefined ? undefined : new HeldConnection(options.peers.connect)
   }
 
   /** For how long, in milliseconds, no other process can hold the lease, which `tryHold` held less than its duration ago. */
@@ -69,9 +81,14 @@ export class Lease {
     return Math.max(this.#heldUntilMs - this.#now(), 0)
   }
 
-  /** Who held it until it ran out, when `tryHold` took it; empty for one that was given up. */
+  /** Who held it, when `tryHold` took it; empty for one that was given up. */
   get takenFrom(): string {
     return this.#takenFrom
+  }
+
+  /** Whether `tryHold` took it from a process whose end was proved. Otherwise it ran out, and its holder may only stand still. */
+  get tookFromDead(): boolean {
+    return this.#tookFromDead
   }
 
   /** Takes the lease from any holder: for a caller that knows itself to be the only rightful holder. */
@@ -87,8 +104,8 @@ export class Lease {
 
   /**
    * Takes or renews the lease. What this process has written last is renewed without a read, as long as nobody else could take it. A lease of another
-   * holder is taken once it has not changed for its duration. A process that sees it for the first time waits that long from then on. Errors: the API
-   * server's, and that it did not answer in time; a lease that is held stays valid meanwhile.
+   * holder is taken once it has not changed for its duration, or its holder's end is proved. A process that sees it for the first time waits that long
+   * from then on. Errors: the API server's, and that it did not answer in time; a lease that is held stays valid meanwhile.
    */
   async tryHold(): Promise<Holding> {
     const renewedMs = this.#now()
@@ -97,10 +114,19 @@ export class Lease {
     const { lease, ageMs } = await this.#inTime(this.#observe())
     const { holderIdentity = '', leaseDurationSeconds = this.#durationSeconds } = lease?.spec ?? {}
     const isOthers = holderIdentity !== '' && holderIdentity !== this.#identity
-    if (isOthers && ageMs < leaseDurationSeconds * 1000) return 'other'
+    const isOver = ageMs >= leaseDurationSeconds * 1000
+    // Nobody is there after the lease was read, so a process that comes back meanwhile has written it since, and this write fails.
+    const isDead = isOthers && !isOver && (await this.#isGone(lease))
+    if (isOthers && !isOver && !isDead) return 'other'
     const takenMs = this.#now()
     if (!(await this.#inTime(this.#write(lease)))) return 'other'
+    this.#holder?.close()
+    this.#tookFromDead = isDead
     return this.#held(takenMs, isOthers ? holderIdentity : undefined)
+  }
+
+  async #isGone(lease: LeaseObject | undefined): Promise<boolean> {
+    return (await this.#holder?.isGone(lease?.metadata.annotations?.[addressAnnotation])) === true
   }
 
   /** After a write. `beganMs`: when it was sent, as the next holder begins to count when it has reached the server, which is later. */
@@ -168,17 +194,18 @@ export class Lease {
       leaseTransitions: (previous?.spec?.leaseTransitions ?? 0) + (changed ? 1 : 0),
     }
     const { client, namespace } = this.#deps
+    const annotations = { [addressAnnotation]: this.#address ?? null }
     try {
       const written =
         previous === undefined
           ? await client.create(resourcePath('leases', undefined, namespace), {
               apiVersion: 'coordination.k8s.io/v1',
               kind: 'Lease',
-              metadata: { name: this.#name, namespace },
+              metadata: { name: this.#name, namespace, ...(this.#address === undefined ? {} : { annotations }) },
               spec,
             })
           : await client.mergePatch(resourcePath('leases', this.#name, namespace), {
-              metadata: { resourceVersion: previous.metadata.resourceVersion },
+              metadata: { resourceVersion: previous.metadata.resourceVersion, annotations },
               spec,
             })
       this.#own = written as unknown as LeaseObject

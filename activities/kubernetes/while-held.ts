@@ -11,7 +11,7 @@ const standByMs = 500
 export interface HeldInput {
   /** What one process does, in words: `plans`. */
   readonly what: string
-  readonly lease: Pick<Lease, 'tryHold' | 'release' | 'validMs' | 'takenFrom'>
+  readonly lease: Pick<Lease, 'tryHold' | 'release' | 'validMs' | 'takenFrom' | 'tookFromDead'>
   /** Whether a fence keeps the writes of two processes apart. */
   readonly isFenced: boolean
   readonly log: Logger
@@ -46,8 +46,9 @@ export async function whileHeld(
       await pauseOf(standByMs, signal)
       continue
     }
-    // Named: it did not give the Lease up, and may only stand still.
-    log.info(lease.takenFrom === '' ? {} : { insteadOf: lease.takenFrom }, `this process ${what}`)
+    // Named: it did not give the Lease up. Unless its end is proved it may only stand still.
+    const from = lease.takenFrom === '' ? {} : { insteadOf: lease.takenFrom, isItsEndProved: lease.tookFromDead }
+    log.info(from, `this process ${what}`)
     const over = new AbortController()
     const ends = AbortSignal.any([signal, over.signal])
     const end = () => over.abort()

@@ -14,10 +14,20 @@ export interface Contender {
   readonly controller: string
   /** Starts it with its NodePool, and waits until pods may come. */
   begin(): Promise<void>
+  /** A second process of it, which stands by while the first one works. Undefined: it has none. */
+  readonly spare?: Spare
   /** What it tells about a scale-up that began then, beside what watches see. */
   told(sinceMs: number): Promise<Told>
   /** Errors: something is left although NodeClaims and Nodes are gone. */
   checkLeft(): Promise<void>
+  stop(): Promise<void>
+}
+
+interface Spare {
+  readonly name: string
+  /** Resolves when it stands by. */
+  start(): Promise<void>
+  /** Gives back to the first process, which was started again. */
   stop(): Promise<void>
 }
 
@@ -32,6 +42,14 @@ export const pool = nodePool({ consolidateAfter: '30s' })
 
 export async function joiner(cloud: Cloud): Promise<Contender> {
   const world = await World.start({ cloud })
+  const spare = 'second'
+  const startsOf = async (name: string) =>
+    (await world.cluster.supervisor.tail(name, 100_000)).split('"msg":"started workers"').length
+  const standBy = async (name: string) => {
+    const before = await startsOf(name)
+    world.startJoiner(name)
+    await world.until(`${name} stands by`, async () => (await startsOf(name)) > before)
+  }
   return {
     title: `Joiner, ${cloud} cloud`,
     cluster: world.cluster,
@@ -41,6 +59,14 @@ export async function joiner(cloud: Cloud): Promise<Contender> {
       world.startJoiner()
       await world.apply(pool, nodeClass())
       await world.untilReady(pool.metadata.name)
+    },
+    spare: {
+      name: spare,
+      start: () => standBy(spare),
+      stop: async () => {
+        await standBy('joiner')
+        await world.cluster.supervisor.stop(spare)
+      },
     },
     told: async (sinceMs) => {
       const plans = await world.plans(sinceMs)

@@ -23,8 +23,11 @@ interface Run {
   readonly atRest: Usage
 }
 
-/** When the controller is killed, and started at once. `launched`: when the VM was accepted, as its Node shows. */
-type Killed = 'asked' | 'launched' | 'never'
+/**
+ * When the controller is killed, and started at once. `launched`: when the VM was accepted, as its Node shows. `stoodBy`: when the pod is asked for, and
+ * another process stands by in place of a start.
+ */
+type Killed = 'asked' | 'launched' | 'never' | 'stoodBy'
 
 interface Started {
   readonly title: string
@@ -34,7 +37,7 @@ interface Started {
 
 /**
  * From `kill -9` and a start at once until a pod that waits has its NodeClaim, its VM and runs, with the processor time and the memory that it takes;
- * beside it a kill behind the launch, and the same pod by the process once it is warm. The cloud answers a launch with a Node, so that VMs' boots hide
+ * beside it a kill behind the launch, a kill while another process stands by, and the same pod by the process once it is warm. The cloud answers a launch with a Node, so that VMs' boots hide
  * nothing.
  */
 export async function start({ rounds, peer }: { readonly rounds: number; readonly peer: boolean }): Promise<void> {
@@ -59,9 +62,10 @@ async function measured(begin: () => Promise<Contender>, rounds: number): Promis
     const next = (killed: Killed) => runOf(one, ++pods, killed)
     // What a first life compiles and stores is there when a process comes back.
     await next('never')
-    const runs: Started['runs'] = { asked: [], launched: [], never: [] }
+    const runs: Started['runs'] = { asked: [], launched: [], never: [], stoodBy: [] }
+    const ways = ['asked', 'launched', 'never', ...(contender.spare === undefined ? [] : ['stoodBy' as const])] as const
     for (let round = 1; round <= rounds; round++) {
-      for (const killed of ['asked', 'launched', 'never'] as const) runs[killed].push(await next(killed))
+      for (const killed of ways) runs[killed].push(await next(killed))
       console.error(
         `${round} of ${rounds}: a pod runs ${seconds(runs.asked.at(-1)?.runningMs)} after a start, ${seconds(runs.launched.at(-1)?.runningMs)} after a kill behind its launch, ${seconds(runs.never.at(-1)?.runningMs)} after its request`,
       )
@@ -82,16 +86,19 @@ async function runOf(
   const { supervisor } = contender.cluster
   const reached = (stage: Stage) => timeline.until(`${stage} of ${pods}`, () => timeline.count(stage) === pods, limitMs)
   const restart = () => supervisor.restart(contender.controller, 'SIGKILL')
+  if (killed === 'stoodBy') await contender.spare?.start()
   let startMs = Date.now()
   const restarting = killed === 'asked' ? restart() : undefined
+  const dying = killed === 'stoodBy' ? supervisor.kill(contender.controller, 'SIGKILL') : undefined
   await scale(contender, pods)
   if (killed === 'launched') {
     startMs = await reached('nodeCreated')
     await restart()
   }
-  await restarting
+  await Promise.all([restarting, dying])
+  const working = killed === 'stoodBy' ? contender.spare?.name : contender.controller
   const used = async () => {
-    const { [contender.controller]: pid = 0 } = supervisor.pids
+    const { [working ?? '']: pid = 0 } = supervisor.pids
     return [...(await usages({ controller: pid })).values()][0] as Usage
   }
   const since = async (stage: Stage) => {
@@ -103,17 +110,23 @@ async function runOf(
   const launchedMs = await since('claimLaunched')
   const runningMs = await since('podRunning')
   await new Promise((resolve) => setTimeout(resolve, restMs))
-  return { claimMs, launchedMs, runningMs, atClaim, atRest: await used() }
+  const atRest = await used()
+  if (killed === 'stoodBy') await contender.spare?.stop()
+  return { claimMs, launchedMs, runningMs, atClaim, atRest }
 }
 
 function report(results: readonly Started[]): string {
   const both = (runs: readonly Run[], of: (run: Run) => number, cell: (value: number) => string) =>
-    [50, 90].map((percent) => cell(percentile(runs.map(of), percent))).join('; ')
+    runs.length === 0 ? '' : [50, 90].map((percent) => cell(percentile(runs.map(of), percent))).join('; ')
   const rows: readonly (readonly [string, (runs: Started['runs']) => string])[] = [
     ['start to NodeClaim', ({ asked }) => both(asked, ({ claimMs }) => claimMs, seconds)],
     ['start to launched', ({ asked }) => both(asked, ({ launchedMs }) => launchedMs, seconds)],
     ['start to pod running', ({ asked }) => both(asked, ({ runningMs }) => runningMs, seconds)],
     ['kill behind the launch to pod running', ({ launched }) => both(launched, ({ runningMs }) => runningMs, seconds)],
+    [
+      'kill to pod running, where another process stands by',
+      ({ stoodBy }) => both(stoodBy, ({ runningMs }) => runningMs, seconds),
+    ],
     ['warm: request to NodeClaim', ({ never }) => both(never, ({ claimMs }) => claimMs, seconds)],
     ['warm: request to launched', ({ never }) => both(never, ({ launchedMs }) => launchedMs, seconds)],
     ['warm: request to pod running', ({ never }) => both(never, ({ runningMs }) => runningMs, seconds)],

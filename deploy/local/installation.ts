@@ -135,6 +135,7 @@ export class Installation {
       KUBECONFIG: this.kubeconfig,
       JOINER_NAMESPACE: namespace,
       JOINER_IDENTITY: name,
+      JOINER_POD_IP: '127.0.0.1',
       JOINER_HEALTH_PORT: '0',
       JOINER_CONVERSION_PORT: String(ports.conversion),
       JOINER_ARM_ENDPOINT: azureEndpoint,

@@ -96,6 +96,7 @@ async function world(claims: number, listed?: readonly string[], old: ReadonlySe
     },
     temporalNamespace: 'default',
     identity: 'a',
+    peers: { address: undefined, connect: () => Promise.reject(new Error('nobody is there')) },
     resyncMs: 300_000,
     version: undefined,
     onLead: () => {},

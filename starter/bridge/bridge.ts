@@ -4,6 +4,7 @@ import type { ClusterChange } from '../../activities/kubernetes/cache/change-fee
 import { Lease } from '../../activities/kubernetes/lease.ts'
 import { nodeClaimOf } from '../../activities/kubernetes/lifecycle/claim-nodes.ts'
 import { reportStranger } from '../../activities/kubernetes/lifecycle/strangers.ts'
+import type { Peers } from '../../activities/kubernetes/peers.ts'
 import { leaderTimes, whileHeld } from '../../activities/kubernetes/while-held.ts'
 import type { LifecycleStarter } from '../../activities/provisioning/lifecycle-starter.ts'
 import type { BridgeMetrics } from '../../activities/telemetry/bridge-metrics.ts'
@@ -35,8 +36,9 @@ export interface BridgeInput {
   readonly bootstrap: () => Promise<void>
   readonly temporalNamespace: string
   readonly identity: string
-  /** Called when this process begins to lead, with who led until the Lease ran out, if anybody did. */
-  readonly onLead: (from: string) => void
+  readonly peers: Peers
+  /** Called when this process begins to lead in place of another that did not give the Lease up. `isDead`: its end is proved. */
+  readonly onLead: (from: string, isDead: boolean) => void
   readonly resyncMs: number
   /** The version that is current while this process leads. Undefined: somebody else decides. */
   readonly version: OwnVersion | undefined
@@ -74,7 +76,12 @@ export class Bridge {
 
   constructor(input: BridgeInput) {
     this.#input = input
-    this.#lease = new Lease(input.deps, { ...leaderTimes, name: 'joiner-bridge', identity: input.identity })
+    this.#lease = new Lease(input.deps, {
+      ...leaderTimes,
+      name: 'joiner-bridge',
+      identity: input.identity,
+      peers: input.peers,
+    })
     this.#queue = new WorkQueue((key) => this.#work(key), {
       concurrency: 20,
       spacingMs: 500,
@@ -124,7 +131,7 @@ export class Bridge {
     const { deps, onLead } = this.#input
     await Promise.race([deps.cache.synced(), whenAborted(ends)])
     if (ends.aborted) return
-    onLead(this.#lease.takenFrom)
+    if (this.#lease.takenFrom !== '') onLead(this.#lease.takenFrom, this.#lease.tookFromDead)
     await Promise.race([this.#watchdog.begin(ends), whenAborted(ends)])
     if (ends.aborted) return
     this.#tells = true

@@ -93,6 +93,9 @@ readinessProbe:
 {{- $part := index . 1 -}}
 - name: JOINER_IDENTITY
   valueFrom: { fieldRef: { fieldPath: metadata.name } }
+# A process that stands by holds a connection to the one that leads.
+- name: JOINER_POD_IP
+  valueFrom: { fieldRef: { fieldPath: status.podIP } }
 {{- if has "azure" $part.roles }}
 - name: JOINER_AZURE_REPLICAS
   value: {{ $part.replicas | quote }}

@@ -3,7 +3,7 @@
 type Variables = Readonly<Record<string, string>>
 
 /** What only a process of its own uses. */
-const ofProcess = /^MALLOC_|^JOINER_IDENTITY$|_PORT$/
+const ofProcess = /^MALLOC_|^JOINER_(IDENTITY|POD_IP)$|_PORT$/
 
 /** Text that a shell reads with `source`: a process's settings, with which commands ask Azure and Temporal as Joiner does, and aliases. */
 export function shellFile(settings: Variables, aliases: Variables): string {

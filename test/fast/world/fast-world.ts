@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { Client } from '@temporalio/client'
+import type { PeerConnection } from '../../../activities/kubernetes/peers.ts'
 import { unpacked, workflowBundle } from '../../../workers/bundle.ts'
 import { FakeCluster } from '../../fakes/cluster.ts'
 import { type ClusterRequest, FastAzure } from '../azure/fast-azure.ts'
@@ -135,6 +136,7 @@ export class FastWorld {
       azure: this.azure,
       workflowBundle: { code },
       link: simulatedLink({ process, temporal: this.temporal, connection, host }),
+      peers: { address: name, connect: (address) => this.#connectTo(address) },
     })
     this.joiners.set(name, joiner)
     void joiner.ended.then(() => this.#gone(name, joiner))
@@ -167,6 +169,21 @@ export class FastWorld {
     for (const run of this.temporal.runs) run.evict()
     this.#random[Symbol.dispose]()
     this.time[Symbol.dispose]()
+  }
+
+  /** As a kernel does: for a process that is frozen it accepts, and for one that is killed it closes, and refuses. */
+  async #connectTo(name: string): Promise<PeerConnection> {
+    const process = this.joiners.get(name)?.process
+    if (process === undefined) throw Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
+    let isClosed = false
+    return {
+      get isOpen() {
+        return !isClosed && !process.isKilled
+      },
+      close: () => {
+        isClosed = true
+      },
+    }
   }
 
   #workflowsAt(path: string | undefined): Workflows {

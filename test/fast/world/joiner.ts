@@ -3,6 +3,7 @@ import { Registry } from 'prom-client'
 import { readCloud } from '../../../activities/azure/access/azure-config.ts'
 import type { AzureIdentity } from '../../../activities/azure/access/azure-identity.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import type { Peers } from '../../../activities/kubernetes/peers.ts'
 import { exposition } from '../../../activities/telemetry/gauge-family.ts'
 import { noTracing } from '../../../activities/telemetry/tracing.ts'
 import { readConfig } from '../../../api/config.ts'
@@ -25,6 +26,7 @@ export interface JoinerInput {
   readonly azure: Pick<FastAzure, 'http' | 'credential'>
   readonly link: WorkerLink
   readonly workflowBundle: { readonly code: string }
+  readonly peers: Peers
 }
 
 const settings: TemporalSettings = {
@@ -75,7 +77,7 @@ export class Joiner {
     })
   }
 
-  async #work({ env, kubernetes, azure, link, workflowBundle }: JoinerInput, log: Logger): Promise<void> {
+  async #work({ env, kubernetes, azure, link, workflowBundle, peers }: JoinerInput, log: Logger): Promise<void> {
     const read = readConfig(env)
     if (read.kind === 'errors') throw new Error(read.errors.join('\n'))
     const { config } = read
@@ -98,6 +100,7 @@ export class Joiner {
       signal: this.#stop.signal,
       link,
       workflowBundle,
+      peers,
       readiness: new Readiness(),
       gauges: this.#gauges,
       leases: new Map(),
