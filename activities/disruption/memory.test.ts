@@ -88,8 +88,23 @@ test('what was undone is backed off, and its pool for that reason; a node that g
   expect(memory.resting()).toEqual({ nodePools: { Drifted: ['default'] }, nodeClaims: ['a-claim'] })
   expect(memory.restUntil()).toBe(10_000)
   const other = stamped(sampleClaim('b'))
-  change(other, { ...other, metadata: { ...other.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } })
+  change(other, going(other))
   expect(memory.resting()).toEqual({ nodePools: {}, nodeClaims: ['a-claim'] })
+})
+
+test.each<[string, NodeClaim | undefined, NodeClaim | undefined]>([
+  ['appears', undefined, stamped(claim)],
+  ['changes without a command', claim, withConditions(claim, 'Drifted')],
+  ['was being deleted already, and is gone', going(stamped(claim)), undefined],
+  ['was being deleted already, and loses its stamp', going(stamped(claim)), going(claim)],
+])('a NodeClaim that %s neither begins nor ends a back-off', (_, before, after) => {
+  const { memory, change } = remembering()
+  change(before, after)
+  expect(memory.resting()).toEqual({ nodePools: {}, nodeClaims: [] })
+  change(stamped(claim), claim)
+  const backedOff = memory.resting()
+  change(before, after)
+  expect(memory.resting()).toEqual(backedOff)
 })
 
 function withConditions(of: NodeClaim, type: string): NodeClaim {
@@ -99,4 +114,8 @@ function withConditions(of: NodeClaim, type: string): NodeClaim {
 function stamped(of: NodeClaim): NodeClaim {
   const own = { ...of.metadata.annotations, [annotations.disruptionCommand]: 'drift-0123456789-01234567' }
   return { ...of, metadata: { ...of.metadata, annotations: own } }
+}
+
+function going(of: NodeClaim): NodeClaim {
+  return { ...of, metadata: { ...of.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } }
 }

@@ -134,6 +134,17 @@ describe('a VM whose NodeClaim is lost', () => {
     expect(azure.writes).toEqual([])
   })
 
+  test('is never asked for as a Node by a name that no Node can have', async () => {
+    const { cluster, add, collect } = lostWorld()
+    for (const name of ['a_b', 'fine']) add(name, { ...lost, node: false })
+    const asked: string[] = []
+    cluster.intercept(({ path }) => {
+      if (path.startsWith('/api/v1/nodes/')) asked.push(path)
+    })
+    expect((await collect()).virtualMachines).toEqual(['aks-a_b', 'aks-fine'])
+    expect(asked).toEqual(['/api/v1/nodes/aks-fine'])
+  })
+
   test('stays, and is named with it, while a Node of another name has its provider ID', async () => {
     const { azure, cluster, collect, reported } = lostWorld('a')
     cluster.remove('pods', 'on-a', 'default')

@@ -1,7 +1,7 @@
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { stringify } from 'yaml'
 import { ownAccount, readConnection } from './client-config.ts'
 
@@ -10,7 +10,10 @@ let folder: string
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'kubeconfig-'))
 })
-afterEach(() => rm(folder, { recursive: true }))
+afterEach(() => {
+  vi.unstubAllEnvs()
+  return rm(folder, { recursive: true })
+})
 
 async function kubeconfig(cluster: object, user: object, change: object = {}): Promise<string> {
   const path = join(folder, 'config')
@@ -165,6 +168,11 @@ describe("a pod's own account", () => {
     expect(connection.server).toBe(server)
     expect(String(connection.tls.ca)).toBe('ca')
     expect(connection.token()).toBe('its token')
+  })
+
+  it('is the one of a process for which no kubeconfig is named', async () => {
+    vi.stubEnv('KUBERNETES_SERVICE_HOST', '')
+    await expect(readConnection(undefined)).rejects.toThrow('this process is in no pod: set KUBECONFIG')
   })
 
   it('outside of a pod is an error with the remedy', () => {

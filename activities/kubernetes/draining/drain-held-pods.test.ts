@@ -55,6 +55,20 @@ describe('a pod that does not go', () => {
     expect(Date.now() - startedAt).toBeLessThan(13_000)
   })
 
+  test('is reported once for all the time that it stays, and again as soon as another is beside it', async () => {
+    const { cluster, drain, reported, stop } = world({ pods: [podJson('web', 'a', { metadata: guarded })] })
+    const messages = () => reported.filter(({ reason }) => reason === 'FailedDraining').map(({ message }) => message)
+    const work = drain().catch(() => {})
+    await pass(600_000)
+    expect(messages()).toHaveLength(1)
+    cluster.put('pods', podJson('late', 'a', { metadata: guarded }))
+    await pass(1000)
+    expect(messages()).toHaveLength(2)
+    expect(messages()[1]).toContain('pod default/late has the annotation')
+    stop.abort()
+    await work
+  })
+
   test('keeps no other pod from going', async () => {
     const { cluster, drain, stop } = world({
       pods: [podJson('web', 'a'), podJson('free', 'a'), podJson('guarded', 'a', { metadata: guarded })],

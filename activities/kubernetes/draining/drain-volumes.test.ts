@@ -32,6 +32,12 @@ describe('volumes', () => {
     ],
     ['of a pod that stays on the node', attachmentJson('disk', 'a', 'pv-stays'), [stayingPod()], false],
     [
+      'of a pod that stays on the node, another claim of which is gone',
+      attachmentJson('disk', 'a', 'pv-stays'),
+      [stayingPod(['gone', 'data'])],
+      false,
+    ],
+    [
       'of a pod that has ended and does not stay',
       attachmentJson('disk', 'a', 'pv-stays'),
       [
@@ -57,13 +63,9 @@ describe('volumes', () => {
     expect(conditions()).toEqual(['Drained=True', `VolumesDetached=${isAwaited ? 'Unknown' : 'True'}`])
   })
 
-  function stayingPod(): Json {
-    return podJson('stays', 'a', {
-      spec: {
-        tolerations: [{ operator: 'Exists' }],
-        volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'data' } }],
-      },
-    })
+  function stayingPod(claims: readonly string[] = ['data']): Json {
+    const volumes = claims.map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } }))
+    return podJson('stays', 'a', { spec: { tolerations: [{ operator: 'Exists' }], volumes } })
   }
 
   test('of a claim that cannot be read do not count as detached', async () => {

@@ -119,6 +119,15 @@ test('a limit below the replicas is logged once for each state of the pool', asy
   expect(lines()).toHaveLength(2)
 })
 
+test.each([
+  ['no limit', {}],
+  ['a limit that is no lower', { nodes: '1' }],
+])('a pool that has its replicas and %s is not logged as limited', async (_, limits) => {
+  const { short, logged } = await world(fixed(1, { limits }), { claims: [claimJson('a')] })
+  expect(short()).toEqual([])
+  expect(logged).toEqual([])
+})
+
 describe('a pool whose NodeClaims fail', () => {
   const notYet = (name: string) => claimJson(name, { status: { conditions: [condition('Registered', 'Unknown')] } })
 
