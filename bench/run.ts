@@ -17,6 +17,7 @@ import { fallback } from './nodes/fallback.ts'
 import { latency } from './nodes/latency.ts'
 import { lifecycle } from './nodes/lifecycle.ts'
 import { lifecyclesOpen } from './nodes/lifecycles-open.ts'
+import { sizes } from './nodes/sizes.ts'
 import { temporalActions } from './nodes/temporal-actions.ts'
 import { throttling } from './nodes/throttling.ts'
 import { waits } from './nodes/waits.ts'
@@ -64,6 +65,13 @@ program
   .action(async ({ kills, peer = false }: { readonly kills: number; readonly peer?: boolean }) =>
     start({ rounds: kills, peer }),
   )
+program
+  .command('sizes')
+  .description(
+    'what each process takes as a cluster grows, of profile single and of the four Deployments: CPU and memory',
+  )
+  .option('--nodes <counts>', 'how many, one after the other', counts, [5, 100, 200])
+  .action(({ nodes }: { readonly nodes: readonly number[] }) => sizes(nodes))
 program
   .command('guard')
   .description(

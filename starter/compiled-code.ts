@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, renameSync, rmdirSync, rmSync, symlinkSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { enableCompileCache, flushCompileCache, getCompileCacheDir } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -28,12 +28,12 @@ export function useCompiledCode(): string | undefined {
     return `compiled code in ${shipped} is not of this Node and its flags (${here}): each first start of a container takes longer`
   if (directory === undefined)
     return `compiled code in ${shipped} is not used, since ${kept} cannot be written (${message}): each start takes longer`
+  // Node's name of its folder follows from the machine and the user as well, which compiled code does not. What it has of its own stays.
+  if (readdirSync(directory).length > 0) return undefined
   try {
-    // Node's name of this folder follows from the machine as well, which compiled code does not.
-    rmdirSync(directory)
-    symlinkSync(join(shipped, here), directory)
-  } catch {
-    // Something is there from an earlier start.
+    for (const name of readdirSync(join(shipped, here))) symlinkSync(join(shipped, here, name), join(directory, name))
+  } catch (error) {
+    return `compiled code in ${shipped} is not used: ${String(error)}; each start takes longer`
   }
   return undefined
 }
@@ -47,5 +47,8 @@ export function shipCompiledCode(): string {
   rmSync(target, { recursive: true, force: true })
   mkdirSync(dirname(target), { recursive: true })
   renameSync(directory, target)
+  // Node makes them for the user alone who builds, and another one runs the image.
+  chmodSync(target, 0o755)
+  for (const name of readdirSync(target)) chmodSync(join(target, name), 0o644)
   return relative(process.cwd(), target)
 }

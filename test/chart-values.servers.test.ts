@@ -259,7 +259,10 @@ describe('values', () => {
     ])
     const closed = await renderChart({ ...smallestValues, networkPolicy: { enabled: true } })
     const [{ spec } = { spec: undefined }] = closed.filter(({ kind }) => kind === 'NetworkPolicy')
-    expect(spec).toMatchObject({ policyTypes: ['Ingress'], ingress: [] })
+    expect(spec).toMatchObject({
+      policyTypes: ['Ingress'],
+      ingress: [{ from: [{ podSelector: { matchLabels: ownPods } }] }],
+    })
     const none = await renderChart(smallestValues)
     expect(none.filter(({ kind }) => kind === 'NetworkPolicy')).toEqual([])
   })

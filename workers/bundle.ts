@@ -66,6 +66,17 @@ export function withoutSourceMap(code: string): string {
   return at < 0 ? code : code.slice(0, at)
 }
 
+/** The workflows that a process runs, and the digest of their code. */
+export interface WorkflowBundle {
+  readonly code: string
+  readonly digest: string
+}
+
+/** A bundle whose digest is taken once: that costs as much as a hundred modules. */
+export function digested(code: string): WorkflowBundle {
+  return { code, digest: bundleDigest(code) }
+}
+
 /** Twelve hexadecimal digits that tell one workflow code from another, wherever it was built. */
 export function bundleDigest(code: string): string {
   return createHash('sha256').update(withoutSourceMap(code)).digest('hex').slice(0, 12)
@@ -91,11 +102,14 @@ export function unpacked(path: string, bytes: Buffer): string {
  * The bundle that was built last, unless a source is younger; then it is built again and kept for the next process. With a path, the bundle that
  * lies there.
  */
-export async function workflowBundle(path?: string, kind: BundleKind = 'plain'): Promise<{ code: string }> {
-  if (path !== undefined) return { code: await readBundle(path) }
+export async function workflowBundle(path?: string, kind: BundleKind = 'plain'): Promise<WorkflowBundle> {
+  if (path !== undefined) return digested(await readBundle(path))
   // The bundler takes a hundred megabytes, which a process of its own gives back.
   if (!(await isFresh(bundlePaths[kind]))) await run(process.execPath, [join(root, 'workers', 'bundle.ts'), kind])
-  return { code: await readBundle(bundlePaths[kind]) }
+  const bytes = await readFile(bundlePaths[kind])
+  // Without a source map it is the file, whose bytes need not be made from text again.
+  const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 12)
+  return { code: unpacked(bundlePaths[kind], bytes), digest }
 }
 
 async function isFresh(bundlePath: string): Promise<boolean> {

@@ -149,7 +149,7 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
 /** Where other processes of Joiner reach the health server of this one. */
 function ownAddress(ip: string | undefined, served: string): string | undefined {
   if (ip === undefined) return undefined
-  return `${ip.includes(':') ? `[${ip}]` : ip}:${new URL(served).port}`
+  return `${ip.includes(':') ? `[${ip}]` : ip}:${new URL(served).port || 80}`
 }
 
 /** A process that may work: it is connected, and the CRDs are its installation's. */

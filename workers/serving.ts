@@ -24,7 +24,7 @@ import { Bridge } from '../starter/bridge/bridge.ts'
 import { GoneProcesses } from '../starter/bridge/gone-processes.ts'
 import { JoinKeeper } from '../starter/bridge/join-keeper.ts'
 import type { TemporalSettings } from '../starter/temporal/settings.ts'
-import { bundleDigest } from './bundle.ts'
+import type { WorkflowBundle } from './bundle.ts'
 import { observeCluster } from './cluster-observer.ts'
 import type { ProcessDeps } from './dependencies.ts'
 import { type LeadingInput, workWhileLeading } from './leading.ts'
@@ -44,7 +44,7 @@ export interface ServingProcess {
   readonly settings: TemporalSettings
   readonly log: Logger
   readonly link: WorkerLink
-  readonly workflowBundle: { readonly code: string }
+  readonly workflowBundle: WorkflowBundle
   /** What this process still waits for. */
   readonly readiness: Readiness
   /** Where what is computed for a scrape enters. */
@@ -75,7 +75,7 @@ export async function serve(
   const { namespace } = settings
   const roles = new Set(config.JOINER_ROLES)
   const stopParts = startParts(deps, roles, readiness)
-  const workflowCode = bundleDigest(workflowBundle.code)
+  const workflowCode = workflowBundle.digest
   const versioning = workerVersioning(config, workflowCode)
   const gone: GoneProcesses = new GoneProcesses({
     deps,
@@ -93,7 +93,8 @@ export async function serve(
     temporalNamespace: namespace,
     identity,
     peers,
-    onLead: (from, isDead) => void (isDead ? gone.isGone(from) : gone.isSilent(from)),
+    // Its waits alone, even where it is gone: what it has just sent to Azure may not be seen there yet.
+    onLead: (from) => void gone.isSilent(from),
     resyncMs: config.JOINER_RESYNC_INTERVAL,
     version: versioning.own,
     ...(ofBridge === undefined ? {} : { metrics: ofBridge }),
@@ -102,7 +103,7 @@ export async function serve(
   const observer = observeCluster(deps, config, { isReported: () => bridge.isLeader })
   gauges.push(observer.families, () => deps.metrics.families())
   // An activity that looks into an empty cache would take nodes and pods that it does not know yet for gone.
-  await Promise.all([admitted, Promise.race([deps.cache.synced(), whenAborted(signal)])])
+  await Promise.race([Promise.all([admitted, deps.cache.synced()]), whenAborted(signal)])
   if (signal.aborted) {
     observer.stop()
     return stopParts()

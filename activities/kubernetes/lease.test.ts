@@ -189,11 +189,13 @@ describe('a process that stands by and is connected to the holder', () => {
   test('takes the lease when the connection breaks and is then refused, and says that its holder is dead', async () => {
     const { api, addresses, first, second } = await standingBy()
     addresses.answer('first:1', 'refuses')
+    // Were it alive it would renew the lease by then.
+    for (; api.nowMs < 2500; api.nowMs += 500) expect(await second.tryHold()).toBe('other')
     expect(await second.tryHold()).toBe('taken')
     expect([second.takenFrom, second.tookFromDead]).toEqual(['first', true])
     // The holder, were it alive, sees it at its next look.
     expect(await first.tryHold()).toBe('other')
-    expect(api.object).toMatchObject({ metadata: { annotations: { 'joiner.sh/address': 'second:1' } } })
+    expect(api.object).toMatchObject({ metadata: { annotations: { 'joiner.sh/address': 'second second:1' } } })
   })
 
   test.each([
@@ -230,18 +232,32 @@ describe('a process that stands by and is connected to the holder', () => {
     })
     expect(await looks.tryHold()).toBe('other')
     addresses.answer('first:1', 'refuses')
+    api.nowMs += 3000
     expect(await looks.tryHold()).toBe('other')
     expect(api.object).toMatchObject({ spec: { holderIdentity: 'first' } })
+  })
+
+  test('takes nothing from a process that renews it while its address refuses', async () => {
+    const { api, addresses, first, second } = await standingBy()
+    addresses.answer('first:1', 'refuses')
+    for (let look = 0; look < 40; look++, api.nowMs += 500) {
+      if (look % 4 === 0) expect(await first.tryHold()).toBe('renewed')
+      expect(await second.tryHold()).toBe('other')
+    }
   })
 
   test('does not ask an address that a holder of before had', async () => {
     const { api, addresses, first } = await standingBy()
     await first.release()
-    // It tells no address.
+    // It tells no address, and leaves the other one's.
+    const before = (api.object as { metadata: { annotations: Json } }).metadata.annotations
     expect(await processOf(api, 'older').tryHold()).toBe('taken')
+    const { metadata } = api.object as { metadata: { annotations: Json } }
+    metadata.annotations = before
     const third = processOf(api, 'third', 2e6, addresses.peersOf('third:1'))
     expect(await third.tryHold()).toBe('other')
     addresses.answer('first:1', 'refuses')
+    api.nowMs += 3000
     expect(await third.tryHold()).toBe('other')
   })
 })

@@ -4,8 +4,10 @@ import type { KubernetesClient } from './client/client.ts'
 import { resourcePath } from './client/resources.ts'
 import { HeldConnection, type Peers } from './peers.ts'
 
-/** Where the holder of a Lease is reached, as host:port. */
+/** Who wrote it and where that process is reached, as `identity host:port`. A holder of another version may leave it as it was. */
 const addressAnnotation = 'joiner.sh/address'
+/** A holder that lives has renewed its lease within this time, whatever became of a connection to it. */
+const aliveMs = 2500
 
 interface LeaseObject {
   readonly metadata: { readonly resourceVersion: string; readonly annotations?: Readonly<Record<string, string>> }
@@ -28,7 +30,7 @@ interface LeaseOptions {
   readonly durationSeconds: number
   /** Time after which `tryHold` no longer waits for a request, in milliseconds. Default: as long as the client does. */
   readonly requestMs?: number
-  /** With them a process that stands by takes the lease of one whose end is proved. Default: it waits until the lease runs out. */
+  /** With them a process that stands by takes the lease of one that is gone. Default: it waits until the lease runs out. */
   readonly peers?: Peers
   /** A clock that never goes back, in milliseconds. Default: `performance.now`. */
   readonly monotonicMs?: () => number
@@ -61,6 +63,7 @@ export class Lease {
   #heldUntilMs = Number.NEGATIVE_INFINITY
   #takenFrom = ''
   #tookFromDead = false
+  /** As the annotation has it. */
   readonly #address: string | undefined
   /** To the process that holds it. */
   readonly #holder: HeldConnection | undefined
@@ -72,7 +75,8 @@ export class Lease {
     this.#durationSeconds = options.durationSeconds
     this.#requestMs = options.requestMs
     this.#now = options.monotonicMs ?? (() => performance.now())
-    this.#address = options.peers?.address
+    const address = options.peers?.address
+    this.#address = address && `${options.identity} ${address}`
     this.#holder = options.peers === undefined ? undefined : new HeldConnection(options.peers.connect)
   }
 
@@ -86,7 +90,7 @@ export class Lease {
     return this.#takenFrom
   }
 
-  /** Whether `tryHold` took it from a process whose end was proved. Otherwise it ran out, and its holder may only stand still. */
+  /** Whether `tryHold` took it from a process that was gone. Otherwise it ran out, and its holder may only stand still. */
   get tookFromDead(): boolean {
     return this.#tookFromDead
   }
@@ -104,7 +108,7 @@ export class Lease {
 
   /**
    * Takes or renews the lease. What this process has written last is renewed without a read, as long as nobody else could take it. A lease of another
-   * holder is taken once it has not changed for its duration, or its holder's end is proved. A process that sees it for the first time waits that long
+   * holder is taken once it has not changed for its duration, or its holder is gone and has not renewed it. A process that sees it for the first time waits that long
    * from then on. Errors: the API server's, and that it did not answer in time; a lease that is held stays valid meanwhile.
    */
   async tryHold(): Promise<Holding> {
@@ -116,7 +120,7 @@ export class Lease {
     const isOthers = holderIdentity !== '' && holderIdentity !== this.#identity
     const isOver = ageMs >= leaseDurationSeconds * 1000
     // Nobody is there after the lease was read, so a process that comes back meanwhile has written it since, and this write fails.
-    const isDead = isOthers && !isOver && (await this.#isGone(lease))
+    const isDead = isOthers && !isOver && (await this.#isGone(lease)) && ageMs >= aliveMs
     if (isOthers && !isOver && !isDead) return 'other'
     const takenMs = this.#now()
     if (!(await this.#inTime(this.#write(lease)))) return 'other'
@@ -126,7 +130,9 @@ export class Lease {
   }
 
   async #isGone(lease: LeaseObject | undefined): Promise<boolean> {
-    return (await this.#holder?.isGone(lease?.metadata.annotations?.[addressAnnotation])) === true
+    const [writer, address] = lease?.metadata.annotations?.[addressAnnotation]?.split(' ') ?? []
+    const isHolders = writer === lease?.spec?.holderIdentity
+    return (await this.#holder?.isGone(isHolders ? address : undefined)) === true
   }
 
   /** After a write. `beganMs`: when it was sent, as the next holder begins to count when it has reached the server, which is later. */

@@ -46,8 +46,8 @@ export async function whileHeld(
       await pauseOf(standByMs, signal)
       continue
     }
-    // Named: it did not give the Lease up. Unless its end is proved it may only stand still.
-    const from = lease.takenFrom === '' ? {} : { insteadOf: lease.takenFrom, isItsEndProved: lease.tookFromDead }
+    // Named: it did not give the Lease up. Unless it was gone it may only stand still.
+    const from = lease.takenFrom === '' ? {} : { insteadOf: lease.takenFrom, wasGone: lease.tookFromDead }
     log.info(from, `this process ${what}`)
     const over = new AbortController()
     const ends = AbortSignal.any([signal, over.signal])

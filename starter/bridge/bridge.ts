@@ -37,8 +37,8 @@ export interface BridgeInput {
   readonly temporalNamespace: string
   readonly identity: string
   readonly peers: Peers
-  /** Called when this process begins to lead in place of another that did not give the Lease up. `isDead`: its end is proved. */
-  readonly onLead: (from: string, isDead: boolean) => void
+  /** Called when this process begins to lead in place of another that did not give the Lease up. */
+  readonly onLead: (from: string) => void
   readonly resyncMs: number
   /** The version that is current while this process leads. Undefined: somebody else decides. */
   readonly version: OwnVersion | undefined
@@ -131,7 +131,7 @@ export class Bridge {
     const { deps, onLead } = this.#input
     await Promise.race([deps.cache.synced(), whenAborted(ends)])
     if (ends.aborted) return
-    if (this.#lease.takenFrom !== '') onLead(this.#lease.takenFrom, this.#lease.tookFromDead)
+    if (this.#lease.takenFrom !== '') onLead(this.#lease.takenFrom)
     await Promise.race([this.#watchdog.begin(ends), whenAborted(ends)])
     if (ends.aborted) return
     this.#tells = true

@@ -1,9 +1,5 @@
-import { webcrypto } from 'node:crypto'
-import 'reflect-metadata'
-import * as x509 from '@peculiar/x509'
+import { webcrypto, X509Certificate } from 'node:crypto'
 import type { Certificate } from './webhook.ts'
-
-x509.cryptoProvider.set(webcrypto as never)
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
 const dayMs = 24 * 3_600_000
@@ -18,6 +14,10 @@ const toleranceMs = 3_600_000
  * CA has to be kept.
  */
 export async function makeCertificate(names: readonly string[], now: Date): Promise<Certificate> {
+  // Loaded where one is made, once in ten months: Node itself reads certificates.
+  await import('reflect-metadata')
+  const x509 = await import('@peculiar/x509')
+  x509.cryptoProvider.set(webcrypto as never)
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: Buffer.from(webcrypto.getRandomValues(new Uint8Array(16)).with(0, 1)).toString('hex'),
@@ -43,12 +43,9 @@ export async function makeCertificate(names: readonly string[], now: Date): Prom
 /** Whether a certificate is to be made again: it ends soon, lacks a name, or cannot be read at all. */
 export function isDue(pem: string, names: readonly string[], now: Date): boolean {
   try {
-    const certificate = new x509.X509Certificate(pem)
-    const served = certificate.getExtension(x509.SubjectAlternativeNameExtension)?.names.toJSON() ?? []
-    return (
-      certificate.notAfter.getTime() - now.getTime() < renewBeforeMs ||
-      !names.every((name) => served.some(({ value }) => value === name))
-    )
+    const { validToDate, subjectAltName = '' } = new X509Certificate(pem)
+    const served = new Set(subjectAltName.split(', '))
+    return validToDate.getTime() - now.getTime() < renewBeforeMs || !names.every((name) => served.has(`DNS:${name}`))
   } catch {
     return true
   }

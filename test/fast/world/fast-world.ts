@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { Client } from '@temporalio/client'
 import type { PeerConnection } from '../../../activities/kubernetes/peers.ts'
-import { unpacked, workflowBundle } from '../../../workers/bundle.ts'
+import { digested, unpacked, type WorkflowBundle, workflowBundle } from '../../../workers/bundle.ts'
 import { FakeCluster } from '../../fakes/cluster.ts'
 import { type ClusterRequest, FastAzure } from '../azure/fast-azure.ts'
 import { startControllers } from '../kubernetes/controllers/start-controllers.ts'
@@ -37,12 +37,15 @@ const lagMs = 500
 /** A bundle of the workflows, and what runs it. */
 interface Workflows {
   readonly host: WorkflowHost
-  readonly code: string
+  readonly bundle: WorkflowBundle
 }
 
 let loaded: Promise<Workflows> | undefined
 
-const workflowsOf = (code: string): Workflows => ({ code, host: WorkflowHost.load(code, ['observe']) })
+const workflowsOf = (bundle: WorkflowBundle): Workflows => ({
+  bundle,
+  host: WorkflowHost.load(bundle.code, ['observe']),
+})
 
 // Each wait of a process listens to one signal.
 setMaxListeners(0)
@@ -90,7 +93,7 @@ export class FastWorld {
 
   /** Begins a world without Joiner. */
   static async start(options: FastOptions = {}): Promise<FastWorld> {
-    loaded ??= workflowBundle().then(({ code }) => workflowsOf(code))
+    loaded ??= workflowBundle().then(workflowsOf)
     const world = new FastWorld(await loaded, options)
     const { network, cluster } = world
     const ask: ClusterRequest = async (method, path, body, { patch } = {}) => {
@@ -124,7 +127,7 @@ export class FastWorld {
     const log = this.logs.get(name) ?? []
     this.logs.set(name, log)
     const connection = this.network.connectionOf(this.#connection.connection) as never
-    const { host, code } = this.#workflowsAt(env['JOINER_WORKFLOW_BUNDLE'])
+    const { host, bundle } = this.#workflowsAt(env['JOINER_WORKFLOW_BUNDLE'])
     const joiner = new Joiner({
       process,
       env,
@@ -134,7 +137,7 @@ export class FastWorld {
         (method, [path]) => `${method} ${String(path)}`,
       ),
       azure: this.azure,
-      workflowBundle: { code },
+      workflowBundle: bundle,
       link: simulatedLink({ process, temporal: this.temporal, connection, host }),
       peers: { address: name, connect: (address) => this.#connectTo(address) },
     })
@@ -188,7 +191,7 @@ export class FastWorld {
 
   #workflowsAt(path: string | undefined): Workflows {
     if (path === undefined) return this.#workflows
-    const workflows = this.#bundles.get(path) ?? workflowsOf(unpacked(path, readFileSync(path)))
+    const workflows = this.#bundles.get(path) ?? workflowsOf(digested(unpacked(path, readFileSync(path))))
     this.#bundles.set(path, workflows)
     return workflows
   }

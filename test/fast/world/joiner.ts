@@ -8,6 +8,7 @@ import { exposition } from '../../../activities/telemetry/gauge-family.ts'
 import { noTracing } from '../../../activities/telemetry/tracing.ts'
 import { readConfig } from '../../../api/config.ts'
 import type { TemporalSettings } from '../../../starter/temporal/settings.ts'
+import type { WorkflowBundle } from '../../../workers/bundle.ts'
 import { workAs } from '../../../workers/joiner-process.ts'
 import { Readiness } from '../../../workers/readiness.ts'
 import type { GaugeSource } from '../../../workers/telemetry/metrics-text.ts'
@@ -25,7 +26,7 @@ export interface JoinerInput {
   readonly kubernetes: KubernetesClient
   readonly azure: Pick<FastAzure, 'http' | 'credential'>
   readonly link: WorkerLink
-  readonly workflowBundle: { readonly code: string }
+  readonly workflowBundle: WorkflowBundle
   readonly peers: Peers
 }
 
