@@ -84,7 +84,11 @@ async function runOf(
   killed: Killed,
 ): Promise<Run> {
   const { supervisor } = contender.cluster
-  const reached = (stage: Stage) => timeline.until(`${stage} of ${pods}`, () => timeline.count(stage) === pods, limitMs)
+  // Kubernetes may have made a pod of before again, which was counted twice.
+  const stages: readonly Stage[] = ['nodeCreated', 'claimCreated', 'claimLaunched', 'podRunning']
+  const before = new Map(stages.map((stage) => [stage, timeline.count(stage)]))
+  const reached = (stage: Stage) =>
+    timeline.until(`${stage} of ${pods}`, () => timeline.count(stage) > (before.get(stage) ?? 0), limitMs)
   const restart = () => supervisor.restart(contender.controller, 'SIGKILL')
   if (killed === 'stoodBy') await contender.spare?.start()
   let startMs = Date.now()
