@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createHttpHeaders, createPipelineRequest, RestError } from '@azure/core-rest-pipeline'
 import { describe, expect, it } from 'vitest'
-import { azureFailure, failureMessage, failureOf } from './azure-failure.ts'
+import { azureFailure, failureMessage, failureOf, LaunchBlocked } from './azure-failure.ts'
 import { type FailureFacts, rules } from './azure-failure-rules.ts'
 
 const scope = '/subscriptions/s/resourceGroups/MC_rg/providers/Microsoft.Compute/virtualMachines/aks-a'
@@ -244,6 +244,12 @@ describe('a failure', () => {
     expect(failure && failureMessage(error, failure)).toMatch(
       /^Throttled: .*\. Azure said: TooManyRequests \(HTTP 429\): slow down$/,
     )
+  })
+
+  it('that is our own refusal has nothing that Azure said', () => {
+    const error = new LaunchBlocked('InstanceNotOwned', 'VM aks-a is of another cluster')
+    const failure = azureFailure(error)
+    expect(failure && failureMessage(error, failure)).toBe('InstanceNotOwned: VM aks-a is of another cluster')
   })
 
   it('of the credential is one too, and any other error is none', () => {

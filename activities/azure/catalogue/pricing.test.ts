@@ -19,6 +19,17 @@ describe('prices', () => {
     expect(prices.priceOf({ name: 'b' }, 'spot')).toBe(999)
   })
 
+  it('without a size or a price are left out', () => {
+    const { onDemand, spot } = pricesOf([
+      { armSkuName: 'a', retailPrice: 1 },
+      { armSkuName: 'a' },
+      { armSkuName: 'b' },
+      { retailPrice: 2 },
+      { retailPrice: 2, skuName: 'Spot' },
+    ])
+    expect([[...onDemand], [...spot]]).toEqual([[['a', 1]], []])
+  })
+
   it('of 0 are none: of 31 sizes that cost 0 but for one, that one is chosen', () => {
     const [first, ...sizes] = goldenSizes('eastus').slice(0, 31)
     if (first === undefined) throw new Error('the table of sizes is empty')
