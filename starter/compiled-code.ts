@@ -3,8 +3,8 @@ import { enableCompileCache, flushCompileCache, getCompileCacheDir } from 'node:
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** What an image brings along, compiled as it was built. */
-const shipped = fileURLToPath(new URL('../compiled', import.meta.url))
+/** What an image brings along, compiled as it was built. A checkout and the npm package have none. */
+const shipped = join(import.meta.dirname, '..', 'compiled')
 const kept =
   process.env['NODE_COMPILE_CACHE'] ?? fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url))
 
