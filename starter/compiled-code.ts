@@ -28,9 +28,9 @@ export function useCompiledCode(): string | undefined {
     return `compiled code in ${shipped} is not of this Node and its flags (${here}): each first start of a container takes longer`
   if (directory === undefined)
     return `compiled code in ${shipped} is not used, since ${kept} cannot be written (${message}): each start takes longer`
-  // Node's name of its folder follows from the machine and the user as well, which compiled code does not. What it has of its own stays.
-  if (readdirSync(directory).length > 0) return undefined
   try {
+    // Node's name of its folder follows from the machine and the user as well, which compiled code does not. What it has of its own stays.
+    if (readdirSync(directory).length > 0) return undefined
     for (const name of readdirSync(join(shipped, here))) symlinkSync(join(shipped, here, name), join(directory, name))
   } catch (error) {
     return `compiled code in ${shipped} is not used: ${String(error)}; each start takes longer`
