@@ -79,7 +79,11 @@ export function digested(code: string): WorkflowBundle {
 
 /** Twelve hexadecimal digits that tell one workflow code from another, wherever it was built. */
 export function bundleDigest(code: string): string {
-  return createHash('sha256').update(withoutSourceMap(code)).digest('hex').slice(0, 12)
+  return digestOf(withoutSourceMap(code))
+}
+
+function digestOf(code: string | Buffer): string {
+  return createHash('sha256').update(code).digest('hex').slice(0, 12)
 }
 
 /**
@@ -108,8 +112,7 @@ export async function workflowBundle(path?: string, kind: BundleKind = 'plain'):
   if (!(await isFresh(bundlePaths[kind]))) await run(process.execPath, [join(root, 'workers', 'bundle.ts'), kind])
   const bytes = await readFile(bundlePaths[kind])
   // Without a source map it is the file, whose bytes need not be made from text again.
-  const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 12)
-  return { code: unpacked(bundlePaths[kind], bytes), digest }
+  return { code: unpacked(bundlePaths[kind], bytes), digest: digestOf(bytes) }
 }
 
 async function isFresh(bundlePath: string): Promise<boolean> {

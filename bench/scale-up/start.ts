@@ -37,8 +37,8 @@ interface Started {
 
 /**
  * From `kill -9` and a start at once until a pod that waits has its NodeClaim, its VM and runs, with the processor time and the memory that it takes;
- * beside it a kill behind the launch, a kill while another process stands by, and the same pod by the process once it is warm. The cloud answers a launch with a Node, so that VMs' boots hide
- * nothing.
+ * beside it a kill behind the launch, a kill while another process stands by, and the same pod by the process once it is warm. The cloud answers a
+ * launch with a Node, so that VMs' boots hide nothing.
  */
 export async function start({ rounds, peer }: { readonly rounds: number; readonly peer: boolean }): Promise<void> {
   const results = peer ? [await measured(() => Karpenter.start(), rounds)] : []
