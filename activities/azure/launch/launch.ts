@@ -232,10 +232,11 @@ async function choose(
   deps.quota.reserve(claim.metadata.uid, { ...size, capacityType: chosen.capacityType })
   if (deps.config.makesMachines !== undefined)
     return launchMachine(deps, { claim, chosen, size, image, attempt, nodeClass, inClass }, signal)
-  // By now no VM of the claim exists, so none holds an existing token.
-  const bootstrapToken =
-    (await token) ?? (await replaceBootstrapToken(deps.client, claim.metadata.uid, tokenExpiresAtMs(deps)))
-  return putVm(deps, { claim, chosen, size, image, attempt, nodeClass, inClass, bootstrapToken })
+  const made = await token
+  // By now no VM of the claim is to be seen; one on its way holds the existing token, and `putVm` looks after it.
+  const bootstrapToken = made ?? (await replaceBootstrapToken(deps.client, claim.metadata.uid, tokenExpiresAtMs(deps)))
+  const put = { claim, chosen, size, image, attempt, nodeClass, inClass }
+  return putVm(deps, { ...put, bootstrapToken, replacedToken: made === undefined })
 }
 
 /** Resolves when a launch that waits for its turn may go earlier than was said; never for one that waits for something else. */

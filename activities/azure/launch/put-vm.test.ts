@@ -42,6 +42,7 @@ const input: PutInput = {
   attempt: 1,
   nodeClass,
   inClass: { nodeClass: 'default', state: '', turn: '' },
+  replacedToken: false,
   bootstrapToken: `abcdef.${secret}`,
 }
 

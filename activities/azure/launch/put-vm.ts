@@ -20,13 +20,14 @@ import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 import type { Chosen } from '../node-config/node-labels.ts'
 import { type ClassLaunch, keepTurn, type LaunchTurnDeps } from '../refusals/launch-turn.ts'
 import type { CapacityReservations } from '../reservations/capacity-reservations.ts'
+import { type ClaimVmDeps, claimIdentity, deleteVm, findClaimVm } from './claim-vm.ts'
 import type { BackendPools, NetworkFacts } from './network-facts.ts'
 import type { RecordLaunchDeps } from './record-launch.ts'
 import { recordLaunch } from './record-launch.ts'
 import { vmName } from './virtual-machine.ts'
 import { type NodeRequestInput, vmRequest } from './vm-request.ts'
 
-export interface PutVmDeps extends RecordLaunchDeps, LearnDeps, LaunchTurnDeps {
+export interface PutVmDeps extends RecordLaunchDeps, LearnDeps, LaunchTurnDeps, ClaimVmDeps {
   readonly tracing: Tracing
   readonly quota: Quota
   readonly network: NetworkFacts
@@ -44,6 +45,8 @@ export interface PutInput {
   readonly inClass: ClassLaunch
   /** `id.secret`. */
   readonly bootstrapToken: string
+  /** Whether the token replaced one that an earlier try had made: the PUT of that try may still be on its way. */
+  readonly replacedToken: boolean
 }
 
 /** Makes the chosen VM and records it in the claim. A refusal about capacity is an outcome, and marks the offerings that it covers. */
@@ -63,6 +66,7 @@ export async function putVm(deps: PutVmDeps, input: PutInput): Promise<LaunchOut
     )
   } catch (error) {
     deps.vmCreates.failed(create, 'sync', metricsErrorCode(error))
+    if (input.replacedToken && isThereAlready(error)) await deleteVmOfReplacedToken(deps, claim)
     return refused(deps, { ...input, called: `VM ${vmName(claim.metadata.name)}` }, error)
   }
   const acceptedMs = deps.now()
@@ -82,6 +86,17 @@ export async function putVm(deps: PutVmDeps, input: PutInput): Promise<LaunchOut
     ),
   ])
   return outcome
+}
+
+/** Whether Azure refused a PUT because what it would make is there. */
+const isThereAlready = (error: unknown) => error instanceof RestError && error.statusCode === 412
+
+/** Deletes the VM that an earlier try's PUT made after this one had replaced its bootstrap token: it could never join. */
+async function deleteVmOfReplacedToken(deps: PutVmDeps, { metadata }: NodeClaim): Promise<void> {
+  const found = await findClaimVm(deps, metadata.name, claimIdentity({ metadata }))
+  if (found.kind !== 'own') return
+  deps.log.info({ nodeClaim: metadata.name }, 'deleting the VM of an earlier try: its bootstrap token was replaced')
+  await deleteVm(deps, metadata.name)
 }
 
 export function spanAttributes({ typeName, zone, capacityType }: Chosen) {
@@ -123,7 +138,7 @@ async function submit(deps: PutVmDeps, input: PutInput, pools: BackendPools): Pr
 /** Returns what the PUT of a VM or a machine says about the node. */
 export function requestInput(
   config: AzureConfig,
-  { claim, chosen, image, size, attempt, nodeClass }: Omit<PutInput, 'bootstrapToken' | 'inClass'>,
+  { claim, chosen, image, size, attempt, nodeClass }: Omit<PutInput, 'bootstrapToken' | 'replacedToken' | 'inClass'>,
 ): NodeRequestInput {
   return {
     config,
@@ -160,7 +175,7 @@ export async function refused(
 ): Promise<LaunchOutcome> {
   const { claim, chosen, attempt } = input
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
-  if (error instanceof RestError && error.statusCode === 412) {
+  if (isThereAlready(error)) {
     throw new Error(`${input.called} exists by now, though it did not a moment ago; the next try looks at it`)
   }
   const attempted = attemptedBy(chosen)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { asAttempt } from '../../../test/fakes/attempt.ts'
 import type { Refusal } from '../../../test/fakes/azure.ts'
-import { plant, ref, tagsOf, world } from '../../../test/fakes/launch-world.ts'
+import { plant, ref, secretName, tagsOf, world } from '../../../test/fakes/launch-world.ts'
 import { at, claimJson, condition, nodeJson } from '../../../test/fakes/objects.ts'
 import { ended, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
@@ -157,6 +157,25 @@ describe('a VM with the name of the claim', () => {
     })
     await expect(launch()).rejects.toThrow('VM aks-a exists by now')
     expect(await launch(1, true)).toMatchObject({ kind: 'launched', instanceType: 'Standard_D8s_v5' })
+  })
+
+  test.each([
+    ['that an earlier try sent, whose bootstrap token was replaced, makes room for one that can join', 'uid-a', true],
+    ['that is of somebody else is left alone, though a bootstrap token was replaced', 'uid-other', false],
+  ])('by the time of the PUT %s', async (_, uid, isDeleted) => {
+    const { azure, cluster, launch } = world()
+    cluster.put('secrets', { metadata: { name: secretName, namespace: 'kube-system', uid: 'earlier' } })
+    const end = azure.intercept((request) => {
+      if (request !== 'PUT virtualMachines/aks-a') return
+      end()
+      plant(azure, tagsOf(uid), 'Creating')
+    })
+    await expect(launch()).rejects.toThrow('VM aks-a exists by now')
+    const [put, remove] = ['PUT virtualMachines/aks-a', 'DELETE virtualMachines/aks-a']
+    expect(azure.writes).toEqual(isDeleted ? [put, remove] : [put])
+    if (!isDeleted) return
+    expect(await launch(1, true)).toMatchObject({ kind: 'launched', instanceType: 'Standard_D2s_v5' })
+    expect(azure.writes).toEqual([put, remove, put])
   })
 
   test.each<[string, Refusal]>([
