@@ -6,6 +6,7 @@ import { createRequire, isBuiltin } from 'node:module'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { type OutputChunk, type Plugin, rolldown } from 'rolldown'
+import { asciiCode } from '../workers/bundle.ts'
 import { buildOnce, root } from './build-once.ts'
 
 const dist = join(root, 'dist')
@@ -99,6 +100,13 @@ export const mappings = ${at('./mappings.wasm')}`
   },
 }
 
+const asciiChunks: Plugin = {
+  name: 'ascii-chunks',
+  generateBundle(_, bundle) {
+    for (const chunk of Object.values(bundle)) if (chunk.type === 'chunk') chunk.code = asciiCode(chunk.code)
+  },
+}
+
 /** Errors: there is nothing to replace, since the package is another version. */
 function replaced(code: string, old: string, next: string): string {
   if (!code.includes(old)) throw new Error(`a module of Temporal's packages has no ${old}; see which version it is of`)
@@ -160,7 +168,7 @@ export async function bundleProgram(dir: string, without: readonly RegExp[] = []
     platform: 'node',
     input: { joiner: 'starter/joiner.ts' },
     external: [...external, ...without],
-    plugins: [filesBeside, temporalPackages],
+    plugins: [filesBeside, temporalPackages, asciiChunks],
     tsconfig: false,
   })
   const { output } = await bundled.write({

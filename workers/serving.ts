@@ -189,10 +189,8 @@ export async function serve(
 
 /** Starts caches, catalogue and solvers: they read, and store what Azure answered. Returns what ends them. */
 function startParts(deps: ProcessDeps, roles: ReadonlySet<string>, readiness: Readiness): () => Promise<void> {
-  if (roles.has('planner')) {
-    deps.solver.start()
-    deps.evaluator.start()
-  }
+  // The evaluator starts with its first evaluation: a planner that stands by, or has no node, needs none.
+  if (roles.has('planner')) deps.solver.start()
   deps.cache.start()
   readiness.lacks('the watch caches')
   void deps.cache.synced().then(() => readiness.has('the watch caches'))
