@@ -36,11 +36,16 @@ describe('the profile single', () => {
     expect(one.spec.replicas).toBe(1)
     expect(one.spec.template.spec.serviceAccountName).toBe('joiner-azure')
     expect(one.spec.template.metadata.labels['azure.workload.identity/use']).toBe('true')
-    expect(one.spec.template.spec.containers[0]['resources']).toEqual({
-      requests: { cpu: '100m', memory: '384Mi' },
-      limits: { memory: '1536Mi' },
-    })
     expect(configOf(manifests, one)).toMatchObject({ JOINER_AZURE_REPLICAS: 1, JOINER_CONVERSION_PORT: 8443 })
+  })
+
+  test('takes the place of the four by an upgrade, and gives it back', async () => {
+    const selectors = async (values: object) => {
+      const found = ofShape(await renderChart(values), ['Deployment'], deployment)
+      return found.find(({ metadata }) => metadata.name === 'joiner')?.spec.selector
+    }
+    // What Kubernetes lets nobody change.
+    expect(await selectors(single)).toEqual(await selectors(smallestValues))
   })
 
   test('has the rights of all roles and no others, and the same limits', async () => {
@@ -240,7 +245,7 @@ describe('NOTES.txt', () => {
   test.each([
     ['0.66 CPU and 2304 MiB', {}],
     ['0.76 CPU and 2560 MiB', bundled],
-    ['0.2 CPU and 640 MiB', { ...bundled, profile: 'single' }],
+    ['0.35 CPU and 640 MiB', { ...bundled, profile: 'single' }],
     ['0.69 CPU and 2432 MiB', { ui }],
     ['2.46 CPU and 2490 MiB', { planner: { replicas: 1, resources: { requests: { cpu: 2, memory: '1G' } } } }],
     ['3.46 CPU and 4608 MiB', { planner: { resources: { requests: null, limits: { cpu: '1500m' } } } }],

@@ -42,6 +42,15 @@ annotations:
 {{- .Values.serviceAccount.name | default (printf "%s-azure" (include "joiner.fullname" .)) }}
 {{- end }}
 
+{{- /* Resources of the part with the role core, as JSON. One process with all roles needs more CPU than that of the four, where values leave it open. */}}
+{{- define "joiner.controllerResources" -}}
+{{- $resources := deepCopy (.Values.controller.resources | default dict) }}
+{{- with $resources.requests }}
+{{- if eq (toString .cpu) "" }}{{ $_ := set . "cpu" (ternary "250m" "100m" (eq $.Values.profile "single")) }}{{ end }}
+{{- end }}
+{{- toJson $resources }}
+{{- end }}
+
 {{- /*
 What runs, as a JSON list: the name of a Deployment, its component label, which stays when it is renamed, its roles, its account, its number of replicas,
 its resources, and its place among all of them.
@@ -50,12 +59,13 @@ its resources, and its place among all of them.
 {{- $name := include "joiner.fullname" . }}
 {{- /* Karpenter's values have one number for all. */}}
 {{- $replicas := .Values.replicas | default .Values.controller.replicas }}
+{{- $resources := include "joiner.controllerResources" . | fromJson }}
 {{- if include "joiner.isSingle" . }}
 {{- $one := .Values.replicas | default 1 }}
-{{- list (dict "name" $name "component" "joiner" "roles" (list "core" "bridge" "azure" "planner" "conversion") "account" (include "joiner.azureAccount" .) "replicas" $one "resources" .Values.controller.resources "place" 0) | toJson }}
+{{- list (dict "name" $name "component" "joiner" "roles" (list "core" "bridge" "azure" "planner" "conversion") "account" (include "joiner.azureAccount" .) "replicas" $one "resources" $resources "place" 0) | toJson }}
 {{- else }}
 {{- list
-  (dict "name" $name "component" "joiner" "roles" (list "core" "bridge") "account" $name "replicas" $replicas "resources" .Values.controller.resources "place" 0)
+  (dict "name" $name "component" "joiner" "roles" (list "core" "bridge") "account" $name "replicas" $replicas "resources" $resources "place" 0)
   (dict "name" (printf "%s-azure" $name) "component" "joiner-azure" "roles" (list "azure") "account" (include "joiner.azureAccount" .) "replicas" (.Values.replicas | default .Values.provider.replicas) "resources" .Values.provider.resources "place" 1)
   (dict "name" (printf "%s-planner" $name) "component" "joiner-planner" "roles" (list "planner") "account" (printf "%s-planner" $name) "replicas" .Values.planner.replicas "resources" .Values.planner.resources "place" 2)
   (dict "name" (printf "%s-conversion" $name) "component" "joiner-conversion" "roles" (list "conversion") "account" (printf "%s-conversion" $name) "replicas" .Values.conversion.replicas "resources" .Values.conversion.resources "place" 3) | toJson }}
