@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest'
 import { valuesPage } from './generate-values.ts'
+import { usageTable } from './measured-usage.ts'
 
 const schema = (properties: object) =>
   JSON.stringify({ properties, definitions: { duration: { type: 'string' }, count: { type: 'integer', minimum: 1 } } })
 
-/** Cells of the rows of a page, but for the head of the table. */
+/** Cells of the rows of the last table of a page, but for its head. */
 const rowsOf = (page: string) =>
   page
+    .slice(page.lastIndexOf('\n\n'))
     .split('\n')
     .filter((line) => line.startsWith('| '))
     .slice(2)
@@ -38,4 +40,22 @@ test('a value that nothing is said about, and one that the schema does not have,
   const page = () => valuesPage(schema({ silent: { type: 'string' } }), '# Something.\nunknown: 1\nsilent: ""\n')
   expect(page).toThrow('values.yaml has no comment for silent, nor has the schema a description')
   expect(page).toThrow('unknown of values.yaml is not in the schema')
+})
+
+test('what was measured has a row for each process, and empty cells for what was not', () => {
+  const table = usageTable([
+    {
+      bench: 'sizes',
+      date: '2026-01-02',
+      commit: '0123abc',
+      rows: [
+        { process: 'profile single', nodes: 200, pods: 4000, growingMilliCpu: 1300, restMilliCpu: 20, peakMiB: 500 },
+        { process: 'joiner', nodes: 5, pods: 5, peakMiB: 1200, restMiB: 300 },
+      ],
+    },
+  ])
+  expect(rowsOf(`\n\n${table}`)).toEqual([
+    'all (`profile: single`); 200; 4,000; 1,300m; 20m; 500 MiB; ; `sizes`, 2026-01-02, commit 0123abc',
+    '`core`, `bridge`; 5; 5; ; ; 1,200 MiB; 300 MiB; `sizes`, 2026-01-02, commit 0123abc',
+  ])
 })

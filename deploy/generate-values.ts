@@ -1,5 +1,7 @@
-// The table of docs/values.md, from the chart's schema (names, forms) and its values.yaml (defaults, and what each value is).
+// The page docs/values.md, from the chart's schema (names, forms), its values.yaml (defaults, and what each value is) and what was measured.
 import { isMap, isScalar, parseDocument, type YAMLMap } from 'yaml'
+import { alignedTable } from './marked-table.ts'
+import { measured, usageTable } from './measured-usage.ts'
 
 interface Schema {
   readonly $ref?: string
@@ -131,7 +133,18 @@ function covers(found: ReadonlyMap<string, Value>, name: string): boolean {
 
 const head = `# Values of the chart
 
-Generated from \`deploy/chart/values.schema.json\` and \`deploy/chart/values.yaml\` by \`npm run generate\`; edit the comments there. Values of Karpenter's charts are among them; [karpenter-settings.md](karpenter-settings.md) says what became of each.
+Generated from \`deploy/chart/values.schema.json\`, \`deploy/chart/values.yaml\` and \`deploy/measured-usage.ts\` by \`npm run generate\`; edit them there.
+
+## Which profile
+
+Start with \`profile: single\` up to 200 nodes: one pod with all roles, which requests 250m CPU and 384 MiB. Leave it out for more nodes, and where each process shall have the rights of its roles alone ([security.md](security.md#who-may-do-what)): four Deployments of two replicas request 0.66 CPU and 2.25 GiB. The bundled Temporal requests 100m CPU and 256 MiB besides. \`helm upgrade\` changes from one to the other; old API versions are not converted until the new pods are ready.
+
+Requests and limits go by what one process took on two cores beside a simulated cluster (\`npm run bench -- NAME\`, [method](benchmarks.md#method)). Empty cells were not measured.
+
+${usageTable(measured)}
+## All values
+
+Values of Karpenter's charts are among them; [karpenter-settings.md](karpenter-settings.md) says what became of each.
 
 `
 
@@ -145,10 +158,7 @@ export function valuesPage(schemaText: string, valuesText: string): string {
     defaultText(value.default),
     cell(value.about),
   ])
-  const widths = columns.map((column, at) => Math.max(column.length, ...rows.map((cells) => cells[at]?.length ?? 0)))
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((each, at) => each.padEnd(widths[at] ?? 0)).join(' | ')} |\n`
-  return `${head}${[columns, widths.map((width) => '-'.repeat(width)), ...rows].map(line).join('')}`
+  return `${head}${alignedTable(columns, rows)}`
 }
 
 /** Longer defaults are in values.yaml. */
