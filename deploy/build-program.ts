@@ -5,7 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { createRequire, isBuiltin } from 'node:module'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { type OutputChunk, type Plugin, rolldown } from 'rolldown'
+import type { OutputChunk, Plugin } from 'rolldown'
 import { asciiCode } from '../workers/bundle.ts'
 import { buildOnce, root } from './build-once.ts'
 
@@ -143,8 +143,11 @@ module.exports = (roots.__temporal ??= new Root()).addJSON(JSON.parse(${JSON.str
 /** Beside the program: what {@link packagesOfStart} found. */
 export const packagesFile = 'packages-of-start.json'
 
-/** Bundles the program and its workflows unless they are there, built from these very sources, with a package.json. Returns the path of what starts it. */
-export async function buildProgram(): Promise<string> {
+/**
+ * Bundles the program and its workflows unless they are there, built from these very sources, with a package.json. Returns the path of what starts it.
+ * Commands do without the workflows.
+ */
+export async function buildProgram({ withWorkflows = true } = {}): Promise<string> {
   const folder = await buildOnce({
     folder: dist,
     sources: ['{core,api,activities,workflows,workers,starter}/**/*.ts', 'deploy/build-program.ts'],
@@ -154,7 +157,8 @@ export async function buildProgram(): Promise<string> {
       await writeFile(join(dir, packagesFile), `${JSON.stringify(packages)}\n`)
     },
   })
-  await promisify(execFile)(process.execPath, [join(root, 'workers', 'bundle.ts'), 'plain', 'encrypted'])
+  if (withWorkflows)
+    await promisify(execFile)(process.execPath, [join(root, 'workers', 'bundle.ts'), 'plain', 'encrypted'])
   return join(folder, 'joiner.js')
 }
 
@@ -163,6 +167,8 @@ export async function buildProgram(): Promise<string> {
  * outside. Returns its chunks. Errors: it imports a package that is not in it.
  */
 export async function bundleProgram(dir: string, without: readonly RegExp[] = []): Promise<readonly OutputChunk[]> {
+  // Most find the program built, and need no bundler.
+  const { rolldown } = await import('rolldown')
   const bundled = await rolldown({
     cwd: root,
     platform: 'node',

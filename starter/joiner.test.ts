@@ -2,23 +2,25 @@ import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Command } from 'commander'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { builtProgram } from '../test/runner/program.ts'
 import { registerClusterCommands } from './cli/commands.ts'
 import { registerInstanceTypes } from './cli/instance-types/command.ts'
 import { registerSimulate } from './cli/simulate/command.ts'
 import { registerValidate } from './cli/validate/validate.ts'
 
 const run = promisify(execFile)
-const command = fileURLToPath(new URL('./joiner.ts', import.meta.url))
-
+let command: string
 let folder: string
+let help: string
 
-beforeAll(() => {
+beforeAll(async () => {
+  command = await builtProgram()
   folder = mkdtempSync(join(tmpdir(), 'joiner-names-'))
   for (const name of ['kubectl-joiner', 'kubectl_complete-joiner']) symlinkSync(command, join(folder, name))
+  help = await called('joiner', '--help')
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
@@ -27,12 +29,11 @@ const called = async (name: string, ...args: readonly string[]) =>
 
 describe('the command line', () => {
   it('names itself as it was called', async () => {
-    expect(await called('joiner', '--help')).toMatch(/^Usage: joiner /)
+    expect(help).toMatch(/^Usage: joiner /)
     expect(await called('kubectl-joiner', '--help')).toMatch(/^Usage: kubectl joiner /)
   })
 
-  it('groups its commands by what a person wants', async () => {
-    const help = await called('joiner', '--help')
+  it('groups its commands by what a person wants', () => {
     const groups = [...help.matchAll(/^([A-Z][a-z ]*):$/gm)].map(([, group]) => group)
     expect(groups).toEqual([
       'Options',

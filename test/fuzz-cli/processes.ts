@@ -2,10 +2,9 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { builtProgram } from '../runner/program.ts'
 import type { Case } from './cases.ts'
 
-const joiner = fileURLToPath(new URL('../../starter/joiner.ts', import.meta.url))
 /** What the process used is written where the parent finds it: nothing else knows the peak of a child. */
 const measuring = `data:text/javascript,${encodeURIComponent(`
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -41,6 +40,7 @@ export function folderOf(seed: number, { index }: Case): string {
 /** Runs a case as a user would. Its files are in the folder as long as it runs. */
 export async function runProcess(one: Case, folder: string): Promise<Ended> {
   const words = written(one, folder)
+  const joiner = await builtProgram()
   const usage = join(folder, 'usage.json')
   const child = spawn(process.execPath, ['--import', measuring, joiner, ...words], {
     env: { ...process.env, JOINER_FUZZ_USAGE: usage },

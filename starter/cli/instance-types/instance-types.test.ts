@@ -3,10 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { builtProgram } from '../../../test/runner/program.ts'
 import { needInput } from '../bounded/input.ts'
 import { readCatalog } from '../simulate/catalog.ts'
 
-const joiner = new URL('../../joiner.ts', import.meta.url).pathname
+let joiner = ''
 let folder = ''
 
 // Each test starts the program.
@@ -53,7 +54,8 @@ const prices = {
   ],
 }
 
-beforeAll(() => {
+beforeAll(async () => {
+  joiner = await builtProgram()
   folder = mkdtempSync(join(tmpdir(), 'joiner-instance-types-'))
   writeFileSync(join(folder, 'skus.json'), JSON.stringify({ value: skus }))
   writeFileSync(join(folder, 'prices.json'), JSON.stringify(prices))

@@ -4,16 +4,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { readOneYaml } from '../../../api/yaml/read.ts'
+import { builtProgram } from '../../../test/runner/program.ts'
 import { complain } from './boundary.ts'
 import { ReportedError } from './reported-error.ts'
 
-const joiner = new URL('../../joiner.ts', import.meta.url).pathname
+let joiner = ''
 let folder = ''
 
 // Each test starts the program, some of them several times.
 vi.setConfig({ testTimeout: 30_000 })
 
-beforeAll(() => {
+beforeAll(async () => {
+  joiner = await builtProgram()
   folder = mkdtempSync(join(tmpdir(), 'joiner-boundary-'))
 })
 afterAll(() => rmSync(folder, { recursive: true }))

@@ -2,17 +2,20 @@ import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import type { Json } from '../../../api/conversion/residue.ts'
 import type { FieldError } from '../../../core/values/field-error.ts'
 import { pathText } from '../../../core/values/field-error.ts'
+import { builtProgram } from '../../../test/runner/program.ts'
 import { readVectors } from '../../../test/vectors/packs.ts'
 import { validateObject } from './validate-object.ts'
 
-const cli = fileURLToPath(new URL('../../joiner.ts', import.meta.url))
+let cli = ''
 const folder = mkdtempSync(join(tmpdir(), 'joiner-validate-'))
+beforeAll(async () => {
+  cli = await builtProgram()
+})
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 function joiner(...given: string[]): Promise<{ code: number; stdout: string; stderr: string }> {

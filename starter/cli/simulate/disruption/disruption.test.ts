@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { builtProgram } from '../../../../test/runner/program.ts'
 import { decide } from './disruption-scenario.ts'
 
-const joiner = new URL('../../../joiner.ts', import.meta.url).pathname
 const now = '2026-03-01T12:00:00Z'
 const entry = (key: string, ...values: readonly string[]) => ({ key, operator: 'In', values })
 
@@ -128,6 +128,11 @@ describe('what would be disrupted', () => {
 })
 
 describe('the command line', () => {
+  let joiner = ''
+  beforeAll(async () => {
+    joiner = await builtProgram()
+  })
+
   const run = (args: readonly string[], input: unknown) =>
     execFileSync(process.execPath, [joiner, 'simulate', ...args], { input: JSON.stringify(input), encoding: 'utf8' })
 
