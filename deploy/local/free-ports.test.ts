@@ -1,7 +1,8 @@
-import { execFile } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
+import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { freePorts } from './free-ports.ts'
 
@@ -28,13 +29,19 @@ test('free ports differ, also of callers at the same time, can be listened on, a
 
 test('processes that choose at the same time, and listen later, choose different ports', async () => {
   const module = JSON.stringify(fileURLToPath(new URL('free-ports.ts', import.meta.url)))
+  const program = `import { freePorts } from ${module}; console.log((await freePorts(100)).join()); process.stdin.resume()`
+  const choosing = Array.from({ length: 4 }, () => {
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    return { child, lines: createInterface(child.stdout)[Symbol.asyncIterator]() }
+  })
+  const chosen = await Promise.all(choosing.map(({ lines }) => lines.next()))
   // Each process lives until all have chosen, as servers start later than their ports are chosen.
-  const program = `import { freePorts } from ${module}; console.log((await freePorts(100)).join()); setTimeout(() => {}, 3000).ref()`
-  const run = async () => {
-    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program])
-    return stdout.trim().split(',')
-  }
-  const ports = (await Promise.all([run(), run(), run(), run()])).flat()
+  const ends = choosing.map(({ child }) => once(child, 'close'))
+  for (const { child } of choosing) child.stdin.end()
+  expect(await Promise.all(ends)).toEqual(choosing.map(() => [0, null]))
+  const ports = chosen.flatMap(({ value }) => String(value).split(','))
   expect(ports).toHaveLength(400)
   expect(new Set(ports).size).toBe(400)
 })
