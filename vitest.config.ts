@@ -62,7 +62,6 @@ export default defineConfig({
     projects: [
       plain('matrix'),
       plain('scenarios'),
-      plain('seeds'),
       plain('unit'),
       onServers('servers', 5),
       // Slow proofs, which `npm test` leaves out and `npm run test:all` runs.

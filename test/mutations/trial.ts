@@ -76,7 +76,7 @@ export class Trials {
     const importing = ['related', '--run', path, ...bundle]
     return [
       ...(beside.length === 0 ? [] : [['run', ...beside]]),
-      [...importing, ...without('matrix', 'scenarios', 'seeds')],
+      [...importing, ...without('matrix', 'scenarios')],
       [...importing, ...without('unit')],
     ]
   }

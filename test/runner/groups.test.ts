@@ -17,6 +17,7 @@ describe('groups', () => {
   test.each([
     ['core/a.test.ts', 'unit'],
     ['test/fast/lifecycle-crash.test.ts', 'matrix'],
+    ['test/fast/matrix/same-seeds.test.ts', 'matrix'],
     ['test/scenarios/pools/pool.scenario.ts', 'scenarios'],
     ['test/fast/temporal/core.test.ts', 'unit'],
     ['deploy/local/azure/simulator.servers.test.ts', 'servers'],
