@@ -29,14 +29,14 @@ const servers = {
 const leftOut = (process.env['JOINER_TEST_LEFT_OUT'] ?? '').split(',').filter((file) => file !== '')
 
 /** Tests within one process each, without servers. */
-const plain = (name: GroupName) => ({
+const plain = (name: GroupName, maxWorkers = 2) => ({
   test: {
     name,
     ...filesOf(name, leftOut),
     setupFiles,
     globalSetup: ['test/runner/compiled-threads.ts'],
     env: { JOINER_TEST_WORLD: 'fast', NODE_COMPILE_CACHE: compileCache },
-    maxWorkers: 2,
+    maxWorkers,
     // On a busy machine some take many times as long as on a quiet one.
     testTimeout: 120_000,
     hookTimeout: 120_000,
@@ -62,7 +62,8 @@ export default defineConfig({
     projects: [
       plain('matrix'),
       plain('scenarios'),
-      plain('unit'),
+      // Some wait, for a thread, a process or a time limit: a third one has the core meanwhile.
+      plain('unit', 3),
       onServers('servers', 5),
       // Slow proofs, which `npm test` leaves out and `npm run test:all` runs.
       onServers('all', 2),
