@@ -1,7 +1,9 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** The suites that take longest, longest first. They are short to read: most of their time is waiting. */
+/** The suites that take longest, longest first. They are short to read: a suite on real servers mostly waits, and the crash matrix makes its rows. */
 const slowest = [
+  'sent-crash',
+  'effected-crash',
   'readers',
   'ownership',
   'durability',
@@ -24,7 +26,7 @@ const slowest = [
 
 /** Where a suite begins among the others: by its place in `slowest`, the rest after them. */
 function place({ moduleId }: TestSpecification): number {
-  const [, name = ''] = /([^/]+)\.(?:servers|all)\.test\.ts$/.exec(moduleId) ?? []
+  const [, name = ''] = /([^/]+?)(?:\.servers|\.all|(?<=-crash))\.test\.ts$/.exec(moduleId) ?? []
   const found = slowest.indexOf(name)
   return found === -1 ? slowest.length : found
 }
