@@ -6,7 +6,7 @@ import { createRequire, isBuiltin } from 'node:module'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import type { OutputChunk, Plugin } from 'rolldown'
-import { asciiCode } from '../workers/bundle.ts'
+import { asciiCode } from '../core/values/ascii-code.ts'
 import { buildOnce, root } from './build-once.ts'
 
 const dist = join(root, 'dist')

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { gunzipSync } from 'node:zlib'
+import { asciiCode } from '../core/values/ascii-code.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -56,11 +57,6 @@ export async function buildWorkflowBundle(kind: BundleKind = 'plain', limits?: s
     logger: { trace() {}, debug() {}, info() {}, log() {}, warn: console.warn, error: console.error },
   })
   return asciiCode(code)
-}
-
-/** The same code in ASCII: V8 keeps a text with one character beyond Latin-1 at two bytes a character, once for each thread that loads it. */
-export function asciiCode(code: string): string {
-  return code.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 const sourceMapMark = '//# sourceMappingURL=data:'

@@ -230,12 +230,11 @@ async function choose(
   // Nothing was awaited since the choice, so no other launch can have chosen the same vCPUs, or the same place in a reservation.
   deps.reservations.choose(claim.metadata.name, chosen.reservation?.id)
   deps.quota.reserve(claim.metadata.uid, { ...size, capacityType: chosen.capacityType })
-  if (deps.config.makesMachines !== undefined)
-    return launchMachine(deps, { claim, chosen, size, image, attempt, nodeClass, inClass }, signal)
+  const put = { claim, chosen, size, image, attempt, nodeClass, inClass }
+  if (deps.config.makesMachines !== undefined) return launchMachine(deps, put, signal)
   const made = await token
   // By now no VM of the claim is to be seen; one on its way holds the existing token, and `putVm` looks after it.
   const bootstrapToken = made ?? (await replaceBootstrapToken(deps.client, claim.metadata.uid, tokenExpiresAtMs(deps)))
-  const put = { claim, chosen, size, image, attempt, nodeClass, inClass }
   return putVm(deps, { ...put, bootstrapToken, replacedToken: made === undefined })
 }
 
