@@ -5,14 +5,16 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { createAzureActivities } from '../../activities/azure/activities.ts'
 import { GarbageCollector } from '../../activities/azure/garbage/garbage.ts'
 import { createKubernetesActivities } from '../../activities/kubernetes/activities.ts'
+import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import { sampleTime } from '../../core/sample-objects.ts'
 import { lifecycleId } from '../../core/task-queues.ts'
+import { configPath, firstBoot } from '../../deploy/local/azure/boot/custom-data.ts'
 import { workflowBundle } from '../../workers/bundle.ts'
 import type { FakeAzure } from '../fakes/azure.ts'
 import { azureDeps } from '../fakes/azure-deps.ts'
 import type { FakeCluster } from '../fakes/cluster.ts'
 import { collectAsWorkflow } from '../fakes/garbage-world.ts'
-import { world as launchWorld, newClaim, ref } from '../fakes/launch-world.ts'
+import { world as launchWorld, newClaim, ref, secretName } from '../fakes/launch-world.ts'
 import { nodeJson } from '../fakes/objects.ts'
 import { Network, type StopPoint, stopPoints } from './network.ts'
 import { SimulatedProcess } from './simulated-process.ts'
@@ -47,6 +49,16 @@ async function collect(cluster: FakeCluster, azure: FakeAzure): Promise<readonly
   return virtualMachines
 }
 
+/** Whether the VM was made with the bootstrap token that the cluster has. */
+function holdsToken(cluster: FakeCluster, azure: FakeAzure): boolean {
+  const { osProfile } = (azure.get('virtualMachines', 'aks-a')?.properties ?? {}) as {
+    osProfile?: { customData: string }
+  }
+  const config = osProfile && firstBoot(osProfile.customData).files.get(configPath)?.content
+  const secret = cluster.object('secrets', secretName, 'kube-system') as { stringData?: Json } | undefined
+  return config !== undefined && config.includes(`.${String(secret?.stringData?.['token-secret'])}`)
+}
+
 interface Life {
   readonly requests: readonly string[]
   readonly puts: number
@@ -56,6 +68,8 @@ interface Life {
   readonly late: readonly string[]
   /** How often a VM was made. */
   readonly created: number
+  /** VMs that made room for another since they could not join: another process had replaced the bootstrap token that they were made with. */
+  readonly unable: number
   readonly bytes: Buffer
   /** All that has happened: each request, and each event with its time. */
   readonly journal: string
@@ -76,11 +90,17 @@ async function life({ stop, ...options }: LifeOptions = {}): Promise<Life> {
   )
   const network = new Network()
   let created = 0
+  let unable = 0
   azure.carry = (request, effect) =>
     network.carry(request, () => {
       const vms = azure.names('virtualMachines').length
+      const claim = cluster.object('nodeclaims', 'a')
+      const isWanted = claim !== undefined && claim.metadata.deletionTimestamp === undefined
+      const hasToken = holdsToken(cluster, azure)
       const answer = effect()
-      if (azure.names('virtualMachines').length > vms) created += 1
+      const more = azure.names('virtualMachines').length - vms
+      if (more > 0) created += 1
+      if (more < 0 && isWanted && !hasToken) unable += 1
       return answer
     })
   const temporal = new TemporalServer(clock, options)
@@ -143,6 +163,7 @@ async function life({ stop, ...options }: LifeOptions = {}): Promise<Life> {
       ...(['nodeclaims', 'nodes', 'secrets'] as const).flatMap((resource) => cluster.names(resource)),
     ],
     created,
+    unable,
     late,
     bytes: run.bytes,
     journal: [...network.requests, JSON.stringify(run.history.events)].join('\n'),
@@ -210,8 +231,10 @@ describe('a lifecycle in virtual time', () => {
         const row = `${point} ${at + 1} ${name}, ${thawMs} ms`
         if (typeof outcome === 'string') wrong.push(`${row}: ${outcome}`)
         else if (outcome.left.length > 0) wrong.push(`${row}: left ${outcome.left.join()}`)
-        else if (outcome.created !== 1 + outcome.late.length)
-          wrong.push(`${row}: a VM was made ${outcome.created} times, ${outcome.late.length} of them too late`)
+        else if (outcome.created !== 1 + outcome.late.length + outcome.unable)
+          wrong.push(
+            `${row}: a VM was made ${outcome.created} times, ${outcome.late.length} of them too late, ${outcome.unable} could not join`,
+          )
         else if (outcome.stopped.length !== 1) wrong.push(`${row}: nothing froze`)
         else late += outcome.late.length
       }
