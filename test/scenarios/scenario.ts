@@ -10,6 +10,9 @@ export { describe, expect } from 'vitest'
 /** A real world takes minutes, and virtual minutes take moments. */
 export const isFast = process.env['JOINER_TEST_WORLD'] === 'fast'
 
+/** Whether servers answer as soon as they usually do: what Joiner promises in seconds is kept in this world alone. */
+export const keepsTime = isFast && (process.env['JOINER_TEST_SLOWNESS'] ?? '1') === '1'
+
 /** What it returns is waited for. */
 type Body = () => unknown
 
