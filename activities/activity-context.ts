@@ -34,9 +34,10 @@ export function activityScope(): ActivityScope {
   }
 }
 
-/** Returns the type of the activity that runs now; undefined outside of Temporal. */
-export function activityName(): string | undefined {
-  return currentContext()?.info.activityType
+/** Returns the type of the activity that runs now, and when it was scheduled, epoch ms; undefined outside of Temporal. */
+export function runningActivity(): { readonly type: string; readonly sinceMs: number } | undefined {
+  const info = currentContext()?.info
+  return info && { type: info.activityType, sinceMs: info.scheduledTimestampMs }
 }
 
 /** The activity that runs now, as a step whose time is limited. Times are epoch milliseconds. */

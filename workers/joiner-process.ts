@@ -28,7 +28,7 @@ import {
   untilYes,
   watchIdentity,
 } from './identity.ts'
-import { loadClient } from './kubernetes-client.ts'
+import { admissionTo, loadClient } from './kubernetes-client.ts'
 import { Readiness } from './readiness.ts'
 import { type ServingProcess, serve, working } from './serving.ts'
 import { closeQuietly, startHealthServer } from './telemetry/health-server.ts'
@@ -83,7 +83,7 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
     metrics: () => metricsText({ gauges, temporal, log }),
   })
   log.info({ address: health.address, roles: config.JOINER_ROLES }, 'serving health and metrics')
-  const kubernetes = await loadClient(config.KUBECONFIG, log)
+  const kubernetes = await loadClient(config.KUBECONFIG, log, admissionTo(register))
   const ownership: OwnershipInput = {
     kubernetes,
     release: config.JOINER_RELEASE,

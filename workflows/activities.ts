@@ -28,7 +28,7 @@ const withoutEnd = {
   retry: steadyRetry,
 } as const
 
-/** Single Kubernetes reads and writes. */
+/** Single Kubernetes reads and writes. Each may wait for its turn (`activities/kubernetes/client/request-gate.ts`), and has a time limit once it is sent. */
 export const kubernetes = () =>
   proxyActivities<
     Pick<
@@ -37,7 +37,7 @@ export const kubernetes = () =>
     >
   >({
     taskQueue: queueOf('core'),
-    startToCloseTimeout: '10s',
+    startToCloseTimeout: '1m',
     retry: steadyRetry,
   })
 

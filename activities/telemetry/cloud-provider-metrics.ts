@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
-import { activityName } from '../activity-context.ts'
+import { runningActivity } from '../activity-context.ts'
 import { durationBuckets } from './buckets.ts'
 import { controllerOf } from './controllers.ts'
 
@@ -63,7 +63,7 @@ export class CloudProviderMetrics {
       readonly thrown?: (error: unknown) => CloudProviderError
     } = {},
   ): Promise<T> {
-    const controller = controllerOf(activityName()) ?? ''
+    const controller = controllerOf(runningActivity()?.type) ?? ''
     const end = this.#duration.startTimer({ controller, method: call.method, provider: 'azure' })
     const { method, nodePool: nodepool = '' } = call
     const failed = (error: CloudProviderError, times = 1) =>

@@ -1,5 +1,6 @@
 import { Agent, type Dispatcher, ProxyAgent, request } from 'undici'
 import { type BodyLimits, bodyLimits, mostBodyBytes, piecesOf, readAtMost, readWhole } from '../../limited-body.ts'
+import { type Admission, admitted } from './admission.ts'
 import {
   apiError,
   eventIn,
@@ -34,9 +35,14 @@ interface PagesOptions extends ReadOptions {
   readonly query?: RequestOptions['query']
 }
 
-interface ClientOptions extends Pick<Connection, 'server' | 'token' | 'headers'> {
+interface ClientOptions extends Pick<Connection, 'server' | 'token' | 'headers'>, ClientSettings {
   readonly connect: () => Dispatcher
+}
+
+interface ClientSettings {
   readonly onForbidden?: OnForbidden
+  /** Default: each request is sent at once. */
+  readonly admission?: Admission
 }
 
 interface DeleteOptions {
@@ -84,11 +90,12 @@ export class KubernetesClient {
   }
 
   /**
-   * Returns a client with connections of its own, which end with those of this one. A client queues requests beyond its connections: what must not
-   * wait behind the requests of hundreds of drains has its own.
+   * Returns a client with connections of its own, which end with those of this one, and without admission: for what must not wait behind the requests
+   * of hundreds of drains.
    */
   withOwnConnections(): KubernetesClient {
-    const other = new KubernetesClient(this.#options)
+    const { admission: _, ...options } = this.#options
+    const other = new KubernetesClient(options)
     this.#others.push(other)
     return other
   }
@@ -96,12 +103,12 @@ export class KubernetesClient {
   /** Creates a client from a kubeconfig, or from the pod's own service account when nothing is named. Errors: as `readConnection`. */
   static async load(
     source: string | KubeconfigSource | undefined,
-    onForbidden?: OnForbidden,
+    settings: ClientSettings = {},
   ): Promise<KubernetesClient> {
-    return KubernetesClient.of(await readConnection(source), onForbidden)
+    return KubernetesClient.of(await readConnection(source), settings)
   }
 
-  static of({ server, tls, token, headers, proxy }: Connection, onForbidden?: OnForbidden): KubernetesClient {
+  static of({ server, tls, token, headers, proxy }: Connection, settings: ClientSettings = {}): KubernetesClient {
     const limits = { connections: 64, keepAliveTimeout: 30_000 }
     const connect = { ...tls, keepAliveInitialDelay: keepAliveDelayMs }
     return new KubernetesClient({
@@ -112,7 +119,7 @@ export class KubernetesClient {
           ? new Agent({ connect, ...limits })
           : new ProxyAgent({ uri: proxy, requestTls: tls, ...limits }),
       ...(headers && { headers }),
-      ...(onForbidden && { onForbidden }),
+      ...settings,
     })
   }
 
@@ -286,7 +293,8 @@ export class KubernetesClient {
   }
 
   async #json(method: Dispatcher.HttpMethod, path: string, options: RequestOptions): Promise<Json> {
-    const { headers, body } = await this.#send(method, path, options)
+    const send = () => this.#send(method, path, options)
+    const { headers, body } = await admitted(this.#options.admission, { method, path, signal: options.signal }, send)
     const what = `${method} ${path}`
     return parsed(what, await readWhole(body, what, limitsOf(path)), headers)
   }

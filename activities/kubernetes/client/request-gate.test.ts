@@ -1,0 +1,122 @@
+import { describe, expect, test, vi } from 'vitest'
+import { useFakeTime } from '../../../test/fakes/time.ts'
+import { RequestGate } from './request-gate.ts'
+
+useFakeTime()
+
+const failed = () => true
+
+/** A server that works on `cores` requests at a time, `ms` each, and on the others in turn. */
+function server({ cores, ms }: { readonly cores: number; readonly ms: number }) {
+  const state = { inFlight: 0, most: 0, refuses: false }
+  return {
+    state,
+    send: async () => {
+      state.inFlight += 1
+      state.most = Math.max(state.most, state.inFlight)
+      await new Promise((resolve) => setTimeout(resolve, ms * Math.max(1, state.inFlight / cores)))
+      state.inFlight -= 1
+      if (state.refuses) throw new Error('overload')
+    },
+  }
+}
+
+async function flood(gate: RequestGate, send: () => Promise<void>, count: number): Promise<void> {
+  const all = Array.from({ length: count }, (_, at) => gate.through({ kind: 'PATCH nodes', turn: at }, send, failed))
+  const done = Promise.allSettled(all)
+  await vi.runAllTimersAsync()
+  await done
+}
+
+const newGate = (waited?: (seconds: number) => void) =>
+  new RequestGate({ now: () => Date.now(), ...(waited && { waited }) })
+
+describe('the gate of requests', () => {
+  test('lets through at once what a server answers soon, and more the longer it does', async () => {
+    const gate = newGate()
+    const { send, state } = server({ cores: 1000, ms: 5 })
+    await flood(gate, send, 5000)
+    expect(state.most).toBe(64)
+    expect(gate.state).toEqual({ limit: 64, waiting: 0 })
+  })
+
+  test('sends few at a time to a server that more of them only delays, and more again once it keeps up', async () => {
+    const gate = newGate()
+    const slow = server({ cores: 2, ms: 40 })
+    await flood(gate, slow.send, 20)
+    await flood(gate, slow.send, 3000)
+    expect(gate.state.limit).toBeLessThan(16)
+    await flood(gate, server({ cores: 1000, ms: 5 }).send, 5000)
+    expect(gate.state.limit).toBe(64)
+  })
+
+  test('of a server that is far away, or has slow webhooks, expects no better', async () => {
+    const gate = newGate()
+    await flood(gate, server({ cores: 1000, ms: 900 }).send, 5000)
+    expect(gate.state.limit).toBe(64)
+  })
+
+  test('falls to its floor while the server is overloaded, and never below', async () => {
+    const gate = newGate()
+    const { send, state } = server({ cores: 1000, ms: 500 })
+    state.refuses = true
+    await flood(gate, send, 1000)
+    expect(gate.state.limit).toBe(8)
+  })
+
+  test('answers that say no are answers', async () => {
+    const gate = newGate()
+    const { send, state } = server({ cores: 1000, ms: 5 })
+    state.refuses = true
+    const all = Array.from({ length: 500 }, () =>
+      gate.through({ kind: 'GET nodes/', turn: 0 }, send, () => false).catch(() => {}),
+    )
+    await vi.runAllTimersAsync()
+    await Promise.all(all)
+    expect(gate.state.limit).toBeGreaterThan(32)
+  })
+
+  test('goes by turns: earlier ones first, equal ones as they came', async () => {
+    const gate = newGate()
+    const order: string[] = []
+    const ask = (name: string, turn: number) =>
+      gate.through(
+        { kind: 'k', turn },
+        async () => {
+          order.push(name)
+          await new Promise((resolve) => setTimeout(resolve, 10))
+        },
+        failed,
+      )
+    const running = Array.from({ length: 32 }, (_, at) => ask(`first ${at}`, 0))
+    const waiting = [ask('late', 9), ask('b', 5), ask('c', 5), ask('a', 1)]
+    await vi.runAllTimersAsync()
+    await Promise.all([...running, ...waiting])
+    expect(order.slice(32)).toEqual(['a', 'b', 'c', 'late'])
+  })
+
+  test('who is called off while it waits leaves, and takes no place', async () => {
+    const waits: number[] = []
+    const gate = newGate((seconds) => waits.push(seconds))
+    const hanging = Array.from({ length: 32 }, () =>
+      gate.through({ kind: 'k', turn: 0 }, () => new Promise<void>((resolve) => setTimeout(resolve, 1000)), failed),
+    )
+    const caller = new AbortController()
+    const called = gate.through(
+      { kind: 'k', turn: 1, signal: caller.signal },
+      () => Promise.reject(new Error('sent')),
+      failed,
+    )
+    const other = gate.through({ kind: 'k', turn: 2 }, () => Promise.resolve('other'), failed)
+    caller.abort(new Error('called off'))
+    await expect(called).rejects.toThrow('called off')
+    expect(gate.state.waiting).toBe(1)
+    await vi.runAllTimersAsync()
+    expect(await other).toBe('other')
+    await Promise.all(hanging)
+    expect(waits).toEqual([...Array.from({ length: 32 }, () => 0), 1])
+    await expect(
+      gate.through({ kind: 'k', turn: 1, signal: caller.signal }, () => Promise.resolve(), failed),
+    ).rejects.toThrow('called off')
+  })
+})

@@ -1,0 +1,160 @@
+/** A request that waits for its turn. */
+export interface GatedRequest {
+  /** Requests of a kind take about equally long, such as `PATCH nodes`. */
+  readonly kind: string
+  /** When its turn would come if all were alike, ms of the gate's clock: what began first ends first, and what is less urgent counts as begun later. */
+  readonly turn: number
+  /** Ends the wait. */
+  readonly signal?: AbortSignal | undefined
+}
+
+interface Waiting {
+  readonly turn: number
+  readonly admit: () => void
+}
+
+export interface RequestGateSettings {
+  /** Milliseconds from any moment. */
+  readonly now: () => number
+  /** Called for each request that is sent, with how long it waited. */
+  readonly waited?: (seconds: number) => void
+}
+
+/** Requests in flight that any API server bears. */
+const fewest = 8
+/** As many as the client has connections. */
+const most = 64
+const first = 32
+/** An answer is slow that takes this many times as long as its kind's fastest of the last minutes ... */
+const slowFactor = 5
+/** ... and at least as long as this: below, more in flight harm nobody. */
+const slowMs = 100
+/** Weight of an answer in the share of slow ones: some 20 answers decide. */
+const weight = 0.05
+/** Time until the answers to a smaller limit are there. */
+const settleMs = 1000
+const usualWindowMs = 60_000
+
+/**
+ * Admits as many requests at once as the API server answers without delay. More only make each answer later, until requests run into their time limits
+ * and are sent again, which is more work for it. The limit falls when most answers are slow or the server is overloaded, and grows while it is used.
+ */
+export class RequestGate {
+  readonly #settings: RequestGateSettings
+  readonly #usual = new Map<string, { fromMs: number; least: number; before: number }>()
+  /** By turn, the next one last. */
+  readonly #queue: Waiting[] = []
+  #limit = first
+  #inFlight = 0
+  #slowShare = 0
+  #loweredMs = Number.NEGATIVE_INFINITY
+
+  constructor(settings: RequestGateSettings) {
+    this.#settings = settings
+  }
+
+  /** How many may be in flight, and how many wait. */
+  get state(): { readonly limit: number; readonly waiting: number } {
+    return { limit: Math.floor(this.#limit), waiting: this.#queue.length }
+  }
+
+  /**
+   * Sends a request when it is its turn. `isOverload`: whether an error of it says that the server has too much to do. Errors: those of `send`; the
+   * signal's reason while it waits.
+   */
+  async through<Answer>(
+    request: GatedRequest,
+    send: () => Promise<Answer>,
+    isOverload: (error: unknown) => boolean,
+  ): Promise<Answer> {
+    const askedMs = this.#settings.now()
+    await this.#admitted(request)
+    const sentMs = this.#settings.now()
+    this.#settings.waited?.((sentMs - askedMs) / 1000)
+    let isOver = false
+    try {
+      return await send()
+    } catch (error) {
+      isOver = isOverload(error)
+      throw error
+    } finally {
+      // What its caller called off says nothing of the server.
+      if (request.signal?.aborted !== true) this.#learn(request.kind, this.#settings.now() - sentMs, isOver)
+      this.#inFlight -= 1
+      this.#admitNext()
+    }
+  }
+
+  async #admitted({ turn, signal }: GatedRequest): Promise<void> {
+    signal?.throwIfAborted()
+    if (this.#inFlight < Math.floor(this.#limit)) {
+      this.#inFlight += 1
+      return
+    }
+    await new Promise<void>((resolve, reject) => {
+      const waiting: Waiting = {
+        turn,
+        admit: () => {
+          signal?.removeEventListener('abort', leave)
+          resolve()
+        },
+      }
+      const leave = () => {
+        this.#queue.splice(this.#queue.indexOf(waiting), 1)
+        reject(signal?.reason as Error)
+      }
+      signal?.addEventListener('abort', leave, { once: true })
+      this.#queue.splice(this.#placeOf(turn), 0, waiting)
+    })
+  }
+
+  /** Where a turn belongs: before those that come later, and before its equals, which asked earlier and so go first. */
+  #placeOf(turn: number): number {
+    let [from, to] = [0, this.#queue.length]
+    while (from < to) {
+      const middle = (from + to) >>> 1
+      if ((this.#queue[middle]?.turn ?? 0) > turn) from = middle + 1
+      else to = middle
+    }
+    return from
+  }
+
+  #admitNext(): void {
+    while (this.#inFlight < Math.floor(this.#limit)) {
+      const next = this.#queue.pop()
+      if (next === undefined) return
+      this.#inFlight += 1
+      next.admit()
+    }
+  }
+
+  #learn(kind: string, ms: number, isOverload: boolean): void {
+    const isSlow = isOverload || ms > Math.max(slowMs, slowFactor * this.#usualMs(kind, ms))
+    this.#slowShare += (Number(isSlow) - this.#slowShare) * weight
+    const nowMs = this.#settings.now()
+    if (isOverload || this.#slowShare > 0.5) {
+      if (nowMs - this.#loweredMs < settleMs) return
+      this.#loweredMs = nowMs
+      this.#slowShare = 0
+      this.#limit = Math.max(fewest, this.#limit * 0.75)
+    } else if (!isSlow && this.#inFlight >= Math.floor(this.#limit)) {
+      this.#limit = Math.min(most, this.#limit + 1 / this.#limit)
+    }
+  }
+
+  /** The least time of a kind, this request's included, in this window of a minute and the one before. */
+  #usualMs(kind: string, ms: number): number {
+    const nowMs = this.#settings.now()
+    const known = this.#usual.get(kind)
+    if (known === undefined) {
+      this.#usual.set(kind, { fromMs: nowMs, least: ms, before: ms })
+      return ms
+    }
+    if (nowMs - known.fromMs > usualWindowMs) {
+      known.fromMs = nowMs
+      known.before = known.least
+      known.least = ms
+    } else known.least = Math.min(known.least, ms)
+    return Math.min(known.least, known.before)
+  }
+}
