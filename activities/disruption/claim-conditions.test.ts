@@ -65,7 +65,7 @@ class SmallWorld {
     }
     return {
       cache: this.cache,
-      client: { patchStatus },
+      client: { patchStatus, inTurn: (_: string, section: () => unknown) => section() },
       catalogue: { sizes: { answer: this.types }, instanceTypesFor: () => this.types },
       config: { kubeletIdentityClientId: '' },
       events: { recordTransitions: () => {} },

@@ -58,6 +58,7 @@ export class FakeCluster {
   readonly client = {
     server: 'https://fake',
     withOwnConnections: () => this.client,
+    inTurn: <Result>(_path: string, section: () => Promise<Result>): Promise<Result> => section(),
     get: async (path: string): Promise<Json> => {
       await this.#intercept({ verb: 'get', path })
       return this.#answer('GET', path)

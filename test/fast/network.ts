@@ -62,6 +62,8 @@ export class Network {
         if (typeof call !== 'function') return call
         return (...args: unknown[]): unknown => {
           if (method === 'withOwnConnections') return this.clientOf(target, nameOf)
+          // A turn is the process' own matter; what is sent in it comes through here.
+          if (method === 'inTurn') return (args[1] as () => unknown)()
           const name = nameOf(String(method), args)
           const result = () => Reflect.apply(call, target, args) as unknown
           if (method === 'watch') return this.#watch(result as () => AsyncIterable<unknown>)

@@ -123,6 +123,15 @@ export class KubernetesClient {
     })
   }
 
+  /**
+   * Runs a section that reads and then writes the object at a path when it is its turn. Its requests wait no more: what was read would be old by the
+   * time it is written.
+   */
+  inTurn<Result>(path: string, section: () => Promise<Result>): Promise<Result> {
+    const { admission } = this.#options
+    return admission === undefined ? section() : admission.gate.hold(admission.turnOf('PATCH', path), section)
+  }
+
   /** Reads one object (or any path). */
   get(path: string, query?: RequestOptions['query'], signal?: AbortSignal): Promise<Json> {
     return this.#json('GET', path, { ...(query ? { query } : {}), ...(signal ? { signal } : {}) })

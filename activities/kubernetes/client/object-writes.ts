@@ -84,6 +84,7 @@ export function updateNode(
 ): Promise<Node | undefined> {
   const path = resourcePath('nodes', name)
   return writeOptimistically({
+    inTurn: (section) => deps.client.inTurn(path, section),
     cached: () => deps.cache.nodes.get(name),
     live: async () => {
       try {

@@ -12,6 +12,8 @@ export interface Access<T> {
   readonly live: () => Promise<T | undefined>
   /** Undefined: nothing to write. */
   readonly write: (object: T) => Promise<T> | undefined
+  /** Runs all of it in one turn, so that what is decided is not old by the time it is sent (`KubernetesClient.inTurn`). */
+  readonly inTurn?: ((section: () => Promise<T | undefined>) => Promise<T | undefined>) | undefined
 }
 
 /**
@@ -25,7 +27,14 @@ const longestPauseMs = 100
 const never = new AbortController().signal
 
 /** Writes optimistically. Returns the object as it is afterwards; undefined when it is gone. */
-export async function writeOptimistically<T>({ cached, live, write }: Access<T>): Promise<T | undefined> {
+export function writeOptimistically<T>({
+  inTurn = (section) => section(),
+  ...access
+}: Access<T>): Promise<T | undefined> {
+  return inTurn(() => writeUntilWon(access))
+}
+
+async function writeUntilWon<T>({ cached, live, write }: Omit<Access<T>, 'inTurn'>): Promise<T | undefined> {
   const giveUpAt = performance.now() + conflictsMs
   let object = cached() ?? (await live())
   for (let attempt = 1; object !== undefined; attempt++) {

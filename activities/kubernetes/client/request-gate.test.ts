@@ -119,4 +119,36 @@ describe('the gate of requests', () => {
       gate.through({ kind: 'k', turn: 1, signal: caller.signal }, () => Promise.resolve(), failed),
     ).rejects.toThrow('called off')
   })
+
+  test('what holds a turn sends without another wait; what it leaves behind waits again', async () => {
+    const gate = newGate()
+    const slow = () => new Promise<void>((resolve) => setTimeout(resolve, 1000))
+    const order: string[] = []
+    const ask = (name: string) => gate.through({ kind: 'k', turn: 9 }, async () => void order.push(name), failed)
+    let left: Promise<void> | undefined
+    const section = gate.hold(0, async () => {
+      await ask('read')
+      left = new Promise<void>((resolve) => setTimeout(resolve, 10)).then(() => ask('left behind'))
+      await ask('write')
+    })
+    const others = Array.from({ length: 40 }, () => gate.through({ kind: 'k', turn: 1 }, slow, failed))
+    await section
+    expect(order).toEqual(['read', 'write'])
+    await vi.advanceTimersByTimeAsync(500)
+    expect([order.length, gate.state.waiting]).toEqual([2, 40 + 1 - 32])
+    await vi.runAllTimersAsync()
+    await Promise.all([left, ...others])
+    expect(order).toEqual(['read', 'write', 'left behind'])
+  })
+
+  test('a section without a turn does not wait, and a section within another one does not either', async () => {
+    const gate = newGate()
+    const hanging = Array.from({ length: 32 }, () =>
+      gate.through({ kind: 'k', turn: 0 }, () => new Promise<void>((resolve) => setTimeout(resolve, 1000)), failed),
+    )
+    expect(await gate.hold(undefined, () => Promise.resolve('at once'))).toBe('at once')
+    await vi.runAllTimersAsync()
+    await Promise.all(hanging)
+    expect(await gate.hold(1, () => gate.hold(1, () => Promise.resolve('inner')))).toBe('inner')
+  })
 })

@@ -1,3 +1,5 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
 /** A request that waits for its turn. */
 export interface GatedRequest {
   /** Requests of a kind take about equally long, such as `PATCH nodes`. */
@@ -44,6 +46,8 @@ export class RequestGate {
   readonly #usual = new Map<string, { fromMs: number; least: number; before: number }>()
   /** By turn, the next one last. */
   readonly #queue: Waiting[] = []
+  /** What has its turn, and what it has started; that lasts longer. */
+  readonly #holder = new AsyncLocalStorage<{ hasTurn: boolean }>()
   #limit = first
   #inFlight = 0
   #slowShare = 0
@@ -67,25 +71,39 @@ export class RequestGate {
     send: () => Promise<Answer>,
     isOverload: (error: unknown) => boolean,
   ): Promise<Answer> {
+    const answered = async () => {
+      const sentMs = this.#settings.now()
+      let isOver = false
+      try {
+        return await send()
+      } catch (error) {
+        isOver = isOverload(error)
+        throw error
+      } finally {
+        // What its caller called off says nothing of the server.
+        if (request.signal?.aborted !== true) this.#learn(request.kind, this.#settings.now() - sentMs, isOver)
+      }
+    }
+    return this.hold(request.turn, answered, request.signal)
+  }
+
+  /** Runs several requests, one after the other, when it is their turn; `through` of each does not wait. No turn: they do not wait either. */
+  async hold<Result>(turn: number | undefined, section: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
+    if (turn === undefined || this.#holder.getStore()?.hasTurn === true) return section()
     const askedMs = this.#settings.now()
-    await this.#admitted(request)
-    const sentMs = this.#settings.now()
-    this.#settings.waited?.((sentMs - askedMs) / 1000)
-    let isOver = false
+    await this.#admitted(turn, signal)
+    this.#settings.waited?.((this.#settings.now() - askedMs) / 1000)
+    const holder = { hasTurn: true }
     try {
-      return await send()
-    } catch (error) {
-      isOver = isOverload(error)
-      throw error
+      return await this.#holder.run(holder, section)
     } finally {
-      // What its caller called off says nothing of the server.
-      if (request.signal?.aborted !== true) this.#learn(request.kind, this.#settings.now() - sentMs, isOver)
+      holder.hasTurn = false
       this.#inFlight -= 1
       this.#admitNext()
     }
   }
 
-  async #admitted({ turn, signal }: GatedRequest): Promise<void> {
+  async #admitted(turn: number, signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted()
     if (this.#inFlight < Math.floor(this.#limit)) {
       this.#inFlight += 1

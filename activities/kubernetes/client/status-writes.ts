@@ -120,6 +120,7 @@ export function updateObject<K extends StatusKind>(
   const { resource, decode, conditions } = accesses[kind]
   const path = resourcePath(resource, ref.name)
   return writeOptimistically({
+    inTurn: (section) => deps.client.inTurn(path, section),
     cached: () => cachedObject(deps, kind, ref),
     live: () => liveObject(deps, kind, ref),
     write: (object) =>

@@ -16,6 +16,7 @@ async function begun(metadata: Json, taints: readonly Json[]) {
   const patches: (readonly Operation[])[] = []
   let deletions = 0
   const client = {
+    inTurn: (_: string, section: () => unknown) => section(),
     jsonPatch: async (_: string, operations: readonly Operation[]) => {
       patches.push(operations.filter(({ op }) => op !== 'test'))
       return { ...json, metadata: { ...json.metadata, resourceVersion: '2' } }

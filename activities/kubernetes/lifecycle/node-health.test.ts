@@ -65,6 +65,7 @@ async function observed(
   const counted: string[] = []
   let claim = claimJson(annotations)
   const client = {
+    inTurn: (_: string, section: () => unknown) => section(),
     get: async (path: string) =>
       path === claimPath ? claim : live.find((node) => path.endsWith(`/${node.metadata.name}`)),
     mergePatch: async (_: string, { metadata }: { metadata: { annotations: object } }) => {
