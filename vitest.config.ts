@@ -64,7 +64,7 @@ export default defineConfig({
       plain('scenarios'),
       // Some wait, for a thread, a process or a time limit: a third one has the core meanwhile.
       plain('unit', 3),
-      onServers('servers', 6),
+      onServers('servers', 5),
       // Slow proofs, which `npm test` leaves out and `npm run test:all` runs.
       onServers('all', 2),
     ],

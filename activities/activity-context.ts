@@ -34,10 +34,19 @@ export function activityScope(): ActivityScope {
   }
 }
 
-/** Returns the type of the activity that runs now, and when it was scheduled, epoch ms; undefined outside of Temporal. */
-export function runningActivity(): { readonly type: string; readonly sinceMs: number } | undefined {
-  const info = currentContext()?.info
-  return info && { type: info.activityType, sinceMs: info.scheduledTimestampMs }
+interface RunningActivity {
+  readonly type: string
+  /** When it was scheduled, epoch ms. */
+  readonly sinceMs: number
+  readonly cancellation: AbortSignal
+}
+
+/** Returns the activity that runs now; undefined outside of Temporal. */
+export function runningActivity(): RunningActivity | undefined {
+  const context = currentContext()
+  if (context === undefined) return undefined
+  const { info, cancellationSignal } = context
+  return { type: info.activityType, sinceMs: info.scheduledTimestampMs, cancellation: cancellationSignal }
 }
 
 /** The activity that runs now, as a step whose time is limited. Times are epoch milliseconds. */

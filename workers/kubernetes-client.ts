@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { Gauge, Histogram, type Registry } from 'prom-client'
 import { runningActivity } from '../activities/activity-context.ts'
-import type { Admission } from '../activities/kubernetes/client/admission.ts'
+import type { Admission, Turn } from '../activities/kubernetes/client/admission.ts'
 import { KubernetesClient } from '../activities/kubernetes/client/client.ts'
 import { MissingRights } from '../activities/kubernetes/client/missing-right.ts'
 import { RequestGate } from '../activities/kubernetes/client/request-gate.ts'
@@ -23,8 +23,11 @@ export async function loadClient(
   return client
 }
 
-/** How much later than pods' nodes something comes when the API server has too much to do, ms. After that time it goes before all that is younger. */
+/** How much later than pods' nodes something comes when the API server has too much to do, ms. */
 const patience = { drains: 2000, others: 5000, maintenance: 10_000, events: 20_000 } as const
+
+/** A step counts as no older: else one that lasts for days would go before all others with whatever it asks. */
+const oldestMs = 30_000
 
 const patienceOf: Readonly<Record<string, number>> = {
   launch: 0,
@@ -39,14 +42,15 @@ const patienceOf: Readonly<Record<string, number>> = {
  * Returns the turn of a request: steps of nodes in the order in which they were scheduled, so that one is done before the next begins. Leases, and what
  * fills caches, wait for nothing.
  */
-function turnOf(method: string, path: string, nowMs: number): number | undefined {
+function turnOf(method: string, path: string, nowMs: number): Turn | undefined {
   if (/\/leases(\/|$)/.test(path)) return undefined
-  if (path.endsWith('/events')) return nowMs + patience.events
+  if (path.endsWith('/events')) return { at: nowMs + patience.events }
   const activity = runningActivity()
   // It holds up a workflow task.
   if (activity?.type === 'observe') return undefined
-  if (activity !== undefined) return activity.sinceMs + (patienceOf[activity.type] ?? patience.others)
-  return method === 'GET' ? undefined : nowMs + patience.others
+  if (activity === undefined) return method === 'GET' ? undefined : { at: nowMs + patience.others }
+  const sinceMs = Math.max(activity.sinceMs, nowMs - oldestMs)
+  return { at: sinceMs + (patienceOf[activity.type] ?? patience.others), ends: activity.cancellation }
 }
 
 /** What a process sends to the API server at once, with its metrics. */

@@ -134,16 +134,16 @@ export async function serve(
     return workWhileLeading({ ...led, lease, onWorker, log, signal })
   }
   const plan = () => {
-    // Pods wait for NodeClaims, so these do not wait behind the requests of a mass drain.
+    // Pods wait for NodeClaims, so these do not wait behind the requests of a mass drain; and what a fence lets through goes at once.
     const planningDeps = { ...deps, client: deps.client.withOwnConnections() }
     return leading(plannerLease, {
       what: 'plans',
       isFenced: true,
       work: async (ends) => {
         const process = { reconciles: metrics, signal: ends }
-        await Promise.all([provision({ ...process, deps: planningDeps }), disrupt({ ...process, deps })])
+        await Promise.all([provision({ ...process, deps: planningDeps }), disrupt({ ...process, deps: planningDeps })])
       },
-      makeWorker: () => createLeaderWorker(taskWorkers, 'plan', createDisruptionActivities(deps)),
+      makeWorker: () => createLeaderWorker(taskWorkers, 'plan', createDisruptionActivities(planningDeps)),
     })
   }
   const maintain = () => {

@@ -27,7 +27,12 @@ beforeEach(() => {
   written = []
   refused = new Set()
   cache = new ClusterCache({} as never, pino({ level: 'silent' }), { buffers: true })
-  room = new BufferRoom({ client: { patchStatus } as never, cache, log: pino({ level: 'silent' }), now: () => now })
+  room = new BufferRoom({
+    client: { patchStatus, inTurn: (_: string, section: () => unknown) => section() } as never,
+    cache,
+    log: pino({ level: 'silent' }),
+    now: () => now,
+  })
 })
 
 const patchStatus = async (path: string, { status }: { status: Json }) => {

@@ -17,7 +17,7 @@ import { resourcePath } from '../kubernetes/client/resources.ts'
 import type { BufferState } from './buffer-states.ts'
 
 export interface BufferStatusesDeps {
-  readonly client: Pick<KubernetesClient, 'get' | 'patchStatus'>
+  readonly client: Pick<KubernetesClient, 'get' | 'inTurn' | 'patchStatus'>
   readonly cache: ClusterCache
   readonly log: Logger
   /** Epoch milliseconds. */
@@ -85,6 +85,7 @@ export class BufferStatuses {
     const { name, namespace = 'default', uid, generation } = state.buffer.metadata
     const path = resourcePath('capacitybuffers', name, namespace)
     await writeOptimistically<CapacityBuffer>({
+      inTurn: (section) => client.inTurn(path, section),
       cached: () => cache.capacityBuffers.get(`${namespace}/${name}`),
       live: async () => {
         try {

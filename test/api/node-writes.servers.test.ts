@@ -52,6 +52,7 @@ async function taintedBy(
       reads += 1
       return client.get(what)
     },
+    inTurn: client.inTurn.bind(client),
     jsonPatch: client.jsonPatch.bind(client),
   }
   const cache = { nodes: new Map([[name, seen]]), upsert: () => {} }

@@ -79,7 +79,7 @@ describe('a token', () => {
     const first = await createBootstrapToken(secrets, uid, expiresAtMs)
     expect(await createBootstrapToken(secrets, uid, expiresAtMs)).toBeUndefined()
     expect(secrets.only.stringData['token-secret']).toBe(first?.split('.')[1])
-    const second = await replaceBootstrapToken(secrets, uid, expiresAtMs)
+    const { token: second } = await replaceBootstrapToken(secrets, uid, expiresAtMs)
     expect(second).not.toBe(first)
     expect(secrets.only.stringData['token-secret']).toBe(second.split('.')[1])
   })

@@ -1,5 +1,6 @@
 import { createHash, randomInt } from 'node:crypto'
 import { timeText } from '../../../core/values/time.ts'
+import type { Json } from '../../kubernetes/client/answers.ts'
 import { isConflict, isNotFound } from '../../kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
@@ -30,10 +31,24 @@ export async function createBootstrapToken(
   claimUid: string,
   expiresAtMs: number,
 ): Promise<string | undefined> {
+  return (await createSecret(client, claimUid, expiresAtMs))?.token
+}
+
+/** A bootstrap token, `id.secret`, and the UID of its Secret, which no other one has. */
+interface StoredToken {
+  readonly token: string
+  readonly secretUid: string
+}
+
+async function createSecret(
+  client: Pick<KubernetesClient, 'create'>,
+  claimUid: string,
+  expiresAtMs: number,
+): Promise<StoredToken | undefined> {
   const id = bootstrapTokenId(claimUid)
   const secret = randomText(16)
   try {
-    await client.create(resourcePath('secrets', undefined, namespace), {
+    const created = await client.create(resourcePath('secrets', undefined, namespace), {
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { name: secretName(claimUid), namespace, labels: { [claimUidLabel]: claimUid } },
@@ -47,7 +62,7 @@ export async function createBootstrapToken(
         description: 'Joins one node; made by Joiner',
       },
     })
-    return `${id}.${secret}`
+    return { token: `${id}.${secret}`, secretUid: String((created['metadata'] as Json | undefined)?.['uid']) }
   } catch (error) {
     if (isConflict(error)) return undefined
     throw error
@@ -55,16 +70,16 @@ export async function createBootstrapToken(
 }
 
 /**
- * Replaces a claim's existing token, which cannot be read. To be called only when no VM holds it. Errors: another attempt of this launch made
+ * Replaces a claim's existing token, which cannot be read. To be called only when no VM is seen that holds it: `putVm` looks after one on its way. Errors: another attempt of this launch made
  * a token of the id in between; the next attempt tries again.
  */
 export async function replaceBootstrapToken(
   client: Pick<KubernetesClient, 'create' | 'delete'>,
   claimUid: string,
   expiresAtMs: number,
-): Promise<string> {
+): Promise<StoredToken> {
   await revokeBootstrapToken(client, claimUid)
-  const token = await createBootstrapToken(client, claimUid, expiresAtMs)
+  const token = await createSecret(client, claimUid, expiresAtMs)
   if (token !== undefined) return token
   throw new Error(
     `Secret ${namespace}/${secretName(claimUid)} exists again though it was deleted a moment ago: another attempt launches the same NodeClaim; the launch is retried`,
@@ -76,6 +91,21 @@ export async function revokeBootstrapToken(client: Pick<KubernetesClient, 'delet
   await client.delete(resourcePath('secrets', secretName(claimUid), namespace)).catch((error: unknown) => {
     if (!isNotFound(error)) throw error
   })
+}
+
+/** Deletes the very token that this Secret holds. Returns whether it was the claim's until then: nobody has replaced it. */
+export async function revokeIfCurrent(
+  client: Pick<KubernetesClient, 'delete'>,
+  claimUid: string,
+  secretUid: string,
+): Promise<boolean> {
+  try {
+    await client.delete(resourcePath('secrets', secretName(claimUid), namespace), { uid: secretUid })
+    return true
+  } catch (error) {
+    if (isNotFound(error) || isConflict(error)) return false
+    throw error
+  }
 }
 
 function secretName(claimUid: string): string {

@@ -233,9 +233,9 @@ async function choose(
   const put = { claim, chosen, size, image, attempt, nodeClass, inClass }
   if (deps.config.makesMachines !== undefined) return launchMachine(deps, put, signal)
   const made = await token
-  // By now no VM of the claim is to be seen; one on its way holds the existing token, and `putVm` looks after it.
-  const bootstrapToken = made ?? (await replaceBootstrapToken(deps.client, claim.metadata.uid, tokenExpiresAtMs(deps)))
-  return putVm(deps, { ...put, bootstrapToken, replacedToken: made === undefined })
+  if (made !== undefined) return putVm(deps, { ...put, bootstrapToken: made })
+  const replaced = await replaceBootstrapToken(deps.client, claim.metadata.uid, tokenExpiresAtMs(deps))
+  return putVm(deps, { ...put, bootstrapToken: replaced.token, replacedBy: replaced.secretUid })
 }
 
 /** Resolves when a launch that waits for its turn may go earlier than was said; never for one that waits for something else. */

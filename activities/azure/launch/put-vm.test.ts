@@ -42,7 +42,6 @@ const input: PutInput = {
   attempt: 1,
   nodeClass,
   inClass: { nodeClass: 'default', state: '', turn: '' },
-  replacedToken: false,
   bootstrapToken: `abcdef.${secret}`,
 }
 

@@ -20,10 +20,12 @@ import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 import type { Chosen } from '../node-config/node-labels.ts'
 import { type ClassLaunch, keepTurn, type LaunchTurnDeps } from '../refusals/launch-turn.ts'
 import type { CapacityReservations } from '../reservations/capacity-reservations.ts'
+import { revokeIfCurrent } from './bootstrap-token.ts'
 import { type ClaimVmDeps, claimIdentity, deleteVm, findClaimVm } from './claim-vm.ts'
 import type { BackendPools, NetworkFacts } from './network-facts.ts'
 import type { RecordLaunchDeps } from './record-launch.ts'
 import { recordLaunch } from './record-launch.ts'
+import { tagKeys, tagOf } from './tags.ts'
 import { vmName } from './virtual-machine.ts'
 import { type NodeRequestInput, vmRequest } from './vm-request.ts'
 
@@ -45,8 +47,8 @@ export interface PutInput {
   readonly inClass: ClassLaunch
   /** `id.secret`. */
   readonly bootstrapToken: string
-  /** Whether the token replaced one that an earlier try had made: the PUT of that try may still be on its way. */
-  readonly replacedToken: boolean
+  /** UID of the token's Secret, where it replaced one that an earlier try had made: the PUT of that try may still be on its way. */
+  readonly replacedBy?: string
 }
 
 /** Makes the chosen VM and records it in the claim. A refusal about capacity is an outcome, and marks the offerings that it covers. */
@@ -66,7 +68,7 @@ export async function putVm(deps: PutVmDeps, input: PutInput): Promise<LaunchOut
     )
   } catch (error) {
     deps.vmCreates.failed(create, 'sync', metricsErrorCode(error))
-    if (input.replacedToken && isThereAlready(error)) await deleteVmOfReplacedToken(deps, claim)
+    if (isThereAlready(error)) await deleteVmOfReplacedToken(deps, input)
     return refused(deps, { ...input, called: `VM ${vmName(claim.metadata.name)}` }, error)
   }
   const acceptedMs = deps.now()
@@ -91,10 +93,14 @@ export async function putVm(deps: PutVmDeps, input: PutInput): Promise<LaunchOut
 /** Whether Azure refused a PUT because what it would make is there. */
 const isThereAlready = (error: unknown) => error instanceof RestError && error.statusCode === 412
 
-/** Deletes the VM that an earlier try's PUT made after this one had replaced its bootstrap token: it could never join. */
-async function deleteVmOfReplacedToken(deps: PutVmDeps, { metadata }: NodeClaim): Promise<void> {
+/**
+ * Deletes the VM that an earlier try's PUT made after this one had replaced its bootstrap token: it could never join. Not if another try has replaced
+ * this one's since, since the VM may be that one's.
+ */
+async function deleteVmOfReplacedToken(deps: PutVmDeps, { claim: { metadata }, replacedBy }: PutInput): Promise<void> {
+  if (replacedBy === undefined || !(await revokeIfCurrent(deps.client, metadata.uid, replacedBy))) return
   const found = await findClaimVm(deps, metadata.name, claimIdentity({ metadata }))
-  if (found.kind !== 'own') return
+  if (found.kind !== 'own' || tagOf(found.vm.tags, tagKeys.claimUid) !== metadata.uid) return
   deps.log.info({ nodeClaim: metadata.name }, 'deleting the VM of an earlier try: its bootstrap token was replaced')
   await deleteVm(deps, metadata.name)
 }
@@ -138,7 +144,7 @@ async function submit(deps: PutVmDeps, input: PutInput, pools: BackendPools): Pr
 /** Returns what the PUT of a VM or a machine says about the node. */
 export function requestInput(
   config: AzureConfig,
-  { claim, chosen, image, size, attempt, nodeClass }: Omit<PutInput, 'bootstrapToken' | 'replacedToken' | 'inClass'>,
+  { claim, chosen, image, size, attempt, nodeClass }: Omit<PutInput, 'bootstrapToken' | 'replacedBy' | 'inClass'>,
 ): NodeRequestInput {
   return {
     config,

@@ -178,6 +178,35 @@ describe('a VM with the name of the claim', () => {
     expect(azure.writes).toEqual([put, remove, put])
   })
 
+  test('by the time of the PUT may be that of a later try, which has replaced the bootstrap token again, and stays', async () => {
+    const { azure, cluster, launch } = world()
+    const put = (uid: string) =>
+      cluster.put('secrets', { metadata: { name: secretName, namespace: 'kube-system', uid } })
+    put('earlier')
+    const end = azure.intercept((request) => {
+      if (request !== 'PUT virtualMachines/aks-a') return
+      end()
+      put('later')
+      plant(azure, tagsOf('uid-a'), 'Creating')
+    })
+    await expect(launch()).rejects.toThrow('VM aks-a exists by now')
+    expect(azure.writes).toEqual(['PUT virtualMachines/aks-a'])
+    expect(cluster.object('secrets', secretName, 'kube-system')?.metadata.uid).toBe('later')
+    expect(await launch(1, true)).toMatchObject({ kind: 'launched', instanceType: 'Standard_D8s_v5' })
+  })
+
+  test("by the time of the PUT is Karpenter's, which has a token of its own, and stays", async () => {
+    const { azure, cluster, launch } = world()
+    cluster.put('secrets', { metadata: { name: secretName, namespace: 'kube-system', uid: 'earlier' } })
+    const end = azure.intercept((request) => {
+      if (request !== 'PUT virtualMachines/aks-a') return
+      end()
+      plant(azure, tagsOf(undefined), 'Creating')
+    })
+    await expect(launch()).rejects.toThrow('VM aks-a exists by now')
+    expect(azure.writes).toEqual(['PUT virtualMachines/aks-a'])
+  })
+
   test.each<[string, Refusal]>([
     ['cannot be read', { status: 403, code: 'AuthorizationFailed' }],
     ['is in a resource group that does not exist', { status: 404, code: 'ResourceGroupNotFound' }],

@@ -179,7 +179,7 @@ function record(deps: LaunchMachineDeps, { claim, machine, chosen, size }: Recor
 }
 
 /** What a machine is made of; it needs no bootstrap token. */
-export type LaunchMachineInput = Omit<PutInput, 'bootstrapToken' | 'replacedToken'>
+export type LaunchMachineInput = Omit<PutInput, 'bootstrapToken' | 'replacedBy'>
 
 /**
  * Has AKS make the chosen machine and records it in the claim as soon as its VM has a name. A refusal about capacity is an outcome, and marks the

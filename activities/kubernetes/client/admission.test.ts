@@ -14,12 +14,14 @@ function busy(code: number, retryAfterSeconds?: number): ApiError {
   return error
 }
 
+const atOnce = () => ({ gate: new RequestGate({ now: () => Date.now() }), turnOf: () => undefined })
+
 /** Sends a request that is answered with these errors, one after the other, and then well. Returns how often it was sent, its end, and how long that took. */
 async function sent(method: string, path: string, errors: readonly Error[], signal?: AbortSignal) {
   const left = [...errors]
   let times = 0
   const startMs = Date.now()
-  const ended = admitted(undefined, { method, path, signal }, () => {
+  const ended = admitted(atOnce(), { method, path, signal }, () => {
     times += 1
     const error = left.shift()
     return error === undefined ? Promise.resolve('done') : Promise.reject(error)
@@ -82,7 +84,7 @@ describe('a request that the API server was too busy for', () => {
 
 test('refused evictions make no server an overloaded one', async () => {
   const gate = new RequestGate({ now: () => Date.now() })
-  const admission = { gate, turnOf: () => 0 }
+  const admission = { gate, turnOf: () => ({ at: 0 }) }
   const request = { method: 'POST', path: '/api/v1/namespaces/a/pods/b/eviction' }
   for (let time = 0; time < 50; time++)
     await expect(admitted(admission, request, () => Promise.reject(busy(429)))).rejects.toThrow('answered 429')

@@ -1,12 +1,12 @@
 import { pauseFor } from '../../activity-context.ts'
 import { ApiError } from './api-error.ts'
-import type { RequestGate } from './request-gate.ts'
+import type { RequestGate, Turn } from './request-gate.ts'
 
 /** What of a client's requests waits for what. */
 export interface Admission {
   readonly gate: RequestGate
-  /** Returns a request's turn in the gate; undefined: it is sent at once. */
-  readonly turnOf: (method: string, path: string) => number | undefined
+  /** Undefined: the request is sent at once. */
+  readonly turnOf: (method: string, path: string) => Turn | undefined
 }
 
 interface Sent {
@@ -15,6 +15,8 @@ interface Sent {
   readonly signal?: AbortSignal | undefined
 }
 
+export type { Turn } from './request-gate.ts'
+
 const never = new AbortController().signal
 const mostTries = 3
 const busyPauseMs = 1000
@@ -22,24 +24,27 @@ const longestPauseMs = 10_000
 const lostPauseMs = 200
 
 /**
- * Sends a request in its turn, and again where the server was too busy for it or the connection was lost, if it may be carried out twice: only what
- * creates an object may not. Errors: the last one of `send`.
+ * Sends a request in its turn, and again where the server was too busy for it or the connection was lost, if it may be carried out twice: what
+ * creates an object is repeated after 429 alone. Without admission it is sent once. Errors: the last one of `send`.
  */
 export async function admitted<Answer>(
   admission: Admission | undefined,
   request: Sent,
   send: () => Promise<Answer>,
 ): Promise<Answer> {
+  if (admission === undefined) return send()
   const { method, path, signal } = request
   for (let tries = 1; ; tries++) {
     try {
-      const turn = admission?.turnOf(method, path)
-      if (admission === undefined || turn === undefined) return await send()
+      const turn = admission.turnOf(method, path)
+      if (turn === undefined) return await send()
       const gated = { kind: kindOf(request), turn, signal }
       return await admission.gate.through(gated, send, (error) => isOverload(request, error))
     } catch (error) {
       const pauseMs = tries < mostTries ? pauseBeforeNextMs(request, error) : undefined
       if (pauseMs === undefined || signal?.aborted) throw error
+      // Who holds a turn lets others wait.
+      if (pauseMs > busyPauseMs && admission.gate.isHeld) throw error
       await pauseFor(pauseMs * (0.5 + Math.random()), signal ?? never)
     }
   }

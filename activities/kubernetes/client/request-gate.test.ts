@@ -22,7 +22,9 @@ function server({ cores, ms }: { readonly cores: number; readonly ms: number }) 
 }
 
 async function flood(gate: RequestGate, send: () => Promise<void>, count: number): Promise<void> {
-  const all = Array.from({ length: count }, (_, at) => gate.through({ kind: 'PATCH nodes', turn: at }, send, failed))
+  const all = Array.from({ length: count }, (_, at) =>
+    gate.through({ kind: 'PATCH nodes', turn: { at } }, send, failed),
+  )
   const done = Promise.allSettled(all)
   await vi.runAllTimersAsync()
   await done
@@ -69,7 +71,7 @@ describe('the gate of requests', () => {
     const { send, state } = server({ cores: 1000, ms: 5 })
     state.refuses = true
     const all = Array.from({ length: 500 }, () =>
-      gate.through({ kind: 'GET nodes/', turn: 0 }, send, () => false).catch(() => {}),
+      gate.through({ kind: 'GET nodes/', turn: { at: 0 } }, send, () => false).catch(() => {}),
     )
     await vi.runAllTimersAsync()
     await Promise.all(all)
@@ -81,7 +83,7 @@ describe('the gate of requests', () => {
     const order: string[] = []
     const ask = (name: string, turn: number) =>
       gate.through(
-        { kind: 'k', turn },
+        { kind: 'k', turn: { at: turn } },
         async () => {
           order.push(name)
           await new Promise((resolve) => setTimeout(resolve, 10))
@@ -99,15 +101,19 @@ describe('the gate of requests', () => {
     const waits: number[] = []
     const gate = newGate((seconds) => waits.push(seconds))
     const hanging = Array.from({ length: 32 }, () =>
-      gate.through({ kind: 'k', turn: 0 }, () => new Promise<void>((resolve) => setTimeout(resolve, 1000)), failed),
+      gate.through(
+        { kind: 'k', turn: { at: 0 } },
+        () => new Promise<void>((resolve) => setTimeout(resolve, 1000)),
+        failed,
+      ),
     )
     const caller = new AbortController()
     const called = gate.through(
-      { kind: 'k', turn: 1, signal: caller.signal },
+      { kind: 'k', turn: { at: 1 }, signal: caller.signal },
       () => Promise.reject(new Error('sent')),
       failed,
     )
-    const other = gate.through({ kind: 'k', turn: 2 }, () => Promise.resolve('other'), failed)
+    const other = gate.through({ kind: 'k', turn: { at: 2 } }, () => Promise.resolve('other'), failed)
     caller.abort(new Error('called off'))
     await expect(called).rejects.toThrow('called off')
     expect(gate.state.waiting).toBe(1)
@@ -116,7 +122,7 @@ describe('the gate of requests', () => {
     await Promise.all(hanging)
     expect(waits).toEqual([...Array.from({ length: 32 }, () => 0), 1])
     await expect(
-      gate.through({ kind: 'k', turn: 1, signal: caller.signal }, () => Promise.resolve(), failed),
+      gate.through({ kind: 'k', turn: { at: 1 }, signal: caller.signal }, () => Promise.resolve(), failed),
     ).rejects.toThrow('called off')
   })
 
@@ -124,14 +130,15 @@ describe('the gate of requests', () => {
     const gate = newGate()
     const slow = () => new Promise<void>((resolve) => setTimeout(resolve, 1000))
     const order: string[] = []
-    const ask = (name: string) => gate.through({ kind: 'k', turn: 9 }, async () => void order.push(name), failed)
+    const ask = (name: string) =>
+      gate.through({ kind: 'k', turn: { at: 9 } }, async () => void order.push(name), failed)
     let left: Promise<void> | undefined
-    const section = gate.hold(0, async () => {
+    const section = gate.hold({ at: 0 }, async () => {
       await ask('read')
       left = new Promise<void>((resolve) => setTimeout(resolve, 10)).then(() => ask('left behind'))
       await ask('write')
     })
-    const others = Array.from({ length: 40 }, () => gate.through({ kind: 'k', turn: 1 }, slow, failed))
+    const others = Array.from({ length: 40 }, () => gate.through({ kind: 'k', turn: { at: 1 } }, slow, failed))
     await section
     expect(order).toEqual(['read', 'write'])
     await vi.advanceTimersByTimeAsync(500)
@@ -144,11 +151,15 @@ describe('the gate of requests', () => {
   test('a section without a turn does not wait, and a section within another one does not either', async () => {
     const gate = newGate()
     const hanging = Array.from({ length: 32 }, () =>
-      gate.through({ kind: 'k', turn: 0 }, () => new Promise<void>((resolve) => setTimeout(resolve, 1000)), failed),
+      gate.through(
+        { kind: 'k', turn: { at: 0 } },
+        () => new Promise<void>((resolve) => setTimeout(resolve, 1000)),
+        failed,
+      ),
     )
     expect(await gate.hold(undefined, () => Promise.resolve('at once'))).toBe('at once')
     await vi.runAllTimersAsync()
     await Promise.all(hanging)
-    expect(await gate.hold(1, () => gate.hold(1, () => Promise.resolve('inner')))).toBe('inner')
+    expect(await gate.hold({ at: 1 }, () => gate.hold({ at: 1 }, () => Promise.resolve('inner')))).toBe('inner')
   })
 })

@@ -1,17 +1,24 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
+/** When it is the turn of a request, or of a section of several. */
+export interface Turn {
+  /** When it would come if all were alike, ms of any clock: what began first ends first, and what is less urgent counts as begun later. */
+  readonly at: number
+  /** Ends the wait, unless it has fired before: what cleans up after a cancellation needs its writes. */
+  readonly ends?: AbortSignal | undefined
+}
+
 /** A request that waits for its turn. */
 export interface GatedRequest {
   /** Requests of a kind take about equally long, such as `PATCH nodes`. */
   readonly kind: string
-  /** When its turn would come if all were alike, ms of the gate's clock: what began first ends first, and what is less urgent counts as begun later. */
-  readonly turn: number
-  /** Ends the wait. */
+  readonly turn: Turn
+  /** Of its caller. */
   readonly signal?: AbortSignal | undefined
 }
 
 interface Waiting {
-  readonly turn: number
+  readonly at: number
   readonly admit: () => void
 }
 
@@ -71,27 +78,35 @@ export class RequestGate {
     send: () => Promise<Answer>,
     isOverload: (error: unknown) => boolean,
   ): Promise<Answer> {
+    const { kind, turn, signal } = request
     const answered = async () => {
       const sentMs = this.#settings.now()
-      let isOver = false
+      const tookMs = () => this.#settings.now() - sentMs
       try {
-        return await send()
+        const answer = await send()
+        this.#know(kind, tookMs())
+        this.#learn(kind, tookMs(), false)
+        return answer
       } catch (error) {
-        isOver = isOverload(error)
-        throw error
-      } finally {
         // What its caller called off says nothing of the server.
-        if (request.signal?.aborted !== true) this.#learn(request.kind, this.#settings.now() - sentMs, isOver)
+        if (signal?.aborted !== true) this.#learn(kind, tookMs(), isOverload(error))
+        throw error
       }
     }
-    return this.hold(request.turn, answered, request.signal)
+    signal?.throwIfAborted()
+    return this.hold(signal === undefined ? turn : { ...turn, ends: both(signal, turn.ends) }, answered)
+  }
+
+  /** Whether who asks holds a turn. */
+  get isHeld(): boolean {
+    return this.#holder.getStore()?.hasTurn === true
   }
 
   /** Runs several requests, one after the other, when it is their turn; `through` of each does not wait. No turn: they do not wait either. */
-  async hold<Result>(turn: number | undefined, section: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
-    if (turn === undefined || this.#holder.getStore()?.hasTurn === true) return section()
+  async hold<Result>(turn: Turn | undefined, section: () => Promise<Result>): Promise<Result> {
+    if (turn === undefined || this.isHeld) return section()
     const askedMs = this.#settings.now()
-    await this.#admitted(turn, signal)
+    await this.#admitted(turn)
     this.#settings.waited?.((this.#settings.now() - askedMs) / 1000)
     const holder = { hasTurn: true }
     try {
@@ -103,35 +118,35 @@ export class RequestGate {
     }
   }
 
-  async #admitted(turn: number, signal: AbortSignal | undefined): Promise<void> {
-    signal?.throwIfAborted()
+  async #admitted({ at, ends: given }: Turn): Promise<void> {
     if (this.#inFlight < Math.floor(this.#limit)) {
       this.#inFlight += 1
       return
     }
+    const ends = given?.aborted === true ? undefined : given
     await new Promise<void>((resolve, reject) => {
       const waiting: Waiting = {
-        turn,
+        at,
         admit: () => {
-          signal?.removeEventListener('abort', leave)
+          ends?.removeEventListener('abort', leave)
           resolve()
         },
       }
       const leave = () => {
         this.#queue.splice(this.#queue.indexOf(waiting), 1)
-        reject(signal?.reason as Error)
+        reject(ends?.reason as Error)
       }
-      signal?.addEventListener('abort', leave, { once: true })
-      this.#queue.splice(this.#placeOf(turn), 0, waiting)
+      ends?.addEventListener('abort', leave, { once: true })
+      this.#queue.splice(this.#placeOf(at), 0, waiting)
     })
   }
 
   /** Where a turn belongs: before those that come later, and before its equals, which asked earlier and so go first. */
-  #placeOf(turn: number): number {
+  #placeOf(at: number): number {
     let [from, to] = [0, this.#queue.length]
     while (from < to) {
       const middle = (from + to) >>> 1
-      if ((this.#queue[middle]?.turn ?? 0) > turn) from = middle + 1
+      if ((this.#queue[middle]?.at ?? 0) > at) from = middle + 1
       else to = middle
     }
     return from
@@ -160,19 +175,25 @@ export class RequestGate {
     }
   }
 
-  /** The least time of a kind, this request's included, in this window of a minute and the one before. */
+  /** The least time of a kind in this window of a minute and the one before. */
   #usualMs(kind: string, ms: number): number {
+    const known = this.#usual.get(kind)
+    return known === undefined ? ms : Math.min(known.least, known.before)
+  }
+
+  /** Only of what the server has done: refusals are quick, however much it has to do. */
+  #know(kind: string, ms: number): void {
     const nowMs = this.#settings.now()
     const known = this.#usual.get(kind)
-    if (known === undefined) {
-      this.#usual.set(kind, { fromMs: nowMs, least: ms, before: ms })
-      return ms
-    }
-    if (nowMs - known.fromMs > usualWindowMs) {
+    if (known === undefined) this.#usual.set(kind, { fromMs: nowMs, least: ms, before: ms })
+    else if (nowMs - known.fromMs > usualWindowMs) {
       known.fromMs = nowMs
       known.before = known.least
       known.least = ms
     } else known.least = Math.min(known.least, ms)
-    return Math.min(known.least, known.before)
   }
+}
+
+function both(signal: AbortSignal, other: AbortSignal | undefined): AbortSignal {
+  return other === undefined || other.aborted ? signal : AbortSignal.any([signal, other])
 }

@@ -77,7 +77,9 @@ async function refusalOf(deps: CancellationDeps, claim: NodeClaim): Promise<stri
   await deps.cache.connected(activityScope().signal)
   const pauses = await readPauses(deps, deps.now())
   let why: string | undefined
+  const path = resourcePath('configmaps', cancellationsMap, deps.namespace)
   const written = await writeOptimistically<Stored>({
+    inTurn: (section) => deps.client.inTurn(path, section),
     cached: () => undefined,
     live: async () => (await read(deps)) ?? { data: {} },
     write: (stored) => {

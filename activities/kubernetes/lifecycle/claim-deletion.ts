@@ -30,16 +30,19 @@ export function countDisruption(deps: DisruptionCountDeps, claim: NodeClaim, rea
  */
 export async function deleteClaim(deps: ObjectWritesDeps, ref: ClaimRef): Promise<boolean> {
   const { name, uid } = ref
-  for (;;) {
-    const claim = await liveClaim(deps, ref)
-    if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return false
-    try {
-      const { resourceVersion } = claim.metadata
-      await deps.client.delete(resourcePath('nodeclaims', name), { uid, resourceVersion })
-      return true
-    } catch (error) {
-      if (isNotFound(error)) return false
-      if (!isConflict(error)) throw error
+  const path = resourcePath('nodeclaims', name)
+  return deps.client.inTurn(path, async () => {
+    for (;;) {
+      const claim = await liveClaim(deps, ref)
+      if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return false
+      try {
+        const { resourceVersion } = claim.metadata
+        await deps.client.delete(path, { uid, resourceVersion })
+        return true
+      } catch (error) {
+        if (isNotFound(error)) return false
+        if (!isConflict(error)) throw error
+      }
     }
-  }
+  })
 }
