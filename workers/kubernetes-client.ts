@@ -1,10 +1,10 @@
 import type { Logger } from 'pino'
 import { Gauge, Histogram, type Registry } from 'prom-client'
 import { runningActivity } from '../activities/activity-context.ts'
-import type { Admission, Turn } from '../activities/kubernetes/client/admission.ts'
+import type { Admission } from '../activities/kubernetes/client/admission.ts'
 import { KubernetesClient } from '../activities/kubernetes/client/client.ts'
 import { MissingRights } from '../activities/kubernetes/client/missing-right.ts'
-import { RequestGate } from '../activities/kubernetes/client/request-gate.ts'
+import { RequestGate, type Turn } from '../activities/kubernetes/client/request-gate.ts'
 
 /** The client of a process. A right that is missing is logged, whatever the caller makes of the refusal. */
 export async function loadClient(

@@ -15,8 +15,6 @@ interface Sent {
   readonly signal?: AbortSignal | undefined
 }
 
-export type { Turn } from './request-gate.ts'
-
 const never = new AbortController().signal
 const mostTries = 3
 const busyPauseMs = 1000

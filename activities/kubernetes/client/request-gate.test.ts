@@ -162,4 +162,21 @@ describe('the gate of requests', () => {
     await Promise.all(hanging)
     expect(await gate.hold({ at: 1 }, () => gate.hold({ at: 1 }, () => Promise.resolve('inner')))).toBe('inner')
   })
+
+  test('a step that is cancelled while it waits leaves; one that was cancelled before still has its writes', async () => {
+    const gate = newGate()
+    const hanging = Array.from({ length: 32 }, () =>
+      gate.hold({ at: 0 }, () => new Promise<void>((resolve) => setTimeout(resolve, 1000))),
+    )
+    const [earlier, later] = [new AbortController(), new AbortController()]
+    earlier.abort(new Error('cancelled earlier'))
+    const cleaning = gate.hold({ at: 1, ends: earlier.signal }, () => Promise.resolve('cleaned up'))
+    const left = gate.hold({ at: 1, ends: later.signal }, () => Promise.reject(new Error('sent')))
+    later.abort(new Error('cancelled'))
+    await expect(left).rejects.toThrow('cancelled')
+    expect(gate.state.waiting).toBe(1)
+    await vi.runAllTimersAsync()
+    expect(await cleaning).toBe('cleaned up')
+    await Promise.all(hanging)
+  })
 })
