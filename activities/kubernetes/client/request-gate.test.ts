@@ -66,6 +66,30 @@ describe('the gate of requests', () => {
     expect(gate.state.limit).toBe(8)
   })
 
+  test('of a server that answers nothing, what waits fails with the first to find it, and later ones ask it anew', async () => {
+    const gate = newGate()
+    const silent = server({ cores: 1000, ms: 10_000 })
+    silent.state.refuses = true
+    const send = vi.fn(silent.send)
+    const startMs = Date.now()
+    await flood(gate, send, 500)
+    expect([send.mock.calls.length, Date.now() - startMs]).toEqual([32, 10_000])
+    await flood(gate, send, 100)
+    expect([send.mock.calls.length, Date.now() - startMs]).toEqual([32 + 24, 20_000])
+    await flood(gate, server({ cores: 1000, ms: 5 }).send, 100)
+    expect(gate.state.waiting).toBe(0)
+  })
+
+  test('one answer among those that come to nothing keeps what waits', async () => {
+    const gate = newGate()
+    const silent = server({ cores: 1000, ms: 10_000 })
+    silent.state.refuses = true
+    let sent = 0
+    const late = server({ cores: 1000, ms: 10_000 })
+    await flood(gate, () => (++sent % 8 === 0 ? late : silent).send(), 200)
+    expect(sent).toBe(200)
+  })
+
   test('answers that say no are answers', async () => {
     const gate = newGate()
     const { send, state } = server({ cores: 1000, ms: 5 })

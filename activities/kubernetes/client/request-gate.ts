@@ -20,6 +20,7 @@ export interface GatedRequest {
 interface Waiting {
   readonly at: number
   readonly admit: () => void
+  readonly refuse: (error: Error) => void
 }
 
 export interface RequestGateSettings {
@@ -43,6 +44,10 @@ const weight = 0.05
 /** Time until the answers to a smaller limit are there. */
 const settleMs = 1000
 const usualWindowMs = 60_000
+/** Overload after this long is as good as no answer. */
+const silenceMs = 5000
+/** So many in a row without an answer: those that wait would only find the same, one round of time limits after the other. */
+const silentInARow = fewest
 
 /**
  * Admits as many requests at once as the API server answers without delay. More only make each answer later, until requests run into their time limits
@@ -59,6 +64,7 @@ export class RequestGate {
   #inFlight = 0
   #slowShare = 0
   #loweredMs = Number.NEGATIVE_INFINITY
+  #silent = 0
 
   constructor(settings: RequestGateSettings) {
     this.#settings = settings
@@ -71,7 +77,7 @@ export class RequestGate {
 
   /**
    * Sends a request when it is its turn. `isOverload`: whether an error of it says that the server has too much to do. Errors: those of `send`; the
-   * signal's reason while it waits.
+   * signal's reason while it waits; that the server answers nothing, which others have found meanwhile.
    */
   async through<Answer>(
     request: GatedRequest,
@@ -131,6 +137,10 @@ export class RequestGate {
           ends?.removeEventListener('abort', leave)
           resolve()
         },
+        refuse: (error) => {
+          ends?.removeEventListener('abort', leave)
+          reject(error)
+        },
       }
       const leave = () => {
         this.#queue.splice(this.#queue.indexOf(waiting), 1)
@@ -162,6 +172,8 @@ export class RequestGate {
   }
 
   #learn(kind: string, ms: number, isOverload: boolean): void {
+    this.#silent = isOverload && ms >= silenceMs ? this.#silent + 1 : 0
+    if (this.#silent >= silentInARow) this.#refuseAll()
     const isSlow = isOverload || ms > Math.max(slowMs, slowFactor * this.#usualMs(kind, ms))
     this.#slowShare += (Number(isSlow) - this.#slowShare) * weight
     const nowMs = this.#settings.now()
@@ -173,6 +185,12 @@ export class RequestGate {
     } else if (!isSlow && this.#inFlight >= Math.floor(this.#limit)) {
       this.#limit = Math.min(most, this.#limit + 1 / this.#limit)
     }
+  }
+
+  /** Each request that comes later waits for those in flight, and so asks the server anew. */
+  #refuseAll(): void {
+    const error = new Error(`not sent: the API server has answered none of the last ${this.#silent} requests`)
+    for (const { refuse } of this.#queue.splice(0).reverse()) refuse(error)
   }
 
   /** The least time of a kind in this window of a minute and the one before. */
