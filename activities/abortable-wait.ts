@@ -42,11 +42,14 @@ export async function untilDeadline<T>(
   signal: AbortSignal,
   wait: (signal: AbortSignal) => Promise<T>,
 ): Promise<T | 'timeout'> {
-  const deadline = AbortSignal.timeout(Math.max(ms, 1))
+  const deadline = new AbortController()
+  const timer = setTimeout(() => deadline.abort(), Math.max(ms, 1))
   try {
-    return await wait(AbortSignal.any([signal, deadline]))
+    return await wait(AbortSignal.any([signal, deadline.signal]))
   } catch (error) {
-    if (deadline.aborted && !signal.aborted) return 'timeout'
+    if (deadline.signal.aborted && !signal.aborted) return 'timeout'
     throw error
+  } finally {
+    clearTimeout(timer)
   }
 }

@@ -74,16 +74,6 @@ export const clusterWaits = () => onWaitQueue(waitingBeat)
 /** The waits for a Node to be ready, after its launch and after a reboot. */
 export const readyWaits = () => onWaitQueue(joiningBeat)
 
-/** One launch attempt. It ends by itself when its time is over; a lost answer is retried and adopts the VM it made. */
-export const launching = () =>
-  proxyActivities<Pick<AzureActivities, 'launch'>>({
-    taskQueue: queueOf('azure'),
-    startToCloseTimeout: '2m',
-    heartbeatTimeout: '10s',
-    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-    retry: steadyRetry,
-  })
-
 /**
  * The restart of a VM. A lost answer is retried, and finds that the restart was accepted. Attempts are counted, some 5 minutes in all as Karpenter's
  * (reference/karpenter-1.15.md 5.8), so that an outage of Joiner does not end a node whose VM restarts.
@@ -96,9 +86,12 @@ export const restarts = () =>
     retry: { ...steadyRetry, maximumAttempts: 35 },
   })
 
-/** The wait for a VM and its Node: waits share one VM list per poll interval. */
-export const joins = () =>
-  proxyActivities<Pick<AzureActivities, 'awaitNode'>>({
+/**
+ * One launch attempt, which ends by itself when its time is over; a lost answer is retried and adopts the VM it made. The wait for a VM and its Node,
+ * the longer part of it, shares one VM list per poll interval with others.
+ */
+export const launches = () =>
+  proxyActivities<Pick<AzureActivities, 'launch' | 'awaitNode'>>({
     taskQueue: queueOf('azure'),
     ...withoutEnd,
     heartbeatTimeout: joiningBeat,

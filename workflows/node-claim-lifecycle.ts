@@ -6,7 +6,7 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow'
-import type { LaunchOutcome } from '../activities/azure/contract.ts'
+import type { JoinOutcome, LaunchOutcome } from '../activities/azure/contract.ts'
 import type { Asked, ClaimRef, Ended, GiveUpReason, NextStep, StepInput } from '../activities/kubernetes/contract.ts'
 import { factsKey } from '../core/history/life.ts'
 import { bounded } from '../core/history/record.ts'
@@ -16,7 +16,7 @@ import { type DrainWaits, nothingReported, waitsText } from '../core/node-claim/
 import type { Wake } from '../core/node-claim/lifecycle.ts'
 import { limits } from '../core/node-claim/limits.ts'
 import { limitText } from '../core/values/time.ts'
-import { clusterSteps, clusterWaits, deletions, joins, kubernetes, launching, readyWaits } from './activities.ts'
+import { clusterSteps, clusterWaits, deletions, kubernetes, launches, readyWaits } from './activities.ts'
 import { causeMessage, isFailedAttempt } from './cause-message.ts'
 import { LifeRecord } from './life-record.ts'
 import { type LifecycleStatus, lifecycleStatusQuery, pokeSignal } from './messages.ts'
@@ -161,7 +161,7 @@ class Lifecycle {
       case 'steady':
         return this.#rest(step)
       case 'terminate':
-        return this.#terminate()
+        return this.#terminate(step)
       case 'finished':
         return step
     }
@@ -195,13 +195,13 @@ class Lifecycle {
 
   /** Tries offerings of the same NodeClaim until one launches. The history records each attempt with its outcome. */
   async #launch(): Promise<NextStep | undefined> {
-    this.#enter('Launching', 'Azure to accept a VM')
+    this.#enter('Launching', 'Azure to accept a VM, and its Node to join')
     this.#attempt += 1
     const summary = this.#record.attempt(this.#attempt)
     let outcome: LaunchOutcome & Ended
     try {
-      outcome = await launching().launch.executeWithOptions({ summary }, [
-        { ...this.#begin(), attempt: this.#attempt, limits: limits.launch },
+      outcome = await launches().launch.executeWithOptions({ summary }, [
+        { ...this.#begin(), attempt: this.#attempt, limits: limits.launch, limitMs: limits.registrationMs },
       ])
     } catch (error) {
       if (!isFailedAttempt(error)) throw error
@@ -212,7 +212,7 @@ class Lifecycle {
       case 'launched':
         this.#attributes.learn(outcome)
         this.#record.launched(outcome)
-        return { kind: 'awaitRegistration' }
+        return outcome.join === undefined ? { kind: 'awaitRegistration' } : this.#joined(outcome.join)
       case 'capacity':
         this.#record.refused(outcome)
         this.#lastCapacityFailure = `${outcome.instanceType} ${outcome.capacityType} in zone ${outcome.zone}: ${outcome.reason}`
@@ -240,10 +240,14 @@ class Lifecycle {
   /** A node that joined takes precedence over anything Azure still reports of its VM. */
   async #register(): Promise<NextStep | undefined> {
     this.#enter('Registering', 'the Node to join')
-    const outcome = await joins().awaitNode.executeWithOptions({ summary: this.#record.before('the Node joins') }, [
+    const outcome = await launches().awaitNode.executeWithOptions({ summary: this.#record.before('the Node joins') }, [
       { ...this.#begin(), limitMs: limits.registrationMs },
     ])
     this.#endedMs = outcome.endedMs
+    return this.#joined(outcome)
+  }
+
+  async #joined(outcome: JoinOutcome): Promise<NextStep | undefined> {
     switch (outcome.kind) {
       case 'initialized':
         this.#attributes.learn(outcome)
@@ -301,8 +305,9 @@ class Lifecycle {
       await condition(changed, Math.max(wakeAtMs - Date.now(), 1), { summary: this.#record.before(`until ${wakeFor}`) })
   }
 
-  async #terminate(): Promise<NextStep | undefined> {
-    const drained = await this.#drain()
+  async #terminate({ isDrained }: Extract<NextStep, { kind: 'terminate' }>): Promise<NextStep | undefined> {
+    if (isDrained) this.#record.drained(0, { sinceMs: Date.now(), isDone: true })
+    const drained = isDrained ? 'drained' : await this.#drain()
     if (drained === 'cutShort') return undefined
     this.#drainWaits = undefined
     this.#enter('Terminating', 'the VM to be gone')
@@ -366,8 +371,8 @@ class Lifecycle {
     else if (this.#phase !== phase) this.#sinceMs = Date.now()
     this.#phase = phase
     // Each upsert is an Action on Temporal Cloud. Lists tell nodes that come, from the start on, nodes that are ready and nodes that go.
-    if (phase === 'Ready' || phase === 'Draining') {
-      this.#attributes.learn({ nodePhase: phase })
+    if (phase === 'Ready' || phase === 'Draining' || phase === 'Terminating') {
+      this.#attributes.learn({ nodePhase: phase === 'Ready' ? phase : 'Draining' })
       this.#attributes.publish()
     }
     this.#record.describe(this.status())

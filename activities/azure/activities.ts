@@ -1,12 +1,13 @@
-import { withHeartbeats } from '../activity-context.ts'
+import { type Step, withHeartbeats } from '../activity-context.ts'
 import { translatingFailures } from '../failure.ts'
 import { finalize } from '../kubernetes/draining/finalize.ts'
 import { claimStep } from '../kubernetes/lifecycle/claim-step.ts'
+import { LatestOnly } from '../latest-only.ts'
 import { claimSpan } from '../telemetry/claim-spans.ts'
 import { type ArmTurnDeps, inTurn, inTurnWhileWanted } from './arm/arm-turn.ts'
 import type { AzureActivities, LaunchOutcome, MaintenanceActivities } from './contract.ts'
 import type { AwaitNodeDeps } from './join/await-node.ts'
-import { awaitNode } from './join/await-node.ts'
+import { awaitNode, awaitNodeSoon } from './join/await-node.ts'
 import type { ForceFinishDeps } from './launch/force-finish.ts'
 import { forceFinish } from './launch/force-finish.ts'
 import { deleteInstance, findInstance } from './launch/instance.ts'
@@ -19,6 +20,8 @@ import { restartInstance } from './rebooting/restart.ts'
 
 export interface AzureActivityDeps extends LaunchDeps, AwaitNodeDeps, ForceFinishDeps, RestartDeps, ArmTurnDeps {}
 
+type LaunchInput = Parameters<AzureActivities['launch']>[0]
+
 /** Longest wait for a launch's turn: an attempt has two minutes, and should have some left when its turn comes. */
 const launchPatienceMs = 90_000
 /** Longest wait for a deletion's turn: it is not urgent, and waiting costs nothing. */
@@ -26,23 +29,30 @@ const deletionPatienceMs = 3_600_000
 
 /** Returns the activities of the azure queue. */
 export function createAzureActivities(deps: AzureActivityDeps): AzureActivities {
+  const launches = new LatestOnly()
+  const launchWithinLimits = ({ claim, attempt, limits }: LaunchInput, whole: AbortSignal, step: Step) =>
+    withinLaunchLimits(deps, { ref: claim, step, signal: whole, limits }, ({ signal, lookOnly }) => {
+      const work = () =>
+        claimSpan(deps, { step: 'launch', claim }, () => launch(deps, { claim, attempt, lookOnly }, signal))
+      if (lookOnly) return work()
+      return inTurnWhileWanted<LaunchOutcome>(deps, claim, {
+        buckets: ['armWrites', 'createVm'],
+        patienceMs: launchPatienceMs,
+        signal,
+        work,
+        gone: { kind: 'claimGone' },
+      })
+    })
   return translatingFailures<AzureActivities>({
     launch: (input) =>
-      claimStep(deps, input, (whole, step) => {
-        const { claim, attempt, limits } = input
-        return withinLaunchLimits(deps, { ref: claim, step, signal: whole, limits }, ({ signal, lookOnly }) => {
-          const work = () =>
-            claimSpan(deps, { step: 'launch', claim }, () => launch(deps, { claim, attempt, lookOnly }, signal))
-          if (lookOnly) return work()
-          return inTurnWhileWanted<LaunchOutcome>(deps, claim, {
-            buckets: ['armWrites', 'createVm'],
-            patienceMs: launchPatienceMs,
-            signal,
-            work,
-            gone: { kind: 'claimGone' },
-          })
-        })
-      }),
+      claimStep(deps, input, (whole, step) =>
+        launches.run(input.claim.uid, whole, async (signal) => {
+          const outcome = await launchWithinLimits(input, signal, step)
+          // A lifecycle of an earlier version waits by itself.
+          if (outcome.kind !== 'launched' || input.limitMs === undefined) return outcome
+          return awaitNodeSoon(deps, input, { launched: outcome, signal })
+        }),
+      ),
     findInstance: ({ claim }) => findInstance(deps, claim),
     awaitNode: (input) => claimStep(deps, input, (signal) => awaitNode(deps, input, signal)),
     deleteInstance: ({ claim, finalize: isLast }) =>

@@ -25,6 +25,8 @@ export type LaunchOutcome =
       readonly pricePerHour?: number
       /** The price is a model's: no price list was read yet. */
       readonly isEstimate?: true
+      /** What came of the VM, if that was known soon. */
+      readonly join?: JoinOutcome
     }
   /** Azure refused this offering; it is marked unavailable and the next attempt chooses another. */
   | {
@@ -110,10 +112,11 @@ export interface InPlaceReport {
 export interface AzureActivities {
   /**
    * Reads the claim, adopts its VM or PUTs one, and writes the claim's status. `attempt` counts from 1 and names NIC and disk. Ends by itself when the
-   * time of the attempt or of all attempts is over.
+   * time of the attempt or of all attempts is over. With `limitMs`, the time limit of a registration, it then waits for the Node as `awaitNode` does, as
+   * long as most boots take.
    */
   launch(
-    input: StepInput & { readonly attempt: number; readonly limits?: Limits['launch'] },
+    input: StepInput & { readonly attempt: number; readonly limits?: Limits['launch']; readonly limitMs?: number },
   ): Promise<LaunchOutcome & Ended>
   /** Returns whether Azure says that the claim's VM does not exist. */
   findInstance(input: { readonly claim: ClaimRef }): Promise<{ readonly exists: boolean }>

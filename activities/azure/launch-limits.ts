@@ -1,4 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common'
+import { isTrue } from '../../core/conditions.ts'
 import { launchDeadline, launchEnd } from '../../core/node-claim/lifecycle.ts'
 import { type Limits, limits } from '../../core/node-claim/limits.ts'
 import { limitText } from '../../core/values/time.ts'
@@ -33,6 +34,8 @@ export async function withinLaunchLimits(
 ): Promise<LaunchOutcome> {
   const claim = cachedClaim(deps, ref) ?? (await liveClaim(deps, ref))
   if (claim === undefined || deps.now() >= launchEnd(claim, given)) return launch({ signal, lookOnly: true })
+  // It has its VM: what is left is to wait for the Node.
+  if (isTrue(claim.status.conditions, 'Launched')) return launch({ signal, lookOnly: false })
   const endsAtMs = launchDeadline(claim, step.sinceMs, given)
   const late: LaunchOutcome = {
     kind: 'late',

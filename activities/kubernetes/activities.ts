@@ -10,6 +10,7 @@ import { awaitReplacements } from './commands/replacements.ts'
 import type { KubernetesActivities } from './contract.ts'
 import type { DrainDeps } from './draining/drain.ts'
 import { drain } from './draining/drain.ts'
+import { drainEmpty } from './draining/drain-empty.ts'
 import type { FinalizeDeps } from './draining/finalize.ts'
 import { finalize } from './draining/finalize.ts'
 import { takeCancellation } from './lifecycle/cancellation.ts'
@@ -39,7 +40,11 @@ export interface KubernetesActivityDeps
 /** Returns the activities of the core and wait queues. */
 export function createKubernetesActivities(deps: KubernetesActivityDeps): KubernetesActivities {
   return translatingFailures<KubernetesActivities>({
-    observe: ({ claim, retried }) => observe(deps, claim, retried),
+    observe: async ({ claim, retried }) => {
+      const seen = await observe(deps, claim, retried)
+      const isDrained = seen.step.kind === 'terminate' && (await drainEmpty(deps, claim))
+      return isDrained ? { ...seen, step: { kind: 'terminate', isDrained } } : seen
+    },
     writeHold: (input) => writeHold(deps, input),
     takeCancellation: ({ claim, asked }) => takeCancellation(deps, claim, asked),
     giveUp: async (input) => {

@@ -38,7 +38,8 @@ export type NextStep =
   | { readonly kind: 'reboot' }
   /** Nothing to do until something changes or `wakeAtMs` has come: expiry, or what `wakeFor` names. */
   | Steady
-  | { readonly kind: 'terminate' }
+  /** `isDrained`: no pod was left on its Nodes, and nothing holds up their VM. */
+  | { readonly kind: 'terminate'; readonly isDrained?: true }
   /** The claim is gone, or its name belongs to another claim now. */
   | { readonly kind: 'finished' }
 
@@ -186,8 +187,8 @@ export type DeletionOutcome =
 
 export interface KubernetesActivities {
   /**
-   * Reads the claim and its Node and returns the next step. Makes sure that the finalizer is set. Deletes a claim that expired, whose VM is
-   * about to end, or whose Node was sick for too long. `retried`: the wait that an operator cut short for this call.
+   * Reads the claim and its Node and returns the next step. Makes sure that the finalizer is set. Deletes a claim that expired, whose VM is about to
+   * end, or whose Node was sick for too long. Ends the drain of empty Nodes. `retried`: the wait that an operator cut short for this call.
    */
   observe(input: {
     readonly claim: ClaimRef

@@ -28,6 +28,7 @@ const controllers: Readonly<Record<string, string>> = {
 
 /** Activities that mostly wait for something to happen: their duration is not that of work. */
 const waiting: ReadonlySet<string> = new Set([
+  'launch',
   'awaitNode',
   'awaitInitialization',
   'awaitReplacements',

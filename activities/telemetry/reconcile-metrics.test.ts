@@ -14,7 +14,7 @@ const fails = () => Promise.reject(new Error('no'))
 
 test('attempts count as reconciles of the controller that does the same upstream; what is called off is no error', async () => {
   const { registry, run } = metricsOf()
-  await run('launch', async () => {})
+  await run('observe', async () => {})
   await run('finalize', fails)
   await run('awaitNode', fails, true)
   const of = (result: string) =>

@@ -10,7 +10,9 @@ import { World } from '../../test/world.ts'
 import { type Counts, countsOf, difference } from './counts.ts'
 
 /** How many modules of each package a start loads, and what each part of the course costs. */
-export type Costs = Readonly<Record<'modules of packages' | 'start' | 'life' | 'idle hour', Counts>>
+export type Costs = Readonly<
+  Record<'modules of packages' | 'start' | 'life' | 'life until empty' | 'idle hour', Counts>
+>
 
 /** A part ends at a multiple of this, so that some milliseconds of its work more or less change nothing, and what it has caused is over. */
 const partMs = 600_000
@@ -24,8 +26,8 @@ export async function costs(): Promise<Costs> {
 }
 
 /**
- * What a process with all roles does from its start until a NodePool is Ready; for one pod that needs a node, until that node was deleted; and in an
- * hour in which such a node rests.
+ * What a process with all roles does from its start until a NodePool is Ready; for one pod that needs a node, until that node was deleted, by an operator
+ * and by disruption; and in an hour in which such a node rests.
  */
 function course(): Promise<Omit<Costs, 'modules of packages'>> {
   return passing(async () => {
@@ -40,11 +42,20 @@ function course(): Promise<Omit<Costs, 'modules of packages'>> {
       before = now
       return counted
     }
-    const scale = async (pods: number) => {
-      await world.scale('inflate', pods)
-      await (pods === 0 ? end(world) : world.untilRunning(pods))
+    const scaleUp = async () => {
+      await world.scale('inflate', 1)
+      await world.untilRunning(1)
       await pause(restMs())
     }
+    const life = (end: () => Promise<unknown>) =>
+      part(async () => {
+        await scaleUp()
+        await world.scale('inflate', 0)
+        await end()
+        await world.untilNothingLeft()
+        await pause(restMs())
+      })
+    const consolidates = (consolidateAfter: string) => world.apply(nodePool({ consolidateAfter }))
     try {
       const start = await part(async () => {
         await world.apply(nodeClass(), nodePool({ consolidateAfter: 'Never' }), deployment({ replicas: 0 }))
@@ -52,22 +63,17 @@ function course(): Promise<Omit<Costs, 'modules of packages'>> {
         await world.untilReady('general')
         await pause(restMs())
       })
-      const life = await part(async () => {
-        await scale(1)
-        await scale(0)
-      })
-      await part(() => scale(1))
+      const deleted = await life(() => world.operator.kubectl(['delete', 'nodeclaims', '--all', '--wait=false']))
+      await consolidates('30s')
+      const emptied = await life(async () => {})
+      await consolidates('Never')
+      await part(scaleUp)
       const hour = await part(() => pause(hourMs))
-      return { start, life, 'idle hour': hour }
+      return { start, life: deleted, 'life until empty': emptied, 'idle hour': hour }
     } finally {
       await world.stop()
     }
   })
-}
-
-async function end(world: World): Promise<void> {
-  await world.operator.kubectl(['delete', 'nodeclaims', '--all', '--wait=false'])
-  await world.untilNothingLeft()
 }
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))

@@ -4,7 +4,7 @@ import { AttributedStarts } from '../../activities/attributed-starts.ts'
 import { CommandStarter } from '../../activities/disruption/command-starter.ts'
 import { lifecycleId } from '../../core/task-queues.ts'
 import { FakeCluster } from '../../test/fakes/cluster.ts'
-import { claimJson } from '../../test/fakes/objects.ts'
+import { claimJson, condition } from '../../test/fakes/objects.ts'
 import { pass, useFakeTime } from '../../test/fakes/time.ts'
 import { refusal } from '../../test/fast/temporal/client/grpc-service.ts'
 import { GoneProcesses } from './gone-processes.ts'
@@ -24,9 +24,9 @@ interface Pending {
 }
 
 /** One NodeClaim that is under way, with what its lifecycle has in hand. */
-function world(pending: (own: string) => readonly Pending[]) {
+function world(pending: (own: string) => readonly Pending[], conditions = [condition('Launched')]) {
   const kubernetes = new FakeCluster()
-  kubernetes.put('nodeclaims', claimJson('c0'))
+  kubernetes.put('nodeclaims', claimJson('c0', { status: { conditions } }))
   const lifecycle = lifecycleId('test', { name: 'c0', uid: 'uid-c0' })
   const sent: { readonly method: string; readonly activityId: string; readonly failure?: unknown }[] = []
   let left: readonly Pending[] = []
@@ -110,15 +110,22 @@ test('one whose cancellation is asked for ends as cancelled, and one whose attem
   expect(sent).toEqual([{ method: 'canceled', activityId: 'cancelled' }])
 })
 
-test('of one whose Lease ran out, which may live, only waits are taken', async () => {
-  const { gone, sent } = world(() => [
-    activity('wait', 'joiner-core-b/1'),
-    activity('act', 'joiner-core-b/1', { activityType: { name: 'launch' } }),
-  ])
+test.each([
+  ['launch that has its VM', [condition('Launched')], ['wait', 'launch']],
+  ['launch that has none yet', [], ['wait']],
+])('of one whose Lease ran out, which may live, only waits are taken: a %s', async (_, conditions, taken) => {
+  const { gone, sent } = world(
+    () => [
+      activity('wait', 'joiner-core-b/1'),
+      activity('launch', 'joiner-core-b/1', { activityType: { name: 'launch' } }),
+      activity('act', 'joiner-core-b/1', { activityType: { name: 'prepareReboot' } }),
+    ],
+    conditions,
+  )
   const ended = gone.isSilent('joiner-core-b')
   await pass(15_000)
-  expect(await ended).toBe(1)
-  expect(sent.map(({ activityId }) => activityId)).toEqual(['wait'])
+  expect(await ended).toBe(taken.length)
+  expect(sent.map(({ activityId }) => activityId)).toEqual(taken)
 })
 
 test('what the server handed to a connection that is gone, and this process never got, is begun again', async () => {

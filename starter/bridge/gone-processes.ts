@@ -9,6 +9,7 @@ import { forEachOf } from '../../activities/concurrency.ts'
 import type { CommandStarter } from '../../activities/disruption/command-starter.ts'
 import type { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
 import { listRuns } from '../../activities/workflow-runs.ts'
+import { isTrue } from '../../core/conditions.ts'
 import type { NodeRules } from '../../core/node-claim/node-health.ts'
 import { disruptionCommandId, lifecycleId, singletonIds } from '../../core/task-queues.ts'
 import { busyLifecycles } from '../../core/workflow-queries.ts'
@@ -104,7 +105,13 @@ export class GoneProcesses {
 
   /** The Lease of a process of this name ran out: it has ended, or is frozen, or the API server was away. Returns how many waits it had in hand. */
   isSilent(name: string): Promise<number> {
-    return this.#take((activity) => this.#isOf(name, activity) && waits.has(activity.activityType?.name ?? ''), name)
+    const { cluster, cache } = this.#input.deps
+    const launched = [...cache.nodeClaims.values()].filter(({ status }) => isTrue(status.conditions, 'Launched'))
+    // Once it has its VM, a launch only waits for the Node.
+    const joining = new Set(launched.map(({ metadata }) => lifecycleId(cluster, metadata)))
+    const isWait = ({ activityType }: PendingActivity, workflowId: string) =>
+      waits.has(activityType?.name ?? '') || (activityType?.name === 'launch' && joining.has(workflowId))
+    return this.#take((activity, workflowId) => this.#isOf(name, activity) && isWait(activity, workflowId), name)
   }
 
   #isOf(name: string, { lastWorkerIdentity }: PendingActivity): boolean {

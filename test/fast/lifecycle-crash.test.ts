@@ -224,7 +224,7 @@ describe('a lifecycle in virtual time', () => {
     let late = 0
     for (const [at, name] of requests.entries())
       for (const point of stopPoints) {
-        const thawMs = Math.ceil(random() * 90_000)
+        const thawMs = Math.ceil(random() * 300_000)
         const outcome = await life({ stop: { request: at + 1, point, thawMs } }).catch((error: unknown) =>
           String(error),
         )

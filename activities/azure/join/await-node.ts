@@ -8,7 +8,7 @@ import type { ClaimSpansDeps } from '../../telemetry/claim-spans.ts'
 import { claimSpan, launchEnds } from '../../telemetry/claim-spans.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
 import { learnFromSuccess, learnFromTimeout } from '../capacity/learn.ts'
-import type { AzureActivities, JoinOutcome } from '../contract.ts'
+import type { AzureActivities, JoinOutcome, LaunchOutcome } from '../contract.ts'
 import { revokeBootstrapToken } from '../launch/bootstrap-token.ts'
 import type { InstanceDeps } from '../launch/instance.ts'
 import { awaitInstance } from '../launch/instance.ts'
@@ -16,9 +16,21 @@ import { awaitInstance } from '../launch/instance.ts'
 export interface AwaitNodeDeps extends ClaimSpansDeps, JoiningDeps, InstanceDeps {}
 
 type AwaitNodeInput = Parameters<AzureActivities['awaitNode']>[0]
+type Launched = Extract<LaunchOutcome, { readonly kind: 'launched' }>
 
-/** Time for a Node to become ready without a step of its own; a longer wait is a phase that operators should see. */
+/** Times for a Node to join, and to become ready, without steps of their own; a longer wait is a phase that operators should see. */
+const joinsSoonMs = 120_000
 const soonMs = 30_000
+
+/** Waits for the Node of a VM that was launched just now, as long as most boots take. Errors: as `awaitNode`. */
+export async function awaitNodeSoon(
+  deps: AwaitNodeDeps,
+  input: AwaitNodeInput,
+  { launched, signal }: { readonly launched: Launched; readonly signal: AbortSignal },
+): Promise<Launched> {
+  const join = await untilDeadline(joinsSoonMs, signal, (both) => awaitNode(deps, input, both))
+  return join === 'timeout' ? launched : { ...launched, join }
+}
 
 /**
  * Waits until a claim's VM has failed or its Node has joined, and for a while longer until the Node is ready. A Node that has joined wins over

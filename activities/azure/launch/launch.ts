@@ -30,12 +30,13 @@ import { getVm, nodePoolOf } from './claim-vm.ts'
 import type { InvalidClaimDeps } from './invalid-claim.ts'
 import { refuseInvalid } from './invalid-claim.ts'
 import { putVm } from './put-vm.ts'
-import { registeredLaunch } from './record-launch.ts'
+import { recordedLaunch } from './record-launch.ts'
 import { isOthers, takeOver } from './take-over.ts'
 
 export interface LaunchDeps extends InvalidClaimDeps, LaunchMachineDeps {}
 
-const tokenMarginMs = 5 * 60_000
+/** Lifetime of a bootstrap token: a Node may join until then. An unused one goes when the claim ends. */
+const tokenMs = limits.registrationMs + 5 * 60_000
 /** Well below the time limit of one attempt. */
 const longestWaitMs = 60_000
 
@@ -62,7 +63,11 @@ export async function launch(deps: LaunchDeps, input: LaunchInput, signal: Abort
       { errorOf: ({ kind }) => createErrors[kind], thrown: () => 'CreateError' },
     )
   } catch (error) {
-    if (error instanceof NotItsTurn) giveBack(deps, ref)
+    if (error instanceof NotItsTurn) {
+      // Nothing was sent, and those whose turn it is would find less than there is.
+      deps.quota.release(ref.uid)
+      deps.reservations.choose(ref.name, undefined)
+    }
     if (!(error instanceof NotItsTurn && error.isBrief)) await reportFailure(deps, ref, error)
     const { waitMs, failure } = waitingFailure(error, longestWaitMs)
     // A wait of Temporal's would delay the end of a claim that is deleted meanwhile.
@@ -71,12 +76,6 @@ export async function launch(deps: LaunchDeps, input: LaunchInput, signal: Abort
     if (await gone) return { kind: 'claimGone' }
     throw failure
   }
-}
-
-/** Frees what a launch chose that sends nothing: those whose turn it is would find less than there is. */
-function giveBack({ quota, reservations }: LaunchDeps, { name, uid }: ClaimRef): void {
-  quota.release(uid)
-  reservations.choose(name, undefined)
 }
 
 async function launchOnce(
@@ -91,8 +90,12 @@ async function launchOnce(
     await revokeBootstrapToken(deps.client, ref.uid)
     return { kind: 'claimGone' }
   }
-  const known = registeredLaunch(claim)
-  if (known !== undefined) return known
+  const known = recordedLaunch(claim)
+  if (known !== undefined) {
+    // A token that comes after the Node would be revoked by nobody.
+    await Promise.allSettled([prefetched.token])
+    return known
+  }
   const isMachine = deps.config.makesMachines !== undefined
   if (!isMachine) refuseAksMachine(claim)
   // Without sizes and prices no choice is possible, and a VM could not be described: a restart is not a lack of capacity.
@@ -141,7 +144,7 @@ function prefetch(deps: LaunchDeps, ref: ClaimRef, attempt: number): Prefetched 
     token:
       left !== undefined || isMachine
         ? Promise.resolve(left?.token)
-        : createBootstrapToken(deps.client, ref.uid, tokenExpiresAtMs(deps)),
+        : createBootstrapToken(deps.client, ref.uid, deps.now() + tokenMs),
   }
   for (const promise of Object.values(prefetched) as readonly Promise<unknown>[]) promise.catch(() => {})
   return prefetched
@@ -163,11 +166,6 @@ async function withoutVm(deps: LaunchDeps, claim: NodeClaim): Promise<LaunchOutc
   throw new Error(
     `NodeClaim ${claim.metadata.name}: its Node ${node.metadata.name} has joined, but Azure has no VM of it; the VM is looked up again`,
   )
-}
-
-/** Returns when a token expires. An unused one goes when the claim ends. */
-function tokenExpiresAtMs(deps: LaunchDeps): number {
-  return deps.now() + limits.registrationMs + tokenMarginMs
 }
 
 /** Returns why a node class cannot be used. One that was not validated since its last change is waited for, by a retry. */
@@ -234,7 +232,7 @@ async function choose(
   if (deps.config.makesMachines !== undefined) return launchMachine(deps, put, signal)
   const made = await token
   if (made !== undefined) return putVm(deps, { ...put, bootstrapToken: made })
-  const replaced = await replaceBootstrapToken(deps.client, claim.metadata.uid, tokenExpiresAtMs(deps))
+  const replaced = await replaceBootstrapToken(deps.client, claim.metadata.uid, deps.now() + tokenMs)
   return putVm(deps, { ...put, bootstrapToken: replaced.token, replacedBy: replaced.secretUid })
 }
 

@@ -149,14 +149,14 @@ export async function recordLaunch(
 }
 
 /**
- * Returns the outcome of the launch that a registered claim had. It has its Node, so nothing is launched again, whoever asks: a VM that Azure
- * calls failed may still run pods.
+ * Returns the outcome of the launch that a claim had, whoever asks again. Who waits for its Node finds out what became of the VM; and one that Azure calls
+ * failed may still run pods once the Node has joined.
  */
-export function registeredLaunch(claim: NodeClaim): LaunchOutcome | undefined {
+export function recordedLaunch(claim: NodeClaim): LaunchOutcome | undefined {
   const { metadata, status } = claim
   const [vm] = factsOfClaim(claim).vms
   const { providerId, imageId = '', conditions } = status
-  if (providerId === undefined || !isTrue(conditions, 'Registered')) return undefined
+  if (providerId === undefined || !['Launched', 'Registered'].some((type) => isTrue(conditions, type))) return undefined
   const label = (key: string) => metadata.labels[key] ?? ''
   return {
     kind: 'launched',

@@ -132,6 +132,11 @@ export class KubernetesClient {
     return admission === undefined ? section() : admission.gate.hold(admission.turnOf('PATCH', path), section)
   }
 
+  /** Whether requests that need not be sent now should not be. */
+  get isBusy(): boolean {
+    return this.#options.admission?.gate.isBusy ?? false
+  }
+
   /** Reads one object (or any path). */
   get(path: string, query?: RequestOptions['query'], signal?: AbortSignal): Promise<Json> {
     return this.#json('GET', path, { ...(query ? { query } : {}), ...(signal ? { signal } : {}) })

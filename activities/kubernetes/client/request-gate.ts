@@ -75,6 +75,10 @@ export class RequestGate {
     return { limit: Math.floor(this.#limit), waiting: this.#queue.length }
   }
 
+  get isBusy(): boolean {
+    return this.#inFlight >= this.#limit / 2
+  }
+
   /**
    * Sends a request when it is its turn. `isOverload`: whether an error of it says that the server has too much to do. Errors: those of `send`; the
    * signal's reason while it waits; that the server answers nothing, which others have found meanwhile.

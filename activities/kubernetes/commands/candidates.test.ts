@@ -131,7 +131,7 @@ describe('deleting the candidates of a command', () => {
   ])('of an emptiness command leaves %s', async (_, change, why) => {
     const { cluster, deletes } = world(['a'])
     change(cluster)
-    const outcome = await deletes(workOn(['a'], { method: 'emptiness', decision: 'delete' }))
+    const outcome = await ended(deletes(workOn(['a'], { method: 'emptiness', decision: 'delete' })))
     expect(outcome).toMatchObject({ kind: 'refused', message: expect.stringMatching(why) })
     expect(cluster.names('nodeclaims')).toEqual(['a'])
   })
@@ -250,7 +250,7 @@ describe('deleting the candidates of a command', () => {
   test('says that nothing is left of a command all of whose nodes lost their stamp', async () => {
     const { cluster, deletes } = world(['a'])
     cluster.edit('nodeclaims', 'a', { metadata: { annotations: { 'joiner.sh/disruption-command': null } } })
-    expect(await deletes(workOn(['a'], { method: 'emptiness' }))).toMatchObject({ kind: 'refused' })
+    expect(await ended(deletes(workOn(['a'], { method: 'emptiness' })))).toMatchObject({ kind: 'refused' })
   })
 
   test('counts nodes, pods and savings by pool', async () => {

@@ -9,16 +9,18 @@ import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { type Pauses, pauseText } from '../../../core/pauses/pauses.ts'
 import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../../../core/pods/pod-rules.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
+import { pauseOf } from '../../abortable-wait.ts'
 import { activityScope } from '../../activity-context.ts'
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import { claimTopic } from '../cache/change-feed.ts'
 import { cachedClaim, liveClaim } from '../client/object-writes.ts'
 import type { CandidateRef, ClaimRef, CommandWork, DeletionOutcome } from '../contract.ts'
+import { bindingMs } from '../draining/late-binding.ts'
 import { boundTermination } from '../draining/termination-stamp.ts'
 import { subject } from '../event-recorder.ts'
 import type { DisruptionCountDeps } from '../lifecycle/claim-deletion.ts'
 import { deleteClaim } from '../lifecycle/claim-deletion.ts'
-import { claimNode, readNode } from '../lifecycle/claim-nodes.ts'
+import { claimNode, claimNodes, readNode } from '../lifecycle/claim-nodes.ts'
 import { livePodsOn } from '../lifecycle/live-pods.ts'
 import type { PauseDeps } from '../pauses/pauses.ts'
 import { readPauses } from '../pauses/pauses.ts'
@@ -41,6 +43,7 @@ export async function deleteCandidates(
   signal: AbortSignal,
 ): Promise<DeletionOutcome> {
   const { commandId, candidates, method } = work
+  if (method === 'emptiness') await untilNoPodComes(deps, candidates, signal)
   const pauses = await readPauses(deps, deps.now())
   const looks = await Promise.all(candidates.map((ref) => lastLook(deps, ref, { ...work, pauses })))
   const going = looks.filter((look) => look.kind === 'going')
@@ -64,6 +67,21 @@ export async function deleteCandidates(
   await Promise.all(work.replacements.map((ref) => releaseReplacement(deps, ref, { commandId, kept: true })))
   measureSavings(deps, work)
   return { kind: 'deleted' }
+}
+
+/**
+ * Waits for pods that were bound while the Nodes got their taints: a Node with one stays. Without one its drain is over at once, however many there are.
+ */
+async function untilNoPodComes(
+  deps: CandidatesDeps,
+  candidates: readonly CandidateRef[],
+  signal: AbortSignal,
+): Promise<void> {
+  const now = deps.now()
+  const claims = candidates.flatMap((ref) => cachedClaim(deps, ref) ?? [])
+  const left = claims.map((claim) => bindingMs(claim, claimNodes(deps, claim), now))
+  await pauseOf(Math.max(0, ...left), signal)
+  signal.throwIfAborted()
 }
 
 /** Returns a replacement of the command that pods cannot move to yet, whatever the caller has waited for. */

@@ -63,12 +63,11 @@ describe('waiting for replacements', () => {
   })
 
   test('is late at the deadline, by the names of those that are missing', async () => {
-    // The time limit is a signal of Node's own, whose clock cannot be faked.
     const { wait, becomesReady } = waiting(false, 20)
     const work = wait()
     await pass(0)
     becomesReady('new')
-    expect(await work).toEqual({ kind: 'late', message: 'not initialized in time: newer' })
+    expect(await ended(work)).toEqual({ kind: 'late', message: 'not initialized in time: newer' })
   })
   test.each([
     ['is late after its time', 0, 'late'],
@@ -81,6 +80,6 @@ describe('waiting for replacements', () => {
     const work = asAttempt(1, () => activities.awaitReplacements(input))
     await pass(0)
     if (kind === 'ready') for (const { name } of refs) becomesReady(name)
-    expect(await work).toMatchObject({ kind })
+    expect(await ended(work)).toMatchObject({ kind })
   })
 })

@@ -3,7 +3,7 @@ import { type DrainPlan, drainPlan } from '../../../core/node-claim/drain.ts'
 import { type DrainReported, podHold, volumeHold } from '../../../core/node-claim/drain-waits.ts'
 import { terminationDeadline } from '../../../core/node-claim/lifecycle.ts'
 import type { Node, NodeClaim, Pod } from '../../../core/objects.ts'
-import { annotations, taintKeys } from '../../../core/requirements/labels.ts'
+import { annotations } from '../../../core/requirements/labels.ts'
 import { timeText } from '../../../core/values/time.ts'
 import { budgetsTopic, type ClusterChange, claimTopic, nodeTopic } from '../cache/change-feed.ts'
 import { cachedClaim, setClaimConditions } from '../client/object-writes.ts'
@@ -17,6 +17,7 @@ import type { DrainReportDeps } from './drain-report.ts'
 import { DrainReport, type ReportedAs } from './drain-report.ts'
 import type { EvictionsDeps } from './evictions.ts'
 import { Evictions } from './evictions.ts'
+import { bindingMs } from './late-binding.ts'
 import type { NodeDeletionDeps } from './node-deletion.ts'
 import { beginNodeDeletion } from './node-deletion.ts'
 import { publishDeadline, stampTermination } from './termination-stamp.ts'
@@ -25,8 +26,6 @@ import { attachmentsInTheWay } from './volumes.ts'
 
 export interface DrainDeps extends DrainReportDeps, EvictionsDeps, NodeDeletionDeps, VolumesDeps, NodeHealthDeps {}
 
-/** Shortest time that a node is watched for pods that were bound at the last moment (reference/karpenter-core.md 5.5). */
-const lateBindingMs = 5000
 /** Time before the end of an interrupted node's VM at which its last pods are deleted at the latest: two polls. */
 const beforeVmEndsMs = 2000
 /** Interval of polling what a budget, a grace period or a disk holds back; changes end the wait early. */
@@ -99,33 +98,32 @@ class Drain {
     const deadline = this.#deadline()
     if (deadline !== undefined && this.#disruptionReason() !== 'Unhealthy')
       for (const node of this.#nodes) publishDeadline(this.#deps, node, timeText(deadline))
-    const taintedMs = await this.#begin()
-    const early = (await this.#untilEmpty(taintedMs)) ?? (await this.#untilDetached())
+    // The first condition of one that is empty says that it is drained.
+    if (!this.#plan().done || this.#bindingMs() > 0) await this.#begin()
+    const early = (await this.#untilEmpty()) ?? (await this.#untilDetached())
     const pods = this.#evictions.count
     if (early === undefined) return { kind: 'drained', pods }
     return pods === 0 || early.kind === 'noNode' ? early : { ...early, pods }
   }
 
-  /** Writes that the drain has begun. Returns since when no pod should land here any more (epoch ms). */
-  async #begin(): Promise<number> {
-    const claim = await setClaimConditions(this.#deps, this.#claim.metadata, ({ status }) =>
+  /** Returns how long pods that were bound at the last moment may still come. */
+  #bindingMs(): number {
+    return bindingMs(this.#latestClaim(), this.#nodes, this.#deps.now())
+  }
+
+  async #begin(): Promise<void> {
+    await setClaimConditions(this.#deps, this.#claim.metadata, ({ status }) =>
       conditionOf(status.conditions, 'Drained') === undefined
         ? { conditions: [{ type: 'Drained', status: 'Unknown', reason: 'Draining', message: 'Draining' }] }
         : undefined,
     )
-    const since = (type: string) =>
-      Date.parse(conditionOf(claim?.status.conditions ?? [], type)?.lastTransitionTime ?? '')
-    // A disruption command taints the Node before it writes the reason.
-    const wasTainted = this.#nodes.every(({ taints }) => taints.some(({ key }) => key === taintKeys.disrupted))
-    const times = [since('Drained'), ...(wasTainted ? [since('DisruptionReason')] : [])]
-    return Math.min(...times.filter((time) => !Number.isNaN(time)), this.#deps.now())
   }
 
-  async #untilEmpty(taintedMs: number): Promise<DrainOutcome | undefined> {
+  async #untilEmpty(): Promise<DrainOutcome | undefined> {
     for (;;) {
       await applyInterruption(this.#deps, this.#latestClaim(), this.#presentNodes())
       const plan = this.#plan()
-      const leftMs = taintedMs + lateBindingMs - this.#deps.now()
+      const leftMs = this.#bindingMs()
       if (plan.done && leftMs <= 0 && (await this.#isEmpty())) return this.#drained()
       const nodes = this.#presentNodes()
       if (nodes.length === 0 && (await this.#areNodesGone())) return { kind: 'drained', pods: this.#evictions.count }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { Condition } from '../../../core/objects.ts'
 import { sampleClaim, sampleTime } from '../../../core/sample-objects.ts'
 import { lifecycleId } from '../../../core/task-queues.ts'
 import { type LifecycleFacts, nodeRows, rowNamed } from './report.ts'
@@ -64,6 +65,26 @@ describe('the list', () => {
   ])('reports %s', (_, facts, note) => {
     expect(rowNamed(nodeRows(facts, now), 'n2')?.note).toMatch(note)
     expect(listText(nodeRows(facts, now), now)).toContain('! ')
+  })
+
+  test.each([
+    ['Launching', { Launched: 'Unknown' }, 'Launching'],
+    ['Launching', { Launched: 'True' }, 'Registering'],
+    ['Launching', { Launched: 'True', Registered: 'True' }, 'Initializing'],
+    ['Registering', { Launched: 'True', Registered: 'True' }, 'Initializing'],
+    ['Initializing', { Launched: 'True' }, 'Initializing'],
+    ['Draining', { Launched: 'True' }, 'Draining'],
+  ])('a lifecycle in %s whose NodeClaim has %j: the node is %s', (phase, given, shown) => {
+    const lastTransitionTime = new Date(sampleTime).toISOString()
+    const conditions = Object.entries(given).map(
+      ([type, status]) => ({ type, status, lastTransitionTime }) as Condition,
+    )
+    const status = { phase, sinceMs: now - 60_000, attempt: 1, waitingFor: 'its Node' }
+    const facts = {
+      claims: [sampleClaim('n1', { status: { conditions } })],
+      lifecycles: [lifecycleOf('n1', { status })],
+    }
+    expect(nodeRows(facts, now).map((row) => row.phase)).toEqual([shown])
   })
 
   test('no NodeClaims', () => expect(listText([], now)).toBe('no NodeClaims'))

@@ -1,6 +1,6 @@
 import { whyUnowned } from '../../../core/conditions.ts'
 import { type Hold, holdOf, holdText } from '../../../core/node-claim/hold.ts'
-import { phaseOf } from '../../../core/node-claim/phase.ts'
+import { type ClaimPhase, phaseOf } from '../../../core/node-claim/phase.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { lifecycleKey } from '../../../core/task-queues.ts'
@@ -100,9 +100,7 @@ function rowOf(
 ): NodeRow {
   const { metadata, status } = claim
   const own = phaseOf(claim)
-  const answer = answerOf(lifecycle)
-  // One step of the lifecycle waits from the VM's acceptance to the ready Node; the conditions tell it in two.
-  const said = answer?.phase === 'Registering' && own.phase === 'Initializing' ? { ...answer, ...own } : answer
+  const said = withPhaseOf(own, answerOf(lifecycle))
   const waitsFor = own.because ?? (own.phase === 'Ready' ? undefined : said?.waitingFor)
   const hold = holdOf(claim, now)
   const pool = metadata.labels[labels.nodePool]
@@ -121,6 +119,15 @@ function rowOf(
     ...(lifecycle === undefined ? {} : { workflowId: lifecycle.workflowId }),
     ...(note === undefined ? {} : { note }),
   }
+}
+
+/** Phases of a node that comes, in their order. */
+const coming: readonly string[] = ['Launching', 'Registering', 'Initializing']
+
+/** One step of a lifecycle lasts from the choice of a VM to the ready Node; the conditions of its NodeClaim tell it in three. */
+function withPhaseOf(own: ClaimPhase, answer: LifecycleStatus | undefined): LifecycleStatus | undefined {
+  if (answer === undefined || !coming.includes(answer.phase)) return answer
+  return coming.indexOf(own.phase) > coming.indexOf(answer.phase) ? { ...answer, ...own } : answer
 }
 
 const noLifecycle = 'no lifecycle runs; a running Joiner starts it again within 5 minutes (joiner status)'

@@ -3,7 +3,7 @@ import { clusterName } from '../../../deploy/local/cluster.ts'
 import { type LifecycleStatus, lifecycleStatusQuery } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { patient } from '../../runner/patience.ts'
-import { type Seen, World } from '../../world.ts'
+import { isTrue, type Seen, World } from '../../world.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 let world: World
@@ -183,7 +183,7 @@ test('processes that end in order cancel activities, and no lifecycle', async ()
   const claim = await world.until('a lifecycle waits for its Node', async () => {
     const claims = await world.list('nodeclaims')
     const found = claims.find(({ metadata }) => before.every((other) => other.metadata.uid !== metadata.uid))
-    return found !== undefined && (await statusOf(found)).phase === 'Registering' && found
+    return found !== undefined && isTrue(found, 'Launched') && found
   })
   for (const name of ['joiner', 'second']) await world.cluster.supervisor.stop(name)
   world.startJoiner()

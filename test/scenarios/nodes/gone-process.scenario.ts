@@ -54,6 +54,15 @@ async function untilAllIn(type: string, count = nodes): Promise<readonly Held[]>
   })
 }
 
+/** Waits until that many have their VMs and wait for their Nodes. */
+async function untilAllJoin(count = nodes): Promise<readonly Held[]> {
+  await world.until(`${count} VMs are accepted`, async () => {
+    const claims = await world.list('nodeclaims')
+    return claims.filter((claim: Seen) => isTrue(claim, 'Launched') && !isTrue(claim, 'Registered')).length === count
+  })
+  return untilAllIn('launch', count)
+}
+
 /** Waits until nothing is in the hands of whoever had it. Returns how long that took, in ms. */
 async function untilTaken(before: readonly Held[]): Promise<number> {
   const all = (await inHand()).length
@@ -72,7 +81,7 @@ const expectWithin = (ms: number, limitMs: number) => expect(keepsTime ? ms : 0)
 test('waits for Nodes go on in the process that starts in its place, and every node comes once', async () => {
   await world.timing({ bootMs: 90_000 })
   await world.scale('inflate', nodes)
-  const before = await untilAllIn('awaitNode')
+  const before = await untilAllJoin()
   await world.crash()
   world.startJoiner()
   expectWithin(await untilTaken(before), takenUpMs)
@@ -96,7 +105,7 @@ test('deletions go on likewise', async () => {
 test('what the leader had in hand goes on in the one that stood by, before its Lease has run out', async () => {
   await world.timing({ bootMs: 120_000, deleteMs: 0 })
   await world.scale('inflate', nodes)
-  const before = await untilAllIn('awaitNode')
+  const before = await untilAllJoin()
   world.startJoiner('second')
   const log = () => world.cluster.supervisor.tail('second', 1000)
   await world.until('the second stands by', async () => (await log()).includes('started workers'))
@@ -116,7 +125,7 @@ test('what a process had in hand whose Pod is gone goes on at once', async () =>
   world.startJoiner('third')
   await world.until('the third works', async () => Object.keys(await world.metrics('third')).length > 0)
   await world.scale('inflate', 4 * nodes)
-  const before = (await untilAllIn('awaitNode', 3 * nodes)).filter(({ by }) => by.startsWith('third/'))
+  const before = (await untilAllJoin(3 * nodes)).filter(({ by }) => by.startsWith('third/'))
   expect(before.length).toBeGreaterThan(0)
   await world.crash('third')
   await world.operator.api('DELETE', `${pods}/third`)

@@ -1,10 +1,9 @@
 // What goes on while Temporal is away: NodeClaims are written, and Nodes that join are used.
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { World } from '../../world.ts'
-import { afterAll, beforeAll, expect, test } from '../scenario.ts'
+import { afterAll, afterEach, beforeAll, expect, test } from '../scenario.ts'
 
 const nodes = 5
-const awayMs = 120_000
 
 let world: World
 
@@ -26,25 +25,32 @@ const puts = async () => (await world.journal()).filter(({ method }) => method =
 
 const claimNames = async () => (await world.list('nodeclaims')).map(({ metadata }) => metadata.name).toSorted()
 
-test('with Temporal there lifecycles register 20 Nodes, and the bridge none', async () => {
-  await world.scale('inflate', 20)
-  await world.untilRunning(20)
-  expect(await byBridge()).toBe(0)
+afterEach(async () => {
   await world.scale('inflate', 0)
   await world.operator.kubectl(['delete', 'nodeclaims', '--all', '--wait=false'])
   await world.untilNothingLeft()
 })
 
-test('Nodes that join while Temporal is away take their pods, and new pods get NodeClaims', async () => {
-  // Temporal goes while launches are under way, so none of these lifecycles can wait for its Node.
-  await world.timing({ bootMs: 10_000 })
+test('with Temporal there lifecycles register 20 Nodes, and the bridge none', async () => {
+  await world.scale('inflate', 20)
+  await world.untilRunning(20)
+  expect(await byBridge()).toBe(0)
+})
+
+test.each([
+  { boot: 'in two minutes', bootMs: 10_000, awayMs: 120_000, bridges: 0 },
+  // A launch waits no longer, and the lifecycle cannot begin the next step.
+  { boot: 'later', bootMs: 150_000, awayMs: 240_000, bridges: nodes },
+])('Nodes that join $boot, while Temporal is away, take their pods, and new pods get NodeClaims', async (given) => {
+  const { bootMs, awayMs, bridges } = given
+  await world.timing({ bootMs })
   await world.fault({ kind: 'latency', ms: 10_000, count: nodes })
   const before = await puts()
   await world.scale('inflate', nodes)
   await world.until('Azure holds the answers to all creates', async () => (await puts()) === before + nodes)
   const back = world.restartServer('temporal', awayMs)
-  await world.untilRunning(nodes)
-  expect(await byBridge()).toBe(nodes)
+  await world.untilRunning(nodes, awayMs)
+  expect(await byBridge()).toBe(bridges)
   expect(
     await world.temporal.connection.ensureConnected().then(
       () => 'there',
@@ -56,7 +62,7 @@ test('Nodes that join while Temporal is away take their pods, and new pods get N
   const during = await claimNames()
   expect((await world.azure()).virtualMachines).toHaveLength(nodes)
   await back
-  await world.untilRunning(nodes + 2)
+  await world.untilRunning(nodes + 2, awayMs)
   expect(await claimNames()).toEqual(during)
   // The lifecycles go on, and know what was done without them.
   await world.until('all are at rest', async () => (await world.lifecycles("NodePhase = 'Ready'")).length === nodes + 2)

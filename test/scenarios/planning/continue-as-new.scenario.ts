@@ -16,7 +16,7 @@ import { dated } from '../dated.ts'
 import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 
 /** Number of events after which the server suggests to continue as new. Its default is 4096. */
-const suggestedAt = 30
+const suggestedAt = 20
 
 let world: World
 
