@@ -1,5 +1,5 @@
 import { isTrue } from '../../core/conditions.ts'
-import { type DisruptionMethod, methodFacts, methodNames } from '../../core/disruption/command.ts'
+import { type DisruptionMethod, methodNames } from '../../core/disruption/command.ts'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import { methodsFor } from '../../core/disruption/plan/plan.ts'
 import type { ConsolidateRequest } from '../../core/disruption/plan/plan-requests.ts'
@@ -20,6 +20,7 @@ import { publishConsolidateNow } from './plans/request-events.ts'
 import { proposalsOf } from './proposals.ts'
 import type { TellEvaluationDeps } from './publish-evaluation.ts'
 import { publishEvaluation } from './publish-evaluation.ts'
+import { methodsAtOnce } from './validations.ts'
 import type { VerdictsDeps } from './verdicts.ts'
 import { recordVerdicts } from './verdicts.ts'
 import type { EvaluationDeps } from './world.ts'
@@ -46,18 +47,25 @@ interface PassResult {
   readonly nextMs: number
 }
 
+/** What a pass may do. */
+interface Allowed {
+  readonly pauses: Pauses
+  readonly methods: readonly DisruptionMethod[]
+}
+
 /** Evaluates the cluster, unless that would only repeat the last pass, which had no result. */
 export async function pass(deps: PassDeps, memory: DisruptionMemory, pauses: Pauses): Promise<PassResult> {
   // Later changes may not be in the evaluation any more.
   const { changes } = memory
-  const inputs = dependsOn(deps, pauses)
+  const { methods, untilMs } = deps.committer.validations.methodsBeside(deps.now())
+  const inputs = dependsOn(deps, { pauses, methods })
   if (memory.isSpared(inputs)) return { proposals: [], nextMs: memory.sparedUntil }
-  const evaluation = await evaluated(deps, memory, pauses)
+  const evaluation = await evaluated(deps, memory, { pauses, methods })
   publishEvaluation(deps, evaluation)
   publishFindings(deps, evaluation)
   recordVerdicts(deps, evaluation)
   const proposals = proposalsOf(evaluation.commands, { atMs: deps.now(), isForced: false, isAsked: false })
-  const nextMs = Math.min(evaluation.nextChange ?? Number.POSITIVE_INFINITY, memory.restUntil())
+  const nextMs = Math.min(evaluation.nextChange ?? Number.POSITIVE_INFINITY, memory.restUntil(), untilMs)
   if (proposals.length === 0) {
     const spareUntil = deps.now() + (hasScheduledBudgets(deps) ? spareScheduledMs : spareMs)
     memory.fruitless(changes, inputs, Math.min(nextMs, spareUntil))
@@ -88,40 +96,26 @@ export async function consolidateNow(deps: PassDeps, request: ConsolidateRequest
 }
 
 /** Returns what an evaluation depends on besides the objects of the cluster. */
-function dependsOn(deps: PassDeps, pauses: Pauses): readonly unknown[] {
+function dependsOn(deps: PassDeps, { pauses, methods }: Allowed): readonly unknown[] {
   const prices = [...instanceTypes(deps)].flat()
   const nominated = [...deps.nominations.targets(deps.now())].sort()
-  const { validations } = deps.committer
-  return [
-    ...prices,
-    JSON.stringify([[...validations.nodeClaims], validations.methods(deps.now()), pauses.inForce, nominated]),
-  ]
+  return [...prices, JSON.stringify([[...deps.committer.validations.nodeClaims], methods, pauses.inForce, nominated])]
 }
 
 /** Evaluates repair and drift first: they must not wait for a long search for savings. */
-async function evaluated(deps: PassDeps, memory: DisruptionMemory, pauses: Pauses): Promise<Evaluation> {
-  const { validations } = deps.committer
-  const { nodeClaims: reserved } = validations
+async function evaluated(deps: PassDeps, memory: DisruptionMemory, { pauses, methods }: Allowed): Promise<Evaluation> {
+  const { nodeClaims: reserved } = deps.committer.validations
   const settings = {
     pauses,
     forced: false,
     resting: memory.resting(),
     ...(reserved.size === 0 ? {} : { reserved }),
   }
-  const methods = methodsBeside(validations.methods(deps.now()))
   if (methods === methodNames && isUrgent(deps)) {
     const first = await evaluateCluster(deps, { ...settings, methods: ['emptiness', ...methodsAtOnce] })
     if (first.commands.length > 0) return first
   }
   return evaluateCluster(deps, { ...settings, methods })
-}
-
-/** Methods whose commands are committed without a validation later on. */
-const methodsAtOnce = methodNames.filter((method) => methodFacts[method].validation === 'immediate')
-
-/** Returns the methods that may go on while a command waits to be validated: those whose commands wait for nothing. */
-function methodsBeside(validating: readonly DisruptionMethod[]): readonly DisruptionMethod[] {
-  return validating.some((method) => methodFacts[method].validation === 'delayed') ? methodsAtOnce : methodNames
 }
 
 /** Whether a node has drifted, or is sick. */

@@ -1,7 +1,9 @@
 import { expect, test, vi } from 'vitest'
-import { Validations } from './validations.ts'
+import { type DisruptionMethod, methodNames } from '../../core/disruption/command.ts'
+import { methodsAtOnce, Validations } from './validations.ts'
 
 const never = new AbortController().signal
+const noEnd = Number.POSITIVE_INFINITY
 const one = { id: 'a', method: 'emptiness', nodeClaims: ['x', 'y'], dueMs: 15_000 } as const
 const other = { id: 'b', method: 'drift', nodeClaims: ['z'], dueMs: 0 } as const
 
@@ -11,15 +13,26 @@ function waiting() {
   return validations
 }
 
-test('nodes and methods of all that wait are known, and go with their end', () => {
+test('nodes of all that wait are known, and what may go on, and go with their end', () => {
   const validations = waiting()
   expect([...validations.nodeClaims]).toEqual(['x', 'y', 'z'])
-  expect(validations.methods(0)).toEqual(['emptiness', 'drift'])
+  expect(validations.methodsBeside(0).methods).toEqual(methodsAtOnce)
   validations.ended('a')
   validations.ended('unknown')
   expect([...validations.nodeClaims]).toEqual(['z'])
   validations.restart([], 0)
-  expect(validations.methods(0)).toEqual([])
+  expect(validations.methodsBeside(0).methods).toEqual(methodNames)
+})
+
+test.each<[string, readonly DisruptionMethod[], number, readonly DisruptionMethod[], number]>([
+  ['one for empty nodes was proposed just now', ['emptiness'], 4999, methodsAtOnce, 5000],
+  ['one for empty nodes was proposed five seconds ago', ['emptiness'], 5000, ['emptiness', ...methodsAtOnce], noEnd],
+  ['one of consolidation waits as well', ['emptiness', 'multi-node'], 5000, methodsAtOnce, noEnd],
+  ['one waits for nothing', ['drift'], 0, methodNames, noEnd],
+])('%s: these methods may go on, until then', (_, methods, now, allowed, untilMs) => {
+  const validations = new Validations()
+  for (const method of methods) validations.add({ id: method, method, nodeClaims: [method], dueMs: 15_000 })
+  expect(validations.methodsBeside(now)).toEqual({ methods: allowed, untilMs })
 })
 
 test.each([
@@ -40,7 +53,7 @@ test('what somebody has ended is forgotten, and what still waits is asked for ag
   expect(await validations.forgetEnded({ isValidating }, 9999)).toEqual([])
   expect(isValidating).not.toHaveBeenCalled()
   expect(await validations.forgetEnded({ isValidating }, 25_000)).toEqual(['b'])
-  expect(validations.methods(0)).toEqual(['drift'])
+  expect(validations.methodsBeside(0).methods).toEqual(methodNames)
   await validations.forgetEnded({ isValidating }, 34_999)
   expect(isValidating.mock.calls).toEqual([['a'], ['b']])
   await validations.forgetEnded({ isValidating }, 35_000)
@@ -49,8 +62,8 @@ test('what somebody has ended is forgotten, and what still waits is asked for ag
 
 test('one that hangs keeps its nodes reserved, and holds up no method', () => {
   const validations = waiting()
-  expect(validations.methods(24_999)).toEqual(['emptiness'])
-  expect(validations.methods(25_000)).toEqual([])
+  expect(validations.methodsBeside(24_999).methods).not.toContain('multi-node')
+  expect(validations.methodsBeside(25_000).methods).toEqual(methodNames)
   expect(validations.nodeClaims.size).toBe(3)
 })
 

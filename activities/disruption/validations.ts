@@ -1,9 +1,14 @@
-import type { DisruptionMethod } from '../../core/disruption/command.ts'
+import { type DisruptionMethod, methodFacts, methodNames } from '../../core/disruption/command.ts'
 import type { CommandStarter, Validating } from './command-starter.ts'
 
 /** How long after its time the commit of a command may come before its workflow is asked for, and again. */
 const overdueMs = 10_000
 const longestDelayMs = 60_000
+/** So long before the commit of a command for empty nodes others may follow it. */
+const emptyAgainMs = 10_000
+
+/** Methods whose commands are committed without a validation later on. */
+export const methodsAtOnce = methodNames.filter((method) => methodFacts[method].validation === 'immediate')
 
 /**
  * Commands that wait for their commit: evaluations leave their nodes alone. A planner that begins reads them from Temporal, and hears of the end of each
@@ -32,10 +37,21 @@ export class Validations {
     return new Set([...this.#waiting.values()].flatMap(({ nodeClaims }) => nodeClaims))
   }
 
-  /** Methods of those whose time is not long over: one that hangs must not hold up others. `now`: epoch ms. */
-  methods(now: number): readonly DisruptionMethod[] {
-    const timely = [...this.#waiting.values()].filter(({ dueMs }) => now < dueMs + overdueMs)
-    return [...new Set(timely.map(({ method }) => method))]
+  /**
+   * Returns the methods that may be evaluated while these wait, and when that changes, epoch ms. One that hangs, whose time is long over, must not hold up
+   * others. `now`: epoch ms.
+   */
+  methodsBeside(now: number): { readonly methods: readonly DisruptionMethod[]; readonly untilMs: number } {
+    const delayed = [...this.#waiting.values()].filter(
+      ({ method, dueMs }) => now < dueMs + overdueMs && methodFacts[method].validation === 'delayed',
+    )
+    if (delayed.length === 0) return { methods: methodNames, untilMs: Number.POSITIVE_INFINITY }
+    // Empty nodes go each by itself. Those that become empty one after the other should not wait for each other, nor make a command each.
+    const againMs = Math.max(...delayed.map(({ dueMs }) => dueMs)) - emptyAgainMs
+    const areEmpty = delayed.every(({ method }) => method === 'emptiness')
+    if (areEmpty && now >= againMs)
+      return { methods: ['emptiness', ...methodsAtOnce], untilMs: Number.POSITIVE_INFINITY }
+    return { methods: methodsAtOnce, untilMs: areEmpty ? againMs : Number.POSITIVE_INFINITY }
   }
 
   /** Whether the commit of one is to come any moment: an evaluation would decide by a cluster that is about to change. `now`: epoch ms. */
