@@ -160,7 +160,7 @@ describe('the gate fails', () => {
 
   test('on a history in which a step was another one', async () => {
     const { name, workflowType, text } = recorded('nodeClaimLifecycle.plain')
-    const altered = { name, workflowType, text: text.replace('"name":"awaitNode"', '"name":"giveUp"') }
+    const altered = { name, workflowType, text: text.replace('"name":"launch"', '"name":"giveUp"') }
     expect((await failures(code, [altered]))[name]).toBeInstanceOf(DeterminismViolationError)
   })
 })
