@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest'
 import { sampleCauses } from '../core/disruption/verdicts/sample-causes.ts'
 import { boundedVerdict, formatVerdict, type Verdict } from '../core/disruption/verdicts/verdict.ts'
-import { parseVerdict } from './disruption-move.ts'
+import { parseEvaluations } from './disruption-move.ts'
+
+const read = (stored: string) => parseEvaluations({ 'a-claim': stored }).verdicts.get('a-claim')
 
 const verdict: Verdict = {
   nodeClaim: 'a-claim',
@@ -18,9 +20,9 @@ const verdict: Verdict = {
 }
 
 it('a stored verdict is read as it was written, whole or cut', () => {
-  expect(parseVerdict('a-claim', formatVerdict(verdict))).toEqual(verdict)
+  expect(read(formatVerdict(verdict))).toEqual(verdict)
   const cut = boundedVerdict(verdict, 5)
-  expect(parseVerdict('a-claim', formatVerdict(cut))).toEqual(cut)
+  expect(read(formatVerdict(cut))).toEqual(cut)
 })
 
 it.each([
@@ -36,5 +38,5 @@ it.each([
     '{"nodePool":"p","since":"s","moves":[{"methods":["drift"],"outcome":"blocked","cause":{"kind":"pdb","pod":"a/b"}}]}',
   ],
 ])('%s is none', (_, stored) => {
-  expect(parseVerdict('a-claim', stored)).toBeUndefined()
+  expect(read(stored)).toBeUndefined()
 })

@@ -1,14 +1,32 @@
 import { z } from 'zod'
 import { methodNames } from '../core/disruption/command.ts'
 import type { Cause } from '../core/disruption/verdicts/cause.ts'
-import { type Move, moveOutcomes, type Verdict } from '../core/disruption/verdicts/verdict.ts'
+import {
+  type LastPass,
+  lastPassKey,
+  type Move,
+  moveOutcomes,
+  type Verdict,
+} from '../core/disruption/verdicts/verdict.ts'
 import type { Hold } from '../core/node-claim/hold.ts'
 import { type Pause, type PauseScope, pausableReasons } from '../core/pauses/pauses.ts'
+import {
+  amount,
+  count,
+  type Entries,
+  epochMs,
+  instant,
+  type KeptFault,
+  readEntries,
+  readJson,
+  words,
+} from './kept/document.ts'
 
-const text = z.string()
-const texts = z.array(text)
-const count = z.number()
-const ms = z.number().exactOptional()
+const text = words(10_000)
+const texts = z.array(text).max(1000)
+/** USD an hour, and what is computed from them. */
+const number = amount(-1e15, 1e15)
+const ms = epochMs.exactOptional()
 
 const pods: z.ZodType<Extract<Cause, { readonly kind: 'pods-without-place' }>['pods']> = z.array(
   z.object({ name: text, constraint: text.exactOptional() }),
@@ -31,7 +49,7 @@ const scope: z.ZodType<PauseScope> = z.discriminatedUnion('kind', [
 
 const pause: z.ZodType<Pause> = z.object({
   reason: text,
-  sinceMs: count,
+  sinceMs: epochMs,
   untilMs: ms,
   by: text.exactOptional(),
   scope: scope.exactOptional(),
@@ -102,7 +120,7 @@ const facts: Facts = {
   budget: { nodePool: text },
   'requested-budget': { nodes: count },
   'deletion-saves-too-little': {},
-  'saves-too-little': { scores: z.array(z.object({ nodePool: text, savings: count, disruption: count })) },
+  'saves-too-little': { scores: z.array(z.object({ nodePool: text, savings: number, disruption: number })) },
   'chosen-empty': {},
   'chosen-drifted': {},
   'chosen-unhealthy': { condition: text, reason: text },
@@ -123,25 +141,35 @@ export const moveSchema: z.ZodType<Move> = z.object({
   methods: z.array(z.enum(methodNames)),
   outcome: z.enum(moveOutcomes),
   cause,
-  savingsForgone: count.exactOptional(),
+  savingsForgone: number.exactOptional(),
 })
 
 const verdictSchema: z.ZodType<Omit<Verdict, 'nodeClaim'>> = z.object({
   node: text.exactOptional(),
   nodePool: text,
   since: text,
-  price: count.exactOptional(),
+  price: number.exactOptional(),
   moves: z.array(moveSchema),
 })
 
-/** Reads the stored verdict of a NodeClaim; undefined when it is invalid, or of another version. */
-export function parseVerdict(nodeClaim: string, stored: string): Verdict | undefined {
-  let json: unknown
-  try {
-    json = JSON.parse(stored)
-  } catch {
-    return undefined
-  }
-  const read = verdictSchema.safeParse(json)
-  return read.success ? { nodeClaim, ...read.data } : undefined
+const lastPassSchema = z
+  .object({ at: instant, commands: count })
+  .transform(({ at, commands }): LastPass => ({ atMs: at, commands }))
+
+/** What a ConfigMap of evaluations has. */
+export interface StoredEvaluations {
+  /** By NodeClaim. */
+  readonly verdicts: ReadonlyMap<string, Verdict>
+  readonly lastPass?: LastPass
+  readonly faults: readonly KeptFault[]
+}
+
+/** Reads a ConfigMap of evaluations, or some of its entries. Entries that are not as this version writes them are left out, and named. */
+export function parseEvaluations({ [lastPassKey]: passText, ...rest }: Entries): StoredEvaluations {
+  const { documents, faults } = readEntries(rest, (_, text) => readJson(verdictSchema, text))
+  const verdicts = new Map([...documents].map(([nodeClaim, one]) => [nodeClaim, { nodeClaim, ...one }]))
+  if (passText === undefined) return { verdicts, faults }
+  const lastPass = readJson(lastPassSchema, passText)
+  if (lastPass.kind === 'damaged') return { verdicts, faults: [{ key: lastPassKey, why: lastPass.why }, ...faults] }
+  return { verdicts, lastPass: lastPass.value, faults }
 }

@@ -3,11 +3,10 @@ import { methodNames } from '../core/disruption/command.ts'
 import type { DisruptionPlan } from '../core/disruption/plan/plan.ts'
 import { isPlanId } from '../core/disruption/plan/plan-requests.ts'
 import { pausableReasons } from '../core/pauses/pauses.ts'
-import { isDeeper, mostLevels } from '../core/values/json.ts'
 import { moveSchema } from './disruption-move.ts'
+import { usd as amount, name as anyName, readJson } from './kept/document.ts'
 
-const amount = z.number().nonnegative()
-const name = z.string().min(1)
+const name = anyName.min(1)
 const cost = z.object({ before: z.number(), after: z.number() })
 
 const candidate = z.object({
@@ -43,8 +42,8 @@ const command = z.object({
 })
 
 const schema = z.object({
-  version: z.literal(1, { error: 'is not 1: another version of Joiner has made it; make a new plan' }),
-  id: z.string().refine(isPlanId, 'is not the id of a plan'),
+  version: z.literal(1, { error: 'another version of Joiner has made it; make a new plan' }),
+  id: z.string().refine(isPlanId, 'it is no id of a plan'),
   cluster: name,
   createdAt: z.iso.datetime({ offset: true }),
   by: z.string().optional(),
@@ -87,16 +86,8 @@ const schema = z.object({
 export function parseDisruptionPlan(
   text: string,
 ): { readonly kind: 'ok'; readonly plan: DisruptionPlan } | { readonly kind: 'refused'; readonly message: string } {
-  let json: unknown
-  try {
-    json = JSON.parse(text)
-  } catch (error) {
-    return { kind: 'refused', message: `not JSON: ${error instanceof Error ? error.message : String(error)}` }
-  }
-  if (isDeeper(json, mostLevels)) return { kind: 'refused', message: `nested more than ${mostLevels} levels deep` }
-  const read = schema.safeParse(json)
-  if (read.success) return { kind: 'ok', plan: json as DisruptionPlan }
-  const [issue] = read.error.issues
-  const path = issue?.path.join('.') ?? ''
-  return { kind: 'refused', message: `${path === '' ? 'the plan' : path}: ${issue?.message ?? 'cannot be read'}` }
+  const read = readJson(schema, text)
+  return read.kind === 'read'
+    ? { kind: 'ok', plan: read.value as DisruptionPlan }
+    : { kind: 'refused', message: read.why }
 }

@@ -56,7 +56,7 @@ describe('the ConfigMap', () => {
   it('gives back what was written', () => {
     const { classes, counts } = waitingPods([standing('p'), standing('q', { state: 'held', cause: 'paused' })])
     const data = Object.fromEntries([...classes].map(([key, one]) => [key, formatWaitingClass(one)]))
-    const read = parseWaiting({ ...data, [summaryKey]: formatWaitingSummary(sampleTime, counts) })
+    const { waiting: read } = parseWaiting({ ...data, [summaryKey]: formatWaitingSummary(sampleTime, counts) })
     expect(read).toEqual({ atMs: sampleTime, counts, classes })
   })
 
@@ -68,7 +68,7 @@ describe('the ConfigMap', () => {
     )
     fc.assert(
       fc.property(fc.dictionary(fc.oneof(fc.string(), fc.constant(summaryKey)), entry), (data) => {
-        const { classes, counts, atMs } = parseWaiting(data)
+        const { classes, counts, atMs } = parseWaiting(data).waiting
         for (const one of classes.values()) {
           expect(['planned', 'unschedulable', 'held']).toContain(one.state)
           if (one.cause !== undefined) expect(waitingCauses).toContain(one.cause)
@@ -78,7 +78,7 @@ describe('the ConfigMap', () => {
     )
     const good = formatWaitingClass([...waitingPods([standing('p')]).classes.values()][0] as never)
     const bad = [good.replace('too-big', 'too-bad'), good.replace('"count":1', '"count":-1'), good.slice(1)]
-    expect(parseWaiting(Object.fromEntries(bad.map((text, at) => [`k${at}`, text]))).classes.size).toBe(0)
-    expect(parseWaiting({ k: good }).classes.size).toBe(1)
+    expect(parseWaiting(Object.fromEntries(bad.map((text, at) => [`k${at}`, text]))).waiting.classes.size).toBe(0)
+    expect(parseWaiting({ k: good }).waiting.classes.size).toBe(1)
   })
 })

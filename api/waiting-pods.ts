@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { type WaitingCause, type WaitingClass, waitingCauses } from '../core/scheduling/explain/waiting-class.ts'
 import type { WaitingCount } from '../core/scheduling/explain/waiting-classes.ts'
+import { count, type Entries, epochMs, instant, type KeptFault, readEntries, readJson, words } from './kept/document.ts'
 
-const text = z.string()
-const texts = z.array(text)
-const count = z.int().nonnegative()
+const text = words(100_000)
+const texts = z.array(text).max(10_000)
 const state = z.enum(['planned', 'unschedulable', 'held'])
 const cause: z.ZodType<WaitingCause> = z.enum(waitingCauses)
 
@@ -13,7 +13,7 @@ const classSchema: z.ZodType<WaitingClass> = z.object({
   cause: cause.exactOptional(),
   pods: texts,
   count,
-  sinceMs: z.number(),
+  sinceMs: epochMs,
   plannedOn: texts,
   finding: text,
   funnel: texts,
@@ -21,8 +21,8 @@ const classSchema: z.ZodType<WaitingClass> = z.object({
 })
 
 const summarySchema = z.object({
-  at: z.iso.datetime(),
-  counts: z.array(z.object({ state, cause: cause.exactOptional(), count })),
+  at: instant,
+  counts: z.array(z.object({ state, cause: cause.exactOptional(), count })).max(1000),
 })
 
 /** Key of the time and the counts; no class has such a key. */
@@ -45,25 +45,16 @@ export function formatWaitingSummary(atMs: number, counts: readonly WaitingCount
   return JSON.stringify({ at: new Date(atMs).toISOString(), counts })
 }
 
-/** Reads the entries of the ConfigMap. Entries that are not as this version writes them are left out. */
-export function parseWaiting(data: Readonly<Record<string, string>>): StoredWaiting {
-  const summary = summarySchema.safeParse(json(data[summaryKey]))
-  const classes = Object.entries(data).flatMap(([key, stored]) => {
-    if (key === summaryKey) return []
-    const read = classSchema.safeParse(json(stored))
-    return read.success ? [[key, read.data] as const] : []
-  })
-  return {
-    ...(summary.success ? { atMs: Date.parse(summary.data.at) } : {}),
-    counts: summary.success ? summary.data.counts : [],
-    classes: new Map(classes),
-  }
-}
-
-function json(stored: string | undefined): unknown {
-  try {
-    return JSON.parse(stored ?? '')
-  } catch {
-    return undefined
-  }
+/** Reads the entries of the ConfigMap. Entries that are not as this version writes them are left out, and named. */
+export function parseWaiting(data: Entries): {
+  readonly waiting: StoredWaiting
+  readonly faults: readonly KeptFault[]
+} {
+  const { [summaryKey]: summaryText, ...rest } = data
+  const { documents: classes, faults } = readEntries(rest, (_, stored) => readJson(classSchema, stored))
+  if (summaryText === undefined) return { waiting: { counts: [], classes }, faults }
+  const summary = readJson(summarySchema, summaryText)
+  if (summary.kind === 'damaged')
+    return { waiting: { counts: [], classes }, faults: [{ key: summaryKey, why: summary.why }, ...faults] }
+  return { waiting: { atMs: summary.value.at, counts: summary.value.counts, classes }, faults }
 }

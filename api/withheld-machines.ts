@@ -1,4 +1,15 @@
 import { z } from 'zod'
+import {
+  count,
+  damaged,
+  type Entries,
+  instant,
+  type KeptFault,
+  name,
+  readEntries,
+  readJson,
+  usd,
+} from './kept/document.ts'
 
 /** ConfigMap in Joiner's namespace with the machines that garbage collection keeps since pods run there. */
 export const withheldMapName = 'joiner-withheld-machines'
@@ -10,21 +21,21 @@ const mostNamed = 1000
 const machine = z.object({
   /** `VM`, `AKS machine`, or `Node` where Azure has no VM of the Node. */
   kind: z.enum(['VM', 'AKS machine', 'Node']),
-  name: z.string(),
+  name,
   /** The Node that keeps it. */
-  node: z.string(),
+  node: name,
   /** Pods there, except those of DaemonSets. Unset: not known. */
-  pods: z.int().nonnegative().exactOptional(),
-  instanceType: z.string().exactOptional(),
+  pods: count.exactOptional(),
+  instanceType: name.exactOptional(),
   /** USD. Unset: no price list names the size. */
-  costPerDay: z.number().nonnegative().exactOptional(),
+  costPerDay: usd.exactOptional(),
 })
 
 const document = z.object({
-  at: z.iso.datetime(),
-  count: z.int().nonnegative(),
-  costPerDay: z.number().nonnegative(),
-  machines: z.array(machine),
+  at: instant,
+  count,
+  costPerDay: usd,
+  machines: z.array(machine).max(mostNamed),
 })
 
 /** A VM, AKS machine or Node without a NodeClaim that is kept since pods run there, or may run there. */
@@ -40,7 +51,7 @@ export interface WithheldMachines {
 }
 
 export function formatWithheld(atMs: number, machines: readonly WithheldMachine[]): string {
-  const stored: z.infer<typeof document> = {
+  const stored: z.input<typeof document> = {
     at: new Date(atMs).toISOString(),
     count: machines.length,
     costPerDay: machines.reduce((sum, { costPerDay = 0 }) => sum + costPerDay, 0),
@@ -50,19 +61,15 @@ export function formatWithheld(atMs: number, machines: readonly WithheldMachine[
 }
 
 /** Reads the ConfigMap's data. What this version does not write counts as none. */
-export function parseWithheld(data: Readonly<Record<string, string>>): WithheldMachines {
-  const read = document.safeParse(json(data[withheldKey]))
-  if (!read.success) return { count: 0, costPerDay: 0, machines: [] }
-  const { at, ...rest } = read.data
-  return { atMs: Date.parse(at), ...rest }
-}
-
-function json(stored: string | undefined): unknown {
-  try {
-    return JSON.parse(stored ?? '')
-  } catch {
-    return undefined
-  }
+export function parseWithheld(data: Entries): {
+  readonly found: WithheldMachines
+  readonly faults: readonly KeptFault[]
+} {
+  const { documents, faults } = readEntries(data, (key, text) =>
+    key === withheldKey ? readJson(document, text) : damaged(`the only key is ${withheldKey}`),
+  )
+  const { at, ...found } = documents.get(withheldKey) ?? { count: 0, costPerDay: 0, machines: [] }
+  return { found: { ...found, ...(at === undefined ? {} : { atMs: at }) }, faults }
 }
 
 /** Returns a machine in words, such as `VM aks-a: its Node aks-a is Ready and runs 3 pods; 2.30 USD a day`. */

@@ -4,7 +4,6 @@ import {
   type NodeRefusal,
   type NodeRefusals,
   nextClaimAt,
-  parseRefusals,
   reviewed,
   withClaim,
   withRefusal,
@@ -119,13 +118,4 @@ it('fits into a ConfigMap, however many nodes were bought together', () => {
   const bytes = [...all].reduce((sum, [key, one]) => sum + key.length + Buffer.byteLength(formatRefusal(one)), 0)
   expect(bytes).toBeLessThan(1024 * 1024)
   expect(untilOf(new Map([['c', [...all.values()][0] as NodeRefusal]]))).toBe(1_800_000_000_897 + 5 * minute)
-})
-
-it('is read as it was written, and what is not so is left out', () => {
-  const all = withRefusal(none, { ...found, claim: 'a', claims: { a: 5 } }, 10)
-  const [text = ''] = [...all.values()].map(formatRefusal)
-  expect(parseRefusals({ c: text })).toEqual(all)
-  for (const odd of ['', 'null', '[]', '{}', text.replace('"claims":{"a":5}', '"claims":{"a":"5"}')])
-    expect(parseRefusals({ c: odd }).size).toBe(0)
-  expect(parseRefusals({ other: text }).size).toBe(0)
 })

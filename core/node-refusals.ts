@@ -1,5 +1,3 @@
-import { isObject } from './values/json.ts'
-
 /** Shortest and longest time until another node is bought for a class of pods whose nodes kube-scheduler refuses. */
 const [shortestMs, longestMs] = [30_000, 30 * 60_000]
 /** At most so many NodeClaims for such a class within this time, whatever the back-off. So only the last ones are kept. */
@@ -7,8 +5,8 @@ const [mostClaims, claimsMs] = [3, 5 * 60_000]
 /** Refusals that are kept; a ConfigMap takes 1 MiB. */
 const mostRefusals = 200
 /** Nodes of a class whose refusals are known, the last ones. */
-const mostNodes = 20
-const longestMessage = 2000
+export const mostNodes = 20
+export const longestMessage = 2000
 
 /** A class of pods that kube-scheduler does not bind to the nodes that were made for it, though they have room. Times are epoch ms. */
 export interface NodeRefusal {
@@ -110,37 +108,4 @@ export function nextClaimAt({ claims, untilMs }: Pick<NodeRefusal, 'claims' | 'u
 /** Returns a refusal as text. */
 export function formatRefusal(one: NodeRefusal): string {
   return JSON.stringify(one)
-}
-
-/** Returns the refusals of entries, the oldest first. Those that are not as this version writes them are left out, and those under another class' name. */
-export function parseRefusals(entries: Readonly<Record<string, string>>): NodeRefusals {
-  const all = Object.entries(entries)
-    .flatMap(([podClass, text]) => {
-      const one = parsed(text)
-      return one?.podClass === podClass ? [one] : []
-    })
-    .sort((a, b) => a.sinceMs - b.sinceMs)
-  return new Map(all.map((one) => [one.podClass, one]))
-}
-
-function parsed(text: string): NodeRefusal | undefined {
-  let json: unknown
-  try {
-    json = JSON.parse(text)
-  } catch {
-    return undefined
-  }
-  if (!isObject(json)) return undefined
-  const one = json as Record<keyof NodeRefusal, unknown>
-  const texts = [one.podClass, one.pod, one.nodePool, one.state, one.message]
-  const numbers = [one.count, one.sinceMs, one.untilMs]
-  const { refused, claims } = one
-  const isRefusal =
-    texts.every((each) => typeof each === 'string') &&
-    numbers.every(Number.isSafeInteger) &&
-    Array.isArray(refused) &&
-    refused.every((each) => typeof each === 'string') &&
-    isObject(claims) &&
-    Object.values(claims).every(Number.isSafeInteger)
-  return isRefusal ? (json as unknown as NodeRefusal) : undefined
 }

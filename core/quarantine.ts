@@ -1,8 +1,8 @@
 /** The longest time for which an object is left out. */
-const quarantineMs = 60 * 60_000
+export const quarantineMs = 60 * 60_000
 /** Entries that are kept; a ConfigMap takes 1 MiB. */
 const mostEntries = 200
-const longestCause = 500
+export const longestCause = 500
 
 /** An object that is left out of planning because it crashed passes. */
 export interface QuarantineEntry {
@@ -73,30 +73,4 @@ export class CrashCounts {
     this.#hashes.set(id, hash)
     return false
   }
-}
-
-/** Returns an entry as text. */
-export function formatEntry({ id, hash, cause, sinceMs, untilMs }: QuarantineEntry): string {
-  const time = (ms: number) => new Date(ms).toISOString()
-  return JSON.stringify({ id, hash, cause, since: time(sinceMs), until: time(untilMs) })
-}
-
-/** Returns the entries of texts, the oldest first. Invalid texts are left out. */
-export function parseEntries(texts: Iterable<string>): QuarantineEntries {
-  const entries = [...texts].flatMap((text) => parseEntry(text) ?? []).sort((a, b) => a.sinceMs - b.sinceMs)
-  return new Map(entries.map((entry) => [entry.id, entry]))
-}
-
-function parseEntry(text: string): QuarantineEntry | undefined {
-  let json: Readonly<Record<string, unknown>> | null
-  try {
-    json = JSON.parse(text)
-  } catch {
-    return undefined
-  }
-  const { id, hash, cause, since, until } = json ?? {}
-  const [sinceMs, untilMs] = [Date.parse(String(since)), Date.parse(String(until))]
-  const isText = (value: unknown): value is string => typeof value === 'string'
-  if (!isText(id) || !id.includes('/') || !isText(hash) || !isText(cause)) return undefined
-  return Number.isNaN(sinceMs) || Number.isNaN(untilMs) ? undefined : { id, hash, cause, sinceMs, untilMs }
 }

@@ -1,7 +1,8 @@
 // Money: many short lives, during which Joiner, its planner and Temporal are killed. What history and costs say is what the simulator billed.
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { parseLedgerMap } from '../api/kept/ledger-map.ts'
 import { billedSpans } from '../core/cost/bill.ts'
-import { type LedgerEntries, parseLedgerMap } from '../core/cost/ledger-format.ts'
+import type { LedgerEntries } from '../core/cost/ledger-format.ts'
 import { coveredUntil } from '../core/cost/slice.ts'
 import type { BilledVm } from '../deploy/local/azure/virtual-machines/bill.ts'
 import { clusterName } from '../deploy/local/cluster.ts'
@@ -81,7 +82,7 @@ async function storedUntil(): Promise<number> {
     'GET',
     path,
   )
-  return coveredUntil(items.flatMap(({ data = {} }) => [...parseLedgerMap(data).values()])) ?? 0
+  return coveredUntil(items.flatMap(({ data = {} }) => [...parseLedgerMap(data).hours.values()])) ?? 0
 }
 
 /** Until when the planner leads, in epoch ms, if it is not heard of again. */

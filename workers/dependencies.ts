@@ -17,6 +17,7 @@ import { paceWithin, VmList } from '../activities/azure/arm/vm-list.ts'
 import { observeCapacity } from '../activities/azure/capacity/capacity-metrics.ts'
 import { LaunchHealth } from '../activities/azure/capacity/launch-health.ts'
 import { Quota } from '../activities/azure/capacity/quota.ts'
+import { keptUsages } from '../activities/azure/capacity/quota-accounting.ts'
 import { RefusedAttempts } from '../activities/azure/capacity/refused-attempts.ts'
 import { UnavailableOfferings } from '../activities/azure/capacity/unavailable-offerings.ts'
 import { Catalogue } from '../activities/azure/catalogue/catalogue.ts'
@@ -26,12 +27,14 @@ import { NetworkFacts } from '../activities/azure/launch/network-facts.ts'
 import { vmCreateMetrics } from '../activities/azure/launch/vm-create-metrics.ts'
 import { machineDeps } from '../activities/azure/machines/machine-deps.ts'
 import { CapacityReservations } from '../activities/azure/reservations/capacity-reservations.ts'
+import { keptGroups } from '../activities/azure/reservations/stored-groups.ts'
 import { BufferRoom } from '../activities/capacity-buffers/buffer-room.ts'
 import { DisruptionMetrics } from '../activities/disruption/metrics.ts'
 import { VerdictRecorder } from '../activities/disruption/verdicts.ts'
 import { ClusterCache } from '../activities/kubernetes/cache/cluster-cache.ts'
 import type { KubernetesClient } from '../activities/kubernetes/client/client.ts'
 import { EventRecorder } from '../activities/kubernetes/event-recorder.ts'
+import { KeptFaults } from '../activities/kubernetes/kept-faults.ts'
 import { instanceTypes } from '../activities/node-overlays/pool-types.ts'
 import { Findings } from '../activities/provisioning/findings/findings.ts'
 import { PlanningMetrics } from '../activities/provisioning/metrics.ts'
@@ -96,18 +99,17 @@ export async function createDependencies(input: DependencyInput) {
     machines: managesMachines(config),
     buffers: config.FEATURE_GATES.CapacityBuffer,
   })
-  const unavailable = new UnavailableOfferings({
-    client: kubernetes,
-    namespace: config.JOINER_NAMESPACE,
-    now,
-    log,
-  })
+  const namespace = config.JOINER_NAMESPACE
+  const events = new EventRecorder(kubernetes, log)
+  const { note } = new KeptFaults({ events, log, namespace }, registry)
+  const own = { namespace, note, log, now }
+  const unavailable = new UnavailableOfferings({ client: kubernetes, ...own })
   // Without the role azure nothing is asked of Azure: sizes, prices and quota are what a process with that role stores.
   const asked = config.JOINER_ROLES.includes('azure') ? azure : undefined
-  const namespace = config.JOINER_NAMESPACE
+  const ofSubscription = { ...own, about: quotaIdentity(config) }
   const quota: Quota = new Quota({
     azure: asked,
-    document: new DurableDocument(kubernetes, { namespace, name: 'joiner-quota', about: quotaIdentity(config) }),
+    document: new DurableDocument(kubernetes, keptUsages, ofSubscription),
     location: settings.location,
     cache,
     sizeOf: (name) => catalogue.size(name),
@@ -116,7 +118,7 @@ export async function createDependencies(input: DependencyInput) {
   })
   const reservations = new CapacityReservations({
     azure: asked,
-    document: new DurableDocument(kubernetes, { namespace, name: 'joiner-reservations', about: quotaIdentity(config) }),
+    document: new DurableDocument(kubernetes, keptGroups, ofSubscription),
     config: settings,
     cache,
     // A machine of AKS names no capacity reservation group.
@@ -125,8 +127,7 @@ export async function createDependencies(input: DependencyInput) {
     now,
   })
   const lateLists = new LateLists({ client: kubernetes, namespace, log, now }, registry)
-  const events = new EventRecorder(kubernetes, log)
-  const store = new QuarantineStore(kubernetes, config.JOINER_NAMESPACE)
+  const store = new QuarantineStore({ client: kubernetes, ...own })
   const quarantine = new Quarantine({ cache, store, events, log, now }, registry)
   const catalogue = new Catalogue({
     azure: asked,
@@ -135,9 +136,7 @@ export async function createDependencies(input: DependencyInput) {
     quota,
     reservations,
     kubernetes,
-    namespace,
-    log,
-    now,
+    ...own,
   })
   observeCapacity({ quota, unavailable }, registry)
   if (config.JOINER_ROLES.some((role) => role === 'azure' || role === 'planner'))
@@ -159,7 +158,8 @@ export async function createDependencies(input: DependencyInput) {
     registry,
     now,
     cluster: config.CLUSTER_NAME,
-    namespace: config.JOINER_NAMESPACE,
+    namespace,
+    note,
     nodeRules,
     azure,
     budget,
@@ -223,7 +223,7 @@ export type ProcessDeps = Awaited<ReturnType<typeof createDependencies>>
 
 /** Which quota a stored count is of. */
 function quotaIdentity({ ARM_SUBSCRIPTION_ID: subscription, LOCATION: region }: Config) {
-  return { format: '1', subscription, region }
+  return { subscription, region }
 }
 
 /** In a process without the role azure nothing may ask Azure. */

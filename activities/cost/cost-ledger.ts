@@ -3,7 +3,7 @@ import { CostMeter, type CostRate } from '../../core/cost/meter.ts'
 import type { Node, NodeClaim, Pod } from '../../core/objects.ts'
 import type { ClusterChange } from '../kubernetes/cache/change-feed.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
-import type { KubernetesClient } from '../kubernetes/client/client.ts'
+import type { KeptSource } from '../kubernetes/client/config-map.ts'
 import { nodeClaimOf } from '../kubernetes/lifecycle/claim-nodes.ts'
 import { LedgerStore } from './ledger-store.ts'
 import { boundMs, deletionMs, launchedMs, meteredNode, meteredPod, type TypesOfPools } from './metered-objects.ts'
@@ -16,12 +16,10 @@ interface Queued {
   readonly enter: (ms: number) => void
 }
 
-export interface CostLedgerDeps {
-  readonly client: KubernetesClient
+export interface CostLedgerDeps extends KeptSource {
   readonly cache: ClusterCache
   /** By NodePool; the same arrays until something changes. */
   readonly instanceTypes: () => TypesOfPools
-  readonly namespace: string
   readonly log: Logger
   /** Epoch ms. */
   readonly now: () => number
@@ -64,7 +62,7 @@ export class CostLedger {
 
   constructor(deps: CostLedgerDeps) {
     this.#deps = deps
-    this.#store = new LedgerStore(deps.client, deps.namespace)
+    this.#store = new LedgerStore(deps)
   }
 
   /** Begins once the caches are filled. */

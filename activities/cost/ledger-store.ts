@@ -1,16 +1,10 @@
+import { parseLedgerMap } from '../../api/kept/ledger-map.ts'
 import { hourMs, hourOf } from '../../core/cost/bill.ts'
-import {
-  type LedgerEntries,
-  type LedgerHours,
-  ledgerEntries,
-  ledgerMapOf,
-  parseLedgerMap,
-} from '../../core/cost/ledger-format.ts'
+import { type LedgerEntries, type LedgerHours, ledgerEntries, ledgerMapOf } from '../../core/cost/ledger-format.ts'
 import { addSlices, type CostSlice, coveredUntil } from '../../core/cost/slice.ts'
 import type { Json } from '../kubernetes/client/answers.ts'
 import { isConflict, isNotFound } from '../kubernetes/client/api-error.ts'
-import type { KubernetesClient } from '../kubernetes/client/client.ts'
-import { readConfigMap } from '../kubernetes/client/config-map.ts'
+import { type KeptSource, readConfigMap } from '../kubernetes/client/config-map.ts'
 import { resourcePath } from '../kubernetes/client/resources.ts'
 
 interface StoredMap {
@@ -27,20 +21,18 @@ const mostAttempts = 5
  * The hours of the ledger in ConfigMaps. Each write is locked by the version that it was decided from, and a time that is stored already is not added again.
  */
 export class LedgerStore {
-  readonly #client: KubernetesClient
-  readonly #namespace: string
+  readonly #source: KeptSource
   /** By name; what this process wrote or read last. */
   readonly #known = new Map<string, StoredMap>()
 
-  constructor(client: KubernetesClient, namespace: string) {
-    this.#client = client
-    this.#namespace = namespace
+  constructor(source: KeptSource) {
+    this.#source = source
   }
 
   /** Returns up to when the ledger of today and yesterday is stored, in epoch ms. Errors: the API server's. */
   async storedUntil(now: number): Promise<number | undefined> {
     const stored = await Promise.all([now - dayMs, now].map((ms) => this.#read(ledgerMapOf(ms))))
-    return coveredUntil(stored.flatMap(({ entries }) => [...parseLedgerMap(entries).values()]))
+    return coveredUntil(stored.flatMap(({ entries }) => [...parseLedgerMap(entries).hours.values()]))
   }
 
   /** Makes the ConfigMap of a time where it is missing. Errors: the API server's. */
@@ -74,7 +66,9 @@ export class LedgerStore {
 
   async #read(name: string): Promise<StoredMap> {
     try {
-      return this.#remember(name, await this.#client.get(this.#path(name)))
+      const stored = this.#remember(name, await this.#source.client.get(this.#path(name)))
+      this.#source.note?.(name, parseLedgerMap(stored.entries).faults)
+      return stored
     } catch (error) {
       if (isNotFound(error)) return { entries: {} }
       throw error
@@ -84,18 +78,24 @@ export class LedgerStore {
   async #write(name: string, stored: StoredMap, data: Readonly<Record<string, string | null>>): Promise<void> {
     if (stored.resourceVersion === undefined) return this.#create(name, data)
     const { resourceVersion } = stored
-    this.#remember(name, await this.#client.mergePatch(this.#path(name), { metadata: { resourceVersion }, data }))
+    this.#remember(
+      name,
+      await this.#source.client.mergePatch(this.#path(name), { metadata: { resourceVersion }, data }),
+    )
   }
 
   async #create(name: string, entries: Readonly<Record<string, string | null>>): Promise<void> {
     const data = Object.fromEntries(Object.entries(entries).filter(([, text]) => text !== null))
     const metadata = {
       name,
-      namespace: this.#namespace,
+      namespace: this.#source.namespace,
       labels: { 'app.kubernetes.io/managed-by': 'joiner', 'joiner.sh/cost': 'true' },
     }
-    const path = resourcePath('configmaps', undefined, this.#namespace)
-    this.#remember(name, await this.#client.create(path, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data }))
+    const path = resourcePath('configmaps', undefined, this.#source.namespace)
+    this.#remember(
+      name,
+      await this.#source.client.create(path, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data }),
+    )
   }
 
   #remember(name: string, { metadata, data }: Json): StoredMap {
@@ -106,13 +106,13 @@ export class LedgerStore {
   }
 
   #path(name: string): string {
-    return resourcePath('configmaps', name, this.#namespace)
+    return resourcePath('configmaps', name, this.#source.namespace)
   }
 }
 
 /** The entries that change; none when all of it is stored. */
 function changesOf(entries: LedgerEntries, slices: readonly CostSlice[]): Readonly<Record<string, string | null>> {
-  const stored = parseLedgerMap(entries)
+  const { hours: stored } = parseLedgerMap(entries)
   const added = addSlices(stored, slices)
   const touched = new Set(slices.map(({ fromMs }) => hourOf(fromMs)))
   const changed = [...added].filter(([atMs, hour]) => touched.has(atMs) && stored.get(atMs) !== hour)
@@ -125,13 +125,19 @@ function sizeOf(entries: LedgerEntries): number {
 
 /** Returns the stored hours of a window, by their beginning in epoch ms. Errors: the API server's. */
 export async function readLedger(
-  { client, namespace }: { readonly client: KubernetesClient; readonly namespace: string },
+  { client, namespace, note }: KeptSource,
   { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
 ): Promise<LedgerHours> {
   const names = new Set<string>()
   for (let ms = fromMs; ms < toMs; ms += hourMs) names.add(ledgerMapOf(ms))
-  const maps = await Promise.all([...names].map((name) => readConfigMap(client, { name, namespace })))
-  const hours = maps.flatMap((entries) => [...parseLedgerMap(entries ?? {})])
+  const maps = await Promise.all(
+    [...names].map(async (name) => {
+      const { hours, faults } = parseLedgerMap((await readConfigMap(client, { name, namespace })) ?? {})
+      note?.(name, faults)
+      return hours
+    }),
+  )
+  const hours = maps.flatMap((each) => [...each])
   const first = hourOf(fromMs)
   return new Map(hours.filter(([atMs]) => atMs >= first && atMs < toMs).toSorted(([a], [b]) => a - b))
 }

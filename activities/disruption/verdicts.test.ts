@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest'
-import { parseVerdict } from '../../api/disruption-move.ts'
+import { parseEvaluations } from '../../api/disruption-move.ts'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
-import { lastPassKey, parseLastPass, verdictMapName, verdictShard } from '../../core/disruption/verdicts/verdict.ts'
+import { verdictMapName, verdictShard } from '../../core/disruption/verdicts/verdict.ts'
 import { sampleClaim, sampleNode, samplePool, sampleTime } from '../../core/sample-objects.ts'
 import type { Json } from '../kubernetes/client/answers.ts'
 import { ApiError } from '../kubernetes/client/api-error.ts'
@@ -80,7 +80,8 @@ async function evaluates(recorder: VerdictRecorder, pod: string | undefined, nam
   await recorder.settled()
 }
 
-const stored = () => parseVerdict(claim, maps.data.get(mapName)?.[claim] ?? '')
+const evaluations = (name: string) => parseEvaluations(maps.data.get(name) ?? {})
+const stored = () => evaluations(mapName).verdicts.get(claim)
 
 describe('what was found about a node', () => {
   it('is written at once, and then only what is new, not more often than each half minute', async () => {
@@ -157,7 +158,7 @@ describe('what was found about a node', () => {
 
 it('the last evaluation is written each minute', async () => {
   const recorder = new VerdictRecorder()
-  const lastPass = () => parseLastPass(maps.data.get(verdictMapName(0))?.[lastPassKey])
+  const lastPass = () => evaluations(verdictMapName(0)).lastPass
   await evaluates(recorder, 'default/web')
   expect(lastPass()).toEqual({ atMs: sampleTime, commands: expect.any(Number) })
   for (let seconds = 0; seconds < 60; seconds += 10) {

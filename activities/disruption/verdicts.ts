@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { parseVerdict } from '../../api/disruption-move.ts'
+import { parseEvaluations } from '../../api/disruption-move.ts'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import {
   boundedVerdict,
@@ -15,16 +15,13 @@ import {
 } from '../../core/disruption/verdicts/verdict.ts'
 import { type VerdictView, verdictsOf } from '../../core/disruption/verdicts/verdicts.ts'
 import { stateNodes } from '../../core/scheduling/state-nodes.ts'
-import type { KubernetesClient } from '../kubernetes/client/client.ts'
-import { readConfigMap, writeConfigMap } from '../kubernetes/client/config-map.ts'
+import { type KeptSource, readConfigMap, writeConfigMap } from '../kubernetes/client/config-map.ts'
 import type { CatalogueOfPools } from '../node-overlays/pool-types.ts'
 import { instanceTypes } from '../node-overlays/pool-types.ts'
 
-interface StoreDeps {
-  readonly client: KubernetesClient
+interface StoreDeps extends KeptSource {
   readonly log: Logger
   readonly now: () => number
-  readonly namespace: string
 }
 
 export interface VerdictsDeps extends StoreDeps, CatalogueOfPools {
@@ -149,13 +146,14 @@ class Shard {
     return this.#kept.get(nodeClaim)?.found
   }
 
-  async read({ client, namespace }: StoreDeps): Promise<void> {
-    const data = (await readConfigMap(client, { name: verdictMapName(this.#index), namespace })) ?? {}
-    const entries = Object.entries(data).filter(([key]) => key !== lastPassKey)
-    this.#stored = new Map(entries.map(([name, text]) => [name, parseVerdict(name, text)]))
-    this.#kept = new Map(
-      [...this.#stored].flatMap(([name, shown]) => (shown === undefined ? [] : [[name, { found: shown, shown }]])),
-    )
+  async read({ client, namespace, note }: StoreDeps): Promise<void> {
+    const name = verdictMapName(this.#index)
+    const data = (await readConfigMap(client, { name, namespace })) ?? {}
+    const { verdicts, faults } = parseEvaluations(data)
+    note?.(name, faults)
+    const names = Object.keys(data).filter((key) => key !== lastPassKey)
+    this.#stored = new Map(names.map((each) => [each, verdicts.get(each)]))
+    this.#kept = new Map([...verdicts].map(([each, shown]) => [each, { found: shown, shown }]))
   }
 
   /** Keeps verdicts. A verdict with the same text keeps its time. */

@@ -42,7 +42,7 @@ test('a pod that crashes the scheduler is quarantined, and the others get their 
     ...known,
     solver: { plan } as SolverThread,
     heavyPods: new HeavyPods(),
-    quarantine: new Quarantine({ ...known, store: new QuarantineStore(client, namespace) }, new Registry()),
+    quarantine: new Quarantine({ ...known, store: new QuarantineStore({ client, namespace }) }, new Registry()),
     unavailable: Object.assign(known.unavailable, { synced: async () => {} }),
   }
   const fence = await Fence.take(deps, 'joiner-planner-fence', 'test')

@@ -109,7 +109,7 @@ function start(): Planner {
   const quarantine = new Quarantine(
     {
       cache,
-      store: new QuarantineStore(map.client as never, 'joiner'),
+      store: new QuarantineStore({ client: map.client as never, namespace: 'joiner' }),
       events: {
         record: ({ about, reason, message }: EventInput) => events.push(`${reason} ${about.metadata.name}: ${message}`),
       } as never,

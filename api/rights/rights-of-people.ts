@@ -16,6 +16,14 @@ const own = on('', 'own')
 
 /** ConfigMaps with what evaluations found. */
 export const evaluationMaps = Array.from({ length: verdictShards }, (_, shard) => verdictMapName(shard))
+/** ConfigMaps that only processes use, of which `joiner status` and `joiner doctor` say whether they can be read. */
+const processMaps = [
+  'joiner-catalogue',
+  'joiner-quota',
+  'joiner-reservations',
+  'joiner-image-versions',
+  'joiner-node-refusals',
+] as const
 /** ConfigMap with why pods wait. */
 export const waitingMap = waitingMapName
 /** ConfigMaps with plans. */
@@ -57,7 +65,7 @@ export const operator: readonly Rule[] = [
     why: 'budgets, status, top, ui, why',
     names: ['joiner-late-lists', 'joiner-pauses', 'joiner-prices', waitingMap, ...evaluationMaps],
   }),
-  own('configmaps', 'get', { why: 'doctor, status', names: [cancellationsMap, withheldMapName] }),
+  own('configmaps', 'get', { why: 'doctor, status', names: [cancellationsMap, withheldMapName, ...processMaps] }),
   own('configmaps', 'get', { why: 'cost, ui', names: ledgerMaps }),
   own('configmaps', 'create', 'apply, of a plan from a file'),
   own('configmaps', 'get patch delete', { why: 'plan, apply', names: planMaps }),

@@ -183,7 +183,17 @@ const planner: readonly Rule[] = [
   }),
   own('configmaps', 'get', {
     why: inPod,
-    names: ['joiner-late-lists', 'joiner-prices', 'joiner-unavailable-offerings', withheldMapName],
+    names: [
+      'joiner-catalogue',
+      'joiner-image-versions',
+      'joiner-late-lists',
+      'joiner-prices',
+      'joiner-quota',
+      'joiner-reservations',
+      'joiner-unavailable-offerings',
+      cancellationsMap,
+      withheldMapName,
+    ],
   }),
   cluster('pods', 'get', inPod),
   createLeases,

@@ -1,16 +1,16 @@
-import { hourMs, type TimeRange } from './bill.ts'
-import { type Bounded, boundedTo, type LedgerHour, mostKeys, type PoolCost } from './slice.ts'
+import { hourMs } from './bill.ts'
+import { type Bounded, boundedTo, type LedgerHour, mostKeys } from './slice.ts'
 
 /** ConfigMaps with hours: today's, and those of the 30 days before. */
 export const ledgerMaps = Array.from({ length: 31 }, (_, place) => `joiner-cost-${place}`)
 
 const dayMs = 24 * hourMs
-const version = 1
+export const ledgerVersion = 1
 const longestKey = 200
 /** Of a ConfigMap's mebibyte, for 24 hours. */
 const longestHour = 40_000
 /** The entry that says which day the others are of. */
-const dayEntry = 'day'
+export const dayEntry = 'day'
 
 /** Returns the ConfigMap that keeps the day (UTC) of a time. */
 export function ledgerMapOf(ms: number): string {
@@ -21,19 +21,6 @@ export type LedgerEntries = Readonly<Record<string, string>>
 
 /** Hours by their beginning, in epoch ms. */
 export type LedgerHours = ReadonlyMap<number, LedgerHour>
-
-/** Returns the hours of a ConfigMap, without those that cannot be read. */
-export function parseLedgerMap(entries: LedgerEntries): LedgerHours {
-  const day = Date.parse(`${entries[dayEntry] ?? ''}T00:00:00Z`)
-  const hours = new Map<number, LedgerHour>()
-  if (Number.isNaN(day)) return hours
-  for (const [name, text] of Object.entries(entries)) {
-    if (!/^([01][0-9]|2[0-3])$/.test(name)) continue
-    const hour = parseHour(text)
-    if (hour !== undefined) hours.set(day + Number(name) * hourMs, hour)
-  }
-  return hours
-}
 
 /** Returns the entries that write hours of one day into its ConfigMap; null removes what is there of another day. */
 export function ledgerEntries(hours: LedgerHours, before: LedgerEntries): Readonly<Record<string, string | null>> {
@@ -50,7 +37,8 @@ export function ledgerEntries(hours: LedgerHours, before: LedgerEntries): Readon
 
 type Row = readonly [key: string, usd: number]
 
-interface StoredHour {
+/** An hour as it stands in its entry. */
+export interface StoredHour {
   readonly v: number
   readonly covered: readonly (readonly [number, number])[]
   readonly pools: readonly (readonly [string, number, number, number, number])[]
@@ -71,7 +59,7 @@ function formatHour(hour: LedgerHour): string {
 
 function hourText({ covered, pools, namespaces, workloads }: LedgerHour): string {
   return JSON.stringify({
-    v: version,
+    v: ledgerVersion,
     covered: covered.map(({ fromMs, toMs }) => [fromMs, toMs] as const),
     pools: [...pools].map(
       ([name, cost]) =>
@@ -105,46 +93,4 @@ function cutKey(key: string): string {
 /** Twelve digits: what hundreds of additions round off stays far below a cent. */
 function rounded(value: number): number {
   return Number(value.toPrecision(12))
-}
-
-function parseHour(text: string): LedgerHour | undefined {
-  let stored: Partial<StoredHour>
-  try {
-    stored = JSON.parse(text) as Partial<StoredHour>
-  } catch {
-    return undefined
-  }
-  const { v, covered, pools, namespaces, workloads, otherNamespaces, otherWorkloads } = stored
-  const isHour = v === version && isList(covered, isRange) && isList(pools, isPool)
-  if (!isHour || !isList(namespaces, isRow) || !isList(workloads, isRow)) return undefined
-  return {
-    covered: covered.map(([fromMs, toMs]): TimeRange => ({ fromMs, toMs })),
-    pools: new Map(
-      pools.map(([name, usd, idle, nodeHours, unpricedHours]): [string, PoolCost] => [
-        name,
-        { usd, idle, nodeHours, unpricedHours },
-      ]),
-    ),
-    namespaces: { byKey: new Map(namespaces), other: Number(otherNamespaces) },
-    workloads: { byKey: new Map(workloads), other: Number(otherWorkloads) },
-  }
-}
-
-function isList<T>(value: readonly T[] | undefined, isEntry: (entry: unknown) => entry is T): value is readonly T[] {
-  return Array.isArray(value) && value.every(isEntry)
-}
-
-const areNumbers = (values: readonly unknown[], count: number) =>
-  values.length === count && values.every((value) => Number.isFinite(value))
-
-function isRange(entry: unknown): entry is readonly [number, number] {
-  return Array.isArray(entry) && areNumbers(entry, 2)
-}
-
-function isPool(entry: unknown): entry is StoredHour['pools'][number] {
-  return Array.isArray(entry) && typeof entry[0] === 'string' && areNumbers(entry.slice(1), 4)
-}
-
-function isRow(entry: unknown): entry is Row {
-  return Array.isArray(entry) && typeof entry[0] === 'string' && areNumbers(entry.slice(1), 1)
 }

@@ -2,7 +2,14 @@ import { describe, expect, test } from 'vitest'
 import type { Budget, NodeClaim } from '../objects.ts'
 import { type Pause, Pauses } from '../pauses/pauses.ts'
 import { sampleClaim, sampleNode, samplePool, sampleTime } from '../sample-objects.ts'
-import { acceptedEntries, cancellationRefusal, refusedCancellations, refusedEntries } from './cancellation.ts'
+import {
+  type Accepted,
+  acceptedEntries,
+  cancellationRefusal,
+  noCancellations,
+  refusedCancellations,
+  refusedEntries,
+} from './cancellation.ts'
 
 const second = 1000
 const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j']
@@ -31,10 +38,11 @@ function refusal({ budgets = [{ nodes: '100%' }], hasPool = true, leaving = [], 
       },
     })
   const claims = names.map(claimOf)
-  const data = claims.reduce((known, claim) => {
-    const ago = more.accepted?.[claim.status.nodeName ?? '']
-    return ago === undefined ? known : { ...known, ...acceptedEntries(claim, {}, now - ago * second) }
-  }, {})
+  const accepted = claims.flatMap(({ metadata, status }): (readonly [string, Accepted])[] => {
+    const ago = more.accepted?.[status.nodeName ?? '']
+    const nodePool = metadata.labels['karpenter.sh/nodepool'] ?? ''
+    return ago === undefined ? [] : [[metadata.uid, { atMs: now - ago * second, nodeClaim: metadata.name, nodePool }]]
+  })
   const nodes = claims.map((claim) => {
     const name = claim.status.nodeName ?? ''
     const node = sampleNode(name)
@@ -48,7 +56,7 @@ function refusal({ budgets = [{ nodes: '100%' }], hasPool = true, leaving = [], 
     pauses: new Pauses(more.pauses ?? []),
     nodePool: hasPool ? nodePool : undefined,
     nodes,
-    data,
+    cancellations: { ...noCancellations, accepted: new Map(accepted) },
     now,
   })
 }
@@ -94,12 +102,13 @@ describe('the record of cancellations', () => {
   test('removes what is over, and what cannot be read', () => {
     const now = sampleTime + 7200 * second
     const old = {
-      ...acceptedEntries(sampleClaim('b'), {}, now - 61 * second),
-      ...refusedEntries('c', {}, now - 3601 * second),
-      'accepted.d': 'rubbish',
-      'refused.e': 'rubbish',
-      ...refusedEntries('f', {}, now - 3599 * second),
-    } as Readonly<Record<string, string>>
+      accepted: new Map([['b', { atMs: now - 61 * second, nodeClaim: 'b', nodePool: pool }]]),
+      refused: new Map([
+        ['c', now - 3601 * second],
+        ['f', now - 3599 * second],
+      ]),
+      damaged: ['accepted.d', 'refused.e'],
+    }
     const kept = ['accepted.' + claim.metadata.uid]
     const written = acceptedEntries(claim, old, now)
     expect(Object.entries(written).filter(([, value]) => value !== null)).toEqual([[kept[0], expect.any(String)]])
@@ -107,23 +116,22 @@ describe('the record of cancellations', () => {
       Object.keys(written)
         .filter((key) => written[key] === null)
         .sort(),
-    ).toEqual([`accepted.${sampleClaim('b').metadata.uid}`, 'accepted.d', 'refused.c', 'refused.e'].sort())
+    ).toEqual(['accepted.b', 'accepted.d', 'refused.c', 'refused.e'])
   })
 
   test('says how many were refused when it last happened, for an hour, and stays small', () => {
-    const at = (uid: string, ms: number) => refusedEntries(uid, {}, ms) as Readonly<Record<string, string>>
-    const data = { ...at('a', sampleTime), ...at('b', sampleTime + 600_000), ...at('c', sampleTime + 601_000) }
-    expect(refusedCancellations(data, sampleTime + 700_000)).toMatch(
+    const at = (...times: readonly number[]) => ({
+      ...noCancellations,
+      refused: new Map(times.map((ms, index) => [`n${index}`, ms])),
+    })
+    const some = at(sampleTime, sampleTime + 600_000, sampleTime + 601_000)
+    expect(refusedCancellations(some, sampleTime + 700_000)).toMatch(
       /^2 cancellations of lifecycles in Temporal were refused at 2026-01-01T00:10:01Z: .*kubectl delete nodeclaim NAME$/,
     )
-    expect(refusedCancellations(at('a', sampleTime), sampleTime)).toMatch(
-      /^1 cancellation of lifecycles in Temporal was/,
-    )
-    expect(refusedCancellations(data, sampleTime + 5_000_000)).toBeUndefined()
-    expect(refusedCancellations({ ...acceptedEntries(claim, {}, sampleTime) } as never, sampleTime)).toBeUndefined()
-    const many = Object.fromEntries(
-      Array.from({ length: 500 }, (_, n) => Object.entries(at(`n${n}`, sampleTime))[0] as [string, string]),
-    )
+    expect(refusedCancellations(at(sampleTime), sampleTime)).toMatch(/^1 cancellation of lifecycles in Temporal was/)
+    expect(refusedCancellations(some, sampleTime + 5_000_000)).toBeUndefined()
+    expect(refusedCancellations(noCancellations, sampleTime)).toBeUndefined()
+    const many = at(...Array.from({ length: 500 }, () => sampleTime))
     expect(refusedEntries('more', many, sampleTime)).toEqual({})
     expect(refusedCancellations(many, sampleTime)).toMatch(/^500 or more cancellations/)
   })

@@ -22,59 +22,55 @@ const budgetReason = 'Cancelled'
 /** Name of the ConfigMap of Joiner's namespace with the cancellations of late. */
 export const cancellationsMap = 'joiner-cancellations'
 
-type Data = Readonly<Record<string, string>>
-
-interface Accepted {
-  readonly uid: string
+/** A cancellation that was obeyed. */
+export interface Accepted {
+  /** Epoch ms. */
+  readonly atMs: number
   readonly nodeClaim: string
   readonly nodePool: string
 }
 
-const acceptedKey = /^accepted\.(.+)$/
-const refusedKey = /^refused\.(.+)$/
+/** The entries of the ConfigMap, by the UIDs of NodeClaims. */
+export interface Cancellations {
+  readonly accepted: ReadonlyMap<string, Accepted>
+  /** When each was refused, in epoch ms. */
+  readonly refused: ReadonlyMap<string, number>
+  /** Keys of entries that cannot be read. */
+  readonly damaged: readonly string[]
+}
+
+export const noCancellations: Cancellations = { accepted: new Map(), refused: new Map(), damaged: [] }
+
+export const acceptedKey = (uid: string) => `accepted.${uid}`
+export const refusedKey = (uid: string) => `refused.${uid}`
 
 /** Returns the entry of the ConfigMap for a cancellation that is obeyed, and removes those that are over. */
-export function acceptedEntries(claim: NodeClaim, data: Data, now: number): Readonly<Record<string, string | null>> {
+export function acceptedEntries(
+  claim: NodeClaim,
+  all: Cancellations,
+  now: number,
+): Readonly<Record<string, string | null>> {
   const { name, uid } = claim.metadata
   const entry = {
     at: new Date(now).toISOString(),
     nodeClaim: name,
     nodePool: claim.metadata.labels[labels.nodePool] ?? '',
   }
-  return { ...overEntries(data, now), [`accepted.${uid}`]: JSON.stringify(entry) }
+  return { ...overEntries(all, now), [acceptedKey(uid)]: JSON.stringify(entry) }
 }
 
 /** Returns the entry of a refusal; none where there are so many that one more says nothing. */
-export function refusedEntries(uid: string, data: Data, now: number): Readonly<Record<string, string | null>> {
-  const isFull = Object.keys(data).filter((key) => refusedKey.test(key)).length >= mostRefused
-  return { ...overEntries(data, now), ...(isFull ? {} : { [`refused.${uid}`]: timeText(now) }) }
+export function refusedEntries(uid: string, all: Cancellations, now: number): Readonly<Record<string, string | null>> {
+  return { ...overEntries(all, now), ...(all.refused.size >= mostRefused ? {} : { [refusedKey(uid)]: timeText(now) }) }
 }
 
-function overEntries(data: Data, now: number): Readonly<Record<string, null>> {
-  const isOver = (key: string, value: string) =>
-    acceptedKey.test(key) ? acceptedOf(key, value, now) === undefined : now - timeOf(value) >= refusedMs
-  return Object.fromEntries(
-    Object.entries(data)
-      .filter(([key, value]) => isOver(key, value))
-      .map(([key]) => [key, null]),
-  )
-}
-
-/** Undefined: it is over, or cannot be read. */
-function acceptedOf(key: string, value: string, now: number): Accepted | undefined {
-  const uid = acceptedKey.exec(key)?.[1]
-  if (uid === undefined) return undefined
-  try {
-    const { at, nodeClaim, nodePool } = JSON.parse(value) as Readonly<Record<string, unknown>>
-    return now - timeOf(at) < windowMs ? { uid, nodeClaim: String(nodeClaim), nodePool: String(nodePool) } : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function timeOf(value: unknown): number {
-  const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN
-  return Number.isNaN(ms) ? Number.NEGATIVE_INFINITY : ms
+function overEntries({ accepted, refused, damaged }: Cancellations, now: number): Readonly<Record<string, null>> {
+  const over = [
+    ...damaged,
+    ...[...accepted].filter(([, { atMs }]) => now - atMs >= windowMs).map(([uid]) => acceptedKey(uid)),
+    ...[...refused].filter(([, atMs]) => now - atMs >= refusedMs).map(([uid]) => refusedKey(uid)),
+  ]
+  return Object.fromEntries(over.map((key) => [key, null]))
 }
 
 /** What a cancellation is judged by. */
@@ -84,8 +80,7 @@ export interface CancellationView {
   readonly nodePool: NodePool | undefined
   /** All nodes of the cluster. */
   readonly nodes: readonly StateNode[]
-  /** The ConfigMap. */
-  readonly data: Data
+  readonly cancellations: Cancellations
   /** Epoch ms. */
   readonly now: number
 }
@@ -95,7 +90,7 @@ export interface CancellationView {
  * before, by an attempt that was cut off, is not counted again.
  */
 export function cancellationRefusal(claim: NodeClaim, view: CancellationView): string | undefined {
-  const { pauses, data, now } = view
+  const { pauses, cancellations, now } = view
   const { name, uid } = claim.metadata
   const hold = holdOf(claim, now)
   if (hold !== undefined) return `the NodeClaim is ${holdText(hold)}`
@@ -106,8 +101,9 @@ export function cancellationRefusal(claim: NodeClaim, view: CancellationView): s
     reason: budgetReason,
   })
   if (pause !== undefined) return pauseText('disruption', pause)
-  const accepted = Object.entries(data).flatMap(([key, value]) => acceptedOf(key, value, now) ?? [])
-  if (accepted.some((each) => each.uid === uid)) return undefined
+  const recent = [...cancellations.accepted].filter(([, { atMs }]) => now - atMs < windowMs)
+  if (recent.some(([each]) => each === uid)) return undefined
+  const accepted = recent.map(([, each]) => each)
   if (accepted.length >= mostCancelled)
     return `${accepted.length} lifecycles were cancelled within a minute, and more are taken for an accident`
   return budgetRefusal(claim, view, accepted)
@@ -138,11 +134,8 @@ function budgetRefusal(
 }
 
 /** Returns what `joiner status` and `joiner doctor` say of refusals within the last hour, the latest accident; undefined when there was none. */
-export function refusedCancellations(data: Data, now: number): string | undefined {
-  const times = Object.entries(data)
-    .filter(([key]) => refusedKey.test(key))
-    .map(([, value]) => timeOf(value))
-    .filter((ms) => now - ms < refusedMs)
+export function refusedCancellations({ refused }: Cancellations, now: number): string | undefined {
+  const times = [...refused.values()].filter((ms) => now - ms < refusedMs)
   if (times.length === 0) return undefined
   const last = Math.max(...times)
   const count = times.filter((ms) => last - ms < accidentMs).length

@@ -1,14 +1,14 @@
 import type { Client } from '@temporalio/client'
-import { DurableDocument } from '../../activities/azure/catalogue/durable-document.ts'
-import { decodePrices } from '../../activities/azure/catalogue/pricing.ts'
 import { readLedger } from '../../activities/cost/ledger-store.ts'
 import type { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
+import { faultText, type NoteFaults } from '../../api/kept/document.ts'
 import { hourMs, hourOf } from '../../core/cost/bill.ts'
 import type { LedgerHours } from '../../core/cost/ledger-format.ts'
-import { type Cost, costOf, type PriceOf } from '../../core/cost/report.ts'
+import { type Cost, costOf } from '../../core/cost/report.ts'
 import type { History } from '../../core/history/life.ts'
 import { timeText } from '../../core/values/time.ts'
 import { readHistory } from '../history/lives.ts'
+import { type KeptPrices, readPrices } from '../view/prices.ts'
 
 export interface CostSources {
   /** Temporal's. */
@@ -49,11 +49,18 @@ export async function readCost(sources: CostSources, { sinceMs, nowMs }: CostTim
       return undefined
     }
   }
-  const [history, ledger, prices] = await Promise.all([
+  const note: NoteFaults = (name, faults) =>
+    missing.push(...faults.map((fault) => `${faultText(name, namespace, fault)}.`))
+  const source = { client: kubernetes, namespace, note }
+  const [history, ledger, found] = await Promise.all([
     readHistory(client, { cluster, sinceMs: window.fromMs, nowMs }),
-    orMissing('Shares of namespaces (ConfigMaps joiner-cost-N)', readLedger({ client: kubernetes, namespace }, window)),
-    orMissing('Prices (ConfigMap joiner-prices)', readPrices(kubernetes, namespace)),
+    orMissing('Shares of namespaces (ConfigMaps joiner-cost-N)', readLedger(source, window)),
+    orMissing(
+      'Prices (ConfigMap joiner-prices)',
+      readPrices(source, () => nowMs),
+    ),
   ])
+  const prices = found?.kind === 'read' ? found : undefined
   const cost = costOf({
     history,
     priceOf: prices?.priceOf ?? (() => undefined),
@@ -63,27 +70,10 @@ export async function readCost(sources: CostSources, { sinceMs, nowMs }: CostTim
   return { ...cost, notes: [...missing, ...notesOf(cost, { history, ledger, prices })] }
 }
 
-interface KnownPrices {
-  readonly region: string
-  readonly readAtMs: number
-  readonly priceOf: PriceOf
-}
-
-async function readPrices(client: KubernetesClient, namespace: string): Promise<KnownPrices | undefined> {
-  const stored = await new DurableDocument(client, { namespace, name: 'joiner-prices', about: {} }).read()
-  if (stored === undefined) return undefined
-  const { region, list } = decodePrices(stored.json)
-  const priceOf: PriceOf = (size, capacityType) => {
-    const price = (capacityType === 'spot' ? list.spot : list.onDemand).get(size)
-    return price !== undefined && price > 0 ? price : undefined
-  }
-  return { region, readAtMs: stored.readAtMs, priceOf }
-}
-
 interface Known {
   readonly history: History
   readonly ledger: LedgerHours | undefined
-  readonly prices: KnownPrices | undefined
+  readonly prices: KeptPrices | undefined
 }
 
 function notesOf(cost: Cost, { history, ledger, prices }: Known): readonly string[] {
@@ -117,7 +107,7 @@ function notesOf(cost: Cost, { history, ledger, prices }: Known): readonly strin
   ]
 }
 
-function priceSource(prices: KnownPrices | undefined, now: number): string {
+function priceSource(prices: KeptPrices | undefined, now: number): string {
   if (prices === undefined) return 'no price list is stored in the cluster'
   return `Azure's retail list of ${prices.region}, read ${hours(now - prices.readAtMs)} h ago`
 }

@@ -188,7 +188,7 @@ test('a price list prices the nodes', async () => {
   expect(watch.view().totals).toMatchObject({ pricePerHour: 0, unpriced: 1 })
   const list = { region: 'westus2', onDemand: { Standard_D4s_v5: 0.2, Standard_D2s_v5: 0 }, spot: {} }
   server.objects.set(prices, {
-    data: { readAt: '2026-01-01T00:00:00Z' },
+    data: { format: '1', readAt: '2026-01-01T00:00:00Z' },
     binaryData: { 'document.json.gz': gzipSync(JSON.stringify(list)).toString('base64') },
   })
   const { watch: later } = await watching(server)
@@ -202,10 +202,10 @@ test.each<[string, (server: FakeServer) => void, string]>([
     'is damaged',
     (server) =>
       server.objects.set(prices, {
-        data: { readAt: '2026-01-01T00:00:00Z' },
+        data: { format: '1', readAt: '2026-01-01T00:00:00Z' },
         binaryData: { 'document.json.gz': 'AAAA' },
       }),
-    'cannot be read; delete the ConfigMap',
+    'kubectl delete configmap joiner-prices --namespace joiner',
   ],
 ])('a price list that %s is named', async (_, prepare, expected) => {
   const server = new FakeServer()

@@ -96,6 +96,7 @@ export class ClusterWatch {
       ...options,
       model: watch.#model,
       note: (subject, text) => watch.#note(subject, text),
+      now: Date.now,
     })
     watch.#stops.push(kept.stop)
     const failures = (await Promise.race([firsts, limit])) ?? []

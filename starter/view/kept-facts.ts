@@ -1,5 +1,6 @@
 import type { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
 import { readWaiting } from '../../activities/provisioning/findings/read-waiting.ts'
+import { faultText, type NoteFaults } from '../../api/kept/document.ts'
 import { waitingMapName } from '../../core/scheduling/explain/waiting-classes.ts'
 import { printableStart } from '../../core/values/printable.ts'
 import type { ClusterModel } from './cluster-model.ts'
@@ -13,6 +14,7 @@ interface KeptOptions {
   readonly model: ClusterModel
   /** Notes what is missing about a subject; undefined: nothing is. Called after each reading. */
   readonly note: (subject: string, text: string | undefined) => void
+  readonly now: () => number
 }
 
 const pricesEveryMs = 60_000
@@ -23,15 +25,16 @@ const longestReason = 200
  * Reads Joiner's ConfigMaps again and again: prices, and what its planner found about pending pods. Reading by name needs no right to list them.
  * Returns the function that ends it, and the first readings.
  */
-export function followKeptFacts({ client, namespace, model, note }: KeptOptions) {
+export function followKeptFacts({ client, namespace, model, note, now }: KeptOptions) {
   let readAtMs: number | undefined
   let writtenAtMs: number | undefined
   const of = (name: string) => `ConfigMap ${name} in the namespace "${namespace}"`
 
   const prices = () =>
     noted('prices', of('joiner-prices'), async () => {
-      const kept = await readPrices(client, namespace)
-      if (kept === undefined)
+      const kept = await readPrices({ client, namespace }, now)
+      if (kept.kind === 'damaged') return `prices: ${kept.why}`
+      if (kept.kind === 'none')
         return `prices: there is no ${of('joiner-prices')}; give Joiner's namespace by --namespace`
       if (kept.readAtMs !== readAtMs) model.setPrices(kept.priceOf)
       readAtMs = kept.readAtMs
@@ -39,10 +42,14 @@ export function followKeptFacts({ client, namespace, model, note }: KeptOptions)
     })
   const waiting = () =>
     noted('pending pods', of(waitingMapName), async () => {
-      const { atMs, classes } = await readWaiting(client, namespace)
+      let damaged: string | undefined
+      const notes: NoteFaults = (name, [fault]) => {
+        damaged = fault && `pending pods: ${faultText(name, namespace, fault)}`
+      }
+      const { atMs, classes } = await readWaiting({ client, namespace, note: notes })
       if (atMs !== writtenAtMs) model.setWaiting([...classes.values()])
       writtenAtMs = atMs
-      return undefined
+      return damaged
     })
 
   async function noted(subject: string, map: string, read: () => Promise<string | undefined>): Promise<void> {

@@ -1,22 +1,33 @@
 import { DurableDocument } from '../../activities/azure/catalogue/durable-document.ts'
-import { decodePrices } from '../../activities/azure/catalogue/pricing.ts'
-import type { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
-import type { PriceOf } from '../cli/status/status.ts'
+import { keptPrices } from '../../activities/azure/catalogue/pricing.ts'
+import type { KeptSource } from '../../activities/kubernetes/client/config-map.ts'
+import { faultText } from '../../api/kept/document.ts'
+import type { PriceOf } from '../../core/cost/report.ts'
 
 /** The price list that Joiner keeps in the cluster. */
 export interface KeptPrices {
   readonly priceOf: PriceOf
+  readonly region: string
   /** Epoch ms: when it was read from Azure. */
   readonly readAtMs: number
 }
 
-/** Reads the price list; undefined: there is none. Errors: the API server's, and those of a damaged list. */
-export async function readPrices(client: KubernetesClient, namespace: string): Promise<KeptPrices | undefined> {
-  const kept = await new DurableDocument(client, { namespace, name: 'joiner-prices', about: {} }).read()
-  if (kept === undefined) return undefined
-  const { list } = decodePrices(kept.json)
+export type FoundPrices =
+  | ({ readonly kind: 'read' } & KeptPrices)
+  | { readonly kind: 'none' }
+  | { readonly kind: 'damaged'; readonly why: string }
+
+/** Reads the price list. Errors: the API server's. */
+export async function readPrices(source: KeptSource, now: () => number): Promise<FoundPrices> {
+  const { client, namespace } = source
+  const found = await new DurableDocument(client, keptPrices, { ...source, about: {}, now }).read()
+  if (found.kind === 'damaged') return { kind: 'damaged', why: faultText(keptPrices.name, namespace, found.fault) }
+  if (found.kind !== 'read') return { kind: 'none' }
+  const { region, list } = found.value
   return {
-    readAtMs: kept.readAtMs,
+    kind: 'read',
+    region,
+    readAtMs: found.readAtMs,
     // Azure lists sizes that it does not sell with a price of 0.
     priceOf: (size, capacityType) => (capacityType === 'spot' ? list.spot : list.onDemand).get(size) || undefined,
   }

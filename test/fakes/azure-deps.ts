@@ -7,10 +7,10 @@ import { paceWithin, VmList } from '../../activities/azure/arm/vm-list.ts'
 import { offeringUse } from '../../activities/azure/capacity/blocking-mark.ts'
 import { LaunchHealth } from '../../activities/azure/capacity/launch-health.ts'
 import { Quota } from '../../activities/azure/capacity/quota.ts'
-import { encodeUsages, type Usages } from '../../activities/azure/capacity/quota-accounting.ts'
+import type { Usages } from '../../activities/azure/capacity/quota-accounting.ts'
 import { RefusedAttempts } from '../../activities/azure/capacity/refused-attempts.ts'
 import { UnavailableOfferings } from '../../activities/azure/capacity/unavailable-offerings.ts'
-import type { StoredDocument } from '../../activities/azure/catalogue/durable-document.ts'
+import type { KeptAnswer } from '../../activities/azure/catalogue/durable-document.ts'
 import { instanceTypes } from '../../activities/azure/catalogue/instance-types.ts'
 import type { VmSize } from '../../activities/azure/catalogue/sku.ts'
 import { NetworkFacts } from '../../activities/azure/launch/network-facts.ts'
@@ -79,8 +79,8 @@ export function azureDeps(cluster: FakeCluster, azure = new FakeAzure(), usages:
     priceOf: ({ name }: { readonly name: string }, capacityType: string) =>
       (sizeOf(name)?.vCpus ?? 0) * (capacityType === 'spot' ? 0.017 : 0.05),
   }
-  const follow = (take: (stored: StoredDocument) => void) => {
-    take({ json: encodeUsages(usages), readAtMs: now() })
+  const follow = (take: (stored: KeptAnswer<Usages>) => void) => {
+    take({ value: usages, readAtMs: now() })
     return () => {}
   }
   const document = { write: async () => {}, follow }

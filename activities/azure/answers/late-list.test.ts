@@ -24,7 +24,7 @@ function lists() {
     { client, namespace: 'joiner', log: pino({ level: 'silent' }), now: () => Date.now() },
     registry,
   )
-  const read = (): Promise<readonly LateEntry[]> => readLateLists(client, 'joiner', Date.now())
+  const read = (): Promise<readonly LateEntry[]> => readLateLists({ client, namespace: 'joiner' }, Date.now())
   const metric = async () => /joiner_azure_list_wait_seconds\{list="VMs"\} (\d+)/.exec(await registry.metrics())?.[1]
   return { list: all.of('VMs'), data, read, metric }
 }

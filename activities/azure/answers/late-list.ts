@@ -1,10 +1,18 @@
 import { hostname } from 'node:os'
 import type { Logger } from 'pino'
 import { Gauge, type Registry } from 'prom-client'
+import { z } from 'zod'
+import {
+  type Entries,
+  epochMs,
+  name as kubernetesName,
+  readEntries,
+  readJson,
+  words,
+} from '../../../api/kept/document.ts'
 import { printableStart } from '../../../core/values/printable.ts'
 import type { KubernetesClient } from '../../kubernetes/client/client.ts'
-import { readConfigMap, writeConfigMap } from '../../kubernetes/client/config-map.ts'
-import { jsonIn } from '../../limited-body.ts'
+import { type KeptSource, readConfigMap, writeConfigMap } from '../../kubernetes/client/config-map.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 
 /** ConfigMap with the shared lists that are late, for `joiner status`. */
@@ -23,6 +31,10 @@ export interface LateEntry {
   readonly process: string
   readonly why: string
 }
+
+const keptEntry: z.ZodType<LateEntry> = z
+  .object({ list: kubernetesName, sinceMs: epochMs, atMs: epochMs, process: kubernetesName, why: words(5000) })
+  .refine(({ sinceMs, atMs }) => sinceMs <= atMs, { path: ['sinceMs'], error: 'a time before atMs is right' })
 
 interface LateListDeps {
   readonly log: Logger
@@ -135,20 +147,19 @@ function gaugeOf(lists: readonly LateList[], registry: Registry): Gauge {
   })
 }
 
-/** Returns the lists that are late now, as processes wrote them. Errors: the API server's. */
-export async function readLateLists(
-  client: KubernetesClient,
-  namespace: string,
-  now: number,
-): Promise<readonly LateEntry[]> {
-  const entries = Object.values((await readConfigMap(client, { name: lateListsMap, namespace })) ?? {})
-  return entries.flatMap((text) => parsed(text) ?? []).filter(({ atMs }) => Math.abs(now - atMs) < staleAfterMs)
+/** Returns the late lists of a ConfigMap's entries. */
+export function parseLateLists(data: Entries) {
+  return readEntries<LateEntry>(data, (_, text) => readJson(keptEntry, text))
 }
 
-function parsed(text: string): LateEntry | undefined {
-  const { list, sinceMs, atMs, process, why } = (jsonIn(text) ?? {}) as LateEntry
-  const hasTexts = [list, process, why].every((value) => typeof value === 'string')
-  return hasTexts && sinceMs >= 0 && sinceMs <= atMs ? { list, sinceMs, atMs, process, why } : undefined
+/** Returns the lists that are late now, as processes wrote them. Errors: the API server's. */
+export async function readLateLists(
+  { client, namespace, note }: KeptSource,
+  now: number,
+): Promise<readonly LateEntry[]> {
+  const { documents, faults } = parseLateLists((await readConfigMap(client, { name: lateListsMap, namespace })) ?? {})
+  note?.(lateListsMap, faults)
+  return [...documents.values()].filter(({ atMs }) => Math.abs(now - atMs) < staleAfterMs)
 }
 
 /** Returns a name as a key of a ConfigMap. */

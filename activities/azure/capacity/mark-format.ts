@@ -1,114 +1,73 @@
 // How marks are stored in the ConfigMap.
+import { z } from 'zod'
 import {
-  type ClassMark,
-  familyKey,
-  type ImageMark,
-  type LaunchTurn,
-  type Mark,
-  type Marks,
-  markKey,
-  type SizeMark,
-} from './mark.ts'
+  damaged,
+  type Entries,
+  epochMs,
+  type KeptFault,
+  name,
+  readEntries,
+  readJson,
+  words,
+} from '../../../api/kept/document.ts'
+import { familyKey, type Mark, type Marks, markKey } from './mark.ts'
+
+type Stored<M> = M extends Mark ? Omit<M, 'untilMs'> & { readonly until: string } : never
+
+const reported = { until: z.iso.datetime(), reason: words(10_000), cause: words(10_000).exactOptional() }
+const place = { family: name, zone: name, capacityType: name }
+const lastsMs = epochMs
+/** Names and digests of a class. */
+const some = z.array(name).max(2000)
+/** Whatever an id of ARM has. */
+const id = words(1000)
+const turn = { code: name, nextAtMs: epochMs, turn: name }
+
+const stored: z.ZodType<Stored<Mark>> = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('allSpot'), ...reported }),
+  z.object({ kind: z.literal('offering'), instanceType: name, ...place, ...reported }),
+  z.object({ kind: z.literal('family'), minVCpus: z.int().min(-1).max(1e6), ...place, ...reported }),
+  z.object({
+    kind: z.literal('size'),
+    instanceType: name,
+    lastsMs,
+    image: id.exactOptional(),
+    nodeClass: name.exactOptional(),
+    refusal: name.exactOptional(),
+    state: name.exactOptional(),
+    trial: z.object({ ...turn, family: name, capacityType: name }).exactOptional(),
+    ...reported,
+  }),
+  z.object({ kind: z.literal('image'), image: id, nodeClass: name, lastsMs, ...reported }),
+  z.object({
+    kind: z.literal('class'),
+    nodeClass: name,
+    refusal: name,
+    sizes: some,
+    families: some,
+    capacityTypes: some,
+    waitMs: epochMs,
+    states: some,
+    ...turn,
+    ...reported,
+  }),
+])
+
+const keptMark = stored.transform(({ until, ...mark }): Mark => ({ ...mark, untilMs: Date.parse(until) }))
 
 /** A mark as it stands in the ConfigMap: readable by people, the time as text. */
-function formatMark(mark: Mark): string {
-  const { untilMs, ...rest } = mark
+function formatMark({ untilMs, ...rest }: Mark): string {
   return JSON.stringify({ ...rest, until: new Date(untilMs).toISOString() })
 }
 
-/** A mark from the ConfigMap; undefined when the text is none, so that a damaged entry blocks nothing. */
-export function parseMark(text: string): Mark | undefined {
-  let value: Record<string, unknown>
-  try {
-    value = Object(JSON.parse(text)) as Record<string, unknown>
-  } catch {
-    return undefined
-  }
-  const { kind, until, reason, cause } = value
-  const untilMs = typeof until === 'string' ? Date.parse(until) : Number.NaN
-  if (Number.isNaN(untilMs) || typeof reason !== 'string') return undefined
-  const reported = { untilMs, reason, ...(typeof cause === 'string' ? { cause } : {}) }
-  if (kind === 'allSpot') return { kind, ...reported }
-  if (kind === 'size') return parseSize(value, reported)
-  if (kind === 'image') return parseImage(value, reported)
-  if (kind === 'class') return parseClass(value, reported)
-  const { instanceType, family, minVCpus, zone, capacityType } = value
-  if (typeof family !== 'string' || typeof zone !== 'string' || typeof capacityType !== 'string') return undefined
-  const place = { family, zone, capacityType, ...reported }
-  if (kind === 'offering' && typeof instanceType === 'string') return { kind, instanceType, ...place }
-  if (kind === 'family' && typeof minVCpus === 'number') return { kind, minVCpus, ...place }
-  return undefined
-}
-
-function parseSize(
-  { instanceType, lastsMs, image, nodeClass, refusal, state, trial }: Readonly<Record<string, unknown>>,
-  reported: Pick<SizeMark, 'untilMs' | 'reason' | 'cause'>,
-): SizeMark | undefined {
-  if (typeof instanceType !== 'string' || typeof lastsMs !== 'number') return undefined
-  const { family, capacityType, ...rest } = Object(trial) as Record<string, unknown>
-  const turn = parseTurn(rest)
-  return {
-    kind: 'size',
-    instanceType,
-    lastsMs,
-    ...(typeof image === 'string' ? { image } : {}),
-    ...(typeof nodeClass === 'string' ? { nodeClass } : {}),
-    ...(typeof refusal === 'string' ? { refusal } : {}),
-    ...(typeof state === 'string' ? { state } : {}),
-    ...(turn === undefined || typeof family !== 'string' || typeof capacityType !== 'string'
-      ? {}
-      : { trial: { ...turn, family, capacityType } }),
-    ...reported,
-  }
-}
-
-function parseTurn({ code, nextAtMs, turn }: Readonly<Record<string, unknown>>): LaunchTurn | undefined {
-  if (typeof code !== 'string' || typeof nextAtMs !== 'number' || typeof turn !== 'string') return undefined
-  if (Number.isNaN(new Date(nextAtMs).getTime())) return undefined
-  return { code, nextAtMs, turn }
-}
-
-function parseClass(
-  value: Readonly<Record<string, unknown>>,
-  reported: Pick<ClassMark, 'untilMs' | 'reason' | 'cause'>,
-): ClassMark | undefined {
-  const { nodeClass, refusal, waitMs } = value
-  const turn = parseTurn(value)
-  if (turn === undefined || typeof nodeClass !== 'string' || typeof refusal !== 'string') return undefined
-  const names = (key: string) => {
-    const list = value[key]
-    return Array.isArray(list) ? list.filter((one): one is string => typeof one === 'string') : []
-  }
-  return {
-    kind: 'class',
-    nodeClass,
-    refusal,
-    waitMs: typeof waitMs === 'number' && waitMs > 0 ? waitMs : 0,
-    sizes: names('sizes'),
-    families: names('families'),
-    capacityTypes: names('capacityTypes'),
-    states: names('states'),
-    ...turn,
-    ...reported,
-  }
-}
-
-function parseImage(
-  { image, nodeClass, lastsMs }: Readonly<Record<string, unknown>>,
-  reported: Pick<ImageMark, 'untilMs' | 'reason' | 'cause'>,
-): ImageMark | undefined {
-  if (typeof image !== 'string' || typeof nodeClass !== 'string' || typeof lastsMs !== 'number') return undefined
-  return { kind: 'image', image, nodeClass, lastsMs, ...reported }
-}
-
-/** The marks of a ConfigMap's data. An entry under another key than its own is damaged too. */
-export function parseMarks(data: Readonly<Record<string, string>>): Marks {
-  const marks = new Map<string, Mark>()
-  for (const [key, text] of Object.entries(data)) {
-    const mark = parseMark(text)
-    if (mark !== undefined && markKey(mark) === key) marks.set(key, mark)
-  }
-  return marks
+/** The marks of a ConfigMap's data, and what is none. An entry under another key than its own is damaged too. */
+export function parseMarks(data: Entries): { readonly marks: Marks; readonly faults: readonly KeptFault[] } {
+  const { documents, faults } = readEntries(data, (key, text) => {
+    const read = readJson(keptMark, text)
+    const own = read.kind === 'read' ? markKey(read.value) : key
+    return own === key ? read : damaged(`it is a mark of the key ${own}`)
+  })
+  return { marks: documents, faults }
 }
 
 /** The marks as a ConfigMap's data. */

@@ -1,12 +1,12 @@
+import type { KeptFault } from '../../../api/kept/document.ts'
 import { entryOf } from '../../../core/values/records.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
 import { isConflict, isNotFound } from '../../kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
-import { keptMarks, type Marks, noMarks } from './mark.ts'
+import { keptMarks, type Marks, marksMap, noMarks } from './mark.ts'
 import { formatMarks, parseMarks, withinBytes } from './mark-format.ts'
 
-const configMapName = 'joiner-unavailable-offerings'
 /** Most bytes of marks: Kubernetes accepts a ConfigMap of 1 MiB, and its metadata needs a share. */
 const mostBytes = 850 * 1024
 const mostConflicts = 8
@@ -17,9 +17,11 @@ export interface StoredMarks {
   /** All entries, damaged ones included. */
   readonly data: Readonly<Record<string, string>>
   readonly marks: Marks
+  /** What is damaged of them. */
+  readonly faults: readonly KeptFault[]
 }
 
-export const nothingStored: StoredMarks = { data: {}, marks: noMarks }
+export const nothingStored: StoredMarks = { data: {}, marks: noMarks, faults: [] }
 
 /** The one ConfigMap in which all replicas keep their marks. */
 export class MarkStore {
@@ -35,7 +37,7 @@ export class MarkStore {
 
   /** The path that lists and watches the ConfigMap alone; the rights of the chart name it. */
   get watchPath(): string {
-    return `${resourcePath('configmaps', undefined, this.#namespace)}?fieldSelector=metadata.name%3D${configMapName}`
+    return `${resourcePath('configmaps', undefined, this.#namespace)}?fieldSelector=metadata.name%3D${marksMap}`
   }
 
   async read(): Promise<StoredMarks> {
@@ -68,7 +70,7 @@ export class MarkStore {
   }
 
   get #path(): string {
-    return resourcePath('configmaps', configMapName, this.#namespace)
+    return resourcePath('configmaps', marksMap, this.#namespace)
   }
 
   #write(resourceVersion: string | undefined, data: Readonly<Record<string, string | null>>): Promise<Json> {
@@ -77,7 +79,7 @@ export class MarkStore {
     return this.#client.create(resourcePath('configmaps', undefined, this.#namespace), {
       apiVersion: 'v1',
       kind: 'ConfigMap',
-      metadata: { name: configMapName, namespace: this.#namespace },
+      metadata: { name: marksMap, namespace: this.#namespace },
       data,
     })
   }
@@ -89,7 +91,7 @@ export function storedMarks(map: Json): StoredMarks {
   return {
     resourceVersion: (map['metadata'] as { readonly resourceVersion: string }).resourceVersion,
     data,
-    marks: parseMarks(data),
+    ...parseMarks(data),
   }
 }
 

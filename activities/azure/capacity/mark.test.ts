@@ -18,7 +18,7 @@ import {
   offeringMarks,
   withMarks,
 } from './mark.ts'
-import { formatMarks, parseMark, parseMarks, withinBytes } from './mark-format.ts'
+import { formatMarks, parseMarks, withinBytes } from './mark-format.ts'
 
 const d4: OfferingId = {
   instanceType: 'Standard_D4s_v5',
@@ -99,8 +99,8 @@ describe('a mark', () => {
 
   it('is read back, and a damaged one is none', () => {
     const marks = withMarks(marked([d4, 1000], [d8, 2000]), [{ kind: 'allSpot', ...reported(3000) }], 0).marks
-    expect(parseMarks(formatMarks(marks))).toEqual(marks)
-    expect(blockAlike(parseMarks(formatMarks(marks)), marks)).toBe(true)
+    expect(parseMarks(formatMarks(marks))).toEqual({ marks, faults: [] })
+    expect(blockAlike(parseMarks(formatMarks(marks)).marks, marks)).toBe(true)
     for (const damaged of [
       '',
       'null',
@@ -110,9 +110,9 @@ describe('a mark', () => {
       '{"until":1}',
       '{"kind":"family","until":"2026-01-01T00:00:00Z"}',
     ])
-      expect(parseMark(damaged)).toBeUndefined()
+      expect(parseMarks({ spot: damaged })).toMatchObject({ marks: new Map(), faults: [{ key: 'spot' }] })
     const [[, text] = []] = Object.entries(formatMarks(marks))
-    expect(parseMarks({ 'another.key': text ?? '' }).size).toBe(0)
+    expect(parseMarks({ 'another.key': text ?? '' }).marks.size).toBe(0)
   })
 
   it('gives way when there are too many: first what its family says as well, then what runs out soonest', () => {

@@ -2,6 +2,9 @@ import { createHash } from 'node:crypto'
 import type { MarkScope } from '../arm/azure-error.ts'
 import { imageVersion } from '../node-class/images.ts'
 
+/** The ConfigMap that keeps marks. */
+export const marksMap = 'joiner-unavailable-offerings'
+
 /** One way to buy one size, as marks identify it. Zone `0` is regional. */
 export interface OfferingId {
   readonly instanceType: string

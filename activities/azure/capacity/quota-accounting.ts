@@ -1,3 +1,7 @@
+import { z } from 'zod'
+import { amount, name } from '../../../api/kept/document.ts'
+import type { KeptFormat } from '../catalogue/durable-document.ts'
+
 /** Used and allowed vCPUs of one pool, from the region's compute usages. */
 export interface Usage {
   readonly limit: number
@@ -27,19 +31,18 @@ export function usagesOf(items: Iterable<UsageItem>): Usages {
   return usages
 }
 
-/** Returns usages as JSON: a list of pools with their usage. */
-export function encodeUsages(usages: Usages): unknown {
-  return [...usages]
-}
+/** vCPUs; -1 is Azure's word for no limit. */
+const vCpus = amount(-1, 1e12)
 
-/** The inverse of `encodeUsages`. Errors: JSON that is not such a list. */
-export function decodeUsages(json: unknown): Usages {
-  const isPool = (entry: unknown): entry is [string, Usage] =>
-    Array.isArray(entry) &&
-    typeof entry[0] === 'string' &&
-    typeof (entry[1] as Partial<Usage> | null)?.limit === 'number'
-  if (!Array.isArray(json) || !json.every(isPool)) throw new Error('stored usages: not a list of pools')
-  return new Map(json)
+/** The usages of a subscription and region in the ConfigMap: a list of pools with their usage. */
+export const keptUsages: KeptFormat<Usages> = {
+  name: 'joiner-quota',
+  version: '1',
+  schema: z.codec(
+    z.array(z.tuple([name, z.object({ limit: vCpus, current: vCpus })])).max(10_000),
+    z.custom<Usages>(),
+    { decode: (pools) => new Map(pools), encode: (usages) => [...usages] },
+  ),
 }
 
 /** vCPUs that a VM takes from its pools. */

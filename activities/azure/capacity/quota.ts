@@ -5,12 +5,10 @@ import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
 import type { AzureClient } from '../arm/client.ts'
-import type { DurableDocument, StoredDocument } from '../catalogue/durable-document.ts'
+import type { DurableDocument, KeptAnswer } from '../catalogue/durable-document.ts'
 import type { VmSize } from '../catalogue/sku.ts'
 import {
   type Demand,
-  decodeUsages,
-  encodeUsages,
   inFlight,
   isTakenSince,
   quotaSignature,
@@ -48,7 +46,7 @@ interface Reservation extends Demand {
  */
 export class Quota {
   readonly #azure: AzureClient | undefined
-  readonly #document: Pick<DurableDocument, 'write' | 'follow'>
+  readonly #document: Pick<DurableDocument<Usages>, 'write' | 'follow'>
   readonly #location: string
   readonly #sizeOf: (instanceType: string) => VmSize | undefined
   readonly #log: Logger
@@ -71,7 +69,7 @@ export class Quota {
     /** Undefined in a process without the role azure. */
     readonly azure: AzureClient | undefined
     /** Store of Azure's count, from processes with the role azure to the others. */
-    readonly document: Pick<DurableDocument, 'write' | 'follow'>
+    readonly document: Pick<DurableDocument<Usages>, 'write' | 'follow'>
     readonly location: string
     readonly cache: ClusterCache
     readonly sizeOf: (instanceType: string) => VmSize | undefined
@@ -115,17 +113,12 @@ export class Quota {
     for await (const item of this.#azure.compute.usage.list(this.#location)) items.push(item)
     this.#take(usagesOf(items), countedAtMs, this.#now())
     await this.#document
-      .write({ json: encodeUsages(this.#usages), readAtMs: countedAtMs })
+      .write({ value: this.#usages, readAtMs: countedAtMs })
       .catch((error: unknown) => this.#log.warn({ err: error }, 'failed to store quota usage for planners'))
   }
 
-  #takeStored({ json, readAtMs }: StoredDocument): void {
-    if (readAtMs <= this.#countedAtMs) return
-    try {
-      this.#take(decodeUsages(json), readAtMs, readAtMs)
-    } catch (error) {
-      this.#log.warn({ err: error }, 'failed to read stored quota usage')
-    }
+  #takeStored({ value, readAtMs }: KeptAnswer<Usages>): void {
+    if (readAtMs > this.#countedAtMs) this.#take(value, readAtMs, readAtMs)
   }
 
   #take(usages: Usages, countedAtMs: number, polledAtMs: number): void {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { untilCalled } from '../../abortable-wait.ts'
 import { ListWatch } from '../../kubernetes/cache/list-watch.ts'
-import type { KubernetesClient } from '../../kubernetes/client/client.ts'
+import type { KeptSource } from '../../kubernetes/client/config-map.ts'
 import type { MarkScope } from '../arm/azure-error.ts'
 import { blockingMark, isBlocked, type OfferingUse } from './blocking-mark.ts'
 import { imageMark, type RefusedImage, type RefusedSize, sizeMark } from './lasting-mark.ts'
@@ -14,6 +14,7 @@ import {
   type Mark,
   type Marks,
   marksFor,
+  marksMap,
   nextEnd,
   noMarks,
   type OfferingId,
@@ -24,6 +25,11 @@ import { MarkStore, nothingStored, type StoredMarks, storedMarks } from './mark-
 
 /** What is to become of the marks. */
 type Change = (marks: Marks, nowMs: number) => Marks
+
+interface Deps extends KeptSource {
+  readonly now: () => number
+  readonly log: Logger
+}
 
 interface Waiting {
   readonly change: Change
@@ -38,8 +44,7 @@ interface Waiting {
  */
 export class UnavailableOfferings {
   readonly #store: MarkStore
-  readonly #now: () => number
-  readonly #log: Logger
+  readonly #deps: Deps
   readonly #watch: ListWatch
   readonly #waiting: Waiting[] = []
   readonly #listeners = new Set<() => void>()
@@ -53,15 +58,9 @@ export class UnavailableOfferings {
   #isWriting = false
   #onSynced: (() => void)[] = []
 
-  constructor(deps: {
-    readonly client: KubernetesClient
-    readonly namespace: string
-    readonly now: () => number
-    readonly log: Logger
-  }) {
+  constructor(deps: Deps) {
     this.#store = new MarkStore(deps.client, deps.namespace, deps.now)
-    this.#now = deps.now
-    this.#log = deps.log
+    this.#deps = deps
     this.#watch = new ListWatch(
       { client: deps.client, path: this.#store.watchPath, log: deps.log },
       {
@@ -96,17 +95,17 @@ export class UnavailableOfferings {
 
   /** Whether a refusal that has not run out speaks of the offering (reference/azure-provider.md 3.8). */
   isMarked(offering: OfferingId, use?: OfferingUse): boolean {
-    return isBlocked(this.#marks, offering, { nowMs: this.#now(), use })
+    return isBlocked(this.#marks, offering, { nowMs: this.#deps.now(), use })
   }
 
   /** The mark that speaks of the offering; undefined when none does. */
   markOf(offering: OfferingId, use?: OfferingUse): Mark | undefined {
-    return blockingMark(this.#marks, offering, { nowMs: this.#now(), use })
+    return blockingMark(this.#marks, offering, { nowMs: this.#deps.now(), use })
   }
 
   /** The marks that have not expired. */
   get marks(): Marks {
-    return liveMarks(this.#marks, this.#now())
+    return liveMarks(this.#marks, this.#deps.now())
   }
 
   /** Those that are remembered too (`forgottenAtMs`). */
@@ -129,23 +128,23 @@ export class UnavailableOfferings {
     scope: MarkScope,
     { ttlMs, reason, zones }: { readonly ttlMs: number; readonly reason: string; readonly zones: readonly string[] },
   ): Promise<void> {
-    return this.#add(marksFor(offering, scope, { untilMs: this.#now() + ttlMs, reason, zones }))
+    return this.#add(marksFor(offering, scope, { untilMs: this.#deps.now() + ttlMs, reason, zones }))
   }
 
   /** Marks a size in all zones, for both capacity types, as `mark` does. */
   markSize(size: RefusedSize): Promise<void> {
-    return this.#add([sizeMark(this.#marks, size, this.#now())])
+    return this.#add([sizeMark(this.#marks, size, this.#deps.now())])
   }
 
   /** Marks a node image for an AKSNodeClass, as `markSize` does. */
   markImage(image: RefusedImage): Promise<void> {
-    return this.#add([imageMark(this.#marks, image, this.#now())])
+    return this.#add([imageMark(this.#marks, image, this.#deps.now())])
   }
 
   /** The mark of a node image that has not run out; undefined when there is none. */
   imageMarkOf(image: string, nodeClass: string): ImageMark | undefined {
     const mark = this.#marks.get(imageKey(image, nodeClass))
-    return mark?.kind === 'image' && mark.untilMs > this.#now() ? mark : undefined
+    return mark?.kind === 'image' && mark.untilMs > this.#deps.now() ? mark : undefined
   }
 
   /**
@@ -153,7 +152,7 @@ export class UnavailableOfferings {
    * stored. Returns the marks afterwards. Errors: as `mark`; then nothing is changed.
    */
   async change(change: Change): Promise<Marks> {
-    const marks = change(this.#marks, this.#now())
+    const marks = change(this.#marks, this.#deps.now())
     if (marks === this.#marks) return marks
     this.#show(marks, blockAlike(marks, this.#marks) ? 0 : 1)
     await this.#write(change)
@@ -161,7 +160,7 @@ export class UnavailableOfferings {
   }
 
   #add(added: readonly Mark[]): Promise<void> {
-    const { marks, news } = withMarks(this.#marks, added, this.#now())
+    const { marks, news } = withMarks(this.#marks, added, this.#deps.now())
     this.#show(marks, news)
     return this.#write((before, now) => withMarks(before, added, now).marks)
   }
@@ -186,7 +185,7 @@ export class UnavailableOfferings {
     while (this.#waiting.length > 0) {
       const batch = [...this.#waiting]
       try {
-        const stored = await this.#store.change(this.#stored, (marks) => changed(marks, batch, this.#now()))
+        const stored = await this.#store.change(this.#stored, (marks) => changed(marks, batch, this.#deps.now()))
         this.#waiting.splice(0, batch.length)
         this.#accept(stored)
         for (const { written } of batch) written()
@@ -206,16 +205,17 @@ export class UnavailableOfferings {
     this.#latest = version
     const isFirst = this.#stored === undefined
     this.#stored = stored
+    this.#deps.note?.(marksMap, stored.faults)
     this.#refresh()
     if (!isFirst) return
-    this.#log.info({ marks: this.#marks.size }, 'loaded unavailable offerings')
+    this.#deps.log.info({ marks: this.#marks.size }, 'loaded unavailable offerings')
     for (const resolve of this.#onSynced) resolve()
     this.#onSynced = []
   }
 
   /** Combines stored marks with those about to be stored. */
   #refresh(): void {
-    const now = this.#now()
+    const now = this.#deps.now()
     const marks = changed(keptMarks(this.#stored?.marks ?? noMarks, now), this.#waiting, now)
     const isCleared = [...liveMarks(this.#marks, now).keys()].some((key) => !marks.has(key))
     this.#show(marks, blockAlike(marks, this.#marks) ? 0 : 1)
@@ -231,12 +231,12 @@ export class UnavailableOfferings {
   #show(marks: Marks, news: number): void {
     this.#marks = marks
     for (const listener of this.#changeListeners) listener()
-    this.#nextEndMs = nextEnd(marks, this.#now())
+    this.#nextEndMs = nextEnd(marks, this.#deps.now())
     this.#version += news
   }
 
   #expire(): void {
-    const now = this.#now()
+    const now = this.#deps.now()
     if (now < this.#nextEndMs) return
     this.#marks = keptMarks(this.#marks, now)
     this.#nextEndMs = nextEnd(this.#marks, now)

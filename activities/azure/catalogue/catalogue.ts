@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { NoteFaults } from '../../../api/kept/document.ts'
 import type { NodeClass } from '../../../api/objects.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
 import type { KubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
@@ -14,17 +15,10 @@ import type { CapacityReservations } from '../reservations/capacity-reservations
 import { reservedSale } from '../reservations/reserved-sale.ts'
 import { DurableDocument } from './durable-document.ts'
 import { InstanceTypeLists } from './instance-types.ts'
-import {
-  decodePrices,
-  encodePrices,
-  isUnknownPrice,
-  modelledPrices,
-  pricesFormat,
-  type RegionPrices,
-} from './pricing.ts'
+import { isUnknownPrice, keptPrices, modelledPrices, type RegionPrices } from './pricing.ts'
 import { type AnswerSource, RefreshedAnswer } from './refreshed-answer.ts'
 import { fetchPrices } from './retail-prices.ts'
-import { decodeSizes, encodeSizes, readSizes, type Sizes, sizesFormat } from './size-list.ts'
+import { keptSizes, readSizes, type Sizes } from './size-list.ts'
 import type { VmSize } from './sku.ts'
 
 /** Most lists that are kept: one for each node class and each of the few v1beta1 settings that pools have for it. */
@@ -41,6 +35,8 @@ interface CatalogueDeps {
   /** Store of the last good answers. */
   readonly kubernetes: KubernetesClient
   readonly namespace: string
+  /** Takes what of them cannot be read. */
+  readonly note?: NoteFaults
   readonly log: Logger
   readonly now: () => number
 }
@@ -171,34 +167,28 @@ function relevant({ name: _name, kubelet: _kubelet, spec, ...rest }: NodeClassSe
 }
 
 /** Returns the source of sizes. A restart requests them again: it is one request, and restrictions may have changed. Prices are many pages. */
-function sizeSource({ azure, config, kubernetes, namespace }: CatalogueDeps): AnswerSource<Sizes> {
-  const about = { format: sizesFormat, subscription: config.subscriptionId, region: config.location }
+function sizeSource(deps: CatalogueDeps): AnswerSource<Sizes> {
+  const { azure, config } = deps
+  const about = { subscription: config.subscriptionId, region: config.location }
   return {
     what: 'VM sizes',
     remedy: `Check LOCATION "${config.location}", the identity's right to read Microsoft.Compute/skus, and that ${config.armEndpoint ?? 'ARM'} can be reached`,
     ask: azure && (() => readSizes(azure, config.location)),
     follows: azure === undefined,
     asksAtStart: true,
-    document: new DurableDocument(kubernetes, { namespace, name: 'joiner-catalogue', about }),
-    encode: encodeSizes,
-    decode: decodeSizes,
+    document: new DurableDocument(deps.kubernetes, keptSizes, { ...deps, about }),
   }
 }
 
-function priceSource({ azure, config, kubernetes, namespace }: CatalogueDeps): AnswerSource<RegionPrices> {
-  const { pricesEndpoint, location } = config
+function priceSource(deps: CatalogueDeps): AnswerSource<RegionPrices> {
+  const { azure, kubernetes } = deps
+  const { pricesEndpoint, location } = deps.config
   return {
     what: 'prices',
     remedy: `Check that ${pricesEndpoint ?? ''} can be reached`,
     ask: azure && pricesEndpoint !== undefined ? () => fetchPrices(pricesEndpoint, location, azure.http) : undefined,
     follows: azure === undefined,
     asksAtStart: false,
-    document: new DurableDocument(kubernetes, {
-      namespace,
-      name: 'joiner-prices',
-      about: { format: pricesFormat, askedFor: location },
-    }),
-    encode: encodePrices,
-    decode: decodePrices,
+    document: new DurableDocument(kubernetes, keptPrices, { ...deps, about: { askedFor: location } }),
   }
 }

@@ -1,6 +1,8 @@
 import { promisify } from 'node:util'
 import { gunzip, gzip, type ZlibOptions } from 'node:zlib'
 import type { Logger } from 'pino'
+import type { z } from 'zod'
+import { damaged, type KeptFault, type NoteFaults, readJson } from '../../../api/kept/document.ts'
 import { ListWatch } from '../../kubernetes/cache/list-watch.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
 import { isConflict, isNotFound } from '../../kubernetes/client/api-error.ts'
@@ -14,79 +16,105 @@ const decompress = (bytes: Buffer, options: ZlibOptions): Promise<Buffer> => pro
 const entry = 'document.json.gz'
 /** Most bytes: a ConfigMap accepts 1 MiB with all its entries. */
 const mostBytes = 1_000_000
-/** Most bytes of a document that is unpacked: a small ConfigMap may unpack to more than a process has. Sizes of a region have some MiB. */
-const mostUnpackedBytes = 32 * 2 ** 20
+/** Most bytes of a document that is unpacked: a small ConfigMap may unpack to more than a process has. The sizes of a region have 0.4 MB. */
+const mostUnpackedBytes = 4 * 2 ** 20
 const mostAttempts = 8
+/** How far ahead of this process' clock a reading may be. One of a clock that was wrong would stand until that time comes. */
+const mostAheadMs = 3_600_000
 
-/** An external answer that is worth keeping, as JSON, with the time at which it was read. */
-export interface StoredDocument {
-  readonly json: unknown
+/** What a ConfigMap keeps. */
+export interface KeptFormat<T> {
+  /** That of the ConfigMap. */
+  readonly name: string
+  /** Documents of another version of the format are not used. */
+  readonly version: string
+  /** Between the document and its JSON. */
+  readonly schema: z.ZodType<T>
+}
+
+/** An external answer that is worth keeping, with the time at which it was read. */
+export interface KeptAnswer<T> {
+  readonly value: T
   readonly readAtMs: number
 }
 
-/**
- * A JSON document in a ConfigMap, compressed, so that every replica and every restart has what one of them has read. Of several writers the
- * one with the latest reading wins. Its subject (a region, say) is written beside it: a document about another subject counts as none.
- */
-export class DurableDocument {
-  readonly #client: KubernetesClient
-  readonly #namespace: string
-  readonly #name: string
-  readonly #about: Readonly<Record<string, string>>
+export type FoundAnswer<T> =
+  | ({ readonly kind: 'read' } & KeptAnswer<T>)
+  /** There is none, or it is about another subject. */
+  | { readonly kind: 'none' }
+  /** The ConfigMap is as it was when it was read last. */
+  | { readonly kind: 'same' }
+  | { readonly kind: 'damaged'; readonly fault: KeptFault }
 
-  constructor(
-    client: KubernetesClient,
-    place: { readonly namespace: string; readonly name: string; readonly about: Readonly<Record<string, string>> },
-  ) {
+interface Place {
+  readonly namespace: string
+  /** Its subject (a region, say) is written beside it: a document about another subject counts as none. */
+  readonly about: Readonly<Record<string, string>>
+  readonly now: () => number
+  /** Takes what cannot be read. Unset: the reader says it. */
+  readonly note?: NoteFaults
+}
+
+/**
+ * A document in a ConfigMap, compressed, so that every replica and every restart has what one of them has read. Of several writers the
+ * one with the latest reading wins. A document that is damaged counts as none, and the next one that is written replaces it.
+ */
+export class DurableDocument<T> {
+  readonly #client: KubernetesClient
+  readonly #format: KeptFormat<T>
+  readonly #place: Place
+  /** Version of the ConfigMap that was read last, and needs no second look. */
+  #seen: string | undefined
+
+  constructor(client: KubernetesClient, format: KeptFormat<T>, place: Place) {
     this.#client = client
-    this.#namespace = place.namespace
-    this.#name = place.name
-    this.#about = place.about
+    this.#format = format
+    this.#place = place
   }
 
-  /** Reads the document if it is there and was read later than `newerThanMs`. Errors: the API server's, and those of a broken document. */
-  async read(newerThanMs = Number.NEGATIVE_INFINITY): Promise<StoredDocument | undefined> {
+  /** Reads the document, unless it is the one that was read before. Errors: the API server's. */
+  async read(): Promise<FoundAnswer<T>> {
     const map = await this.#map()
-    const readAtMs = map === undefined ? undefined : this.#readAt(map)
-    return map === undefined || readAtMs === undefined || readAtMs <= newerThanMs ? undefined : this.#stored(map)
+    return map === undefined ? this.#noted({ kind: 'none' }) : this.#look(map)
   }
 
   /**
    * Passes on the document as it is stored now and after each change, until the returned function is called. The process needs the right to list
-   * and watch the ConfigMap by name. A document that cannot be read is logged.
+   * and watch the ConfigMap by name.
    */
-  follow(changed: (document: StoredDocument) => void, log: Logger): () => void {
+  follow(changed: (answer: KeptAnswer<T>) => void, log: Logger): () => void {
     const take = (map: Json | undefined) => {
-      if (map === undefined) return
-      this.#stored(map).then(
-        (document) => document !== undefined && changed(document),
-        (error: unknown) => log.warn({ err: error }, 'failed to read stored document'),
-      )
+      if (map !== undefined) void this.#look(map).then((found) => found.kind === 'read' && changed(found))
     }
-    const path = `${resourcePath('configmaps', undefined, this.#namespace)}?fieldSelector=metadata.name%3D${this.#name}`
-    const handlers = { replaced: ([map]: readonly Json[]) => take(map), changed: take, deleted() {}, reached() {} }
+    const path = `${resourcePath('configmaps', undefined, this.#place.namespace)}?fieldSelector=metadata.name%3D${this.#format.name}`
+    const deleted = () => void this.#noted({ kind: 'none' })
+    const handlers = { replaced: ([map]: readonly Json[]) => take(map), changed: take, deleted, reached() {} }
     const watch = new ListWatch({ client: this.#client, path, log }, handlers)
     void watch.run()
     return () => watch.stop()
   }
 
-  /** Writes the document, unless a later one is there. Errors: it is too large, or the API server's. */
-  async write({ json, readAtMs }: StoredDocument): Promise<void> {
-    const packed = await compress(JSON.stringify(json))
+  /** Writes the document, unless a later one is there. Errors: it is too large or not of its format, or the API server's. */
+  async write({ value, readAtMs }: KeptAnswer<T>): Promise<void> {
+    const { name, version, schema } = this.#format
+    const packed = await compress(JSON.stringify(schema.encode(value)))
     if (packed.length > mostBytes) {
       throw new Error(
-        `ConfigMap ${this.#namespace}/${this.#name}: ${packed.length} bytes are more than a ConfigMap holds; it is not kept`,
+        `ConfigMap ${this.#place.namespace}/${name}: ${packed.length} bytes are more than a ConfigMap holds; it is not kept`,
       )
     }
     const body = {
-      data: { ...this.#about, readAt: new Date(readAtMs).toISOString() },
+      data: { ...this.#place.about, format: version, readAt: new Date(readAtMs).toISOString() },
       binaryData: { [entry]: packed.toString('base64') },
     }
     for (let attempt = 1; ; attempt++) {
       const map = await this.#map()
-      if (map !== undefined && (this.#readAt(map) ?? Number.NEGATIVE_INFINITY) >= readAtMs) return
+      if (map !== undefined && Date.parse(dataOf(map)['readAt'] ?? '') >= readAtMs) {
+        if ((await this.#open(map)).kind === 'read') return
+      }
       try {
-        await this.#put(map, body)
+        this.#seen = versionOf(await this.#put(map, body))
+        this.#noted({ kind: 'none' })
         return
       } catch (error) {
         if (!isConflict(error) || attempt >= mostAttempts) throw error
@@ -94,37 +122,56 @@ export class DurableDocument {
     }
   }
 
-  /** Returns the document in a ConfigMap; undefined when it is about another subject. Errors: the document is damaged. */
-  async #stored(map: Json): Promise<StoredDocument | undefined> {
-    const readAtMs = this.#readAt(map)
-    const packed = (map['binaryData'] as Record<string, string> | undefined)?.[entry]
-    if (readAtMs === undefined || packed === undefined) return undefined
-    try {
-      return {
-        json: JSON.parse(
-          (await decompress(Buffer.from(packed, 'base64'), { maxOutputLength: mostUnpackedBytes })).toString(),
-        ),
-        readAtMs,
-      }
-    } catch (error) {
-      throw new Error(`ConfigMap ${this.#namespace}/${this.#name}: ${entry} cannot be read; delete the ConfigMap`, {
-        cause: error,
-      })
-    }
+  async #look(map: Json): Promise<FoundAnswer<T>> {
+    const version = versionOf(map)
+    if (version !== undefined && version === this.#seen) return { kind: 'same' }
+    const found = await this.#open(map)
+    if (found.kind !== 'damaged') this.#seen = version
+    return this.#noted(found)
   }
 
-  async #put(map: Json | undefined, body: Json): Promise<void> {
-    const { resourceVersion } = (map?.['metadata'] ?? {}) as { resourceVersion?: string }
-    if (map === undefined) {
-      await this.#client.create(resourcePath('configmaps', undefined, this.#namespace), {
-        apiVersion: 'v1',
-        kind: 'ConfigMap',
-        metadata: { name: this.#name, namespace: this.#namespace },
-        ...body,
-      })
-    } else {
-      await this.#client.mergePatch(this.#path, { metadata: { resourceVersion }, ...body })
+  #noted(found: FoundAnswer<T>): FoundAnswer<T> {
+    this.#place.note?.(this.#format.name, found.kind === 'damaged' ? [found.fault] : [])
+    return found
+  }
+
+  async #open(map: Json): Promise<FoundAnswer<T>> {
+    const { about, now } = this.#place
+    const data = dataOf(map)
+    const fault = (key: string, why: string) => ({ kind: 'damaged', fault: { key, ...damaged(why) } }) as const
+    if (Object.entries(about).some(([key, value]) => data[key] !== value)) return { kind: 'none' }
+    const { format, readAt = '' } = data
+    if (format !== this.#format.version)
+      return fault(
+        'format',
+        `it is ${JSON.stringify(format)}, and this version of Joiner reads "${this.#format.version}"`,
+      )
+    const readAtMs = Date.parse(readAt)
+    if (Number.isNaN(readAtMs)) return fault('readAt', `it is ${JSON.stringify(readAt)}, which is no time`)
+    if (readAtMs - now() > mostAheadMs) return fault('readAt', `it is ${readAt}, which is in the future`)
+    const packed = (map['binaryData'] as Record<string, string> | undefined)?.[entry]
+    if (packed === undefined) return fault(entry, 'it is missing')
+    let text: string
+    try {
+      text = (await decompress(Buffer.from(packed, 'base64'), { maxOutputLength: mostUnpackedBytes })).toString()
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error)
+      return fault(entry, `it does not unpack to at most ${mostUnpackedBytes / 2 ** 20} MiB (${why})`)
     }
+    const read = readJson(this.#format.schema, text)
+    return read.kind === 'damaged' ? fault(entry, read.why) : { kind: 'read', value: read.value, readAtMs }
+  }
+
+  #put(map: Json | undefined, body: Json): Promise<Json> {
+    if (map !== undefined)
+      return this.#client.mergePatch(this.#path, { metadata: { resourceVersion: versionOf(map) }, ...body })
+    const { name } = this.#format
+    return this.#client.create(resourcePath('configmaps', undefined, this.#place.namespace), {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name, namespace: this.#place.namespace },
+      ...body,
+    })
   }
 
   async #map(): Promise<Json | undefined> {
@@ -136,15 +183,12 @@ export class DurableDocument {
     }
   }
 
-  /** Returns when the document was read; undefined when it is about another subject. */
-  #readAt(map: Json): number | undefined {
-    const data = (map['data'] ?? {}) as Readonly<Record<string, string>>
-    if (Object.entries(this.#about).some(([key, value]) => data[key] !== value)) return undefined
-    const readAtMs = Date.parse(data['readAt'] ?? '')
-    return Number.isNaN(readAtMs) ? undefined : readAtMs
-  }
-
   get #path(): string {
-    return resourcePath('configmaps', this.#name, this.#namespace)
+    return resourcePath('configmaps', this.#format.name, this.#place.namespace)
   }
 }
+
+const dataOf = (map: Json) => (map['data'] ?? {}) as Readonly<Record<string, string>>
+
+const versionOf = ({ metadata }: Json) =>
+  (metadata as { readonly resourceVersion?: string } | undefined)?.resourceVersion

@@ -4,7 +4,7 @@ import { goldenConfig, goldenLivePrices, goldenNodeClass, goldenSizes } from '..
 import { goldenSuite } from '../../../test/vectors/golden-suite.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 import { instanceTypes } from './instance-types.ts'
-import { decodePrices, encodePrices, isUnknownPrice, type PriceItem, pricesOf } from './pricing.ts'
+import { isUnknownPrice, keptPrices, type PriceItem, pricesOf } from './pricing.ts'
 
 describe('prices', () => {
   it('leave out Windows and low priority, and separate spot', () => {
@@ -49,9 +49,9 @@ describe('prices', () => {
       { armSkuName: 'a', retailPrice: 1 },
       { armSkuName: 'a', retailPrice: 0.2, skuName: 'A Spot' },
     ])
-    const kept: unknown = JSON.parse(JSON.stringify(encodePrices({ region: 'westus2', list })))
-    expect(decodePrices(kept)).toEqual({ region: 'westus2', list })
-    expect(() => decodePrices({ region: 'westus2' })).toThrow('onDemand or spot is missing')
+    const kept: unknown = JSON.parse(JSON.stringify(keptPrices.schema.encode({ region: 'westus2', list })))
+    expect(keptPrices.schema.parse(kept)).toEqual({ region: 'westus2', list })
+    expect(keptPrices.schema.safeParse({ region: 'westus2' }).success).toBe(false)
   })
 })
 

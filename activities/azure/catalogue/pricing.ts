@@ -1,3 +1,6 @@
+import { z } from 'zod'
+import { mapOf, mostUsd, name, usd } from '../../../api/kept/document.ts'
+import type { KeptFormat } from './durable-document.ts'
 import { modelledPrice, type PricedSize } from './price-model.ts'
 
 /** Price of sizes that no price list names: deprioritised, not excluded (reference/azure-provider.md 3.6). */
@@ -58,7 +61,7 @@ export function pricesOf(items: readonly PriceItem[]): PriceList {
   const onDemand = new Map<string, number>()
   const spot = new Map<string, number>()
   for (const { armSkuName, retailPrice, productName = '', meterName = '', skuName = '' } of items) {
-    if (armSkuName === undefined || retailPrice === undefined) continue
+    if (armSkuName === undefined || retailPrice === undefined || retailPrice < 0 || retailPrice > mostUsd) continue
     if (productName.endsWith(' Windows') || meterName.endsWith(' Low Priority')) continue
     const list = skuName.endsWith(' Spot') ? spot : onDemand
     list.set(armSkuName, retailPrice)
@@ -66,20 +69,21 @@ export function pricesOf(items: readonly PriceItem[]): PriceList {
   return new PriceList(onDemand, spot)
 }
 
-/** Version of the stored format of price lists. */
-export const pricesFormat = '1'
+const amounts = mapOf(usd, 20_000)
 
-/** Returns prices as JSON. */
-export function encodePrices({ region, list }: RegionPrices): unknown {
-  return { region, onDemand: Object.fromEntries(list.onDemand), spot: Object.fromEntries(list.spot) }
-}
-
-/** The inverse of `encodePrices`. Errors: JSON that is not such a list. */
-export function decodePrices(json: unknown): RegionPrices {
-  const { region, onDemand, spot } = json as Partial<Record<'onDemand' | 'spot', Record<string, number>>> & {
-    readonly region?: string
-  }
-  if (region === undefined || onDemand === undefined || spot === undefined)
-    throw new Error('kept prices: region, onDemand or spot is missing')
-  return { region, list: new PriceList(new Map(Object.entries(onDemand)), new Map(Object.entries(spot))) }
+/** The region's prices in the ConfigMap. */
+export const keptPrices: KeptFormat<RegionPrices> = {
+  name: 'joiner-prices',
+  version: '1',
+  schema: z.codec(z.object({ region: name, onDemand: amounts, spot: amounts }), z.custom<RegionPrices>(), {
+    decode: ({ region, onDemand, spot }) => ({
+      region,
+      list: new PriceList(new Map(Object.entries(onDemand)), new Map(Object.entries(spot))),
+    }),
+    encode: ({ region, list: { onDemand, spot } }) => ({
+      region,
+      onDemand: Object.fromEntries(onDemand),
+      spot: Object.fromEntries(spot),
+    }),
+  }),
 }

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { StoredDocument } from './durable-document.ts'
+import type { FoundAnswer, KeptAnswer } from './durable-document.ts'
 import { type AnswerSource, RefreshedAnswer } from './refreshed-answer.ts'
 
 const hour = 3_600_000
@@ -8,20 +8,23 @@ const start = Date.parse('2026-01-01T00:00:00Z')
 
 /** One ConfigMap for all replicas that share it. */
 class Document {
-  stored: StoredDocument | undefined
-  readonly #followers = new Set<(document: StoredDocument) => void>()
+  stored: KeptAnswer<string> | undefined
+  isDamaged = false
+  readonly #followers = new Set<(document: KeptAnswer<string>) => void>()
 
-  read(newerThanMs = Number.NEGATIVE_INFINITY): Promise<StoredDocument | undefined> {
-    return Promise.resolve(this.stored !== undefined && this.stored.readAtMs > newerThanMs ? this.stored : undefined)
+  read(): Promise<FoundAnswer<string>> {
+    if (this.isDamaged) return Promise.resolve({ kind: 'damaged', fault: { key: 'word', why: 'it is odd' } })
+    return Promise.resolve(this.stored === undefined ? { kind: 'none' } : { kind: 'read', ...this.stored })
   }
 
-  write(document: StoredDocument): Promise<void> {
+  write(document: KeptAnswer<string>): Promise<void> {
     this.stored = document
+    this.isDamaged = false
     for (const changed of this.#followers) changed(document)
     return Promise.resolve()
   }
 
-  follow(changed: (document: StoredDocument) => void): () => void {
+  follow(changed: (document: KeptAnswer<string>) => void): () => void {
     this.#followers.add(changed)
     if (this.stored !== undefined) changed(this.stored)
     return () => this.#followers.delete(changed)
@@ -47,8 +50,6 @@ function replica(name: string, answers: readonly string[], changes: Partial<Answ
       follows: false,
       asksAtStart: false,
       document,
-      encode: (word) => ({ word }),
-      decode: (json) => (json as { word: string }).word,
       ...changes,
     },
     pino({ level: 'silent' }),
@@ -75,11 +76,11 @@ describe('a refreshed answer', () => {
     const answer = replica('a', ['hello'])
     await vi.advanceTimersByTimeAsync(0)
     expect(answer.answer).toEqual({ value: 'hello', readAtMs: start, source: 'list' })
-    expect(document.stored).toEqual({ json: { word: 'hello' }, readAtMs: start })
+    expect(document.stored).toEqual({ value: 'hello', readAtMs: start })
   })
 
   it('is taken from what was kept, and not asked for while that is young', async () => {
-    document.stored = { json: { word: 'kept' }, readAtMs: start - hour }
+    document.stored = { value: 'kept', readAtMs: start - hour }
     const answer = replica('a', ['hello'])
     await vi.advanceTimersByTimeAsync(hour)
     expect(answer.answer).toEqual({ value: 'kept', readAtMs: start - hour, source: 'durable' })
@@ -87,14 +88,14 @@ describe('a refreshed answer', () => {
   })
 
   it('is there at once, though it is asked for at each start', async () => {
-    document.stored = { json: { word: 'kept' }, readAtMs: start - hour }
+    document.stored = { value: 'kept', readAtMs: start - hour }
     const answer = replica('a', [], { asksAtStart: true })
     await vi.advanceTimersByTimeAsync(0)
     expect([answer.answer?.value, asked]).toEqual(['kept', ['a']])
   })
 
   it('is asked for once by all replicas each twelve hours', async () => {
-    document.stored = { json: { word: 'kept' }, readAtMs: start }
+    document.stored = { value: 'kept', readAtMs: start }
     const replicas = ['a', 'b', 'c'].map((name) => replica(name, [`of ${name}`]))
     await vi.advanceTimersByTimeAsync(12 * hour - 60_000)
     expect(asked).toEqual([])
@@ -125,7 +126,7 @@ describe('a refreshed answer', () => {
   })
 
   it('is what was kept where there is no source to ask', async () => {
-    document.stored = { json: { word: 'kept' }, readAtMs: start - 100 * hour }
+    document.stored = { value: 'kept', readAtMs: start - 100 * hour }
     const answer = replica('a', [], { ask: undefined })
     await vi.advanceTimersByTimeAsync(hour)
     expect(answer.answer?.value).toBe('kept')
@@ -139,9 +140,35 @@ describe('a refreshed answer', () => {
     vi.spyOn(Math, 'random').mockReturnValue(0)
     await vi.advanceTimersByTimeAsync(12 * hour)
     expect(follower.answer).toEqual({ value: 'again', readAtMs: start + 12 * hour, source: 'durable' })
-    await document.write({ json: null, readAtMs: start + 13 * hour })
+    await document.write({ value: 'old', readAtMs: start })
     expect(follower.answer?.value).toBe('again')
     expect(asked).toEqual(['a', 'a'])
+  })
+
+  it('replaces a document that is damaged, by the last good answer and without asking for it', async () => {
+    const answer = replica('a', ['hello'])
+    await vi.advanceTimersByTimeAsync(hour)
+    document.isDamaged = true
+    await vi.advanceTimersByTimeAsync(hour / 2)
+    expect([answer.answer?.value, asked, document.isDamaged]).toEqual(['hello', ['a'], false])
+    expect(document.stored).toEqual({ value: 'hello', readAtMs: start })
+  })
+
+  it('is what was just asked for, though one that is stored is of a clock that was ahead', async () => {
+    document.stored = { value: 'kept', readAtMs: start + 3000 * hour }
+    const answer = replica('a', ['hello'], { asksAtStart: true })
+    await vi.advanceTimersByTimeAsync(0)
+    expect(answer.answer?.value).toBe('hello')
+  })
+
+  it('is asked for again when the clock is right again that was a year ahead', async () => {
+    const answer = replica('a', ['early', 'hello'])
+    vi.setSystemTime(start + 8760 * hour)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(answer.answer?.readAtMs).toBe(start + 8760 * hour)
+    vi.setSystemTime(start)
+    await vi.advanceTimersByTimeAsync(hour)
+    expect(answer.answer?.value).toBe('hello')
   })
 
   it('survives a document that cannot be read or written', async () => {

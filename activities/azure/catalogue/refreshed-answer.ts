@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { DurableDocument, StoredDocument } from './durable-document.ts'
+import type { DurableDocument, KeptAnswer } from './durable-document.ts'
 
 const hourMs = 3_600_000
 /** Age above which answers are requested again. */
@@ -23,14 +23,10 @@ export interface AnswerSource<T> {
   readonly follows: boolean
   /** Whether to ask at every start, though what was kept is recent. */
   readonly asksAtStart: boolean
-  readonly document: Pick<DurableDocument, 'read' | 'write' | 'follow'>
-  readonly encode: (value: T) => unknown
-  readonly decode: (json: unknown) => T
+  readonly document: Pick<DurableDocument<T>, 'read' | 'write' | 'follow'>
 }
 
-interface Answer<T> {
-  readonly value: T
-  readonly readAtMs: number
+interface Answer<T> extends KeptAnswer<T> {
   /** `list`: this process asked; `durable`: another process, or an earlier one, has kept it. */
   readonly source: 'list' | 'durable'
 }
@@ -91,14 +87,14 @@ export class RefreshedAnswer<T> {
     const value = await ask()
     const answer: Answer<T> = { value, readAtMs: this.#now(), source: 'list' }
     this.#failures = 0
-    this.#take(answer)
+    this.#use(answer)
     await this.#keep(answer)
   }
 
   async #keep({ value, readAtMs }: Answer<T>): Promise<void> {
-    const { document, encode, what } = this.#source
+    const { document, what } = this.#source
     await document
-      .write({ json: encode(value), readAtMs })
+      .write({ value, readAtMs })
       .catch((error: unknown) =>
         this.#log.warn({ err: error, what }, 'failed to store answer for restarts without Azure'),
       )
@@ -112,23 +108,20 @@ export class RefreshedAnswer<T> {
     this.#timer.unref()
   }
 
-  /** Reads what another replica has stored, if it is later than what is known here. */
+  /** Takes what another replica has stored, if it is later than what is known here, which replaces one that is damaged. */
   async #look(): Promise<void> {
     try {
-      const stored = await this.#source.document.read(this.#answer?.readAtMs)
-      if (stored !== undefined) this.#takeStored(stored)
+      const found = await this.#source.document.read()
+      if (found.kind === 'read') this.#takeStored(found)
+      else if (found.kind === 'damaged' && this.#answer !== undefined) await this.#keep(this.#answer)
     } catch (error) {
       this.#log.warn({ err: error, what: this.#source.what }, 'failed to read stored answer')
     }
   }
 
-  #takeStored({ json, readAtMs }: StoredDocument): void {
-    const { decode, what } = this.#source
-    try {
-      this.#take({ value: decode(json), readAtMs, source: 'durable' })
-    } catch (error) {
-      this.#log.warn({ err: error, what }, 'failed to read stored answer')
-    }
+  #takeStored({ value, readAtMs }: KeptAnswer<T>): void {
+    if (this.#answer === undefined || this.#answer.readAtMs < readAtMs)
+      this.#use({ value, readAtMs, source: 'durable' })
   }
 
   async #tryToAsk(): Promise<void> {
@@ -142,8 +135,7 @@ export class RefreshedAnswer<T> {
     }
   }
 
-  #take(answer: Answer<T>): void {
-    if (this.#answer !== undefined && this.#answer.readAtMs > answer.readAtMs) return
+  #use(answer: Answer<T>): void {
     this.#answer = answer
     this.#version += 1
   }
@@ -151,7 +143,8 @@ export class RefreshedAnswer<T> {
   #isDue(): boolean {
     if (this.#source.ask === undefined) return false
     if (this.#answer === undefined || this.#failures > 0) return true
-    return this.#now() - this.#answer.readAtMs >= lifetimeMs + Math.random() * spreadMs
+    // A reading that lies ahead is of a clock that was wrong.
+    return Math.abs(this.#now() - this.#answer.readAtMs) >= lifetimeMs + Math.random() * spreadMs
   }
 
   #retryMs(): number {

@@ -2,17 +2,17 @@ import { createHttpHeaders, createPipelineRequest } from '@azure/core-rest-pipel
 import { describe, expect, it } from 'vitest'
 import { goldenSizes } from '../../../test/vectors/golden-cases.ts'
 import { zoneDetailSpelling } from '../arm/zone-detail-spelling.ts'
-import { decodeSizes, encodeSizes } from './size-list.ts'
+import { keptSizes } from './size-list.ts'
 
 describe('kept sizes', () => {
   it('are the same after they were kept', () => {
     const sizes = new Map(goldenSizes('southcentralus').map((size) => [size.name, size]))
     expect(sizes.size).toBeGreaterThanOrEqual(16)
-    expect(decodeSizes(JSON.parse(JSON.stringify(encodeSizes(sizes))))).toEqual(sizes)
+    expect(keptSizes.schema.parse(JSON.parse(JSON.stringify(keptSizes.schema.encode(sizes))))).toEqual(sizes)
   })
 
   it.each([{}, [], null])('are refused when they are %j', (json) => {
-    expect(() => decodeSizes(json)).toThrow('not a list of sizes')
+    expect(keptSizes.schema.safeParse(json).success).toBe(false)
   })
 })
 

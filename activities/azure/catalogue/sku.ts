@@ -58,7 +58,7 @@ function amount(capabilities: Capabilities, key: string): number {
 }
 
 /** Limits beyond any machine; a larger number is a mistake. */
-const [mostVCpus, mostGib] = [100_000, 1_000_000]
+export const [mostVCpus, mostGib] = [100_000, 1_000_000]
 
 function refusedSize(name: string, parts: VmSizeName, capabilities: Capabilities): string | undefined {
   const [vCpus, memoryGib, gpus] = ['vCPUs', 'MemoryGB', 'GPUs'].map((key) => amount(capabilities, key)) as [

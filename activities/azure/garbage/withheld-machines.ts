@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client'
+import type { NoteFaults } from '../../../api/kept/document.ts'
 import {
   formatWithheld,
   parseWithheld,
@@ -18,6 +19,7 @@ import { type LeftAloneDeps, ownNamespace } from './left-alone.ts'
 export interface WithheldMachinesDeps extends LeftAloneDeps {
   readonly catalogue: Catalogue
   readonly registry: Registry
+  readonly note?: NoteFaults
 }
 
 /** Returns what a size costs a day in USD; nothing where no price list names it. */
@@ -60,10 +62,12 @@ export async function reportWithheldMachines(
 }
 
 async function store(
-  { client, namespace, now }: WithheldMachinesDeps,
+  { client, namespace, note, now }: WithheldMachinesDeps,
   machines: readonly WithheldMachine[],
 ): Promise<void> {
   const ref = { name: withheldMapName, namespace }
-  if (machines.length === 0 && parseWithheld((await readConfigMap(client, ref)) ?? {}).count === 0) return
+  const { found, faults } = parseWithheld((await readConfigMap(client, ref)) ?? {})
+  note?.(withheldMapName, faults)
+  if (machines.length === 0 && found.count === 0 && faults.length === 0) return
   await writeConfigMap(client, ref, { [withheldKey]: formatWithheld(now(), machines) })
 }

@@ -1,28 +1,31 @@
-import type { KubernetesClient } from '../../kubernetes/client/client.ts'
-import { readConfigMap, writeConfigMap } from '../../kubernetes/client/config-map.ts'
+import { z } from 'zod'
+import { type Entries, instant, mapOf, readEntries, readJson, words } from '../../../api/kept/document.ts'
+import { type KeptSource, readConfigMap, writeConfigMap } from '../../kubernetes/client/config-map.ts'
 import type { ImageVersionsDeps } from './image-versions.ts'
 import { newestImages } from './image-versions.ts'
 import { type ImageDefinition, type ResolvedImage, resolvedImage } from './images.ts'
 
-export interface ImageCacheDeps extends ImageVersionsDeps {
-  readonly client: KubernetesClient
-  readonly namespace: string
-}
+export interface ImageCacheDeps extends ImageVersionsDeps, KeptSource {}
 
 /**
  * The ConfigMap with the images that galleries were found to hold. It is in the cluster, not in a process, so that all replicas agree and
  * a restart changes no image. Deleting it makes Joiner read the galleries at once.
  */
-const imageVersionsConfigMap = 'joiner-image-versions'
+export const imageVersionsMap = 'joiner-image-versions'
 
 /** Time that found images are kept, per definitions and Kubernetes version (reference/azure-provider.md 6.3). */
 const keptMs = 3 * 24 * 3_600_000
 
-interface Entry {
-  /** RFC 3339. */
-  readonly readAt: string
+const keptImages = z.object({
+  readAt: instant,
   /** Id of the image of each definition; null when the gallery has none. */
-  readonly images: Readonly<Record<string, string | null>>
+  images: mapOf(words(1000).nullable(), 100),
+})
+type Entry = z.infer<typeof keptImages>
+
+/** Returns the images of a ConfigMap's entries. */
+export function parseImages(data: Entries) {
+  return readEntries<Entry>(data, (_, text) => readJson(keptImages, text))
 }
 
 /**
@@ -35,18 +38,21 @@ export async function cachedImages(
   kubernetesVersion: string,
 ): Promise<readonly ResolvedImage[]> {
   if (definitions.length === 0) return []
-  const ref = { name: imageVersionsConfigMap, namespace: deps.namespace }
+  const ref = { name: imageVersionsMap, namespace: deps.namespace }
   const entries = (await readConfigMap(deps.client, ref)) ?? {}
   const key = entryKey(deps, definitions, kubernetesVersion)
-  const known = currentEntry(entries[key], deps.now())
-  const images = known && imagesOf(known, definitions)
+  const { documents, faults } = parseImages(entries)
+  deps.note?.(imageVersionsMap, faults)
+  const isCurrent = (each: string) => isYoung(documents.get(each), deps.now())
+  const known = documents.get(key)
+  const images = known && isCurrent(key) ? imagesOf(known, definitions) : undefined
   if (images !== undefined) return images
   const newest = await newestImages(deps, definitions)
   if (newest.length === 0) return newest
-  const expired = Object.keys(entries).filter((other) => currentEntry(entries[other], deps.now()) === undefined)
+  const expired = Object.keys(entries).filter((other) => !isCurrent(other))
   await writeConfigMap(deps.client, ref, {
     ...Object.fromEntries(expired.map((other) => [other, null])),
-    [key]: JSON.stringify(entryOf(definitions, newest, deps.now())),
+    [key]: JSON.stringify({ ...entryOf(definitions, newest), readAt: new Date(deps.now()).toISOString() }),
   })
   return newest
 }
@@ -57,15 +63,8 @@ function entryKey({ config }: ImageCacheDeps, [first]: readonly ImageDefinition[
   return `${gallery}.${first?.name ?? ''}.${kubernetesVersion}`.replaceAll(/[^-._a-zA-Z0-9]/g, '_')
 }
 
-function currentEntry(text: string | undefined, nowMs: number): Entry | undefined {
-  if (text === undefined) return undefined
-  try {
-    const entry = JSON.parse(text) as Partial<Entry>
-    const readAt = Date.parse(entry.readAt ?? '')
-    return entry.images !== undefined && readAt <= nowMs && nowMs - readAt < keptMs ? (entry as Entry) : undefined
-  } catch {
-    return undefined
-  }
+function isYoung(entry: Entry | undefined, nowMs: number): boolean {
+  return entry !== undefined && entry.readAt <= nowMs && nowMs - entry.readAt < keptMs
 }
 
 /** Returns an entry's images; undefined when it lacks one of the definitions. */
@@ -77,10 +76,7 @@ function imagesOf({ images }: Entry, definitions: readonly ImageDefinition[]): r
   })
 }
 
-function entryOf(definitions: readonly ImageDefinition[], found: readonly ResolvedImage[], nowMs: number): Entry {
+function entryOf(definitions: readonly ImageDefinition[], found: readonly ResolvedImage[]): Pick<Entry, 'images'> {
   const idOf = (name: string) => found.find(({ id }) => id.split('/images/')[1]?.startsWith(`${name}/`))?.id ?? null
-  return {
-    readAt: new Date(nowMs).toISOString(),
-    images: Object.fromEntries(definitions.map(({ name }) => [name, idOf(name)])),
-  }
+  return { images: Object.fromEntries(definitions.map(({ name }) => [name, idOf(name)])) }
 }

@@ -8,9 +8,11 @@ import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { claimJson, condition, nodeClassJson } from '../../../test/fakes/objects.ts'
 import { pass, useFakeTime } from '../../../test/fakes/time.ts'
 import { reservationIn } from '../capacity/choose-offering.ts'
-import type { StoredDocument } from '../catalogue/durable-document.ts'
+import type { KeptAnswer } from '../catalogue/durable-document.ts'
 import { CapacityReservations } from './capacity-reservations.ts'
-import { reservationId } from './reservation.ts'
+import { type ReservationGroup, reservationId } from './reservation.ts'
+
+type Stored = KeptAnswer<readonly ReservationGroup[]>
 
 useFakeTime()
 
@@ -151,16 +153,15 @@ describe('what is offered', () => {
 })
 
 function store() {
-  const stored: StoredDocument[] = []
-  const listeners: ((document: StoredDocument) => void)[] = []
+  const stored: Stored[] = []
+  const listeners: ((document: Stored) => void)[] = []
   return {
     stored,
-    write: async (document: StoredDocument) => {
-      const copy = { ...document, json: JSON.parse(JSON.stringify(document.json)) as unknown }
-      stored.push(copy)
-      for (const listener of listeners) listener(copy)
+    write: async (document: Stored) => {
+      stored.push(document)
+      for (const listener of listeners) listener(document)
     },
-    follow: (listener: (document: StoredDocument) => void) => {
+    follow: (listener: (document: Stored) => void) => {
       listeners.push(listener)
       return () => {}
     },
@@ -177,10 +178,8 @@ describe('other processes', () => {
     await reader.refresh()
     expect(planner.offeredTo(nodeClass())).toEqual(reader.offeredTo(nodeClass()))
     expect(planner.signature(nodeClass())).toContain(`${d4Id}=3`)
-    // Another process began earlier and wrote later; a newer one wrote what cannot be read.
-    await document.write({ json: [], readAtMs: deps.now() - 1 })
-    expect(planner.offeredTo(nodeClass())).toHaveLength(1)
-    await document.write({ json: [{ groupId: 'x', kind: 'read' }], readAtMs: deps.now() + 1 })
+    // Another process began earlier and wrote later.
+    await document.write({ value: [], readAtMs: deps.now() - 1 })
     expect(planner.offeredTo(nodeClass())).toHaveLength(1)
     planner.stop()
   })

@@ -6,13 +6,12 @@ import { annotations, labels } from '../../../core/requirements/labels.ts'
 import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
 import type { AzureClient } from '../arm/client.ts'
 import type { AzureConfig } from '../azure-config.ts'
-import type { DurableDocument, StoredDocument } from '../catalogue/durable-document.ts'
+import type { DurableDocument, KeptAnswer } from '../catalogue/durable-document.ts'
 import { vmName } from '../launch/virtual-machine.ts'
 import { ChosenPlaces } from './chosen-places.ts'
 import { distinctGroups, type GroupId, groupKey, mostGroupsRead, namedGroups, parseGroupId } from './group-id.ts'
 import { readGroup } from './read-group.ts'
 import type { OfferedReservation, Reservation, ReservationGroup } from './reservation.ts'
-import { decodeGroups, encodeGroups } from './stored-groups.ts'
 import { heldBy, reservationsAskedFor, takersIn } from './takers.ts'
 
 /** Interval of reading the groups, while any is named. */
@@ -25,7 +24,7 @@ const lifetimeMs = 15 * 60_000
 interface Deps {
   /** Undefined in a process without the role azure, which follows what one with it stores. */
   readonly azure: AzureClient | undefined
-  readonly document: Pick<DurableDocument, 'write' | 'follow'>
+  readonly document: Pick<DurableDocument<readonly ReservationGroup[]>, 'write' | 'follow'>
   readonly config: AzureConfig
   readonly cache: ClusterCache
   /** The gate ReservedCapacity. While it is off nothing is read and nothing is offered. */
@@ -181,7 +180,7 @@ export class CapacityReservations {
     this.#take(groups, readAtMs)
     if (!isNews) return
     await document
-      .write({ json: encodeGroups(groups), readAtMs })
+      .write({ value: groups, readAtMs })
       .catch((error: unknown) => log.warn({ err: error }, 'failed to store capacity reservations for planners'))
   }
 
@@ -198,13 +197,8 @@ export class CapacityReservations {
     return wanted.slice(0, mostGroupsRead)
   }
 
-  #takeStored({ json, readAtMs }: StoredDocument): void {
-    if (readAtMs <= this.#readAtMs) return
-    try {
-      this.#take(decodeGroups(json), readAtMs)
-    } catch (error) {
-      this.#deps.log.warn({ err: error }, 'failed to read stored capacity reservations')
-    }
+  #takeStored({ value, readAtMs }: KeptAnswer<readonly ReservationGroup[]>): void {
+    if (readAtMs > this.#readAtMs) this.#take(value, readAtMs)
   }
 
   #take(groups: readonly ReservationGroup[], readAtMs: number): void {

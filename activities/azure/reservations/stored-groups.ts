@@ -1,31 +1,38 @@
-import type { ReservationGroup } from './reservation.ts'
+import { z } from 'zod'
+import { count, name, names, words } from '../../../api/kept/document.ts'
+import type { KeptFormat } from '../catalogue/durable-document.ts'
+import { mostGroupsRead } from './group-id.ts'
+import type { Reservation, ReservationGroup } from './reservation.ts'
 
-/** Returns groups as JSON, for the ConfigMap `joiner-reservations`. */
-export function encodeGroups(groups: readonly ReservationGroup[]): unknown {
-  return groups
+/** An id of ARM. */
+const id = words(1000)
+
+const reservation: z.ZodType<Reservation> = z.object({
+  id: name,
+  instanceType: name,
+  zone: name,
+  capacity: count,
+  isSettled: z.boolean(),
+  allocated: names,
+  others: count,
+})
+
+/** The groups that AKSNodeClasses name, in the ConfigMap. */
+export const keptGroups: KeptFormat<readonly ReservationGroup[]> = {
+  name: 'joiner-reservations',
+  version: '1',
+  schema: z
+    .array(
+      z.discriminatedUnion('kind', [
+        z.object({
+          kind: z.literal('read'),
+          groupId: id,
+          reservations: z.array(reservation).max(1000),
+          associated: names,
+        }),
+        z.object({ kind: z.literal('gone'), groupId: id }),
+        z.object({ kind: z.literal('unreadable'), groupId: id, why: words(10_000) }),
+      ]),
+    )
+    .max(mostGroupsRead),
 }
-
-/** The inverse of `encodeGroups`. Errors: JSON that is not such a list. */
-export function decodeGroups(json: unknown): readonly ReservationGroup[] {
-  if (!Array.isArray(json) || !json.every(isGroup))
-    throw new Error('stored capacity reservations: not a list of groups')
-  return json
-}
-
-function isGroup(value: unknown): value is ReservationGroup {
-  const group = Object(value) as Partial<Record<string, unknown>>
-  if (typeof group['groupId'] !== 'string') return false
-  if (group['kind'] === 'gone') return true
-  if (group['kind'] === 'unreadable') return typeof group['why'] === 'string'
-  return group['kind'] === 'read' && isTexts(group['associated']) && isList(group['reservations'], isReservation)
-}
-
-function isReservation(value: unknown): boolean {
-  const one = Object(value) as Partial<Record<string, unknown>>
-  const texts = [one['id'], one['instanceType'], one['zone']].every((field) => typeof field === 'string')
-  const numbers = [one['capacity'], one['others']].every((field) => Number.isInteger(field))
-  return texts && numbers && typeof one['isSettled'] === 'boolean' && isTexts(one['allocated'])
-}
-
-const isList = (value: unknown, isEntry: (entry: unknown) => boolean) => Array.isArray(value) && value.every(isEntry)
-const isTexts = (value: unknown) => isList(value, (entry) => typeof entry === 'string')

@@ -1,3 +1,4 @@
+import type { NoteFaults } from '../../../api/kept/document.ts'
 import type { Json } from './answers.ts'
 import { isConflict, isNotFound } from './api-error.ts'
 import type { KubernetesClient } from './client.ts'
@@ -6,6 +7,15 @@ import { resourcePath } from './resources.ts'
 export interface ConfigMapRef {
   readonly name: string
   readonly namespace: string
+}
+
+/** Where Joiner's ConfigMaps are read from. */
+export interface KeptSource {
+  readonly client: KubernetesClient
+  /** That of Joiner. */
+  readonly namespace: string
+  /** Takes what of their documents cannot be read. Unset: it is left out. */
+  readonly note?: NoteFaults
 }
 
 /** Returns the entries of a ConfigMap, read from the API server; undefined when there is no such ConfigMap. */

@@ -1,8 +1,12 @@
 import type { Logger } from 'pino'
+import { parseCancellations } from '../../../api/kept/cancellations.ts'
+import type { Entries } from '../../../api/kept/document.ts'
 import {
   acceptedEntries,
+  type Cancellations,
   cancellationRefusal,
   cancellationsMap,
+  noCancellations,
   refusedEntries,
 } from '../../../core/node-claim/cancellation.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
@@ -61,8 +65,8 @@ async function refused(
   reportAsked(deps, ref, { reason: 'CancellationRefused', message, asked })
   deps.log.warn({ nodeClaim: ref.name, why }, 'refused cancellation of lifecycle')
   try {
-    const data = (await read(deps))?.data ?? {}
-    await writeConfigMap(deps.client, mapRef(deps), refusedEntries(ref.uid, data, deps.now()))
+    const { cancellations = noCancellations } = (await read(deps)) ?? {}
+    await writeConfigMap(deps.client, mapRef(deps), refusedEntries(ref.uid, cancellations, deps.now()))
   } catch (error) {
     // Only `joiner status` and `joiner doctor` show it.
     deps.log.warn({ err: error, nodeClaim: ref.name }, 'failed to record refused cancellation')
@@ -81,9 +85,9 @@ async function refusalOf(deps: CancellationDeps, claim: NodeClaim): Promise<stri
   const written = await writeOptimistically<Stored>({
     inTurn: (section) => deps.client.inTurn(path, section),
     cached: () => undefined,
-    live: async () => (await read(deps)) ?? { data: {} },
+    live: async () => (await read(deps)) ?? { cancellations: noCancellations },
     write: (stored) => {
-      why = cancellationRefusal(claim, viewOf(deps, claim, { pauses, data: stored.data }))
+      why = cancellationRefusal(claim, viewOf(deps, claim, { pauses, cancellations: stored.cancellations }))
       return why === undefined ? accept(deps, claim, stored) : undefined
     },
   })
@@ -92,20 +96,22 @@ async function refusalOf(deps: CancellationDeps, claim: NodeClaim): Promise<stri
 }
 
 interface Stored {
-  readonly data: Readonly<Record<string, string>>
+  readonly cancellations: Cancellations
   /** Unset when there is no ConfigMap. */
   readonly resourceVersion?: string
 }
 
 const mapRef = ({ namespace }: PauseDeps) => ({ name: cancellationsMap, namespace })
 
-async function read({ client, namespace }: PauseDeps): Promise<Stored | undefined> {
+async function read({ client, namespace, note }: PauseDeps): Promise<Stored | undefined> {
   try {
     const { data = {}, metadata } = (await client.get(resourcePath('configmaps', cancellationsMap, namespace))) as {
-      readonly data?: Stored['data']
+      readonly data?: Entries
       readonly metadata?: { readonly resourceVersion?: string }
     }
-    return { data, resourceVersion: metadata?.resourceVersion ?? '' }
+    const { cancellations, faults } = parseCancellations(data)
+    note?.(cancellationsMap, faults)
+    return { cancellations, resourceVersion: metadata?.resourceVersion ?? '' }
   } catch (error) {
     if (isNotFound(error)) return undefined
     throw error
@@ -114,7 +120,7 @@ async function read({ client, namespace }: PauseDeps): Promise<Stored | undefine
 
 /** Errors: a conflict, when another process has written since. */
 async function accept({ client, namespace, now }: CancellationDeps, claim: NodeClaim, stored: Stored): Promise<Stored> {
-  const data = acceptedEntries(claim, stored.data, now())
+  const data = acceptedEntries(claim, stored.cancellations, now())
   if (stored.resourceVersion === undefined)
     await client.create(resourcePath('configmaps', undefined, namespace), {
       apiVersion: 'v1',
@@ -133,7 +139,7 @@ async function accept({ client, namespace, now }: CancellationDeps, claim: NodeC
 function viewOf(
   { cache, now }: CancellationDeps,
   claim: NodeClaim,
-  read: { readonly pauses: Pauses; readonly data: Stored['data'] },
+  read: { readonly pauses: Pauses; readonly cancellations: Cancellations },
 ) {
   return {
     ...read,

@@ -1,3 +1,5 @@
+import { z } from 'zod'
+import { type Entries, type KeptFault, readEntries, readJson, words } from '../../../api/kept/document.ts'
 import {
   formatPause,
   type LoopName,
@@ -10,16 +12,28 @@ import {
   wholeLoop,
 } from '../../../core/pauses/pauses.ts'
 import { isConflict, isNotFound } from '../client/api-error.ts'
-import type { KubernetesClient } from '../client/client.ts'
-import { readConfigMap, writeConfigMap } from '../client/config-map.ts'
+import { type KeptSource, readConfigMap, writeConfigMap } from '../client/config-map.ts'
 import { resourcePath } from '../client/resources.ts'
 import type { PauseChange, PausesWritten } from '../contract.ts'
 
 const configMapName = 'joiner-pauses'
+const loops = ['provisioning', 'disruption'] as const
 
-export interface PauseDeps {
-  readonly client: KubernetesClient
-  readonly namespace: string
+export type PauseDeps = KeptSource
+
+/** A pause as Joiner writes it; one that a person has written may lack anything. */
+const keptPause = z.object({
+  reason: words(10_000).exactOptional(),
+  since: z.iso.datetime({ offset: true }).exactOptional(),
+  until: z.iso.datetime({ offset: true }).exactOptional(),
+  by: words(1000).exactOptional(),
+})
+
+/** Returns what cannot be read of the entries. They count as pauses all the same, since a pause is a brake. */
+export function pauseFaults(data: Entries): readonly KeptFault[] {
+  const { faults } = readEntries(data, (_, text) => readJson(keptPause, text))
+  const odd = loops.flatMap((loop) => storedPauses(data, loop, 0).unreadable)
+  return [...faults, ...odd.map((key) => ({ key, why: 'it is the key of no scope' }))]
 }
 
 /**
@@ -37,11 +51,12 @@ export async function readPauses(deps: PauseDeps, now: number): Promise<Pauses> 
 
 /** Returns the pauses of a loop that are in force, of all scopes, read live. */
 export async function readLoopPauses(
-  { client, namespace }: PauseDeps,
+  { client, namespace, note }: PauseDeps,
   loop: LoopName,
   now: number,
 ): Promise<readonly Pause[]> {
   const data = (await readConfigMap(client, { name: configMapName, namespace })) ?? {}
+  note?.(configMapName, pauseFaults(data))
   return storedPauses(data, loop, now).inForce
 }
 

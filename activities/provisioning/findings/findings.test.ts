@@ -89,7 +89,16 @@ function planner() {
       },
     },
   } as unknown as FindingsDeps
-  return { deps, pods, claims, held, nominations, written, asked, stored: () => readWaiting(client as never, 'joiner') }
+  return {
+    deps,
+    pods,
+    claims,
+    held,
+    nominations,
+    written,
+    asked,
+    stored: () => readWaiting({ client: client as never, namespace: 'joiner' }),
+  }
 }
 
 const plan = (left: readonly Pod[], placed: readonly Pod[] = []) =>

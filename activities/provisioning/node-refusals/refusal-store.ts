@@ -1,19 +1,58 @@
 import type { Logger } from 'pino'
-import { formatRefusal, type NodeRefusals, parseRefusals } from '../../../core/node-refusals.ts'
-import type { KubernetesClient } from '../../kubernetes/client/client.ts'
-import { readConfigMap, writeConfigMap } from '../../kubernetes/client/config-map.ts'
+import { z } from 'zod'
+import {
+  count,
+  damaged,
+  type Entries,
+  epochMs,
+  type KeptFault,
+  mapOf,
+  name,
+  readEntries,
+  readJson,
+  words,
+} from '../../../api/kept/document.ts'
+import {
+  formatRefusal,
+  longestMessage,
+  mostNodes,
+  type NodeRefusal,
+  type NodeRefusals,
+} from '../../../core/node-refusals.ts'
+import { type KeptSource, readConfigMap, writeConfigMap } from '../../kubernetes/client/config-map.ts'
 
-export interface RefusalStoreDeps {
-  readonly client: KubernetesClient
-  readonly namespace: string
+export interface RefusalStoreDeps extends KeptSource {
   readonly log: Logger
   /** Epoch milliseconds. */
   readonly now: () => number
 }
 
-const name = 'joiner-node-refusals'
+export const refusalsMap = 'joiner-node-refusals'
 /** Time after which a failed write is tried again. */
 const retryMs = 5000
+
+const keptRefusal: z.ZodType<NodeRefusal> = z.object({
+  podClass: name,
+  pod: words(600),
+  nodePool: name,
+  state: words(1000),
+  message: words(longestMessage),
+  refused: z.array(name).max(mostNodes),
+  claims: mapOf(epochMs, 100),
+  count,
+  sinceMs: epochMs,
+  untilMs: epochMs,
+})
+
+/** Returns the refusals of a ConfigMap, the oldest first. */
+export function parseRefusals(data: Entries): { readonly all: NodeRefusals; readonly faults: readonly KeptFault[] } {
+  const { documents, faults } = readEntries(data, (podClass, text) => {
+    const read = readJson(keptRefusal, text)
+    const isOther = read.kind === 'read' && read.value.podClass !== podClass
+    return isOther ? damaged(`podClass is ${JSON.stringify(read.value.podClass)}, not the key`) : read
+  })
+  return { all: new Map([...documents].sort(([, a], [, b]) => a.sinceMs - b.sinceMs)), faults }
+}
 
 /** The ConfigMap in Joiner's namespace that holds refusals, an entry for each class. */
 export class RefusalStore {
@@ -22,13 +61,15 @@ export class RefusalStore {
   #retryAt = 0
 
   /** Returns what planners wrote, with those of `own` that are not written yet; `own` where nothing can be read. Never fails. */
-  async read({ client, namespace, log }: RefusalStoreDeps, own: NodeRefusals): Promise<NodeRefusals> {
+  async read({ client, namespace, note, log }: RefusalStoreDeps, own: NodeRefusals): Promise<NodeRefusals> {
     await this.#saving
     try {
-      const entries = (await readConfigMap(client, { name, namespace })) ?? {}
-      const stored = parseRefusals(entries)
+      const { all: stored, faults } = parseRefusals(
+        (await readConfigMap(client, { name: refusalsMap, namespace })) ?? {},
+      )
+      note?.(refusalsMap, faults)
       // What is no refusal would stay for ever.
-      for (const key of Object.keys(entries)) if (!stored.has(key)) this.changed(key)
+      for (const { key } of faults) this.changed(key)
       return new Map([...stored, ...[...own].filter(([podClass]) => this.#unsaved.has(podClass))])
     } catch (error) {
       log.warn({ err: error }, 'failed to read refusals of nodes')
@@ -57,7 +98,7 @@ export class RefusalStore {
       return [podClass, one === undefined ? null : formatRefusal(one)] as const
     })
     try {
-      await writeConfigMap(client, { name, namespace }, Object.fromEntries(entries))
+      await writeConfigMap(client, { name: refusalsMap, namespace }, Object.fromEntries(entries))
     } catch (error) {
       for (const podClass of classes) this.#unsaved.add(podClass)
       this.#retryAt = now() + retryMs

@@ -134,13 +134,6 @@ export function formatLastPass({ atMs, commands }: LastPass): string {
   return JSON.stringify({ at: new Date(atMs).toISOString(), commands })
 }
 
-/** Undefined: there was none, or it cannot be read. */
-export function parseLastPass(text: string | undefined): LastPass | undefined {
-  const { at, commands } = /^\{"at":"(?<at>[^"]+)","commands":(?<commands>\d+)\}$/.exec(text ?? '')?.groups ?? {}
-  const atMs = Date.parse(at ?? '')
-  return Number.isNaN(atMs) ? undefined : { atMs, commands: Number(commands) }
-}
-
 export function verdictMapName(shard: number): string {
   return `joiner-evaluations-${shard}`
 }

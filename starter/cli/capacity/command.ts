@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { liveMarks, type Mark, type Marks } from '../../../activities/azure/capacity/mark.ts'
+import { liveMarks, type Mark, type Marks, marksMap } from '../../../activities/azure/capacity/mark.ts'
 import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
 import { isForPrograms, print } from '../shared/output.ts'
 import { counted } from '../simulate/words.ts'
@@ -70,7 +70,9 @@ async function run(options: Options, work: (store: Store) => Promise<void>): Pro
 }
 
 async function list(store: Store, options: Options): Promise<void> {
-  const { marks } = await store.read()
+  const { marks, faults } = await store.read()
+  const { faultText } = await import('../../../api/kept/document.ts')
+  for (const fault of faults) console.error(`not read: ${faultText(marksMap, options.namespace, fault)}`)
   await show(chosenMarks(liveMarks(marks, Date.now()), options), options, 'nothing is left out')
 }
 

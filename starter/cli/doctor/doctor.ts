@@ -16,7 +16,7 @@ import { customResourcesCheck } from './custom-resources.ts'
 import { clusterIdentityCheck } from './identity.ts'
 import { instancesCheck } from './instances.ts'
 import { machinesCheck } from './machines.ts'
-import { cancellationsCheck, lostClaimsCheck, nodesCheck } from './nodes.ts'
+import { cancellationsCheck, keptDocumentsCheck, lostClaimsCheck, nodesCheck } from './nodes.ts'
 import { rightsCheck } from './rights.ts'
 import { subnetCheck } from './subnet.ts'
 import { temporalCheck } from './temporal.ts'
@@ -83,6 +83,7 @@ export async function examine({
       customResourcesCheck(context),
       lostClaimsCheck(context),
       cancellationsCheck(context),
+      keptDocumentsCheck(context),
       nodesCheck(context),
       rightsCheck(context, serviceAccount),
       conversionCheck(context),

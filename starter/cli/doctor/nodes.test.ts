@@ -3,7 +3,7 @@ import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
 import { formatWithheld } from '../../../api/withheld-machines.ts'
 import { claimJson, nodeJson } from '../../../test/fakes/objects.ts'
 import type { DoctorContext } from './context.ts'
-import { cancellationsCheck, lostClaimsCheck, nodesFinding } from './nodes.ts'
+import { cancellationsCheck, keptDocumentsCheck, lostClaimsCheck, nodesFinding } from './nodes.ts'
 
 const evil = nodeJson('a', { metadata: { name: 'evil', uid: 'evil', ownerReferences: [] } })
 
@@ -55,11 +55,37 @@ test('lifecycles that somebody cancelled in Temporal are counted, with what to d
     const context = { config: { JOINER_NAMESPACE: 'joiner' }, kubernetes: { get: async () => ({ data }) } }
     return cancellationsCheck(context as unknown as DoctorContext).run(new AbortController().signal)
   }
-  expect(await found({ 'accepted.a': '{}' })).toMatchObject({ status: 'ok' })
+  expect(await found({ 'accepted.a': JSON.stringify({ at, nodeClaim: 'a', nodePool: 'p' }) })).toMatchObject({
+    status: 'ok',
+  })
+  expect(await found({ 'accepted.a': '{}' })).toMatchObject({
+    status: 'warn',
+    details: [
+      expect.stringMatching(/^ConfigMap joiner\/joiner-cancellations: accepted\.a cannot be used: at is missing: /),
+    ],
+  })
   expect(await found({ 'refused.a': at, 'refused.b': at })).toMatchObject({
     status: 'warn',
     summary: expect.stringMatching(
       /^2 cancellations of lifecycles in Temporal were refused at .*kubectl delete nodeclaim/,
     ),
+  })
+})
+
+test('documents that only processes use are looked at; those that are damaged are named, and those that may not be read', async () => {
+  const looked = (get: (path: string) => Promise<unknown>) => {
+    const context = { config: { JOINER_NAMESPACE: 'joiner' }, kubernetes: { get }, now: () => 0 }
+    return keptDocumentsCheck(context as unknown as DoctorContext).run(new AbortController().signal)
+  }
+  const missing = () => Promise.reject(new ApiError(404, 'NotFound', 'gone'))
+  expect(await looked(missing)).toMatchObject({ status: 'ok', summary: expect.stringContaining('can be read') })
+  expect(await looked(() => Promise.reject(new ApiError(403, 'Forbidden', 'no')))).toMatchObject({
+    status: 'ok',
+    summary: expect.stringMatching(/joiner-catalogue.*joiner-node-refusals; joiner status shows them$/),
+  })
+  const odd = { metadata: { resourceVersion: '1' }, data: { format: '2', readAt: 'now' } }
+  expect(await looked((path) => (path.endsWith('joiner-catalogue') ? Promise.resolve(odd) : missing()))).toMatchObject({
+    status: 'warn',
+    details: [expect.stringMatching(/^ConfigMap joiner\/joiner-catalogue: readAt cannot be used: it is "now"/)],
   })
 })

@@ -2,9 +2,11 @@ import { decodeNode, decodeNodeClaim } from '../../../activities/kubernetes/cach
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import { isForbidden } from '../../../activities/kubernetes/client/api-error.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import { faultText, type NoteFaults } from '../../../api/kept/document.ts'
 import { withheldRemedy, withheldText } from '../../../api/withheld-machines.ts'
 import { joinsOf } from '../../../core/node-claim/node-owner.ts'
 import { readRefusedCancellations } from '../../view/cancellations.ts'
+import { processesRead } from '../../view/processes-read.ts'
 import { readWithheld } from '../../view/withheld.ts'
 import { counted } from '../simulate/words.ts'
 import { type Check, type Finding, ok, warn, worst } from './check.ts'
@@ -80,7 +82,9 @@ export function lostClaimsCheck({ config, kubernetes }: DoctorContext): Check {
     name: 'lost nodeclaims',
     remedy: `look at what Joiner stored: kubectl get configmaps --namespace ${config.JOINER_NAMESPACE}`,
     run: async () => {
-      const { atMs, count, costPerDay, machines } = await readWithheld(kubernetes, config.JOINER_NAMESPACE)
+      const { source, faults } = noting({ config, kubernetes })
+      const { atMs, count, costPerDay, machines } = await readWithheld(source)
+      if (faults.length > 0) return unreadable(faults)
       if (count === 0) return ok('no machine is known to run pods without a NodeClaim')
       return warn(
         `${counted(count, 'machine')} without a NodeClaim kept since pods run there, ${costPerDay.toFixed(2)} USD a day (found at ${new Date(atMs ?? 0).toISOString()})`,
@@ -97,19 +101,64 @@ export function cancellationsCheck({ config, kubernetes }: DoctorContext): Check
     name: 'cancelled lifecycles',
     remedy: `look at what Joiner stored: kubectl get configmap joiner-cancellations --namespace ${config.JOINER_NAMESPACE}`,
     run: async () => {
+      const { source, faults } = noting({ config, kubernetes })
       let refused: string
       try {
-        refused = await readRefusedCancellations(kubernetes, config.JOINER_NAMESPACE, Date.now())
+        refused = await readRefusedCancellations(source, Date.now())
       } catch (error) {
         if (!isForbidden(error)) throw error
         return ok(
           'not looked at: this identity may not read the ConfigMap joiner-cancellations; joiner status shows it',
         )
       }
+      if (faults.length > 0 && refused === '') return unreadable(faults)
       if (refused === '') return ok('no cancellation of a lifecycle in Temporal was refused within the last hour')
       return warn(refused, [
         'find out who cancels workflows: docs/temporal.md says what cancel, terminate and reset do',
       ])
     },
   }
+}
+
+/** Whether the documents that Joiner keeps in ConfigMaps can be read. */
+export function keptDocumentsCheck(context: DoctorContext): Check {
+  const { JOINER_NAMESPACE: namespace } = context.config
+  return {
+    name: 'kept documents',
+    remedy: `look at what Joiner stored: kubectl get configmaps --namespace ${namespace}`,
+    run: async () => {
+      const { source, faults } = noting(context)
+      const forbidden: string[] = []
+      const reading = processesRead(source, context.now()).map(async ([name, read]) => {
+        try {
+          await read
+        } catch (error) {
+          if (!isForbidden(error)) throw error
+          forbidden.push(name)
+        }
+      })
+      await Promise.all(reading)
+      if (faults.length > 0) return unreadable(faults)
+      if (forbidden.length === 0) return ok('what Joiner keeps of Azure in ConfigMaps can be read')
+      return ok(
+        `not looked at, as this identity may not read them: ConfigMaps ${forbidden.join(', ')}; joiner status shows them`,
+      )
+    },
+  }
+}
+
+/** Returns where ConfigMaps are read from, and what could not be read of them so far. */
+function noting({ config, kubernetes }: Pick<DoctorContext, 'config' | 'kubernetes'>) {
+  const { JOINER_NAMESPACE: namespace } = config
+  const faults: string[] = []
+  const note: NoteFaults = (name, found) => faults.push(...found.map((fault) => faultText(name, namespace, fault)))
+  return { source: { client: kubernetes, namespace, note }, faults }
+}
+
+function unreadable(faults: readonly string[]): Finding {
+  return warn(
+    `${counted(faults.length, 'document')} in ConfigMaps of Joiner cannot be read, so what they say is not known`,
+    ['find out who else writes ConfigMaps in the namespace of Joiner; each line says what ends it'],
+    faults.slice(0, mostMachines),
+  )
 }

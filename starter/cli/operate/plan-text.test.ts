@@ -146,11 +146,11 @@ test('a plan can be saved and read again; what is no plan is named with what is 
   const refused = (change: object) => parseDisruptionPlan(JSON.stringify({ ...plan, ...change }))
   expect(refused({ version: 2 })).toEqual({
     kind: 'refused',
-    message: 'version: is not 1: another version of Joiner has made it; make a new plan',
+    message: 'version is 2: another version of Joiner has made it; make a new plan',
   })
-  expect(refused({ id: 'x' })).toMatchObject({ message: 'id: is not the id of a plan' })
+  expect(refused({ id: 'x' })).toMatchObject({ message: 'id is "x": it is no id of a plan' })
   expect(refused({ commands: [{ method: 'magic' }] })).toMatchObject({
-    message: expect.stringMatching(/^commands\.0\.method: /),
+    message: expect.stringMatching(/^commands\[0\]\.method is /),
   })
-  expect(parseDisruptionPlan('kind: NodePool')).toMatchObject({ message: expect.stringMatching(/^not JSON: /) })
+  expect(parseDisruptionPlan('kind: NodePool')).toMatchObject({ message: expect.stringMatching(/^it is no JSON: /) })
 })

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { NoteFaults } from '../../../api/kept/document.ts'
 import type { QuarantineEntry } from '../../../core/quarantine.ts'
 import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
 import { isForPrograms, print } from '../shared/output.ts'
@@ -42,12 +43,17 @@ type Store = import('../../../activities/scheduler-thread/quarantine-store.ts').
 
 async function run(options: Options, work: (store: Store) => Promise<void>): Promise<void> {
   // Loaded late: the client of Kubernetes would be most of the time of --help.
-  const [{ withCluster }, { QuarantineStore }] = await Promise.all([
+  const [{ withCluster }, { QuarantineStore }, { faultText }] = await Promise.all([
     import('../access/cluster.ts'),
     import('../../../activities/scheduler-thread/quarantine-store.ts'),
+    import('../../../api/kept/document.ts'),
   ])
   try {
-    await withCluster(options, (client) => work(new QuarantineStore(client, options.namespace)))
+    const { namespace } = options
+    const note: NoteFaults = (map, faults) => {
+      for (const fault of faults) console.error(`not read: ${faultText(map, namespace, fault)}`)
+    }
+    await withCluster(options, (client) => work(new QuarantineStore({ client, namespace, note })))
   } catch (error) {
     fail(
       `${error instanceof Error ? error.message : String(error)}; check --kubeconfig, --context and -n "${options.namespace}"`,

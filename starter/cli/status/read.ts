@@ -2,17 +2,20 @@ import { WorkflowNotFoundError } from '@temporalio/client'
 import proto from '@temporalio/proto'
 import { readLateLists } from '../../../activities/azure/answers/late-list.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
-import { readConfigMap } from '../../../activities/kubernetes/client/config-map.ts'
 import { readLoopPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
 import { readWaiting } from '../../../activities/provisioning/findings/read-waiting.ts'
 import { QuarantineStore } from '../../../activities/scheduler-thread/quarantine-store.ts'
 import { listRuns } from '../../../activities/workflow-runs.ts'
+import { faultText, type NoteFaults } from '../../../api/kept/document.ts'
+import { withheldMapName } from '../../../api/withheld-machines.ts'
 import { isTrue } from '../../../core/conditions.ts'
-import { lastPassKey, parseLastPass, verdictMapName } from '../../../core/disruption/verdicts/verdict.ts'
+import { verdictMapName } from '../../../core/disruption/verdicts/verdict.ts'
+import { cancellationsMap } from '../../../core/node-claim/cancellation.ts'
 import { phaseOf } from '../../../core/node-claim/phase.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { type LoopName, type Pause, wholeLoop } from '../../../core/pauses/pauses.ts'
 import { labels } from '../../../core/requirements/labels.ts'
+import { waitingMapName } from '../../../core/scheduling/explain/waiting-classes.ts'
 import { disruptionCommandId, type TaskQueueRole, taskQueue } from '../../../core/task-queues.ts'
 import { runningCommands } from '../../../core/workflow-queries.ts'
 import { commandStatusQuery, type LoopStatus, loopStatusQuery } from '../../../workflows/messages.ts'
@@ -20,7 +23,9 @@ import { MissingKeyError } from '../../temporal/encryption.ts'
 import { lookOnce, type ReadClaims } from '../../temporal/findings/look.ts'
 import { messageOf } from '../../temporal/problem.ts'
 import { readRefusedCancellations } from '../../view/cancellations.ts'
+import { readEvaluations } from '../../view/evaluations.ts'
 import { readPrices } from '../../view/prices.ts'
+import { processesRead } from '../../view/processes-read.ts'
 import { readWithheld } from '../../view/withheld.ts'
 import { withCluster } from '../access/cluster.ts'
 import { reason } from '../doctor/check.ts'
@@ -46,7 +51,10 @@ const configMs = 3000
 const pollerMs = 90_000
 /** A retry or two are the day's work; more are worth a line. */
 const manyAttempts = 3
+const loops = ['provisioning', 'disruption'] as const
 const roles = ['core', 'wait', 'azure', 'plan', 'maintenance'] as const
+/** Damaged documents of one ConfigMap that are named. */
+const mostFaults = 5
 /** Commands that are asked what they do. */
 const mostAsked = 100
 
@@ -178,34 +186,47 @@ export async function readCluster(options: ClusterOptions, now: number): Promise
 
 /** As `readCluster`, with a client of the cluster. */
 async function readObjects(client: KubernetesClient, namespace: string, now: number): Promise<ClusterRead> {
-  const ifThere = <T>(read: Promise<T>) => within(configMs, read).catch(() => undefined)
+  const unread: string[] = []
+  const damaged = new Set<string>()
+  const note: NoteFaults = (map, faults) => {
+    for (const fault of faults.slice(0, mostFaults)) damaged.add(faultText(map, namespace, fault))
+  }
+  const source = { client, namespace, note }
+  const kept = <T>(map: string, read: Promise<T>) =>
+    within(configMs, read).catch((error: unknown) => {
+      unread.push(`ConfigMap ${map}: ${reason(error)}`)
+      return undefined
+    })
   const [claims, repairer, prices, pauses, quarantined, waiting, withheld, lateLists, refusedCancellations, lastPass] =
     await Promise.all([
       within(readMs, readClaims(client)).catch((error: unknown) => reason(error)),
-      ifThere(readRepairer(client, namespace, now)),
-      ifThere(readPrices(client, namespace)),
-      ifThere(readPauses(client, namespace, now)),
-      ifThere(new QuarantineStore(client, namespace).read()),
-      ifThere(readWaiting(client, namespace)),
-      ifThere(readWithheld(client, namespace)),
-      ifThere(readLateLists(client, namespace, now)),
-      ifThere(readRefusedCancellations(client, namespace, now)),
-      ifThere(
-        readConfigMap(client, { name: verdictMapName(0), namespace }).then((data) =>
-          parseLastPass(data?.[lastPassKey]),
-        ),
+      within(configMs, readRepairer(client, namespace, now)).catch(() => undefined),
+      kept(
+        'joiner-prices',
+        readPrices(source, () => now),
       ),
+      kept('joiner-pauses', Promise.all(loops.map((loop) => readLoopPauses(source, loop, now)))),
+      kept('joiner-quarantine', new QuarantineStore(source).read()),
+      kept(waitingMapName, readWaiting(source)),
+      kept(withheldMapName, readWithheld(source)),
+      kept('joiner-late-lists', readLateLists(source, now)),
+      kept(cancellationsMap, readRefusedCancellations(source, now)),
+      kept(verdictMapName(0), readEvaluations(source, 0)),
+      ...processesRead(source, now).map(([map, read]) => kept(map, read)),
     ])
+  if (typeof claims === 'string') unread.unshift(`NodeClaims: ${claims}`)
   const report = {
-    ...(typeof claims === 'string' ? { unread: [`NodeClaims: ${claims}`] } : { nodes: claims.map(nodeReport) }),
+    unread,
+    damaged: [...damaged],
+    ...(typeof claims === 'string' ? {} : { nodes: claims.map(nodeReport) }),
     ...(repairer && { repairer }),
-    ...(prices && { priceOf: prices.priceOf }),
-    ...(pauses && { pauses }),
+    ...(prices?.kind === 'read' && { priceOf: prices.priceOf }),
+    ...(pauses && { pauses: { provisioning: pauses[0] ?? [], disruption: pauses[1] ?? [] } }),
     ...(waiting && { waiting }),
     ...(withheld && { withheld }),
     ...(lateLists && { lateLists }),
     ...(refusedCancellations !== undefined && { refusedCancellations }),
-    ...(lastPass && { lastPass }),
+    ...(lastPass?.lastPass && { lastPass: lastPass.lastPass }),
     ...(quarantined && { quarantined: [...quarantined.values()].filter(({ untilMs }) => untilMs > now) }),
   }
   return { report, claims: typeof claims === 'string' ? undefined : claims }
@@ -226,12 +247,4 @@ function nodeReport(claim: NodeClaim): NodeReport {
     instanceType: own[labels.instanceType] ?? '',
     capacityType: own[labels.capacityType] ?? '',
   }
-}
-
-async function readPauses(client: KubernetesClient, namespace: string, now: number): Promise<ClusterReport['pauses']> {
-  const [provisioning, disruption] = await Promise.all([
-    readLoopPauses({ client, namespace }, 'provisioning', now),
-    readLoopPauses({ client, namespace }, 'disruption', now),
-  ])
-  return { provisioning, disruption }
 }

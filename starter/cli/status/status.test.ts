@@ -93,7 +93,7 @@ test('machines that run pods without a NodeClaim are named, with what they cost'
     { kind: 'VM', name: 'aks-a', node: 'aks-a\u001b', pods: 2, instanceType: 'Standard_D2s_v5', costPerDay: 2.304 },
     { kind: 'AKS machine', name: 'pool/b', node: 'aks-b' },
   ])
-  const withheld = parseWithheld({ Machines: stored })
+  const { found: withheld } = parseWithheld({ Machines: stored })
   expect(statusText(report, { withheld }, now)).toContain(
     [
       'WITHHELD  2 machines without a NodeClaim kept since pods run there, 2.30 USD a day, as of 30s ago',
@@ -104,7 +104,9 @@ test('machines that run pods without a NodeClaim are named, with what they cost'
   )
   expect(statusJson(report, { withheld })).toMatchObject({ withheldMachines: { count: 2, costPerDay: 2.304 } })
   expect(statusJson(report, {})).toMatchObject({ withheldMachines: null })
-  expect(statusText(report, { withheld: parseWithheld({ Machines: '{"count":1}' }) }, now)).not.toContain('WITHHELD')
+  expect(statusText(report, { withheld: parseWithheld({ Machines: '{"count":1}' }).found }, now)).not.toContain(
+    'WITHHELD',
+  )
 })
 
 test('cancellations that were refused are said, and whether they are known', () => {

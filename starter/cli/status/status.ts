@@ -30,6 +30,8 @@ export interface ClusterReport {
   readonly repairer?: Repairer
   /** What could not be read, with the reason. */
   readonly unread?: readonly string[]
+  /** Documents that Joiner keeps in ConfigMaps and that are not as it writes them, a line each with the remedy. */
+  readonly damaged?: readonly string[]
   readonly priceOf?: PriceOf
   /** Objects that planners leave out. */
   readonly quarantined?: readonly QuarantineEntry[]
@@ -112,9 +114,10 @@ export const unknownRepairer: Repairer = { kind: 'unknown', why: 'the Lease join
 /** What is broken, a line each with the remedy; none: all is well. */
 export function problemsOf(
   { loops, queues, findings }: StatusReport,
-  { lateLists = [], repairer = unknownRepairer }: ClusterReport,
+  { lateLists = [], damaged = [], repairer = unknownRepairer }: ClusterReport,
 ): readonly string[] {
   return [
+    ...damaged,
     ...lateLists.map(
       ({ list, sinceMs, process, why }) =>
         `Azure has sent no list of ${list} to ${process} since ${new Date(sinceMs).toISOString()}, so launches wait; it is asked again: ${why}`,

@@ -25,6 +25,8 @@ export interface EventFacts {
 export interface KeptVerdict {
   /** Absent: there is none of this node. */
   readonly verdict?: Verdict
+  /** Why the one that there is cannot be read, with the remedy. */
+  readonly unread?: string
   /** When the cluster was evaluated last, epoch ms, up to a minute late; absent: it never was. */
   readonly lastPassMs?: number
 }

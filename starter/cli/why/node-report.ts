@@ -182,9 +182,10 @@ function pausesOf({ claim, node, pauses }: NodeFacts): readonly string[] {
   return [...new Set([...pool, ...own])].map((pause) => pauseText('disruption', pause))
 }
 
-function warningOf({ claim, verdict, lastPassMs, pauses, now }: NodeFacts): string | undefined {
+function warningOf({ claim, verdict, unread, lastPassMs, pauses, now }: NodeFacts): string | undefined {
   if (claim === undefined)
     return 'it has no NodeClaim: it is not managed by Joiner, which leaves it alone and counts on its free room only'
+  if (unread !== undefined) return `what the last evaluation found is not known: ${unread}`
   const isPaused = pauses.wholeLoop !== undefined
   if (verdict === undefined)
     return isPaused

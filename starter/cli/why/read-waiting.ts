@@ -5,6 +5,7 @@ import { resourcePath } from '../../../activities/kubernetes/client/resources.ts
 import { readPause } from '../../../activities/kubernetes/pauses/pauses.ts'
 import { readWaiting } from '../../../activities/provisioning/findings/read-waiting.ts'
 import { podFingerprint } from '../../../activities/scheduler-thread/pod-fingerprint.ts'
+import { faultText, type NoteFaults } from '../../../api/kept/document.ts'
 import type { StoredWaiting } from '../../../api/waiting-pods.ts'
 import type { Pod } from '../../../core/objects.ts'
 import { waitingKey } from '../../../core/scheduling/explain/waiting-classes.ts'
@@ -26,8 +27,11 @@ export async function readWaitingPod(
   { pod, events }: { readonly pod: Pod; readonly events: readonly EventFacts[] },
   { namespace, now }: Where,
 ): Promise<WaitingFacts> {
+  const note: NoteFaults = (map, faults) => {
+    for (const fault of faults) console.error(`note: ${faultText(map, namespace, fault)}`)
+  }
   const [stored, pause] = await Promise.all([
-    unlessForbidden<StoredWaiting>(readWaiting(client, namespace), { counts: [], classes: new Map() }),
+    unlessForbidden<StoredWaiting>(readWaiting({ client, namespace, note }), { counts: [], classes: new Map() }),
     unlessForbidden(readPause({ client, namespace }, 'provisioning', now), undefined),
   ])
   const alike = states.flatMap((state) => stored.classes.get(waitingKey(podFingerprint(pod), state)) ?? [])

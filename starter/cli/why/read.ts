@@ -9,15 +9,15 @@ import { decodePod } from '../../../activities/kubernetes/cache/decode-pod.ts'
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import { isForbidden, isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
-import { readConfigMap } from '../../../activities/kubernetes/client/config-map.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { readPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
-import { parseVerdict } from '../../../api/disruption-move.ts'
-import { lastPassKey, parseLastPass, verdictMapName, verdictShard } from '../../../core/disruption/verdicts/verdict.ts'
+import { faultText } from '../../../api/kept/document.ts'
+import { verdictMapName, verdictShard } from '../../../core/disruption/verdicts/verdict.ts'
 import { claimOfNode } from '../../../core/node-claim/node-owner.ts'
 import type { Condition, Node, NodeClaim, Pod } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import type { LifecycleClaim } from '../../../core/task-queues.ts'
+import { readEvaluations } from '../../view/evaluations.ts'
 import { withCluster } from '../access/cluster.ts'
 import type { ClusterOptions } from '../shared/options.ts'
 import type { CountedBudget, EventFacts, KeptVerdict, NodeFacts, PodFacts } from './facts.ts'
@@ -123,13 +123,16 @@ async function nodeFacts(
 }
 
 async function readVerdict(client: KubernetesClient, namespace: string, nodeClaim: string): Promise<KeptVerdict> {
-  const shard = verdictShard(nodeClaim)
-  const read = (index: number) => readConfigMap(client, { name: verdictMapName(index), namespace })
-  const [own, first] = await Promise.all([read(shard), read(0)])
-  const text = own?.[nodeClaim]
-  const verdict = text === undefined ? undefined : parseVerdict(nodeClaim, text)
-  const lastPassMs = parseLastPass(first?.[lastPassKey])?.atMs
-  return { ...(verdict === undefined ? {} : { verdict }), ...(lastPassMs === undefined ? {} : { lastPassMs }) }
+  const [own, first] = await Promise.all(
+    [verdictShard(nodeClaim), 0].map((shard) => readEvaluations({ client, namespace }, shard)),
+  )
+  const verdict = own?.verdicts.get(nodeClaim)
+  const fault = own?.faults.find(({ key }) => key === nodeClaim)
+  return {
+    ...(verdict === undefined ? {} : { verdict }),
+    ...(fault && { unread: faultText(verdictMapName(verdictShard(nodeClaim)), namespace, fault) }),
+    ...(first?.lastPass === undefined ? {} : { lastPassMs: first.lastPass.atMs }),
+  }
 }
 
 async function readBudgets(client: KubernetesClient, namespace?: string): Promise<readonly CountedBudget[]> {

@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import type { AzureClient } from '../../../activities/azure/arm/client.ts'
 import type { OfferingId } from '../../../activities/azure/capacity/mark.ts'
 import { Quota } from '../../../activities/azure/capacity/quota.ts'
+import { keptUsages } from '../../../activities/azure/capacity/quota-accounting.ts'
 import { UnavailableOfferings } from '../../../activities/azure/capacity/unavailable-offerings.ts'
 import { DurableDocument } from '../../../activities/azure/catalogue/durable-document.ts'
 import type { VmSize } from '../../../activities/azure/catalogue/sku.ts'
@@ -116,11 +117,8 @@ test('what NodeClaims took and gave back counts on top of what Azure counted', a
   } as unknown as AzureClient
   // The sizes that this world buys are of family D, whatever they are called.
   const sizeOf = (name: string) => ({ name, family: 'D', vCpus: Number(/\d+/.exec(name)?.[0] ?? 0) }) as VmSize
-  const document = new DurableDocument(client, {
-    namespace,
-    name: 'joiner-quota',
-    about: { subscription: 'of the test' },
-  })
+  const about = { subscription: 'of the test' }
+  const document = new DurableDocument(client, keptUsages, { namespace, about, now: Date.now })
   const quota = new Quota({ azure, document, location: 'westus2', cache, sizeOf, log, now: Date.now })
   cache.start()
   await cache.synced()

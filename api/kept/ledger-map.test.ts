@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { hourMs } from './bill.ts'
-import { ledgerEntries, ledgerMapOf, ledgerMaps, parseLedgerMap } from './ledger-format.ts'
-import { addSlice, emptyHour, type LedgerHour, mostKeys } from './slice.ts'
+import { hourMs } from '../../core/cost/bill.ts'
+import { ledgerEntries, ledgerMapOf, ledgerMaps } from '../../core/cost/ledger-format.ts'
+import { addSlice, emptyHour, type LedgerHour, mostKeys } from '../../core/cost/slice.ts'
+import { parseLedgerMap } from './ledger-map.ts'
 
 const start = Date.UTC(2026, 10, 24, 10)
 const dayMs = 24 * hourMs
@@ -27,7 +28,7 @@ describe('the ledger in its ConfigMap', () => {
     ])
     const entries = written(ledgerEntries(new Map([[start, hour]]), {}))
     expect(Object.keys(entries).sort()).toEqual(['10', 'day'])
-    const [[atMs, read] = []] = parseLedgerMap(entries)
+    const [[atMs, read] = []] = parseLedgerMap(entries).hours
     expect(atMs).toBe(start)
     expect(read).toEqual({
       ...hour,
@@ -56,7 +57,7 @@ describe('the ledger in its ConfigMap', () => {
         {},
       ),
     )
-    expect([...(parseLedgerMap(entries).get(start)?.workloads.byKey.values() ?? [])]).toEqual([3])
+    expect([...(parseLedgerMap(entries).hours.get(start)?.workloads.byKey.values() ?? [])]).toEqual([3])
   })
 
   test('replaces the hours of the month before', () => {
@@ -78,7 +79,7 @@ describe('the ledger in its ConfigMap', () => {
     ],
     ['an hour that is none', { day: '2026-11-24', '24': '{"v":1}' }],
   ])('is empty with %s', (_, entries) => {
-    expect(parseLedgerMap(entries).size).toBe(0)
+    expect(parseLedgerMap(entries).hours.size).toBe(0)
   })
 
   test('keeps a day for 31 days, and a full day with the longest names in less than a ConfigMap holds', () => {
@@ -92,7 +93,7 @@ describe('the ledger in its ConfigMap', () => {
     )
     const entries = written(ledgerEntries(full, {}))
     expect(new TextEncoder().encode(Object.values(entries).join('')).length).toBeLessThan(1_048_576)
-    const read = parseLedgerMap(entries).get(start)
+    const read = parseLedgerMap(entries).hours.get(start)
     const sum = [...(read?.workloads.byKey.values() ?? [])].reduce(
       (total, usd) => total + usd,
       read?.workloads.other ?? 0,
