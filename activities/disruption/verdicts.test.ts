@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { parseEvaluations } from '../../api/disruption-move.ts'
+import type { NoteFaults } from '../../api/kept/document.ts'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import { verdictMapName, verdictShard } from '../../core/disruption/verdicts/verdict.ts'
 import { sampleClaim, sampleNode, samplePool, sampleTime } from '../../core/sample-objects.ts'
@@ -48,6 +49,7 @@ const mapName = verdictMapName(verdictShard(claim))
 let maps: Maps
 let now: number
 let warnings: number
+const note = vi.fn<NoteFaults>()
 
 beforeEach(() => {
   maps = new Maps()
@@ -68,7 +70,7 @@ async function evaluates(recorder: VerdictRecorder, pod: string | undefined, nam
   ]
   const log = { warn: () => (warnings += 1) } as never
   recorder.record(
-    { client: maps.client, namespace: 'joiner', log, now: () => now },
+    { client: maps.client, namespace: 'joiner', note, log, now: () => now },
     { commands: [], blocked, notes: [], passes, asked: {} },
     {
       nodes: names.map((name) => ({ node: sampleNode(name), claim: sampleClaim(name) })),
@@ -84,6 +86,17 @@ const evaluations = (name: string) => parseEvaluations(maps.data.get(name) ?? {}
 const stored = () => evaluations(mapName).verdicts.get(claim)
 
 describe('what was found about a node', () => {
+  it('is written over what cannot be read, which is named', async () => {
+    maps.data.set(mapName, { [claim]: '{"nodePool":7}', gone: 'x' })
+    await evaluates(new VerdictRecorder(), 'default/web')
+    expect(note).toHaveBeenCalledWith(mapName, [
+      { key: claim, why: expect.stringContaining('nodePool is 7') },
+      { key: 'gone', why: expect.stringContaining('no JSON') },
+    ])
+    expect(stored()?.moves).toMatchObject([{ outcome: 'blocked', cause: { pod: 'default/web' } }])
+    expect(maps.data.get(mapName)).not.toHaveProperty('gone')
+  })
+
   it('is written at once, and then only what is new, not more often than each half minute', async () => {
     const recorder = new VerdictRecorder()
     await evaluates(recorder, 'default/web')

@@ -1,17 +1,26 @@
 // What is left of ConfigMaps with an entry for each thing.
+
 import * as fc from 'fast-check'
-import { expect, test } from 'vitest'
-import { parseLateLists } from '../../activities/azure/answers/late-list.ts'
+import { pino } from 'pino'
+import { Registry } from 'prom-client'
+import { expect, test, vi } from 'vitest'
+import { z } from 'zod'
+import { parseLateLists, readLateLists } from '../../activities/azure/answers/late-list.ts'
 import { type Mark, markKey } from '../../activities/azure/capacity/mark.ts'
 import { formatMarks, parseMarks } from '../../activities/azure/capacity/mark-format.ts'
+import { reportWithheldMachines } from '../../activities/azure/garbage/withheld-machines.ts'
 import { parseImages } from '../../activities/azure/node-class/image-cache.ts'
-import { pauseFaults } from '../../activities/kubernetes/pauses/pauses.ts'
-import { parseRefusals } from '../../activities/provisioning/node-refusals/refusal-store.ts'
-import { formatEntry, parseEntries } from '../../activities/scheduler-thread/quarantine-store.ts'
+import { LedgerStore, readLedger } from '../../activities/cost/ledger-store.ts'
+import type { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
+import type { KeptSource } from '../../activities/kubernetes/client/config-map.ts'
+import { pauseFaults, readLoopPauses } from '../../activities/kubernetes/pauses/pauses.ts'
+import { readWaiting } from '../../activities/provisioning/findings/read-waiting.ts'
+import { parseRefusals, RefusalStore } from '../../activities/provisioning/node-refusals/refusal-store.ts'
+import { formatEntry, parseEntries, QuarantineStore } from '../../activities/scheduler-thread/quarantine-store.ts'
 import { parseEvaluations } from '../../api/disruption-move.ts'
 import { parseDisruptionPlan } from '../../api/disruption-plan.ts'
 import { parseCancellations } from '../../api/kept/cancellations.ts'
-import type { Entries, KeptFault } from '../../api/kept/document.ts'
+import { type Entries, type KeptFault, mapOf, type NoteFaults, readJson } from '../../api/kept/document.ts'
 import { parseLedgerMap } from '../../api/kept/ledger-map.ts'
 import { formatWaitingClass, formatWaitingSummary, parseWaiting, summaryKey } from '../../api/waiting-pods.ts'
 import { formatWithheld, parseWithheld, withheldKey } from '../../api/withheld-machines.ts'
@@ -22,6 +31,9 @@ import { formatLastPass, formatVerdict, lastPassKey } from '../../core/disruptio
 import { formatRefusal, withRefusal } from '../../core/node-refusals.ts'
 import { formatPause, storedPauses } from '../../core/pauses/pauses.ts'
 import { withEntry } from '../../core/quarantine.ts'
+import { readRefusedCancellations } from '../../starter/view/cancellations.ts'
+import { readEvaluations } from '../../starter/view/evaluations.ts'
+import { readWithheld } from '../../starter/view/withheld.ts'
 import { hour, malformed, now, process } from './malformed.ts'
 
 interface Documents {
@@ -272,4 +284,73 @@ test('whatever is written into entries is read back the same', () => {
       expect(parseRefusals({ [refusalOf.podClass]: formatRefusal(refusalOf) })).toEqual({ all, faults: [] })
     }),
   )
+})
+
+test('a text that is nested too deep is not even parsed; brackets in its texts are none', () => {
+  const any = z.unknown()
+  expect(readJson(any, `${'['.repeat(201)}${']'.repeat(201)}`)).toEqual({
+    kind: 'damaged',
+    why: 'it is nested more than 200 levels deep',
+  })
+  expect(readJson(any, JSON.stringify({ a: '\\"[{'.repeat(300) }))).toMatchObject({ kind: 'read' })
+})
+
+test('a map with too many keys, and an entry of the quarantine for longer than an hour, are refused', () => {
+  const many = Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`n${at}`, 1]))
+  expect(readJson(mapOf(z.number(), 100), JSON.stringify(many))).toMatchObject({
+    kind: 'damaged',
+    why: expect.stringContaining('a map of at most 100 entries'),
+  })
+  const long = formatEntry({ ...entry, untilMs: entry.sinceMs + hour + 1 })
+  expect(parseEntries({ a: long }).faults).toMatchObject([{ why: expect.stringMatching(/^until is /) }])
+})
+
+/** A client for which each ConfigMap has one entry that is damaged, and what is written. */
+function odd(data: Entries) {
+  const written: unknown[] = []
+  const client = {
+    get: () => Promise.resolve({ metadata: { resourceVersion: '1' }, data }),
+    mergePatch: (_: string, body: { readonly data: unknown }) => {
+      written.push(body.data)
+      return Promise.resolve({ data: {} })
+    },
+  } as unknown as KubernetesClient
+  return { client, written }
+}
+
+test.each<[string, Entries, (source: KeptSource) => Promise<unknown>]>([
+  ['joiner-pauses', { disruption: 'x' }, (source) => readLoopPauses(source, 'provisioning', now)],
+  ['joiner-waiting-pods', { a: 'x' }, readWaiting],
+  ['joiner-late-lists', { a: 'x' }, (source) => readLateLists(source, now)],
+  ['joiner-withheld-machines', { [withheldKey]: 'x' }, readWithheld],
+  ['joiner-cancellations', { 'accepted.a': 'x' }, (source) => readRefusedCancellations(source, now)],
+  ['joiner-evaluations-0', { a: 'x' }, (source) => readEvaluations(source, 0)],
+  ['joiner-quarantine', { a: 'x' }, (source) => new QuarantineStore(source).read()],
+  [
+    'joiner-node-refusals',
+    { a: 'x' },
+    (source) => new RefusalStore().read({ ...source, log: pino({ level: 'silent' }), now: () => now }, new Map()),
+  ],
+  ['joiner-cost-1', { day: 'x' }, (source) => new LedgerStore(source).storedUntil(Date.UTC(1970, 0, 2))],
+  ['joiner-cost-1', { day: 'x' }, (source) => readLedger(source, { fromMs: 24 * hour, toMs: 25 * hour })],
+])('who reads %s says what of it cannot be read', async (name, data, read) => {
+  const note = vi.fn<NoteFaults>()
+  await read({ client: odd(data).client, namespace: 'joiner', note })
+  expect(note).toHaveBeenCalledWith(name, [{ key: Object.keys(data)[0], why: expect.stringMatching(/./) }])
+})
+
+test('what cannot be read of joiner-quarantine goes with the next entry', async () => {
+  const { client, written } = odd({ rubbish: 'x' })
+  const store = new QuarantineStore({ client, namespace: 'joiner' })
+  await store.read()
+  await store.add(entry)
+  expect(written).toEqual([expect.objectContaining({ rubbish: null })])
+})
+
+test('the machines of a pass are written over what cannot be read, also when there are none', async () => {
+  const { client, written } = odd({ [withheldKey]: 'x' })
+  const log = pino({ level: 'silent' })
+  const deps = { client, namespace: 'joiner', log, now: () => now, registry: new Registry() }
+  await reportWithheldMachines(deps as never, [])
+  expect(written).toEqual([{ [withheldKey]: formatWithheld(now, []) }])
 })

@@ -1,5 +1,6 @@
 import pino from 'pino'
-import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { NoteFaults } from '../../../api/kept/document.ts'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { pass, useFakeTime } from '../../../test/fakes/time.ts'
 import { ApiError } from '../../kubernetes/client/api-error.ts'
@@ -23,8 +24,9 @@ const reported = { ttlMs, reason: 'AllocationFailure', zones }
 const configMap = 'joiner-unavailable-offerings'
 
 /** A replica in a cluster. */
-function replica(cluster: FakeCluster) {
-  const deps = { client: cluster.client, namespace: 'joiner', now: () => Date.now(), log: pino({ level: 'silent' }) }
+function replica(cluster: FakeCluster, note: NoteFaults = () => {}) {
+  const log = pino({ level: 'silent' })
+  const deps = { client: cluster.client, namespace: 'joiner', note, now: () => Date.now(), log }
   const offerings = new UnavailableOfferings(deps)
   offerings.start()
   onTestFinished(() => offerings.stop())
@@ -34,6 +36,25 @@ function replica(cluster: FakeCluster) {
 const stored = (cluster: FakeCluster) => Object.keys(cluster.object('configmaps', configMap, 'joiner')?.data ?? {})
 
 describe('a refused offering', () => {
+  test('that cannot be read is named, blocks nothing, and goes with the next one', async () => {
+    const cluster = new FakeCluster()
+    const note = vi.fn<NoteFaults>()
+    cluster.put('configmaps', {
+      metadata: { name: configMap, namespace: 'joiner' },
+      data: { spot: '{"kind":"allSpot"}' },
+    })
+    const one = replica(cluster, note)
+    await pass(0)
+    expect(note).toHaveBeenLastCalledWith(configMap, [
+      { key: 'spot', why: expect.stringContaining('until is missing') },
+    ])
+    expect(one.marks.size).toBe(0)
+    await one.mark(offering(), 'zoneOfCapacityType', reported)
+    await pass(0)
+    expect(stored(cluster)).not.toContain('spot')
+    expect(note).toHaveBeenLastCalledWith(configMap, [])
+  })
+
   test('is known to every replica, and to one that starts later', async () => {
     const cluster = new FakeCluster()
     const [first, second] = [replica(cluster), replica(cluster)]

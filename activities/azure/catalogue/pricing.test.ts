@@ -44,6 +44,11 @@ describe('prices', () => {
     }
   })
 
+  it('that nothing costs are left out: they could not be kept', () => {
+    const odd = [-1, 1e308, Number.NaN].map((retailPrice, at) => ({ armSkuName: `odd-${at}`, retailPrice }))
+    expect([...pricesOf([...odd, { armSkuName: 'a', retailPrice: 1 }]).onDemand]).toEqual([['a', 1]])
+  })
+
   it('are the same after they were kept', () => {
     const list = pricesOf([
       { armSkuName: 'a', retailPrice: 1 },

@@ -61,7 +61,7 @@ export function pricesOf(items: readonly PriceItem[]): PriceList {
   const onDemand = new Map<string, number>()
   const spot = new Map<string, number>()
   for (const { armSkuName, retailPrice, productName = '', meterName = '', skuName = '' } of items) {
-    if (armSkuName === undefined || retailPrice === undefined || retailPrice < 0 || retailPrice > mostUsd) continue
+    if (armSkuName === undefined || retailPrice === undefined || !(retailPrice >= 0 && retailPrice <= mostUsd)) continue
     if (productName.endsWith(' Windows') || meterName.endsWith(' Low Priority')) continue
     const list = skuName.endsWith(' Spot') ? spot : onDemand
     list.set(armSkuName, retailPrice)

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import type { NoteFaults } from '../../../api/kept/document.ts'
 import { goldenConfig } from '../../../test/vectors/golden-cases.ts'
 import { ApiError } from '../../kubernetes/client/api-error.ts'
 import { cachedImages } from './image-cache.ts'
@@ -46,10 +47,11 @@ function setup() {
     create: async (_path: string, body: { data: Record<string, string> }) => merged(body.data),
   }
   const azure = { compute: { communityGalleryImageVersions: { list } } }
-  const deps = { azure, client, config, namespace: 'joiner', now: () => state.now } as unknown as ImagesStatusDeps
+  const note = vi.fn<NoteFaults>()
+  const deps = { azure, client, config, namespace: 'joiner', note, now: () => state.now } as unknown as ImagesStatusDeps
   const versions = async (kubernetesVersion = '1.34.0') =>
     (await cachedImages(deps, definitions, kubernetesVersion)).map(({ id }) => id.split('/').slice(4).join('/'))
-  return { state, versions }
+  return { state, versions, note }
 }
 
 const at = (version: string) => [`2404gen2containerd/versions/${version}`, `2404containerd/versions/${version}`]
@@ -111,9 +113,12 @@ describe('images that were found', () => {
   it.each(['', '{', '{"readAt":"2026-01-01T00:00:00Z"}', '{"readAt":"1970-01-01T00:00:00Z","images":{}}'])(
     'are searched again when their entry says nothing: %s',
     async (entry) => {
-      const { state, versions } = setup()
-      state.data = { 'community.2404gen2containerd.1.34.0': entry }
+      const { state, versions, note } = setup()
+      const key = 'community.2404gen2containerd.1.34.0'
+      state.data = { [key]: entry }
       expect(await versions()).toEqual(at('1'))
+      const isNamed = note.mock.calls.some(([, faults]) => faults[0]?.key === key)
+      expect(isNamed).toBe(!entry.includes('images'))
     },
   )
 })

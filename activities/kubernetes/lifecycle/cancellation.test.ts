@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { kubernetesDeps, metricLines } from '../../../test/fakes/deps.ts'
 import { at, claimJson, nodeJson, poolJson } from '../../../test/fakes/objects.ts'
@@ -63,6 +63,19 @@ test('of fifty at once, on two processes, three are deleted, and each of the oth
   expect(told).toHaveLength(47)
   expect(told[0]?.message).toMatch(
     /goes on: 3 lifecycles were cancelled.*; to delete the node: kubectl delete nodeclaim n/,
+  )
+})
+
+test('an entry that cannot be read is not counted, is named, and goes', async () => {
+  const { cancel, cluster, record, replicas } = await world(['a'])
+  cluster.put('configmaps', { ...map, data: { 'accepted.x': '{}', 'accepted.y': '{', rubbish: '1' } })
+  const note = vi.fn()
+  Object.assign((replicas[0] as (typeof replicas)[number]).deps, { note })
+  expect(await ended(cancel('a'))).toEqual({ kind: 'deleted' })
+  expect(record()).toEqual(['accepted.uid-a'])
+  expect(note).toHaveBeenCalledWith(
+    'joiner-cancellations',
+    ['accepted.x', 'accepted.y', 'rubbish'].map((key) => expect.objectContaining({ key })),
   )
 })
 

@@ -109,6 +109,15 @@ test('machines that run pods without a NodeClaim are named, with what they cost'
   )
 })
 
+test('documents of Joiner that cannot be read are broken, and what could not be read at all is not none', () => {
+  const damaged = ['ConfigMap joiner/joiner-catalogue: document.json.gz cannot be used: it is no JSON']
+  expect(statusText(report, { damaged }, now)).toContain(`BROKEN  ${damaged[0]}`)
+  expect(statusJson(report, { damaged, unread: ['ConfigMap joiner-prices: forbidden'] })).toMatchObject({
+    problems: expect.arrayContaining(damaged),
+    unread: expect.arrayContaining(['ConfigMap joiner-prices: forbidden']),
+  })
+})
+
 test('cancellations that were refused are said, and whether they are known', () => {
   const refusedCancellations = '47 cancellations of lifecycles in Temporal were refused'
   expect(statusText(report, { refusedCancellations }, now)).toContain(`REFUSED  ${refusedCancellations}`)

@@ -181,6 +181,8 @@ describe('why node', () => {
   it('tells a node that was not evaluated yet from one that is not managed', () => {
     const { verdict: _, lastPassMs: __, ...bare } = facts()
     expect(nodeText(nodeReport(bare), now)).toContain('! it has not been evaluated yet')
+    const odd = { ...bare, unread: 'ConfigMap joiner/joiner-evaluations-0: n1-claim cannot be used' }
+    expect(nodeText(nodeReport(odd), now)).toContain('! what the last evaluation found is not known: ConfigMap joiner/')
     const { claim: ___, ...alone } = bare
     expect(nodeText(nodeReport(alone), now)).toContain('! it has no NodeClaim: it is not managed by Joiner')
   })
