@@ -36,6 +36,7 @@ export function doctorOfAzure(prepared: () => Prepared): void {
           'images',
           'installation',
           'instances',
+          'kept documents',
           'kubernetes',
           'kubernetes rights',
           'lost nodeclaims',
@@ -47,7 +48,7 @@ export function doctorOfAzure(prepared: () => Prepared): void {
           'workflows',
         ].map((name) => `✓ ok ${name}`),
       )
-      expect(stdout).toMatch(/^20 checks: 20 ok, 0 to look at, 0 failed$/m)
+      expect(stdout).toMatch(/^21 checks: 21 ok, 0 to look at, 0 failed$/m)
       expect(stdout).not.toContain('->')
       expect(stderr).toContain('looking at identity, azure reads')
       expect(code).toBe(0)
