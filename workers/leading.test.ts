@@ -12,6 +12,7 @@ useFakeTime()
 
 /** A process that may plan. Its worker is shut down as Temporal's is. */
 function planner(cluster: FakeCluster, identity: string, isFenced = true) {
+  const logged: { readonly msg: string; readonly holder?: string; readonly seconds?: number }[] = []
   const stop = new AbortController()
   const state = { isProvisioning: false, isPlanning: false, workers: 0, isAway: false }
   const makeWorker = async () => {
@@ -48,11 +49,11 @@ function planner(cluster: FakeCluster, identity: string, isFenced = true) {
     },
     makeWorker,
     onWorker: () => {},
-    log: pino({ level: 'silent' }),
+    log: pino({}, { write: (line: string) => void logged.push(JSON.parse(line)) }),
     signal: stop.signal,
   })
   onTestFinished(() => stop.abort())
-  return { state, stop, done }
+  return { state, stop, done, logged }
 }
 
 const holder = (cluster: FakeCluster) =>
@@ -113,6 +114,28 @@ test('a planner that died is replaced when its Lease has run out', async () => {
   expect(second.state.isPlanning).toBe(false)
   await pass(1500)
   expect(second.state.isPlanning).toBe(true)
+})
+
+test('a process that stands by names once who keeps it from leading, also somebody who is no process of Joiner', async () => {
+  const cluster = new FakeCluster()
+  planner(cluster, 'a')
+  await pass(100)
+  const { logged } = planner(cluster, 'b')
+  const told = () => logged.filter(({ msg }) => msg === 'another process plans, and this one stands by')
+  await pass(9000)
+  expect(told()).toEqual([])
+  await pass(60_000)
+  expect(told()).toMatchObject([{ holder: 'a', seconds: 11 }])
+  for (let renewals = 0; renewals < 20; renewals++) {
+    const spec = {
+      holderIdentity: 'evil',
+      leaseDurationSeconds: 2_147_483_647,
+      renewTime: `2026-01-01T00:00:${10 + renewals}Z`,
+    }
+    cluster.edit('leases', 'joiner-planner', { spec }, 'joiner')
+    await pass(4000)
+  }
+  expect(told()).toMatchObject([{ holder: 'a' }, { holder: 'evil' }])
 })
 
 test('work without a fence ends before another process can have the Lease, and is never done by two', async () => {

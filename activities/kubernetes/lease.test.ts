@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { Json } from './client/answers.ts'
 import { ApiError } from './client/api-error.ts'
 import { Lease } from './lease.ts'
@@ -260,4 +260,60 @@ describe('a process that stands by and is connected to the holder', () => {
     api.nowMs += 3000
     expect(await third.tryHold()).toBe('other')
   })
+})
+
+describe('a Lease that somebody else wrote', () => {
+  const foreign = (spec: Json) => ({
+    metadata: { resourceVersion: 'foreign' },
+    spec: { holderIdentity: 'evil', renewTime: '2026-01-01T00:00:00.000000Z', ...spec },
+  })
+
+  test.each([
+    ['for 68 years counts for the own duration', 2_147_483_647, 10_000],
+    ['for less counts for that', 4, 4000],
+  ])('%s', async (_, leaseDurationSeconds, expectedMs) => {
+    const api = new FakeApi()
+    api.object = foreign({ leaseDurationSeconds })
+    const lease = processOf(api, 'first')
+    while ((await lease.tryHold()) === 'other') api.nowMs += 500
+    expect([api.nowMs, lease.takenFrom]).toEqual([expectedMs, 'evil'])
+  })
+
+  test('is named with the time for which it has been seen, until it is taken', async () => {
+    const api = new FakeApi()
+    api.object = foreign({})
+    const lease = processOf(api, 'first')
+    expect(lease.heldBy).toBeUndefined()
+    for (let renewal = 0; renewal < 9; renewal++, api.nowMs += 9000) {
+      api.object = { ...api.object, metadata: { resourceVersion: `foreign-${renewal}` } }
+      expect(await lease.tryHold()).toBe('other')
+    }
+    expect(lease.heldBy).toEqual({ holder: 'evil', heldMs: 81_000 })
+    api.object = { ...foreign({ holderIdentity: 'another' }) }
+    expect(await lease.tryHold()).toBe('other')
+    expect(lease.heldBy).toEqual({ holder: 'another', heldMs: 0 })
+    api.nowMs += 10_000
+    expect(await lease.tryHold()).toBe('taken')
+    expect(lease.heldBy).toBeUndefined()
+  })
+})
+
+test('the object says since when its holder has it', async () => {
+  const api = new FakeApi()
+  const [first, second] = [processOf(api, 'first'), processOf(api, 'second')]
+  const times = () => api.object?.['spec'] as { readonly acquireTime: string; readonly renewTime: string }
+  vi.useFakeTimers({ now: 0, toFake: ['Date'] })
+  try {
+    await first.tryHold()
+    vi.setSystemTime(5000)
+    await first.tryHold()
+    expect(times()).toMatchObject({
+      acquireTime: '1970-01-01T00:00:00.000000Z',
+      renewTime: '1970-01-01T00:00:05.000000Z',
+    })
+    await second.seize()
+    expect(times()).toMatchObject({ acquireTime: '1970-01-01T00:00:05.000000Z' })
+  } finally {
+    vi.useRealTimers()
+  }
 })

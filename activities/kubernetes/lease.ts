@@ -13,6 +13,8 @@ interface LeaseObject {
   readonly metadata: { readonly resourceVersion: string; readonly annotations?: Readonly<Record<string, string>> }
   readonly spec?: {
     readonly holderIdentity?: string
+    /** Since when it is that holder's, by that holder's clock. */
+    readonly acquireTime?: string
     readonly renewTime?: string
     readonly leaseDurationSeconds?: number
     readonly leaseTransitions?: number
@@ -34,6 +36,12 @@ interface LeaseOptions {
   readonly peers?: Peers
   /** A clock that never goes back, in milliseconds. Default: `performance.now`. */
   readonly monotonicMs?: () => number
+}
+
+/** Another process, and for how long this one has seen it hold the Lease. */
+export interface OtherHolder {
+  readonly holder: string
+  readonly heldMs: number
 }
 
 /** Result of an attempt to hold a lease. */
@@ -63,6 +71,8 @@ export class Lease {
   #heldUntilMs = Number.NEGATIVE_INFINITY
   #takenFrom = ''
   #tookFromDead = false
+  /** Who else held it at the last attempt, and since when this process has seen that. */
+  #other: { readonly holder: string; readonly sinceMs: number } | undefined
   /** As the annotation has it. */
   readonly #address: string | undefined
   /** To the process that holds it. */
@@ -95,6 +105,11 @@ export class Lease {
     return this.#tookFromDead
   }
 
+  /** Who kept this process from it at the last attempt; undefined: nobody did. */
+  get heldBy(): OtherHolder | undefined {
+    return this.#other && { holder: this.#other.holder, heldMs: this.#now() - this.#other.sinceMs }
+  }
+
   /** Takes the lease from any holder: for a caller that knows itself to be the only rightful holder. */
   async seize(): Promise<void> {
     for (let attempt = 1; ; attempt++) {
@@ -109,7 +124,7 @@ export class Lease {
   /**
    * Takes or renews the lease. What this process has written last is renewed without a read, as long as nobody else could take it. A lease of another
    * holder is taken once it has not changed for its duration, or its holder is gone and has not renewed it. A process that sees it for the first time
-   * waits that long from then on. Errors: the API server's, and that it did not answer in time; a lease that is held stays valid meanwhile.
+   * waits that long from then on. A duration longer than this process's own counts as that: anybody may write 68 years into the object. Errors: the API server's, and that it did not answer in time; a lease that is held stays valid meanwhile.
    */
   async tryHold(): Promise<Holding> {
     const renewedMs = this.#now()
@@ -118,15 +133,20 @@ export class Lease {
     const { lease, ageMs } = await this.#inTime(this.#observe())
     const { holderIdentity = '', leaseDurationSeconds = this.#durationSeconds } = lease?.spec ?? {}
     const isOthers = holderIdentity !== '' && holderIdentity !== this.#identity
-    const isOver = ageMs >= leaseDurationSeconds * 1000
+    const isOver = ageMs >= Math.min(leaseDurationSeconds, this.#durationSeconds) * 1000
     // Nobody is there after the lease was read, so a process that comes back meanwhile has written it since, and this write fails.
     const isDead = isOthers && !isOver && (await this.#isGone(lease)) && ageMs >= aliveMs
+    this.#see(isOthers ? holderIdentity : undefined)
     if (isOthers && !isOver && !isDead) return 'other'
     const takenMs = this.#now()
     if (!(await this.#inTime(this.#write(lease)))) return 'other'
     this.#holder?.close()
     this.#tookFromDead = isDead
     return this.#held(takenMs, isOthers ? holderIdentity : undefined)
+  }
+
+  #see(holder: string | undefined): void {
+    if (this.#other?.holder !== holder) this.#other = holder === undefined ? holder : { holder, sinceMs: this.#now() }
   }
 
   async #isGone(lease: LeaseObject | undefined): Promise<boolean> {
@@ -139,6 +159,7 @@ export class Lease {
   #held(beganMs: number, from?: string): Holding {
     const wasValid = this.validMs > 0 && from === undefined
     if (!wasValid) this.#takenFrom = from ?? ''
+    this.#other = undefined
     this.#heldUntilMs = beganMs + this.#durationSeconds * 1000
     return wasValid ? 'renewed' : 'taken'
   }
@@ -193,10 +214,13 @@ export class Lease {
   async #write(previous: LeaseObject | undefined, holderIdentity = this.#identity): Promise<boolean> {
     this.#own = undefined
     const changed = previous?.spec?.holderIdentity !== holderIdentity
+    const now = new Date().toISOString().replace('Z', '000Z')
+    const { acquireTime = now } = (changed ? undefined : previous?.spec) ?? {}
     const spec = {
       holderIdentity,
       leaseDurationSeconds: this.#durationSeconds,
-      renewTime: new Date().toISOString().replace('Z', '000Z'),
+      acquireTime,
+      renewTime: now,
       leaseTransitions: (previous?.spec?.leaseTransitions ?? 0) + (changed ? 1 : 0),
     }
     const { client, namespace } = this.#deps

@@ -11,7 +11,7 @@ const standByMs = 500
 export interface HeldInput {
   /** What one process does, in words: `plans`. */
   readonly what: string
-  readonly lease: Pick<Lease, 'tryHold' | 'release' | 'validMs' | 'takenFrom' | 'tookFromDead'>
+  readonly lease: Pick<Lease, 'tryHold' | 'release' | 'validMs' | 'takenFrom' | 'tookFromDead' | 'heldBy'>
   /** Whether a fence keeps the writes of two processes apart. */
   readonly isFenced: boolean
   readonly log: Logger
@@ -28,6 +28,15 @@ export async function whileHeld(
   work: (ends: AbortSignal, end: () => void) => Promise<void>,
 ): Promise<void> {
   let failures = 0
+  let told: string | undefined
+  const standBy = () => {
+    const { holder, heldMs } = lease.heldBy ?? {}
+    if (holder === undefined || holder === told || heldMs === undefined) return
+    // Sooner it may be one that is gone.
+    if (heldMs <= leaderTimes.durationSeconds * 1000) return
+    told = holder
+    log.info({ holder, seconds: Math.round(heldMs / 1000) }, `another process ${what}, and this one stands by`)
+  }
   const failed = (error: unknown) =>
     log[failures++ % 20 === 0 ? 'warn' : 'debug']({ what, err: error }, 'failed to renew or release lease')
   const hold = () => lease.tryHold().catch(failed)
@@ -43,12 +52,14 @@ export async function whileHeld(
   }
   while (!signal.aborted) {
     if (!['taken', 'renewed'].includes((await hold()) ?? '')) {
+      standBy()
       await pauseOf(standByMs, signal)
       continue
     }
     // Named: it did not give the Lease up. Unless it was gone it may only stand still.
     const from = lease.takenFrom === '' ? {} : { insteadOf: lease.takenFrom, wasGone: lease.tookFromDead }
     log.info(from, `this process ${what}`)
+    told = undefined
     const over = new AbortController()
     const ends = AbortSignal.any([signal, over.signal])
     const end = () => over.abort()

@@ -72,6 +72,10 @@ export const operator: readonly Rule[] = [
   own('configmaps', 'get patch', { why: 'quarantine list, quarantine clear, status', names: ['joiner-quarantine'] }),
   own('configmaps', 'get patch', { why: 'capacity list, capacity clear', names: ['joiner-unavailable-offerings'] }),
   own('configmaps', 'get', { why: ofJoiner, names: ['joiner-settings', 'joiner-files'] }),
+  on('coordination.k8s.io', 'own')('leases', 'get', {
+    why: 'doctor, status: who leads, and by which clock',
+    names: ['joiner-bridge', 'joiner-maintenance', 'joiner-planner'],
+  }),
   on('apps', 'own')('deployments', 'get', { why: ofJoiner, names: ['joiner', 'joiner-azure'] }),
 ]
 

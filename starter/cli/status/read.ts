@@ -31,6 +31,7 @@ import { withCluster } from '../access/cluster.ts'
 import { reason } from '../doctor/check.ts'
 import { loopId } from '../operate/ask-loop.ts'
 import type { TemporalAccess } from '../operate/temporal-access.ts'
+import { readLeases } from '../shared/leases.ts'
 import type { ClusterOptions } from '../shared/options.ts'
 import { readClaims, readRepairer } from '../shared/temporal-findings.ts'
 import {
@@ -197,29 +198,42 @@ async function readObjects(client: KubernetesClient, namespace: string, now: num
       unread.push(`ConfigMap ${map}: ${reason(error)}`)
       return undefined
     })
-  const [claims, repairer, prices, pauses, quarantined, waiting, withheld, lateLists, refusedCancellations, lastPass] =
-    await Promise.all([
-      within(readMs, readClaims(client)).catch((error: unknown) => reason(error)),
-      within(configMs, readRepairer(client, namespace, now)).catch(() => undefined),
-      kept(
-        'joiner-prices',
-        readPrices(source, () => now),
-      ),
-      kept('joiner-pauses', Promise.all(loops.map((loop) => readLoopPauses(source, loop, now)))),
-      kept('joiner-quarantine', new QuarantineStore(source).read()),
-      kept(waitingMapName, readWaiting(source)),
-      kept(withheldMapName, readWithheld(source)),
-      kept('joiner-late-lists', readLateLists(source, now)),
-      kept(cancellationsMap, readRefusedCancellations(source, now)),
-      kept(verdictMapName(0), readEvaluations(source, 0)),
-      ...processesRead(source, now).map(([map, read]) => kept(map, read)),
-    ])
+  const [
+    claims,
+    repairer,
+    leases,
+    prices,
+    pauses,
+    quarantined,
+    waiting,
+    withheld,
+    lateLists,
+    refusedCancellations,
+    lastPass,
+  ] = await Promise.all([
+    within(readMs, readClaims(client)).catch((error: unknown) => reason(error)),
+    within(configMs, readRepairer(client, namespace, now)).catch(() => undefined),
+    within(configMs, readLeases(client, namespace)).catch(() => undefined),
+    kept(
+      'joiner-prices',
+      readPrices(source, () => now),
+    ),
+    kept('joiner-pauses', Promise.all(loops.map((loop) => readLoopPauses(source, loop, now)))),
+    kept('joiner-quarantine', new QuarantineStore(source).read()),
+    kept(waitingMapName, readWaiting(source)),
+    kept(withheldMapName, readWithheld(source)),
+    kept('joiner-late-lists', readLateLists(source, now)),
+    kept(cancellationsMap, readRefusedCancellations(source, now)),
+    kept(verdictMapName(0), readEvaluations(source, 0)),
+    ...processesRead(source, now).map(([map, read]) => kept(map, read)),
+  ])
   if (typeof claims === 'string') unread.unshift(`NodeClaims: ${claims}`)
   const report = {
     unread,
     damaged: [...damaged],
     ...(typeof claims === 'string' ? {} : { nodes: claims.map(nodeReport) }),
     ...(repairer && { repairer }),
+    ...(leases && { leases }),
     ...(prices?.kind === 'read' && { priceOf: prices.priceOf }),
     ...(pauses && { pauses: { provisioning: pauses[0] ?? [], disruption: pauses[1] ?? [] } }),
     ...(waiting && { waiting }),

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { StoredWaiting } from '../../../api/waiting-pods.ts'
 import { formatWithheld, parseWithheld } from '../../../api/withheld-machines.ts'
 import type { Pause } from '../../../core/pauses/pauses.ts'
+import { leaseReport } from '../shared/leases.ts'
 import { poolSummaries, problemsOf, type StatusReport } from './status.ts'
 import { statusJson, statusText } from './table.ts'
 
@@ -58,6 +59,8 @@ test('the status for people', () => {
     'disruption    2h5m   evaluating',
     '',
     'PAUSED  disruption of NodePool "gpu" is paused by alice since 2026-11-21T11:59:00Z until 2026-11-21T13:00:00Z: release day',
+    '',
+    "who holds Joiner's Leases is not known",
     '',
     'COMMAND  SINCE  DOING          NODES',
     'empty-1  5s     deleting a, b  a, b',
@@ -118,6 +121,42 @@ test('documents of Joiner that cannot be read are broken, and what could not be 
   })
 })
 
+test('who holds the Leases is named, with the time, and whether that is known', () => {
+  const leases = [
+    leaseReport('joiner-bridge', {
+      spec: {
+        holderIdentity: 'evil\u001b',
+        leaseDurationSeconds: 2_147_483_647,
+        acquireTime: '2026-11-21T11:48:00.000000Z',
+        renewTime: '2026-11-21T12:00:00.000000Z',
+      },
+      metadata: {},
+    }),
+    leaseReport('joiner-planner', { spec: { holderIdentity: 'a/1', renewTime: 'now' }, metadata: {} }),
+    leaseReport('joiner-maintenance', { spec: { holderIdentity: '' }, metadata: {} }),
+    { lease: 'joiner-other', unread: 'forbidden' },
+  ]
+  expect(statusText(report, { leases }, now)).toContain(
+    [
+      'LEASE               HELD BY     FOR',
+      'joiner-bridge       evil\\u001b  12m',
+      'joiner-planner      a/1         -',
+      'joiner-maintenance  nobody      -',
+      'joiner-other        not known   -',
+    ].join('\n'),
+  )
+  expect(statusJson(report, { leases })).toMatchObject({
+    leases: [
+      { name: 'joiner-bridge', holder: 'evil\u001b', heldSeconds: 720 },
+      { name: 'joiner-planner', holder: 'a/1', heldSeconds: null },
+      { name: 'joiner-maintenance', unread: null, holder: null, heldSeconds: null },
+      { name: 'joiner-other', unread: 'forbidden' },
+    ],
+  })
+  expect(statusText(report, {}, now)).toContain("who holds Joiner's Leases is not known")
+  expect(statusJson(report, {})).toMatchObject({ leases: null })
+})
+
 test('cancellations that were refused are said, and whether they are known', () => {
   const refusedCancellations = '47 cancellations of lifecycles in Temporal were refused'
   expect(statusText(report, { refusedCancellations }, now)).toContain(`REFUSED  ${refusedCancellations}`)
@@ -172,7 +211,7 @@ describe('what is broken', () => {
 
   test('a loop that does not answer is not called free of pauses; the cluster says in its place', () => {
     expect(statusText(silent, {}, now)).toContain('whether disruption is paused is not known')
-    const known = { nodes, pauses: { provisioning: [], disruption: [pause] } }
+    const known = { nodes, leases: [], pauses: { provisioning: [], disruption: [pause] } }
     expect(statusText(silent, known, now)).toContain('PAUSED  disruption of NodePool "gpu"')
     expect(statusText(silent, known, now)).not.toContain('not known')
   })

@@ -6,6 +6,7 @@ import type { LoopName, Pause } from '../../../core/pauses/pauses.ts'
 import type { QuarantineEntry } from '../../../core/quarantine.ts'
 import type { TaskQueueRole } from '../../../core/task-queues.ts'
 import type { Finding } from '../../temporal/findings/finding.ts'
+import type { LeaseReport } from '../shared/leases.ts'
 import { findingGroups, type Repairer } from '../shared/temporal-findings.ts'
 
 /** One loop, as Temporal and the loop itself tell. */
@@ -28,6 +29,8 @@ export interface ClusterReport {
   readonly nodes?: readonly NodeReport[]
   /** Whether a process of Joiner repairs what is wrong in Temporal. */
   readonly repairer?: Repairer
+  /** Who does what only one process does. */
+  readonly leases?: readonly LeaseReport[]
   /** What could not be read, with the reason. */
   readonly unread?: readonly string[]
   /** Documents that Joiner keeps in ConfigMaps and that are not as it writes them, a line each with the remedy. */

@@ -3,6 +3,7 @@ import { pauseText } from '../../../core/pauses/pauses.ts'
 import { printable } from '../../../core/values/printable.ts'
 import { pauseJson } from '../operate/pause-json.ts'
 import { quarantineJson } from '../quarantine/table.ts'
+import type { LeaseReport } from '../shared/leases.ts'
 import { aligned } from '../shared/table.ts'
 import { findingsJson } from '../shared/temporal-findings.ts'
 import { counted, few, monthly } from '../simulate/words.ts'
@@ -26,6 +27,7 @@ export function statusText(report: StatusReport, cluster: ClusterReport, now: nu
     problems(report, cluster),
     [loops(report, now), lastPass(cluster, now)].filter((text) => text !== '').join('\n'),
     pauses(report, cluster),
+    leases(cluster),
     quarantined(cluster),
     withheld(cluster, now),
     cluster.refusedCancellations ? `REFUSED  ${printable(cluster.refusedCancellations)}` : '',
@@ -67,6 +69,18 @@ function pauses({ loops }: StatusReport, cluster: ClusterReport): string {
       : known.map((pause) => `PAUSED  ${printable(pauseText(each.loop, pause))}`)
   })
   return lines.length === 0 ? 'nothing is paused' : lines.join('\n')
+}
+
+function leases({ leases }: ClusterReport): string {
+  if (leases === undefined) return "who holds Joiner's Leases is not known"
+  return aligned([
+    ['LEASE', 'HELD BY', 'FOR'],
+    ...leases.map(({ lease, unread, holder, heldMs }) => [
+      lease,
+      unread === undefined ? shortened(printable(holder ?? 'nobody'), 80) : 'not known',
+      heldMs === undefined ? '-' : ago(heldMs),
+    ]),
+  ])
 }
 
 function quarantined({ quarantined: entries = [] }: ClusterReport): string {
@@ -146,6 +160,8 @@ export function statusJson(report: StatusReport, known: ClusterReport): object {
       }
     }),
     // Null: not known.
+    leases: known.leases?.map(leaseJson) ?? null,
+    // Null: not known.
     quarantined: known.quarantined?.map(quarantineJson) ?? null,
     // Null: not known.
     pendingPods: known.waiting === undefined ? null : pendingJson(known.waiting),
@@ -160,6 +176,16 @@ export function statusJson(report: StatusReport, known: ClusterReport): object {
     // Null: not known.
     nodePools: nodes === undefined ? null : poolSummaries(nodes, known.priceOf),
     queues,
+  }
+}
+
+function leaseJson({ lease, unread, holder, heldMs }: LeaseReport): object {
+  // Null: it was read; nobody; not known.
+  return {
+    name: lease,
+    unread: unread ?? null,
+    holder: holder ?? null,
+    heldSeconds: heldMs === undefined ? null : Math.round(heldMs / 1000),
   }
 }
 

@@ -1,0 +1,55 @@
+// Leases of Joiner for people and programs: who does what only one process does, for how long, and by which clock.
+import type { Json } from '../../../activities/kubernetes/client/answers.ts'
+import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
+import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import { messageOf } from '../../temporal/problem.ts'
+
+/** Those that one process holds for as long as it works. */
+const leaderLeases = ['joiner-bridge', 'joiner-planner', 'joiner-maintenance'] as const
+
+export interface LeaseReport {
+  readonly lease: string
+  /** Why it could not be read: the account of a process, for one, reads no Leases but its own. */
+  readonly unread?: string
+  /** Unset: nobody holds it, if it was read. */
+  readonly holder?: string
+  /** For how long it had been that holder's when it was renewed last, by that holder's clock. Unset: the holder does not say. */
+  readonly heldMs?: number
+  /** By how much the clock of who renewed it last is ahead of the API server's. Unset: the API server does not say when that was. */
+  readonly offMs?: number
+}
+
+/** Reads who leads, as far as that can be read. */
+export function readLeases(client: Pick<KubernetesClient, 'get'>, namespace: string): Promise<readonly LeaseReport[]> {
+  return Promise.all(
+    leaderLeases.map(async (lease) => {
+      try {
+        return leaseReport(lease, await client.get(resourcePath('leases', lease, namespace)))
+      } catch (error) {
+        return isNotFound(error) ? { lease } : { lease, unread: messageOf(error) }
+      }
+    }),
+  )
+}
+
+/** Returns what a Lease says of its holder. */
+export function leaseReport(lease: string, { spec, metadata }: Json): LeaseReport {
+  const {
+    holderIdentity: holder,
+    renewTime,
+    acquireTime,
+  } = (spec ?? {}) as Readonly<Record<string, string | undefined>>
+  if (!holder) return { lease }
+  const renewedMs = Date.parse(renewTime ?? '')
+  const heldMs = renewedMs - Date.parse(acquireTime ?? '')
+  const offMs = renewedMs - writtenMs(metadata)
+  return { lease, holder, ...(heldMs >= 0 && { heldMs }), ...(!Number.isNaN(offMs) && { offMs }) }
+}
+
+/** When the API server took the last write, which is a renewal; whole seconds. */
+function writtenMs(metadata: unknown): number {
+  const { managedFields = [] } = metadata as { readonly managedFields?: readonly { readonly time?: string }[] }
+  const times = managedFields.map(({ time }) => Date.parse(time ?? '')).filter((ms) => !Number.isNaN(ms))
+  return times.length === 0 ? Number.NaN : Math.max(...times)
+}
