@@ -77,6 +77,7 @@ const facts: Facts = {
   'repair-needs-node-pool': {},
   'condition-tolerated': { condition: text, until: text },
   'do-not-repair': {},
+  'clock-wrong': {},
   'repair-unbounded': { pod: text },
   'too-many-unhealthy': { nodePool: text },
   healthy: {},

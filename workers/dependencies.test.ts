@@ -3,6 +3,7 @@ import { Registry, register } from 'prom-client'
 import { expect, test } from 'vitest'
 import { readCloud } from '../activities/azure/access/azure-config.ts'
 import { createAzureActivities } from '../activities/azure/activities.ts'
+import { ServerTime } from '../activities/kubernetes/client/server-time.ts'
 import { noTracing } from '../activities/telemetry/tracing.ts'
 import { doctorConfig } from '../test/fakes/azure-config.ts'
 import { FakeCluster } from '../test/fakes/cluster.ts'
@@ -17,13 +18,15 @@ async function wired() {
   const cluster = new FakeCluster()
   cluster.put('namespaces', { metadata: { name: 'kube-system', uid: 'uid' } })
   const registry = new Registry()
+  const log = pino({ level: 'silent' })
   const deps = await createDependencies({
     config,
     cloud: await readCloud(config),
     identity: undefined,
     kubernetes: cluster.client,
+    serverTime: new ServerTime({ log }),
     client: {} as never,
-    log: pino({ level: 'silent' }),
+    log,
     tracing: noTracing,
     registry,
     signal: new AbortController().signal,

@@ -33,6 +33,7 @@ import { DisruptionMetrics } from '../activities/disruption/metrics.ts'
 import { VerdictRecorder } from '../activities/disruption/verdicts.ts'
 import { ClusterCache } from '../activities/kubernetes/cache/cluster-cache.ts'
 import type { KubernetesClient } from '../activities/kubernetes/client/client.ts'
+import type { ServerTime } from '../activities/kubernetes/client/server-time.ts'
 import { EventRecorder } from '../activities/kubernetes/event-recorder.ts'
 import { KeptFaults } from '../activities/kubernetes/kept-faults.ts'
 import { instanceTypes } from '../activities/node-overlays/pool-types.ts'
@@ -64,6 +65,7 @@ export interface DependencyInput {
   /** What requests to Azure go through, where it is not the default. */
   readonly azureHttp?: HttpClient
   readonly kubernetes: KubernetesClient
+  readonly serverTime: ServerTime
   readonly client: Client
   readonly log: Logger
   readonly tracing: Tracing
@@ -77,7 +79,8 @@ export interface DependencyInput {
 
 /** Everything that activities, bridge and bootstrap work with, wired in one place and shared by all roles of a process. */
 export async function createDependencies(input: DependencyInput) {
-  const { config, cloud, identity, kubernetes, client, log, tracing, registry, signal, solverThread } = input
+  const { config, cloud, identity, kubernetes, serverTime, client, log, tracing, registry, signal, solverThread } =
+    input
   const metrics = createArmMetrics(() => budget.levels(), registry)
   const budget = new ArmBudget({ share: armShare(config), now: () => performance.now(), waited: metrics.waited })
   const limits = armBudgetPolicy({ budget, metrics, replicas: config.JOINER_AZURE_REPLICAS })
@@ -87,7 +90,7 @@ export async function createDependencies(input: DependencyInput) {
     { policies: [limits, ...(config.ENABLE_AZURE_SDK_LOGGING ? [requestLog(log)] : [])], http: input.azureHttp },
   )
   const settings = await azureConfig(config, cloud, await findFacts({ config, kubernetes, azure, log, signal }))
-  const now = () => Date.now()
+  const now = () => serverTime.now()
   const cloudProvider = new CloudProviderMetrics(registry)
   for (const warning of gateWarnings(config.FEATURE_GATES)) log.warn(warning)
   const nodeRules = nodeRulesOf(config)
@@ -157,6 +160,7 @@ export async function createDependencies(input: DependencyInput) {
     log,
     registry,
     now,
+    serverTime,
     cluster: config.CLUSTER_NAME,
     namespace,
     note,

@@ -28,7 +28,7 @@ import {
   untilYes,
   watchIdentity,
 } from './identity.ts'
-import { admissionTo, loadClient } from './kubernetes-client.ts'
+import { admissionTo, loadClient, serverTimeOf } from './kubernetes-client.ts'
 import { Readiness } from './readiness.ts'
 import { type ServingProcess, serve, working } from './serving.ts'
 import { closeQuietly, startHealthServer } from './telemetry/health-server.ts'
@@ -83,7 +83,8 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
     metrics: () => metricsText({ gauges, temporal, log }),
   })
   log.info({ address: health.address, roles: config.JOINER_ROLES }, 'serving health and metrics')
-  const kubernetes = await loadClient(config.KUBECONFIG, log, admissionTo(register))
+  const serverTime = serverTimeOf(log, register)
+  const kubernetes = await loadClient(config.KUBECONFIG, log, { admission: admissionTo(register), serverTime })
   const ownership: OwnershipInput = {
     kubernetes,
     release: config.JOINER_RELEASE,
@@ -124,6 +125,7 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
         cloud,
         identity,
         kubernetes,
+        serverTime,
         ownership,
         log,
         signal,

@@ -2,20 +2,21 @@ import type { Logger } from 'pino'
 import { Gauge, Histogram, type Registry } from 'prom-client'
 import { runningActivity } from '../activities/activity-context.ts'
 import type { Admission } from '../activities/kubernetes/client/admission.ts'
-import { KubernetesClient } from '../activities/kubernetes/client/client.ts'
+import { type ClientSettings, KubernetesClient } from '../activities/kubernetes/client/client.ts'
 import { MissingRights } from '../activities/kubernetes/client/missing-right.ts'
 import { RequestGate, type Turn } from '../activities/kubernetes/client/request-gate.ts'
+import { ServerTime } from '../activities/kubernetes/client/server-time.ts'
 
 /** The client of a process. A right that is missing is logged, whatever the caller makes of the refusal. */
 export async function loadClient(
   kubeconfig: string | undefined,
   log: Logger,
-  admission?: Admission,
+  settings: Pick<ClientSettings, 'admission' | 'serverTime'> = {},
 ): Promise<KubernetesClient> {
   let rights: MissingRights | undefined
   const client = await KubernetesClient.load(kubeconfig, {
     onForbidden: (message) => rights?.refused(message),
-    ...(admission && { admission }),
+    ...settings,
   })
   rights = new MissingRights(client, (reason) =>
     log.error({ reason }, "forbidden by the API server; compare the account's rights with the chart's: joiner doctor"),
@@ -51,6 +52,17 @@ function turnOf(method: string, path: string, nowMs: number): Turn | undefined {
   if (activity === undefined) return method === 'GET' ? undefined : { at: nowMs + patience.others }
   const sinceMs = Math.max(activity.sinceMs, nowMs - oldestMs)
   return { at: sinceMs + (patienceOf[activity.type] ?? patience.others), ends: activity.cancellation }
+}
+
+/** The API server's time, with a metric of how far the own clock is from it. */
+export function serverTimeOf(log: Logger, registry: Registry): ServerTime {
+  const serverTime = new ServerTime({ log })
+  gaugeOf([registry], {
+    name: 'joiner_clock_off_seconds',
+    help: "Seconds by which this machine's clock is ahead of the API server's; negative: behind; NaN: not known.",
+    value: () => (serverTime.offMs ?? Number.NaN) / 1000,
+  })
+  return serverTime
 }
 
 /** What a process sends to the API server at once, with its metrics. */

@@ -99,7 +99,11 @@ export async function consolidateNow(deps: PassDeps, request: ConsolidateRequest
 function dependsOn(deps: PassDeps, { pauses, methods }: Allowed): readonly unknown[] {
   const prices = [...instanceTypes(deps)].flat()
   const nominated = [...deps.nominations.targets(deps.now())].sort()
-  return [...prices, JSON.stringify([[...deps.committer.validations.nodeClaims], methods, pauses.inForce, nominated])]
+  return [
+    ...prices,
+    deps.serverTime.isOwnWrong(),
+    JSON.stringify([[...deps.committer.validations.nodeClaims], methods, pauses.inForce, nominated]),
+  ]
 }
 
 /** Evaluates repair and drift first: they must not wait for a long search for savings. */

@@ -10,6 +10,7 @@ import type { RepairPolicy } from '../../core/node-repair/repair-policy.ts'
 import type { Pauses } from '../../core/pauses/pauses.ts'
 import { stateNodes } from '../../core/scheduling/state-nodes.ts'
 import type { BufferRoom } from '../capacity-buffers/buffer-room.ts'
+import type { OwnClock } from '../kubernetes/client/server-time.ts'
 import { instanceTypes } from '../node-overlays/pool-types.ts'
 import type { Nominations } from '../provisioning/nominations.ts'
 import type { PlanningSnapshotDeps } from '../provisioning/planning-snapshot.ts'
@@ -29,6 +30,7 @@ export interface EvaluationDeps extends SolveDeps, PlanningSnapshotDeps {
   readonly terminateFirst: TerminateFirst
   /** By which sick nodes are repaired; empty while they are not (feature gate NodeRepair). */
   readonly repairPolicies: readonly RepairPolicy[]
+  readonly serverTime: OwnClock
   /** Whether static NodePools keep their replicas (feature gate StaticCapacity). */
   readonly staticCapacity: boolean
 }
@@ -70,7 +72,7 @@ export function viewOf(deps: EvaluationDeps, pauses: Pauses): DisruptionView {
   return disruptionView(source, instanceTypes(deps), {
     now,
     nominated: deps.nominations.targets(now),
-    view: { pauses, repairs: deps.repairPolicies },
+    view: { pauses, repairs: deps.repairPolicies, isClockWrong: deps.serverTime.isOwnWrong() },
   })
 }
 
@@ -107,6 +109,7 @@ function requestFor(deps: EvaluationDeps, { pauses, reserved }: WorldOptions): E
     nominated: new Set([...deps.nominations.targets(deps.now()), ...awaited(deps)]),
     pauses: pauses.inForce,
     repairs: deps.repairPolicies,
+    isClockWrong: deps.serverTime.isOwnWrong(),
     staticCapacity: deps.staticCapacity,
     spotToSpot: deps.spotToSpotConsolidation,
     terminateFirst: deps.terminateFirst,

@@ -37,7 +37,7 @@ export interface PlanRequest {
 export interface EvaluationRequest
   extends Pick<PlanRequest, 'now' | 'typeLists' | 'options' | 'defaultSpread'>,
     Omit<EvaluationSettings, 'instanceTypes' | 'wellKnown' | 'scheduling' | 'policy' | 'clock'>,
-    Pick<DisruptionView, 'nominated' | 'repairs' | 'reserved'> {
+    Pick<DisruptionView, 'isClockWrong' | 'nominated' | 'repairs' | 'reserved'> {
   /** Whether nodes of static NodePools are replaced (feature gate StaticCapacity). */
   readonly staticCapacity: boolean
   /** Pauses in force. */

@@ -112,7 +112,7 @@ class Solver {
 
   #evaluated({ together, ...request }: EvaluationRequest): FromSolver {
     const { now, typeLists: lists, options, defaultSpread, nominated, reserved, pauses, ...rest } = request
-    const { repairs, staticCapacity, ...own } = rest
+    const { repairs, isClockWrong = false, staticCapacity, ...own } = rest
     const inHand = this.#inHand
     const scheduling = { ...options, inHand }
     const instanceTypes = this.#typesOf(lists)
@@ -127,7 +127,7 @@ class Solver {
       forced: own.forced === true,
       view: {
         pauses: new Pauses(pauses),
-        ...(repairs && { repairs }),
+        ...(repairs && { repairs, isClockWrong }),
         ...(reserved && { reserved }),
       },
     })

@@ -39,6 +39,8 @@ export interface DisruptionView {
   readonly deletionCosts?: boolean
   /** By which sick nodes are repaired; unset or empty: they are not. */
   readonly repairs?: readonly RepairPolicy[]
+  /** Whether the planner's clock is wrong, so that no sick node is repaired. Unset: it is not. */
+  readonly isClockWrong?: boolean
 }
 
 /** A managed node that may be disrupted, with everything that belongs to it. */

@@ -26,7 +26,7 @@ export interface WorldSettings extends Pick<SnapshotSettings, 'now'> {
   /** An operator requested it: consolidateAfter counts as over. */
   readonly forced?: boolean
   /** Facts that the cluster's objects do not hold. */
-  readonly view?: Pick<DisruptionView, 'deletionCosts' | 'pauses' | 'repairs' | 'reserved'>
+  readonly view?: Pick<DisruptionView, 'deletionCosts' | 'isClockWrong' | 'pauses' | 'repairs' | 'reserved'>
   readonly memory?: SolverMemory
   /** Names of Nodes and NodeClaims on which pending pods are expected. */
   readonly nominated: ReadonlySet<string>

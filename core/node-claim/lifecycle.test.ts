@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { sampleClaim, sampleCondition, sampleTime } from '../sample-objects.ts'
+import type { Node, NodeClaim } from '../objects.ts'
+import { sampleClaim, sampleCondition, sampleNode, samplePolicy, sampleTime } from '../sample-objects.ts'
 import {
   expiresAt,
   launchDeadline,
   launchEnd,
+  nextObservationAt,
   nextStep,
   registrationDeadline,
   terminationDeadline,
@@ -72,6 +74,69 @@ describe('nextStep', () => {
     ['a deleting one that was never launched', { ...deleting(), status: at().status }, { kind: 'terminate' }],
   ])('%s', (_, claim, step) => {
     expect(nextStep(claim, { uid, now: sampleTime + 2 * minute })).toEqual(step)
+  })
+})
+
+describe('nextStep of a process whose clock is wrong', () => {
+  const now = sampleTime + 60 * minute
+  const retryMs = now + 5 * minute
+  const sick = sampleNode('a', { conditions: [sampleCondition('Ready', 'False')] })
+  const rules = {
+    interruptions: [{ type: 'VMEventScheduled', status: 'True' as const }],
+    repairs: [samplePolicy('Ready', 'False', { tolerationMs: 10 * minute })],
+  }
+  const expired = { spec: { expireAfter: '1m' } }
+  const whole = ['Launched', 'Registered', 'Initialized'].map((type) => sampleCondition(type))
+
+  it.each<[string, NodeClaim, Node | undefined, object, object]>([
+    [
+      'expires nothing, and looks again',
+      sampleClaim('a', expired),
+      undefined,
+      { kind: 'expire', expiredAtMs: sampleTime + minute },
+      { kind: 'steady', wakeAtMs: retryMs, wakeFor: 'expiry' },
+    ],
+    [
+      'repairs nothing, and looks again',
+      sampleClaim('a'),
+      sick,
+      { kind: 'repair' },
+      { kind: 'steady', wakeAtMs: retryMs, wakeFor: 'repair, since Ready is False,' },
+    ],
+    [
+      'knows what is due later',
+      sampleClaim('a', { spec: { expireAfter: '720h' } }),
+      undefined,
+      { kind: 'steady', wakeAtMs: sampleTime + 43_200 * minute },
+      { kind: 'steady', wakeAtMs: sampleTime + 43_200 * minute },
+    ],
+    [
+      'goes on with a launch of what has expired',
+      sampleClaim('a', { ...expired, status: { conditions: [] } }),
+      undefined,
+      { kind: 'expire' },
+      { kind: 'launch' },
+    ],
+    [
+      'ends a node with its VM',
+      sampleClaim('a', { ...expired, status: { conditions: whole } }),
+      sampleNode('a', { conditions: [sampleCondition('VMEventScheduled')] }),
+      { kind: 'interrupt' },
+      { kind: 'interrupt' },
+    ],
+    ['terminates what is deleted', deleting(expired), undefined, { kind: 'terminate' }, { kind: 'terminate' }],
+  ])('%s', (_, claim, node, otherwise, withheld) => {
+    const step = (isClockWrong: boolean) => nextStep(claim, { uid, now, isClockWrong }, { node, rules })
+    expect(step(false)).toMatchObject(otherwise)
+    expect(step(true)).toMatchObject(withheld)
+  })
+
+  it('is not to look again at once, whatever it waits for', () => {
+    const claim = sampleClaim('a', expired)
+    const due = (isClockWrong: boolean) =>
+      nextObservationAt(claim, { now, sinceMs: now, isClockWrong }, { node: sick, rules })
+    expect(due(false)).toBe(sampleTime + minute)
+    expect(due(true)).toBe(retryMs)
   })
 })
 

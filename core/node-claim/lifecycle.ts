@@ -59,13 +59,21 @@ export interface NodeView {
 
 const noNode: NodeView = { rules: noNodeRules }
 
+/** When something is judged, epoch ms. */
+export interface Moment {
+  readonly now: number
+  /** Whether the clock of who judges is wrong, so that nothing expires and nothing is repaired. `now` is the best that is known then. */
+  readonly isClockWrong?: boolean
+}
+
 /** Returns the next step of the lifecycle of the claim with this UID; `claim` is the present object of its name. */
 export function nextStep(
   claim: NodeClaim | undefined,
-  { uid, now }: { readonly uid: string; readonly now: number },
+  { uid, ...moment }: Moment & { readonly uid: string },
   view: NodeView = noNode,
 ): LifecycleStep {
   const { node, rules } = view
+  const { now } = moment
   if (claim === undefined || claim.metadata.uid !== uid) return { kind: 'finished' }
   if (claim.metadata.deletionTimestamp !== undefined) {
     const deadlineMs = terminationDeadline(claim)
@@ -74,27 +82,32 @@ export function nextStep(
   const interruption = node && interruptionOf(node, rules, now)
   if (interruption !== undefined) return { kind: 'interrupt', interruption }
   const expiry = expiryDue(claim, now)
-  if (expiry !== undefined && expiry <= now) return { kind: 'expire', expiredAtMs: expiry }
-  if (view.nodeGone !== undefined && hasLostNode(claim, node)) return withoutNode(claim, now, view)
+  if (hasCome(expiry, moment)) return { kind: 'expire', expiredAtMs: expiry }
+  if (view.nodeGone !== undefined && hasLostNode(claim, node)) return withoutNode(claim, moment, view)
   const repair = repairDue(claim, now, { node, rules })
-  if (repair !== undefined && repair.dueAtMs <= now) return { kind: 'repair', repair }
+  if (repair !== undefined && hasCome(repair.dueAtMs, moment)) return { kind: 'repair', repair }
   if (isTrue(claim.status.conditions, 'Rebooting')) return { kind: 'reboot' }
   if (!isTrue(claim.status.conditions, 'Launched')) return { kind: 'launch', ...idleSinceCreation(claim) }
   if (!isTrue(claim.status.conditions, 'Registered')) return { kind: 'awaitRegistration' }
   if (!isTrue(claim.status.conditions, 'Initialized')) return { kind: 'awaitInitialization' }
-  return { kind: 'steady', ...wakeOf(claim, now, { node, rules }) }
+  return { kind: 'steady', ...wakeOf(claim, moment, { node, rules }) }
+}
+
+/** Whether the time of what ends a node is over, for certain. */
+function hasCome(dueAtMs: number | undefined, { now, isClockWrong = false }: Moment): dueAtMs is number {
+  return dueAtMs !== undefined && dueAtMs <= now && !isClockWrong
 }
 
 /** Returns the step of a claim whose recorded Node is gone, whatever it waited for. A Node that joined since is registered first. */
 function withoutNode(
   claim: NodeClaim,
-  now: number,
+  moment: Moment,
   { node, rules, nodeGone = nodeGoneLimits }: NodeView,
 ): LifecycleStep {
   if (node !== undefined) return { kind: 'awaitRegistration' }
-  const dueAtMs = nodeGoneDue(claim, now, nodeGone)
-  if (dueAtMs !== undefined && dueAtMs <= now) return { kind: 'endWithoutNode' }
-  return { kind: 'steady', ...wakeAt(wakeOf(claim, now, { rules }), dueAtMs) }
+  const dueAtMs = nodeGoneDue(claim, moment.now, nodeGone)
+  if (dueAtMs !== undefined && dueAtMs <= moment.now) return { kind: 'endWithoutNode' }
+  return { kind: 'steady', ...wakeAt(wakeOf(claim, moment, { rules }), dueAtMs) }
 }
 
 /** Returns a wake that is not later than the end of a claim whose Node is gone. */
@@ -117,12 +130,15 @@ function repairDue(claim: NodeClaim, now: number, { node, rules }: NodeView): Re
 }
 
 /** Returns when a claim at rest must be evaluated again: it expires, its VM is about to end, or its Node will have been unhealthy for too long. */
-export function wakeOf(claim: NodeClaim, now: number, { node, rules }: NodeView): Wake {
+export function wakeOf(claim: NodeClaim, { now, isClockWrong = false }: Moment, { node, rules }: NodeView): Wake {
   const repair = repairDue(claim, now, { node, rules })
+  // What is withheld is looked at again, and not at once.
+  const laterThan = (dueAtMs: number | undefined) =>
+    dueAtMs === undefined || !isClockWrong ? dueAtMs : Math.max(dueAtMs, now + repairRetryMs)
   const all = [
     { wakeAtMs: node !== undefined && isInterrupted(node, rules) ? now : undefined, wakeFor: 'interruption' },
-    { wakeAtMs: expiryDue(claim, now), wakeFor: 'expiry' },
-    { wakeAtMs: repair?.dueAtMs, wakeFor: `repair, since ${repair?.type} is ${repair?.status},` },
+    { wakeAtMs: laterThan(expiryDue(claim, now)), wakeFor: 'expiry' },
+    { wakeAtMs: laterThan(repair?.dueAtMs), wakeFor: `repair, since ${repair?.type} is ${repair?.status},` },
   ]
   return all.reduce<Wake>(
     (first, { wakeAtMs, wakeFor }) =>
@@ -137,12 +153,13 @@ export function wakeOf(claim: NodeClaim, now: number, { node, rules }: NodeView)
  */
 export function nextObservationAt(
   claim: NodeClaim,
-  { now, sinceMs }: { readonly now: number; readonly sinceMs: number },
+  { sinceMs, ...moment }: Moment & { readonly sinceMs: number },
   { node, rules }: NodeView,
 ): number | undefined {
+  const { now } = moment
   const due = repairDue(claim, now, { node, rules })?.dueAtMs
   const isOld = due !== undefined && due <= sinceMs
-  const { wakeAtMs } = wakeOf(claim, now, { node, rules: isOld ? { ...rules, repairs: [] } : rules })
+  const { wakeAtMs } = wakeOf(claim, moment, { node, rules: isOld ? { ...rules, repairs: [] } : rules })
   return isOld ? Math.min(wakeAtMs ?? Number.POSITIVE_INFINITY, sinceMs + repairRetryMs) : wakeAtMs
 }
 

@@ -161,6 +161,6 @@ describe('a claim that waits to become a node', () => {
   })
 
   it('rests without end where nothing is due', () => {
-    expect(wakeOf(sampleClaim('a'), sampleTime, { node: sampleNode('a'), rules })).toEqual({})
+    expect(wakeOf(sampleClaim('a'), { now: sampleTime }, { node: sampleNode('a'), rules })).toEqual({})
   })
 })

@@ -138,6 +138,14 @@ const processes: readonly Alert[] = [
     summary: 'A pass of the scheduler has run for {{ $value | humanizeDuration }}',
   },
   {
+    name: 'JoinerClockWrong',
+    severity: 'warning',
+    expr: () => 'max by (job, instance) (abs(joiner_clock_off_seconds)) > 60',
+    forMinutes: 5,
+    summary:
+      'The clock of the process of Joiner at {{ $labels.instance }} is {{ $value | humanizeDuration }} off: by it no node expires and none is repaired',
+  },
+  {
     name: 'JoinerMemoryNearLimit',
     severity: 'warning',
     expr: () => 'process_resident_memory_bytes / on (job, instance) joiner_process_memory_limit_bytes > 0.9',

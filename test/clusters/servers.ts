@@ -65,6 +65,8 @@ export interface Servers extends Pick<Installed, 'cluster' | 'operator' | 'insta
   readonly azureGet?: (path: string) => Promise<string>
   /** Before servers in this process, which no other can stand before. */
   readonly gates?: { readonly kubernetes: Gate; readonly azure: Gate }
+  /** Sets the clock of a process's machine, where that is in this process: it is ahead by so much, or behind. Errors: the process does not run. */
+  readonly setClock?: (process: string, aheadMs: number) => void
   /** Ends everything; `check` looks at what Joiner has left in its logs, after its end. */
   readonly end: (check: () => Promise<void>) => Promise<void>
 }

@@ -251,6 +251,18 @@ export const alertCases: Readonly<Record<string, readonly AlertCase[]>> = {
       expected: [],
     },
   ],
+  JoinerClockWrong: [
+    {
+      series: {
+        [`joiner_clock_off_seconds{${two}}`]: '0x5 -2678400x20',
+        'joiner_clock_off_seconds{job="karpenter",instance="b:8080"}': '0.4x25',
+      },
+      at: '15m',
+      expected: [{ instance: 'a:8080' }],
+    },
+    // Set right in time.
+    { series: { [`joiner_clock_off_seconds{${two}}`]: '90x4 30x20' }, at: '15m', expected: [] },
+  ],
   JoinerMemoryNearLimit: [
     {
       series: {

@@ -2,6 +2,7 @@ import pino from 'pino'
 import { Registry } from 'prom-client'
 import { DisruptionMetrics } from '../../activities/disruption/metrics.ts'
 import type { KubernetesActivityDeps } from '../../activities/kubernetes/activities.ts'
+import { ServerTime } from '../../activities/kubernetes/client/server-time.ts'
 import type { EventInput } from '../../activities/kubernetes/event-recorder.ts'
 import { LifecycleMetrics } from '../../activities/telemetry/lifecycle-metrics.ts'
 import { noTracing } from '../../activities/telemetry/tracing.ts'
@@ -40,6 +41,7 @@ export function kubernetesDeps(cluster: FakeCluster) {
     namespace: 'joiner',
     nodeRules: noNodeRules,
     repairPolicies: [],
+    serverTime: new ServerTime({ log }),
   }
   return { deps, reported, logged, registry }
 }

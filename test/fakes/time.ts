@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, vi } from 'vitest'
+import type { ServerTime } from '../../activities/kubernetes/client/server-time.ts'
 import { sampleTime } from '../../core/sample-objects.ts'
 
 /** Each test of the file begins when the sample objects were created, and time passes by `pass` alone. */
@@ -8,6 +9,12 @@ export function useFakeTime(): void {
     vi.useFakeTimers({ now: sampleTime, toFake: [...toFake] })
   })
   afterEach(() => void vi.useRealTimers())
+}
+
+/** Has two answers of an API server tell that this process's clock is ahead of it by so much; negative: behind. */
+export function tellAhead(serverTime: Pick<ServerTime, 'answered'>, ms: number): void {
+  for (let answers = 0; answers < 2; answers++)
+    serverTime.answered(new Date(Date.now() - ms).toUTCString(), performance.now())
 }
 
 /** Lets time pass, and what is due happen. */

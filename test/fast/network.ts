@@ -13,6 +13,9 @@ export interface PlannedStop {
   readonly stop: (process: SimulatedProcess) => void
 }
 
+/** Told of each answer in the process that it is for: the date of the server that made it, and when its request was sent (`performance.now`). */
+export type Answered = (date: string, sentMs: number) => void
+
 async function travel(ms: number): Promise<void> {
   if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
 }
@@ -30,7 +33,8 @@ export class Network {
   }
 
   /** Carries a request of the process that runs now. Its effect is the server's work, and its answer arrives only where the process still lives. */
-  async carry<T>(request: string, effect: () => T | Promise<T>): Promise<T> {
+  async carry<T>(request: string, effect: () => T | Promise<T>, answered: Answered = () => {}): Promise<T> {
+    const sentMs = performance.now()
     const process = SimulatedProcess.current
     if (process === undefined) return effect()
     await process.untilRunning()
@@ -41,34 +45,42 @@ export class Network {
       await process.untilRunning()
     }
     const travelMs = this.#latencyMs(request) / 2
-    const answer = await SimulatedProcess.outside(async () => {
+    const { settled: answer, date } = await SimulatedProcess.outside(async () => {
       await travel(travelMs)
       const [settled] = await Promise.allSettled([effect()])
+      const date = new Date().toUTCString()
       await travel(travelMs)
-      return settled
+      return { settled, date }
     })
     if (planned?.point === 'effected') planned.stop(process)
     return process.answered(
       answer.status === 'fulfilled' ? Promise.resolve(answer.value) : Promise.reject(answer.reason as Error),
-      planned?.point === 'answered' ? () => planned.stop(process) : undefined,
+      () => {
+        answered(date, sentMs)
+        if (planned?.point === 'answered') planned.stop(process)
+      },
     )
   }
 
   /** A client whose calls go over this network. A list is asked for page by page. */
-  clientOf<C extends object>(client: C, nameOf: (method: string, args: readonly unknown[]) => string): C {
+  clientOf<C extends object>(
+    client: C,
+    nameOf: (method: string, args: readonly unknown[]) => string,
+    answered?: Answered,
+  ): C {
     return new Proxy(client, {
       get: (target, method) => {
         const call: unknown = Reflect.get(target, method)
         if (typeof call !== 'function') return call
         return (...args: unknown[]): unknown => {
-          if (method === 'withOwnConnections') return this.clientOf(target, nameOf)
+          if (method === 'withOwnConnections') return this.clientOf(target, nameOf, answered)
           // A turn is the process' own matter; what is sent in it comes through here.
           if (method === 'inTurn') return (args[1] as () => unknown)()
           const name = nameOf(String(method), args)
           const result = () => Reflect.apply(call, target, args) as unknown
           if (method === 'watch') return this.#watch(result as () => AsyncIterable<unknown>)
-          if (method === 'listPages') return this.#pages(name, result as () => AsyncIterable<unknown>)
-          return this.carry(name, result)
+          if (method === 'listPages') return this.#pages(name, result as () => AsyncIterable<unknown>, answered)
+          return this.carry(name, result, answered)
         }
       },
     })
@@ -81,10 +93,10 @@ export class Network {
     return { ...connection, ...(Object.fromEntries(over) as Pick<ConnectionLike, (typeof services)[number]>) }
   }
 
-  async *#pages<T>(name: string, begin: () => AsyncIterable<T>): AsyncGenerator<T> {
+  async *#pages<T>(name: string, begin: () => AsyncIterable<T>, answered?: Answered): AsyncGenerator<T> {
     const iterator = SimulatedProcess.outside(() => begin()[Symbol.asyncIterator]())
     for (;;) {
-      const next = await this.carry(name, () => iterator.next())
+      const next = await this.carry(name, () => iterator.next(), answered)
       if (next.done === true) return
       yield next.value
     }

@@ -6,6 +6,8 @@ const current = new AsyncLocalStorage<SimulatedProcess | undefined>()
 /** A process of Joiner in this one. Its timers and answers stop when it is killed, and wait while it is frozen. */
 export class SimulatedProcess {
   readonly name: string
+  /** By how much the clock of its machine is ahead; negative: behind. */
+  skewMs = 0
   #state: 'running' | 'frozen' | 'killed' = 'running'
   readonly #timers = new Set<Cancel>()
   #held: (() => void)[] = []

@@ -70,7 +70,7 @@ function followersOf(signal: AbortSignal): AbortController[] {
 
 /**
  * Replaces the clock and the timers of this process with virtual ones until it is disposed of. A timer belongs to the simulated process that asks for
- * it, and fires in it.
+ * it, and fires in it; dates are those of its machine's clock.
  */
 export class VirtualTime implements Disposable {
   readonly clock: VirtualClock
@@ -81,14 +81,15 @@ export class VirtualTime implements Disposable {
     this.clock = clock
     const RealDate = Date
     const startMs = nowMs
+    const wallMs = () => clock.now() + (SimulatedProcess.current?.skewMs ?? 0)
     class VirtualDate extends RealDate {
       constructor(...args: []) {
-        if (args.length === 0) super(clock.now())
+        if (args.length === 0) super(wallMs())
         else super(...args)
       }
 
       static override now(): number {
-        return clock.now()
+        return wallMs()
       }
     }
     // The SDK carries dates into its context by the name of their class.

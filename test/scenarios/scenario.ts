@@ -51,6 +51,11 @@ test.each = ((rows: readonly unknown[]) => (name: string, body: (...row: unknown
   vitest.test.each(rows)(name, (...row: unknown[]) => inBothWorlds(() => body(...row))())
 }) as Each
 
+/** A test of what can be done to no real machine, such as setting its clock. */
+export function fastTest(name: string, body: Body): void {
+  vitest.test.skipIf(!isFast)(name, inTime(body))
+}
+
 /** A test of what only real servers have. In virtual time it is skipped, so a suite has few of them. */
 export function realTest(name: string, body: Body): void {
   vitest.test.skipIf(isFast)(name, inTime(body))

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { inValues, newClaim, onDemand, plant, secretName, tagsOf, world } from '../../../test/fakes/launch-world.ts'
 import { at, claimJson, condition, goingClaim, nodeClassJson } from '../../../test/fakes/objects.ts'
-import { ended, useFakeTime } from '../../../test/fakes/time.ts'
+import { ended, tellAhead, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
 import { ApiError } from '../../kubernetes/client/api-error.ts'
+import type { ServerTime } from '../../kubernetes/client/server-time.ts'
 import type { LaunchOutcome } from '../contract.ts'
 
 useFakeTime()
@@ -78,6 +79,19 @@ describe('a launch', () => {
     expect(after).not.toHaveProperty(['karpenter.azure.com/sku-gpu-name'])
     expect(after).toMatchObject({ 'example.com/own': 'x' })
   })
+
+  test.each([365, -31])(
+    "gives the token its time by the API server's clock: the own one is %i days off",
+    async (days) => {
+      const { cluster, deps, launch } = world()
+      const serverMs = Date.now() - days * 86_400_000
+      tellAhead(deps.serverTime as ServerTime, days * 86_400_000)
+      await launch()
+      const { stringData } = cluster.object('secrets', secretName, 'kube-system') as unknown as { stringData: Json }
+      const leftMs = Date.parse(String(stringData['expiration'])) - serverMs
+      expect(leftMs / 60_000).toBeCloseTo(20, 1)
+    },
+  )
 
   test('keeps the secret of the token out of claim, events, log and result', async () => {
     const { cluster, launch, reported, logged } = world()

@@ -35,7 +35,7 @@ import { isOthers, takeOver } from './take-over.ts'
 
 export interface LaunchDeps extends InvalidClaimDeps, LaunchMachineDeps {}
 
-/** Lifetime of a bootstrap token: a Node may join until then. An unused one goes when the claim ends. */
+/** Lifetime of a bootstrap token by the API server's clock, which judges it: a Node may join until then. An unused one goes when the claim ends. */
 const tokenMs = limits.registrationMs + 5 * 60_000
 /** Well below the time limit of one attempt. */
 const longestWaitMs = 60_000
@@ -144,7 +144,7 @@ function prefetch(deps: LaunchDeps, ref: ClaimRef, attempt: number): Prefetched 
     token:
       left !== undefined || isMachine
         ? Promise.resolve(left?.token)
-        : createBootstrapToken(deps.client, ref.uid, deps.now() + tokenMs),
+        : createBootstrapToken(deps.client, ref.uid, deps.serverTime.ofServer() + tokenMs),
   }
   for (const promise of Object.values(prefetched) as readonly Promise<unknown>[]) promise.catch(() => {})
   return prefetched
@@ -232,7 +232,7 @@ async function choose(
   if (deps.config.makesMachines !== undefined) return launchMachine(deps, put, signal)
   const made = await token
   if (made !== undefined) return putVm(deps, { ...put, bootstrapToken: made })
-  const replaced = await replaceBootstrapToken(deps.client, claim.metadata.uid, deps.now() + tokenMs)
+  const replaced = await replaceBootstrapToken(deps.client, claim.metadata.uid, deps.serverTime.ofServer() + tokenMs)
   return putVm(deps, { ...put, bootstrapToken: replaced.token, replacedBy: replaced.secretUid })
 }
 

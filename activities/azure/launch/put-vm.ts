@@ -3,6 +3,7 @@ import type { NodeClass } from '../../../api/objects.ts'
 import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
+import type { OwnClock } from '../../kubernetes/client/server-time.ts'
 import { launchPrice } from '../../node-overlays/launch-price.ts'
 import type { Tracing } from '../../telemetry/tracing.ts'
 import { type Attempted, armErrorCode, armErrorText, metricsErrorCode } from '../arm/azure-error.ts'
@@ -35,6 +36,7 @@ export interface PutVmDeps extends RecordLaunchDeps, LearnDeps, LaunchTurnDeps, 
   readonly network: NetworkFacts
   readonly refusedAttempts: RefusedAttempts
   readonly reservations: CapacityReservations
+  readonly serverTime: OwnClock
 }
 
 export interface PutInput {

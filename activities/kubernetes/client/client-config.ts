@@ -85,11 +85,12 @@ function tokenOf({ token, tokenFile }: ChosenContext['user']): Connection['token
 
 function fileToken(file: string): Connection['token'] {
   let token: string | undefined
-  let readAt = 0
+  // A clock that is set back would have it never read again.
+  let readAt = Number.NEGATIVE_INFINITY
   return () => {
-    if (Date.now() - readAt > tokenReadEveryMs) {
+    if (performance.now() - readAt > tokenReadEveryMs) {
       token = readFileSync(file, 'utf8').trim()
-      readAt = Date.now()
+      readAt = performance.now()
     }
     return token
   }
@@ -113,10 +114,10 @@ async function credentialPlugin(context: ChosenContext): Promise<Plugin> {
   }
   const { token: first, cert, key } = await answered(context, ask())
   let token = first
-  let askedAt = Date.now()
+  let askedAt = performance.now()
   const renewed = () => {
-    if (Date.now() - askedAt > tokenReadEveryMs) {
-      askedAt = Date.now()
+    if (performance.now() - askedAt > tokenReadEveryMs) {
+      askedAt = performance.now()
       // A failed plugin leaves the old token, which the API server then refuses with a message of its own.
       ask().then(
         (answer) => {

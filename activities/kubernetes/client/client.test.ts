@@ -259,3 +259,26 @@ describe('an answer of 200 that is not what it promises', () => {
     await expect(events.next()).rejects.toThrow('a line has more than 32 Mi characters')
   })
 })
+
+test.each([
+  [200, true],
+  [404, true],
+  [503, false],
+])('of an answer with %i the date and the time of its request are told: %s', async (status, isTold) => {
+  const told: (readonly [string | undefined, number])[] = []
+  const server = createServer((_, response) => {
+    response.writeHead(status, { date: 'Sat, 28 Nov 2026 12:00:00 GMT' })
+    response.end('{}')
+  })
+  const plain = await clientOf(server)
+  const serverTime = { answered: (date: string | undefined, sentMs: number) => void told.push([date, sentMs]) }
+  const client = new KubernetesClient({ server: plain.server, connect: () => new Agent(), token: () => '', serverTime })
+  closing.push(() => client.close())
+  const beforeMs = performance.now()
+  await client.get('/version').catch(() => undefined)
+  expect(told.map(([date]) => date)).toEqual(isTold ? ['Sat, 28 Nov 2026 12:00:00 GMT'] : [])
+  for (const [, sentMs] of told) {
+    expect(sentMs).toBeGreaterThanOrEqual(beforeMs)
+    expect(sentMs).toBeLessThanOrEqual(performance.now())
+  }
+})

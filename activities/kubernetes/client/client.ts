@@ -17,6 +17,7 @@ import { ApiError } from './api-error.ts'
 import { type Connection, readConnection } from './client-config.ts'
 import type { Operation } from './json-patch.ts'
 import type { KubeconfigSource } from './kubeconfig.ts'
+import type { ServerTime } from './server-time.ts'
 
 /** Called for each request for which the client lacks a right, with the API server's message. */
 export type OnForbidden = (message: string) => void
@@ -39,10 +40,12 @@ interface ClientOptions extends Pick<Connection, 'server' | 'token' | 'headers'>
   readonly connect: () => Dispatcher
 }
 
-interface ClientSettings {
+export interface ClientSettings {
   readonly onForbidden?: OnForbidden
   /** Default: each request is sent at once. */
   readonly admission?: Admission
+  /** Is told the date of each answer of the API server. */
+  readonly serverTime?: Pick<ServerTime, 'answered'>
 }
 
 interface DeleteOptions {
@@ -324,6 +327,7 @@ export class KubernetesClient {
       timeoutMs > 0
         ? setTimeout(() => late.abort(new Error(`${method} ${path}: no answer in ${timeoutMs / 1000} s`)), timeoutMs)
         : undefined
+    const sentMs = performance.now()
     const response = await request(url, {
       method,
       dispatcher: this.#dispatcher,
@@ -339,6 +343,8 @@ export class KubernetesClient {
       ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
       signal: AbortSignal.any([...(options.signal ? [options.signal] : []), late.signal]),
     }).finally(() => clearTimeout(timer))
+    // Such errors may be those of what stands before the API server.
+    if (response.statusCode < 500) this.#options.serverTime?.answered(response.headers['date']?.toString(), sentMs)
     if (response.statusCode < 300) return response
     const error = await apiError(method, path, response)
     if (error.code === 403) this.#onForbidden(error.message)

@@ -1,6 +1,6 @@
 import { conditionOf, isTrue, nodeGone } from '../../../core/conditions.ts'
 import { methodFacts } from '../../../core/disruption/command.ts'
-import { heldText } from '../../../core/disruption/verdicts/cause-text.ts'
+import { causeText, heldText } from '../../../core/disruption/verdicts/cause-text.ts'
 import { holdOf } from '../../../core/node-claim/hold.ts'
 import { hasLostNode } from '../../../core/node-claim/node-owner.ts'
 import { isRepairForbidden, repairState } from '../../../core/node-repair/node-repair.ts'
@@ -14,6 +14,7 @@ import { activityScope } from '../../activity-context.ts'
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import { claimTopic } from '../cache/change-feed.ts'
 import { cachedClaim, liveClaim } from '../client/object-writes.ts'
+import type { OwnClock } from '../client/server-time.ts'
 import type { CandidateRef, ClaimRef, CommandWork, DeletionOutcome } from '../contract.ts'
 import { bindingMs } from '../draining/late-binding.ts'
 import { boundTermination } from '../draining/termination-stamp.ts'
@@ -31,6 +32,7 @@ export interface CandidatesDeps extends CommandObjectsDeps, PauseDeps, Disruptio
   readonly lifecycleMetrics: LifecycleMetrics
   /** By which sick nodes are repaired. */
   readonly repairPolicies: readonly RepairPolicy[]
+  readonly serverTime: OwnClock
 }
 
 /**
@@ -137,12 +139,13 @@ async function lastLook(
   return { kind: 'free', claim, pods: pods.filter(isReschedulable).length }
 }
 
-/** Returns why a node is not repaired after all: it has recovered, or its owner forbids it by now. */
+/** Returns why a node is not repaired after all: it has recovered, its owner forbids it by now, or nobody here knows for how long it has been sick. */
 function repairRefusal(
-  { repairPolicies, now }: CandidatesDeps,
+  { repairPolicies, now, serverTime }: CandidatesDeps,
   { node, claim }: { readonly node: Node; readonly claim: NodeClaim },
 ): string | undefined {
   if (isRepairForbidden(node)) return `the Node has ${annotations.doNotRepair} by now`
+  if (serverTime.isOwnWrong()) return causeText({ kind: 'clock-wrong' })
   const state = repairState({ node, claim, now: now() }, repairPolicies)
   if (state.kind === 'due') return undefined
   return state.kind === 'healthy'

@@ -3,8 +3,9 @@ import { samplePolicy } from '../../../core/sample-objects.ts'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { kubernetesDeps, metricLines } from '../../../test/fakes/deps.ts'
 import { at, claimJson, condition, nodeJson, podJson, poolJson } from '../../../test/fakes/objects.ts'
-import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
+import { ended, pass, tellAhead, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../client/answers.ts'
+import { ServerTime } from '../client/server-time.ts'
 import { writeHold } from './node-requests.ts'
 import { giveUp, observe, withFinalizer } from './observe.ts'
 
@@ -31,11 +32,13 @@ function world(claim: Json = claimJson('a'), node: Json = nodeJson('a')) {
   cluster.put('nodeclaims', claim)
   cluster.put('nodes', node)
   const known = kubernetesDeps(cluster)
-  const deps = { ...known.deps, nodeRules: rules }
+  const serverTime = new ServerTime({ log: known.deps.log })
+  const deps = { ...known.deps, nodeRules: rules, serverTime }
   return {
     cluster,
     ...known,
     deps,
+    serverTime,
     observe: () => ended(observe(deps, ref)),
     isGoing: () => cluster.object('nodeclaims', 'a')?.metadata.deletionTimestamp !== undefined,
   }
@@ -110,6 +113,22 @@ describe('the next step of a lifecycle', () => {
     const { observe, isGoing } = world(claimJson('a'), nodeJson('a', { metadata }))
     await observe()
     expect(isGoing()).toBe(false)
+  })
+})
+
+describe('while the clock of the process is wrong', () => {
+  test.each<[string, Json, Json]>([
+    ['expires', claimJson('a', { spec: { expireAfter: '1h' } }), nodeJson('a')],
+    ['is sick', claimJson('a'), nodeJson('a', { status: { conditions: [condition('Ready', 'False')] } })],
+  ])('no node that %s ends; when it is right again it does', async (_, claim, node) => {
+    const { observe, isGoing, serverTime } = world(claim, node)
+    await pass(3_600_000)
+    tellAhead(serverTime, 31 * 86_400_000)
+    expect((await observe()).step).toMatchObject({ kind: 'steady', wakeAtMs: Date.now() + 300_000 })
+    expect(isGoing()).toBe(false)
+    tellAhead(serverTime, 0)
+    expect((await observe()).step).toEqual({ kind: 'terminate' })
+    expect(isGoing()).toBe(true)
   })
 })
 

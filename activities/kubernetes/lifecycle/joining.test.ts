@@ -13,10 +13,14 @@ const providerID = 'azure:///subscriptions/s/virtualMachines/aks-a'
 const start = Date.UTC(2026, 0, 1)
 const ref = { name: 'a', uid: 'a' }
 
-function claimJson(conditions: readonly Json[]): Json {
+function claimJson(conditions: readonly Json[], spec: Json = {}): Json {
   return {
     metadata: { name: 'a', uid: 'a', resourceVersion: '1', creationTimestamp: new Date(start).toISOString() },
-    spec: { nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' }, requirements: [] },
+    spec: {
+      nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' },
+      requirements: [],
+      ...spec,
+    },
     status: { providerID, conditions },
   }
 }
@@ -30,9 +34,9 @@ const at = (type: string, status: string, reason = type) => ({
 })
 
 /** An API server that holds one NodeClaim, with a cache that knows these Nodes with its VM's provider id. */
-function clusterWith(nodes: readonly string[], conditions: readonly Json[] = [at('Launched', 'True')]) {
-  const clock = { now: start }
-  let claim = claimJson(conditions)
+function clusterWith(nodes: readonly string[], spec: Json = {}) {
+  const clock = { now: start, isWrong: false }
+  let claim = claimJson([at('Launched', 'True')], spec)
   const log = pino({ level: 'silent' })
   const cache = new ClusterCache({} as never, log)
   const write = async (path: string, { status }: Json): Promise<Json> => {
@@ -54,7 +58,14 @@ function clusterWith(nodes: readonly string[], conditions: readonly Json[] = [at
     cache.upsert('Node', { metadata: { name, uid: name, resourceVersion: '1', labels }, spec: { providerID } })
   }
   const events = { record: () => {}, recordTransitions: () => {} }
-  const deps = { client, cache, log, events, now: () => clock.now } as never
+  const deps = {
+    client,
+    cache,
+    log,
+    events,
+    now: () => clock.now,
+    serverTime: { isOwnWrong: () => clock.isWrong },
+  } as never
   const end = new AbortController()
   return {
     clock,
@@ -125,6 +136,18 @@ test('a claim that is deleted while its Node is awaited is released at once', as
   expect(await outcome).toEqual({ kind: 'claimGone' })
 })
 
+test.each([
+  [false, 'observeAgain'],
+  [true, 'claimGone'],
+])('the wait for a Node ends with the expiry of its claim, unless the clock is wrong: %s', async (isWrong, kind) => {
+  const cluster = clusterWith([], { expireAfter: '1m' })
+  Object.assign(cluster.clock, { now: start + 120_000, isWrong })
+  const outcome = cluster.outcome()
+  await settle()
+  await cluster.deleteClaim()
+  expect(await outcome).toEqual({ kind })
+})
+
 describe('a Node that joins', () => {
   const startupTaint = { key: 'example.com/starting', effect: 'NoSchedule' }
 
@@ -158,6 +181,7 @@ describe('a Node that joins', () => {
           void events.push(...transitions('NodeClaim', before, after).map(({ reason }) => reason)),
       },
       lifecycleMetrics: { nodeCreated() {} },
+      serverTime: { isOwnWrong: () => false },
     } as never
     const outcome = await awaitRegistration(deps, { name: 'a', uid: 'uid-a' }, new AbortController().signal)
     const { status } = cluster.object('nodeclaims', 'a') ?? {}

@@ -17,7 +17,7 @@ import { subject } from '../event-recorder.ts'
 import type { NodePoolHealthDeps } from '../node-pools/node-pool-health.ts'
 import { recordRegistration } from '../node-pools/node-pool-health.ts'
 import { claimNode, nodesOfVm, readNode } from './claim-nodes.ts'
-import type { NodeHealthDeps } from './node-health.ts'
+import { momentOf, type NodeHealthDeps } from './node-health.ts'
 
 export interface JoiningDeps extends NodeHealthDeps, NodePoolHealthDeps {
   readonly lifecycleMetrics: LifecycleMetrics
@@ -104,7 +104,8 @@ async function untilRegistrationEnds<T>(
   const ref = claim.metadata
   // A Node that joins again has no limit: the end of a claim without a Node is decided where that is observed.
   const limit = hasHadNode(claim) ? deps.now() + pollMs : registrationDeadline(claim, limitMs)
-  const deadline = Math.min(limit, expiryDue(claim, deps.now()) ?? limit)
+  const { now, isClockWrong } = momentOf(deps)
+  const deadline = Math.min(limit, (isClockWrong ? undefined : expiryDue(claim, now)) ?? limit)
   const found = await untilDeadline(deadline - deps.now(), signal, (both) =>
     deps.cache.waitFor([claimTopic(ref.name)], look, both),
   )
@@ -187,7 +188,7 @@ export async function awaitInitialization(
     if (node?.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
     // At the start the watch may not have reported the Node to this process yet.
     if (hasLostNode(claim, node) && deps.now() - startedAt >= lagMs) return { kind: 'observeAgain' }
-    const due = nextObservationAt(claim, { now: deps.now(), sinceMs: startedAt }, { node, rules: deps.nodeRules })
+    const due = nextObservationAt(claim, { ...momentOf(deps), sinceMs: startedAt }, { node, rules: deps.nodeRules })
     if (due !== undefined && due <= deps.now()) return { kind: 'observeAgain' }
     const state = initializationState(claim, node)
     if (state.initialized) return 'ready'
@@ -226,7 +227,7 @@ export async function awaitInitialization(
   if (claim === undefined || node === undefined) return { kind: 'claimGone' }
   const written = await initialize(deps, { node, claim })
   const seen = deps.cache.nodes.get(node.metadata.name) ?? node
-  const wake = wakeOf(claim, deps.now(), { node: seen, rules: deps.nodeRules })
+  const wake = wakeOf(claim, momentOf(deps), { node: seen, rules: deps.nodeRules })
   return { kind: 'initialized', ...readyTime(written ?? claim), ...wake }
 }
 

@@ -21,7 +21,7 @@ import { subject } from '../event-recorder.ts'
 import type { DisruptionCountDeps } from './claim-deletion.ts'
 import { countDisruption, deleteClaim } from './claim-deletion.ts'
 import { claimNode, nodesOfVm, readNode } from './claim-nodes.ts'
-import type { NodeHealthDeps } from './node-health.ts'
+import { momentOf, type NodeHealthDeps } from './node-health.ts'
 
 export interface NodeGoneDeps extends NodeHealthDeps, DisruptionCountDeps {
   /** Unset: the usual ones. */
@@ -146,5 +146,5 @@ function withheld(
   const pool = deps.cache.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
   for (const object of pool === undefined ? [claim] : [claim, pool])
     deps.events.record({ about: subject(object), reason: 'NodeGoneWithheld', message, values: [object.metadata.uid] })
-  return { kind: 'steady', ...wakeAt(wakeOf(claim, deps.now(), { rules: deps.nodeRules }), untilMs) }
+  return { kind: 'steady', ...wakeAt(wakeOf(claim, momentOf(deps), { rules: deps.nodeRules }), untilMs) }
 }

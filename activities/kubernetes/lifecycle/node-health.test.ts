@@ -4,6 +4,7 @@ import type { NodeRules } from '../../../core/node-claim/node-health.ts'
 import { samplePolicy } from '../../../core/sample-objects.ts'
 import { ClusterCache } from '../cache/cluster-cache.ts'
 import { ApiError } from '../client/api-error.ts'
+import { ServerTime } from '../client/server-time.ts'
 import { observe } from './observe.ts'
 
 const now = Date.UTC(2026, 0, 1)
@@ -87,6 +88,7 @@ async function observed(
     log,
     now: () => now,
     nodeRules: rules,
+    serverTime: new ServerTime({ log }),
     events: {
       recordTransitions: () => undefined,
       record: ({ reason, about }: { reason: string; about: { kind: string } }) => did.push(`${reason} ${about.kind}`),

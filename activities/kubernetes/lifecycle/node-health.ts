@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { expiryDue, type Steady } from '../../../core/node-claim/lifecycle.ts'
+import { expiryDue, type Moment, type Steady } from '../../../core/node-claim/lifecycle.ts'
 import type { NodeRules } from '../../../core/node-claim/node-health.ts'
 import {
   areTooManySick,
@@ -13,6 +13,7 @@ import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { activityScope, pauseFor } from '../../activity-context.ts'
 import type { ObjectWritesDeps } from '../client/object-writes.ts'
 import { updateClaim } from '../client/object-writes.ts'
+import type { OwnClock } from '../client/server-time.ts'
 import type { ClaimRef } from '../contract.ts'
 import { boundTermination, earlierStamp } from '../draining/termination-stamp.ts'
 import { subject } from '../event-recorder.ts'
@@ -20,6 +21,12 @@ import { subject } from '../event-recorder.ts'
 export interface NodeHealthDeps extends ObjectWritesDeps {
   readonly log: Logger
   readonly nodeRules: NodeRules
+  readonly serverTime: OwnClock
+}
+
+/** Returns when a lifecycle is judged: now, as far as this process's clock can be believed. */
+export function momentOf({ now, serverTime }: Pick<NodeHealthDeps, 'now' | 'serverTime'>): Required<Moment> {
+  return { now: now(), isClockWrong: serverTime.isOwnWrong() }
 }
 
 /**

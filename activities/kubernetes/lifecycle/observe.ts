@@ -19,7 +19,7 @@ import { claimNode, claimNodes, readNode } from './claim-nodes.ts'
 import type { NodeGoneDeps } from './node-gone.ts'
 import { endWithoutNode, limitsOf, withNode } from './node-gone.ts'
 import type { NodeHealthDeps } from './node-health.ts'
-import { announceInterruption, prepareRepair } from './node-health.ts'
+import { announceInterruption, momentOf, prepareRepair } from './node-health.ts'
 import type { NodeRequestsDeps } from './node-requests.ts'
 import { reportRetry } from './node-requests.ts'
 
@@ -40,7 +40,7 @@ export async function observe(
   if (claim !== undefined && claim.metadata.deletionTimestamp === undefined)
     ({ claim, node } = await withNode(deps, claim))
   const view = { node, rules: deps.nodeRules, nodeGone: limitsOf(deps) }
-  const due = nextStep(claim, { uid: ref.uid, now: deps.now() }, view)
+  const due = nextStep(claim, { uid: ref.uid, ...momentOf(deps) }, view)
   const step = await acted(deps, { ref, claim }, due)
   if (claim === undefined) return { step }
   const leaving = step.kind === 'terminate' ? leavingFacts(deps, { claim, due, node: view.node }) : {}
@@ -97,7 +97,7 @@ async function acted(
 /** Deletes a claim because of its Node's conditions, if the Node still has them when it is read past the cache. */
 async function endedByNode(deps: ObserveDeps, ref: ClaimRef, claim: NodeClaim): Promise<NextStep> {
   const node = await readNode(deps, claim)
-  const at = { uid: ref.uid, now: deps.now() }
+  const at = { uid: ref.uid, ...momentOf(deps) }
   const step = nextStep(claim, at, { node, rules: deps.nodeRules, nodeGone: limitsOf(deps) })
   if (node === undefined || (step.kind !== 'interrupt' && step.kind !== 'repair'))
     return acted(deps, { ref, claim }, step)

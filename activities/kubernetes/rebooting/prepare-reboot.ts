@@ -9,7 +9,7 @@ import type { PreparedReboot, RebootInput } from '../contract.ts'
 import { Evictions, type EvictionsDeps } from '../draining/evictions.ts'
 import { claimNode, readNode } from '../lifecycle/claim-nodes.ts'
 import { livePodsOn } from '../lifecycle/live-pods.ts'
-import type { NodeHealthDeps } from '../lifecycle/node-health.ts'
+import { momentOf, type NodeHealthDeps } from '../lifecycle/node-health.ts'
 
 export interface PrepareRebootDeps extends NodeHealthDeps, EvictionsDeps {}
 
@@ -20,12 +20,12 @@ const pollMs = 1000
 export function openReboot(deps: NodeHealthDeps, claim: NodeClaim | undefined, uid: string): Reboot | undefined {
   if (claim === undefined) return undefined
   const view = { node: claimNode(deps, claim), rules: deps.nodeRules }
-  return nextStep(claim, { uid, now: deps.now() }, view).kind === 'reboot' ? rebootOf(claim) : undefined
+  return nextStep(claim, { uid, ...momentOf(deps) }, view).kind === 'reboot' ? rebootOf(claim) : undefined
 }
 
 /**
  * Takes a Node out of service for its reboot: taint, then evictions tier by tier. Pods that are still there when their time is over stay, and
- * reboot with their node. Run again, it goes on from the cluster's state.
+ * reboot with their node. Run again, it goes on from the cluster's state. While the own clock is wrong it waits.
  */
 export async function prepareReboot(
   deps: PrepareRebootDeps,
@@ -38,7 +38,8 @@ export async function prepareReboot(
     const reboot = openReboot(deps, claim, ref.uid)
     if (claim === undefined || reboot === undefined) return { kind: 'over' }
     if (reboot.phase === 'issued') return { kind: 'issued' }
-    const outcome = await advance(deps, { claim, reboot, evictions, limits })
+    const isWithheld = deps.serverTime.isOwnWrong()
+    const outcome = isWithheld ? undefined : await advance(deps, { claim, reboot, evictions, limits })
     if (outcome !== undefined) return outcome
     const node = claimNode(deps, claim)?.metadata.name
     const topics = [claimTopic(ref.name), ...(node === undefined ? [] : [nodeTopic(node)])]

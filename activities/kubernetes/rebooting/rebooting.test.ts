@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { kubernetesDeps, metricLines } from '../../../test/fakes/deps.ts'
 import { at, claimJson, condition, nodeJson, podJson } from '../../../test/fakes/objects.ts'
-import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
+import { ended, pass, tellAhead, useFakeTime } from '../../../test/fakes/time.ts'
+import { ServerTime } from '../client/server-time.ts'
 import { awaitReboot, endReboot } from './await-reboot.ts'
 import { prepareReboot } from './prepare-reboot.ts'
 
@@ -43,7 +44,7 @@ function start({
   return {
     cluster,
     ...known,
-    prepare: () => prepareReboot(known.deps, { claim: ref }, signal),
+    prepare: (deps = known.deps) => prepareReboot(deps, { claim: ref }, signal),
     awaits: () => awaitReboot(known.deps, { claim: ref }, signal),
     fails: () => endReboot(known.deps, ref, { result: 'recovery_timeout', message: 'never ready' }),
     of: (type: string) => cluster.object('nodeclaims', 'a')?.status.conditions.find((one) => one.type === type),
@@ -65,6 +66,18 @@ describe('before a reboot', () => {
     await pass(2000)
     expect(await ended(work)).toEqual({ kind: 'drained' })
     expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(at(5)))
+  })
+
+  test('nothing is done while the clock of the process is wrong', async () => {
+    const { deps, prepare, node } = start()
+    const serverTime = new ServerTime({ log: deps.log })
+    tellAhead(serverTime, 120_000)
+    const work = prepare({ ...deps, serverTime })
+    await pass(60_000)
+    expect(node()?.spec.taints ?? []).toEqual([])
+    tellAhead(serverTime, 0)
+    expect(await ended(work)).toEqual({ kind: 'drained' })
+    expect(node()?.spec.taints).toEqual([taint])
   })
 
   test('pods that stay beyond the bound are left in place', async () => {

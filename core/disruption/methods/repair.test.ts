@@ -153,6 +153,15 @@ describe('a repair', () => {
     expect(evaluate(world(fleet([node('a', { sick: 'Ready', minutes: 9 })])), settings).nextChange).toBe(now + minute)
   })
 
+  it('is withheld while the clock is wrong, whether it is due by it or not', () => {
+    const sick = [node('a', { sick: 'Broken' }), node('b', { sick: 'Ready', minutes: 9 })]
+    const { commands, noted, events } = found(fleet(sick), { view: { isClockWrong: true } })
+    const why = "the clock of the process that decides is more than a minute from the API server's: no node is repaired"
+    expect([commands, events]).toEqual([[], []])
+    expect(noted).toEqual([`a: ${why}`, `b: ${why}`])
+    expect(found(fleet(sick), { view: { isClockWrong: false } }).commands).toHaveLength(1)
+  })
+
   it('is forbidden by the annotation of the Node, once it is due', () => {
     const annotations = { 'karpenter.sh/do-not-repair': 'true' }
     const veto = 'repair is blocked through the "karpenter.sh/do-not-repair" annotation'

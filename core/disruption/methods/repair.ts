@@ -41,10 +41,14 @@ function* compute(candidates: readonly Candidate[], context: MethodContext): Ite
 
 /** Returns the repair of a node that is due and not forbidden; undefined when it has to wait, which is recorded. */
 function patientOf(candidate: Candidate, context: MethodContext): Patient | undefined {
-  const { repairs = [], now } = context.view
+  const { repairs = [], now, isClockWrong = false } = context.view
   const { node, nodeClaim: claim } = candidate
   const state = repairState({ node, claim, now }, repairs)
   if (state.kind === 'healthy') return undefined
+  if (isClockWrong) {
+    context.note({ candidate, outcome: 'hindered', cause: { kind: 'clock-wrong' } })
+    return undefined
+  }
   if (state.kind === 'tolerated') {
     const { condition, untilMs } = state
     const cause: Cause = { kind: 'condition-tolerated', condition, until: timeText(untilMs) }

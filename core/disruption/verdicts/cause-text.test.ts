@@ -14,6 +14,8 @@ const texts: Readonly<Record<Cause['kind'], string>> = {
   'repair-needs-node-pool': 'repair requires a NodePool to construct and budget a safe replacement',
   'condition-tolerated': 'condition Ready of the Node is tolerated until 2026-01-01T00:10:00Z',
   'do-not-repair': 'repair is blocked through the "karpenter.sh/do-not-repair" annotation',
+  'clock-wrong':
+    "the clock of the process that decides is more than a minute from the API server's: no node is repaired",
   'repair-unbounded': 'repair requires a termination grace period to bypass blocking pods',
   'too-many-unhealthy': 'more than 20% of nodes in nodepool "p" are unhealthy',
   healthy: 'no condition of the Node is one that is repaired',

@@ -26,6 +26,8 @@ const texts: Texts = {
     `Eviction does not support multiple PDBs (PodDisruptionBudget(s)=[${podDisruptionBudgets.join(' ')}])`,
   'condition-tolerated': ({ condition, until }) => `condition ${condition} of the Node is tolerated until ${until}`,
   'do-not-repair': () => `repair is blocked through the "${annotations.doNotRepair}" annotation`,
+  'clock-wrong': () =>
+    "the clock of the process that decides is more than a minute from the API server's: no node is repaired",
   'repair-unbounded': () => 'repair requires a termination grace period to bypass blocking pods',
   'too-many-unhealthy': ({ nodePool }) => `more than 20% of nodes in nodepool "${nodePool}" are unhealthy`,
   healthy: () => 'no condition of the Node is one that is repaired',

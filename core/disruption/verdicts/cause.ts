@@ -39,6 +39,8 @@ type RepairCause =
   /** `until`: RFC 3339. */
   | { readonly kind: 'condition-tolerated'; readonly condition: string; readonly until: string }
   | { readonly kind: 'do-not-repair' }
+  /** The planner's clock is more than a minute from the API server's. */
+  | { readonly kind: 'clock-wrong' }
   /** Pods of it must not be disrupted, and no time bounds the wait for them. */
   | { readonly kind: 'repair-unbounded'; readonly pod: string }
   | { readonly kind: 'too-many-unhealthy'; readonly nodePool: string }

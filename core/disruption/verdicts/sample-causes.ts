@@ -17,6 +17,7 @@ export const sampleCauses: Samples = {
   'repair-needs-node-pool': { kind: 'repair-needs-node-pool' },
   'condition-tolerated': { kind: 'condition-tolerated', condition: 'Ready', until: '2026-01-01T00:10:00Z' },
   'do-not-repair': { kind: 'do-not-repair' },
+  'clock-wrong': { kind: 'clock-wrong' },
   'repair-unbounded': { kind: 'repair-unbounded', pod: 'shop/web' },
   'too-many-unhealthy': { kind: 'too-many-unhealthy', nodePool: 'p' },
   healthy: { kind: 'healthy' },

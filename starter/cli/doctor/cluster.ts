@@ -1,4 +1,6 @@
 import { ApiError, isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
+import { isClockWrong, offText } from '../../../core/server-time.ts'
+import { readLeases } from '../shared/leases.ts'
 import { type Check, type Finding, fail, ok, reason, warn, worst } from './check.ts'
 import type { DoctorContext } from './context.ts'
 
@@ -27,28 +29,49 @@ export function apiServerCheck({ kubernetes }: DoctorContext): Check {
 const failMs = 300_000
 const warnMs = 30_000
 
-/** Whether this machine's clock agrees with the API server's and with ARM's. */
+/** Whether this machine's clock agrees with the API server's and with ARM's, and those of the processes that lead with the API server's. */
 export function clocksCheck(context: DoctorContext): Check {
-  const { kubernetes, arm } = context
+  const { kubernetes, arm, config } = context
   return {
     name: 'clocks',
     remedy: 'timedatectl status; chronyc tracking',
     run: async (signal) => {
-      const findings = await Promise.all([
-        compared('the API server', context.now, () => kubernetes.serverDate()),
+      const all = await Promise.all([
+        compared(apiServer, context.now, () => kubernetes.serverDate()),
         compared('ARM', context.now, () => arm.date(signal)),
+        leadersClocks(kubernetes, config.JOINER_NAMESPACE),
       ])
+      const findings = all.filter(({ summary }) => summary !== '')
       if (findings.every(({ status }) => status === 'ok')) return ok(findings.map(({ summary }) => summary).join('; '))
       return worst(findings)
     },
   }
 }
 
+const apiServer = 'the API server'
+const clockRemedies = [
+  "set this machine's clock by NTP: timedatectl set-ntp true; chronyc makestep. In a pod it is the clock of its node",
+]
+const withheld = 'a process with that clock lets no node expire and repairs none'
+/** A Lease is renewed a moment before it is written, and the time of that is whole seconds. */
+const writeMs = 2000
+
+/** Compares when the API server took what leaders wrote into their Leases with when they say that was. Empty where none could be compared. */
+async function leadersClocks(kubernetes: DoctorContext['kubernetes'], namespace: string): Promise<Finding> {
+  const leases = await readLeases(kubernetes, namespace)
+  const known = leases.filter(({ offMs }) => offMs !== undefined)
+  const wrong = known.filter(({ offMs = 0 }) => isClockWrong({ offMs, uncertaintyMs: writeMs }, false))
+  const unread = leases.flatMap(({ lease, unread }) => (unread === undefined ? [] : [lease]))
+  const also = unread.length === 0 ? '' : `; who holds ${unread.join(', ')} may not be read from here`
+  if (wrong.length === 0) return ok(known.length === 0 ? also.slice(2) : `the clocks of Joiner's leaders agree${also}`)
+  const told = wrong.map(({ lease, holder, offMs = 0 }) => `${holder} (${lease}) is ${offText(offMs)}`)
+  return fail(`the clock of ${told.join(', that of ')} of the API server's: ${withheld}${also}`, [
+    'set the clock of its machine by NTP: kubectl get pods --namespace joiner --output wide names it; timedatectl set-ntp true; chronyc makestep',
+  ])
+}
+
 /** Dates in headers are whole seconds, and the answer was on its way: half of that and a second are no difference. */
 async function compared(what: string, now: () => number, dateOf: () => Promise<string | undefined>): Promise<Finding> {
-  const remedies = [
-    "set this machine's clock by NTP: timedatectl set-ntp true; chronyc makestep. In a pod it is the clock of its node",
-  ]
   const before = now()
   let date: string | undefined
   try {
@@ -61,8 +84,11 @@ async function compared(what: string, now: () => number, dateOf: () => Promise<s
   const difference = Date.parse(date) + 500 - (before + after) / 2
   const seconds = Math.round(Math.abs(difference) / 1000)
   const reported = `${what} is ${seconds} s ${difference > 0 ? 'ahead' : 'behind'}`
-  if (Math.abs(difference) > failMs) return fail(`${reported}: tokens will be refused`, remedies)
-  if (Math.abs(difference) > warnMs) return warn(reported, remedies)
+  const uncertaintyMs = (1000 + after - before) / 2
+  const isWrong = what === apiServer && isClockWrong({ offMs: difference, uncertaintyMs }, false)
+  const also = isWrong ? `; of Joiner ${withheld}` : ''
+  if (Math.abs(difference) > failMs) return fail(`${reported}: tokens will be refused${also}`, clockRemedies)
+  if (Math.abs(difference) > warnMs) return warn(`${reported}${also}`, clockRemedies)
   return ok(seconds <= 1 ? `${what} agrees` : reported)
 }
 

@@ -118,6 +118,10 @@ function hinderedRemedy({ cause }: Move, facts: NodeFacts): readonly string[] {
       return ['kubectl get nodepools: none is ready']
     case 'do-not-repair':
       return [`kubectl annotate node ${facts.node?.metadata.name ?? 'NAME'} ${annotations.doNotRepair}-`]
+    case 'clock-wrong':
+      return [
+        "set the clock of the planner's machine by NTP (timedatectl set-ntp true); joiner doctor says by how much it is off",
+      ]
     case 'repair-unbounded':
       return [
         `${protectionRemedy(cause.pod, facts)}; or set terminationGracePeriod in NodePool "${poolName(facts)}" or in the repair policy`,

@@ -132,10 +132,12 @@ export class FastWorld {
       process,
       env,
       log,
-      kubernetes: this.network.clientOf(
-        gatedClient(this.cluster.client, this.gate),
-        (method, [path]) => `${method} ${String(path)}`,
-      ),
+      kubernetes: (answered) =>
+        this.network.clientOf(
+          gatedClient(this.cluster.client, this.gate),
+          (method, [path]) => `${method} ${String(path)}`,
+          answered,
+        ),
       azure: this.azure,
       workflowBundle: bundle,
       link: simulatedLink({ process, temporal: this.temporal, connection, host }),
@@ -143,6 +145,13 @@ export class FastWorld {
     })
     this.joiners.set(name, joiner)
     void joiner.ended.then(() => this.#gone(name, joiner))
+  }
+
+  /** Sets the clock of a process's machine: it is ahead by so much, or behind. Errors: no process of that name lives. */
+  setClock(name: string, aheadMs: number): void {
+    const joiner = this.joiners.get(name)
+    if (joiner === undefined) throw new Error(`${name} does not run`)
+    joiner.process.skewMs = aheadMs
   }
 
   /** `kill -9`. */

@@ -10,12 +10,14 @@ import { readConfig } from '../../../api/config.ts'
 import type { TemporalSettings } from '../../../starter/temporal/settings.ts'
 import type { WorkflowBundle } from '../../../workers/bundle.ts'
 import { workAs } from '../../../workers/joiner-process.ts'
+import { serverTimeOf } from '../../../workers/kubernetes-client.ts'
 import { Readiness } from '../../../workers/readiness.ts'
 import type { GaugeSource } from '../../../workers/telemetry/metrics-text.ts'
 import type { WorkerLink } from '../../../workers/temporal-link.ts'
 import { faultyScheduler } from '../../faults/faulty-scheduler.ts'
 import type { FastAzure } from '../azure/fast-azure.ts'
 import { inProcessSolver, solverInProcess } from '../in-process-solver.ts'
+import type { Answered } from '../network.ts'
 import type { SimulatedProcess } from '../simulated-process.ts'
 
 export interface JoinerInput {
@@ -23,7 +25,8 @@ export interface JoinerInput {
   readonly env: Readonly<Record<string, string>>
   /** Receives the lines of its log, as JSON. */
   readonly log: string[]
-  readonly kubernetes: KubernetesClient
+  /** Its client, which tells of each answer. */
+  readonly kubernetes: (answered: Answered) => KubernetesClient
   readonly azure: Pick<FastAzure, 'http' | 'credential'>
   readonly link: WorkerLink
   readonly workflowBundle: WorkflowBundle
@@ -78,10 +81,12 @@ export class Joiner {
     })
   }
 
-  async #work({ env, kubernetes, azure, link, workflowBundle, peers }: JoinerInput, log: Logger): Promise<void> {
+  async #work({ env, azure, link, workflowBundle, peers, ...input }: JoinerInput, log: Logger): Promise<void> {
     const read = readConfig(env)
     if (read.kind === 'errors') throw new Error(read.errors.join('\n'))
     const { config } = read
+    const serverTime = serverTimeOf(log, this.#registry)
+    const kubernetes = input.kubernetes((date, sentMs) => serverTime.answered(date, sentMs))
     await workAs({
       config,
       settings,
@@ -90,6 +95,7 @@ export class Joiner {
       azureHttp: azure.http,
       solverThread: isFaulty(env) ? solverInProcess(faultyScheduler) : inProcessSolver,
       kubernetes,
+      serverTime,
       ownership: {
         kubernetes,
         release: config.JOINER_RELEASE,

@@ -123,6 +123,7 @@ export function serversOf(world: FastWorld, startMs = 0): Servers {
       if (status !== 200) throw new Error(`GET ${path}: ${status} ${text}`)
       return text
     },
+    setClock: (name, aheadMs) => world.setClock(name, aheadMs),
     gates: { kubernetes: world.gate, azure: world.azure.gate },
     runCommand: (env, args) =>
       runCommand({ kubernetes: world.cluster.client, temporal: world.client.connection }, env, args),
