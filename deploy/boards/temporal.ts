@@ -37,6 +37,13 @@ export const temporalBoard: Board = {
           ],
         },
         {
+          title: 'Clocks',
+          unit: 's',
+          description:
+            'By how much the clock of each process’s machine is ahead of the API server’s; negative: behind. Beyond a minute no node expires by it and none is repaired.',
+          queries: [{ expr: 'joiner_clock_off_seconds', legend: '{{instance}}' }],
+        },
+        {
           title: 'CPU',
           unit: 'cores',
           description: 'Cores that each process uses.',

@@ -21,6 +21,7 @@ import { podStates } from '../../activities/telemetry/pod-gauges.ts'
 import { waitsFromCreation } from '../../activities/telemetry/pod-waits.ts'
 import { ReconcileMetrics } from '../../activities/telemetry/reconcile-metrics.ts'
 import { WebhookThread } from '../../workers/conversion/webhook-thread.ts'
+import { serverTimeOf } from '../../workers/kubernetes-client.ts'
 import { observeProcess } from '../../workers/telemetry/process-metrics.ts'
 
 /** Nothing is asked of what is observed before somebody scrapes. */
@@ -52,6 +53,7 @@ export function definedMetrics(): ReadonlySet<string> {
     new LifecycleMetrics(now, registry),
     new ReconcileMetrics(registry),
     new WebhookThread({ registry } as never),
+    serverTimeOf(nothing, registry),
   ]
   conditionTransitions(now, registry)
   const waits = waitsFromCreation({ now, isReported: () => true }, registry)
