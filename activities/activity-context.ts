@@ -59,24 +59,31 @@ export interface Step {
   readonly retryDelayMs: number
 }
 
+interface StepTimes {
+  /** When the step before ended. */
+  readonly idleSinceMs?: number | undefined
+  /** The clock by which limits are judged. Default: the machine's. */
+  readonly now?: () => number
+}
+
 /**
  * Runs a wait with heartbeats, so that a dead worker is noticed within the heartbeat timeout and a cancellation arrives. The first comes after half of
  * it: each is an Action on Temporal Cloud, and most activities are over by then. The interval is short: the SDK throttles what reaches the server. Each
  * says what the next attempt must know of this one, should its worker be lost.
- * `idleSinceMs`: when the step before ended.
  */
 export async function withHeartbeats<Result>(
   work: (signal: AbortSignal, step: Step) => Promise<Result>,
-  idleSinceMs?: number,
+  { idleSinceMs, now = () => Date.now() }: StepTimes = {},
 ): Promise<Result> {
   const context = currentContext()
-  if (context === undefined) return work(never, { sinceMs: Date.now(), gaps: [], retryDelayMs: 0 })
-  const step = stepOf(context, idleSinceMs)
+  if (context === undefined) return work(never, { sinceMs: now(), gaps: [], retryDelayMs: 0 })
+  const step = stepOf(context, { idleSinceMs, startedMs: now() })
   const beat = (end?: Pick<Beat, 'hasEnded'>) =>
-    context.heartbeat({ atMs: Date.now(), gaps: step.gaps, ...end } satisfies Beat)
-  const firstMs = Date.now() + (context.info.heartbeatTimeoutMs ?? 0) / 2
+    context.heartbeat({ atMs: now(), gaps: step.gaps, ...end } satisfies Beat)
+  // By a clock that is never set back: a worker without heartbeats counts as lost.
+  const firstMs = performance.now() + (context.info.heartbeatTimeoutMs ?? 0) / 2
   const timer = setInterval(() => {
-    if (Date.now() >= firstMs) beat()
+    if (performance.now() >= firstMs) beat()
   }, 2000)
   try {
     return await work(context.cancellationSignal, step)
@@ -91,13 +98,16 @@ export async function withHeartbeats<Result>(
   }
 }
 
-function stepOf({ info }: Context, idleSinceMs: number | undefined): Step {
+function stepOf(
+  { info }: Context,
+  { idleSinceMs, startedMs }: { readonly idleSinceMs: number | undefined; readonly startedMs: number },
+): Step {
   const { attempt, scheduledTimestampMs, currentAttemptScheduledTimestampMs, retryPolicy } = info
   const times = {
     attempt,
     firstScheduledMs: scheduledTimestampMs,
     scheduledMs: currentAttemptScheduledTimestampMs,
-    startedMs: Date.now(),
+    startedMs,
   }
   const { initialInterval, backoffCoefficient = 1, maximumInterval } = retryPolicy ?? {}
   const grown = Number(initialInterval ?? 0) * backoffCoefficient ** (attempt - 1)

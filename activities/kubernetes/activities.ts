@@ -59,7 +59,7 @@ export function createKubernetesActivities(deps: KubernetesActivityDeps): Kubern
     awaitReplacements: ({ replacements, readyByMs, idleSinceMs }) =>
       withHeartbeats(
         (signal, { gaps }) => awaitReplacements(deps, { replacements, readyByMs: readyByMs + totalMs(gaps) }, signal),
-        idleSinceMs,
+        { idleSinceMs, now: deps.now },
       ),
     awaitInitialization: ({ claim }) =>
       withHeartbeats(async (signal) => {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { DisruptionMethod } from '../../../core/disruption/command.ts'
+import { samplePolicy } from '../../../core/sample-objects.ts'
+import { asAttempt } from '../../../test/fakes/attempt.ts'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import {
   candidate,
@@ -14,10 +16,32 @@ import {
 } from '../../../test/fakes/command-world.ts'
 import { metricLines } from '../../../test/fakes/deps.ts'
 import { at, claimJson, condition, nodeJson, podJson } from '../../../test/fakes/objects.ts'
-import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
+import { ended, pass, tellAhead, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../client/answers.ts'
+import { ServerTime } from '../client/server-time.ts'
+import { deleteCandidates } from './candidates.ts'
 
 useFakeTime()
+
+test.each([
+  [0, { kind: 'deleted' }],
+  [365, { kind: 'refused', message: expect.stringContaining("more than a minute from the API server's") as string }],
+])('a sick node is deleted by a process whose clock is %i days ahead: %o', async (days, outcome) => {
+  const { cluster, deps, lifecyclesEnd } = world(['a'])
+  lifecyclesEnd()
+  cluster.edit('nodes', 'aks-a', { status: { conditions: [condition('Broken')] } })
+  const serverTime = new ServerTime({ log: deps.log })
+  tellAhead(serverTime, days * 86_400_000)
+  const work = workOn(['a'], {
+    method: 'repair',
+    decision: 'delete',
+    repair: { condition: 'Broken', why: '', action: 'ReplaceNode', boundMs: 1000 },
+  })
+  const withPolicy = { ...deps, serverTime, repairPolicies: [samplePolicy('Broken', 'True')] }
+  await pass(3_600_000)
+  const { signal } = new AbortController()
+  expect(await ended(asAttempt(1, () => deleteCandidates(withPolicy, work, signal)))).toEqual(outcome)
+})
 
 describe('deleting the candidates of a command', () => {
   test('deletes all of them and resolves when the last is gone', async () => {

@@ -13,12 +13,15 @@ export function claimStep<Outcome extends object>(
   { claim, idleSinceMs }: StepInput,
   work: (signal: AbortSignal, step: Step) => Promise<Outcome>,
 ): Promise<Outcome & Ended> {
-  return withHeartbeats(async (signal, step) => {
-    if (step.gaps.length > 0)
-      await updateClaim(deps, claim, (current) => {
-        const annotations = awayAnnotation(current, step.gaps)
-        return annotations === undefined ? undefined : { metadata: { annotations } }
-      })
-    return { ...(await work(signal, step)), endedMs: deps.now() }
-  }, idleSinceMs)
+  return withHeartbeats(
+    async (signal, step) => {
+      if (step.gaps.length > 0)
+        await updateClaim(deps, claim, (current) => {
+          const annotations = awayAnnotation(current, step.gaps)
+          return annotations === undefined ? undefined : { metadata: { annotations } }
+        })
+      return { ...(await work(signal, step)), endedMs: deps.now() }
+    },
+    { idleSinceMs, now: deps.now },
+  )
 }

@@ -64,9 +64,8 @@ async function sicken(claim: Seen): Promise<void> {
   await world.operator.kubectl(['patch', 'node', node, '--subresource=status', '--type=strategic', '-p', patch])
 }
 
-const rows = ['joiner', 'joiner-azure', 'joiner-planner'].flatMap((process) =>
-  [365, -31].map((days) => [process, days] as const),
-)
+const processes = ['joiner', 'joiner-azure', 'joiner-planner']
+const rows = processes.flatMap((process) => [365, -31].map((days) => [process, days] as const))
 
 for (const [process, days] of rows)
   fastTest(
@@ -89,6 +88,9 @@ for (const [process, days] of rows)
       await wait(2 * minute)
       expect(await uids('lasting')).toEqual(expect.arrayContaining([...nodes]))
       expect(await isGoing('lasting')).toBe(false)
+      // Time without a worker would extend the limits of a launch for good.
+      const away = (await claimsOf('lasting')).map(({ metadata }) => metadata.annotations?.['joiner.sh/time-away'])
+      expect(new Set(away)).toEqual(new Set([undefined]))
       const off = (await world.metrics(process))['joiner_clock_off_seconds'] ?? 0
       expect(Math.round(off / 86_400)).toBe(days)
       world.servers.setClock?.(process, 0)
@@ -96,6 +98,20 @@ for (const [process, days] of rows)
       expect(await told()).toEqual({ wrong: before.wrong + 1, right: before.right + 1 })
     },
   )
+
+fastTest('processes that start with a clock a year ahead end no node, and make one', async () => {
+  const nodes = await uids('lasting')
+  for (const process of processes) await world.crash(process)
+  world.startApart(settings)
+  for (const process of processes) world.servers.setClock?.(process, 365 * dayMs)
+  const replicas = nodes.length + 1
+  await world.scale('lasting', replicas)
+  await world.until('another pod runs', async () => (await world.running('lasting')) === replicas)
+  await look()
+  expect(await uids('lasting')).toEqual(expect.arrayContaining([...nodes]))
+  expect(await isGoing('lasting')).toBe(false)
+  for (const process of processes) world.servers.setClock?.(process, 0)
+})
 
 for (const days of [365, -31])
   fastTest(
@@ -112,7 +128,6 @@ for (const days of [365, -31])
       world.servers.setClock?.('joiner', 0)
       await world.until('it expires', async () => !(await uids('brief')).includes(uid ?? ''), 10 * minute)
       await world.scale('brief', 0)
-      await world.apply(pods('brief', 0))
       await world.operator.kubectl(['delete', 'nodeclaims', '--selector', 'karpenter.sh/nodepool=brief'])
       await world.until('its nodes are gone', async () => (await uids('brief')).length === 0)
     },
