@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
+import { readRepairer } from '../shared/temporal-findings.ts'
 import { clocksCheck } from './cluster.ts'
 import type { DoctorContext } from './context.ts'
 
@@ -69,4 +70,12 @@ test.each<[string, () => Promise<Json>, string, string]>([
   const finding = await clocksCheck(context(0, 0, get)).run(new AbortController().signal)
   expect(finding.status).toBe(status)
   expect(finding.summary).toContain(said)
+})
+
+test.each([
+  ['is there, though its clock is a month ahead', leaseOf(31 * 86_400), now, 'there'],
+  ['is gone', leaseOf(0), now + 120_000, 'none'],
+  ['is there, where the API server does not tell', { ...leaseOf(0), metadata: {} }, now, 'there'],
+])('who holds the Lease of the bridge %s', async (_, lease, nowMs, kind) => {
+  expect((await readRepairer({ get: async () => lease }, 'joiner', nowMs)).kind).toBe(kind)
 })

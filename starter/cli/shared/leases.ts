@@ -16,6 +16,8 @@ export interface LeaseReport {
   readonly holder?: string
   /** For how long it had been that holder's when it was renewed last, by that holder's clock. Unset: the holder does not say. */
   readonly heldMs?: number
+  /** When it was renewed last: by the API server's clock where it says so, else by the holder's. Unset: the holder does not say. */
+  readonly renewedMs?: number
   /** By how much the clock of who renewed it last is ahead of the API server's. Unset: the API server does not say when that was. */
   readonly offMs?: number
 }
@@ -44,7 +46,13 @@ export function leaseReport(lease: string, { spec, metadata }: Json): LeaseRepor
   const renewedMs = Date.parse(renewTime ?? '')
   const heldMs = renewedMs - Date.parse(acquireTime ?? '')
   const offMs = renewedMs - writtenMs(metadata)
-  return { lease, holder, ...(heldMs >= 0 && { heldMs }), ...(!Number.isNaN(offMs) && { offMs }) }
+  return {
+    lease,
+    holder,
+    ...(heldMs >= 0 && { heldMs }),
+    ...(!Number.isNaN(renewedMs) && { renewedMs: Number.isNaN(offMs) ? renewedMs : renewedMs - offMs }),
+    ...(!Number.isNaN(offMs) && { offMs }),
+  }
 }
 
 /** When the API server took the last write, which is a renewal; whole seconds. */

@@ -5,8 +5,10 @@ import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
+import { timeText } from '../../../core/values/time.ts'
 import type { Finding } from '../../temporal/findings/finding.ts'
 import { few } from '../simulate/words.ts'
+import { leaseReport } from './leases.ts'
 
 /** A leader renews its Lease every 3 s; clocks of two machines may differ by some seconds. */
 const silenceMs = 60_000
@@ -32,13 +34,12 @@ export async function readRepairer(
 ): Promise<Repairer> {
   const lease = `the Lease joiner-bridge in the namespace "${namespace}"`
   try {
-    const { spec } = (await client.get(resourcePath('leases', 'joiner-bridge', namespace))) as {
-      readonly spec?: { readonly holderIdentity?: string; readonly renewTime?: string }
-    }
-    const { holderIdentity = '', renewTime = '' } = spec ?? {}
-    if (holderIdentity === '') return { kind: 'none', why: `no process holds ${lease}` }
-    if (Math.abs(now - Date.parse(renewTime)) < silenceMs) return { kind: 'there' }
-    return { kind: 'none', why: `${holderIdentity} has not renewed ${lease} since ${renewTime}` }
+    const found = leaseReport('joiner-bridge', await client.get(resourcePath('leases', 'joiner-bridge', namespace)))
+    const { holder, renewedMs = Number.NaN } = found
+    if (holder === undefined) return { kind: 'none', why: `no process holds ${lease}` }
+    if (Math.abs(now - renewedMs) < silenceMs) return { kind: 'there' }
+    const since = Number.isNaN(renewedMs) ? '' : ` since ${timeText(renewedMs)}`
+    return { kind: 'none', why: `${holder} has not renewed ${lease}${since}` }
   } catch (error) {
     return isNotFound(error)
       ? { kind: 'none', why: `nobody has taken ${lease}` }
