@@ -109,7 +109,7 @@ export async function createDependencies(input: DependencyInput) {
   const unavailable = new UnavailableOfferings({ client: kubernetes, ...own })
   // Without the role azure nothing is asked of Azure: sizes, prices and quota are what a process with that role stores.
   const asked = config.JOINER_ROLES.includes('azure') ? azure : undefined
-  const ofSubscription = { ...own, about: quotaIdentity(config) }
+  const ofSubscription = { ...own, about: { subscription: config.ARM_SUBSCRIPTION_ID, region: config.LOCATION } }
   const quota: Quota = new Quota({
     azure: asked,
     document: new DurableDocument(kubernetes, keptUsages, ofSubscription),
@@ -224,11 +224,6 @@ export async function createDependencies(input: DependencyInput) {
 
 /** All parts of a process. Each consumer declares which of them it needs. */
 export type ProcessDeps = Awaited<ReturnType<typeof createDependencies>>
-
-/** Which quota a stored count is of. */
-function quotaIdentity({ ARM_SUBSCRIPTION_ID: subscription, LOCATION: region }: Config) {
-  return { subscription, region }
-}
 
 /** In a process without the role azure nothing may ask Azure. */
 const noCredential: TokenCredential = {

@@ -19,8 +19,8 @@ const mostBytes = 1_000_000
 /** Most bytes of a document that is unpacked: a small ConfigMap may unpack to more than a process has. The sizes of a region have 0.4 MB. */
 const mostUnpackedBytes = 4 * 2 ** 20
 const mostAttempts = 8
-/** How far ahead of this process' clock a reading may be. One of a clock that was wrong would stand until that time comes. */
-const mostAheadMs = 3_600_000
+/** How far ahead of this process' clock a reading may be: as far as clocks of machines differ. One of a clock that was wrong would stand until that time comes. */
+const mostAheadMs = 5 * 60_000
 
 /** What a ConfigMap keeps. */
 export interface KeptFormat<T> {
