@@ -29,10 +29,11 @@ Exit code: 0 when nothing is broken, 1 when something is or could not be read, 2
 
 async function status(options: Options): Promise<number> {
   // Loaded late: the clients of Temporal and Kubernetes would be most of the time of --help.
-  const [{ openTemporal }, { readCluster, readStatus }, { statusJson, statusText }, { problemsOf, unreadStatus }] =
+  const [{ openTemporal }, { readStatus }, { readCluster }, { statusJson, statusText }, { problemsOf, unreadStatus }] =
     await Promise.all([
       import('../operate/temporal-access.ts'),
       import('./read.ts'),
+      import('./read-cluster.ts'),
       import('./table.ts'),
       import('./status.ts'),
     ])
