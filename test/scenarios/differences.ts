@@ -84,6 +84,15 @@ const known: readonly { readonly test?: RegExp; readonly line: RegExp; readonly 
     reason: 'time: a NodePool that lives for a moment goes before or after Joiner has written its hash and conditions',
   },
   {
+    line: /^only on real servers: nodes .*: condition NetworkUnavailable=False\/RouteCreated$/,
+    reason: 'time: kwok writes all conditions of a kubelet with its heartbeat, ten minutes after the Node is ready',
+  },
+  {
+    test: /^disruption-faults > a replacement that never joins: /,
+    line: /^only on real servers: (?:nodeclaims|nodepools) viburnum/,
+    reason: 'time: the command that is tried again has its replacement or not',
+  },
+  {
     test: /^scheduling > many pods /,
     line: /^only on real servers: (?:VM .*|nodeclaims .*|nodes .*|pods .*-\*)$/,
     reason: 'the scenario has a tenth of the pods in virtual time',

@@ -10,7 +10,7 @@ let world: World
 beforeAll(async () => {
   world = await World.start()
   // Without the planner a pass waits.
-  world.startJoiner('joiner', { JOINER_ROLES: 'core,bridge,azure' })
+  world.startJoiner('joiner', { JOINER_ROLES: 'core,bridge,azure,conversion' })
   await world.apply(nodeClass(), nodePool())
   await world.untilReady('general')
 })
