@@ -16,6 +16,7 @@ import {
   type UpdateOutcome,
   type Worker,
 } from './run.ts'
+import { randomnessOf } from './run-randomness.ts'
 import { type RunStart, startOf } from './run-start.ts'
 import { ServerClock } from './server-clock.ts'
 import { type TaskOptions, WorkflowTasks } from './workflow-tasks.ts'
@@ -335,7 +336,7 @@ export class TemporalServer {
         continuedFromRunId: continued?.identity.runId,
         parent: parent === undefined ? undefined : { workflowId: parent.workflowId, runId: parent.identity.runId },
         startMs: continued?.identity.startMs ?? this.#clock.now(),
-        seed: Math.floor(this.#random() * 2 ** 32),
+        seed: randomnessOf(runId),
       },
       { memo, searchAttributes, startedMs: this.#clock.now(), limits },
     )

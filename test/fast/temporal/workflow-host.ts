@@ -45,7 +45,7 @@ export interface RunIdentity {
   readonly parent?: { readonly workflowId: string; readonly runId: string } | undefined
   /** Epoch ms of the first run's start. */
   readonly startMs: number
-  readonly seed: number
+  readonly seed: bigint
 }
 
 export const namespace = 'default'
@@ -76,7 +76,7 @@ export class WorkflowHost extends ReusableVMWorkflowCreator {
   /** Begins a run's workflow. Errors: the bundle has no workflow of its type. */
   begin(run: RunIdentity, nowMs: number): HostedWorkflow {
     const seed = Buffer.alloc(8)
-    seed.writeUInt32LE(run.seed >>> 0, 0)
+    seed.writeBigUInt64BE(run.seed)
     let failure: unknown
     // Async in name only: the workflow is there when the call returns.
     this.createWorkflow({
