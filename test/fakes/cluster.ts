@@ -133,6 +133,11 @@ export class FakeCluster {
     this.server.objects.watches.forget()
   }
 
+  /** Ends all watches that are open, as a restart of the server does. */
+  endWatches(): void {
+    this.server.objects.watches.end()
+  }
+
   /** A request as it travels, of somebody who may do everything. Errors: `ApiError` for what is no success. */
   async request<T = Json>(method: Method, path: string, body?: unknown, patch?: PatchType): Promise<T> {
     await Promise.resolve()

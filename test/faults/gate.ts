@@ -108,7 +108,11 @@ export class Gate {
   }
 
   hold(matches: (call: Call) => boolean): Hold {
-    const hold = new Hold(matches)
+    return this.add(new Hold(matches))
+  }
+
+  /** Has a hold see each request from now on. Returns it. */
+  add(hold: Hold): Hold {
     this.#holds.push(hold)
     return hold
   }

@@ -17,7 +17,11 @@ export const mostWorlds = 12
 /** In the order in which they run. A file belongs to the first group that has it. */
 export const groups: readonly Group[] = [
   // Of its four files two take most of the time; a group of one file would leave a core idle.
-  { name: 'matrix', minutes: 2, files: ['test/fast/**/*crash*.test.ts', 'test/{fast,scenarios}/**/*seeds.test.ts'] },
+  {
+    name: 'matrix',
+    minutes: 2,
+    files: ['test/fast/**/*crash*.test.ts', 'test/{chaos,fast,scenarios}/**/*seeds.test.ts'],
+  },
   { name: 'scenarios', minutes: 1, files: ['test/scenarios/**/*.scenario.ts'] },
   { name: 'unit', minutes: 2.5, files: ['**/+([^.]).test.ts'] },
   { name: 'servers', minutes: 6, files: ['**/+([^.]).servers.test.ts'] },

@@ -43,6 +43,7 @@ export class Watches {
   readonly serving: Watching = { lagMs: 0, bookmarkMs: never, endMs: never, kept: 10_000 }
   readonly #log: Change[] = []
   readonly #watchers = new Map<string, Set<(change: Change) => void>>()
+  readonly #ends = new Set<() => void>()
   readonly #now: () => number
   /** The newest version whose changes are forgotten. */
   #forgotten: number
@@ -62,6 +63,11 @@ export class Watches {
   /** Forgets the oldest changes, by default all: a watch from before then is refused with 410. */
   forget(count = this.#log.length): void {
     this.#forgotten = this.#log.splice(0, count).at(-1)?.version ?? this.#forgotten
+  }
+
+  /** Ends all watches, with what has happened and not arrived yet. */
+  end(): void {
+    for (const end of this.#ends) end()
   }
 
   /** Whether what came after this version is not known any more. */
@@ -95,10 +101,12 @@ export class Watches {
     this.#watchers.set(resource, ofResource.add(hear))
     const abort = () => wake()
     signal.addEventListener('abort', abort, { once: true })
-    const stop = this.#timers(tell, () => {
+    const end = () => {
       isEnded = true
       wake()
-    })
+    }
+    const stop = this.#timers(tell, end)
+    this.#ends.add(end)
     try {
       for (;;) {
         if (signal.aborted) return
@@ -112,6 +120,7 @@ export class Watches {
       }
     } finally {
       stop()
+      this.#ends.delete(end)
       ofResource.delete(hear)
       signal.removeEventListener('abort', abort)
     }

@@ -1,0 +1,88 @@
+import { readFile } from 'node:fs/promises'
+import { Command, InvalidArgumentError } from 'commander'
+import { circumstances } from '../../bench/report.ts'
+import { coverageOf, coverageTable } from './coverage.ts'
+import { type ChaosPlan, planOf } from './plan.ts'
+import { type ChaosRun, runPlan } from './run.ts'
+import { shortest } from './shrink.ts'
+
+interface Options {
+  readonly seeds: number
+  readonly from: number
+  readonly seed?: number
+  readonly plan?: string
+  readonly show?: boolean
+  readonly shrink: boolean
+}
+
+/** With fewer seeds chance decides which kinds come about. */
+const enoughSeeds = 50
+
+function count(text: string): number {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value) || value < 0)
+    throw new InvalidArgumentError(`"${text}" is no whole number; use one from 0 on.`)
+  return value
+}
+
+await new Command('npm run chaos --')
+  .description(
+    'All of Joiner and its servers in virtual time, with faults and operators that follow from a seed. Ends with 1 when something is wrong at any time or left at the end, with the shortest plan in which it is, or when a kind of trouble came about too rarely.',
+  )
+  .option('--seeds <count>', 'how many seeds', count, 100)
+  .option('--from <seed>', 'the first of them', count, 1)
+  .option('--seed <seed>', 'only this one, with all that happens', count)
+  .option('--plan <file>', 'only this plan, as a failing seed prints it')
+  .option('--show', 'only print the plan, as JSON')
+  .option('--no-shrink', 'do not look for the shortest plan that fails')
+  .action(main)
+  .parseAsync()
+
+async function main({ seeds, from, seed, plan: file, show = false, shrink }: Options): Promise<void> {
+  const alone = file === undefined ? seed : await planIn(file)
+  if (show) return console.log(JSON.stringify(typeof alone === 'object' ? alone : planOf(alone ?? from)))
+  const first = typeof alone === 'number' ? alone : from
+  const plans =
+    typeof alone === 'object'
+      ? [alone]
+      : Array.from({ length: alone === undefined ? seeds : 1 }, (_, at) => planOf(first + at))
+  const say = alone === undefined ? () => {} : (text: string) => console.log(text)
+  const runs: ChaosRun[] = []
+  for (const plan of plans) {
+    const run = await runPlan(plan, { say })
+    runs.push(run)
+    console.log(lineOf(plan, run))
+    if (run.wrong.length > 0) await report(plan, run, shrink)
+  }
+  const coverage = coverageOf(runs)
+  const hours = runs.reduce((sum, { simulatedMs }) => sum + simulatedMs, 0) / 3_600_000
+  const wrong = runs.filter((run) => run.wrong.length > 0).length
+  console.log(
+    `\n### Chaos, ${circumstances()}\n\n${coverageTable(coverage)}\n\n${runs.length} seeds, ${hours.toFixed(1)} hours, ${wrong} wrong; median ${(coverage.medianMs / 1000).toFixed(2)} s of a core`,
+  )
+  const isRare = runs.length >= enoughSeeds && coverage.rare.length > 0
+  if (isRare) console.error(`came about too rarely: ${coverage.rare.join(', ')}`)
+  if (wrong > 0 || isRare) process.exitCode = 1
+}
+
+async function planIn(file: string): Promise<ChaosPlan> {
+  return JSON.parse(await readFile(file, 'utf8')) as ChaosPlan
+}
+
+function lineOf({ seed, timeline }: ChaosPlan, { simulatedMs, cpuMs, requests, wrong }: ChaosRun): string {
+  const what = wrong.length === 0 ? 'ok' : 'WRONG'
+  return `seed ${seed}: ${what}, ${timeline.length} troubles in ${Math.round(simulatedMs / 60_000)} min, ${requests.length} requests, ${(cpuMs / 1000).toFixed(2)} s`
+}
+
+async function report(plan: ChaosPlan, { wrong }: ChaosRun, shrink: boolean): Promise<void> {
+  for (const { kind, what } of wrong) console.log(`  ${kind}: ${what}`)
+  if (!shrink) return
+  const kinds = new Set(wrong.map(({ kind }) => kind))
+  const least = await shortest(plan, async (shorter) =>
+    (await runPlan(shorter)).wrong.some(({ kind }) => kinds.has(kind)),
+  )
+  console.log(
+    `  shortest (${least.timeline.length} troubles, ${least.workloads.length} workloads, ${least.minutes} min), for --plan FILE:`,
+  )
+  console.log(JSON.stringify(least))
+}

@@ -1,0 +1,159 @@
+import { resumeUpdate } from '../../workflows/messages.ts'
+import { dated } from '../scenarios/dated.ts'
+import { isTrue, type Seen } from '../world.ts'
+import { workloadObjects } from './objects.ts'
+import { answered, restoreClass, restorePool } from './operators.ts'
+import { type Scene, wait } from './scene.ts'
+import type { Watch } from './watch.ts'
+
+const lookMs = 10_000
+/** How long all may take to come to rest when troubles are over: an offering that was refused is not tried again for an hour at most. */
+const restMs = 100 * 60_000
+/** How long all may take to go: two runs of maintenance. */
+const endMs = 30 * 60_000
+
+/** Ends all troubles, and gives back what people took away. */
+export async function clear(scene: Scene): Promise<void> {
+  const { fast, world } = scene
+  scene.api.clear()
+  fast.gate.throttle(0)
+  fast.cluster.watching.lagMs = 0
+  fast.network.planned = undefined
+  await world.operator.simulator('DELETE', '/faults')
+  await scene.untilOver()
+  while (fast.temporal.isAway) await wait(lookMs)
+  // What a budget of 0 keeps on its node would keep the node for ever.
+  for (const workload of scene.plan.workloads)
+    if (workload.maxUnavailable === 0)
+      await world.apply(...workloadObjects({ ...workload, maxUnavailable: 1 }).slice(1))
+  // A class stays as long as NodeClaims use it.
+  if (scene.isClassRemoved) await world.operator.kubectl(['delete', 'nodeclaims', '--all', '--wait=false'])
+  await restoreClass(scene)
+  for (const name of scene.removed) await restorePool(scene, name)
+  for (const loop of ['provisioning', 'disruption'] as const)
+    await until(scene, `${loop} is resumed`, restMs, async () => {
+      await answered(world.loop(loop).executeUpdate(resumeUpdate, { args: [dated({ all: true })] }))
+      return undefined
+    })
+}
+
+/** Waits until each pod runs that can, and nothing is under way. */
+export async function settle(scene: Scene, watch: Watch): Promise<void> {
+  const why = await until(scene, 'all is at rest', restMs, () => unrest(scene)).catch((error: Error) => error.message)
+  if (typeof why === 'string') watch.note('no rest', why)
+}
+
+/** Takes everything away: nothing may be left but what is foreign. Then looks at what is written down of the whole run. */
+export async function end(scene: Scene, watch: Watch): Promise<void> {
+  const { plan, world } = scene
+  for (const { name } of plan.workloads) await world.operator.kubectl(['delete', `deployment/${name}`, '--wait=false'])
+  for (const { name } of plan.pools) await world.operator.kubectl(['delete', 'nodepool', name, '--wait=false'])
+  await world.operator.kubectl(['delete', 'aksnodeclass', 'default', '--wait=false'])
+  await until(scene, 'all is gone', endMs, () => left(scene)).catch((error: Error) => watch.note('left', error.message))
+  lookBack(scene, watch)
+  const journal = await world.journal()
+  for (const { method, answer, name } of journal)
+    if (method === 'PUT' && answer?.status === 200) watch.note('VM made twice', name)
+  for (const { method, name } of journal)
+    if (method === 'DELETE' && scene.foreign.vms.has(name)) watch.note('foreign VM is deleted', name)
+}
+
+/** Errors: it takes too long; what was missing last. `look`: what is missing; undefined: nothing. */
+async function until(
+  scene: Scene,
+  what: string,
+  ms: number,
+  look: () => Promise<string | undefined>,
+): Promise<undefined> {
+  const deadline = scene.nowMs + ms
+  for (;;) {
+    const missing = await look().catch(String)
+    if (missing === undefined) return
+    if (scene.nowMs > deadline) throw new Error(`not within ${ms / 60_000} minutes: ${what}: ${missing}`)
+    await wait(lookMs)
+  }
+}
+
+/** What is still under way; undefined: nothing. */
+async function unrest(scene: Scene): Promise<string | undefined> {
+  const { world } = scene
+  const claims = await world.list('nodeclaims')
+  const isGoing = ({ metadata }: Seen) => metadata.deletionTimestamp !== undefined
+  const going = claims.find((claim) => isGoing(claim) && !isHeldUp(scene, claim))
+  if (going !== undefined) return `NodeClaim ${going.metadata.name} goes`
+  const coming = claims.find((claim) => !isGoing(claim) && !isTrue(claim, 'Initialized'))
+  if (coming !== undefined) return `NodeClaim ${coming.metadata.name} is not initialized`
+  const pods = await world.list('pods')
+  const waiting = pods.filter(({ status }) => status?.phase !== 'Running')
+  const unexcused = waiting.find((pod) => excuse(scene, pod) === undefined)
+  if (unexcused !== undefined) return `pod ${unexcused.metadata.name} does not run, and could`
+  for (const _ of waiting) scene.count('pods that wait at rest')
+  return undefined
+}
+
+interface BudgetSeen {
+  readonly metadata: { readonly name: string }
+  readonly status?: { readonly disruptionsAllowed?: number }
+}
+
+/** Whether a node's drain says that it waits for a PodDisruptionBudget, and that is so: of its pods some cannot run, and the others must not go. */
+function isHeldUp({ fast }: Scene, { status }: Seen): boolean {
+  const { message = '' } = status?.conditions?.find(({ type }) => type === 'Drained') ?? {}
+  const budgets = fast.cluster.server.objects.of('poddisruptionbudgets') as unknown as readonly BudgetSeen[]
+  return budgets.some(({ metadata, status: own }) => own?.disruptionsAllowed === 0 && message.includes(metadata.name))
+}
+
+/**
+ * Why a pod cannot run; undefined: it could. When troubles are over only limits of NodePools keep pods from nodes, and a class or NodePools that
+ * somebody deleted and that wait for a node that is held up.
+ */
+function excuse(scene: Scene, pod: Seen): string | undefined {
+  if (scene.isClassRemoved) return 'the class is being deleted'
+  const workload = scene.plan.workloads.find(({ name }) => name === pod.metadata.labels?.['app'])
+  const own = [...scene.pools.values()].filter(
+    ({ name }) => !scene.removed.has(name) && (workload?.pool === undefined || workload.pool === name),
+  )
+  const used = (pool: string) =>
+    scene.fast.cluster.server.objects
+      .of('nodeclaims')
+      .filter(({ metadata }) => (metadata as Seen['metadata']).labels?.['karpenter.sh/nodepool'] === pool)
+      .reduce((sum, { status }) => sum + Number((status as { capacity?: { cpu?: string } })?.capacity?.cpu ?? 0), 0)
+  const hasRoom = own.find(
+    ({ name, cpuLimit = Number.POSITIVE_INFINITY, cpus }) => used(name) + Math.min(...cpus.map(Number)) <= cpuLimit,
+  )
+  return hasRoom === undefined ? `limits of ${own.map(({ name }) => name).join(', ')}` : undefined
+}
+
+/** What is left; undefined: nothing but what is foreign. */
+async function left({ world, foreign }: Scene): Promise<string | undefined> {
+  const azure = await world.azure()
+  const names = (list: readonly Seen[]) => list.map(({ metadata }) => metadata.name)
+  const isOwn = (name: string) => ![...foreign.vms].some((vm) => name.startsWith(vm))
+  const workflows: string[] = []
+  const query = "ExecutionStatus = 'Running'"
+  for await (const { workflowId, type } of world.temporal.workflow.list({ query }))
+    if (!/Loop$|maintenance/.test(type)) workflows.push(workflowId)
+  const all = {
+    claims: names(await world.list('nodeclaims')),
+    nodes: names(await world.list('nodes')).filter((name) => !foreign.nodes.has(name)),
+    pools: names(await world.list('nodepools')),
+    classes: names(await world.list('aksnodeclasses')),
+    vms: azure.virtualMachines.map(({ name }) => name).filter(isOwn),
+    nics: azure.networkInterfaces.filter(isOwn),
+    disks: azure.disks.filter(isOwn),
+    workflows,
+  }
+  const found = Object.entries(all).filter(([, list]) => list.length > 0)
+  return found.length === 0 ? undefined : found.map(([what, list]) => `${what} ${list.join(', ')}`).join('; ')
+}
+
+/** Looks at logs and histories. */
+function lookBack({ fast, counts }: Scene, watch: Watch): void {
+  for (const [name, lines] of fast.logs)
+    for (const line of lines)
+      if (line.includes('"level":"fatal"')) watch.note('process ended by itself', `${name}: ${line.slice(0, 600)}`)
+  for (const run of fast.temporal.runs) {
+    const name = `${run.identity.workflowType} ${run.status}`
+    counts.set(name, (counts.get(name) ?? 0) + 1)
+  }
+}

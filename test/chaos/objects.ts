@@ -1,0 +1,56 @@
+import { deployment, nodePool } from '../applied-objects.ts'
+import type { PlannedPool, PlannedWorkload } from './plan.ts'
+
+/** A NodePool as a plan has it. `revision`: a label of its nodes. */
+export function poolObject({ revision, ...pool }: PlannedPool & { readonly revision: number }) {
+  const { spec, ...object } = nodePool({
+    name: pool.name,
+    budget: pool.budget,
+    consolidateAfter: pool.consolidateAfter,
+    requirements: [
+      { key: 'karpenter.azure.com/sku-family', operator: 'In', values: ['D'] },
+      { key: 'karpenter.azure.com/sku-cpu', operator: 'In', values: pool.cpus },
+      { key: 'karpenter.sh/capacity-type', operator: 'In', values: pool.capacityTypes },
+    ],
+  })
+  return {
+    ...object,
+    spec: {
+      ...spec,
+      template: { ...spec.template, metadata: { labels: { 'example.com/revision': String(revision) } } },
+      disruption: { ...spec.disruption, consolidationPolicy: pool.policy },
+      ...(pool.cpuLimit === undefined ? {} : { limits: { cpu: String(pool.cpuLimit) } }),
+    },
+  }
+}
+
+/** The objects of a workload. */
+export function workloadObjects(workload: PlannedWorkload): readonly unknown[] {
+  const { name, replicas, cpu, pool, spread, maxUnavailable } = workload
+  const made = deployment({
+    name,
+    replicas,
+    cpu: `${cpu}m`,
+    apart: spread === 'nodes',
+    nodeSelector: pool === undefined ? {} : { 'karpenter.sh/nodepool': pool },
+  })
+  const { spec } = made
+  const selector = { matchLabels: { app: name } }
+  const zones = {
+    maxSkew: 1,
+    topologyKey: 'topology.kubernetes.io/zone',
+    whenUnsatisfiable: 'DoNotSchedule',
+    labelSelector: selector,
+  }
+  const template =
+    spread === 'zones'
+      ? { ...spec.template, spec: { ...spec.template.spec, topologySpreadConstraints: [zones] } }
+      : spec.template
+  const budget = {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name, namespace: 'default' },
+    spec: { maxUnavailable, selector },
+  }
+  return [{ ...made, spec: { ...spec, template } }, ...(maxUnavailable === undefined ? [] : [budget])]
+}

@@ -1,0 +1,132 @@
+import { lifecycleId } from '../../core/task-queues.ts'
+import { clusterName } from '../../deploy/local/cluster.ts'
+import {
+  applyUpdate,
+  consolidateUpdate,
+  holdSignal,
+  pauseSignal,
+  planUpdate,
+  type RequestAnswer,
+  releaseSignal,
+  resumeSignal,
+  retryNowSignal,
+} from '../../workflows/messages.ts'
+import { nodeClass } from '../applied-objects.ts'
+import { dated } from '../scenarios/dated.ts'
+import type { Seen } from '../world.ts'
+import { poolObject } from './objects.ts'
+import { picked, type Scene, wait } from './scene.ts'
+import type { Trouble } from './troubles.ts'
+
+type Of<K extends Trouble['kind']> = Trouble & { readonly kind: K }
+
+/** How long somebody waits for an answer. */
+const patienceMs = 60_000
+/** How often somebody looks whether an object is gone. */
+const lookMs = 2000
+
+/** How each thing that people do comes about. Errors: why it cannot now. */
+export const operators = {
+  scale: async ({ plan, world }, { draw, replicas }) => {
+    const { name } = found(picked(plan.workloads, draw))
+    await world.scale(name, replicas)
+  },
+  deleteObject: async ({ world, foreign }, { of, draw }) => {
+    const objects = (await world.list(of)).filter(({ metadata }) => !foreign.nodes.has(metadata.name))
+    await world.operator.kubectl(['delete', of, found(picked(objects, draw)).metadata.name, '--wait=false'])
+  },
+  editTemplate: async (scene, { draw }) => {
+    const { name, revision } = found(picked([...scene.pools.values()], draw))
+    await scene.edit(name, { revision: revision + 1 })
+  },
+  editBudget: async (scene, { draw, budget }) => scene.edit(found(picked(scene.plan.pools, draw)).name, { budget }),
+  editLimit: async (scene, { draw, cpus }) =>
+    scene.edit(found(picked(scene.plan.pools, draw)).name, { cpuLimit: cpus }),
+  removePool: async (scene, { draw, forMs }) => {
+    const { name } = found(picked(scene.plan.pools, draw))
+    if (scene.removed.has(name)) throw new Error(`${name} is removed already`)
+    scene.removed.add(name)
+    await scene.world.operator.kubectl(['delete', 'nodepool', name, '--wait=false'])
+    scene.later(forMs, () => restorePool(scene, name))
+  },
+  removeClass: async (scene, { forMs }) => {
+    if (scene.isClassRemoved) throw new Error('the class is removed already')
+    scene.isClassRemoved = true
+    await scene.world.operator.kubectl(['delete', 'aksnodeclass', 'default', '--wait=false'])
+    scene.later(forMs, () => restoreClass(scene))
+  },
+  pause: async (scene, { loop, forMs }) => {
+    await answered(scene.world.loop(loop).signal(pauseSignal, { reason: 'chaos' }))
+    scene.later(forMs, () => answered(scene.world.loop(loop).signal(resumeSignal, dated())))
+  },
+  hold: async (scene, { draw, forMs }) => {
+    const claim = found(picked(await scene.world.list('nodeclaims'), draw))
+    await answered(lifecycleOf(scene, claim).signal(holdSignal, dated({ reason: 'chaos' })))
+    scene.later(forMs, () => answered(lifecycleOf(scene, claim).signal(releaseSignal, dated())))
+  },
+  plan: async (scene, { isApplied }) => {
+    const loop = scene.world.loop('disruption')
+    const { id } = await answered(loop.executeUpdate(planUpdate, { args: [dated({ now: true })] }))
+    if (!isApplied) return
+    note(scene, await answered(loop.executeUpdate(applyUpdate, { args: [dated({ id, partial: true })] })))
+  },
+  consolidate: async (scene) => {
+    const loop = scene.world.loop('disruption')
+    note(scene, await answered(loop.executeUpdate(consolidateUpdate, { args: [dated()] })))
+  },
+  retryNow: async (scene, { draw }) => {
+    const claim = found(picked(await scene.world.list('nodeclaims'), draw))
+    await answered(lifecycleOf(scene, claim).signal(retryNowSignal, dated()))
+  },
+  endWorkflow: async ({ world }, { type, by, draw }) => {
+    const query = `WorkflowType = '${type}' AND ExecutionStatus = 'Running'`
+    const ids: string[] = []
+    for await (const { workflowId } of world.temporal.workflow.list({ query })) ids.push(workflowId)
+    const handle = world.temporal.workflow.getHandle(found(picked(ids.toSorted(), draw)))
+    await answered(by === 'cancel' ? handle.cancel() : handle.terminate('chaos'))
+  },
+} satisfies { readonly [K in Trouble['kind']]?: (scene: Scene, trouble: Of<K>) => Promise<void> }
+
+/** Makes a NodePool again once the deleted one is gone. */
+export async function restorePool(scene: Scene, name: string): Promise<void> {
+  const pool = found(scene.pools.get(name))
+  if (!scene.removed.has(name) || !(await isGone(scene, 'nodepools', name))) return
+  await scene.world.apply(poolObject(pool))
+  scene.removed.delete(name)
+}
+
+/** Makes the AKSNodeClass again once the deleted one is gone. */
+export async function restoreClass(scene: Scene): Promise<void> {
+  if (!scene.isClassRemoved || !(await isGone(scene, 'aksnodeclasses', 'default'))) return
+  await scene.world.apply(nodeClass())
+  scene.isClassRemoved = false
+}
+
+/** Waits for an object's end. Returns false where it is still there after a while: it ends when troubles do. */
+async function isGone({ world }: Scene, kind: 'nodepools' | 'aksnodeclasses', name: string): Promise<boolean> {
+  for (let waitedMs = 0; waitedMs < 300_000; waitedMs += lookMs) {
+    if (!(await world.list(kind)).some(({ metadata }) => metadata.name === name)) return true
+    await wait(lookMs)
+  }
+  return false
+}
+
+const lifecycleOf = ({ world }: Scene, { metadata }: Seen) =>
+  world.temporal.workflow.getHandle(lifecycleId(clusterName, metadata))
+
+/** Errors: nobody answers in time. */
+export function answered<T>(work: Promise<T>): Promise<T> {
+  const late = wait(patienceMs).then(() => {
+    throw new Error(`no answer in ${patienceMs / 1000} s`)
+  })
+  return Promise.race([work, late])
+}
+
+function note(scene: Scene, answer: RequestAnswer): void {
+  scene.count(`asked for: ${answer.kind}`)
+}
+
+function found<T>(one: T | undefined): T {
+  if (one === undefined) throw new Error('there is none')
+  return one
+}

@@ -1,0 +1,104 @@
+import { Random } from '../../bench/workloads/random.ts'
+import { type Trouble, troubleOf } from './troubles.ts'
+
+export interface PlannedPool {
+  readonly name: string
+  readonly capacityTypes: readonly string[]
+  /** vCPUs of its sizes. */
+  readonly cpus: readonly string[]
+  /** Of its disruption budget. */
+  readonly budget: string
+  readonly cpuLimit?: number
+  readonly policy: 'WhenEmpty' | 'WhenEmptyOrUnderutilized'
+  readonly consolidateAfter: string
+}
+
+export interface PlannedWorkload {
+  readonly name: string
+  readonly replicas: number
+  /** Millicores of each pod. */
+  readonly cpu: number
+  /** The only NodePool that its pods may run in. */
+  readonly pool?: string
+  /** How its pods are spread: over nodes, one each, or evenly over zones. */
+  readonly spread?: 'nodes' | 'zones'
+  /** Of its PodDisruptionBudget. */
+  readonly maxUnavailable?: number
+}
+
+interface Planned {
+  readonly atMs: number
+  readonly trouble: Trouble
+}
+
+/** All that a run follows from, as JSON: a small cluster, and what happens to it when. */
+export interface ChaosPlan {
+  /** What chance within the world follows from. */
+  readonly seed: number
+  /** How long troubles last. */
+  readonly minutes: number
+  /** Processes of Joiner. */
+  readonly replicas: number
+  /** How long Azure takes to make a VM, to boot it, and to delete it. */
+  readonly timing: { readonly createMs: number; readonly bootMs: number; readonly deleteMs: number }
+  readonly pools: readonly PlannedPool[]
+  readonly workloads: readonly PlannedWorkload[]
+  readonly timeline: readonly Planned[]
+}
+
+/** Between one trouble and the next, in ms. */
+const gap = { least: 5000, most: 120_000 } as const
+
+/** Returns the plan of a seed; the same for the same seed. */
+export function planOf(seed: number): ChaosPlan {
+  const random = new Random(seed * 7919 + 1)
+  const pools = Array.from({ length: random.between(1, 3) }, (_, at) => poolOf(random, `pool-${at}`))
+  const workloads = Array.from({ length: random.between(3, 12) }, (_, at) => workloadOf(random, `work-${at}`, pools))
+  // Most are short: an hour with little trouble in it finds less than three that begin anew.
+  const minutes = random.chance(0.8) ? random.between(10, 30) : random.between(30, 120)
+  return {
+    seed,
+    minutes,
+    replicas: random.chance(0.3) ? 2 : 1,
+    timing: {
+      createMs: random.between(0, 30) * 1000,
+      bootMs: random.between(1, 60) * 1000,
+      deleteMs: random.between(0, 40) * 1000,
+    },
+    pools,
+    workloads,
+    timeline: timelineOf(random, minutes * 60_000),
+  }
+}
+
+function timelineOf(random: Random, lengthMs: number): readonly Planned[] {
+  const planned: Planned[] = []
+  // Longer ones are as full of troubles as short ones in all, and have longer rests.
+  const stretch = Math.max(1, lengthMs / (30 * 60_000))
+  for (let atMs = random.below(60_000); atMs < lengthMs; atMs += stretch * random.between(gap.least, gap.most))
+    planned.push({ atMs: Math.floor(atMs), trouble: troubleOf(random) })
+  return planned
+}
+
+function poolOf(random: Random, name: string): PlannedPool {
+  return {
+    name,
+    capacityTypes: random.pick([['on-demand'], ['on-demand'], ['on-demand', 'spot'], ['spot']]),
+    cpus: random.pick([['4'], ['8'], ['4', '8']]),
+    budget: random.pick(['1', '2', '20%', '50%', '100%']),
+    ...(random.chance(0.4) ? { cpuLimit: random.between(4, 12) * 4 } : {}),
+    policy: random.pick(['WhenEmpty', 'WhenEmptyOrUnderutilized']),
+    consolidateAfter: random.pick(['0s', '10s', '2m', 'Never']),
+  }
+}
+
+function workloadOf(random: Random, name: string, pools: readonly PlannedPool[]): PlannedWorkload {
+  return {
+    name,
+    replicas: random.between(0, 4),
+    cpu: random.pick([250, 500, 1000, 2500]),
+    ...(random.chance(0.3) ? { pool: random.pick(pools).name } : {}),
+    ...(random.chance(0.3) ? { spread: random.pick(['nodes', 'zones'] as const) } : {}),
+    ...(random.chance(0.5) ? { maxUnavailable: random.between(0, 2) } : {}),
+  }
+}

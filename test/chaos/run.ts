@@ -1,0 +1,109 @@
+import { workflowBundle } from '../../workers/bundle.ts'
+import { nodeClass } from '../applied-objects.ts'
+import { objections } from '../fast/temporal/judge.ts'
+import type { Run } from '../fast/temporal/run.ts'
+import { FastWorld } from '../fast/world/fast-world.ts'
+import { passing } from '../fast/world/passing.ts'
+import { serversOf } from '../fast/world/simulated-servers.ts'
+import { World } from '../world.ts'
+import { clear, end, settle } from './endings.ts'
+import { faults } from './faults.ts'
+import { poolObject, workloadObjects } from './objects.ts'
+import { operators } from './operators.ts'
+import type { ChaosPlan } from './plan.ts'
+import { Scene, wait } from './scene.ts'
+import { nameOf, type Trouble } from './troubles.ts'
+import { Watch, type Wrong } from './watch.ts'
+
+export interface ChaosOptions {
+  /** Whether Core replays all histories at the end. Default: it does. */
+  readonly isJudged?: boolean
+  /** Hears of what happens, a line each. */
+  readonly say?: (text: string) => void
+}
+
+/** What came of a plan. */
+export interface ChaosRun {
+  /** What is wrong; empty: nothing. */
+  readonly wrong: readonly Wrong[]
+  readonly counts: ReadonlyMap<string, number>
+  /** Virtual time from the beginning to the end. */
+  readonly simulatedMs: number
+  /** Processor time of this process. */
+  readonly cpuMs: number
+  /** What was asked for, for comparisons of runs. */
+  readonly requests: readonly string[]
+}
+
+const acts = { ...faults, ...operators } as Readonly<
+  Record<Trouble['kind'], (scene: Scene, trouble: Trouble) => Promise<void>>
+>
+
+/** Lets a plan take its course in virtual time. What happens follows from the plan alone. */
+export async function runPlan(
+  plan: ChaosPlan,
+  { say = () => {}, isJudged = true }: ChaosOptions = {},
+): Promise<ChaosRun> {
+  const before = process.cpuUsage()
+  const { runs, ...run } = await passing(async () => {
+    const fast = await FastWorld.start({ seed: plan.seed })
+    const world = new World(serversOf(fast))
+    const scene = new Scene(plan, { fast, world }, say)
+    const watch = new Watch(scene)
+    const startMs = scene.nowMs
+    try {
+      await course(scene, watch)
+    } catch (error) {
+      watch.note('failure', error instanceof Error ? error.message.slice(0, 2000) : String(error))
+    } finally {
+      watch.stop()
+      await world.stop().catch((error: unknown) => watch.note('stop', String(error)))
+    }
+    const { counts } = scene
+    const simulatedMs = scene.nowMs - startMs
+    return { wrong: watch.wrong, counts, simulatedMs, requests: fast.network.requests, runs: fast.temporal.runs }
+  }).catch((error: unknown) => failed(error))
+  // Core is a thread, which knows no virtual time.
+  const objected = isJudged ? await objections((await workflowBundle()).code, runs) : []
+  const { user, system } = process.cpuUsage(before)
+  const wrong = [...run.wrong, ...objected.map((what) => ({ kind: 'history', what }))]
+  return { ...run, wrong, cpuMs: (user + system) / 1000 }
+}
+
+async function course(scene: Scene, watch: Watch): Promise<void> {
+  const { plan, world } = scene
+  await world.timing(plan.timing)
+  await world.apply(
+    nodeClass(),
+    ...plan.pools.map((pool) => poolObject({ ...pool, revision: 0 })),
+    ...plan.workloads.flatMap(workloadObjects),
+  )
+  for (let replica = 0; replica < plan.replicas; replica++) world.startJoiner(`joiner-${replica}`)
+  const startMs = scene.nowMs
+  for (const { atMs, trouble } of plan.timeline) {
+    await wait(Math.max(0, startMs + atMs - scene.nowMs))
+    bringAbout(scene, trouble)
+  }
+  await wait(Math.max(0, startMs + plan.minutes * 60_000 - scene.nowMs))
+  scene.say('all troubles are over')
+  await clear(scene)
+  await settle(scene, watch)
+  await end(scene, watch)
+}
+
+/** Nobody waits for it: others do other things meanwhile. */
+function bringAbout(scene: Scene, trouble: Trouble): void {
+  const { kind, ...details } = trouble
+  scene.say(`${kind} ${JSON.stringify(details)}`)
+  acts[kind](scene, trouble).then(
+    () => scene.count(nameOf(trouble)),
+    (error: unknown) => scene.say(`  left out: ${String(error).slice(0, 200)}`),
+  )
+}
+
+/** The world itself came to an end: a workflow task failed, or nothing happens any more. */
+function failed(error: unknown): Omit<ChaosRun, 'cpuMs'> & { readonly runs: readonly Run[] } {
+  const what = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  const wrong = [{ kind: 'world', what: what.slice(0, 2000) }]
+  return { wrong, counts: new Map(), simulatedMs: 0, requests: [], runs: [] }
+}

@@ -1,0 +1,104 @@
+import { SimulatedProcess } from '../fast/simulated-process.ts'
+import type { FastWorld } from '../fast/world/fast-world.ts'
+import type { World } from '../world.ts'
+import { ApiFaults } from './api-faults.ts'
+import { poolObject } from './objects.ts'
+import type { ChaosPlan, PlannedPool } from './plan.ts'
+
+/** A NodePool as operators have made it, and what it allowed before. */
+export interface StagedPool extends PlannedPool {
+  /** Changed to make its nodes drift. */
+  readonly revision: number
+}
+
+/** What one of the budgets of a NodePool allowed, until when. */
+export interface PastBudget {
+  readonly pool: string
+  readonly budget: string
+  /** Unset: it still holds. */
+  readonly untilMs?: number
+}
+
+/** A world in the course of a plan: what troubles change, and what invariants know of it. */
+export class Scene {
+  readonly plan: ChaosPlan
+  readonly fast: FastWorld
+  readonly world: World
+  readonly api: ApiFaults
+  readonly pools: Map<string, StagedPool>
+  readonly budgets: PastBudget[] = []
+  /** The highest limit that each NodePool ever had, in vCPUs; without one: infinity. */
+  readonly mostCpus = new Map<string, number>()
+  /** NodePools that somebody deleted and has not made again. */
+  readonly removed = new Set<string>()
+  isClassRemoved = false
+  readonly foreign = { nodes: new Set<string>(), vms: new Set<string>() }
+  /** How often what happened, by name: troubles that came about, and what they hit. */
+  readonly counts = new Map<string, number>()
+  readonly #lasting = new Set<Promise<void>>()
+  readonly #say: (text: string) => void
+
+  constructor(plan: ChaosPlan, { fast, world }: Pick<Scene, 'fast' | 'world'>, say: (text: string) => void) {
+    this.plan = plan
+    this.fast = fast
+    this.world = world
+    this.#say = say
+    this.api = new ApiFaults(fast, plan.seed, (name) => this.count(name))
+    this.pools = new Map(plan.pools.map((pool) => [pool.name, { ...pool, revision: 0 }]))
+    for (const pool of plan.pools) this.#note(pool)
+  }
+
+  get nowMs(): number {
+    return this.fast.time.clock.now()
+  }
+
+  say(text: string): void {
+    this.#say(`${new Date(this.nowMs).toISOString().slice(11, 19)}  ${text}`)
+  }
+
+  count(name: string): void {
+    this.counts.set(name, (this.counts.get(name) ?? 0) + 1)
+  }
+
+  /** Does something after a while, outside of all processes. */
+  later(ms: number, act: () => unknown): void {
+    const done: Promise<void> = SimulatedProcess.outside(() => wait(ms))
+      .then(act)
+      .then(
+        () => undefined,
+        (error: unknown) => this.say(`  left out: ${String(error).slice(0, 200)}`),
+      )
+      .finally(() => this.#lasting.delete(done))
+    this.#lasting.add(done)
+  }
+
+  /** Waits for all that was to happen later. */
+  async untilOver(): Promise<void> {
+    while (this.#lasting.size > 0) await Promise.all(this.#lasting)
+  }
+
+  /** Changes a NodePool, where it is there. */
+  async edit(name: string, change: Partial<StagedPool>): Promise<void> {
+    const before = this.pools.get(name)
+    if (before === undefined || this.removed.has(name)) return
+    const after = { ...before, ...change }
+    this.pools.set(name, after)
+    this.#note(after)
+    await this.world.apply(poolObject(after))
+  }
+
+  #note({ name, budget, cpuLimit = Number.POSITIVE_INFINITY }: PlannedPool): void {
+    this.mostCpus.set(name, Math.max(this.mostCpus.get(name) ?? 0, cpuLimit))
+    const at = this.budgets.findIndex(({ pool, untilMs }) => pool === name && untilMs === undefined)
+    const last = this.budgets[at]
+    if (last !== undefined) this.budgets[at] = { ...last, untilMs: this.nowMs }
+    this.budgets.push({ pool: name, budget })
+  }
+}
+
+export const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+
+/** One of a list; undefined where it is empty. */
+export function picked<T>(list: readonly T[], draw: number): T | undefined {
+  return list[Math.floor(draw * list.length)]
+}

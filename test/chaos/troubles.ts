@@ -1,0 +1,174 @@
+import type { Random } from '../../bench/workloads/random.ts'
+import type { Fault } from '../../deploy/local/azure/admin/faults.ts'
+import type { StopPoint } from '../fast/network.ts'
+
+/** Something that happens to a cluster. `draw`, from 0 to 1, picks one of what is there then. */
+export type Trouble =
+  /** The process that sends one of the next requests ends there, or stands still. */
+  | { readonly kind: 'kill'; readonly after: number; readonly point: StopPoint; readonly forMs: number }
+  | { readonly kind: 'freeze'; readonly after: number; readonly point: StopPoint; readonly forMs: number }
+  | { readonly kind: 'temporalAway'; readonly forMs: number }
+  | { readonly kind: 'apiThrottle'; readonly forMs: number }
+  /** A share of the requests is refused with a status; with 409 of patches alone. */
+  | { readonly kind: 'apiErrors'; readonly status: 409 | 500; readonly share: number; readonly forMs: number }
+  /** So many writes take effect, and their answers never come. */
+  | { readonly kind: 'apiLosesAnswers'; readonly count: number }
+  | { readonly kind: 'apiSlow'; readonly ms: number; readonly forMs: number }
+  /** All watches end, and what has changed before is forgotten: 410. */
+  | { readonly kind: 'watchesExpire' }
+  | { readonly kind: 'watchLag'; readonly lagMs: number; readonly forMs: number }
+  | { readonly kind: 'azure'; readonly fault: Fault }
+  | { readonly kind: 'vm'; readonly action: 'delete' | 'evict' | 'stop'; readonly draw: number }
+  | { readonly kind: 'foreign'; readonly of: 'nodes' | 'vms' }
+  | { readonly kind: 'scale'; readonly draw: number; readonly replicas: number }
+  | { readonly kind: 'deleteObject'; readonly of: 'nodes' | 'nodeclaims' | 'pods'; readonly draw: number }
+  /** Its nodes drift. */
+  | { readonly kind: 'editTemplate'; readonly draw: number }
+  | { readonly kind: 'editBudget'; readonly draw: number; readonly budget: string }
+  | { readonly kind: 'editLimit'; readonly draw: number; readonly cpus: number }
+  | { readonly kind: 'removePool'; readonly draw: number; readonly forMs: number }
+  | { readonly kind: 'removeClass'; readonly forMs: number }
+  | { readonly kind: 'pause'; readonly loop: 'provisioning' | 'disruption'; readonly forMs: number }
+  | { readonly kind: 'hold'; readonly draw: number; readonly forMs: number }
+  | { readonly kind: 'plan'; readonly isApplied: boolean }
+  | { readonly kind: 'consolidate' }
+  | { readonly kind: 'retryNow'; readonly draw: number }
+  | {
+      readonly kind: 'endWorkflow'
+      readonly type: EndedType
+      readonly by: 'cancel' | 'terminate'
+      readonly draw: number
+    }
+
+/** Workflows that somebody ends in Temporal. */
+type EndedType = 'nodeClaimLifecycle' | 'disruptionCommand' | 'disruptionLoop' | 'provisioningLoop'
+
+/** The codes speak of one zone and capacity type, since those of wider scope would soon leave nothing to buy. */
+const capacityCode = 'OverconstrainedZonalAllocationRequest'
+
+type Maker = (random: Random) => Trouble
+
+const points: readonly StopPoint[] = ['sent', 'effected', 'answered']
+const operations = ['DELETE virtualMachines', 'GET virtualMachines', 'PUT virtualMachines'] as const
+const types: readonly EndedType[] = ['nodeClaimLifecycle', 'disruptionCommand', 'disruptionLoop', 'provisioningLoop']
+
+const azure = (fault: Fault): Trouble => ({ kind: 'azure', fault })
+const drawn = (random: Random) => random.below(1000) / 1000
+const seconds = (random: Random, least: number, most: number) => random.between(least, most) * 1000
+
+const faults: readonly Maker[] = [
+  (random) => ({
+    kind: 'kill',
+    after: random.between(1, 80),
+    point: random.pick(points),
+    forMs: seconds(random, 1, 90),
+  }),
+  (random) => ({
+    kind: 'freeze',
+    after: random.between(1, 80),
+    point: random.pick(points),
+    forMs: seconds(random, 2, 120),
+  }),
+  // Seconds as often as an hour.
+  (random) => ({
+    kind: 'temporalAway',
+    forMs: random.pick([seconds(random, 2, 20), seconds(random, 30, 300), seconds(random, 300, 5000)]),
+  }),
+  (random) => ({ kind: 'apiThrottle', forMs: seconds(random, 1, 60) }),
+  (random) => ({
+    kind: 'apiErrors',
+    status: random.pick([409, 500] as const),
+    share: random.pick([0.2, 0.5, 1]),
+    forMs: seconds(random, 2, 60),
+  }),
+  (random) => ({ kind: 'apiLosesAnswers', count: random.between(1, 8) }),
+  (random) => ({ kind: 'apiSlow', ms: random.between(200, 9000), forMs: seconds(random, 5, 120) }),
+  () => ({ kind: 'watchesExpire' }),
+  (random) => ({ kind: 'watchLag', lagMs: random.between(200, 20_000), forMs: seconds(random, 10, 180) }),
+  (random) => azure({ kind: 'failSync', code: capacityCode, count: random.between(1, 4) }),
+  (random) => azure({ kind: 'failAsync', code: capacityCode, count: random.between(1, 3) }),
+  (random) => azure({ kind: 'failAsync', code: 'InternalServerError', count: random.between(1, 2) }),
+  (random) => azure({ kind: 'resetAfterCommit', count: random.between(1, 3) }),
+  (random) => azure({ kind: 'throttle', retryAfterSeconds: random.between(1, 30), forMs: seconds(random, 1, 60) }),
+  (random) =>
+    azure({
+      kind: 'failSync',
+      code: 'InternalServerError',
+      status: 500,
+      operation: random.pick(operations),
+      count: random.between(1, 4),
+    }),
+  (random) =>
+    azure({
+      kind: 'latency',
+      ms: random.between(500, 60_000),
+      operation: random.pick(operations),
+      count: random.between(1, 4),
+    }),
+  () => azure({ kind: 'neverJoins' }),
+  (random) => ({ kind: 'vm', action: random.pick(['delete', 'evict', 'stop'] as const), draw: drawn(random) }),
+]
+
+const operators: readonly Maker[] = [
+  (random) => ({ kind: 'scale', draw: drawn(random), replicas: random.between(0, 6) }),
+  (random) => ({ kind: 'scale', draw: drawn(random), replicas: random.between(0, 6) }),
+  (random) => ({
+    kind: 'deleteObject',
+    of: random.pick(['nodes', 'nodeclaims', 'pods'] as const),
+    draw: drawn(random),
+  }),
+  (random) => ({ kind: 'editTemplate', draw: drawn(random) }),
+  (random) => ({ kind: 'editBudget', draw: drawn(random), budget: random.pick(['0', '1', '30%', '100%']) }),
+  (random) => ({ kind: 'editLimit', draw: drawn(random), cpus: random.between(2, 12) * 4 }),
+  (random) => ({ kind: 'removePool', draw: drawn(random), forMs: seconds(random, 1, 300) }),
+  (random) => ({ kind: 'removeClass', forMs: seconds(random, 1, 300) }),
+  (random) => ({
+    kind: 'pause',
+    loop: random.pick(['provisioning', 'disruption'] as const),
+    forMs: seconds(random, 3, 600),
+  }),
+  (random) => ({ kind: 'hold', draw: drawn(random), forMs: seconds(random, 10, 900) }),
+  (random) => ({ kind: 'plan', isApplied: random.chance(0.8) }),
+  () => ({ kind: 'consolidate' }),
+  (random) => ({ kind: 'retryNow', draw: drawn(random) }),
+  (random) => ({
+    kind: 'endWorkflow',
+    type: random.pick(types),
+    by: random.pick(['cancel', 'terminate'] as const),
+    draw: drawn(random),
+  }),
+  (random) => ({ kind: 'foreign', of: random.pick(['nodes', 'vms'] as const) }),
+]
+
+/** Draws what happens next: what people do as often as what goes wrong. */
+export function troubleOf(random: Random): Trouble {
+  return random.pick(random.chance(0.5) ? faults : operators)(random)
+}
+
+/** What coverage counts a trouble as. */
+export function nameOf(trouble: Trouble): string {
+  switch (trouble.kind) {
+    case 'azure':
+      return `azure ${trouble.fault.kind}`
+    case 'vm':
+      return `${trouble.action} a VM`
+    case 'kill':
+    case 'freeze':
+      return `${trouble.kind} ${trouble.point}`
+    case 'apiErrors':
+      return `api ${trouble.status}`
+    case 'deleteObject':
+      return `delete ${trouble.of}`
+    case 'endWorkflow':
+      return `${trouble.by} ${trouble.type}`
+    case 'foreign':
+      return `foreign ${trouble.of}`
+    default:
+      return trouble.kind
+  }
+}
+
+/** All names that coverage can have, of troubles that `troubleOf` draws. */
+export function drawnNames(random: Random): ReadonlySet<string> {
+  return new Set(Array.from({ length: 5000 }, () => nameOf(troubleOf(random))))
+}

@@ -1,0 +1,169 @@
+import type { Json } from '../../activities/kubernetes/client/answers.ts'
+import type { FakeRequest } from '../fakes/cluster.ts'
+import { metaOf } from '../fast/kubernetes/api/objects.ts'
+import type { Change } from '../fast/kubernetes/api/watches.ts'
+import { SimulatedProcess } from '../fast/simulated-process.ts'
+import type { Scene } from './scene.ts'
+
+/** Something that must not be. Shorter forms of a plan have to be wrong in the same `kind`. */
+export interface Wrong {
+  readonly kind: string
+  readonly what: string
+}
+
+interface Condition {
+  readonly type: string
+  readonly status: string
+}
+
+interface ClaimSeen extends Json {
+  readonly status?: {
+    readonly conditions?: readonly Condition[]
+    readonly capacity?: Readonly<Record<string, string>>
+  }
+}
+
+const lookMs = 10_000
+/** How long a VM may be without its NodeClaim while nothing else is wrong: two runs of maintenance and their jitter. */
+const mostOrphanMs = 25 * 60_000
+/** What a commit has read of budgets and nodes may be so old: its validation waits for slow requests. */
+const staleMs = 120_000
+const poolLabel = 'karpenter.sh/nodepool'
+const uidTag = 'joiner.sh_nodeclaim-uid'
+
+/** Looks at all times for what must not be. */
+export class Watch {
+  readonly wrong: Wrong[] = []
+  readonly #scene: Scene
+  /** Foreign VMs that were seen. */
+  readonly #foreignVms = new Set<string>()
+  readonly #orphans = new Map<string, number>()
+  /** How many NodeClaims each NodePool had, at each look. */
+  #sizes: readonly { readonly atMs: number; readonly ofPools: ReadonlyMap<string, number> }[] = []
+  readonly #stops: (() => void)[]
+
+  constructor(scene: Scene) {
+    this.#scene = scene
+    const { cluster } = scene.fast
+    const timer = SimulatedProcess.outside(() => setInterval(() => void this.#look(), lookMs))
+    this.#stops = [
+      () => clearInterval(timer),
+      cluster.intercept((request) => this.#asked(request)),
+      cluster.server.objects.onChange((change) => this.#changed(change)),
+    ]
+  }
+
+  stop(): void {
+    for (const stop of this.#stops) stop()
+  }
+
+  /** Notes something wrong, once for each kind and text. */
+  note(kind: string, what: string): void {
+    if (this.wrong.some((one) => one.kind === kind && one.what === what)) return
+    this.wrong.push({ kind, what })
+    this.#scene.say(`WRONG: ${kind}: ${what}`)
+  }
+
+  async #look(): Promise<void> {
+    const claims = this.#claims()
+    const ofPools = Map.groupBy(claims, poolOf)
+    this.#noteSizes(new Map([...ofPools].map(([pool, own]) => [pool, own.length])))
+    for (const [pool, own] of ofPools) this.#lookAtLimit(pool, own)
+    const { virtualMachines } = await this.#scene.world.azure()
+    this.#scene.count(virtualMachines.length > 0 ? 'looks with VMs' : 'looks without VMs')
+    const uids = new Set(claims.map((claim) => metaOf(claim).uid))
+    const names = new Set(virtualMachines.map(({ name }) => name))
+    for (const name of this.#orphans.keys()) if (!names.has(name)) this.#orphans.delete(name)
+    for (const { name, tags } of virtualMachines)
+      if (!this.#scene.foreign.vms.has(name)) this.#lookAtVm(name, uids.has(tags[uidTag] ?? ''))
+    for (const name of this.#scene.foreign.vms)
+      if (names.has(name)) this.#foreignVms.add(name)
+      else if (this.#foreignVms.has(name)) this.note('foreign VM is gone', name)
+  }
+
+  /** Only the time counts in which Joiner can do something about it. */
+  #lookAtVm(name: string, isOwned: boolean): void {
+    if (isOwned) return void this.#orphans.delete(name)
+    const { fast, api } = this.#scene
+    const isCalm = !fast.temporal.isAway && !api.isTroubled && fast.joiners.size > 0
+    const ms = (this.#orphans.get(name) ?? 0) + (isCalm ? lookMs : 0)
+    this.#orphans.set(name, ms)
+    if (ms > mostOrphanMs) this.note('VM without a NodeClaim', name)
+  }
+
+  /** Nodes that go, or are to be replaced, are no part of a run and count for no limit (reference/karpenter-core.md 3.6). */
+  #lookAtLimit(pool: string, claims: readonly ClaimSeen[]): void {
+    const most = this.#scene.mostCpus.get(pool) ?? Number.POSITIVE_INFINITY
+    const staying = claims.filter(
+      (claim) => metaOf(claim).deletionTimestamp === undefined && !isTrue(claim, 'DisruptionReason'),
+    )
+    const cpus = staying.reduce((sum, { status }) => sum + Number(status?.capacity?.['cpu'] ?? 0), 0)
+    if (cpus > most) this.note('limit', `${pool} has ${cpus} vCPUs of ${most}`)
+  }
+
+  /** Joiner may delete a pod, past its PodDisruptionBudget, only where it does not run any more. No NodePool here has a grace period. */
+  #asked({ verb, path }: FakeRequest): void {
+    const { cluster } = this.#scene.fast
+    if (verb === 'evict') return this.#scene.count('evictions asked for')
+    if (verb !== 'get' && verb !== 'list') this.#lookAtForeign(path)
+    if (verb !== 'delete' || !path.includes('/pods/')) return
+    const pod = cluster.server.objects.find(path)
+    const { nodeName = '' } = (pod?.['spec'] ?? {}) as { readonly nodeName?: string }
+    const node = cluster.server.objects.find(`/api/v1/nodes/${nodeName}`)
+    if (node === undefined || pod === undefined) return
+    if (isTrue(node, 'Ready')) this.note('pod deleted past its budget', `${path} on ${nodeName}`)
+  }
+
+  #lookAtForeign(path: string): void {
+    const [, name = ''] = /\/nodes\/([^/]+)/.exec(path) ?? []
+    if (this.#scene.foreign.nodes.has(name)) this.note('foreign Node is written', path)
+  }
+
+  #changed({ resource, object, before, type }: Change): void {
+    if (resource === 'nodes' && type === 'DELETED' && this.#scene.foreign.nodes.has(metaOf(object).name))
+      this.note('foreign Node is gone', metaOf(object).name)
+    if (resource !== 'nodeclaims') return
+    if (type === 'ADDED') this.#scene.count('claims')
+    if (type === 'DELETED' || !isDisrupted(object) || (before !== undefined && isDisrupted(before))) return
+    this.#scene.count('nodes disrupted')
+    this.#lookAtBudget(poolOf(object))
+  }
+
+  /** How many nodes are disrupted together, by commands that were committed. */
+  #lookAtBudget(pool: string): void {
+    const disrupted = this.#claims().filter((claim) => poolOf(claim) === pool && isDisrupted(claim))
+    const since = this.#scene.nowMs - staleMs
+    const sizes = this.#sizes.filter(({ atMs }) => atMs >= since).map(({ ofPools }) => ofPools.get(pool) ?? 0)
+    const most = Math.max(disrupted.length, ...sizes)
+    const budgets = this.#scene.budgets.filter(
+      (one) => one.pool === pool && (one.untilMs === undefined || one.untilMs >= since),
+    )
+    const allowed = Math.max(...budgets.map(({ budget }) => resolved(budget, most)))
+    if (disrupted.length > allowed)
+      this.note(
+        'budget',
+        `${disrupted.map((claim) => metaOf(claim).name).join(', ')} are disrupted, ${allowed} of ${most} of ${pool} may be`,
+      )
+  }
+
+  #noteSizes(ofPools: ReadonlyMap<string, number>): void {
+    const { nowMs } = this.#scene
+    this.#sizes = [...this.#sizes.filter(({ atMs }) => atMs >= nowMs - staleMs), { atMs: nowMs, ofPools }]
+  }
+
+  #claims(): readonly ClaimSeen[] {
+    return this.#scene.fast.cluster.server.objects.of('nodeclaims')
+  }
+}
+
+const poolOf = (claim: Json) => metaOf(claim).labels?.[poolLabel] ?? ''
+
+/** A node whose VM goes already counts for no budget (reference/karpenter-core.md 4.10). */
+const isDisrupted = (claim: Json) => isTrue(claim, 'DisruptionReason') && !isTrue(claim, 'InstanceTerminating')
+
+const isTrue = (object: Json, condition: string) =>
+  (object as ClaimSeen).status?.conditions?.some(({ type, status }) => type === condition && status === 'True') === true
+
+/** A share is rounded up, as Karpenter does. */
+const resolved = (budget: string, size: number) =>
+  budget.endsWith('%') ? Math.ceil((Number.parseInt(budget, 10) / 100) * size) : Number(budget)
