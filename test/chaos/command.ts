@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { Command, InvalidArgumentError } from 'commander'
 import { circumstances } from '../../bench/report.ts'
@@ -9,6 +10,7 @@ import { shortest } from './shrink.ts'
 interface Options {
   readonly seeds: number
   readonly from: number
+  readonly new?: boolean
   readonly seed?: number
   readonly plan?: string
   readonly show?: boolean
@@ -31,6 +33,7 @@ await new Command('npm run chaos --')
   )
   .option('--seeds <count>', 'how many seeds', count, 100)
   .option('--from <seed>', 'the first of them', count, 1)
+  .option('--new', 'from a seed that is drawn at random, which is printed')
   .option('--seed <seed>', 'only this one, with all that happens', count)
   .option('--plan <file>', 'only this plan, as a failing seed prints it')
   .option('--show', 'only print the plan, as JSON')
@@ -38,7 +41,16 @@ await new Command('npm run chaos --')
   .action(main)
   .parseAsync()
 
-async function main({ seeds, from, seed, plan: file, show = false, shrink }: Options): Promise<void> {
+async function main({
+  seeds,
+  from: given,
+  new: isNew = false,
+  seed,
+  plan: file,
+  show = false,
+  shrink,
+}: Options): Promise<void> {
+  const from = isNew ? randomInt(1_000_000_000) : given
   const alone = file === undefined ? seed : await planIn(file)
   if (show) return console.log(JSON.stringify(typeof alone === 'object' ? alone : planOf(alone ?? from)))
   const first = typeof alone === 'number' ? alone : from

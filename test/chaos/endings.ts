@@ -147,13 +147,14 @@ async function left({ world, foreign }: Scene): Promise<string | undefined> {
   return found.length === 0 ? undefined : found.map(([what, list]) => `${what} ${list.join(', ')}`).join('; ')
 }
 
-/** Looks at logs and histories. */
-function lookBack({ fast, counts }: Scene, watch: Watch): void {
-  for (const [name, lines] of fast.logs)
+/** Looks at logs, and at how workflows ended. */
+function lookBack(scene: Scene, watch: Watch): void {
+  for (const [name, lines] of scene.fast.logs)
     for (const line of lines)
       if (line.includes('"level":"fatal"')) watch.note('process ended by itself', `${name}: ${line.slice(0, 600)}`)
-  for (const run of fast.temporal.runs) {
-    const name = `${run.identity.workflowType} ${run.status}`
-    counts.set(name, (counts.get(name) ?? 0) + 1)
+  for (const { identity, status, result } of scene.fast.temporal.runs) {
+    const ended = result as { readonly outcome?: string } | null | undefined
+    const how = status === 'completed' ? ended?.outcome : undefined
+    scene.count(`${identity.workflowType} ${how ?? status}`)
   }
 }

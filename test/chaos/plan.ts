@@ -46,8 +46,11 @@ export interface ChaosPlan {
   readonly timeline: readonly Planned[]
 }
 
-/** Between one trouble and the next, in ms. */
-const gap = { least: 5000, most: 120_000 } as const
+/** Between one trouble and the next, in ms: some come upon each other, and others find what rests. */
+const gaps = [
+  { least: 500, most: 15_000 },
+  { least: 15_000, most: 150_000 },
+] as const
 
 /** Returns the plan of a seed; the same for the same seed. */
 export function planOf(seed: number): ChaosPlan {
@@ -75,8 +78,11 @@ function timelineOf(random: Random, lengthMs: number): readonly Planned[] {
   const planned: Planned[] = []
   // Longer ones are as full of troubles as short ones in all, and have longer rests.
   const stretch = Math.max(1, lengthMs / (30 * 60_000))
-  for (let atMs = random.below(60_000); atMs < lengthMs; atMs += stretch * random.between(gap.least, gap.most))
+  for (let atMs = random.below(60_000); atMs < lengthMs; ) {
     planned.push({ atMs: Math.floor(atMs), trouble: troubleOf(random) })
+    const { least, most } = random.pick(gaps)
+    atMs += stretch * random.between(least, most)
+  }
   return planned
 }
 

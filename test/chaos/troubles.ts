@@ -56,13 +56,16 @@ const azure = (fault: Fault): Trouble => ({ kind: 'azure', fault })
 const drawn = (random: Random) => random.below(1000) / 1000
 const seconds = (random: Random, least: number, most: number) => random.between(least, most) * 1000
 
+const kill: Maker = (random) => ({
+  kind: 'kill',
+  after: random.between(1, 80),
+  point: random.pick(points),
+  forMs: seconds(random, 1, 90),
+})
+
 const faults: readonly Maker[] = [
-  (random) => ({
-    kind: 'kill',
-    after: random.between(1, 80),
-    point: random.pick(points),
-    forMs: seconds(random, 1, 90),
-  }),
+  kill,
+  kill,
   (random) => ({
     kind: 'freeze',
     after: random.between(1, 80),

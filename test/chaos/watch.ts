@@ -1,8 +1,10 @@
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
+import { traceKeys } from '../command-writes.ts'
 import type { FakeRequest } from '../fakes/cluster.ts'
 import { metaOf } from '../fast/kubernetes/api/objects.ts'
 import type { Change } from '../fast/kubernetes/api/watches.ts'
 import { SimulatedProcess } from '../fast/simulated-process.ts'
+import { Brakes } from './brakes.ts'
 import type { Scene } from './scene.ts'
 
 /** Something that must not be. Shorter forms of a plan have to be wrong in the same `kind`. */
@@ -35,6 +37,7 @@ const uidTag = 'joiner.sh_nodeclaim-uid'
 export class Watch {
   readonly wrong: Wrong[] = []
   readonly #scene: Scene
+  readonly #brakes: Brakes
   /** Foreign VMs that were seen. */
   readonly #foreignVms = new Set<string>()
   readonly #orphans = new Map<string, number>()
@@ -45,6 +48,7 @@ export class Watch {
   constructor(scene: Scene) {
     this.#scene = scene
     const { cluster } = scene.fast
+    this.#brakes = new Brakes(cluster.server)
     const timer = SimulatedProcess.outside(() => setInterval(() => void this.#look(), lookMs))
     this.#stops = [
       () => clearInterval(timer),
@@ -65,6 +69,7 @@ export class Watch {
   }
 
   async #look(): Promise<void> {
+    this.#brakes.look(this.#scene.nowMs)
     const claims = this.#claims()
     const ofPools = Map.groupBy(claims, poolOf)
     this.#noteSizes(new Map([...ofPools].map(([pool, own]) => [pool, own.length])))
@@ -94,9 +99,7 @@ export class Watch {
   /** Nodes that go, or are to be replaced, are no part of a run and count for no limit (reference/karpenter-core.md 3.6). */
   #lookAtLimit(pool: string, claims: readonly ClaimSeen[]): void {
     const most = this.#scene.mostCpus.get(pool) ?? Number.POSITIVE_INFINITY
-    const staying = claims.filter(
-      (claim) => metaOf(claim).deletionTimestamp === undefined && !isTrue(claim, 'DisruptionReason'),
-    )
+    const staying = claims.filter((claim) => !isGoing(claim) && !isTrue(claim, 'DisruptionReason'))
     const cpus = staying.reduce((sum, { status }) => sum + Number(status?.capacity?.['cpu'] ?? 0), 0)
     if (cpus > most) this.note('limit', `${pool} has ${cpus} vCPUs of ${most}`)
   }
@@ -123,10 +126,23 @@ export class Watch {
     if (resource === 'nodes' && type === 'DELETED' && this.#scene.foreign.nodes.has(metaOf(object).name))
       this.note('foreign Node is gone', metaOf(object).name)
     if (resource !== 'nodeclaims') return
-    if (type === 'ADDED') this.#scene.count('claims')
+    if (type === 'ADDED') this.#made(object)
+    if (isGoing(object) && before !== undefined && !isGoing(before)) this.#scene.count('drains')
     if (type === 'DELETED' || !isDisrupted(object) || (before !== undefined && isDisrupted(before))) return
     this.#scene.count('nodes disrupted')
     this.#lookAtBudget(poolOf(object))
+    const since = this.#scene.nowMs - staleMs
+    const { name } = metaOf(object)
+    if (this.#brakes.isPaused('disruption', since)) this.note('disrupted in a pause', name)
+    if (this.#brakes.isHeld(object, since)) this.note('disrupted in a hold', name)
+  }
+
+  #made(claim: Json): void {
+    const { name, annotations = {} } = metaOf(claim)
+    this.#scene.count('claims')
+    const isReplacement = traceKeys.replacementFor in annotations
+    if (!isReplacement && this.#brakes.isPaused('provisioning', this.#scene.nowMs - staleMs))
+      this.note('made in a pause', name)
   }
 
   /** How many nodes are disrupted together, by commands that were committed. */
@@ -155,6 +171,8 @@ export class Watch {
     return this.#scene.fast.cluster.server.objects.of('nodeclaims')
   }
 }
+
+const isGoing = (object: Json) => metaOf(object).deletionTimestamp !== undefined
 
 const poolOf = (claim: Json) => metaOf(claim).labels?.[poolLabel] ?? ''
 

@@ -29,6 +29,7 @@ export const steps: readonly Step[] = [
     words: [...vitest, '--project', 'scenarios', 'nodes/outages'],
     env: { JOINER_TEST_OUTAGES: 'all' },
   },
+  { name: 'chaos on 1,000 seeds that are new', words: ['test/chaos/command.ts', '--seeds', '1000', '--new'] },
   { name: 'fuzz-cli', words: ['test/fuzz-cli/command.ts'] },
   { name: 'hostile', words: ['test/hostile/command.ts'] },
   { name: 'hostile-operator', words: ['test/hostile-operator/command.ts'] },
