@@ -102,7 +102,7 @@ function workloadOf(random: Random, name: string, pools: readonly PlannedPool[])
   return {
     name,
     replicas: random.between(0, 4),
-    cpu: random.pick([250, 500, 1000, 2500]),
+    cpu: random.pick([250, 1000, 2500, 3500]),
     ...(random.chance(0.3) ? { pool: random.pick(pools).name } : {}),
     ...(random.chance(0.3) ? { spread: random.pick(['nodes', 'zones'] as const) } : {}),
     ...(random.chance(0.5) ? { maxUnavailable: random.between(0, 2) } : {}),
