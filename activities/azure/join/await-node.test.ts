@@ -57,10 +57,11 @@ describe('a launch', () => {
     expect(await ended(work)).toMatchObject({ kind: 'launched', join: { kind: 'claimGone' } })
   })
 
-  test('goes on with the wait in another process, and asks Azure for no other VM', async () => {
-    const { azure, cluster, again } = await launching()
+  test('goes on with the wait of an attempt that was given up, and asks Azure for no other VM', async () => {
+    const { azure, cluster, work: before, again } = await launching()
     const puts = azure.writes.length
     const work = again()
+    await expect(before).rejects.toThrow('a later attempt goes on with it')
     await pass(5000)
     cluster.put('nodes', nodeJson('a', joining))
     expect(await ended(work)).toMatchObject({ kind: 'launched', join: { kind: 'initialized' } })

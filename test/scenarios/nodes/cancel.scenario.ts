@@ -109,6 +109,10 @@ test('of all lifecycles cancelled at once three go, and the others begin anew', 
   const left = await world.list('nodeclaims')
   expect(left.filter(isGoing)).toEqual([])
   await untilAtRest(left)
+  await world.until('the lifecycles of those that went have ended', async () => {
+    const ended = await world.lifecycles("ExecutionStatus = 'Completed'")
+    return ended.length === 3
+  })
   expect(await evictedPods(claims)).toBe(3)
   expect(await world.joiner('status')).toContain(
     `REFUSED  ${nodes - 3} cancellations of lifecycles in Temporal were refused`,
