@@ -16,6 +16,14 @@ export function count(text: string): number {
   return value
 }
 
+/** From 0 on: a seed, or the number of one in a row. */
+export function wholeNumber(text: string): number {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value) || value < 0)
+    throw new InvalidArgumentError(`"${text}" is not a whole number from 0.`)
+  return value
+}
+
 export function share(text: string): number {
   const value = Number(text)
   if (!(value > 0 && value <= 1)) throw new InvalidArgumentError(`"${text}" is not a share like 0.5.`)

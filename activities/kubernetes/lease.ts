@@ -124,7 +124,8 @@ export class Lease {
   /**
    * Takes or renews the lease. What this process has written last is renewed without a read, as long as nobody else could take it. A lease of another
    * holder is taken once it has not changed for its duration, or its holder is gone and has not renewed it. A process that sees it for the first time
-   * waits that long from then on. A duration longer than this process's own counts as that: anybody may write 68 years into the object. Errors: the API server's, and that it did not answer in time; a lease that is held stays valid meanwhile.
+   * waits that long from then on. A duration longer than this process's own counts as that: anybody may write 68 years into the object. Errors: the
+   * API server's, and that it did not answer in time; a lease that is held stays valid meanwhile.
    */
   async tryHold(): Promise<Holding> {
     const renewedMs = this.#now()

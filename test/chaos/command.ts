@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
+import { wholeNumber } from '../../bench/arguments.ts'
 import { circumstances } from '../../bench/report.ts'
 import { coverageOf, coverageTable } from './coverage.ts'
 import { type ChaosPlan, planOf } from './plan.ts'
@@ -20,21 +21,14 @@ interface Options {
 /** With fewer seeds chance decides which kinds come about. */
 const enoughSeeds = 50
 
-function count(text: string): number {
-  const value = Number(text)
-  if (!Number.isSafeInteger(value) || value < 0)
-    throw new InvalidArgumentError(`"${text}" is no whole number; use one from 0 on.`)
-  return value
-}
-
 await new Command('npm run chaos --')
   .description(
     'All of Joiner and its servers in virtual time, with faults and operators that follow from a seed. Ends with 1 when something is wrong at any time or left at the end, with the shortest plan in which it is, or when a kind of trouble came about too rarely.',
   )
-  .option('--seeds <count>', 'how many seeds', count, 100)
-  .option('--from <seed>', 'the first of them', count, 1)
+  .option('--seeds <count>', 'how many seeds', wholeNumber, 100)
+  .option('--from <seed>', 'the first of them', wholeNumber, 1)
   .option('--new', 'from a seed that is drawn at random, which is printed')
-  .option('--seed <seed>', 'only this one, with all that happens', count)
+  .option('--seed <seed>', 'only this one, with all that happens', wholeNumber)
   .option('--plan <file>', 'only this plan, as a failing seed prints it')
   .option('--show', 'only print the plan, as JSON')
   .option('--no-shrink', 'do not look for the shortest plan that fails')

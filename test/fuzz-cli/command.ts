@@ -1,4 +1,5 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
+import { wholeNumber } from '../../bench/arguments.ts'
 import { circumstances, table } from '../../bench/report.ts'
 import { printable } from '../../core/values/printable.ts'
 import { caseOf as mutatedCase } from './cases.ts'
@@ -18,21 +19,14 @@ interface Options {
 const mostMiB = 512
 const progressEvery = 1000
 
-function count(text: string): number {
-  const value = Number(text)
-  if (!Number.isSafeInteger(value) || value < 0)
-    throw new InvalidArgumentError(`"${text}" is not a whole number from 0.`)
-  return value
-}
-
 await new Command('npm run fuzz-cli --')
   .description(
     'Manifests, scenarios, catalogues and plans are changed at random and given to the command line: each run must end, with an exit code of the help, and print no stack trace and no control character. Ends with 1 when something did.',
   )
-  .option('--seed <number>', 'what the changes follow from', count, Math.floor(Math.random() * 1e6))
-  .option('--count <number>', 'how many', count, 10_000)
-  .option('--from <number>', 'the number of the first one; with --count 1 a single one is run again', count, 0)
-  .option('--processes <number>', 'how many of them are run as real processes as well', count, 50)
+  .option('--seed <number>', 'what the changes follow from', wholeNumber, Math.floor(Math.random() * 1e6))
+  .option('--count <number>', 'how many', wholeNumber, 10_000)
+  .option('--from <number>', 'the number of the first one; with --count 1 a single one is run again', wholeNumber, 0)
+  .option('--processes <number>', 'how many of them are run as real processes as well', wholeNumber, 50)
   .option('--fields', 'instead each field of a cluster, left out, null or of another type')
   .action(main)
   .parseAsync()

@@ -1,7 +1,8 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
+import { wholeNumber } from '../../bench/arguments.ts'
 import { circumstances } from '../../bench/report.ts'
 import { randomNumbers } from '../fast/virtual-clock.ts'
 import { Copy } from './copy.ts'
@@ -26,20 +27,13 @@ interface Options {
   readonly list?: true
 }
 
-function count(text: string): number {
-  const value = Number(text)
-  if (!Number.isSafeInteger(value) || value < 0)
-    throw new InvalidArgumentError(`"${text}" is not a whole number from 0.`)
-  return value
-}
-
 await new Command('npm run mutations --')
   .description(
     'Removes awaited writes, ownership checks and early returns from the code, one at a time, and runs the tests without real servers until one fails: those beside the file, those that import it, those in virtual time. The checkout stays as it is. One mutant takes some seconds to some minutes. Ends with 1 when fewer than 85 % are caught.',
   )
-  .option('--seed <number>', 'what the sample follows from', count, 33)
-  .option('--count <number>', 'how many mutants', count, 100)
-  .option('--from <number>', 'goes on with a sample: the number of its first mutant', count, 0)
+  .option('--seed <number>', 'what the sample follows from', wholeNumber, 33)
+  .option('--count <number>', 'how many mutants', wholeNumber, 100)
+  .option('--from <number>', 'goes on with a sample: the number of its first mutant', wholeNumber, 0)
   .option('--folder <path...>', 'where to look for them', usualFolders)
   .option('--list', 'prints the sample and runs nothing')
   .action(main)
