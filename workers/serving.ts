@@ -124,7 +124,7 @@ export async function serve(
   const leading = (name: string, led: Pick<LeadingInput, 'what' | 'isFenced' | 'work' | 'makeWorker'>) => {
     leases.set(name, () => leaders.has(name))
     // Without a fence only the time that has run out keeps two apart.
-    const lease = new Lease(deps, { ...leaderTimes, name, identity, ...(led.isFenced ? { peers } : {}) })
+    const lease = new Lease(deps, { ...leaderTimes, name, identity, peers, takesFromDead: led.isFenced })
     const onWorker = (worker: Worker | undefined) => {
       if (worker === undefined) leaders.delete(name)
       else leaders.set(name, worker)

@@ -50,12 +50,12 @@ function processOf(api: FakeApi, identity: string, startedMs = 0, peers?: Peers)
 /** Machines that answer for processes at their addresses: by accepting, by refusing, or not at all. */
 class Addresses {
   readonly #answers = new Map<string, 'accepts' | 'refuses' | 'is silent'>()
-  readonly #open = new Set<{ readonly address: string; isOpen: boolean }>()
+  readonly #open: { readonly address: string; readonly close: () => void }[] = []
 
   /** `breaks`: what is open to the address is closed. */
   answer(address: string, how: 'accepts' | 'refuses' | 'is silent', breaks = true): void {
     this.#answers.set(address, how)
-    for (const connection of this.#open) if (breaks && connection.address === address) connection.isOpen = false
+    for (const connection of this.#open) if (breaks && connection.address === address) connection.close()
   }
 
   peersOf(address: string | undefined): Peers {
@@ -65,9 +65,10 @@ class Addresses {
         const how = this.#answers.get(to) ?? 'is silent'
         const code = how === 'refuses' ? 'ECONNREFUSED' : 'ETIMEDOUT'
         if (how !== 'accepts') throw Object.assign(new Error(code), { code })
-        const connection = { address: to, isOpen: true, close: () => void (connection.isOpen = false) }
-        this.#open.add(connection)
-        return connection
+        const broken = new AbortController()
+        const close = () => broken.abort()
+        this.#open.push({ address: to, close })
+        return { broken: broken.signal, close }
       },
     }
   }
@@ -196,6 +197,32 @@ describe('a process that stands by and is connected to the holder', () => {
     // The holder, were it alive, sees it at its next look.
     expect(await first.tryHold()).toBe('other')
     expect(api.object).toMatchObject({ metadata: { annotations: { 'joiner.sh/address': 'second second:1' } } })
+  })
+
+  test('looks seldom while it is connected, in time for the end of the lease, and soon once the connection breaks', async () => {
+    const { api, addresses, second } = await standingBy()
+    expect(second.nextLook).toMatchObject({ withinMs: 2000, sooner: { aborted: false } })
+    api.nowMs += 9000
+    expect(second.nextLook.withinMs).toBe(1000)
+    const { sooner } = second.nextLook
+    addresses.answer('first:1', 'refuses')
+    expect(sooner?.aborted).toBe(true)
+    expect(second.nextLook).toEqual({ withinMs: 500 })
+    expect(processOf(api, 'third').nextLook).toEqual({ withinMs: 500 })
+  })
+
+  test('waits until it runs out where it must not take it from the dead', async () => {
+    const { api, addresses } = await standingBy()
+    const options = { name, identity: 'third', durationSeconds: 10, monotonicMs: () => api.nowMs }
+    const third = new Lease(
+      { client: api, namespace: 'joiner' },
+      { ...options, peers: addresses.peersOf('third:1'), takesFromDead: false },
+    )
+    expect(await third.tryHold()).toBe('other')
+    addresses.answer('first:1', 'refuses')
+    for (; api.nowMs < 10_000; api.nowMs += 500) expect(await third.tryHold()).toBe('other')
+    expect(await third.tryHold()).toBe('taken')
+    expect(third.tookFromDead).toBe(false)
   })
 
   test.each([

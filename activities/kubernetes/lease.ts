@@ -8,6 +8,8 @@ import { HeldConnection, type Peers } from './peers.ts'
 const addressAnnotation = 'joiner.sh/address'
 /** A holder that lives has renewed its lease within this time, whatever became of a connection to it. */
 const aliveMs = 2500
+/** Time between two looks of a process that stands by: connected to the holder, and not. */
+const lookMs = { connected: 2000, otherwise: 500 } as const
 
 interface LeaseObject {
   readonly metadata: { readonly resourceVersion: string; readonly annotations?: Readonly<Record<string, string>> }
@@ -32,8 +34,10 @@ interface LeaseOptions {
   readonly durationSeconds: number
   /** Time after which `tryHold` no longer waits for a request, in milliseconds. Default: as long as the client does. */
   readonly requestMs?: number
-  /** With them a process that stands by takes the lease of one that is gone. Default: it waits until the lease runs out. */
+  /** With them a process that stands by is connected to the holder, so it need not look often. Default: it looks often. */
   readonly peers?: Peers
+  /** Whether it takes the lease of a holder that is gone before the lease runs out. Default: with `peers` it does. */
+  readonly takesFromDead?: boolean
   /** A clock that never goes back, in milliseconds. Default: `performance.now`. */
   readonly monotonicMs?: () => number
 }
@@ -42,6 +46,12 @@ interface LeaseOptions {
 export interface OtherHolder {
   readonly holder: string
   readonly heldMs: number
+}
+
+/** How long a process that stands by may leave the lease alone, in milliseconds, unless the signal fires: then what holds it may be gone. */
+export interface NextLook {
+  readonly withinMs: number
+  readonly sooner?: AbortSignal
 }
 
 /** Result of an attempt to hold a lease. */
@@ -77,6 +87,7 @@ export class Lease {
   readonly #address: string | undefined
   /** To the process that holds it. */
   readonly #holder: HeldConnection | undefined
+  readonly #takesFromDead: boolean
 
   constructor(deps: LeaseDeps, options: LeaseOptions) {
     this.#deps = deps
@@ -88,6 +99,7 @@ export class Lease {
     const address = options.peers?.address
     this.#address = address && `${options.identity} ${address}`
     this.#holder = options.peers === undefined ? undefined : new HeldConnection(options.peers.connect)
+    this.#takesFromDead = options.takesFromDead ?? true
   }
 
   /** For how long, in milliseconds, no other process can hold the lease, which `tryHold` held less than its duration ago. */
@@ -108,6 +120,15 @@ export class Lease {
   /** Who kept this process from it at the last attempt; undefined: nobody did. */
   get heldBy(): OtherHolder | undefined {
     return this.#other && { holder: this.#other.holder, heldMs: this.#now() - this.#other.sinceMs }
+  }
+
+  /** When to try again, after another held it. */
+  get nextLook(): NextLook {
+    const broken = this.#holder?.broken
+    if (broken === undefined || broken.aborted) return { withinMs: lookMs.otherwise }
+    const overMs = (this.#seen?.atMs ?? Number.NEGATIVE_INFINITY) + this.#durationSeconds * 1000
+    const withinMs = Math.min(Math.max(overMs - this.#now(), lookMs.otherwise), lookMs.connected)
+    return { withinMs, sooner: broken }
   }
 
   /** Takes the lease from any holder: for a caller that knows itself to be the only rightful holder. */
@@ -136,7 +157,7 @@ export class Lease {
     const isOthers = holderIdentity !== '' && holderIdentity !== this.#identity
     const isOver = ageMs >= Math.min(leaseDurationSeconds, this.#durationSeconds) * 1000
     // Nobody is there after the lease was read, so a process that comes back meanwhile has written it since, and this write fails.
-    const isDead = isOthers && !isOver && (await this.#isGone(lease)) && ageMs >= aliveMs
+    const isDead = isOthers && !isOver && (await this.#isGone(lease)) && ageMs >= aliveMs && this.#takesFromDead
     this.#see(isOthers ? holderIdentity : undefined)
     if (isOthers && !isOver && !isDead) return 'other'
     const takenMs = this.#now()

@@ -10,7 +10,8 @@ export interface Peers {
 }
 
 export interface PeerConnection {
-  readonly isOpen: boolean
+  /** Fires when it breaks, or is closed. */
+  readonly broken: AbortSignal
   close(): void
 }
 
@@ -30,14 +31,13 @@ export async function connectToPeer(address: string): Promise<PeerConnection> {
     socket.destroy()
     throw error
   }
+  const broken = new AbortController()
   // It hears of an end only while it reads.
-  socket.resume().once('end', () => socket.destroy())
-  return {
-    get isOpen() {
-      return !socket.destroyed
-    },
-    close: () => void socket.destroy(),
-  }
+  socket
+    .resume()
+    .once('end', () => socket.destroy())
+    .once('close', () => broken.abort())
+  return { broken: broken.signal, close: () => void socket.destroy() }
 }
 
 /**
@@ -55,11 +55,16 @@ export class HeldConnection {
     this.#connect = connect
   }
 
+  /** Fires when the last connection breaks; undefined: there was none. */
+  get broken(): AbortSignal | undefined {
+    return this.#connection?.broken
+  }
+
   /** Whether no process is at this address now, where one was. It connects, or connects again. */
   async isGone(address: string | undefined): Promise<boolean> {
     if (address !== this.#address) this.close()
     this.#address = address
-    if (address === undefined || this.#connection?.isOpen === true) return false
+    if (address === undefined || this.broken?.aborted === false) return false
     try {
       this.#connection = await this.#connect(address)
       return false

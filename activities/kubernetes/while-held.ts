@@ -4,14 +4,13 @@ import type { Lease } from './lease.ts'
 
 /** Duration of a leader's Lease, and how long a request for it is waited for: several fit into the duration. */
 export const leaderTimes = { durationSeconds: 10, requestMs: 2500 } as const
-/** Time between two looks at the Lease, of a process that leads and of one that stands by. */
+/** Time between two renewals of the Lease. */
 const renewMs = 2000
-const standByMs = 500
 
 export interface HeldInput {
   /** What one process does, in words: `plans`. */
   readonly what: string
-  readonly lease: Pick<Lease, 'tryHold' | 'release' | 'validMs' | 'takenFrom' | 'tookFromDead' | 'heldBy'>
+  readonly lease: Pick<Lease, 'tryHold' | 'release' | 'validMs' | 'takenFrom' | 'tookFromDead' | 'heldBy' | 'nextLook'>
   /** Whether a fence keeps the writes of two processes apart. */
   readonly isFenced: boolean
   readonly log: Logger
@@ -53,7 +52,8 @@ export async function whileHeld(
   while (!signal.aborted) {
     if (!['taken', 'renewed'].includes((await hold()) ?? '')) {
       standBy()
-      await pauseOf(standByMs, signal)
+      const { withinMs, sooner } = lease.nextLook
+      await pauseOf(withinMs, sooner === undefined ? signal : AbortSignal.any([signal, sooner]))
       continue
     }
     // Named: it did not give the Lease up. Unless it was gone it may only stand still.

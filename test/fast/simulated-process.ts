@@ -11,6 +11,7 @@ export class SimulatedProcess {
   #state: 'running' | 'frozen' | 'killed' = 'running'
   readonly #timers = new Set<Cancel>()
   #held: (() => void)[] = []
+  readonly #ends: (() => void)[] = []
 
   constructor(name: string) {
     this.name = name
@@ -68,6 +69,12 @@ export class SimulatedProcess {
     this.#state = 'killed'
     for (const cancel of this.#timers) cancel()
     this.#held = []
+    for (const end of this.#ends.splice(0)) end()
+  }
+
+  /** What others notice of its end: their connections to it break. */
+  whenKilled(end: () => void): void {
+    this.#ends.push(end)
   }
 
   freeze(): void {

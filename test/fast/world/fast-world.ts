@@ -187,15 +187,11 @@ export class FastWorld {
   async #connectTo(name: string): Promise<PeerConnection> {
     const process = this.joiners.get(name)?.process
     if (process === undefined) throw Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
-    let isClosed = false
-    return {
-      get isOpen() {
-        return !isClosed && !process.isKilled
-      },
-      close: () => {
-        isClosed = true
-      },
-    }
+    const broken = new AbortController()
+    const close = () => broken.abort()
+    const asking = SimulatedProcess.current
+    process.whenKilled(() => (asking === undefined ? close() : asking.deliver(close)))
+    return { broken: broken.signal, close }
   }
 
   #workflowsAt(path: string | undefined): Workflows {
