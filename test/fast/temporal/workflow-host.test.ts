@@ -7,7 +7,7 @@ import { InternalConnectionLikeSymbol } from '@temporalio/client/lib/types.js'
 import { msNumberToTs, optionalTsToMs } from '@temporalio/common/lib/time.js'
 import { Activity } from '@temporalio/worker/lib/activity.js'
 import { ReusableVMWorkflow, ReusableVMWorkflowCreator } from '@temporalio/worker/lib/workflow/reusable-vm.js'
-import { BaseVMWorkflow } from '@temporalio/worker/lib/workflow/vm-shared.js'
+import { BaseVMWorkflow, globalHandlers } from '@temporalio/worker/lib/workflow/vm-shared.js'
 import { expect, test } from 'vitest'
 import { sdkVersion } from './workflow-tasks.ts'
 
@@ -49,6 +49,7 @@ test('they are what the simulated server makes of them', () => {
   for (const [owner, method] of methods)
     expect(Reflect.get(owner.prototype as object, method), method).toBeTypeOf('function')
   expect(ReusableVMWorkflow.prototype).toBeInstanceOf(BaseVMWorkflow)
+  expect(globalHandlers).toHaveProperty('uninstall')
   expect(InternalConnectionLikeSymbol).toBeTypeOf('symbol')
   expect(optionalTsToMs(msNumberToTs(1500))).toBe(1500)
 })
