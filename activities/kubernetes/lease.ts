@@ -1,32 +1,11 @@
 import { pauseFor } from '../activity-context.ts'
-import { isConflict, isNotFound } from './client/api-error.ts'
-import type { KubernetesClient } from './client/client.ts'
-import { resourcePath } from './client/resources.ts'
+import { addressAnnotation, type LeaseDeps, type LeaseObject, readLease, writeLease } from './lease-object.ts'
 import { HeldConnection, type Peers } from './peers.ts'
 
-/** Who wrote it and where that process is reached, as `identity host:port`. A holder of another version may leave it as it was. */
-const addressAnnotation = 'joiner.sh/address'
 /** A holder that lives has renewed its lease within this time, whatever became of a connection to it. */
 const aliveMs = 2500
 /** Time between two looks of a process that stands by: connected to the holder, and not. */
 const lookMs = { connected: 2000, otherwise: 500 } as const
-
-interface LeaseObject {
-  readonly metadata: { readonly resourceVersion: string; readonly annotations?: Readonly<Record<string, string>> }
-  readonly spec?: {
-    readonly holderIdentity?: string
-    /** Since when it is that holder's, by that holder's clock. */
-    readonly acquireTime?: string
-    readonly renewTime?: string
-    readonly leaseDurationSeconds?: number
-    readonly leaseTransitions?: number
-  }
-}
-
-interface LeaseDeps {
-  readonly client: Pick<KubernetesClient, 'get' | 'create' | 'mergePatch'>
-  readonly namespace: string
-}
 
 interface LeaseOptions {
   readonly name: string
@@ -221,50 +200,15 @@ export class Lease {
     if (lease?.spec?.holderIdentity === this.#identity) await this.#write(lease, '')
   }
 
-  async #read(): Promise<LeaseObject | undefined> {
-    try {
-      return (await this.#deps.client.get(
-        resourcePath('leases', this.#name, this.#deps.namespace),
-      )) as unknown as LeaseObject
-    } catch (error) {
-      if (isNotFound(error)) return undefined
-      throw error
-    }
+  #read(): Promise<LeaseObject | undefined> {
+    return readLease(this.#deps, this.#name)
   }
 
   /** Returns whether it was written: nobody was first. */
   async #write(previous: LeaseObject | undefined, holderIdentity = this.#identity): Promise<boolean> {
     this.#own = undefined
-    const changed = previous?.spec?.holderIdentity !== holderIdentity
-    const now = new Date().toISOString().replace('Z', '000Z')
-    const { acquireTime = now } = (changed ? undefined : previous?.spec) ?? {}
-    const spec = {
-      holderIdentity,
-      leaseDurationSeconds: this.#durationSeconds,
-      acquireTime,
-      renewTime: now,
-      leaseTransitions: (previous?.spec?.leaseTransitions ?? 0) + (changed ? 1 : 0),
-    }
-    const { client, namespace } = this.#deps
-    const annotations = { [addressAnnotation]: this.#address ?? null }
-    try {
-      const written =
-        previous === undefined
-          ? await client.create(resourcePath('leases', undefined, namespace), {
-              apiVersion: 'coordination.k8s.io/v1',
-              kind: 'Lease',
-              metadata: { name: this.#name, namespace, ...(this.#address === undefined ? {} : { annotations }) },
-              spec,
-            })
-          : await client.mergePatch(resourcePath('leases', this.#name, namespace), {
-              metadata: { resourceVersion: previous.metadata.resourceVersion, annotations },
-              spec,
-            })
-      this.#own = written as unknown as LeaseObject
-      return true
-    } catch (error) {
-      if (isConflict(error) || (previous !== undefined && isNotFound(error))) return false
-      throw error
-    }
+    const holder = { name: this.#name, holderIdentity, address: this.#address, durationSeconds: this.#durationSeconds }
+    this.#own = await writeLease(this.#deps, previous, holder)
+    return this.#own !== undefined
   }
 }
