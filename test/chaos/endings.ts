@@ -1,4 +1,9 @@
+import type { Entries } from '../../api/kept/document.ts'
+import { parseWaiting } from '../../api/waiting-pods.ts'
+import { waitingMapName } from '../../core/scheduling/explain/waiting-classes.ts'
 import { resumeUpdate } from '../../workflows/messages.ts'
+import { traceKeys } from '../command-writes.ts'
+import { metaOf } from '../fast/kubernetes/api/objects.ts'
 import { dated } from '../scenarios/dated.ts'
 import { isTrue, type Seen } from '../world.ts'
 import { workloadObjects } from './objects.ts'
@@ -7,6 +12,7 @@ import { type Scene, wait } from './scene.ts'
 import type { Watch } from './watch.ts'
 
 const lookMs = 10_000
+const waitingPath = `/api/v1/namespaces/joiner/configmaps/${waitingMapName}`
 /** How long all may take to come to rest when troubles are over: an offering that was refused is not tried again for an hour at most. */
 const restMs = 100 * 60_000
 /** How long all may take to go: two runs of maintenance. */
@@ -83,12 +89,29 @@ async function unrest(scene: Scene): Promise<string | undefined> {
   if (going !== undefined) return `NodeClaim ${going.metadata.name} goes`
   const coming = claims.find((claim) => !isGoing(claim) && !isTrue(claim, 'Initialized'))
   if (coming !== undefined) return `NodeClaim ${coming.metadata.name} is not initialized`
+  const nodes = await world.list('nodes')
+  const marked = nodes.find((node) => !isGoing(node) && node.spec.taints?.some(({ key }) => key === traceKeys.taint))
+  if (marked !== undefined) return `Node ${marked.metadata.name} is to be disrupted`
   const pods = await world.list('pods')
   const waiting = pods.filter(({ status }) => status?.phase !== 'Running')
   const unexcused = waiting.find((pod) => excuse(scene, pod) === undefined)
   if (unexcused !== undefined) return `pod ${unexcused.metadata.name} does not run, and could`
+  const untrue = waiting.map((pod) => untruth(scene, pod)).find((text) => text !== undefined)
+  if (untrue !== undefined) return untrue
   for (const _ of waiting) scene.count('pods that wait at rest')
   return undefined
+}
+
+/** In what Joiner's account of a pod that limits keep from all NodePools is wrong; undefined: in nothing. */
+function untruth(scene: Scene, { metadata: { name } }: Seen): string | undefined {
+  if (scene.isClassRemoved) return undefined
+  const { data = {} } = (scene.fast.cluster.server.objects.find(waitingPath) ?? {}) as { readonly data?: Entries }
+  const { waiting, faults } = parseWaiting(data)
+  if (faults.length > 0) return `${waitingMapName} is damaged: ${JSON.stringify(faults[0])}`
+  const own = [...waiting.classes.values()].find(({ pods }) => pods.includes(`default/${name}`))
+  if (own === undefined) return `nothing is said of pod ${name}, which waits`
+  if (own.state === 'unschedulable' && own.cause === 'limits') return undefined
+  return `limits keep pod ${name} from all nodes, and it is said: ${own.state}, ${own.cause}: ${own.finding}`
 }
 
 interface BudgetSeen {
@@ -99,8 +122,9 @@ interface BudgetSeen {
 /** Whether a node's drain says that it waits for a PodDisruptionBudget, and that is so: of its pods some cannot run, and the others must not go. */
 function isHeldUp({ fast }: Scene, { status }: Seen): boolean {
   const { message = '' } = status?.conditions?.find(({ type }) => type === 'Drained') ?? {}
+  const named = new Set(message.match(/work-\d+(?![-\w])/g))
   const budgets = fast.cluster.server.objects.of('poddisruptionbudgets') as unknown as readonly BudgetSeen[]
-  return budgets.some(({ metadata, status: own }) => own?.disruptionsAllowed === 0 && message.includes(metadata.name))
+  return budgets.some(({ metadata, status: own }) => own?.disruptionsAllowed === 0 && named.has(metadata.name))
 }
 
 /**
@@ -125,7 +149,7 @@ function excuse(scene: Scene, pod: Seen): string | undefined {
 }
 
 /** What is left; undefined: nothing but what is foreign. */
-async function left({ world, foreign }: Scene): Promise<string | undefined> {
+async function left({ world, fast, foreign }: Scene): Promise<string | undefined> {
   const azure = await world.azure()
   const names = (list: readonly Seen[]) => list.map(({ metadata }) => metadata.name)
   const isOwn = (name: string) => ![...foreign.vms].some((vm) => name.startsWith(vm))
@@ -141,6 +165,10 @@ async function left({ world, foreign }: Scene): Promise<string | undefined> {
     vms: azure.virtualMachines.map(({ name }) => name).filter(isOwn),
     nics: azure.networkInterfaces.filter(isOwn),
     disks: azure.disks.filter(isOwn),
+    tokens: fast.cluster.server.objects
+      .of('secrets')
+      .map((secret) => metaOf(secret).name)
+      .filter((name) => name.startsWith('bootstrap-token-')),
     workflows,
   }
   const found = Object.entries(all).filter(([, list]) => list.length > 0)

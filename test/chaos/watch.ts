@@ -1,9 +1,12 @@
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
+import { disruptionCommandId } from '../../core/task-queues.ts'
+import { clusterName } from '../../deploy/local/cluster.ts'
 import { traceKeys } from '../command-writes.ts'
 import type { FakeRequest } from '../fakes/cluster.ts'
 import { metaOf } from '../fast/kubernetes/api/objects.ts'
 import type { Change } from '../fast/kubernetes/api/watches.ts'
 import { SimulatedProcess } from '../fast/simulated-process.ts'
+import type { Run } from '../fast/temporal/run.ts'
 import { Brakes } from './brakes.ts'
 import type { Scene } from './scene.ts'
 
@@ -99,7 +102,15 @@ export class Watch {
   /** Nodes that go, or are to be replaced, are no part of a run and count for no limit (reference/karpenter-core.md 3.6). */
   #lookAtLimit(pool: string, claims: readonly ClaimSeen[]): void {
     const most = this.#scene.mostCpus.get(pool) ?? Number.POSITIVE_INFINITY
-    const staying = claims.filter((claim) => !isGoing(claim) && !isTrue(claim, 'DisruptionReason'))
+    // What was made in place of a node that stays after all is over the limit: its command ended before it was done.
+    const undone = new Set(
+      this.#scene.fast.temporal.runs.filter(hasEndedUndone).map(({ identity }) => identity.workflowId),
+    )
+    const isSecond = (claim: Json) => {
+      const { [traceKeys.replacementFor]: command = '' } = metaOf(claim).annotations ?? {}
+      return undone.has(disruptionCommandId(clusterName, command))
+    }
+    const staying = claims.filter((claim) => !isGoing(claim) && !isTrue(claim, 'DisruptionReason') && !isSecond(claim))
     const cpus = staying.reduce((sum, { status }) => sum + Number(status?.capacity?.['cpu'] ?? 0), 0)
     if (cpus > most) this.note('limit', `${pool} has ${cpus} vCPUs of ${most}`)
   }
@@ -171,6 +182,12 @@ export class Watch {
     return this.#scene.fast.cluster.server.objects.of('nodeclaims')
   }
 }
+
+/** A disruption command that ended without its nodes. */
+const hasEndedUndone = ({ identity, status, result }: Run) =>
+  identity.workflowType === 'disruptionCommand' &&
+  status !== 'running' &&
+  (result as { readonly outcome?: string } | null | undefined)?.outcome !== 'done'
 
 const isGoing = (object: Json) => metaOf(object).deletionTimestamp !== undefined
 
