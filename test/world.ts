@@ -12,6 +12,7 @@ import { clusterName } from '../deploy/local/cluster.ts'
 import { commandLine, type Installation } from '../deploy/local/installation.ts'
 import type { LocalCluster } from '../deploy/local/local-cluster.ts'
 import type { Operator } from '../deploy/local/operator.ts'
+import { forKubectl } from '../starter/cli/shared/yaml-text.ts'
 import { nodeClass } from './applied-objects.ts'
 import { operatorUser, realServers, type Servers, type SimulatedVm, type WorldOptions } from './clusters/servers.ts'
 import { patient } from './runner/patience.ts'
@@ -255,7 +256,7 @@ export class World {
   apply(...objects: readonly unknown[]): Promise<string> {
     return this.operator.kubectl(
       ['apply', '--server-side', '--force-conflicts', '-f', '-'],
-      objects.map((object) => stringify(object)).join('---\n'),
+      objects.map((object) => stringify(object, forKubectl)).join('---\n'),
     )
   }
 

@@ -1,11 +1,11 @@
 import { Document, isMap, isScalar, isSeq } from 'yaml'
 import { printable } from '../../../core/values/printable.ts'
-import { documentText } from '../shared/yaml-text.ts'
+import { documentText, forKubectl } from '../shared/yaml-text.ts'
 import type { ChartValue } from './chart-value.ts'
 
 /** Returns a values file of the chart, with the source of each value in a comment. `head`: comment lines before all values. */
 export function valuesText(values: readonly ChartValue[], head: readonly string[]): string {
-  const document = new Document({})
+  const document = new Document({}, forKubectl)
   for (const one of values) {
     document.setIn(one.path, document.createNode(one.value))
     comment(document, one)

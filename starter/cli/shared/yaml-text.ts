@@ -1,5 +1,8 @@
-import { Document, Scalar, visit } from 'yaml'
+import { Document, type DocumentOptions, Scalar, type SchemaOptions, visit } from 'yaml'
 import { printableLines, printableYaml } from '../../../core/values/printable.ts'
+
+/** kubectl and Helm read YAML 1.1, where y, on and 1:20 are no text unless they are quoted. */
+export const forKubectl: SchemaOptions & DocumentOptions = { compat: 'yaml-1.1' }
 
 /** A document as text that a terminal shows and a parser reads as what it is: characters that a terminal would obey are escaped. */
 export function documentText(document: Document): string {
@@ -14,7 +17,7 @@ export function documentText(document: Document): string {
 
 /** A value as YAML, in the same way. */
 export function yamlText(value: unknown, comment: string | null = null): string {
-  const document = new Document(value, { aliasDuplicateObjects: false })
+  const document = new Document(value, { ...forKubectl, aliasDuplicateObjects: false })
   document.commentBefore = comment
   return holdsObeyed(value) ? documentText(document) : printableYaml(document.toString({ lineWidth: 0 }))
 }

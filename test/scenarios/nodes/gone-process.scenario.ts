@@ -63,6 +63,12 @@ async function untilAllJoin(count = nodes): Promise<readonly Held[]> {
   return untilAllIn('launch', count)
 }
 
+/** Waits until a process stands by, and takes its share of activities. */
+async function untilWorking(process: string): Promise<void> {
+  const log = () => world.cluster.supervisor.tail(process, 1000)
+  await world.until(`${process} works`, async () => (await log()).includes('started workers'))
+}
+
 /** Waits until nothing is in the hands of whoever had it. Returns how long that took, in ms. */
 async function untilTaken(before: readonly Held[]): Promise<number> {
   const all = (await inHand()).length
@@ -107,8 +113,7 @@ test('what the leader had in hand goes on in the one that stood by, before its L
   await world.scale('inflate', nodes)
   const before = await untilAllJoin()
   world.startJoiner('second')
-  const log = () => world.cluster.supervisor.tail('second', 1000)
-  await world.until('the second stands by', async () => (await log()).includes('started workers'))
+  await untilWorking('second')
   await world.crash()
   expectWithin(await untilTaken(before), stoodByMs)
   expect(new Set((await inHand()).map(({ by }) => by.split('/')[0]))).toEqual(new Set(['second']))
@@ -123,7 +128,7 @@ test('what a process had in hand whose Pod is gone goes on at once', async () =>
     spec: { nodeSelector: { nowhere: 'yes' }, containers: [{ name: 'main', image: 'joiner' }] },
   })
   world.startJoiner('third')
-  await world.until('the third works', async () => Object.keys(await world.metrics('third')).length > 0)
+  await untilWorking('third')
   await world.scale('inflate', 4 * nodes)
   const before = (await untilAllJoin(3 * nodes)).filter(({ by }) => by.startsWith('third/'))
   expect(before.length).toBeGreaterThan(0)

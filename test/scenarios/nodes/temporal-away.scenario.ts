@@ -48,15 +48,13 @@ test.each([
   const before = await puts()
   await world.scale('inflate', nodes)
   await world.until('Azure holds the answers to all creates', async () => (await puts()) === before + nodes)
-  const back = world.restartServer('temporal', awayMs)
+  let isBack = false
+  const back = world.restartServer('temporal', awayMs).finally(() => {
+    isBack = true
+  })
   await world.untilRunning(nodes, awayMs)
   expect(await byBridge()).toBe(bridges)
-  expect(
-    await world.temporal.connection.ensureConnected().then(
-      () => 'there',
-      () => 'away',
-    ),
-  ).toBe('away')
+  expect(isBack).toBe(false)
   await world.scale('inflate', nodes + 2)
   await world.until('the new pods have NodeClaims', async () => (await claimNames()).length === nodes + 2)
   const during = await claimNames()

@@ -3,10 +3,10 @@ import { maintenanceScheduleId } from '../../../core/task-queues.ts'
 import { clusterName } from '../../../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { World } from '../../world.ts'
-import { afterAll, beforeAll, expect, isFast, keepsTime, test } from '../scenario.ts'
+import { afterAll, beforeAll, expect, keepsTime, test } from '../scenario.ts'
 
-/** In virtual time they cost half a second of a core each; the thousand are a unit test. */
-const nodes = isFast ? 30 : 6
+/** The thousand are a unit test. */
+const nodes = 6
 const loops = ['provisioning', 'disruption'].map((name) => `${name}/${clusterName}`)
 /** A round of the watchdog, and what it then takes until lists know of it. */
 const namedMs = 30_000
@@ -85,11 +85,8 @@ test('the Schedule comes back when somebody deletes it, and stays paused and is 
   await world.until('it is named no more', async () => (await found('schedule paused')) === 0)
 })
 
-test('loops that somebody terminated run again while the visibility store is down, and what cannot be seen is said', async () => {
-  const { temporalFaults } = world.servers
-  // Real servers have theirs in one file with everything else.
-  if (temporalFaults === undefined) return
-  temporalFaults.isVisibilityDown = true
+async function withoutVisibility(faults: NonNullable<World['servers']['temporalFaults']>): Promise<void> {
+  faults.isVisibilityDown = true
   for (const id of loops) await world.temporal.workflow.getHandle(id).terminate('lost on purpose')
   const lostMs = Date.now()
   await world.until('both run again', async () => (await Promise.all(loops.map(isRunning))).every(Boolean))
@@ -98,8 +95,14 @@ test('loops that somebody terminated run again while the visibility store is dow
   const text = await said('status')
   expect(text).toMatch(/^BROKEN {2}the list of lifecycles, .*: cannot be read/m)
   expect(text).toMatch(new RegExp(`^general +${nodes} +${nodes} `, 'm'))
-  temporalFaults.isVisibilityDown = false
+  faults.isVisibilityDown = false
   await world.until('all is seen again', async () => (await found('cannot be read')) === 0)
+}
+
+test('loops that somebody terminated run again while the visibility store is down, and what cannot be seen is said', async () => {
+  const { temporalFaults } = world.servers
+  // Real servers have theirs in one file with everything else.
+  if (temporalFaults !== undefined) await withoutVisibility(temporalFaults)
   await world.scale('inflate', nodes + 1)
   await world.untilRunning(nodes + 1)
 })
