@@ -1,9 +1,11 @@
 import { randomInt } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import { Command } from 'commander'
 import { wholeNumber } from '../../bench/arguments.ts'
 import { circumstances } from '../../bench/report.ts'
 import { coverageOf, coverageTable } from './coverage.ts'
+import { runBeside } from './jobs.ts'
 import { type ChaosPlan, planOf } from './plan.ts'
 import { type ChaosRun, runPlan } from './run.ts'
 import { shortest } from './shrink.ts'
@@ -16,6 +18,7 @@ interface Options {
   readonly plan?: string
   readonly show?: boolean
   readonly shrink: boolean
+  readonly jobs: number
 }
 
 /** With fewer seeds chance decides which kinds come about. */
@@ -32,6 +35,7 @@ await new Command('npm run chaos --')
   .option('--plan <file>', 'only this plan, as a failing seed prints it')
   .option('--show', 'only print the plan, as JSON')
   .option('--no-shrink', 'do not look for the shortest plan that fails')
+  .option('--jobs <count>', 'how many processes share the seeds', wholeNumber, availableParallelism())
   .action(main)
   .parseAsync()
 
@@ -43,6 +47,7 @@ async function main({
   plan: file,
   show = false,
   shrink,
+  jobs,
 }: Options): Promise<void> {
   const from = isNew ? randomInt(1_000_000_000) : given
   const alone = file === undefined ? seed : await planIn(file)
@@ -54,12 +59,13 @@ async function main({
       : Array.from({ length: alone === undefined ? seeds : 1 }, (_, at) => planOf(first + at))
   const say = alone === undefined ? () => {} : (text: string) => console.log(text)
   const runs: ChaosRun[] = []
-  for (const plan of plans) {
-    const run = await runPlan(plan, { say })
+  const ended = async (plan: ChaosPlan, run: ChaosRun) => {
     runs.push(run)
     console.log(lineOf(plan, run))
     if (run.wrong.length > 0) await report(plan, run, shrink)
   }
+  if (plans.length === 1 || jobs === 1) for (const plan of plans) await ended(plan, await runPlan(plan, { say }))
+  else await runBeside(plans, jobs, ended)
   const coverage = coverageOf(runs)
   const hours = runs.reduce((sum, { simulatedMs }) => sum + simulatedMs, 0) / 3_600_000
   const wrong = runs.filter((run) => run.wrong.length > 0).length

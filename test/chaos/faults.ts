@@ -17,6 +17,14 @@ export const faults = {
       scene.fast.temporal.freeze(process)
       scene.later(forMs, () => scene.fast.temporal.thaw(process))
     }),
+  clock: async (scene, { draw, aheadMs, forMs }) => {
+    const process = picked([...scene.fast.joiners.values()], draw)?.process
+    if (process === undefined) throw new Error('no process runs')
+    process.skewMs = aheadMs
+    scene.later(forMs, () => {
+      process.skewMs = 0
+    })
+  },
   temporalAway: async ({ fast }, { forMs }) => fast.temporal.leave(forMs),
   apiThrottle: async ({ fast }, { forMs }) => fast.gate.throttle(forMs),
   apiErrors: async (scene, { status, share, forMs }) =>

@@ -57,8 +57,7 @@ export function planOf(seed: number): ChaosPlan {
   const random = new Random(seed * 7919 + 1)
   const pools = Array.from({ length: random.between(1, 3) }, (_, at) => poolOf(random, `pool-${at}`))
   const workloads = Array.from({ length: random.between(3, 12) }, (_, at) => workloadOf(random, `work-${at}`, pools))
-  // Most are short: an hour with little trouble in it finds less than three that begin anew.
-  const minutes = random.chance(0.8) ? random.between(10, 30) : random.between(30, 120)
+  const minutes = minutesOf(random, seed)
   return {
     seed,
     minutes,
@@ -72,6 +71,12 @@ export function planOf(seed: number): ChaosPlan {
     workloads,
     timeline: timelineOf(random, minutes * 60_000),
   }
+}
+
+/** Most are short: an hour with little trouble in it finds less than three that begin anew. One in a hundred lasts three days. */
+function minutesOf(random: Random, seed: number): number {
+  if (seed % 100 === 0) return 3 * 24 * 60
+  return random.chance(0.8) ? random.between(8, 20) : random.between(20, 120)
 }
 
 function timelineOf(random: Random, lengthMs: number): readonly Planned[] {

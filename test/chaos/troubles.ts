@@ -8,6 +8,8 @@ export type Trouble =
   | { readonly kind: 'kill'; readonly after: number; readonly point: StopPoint; readonly forMs: number }
   | { readonly kind: 'freeze'; readonly after: number; readonly point: StopPoint; readonly forMs: number }
   | { readonly kind: 'temporalAway'; readonly forMs: number }
+  /** The clock of one process is off; negative: behind. */
+  | { readonly kind: 'clock'; readonly draw: number; readonly aheadMs: number; readonly forMs: number }
   | { readonly kind: 'apiThrottle'; readonly forMs: number }
   /** A share of the requests is refused with a status; with 409 of patches alone. */
   | { readonly kind: 'apiErrors'; readonly status: 409 | 500; readonly share: number; readonly forMs: number }
@@ -46,6 +48,8 @@ type EndedType = 'nodeClaimLifecycle' | 'disruptionCommand' | 'disruptionLoop' |
 /** The codes speak of one zone and capacity type, since those of wider scope would soon leave nothing to buy. */
 const capacityCode = 'OverconstrainedZonalAllocationRequest'
 
+const dayMs = 24 * 60 * 60_000
+
 type Maker = (random: Random) => Trouble
 
 const points: readonly StopPoint[] = ['sent', 'effected', 'answered']
@@ -71,6 +75,12 @@ const faults: readonly Maker[] = [
     after: random.between(1, 80),
     point: random.pick(points),
     forMs: seconds(random, 2, 120),
+  }),
+  (random) => ({
+    kind: 'clock',
+    draw: drawn(random),
+    aheadMs: random.pick([-1, 1]) * random.pick([20_000, 600_000, 31 * dayMs, 365 * dayMs]),
+    forMs: seconds(random, 10, 900),
   }),
   // Seconds as often as an hour.
   (random) => ({
