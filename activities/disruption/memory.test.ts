@@ -17,7 +17,10 @@ import { DisruptionMemory } from './memory.ts'
 /** A memory that receives changes by hand, at a time that stands still. */
 function remembering(now = { ms: 0 }) {
   const listeners: ChangeListener[] = []
-  const cache = { onChange: (listener: ChangeListener) => listeners.push(listener) } as unknown as ClusterCache
+  const cache = {
+    onChange: (listener: ChangeListener) => listeners.push(listener),
+    nodeClaims: { by: () => [claim] },
+  } as unknown as ClusterCache
   const memory = new DisruptionMemory(cache, () => now.ms)
   const change = (before: CachedObject | undefined, after: CachedObject | undefined) => {
     const { changes, urgentChanges } = memory
