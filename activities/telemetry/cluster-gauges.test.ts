@@ -90,6 +90,14 @@ test('nodes with what they have, what their pods ask for and their age; the clus
   ])
 })
 
+test('a Node that finalizers of others hold is a series', () => {
+  const metadata = { ...node.metadata, deletionTimestamp: '2026-01-01T00:59:00Z', finalizers: ['example.com/backup'] }
+  const nodes = new Map([...cluster.nodes, ['node', { ...node, metadata }]])
+  const held = (of: typeof cluster) => shown(nodeGauges(of, () => now)).filter((line) => line.includes('finalizers'))
+  expect(held({ ...cluster, nodes })).toEqual(['joiner_nodes_held_by_finalizers{node_name="node"} 1'])
+  expect(held(cluster)).toEqual([])
+})
+
 test('a node and its pods are where its NodeClaim says, whatever its kubelet writes', () => {
   const metadata = {
     ...node.metadata,

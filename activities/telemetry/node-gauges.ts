@@ -1,3 +1,4 @@
+import { holdersOf } from '../../core/node-claim/node-gone.ts'
 import { asClaimed, claimOfNode } from '../../core/node-claim/node-owner.ts'
 import type { Node, NodeClaim, NodePool, Pod } from '../../core/objects.ts'
 import { isDaemonPod, isTerminal } from '../../core/pods/pod-rules.ts'
@@ -75,6 +76,14 @@ export function nodeGauges(cluster: ObservedNodes, now: () => number): readonly 
           const nodeclaim = claims[0]?.metadata.name
           yield [labelText(labelPairs({ node_name: node.metadata.name, nodeclaim })), 1] as const
         }
+      },
+    },
+    {
+      name: 'joiner_nodes_held_by_finalizers',
+      help: 'A Node that is being deleted, that Joiner has let go and that finalizers of others hold: 1.',
+      *samples() {
+        for (const node of cluster.nodes.values())
+          if (holdersOf(node).length > 0) yield [labelText(labelPairs({ node_name: node.metadata.name })), 1] as const
       },
     },
     ...nodePoolGauges(cluster, samples),
