@@ -124,6 +124,15 @@ describe('evaluate', () => {
     ])
   })
 
+  it('takes an empty Node that poses as a busy one for nobody’s', () => {
+    const busy = node('a')
+    const { metadata } = sampleNode('rogue', { metadata: { labels: busy.node.metadata.labels } })
+    const posing = { node: { ...busy.node, metadata }, claim: node('b').claim }
+    const pods = [pod('p', 'a', '3'), pod('q', 'b', '3')]
+    expect(found(world([posing, busy, node('b')], { pods }), { methods: ['emptiness'] })).toEqual([])
+    expect(found(world([busy, node('b')], { pods: [] }), { methods: ['emptiness'] })).toEqual(['emptiness delete a,b'])
+  })
+
   it.each([
     ['says that its node is of another NodePool', { 'karpenter.sh/nodepool': 'other' }],
     ['says that its node is not registered', { 'karpenter.sh/registered': 'no', 'karpenter.sh/initialized': 'no' }],

@@ -74,6 +74,12 @@ describe('resourcesByPool', () => {
       [sampleClaim('a')],
       one,
     ],
+    [
+      'a Node that has the provider id of another',
+      [sampleNode('a'), sampleNode('rogue', { providerId: 'azure:///a' })],
+      [sampleClaim('a')],
+      one,
+    ],
     ['another pool', [sampleNode('a', { metadata: { labels: { 'karpenter.sh/nodepool': 'other' } } })], [], undefined],
   ])('%s', (_, nodes, claims, resources) => {
     expect(shown(nodes, claims)).toEqual(resources)

@@ -125,6 +125,11 @@ class NodeIdentity {
       const own = items.filter(({ metadata }) => ['watched', 'bystander'].includes(metadata.name))
       return own.every(({ status }) => status?.nodes === 1)
     })
+    const why = JSON.parse(await world.joiner('why', 'node', `aks-${this.#own}`, '--output', 'json')) as {
+      nodePool?: string
+    }
+    if (why.nodePool !== 'watched')
+      this.report.broken.push(`joiner why says that NodePool ${why.nodePool} has the node`)
     await world.apply(releasedPool('2', 100, 'watched'))
     await this.#promise('a node that lies drifts, and is replaced first', async () => {
       const claim = await this.#claimOf('watched')
