@@ -87,6 +87,8 @@ const rules = {
   // A NodeClaim whose Node is gone while its VM may run; and one that is kept although it should end for that.
   NodeGone: { type: 'Warning', own: true, dedupeMs: 15 * minute },
   NodeGoneWithheld: { type: 'Warning', own: true, dedupeMs: 15 * minute },
+  // A Node that finalizers of others hold when its VM is gone, and its NodeClaim.
+  NodeHeldByFinalizers: { type: 'Warning', own: true, dedupeMs: 15 * minute },
   // A NodeClaim whose status names a VM that is not its own.
   InstanceNotOwned: { type: 'Warning', own: true },
   // A Node with the provider id of a VM that is not its own.

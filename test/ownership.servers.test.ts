@@ -1,6 +1,5 @@
 // Machines and Nodes that are not proven to be Joiner's: nothing is adopted, deleted or drained, whatever NodeClaims, Nodes and settings say.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { stringify } from 'yaml'
 import { osDiskName } from '../activities/azure/launch/os-disk-name.ts'
 import { nothingReported } from '../core/node-claim/drain-waits.ts'
 import { lifecycleId } from '../core/task-queues.ts'
@@ -9,6 +8,7 @@ import { deployment, nodeClass, nodePool, standaloneClaim } from './applied-obje
 import { ArmSession } from './arm/arm-session.ts'
 import { maintained } from './observed/maintenance-passes.ts'
 import {
+  asNode,
   conditionOf,
   groupId,
   idOf,
@@ -289,12 +289,7 @@ test('an activity that somebody schedules over Temporal destroys nothing that th
 })
 
 const bindingPath = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/joiner-node-identity'
-/** Runs kubectl as the kubelet of a node, whose rights the Node authorizer and NodeRestriction decide. */
-const asNode = (name: string, args: readonly string[], input?: unknown) =>
-  world.operator.kubectl(
-    [...args, `--as=system:node:${name}`, '--as-group=system:nodes', '--as-group=system:authenticated'],
-    input === undefined ? undefined : stringify(input),
-  )
+const ofNode = (name: string) => asNode(world, name)
 
 const events = async (reason: string) => (await world.list('events')).filter((event) => event.reason === reason)
 
@@ -310,7 +305,7 @@ async function nodeComesAndGoes(): Promise<void> {
 test('the policy refuses a provider id of another VM, and nothing else that nodes do', async () => {
   const victim = `aks-${(await claims())[0]?.metadata.name}`
   const create = (object: ReturnType<typeof node>) =>
-    asNode(object.metadata.name, ['create', '--dry-run=server', '-f', '-'], object)
+    ofNode(object.metadata.name)(['create', '--dry-run=server', '-f', '-'], object)
   await world.until('the policy is in force', () =>
     create(node('aks-evil', idOf(victim))).then(
       () => false,
@@ -332,12 +327,13 @@ test('the policy refuses a provider id of another VM, and nothing else that node
     node('virtual-node', 'azure://virtual-node'),
   ])
     await create(passing)
-  await asNode('aks-evil', ['create', '-f', '-'], node('aks-evil'))
+  const evil = ofNode('aks-evil')
+  await evil(['create', '-f', '-'], node('aks-evil'))
   const patch = ['patch', 'node', 'aks-evil', '--dry-run=server', '-p']
   const spec = (providerID: string) => JSON.stringify({ spec: { providerID } })
-  await expect(asNode('aks-evil', [...patch, spec(idOf(victim))])).rejects.toThrow('has the name of its own VM')
-  await asNode('aks-evil', [...patch, spec(idOf('aks-evil'))])
-  await asNode('aks-evil', ['label', 'node', 'aks-evil', '--dry-run=server', 'example.com/any=label'])
+  await expect(evil([...patch, spec(idOf(victim))])).rejects.toThrow('has the name of its own VM')
+  await evil([...patch, spec(idOf('aks-evil'))])
+  await evil(['label', 'node', 'aks-evil', '--dry-run=server', 'example.com/any=label'])
   await world.operator.kubectl(['delete', 'node', 'aks-evil'])
 })
 
@@ -351,7 +347,7 @@ test('without the policy such a Node is reported, and takes nothing from the nod
     'karpenter.sh/registered': 'true',
     'karpenter.sh/initialized': 'true',
   })
-  await world.until('the Node is accepted', () => asNode('aks-evil', ['create', '-f', '-'], rogue))
+  await world.until('the Node is accepted', () => ofNode('aks-evil')(['create', '-f', '-'], rogue))
   await world.until('it is reported on both', async () => {
     const about = (await events('ForeignProviderId')).map(({ involvedObject }) => involvedObject?.name)
     return about.includes('aks-evil') && about.includes(victim?.metadata.name)

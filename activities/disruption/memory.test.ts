@@ -17,7 +17,10 @@ import { DisruptionMemory } from './memory.ts'
 /** A memory that receives changes by hand, at a time that stands still. */
 function remembering(now = { ms: 0 }) {
   const listeners: ChangeListener[] = []
-  const cache = { onChange: (listener: ChangeListener) => listeners.push(listener) } as unknown as ClusterCache
+  const cache = {
+    onChange: (listener: ChangeListener) => listeners.push(listener),
+    nodeClaims: { by: () => [claim] },
+  } as unknown as ClusterCache
   const memory = new DisruptionMemory(cache, () => now.ms)
   const change = (before: CachedObject | undefined, after: CachedObject | undefined) => {
     const { changes, urgentChanges } = memory
@@ -45,6 +48,14 @@ test.each<[string, CachedObject | undefined, CachedObject | undefined]>([
   ['a NodeClaim gives its budget back', claim, withConditions(claim, 'InstanceTerminating')],
   ['a NodeClaim is released', stamped(claim), claim],
   ['a NodePool was edited', samplePool(), { ...samplePool(), metadata: sampleMeta('default', { generation: 7 }) }],
+  [
+    'a node falls ill whose kubelet says that it was never initialized',
+    sampleNode('a'),
+    sampleNode('a', {
+      metadata: { labels: { 'karpenter.sh/initialized': '' } },
+      conditions: [sampleCondition('Sick')],
+    }),
+  ],
   ['a node is ready again', sampleNode('a', { conditions: [sampleCondition('Ready', 'False')] }), sampleNode('a')],
 ])('%s: that may set a node free', (_, before, after) => {
   expect(remembering().change(before, after)).toBe('urgent')

@@ -8,8 +8,10 @@ import type { Node, NodeClaim, NodePool, Pod } from '../../core/objects.ts'
 import { isActive, isProvisionable } from '../../core/pods/pod-rules.ts'
 import { annotations, labels } from '../../core/requirements/labels.ts'
 import type { CachedKind, CachedObject } from '../kubernetes/cache/cached-kinds.ts'
+import type { ClusterChange } from '../kubernetes/cache/change-feed.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { perCache } from '../kubernetes/cache/per-cache.ts'
+import { nodeAsClaimed } from '../kubernetes/lifecycle/claim-nodes.ts'
 import { BackOff } from '../provisioning/back-off.ts'
 import { commandReason } from './proposals.ts'
 
@@ -39,9 +41,10 @@ export class DisruptionMemory {
 
   constructor(cache: ClusterCache, now: () => number) {
     this.#now = now
-    cache.onChange(({ kind, before, after }) => {
+    cache.onChange((change) => {
+      const { kind, before, after } = change
       if (isMaterial(kind, before, after)) this.changes += 1
-      if (isUrgent(kind, before, after)) this.urgentChanges += 1
+      if (isUrgent(change, cache)) this.urgentChanges += 1
       if (kind === 'NodeClaim') this.#learn(before as NodeClaim | undefined, after as NodeClaim | undefined)
     })
   }
@@ -115,14 +118,14 @@ interface MemoryDeps {
 export const memoryOf = perCache(({ cache, now }: MemoryDeps) => new DisruptionMemory(cache, now))
 
 /** Returns whether a change can free a node, or make a pool or a budget release one. */
-function isUrgent(kind: CachedKind, before: CachedObject | undefined, after: CachedObject | undefined): boolean {
+function isUrgent({ kind, before, after }: ClusterChange, cache: ClusterCache): boolean {
   if (kind === 'Pod') {
     const wasActive = before !== undefined && isActive(before as Pod)
     return wasActive && (after === undefined || !isActive(after as Pod))
   }
   if (kind === 'NodePool') return isAnotherPool(before as NodePool | undefined, after as NodePool | undefined)
   if (kind === 'CapacityBuffer') return before?.metadata.generation !== after?.metadata.generation
-  if (kind === 'Node') return isUrgentNode(before as Node | undefined, after as Node | undefined)
+  if (kind === 'Node') return isUrgentNode(before as Node | undefined, after as Node | undefined, cache)
   if (kind !== 'NodeClaim' || before === undefined) return false
   if (after === undefined) return true
   const [old, current] = [before as NodeClaim, after as NodeClaim]
@@ -136,10 +139,11 @@ function isUrgent(kind: CachedKind, before: CachedObject | undefined, after: Cac
 }
 
 /** A node that becomes ready takes pods; one that falls ill may have to be repaired. */
-function isUrgentNode(before: Node | undefined, after: Node | undefined): boolean {
+function isUrgentNode(before: Node | undefined, after: Node | undefined, cache: ClusterCache): boolean {
   if (before === undefined || after === undefined) return false
   if (!isReady(before) && isReady(after)) return true
-  return after.metadata.labels[labels.initialized] === 'true' && !isDeepStrictEqual(healthOf(before), healthOf(after))
+  if (isDeepStrictEqual(healthOf(before), healthOf(after))) return false
+  return nodeAsClaimed({ cache }, after).metadata.labels[labels.initialized] === 'true'
 }
 
 /** Heartbeats and messages of conditions change all the time. */

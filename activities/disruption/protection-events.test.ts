@@ -11,7 +11,7 @@ let version = 0
 function setting() {
   const cache = new ClusterCache(undefined as never, pino({ level: 'silent' }))
   const events: EventInput[] = []
-  const put = (kind: 'Node' | 'Pod', name: string, metadata: object, rest: object) => {
+  const put = (kind: 'Node' | 'NodeClaim' | 'Pod', name: string, metadata: object, rest: object) => {
     version += 1
     const meta = { name, uid: name, resourceVersion: String(version), creationTimestamp: startTime, ...metadata }
     cache.upsert(kind, { metadata: meta, ...rest })
@@ -34,7 +34,7 @@ function setting() {
     })
     return events.map(({ reason, message }) => `${reason}: ${message}`)
   }
-  return { pod, pass }
+  return { pod, pass, put }
 }
 
 const until = 'DoNotDisruptUntil: The karpenter.sh/do-not-disrupt grace period will elapse at 2026-01-01T00:10:00Z'
@@ -50,6 +50,17 @@ it('a timed protection is reported once when it begins and once when it is over'
   expect(pass(700_000)).toEqual([])
   pod('20m')
   expect(pass(700_000)).toEqual([until.replace('00:10', '00:20')])
+})
+
+it('is reported on a node of a NodePool, as its NodeClaim says, whatever its kubelet does', () => {
+  const { pod, pass, put } = setting()
+  pod('10m')
+  const nodeClassRef = { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' }
+  const status = { nodeName: 'n1', providerID: 'azure:///n1', conditions: [{ type: 'Registered', status: 'True' }] }
+  put('NodeClaim', 'a', { labels: { 'karpenter.sh/nodepool': 'default' } }, { spec: { nodeClassRef }, status })
+  const owner = { apiVersion: 'karpenter.sh/v1', kind: 'NodeClaim', name: 'a', uid: 'a' }
+  put('Node', 'n1', { labels: {}, ownerReferences: [owner] }, { spec: { providerID: 'azure:///n1' } })
+  expect(pass(0)).toEqual([until])
 })
 
 it('one that was over before the first pass is not reported', () => {

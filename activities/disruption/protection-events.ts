@@ -6,6 +6,7 @@ import { timeText } from '../../core/values/time.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import type { EventRecorder } from '../kubernetes/event-recorder.ts'
 import { type EventInput, subject } from '../kubernetes/event-recorder.ts'
+import { nodeAsClaimed } from '../kubernetes/lifecycle/claim-nodes.ts'
 
 export interface ProtectionEventsDeps {
   readonly cache: ClusterCache
@@ -29,7 +30,9 @@ export function publishProtections({ cache, events, now }: ProtectionEventsDeps)
   const before = reportedBy.get(cache)
   const reported = new Map<string, string>()
   for (const pod of cache.pods.by('byDoNotDisrupt', 'set')) {
-    if (!isActive(pod) || cache.nodes.get(pod.nodeName ?? '')?.metadata.labels[labels.nodePool] === undefined) continue
+    const node = cache.nodes.get(pod.nodeName ?? '')
+    if (!isActive(pod) || node === undefined) continue
+    if (nodeAsClaimed({ cache }, node).metadata.labels[labels.nodePool] === undefined) continue
     const { uid } = pod.metadata
     const last = before?.get(uid)
     const news = newsOf(pod, now())

@@ -96,7 +96,7 @@ export class PlanningMetrics {
   }
 
   #poolOf(node: string, nodeClaim = ''): string | undefined {
-    const found = this.#cache.nodes.get(node) ?? this.#cache.nodeClaims.get(nodeClaim)
+    const found = this.#cache.nodeClaims.get(nodeClaim) ?? this.#cache.nodes.get(node)
     return found?.metadata.labels[labels.nodePool]
   }
 

@@ -37,7 +37,9 @@ const pods = [
   samplePod('daemon', { ...bound, requests: { cpu: '500m', memory: '0' }, metadata: ownedBy('DaemonSet') }),
   samplePod('done', { ...bound, phase: 'Succeeded', requests: { cpu: '1', memory: '0' } }),
 ]
-const claim = sampleClaim('claim', { status: { providerId: 'azure:///node' } })
+const claim = sampleClaim('node', {
+  metadata: { labels: { [labels.nodePool]: 'web', [labels.zone]: 'westus2-1', [labels.capacityType]: 'spot' } },
+})
 
 const cluster = {
   nodes: new Map([node, other].map((one) => [one.metadata.name, one])),
@@ -86,6 +88,25 @@ test('nodes with what they have, what their pods ask for and their age; the clus
     'karpenter_nodepools_usage{nodepool="web",resource_type="cpu"} 4',
     'karpenter_nodepools_usage{nodepool="web",resource_type="nodes"} 1',
   ])
+})
+
+test('a Node that finalizers of others hold is a series', () => {
+  const metadata = { ...node.metadata, deletionTimestamp: '2026-01-01T00:59:00Z', finalizers: ['example.com/backup'] }
+  const nodes = new Map([...cluster.nodes, ['node', { ...node, metadata }]])
+  const held = (of: typeof cluster) => shown(nodeGauges(of, () => now)).filter((line) => line.includes('finalizers'))
+  expect(held({ ...cluster, nodes })).toEqual(['joiner_nodes_held_by_finalizers{node_name="node"} 1'])
+  expect(held(cluster)).toEqual([])
+})
+
+test('a node and its pods are where its NodeClaim says, whatever its kubelet writes', () => {
+  const metadata = {
+    ...node.metadata,
+    labels: { ...node.metadata.labels, [labels.nodePool]: 'other', [labels.zone]: 'x' },
+  }
+  const lying = { ...cluster, nodes: new Map([['node', { ...node, metadata }]]) }
+  const lines = (of: typeof cluster) => shown([...nodeGauges(of, () => now), podStates(of)])
+  const own = (line: string) => /node(_name)?="node"/.test(line)
+  expect(lines(lying).filter(own)).toEqual(lines(cluster).filter(own))
 })
 
 test('pods with their owner, their node and their phase', () => {

@@ -1,4 +1,5 @@
-import { claimOfNode } from '../../core/node-claim/node-owner.ts'
+import { holdersOf } from '../../core/node-claim/node-gone.ts'
+import { asClaimed, claimOfNode } from '../../core/node-claim/node-owner.ts'
 import type { Node, NodeClaim, NodePool, Pod } from '../../core/objects.ts'
 import { isDaemonPod, isTerminal } from '../../core/pods/pod-rules.ts'
 import { labels, wellKnownLabels } from '../../core/requirements/labels.ts'
@@ -27,7 +28,7 @@ interface Totals {
 export function nodeGauges(cluster: ObservedNodes, now: () => number): readonly GaugeFamily[] {
   const samples = resourceSamples()
   const totals = memoized((node: Node) => totalsOf(cluster.pods.by('byNode', node.metadata.name)))
-  const pairs = memoized((node: Node) => pairsOf(node, isManaged(cluster, node)))
+  const pairs = memoized((node: Node) => pairsOf(seenIn(cluster, node)))
   const perResource = (name: string, help: string, amounts: (node: Node) => Resources): GaugeFamily => ({
     name: `karpenter_nodes_${name}`,
     help,
@@ -77,6 +78,14 @@ export function nodeGauges(cluster: ObservedNodes, now: () => number): readonly 
         }
       },
     },
+    {
+      name: 'joiner_nodes_held_by_finalizers',
+      help: 'A Node that is being deleted, that Joiner has let go and that finalizers of others hold: 1.',
+      *samples() {
+        for (const node of cluster.nodes.values())
+          if (holdersOf(node).length > 0) yield [labelText(labelPairs({ node_name: node.metadata.name })), 1] as const
+      },
+    },
     ...nodePoolGauges(cluster, samples),
   ]
 }
@@ -95,9 +104,10 @@ function nodePoolGauges({ nodePools }: ObservedNodes, samples: ResourceSamples):
   ]
 }
 
-/** Returns whether a node has a NodeClaim. */
-export function isManaged(cluster: Pick<ObservedNodes, 'nodeClaims'>, node: Node): boolean {
-  return claimOfNode(node, sameId(cluster, node)) !== undefined
+/** Returns a Node, with a NodeClaim as that has it. */
+function seenIn(cluster: Pick<ObservedNodes, 'nodeClaims'>, node: Node) {
+  const claim = claimOfNode(node, sameId(cluster, node))
+  return claim === undefined ? { node, isManaged: false } : { node: asClaimed(node, claim), isManaged: true }
 }
 
 /** Returns the NodeClaims with a Node's provider id: its own, or the one whose VM it poses as. */
@@ -137,21 +147,23 @@ const shown = [...wellKnownLabels].flatMap((key) => {
   return name === undefined ? [] : [[key, name.toLowerCase().replaceAll('-', '_')] as const]
 })
 
-function pairsOf({ metadata }: Node, managed: boolean): string {
-  const values: Record<string, string | undefined> = { node_name: metadata.name, managed: String(managed) }
+function pairsOf({ node: { metadata }, isManaged }: ReturnType<typeof seenIn>): string {
+  const values: Record<string, string | undefined> = { node_name: metadata.name, managed: String(isManaged) }
   for (const [key, name] of shown) values[name] ||= metadata.labels[key]
   return labelPairs(values)
 }
 
 /** Labels of a pod's node, on the pod's series. */
-export function placeOf(node: Node | undefined) {
-  const own = node?.metadata.labels ?? {}
+export function placeOf(cluster: Pick<ObservedNodes, 'nodeClaims'>, node: Node | undefined) {
+  const seen = node && seenIn(cluster, node)
+  const own = seen?.node.metadata.labels ?? {}
   return {
     nodepool: own[labels.nodePool],
     zone: own[labels.zone],
     arch: own[labels.arch],
     capacity_type: own[labels.capacityType],
     instance_type: own[labels.instanceType],
+    managed: String(seen?.isManaged === true),
   }
 }
 

@@ -1,7 +1,7 @@
 import { isTrue } from '../../core/conditions.ts'
 import type { Node, Pod } from '../../core/objects.ts'
 import { type GaugeFamily, labelPairs, labelText } from './gauge-family.ts'
-import { isManaged, type ObservedNodes, placeOf } from './node-gauges.ts'
+import { type ObservedNodes, placeOf } from './node-gauges.ts'
 
 /** The part of the watch cache that the gauge of pods reads. */
 interface ObservedPods extends Pick<ObservedNodes, 'nodeClaims'> {
@@ -30,12 +30,7 @@ export function podStates(cluster: ObservedPods): GaugeFamily {
 }
 
 function placePairs(cluster: ObservedPods, nodeName: string): string {
-  const node = cluster.nodes.get(nodeName)
-  return labelPairs({
-    node: nodeName,
-    ...placeOf(node),
-    managed: String(node !== undefined && isManaged(cluster, node)),
-  })
+  return labelPairs({ node: nodeName, ...placeOf(cluster, cluster.nodes.get(nodeName)) })
 }
 
 function podPairs({ metadata, nodeName, phase, conditions }: Pod): string {

@@ -124,6 +124,37 @@ describe('evaluate', () => {
     ])
   })
 
+  it('takes an empty Node that poses as a busy one for nobody’s', () => {
+    const busy = node('a')
+    const { metadata } = sampleNode('rogue', { metadata: { labels: busy.node.metadata.labels } })
+    const posing = { node: { ...busy.node, metadata }, claim: node('b').claim }
+    const pods = [pod('p', 'a', '3'), pod('q', 'b', '3')]
+    expect(found(world([posing, busy, node('b')], { pods }), { methods: ['emptiness'] })).toEqual([])
+    expect(found(world([busy, node('b')], { pods: [] }), { methods: ['emptiness'] })).toEqual(['emptiness delete a,b'])
+  })
+
+  it.each([
+    ['says that its node is of another NodePool', { 'karpenter.sh/nodepool': 'other' }],
+    ['says that its node is not registered', { 'karpenter.sh/registered': 'no', 'karpenter.sh/initialized': 'no' }],
+    [
+      'says that its node is dear',
+      { 'karpenter.sh/capacity-type': 'spot', 'node.kubernetes.io/instance-type': 'eight' },
+    ],
+    ['moves its node', { 'topology.kubernetes.io/zone': 'zone-9' }],
+  ])('decides the same when a kubelet %s', (_, lie) => {
+    const nodes = [node('a'), node('b', 'four', ['Drifted']), node('c', 'eight')]
+    const pods = [pod('p', 'b', '3'), pod('q', 'c', '1')]
+    const nodePools = [pool({ budgets: [{ nodes: '50%' }] })]
+    const lying = nodes.map(({ node: { metadata, ...rest }, claim }) => ({
+      node: { ...rest, metadata: { ...metadata, labels: { ...metadata.labels, ...lie } } },
+      claim,
+    }))
+    const decided = found(world(nodes, { pods, nodePools }))
+    expect(decided.length).toBeGreaterThan(1)
+    for (let at = 0; at < nodes.length; at += 1)
+      expect(found(world([...nodes.slice(0, at), ...lying.slice(at)], { pods, nodePools }))).toEqual(decided)
+  })
+
   it('does not count on nodes that an earlier command takes away', () => {
     const nodes = [node('a', 'four', ['Drifted']), node('b')]
     const pods = [pod('p', 'a', '3')]
@@ -211,10 +242,9 @@ describe('evaluate', () => {
     const drifted = node('drifted', 'four', ['Drifted'])
     const going = marked(node('going'), 'joiner.sh/disruption-command')
     const replacement = marked(node('replacement'), 'joiner.sh/replacement-for')
-    const starting = {
-      ...replacement,
-      node: sampleNode('replacement', { metadata: { labels: { 'karpenter.sh/initialized': 'false' } } }),
-    }
+    const { conditions } = replacement.claim.status
+    const status = { ...replacement.claim.status, conditions: conditions.filter(({ type }) => type !== 'Initialized') }
+    const starting = { ...replacement, claim: { ...replacement.claim, status } }
     // The larger pod is placed first, and a node that is not ready is no place for a running pod.
     const pods = [pod('p', 'drifted', '3500m'), pod('q', 'going', '3')]
     const drift = (...nodes: ReturnType<typeof node>[]) => found(world(nodes, { pods }), { methods: ['drift'] })

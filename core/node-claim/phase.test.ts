@@ -53,6 +53,11 @@ describe('the phase of a NodeClaim', () => {
       claim([is('Drained', 10), is('InstanceTerminating', 11)], 9),
       { phase: 'Terminating', sinceMs: sampleTime + 11 * minute },
     ],
+    [
+      'waiting for others to let its Node go',
+      claim([is('InstanceTerminating', 11), { ...open('NodeDeleted', 'x/y holds it'), status: 'False' }], 9),
+      { phase: 'Terminating', sinceMs: sampleTime + 11 * minute, because: 'x/y holds it' },
+    ],
   ])('%s', (_, one, phase) => {
     expect(phaseOf(one)).toEqual(phase)
   })

@@ -1,4 +1,4 @@
-import { conditionOf, isTrue, nodeGone } from '../conditions.ts'
+import { conditionOf, isTrue, nodeDeleted, nodeGone } from '../conditions.ts'
 import type { NodeClaim } from '../objects.ts'
 
 /** Phase of a NodeClaim by its own conditions. */
@@ -27,7 +27,7 @@ export function phaseOf({ metadata, status: { conditions } }: ConditionedClaim):
   }
   if (deletionTimestamp !== undefined) {
     return isTrue(conditions, 'InstanceTerminating')
-      ? { phase: 'Terminating', sinceMs: since('InstanceTerminating', deletionTimestamp) }
+      ? { phase: 'Terminating', sinceMs: since('InstanceTerminating', deletionTimestamp), ...said(nodeDeleted) }
       : { phase: 'Draining', sinceMs: Date.parse(deletionTimestamp), ...said('VolumesDetached', 'Drained') }
   }
   if (!isTrue(conditions, 'Launched'))

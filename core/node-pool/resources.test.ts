@@ -5,7 +5,6 @@ import { sampleClaim, sampleCondition, sampleNode, samplePool } from '../sample-
 import { countPatch, poolResources, resourcesByPool } from './resources.ts'
 
 const later = '2026-01-02T00:00:00Z'
-const joining = { 'karpenter.sh/registered': 'false', 'karpenter.sh/initialized': 'false' }
 
 const shown = (nodes: readonly Node[], claims: readonly NodeClaim[]) => {
   const counted = resourcesByPool(nodes, claims).get('default')
@@ -34,8 +33,8 @@ describe('resourcesByPool', () => {
     ],
     [
       'before that, as what it reports, completed by its claim',
-      [sampleNode('a', { metadata: { labels: joining }, allocatable: { cpu: 3, memory: 0 } })],
-      [sampleClaim('a')],
+      [sampleNode('a', { allocatable: { cpu: 3, memory: 0 } })],
+      [sampleClaim('a', { status: { conditions: [sampleCondition('Registered')] } })],
       { cpu: '3', memory: '16Gi', pods: '110', nodes: '1' },
     ],
     [
@@ -66,6 +65,18 @@ describe('resourcesByPool', () => {
     [
       'a Node that is being deleted, with a claim that is not',
       [sampleNode('a', { metadata: { deletionTimestamp: later } })],
+      [sampleClaim('a')],
+      one,
+    ],
+    [
+      'a node whose kubelet says that it is of another pool, and not registered',
+      [sampleNode('a', { metadata: { labels: { 'karpenter.sh/nodepool': 'other', 'karpenter.sh/registered': '' } } })],
+      [sampleClaim('a')],
+      one,
+    ],
+    [
+      'a Node that has the provider id of another',
+      [sampleNode('a'), sampleNode('rogue', { providerId: 'azure:///a' })],
       [sampleClaim('a')],
       one,
     ],

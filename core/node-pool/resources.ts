@@ -1,4 +1,4 @@
-import { joinsOf } from '../node-claim/node-owner.ts'
+import { asClaimed, joinsOf } from '../node-claim/node-owner.ts'
 import type { Node, NodeClaim, NodePool } from '../objects.ts'
 import { labels } from '../requirements/labels.ts'
 import { formatResources, mergeResources, noResources, type Resources } from '../resources.ts'
@@ -18,8 +18,9 @@ export function resourcesByPool(all: Iterable<Node>, nodeClaims: Iterable<NodeCl
   const { claimOf, strangers, rejoining } = joinsOf(nodes, claims)
   const joined = new Set(claimOf.values())
   const counted = new Map<string, Resources[]>()
-  const count = (node: Node | undefined, claim: NodeClaim | undefined) => {
-    const pool = poolOf(node, claim)
+  const count = (reported: Node | undefined, claim: NodeClaim | undefined) => {
+    const node = reported && claim ? asClaimed(reported, claim) : reported
+    const pool = (claim ?? node)?.metadata.labels[labels.nodePool]
     const capacity = capacityOf(node, claim)
     if (pool === undefined || isLeaving(claim, node) || Object.keys(capacity).length === 0) return
     const own = counted.get(pool) ?? []
@@ -29,13 +30,6 @@ export function resourcesByPool(all: Iterable<Node>, nodeClaims: Iterable<NodeCl
   for (const node of nodes) if (!strangers.has(node) && !rejoining.has(node)) count(node, claimOf.get(node))
   for (const claim of claims) if (!joined.has(claim)) count(undefined, claim)
   return new Map([...counted].map(([pool, all]) => [pool, mergeResources(...all)]))
-}
-
-/** Until registration the Node's claim names the pool. */
-function poolOf(node: Node | undefined, claim: NodeClaim | undefined): string | undefined {
-  const own = node?.metadata.labels
-  const ofNode = claim === undefined || own?.[labels.registered] === 'true'
-  return (ofNode ? own?.[labels.nodePool] : undefined) ?? claim?.metadata.labels[labels.nodePool]
 }
 
 /** Until initialization, resources that a Node does not report are taken from its claim. */

@@ -164,6 +164,7 @@ describe('upstream state, Node Resource Level', () => {
     node(without)
     expect(snapshot().nodes.map(({ name }) => name)).toEqual(['a-claim'])
     node(sampleNode('a'))
+    claim(sampleClaim('a'))
     expect(snapshot().nodes.map(({ name }) => name)).toEqual(['a'])
   })
 
@@ -194,11 +195,21 @@ describe('upstream state, Node Resource Level', () => {
     expect(placed()).toEqual([])
   })
 
-  it('a node is its NodeClaim’s NodePool’s, whatever NodePool its kubelet writes', () => {
-    const { node, claim, place } = world()
+  it('a node is what its NodeClaim says, and stays the same place, whatever labels its kubelet writes and removes', () => {
+    const { node, claim, place, snapshot } = world()
     claim(sampleClaim('a'))
-    node(sampleNode('a', { metadata: { labels: { 'karpenter.sh/nodepool': 'other' } } }))
-    expect(place()).toMatchObject({ nodePool: 'default', labels: { 'karpenter.sh/nodepool': 'default' } })
+    node(sampleNode('a'))
+    const honest = place()
+    const { metadata, ...lying } = sampleNode('a')
+    const labels = { 'kubernetes.io/hostname': 'a', 'karpenter.sh/nodepool': 'other' }
+    node({ ...lying, metadata: { ...metadata, labels } })
+    expect(place()).toMatchObject({
+      ...honest,
+      labels: { 'karpenter.sh/nodepool': 'default', 'karpenter.sh/registered': 'true' },
+      joined: { labels: { 'karpenter.sh/nodepool': 'default' } },
+    })
+    expect(snapshot().occupied).toEqual([])
+    expect(place()).toBe(place())
   })
 
   it('a Node with the provider id of another Node’s VM has no room, and takes nothing from that Node', () => {
@@ -331,7 +342,8 @@ describe('upstream state, Taints', () => {
       'karpenter.sh/initialized': isInitialized ? 'true' : 'false',
     }
     node(sampleNode('a', { taints, metadata: { labels } }))
-    if (isManaged) claim(sampleClaim('a', { spec: { startupTaints: startup } }))
+    const conditions = [sampleCondition('Registered'), ...(isInitialized ? [sampleCondition('Initialized')] : [])]
+    if (isManaged) claim(sampleClaim('a', { spec: { startupTaints: startup }, status: { conditions } }))
     expect(place()?.taints).toHaveLength(count)
   })
 })

@@ -1,7 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import type { NodeClaim, Pod } from '../objects.ts'
 import { formatResources, parseResources } from '../resources.ts'
-import { ownedBy, sampleClaim, sampleMeta, sampleNode, samplePod, samplePool, sampleType } from '../sample-objects.ts'
+import {
+  ownedBy,
+  sampleClaim,
+  sampleCondition,
+  sampleMeta,
+  sampleNode,
+  samplePod,
+  samplePool,
+  sampleType,
+} from '../sample-objects.ts'
 import { schedule } from './schedule.ts'
 import { type ClusterState, isBeingEmptied, isLeaving, schedulableNodes } from './state-nodes.ts'
 import { Storage } from './volumes.ts'
@@ -15,6 +24,9 @@ const planned = (name: string, spec: Partial<NodeClaim['spec']>, labels = {}): N
   metadata: sampleMeta(name, { labels: { 'karpenter.sh/nodepool': 'default', ...labels } }),
   status: { capacity: {}, allocatable: {}, conditions: [] },
 })
+
+/** Of a claim whose Node has not been initialized, whatever that says. */
+const starting = { conditions: [sampleCondition('Registered')] }
 
 describe('schedulableNodes', () => {
   it('merges a Node with its claim and subtracts its pods', () => {
@@ -79,21 +91,17 @@ describe('schedulableNodes', () => {
       { key: 'cni', effect: 'NoSchedule' as const },
       { key: 'team', effect: 'NoSchedule' as const },
     ]
-    const labels = { 'karpenter.sh/initialized': 'false' }
-    const claim = sampleClaim('a', { spec: { startupTaints: [{ key: 'cni', effect: 'NoSchedule' }] } })
-    const [node] = state({
-      nodes: [sampleNode('a', { taints, metadata: { labels } })],
-      nodeClaims: [claim],
+    const claim = sampleClaim('a', {
+      spec: { startupTaints: [{ key: 'cni', effect: 'NoSchedule' }] },
+      status: starting,
     })
+    const [node] = state({ nodes: [sampleNode('a', { taints })], nodeClaims: [claim] })
     expect(node?.taints.map(({ key }) => key)).toEqual(['team'])
   })
 
   it('takes from the claim what a starting kubelet does not report yet', () => {
-    const starting = sampleNode('a', {
-      allocatable: { cpu: 0 },
-      metadata: { labels: { 'karpenter.sh/initialized': '' } },
-    })
-    const [node] = state({ nodes: [starting], nodeClaims: [sampleClaim('a')] })
+    const nodes = [sampleNode('a', { allocatable: { cpu: 0 } })]
+    const [node] = state({ nodes, nodeClaims: [sampleClaim('a', { status: starting })] })
     expect(formatResources(node?.available ?? {})).toMatchObject({ cpu: '4', memory: '16Gi' })
   })
 

@@ -1,6 +1,6 @@
 import type { InstanceType } from '../instance-type.ts'
 import { isHeldAndReady } from '../machines-in-use.ts'
-import { joinsOf } from '../node-claim/node-owner.ts'
+import { asClaimed, joinsOf } from '../node-claim/node-owner.ts'
 import type { Node, NodeClaim, Pod, RequirementSpec, Taint } from '../objects.ts'
 import { isDaemonPod, isTerminal } from '../pods/pod-rules.ts'
 import type { CsiNode, DaemonSet } from '../pods/related-objects.ts'
@@ -32,6 +32,7 @@ export interface ClusterState {
 
 /** A Node with its claim, or either alone. */
 export interface StateNode {
+  /** With a claim, as that has it (`asClaimed`). */
   readonly node?: Node
   readonly claim?: NodeClaim
   /** The claim's Node joined and is gone: nothing can run there. */
@@ -39,20 +40,23 @@ export interface StateNode {
 }
 
 /**
- * Returns Nodes merged with their claims, and claims whose Node has not joined. A pool's Node without provider ID, or without labels for its type and
- * initialization, counts as not joined. A Node that only has the provider ID of a claim is none of the answer. A Node that waits for its registration
+ * Returns Nodes merged with their claims, and claims whose Node has not joined. A pool's Node without a claim counts once it has a provider ID and a
+ * label for its type or initialization. A Node that only has the provider ID of a claim is none of the answer. A Node that waits for its registration
  * belongs to its claim, also to one that is registered: of two watches that of NodeClaims may be ahead, and to take the Node for gone would buy another.
  */
 export function stateNodes({ nodes, nodeClaims }: Pick<ClusterState, 'nodes' | 'nodeClaims'>): readonly StateNode[] {
   const { claimOf, strangers, rejoining, lost } = joinsOf(nodes, nodeClaims)
   const joined = new Set<NodeClaim>()
   const result: StateNode[] = []
-  for (const node of nodes) {
-    const again = rejoining.get(node)
-    if (!isTracked(node) || strangers.has(node) || (again !== undefined && !isJoining(node))) continue
-    const claim = claimOf.get(node) ?? again
-    if (claim !== undefined) joined.add(claim)
-    result.push(claim === undefined ? { node } : { node, claim })
+  for (const reported of nodes) {
+    const again = rejoining.get(reported)
+    const claim = claimOf.get(reported) ?? again
+    if (claim === undefined) {
+      if (isTracked(reported) && !strangers.has(reported)) result.push({ node: reported })
+    } else if (again === undefined || isJoining(reported)) {
+      joined.add(claim)
+      result.push({ node: asClaimed(reported, claim), claim })
+    }
   }
   for (const claim of nodeClaims)
     if (!joined.has(claim)) result.push(lost.has(claim) ? { claim, isNodeGone: true } : { claim })
@@ -122,11 +126,13 @@ export function schedulableNodes(state: ClusterState): readonly SchedulableNode[
 
 /** Returns nodes that are no places, with those of their pods that stay. */
 export function occupiedNodes(state: ClusterState, known = stateNodes(state)): readonly OccupiedNode[] {
-  const places = new Set(known.flatMap((one) => (isPlace(one) ? [one.node] : [])))
-  const tracked = new Set(known.map(({ node }) => node))
-  return state.nodes
-    .filter((node) => !places.has(node))
-    .map((node) => ({ facts: factsOf(node), pods: podsOf({ node }, state), isTracked: tracked.has(node) }))
+  const tracked = new Map(known.map((one) => [one.node?.metadata.name, one]))
+  return state.nodes.flatMap((reported) => {
+    const one = tracked.get(reported.metadata.name)
+    if (one !== undefined && isPlace(one)) return []
+    const node = one?.node ?? reported
+    return [{ facts: factsOf(node), pods: podsOf({ node }, state), isTracked: one !== undefined }]
+  })
 }
 
 const factsOf = ({ metadata, taints }: Node) => ({ name: metadata.name, labels: metadata.labels, taints })
@@ -177,19 +183,9 @@ function nameOf(one: StateNode): string {
 /** Returns a node's labels. A claim without a VM has the labels that its requirements determine. */
 export function labelsOf(one: StateNode): Readonly<Record<string, string>> {
   const { node, claim } = one
-  if (node !== undefined && (claim === undefined || isRegistered(one))) return labelsOfNode(node, claim)
+  if (node !== undefined && isRegistered(one)) return node.metadata.labels
   const own = claim?.metadata.labels ?? {}
   return isLaunched(one) ? { ...own } : labelsOfClaim(own, claim?.spec.requirements ?? [])
-}
-
-/** A kubelet may change labels of its Node. Whose node it is, and how it was bought, its claim says. */
-function labelsOfNode({ metadata }: Node, claim: NodeClaim | undefined): Readonly<Record<string, string>> {
-  const set = [labels.nodePool, labels.capacityType].filter((key) => {
-    const value = claim?.metadata.labels[key]
-    return value !== undefined && value !== metadata.labels[key]
-  })
-  if (set.length === 0) return metadata.labels
-  return { ...metadata.labels, ...Object.fromEntries(set.map((key) => [key, claim?.metadata.labels[key] ?? ''])) }
 }
 
 /** Returns a claim's labels with those that its requirements determine. */

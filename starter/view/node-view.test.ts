@@ -15,6 +15,15 @@ function onlyNode(objects: Objects): NodeView {
 }
 
 describe('a node and its claim', () => {
+  test('are what the claim says, whatever labels a kubelet writes', () => {
+    const claims = [claim('general-1', { providerID: 'azure:///aks-general-1', nodeName: 'aks-general-1' })]
+    const honest = node('aks-general-1')
+    const { metadata } = honest as { readonly metadata: { readonly labels: object } }
+    const lies = { 'karpenter.sh/nodepool': 'empty', 'node.kubernetes.io/instance-type': 'Standard_M128ms' }
+    const lying = { ...honest, metadata: { ...metadata, labels: { ...metadata.labels, ...lies } } }
+    expect(viewOf({ nodes: [lying], claims })).toEqual(viewOf({ nodes: [honest], claims }))
+  })
+
   test('are one row, with price and pods', () => {
     const view = viewOf({
       nodes: [node('aks-general-1')],

@@ -60,7 +60,8 @@ function offeringOf(
   claim: ClaimFact | undefined,
   priceOf: PriceOf | undefined,
 ): Partial<NodeView> {
-  const all = { ...claim?.metadata.labels, ...node?.metadata.labels }
+  // A kubelet may change labels of its Node.
+  const all = (claim ?? node)?.metadata.labels ?? {}
   const instanceType = all[labels.instanceType]
   const ofAks = all[scaleSetPriority] === 'spot' ? 'spot' : 'on-demand'
   const capacityType = all[labels.capacityType] ?? (node === undefined ? undefined : ofAks)

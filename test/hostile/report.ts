@@ -13,7 +13,7 @@ const kinds: readonly HostileObject['kind'][] = ['Pod', 'NodePool', 'NodeClaim',
 
 /** Returns the promises that a cluster did not keep, in words; none: all is well. `mostMs`: within which innocent pods run. */
 export function brokenPromises(report: HostileReport, mostMs = promisedMs): readonly string[] {
-  const { innocentsMs, innocentsLeft, restarted, writes, changed, violations } = report
+  const { innocentsMs, innocentsLeft, restarted, writes, changed, violations, identity } = report
   return [
     ...(innocentsMs === undefined ? [`not all of the ${innocentCount} innocent pods run`] : []),
     ...(innocentsMs !== undefined && innocentsMs > mostMs
@@ -24,6 +24,7 @@ export function brokenPromises(report: HostileReport, mostMs = promisedMs): read
     ...writes.map((write) => `a foreign VM was written: ${write}`),
     ...changed.map((name) => `${name} is not as it was`),
     ...violations.map((violation) => `custom data outside of the grammar: ${violation}`),
+    ...identity.broken.map((what) => `a node's identity: ${what}`),
   ].map(printable)
 }
 
@@ -64,6 +65,9 @@ export function outcomeTable(report: HostileReport): string {
       ['requests to change VMs that are not Joiner’s', String(report.writes.length), '0'],
       ['of these VMs, NICs and disks changed', String(report.changed.length), '0'],
       ['places outside of the grammar in custom data', String(report.violations.length), '0'],
+      ['promises that the identity of a node broke', String(report.identity.broken.length), '0'],
+      ['its requests that the API server took', String(report.identity.taken.length), ''],
+      ['its requests that the API server refused', String(report.identity.refused.length), ''],
       ['VMs that Joiner asked for', String(report.launched), ''],
       ['threads of schedulers that ended', String(report.threadsEnded), ''],
       ['hostile NodeClaims that wait for a person in the end', String(report.stayed.length), ''],

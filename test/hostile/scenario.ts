@@ -8,6 +8,7 @@ import { companionOf, homonymOf } from './companions.ts'
 import type { Corpus } from './corpus.ts'
 import type { HostileMachine, HostileObject } from './hostile-object.ts'
 import { innocentCount, innocents, isInnocent } from './innocents.ts'
+import { type NodeIdentityReport, nodeIdentityScenario } from './node-identity.ts'
 import { hostileNamespace } from './pods.ts'
 
 /** How long innocents may wait to run before the run goes on without them. Far beyond what is promised, so that it is seen by how much. */
@@ -43,6 +44,7 @@ export interface HostileReport {
   readonly launched: number
   /** Hostile NodeClaims that are still there though they were deleted, with the reason that they give. */
   readonly stayed: readonly string[]
+  readonly identity: NodeIdentityReport
 }
 
 export interface ScenarioOptions {
@@ -53,8 +55,8 @@ export interface ScenarioOptions {
 }
 
 /**
- * Sends everything hostile to a cluster, then ordinary workloads; then deletes what is hostile, and looks at what is left. Errors: throws when the
- * cluster does not answer; what Joiner does not keep to is in the report.
+ * Sends everything hostile to a cluster, then ordinary workloads; then deletes what is hostile, has one node in the hands of somebody else, and looks at
+ * what is left. Errors: throws when the cluster does not answer; what Joiner does not keep to is in the report.
  */
 export async function hostileScenario(
   world: World,
@@ -78,6 +80,10 @@ export async function hostileScenario(
   say(innocentsMs === undefined ? 'the innocents did not all run' : `the innocents run after ${innocentsMs} ms`)
   const stayed = await deleteHostile(world, sent)
   say('deleted what is hostile')
+  const identity = await nodeIdentityScenario(world, { isReal: true })
+  say(
+    `of a node's identity the API server took ${identity.taken.length} requests and refused ${identity.refused.length}`,
+  )
   const after = world.cluster.supervisor.pids
   return {
     sent,
@@ -90,6 +96,7 @@ export async function hostileScenario(
     violations: (await world.violations()).map(({ vm, path }) => `${vm} ${path}`),
     launched: new Set((await world.journal()).filter(({ method }) => method === 'PUT').map(({ name }) => name)).size,
     stayed,
+    identity,
   }
 }
 

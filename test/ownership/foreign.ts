@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
+import { stringify } from 'yaml'
 import { type TaskQueueRole, taskQueue } from '../../core/task-queues.ts'
 import { azureIds, clusterName } from '../../deploy/local/cluster.ts'
 import type { Seen, World } from '../world.ts'
@@ -34,6 +35,15 @@ export const node = (name: string, providerID?: string, labels: object = {}) => 
   metadata: { name, labels, annotations: { 'kwok.x-k8s.io/node': 'fake' } },
   spec: { ...(providerID === undefined ? {} : { providerID }), taints: [{ key: 'posing', effect: 'NoSchedule' }] },
 })
+
+/** Returns kubectl as the kubelet of a node, whose rights the Node authorizer and NodeRestriction decide. In virtual time everybody may do everything. */
+export const asNode =
+  ({ operator }: Pick<World, 'operator'>, name: string) =>
+  (args: readonly string[], input?: unknown) =>
+    operator.kubectl(
+      [...args, `--as=system:node:${name}`, '--as-group=system:nodes', '--as-group=system:authenticated'],
+      input === undefined ? undefined : stringify(input),
+    )
 
 /** What Joiner's doctor says about instances with other settings. */
 export async function instancesCheck(world: World, settings: Readonly<Record<string, string>>) {

@@ -1,7 +1,6 @@
+import { isTrue } from '../../../core/conditions.ts'
 import { remainingBudgets } from '../../../core/disruption/budgets/pool-budgets.ts'
 import { Pauses } from '../../../core/pauses/pauses.ts'
-import { labels } from '../../../core/requirements/labels.ts'
-import { claimNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
 import type { DisruptionProposal } from '../contract.ts'
 import { type EvaluationDeps, viewOf } from '../world.ts'
 
@@ -16,7 +15,7 @@ export function hasBudgetRoom(
   const budgets = remainingBudgets(viewOf(deps, new Pauses([])), reason)
   const counted = candidates.filter(({ name }) => {
     const claim = deps.cache.nodeClaims.get(name)
-    return claim !== undefined && claimNode(deps, claim)?.metadata.labels[labels.initialized] === 'true'
+    return claim !== undefined && isTrue(claim.status.conditions, 'Initialized')
   })
   return [...Map.groupBy(counted, ({ nodePool }) => nodePool)].every(
     ([pool, own]) => own.length <= (budgets.get(pool)?.remaining ?? 0),

@@ -22,11 +22,12 @@ useFakeTime()
 
 describe('a later attempt', () => {
   const names = ['a', 'b']
+  const up = ['Launched', 'Registered', 'Initialized'].map((type) => condition(type))
   const marked = (cluster: FakeCluster, name: string, stamp: string | null = id) => {
     cluster.edit('nodes', `aks-${name}`, { spec: { taints: [disrupted] } })
     cluster.edit('nodeclaims', name, {
       metadata: { annotations: { [stampKey]: stamp } },
-      status: { conditions: [condition('DisruptionReason', 'True', 0, 'Underutilized')] },
+      status: { conditions: [...up, condition('DisruptionReason', 'True', 0, 'Underutilized')] },
     })
   }
   const replaced = (cluster: FakeCluster, change: Json = {}) =>

@@ -113,13 +113,58 @@ describe('the end of a claim', () => {
 })
 
 describe('a Node that another finalizer holds', () => {
-  test('keeps the claim, and the failure names the finalizer', async () => {
-    const { cluster, finalize } = world(goingClaim('a'), [goingNode([ours, 'example.com/backup'])])
+  const holding = 'Node aks-a: Joiner has let it go, and metadata.finalizers still has example.com/backup'
+  const messages = (
+    reported: readonly { readonly reason: string; readonly about: string; readonly message: string }[],
+  ) => reported.filter(({ reason }) => reason === 'NodeHeldByFinalizers')
+
+  test('keeps the claim, and both say which finalizer, once, and how to remove it', async () => {
+    const { cluster, finalize, reported } = world(goingClaim('a'), [goingNode([ours, 'example.com/backup'])])
     const startedAt = Date.now()
-    await expect(ended(finalize())).rejects.toThrow('Node aks-a is not gone: it is held by example.com/backup')
+    await expect(ended(finalize())).rejects.toThrow(holding)
     expect(Date.now() - startedAt).toBeLessThan(7000)
+    await expect(ended(finalize())).rejects.toThrow(holding)
     expect(finalizersOf(cluster, 'nodeclaims', 'a')).toEqual([ours])
     expect(finalizersOf(cluster, 'nodes', 'aks-a')).toEqual(['example.com/backup'])
+    expect(messages(reported).map(({ about }) => about)).toEqual(['NodeClaim/a', 'Node/aks-a'])
+    expect(messages(reported)[0]?.message).toContain('kubectl patch node aks-a')
+    const said = cluster.object('nodeclaims', 'a')?.status.conditions.find(({ type }) => type === 'NodeDeleted')
+    expect(said).toMatchObject({
+      status: 'False',
+      reason: 'HeldByFinalizers',
+      message: expect.stringContaining(holding),
+    })
+  })
+
+  test('lets its claim go after five minutes, also one that is deleted in the foreground, and keeps its finalizer', async () => {
+    const { cluster, left, finalize, reported } = world(goingClaim('a'), [goingNode([ours, 'example.com/backup'])])
+    await expect(ended(finalize())).rejects.toThrow(holding)
+    await pass(4 * 60_000 + 40_000)
+    await expect(ended(finalize())).rejects.toThrow(holding)
+    expect(left().claims).toEqual(['a'])
+    await pass(20_000)
+    await ended(finalize())
+    expect(left()).toEqual({ claims: [], nodes: ['aks-a'] })
+    expect(finalizersOf(cluster, 'nodes', 'aks-a')).toEqual(['example.com/backup'])
+    expect((cluster.object('nodes', 'aks-a')?.metadata as Json | undefined)?.['ownerReferences']).toEqual([
+      { apiVersion: 'karpenter.sh/v1', kind: 'NodeClaim', name: 'a', uid: 'uid-a', blockOwnerDeletion: false },
+    ])
+    expect(messages(reported).map(({ message }) => message.includes('ends without it'))).toEqual([
+      false,
+      false,
+      true,
+      true,
+    ])
+  })
+
+  test('is no reason while the API server has it without any finalizer: the next attempt looks again', async () => {
+    const { cluster, left, finalize } = world(goingClaim('a'), [goingNode([ours, 'example.com/backup'])])
+    cluster.intercept(({ verb, path }) => {
+      if (verb === 'get' && path.endsWith('/nodes/aks-a'))
+        cluster.edit('nodes', 'aks-a', { metadata: { finalizers: [] } })
+    })
+    await expect(ended(finalize())).rejects.toThrow('the API server still has it')
+    expect(left().claims).toEqual(['a'])
   })
 
   test('ends the wait as soon as that one goes', async () => {

@@ -1,5 +1,12 @@
 import { nodeNamePrefix } from '../../../core/node-claim/node-names.ts'
-import { claimOfNode, goesWith, isNodeOf, nodesOfClaim, vmNameIn } from '../../../core/node-claim/node-owner.ts'
+import {
+  asClaimed,
+  claimOfNode,
+  goesWith,
+  isNodeOf,
+  nodesOfClaim,
+  vmNameIn,
+} from '../../../core/node-claim/node-owner.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { subdomainErrors } from '../../../core/requirements/label-syntax.ts'
 import type { ClusterCache } from '../cache/cluster-cache.ts'
@@ -35,6 +42,12 @@ export function claimNode(deps: Pick<ClaimNodesDeps, 'cache'>, claim: NodeClaim)
 export function nodeClaimOf({ cache }: Pick<ClaimNodesDeps, 'cache'>, node: Node | undefined): NodeClaim | undefined {
   if (node?.providerId === undefined) return undefined
   return claimOfNode(node, cache.nodeClaims.by('byProviderId', node.providerId.toLowerCase()))
+}
+
+/** Returns a Node of the cache as its claim, if any, has it. */
+export function nodeAsClaimed(deps: Pick<ClaimNodesDeps, 'cache'>, node: Node): Node {
+  const claim = nodeClaimOf(deps, node)
+  return claim === undefined ? node : asClaimed(node, claim)
 }
 
 /**

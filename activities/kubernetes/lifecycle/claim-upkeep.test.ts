@@ -50,7 +50,7 @@ describe('upstream hydration', () => {
   })
 
   test('a Node that has not been registered is left alone', async () => {
-    const { keepUp, labelOf } = world({}, { metadata: { labels: { 'karpenter.sh/nodepool': 'default' } } })
+    const { keepUp, labelOf } = world({ status: { conditions: [condition('Launched')] } })
     await keepUp()
     expect(labelOf('nodes', 'aks-a')).toBeUndefined()
   })

@@ -43,8 +43,8 @@ async function hydrate(deps: ClaimUpkeepDeps, claim: NodeClaim, node: Node | und
   const patch = ({ metadata }: NodeClaim | Node) =>
     metadata.labels[labels.nodeClass] === undefined ? { metadata: { labels: { [labels.nodeClass]: name } } } : undefined
   if (patch(claim) !== undefined) await updateClaim(deps, claim.metadata, patch)
-  const isRegistered = node?.metadata.labels[labels.registered] === 'true'
-  if (isRegistered && patch(node) !== undefined) await updateNode(deps, node.metadata.name, patch)
+  const isRegistered = isTrue(claim.status.conditions, 'Registered')
+  if (isRegistered && node !== undefined && patch(node) !== undefined) await updateNode(deps, node.metadata.name, patch)
 }
 
 async function checkConsistency(deps: ClaimUpkeepDeps, claim: NodeClaim, node: Node): Promise<void> {

@@ -20,6 +20,7 @@ const waiting = (...types: readonly string[]) => ({
   status: { nodeName: undefined, providerID: undefined, conditions: types.map((type) => condition(type)) },
 })
 /** The Node of the claim's VM, before its registration. */
+const sick = { status: { conditions: [condition('Ready', 'False')] } }
 const joinedNode = nodeJson('a', { metadata: { ownerReferences: [] } })
 const hold = (expiry: boolean) => ({
   'joiner.sh/hold-until': 'released',
@@ -119,7 +120,7 @@ describe('the next step of a lifecycle', () => {
 describe('while the clock of the process is wrong', () => {
   test.each<[string, Json, Json]>([
     ['expires', claimJson('a', { spec: { expireAfter: '1h' } }), nodeJson('a')],
-    ['is sick', claimJson('a'), nodeJson('a', { status: { conditions: [condition('Ready', 'False')] } })],
+    ['is sick', claimJson('a'), nodeJson('a', sick)],
   ])('no node that %s ends; when it is right again it does', async (_, claim, node) => {
     const { observe, isGoing, serverTime } = world(claim, node)
     await pass(3_600_000)
@@ -179,10 +180,7 @@ describe('a Node that ends its claim', () => {
   })
 
   test('is repaired after the time that is tolerated, by a deletion without a grace period for pods', async () => {
-    const { cluster, observe, isGoing } = world(
-      claimJson('a'),
-      nodeJson('a', { status: { conditions: [condition('Ready', 'False')] } }),
-    )
+    const { cluster, observe, isGoing } = world(claimJson('a'), nodeJson('a', sick))
     for (const name of ['b', 'c', 'd', 'e']) cluster.put('nodes', nodeJson(name))
     await pass(59_000)
     await observe()
@@ -196,10 +194,7 @@ describe('a Node that ends its claim', () => {
   })
 
   test('upstream: should ignore node disruption budgets', async () => {
-    const { cluster, observe, isGoing } = world(
-      claimJson('a'),
-      nodeJson('a', { status: { conditions: [condition('Ready', 'False')] } }),
-    )
+    const { cluster, observe, isGoing } = world(claimJson('a'), nodeJson('a', sick))
     const none = { disruption: { budgets: [{ nodes: '0' }, { nodes: '0', reasons: ['Unhealthy'] }] } }
     cluster.put('nodepools', poolJson('default', { spec: none }))
     await pass(60_000)
@@ -212,16 +207,12 @@ describe('a Node that ends its claim', () => {
     ['two of ten', 2, 'terminate'],
   ])(
     'upstream: should ignore unhealthy nodes if more than 20 percent of the nodes are unhealthy in a cluster, for a NodeClaim without a NodePool: %s',
-    async (_, sick, step) => {
-      const unhealthy = { status: { conditions: [condition('Ready', 'False')] } }
+    async (_, count, step) => {
       const alone = { metadata: { labels: { 'karpenter.sh/capacity-type': 'on-demand' } } }
-      const { cluster, observe, isGoing, reported } = world(
-        claimJson('a', alone),
-        nodeJson('a', { ...alone, ...unhealthy }),
-      )
+      const { cluster, observe, isGoing, reported } = world(claimJson('a', alone), nodeJson('a', { ...alone, ...sick }))
       // The others are of pools, or of none.
       for (let at = 1; at < 10; at += 1)
-        cluster.put('nodes', nodeJson(`n${at}`, { ...(at % 2 === 0 ? alone : {}), ...(at < sick ? unhealthy : {}) }))
+        cluster.put('nodes', nodeJson(`n${at}`, { ...(at % 2 === 0 ? alone : {}), ...(at < count ? sick : {}) }))
       await pass(60_000)
       expect((await observe()).step.kind).toBe(step)
       expect(isGoing()).toBe(step === 'terminate')
@@ -232,10 +223,11 @@ describe('a Node that ends its claim', () => {
     },
   )
 
-  test('is not repaired while more than a fifth of its pool is sick', async () => {
-    const sick = { status: { conditions: [condition('Ready', 'False')] } }
+  test('is not repaired while more than a fifth of its pool is sick, whatever pool a kubelet names', async () => {
     const { cluster, observe, isGoing, reported } = world(claimJson('a'), nodeJson('a', sick))
     for (const name of ['b', 'c', 'd', 'e']) cluster.put('nodes', nodeJson(name, name === 'b' ? sick : {}))
+    cluster.put('nodeclaims', claimJson('b'))
+    cluster.edit('nodes', 'aks-b', { metadata: { labels: { 'karpenter.sh/nodepool': 'other' } } })
     await pass(60_000)
     expect((await observe()).step.kind).toBe('steady')
     expect(isGoing()).toBe(false)

@@ -2,7 +2,7 @@ import { conditionOf, isTrue, nodeGone } from '../../../core/conditions.ts'
 import { readyTime, registrationTime } from '../../../core/history/claim-facts.ts'
 import { expiryDue, nextObservationAt, registrationDeadline, wakeOf } from '../../../core/node-claim/lifecycle.ts'
 import { limits } from '../../../core/node-claim/limits.ts'
-import { hasHadNode, hasLostNode } from '../../../core/node-claim/node-owner.ts'
+import { hasHadNode, hasLostNode, owningClaim } from '../../../core/node-claim/node-owner.ts'
 import { initializationState, nodeNotFound, registrationPatch } from '../../../core/node-claim/registration.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels, taintKeys } from '../../../core/requirements/labels.ts'
@@ -138,7 +138,9 @@ function timeoutMessage(deps: JoiningDeps, ref: ClaimRef, limitMs: number): stri
  */
 async function registerNode(deps: JoiningDeps, claim: NodeClaim, nodeName: string): Promise<boolean> {
   const after = await updateNode(deps, nodeName, (node) => {
+    // A kubelet may write the label and the annotation as well. It cannot make the claim the owner.
     if (
+      owningClaim(node)?.uid === claim.metadata.uid &&
       node.metadata.labels[labels.registered] === 'true' &&
       node.metadata.annotations[annotations.nodeUid] === node.metadata.uid &&
       !node.taints.some(({ key }) => key === taintKeys.unregistered)
@@ -166,7 +168,7 @@ async function registerNode(deps: JoiningDeps, claim: NodeClaim, nodeName: strin
       spec: { taints },
     }
   })
-  return after?.metadata.labels[labels.initialized] === 'true'
+  return after?.metadata.labels[labels.initialized] === 'true' && initializationState(claim, after).initialized
 }
 
 /** Waits until the Node can take pods; the claim's Initialized condition says what it still lacks. */

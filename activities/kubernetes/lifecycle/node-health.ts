@@ -17,6 +17,7 @@ import type { OwnClock } from '../client/server-time.ts'
 import type { ClaimRef } from '../contract.ts'
 import { boundTermination, earlierStamp } from '../draining/termination-stamp.ts'
 import { subject } from '../event-recorder.ts'
+import { nodeAsClaimed } from './claim-nodes.ts'
 
 export interface NodeHealthDeps extends ObjectWritesDeps {
   readonly log: Logger
@@ -92,7 +93,8 @@ export async function prepareRepair(
 ): Promise<'delete' | Steady> {
   const pool = claim.metadata.labels[labels.nodePool]
   const nodes = [...deps.cache.nodes.values()]
-  const peers = pool === undefined ? nodes : nodes.filter(({ metadata }) => metadata.labels[labels.nodePool] === pool)
+  const isPeer = (one: Node) => nodeAsClaimed(deps, one).metadata.labels[labels.nodePool] === pool
+  const peers = pool === undefined ? nodes : nodes.filter(isPeer)
   if (areTooManySick(peers, deps.nodeRules)) return blocked(deps, claim, node)
   const written = await boundTermination(deps, ref, deps.now())
   const { type, status, dueAtMs } = repair

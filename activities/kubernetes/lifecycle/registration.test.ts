@@ -96,6 +96,17 @@ describe('upstream nodeclaim/lifecycle registration', () => {
     expect(node()?.spec.taints).toEqual([])
   })
 
+  test('a Node whose kubelet says that it is registered and initialized is registered, and initialized when it is ready', async () => {
+    const own = { 'joiner.sh/node-uid': 'uid-aks-a' }
+    const labels = { 'karpenter.sh/registered': 'true', 'karpenter.sh/initialized': 'true' }
+    const { cluster, register, claim, node } = world({ spec: { taints, startupTaints } }, { labels, annotations: own })
+    cluster.edit('nodes', 'aks-a', { spec: { taints: undefined } })
+    await register()
+    expect(node()?.metadata.finalizers).toEqual(['karpenter.sh/termination'])
+    expect(node()?.spec.taints).toEqual([...taints, ...startupTaints])
+    expect(claim()?.status.conditions.find(({ type }) => type === 'Initialized')?.status).not.toBe('True')
+  })
+
   test('startup taints that were removed since are not synced again', async () => {
     const { cluster, register, node } = world({ spec: { taints, startupTaints } })
     await register()

@@ -40,11 +40,13 @@ interface NodeChange {
   readonly labels?: Readonly<Record<string, string>>
   readonly claim?: Partial<NodeClaim['spec']>
   readonly claimLabels?: Readonly<Record<string, string>>
+  /** Conditions of the claim that are True. */
+  readonly reached?: readonly string[]
 }
 
 /** A node that is ready, or has had a condition for some minutes: `Ready` false, or another one true. */
 function node(name: string, change: NodeChange = {}) {
-  const { sick, minutes = 30, annotations = {}, claim = {} } = change
+  const { sick, minutes = 30, annotations = {}, claim = {}, reached = ['Registered', 'Initialized'] } = change
   const at = now - minutes * minute
   const conditions = [
     sampleCondition('Ready', sick === 'Ready' ? 'False' : 'True', at),
@@ -53,7 +55,11 @@ function node(name: string, change: NodeChange = {}) {
   const own = { ...labels, ...change.labels }
   return {
     node: sampleNode(name, { metadata: { labels: own, annotations }, conditions }),
-    claim: sampleClaim(name, { metadata: { labels: change.claimLabels ?? own }, spec: claim }),
+    claim: sampleClaim(name, {
+      metadata: { labels: change.claimLabels ?? own },
+      spec: claim,
+      status: { conditions: reached.map((type) => sampleCondition(type)) },
+    }),
   }
 }
 
@@ -209,14 +215,13 @@ describe('a repair', () => {
   })
 
   it('takes a node that is registered and not initialized, without any budget, even when pods are expected on it', () => {
-    const starting = node('a', { sick: 'Broken', labels: { 'karpenter.sh/initialized': '' } })
+    const starting = node('a', { sick: 'Broken', reached: ['Registered'] })
     const closed = { pool: { disruption: { budgets: [{ nodes: '0' }] } }, nominated: ['a'] }
     expect(found(fleet([starting]), closed).commands).toEqual(['delete a by 0, 45000 ms'])
     expect(found(fleet([node('a', { sick: 'Broken' })]), { nominated: ['a'] }).events).toEqual([
       'DisruptionBlocked a-claim: Node is nominated for a pending pod',
     ])
-    const unregistered = { 'karpenter.sh/registered': '', 'karpenter.sh/initialized': '' }
-    expect(found(fleet([node('a', { sick: 'Broken', labels: unregistered })])).commands).toEqual([])
+    expect(found(fleet([node('a', { sick: 'Broken', reached: [] })])).commands).toEqual([])
   })
 
   it('is not for a NodeClaim without a NodePool', () => {

@@ -7,6 +7,8 @@ import { cancellationsCheck, keptDocumentsCheck, lostClaimsCheck, nodesFinding }
 
 const evil = nodeJson('a', { metadata: { name: 'evil', uid: 'evil', ownerReferences: [] } })
 
+const going = { deletionTimestamp: '2026-01-01T00:00:00Z' }
+
 test.each<[string, ReturnType<typeof nodesFinding>, 'ok' | 'warn', RegExp]>([
   ['each its own', nodesFinding([nodeJson('a')], [claimJson('a')]), 'ok', /^$/],
   [
@@ -14,6 +16,24 @@ test.each<[string, ReturnType<typeof nodesFinding>, 'ok' | 'warn', RegExp]>([
     nodesFinding([nodeJson('a'), evil], [claimJson('a')]),
     'warn',
     /Node evil: spec.providerID.*NodeClaim a$/,
+  ],
+  [
+    'a Node that finalizers of others hold, whose NodeClaim is gone',
+    nodesFinding([nodeJson('a', { metadata: { ...going, finalizers: ['example.com/backup'] } })], []),
+    'warn',
+    /^Node aks-a: .* example.com\/backup; .* kubectl patch node aks-a/,
+  ],
+  [
+    'one that Joiner holds as well',
+    nodesFinding([nodeJson('a', { metadata: { ...going, finalizers: ['x/y', 'karpenter.sh/termination'] } })], []),
+    'ok',
+    /^$/,
+  ],
+  [
+    'one of an agent pool',
+    nodesFinding([nodeJson('a', { metadata: { ...going, finalizers: ['x/y'], labels: {}, ownerReferences: [] } })], []),
+    'ok',
+    /^$/,
   ],
   ['a NodeClaim without its Node', nodesFinding([], [claimJson('a')]), 'warn', /^NodeClaim a: /],
   [

@@ -4,7 +4,9 @@ import { isForbidden } from '../../../activities/kubernetes/client/api-error.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { faultText, type NoteFaults } from '../../../api/kept/document.ts'
 import { withheldRemedy, withheldText } from '../../../api/withheld-machines.ts'
+import { heldNodeText, holdersOf } from '../../../core/node-claim/node-gone.ts'
 import { joinsOf } from '../../../core/node-claim/node-owner.ts'
+import type { Node } from '../../../core/objects.ts'
 import { readRefusedCancellations } from '../../view/cancellations.ts'
 import { processesRead } from '../../view/processes-read.ts'
 import { readWithheld } from '../../view/withheld.ts'
@@ -35,11 +37,11 @@ export function nodesFinding(nodes: readonly Json[], nodeClaims: readonly Json[]
   const claims = nodeClaims
     .map((json) => decodeNodeClaim(json))
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-  const { strangers, lost, claimOf } = joinsOf(
-    nodes.map((json) => decodeNode(json)),
-    claims,
-  )
+  const decoded = nodes.map((json) => decodeNode(json))
+  const { strangers, lost, claimOf } = joinsOf(decoded, claims)
+  const held = decoded.filter((node) => holdersOf(node).length > 0)
   const findings = [
+    ...(held.length === 0 ? [] : [heldByOthers(held)]),
     ...(strangers.size === 0 ? [] : [posing([...strangers])]),
     ...(lost.size === 0 ? [] : [gone([...lost])]),
   ]
@@ -61,6 +63,14 @@ function posing(strangers: readonly (readonly [Named, Named])[]): Finding {
         ([node, claim]) =>
           `Node ${node.metadata.name}: spec.providerID names the VM of NodeClaim ${claim.metadata.name}`,
       ),
+  )
+}
+
+function heldByOthers(held: readonly Node[]): Finding {
+  return warn(
+    `${counted(held.length, 'Node')} held by finalizers that are not Joiner's, without a VM`,
+    ['find out who set the finalizers; each line says how to remove them'],
+    held.slice(0, mostNamed).map(heldNodeText),
   )
 }
 

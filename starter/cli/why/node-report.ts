@@ -64,7 +64,7 @@ const mostEvents = 8
 
 export function nodeReport(facts: NodeFacts): NodeReport {
   const { node, claim, verdict, lastPassMs, events } = facts
-  const own = { ...claim?.metadata.labels, ...node?.metadata.labels }
+  const own = (node ?? claim)?.metadata.labels ?? {}
   const moves = verdict?.moves ?? []
   const savingsForgone = Math.max(0, ...moves.map((move) => move.savingsForgone ?? 0))
   const command = commandOf(facts)

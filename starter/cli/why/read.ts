@@ -13,7 +13,7 @@ import { resourcePath } from '../../../activities/kubernetes/client/resources.ts
 import { readPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
 import { faultText } from '../../../api/kept/document.ts'
 import { verdictMapName, verdictShard } from '../../../core/disruption/verdicts/verdict.ts'
-import { claimOfNode } from '../../../core/node-claim/node-owner.ts'
+import { asClaimed, claimOfNode } from '../../../core/node-claim/node-owner.ts'
 import type { Condition, Node, NodeClaim, Pod } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import type { LifecycleClaim } from '../../../core/task-queues.ts'
@@ -91,8 +91,9 @@ async function claimOf(client: KubernetesClient, node: Node): Promise<NodeClaim 
 async function nodeFacts(
   client: KubernetesClient,
   { namespace, now, cluster }: Pick<Where, 'namespace' | 'now' | 'cluster'>,
-  { node, claim }: { readonly node: Node | undefined; readonly claim: NodeClaim | undefined },
+  { node: reported, claim }: { readonly node: Node | undefined; readonly claim: NodeClaim | undefined },
 ): Promise<NodeFacts> {
+  const node = reported && claim ? asClaimed(reported, claim) : reported
   const poolName = (node ?? claim)?.metadata.labels[labels.nodePool]
   const uids = [node, claim].flatMap((object) => (object === undefined ? [] : [object.metadata.uid]))
   const [pool, pods, budgets, pauses, kept, events, drain] = await Promise.all([

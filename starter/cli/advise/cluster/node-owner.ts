@@ -23,17 +23,15 @@ export function ownedNodes(cluster: {
   readonly nodes: readonly Node[]
   readonly nodeClaims: readonly NodeClaim[]
 }): readonly OwnedNode[] {
-  const claims = new Map(
-    stateNodes(cluster).flatMap(({ node, claim }) => (node && claim ? [[node, claim] as const] : [])),
-  )
-  return cluster.nodes.map((node) => {
-    const claim = claims.get(node)
+  const known = new Map(stateNodes(cluster).map((one) => [one.node?.metadata.name, one]))
+  return cluster.nodes.map((reported) => {
+    const { node = reported, claim } = known.get(reported.metadata.name) ?? {}
     return { node, ...(claim && { claim }), owner: ownerOf(node, claim) }
   })
 }
 
 function ownerOf({ metadata }: Node, claim: NodeClaim | undefined): NodeOwner {
-  const pool = metadata.labels[labels.nodePool] ?? claim?.metadata.labels[labels.nodePool]
+  const pool = metadata.labels[labels.nodePool]
   if (pool) return { kind: 'NodePool', name: pool, isMachine: claim !== undefined && isAksMachine(claim) }
   const name = agentPoolKeys.map((key) => metadata.labels[key]).find(Boolean)
   return name === undefined ? { kind: 'other', name: '' } : { kind: 'agent pool', name }
