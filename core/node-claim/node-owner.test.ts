@@ -123,3 +123,14 @@ test.each<[string, string, string | undefined, boolean]>([
 ])('a VM’s own Node: %s', (_, name, providerId, isOwn) => {
   expect(isOwnNodeOfVm(withId(name, providerId), { name: 'AKS-a', providerId: 'azure:///aks-a' })).toBe(isOwn)
 })
+
+test('a claim that was made again has the Node of the lost one, and no other claim has it', () => {
+  const again = (adoptedFrom: string) =>
+    sampleClaim('aks-a', {
+      metadata: { name: 'a', uid: 'uid-new', annotations: { 'joiner.sh/adopted-from': adoptedFrom } },
+      status: { conditions: [] },
+    })
+  const sample = sampleNode('aks-a')
+  const node = { ...sample, metadata: { ...sample.metadata, ...bare, ...owner('uid-a') } }
+  expect([isNodeOf(again('uid-a'), node), isNodeOf(again('uid-b'), node)]).toEqual([true, false])
+})

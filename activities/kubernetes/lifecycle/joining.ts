@@ -2,7 +2,7 @@ import { conditionOf, isTrue, nodeGone } from '../../../core/conditions.ts'
 import { readyTime, registrationTime } from '../../../core/history/claim-facts.ts'
 import { expiryDue, nextObservationAt, registrationDeadline, wakeOf } from '../../../core/node-claim/lifecycle.ts'
 import { limits } from '../../../core/node-claim/limits.ts'
-import { hasHadNode, hasLostNode } from '../../../core/node-claim/node-owner.ts'
+import { hasHadNode, hasLostNode, owningClaim } from '../../../core/node-claim/node-owner.ts'
 import { initializationState, nodeNotFound, registrationPatch } from '../../../core/node-claim/registration.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels, taintKeys } from '../../../core/requirements/labels.ts'
@@ -141,6 +141,7 @@ async function registerNode(deps: JoiningDeps, claim: NodeClaim, nodeName: strin
     if (
       node.metadata.labels[labels.registered] === 'true' &&
       node.metadata.annotations[annotations.nodeUid] === node.metadata.uid &&
+      owningClaim(node)?.uid === claim.metadata.uid &&
       !node.taints.some(({ key }) => key === taintKeys.unregistered)
     )
       return undefined
