@@ -112,6 +112,7 @@ describe('the NodeClaim of a VM that lost its own', () => {
     for (const name of ['a', 'b']) goes(name)
     const all = [machine('a', { isLeaving: true }), machine('b', { isLeaving: true }), machine('c')]
     expect(kinds(await adopt(...all))).toEqual(['a adopted', 'b waiting', 'c adopted'])
+    expect(kinds(await adopt(...all))).toEqual(['a adopted', 'b waiting', 'c adopted'])
     cluster.put('nodeclaims', goingClaim('a'))
     expect(kinds(await adopt(...all.slice(1)))).toEqual(['b waiting', 'c adopted'])
     for (const kind of ['nodeclaims', 'nodes'] as const) cluster.remove(kind, kind === 'nodes' ? 'aks-a' : 'a')

@@ -49,7 +49,7 @@ async function adoptOne(deps: CreateClaimsDeps, machine: Adoption, all: readonly
   const pool = await readPool(deps, name)
   if (pool === undefined || isDeleting(pool))
     return { kind: 'left', why: `NodePool "${name}" does not exist, or is being deleted; make it again` }
-  if (isLeaving === true && isToEnd !== true && !hasRoom(deps, pool, all))
+  if (isLeaving === true && isToEnd !== true && !hasRoom(deps, pool, { machine, all }))
     return { kind: 'waiting', why: `the budgets of NodePool ${name} let no more of its nodes be drained now` }
   const made = await createOrFind(deps, pool, machine)
   if (typeof made === 'string') return { kind: 'left', why: made }
@@ -91,19 +91,26 @@ function hashesOf(node: Node | undefined, { nodePool }: Adoption): Record<string
   return known.length === keys.length ? Object.fromEntries(known) : {}
 }
 
-/** Whether one more node of a NodePool may leave now, beside those that do. */
-function hasRoom({ cache, now }: CreateClaimsDeps, pool: NodePool, all: readonly Adoption[]): boolean {
+/** Whether one more node of a NodePool may leave now, beside those that do or that disruption has chosen. */
+function hasRoom(
+  { cache, now }: CreateClaimsDeps,
+  pool: NodePool,
+  { machine, all }: { readonly machine: Adoption; readonly all: readonly Adoption[] },
+): boolean {
   const { name } = pool.metadata
-  const claims = cache.nodeClaims.by('byNodePool', name)
+  // One that an earlier attempt has made has its place.
+  const claims = cache.nodeClaims.by('byNodePool', name).filter((one) => one.metadata.name !== machine.claimName)
   const known = new Set(claims.map(({ metadata }) => metadata.name))
   const without = all.filter(({ nodePool, claimName }) => nodePool === name && !known.has(claimName)).length
-  const goes = (one: Node | NodeClaim | undefined) => one !== undefined && isDeleting(one)
-  const leaving = claims.filter(
-    (claim) => goes(claim) || goes(cache.nodes.get(`${nodeNamePrefix}${claim.metadata.name}`)),
-  ).length
+  const leaves = (claim: NodeClaim) => {
+    const node = cache.nodes.get(`${nodeNamePrefix}${claim.metadata.name}`)
+    const isChosen = claim.metadata.annotations[annotations.disruptionCommand] !== undefined
+    return isDeleting(claim) || isChosen || (node !== undefined && isDeleting(node))
+  }
   const { budgets } = pool.disruption
   // Budgets of single reasons do not concern it.
-  return leaving < allowedDisruptions({ budgets, nodes: claims.length + without, reason: '', now: now() }).allowed
+  const { allowed } = allowedDisruptions({ budgets, nodes: claims.length + without, reason: '', now: now() })
+  return claims.filter(leaves).length < allowed
 }
 
 /** Tells of it on the Node, which people look at. */
