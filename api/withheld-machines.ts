@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { shortened } from '../core/values/shortened.ts'
+import { timeText } from '../core/values/time.ts'
 import {
   count,
   damaged,
@@ -9,6 +11,7 @@ import {
   readEntries,
   readJson,
   usd,
+  words,
 } from './kept/document.ts'
 
 /** ConfigMap in Joiner's namespace with the machines that garbage collection keeps since pods run there. */
@@ -17,6 +20,8 @@ export const withheldKey = 'Machines'
 
 /** Machines that are named; a ConfigMap takes 1 MiB. */
 const mostNamed = 1000
+
+const longestText = 1000
 
 const machine = z.object({
   /** `VM`, `AKS machine`, or `Node` where Azure has no VM of the Node. */
@@ -29,12 +34,27 @@ const machine = z.object({
   instanceType: name.exactOptional(),
   /** USD. Unset: no price list names the size. */
   costPerDay: usd.exactOptional(),
+  /** UID of its lost NodeClaim, and its NodePool, as its tags say. */
+  uid: name.exactOptional(),
+  nodePool: name.exactOptional(),
+  /** Since when it is known to be kept, and when it is adopted by itself. Without the second it is not. */
+  since: instant.exactOptional(),
+  adoptedAt: instant.exactOptional(),
+  /** What becomes of a VM: it gets a NodeClaim again; it gets one to be drained, since its Node is being deleted; or neither. Unset: it is no VM. */
+  plan: z.enum(['adopt', 'drain', 'left']).exactOptional(),
+  /** Why neither, and what to do. */
+  why: words(longestText).exactOptional(),
+  remedy: words(longestText).exactOptional(),
+  /** Where Node or NodePool contradict its tags. */
+  differs: words(longestText).exactOptional(),
 })
 
 const document = z.object({
   at: instant,
   count,
   costPerDay: usd,
+  /** Why nothing is adopted by itself. */
+  doubt: words(longestText).exactOptional(),
   machines: z.array(machine).max(mostNamed),
 })
 
@@ -47,17 +67,28 @@ export interface WithheldMachines {
   readonly count: number
   /** USD, of those with a price. */
   readonly costPerDay: number
+  readonly doubt?: string
   readonly machines: readonly WithheldMachine[]
 }
 
-export function formatWithheld(atMs: number, machines: readonly WithheldMachine[]): string {
-  const stored: z.input<typeof document> = {
-    at: new Date(atMs).toISOString(),
-    count: machines.length,
-    costPerDay: machines.reduce((sum, { costPerDay = 0 }) => sum + costPerDay, 0),
-    machines: machines.slice(0, mostNamed),
-  }
-  return JSON.stringify(stored)
+/** `doubt`: why nothing is adopted by itself. */
+export function formatWithheld(atMs: number, machines: readonly WithheldMachine[], doubt?: string): string {
+  const texts = ['why', 'remedy', 'differs'] as const
+  const short = (one: WithheldMachine): WithheldMachine => ({
+    ...one,
+    ...Object.fromEntries(
+      texts.flatMap((key) => (one[key] === undefined ? [] : [[key, shortened(one[key], longestText)]])),
+    ),
+  })
+  return JSON.stringify(
+    z.encode(document, {
+      at: atMs,
+      count: machines.length,
+      costPerDay: machines.reduce((sum, { costPerDay = 0 }) => sum + costPerDay, 0),
+      ...(doubt === undefined ? {} : { doubt: shortened(doubt, longestText) }),
+      machines: machines.slice(0, mostNamed).map(short),
+    }),
+  )
 }
 
 /** Reads the ConfigMap's data. What this version does not write counts as none. */
@@ -72,15 +103,29 @@ export function parseWithheld(data: Entries): {
   return { found: { ...found, ...(at === undefined ? {} : { atMs: at }) }, faults }
 }
 
-/** Returns a machine in words, such as `VM aks-a: its Node aks-a is Ready and runs 3 pods; 2.30 USD a day`. */
-export function withheldText({ kind, name, node, pods, costPerDay }: WithheldMachine): string {
+/** Returns a machine in words, such as `VM aks-a: its Node aks-a is Ready and runs 3 pods; 2.30 USD a day; gets a NodeClaim again at ...`. */
+export function withheldText(machine: WithheldMachine): string {
+  const { kind, name, node, pods, costPerDay } = machine
   const of = kind === 'Node' ? 'it' : `its Node ${node}`
   const runs = pods === undefined ? 'its pods could not be counted' : `runs ${pods} ${pods === 1 ? 'pod' : 'pods'}`
   const cost = costPerDay === undefined ? 'its price is not known' : `${costPerDay.toFixed(2)} USD a day`
-  return `${kind} ${name}: ${of} is Ready and ${runs}${kind === 'Node' ? '' : `; ${cost}`}`
+  return `${kind} ${name}: ${of} is Ready and ${runs}${kind === 'Node' ? '' : `; ${cost}`}${planText(machine)}`
 }
 
-/** What ends such a machine. */
-export function withheldRemedy(node: string): string {
-  return `kubectl drain ${node} --ignore-daemonsets --delete-emptydir-data`
+/** Returns what becomes of a VM, or why nothing does and what to do. */
+function planText({ plan, adoptedAt, why = '', remedy = '', differs }: WithheldMachine): string {
+  if (plan === undefined) return ''
+  if (plan === 'left') return `; gets no NodeClaim: ${why}; ${remedy}`
+  const gets =
+    plan === 'adopt'
+      ? 'gets a NodeClaim again'
+      : 'gets a NodeClaim again to be drained and to end, since its Node is being deleted,'
+  const when = adoptedAt === undefined ? 'once joiner adopt is run' : `at ${timeText(adoptedAt)}, or by joiner adopt`
+  return `; ${gets} ${when}${differs === undefined ? '' : `; ${differs}`}`
+}
+
+/** What ends a machine. */
+export function withheldRemedy(node: string, kind: WithheldMachine['kind'] = 'VM'): string {
+  const drain = `kubectl drain ${node} --ignore-daemonsets --delete-emptydir-data`
+  return kind === 'VM' ? `joiner adopt --delete ${node}, or ${drain}` : drain
 }

@@ -101,6 +101,9 @@ const rules = {
   AKSMachineAdopted: { type: 'Normal', own: true },
   // VMs that seem to be garbage but are left alone: there are so many, or pods run on their Nodes.
   GarbageWithheld: { type: 'Warning', dedupeMsByKind: { Node: 15 * minute }, own: true },
+  // A Node whose lost NodeClaim was made again, or could not be.
+  NodeAdopted: { type: 'Normal', own: true },
+  NodeNotAdopted: { type: 'Warning', dedupeMs: 15 * minute, own: true },
   // A ConfigMap with a document that is not as Joiner writes it.
   KeptDocumentDamaged: { type: 'Warning', dedupeMs: 15 * minute, own: true },
   // A disk that seems to be garbage and is not proven to be of this cluster.

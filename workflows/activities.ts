@@ -161,6 +161,14 @@ export const commits = () =>
     retry: steadyRetry,
   })
 
+/** The NodeClaims of VMs that lost them. It gives up soon: the next pass of maintenance makes those that are missing. */
+export const adoptions = () =>
+  proxyActivities<Pick<DisruptionActivities, 'adoptMachines'>>({
+    ...answeredSoon,
+    taskQueue: queueOf('plan'),
+    heartbeatTimeout: '10s',
+  })
+
 /** Work that an operator waits for: it ends, with success or failure. */
 export const plans = () =>
   proxyActivities<Pick<DisruptionActivities, 'consolidateNow' | 'planDisruption' | 'checkPlan'>>({

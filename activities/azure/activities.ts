@@ -70,6 +70,6 @@ export function createAzureActivities(deps: AzureActivityDeps): AzureActivities 
 /** Returns the activities of the process that maintains the cluster. */
 export function createMaintenanceActivities(maintenance: Maintenance): MaintenanceActivities {
   return translatingFailures<MaintenanceActivities>({
-    maintain: (input) => withHeartbeats((signal) => maintenance.run(signal, input?.counts)),
+    maintain: (input) => withHeartbeats((signal) => maintenance.run(signal, input)),
   })
 }

@@ -1,3 +1,4 @@
+import type { Adoption, AdoptionOutcome, AskedAdoption } from '../../core/adoption.ts'
 import type { PodCounts } from '../../core/machines-in-use.ts'
 import type { Limits } from '../../core/node-claim/limits.ts'
 import type {
@@ -102,6 +103,8 @@ export interface GarbageReport {
   readonly aksMachines?: readonly string[]
   /** Ready Nodes whose NodeClaim is lost: nothing of theirs is deleted or reported before it is known whether they run pods. Unset: none. */
   readonly undecided?: readonly string[]
+  /** VMs that lost their NodeClaims and are to get them again now, of those that run pods. Unset: none. */
+  readonly adopt?: readonly Adoption[]
 }
 
 export interface InPlaceReport {
@@ -141,8 +144,15 @@ export interface MaintenanceReport {
   readonly garbage?: GarbageReport
   readonly nodeClasses?: { readonly nodeClasses: number; readonly ready: number }
   readonly inPlace?: InPlaceReport
+  /** What became of VMs that were to get their NodeClaims again. Unset: there were none. */
+  readonly adopted?: readonly AdoptionOutcome[]
   /** Parts that failed, each with its error. */
   readonly failed: readonly string[]
+}
+
+export interface CountedPass {
+  readonly counts: PodCounts
+  readonly asked?: AskedAdoption
 }
 
 export interface MaintenanceActivities {
@@ -150,7 +160,8 @@ export interface MaintenanceActivities {
    * Runs all parts of maintenance. Garbage: deletes VMs, NICs and disks without a claim, and registered claims without a VM; releases Nodes that have
    * neither. Node classes: Kubernetes version, images, subnet and readiness of each AKSNodeClass; readiness, validation and hash of each NodePool. In
    * place: tags and identities of VMs and NICs as node classes and configuration request them now.
-   * `counts`: what the role core answered about the Nodes that a pass left undecided; garbage is collected again, and nothing else is done.
+   * `counts`: what the role core answered about the Nodes that a pass left undecided; garbage is collected again, and nothing else is done. `asked`: what
+   * an operator wants to be adopted now.
    */
-  maintain(input?: { readonly counts: PodCounts }): Promise<MaintenanceReport>
+  maintain(input?: CountedPass): Promise<MaintenanceReport>
 }

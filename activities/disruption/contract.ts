@@ -1,3 +1,4 @@
+import type { Adoption, AdoptionOutcome } from '../../core/adoption.ts'
 import type { CommandRepair, Decision, DisruptionMethod, DisruptionReason } from '../../core/disruption/command.ts'
 import type { ApplyRequest, ConsolidateRequest, PlanRequest } from '../../core/disruption/plan/plan-requests.ts'
 import type { CandidateRef, ClaimRef } from '../kubernetes/contract.ts'
@@ -75,4 +76,6 @@ export interface DisruptionActivities {
   planDisruption(request: PlanRequest): Promise<PlanSummary>
   /** Compares a plan with the cluster as it is, and proposes the part that still holds. */
   checkPlan(request: ApplyRequest): Promise<PlanCheck>
+  /** Makes the NodeClaims of VMs again that lost them. Run again, it finds those that it made. */
+  adoptMachines(input: { readonly machines: readonly Adoption[] }): Promise<readonly AdoptionOutcome[]>
 }

@@ -180,3 +180,14 @@ test('a Node that lies is one other object, as long as it and its NodeClaim are 
   expect(asClaimed(lying, { ...registered })).not.toBe(asClaimed(lying, registered))
   expect(asClaimed(lying, launched)).not.toEqual(asClaimed(lying, registered))
 })
+
+test('a claim that was made again has the Node of the lost one, and no other claim has it', () => {
+  const again = (adoptedFrom: string) =>
+    sampleClaim('aks-a', {
+      metadata: { name: 'a', uid: 'uid-new', annotations: { 'joiner.sh/adopted-from': adoptedFrom } },
+      status: { conditions: [] },
+    })
+  const sample = sampleNode('aks-a')
+  const node = { ...sample, metadata: { ...sample.metadata, ...bare, ...owner('uid-a') } }
+  expect([isNodeOf(again('uid-a'), node), isNodeOf(again('uid-b'), node)]).toEqual([true, false])
+})

@@ -13,7 +13,7 @@ export interface JoinedNode extends Pick<Node, 'providerId' | 'taints'> {
 
 /** The part of a NodeClaim that says which Node is its own. */
 export interface OwningClaim {
-  readonly metadata: Pick<ObjectMeta, 'name' | 'uid'>
+  readonly metadata: Pick<ObjectMeta, 'name' | 'uid'> & Partial<Pick<ObjectMeta, 'annotations'>>
   readonly status: Pick<NodeClaim['status'], 'nodeName' | 'providerId' | 'conditions'>
 }
 
@@ -28,6 +28,11 @@ export function owningClaim({ metadata }: Pick<JoinedNode, 'metadata'>): OwnerRe
   return metadata.ownerReferences.find(
     ({ apiVersion, kind }) => kind === 'NodeClaim' && apiVersion.startsWith('karpenter.sh/'),
   )
+}
+
+/** Whether an owner reference names a claim, or the lost one whose VM it was made again for. */
+export function isOwnedBy({ metadata }: Pick<OwningClaim, 'metadata'>, { uid }: Pick<OwnerReference, 'uid'>): boolean {
+  return uid === metadata.uid || uid === metadata.annotations?.[annotations.adoptedFrom]
 }
 
 /** Whether a Node is the one that a VM's own kubelet registers: it has the VM's name and its provider id. A kubelet may give itself any provider id. */
@@ -50,7 +55,7 @@ export function hasHadNode({ status }: Pick<OwningClaim, 'status'>): boolean {
  */
 export function joinOf(claim: OwningClaim, node: JoinedNode): Join | undefined {
   const owner = owningClaim(node)
-  if (owner !== undefined && owner.uid !== claim.metadata.uid) return undefined
+  if (owner !== undefined && !isOwnedBy(claim, owner)) return undefined
   if (hasHadNode(claim) && isRegistered(claim, node)) return 'registered'
   return (owner !== undefined || hasJoinedAsOurs(node)) && isNodeOfItsVm(claim, node) ? 'joined' : undefined
 }

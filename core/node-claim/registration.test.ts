@@ -45,6 +45,25 @@ describe('registrationPatch', () => {
     expect(second).toEqual(first)
   })
 
+  describe('of a claim that was made again', () => {
+    const before = { apiVersion: 'karpenter.sh/v1', kind: 'NodeClaim', name: 'a-claim', uid: 'uid-before' }
+    const again = {
+      ...claim,
+      metadata: { ...claim.metadata, annotations: { 'joiner.sh/adopted-from': 'uid-before' } },
+    }
+    const used = { ...joining({ 'karpenter.sh/registered': 'true' }), taints: [notReady] }
+
+    it('replaces the lost owner, and taints no pod away', () => {
+      const node = { ...used, metadata: { ...used.metadata, ownerReferences: [before] } }
+      const { ownerReferences, taints } = registrationPatch(again, node)
+      expect([ownerReferences.map(({ uid }) => uid), taints]).toEqual([['uid-a-claim'], [notReady]])
+    })
+
+    it('taints a Node that was not registered yet', () => {
+      expect(registrationPatch(again, joining()).taints).toEqual([notReady, team, cni])
+    })
+  })
+
   it('reports a Node that joined without the taint', () => {
     expect(registrationPatch(claim, { ...joining(), taints: [] }).unregisteredTaintMissing).toBe(true)
   })

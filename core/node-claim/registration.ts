@@ -1,7 +1,8 @@
 import type { Node, NodeClaim, OwnerReference, Taint } from '../objects.ts'
-import { labels, taintKeys, terminationFinalizer } from '../requirements/labels.ts'
+import { annotations, labels, taintKeys, terminationFinalizer } from '../requirements/labels.ts'
 import { describeTaint, isEphemeralTaint, mergeTaints, sameTaint } from '../taints.ts'
 import { entryOf } from '../values/records.ts'
+import { isOwnedBy } from './node-owner.ts'
 
 /** The Node that registration of its claim should produce. Lists are complete, maps hold what to set. */
 export interface RegistrationPatch {
@@ -21,7 +22,9 @@ export interface RegistrationPatch {
 export function registrationPatch(claim: NodeClaim, node: Node): RegistrationPatch {
   const unregistered = node.taints.some(({ key }) => key === taintKeys.unregistered)
   const kept = node.taints.filter(({ key }) => key !== taintKeys.unregistered)
-  const syncsTaints = node.metadata.labels[labels.doNotSyncTaints] !== 'true'
+  // On a Node that was adopted pods run: what its NodePool taints nodes with by now, and startup taints that were taken off, would evict them.
+  const isInUse = claim.metadata.annotations[annotations.adoptedFrom] !== undefined && !unregistered
+  const syncsTaints = node.metadata.labels[labels.doNotSyncTaints] !== 'true' && !isInUse
   const own: OwnerReference & { readonly blockOwnerDeletion: boolean } = {
     apiVersion: 'karpenter.sh/v1',
     kind: 'NodeClaim',
@@ -29,7 +32,7 @@ export function registrationPatch(claim: NodeClaim, node: Node): RegistrationPat
     uid: claim.metadata.uid,
     blockOwnerDeletion: true,
   }
-  const owners = node.metadata.ownerReferences.filter(({ uid }) => uid !== own.uid)
+  const owners = node.metadata.ownerReferences.filter((owner) => !isOwnedBy(claim, owner))
   return {
     labels: { ...claim.metadata.labels, [labels.registered]: 'true' },
     annotations: claim.metadata.annotations,

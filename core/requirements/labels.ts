@@ -141,6 +141,8 @@ export const annotations = {
   aksMachine: 'karpenter.azure.com/aks-machine-resource-id',
   /** On a NodeClaim whose AKS machine Joiner manages: its own UID. */
   adoptedMachine: 'joiner.sh/adopted-machine',
+  /** On a NodeClaim that was made again for the VM of a lost one: the UID of the lost one, or `unknown` where the VM's tags have none. */
+  adoptedFrom: 'joiner.sh/adopted-from',
   terminationTimestamp: 'karpenter.sh/nodeclaim-termination-timestamp',
   /** On a Node: `true` forbids its repair. */
   doNotRepair: 'karpenter.sh/do-not-repair',

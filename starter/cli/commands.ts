@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { registerAdopt } from './adopt/command.ts'
 import { registerAdvise } from './advise/command.ts'
 import { registerAks } from './aks/command.ts'
 import { registerBudgets } from './budgets/command.ts'
@@ -46,6 +47,7 @@ export function registerClusterCommands(program: Command): void {
   program.commandsGroup('Install and mend:')
   registerAks(program)
   registerDoctor(program)
+  registerAdopt(program)
   registerTakeover(program)
   registerCrds(program)
   registerUninstall(program)

@@ -29,6 +29,7 @@ interface MachinePut extends Json {
 /** Headers of a PUT that AKS heeds. */
 export interface PutHeaders {
   readonly ifNoneMatch: string | undefined
+  readonly ifMatch: string | undefined
   readonly batch: string | undefined
 }
 

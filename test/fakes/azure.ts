@@ -56,6 +56,7 @@ export class FakeAzure {
     this.carry(`${method} ${new URL(url).pathname.split('/').slice(-2).join('/')}`, () =>
       this.#answer(method, new URL(url), typeof body === 'string' ? (JSON.parse(body) as Json) : {}, {
         ifNoneMatch: headers.get('if-none-match'),
+        ifMatch: headers.get('if-match'),
         batch: headers.get('batchputmachine'),
       }),
     ),
@@ -114,7 +115,7 @@ export class FakeAzure {
   }
 
   #answer(method: string, url: URL, body: Json, headers: PutHeaders) {
-    const { ifNoneMatch } = headers
+    const { ifNoneMatch, ifMatch } = headers
     if (url.pathname.includes('/managedClusters/')) return this.aks.answer(method, url, body, headers)
     if (url.pathname.includes('/capacityReservationGroups/')) return this.groups.answer(url)
     const [, kind = '', name = '', action = ''] =
@@ -132,10 +133,17 @@ export class FakeAzure {
     const known = this.#resources[kind].get(name)
     if (method === 'PUT') return this.#create(name, body, known !== undefined && ifNoneMatch === '*')
     if (known === undefined) return method === 'DELETE' ? { status: 204 } : refused(notFound(kind, name))
-    if (method === 'PATCH')
-      this.#resources[kind].set(name, { ...known, tags: { ...(body['tags'] as FakeResource['tags']) } })
+    if (method === 'PATCH' && !this.#change(kind, known, { body, ifMatch }))
+      return refused({ status: 412, code: 'PreconditionFailed', message: 'the VM was changed' })
     if (method === 'DELETE') return this.#delete(kind, known)
     return { status: 200, body: shown(kind, this.#resources[kind].get(name) as FakeResource) }
+  }
+
+  /** Replaces the tags. Returns false where the resource is another than the one that was read. */
+  #change(kind: Kind, known: FakeResource, { body, ifMatch }: { body: Json; ifMatch: string | undefined }): boolean {
+    if (ifMatch !== undefined && ifMatch !== etagOf(known)) return false
+    this.#resources[kind].set(known.name, { ...known, tags: { ...(body['tags'] as FakeResource['tags']) } })
+    return true
   }
 
   #intercepted(request: string, body: Json) {
@@ -210,9 +218,12 @@ function shown(kind: Kind, { name, tags, properties: { zones, ...properties } }:
     location: 'westus2',
     tags,
     ...(isVm && zones !== undefined ? { zones } : {}),
+    ...(isVm ? { etag: etagOf({ name, tags, properties }) } : {}),
     properties,
   }
 }
+
+const etagOf = ({ name, tags }: FakeResource) => JSON.stringify([name, tags])
 
 /** What ARM says of a resource that does not exist. */
 function notFound(kind: string, name: string): Refusal {

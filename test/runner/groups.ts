@@ -16,7 +16,7 @@ export const mostWorlds = 12
 
 /** In the order in which they run. A file belongs to the first group that has it. */
 export const groups: readonly Group[] = [
-  // Of its four files two take most of the time; a group of one file would leave a core idle.
+  // Of its five files two take most of the time; a group of one file would leave a core idle.
   {
     name: 'matrix',
     minutes: 2,

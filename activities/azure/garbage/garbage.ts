@@ -1,12 +1,13 @@
 import type { WithheldMachine } from '../../../api/withheld-machines.ts'
+import type { AskedAdoption } from '../../../core/adoption.ts'
 import { doubtOf, type FoundVm, type GarbageSuspects, garbageIn } from '../../../core/garbage.ts'
 import { namingNode, type PodCounts } from '../../../core/machines-in-use.ts'
 import type { OrphanedMachines } from '../../../core/orphaned-machines.ts'
 import { inParallel } from '../../in-parallel.ts'
 import { armErrorCode, scrubbedMessage } from '../arm/azure-error.ts'
 import type { GarbageReport } from '../contract.ts'
-import { capacityTypeOfVm } from '../launch/claim-vm.ts'
 import { providerId } from '../launch/virtual-machine.ts'
+import { withheldVms } from './adoptions.ts'
 import { GarbageDeletions, type GarbageDeps } from './deletions.ts'
 import { type FoundResources, findResources } from './found-resources.ts'
 import { unprovenGauge } from './garbage-metrics.ts'
@@ -52,10 +53,10 @@ export class GarbageCollector {
   /**
    * Runs one pass. Everything is listed before claims are read, since a claim always exists before its resources. Each suspect is checked
    * live before it goes. What cannot be deleted is left to the next pass. `counts`: which Nodes run pods, as the role core answered; without it
-   * nothing whose Node is Ready is deleted.
+   * nothing whose Node is Ready is deleted. `asked`: what an operator wants to be adopted now.
    * Errors: VMs or claims cannot be read.
    */
-  async collect(signal: AbortSignal, counts?: PodCounts): Promise<GarbageReport> {
+  async collect(signal: AbortSignal, counts?: PodCounts, asked?: AskedAdoption): Promise<GarbageReport> {
     const deps = this.#deps
     const found = await findResources(deps)
     await deps.cache.connected(signal)
@@ -96,8 +97,7 @@ export class GarbageCollector {
     if (Object.values(all).some((names: readonly string[]) => names.length > 0))
       deps.log.warn(all, 'found leaked resources')
     if (isInDoubt) return all
-    const undecided = await this.#inUse(suspects, { found, machines, counts })
-    return undecided.length === 0 ? all : { ...all, undecided }
+    return { ...all, ...(await this.#inUse(suspects, { found, machines, counts, asked })) }
   }
 
   #snapshot(found: FoundResources) {
@@ -125,29 +125,28 @@ export class GarbageCollector {
     for (const { cause } of unproven) this.#unproven.inc({ resource: 'disk', cause })
   }
 
-  /** Reports what pods keep. Before the role core was asked, returns the Ready Nodes to ask about instead. */
+  /** Reports what pods keep, and returns what of it gets a NodeClaim again. Before the role core was asked, returns the Ready Nodes to ask about instead. */
   async #inUse(
     { vmsInUse, nodesInUse }: GarbageSuspects,
     {
       found,
       machines,
       counts,
+      asked,
     }: {
       readonly found: FoundResources
       readonly machines: OrphanedMachines | undefined
       readonly counts: PodCounts | undefined
+      readonly asked: AskedAdoption | undefined
     },
-  ): Promise<readonly string[]> {
+  ): Promise<Pick<GarbageReport, 'undecided' | 'adopt'>> {
     const machinesInUse = machines?.inUse ?? []
     const nodes = [...vmsInUse, ...nodesInUse, ...machinesInUse].flatMap(({ nodes: naming = [] }) => naming)
     if (counts === undefined && nodes.length > 0)
-      return [...new Set(nodes.filter(({ isReady }) => isReady).map(({ name }) => name))].sort()
+      return { undecided: [...new Set(nodes.filter(({ isReady }) => isReady).map(({ name }) => name))].sort() }
+    const vms = await withheldVms(this.#deps, found, { vmsInUse, asked })
     const withheld: readonly WithheldMachine[] = [
-      ...vmsInUse.map(({ name, claimName, use }) => {
-        const vm = this.#listed(found, claimName)
-        const cost = vm && costOf(this.#deps, vm.hardwareProfile?.vmSize ?? '', capacityTypeOfVm(vm))
-        return { kind: 'VM' as const, name, ...use, ...cost }
-      }),
+      ...vms.machines,
       ...machinesInUse.map(({ name, use, instanceType, capacityType }) => ({
         kind: 'AKS machine' as const,
         name,
@@ -156,8 +155,8 @@ export class GarbageCollector {
       })),
       ...nodesInUse.map(({ name, use }) => ({ kind: 'Node' as const, name, ...use })),
     ]
-    await reportWithheldMachines(this.#deps, withheld)
-    return []
+    await reportWithheldMachines(this.#deps, withheld, vms.doubt)
+    return vms.due.length === 0 ? {} : { adopt: vms.due }
   }
 
   /** Machines are AKS' to list, so their failure must not keep the rest. Undefined where they are not managed, or not known. */

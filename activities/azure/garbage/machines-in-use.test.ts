@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import type { AskedAdoption } from '../../../core/adoption.ts'
 import { metricLines } from '../../../test/fakes/deps.ts'
 import { nothing, tagsOf, world } from '../../../test/fakes/garbage-world.ts'
 import { at, condition, daemonJson, nodeJson, podJson } from '../../../test/fakes/objects.ts'
@@ -46,7 +47,7 @@ describe('a VM whose NodeClaim is lost', () => {
         reason: 'GarbageWithheld',
         about: 'Node/aks-a',
         message:
-          'No NodeClaim stands for VM aks-a: its Node aks-a is Ready and runs 1 pod; 0.82 USD a day. It is kept; to have it deleted, drain the Node: kubectl drain aks-a --ignore-daemonsets --delete-emptydir-data',
+          'No NodeClaim stands for VM aks-a: its Node aks-a is Ready and runs 1 pod; 0.82 USD a day; gets a NodeClaim again at 2026-01-01T00:10:00Z, or by joiner adopt. It is kept; to have it deleted: joiner adopt --delete aks-a, or kubectl drain aks-a --ignore-daemonsets --delete-emptydir-data',
       },
       { reason: 'GarbageWithheld', about: 'Node/aks-b', message: expect.stringContaining('not known') as string },
     ])
@@ -162,5 +163,61 @@ describe('a VM whose NodeClaim is lost', () => {
     for (const name of ['b', 'c', 'd']) add(name, { vm: false })
     expect(await collect()).toEqual(nothing)
     expect([azure.writes, cluster.object('nodes', 'aks-a')?.spec.taints ?? []]).toEqual([[], []])
+  })
+})
+
+describe('a VM that is kept since its Node runs pods', () => {
+  const counts = () => ({ atMs: Date.now(), pods: { 'aks-a': 1, 'aks-b': 1 } })
+  const later = (minutes: number) => vi.setSystemTime(Date.now() + minutes * 60_000)
+  const adopted = async (collector: GarbageCollector, asked?: AskedAdoption) =>
+    (await collector.collect(signal, counts(), asked)).adopt?.map(({ claimName }) => claimName)
+
+  test('gets its NodeClaim again ten minutes after it was found, whichever process looks, and at once where that is asked for', async () => {
+    const { collector, deps } = lostWorld('a', 'b')
+    expect(await adopted(collector)).toBeUndefined()
+    expect(await adopted(collector, { names: ['aks-b'] })).toEqual(['b'])
+    later(9)
+    expect(await adopted(new GarbageCollector(deps))).toBeUndefined()
+    later(1)
+    const { adopt } = await new GarbageCollector(deps).collect(signal, counts())
+    expect(adopt).toEqual([
+      {
+        claimName: 'a',
+        claimUid: 'uid-a',
+        nodePool: 'default',
+        instanceType: 'Standard_D2s_v5',
+        zone: '0',
+        capacityType: 'spot',
+        node: 'aks-a',
+      },
+      expect.objectContaining({ claimName: 'b', capacityType: 'on-demand' }),
+    ])
+    expect(await adopted(collector, { names: ['aks-b'] })).toEqual(['b'])
+  })
+
+  test('has waited for a time of its own: that of the VM of an earlier NodeClaim does not count', async () => {
+    const { collector, azure } = lostWorld('a')
+    await adopted(collector)
+    later(10)
+    const vm = azure.get('virtualMachines', 'aks-a')
+    azure.put('virtualMachines', 'aks-a', { ...vm?.properties, tags: { ...vm?.tags, 'joiner.sh_nodeclaim-uid': 'b' } })
+    expect(await adopted(collector)).toBeUndefined()
+  })
+
+  test('is named with what keeps it from that, also one whose tags are not of this cluster', async () => {
+    const { add, cluster, collector, reported, azure } = lostWorld('a')
+    cluster.put('pods', podJson('on-other', 'other'))
+    add('other', { ...lost, vm: { ...tagsOf('other'), 'karpenter.azure.com_cluster': 'other' } })
+    add('theirs', { ...lost, node: false, vm: { ...tagsOf('x'), 'karpenter.azure.com_cluster': 'other' } })
+    cluster.remove('nodepools', 'default')
+    later(20)
+    expect(await adopted(collector)).toBeUndefined()
+    expect(reported.map(({ message }) => message)).toEqual([
+      expect.stringContaining('gets no NodeClaim: its NodePool "default" does not exist; make the NodePool again'),
+      expect.stringMatching(
+        /^No NodeClaim stands for VM aks-other: .* gets no NodeClaim: VM has the tag .* of cluster "other"/,
+      ),
+    ])
+    expect(azure.writes).toEqual([])
   })
 })

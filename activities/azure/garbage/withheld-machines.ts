@@ -4,6 +4,7 @@ import {
   formatWithheld,
   parseWithheld,
   type WithheldMachine,
+  type WithheldMachines,
   withheldKey,
   withheldMapName,
   withheldRemedy,
@@ -37,6 +38,7 @@ export function costOf(
 export async function reportWithheldMachines(
   deps: WithheldMachinesDeps,
   machines: readonly WithheldMachine[],
+  doubt?: string,
 ): Promise<void> {
   const { kept, costs } = withheldGauges(deps.registry)
   kept.reset()
@@ -47,13 +49,14 @@ export async function reportWithheldMachines(
   }
   for (const machine of machines) {
     const node = deps.cache.nodes.get(machine.node)
-    const message = `No NodeClaim stands for ${withheldText(machine)}. It is kept; to have it deleted, drain the Node: ${withheldRemedy(machine.node)}`
+    const message = `No NodeClaim stands for ${withheldText(machine)}. It is kept; to have it deleted: ${withheldRemedy(machine.node, machine.kind)}`
     const about = node === undefined ? ownNamespace(deps) : subject(node)
     deps.events.record({ about, reason: 'GarbageWithheld', message, values: [machine.kind, machine.name] })
   }
   if (machines.length > 0)
     deps.log.warn({ machines: machines.map(withheldText) }, 'kept machines that run pods without a nodeclaim')
-  await store(deps, machines).catch((error: unknown) =>
+  if (doubt !== undefined) deps.log.error({ why: doubt }, 'withheld adoption of machines without a nodeclaim')
+  await store(deps, machines, doubt).catch((error: unknown) =>
     deps.log.warn(
       { reason: scrubbedMessage(error), configMap: withheldMapName },
       'failed to store withheld machines, retrying in the next pass',
@@ -62,12 +65,23 @@ export async function reportWithheldMachines(
 }
 
 async function store(
-  { client, namespace, note, now }: WithheldMachinesDeps,
+  deps: WithheldMachinesDeps,
   machines: readonly WithheldMachine[],
+  doubt: string | undefined,
 ): Promise<void> {
+  const { client, namespace, note, now } = deps
   const ref = { name: withheldMapName, namespace }
-  const { found, faults } = parseWithheld((await readConfigMap(client, ref)) ?? {})
+  const { found, faults } = await readStored(deps)
   note?.(withheldMapName, faults)
   if (machines.length === 0 && found.count === 0 && faults.length === 0) return
-  await writeConfigMap(client, ref, { [withheldKey]: formatWithheld(now(), machines) })
+  await writeConfigMap(client, ref, { [withheldKey]: formatWithheld(now(), machines, doubt) })
+}
+
+async function readStored({ client, namespace }: WithheldMachinesDeps) {
+  return parseWithheld((await readConfigMap(client, { name: withheldMapName, namespace })) ?? {})
+}
+
+/** Returns the machines that the pass before kept. Errors: the API server's. */
+export async function readStoredWithheld(deps: WithheldMachinesDeps): Promise<WithheldMachines> {
+  return (await readStored(deps)).found
 }

@@ -1,6 +1,6 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import type { NodeClaim } from '../../../core/objects.ts'
-import { labels } from '../../../core/requirements/labels.ts'
+import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { printableStart } from '../../../core/values/printable.ts'
 import { pauseFor } from '../../activity-context.ts'
 import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
@@ -82,7 +82,8 @@ export async function vmGone(deps: ClaimVmDeps, claimName: string, signal: Abort
 
 /** Returns a NodeClaim as a VM's tags name it. */
 export function claimIdentity({ metadata }: Pick<NodeClaim, 'metadata'>): ClaimIdentity {
-  return { uid: metadata.uid, nodePool: metadata.labels[labels.nodePool] }
+  const { uid, labels: own, annotations: noted } = metadata
+  return { uid, nodePool: own[labels.nodePool], adoptedFrom: noted[annotations.adoptedFrom] }
 }
 
 /** The VM under the name of a claim's. `why` of a foreign VM follows "VM NAME". */

@@ -31,7 +31,7 @@ import type { InvalidClaimDeps } from './invalid-claim.ts'
 import { refuseInvalid } from './invalid-claim.ts'
 import { putVm } from './put-vm.ts'
 import { recordedLaunch } from './record-launch.ts'
-import { isOthers, takeOver } from './take-over.ts'
+import { adoptLost, isAdopting, isOthers, takeOver } from './take-over.ts'
 
 export interface LaunchDeps extends InvalidClaimDeps, LaunchMachineDeps {}
 
@@ -102,6 +102,7 @@ async function launchOnce(
   await deps.catalogue.whenLoaded(signal)
   const vm = await prefetched.vm
   const existing = async () =>
+    adoptLost(deps, claim) ??
     (vm && (await takeOver(deps, { claim, vm, attempt }, signal))) ??
     (isMachine ? takeOverMachine(deps, { claim, attempt }, signal) : undefined)
   // A claim whose time is over does not wait for what is another's to go.
@@ -142,7 +143,7 @@ function prefetch(deps: LaunchDeps, ref: ClaimRef, attempt: number): Prefetched 
     // A VM may have been made before nodes were machines.
     vm: left === undefined && !(isMachine && isFirst) ? getVm(deps, ref.name) : Promise.resolve(undefined),
     token:
-      left !== undefined || isMachine
+      left !== undefined || isMachine || isAdopting(cachedClaim(deps, ref))
         ? Promise.resolve(left?.token)
         : createBootstrapToken(deps.client, ref.uid, deps.serverTime.ofServer() + tokenMs),
   }

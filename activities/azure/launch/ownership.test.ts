@@ -57,3 +57,15 @@ test('a claim without a NodePool owns no VM of Karpenter', () => {
   expect(vmOwner({ tags: karpenters }, { uid: 'uid-a' }, cluster)).toMatchObject({ kind: 'foreign' })
   expect(ownershipOf(karpenters, cluster)).toEqual({ kind: 'ours', nodePool: 'general' })
 })
+
+test('a claim that was made again owns the VM of the lost one, and no other one', () => {
+  const again = { ...claim, uid: 'uid-new', adoptedFrom: 'uid-a' }
+  expect(vmOwner({ tags: ours }, again, cluster)).toEqual({ kind: 'claim' })
+  expect(vmOwner({ tags: { ...ours, 'joiner.sh_nodeclaim-uid': 'uid-new' } }, again, cluster)).toEqual({
+    kind: 'claim',
+  })
+  expect(vmOwner({ tags: { ...ours, 'joiner.sh_nodeclaim-uid': 'uid-b' } }, again, cluster)).toMatchObject({
+    uid: 'uid-b',
+  })
+  expect(vmOwner({ tags: { ...ours, 'karpenter.azure.com_cluster': 'other' } }, again, cluster)).toEqual(otherCluster)
+})

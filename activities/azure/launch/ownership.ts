@@ -49,6 +49,8 @@ export type ClusterIdentity = Pick<AzureConfig, 'clusterName' | 'clusterUid'>
 export interface ClaimIdentity {
   readonly uid: string
   readonly nodePool?: string | undefined
+  /** UID of the lost NodeClaim whose VM it was made again for. */
+  readonly adoptedFrom?: string | undefined
 }
 
 /** The owner of the VM with the name of a NodeClaim's. */
@@ -70,7 +72,9 @@ export function vmOwner(
   if (ownership.kind === 'foreign') return ownership
   const { claimUid, nodePool } = ownership
   if (claimUid !== undefined)
-    return claimUid === claim.uid ? { kind: 'claim' } : { kind: 'earlierClaim', uid: claimUid }
+    return claimUid === claim.uid || claimUid === claim.adoptedFrom
+      ? { kind: 'claim' }
+      : { kind: 'earlierClaim', uid: claimUid }
   if (nodePool === claim.nodePool) return { kind: 'claim' }
   const pool = claim.nodePool === undefined ? 'none' : `"${claim.nodePool}"`
   return {

@@ -63,17 +63,18 @@ export function launchRecord({
   const type = chosen.instanceType
   // AKS gives its machines their identities.
   const goalOf = (of: NodeClass) => inPlaceGoal(config, of, claim)
+  const stampsOf = (of: NodeClass) =>
+    inPlaceStamps(machineVm === undefined ? goalOf(of) : { ...goalOf(of), identities: [] })
+  // Nothing says what an adopted VM was made from but what its Node remembers, and its NIC has the tags of the claim before.
+  const isAdopted = claim.metadata.annotations[annotations.adoptedFrom] !== undefined
+  const classStamps = (of: NodeClass) =>
+    isAdopted ? { ...classHashes(of), ...classHashes(claim) } : { ...classHashes(of), ...stampsOf(of) }
   return {
     labels: launchedLabels(chosen, requirements(claim.spec.requirements), config.location),
     annotations: {
       ...priceAnnotation(price),
       ...(chosen.reservation === undefined ? {} : { [annotations.reservationGroup]: chosen.reservation.groupId }),
-      ...(nodeClass === undefined
-        ? {}
-        : {
-            ...classHashes(nodeClass),
-            ...inPlaceStamps(machineVm === undefined ? goalOf(nodeClass) : { ...goalOf(nodeClass), identities: [] }),
-          }),
+      ...(nodeClass === undefined ? {} : classStamps(nodeClass)),
     },
     status: {
       providerID: machineVm ?? providerId(config, claim.metadata.name),
@@ -85,7 +86,7 @@ export function launchRecord({
   }
 }
 
-function classHashes({ metadata }: NodeClass): Record<string, string> {
+function classHashes({ metadata }: Pick<NodeClaim, 'metadata'>): Record<string, string> {
   return Object.fromEntries(
     [annotations.nodeClassHash, annotations.nodeClassHashVersion].flatMap((key) => {
       const value = metadata.annotations[key]

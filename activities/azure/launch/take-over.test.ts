@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { asAttempt } from '../../../test/fakes/attempt.ts'
 import type { Refusal } from '../../../test/fakes/azure.ts'
-import { plant, ref, secretName, tagsOf, world } from '../../../test/fakes/launch-world.ts'
+import { newClaim, plant, ref, secretName, tagsOf, world } from '../../../test/fakes/launch-world.ts'
 import { at, claimJson, condition, nodeJson } from '../../../test/fakes/objects.ts'
 import { ended, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
@@ -208,6 +208,85 @@ describe('a VM with the name of the claim', () => {
     azure.intercept((request) => (request === 'GET virtualMachines/aks-a' ? refusal : undefined))
     const work = asAttempt(1, () => launch(deps, { claim: ref, attempt: 1 }, new AbortController().signal))
     await expect(ended(work, 120_000)).rejects.toThrow()
+    expect(azure.writes).toEqual([])
+  })
+})
+
+describe('the VM of a lost NodeClaim', () => {
+  const again = (annotations: Json = {}) =>
+    newClaim({ metadata: { annotations: { 'joiner.sh/adopted-from': 'uid-before', ...annotations } } })
+  const uidOf = (azure: ReturnType<typeof world>['azure']) =>
+    azure.get('virtualMachines', 'aks-a')?.tags['joiner.sh_nodeclaim-uid']
+
+  test.each(['Succeeded', 'Updating', 'Failed'])(
+    '(%s) is the claim\u2019s with its UID in the tags, and nothing else',
+    async (state) => {
+      const { azure, cluster, launch, launched } = world(again({ 'karpenter.azure.com/aksnodeclass-hash': '7' }))
+      plant(azure, { ...tagsOf('uid-before'), team: 'a' }, state)
+      expect(await launch()).toMatchObject({ kind: 'launched', instanceType: 'Standard_D8s_v5', zone: 'westus2-3' })
+      expect(azure.writes).toEqual(['PATCH virtualMachines/aks-a'])
+      expect(azure.get('virtualMachines', 'aks-a')?.tags).toEqual({ ...tagsOf('uid-a'), team: 'a' })
+      expect(launched()).toMatchObject({ status: 'True' })
+      const { annotations } = cluster.object('nodeclaims', 'a')?.metadata ?? {}
+      expect(annotations).toMatchObject({ 'karpenter.azure.com/aksnodeclass-hash': '7' })
+      expect(annotations).not.toHaveProperty('karpenter.azure.com/in-place-update-hash')
+    },
+  )
+
+  test('that somebody else changed since it was read keeps its tags until it is read again', async () => {
+    const { azure, launch } = world(again())
+    plant(azure, tagsOf('uid-before'))
+    const end = azure.intercept((request) => {
+      if (request.startsWith('PATCH ')) plant(azure, { ...tagsOf('uid-before'), team: 'b' })
+      return undefined
+    })
+    await expect(ended(launch(), 120_000)).rejects.toThrow()
+    expect(uidOf(azure)).toBe('uid-before')
+    end()
+    expect(await launch(1, true)).toMatchObject({ kind: 'launched' })
+    expect(azure.get('virtualMachines', 'aks-a')?.tags).toEqual({ ...tagsOf('uid-a'), team: 'b' })
+  })
+
+  test('is not tagged a second time', async () => {
+    const { azure, launch } = world(again())
+    plant(azure, tagsOf('uid-a'))
+    expect(await launch(1, true)).toMatchObject({ kind: 'launched' })
+    expect(azure.writes).toEqual([])
+  })
+
+  test('of Karpenter gets the UID', async () => {
+    const { azure, launch } = world(again({ 'joiner.sh/adopted-from': 'unknown' }))
+    plant(azure, tagsOf(undefined))
+    expect(await launch()).toMatchObject({ kind: 'launched' })
+    expect(uidOf(azure)).toBe('uid-a')
+  })
+
+  test.each(['gone', 'Deleting'])('that is %s ends the claim, and none is made for it', async (state) => {
+    const { azure, cluster, launch, reported } = world(again())
+    if (state === 'Deleting') plant(azure, tagsOf('uid-before'), state)
+    expect(await launch()).toEqual({ kind: 'claimGone' })
+    expect(azure.writes).toEqual([])
+    expect(cluster.object('nodeclaims', 'a')?.metadata.deletionTimestamp).toBeDefined()
+    expect(reported).toContainEqual(expect.objectContaining({ reason: 'GarbageCollected', about: 'NodeClaim/a' }))
+  })
+
+  test.each<[string, Readonly<Record<string, string>>]>([
+    ['another claim of the name', tagsOf('uid-third')],
+    ['another cluster', { ...tagsOf('uid-before'), 'karpenter.azure.com_cluster': 'other' }],
+  ])('that is of %s by now is left alone', async (_, tags) => {
+    for (const state of ['Succeeded', 'Failed']) {
+      const { azure, launch } = world(again())
+      plant(azure, tags, state)
+      await expect(ended(launch(), 120_000)).rejects.toMatchObject({ type: 'InstanceNotOwned' })
+      expect(azure.writes).toEqual([])
+    }
+  })
+
+  test('is left to a NodeClaim that has that UID', async () => {
+    const { azure, cluster, launch } = world(again())
+    cluster.put('nodeclaims', claimJson('b', { metadata: { uid: 'uid-before' } }))
+    plant(azure, tagsOf('uid-before'))
+    await expect(ended(launch(), 120_000)).rejects.toMatchObject({ type: 'InstanceNotOwned' })
     expect(azure.writes).toEqual([])
   })
 })

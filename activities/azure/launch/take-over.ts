@@ -1,6 +1,9 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
+import { annotations } from '../../../core/requirements/labels.ts'
+import { subject } from '../../kubernetes/event-recorder.ts'
+import { deleteClaim } from '../../kubernetes/lifecycle/claim-deletion.ts'
 import { launchPrice } from '../../node-overlays/launch-price.ts'
 import { typesForClaim } from '../../node-overlays/pool-types.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
@@ -13,11 +16,11 @@ import { isFreeOfPods } from '../garbage/machines-in-use.ts'
 import { imageIdOf } from '../node-class/images.ts'
 import { reservationOfVm } from '../reservations/reservation.ts'
 import type { ClaimVmDeps } from './claim-vm.ts'
-import { capacityTypeOfVm, claimIdentity, deleteVm, vmGone } from './claim-vm.ts'
+import { capacityTypeOfVm, claimIdentity, deleteVm, getVm, vmGone } from './claim-vm.ts'
 import { judgeFailedVm } from './failed-vm.ts'
 import { type VmOwner, vmOwner } from './ownership.ts'
 import { recordLaunch } from './record-launch.ts'
-import { tagKeys, tagOf } from './tags.ts'
+import { mergedTags, tagKeys, tagOf } from './tags.ts'
 import { attemptOf, providerId, vmName } from './virtual-machine.ts'
 
 export interface TakeOverDeps extends LearnDeps, ClaimVmDeps {}
@@ -55,6 +58,46 @@ export async function takeOver(
   if (failure === undefined || !failure.isCapacity) return undefined
   await setLaunchedUnknown(deps, ref, failure)
   return { kind: 'capacity', reason: failure.reason, message: failure.message, ...failure.attempted }
+}
+
+/**
+ * Gives a claim that was made again for the VM of a lost one that VM, as its tags prove, by writing the claim's UID into them; undefined for any other
+ * claim. No VM is made for it: one that is gone ends the claim. Only the VM that was read is changed, so an attempt that stood still changes nothing.
+ * Errors: `LaunchBlocked` for a VM that is another's.
+ */
+export function adoptLost(deps: TakeOverDeps, claim: NodeClaim): Promise<LaunchOutcome> | undefined {
+  return isAdopting(claim) ? adoptVm(deps, claim) : undefined
+}
+
+/** Whether a claim was made again for the VM of a lost one. */
+export const isAdopting = (claim: NodeClaim | undefined) =>
+  claim?.metadata.annotations[annotations.adoptedFrom] !== undefined
+
+async function adoptVm(deps: TakeOverDeps, claim: NodeClaim): Promise<LaunchOutcome> {
+  const { name, uid, annotations: noted } = claim.metadata
+  const vm = await getVm(deps, name)
+  if (vm === undefined || vm.provisioningState === 'Deleting') {
+    const message = `VM ${vmName(name)} is gone, so NodeClaim ${name}, which was made again for it, ends`
+    deps.events.record({ about: subject(claim), reason: 'GarbageCollected', message })
+    await deleteClaim(deps, { name, uid })
+    return { kind: 'claimGone' }
+  }
+  const owner = vmOwner(vm, claimIdentity(claim), deps.config)
+  const lost = { kind: 'earlierClaim', uid: noted[annotations.adoptedFrom] ?? '' } as const
+  const why =
+    owner.kind === 'earlierClaim' ? 'belongs to another NodeClaim' : (whyForeign(deps, owner) ?? whyForeign(deps, lost))
+  if (why !== undefined)
+    throw new LaunchBlocked(
+      'InstanceNotOwned',
+      `VM ${vmName(name)} ${why}, so it is not adopted; delete the NodeClaim, or correct the VM's tags`,
+    )
+  if (tagOf(vm.tags, tagKeys.claimUid) !== uid) {
+    const tags = mergedTags(vm.tags ?? {}, { [tagKeys.clusterUid]: deps.config.clusterUid, [tagKeys.claimUid]: uid })
+    await deps.azure.compute.virtualMachines
+      .update(deps.config.nodeResourceGroup, vmName(name), { tags }, vm.etag === undefined ? {} : { ifMatch: vm.etag })
+      .submitted()
+  }
+  return adopt(deps, claim, vm)
 }
 
 /** Whether an error of a take-over says that what has the claim's name is not the claim's. */

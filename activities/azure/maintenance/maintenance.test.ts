@@ -100,4 +100,13 @@ describe('the process that maintains a cluster', () => {
     expect([await garbage(), asked()]).toEqual([2, 1])
     expect(azure.names('virtualMachines')).toContain('aks-lost')
   })
+
+  test('has them counted again ten minutes later, when the machine can be adopted', async () => {
+    const { add, asked } = maintained()
+    add('lost', { claim: false })
+    await pass(700_000)
+    expect(asked()).toBe(1)
+    await pass(200_000)
+    expect(asked()).toBe(2)
+  })
 })

@@ -1,11 +1,11 @@
 import { ApplicationFailure } from '@temporalio/common'
-import type { PodCounts } from '../../../core/machines-in-use.ts'
+import { adoptAfterMs } from '../../../core/adoption.ts'
 import { whenAborted } from '../../abortable-wait.ts'
 import { described } from '../../failure.ts'
 import type { ReconcileMetrics } from '../../telemetry/reconcile-metrics.ts'
 import { WorkQueue } from '../../work-queue.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
-import type { GarbageReport, MaintenanceReport } from '../contract.ts'
+import type { CountedPass, GarbageReport, MaintenanceReport } from '../contract.ts'
 import type { GarbageDeps } from '../garbage/deletions.ts'
 import { GarbageCollector } from '../garbage/garbage.ts'
 import { type BillingExtensionDeps, ensureBillingExtensions } from '../in-place/billing-extension.ts'
@@ -25,6 +25,8 @@ type Part = keyof typeof everyMs
 const parts = Object.keys(everyMs) as readonly Part[]
 /** Azure takes some seconds to end what belonged to a VM, and a lifecycle to clean up after itself. */
 const garbageAfterMs = 20_000
+/** Time after which what stays undecided is looked at again: a pass later it has been known for long enough to be adopted. */
+const adoptAgainMs = adoptAfterMs + 10_000
 /** Pools that are not ready wait for a pass over node classes. */
 const queueing = { concurrency: parts.length, spacingMs: 500, maxBackoffMs: 10_000 } as const
 const undecidedIn = (report: unknown) => (report as GarbageReport | undefined)?.undecided?.join() ?? ''
@@ -36,7 +38,7 @@ const undecidedIn = (report: unknown) => (report as GarbageReport | undefined)?.
  */
 export class Maintenance {
   readonly #deps: MaintenanceDeps
-  readonly #passes: Readonly<Record<Part, (signal: AbortSignal, counts?: PodCounts) => Promise<unknown>>>
+  readonly #passes: Readonly<Record<Part, (signal: AbortSignal, counted?: CountedPass) => Promise<unknown>>>
   /** The last pass of each part: two are never at work at once. */
   readonly #turns = new Map<Part, Promise<unknown>>()
   readonly #timers = new Map<Part, NodeJS.Timeout>()
@@ -44,12 +46,14 @@ export class Maintenance {
   /** Fires when this process may maintain the cluster no longer. */
   #leads = AbortSignal.abort()
   #undecided = ''
+  /** Since when that is undecided, epoch ms, or when it was to be decided last. */
+  #sinceMs = 0
 
   constructor(deps: MaintenanceDeps) {
     this.#deps = deps
     const collector = new GarbageCollector(deps)
     this.#passes = {
-      garbage: (signal, counts) => collector.collect(signal, counts),
+      garbage: (signal, counted) => collector.collect(signal, counted?.counts, counted?.asked),
       nodeClasses: (signal) => refreshNodeClasses(deps, signal),
       inPlace: (signal) => ensureBillingExtensions(deps, signal).then(() => updateInPlace(deps, signal)),
     }
@@ -86,20 +90,20 @@ export class Maintenance {
     for (const timer of [soon, ...this.#timers.values()]) clearTimeout(timer)
   }
 
-  /** Runs all parts; with `counts` garbage collection alone. Errors: once all have run, what failed, with the report as details. */
-  async run(signal: AbortSignal, counts?: PodCounts): Promise<MaintenanceReport> {
+  /** Runs all parts; after a count of pods garbage collection alone. Errors: once all have run, what failed, with the report as details. */
+  async run(signal: AbortSignal, counted?: CountedPass): Promise<MaintenanceReport> {
     // A task may have come to a process that no longer leads. It is for the next one.
     this.#leads.throwIfAborted()
     const ends = AbortSignal.any([signal, this.#leads])
     const report: Partial<Record<Part, unknown>> & { readonly failed: string[] } = { failed: [] }
     const one = (part: Part) =>
-      this.#pass(part, ends, counts).then(
+      this.#pass(part, ends, counted).then(
         (result) => void (report[part] = result),
         (error: unknown) => report.failed.push(`${part}: ${scrubbedMessage(error).slice(0, 500)}`),
       )
-    await Promise.all((counts === undefined ? parts : (['garbage'] as const)).map(one))
+    await Promise.all((counted === undefined ? parts : (['garbage'] as const)).map(one))
     ends.throwIfAborted()
-    if (counts === undefined) this.#undecided = undecidedIn(report.garbage)
+    if (counted === undefined) this.#isToBeDecided(report.garbage)
     if (report.failed.length === 0) return report as MaintenanceReport
     // The process repeats by itself what failed.
     throw ApplicationFailure.nonRetryable(report.failed.join('; '), 'MaintenanceFailed', report)
@@ -108,22 +112,29 @@ export class Maintenance {
   async #keep(part: Part, signal: AbortSignal): Promise<void> {
     const result = await this.#pass(part, signal)
     if (part !== 'garbage') return
-    const undecided = undecidedIn(result)
-    const isNews = undecided !== '' && undecided !== this.#undecided
-    this.#undecided = undecided
+    if (!this.#isToBeDecided(result)) return
     // The Schedule sees to those that stay, and to these where Temporal does not answer.
-    if (isNews)
-      await this.#deps
-        .onUndecided()
-        .catch((err: unknown) => this.#deps.log.warn({ err }, 'failed to trigger maintenance'))
+    await this.#deps
+      .onUndecided()
+      .catch((err: unknown) => this.#deps.log.warn({ err }, 'failed to trigger maintenance'))
+  }
+
+  /** Whether a report leaves undecided what the one before did not, or what can be adopted by now. */
+  #isToBeDecided(report: unknown): boolean {
+    const undecided = undecidedIn(report)
+    const now = this.#deps.now()
+    const isNews = undecided !== this.#undecided || now - this.#sinceMs >= adoptAgainMs
+    this.#undecided = undecided
+    if (isNews) this.#sinceMs = now
+    return isNews && undecided !== ''
   }
 
   /** Runs a pass after the one that is under way, and has the next one come in time. */
-  #pass(part: Part, signal: AbortSignal, counts?: PodCounts): Promise<unknown> {
+  #pass(part: Part, signal: AbortSignal, counted?: CountedPass): Promise<unknown> {
     const measured = { activity: part, slots: 1, isCancelled: () => signal.aborted }
     const result = (this.#turns.get(part) ?? Promise.resolve()).then(() => {
       signal.throwIfAborted()
-      return this.#deps.reconciles.measure(measured, () => this.#passes[part](signal, counts))
+      return this.#deps.reconciles.measure(measured, () => this.#passes[part](signal, counted))
     })
     const again = () => this.#again(part)
     this.#turns.set(part, result.then(again, again))

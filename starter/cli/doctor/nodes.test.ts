@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
 import { formatWithheld } from '../../../api/withheld-machines.ts'
 import { claimJson, nodeJson } from '../../../test/fakes/objects.ts'
@@ -47,8 +48,9 @@ test.each<[string, ReturnType<typeof nodesFinding>, 'ok' | 'warn', RegExp]>([
   expect(details.join('\n')).toMatch(detail)
 })
 
-const examined = (get: () => Promise<unknown>) => {
-  const context = { config: { JOINER_NAMESPACE: 'joiner' }, kubernetes: { get } } as unknown as DoctorContext
+const examined = (get: () => Promise<unknown>, claims: readonly Json[] = []) => {
+  const kubernetes = { get, list: async () => ({ items: claims }) }
+  const context = { config: { JOINER_NAMESPACE: 'joiner' }, kubernetes } as unknown as DoctorContext
   return lostClaimsCheck(context).run(new AbortController().signal)
 }
 
@@ -60,7 +62,33 @@ test('machines that run pods without a NodeClaim are named, with what they cost 
     summary:
       '1 machine without a NodeClaim kept since pods run there, 2.30 USD a day (found at 2026-11-21T12:00:00.000Z)',
     details: ['VM aks-a: its Node aks-a is Ready and runs 2 pods; 2.30 USD a day'],
-    remedies: ['to have one deleted, drain its Node: kubectl drain NODE --ignore-daemonsets --delete-emptydir-data'],
+    remedies: [
+      'what becomes of them: joiner adopt --dry-run; to have that at once: joiner adopt',
+      'to have one deleted: joiner adopt --delete NODE, or kubectl drain NODE --ignore-daemonsets --delete-emptydir-data',
+    ],
+  })
+})
+
+test('VMs without NodeClaims are named with what becomes of them, and NodeClaims that were made again with the time', async () => {
+  const vm = { kind: 'VM', name: 'aks-a', node: 'aks-a', pods: 2, costPerDay: 2.304 } as const
+  const machines = [
+    { ...vm, plan: 'adopt', adoptedAt: Date.parse('2026-11-21T12:10:00Z'), differs: 'NodePool "x" differs' },
+    { ...vm, plan: 'drain' },
+    { ...vm, plan: 'left', why: 'Azure calls it Failed', remedy: 'az vm reapply --ids ID' },
+  ] as const
+  const data = { Machines: formatWithheld(Date.parse('2026-11-21T12:00:00Z'), machines, 'most of them contradict') }
+  const annotations = { 'joiner.sh/adopted-from': 'uid-before' }
+  const again = (name: string, minute: number) =>
+    claimJson(name, { metadata: { annotations, creationTimestamp: `2026-11-21T11:0${minute}:00Z` } })
+  const found = await examined(async () => ({ data }), [again('a', 1), again('b', 3), claimJson('c')])
+  expect(found).toMatchObject({
+    summary: expect.stringContaining('; 2 NodeClaims made again, the last at 2026-11-21T11:03:00Z: a, b'),
+    details: [
+      'VM aks-a: its Node aks-a is Ready and runs 2 pods; 2.30 USD a day; gets a NodeClaim again at 2026-11-21T12:10:00Z, or by joiner adopt; NodePool "x" differs',
+      'VM aks-a: its Node aks-a is Ready and runs 2 pods; 2.30 USD a day; gets a NodeClaim again to be drained and to end, since its Node is being deleted, once joiner adopt is run',
+      'VM aks-a: its Node aks-a is Ready and runs 2 pods; 2.30 USD a day; gets no NodeClaim: Azure calls it Failed; az vm reapply --ids ID',
+    ],
+    remedies: ['most of them contradict', expect.stringContaining('joiner adopt --delete NODE')],
   })
 })
 

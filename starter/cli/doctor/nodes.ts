@@ -7,10 +7,11 @@ import { withheldRemedy, withheldText } from '../../../api/withheld-machines.ts'
 import { heldNodeText, holdersOf } from '../../../core/node-claim/node-gone.ts'
 import { joinsOf } from '../../../core/node-claim/node-owner.ts'
 import type { Node } from '../../../core/objects.ts'
+import { annotations } from '../../../core/requirements/labels.ts'
 import { readRefusedCancellations } from '../../view/cancellations.ts'
 import { processesRead } from '../../view/processes-read.ts'
 import { readWithheld } from '../../view/withheld.ts'
-import { counted } from '../simulate/words.ts'
+import { counted, few } from '../simulate/words.ts'
 import { type Check, type Finding, ok, warn, worst } from './check.ts'
 import type { DoctorContext } from './context.ts'
 
@@ -93,16 +94,40 @@ export function lostClaimsCheck({ config, kubernetes }: DoctorContext): Check {
     remedy: `look at what Joiner stored: kubectl get configmaps --namespace ${config.JOINER_NAMESPACE}`,
     run: async () => {
       const { source, faults } = noting({ config, kubernetes })
-      const { atMs, count, costPerDay, machines } = await readWithheld(source)
+      const [{ atMs, count, costPerDay, doubt, machines }, claims] = await Promise.all([
+        readWithheld(source),
+        kubernetes.list(resourcePath('nodeclaims')),
+      ])
       if (faults.length > 0) return unreadable(faults)
-      if (count === 0) return ok('no machine is known to run pods without a NodeClaim')
+      const adopted = adoptedText(claims.items)
+      if (count === 0) return ok(`no machine is known to run pods without a NodeClaim${adopted}`)
       return warn(
-        `${counted(count, 'machine')} without a NodeClaim kept since pods run there, ${costPerDay.toFixed(2)} USD a day (found at ${new Date(atMs ?? 0).toISOString()})`,
-        [`to have one deleted, drain its Node: ${withheldRemedy('NODE')}`],
+        `${counted(count, 'machine')} without a NodeClaim kept since pods run there, ${costPerDay.toFixed(2)} USD a day (found at ${new Date(atMs ?? 0).toISOString()})${adopted}`,
+        [
+          doubt ?? 'what becomes of them: joiner adopt --dry-run; to have that at once: joiner adopt',
+          `to have one deleted: ${withheldRemedy('NODE')}`,
+        ],
         machines.slice(0, mostMachines).map(withheldText),
       )
     },
   }
+}
+
+/** Returns which NodeClaims were made again for VMs that had lost theirs, and when the last one was. */
+function adoptedText(nodeClaims: readonly Json[]): string {
+  const adopted = nodeClaims
+    .map((json) => decodeNodeClaim(json).metadata)
+    .filter(({ annotations: noted }) => noted[annotations.adoptedFrom] !== undefined)
+  const [last, ...names] = [
+    adopted
+      .map(({ creationTimestamp }) => creationTimestamp)
+      .toSorted()
+      .at(-1),
+    ...adopted.map(({ name }) => name),
+  ]
+  return last === undefined
+    ? ''
+    : `; ${counted(adopted.length, 'NodeClaim')} made again, the last at ${last}: ${few(names, mostNamed)}`
 }
 
 /** Whether lifecycles were cancelled in Temporal by mistake: their nodes stay. */

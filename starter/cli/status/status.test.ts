@@ -102,7 +102,7 @@ test('machines that run pods without a NodeClaim are named, with what they cost'
       'WITHHELD  2 machines without a NodeClaim kept since pods run there, 2.30 USD a day, as of 30s ago',
       '  VM aks-a: its Node aks-a\\u001b is Ready and runs 2 pods; 2.30 USD a day',
       '  AKS machine pool/b: its Node aks-b is Ready and its pods could not be counted; its price is not known',
-      '  to have one deleted, drain its Node: kubectl drain NODE --ignore-daemonsets --delete-emptydir-data',
+      '  to have one deleted: joiner adopt --delete NODE, or kubectl drain NODE --ignore-daemonsets --delete-emptydir-data',
     ].join('\n'),
   )
   expect(statusJson(report, { withheld })).toMatchObject({ withheldMachines: { count: 2, costPerDay: 2.304 } })

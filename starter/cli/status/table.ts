@@ -97,7 +97,8 @@ function withheld({ withheld: found }: ClusterReport, now: number): string {
     `WITHHELD  ${counted(found.count, 'machine')} without a NodeClaim kept since pods run there, ${found.costPerDay.toFixed(2)} USD a day${found.atMs === undefined ? '' : `, as of ${ago(now - found.atMs)} ago`}`,
     ...found.machines.slice(0, mostWithheld).map((one) => `  ${printable(withheldText(one))}`),
     ...(more > 0 ? [`  and ${more} more, see --output json`] : []),
-    `  to have one deleted, drain its Node: ${withheldRemedy('NODE')}`,
+    ...(found.doubt === undefined ? [] : [`  ${printable(found.doubt)}`]),
+    `  to have one deleted: ${withheldRemedy('NODE')}`,
   ].join('\n')
 }
 

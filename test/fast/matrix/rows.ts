@@ -8,6 +8,9 @@ const reads =
 /** Leases that are renewed all the time: a loss of one is a change of the leader, which has a suite of its own. */
 const renewals = /^mergePatch \S*leases\/joiner-(bridge|planner|maintenance)$/
 
+/** Whether a request changes something whose loss is a state of its own. */
+export const isWrite = (request: string) => !reads.test(request) && !renewals.test(request)
+
 /** How much later than without a kill a life may end: a process is back after 3 s, and takes what its predecessor had in hand within 10. */
 const mostLateMs = 15_000
 
@@ -18,7 +21,7 @@ async function untroubled(
   const { requests, wrong, endMs } = await live(options)
   expect(wrong).toEqual([])
   const numbered = requests.map((request, at) => [at + 1, request] as const)
-  return { writes: new Map(numbered.filter(([, request]) => !reads.test(request) && !renewals.test(request))), endMs }
+  return { writes: new Map(numbered.filter(([, request]) => isWrite(request))), endMs }
 }
 
 /**

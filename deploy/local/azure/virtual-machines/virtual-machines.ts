@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { refusalOf } from '../admin/refusal-words.ts'
+import { etagOf } from '../drawn.ts'
 import { referredAddresses, withReferredNics } from '../network/nic-requests.ts'
 import { ofSubscription } from '../parts.ts'
 import { announce } from '../server/announce.ts'
@@ -67,6 +68,9 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
   app.patch(`${vmPath}/:name`, (request: ArmRequest<Partial<MachineBody> | undefined>, reply) => {
     const machine = found(request)
     refuseIfDeleting(machine)
+    const ifMatch = request.headers['if-match'] ?? '*'
+    if (ifMatch !== '*' && ifMatch !== etagOf(machine))
+      throw new ArmError(412, 'PreconditionFailed', `The VM '${machine.name}' was changed since it was read.`)
     const { identity, ...change } = request.body ?? {}
     checkTags(change.tags)
     if (change.properties?.capacityReservation !== undefined) leaveGroup(machine, change.properties)

@@ -1,0 +1,128 @@
+import { type Adoption, type AdoptionOutcome, adoptedClaim } from '../../../core/adoption.ts'
+import { allowedDisruptions } from '../../../core/disruption/budgets/budgets.ts'
+import { nodeNamePrefix } from '../../../core/node-claim/node-names.ts'
+import { isDeleting, type Node, type NodeClaim, type NodePool } from '../../../core/objects.ts'
+import { annotations, labels } from '../../../core/requirements/labels.ts'
+import { decodeNodeClaim } from '../../kubernetes/cache/decode.ts'
+import { isConflict } from '../../kubernetes/client/api-error.ts'
+import { resourcePath } from '../../kubernetes/client/resources.ts'
+import { subject } from '../../kubernetes/event-recorder.ts'
+import { deleteClaim } from '../../kubernetes/lifecycle/claim-deletion.ts'
+import { claimBody } from '../claim-body.ts'
+import { refusalBefore, refusalOf } from '../claim-refusal.ts'
+import { type CreateClaimsDeps, startLifecycle } from '../create-claims.ts'
+import { readPool } from '../pool-limits.ts'
+
+/**
+ * Makes the NodeClaims of VMs again that lost them, under their old names, and starts their lifecycles, which take the VMs over. One that is there from an
+ * attempt before is gone on with. What is to be drained since its Node is being deleted waits for its NodePool's budgets. Limits and pauses of provisioning
+ * do not count: the machines are there. Errors: the API server's where they say nothing about a NodeClaim, once
+ * all others were tried.
+ */
+export async function adoptMachines(
+  deps: CreateClaimsDeps,
+  machines: readonly Adoption[],
+  signal: AbortSignal,
+): Promise<readonly AdoptionOutcome[]> {
+  await deps.cache.catchUp(['NodeClaim', 'Node'])
+  const outcomes: AdoptionOutcome[] = []
+  const failures: unknown[] = []
+  // One after the other: budgets count what the one before has made.
+  for (const machine of machines) {
+    signal.throwIfAborted()
+    try {
+      const outcome = { claimName: machine.claimName, ...(await adoptOne(deps, machine, machines)) }
+      report(deps, machine, outcome)
+      outcomes.push(outcome)
+    } catch (error) {
+      failures.push(error)
+    }
+  }
+  if (failures.length > 0) throw failures[0]
+  return outcomes
+}
+
+type Outcome = Omit<AdoptionOutcome, 'claimName'>
+
+async function adoptOne(deps: CreateClaimsDeps, machine: Adoption, all: readonly Adoption[]): Promise<Outcome> {
+  const { nodePool: name, isLeaving, isToEnd } = machine
+  const pool = await readPool(deps, name)
+  if (pool === undefined || isDeleting(pool))
+    return { kind: 'left', why: `NodePool "${name}" does not exist, or is being deleted; make it again` }
+  if (isLeaving === true && isToEnd !== true && !hasRoom(deps, pool, { machine, all }))
+    return { kind: 'waiting', why: `the budgets of NodePool ${name} let no more of its nodes be drained now` }
+  const made = await createOrFind(deps, pool, machine)
+  if (typeof made === 'string') return { kind: 'left', why: made }
+  await startLifecycle(deps, made)
+  if (isToEnd === true) await deleteClaim(deps, made.metadata)
+  return { kind: 'adopted' }
+}
+
+/** Returns the NodeClaim, or why there is none. */
+async function createOrFind(deps: CreateClaimsDeps, pool: NodePool, machine: Adoption): Promise<NodeClaim | string> {
+  const { claimName: name, claimUid = 'unknown' } = machine
+  const node = deps.cache.nodes.get(machine.node)
+  const added = { ...hashesOf(node, machine), [annotations.adoptedFrom]: claimUid }
+  const body = claimBody(pool, adoptedClaim(pool, machine, node), { name, annotations: added })
+  const early = refusalBefore(body)
+  if (early !== undefined) return early
+  try {
+    const json = await deps.client.create(resourcePath('nodeclaims'), body)
+    deps.cache.upsert('NodeClaim', json)
+    return decodeNodeClaim(json)
+  } catch (error) {
+    const refusal = refusalOf(error)
+    if (refusal !== undefined) return refusal
+    if (!isConflict(error)) throw error
+  }
+  const json = await deps.client.get(resourcePath('nodeclaims', name))
+  deps.cache.upsert('NodeClaim', json)
+  const found = decodeNodeClaim(json)
+  if (found.metadata.annotations[annotations.adoptedFrom] === claimUid) return found
+  return `there is a NodeClaim ${name} that was not made for this VM; delete it if its VM is not wanted: kubectl delete nodeclaim ${name}`
+}
+
+/** Returns what the Node remembers of the template and class that its VM was made from, which drift compares. */
+function hashesOf(node: Node | undefined, { nodePool }: Adoption): Record<string, string> {
+  if (node?.metadata.labels[labels.nodePool] !== nodePool) return {}
+  const { nodePoolHash, nodePoolHashVersion, nodeClassHash, nodeClassHashVersion } = annotations
+  const keys = [nodePoolHash, nodePoolHashVersion, nodeClassHash, nodeClassHashVersion]
+  const known = Object.entries(node.metadata.annotations).filter(([key]) => keys.includes(key as (typeof keys)[number]))
+  return known.length === keys.length ? Object.fromEntries(known) : {}
+}
+
+/** Whether one more node of a NodePool may leave now, beside those that do or that disruption has chosen. */
+function hasRoom(
+  { cache, now }: CreateClaimsDeps,
+  pool: NodePool,
+  { machine, all }: { readonly machine: Adoption; readonly all: readonly Adoption[] },
+): boolean {
+  const { name } = pool.metadata
+  // One that an earlier attempt has made has its place.
+  const claims = cache.nodeClaims.by('byNodePool', name).filter((one) => one.metadata.name !== machine.claimName)
+  const known = new Set(claims.map(({ metadata }) => metadata.name))
+  const without = all.filter(({ nodePool, claimName }) => nodePool === name && !known.has(claimName)).length
+  const leaves = (claim: NodeClaim) => {
+    const node = cache.nodes.get(`${nodeNamePrefix}${claim.metadata.name}`)
+    const isChosen = claim.metadata.annotations[annotations.disruptionCommand] !== undefined
+    return isDeleting(claim) || isChosen || (node !== undefined && isDeleting(node))
+  }
+  const { budgets } = pool.disruption
+  // Budgets of single reasons do not concern it.
+  const { allowed } = allowedDisruptions({ budgets, nodes: claims.length + without, reason: '', now: now() })
+  return claims.filter(leaves).length < allowed
+}
+
+/** Tells of it on the Node, which people look at. */
+function report({ cache, events, log }: CreateClaimsDeps, machine: Adoption, { kind, why }: AdoptionOutcome): void {
+  const { claimName, node: nodeName, isLeaving, isToEnd } = machine
+  const node = cache.nodes.get(nodeName)
+  const end = isLeaving === true || isToEnd === true ? '; it is drained and ends' : ''
+  const message =
+    kind === 'adopted'
+      ? `NodeClaim ${claimName}, which was lost, is made again for the VM of Node ${nodeName}${end}`
+      : `NodeClaim ${claimName}, which was lost, is not made again: ${why}`
+  log.warn({ nodeClaim: claimName, node: nodeName, kind, ...(why === undefined ? {} : { why }) }, 'adoption of a VM')
+  const reason = kind === 'adopted' ? 'NodeAdopted' : 'NodeNotAdopted'
+  if (node !== undefined) events.record({ about: subject(node), reason, message, values: [node.metadata.uid, kind] })
+}

@@ -1,0 +1,135 @@
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client'
+import { faultText, type NoteFaults } from '../../../api/kept/document.ts'
+import type { WithheldMachine, WithheldMachines } from '../../../api/withheld-machines.ts'
+import type { AdoptionOutcome, AskedAdoption } from '../../../core/adoption.ts'
+import { nodeNamePrefix } from '../../../core/node-claim/node-names.ts'
+import { maintenanceScheduleId, taskQueue } from '../../../core/task-queues.ts'
+import { printable } from '../../../core/values/printable.ts'
+import type { maintenance } from '../../../workflows/index.ts'
+import { readWithheld } from '../../view/withheld.ts'
+import { withCluster } from '../access/cluster.ts'
+import { reason } from '../doctor/check.ts'
+import { type TemporalAccess, withTemporal } from '../operate/temporal-access.ts'
+import type { TemporalOptions } from '../operate/temporal-options.ts'
+import { CommandError } from '../shared/command-error.ts'
+import { confirmed } from '../shared/confirm.ts'
+import { aligned } from '../shared/table.ts'
+import { counted, few } from '../simulate/words.ts'
+
+export interface AdoptOptions extends TemporalOptions {
+  readonly delete?: true
+  readonly dryRun?: true
+  readonly yes?: true
+}
+
+/** Shows what becomes of VMs without NodeClaims, and has it done once that is confirmed. Returns the exit code. */
+export async function adopt(names: readonly string[], options: AdoptOptions): Promise<number> {
+  try {
+    const found = await stored(options)
+    const chosen = chosenOf(found, names)
+    if (chosen.length === 0) {
+      console.log(`no VM is known to run pods without a NodeClaim${asOf(found)}`)
+      return 0
+    }
+    console.log(planText(chosen, options.delete === true))
+    if (found.doubt !== undefined) console.log(printable(found.doubt))
+    const able = chosen.filter(({ plan }) => plan === 'adopt' || plan === 'drain')
+    const left = able.length < chosen.length && names.length > 0
+    if (options.dryRun === true || able.length === 0) return left ? 1 : 0
+    const question = `${options.delete === true ? 'Drain and end' : 'Adopt'} ${counted(able.length, 'VM')}?`
+    const answer = await confirmed(question, options.yes === true)
+    if (answer === 'unasked') throw new CommandError('--yes: nobody can be asked here; give it to go on')
+    if (answer === 'no') {
+      console.error('nothing was done')
+      return 1
+    }
+    const asked = { names: able.map(({ name }) => name), ...(options.delete === true ? { end: true as const } : {}) }
+    return await withTemporal(options, async (access) => (say(await ask(access, asked), asked) ? Number(left) : 1))
+  } catch (error) {
+    console.error(error instanceof CommandError ? error.message : `the API server: ${reason(error)}`)
+    return 1
+  }
+}
+
+function stored(options: AdoptOptions): Promise<WithheldMachines> {
+  const { namespace } = options
+  const note: NoteFaults = (map, [fault]) => {
+    if (fault !== undefined) throw new CommandError(faultText(map, namespace, fault))
+  }
+  return withCluster(options, (client) => readWithheld({ client, namespace, note }))
+}
+
+const asOf = ({ atMs }: WithheldMachines) => (atMs === undefined ? '' : `, as of ${new Date(atMs).toISOString()}`)
+
+/** Returns the machines of these names, or all. Errors: a name that is no VM's without a NodeClaim. */
+function chosenOf(found: WithheldMachines, names: readonly string[]): readonly WithheldMachine[] {
+  const named = ({ name, node }: WithheldMachine) => [name, node, name.replace(nodeNamePrefix, '')]
+  const unknown = names.filter((name) => !found.machines.some((machine) => named(machine).includes(name)))
+  if (unknown.length > 0)
+    throw new CommandError(
+      `${few(unknown, 5)}: not known as VMs that run pods without a NodeClaim${asOf(found)}; joiner adopt --dry-run lists them, and a lost NodeClaim is found within ten minutes`,
+    )
+  return names.length === 0
+    ? found.machines
+    : found.machines.filter((machine) => named(machine).some((name) => names.includes(name)))
+}
+
+function planText(machines: readonly WithheldMachine[], isToEnd: boolean): string {
+  const rows = machines.map((machine) => [
+    machine.name,
+    machine.node,
+    machine.nodePool ?? '',
+    machine.instanceType ?? '',
+    machine.costPerDay?.toFixed(2) ?? '',
+    machine.pods === undefined ? '' : String(machine.pods),
+    doneText(machine, isToEnd),
+  ])
+  return aligned([['VM', 'NODE', 'NODEPOOL', 'SIZE', 'USD/DAY', 'PODS', 'PLAN'], ...rows])
+}
+
+function doneText({ kind, plan, why, remedy, differs }: WithheldMachine, isToEnd: boolean): string {
+  if (plan === undefined)
+    return `stays: ${kind === 'VM' ? 'nothing is known of it yet' : `${kind}s get no NodeClaim again`}`
+  if (plan === 'left') return `stays: ${why}; ${remedy}`
+  const ends = isToEnd || plan === 'drain' ? ', drain, end' : ''
+  return `adopt${ends}${differs === undefined ? '' : `; ${differs}`}`
+}
+
+/** How long the count of pods, a pass of garbage collection and the creation of NodeClaims may take. */
+const limitMs = 300_000
+
+/** Has maintenance look again and adopt what it finds of these. Errors: one is under way already; nobody works on it. */
+async function ask(
+  { client, connection, cluster }: TemporalAccess,
+  asked: AskedAdoption,
+): Promise<readonly AdoptionOutcome[]> {
+  const workflowId = `${maintenanceScheduleId(cluster)}-adopt`
+  try {
+    const started = await client.workflow.start<typeof maintenance>('maintenance', {
+      workflowId,
+      taskQueue: taskQueue('core', cluster),
+      args: [asked],
+      workflowExecutionTimeout: limitMs,
+    })
+    const report = await connection.withDeadline(Date.now() + limitMs, () => started.result())
+    for (const failed of report.failed) console.error(printable(failed))
+    return report.adopted ?? []
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
+    throw new CommandError(`another joiner adopt is under way (workflow ${workflowId}); wait for its end`)
+  }
+}
+
+/** Prints what came of it. Returns whether all that was asked for is done, or is done once budgets allow. */
+function say(outcomes: readonly AdoptionOutcome[], { names = [], end }: AskedAdoption): boolean {
+  const texts = { adopted: end === true ? 'is drained and ends' : 'is adopted', waiting: 'waits', left: 'stays' }
+  for (const { claimName, kind, why } of outcomes)
+    console.log(printable(`NodeClaim ${claimName}: its VM ${texts[kind]}${why === undefined ? '' : `: ${why}`}`))
+  const told = new Set(outcomes.map(({ claimName }) => `${nodeNamePrefix}${claimName}`))
+  const untold = names.filter((name) => !told.has(name))
+  if (untold.length > 0)
+    console.error(
+      `${few(untold, 5)}: not adopted now: it has its NodeClaim again, runs no pods any more, or was not looked at; joiner adopt --dry-run says which`,
+    )
+  return untold.length === 0 && outcomes.every(({ kind }) => kind !== 'left')
+}
