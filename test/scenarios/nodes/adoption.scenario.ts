@@ -7,6 +7,12 @@ import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 let world: World
 
 const pool = (name: string) => nodePool({ name, consolidateAfter: 'Never', budget: '1' })
+const mostlyThere = {
+  apiVersion: 'policy/v1',
+  kind: 'PodDisruptionBudget',
+  metadata: { name: 'apart', namespace: 'default' },
+  spec: { minAvailable: 2, selector: { matchLabels: { app: 'apart' } } },
+}
 const on = (name: string) => ({ 'karpenter.sh/nodepool': name })
 const longMs = 20 * 60_000
 
@@ -17,6 +23,7 @@ beforeAll(async () => {
     pool('general'),
     pool('gone'),
     nodeClass(),
+    mostlyThere,
     deployment({ name: 'apart', replicas: 3, apart: true, nodeSelector: on('general') }),
     deployment({ name: 'other', replicas: 1, nodeSelector: on('gone') }),
   )
