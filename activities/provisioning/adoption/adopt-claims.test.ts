@@ -119,6 +119,13 @@ describe('the NodeClaim of a VM that lost its own', () => {
     expect(kinds(await adopt(...all.slice(1)))).toEqual(['b adopted', 'c adopted'])
   })
 
+  test('whose Node is being deleted waits for nodes that disruption has chosen', async () => {
+    const { adopt, cluster, goes } = await world('a')
+    goes('a')
+    cluster.put('nodeclaims', claimJson('x', { metadata: { annotations: { 'joiner.sh/disruption-command': 'y' } } }))
+    expect(kinds(await adopt(machine('a', { isLeaving: true })))).toEqual(['a waiting'])
+  })
+
   test('is made and deleted where an operator wants its VM to end', async () => {
     const { adopt, claim, goes } = await world('a', 'b')
     goes('b')

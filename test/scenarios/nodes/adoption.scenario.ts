@@ -115,6 +115,11 @@ test('one whose NodePool is gone waits for it; an operator need not wait for ano
   const plan = await world.joiner('adopt', '--dry-run')
   expect(plan).toMatch(new RegExp(`^aks-${general} .* 1 +adopt$`, 'm'))
   expect(plan).toMatch(new RegExp(`^aks-${gone} .* stays: its NodePool "gone" does not exist`, 'm'))
+  const refused = (...args: readonly string[]) => expect(world.joiner('adopt', ...args)).rejects
+  await refused(general).toMatchObject({ code: 1, stderr: expect.stringContaining('--yes: nobody can be asked here') })
+  await refused('nobody').toMatchObject({ code: 1, stderr: expect.stringContaining('nobody: not known as VMs') })
+  await refused(gone, '--yes').toMatchObject({ code: 1 })
+  await refused('--delete').toMatchObject({ code: 2 })
   expect(await world.joiner('adopt', general, '--yes')).toContain(`NodeClaim ${general}: its VM is adopted`)
   await isWhole(3)
   await world.apply(pool('gone'))
