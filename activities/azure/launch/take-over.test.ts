@@ -104,7 +104,9 @@ describe('a VM with the name of the claim', () => {
     plant(azure, { ...tagsOf('uid-earlier'), ...tags })
     cluster.put('nodes', nodeJson('a', node))
     if (isKept)
-      await expect(ended(launch(), 120_000)).rejects.toThrow('drain the Node, and garbage collection deletes the VM')
+      await expect(ended(launch(), 120_000)).rejects.toThrow(
+        'kubectl annotate nodeclaim a joiner.sh/adopted-from=uid-earlier. Else',
+      )
     else expect(await launch()).toMatchObject({ kind: 'launched' })
     expect(azure.writes).toEqual(isKept ? [] : ['DELETE virtualMachines/aks-a', 'PUT virtualMachines/aks-a'])
   })

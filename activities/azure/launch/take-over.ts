@@ -43,10 +43,10 @@ export async function takeOver(
       `VM ${vmName(ref.name)} exists already and ${foreign}; nothing is launched over it. Delete the NodeClaim and give it another name, or delete the VM`,
     )
   const isOwn = owner.kind === 'claim'
-  if (!isOwn && (await isInUse(deps, ref.name, vm)))
+  if (owner.kind === 'earlierClaim' && (await isInUse(deps, ref.name, vm)))
     throw new LaunchBlocked(
       'InstanceNotOwned',
-      `VM ${vmName(ref.name)} exists already, is of an earlier NodeClaim of the name, and its Node is Ready; nothing is launched over it. Delete the NodeClaim and drain the Node, and garbage collection deletes the VM`,
+      `VM ${vmName(ref.name)} exists already, is of an earlier NodeClaim of the name, and its Node is Ready; nothing is launched over it. To give the NodeClaim that VM: kubectl annotate nodeclaim ${ref.name} ${annotations.adoptedFrom}=${owner.uid}. Else delete the NodeClaim and drain the Node, and garbage collection deletes the VM`,
     )
   const state = vm.provisioningState
   if (isOwn && (state === 'Creating' || state === 'Updating' || state === 'Succeeded')) return adopt(deps, claim, vm)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Adoption } from '../../../core/adoption.ts'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
-import { at, claimJson, goingClaim, nodeJson, poolJson } from '../../../test/fakes/objects.ts'
+import { at, claimJson, condition, goingClaim, nodeJson, poolJson } from '../../../test/fakes/objects.ts'
 import { planningDeps } from '../../../test/fakes/planning.ts'
 import { ended, useFakeTime } from '../../../test/fakes/time.ts'
 import { ApiError } from '../../kubernetes/client/api-error.ts'
@@ -119,6 +119,13 @@ describe('the NodeClaim of a VM that lost its own', () => {
     expect(kinds(await adopt(...all.slice(1)))).toEqual(['b adopted', 'c adopted'])
   })
 
+  test('whose Node is being deleted waits for nodes that disruption has chosen', async () => {
+    const { adopt, cluster, goes } = await world('a')
+    goes('a')
+    cluster.put('nodeclaims', claimJson('x', { metadata: { annotations: { 'joiner.sh/disruption-command': 'y' } } }))
+    expect(kinds(await adopt(machine('a', { isLeaving: true })))).toEqual(['a waiting'])
+  })
+
   test('is made and deleted where an operator wants its VM to end', async () => {
     const { adopt, claim, goes } = await world('a', 'b')
     goes('b')
@@ -126,5 +133,14 @@ describe('the NodeClaim of a VM that lost its own', () => {
     const outcomes = await adopt(machine('a', ends), machine('b', { ...ends, isLeaving: true }))
     expect(kinds(outcomes)).toEqual(['a adopted', 'b adopted'])
     expect([claim('a'), claim('b')].every((one) => one?.metadata.deletionTimestamp !== undefined)).toBe(true)
+  })
+
+  test('is not deleted once it is registered', async () => {
+    const { adopt, claim, cluster } = await world('a')
+    await adopt(machine('a'))
+    cluster.edit('nodeclaims', 'a', { status: { conditions: [condition('Registered')] } })
+    const [outcome] = await adopt(machine('a', { isToEnd: true }))
+    expect(outcome).toMatchObject({ kind: 'left', why: expect.stringContaining('kubectl delete nodeclaim a') })
+    expect(claim('a')?.metadata.deletionTimestamp).toBeUndefined()
   })
 })

@@ -1,4 +1,5 @@
 import { type Adoption, type AdoptionOutcome, adoptedClaim } from '../../../core/adoption.ts'
+import { isTrue } from '../../../core/conditions.ts'
 import { allowedDisruptions } from '../../../core/disruption/budgets/budgets.ts'
 import { nodeNamePrefix } from '../../../core/node-claim/node-names.ts'
 import { isDeleting, type Node, type NodeClaim, type NodePool } from '../../../core/objects.ts'
@@ -54,7 +55,13 @@ async function adoptOne(deps: CreateClaimsDeps, machine: Adoption, all: readonly
   const made = await createOrFind(deps, pool, machine)
   if (typeof made === 'string') return { kind: 'left', why: made }
   await startLifecycle(deps, made)
-  if (isToEnd === true) await deleteClaim(deps, made.metadata)
+  if (isToEnd !== true) return { kind: 'adopted' }
+  // Whoever may schedule activities must not end nodes by it that disruption would keep.
+  if (isTrue(made.status.conditions, 'Registered')) {
+    const { name: claimName } = made.metadata
+    return { kind: 'left', why: `it is registered by now; to end it: kubectl delete nodeclaim ${claimName}` }
+  }
+  await deleteClaim(deps, made.metadata)
   return { kind: 'adopted' }
 }
 

@@ -7,6 +7,12 @@ import { afterAll, beforeAll, expect, test } from '../scenario.ts'
 let world: World
 
 const pool = (name: string) => nodePool({ name, consolidateAfter: 'Never', budget: '1' })
+const mostlyThere = {
+  apiVersion: 'policy/v1',
+  kind: 'PodDisruptionBudget',
+  metadata: { name: 'apart', namespace: 'default' },
+  spec: { minAvailable: 2, selector: { matchLabels: { app: 'apart' } } },
+}
 const on = (name: string) => ({ 'karpenter.sh/nodepool': name })
 const longMs = 20 * 60_000
 
@@ -17,6 +23,7 @@ beforeAll(async () => {
     pool('general'),
     pool('gone'),
     nodeClass(),
+    mostlyThere,
     deployment({ name: 'apart', replicas: 3, apart: true, nodeSelector: on('general') }),
     deployment({ name: 'other', replicas: 1, nodeSelector: on('gone') }),
   )
@@ -108,6 +115,11 @@ test('one whose NodePool is gone waits for it; an operator need not wait for ano
   const plan = await world.joiner('adopt', '--dry-run')
   expect(plan).toMatch(new RegExp(`^aks-${general} .* 1 +adopt$`, 'm'))
   expect(plan).toMatch(new RegExp(`^aks-${gone} .* stays: its NodePool "gone" does not exist`, 'm'))
+  const refused = (...args: readonly string[]) => expect(world.joiner('adopt', ...args)).rejects
+  await refused(general).toMatchObject({ code: 1, stderr: expect.stringContaining('--yes: nobody can be asked here') })
+  await refused('nobody').toMatchObject({ code: 1, stderr: expect.stringContaining('nobody: not known as VMs') })
+  await refused(gone, '--yes').toMatchObject({ code: 1 })
+  await refused('--delete').toMatchObject({ code: 2 })
   expect(await world.joiner('adopt', general, '--yes')).toContain(`NodeClaim ${general}: its VM is adopted`)
   await isWhole(3)
   await world.apply(pool('gone'))
