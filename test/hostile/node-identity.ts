@@ -125,11 +125,10 @@ class NodeIdentity {
       const own = items.filter(({ metadata }) => ['watched', 'bystander'].includes(metadata.name))
       return own.every(({ status }) => status?.nodes === 1)
     })
-    const why = JSON.parse(await world.joiner('why', 'node', `aks-${this.#own}`, '--output', 'json')) as {
-      nodePool?: string
-    }
-    if (why.nodePool !== 'watched')
-      this.report.broken.push(`joiner why says that NodePool ${why.nodePool} has the node`)
+    await this.#promise('joiner why has the node in its own NodePool', async () => {
+      const printed = await world.joiner('why', 'node', `aks-${this.#own}`, '--output', 'json')
+      return (JSON.parse(printed) as { readonly nodePool?: string }).nodePool === 'watched'
+    })
     await world.apply(releasedPool('2', 100, 'watched'))
     await this.#promise('a node that lies drifts, and is replaced first', async () => {
       const claim = await this.#claimOf('watched')

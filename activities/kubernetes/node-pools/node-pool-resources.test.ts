@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { kubernetesDeps } from '../../../test/fakes/deps.ts'
-import { claimJson, nodeJson, poolJson } from '../../../test/fakes/objects.ts'
+import { claimJson, condition, nodeJson, poolJson } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../client/answers.ts'
 import { ApiError } from '../client/api-error.ts'
@@ -51,12 +51,13 @@ describe('upstream nodepool/counter', () => {
 
   test('a NodeClaim counts as launched, and once it is initialized as its Node', async () => {
     const { cluster, count, resources, add } = world()
-    const joining = { 'karpenter.sh/nodepool': 'default', 'karpenter.sh/registered': 'true' }
-    add('a', small, { metadata: { labels: joining }, status: { capacity: {} } })
+    add('a', small, { status: { capacity: {} } })
+    const joined = [condition('Launched'), condition('Registered')]
+    cluster.edit('nodeclaims', 'a', { status: { conditions: joined } })
     await count()
     expect(resources()).toEqual({ ...none, ...small, nodes: '1' })
-    const initialized = { metadata: { labels: { 'karpenter.sh/initialized': 'true' } } }
-    cluster.edit('nodes', 'aks-a', { ...initialized, status: { capacity: { cpu: '1', memory: '2Gi', pods: '512' } } })
+    cluster.edit('nodeclaims', 'a', { status: { conditions: [...joined, condition('Initialized')] } })
+    cluster.edit('nodes', 'aks-a', { status: { capacity: { cpu: '1', memory: '2Gi', pods: '512' } } })
     await count()
     expect(resources()).toEqual({ ...none, cpu: '1', memory: '2Gi', pods: '512', nodes: '1' })
   })

@@ -39,7 +39,10 @@ const stamped = sampleClaim('n1', {
     annotations: { 'joiner.sh/disruption-command': 'drifted-1' },
   },
   status: {
-    conditions: [sampleCondition('Initialized'), { ...sampleCondition('DisruptionReason'), reason: 'Drifted' }],
+    conditions: [
+      ...['Registered', 'Initialized'].map((type) => sampleCondition(type)),
+      { ...sampleCondition('DisruptionReason'), reason: 'Drifted' },
+    ],
   },
 })
 const deleted = sampleClaim('n2', {
