@@ -77,20 +77,36 @@ test('one of two processes plans, and the other takes over at once when it ends'
   await first.done
 })
 
-test('a planner goes on while the API server fails, and until another has the Lease', async () => {
+/** The API server answers 500 from now on. Returns what ends that. */
+const failing = (cluster: FakeCluster) =>
+  cluster.intercept(() => {
+    throw new Error('HTTP 500')
+  })
+
+test('a planner goes on while the API server fails for a while, and until another has the Lease', async () => {
   const cluster = new FakeCluster()
   const first = planner(cluster, 'a')
   await pass(100)
-  const end = cluster.intercept(() => {
-    throw new Error('HTTP 500')
-  })
-  await pass(120_000)
+  const end = failing(cluster)
+  await pass(25_000)
   expect(first.state).toMatchObject({ isProvisioning: true, isPlanning: true, workers: 1 })
   end()
   cluster.edit('leases', 'joiner-planner', { spec: { holderIdentity: 'b' } }, 'joiner')
   await pass(2000)
   expect(first.state).toMatchObject({ isProvisioning: false, isPlanning: false })
   expect(holder(cluster)).toBe('b')
+})
+
+test('a planner that is cut off from the API server stops, so that its worker takes no more, and leads again afterwards', async () => {
+  const cluster = new FakeCluster()
+  const first = planner(cluster, 'a')
+  await pass(100)
+  const end = failing(cluster)
+  await pass(35_000)
+  expect(first.state).toMatchObject({ isProvisioning: false, isPlanning: false })
+  end()
+  await pass(1000)
+  expect(first.state).toMatchObject({ isProvisioning: true, isPlanning: true, workers: 2 })
 })
 
 test('a planner without Temporal provisions, and evaluates disruption once Temporal is there', async () => {

@@ -7,6 +7,11 @@ export const leaderTimes = { durationSeconds: 10, requestMs: 2500 } as const
 /** Time between two looks at the Lease, of a process that leads and of one that stands by. */
 const renewMs = 2000
 const standByMs = 500
+/**
+ * Failed renewals in a row after which the holder of a Lease that has run out stops: half a minute or so. Another process may have it by then, and nothing
+ * can be written without the API server anyway.
+ */
+const mostMissed = 10
 
 export interface HeldInput {
   /** What one process does, in words: `plans`. */
@@ -20,7 +25,8 @@ export interface HeldInput {
 
 /**
  * Works while this process holds the Lease, and stands by while another does. With a fence it goes on while it cannot reach the Lease, until it sees that
- * another has it (ADR 3); without one it stops before another can take it. `work` ends with its signal, and `end` fires that. Returns when the signal of
+ * another has it (ADR 3), or has missed too many renewals: cut off by itself, it would keep what its worker has been given. Without a fence it stops before
+ * another can take it. `work` ends with its signal, and `end` fires that. Returns when the signal of
  * the input fires. Errors: those of `work`.
  */
 export async function whileHeld(
@@ -41,10 +47,12 @@ export async function whileHeld(
     log[failures++ % 20 === 0 ? 'warn' : 'debug']({ what, err: error }, 'failed to renew or release lease')
   const hold = () => lease.tryHold().catch(failed)
   const keep = async (ends: AbortSignal, end: () => void) => {
-    while (!ends.aborted) {
+    for (let missed = 0; !ends.aborted; ) {
       const expiry = isFenced ? undefined : setTimeout(end, lease.validMs)
       await pauseOf(renewMs, ends)
-      if (!ends.aborted && (await hold()) === 'other') end()
+      const held = ends.aborted ? undefined : await hold()
+      missed = held === undefined && lease.validMs === 0 ? missed + 1 : 0
+      if (held === 'other' || missed >= mostMissed) end()
       clearTimeout(expiry)
     }
     // At once behind a fence: the next process need not wait until the last writes of this one are through.
