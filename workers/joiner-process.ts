@@ -29,7 +29,7 @@ import {
   watchIdentity,
 } from './identity.ts'
 import { admissionTo, loadClient, serverTimeOf } from './kubernetes-client.ts'
-import { Readiness } from './readiness.ts'
+import { connected, Readiness } from './readiness.ts'
 import { type ServingProcess, serve, working } from './serving.ts'
 import { closeQuietly, startHealthServer } from './telemetry/health-server.ts'
 import { giveBackWhenIdle } from './telemetry/idle-memory.ts'
@@ -37,7 +37,6 @@ import { type GaugeSource, metricsText } from './telemetry/metrics-text.ts'
 import { observeProcess } from './telemetry/process-metrics.ts'
 import { TemporalLink } from './temporal-link.ts'
 
-const connected = 'temporal'
 const azureToken = 'an access token of Azure'
 
 export interface JoinerProcess {

@@ -14,7 +14,7 @@ useFakeTime()
 function planner(cluster: FakeCluster, identity: string, isFenced = true) {
   const logged: { readonly msg: string; readonly holder?: string; readonly seconds?: number }[] = []
   const stop = new AbortController()
-  const state = { isProvisioning: false, isPlanning: false, workers: 0, isAway: false }
+  const state = { isProvisioning: false, isPlanning: false, workers: 0, isAway: false, isLame: false }
   const makeWorker = async () => {
     if (state.isAway) throw new Error('Temporal is away')
     const ended = Promise.withResolvers<void>()
@@ -41,6 +41,7 @@ function planner(cluster: FakeCluster, identity: string, isFenced = true) {
   const done = workWhileLeading({
     what: 'plans',
     isFenced,
+    isLame: () => state.isLame,
     lease,
     work: async (signal) => {
       state.isProvisioning = true
@@ -66,8 +67,8 @@ test('one of two processes plans, and the other takes over at once when it ends'
   const second = planner(cluster, 'b')
   await pass(60_000)
   expect([first.state, second.state]).toEqual([
-    { isProvisioning: true, isPlanning: true, workers: 1, isAway: false },
-    { isProvisioning: false, isPlanning: false, workers: 0, isAway: false },
+    { isProvisioning: true, isPlanning: true, workers: 1, isAway: false, isLame: false },
+    { isProvisioning: false, isPlanning: false, workers: 0, isAway: false, isLame: false },
   ])
   first.stop.abort()
   await pass(0)
@@ -77,20 +78,36 @@ test('one of two processes plans, and the other takes over at once when it ends'
   await first.done
 })
 
-test('a planner goes on while the API server fails, and until another has the Lease', async () => {
+/** The API server answers 500 from now on. Returns what ends that. */
+const failing = (cluster: FakeCluster) =>
+  cluster.intercept(() => {
+    throw new Error('HTTP 500')
+  })
+
+test('a planner goes on while the API server fails for a while, and until another has the Lease', async () => {
   const cluster = new FakeCluster()
   const first = planner(cluster, 'a')
   await pass(100)
-  const end = cluster.intercept(() => {
-    throw new Error('HTTP 500')
-  })
-  await pass(120_000)
+  const end = failing(cluster)
+  await pass(25_000)
   expect(first.state).toMatchObject({ isProvisioning: true, isPlanning: true, workers: 1 })
   end()
   cluster.edit('leases', 'joiner-planner', { spec: { holderIdentity: 'b' } }, 'joiner')
   await pass(2000)
   expect(first.state).toMatchObject({ isProvisioning: false, isPlanning: false })
   expect(holder(cluster)).toBe('b')
+})
+
+test('a planner that is cut off from the API server stops, so that its worker takes no more, and leads again afterwards', async () => {
+  const cluster = new FakeCluster()
+  const first = planner(cluster, 'a')
+  await pass(100)
+  const end = failing(cluster)
+  await pass(35_000)
+  expect(first.state).toMatchObject({ isProvisioning: false, isPlanning: false })
+  end()
+  await pass(1000)
+  expect(first.state).toMatchObject({ isProvisioning: true, isPlanning: true, workers: 2 })
 })
 
 test('a planner without Temporal provisions, and evaluates disruption once Temporal is there', async () => {
@@ -101,6 +118,51 @@ test('a planner without Temporal provisions, and evaluates disruption once Tempo
   planning.state.isAway = false
   await pass(2000)
   expect(planning.state).toMatchObject({ isProvisioning: true, isPlanning: true, workers: 1 })
+})
+
+test.each([true, false])(
+  'a leader that lacks Temporal for half a minute hands over to one that has it (fence: %s)',
+  async (isFenced) => {
+    const cluster = new FakeCluster()
+    const first = planner(cluster, 'a', isFenced)
+    await pass(100)
+    const second = planner(cluster, 'b', isFenced)
+    await pass(10_000)
+    first.state.isLame = true
+    await pass(29_000)
+    expect([first.state.isProvisioning, second.state.isProvisioning]).toEqual([true, false])
+    await pass(3000)
+    expect([first.state.isProvisioning, second.state.isProvisioning]).toEqual([false, true])
+    await pass(600_000)
+    expect([holder(cluster), second.state.workers]).toEqual(['b', 1])
+    expect(first.logged).toContainEqual(expect.objectContaining({ reason: 'lacks Temporal' }))
+  },
+)
+
+test('where no process has Temporal one leads all the same, and is seldom interrupted', async () => {
+  const cluster = new FakeCluster()
+  const processes = [planner(cluster, 'a'), planner(cluster, 'b')]
+  for (const { state } of processes) state.isLame = true
+  let idle = 0
+  for (let seconds = 0; seconds < 3600; seconds++) {
+    await pass(1000)
+    if (!processes.some(({ state }) => state.isProvisioning)) idle += 1
+  }
+  expect(idle).toBeLessThan(36)
+  expect(
+    processes.flatMap(({ logged }) => logged).filter(({ msg }) => msg === 'this process plans').length,
+  ).toBeLessThan(25)
+})
+
+test('a single process without Temporal is without a leader for moments', async () => {
+  const { state } = planner(new FakeCluster(), 'a')
+  state.isLame = true
+  let idle = 0
+  for (let seconds = 0; seconds < 3600; seconds++) {
+    await pass(1000)
+    if (!state.isProvisioning) idle += 1
+  }
+  expect(idle).toBeLessThan(90)
 })
 
 test('a planner that died is replaced when its Lease has run out', async () => {

@@ -1,3 +1,6 @@
+/** What a process waits for until it reaches Temporal, and lacks again when it does not. */
+export const connected = 'temporal'
+
 /** What a process still waits for, or lacks again, and why: the answer of `/readyz`. */
 export class Readiness {
   readonly #reasons = new Map<string, string | undefined>()
@@ -9,6 +12,10 @@ export class Readiness {
   /** Something is not there, for a reason that is known or not. */
   lacks(what: string, why?: string): void {
     this.#reasons.set(what, why)
+  }
+
+  isLacking(what: string): boolean {
+    return this.#reasons.has(what)
   }
 
   has(what: string): void {

@@ -28,7 +28,7 @@ import type { WorkflowBundle } from './bundle.ts'
 import { observeCluster } from './cluster-observer.ts'
 import type { ProcessDeps } from './dependencies.ts'
 import { type LeadingInput, workWhileLeading } from './leading.ts'
-import type { Readiness } from './readiness.ts'
+import { connected, type Readiness } from './readiness.ts'
 import { runWorkers } from './running-workers.ts'
 import { createLeaderWorker, createTaskWorkers } from './task-workers.ts'
 import type { GaugeSource } from './telemetry/metrics-text.ts'
@@ -75,6 +75,7 @@ export async function serve(
   const { namespace } = settings
   const roles = new Set(config.JOINER_ROLES)
   const stopParts = startParts(deps, roles, readiness)
+  const isLame = () => readiness.isLacking(connected)
   const workflowCode = workflowBundle.digest
   const versioning = workerVersioning(config, workflowCode)
   const gone: GoneProcesses = new GoneProcesses({
@@ -93,6 +94,7 @@ export async function serve(
     temporalNamespace: namespace,
     identity,
     peers,
+    isLame,
     // Its waits alone, even where it is gone: what it has just sent to Azure may not be seen there yet.
     onLead: (from) => void gone.isSilent(from),
     resyncMs: config.JOINER_RESYNC_INTERVAL,
@@ -131,7 +133,7 @@ export async function serve(
       ledger?.lead(leaders.has(plannerLease))
       link.serve([...workers, ...leaders.values()])
     }
-    return workWhileLeading({ ...led, lease, onWorker, log, signal })
+    return workWhileLeading({ ...led, lease, isLame, onWorker, log, signal })
   }
   const plan = () => {
     // Pods wait for NodeClaims, so these do not wait behind the requests of a mass drain; and what a fence lets through goes at once.

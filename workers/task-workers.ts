@@ -1,4 +1,4 @@
-import type { Worker, WorkerDeploymentOptions, WorkerOptions } from '@temporalio/worker'
+import type { ActivityInterceptorsFactory, Worker, WorkerDeploymentOptions, WorkerOptions } from '@temporalio/worker'
 import { createAzureActivities } from '../activities/azure/activities.ts'
 import { armLimits } from '../activities/azure/arm/arm-limits.ts'
 import { createKubernetesActivities } from '../activities/kubernetes/activities.ts'
@@ -59,6 +59,19 @@ const commonOptions = ({ namespace, settings, gone: { identity } }: TaskWorkersI
     shutdownForceTime: '20s',
   }) satisfies Partial<WorkerOptions>
 
+/** Interceptors of activities with so many slots. While a process is cut off from the API server each step would cost a request's time limit. */
+function interceptorsOf({ metrics, gone, deps: { cache } }: TaskWorkersInput, slots: number) {
+  const unlessCutOff: ActivityInterceptorsFactory = () => ({
+    inbound: {
+      execute: async (input, next) => {
+        cache.throwIfUntold()
+        return next(input)
+      },
+    },
+  })
+  return { activity: [countActivities(metrics, slots), gone.interceptor, unlessCutOff] }
+}
+
 /** A Temporal worker that one process of a cluster runs: that of disruption's planning, or that of maintenance (`leading.ts`). */
 export function createLeaderWorker(input: TaskWorkersInput, role: TaskQueueRole, activities: object): Promise<Worker> {
   return input.link.createWorker({
@@ -66,7 +79,7 @@ export function createLeaderWorker(input: TaskWorkersInput, role: TaskQueueRole,
     taskQueue: taskQueue(role, input.deps.cluster),
     activities,
     maxConcurrentActivityTaskExecutions: plansAtOnce,
-    interceptors: { activity: [countActivities(input.metrics, plansAtOnce), input.gone.interceptor] },
+    interceptors: interceptorsOf(input, plansAtOnce),
     // Commits that are due together share a round.
     maxConcurrentActivityTaskPolls: polls,
   })
@@ -74,9 +87,8 @@ export function createLeaderWorker(input: TaskWorkersInput, role: TaskQueueRole,
 
 /** The Temporal workers of a process's roles but planning and maintenance. They share its connection, its cache and its clients. */
 export async function createTaskWorkers(input: TaskWorkersInput): Promise<readonly Worker[]> {
-  const { link, roles, deps, workflowBundle, version, metrics } = input
+  const { link, roles, deps, workflowBundle, version } = input
   const common = commonOptions(input)
-  const counted = (slots: number) => ({ activity: [countActivities(metrics, slots), input.gone.interceptor] })
   const options: WorkerOptions[] = []
   if (roles.has('core')) {
     const activities = createKubernetesActivities(deps)
@@ -88,7 +100,7 @@ export async function createTaskWorkers(input: TaskWorkersInput): Promise<readon
       workflowBundle,
       ...(version === undefined ? {} : { workerDeploymentOptions: version }),
       activities,
-      interceptors: counted(stepsAtOnce),
+      interceptors: interceptorsOf(input, stepsAtOnce),
       maxCachedWorkflows,
       maxConcurrentWorkflowTaskExecutions: 40,
       maxConcurrentWorkflowTaskPolls: polls,
@@ -100,7 +112,7 @@ export async function createTaskWorkers(input: TaskWorkersInput): Promise<readon
       ...common,
       taskQueue: taskQueue('wait', deps.cluster),
       activities,
-      interceptors: counted(waitsAtOnce),
+      interceptors: interceptorsOf(input, waitsAtOnce),
       maxConcurrentActivityTaskExecutions: waitsAtOnce,
       maxConcurrentActivityTaskPolls: polls,
     })
@@ -110,7 +122,7 @@ export async function createTaskWorkers(input: TaskWorkersInput): Promise<readon
       ...common,
       taskQueue: taskQueue('azure', deps.cluster),
       activities: createAzureActivities(deps),
-      interceptors: counted(waitsAtOnce),
+      interceptors: interceptorsOf(input, waitsAtOnce),
       // Launched VMs are waited for here, until their Nodes are ready.
       maxConcurrentActivityTaskExecutions: waitsAtOnce,
       maxConcurrentActivityTaskPolls: polls,

@@ -6,6 +6,15 @@ import type { Lease } from './lease.ts'
 export const leaderTimes = { durationSeconds: 10, requestMs: 2500 } as const
 /** Time between two renewals of the Lease. */
 const renewMs = 2000
+/**
+ * Failed renewals in a row after which the holder of a Lease that has run out stops: half a minute or so. Another process may have it by then, and nothing
+ * can be written without the API server anyway.
+ */
+const mostMissed = 10
+/** Renewals in a row after which a holder that lacks Temporal offers the Lease to others: half a minute at first, and later more. */
+const lameRenewals = { first: 15, most: 150 } as const
+/** How long it offers the Lease. Those that stand by look more often. */
+const offerMs = 3000
 
 export interface HeldInput {
   /** What one process does, in words: `plans`. */
@@ -13,21 +22,26 @@ export interface HeldInput {
   readonly lease: Pick<Lease, 'tryHold' | 'release' | 'validMs' | 'takenFrom' | 'tookFromDead' | 'heldBy' | 'nextLook'>
   /** Whether a fence keeps the writes of two processes apart. */
   readonly isFenced: boolean
+  /** Whether this process lacks Temporal, so that another one should do the work, if one has it. Default: it never does. */
+  readonly isLame?: (() => boolean) | undefined
   readonly log: Logger
   readonly signal: AbortSignal
 }
 
 /**
  * Works while this process holds the Lease, and stands by while another does. With a fence it goes on while it cannot reach the Lease, until it sees that
- * another has it (ADR 3); without one it stops before another can take it. `work` ends with its signal, and `end` fires that. Returns when the signal of
+ * another has it (ADR 3), or has missed too many renewals: cut off by itself, it would keep what its worker has been given. One that lacks Temporal offers the Lease to others now and then. Without a fence it stops before
+ * another can take it. `work` ends with its signal, and `end` fires that. Returns when the signal of
  * the input fires. Errors: those of `work`.
  */
 export async function whileHeld(
-  { what, lease, isFenced, log, signal }: HeldInput,
+  { what, lease, isFenced, isLame = () => false, log, signal }: HeldInput,
   work: (ends: AbortSignal, end: () => void) => Promise<void>,
 ): Promise<void> {
   let failures = 0
   let told: string | undefined
+  const renewals = new Renewals()
+  let reason: ReturnType<Renewals['judged']>
   const standBy = () => {
     const { holder, heldMs } = lease.heldBy ?? {}
     if (holder === undefined || holder === told || heldMs === undefined) return
@@ -43,7 +57,9 @@ export async function whileHeld(
     while (!ends.aborted) {
       const expiry = isFenced ? undefined : setTimeout(end, lease.validMs)
       await pauseOf(renewMs, ends)
-      if (!ends.aborted && (await hold()) === 'other') end()
+      const held = ends.aborted ? undefined : await hold()
+      reason = renewals.judged(held === undefined && lease.validMs === 0, isLame())
+      if (held === 'other' || reason !== undefined) end()
       clearTimeout(expiry)
     }
     // At once behind a fence: the next process need not wait until the last writes of this one are through.
@@ -60,6 +76,7 @@ export async function whileHeld(
     const from = lease.takenFrom === '' ? {} : { insteadOf: lease.takenFrom, wasGone: lease.tookFromDead }
     log.info(from, `this process ${what}`)
     told = undefined
+    reason = undefined
     const over = new AbortController()
     const ends = AbortSignal.any([signal, over.signal])
     const end = () => over.abort()
@@ -71,6 +88,30 @@ export async function whileHeld(
       await keeping
       if (!isFenced) await lease.release().catch(failed)
     }
-    if (!signal.aborted) log.info(`this process ${what} no longer, and stands by`)
+    if (!signal.aborted) log.info(reason && { reason }, `this process ${what} no longer, and stands by`)
+    if (reason === 'lacks Temporal') await pauseOf(offerMs, signal)
+  }
+}
+
+/** Judges by renewal after renewal whether a holder should stop though nobody else has the Lease. */
+class Renewals {
+  #missed = 0
+  #lame = 0
+  #mostLame: number = lameRenewals.first
+
+  /** After a renewal, or one that was missed. Returns why the holder should stop. */
+  judged(isMissed: boolean, isLame: boolean): 'lacks the API server' | 'lacks Temporal' | undefined {
+    this.#missed = isMissed ? this.#missed + 1 : 0
+    this.#lame = isLame ? this.#lame + 1 : 0
+    if (!isLame) this.#mostLame = lameRenewals.first
+    if (this.#missed >= mostMissed) {
+      this.#missed = 0
+      return 'lacks the API server'
+    }
+    if (this.#lame < this.#mostLame) return undefined
+    // Where nobody has Temporal it leads again, and is not interrupted as often.
+    this.#lame = 0
+    this.#mostLame = Math.min(lameRenewals.most, 2 * this.#mostLame)
+    return 'lacks Temporal'
   }
 }

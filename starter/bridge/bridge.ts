@@ -37,6 +37,8 @@ export interface BridgeInput {
   readonly temporalNamespace: string
   readonly identity: string
   readonly peers: Peers
+  /** As `whileHeld` has it. */
+  readonly isLame?: () => boolean
   /** Called when this process begins to lead in place of another that did not give the Lease up. */
   readonly onLead: (from: string) => void
   readonly resyncMs: number
@@ -100,11 +102,11 @@ export class Bridge {
   }
 
   start(): void {
-    const { deps, resyncMs } = this.#input
+    const { deps, resyncMs, isLame } = this.#input
     this.#unsubscribe = deps.cache.onChange((change) => this.#onChange(change))
     this.#stopCounting = startNodePoolCounter(deps, () => this.isLeader)
     this.#leading = whileHeld(
-      { what: 'bridges', lease: this.#lease, isFenced: false, log: deps.log, signal: this.#stopped.signal },
+      { what: 'bridges', lease: this.#lease, isFenced: false, isLame, log: deps.log, signal: this.#stopped.signal },
       (ends) => this.#lead(ends),
     )
     this.#timers.push(

@@ -8,6 +8,7 @@ import { temporalSettings } from '../../deploy/local/temporal.ts'
 import { connectClient, temporalClient } from '../../starter/temporal/connect.ts'
 import { ArmSession } from '../arm/arm-session.ts'
 import { auditedRequests } from '../audit-log.ts'
+import type { FastWorld } from '../fast/world/fast-world.ts'
 import type { Gate } from '../faults/gate.ts'
 import { cleanUp } from './clean-up.ts'
 import { endOthers, type Installed, leaveCluster, takeCluster } from './shared-clusters.ts'
@@ -65,6 +66,8 @@ export interface Servers extends Pick<Installed, 'cluster' | 'operator' | 'insta
   readonly azureGet?: (path: string) => Promise<string>
   /** Before servers in this process, which no other can stand before. */
   readonly gates?: { readonly kubernetes: Gate; readonly azure: Gate }
+  /** The whole world in memory, for faults that no real server can be given. */
+  readonly fast?: FastWorld
   /** Sets the clock of a process's machine, where that is in this process: it is ahead by so much, or behind. Errors: the process does not run. */
   readonly setClock?: (process: string, aheadMs: number) => void
   /** Ends everything; `check` looks at what Joiner has left in its logs, after its end. */

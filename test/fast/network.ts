@@ -1,5 +1,6 @@
 import type { ConnectionLike } from '@temporalio/client'
-import { SimulatedProcess } from './simulated-process.ts'
+import { type ServerName, SimulatedProcess } from './simulated-process.ts'
+import { refusal } from './temporal/client/grpc-service.ts'
 
 /** Where in a request a process stops: before it has an effect, after that but without an answer, or with the answer and nothing done about it. */
 export const stopPoints = ['sent', 'effected', 'answered'] as const
@@ -18,6 +19,38 @@ export type Answered = (date: string, sentMs: number) => void
 
 async function travel(ms: number): Promise<void> {
   if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+/** After how long a client gives up what has no answer. Requests to Azure are given up by the product's own policy. */
+const patienceMs = { kubernetes: 10_000, list: 60_000, temporal: 15_000 } as const
+/** After how long TCP gives up a watch. */
+const deadWatchMs = 20_000
+
+/** A request without an answer. */
+class NoAnswer extends Error {}
+
+/** Which server a request of this name is for. */
+function serverOf(request: string): ServerName {
+  if (request.startsWith('temporal ')) return 'temporal'
+  return /^[A-Z]+ /.test(request) ? 'azure' : 'kubernetes'
+}
+
+/** Errors: those of a client that has waited for long enough. */
+async function noAnswer(request: string): Promise<never> {
+  const server = serverOf(request)
+  if (server === 'azure') return new Promise(() => {})
+  const ms = request.startsWith('list') ? patienceMs.list : patienceMs[server]
+  await travel(ms)
+  if (server === 'temporal') throw refusal('deadlineExceeded', 'Deadline exceeded')
+  throw new NoAnswer(`${request}: no answer in ${ms / 1000} s`)
+}
+
+/** Carries a request to its server and the answer back, unless the process is cut off from it at one of the two times. */
+async function reached<T>(process: SimulatedProcess, request: string, effect: () => T | Promise<T>): Promise<T> {
+  const server = serverOf(request)
+  if (process.isCutFrom(server)) return noAnswer(request)
+  const answer = await effect()
+  return process.isCutFrom(server) ? noAnswer(request) : answer
 }
 
 /** What lies between processes and servers: the place where a process is killed or freezes in the midst of a request. */
@@ -47,7 +80,7 @@ export class Network {
     const travelMs = this.#latencyMs(request) / 2
     const { settled: answer, date } = await SimulatedProcess.outside(async () => {
       await travel(travelMs)
-      const [settled] = await Promise.allSettled([effect()])
+      const [settled] = await Promise.allSettled([reached(process, request, effect)])
       const date = new Date().toUTCString()
       await travel(travelMs)
       return { settled, date }
@@ -56,7 +89,7 @@ export class Network {
     return process.answered(
       answer.status === 'fulfilled' ? Promise.resolve(answer.value) : Promise.reject(answer.reason as Error),
       () => {
-        answered(date, sentMs)
+        if (answer.status === 'fulfilled' || !(answer.reason instanceof NoAnswer)) answered(date, sentMs)
         if (planned?.point === 'answered') planned.stop(process)
       },
     )
@@ -102,15 +135,30 @@ export class Network {
     }
   }
 
-  /** Events of a watch are no requests: a process cannot be killed at one, but hears of none after its kill. */
+  /**
+   * Events of a watch are no requests: a process cannot be killed at one, but hears of none after its kill, nor while it is cut off. Errors: it was cut
+   * off, which TCP has noticed.
+   */
   async *#watch<T>(begin: () => AsyncIterable<T>): AsyncGenerator<T> {
     const process = SimulatedProcess.current
+    const over = new AbortController()
+    const cut = process?.untilCut('kubernetes', over.signal)
     const iterator = SimulatedProcess.outside(() => begin()[Symbol.asyncIterator]())
-    for (;;) {
-      const event = SimulatedProcess.outside(() => iterator.next())
-      const next = await (process?.answered(event) ?? event)
-      if (next.done === true) return
-      yield next.value
+    try {
+      for (;;) {
+        if (process?.isCutFrom('kubernetes') === true) {
+          await process.answered(SimulatedProcess.outside(() => travel(deadWatchMs)))
+          throw new Error('read ETIMEDOUT')
+        }
+        const event = SimulatedProcess.outside(() => iterator.next())
+        const next = await (process?.answered(Promise.race([event, cut])) ?? event)
+        if (process?.isCutFrom('kubernetes') === true || next === undefined) continue
+        if (next.done === true) return
+        yield next.value
+      }
+    } finally {
+      over.abort()
+      void iterator.return?.()
     }
   }
 }

@@ -1,6 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Cancel } from './virtual-clock.ts'
 
+/** What processes work with. */
+export type ServerName = 'kubernetes' | 'temporal' | 'azure'
+
 const current = new AsyncLocalStorage<SimulatedProcess | undefined>()
 
 /** A process of Joiner in this one. Its timers and answers stop when it is killed, and wait while it is frozen. */
@@ -12,6 +15,9 @@ export class SimulatedProcess {
   readonly #timers = new Set<Cancel>()
   #held: (() => void)[] = []
   readonly #ends: (() => void)[] = []
+  /** Servers that it is cut off from, and what happens once each is reached again. */
+  readonly #cuts = new Map<ServerName, (() => void)[]>()
+  readonly #onCut = new Set<() => void>()
 
   constructor(name: string) {
     this.name = name
@@ -86,6 +92,44 @@ export class SimulatedProcess {
     if (this.#state !== 'frozen') return
     this.#state = 'running'
     for (const what of this.#held.splice(0)) this.deliver(what)
+  }
+
+  isCutFrom(server: ServerName): boolean {
+    return this.#cuts.has(server)
+  }
+
+  /** From now on no packet goes between the process and a server. */
+  cut(server: ServerName): void {
+    if (!this.isCutFrom(server)) this.#cuts.set(server, [])
+    for (const hear of this.#onCut) hear()
+  }
+
+  /** Packets go again. */
+  reach(server: ServerName): void {
+    const waiting = this.#cuts.get(server) ?? []
+    this.#cuts.delete(server)
+    for (const what of waiting) what()
+  }
+
+  /** Does something as soon as the server is reached, which may be now. */
+  whenReached(server: ServerName, what: () => void): void {
+    const waiting = this.#cuts.get(server)
+    if (waiting === undefined) what()
+    else waiting.push(what)
+  }
+
+  /** Resolves when the process is cut off from the server; `over` ends the wait. */
+  untilCut(server: ServerName, over: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const hear = () => {
+        if (!this.isCutFrom(server)) return
+        this.#onCut.delete(hear)
+        resolve()
+      }
+      this.#onCut.add(hear)
+      over.addEventListener('abort', () => this.#onCut.delete(hear), { once: true })
+      hear()
+    })
   }
 
   /** Goes on where the process runs: at once, when it thaws, or never. */

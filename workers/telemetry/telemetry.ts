@@ -2,6 +2,7 @@ import { makeTelemetryFilterString, Runtime, type Logger as TemporalLogger } fro
 import getPort from 'get-port'
 import type { Logger } from 'pino'
 import { request } from 'undici'
+import { readWhole } from '../../activities/limited-body.ts'
 
 const timestampKey = Symbol.for('log_timestamp')
 
@@ -20,7 +21,10 @@ export async function installRuntime(log: Logger): Promise<() => Promise<string>
       metrics: { prometheus: { bindAddress: address, useSecondsForDurations: true, unitSuffix: true } },
     },
   })
-  return async () => (await request(`http://${address}/metrics`, { headersTimeout: 2000 })).body.text()
+  return async () => {
+    const { body } = await request(`http://${address}/metrics`, { headersTimeout: 2000 })
+    return readWhole(body, "metrics of Temporal's library")
+  }
 }
 
 /** Each poll that is tried again is a line of the library's. What is behind it is logged once, by the process's link to Temporal. */

@@ -1,9 +1,12 @@
+import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { CancelledFailure } from '@temporalio/common'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { ClaimSpansDeps } from '../../activities/telemetry/claim-spans.ts'
 import { claimSpan, launchEnds } from '../../activities/telemetry/claim-spans.ts'
 import { noTracing, type Tracing } from '../../activities/telemetry/tracing.ts'
@@ -132,4 +135,32 @@ test.each([
 ])('OTEL_TRACES_SAMPLER %s', (name, expected) => {
   const env = { OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: '0.25' }
   expect(samplerOf(env).toString()).toContain(expected)
+})
+
+test('a collector whose answer has no end does not keep a process from its own', async () => {
+  const server = createServer((_request, answer) => {
+    answer.writeHead(200)
+    const dripping = setInterval(() => answer.write(' '), 20)
+    answer.once('close', () => clearInterval(dripping))
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', endpoint)
+  const dripped = await startTracing({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }, log)
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  try {
+    await dripped.span('last', {}, async () => undefined)
+    const asked = once(server, 'request')
+    let isOver = false
+    void dripped.stop().then(() => {
+      isOver = true
+    })
+    await asked
+    await vi.advanceTimersByTimeAsync(30_000)
+    expect(isOver).toBe(true)
+  } finally {
+    vi.useRealTimers()
+    vi.unstubAllEnvs()
+    server.close().closeAllConnections()
+  }
 })

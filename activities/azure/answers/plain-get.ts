@@ -6,8 +6,6 @@ interface PlainGetOptions {
   /** What carries the request, where it is not the default. */
   readonly http?: HttpClient | undefined
   readonly signal?: AbortSignal
-  /** Longest wait for the headers of the answer. */
-  readonly headersMs?: number
 }
 
 interface PlainAnswer {
@@ -17,15 +15,31 @@ interface PlainAnswer {
   readonly body: Readable
 }
 
-/** Asks for an address of Azure that is not ARM's, without a token. The wait for the body is the reader's to limit. Errors: no answer. */
-export async function plainGet(url: string, { http, signal, headersMs }: PlainGetOptions): Promise<PlainAnswer> {
+/** Longest wait for the headers of an answer. */
+const headersMs = 30_000
+
+/**
+ * Asks for an address of Azure that is not ARM's, without a token. The wait for the body is the reader's to limit. Errors: no answer, or none in time.
+ */
+export async function plainGet(url: string, { http, signal }: PlainGetOptions): Promise<PlainAnswer> {
+  const late = new AbortController()
+  // The library's own limit begins again with each answer that is only provisional (1xx).
+  const timer = setTimeout(
+    () => late.abort(new Error(`GET ${new URL(url).host}: no answer in ${headersMs / 1000} s`)),
+    headersMs,
+  )
+  try {
+    return await send(url, http, AbortSignal.any([late.signal, ...(signal === undefined ? [] : [signal])]))
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function send(url: string, http: HttpClient | undefined, signal: AbortSignal): Promise<PlainAnswer> {
   if (http !== undefined) {
+    const streamResponseStatusCodes = new Set([Number.POSITIVE_INFINITY])
     const response = await http.sendRequest(
-      createPipelineRequest({
-        url,
-        ...(signal === undefined ? {} : { abortSignal: signal }),
-        streamResponseStatusCodes: new Set([Number.POSITIVE_INFINITY]),
-      }),
+      createPipelineRequest({ url, abortSignal: signal, streamResponseStatusCodes }),
     )
     const text = Buffer.from(response.bodyAsText ?? '')
     return {
@@ -34,10 +48,6 @@ export async function plainGet(url: string, { http, signal, headersMs }: PlainGe
       body: (response.readableStreamBody as Readable | undefined) ?? Readable.from(text, { objectMode: false }),
     }
   }
-  const { statusCode, headers, body } = await request(url, {
-    bodyTimeout: 0,
-    ...(signal === undefined ? {} : { signal }),
-    ...(headersMs === undefined ? {} : { headersTimeout: headersMs }),
-  })
+  const { statusCode, headers, body } = await request(url, { headersTimeout: 0, bodyTimeout: 0, signal })
   return { status: statusCode, header: (name) => headers[name]?.toString(), body }
 }

@@ -1,6 +1,8 @@
-import { describe, expect, test } from 'vitest'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { cloudOf } from './clouds.ts'
-import { chooseCredential, type IdentitySettings } from './credentials.ts'
+import { chooseCredential, createCredential, type IdentitySettings } from './credentials.ts'
 
 const nothing: IdentitySettings = { isInCluster: false, hasCli: false }
 const application = { tenantId: 'tenant', clientId: 'client' }
@@ -43,6 +45,63 @@ describe('the credential', () => {
     const choice = chooseCredential({ ...nothing, ...settings })
     expect(choice.kind).toBe('none')
     for (const part of said) expect(choice).toMatchObject({ message: expect.stringContaining(part) as string })
+  })
+})
+
+describe('a token', () => {
+  const closing: (() => unknown)[] = []
+  afterEach(() => {
+    vi.useRealTimers()
+    vi.unstubAllEnvs()
+    for (const close of closing.splice(0)) close()
+  })
+
+  /** Asks the endpoint of a managed identity. Resolves to the error. */
+  async function refused(answer: RequestListener): Promise<string> {
+    let isAsked = false
+    const server = createServer((request, response) => {
+      answer(request, response)
+      isAsked = true
+    })
+    closing.push(() => server.close().closeAllConnections())
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+    vi.stubEnv('IDENTITY_ENDPOINT', `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`)
+    vi.stubEnv('IDENTITY_HEADER', 'x')
+    const credential = createCredential('managed identity', nothing, cloudOf({ name: 'AzurePublicCloud' }))
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    let outcome = 'waits'
+    const note = (text: string) => {
+      outcome = text
+    }
+    void credential.getToken('https://management.azure.com/.default').then(
+      () => note('a token'),
+      (error: Error) => note(error.message),
+    )
+    const turns = async (until: () => boolean) => {
+      for (let turn = 0; turn < 1000 && !until(); turn++) {
+        await vi.advanceTimersByTimeAsync(1)
+        await new Promise((next) => setImmediate(next))
+      }
+    }
+    await turns(() => isAsked)
+    await turns(() => false)
+    await vi.advanceTimersByTimeAsync(30_000)
+    await turns(() => outcome !== 'waits')
+    return outcome
+  }
+
+  test.each<[string, RequestListener]>([
+    [
+      'its body stalls',
+      (_request, response) => {
+        response.writeHead(200, { 'content-type': 'application/json' })
+        response.write('{"access_token":')
+      },
+    ],
+    ['no headers come', () => {}],
+  ])('of a managed identity is given up when %s', async (_, answer) => {
+    // The library keeps the reason for itself.
+    expect(await refused(answer)).toContain('Network unreachable')
   })
 })
 

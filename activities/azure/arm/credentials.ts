@@ -1,3 +1,4 @@
+import { createDefaultHttpClient, type HttpClient } from '@azure/core-rest-pipeline'
 import {
   AzureCliCredential,
   ClientSecretCredential,
@@ -99,10 +100,16 @@ function checked(credential: CredentialKind, because: string, settings: Identity
 
 /** Longest time of the Azure CLI, which starts slowly. */
 const cliMs = 30_000
-/** Options of requests for tokens: no retries, and limits for what answers them. */
-const limited = {
-  retryOptions: { maxRetries: 0 },
-  additionalPolicies: [{ policy: answerPolicy(), position: 'perRetry' as const }],
+/**
+ * Options of requests for tokens: no retries, and limits for what answers them. They are in the client and not a policy, since the credential of managed
+ * identities drops policies.
+ */
+function limited() {
+  const [http, answers] = [createDefaultHttpClient(), answerPolicy()]
+  const httpClient: HttpClient = {
+    sendRequest: (request) => answers.sendRequest(request, (sent) => http.sendRequest(sent)),
+  }
+  return { retryOptions: { maxRetries: 0 }, httpClient }
 }
 
 /** Returns the SDK's credential of a kind. Its own retries are off: the caller decides how long a token may take. */
@@ -112,7 +119,7 @@ export function createCredential(kind: CredentialKind, settings: IdentitySetting
     authorityHost: cloud.authorityHost,
     // The authority is configured; validating it with the public cloud would fail in every other cloud.
     disableInstanceDiscovery: true,
-    ...limited,
+    ...limited(),
   }
   switch (kind) {
     case 'environment':
@@ -121,8 +128,8 @@ export function createCredential(kind: CredentialKind, settings: IdentitySetting
       return new WorkloadIdentityCredential({ ...common, tenantId, clientId, tokenFilePath: federatedTokenFile })
     case 'managed identity':
       return clientId === ''
-        ? new ManagedIdentityCredential(limited)
-        : new ManagedIdentityCredential({ clientId, ...limited })
+        ? new ManagedIdentityCredential(limited())
+        : new ManagedIdentityCredential({ clientId, ...limited() })
     case 'Azure CLI':
       return new AzureCliCredential({ processTimeoutInMs: cliMs, ...(tenantId === '' ? {} : { tenantId }) })
   }

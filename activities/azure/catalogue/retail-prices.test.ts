@@ -1,6 +1,6 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { PriceItem } from './pricing.ts'
 import { fetchPrices } from './retail-prices.ts'
 
@@ -45,17 +45,22 @@ describe('the retail price API', () => {
 describe('a price API that answers what it should not', () => {
   const servers: Server[] = []
   afterEach(() => {
+    vi.useRealTimers()
     for (const server of servers.splice(0)) server.close().closeAllConnections()
   })
+  const serve = async (listener: RequestListener) => {
+    const server = createServer(listener)
+    servers.push(server)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
   const answer = async (body: string, type = 'application/json') => {
     const asked: string[] = []
-    const server = createServer((request, response) => {
+    const url = await serve((request, response) => {
       asked.push(request.url ?? '')
       response.writeHead(200, { 'content-type': type }).end(body)
     })
-    servers.push(server)
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
+    return { url, asked }
   }
 
   it('is not followed to another origin', async () => {
@@ -63,6 +68,35 @@ describe('a price API that answers what it should not', () => {
     const { url } = await answer(JSON.stringify({ Items: [], NextPageLink: `${foreign.url}/next` }))
     await expect(fetchPrices(url, 'westus2')).rejects.toThrow(`the next page is at ${foreign.url}, not at ${url}`)
     expect(foreign.asked).toEqual([])
+  })
+
+  it('is not followed round in a circle', async () => {
+    let asked = 0
+    const url: string = await serve((_request, response) => {
+      asked += 1
+      response.end(JSON.stringify({ Items: [], NextPageLink: `${url}/page/${asked % 3}` }))
+    })
+    await expect(fetchPrices(url, 'westus2')).rejects.toThrow('a page continues with one before it')
+    expect(asked).toBe(4)
+  })
+
+  it('is given up when only provisional answers come', async () => {
+    const { promise: asked, resolve } = Promise.withResolvers<ServerResponse>()
+    const url = await serve((_request, response) => resolve(response))
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    let failure = 'none'
+    const read = fetchPrices(url, 'westus2').catch((error: Error) => {
+      failure = error.message
+    })
+    const response = await asked
+    for (let passed = 0; passed < 30_000; passed += 10_000) {
+      await new Promise<void>((sent) => response.writeEarlyHints({ link: '</a>; rel=preload' }, sent))
+      await new Promise((settled) => setImmediate(settled))
+      await vi.advanceTimersByTimeAsync(10_000)
+    }
+    await new Promise((settled) => setImmediate(settled))
+    expect(failure).toBe(`GET ${new URL(url).host}: no answer in 30 s`)
+    await read
   })
 
   it('fails with what it says', async () => {
@@ -93,7 +127,7 @@ class PriceApi {
     server.on('request', (request, response) => {
       const { status = 200, items = [], more = false } = answers[api.filters.length] ?? { status: 500 }
       api.filters.push(new URL(request.url ?? '', api.url).searchParams.get('$filter') ?? '')
-      const NextPageLink = more ? `${api.url}${request.url}` : ''
+      const NextPageLink = more ? `${api.url}${request.url}&page=${api.filters.length}` : ''
       response.writeHead(status, { 'retry-after': '0' }).end(JSON.stringify({ Items: items, NextPageLink }))
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

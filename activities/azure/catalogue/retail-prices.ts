@@ -5,8 +5,6 @@ import { type PriceItem, pricesOf, type RegionPrices } from './pricing.ts'
 
 /** Region whose prices are used where the region has none, or none by that name, as upstream: only the order matters. */
 const fallbackRegion = 'eastus'
-/** Longest wait for the headers of a page. */
-const headersMs = 30_000
 const pageAttempts = 4
 /** Longest wait of a throttled read; after a longer one the next refresh reads again. */
 const longestWaitMs = 60_000
@@ -47,9 +45,13 @@ export async function fetchPriceItems(
   first.searchParams.set('api-version', '2023-01-01-preview')
   first.searchParams.set('$filter', filter)
   const items: PriceItem[] = []
-  let next: string | undefined = first.href
-  for (let pages = 1; next !== undefined; pages++) {
-    if (pages > mostPages) throw new Error(`retail prices: ${endpoint} has more than ${mostPages} pages of one region`)
+  const asked = new Set<string>()
+  for (let next: string | undefined = first.href; next !== undefined; ) {
+    if (asked.has(next) || asked.size >= mostPages)
+      throw new Error(
+        `retail prices: the list of ${endpoint} does not end: ${asked.has(next) ? 'a page continues with one before it' : `it has more than ${mostPages} pages`}`,
+      )
+    asked.add(next)
     const page: PricePage = await readPage(next, http)
     items.push(...(page.Items ?? []))
     next = page.NextPageLink || undefined
@@ -64,7 +66,7 @@ export async function fetchPriceItems(
 async function readPage(url: string, http: HttpClient | undefined): Promise<PricePage> {
   for (let attempt = 1; ; attempt++) {
     const what = `retail prices: GET ${new URL(url).host}`
-    const response = await plainGet(url, { http, headersMs })
+    const response = await plainGet(url, { http })
     const text = await readWhole(response.body, what)
     if (response.status === 200) {
       const page = jsonIn(text)

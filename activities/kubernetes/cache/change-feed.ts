@@ -33,11 +33,17 @@ interface Within {
   readonly concerns: ChangeFilter
 }
 
+/** How long waits rest on a watch that is interrupted: less than a restart of an API server takes would cost each of them an attempt. */
+const untoldMs = 30_000
+
 /** Passes changes on to listeners and waits. */
 export abstract class ChangeFeed {
   readonly #log: Logger
   readonly #listeners = new Set<ChangeListener>()
   readonly #byTopic = new Map<Topic, Set<ChangeListener>>()
+  /** Aborted while changes have not been told for too long. */
+  #untold = new AbortController()
+  #untoldTimer: NodeJS.Timeout | undefined
 
   constructor(log: Logger) {
     this.#log = log
@@ -49,9 +55,13 @@ export abstract class ChangeFeed {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Waits until `observe` returns a value, asking at once and after each change of these topics. Rejects when the signal fires. */
+  /**
+   * Waits until `observe` returns a value, asking at once and after each change of these topics. Rejects when the signal fires, and while changes cannot
+   * be told: what waits may be taken up by another process, which is not cut off.
+   */
   waitFor<T>(topics: readonly Topic[], observe: () => T | undefined, signal: AbortSignal): Promise<T> {
-    return wait((listener) => this.#onTopics(topics, listener), observe, signal)
+    const either = AbortSignal.any([signal, this.#untold.signal])
+    return wait((listener) => this.#onTopics(topics, listener), observe, either)
   }
 
   /** Waits for a change that `concerns` lets through, at most `ms`. Returns whether one came. Rejects when the signal fires. */
@@ -62,6 +72,23 @@ export abstract class ChangeFeed {
   /** Waits likewise for a change of these topics. */
   changeOf(topics: readonly Topic[], within: Within, signal: AbortSignal): Promise<boolean> {
     return changeWithin((listener) => this.#onTopics(topics, listener), within, signal)
+  }
+
+  /** Errors: changes have not been told for too long. */
+  throwIfUntold(): void {
+    this.#untold.signal.throwIfAborted()
+  }
+
+  /** Whether changes are told from now on. */
+  protected noteTold(isTold: boolean): void {
+    if (isTold) {
+      clearTimeout(this.#untoldTimer)
+      this.#untoldTimer = undefined
+      if (this.#untold.signal.aborted) this.#untold = new AbortController()
+      return
+    }
+    const why = `the API server has told this process nothing for ${untoldMs / 1000} s, so another one should do this`
+    this.#untoldTimer ??= setTimeout(() => this.#untold.abort(new Error(why)), untoldMs).unref()
   }
 
   /** Returns what a change is about. */

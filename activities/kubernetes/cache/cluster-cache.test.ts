@@ -1,5 +1,6 @@
 import { pino } from 'pino'
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { pass } from '../../../test/fakes/time.ts'
 import { ApiError } from '../client/api-error.ts'
 import { budgetsTopic, type ClusterChange, claimTopic, nodeTopic, type Topic } from './change-feed.ts'
 import { ClusterCache } from './cluster-cache.ts'
@@ -205,4 +206,53 @@ describe('decisions wait for interrupted watches', () => {
     await expect(waiting).rejects.toThrow('given up')
     await expect(cache.connected(given.signal)).rejects.toThrow('given up')
   })
+})
+
+test('waits end while the API server tells nothing for half a minute, and steps are refused', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  let isCutOff = false
+  const breaks: ((error: Error) => void)[] = []
+  const client = {
+    listPages: async function* () {
+      if (isCutOff) throw new Error('ETIMEDOUT')
+      yield { items: [], resourceVersion: '1' }
+    },
+    watch: async function* (_path: string, { onOpen }: { readonly onOpen: () => void }) {
+      if (isCutOff) throw new Error('ETIMEDOUT')
+      onOpen()
+      await new Promise((_, reject) => breaks.push(reject))
+      yield* []
+    },
+  }
+  const watching = new ClusterCache(client as never, pino({ level: 'silent' }), { roles: ['azure'] })
+  watching.start()
+  onTestFinished(() => watching.stop())
+  await pass(0)
+  const { signal } = new AbortController()
+  let outcome = 'waits'
+  const waiting = () =>
+    watching
+      .waitFor([claimTopic('a')], () => undefined, signal)
+      .catch((error: Error) => {
+        outcome = error.message
+      })
+  void waiting()
+  isCutOff = true
+  for (const end of breaks.splice(0)) end(new Error('ETIMEDOUT'))
+  await pass(29_000)
+  expect(outcome).toBe('waits')
+  watching.throwIfUntold()
+  await pass(2000)
+  expect(outcome).toContain('the API server has told this process nothing for 30 s')
+  expect(() => watching.throwIfUntold()).toThrow('nothing for 30 s')
+  // What is there already needs no wait.
+  expect(await watching.waitFor([claimTopic('a')], () => 'there', signal)).toBe('there')
+  isCutOff = false
+  await pass(20_000)
+  watching.throwIfUntold()
+  outcome = 'waits'
+  void waiting()
+  await pass(0)
+  expect(outcome).toBe('waits')
 })

@@ -194,6 +194,7 @@ export class ClusterCache extends ChangeFeed {
   }
 
   #noteConnection(kind: CachedKind, isConnected: boolean): void {
+    if (kind === 'NodeClaim') this.noteTold(isConnected)
     if (!isConnected) this.#cutOff.add(kind)
     else if (this.#cutOff.delete(kind) && this.#cutOff.size === 0) for (const go of this.#onConnected.splice(0)) go()
   }

@@ -11,6 +11,7 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'kubeconfig-'))
 })
 afterEach(() => {
+  vi.useRealTimers()
   vi.unstubAllEnvs()
   return rm(folder, { recursive: true })
 })
@@ -147,6 +148,28 @@ describe('a kubeconfig', () => {
       apiVersion: 'client.authentication.k8s.io/v1',
       spec: { interactive: false },
     })
+  })
+
+  it('with a plugin that hangs when it is asked again has the token from before, and starts it once', async () => {
+    const credential = (token: string) =>
+      `{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"${token}","expirationTimestamp":"2020-01-01T00:00:00Z"}}`
+    const [starts, go] = [join(folder, 'starts'), join(folder, 'go')]
+    const path = await withPlugin(
+      [
+        `if [ ! -e ${starts} ]; then echo first > ${starts}; echo '${credential('first')}'; exit; fi`,
+        `echo again >> ${starts}; while [ ! -e ${go} ]; do sleep 0.02; done; echo '${credential('second')}'`,
+      ].join('\n'),
+    )
+    vi.useFakeTimers({ toFake: ['performance'] })
+    const { token } = await readConnection(path)
+    for (let times = 0; times < 3; times++) {
+      vi.advanceTimersByTime(5001)
+      expect(token()).toBe('first')
+      await expect.poll(() => readFile(starts, 'utf8')).toContain('again')
+    }
+    await writeFile(go, '')
+    await expect.poll(() => token()).toBe('second')
+    expect(await readFile(starts, 'utf8')).toBe('first\nagain\n')
   })
 
   it('whose plugin fails says so, with what the plugin wrote', async () => {

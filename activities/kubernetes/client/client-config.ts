@@ -117,14 +117,19 @@ async function credentialPlugin(context: ChosenContext): Promise<Plugin> {
   let askedAt = performance.now()
   const renewed = () => {
     if (performance.now() - askedAt > tokenReadEveryMs) {
-      askedAt = performance.now()
+      // A plugin that hangs is not started beside itself.
+      askedAt = Number.POSITIVE_INFINITY
       // A failed plugin leaves the old token, which the API server then refuses with a message of its own.
-      ask().then(
-        (answer) => {
-          token = answer.token
-        },
-        () => undefined,
-      )
+      ask()
+        .then(
+          (answer) => {
+            token = answer.token
+          },
+          () => undefined,
+        )
+        .finally(() => {
+          askedAt = performance.now()
+        })
     }
     return token
   }

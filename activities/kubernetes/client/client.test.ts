@@ -206,6 +206,42 @@ describe('an answer that is late', () => {
     await vi.advanceTimersByTimeAsync(15_000)
     expect(await error).toContain('the body of the answer stalled for 15 s')
   })
+
+  test.each([
+    ['a byte of a line', ' '],
+    ['an empty line', '\n'],
+  ])('a watch that brings nothing but %s now and then has its idle limit', async (_, piece) => {
+    let send: () => void = () => {}
+    let came: () => void = () => {}
+    const server = createServer((_request, response) => {
+      send = () => void response.write(piece)
+      send()
+    })
+    const client = await clientOf(
+      server,
+      noting(() => came()),
+    )
+    const next = () =>
+      new Promise<void>((resolve) => {
+        came = resolve
+      })
+    fakeTime()
+    const { signal } = new AbortController()
+    let first = next()
+    let outcome = 'open'
+    void errorOf(client.watch('/pods', { resourceVersion: '1', signal, idleMs: 5000 }).next()).then((error) => {
+      outcome = error
+    })
+    for (let passed = 0; passed < 5000; passed += 500) {
+      await first
+      await settle()
+      await vi.advanceTimersByTimeAsync(500)
+      first = next()
+      send()
+    }
+    await settle()
+    expect(outcome).toBe('no event and no bookmark for 5000 ms')
+  })
 })
 
 describe('an answer of 200 that is not what it promises', () => {
@@ -231,21 +267,24 @@ describe('an answer of 200 that is not what it promises', () => {
     await expect(client.listPages('/x').next()).rejects.toThrow('GET /x: the answer is no list')
   })
 
-  test('a list whose pages go on with themselves ends', async () => {
+  test.each([
+    ['with themselves', 1, 2],
+    ['round in a circle', 3, 4],
+  ])('a list whose pages go on %s ends', async (_, length, pages) => {
     let asked = 0
-    const page = '{"metadata":{"resourceVersion":"1","continue":"x"},"items":[]}'
     const client = await clientOf(
       createServer((_request, response) => {
         asked += 1
-        response.end(page)
+        response.end(`{"metadata":{"resourceVersion":"1","continue":"${asked % length}"},"items":[]}`)
       }),
     )
-    await expect(read(client)).rejects.toThrow('a page continues with itself')
-    expect(asked).toBe(2)
+    await expect(read(client)).rejects.toThrow('a page continues with itself or with one before it')
+    expect(asked).toBe(pages)
   })
 
-  test('a line of a watch without an end is not kept', async () => {
-    const server = createServer((_request, response) => {
+  /** Sends a body that has no end. */
+  function endless(): Server {
+    return createServer((_request, response) => {
       const piece = ' '.repeat(MiB)
       const go = () => {
         while (!response.destroyed) if (!response.write(piece)) return void response.once('drain', go)
@@ -253,10 +292,19 @@ describe('an answer of 200 that is not what it promises', () => {
       response.on('error', () => {})
       go()
     })
-    const client = await clientOf(server)
+  }
+
+  test('a line of a watch without an end is not kept', async () => {
+    const client = await clientOf(endless())
     const { signal } = new AbortController()
     const events = client.watch('/x', { resourceVersion: '1', signal, idleMs: 60_000 })
     await expect(events.next()).rejects.toThrow('a line has more than 32 Mi characters')
+  })
+
+  test('an object without an end is not kept, nor is a page', async () => {
+    const client = await clientOf(endless())
+    await expect(client.get('/x')).rejects.toThrow('GET /x: the body of the answer has more than 64 MiB')
+    await expect(client.listPages('/x').next()).rejects.toThrow('GET /x: one object has more than 64 MiB')
   })
 })
 

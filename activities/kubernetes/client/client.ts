@@ -170,6 +170,7 @@ export class KubernetesClient {
   ): AsyncGenerator<ListResult> {
     let next: string | undefined
     let limit = pageSize
+    const continued = new Set<string>()
     for (let pages = 0; pages < mostPages; pages++) {
       const query = { fieldSelector, ...given, limit, continue: next }
       const { headers, body } = await this.#send('GET', path, {
@@ -188,9 +189,10 @@ export class KubernetesClient {
       const page = listResult(path, isLarge ? await parseLarge(text) : parsed(what, text, headers))
       const bytesEach = text.length / Math.max(1, page.items.length)
       limit = Math.min(pageSize, Math.max(1, Math.floor((0.75 * mostPageBytes) / bytesEach)))
-      if (page.continue !== undefined && page.continue === next)
-        throw new Error(`${what}: the list does not end: a page continues with itself`)
       next = page.continue
+      if (next !== undefined && continued.has(next))
+        throw new Error(`${what}: the list does not end: a page continues with itself or with one before it`)
+      if (next !== undefined) continued.add(next)
       yield page
       if (next === undefined) return
     }
@@ -292,9 +294,10 @@ export class KubernetesClient {
       const response = await this.#send('GET', path, { query, signal, timeoutMs: 0 })
       options.onOpen?.()
       for await (const chunk of response.body) {
-        clearTimeout(timer)
-        timer = setTimeout(silent, options.idleMs)
         for (const line of lines.endedBy(chunk as Uint8Array)) {
+          // Bytes alone prove nothing: a line that never ends brings no event.
+          clearTimeout(timer)
+          timer = setTimeout(silent, options.idleMs)
           yield eventIn(line, options.parseLarge)
         }
       }

@@ -159,10 +159,11 @@ export class ActivityAttempts {
     void started.ended.then((result) => {
       heartbeats.end('failed' in result)
       this.#take(worker, -1)
-      this.#server.clock.whenThere(() => {
+      const report = () => {
         if (!worker.process.isKilled && activity.running === running && !activity.isOver)
           this.#ended(run, activity, result)
-      })
+      }
+      this.#server.clock.whenThere(() => worker.process.whenReached('temporal', report))
     })
   }
 
@@ -177,7 +178,8 @@ export class ActivityAttempts {
     let isOver = false
     const send = () => {
       held = undefined
-      if (isOver || running.worker.process.isKilled || clock.isAway) return
+      const { process } = running.worker
+      if (isOver || process.isKilled || process.isCutFrom('temporal') || clock.isAway) return
       sentMs = clock.now()
       // An attempt that the server gave up is unknown to it.
       if (activity.running !== running || !run.isRunning) return running.cancel()

@@ -51,7 +51,8 @@ export interface Offer {
 }
 
 /** Whether a worker asks for tasks. */
-export const isPolling = ({ process }: Worker) => !process.isKilled && !process.isFrozen
+export const isPolling = ({ process }: Worker) =>
+  !process.isKilled && !process.isFrozen && !process.isCutFrom('temporal')
 
 /** An activity between its command and its outcome. */
 export interface PendingActivity {

@@ -150,6 +150,12 @@ export class TemporalServer {
     this.#offerBacklog()
   }
 
+  /** The process reaches the server again, and asks for work. */
+  reach(process: SimulatedProcess): void {
+    process.reach('temporal')
+    this.#offerBacklog()
+  }
+
   /** The process is gone. What waits for it is noticed by its time limits. */
   kill(process: SimulatedProcess): void {
     process.kill()

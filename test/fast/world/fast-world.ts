@@ -8,7 +8,7 @@ import { type ClusterRequest, FastAzure } from '../azure/fast-azure.ts'
 import { startControllers } from '../kubernetes/controllers/start-controllers.ts'
 import { Network } from '../network.ts'
 import { gatedClient, gateOfKubernetes } from '../simulated-gate.ts'
-import { SimulatedProcess } from '../simulated-process.ts'
+import { type ServerName, SimulatedProcess } from '../simulated-process.ts'
 import { TemporalConnection } from '../temporal/temporal-connection.ts'
 import { TemporalServer } from '../temporal/temporal-server.ts'
 import { WorkflowHost } from '../temporal/workflow-host.ts'
@@ -141,6 +141,7 @@ export class FastWorld {
       azure: this.azure,
       workflowBundle: bundle,
       link: simulatedLink({ process, temporal: this.temporal, connection, host }),
+      hasTemporal: () => !this.temporal.isAway && !process.isCutFrom('temporal'),
       peers: { address: name, connect: (address) => this.#connectTo(address) },
     })
     this.joiners.set(name, joiner)
@@ -158,6 +159,15 @@ export class FastWorld {
   crash(name: string): void {
     const joiner = this.joiners.get(name)
     if (joiner !== undefined) this.#gone(name, joiner)
+  }
+
+  /** No packet goes between a process and a server, for a while. Errors: no process of that name lives. */
+  cut(name: string, server: ServerName, ms: number): void {
+    const process = this.joiners.get(name)?.process
+    if (process === undefined) throw new Error(`${name} does not run`)
+    process.cut(server)
+    const again = () => (server === 'temporal' ? this.temporal.reach(process) : process.reach(server))
+    SimulatedProcess.outside(() => setTimeout(again, ms))
   }
 
   /** SIGTERM. Resolves when the process has ended. */

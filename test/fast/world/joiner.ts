@@ -11,7 +11,7 @@ import type { TemporalSettings } from '../../../starter/temporal/settings.ts'
 import type { WorkflowBundle } from '../../../workers/bundle.ts'
 import { workAs } from '../../../workers/joiner-process.ts'
 import { serverTimeOf } from '../../../workers/kubernetes-client.ts'
-import { Readiness } from '../../../workers/readiness.ts'
+import { connected, Readiness } from '../../../workers/readiness.ts'
 import type { GaugeSource } from '../../../workers/telemetry/metrics-text.ts'
 import type { WorkerLink } from '../../../workers/temporal-link.ts'
 import { faultyScheduler } from '../../faults/faulty-scheduler.ts'
@@ -31,6 +31,8 @@ export interface JoinerInput {
   readonly link: WorkerLink
   readonly workflowBundle: WorkflowBundle
   readonly peers: Peers
+  /** Whether it reaches Temporal now. */
+  readonly hasTemporal: () => boolean
 }
 
 const settings: TemporalSettings = {
@@ -81,11 +83,17 @@ export class Joiner {
     })
   }
 
-  async #work({ env, azure, link, workflowBundle, peers, ...input }: JoinerInput, log: Logger): Promise<void> {
+  async #work(
+    { env, azure, link, workflowBundle, peers, hasTemporal, ...input }: JoinerInput,
+    log: Logger,
+  ): Promise<void> {
     const read = readConfig(env)
     if (read.kind === 'errors') throw new Error(read.errors.join('\n'))
     const { config } = read
     const serverTime = serverTimeOf(log, this.#registry)
+    const readiness = new Readiness()
+    // As the product's link to Temporal does, which looks as often.
+    setInterval(() => (hasTemporal() ? readiness.has(connected) : readiness.lacks(connected)), 12_000)
     const kubernetes = input.kubernetes((date, sentMs) => serverTime.answered(date, sentMs))
     await workAs({
       config,
@@ -108,7 +116,7 @@ export class Joiner {
       link,
       workflowBundle,
       peers,
-      readiness: new Readiness(),
+      readiness,
       gauges: this.#gauges,
       leases: new Map(),
       tracing: noTracing,

@@ -123,6 +123,7 @@ export function serversOf(world: FastWorld, startMs = 0): Servers {
       if (status !== 200) throw new Error(`GET ${path}: ${status} ${text}`)
       return text
     },
+    fast: world,
     setClock: (name, aheadMs) => world.setClock(name, aheadMs),
     gates: { kubernetes: world.gate, azure: world.azure.gate },
     runCommand: (env, args) =>

@@ -1,5 +1,12 @@
 // A service of gRPC without gRPC.
-const codes = { invalidArgument: 3, notFound: 5, alreadyExists: 6, failedPrecondition: 9, unavailable: 14 } as const
+const codes = {
+  invalidArgument: 3,
+  deadlineExceeded: 4,
+  notFound: 5,
+  alreadyExists: 6,
+  failedPrecondition: 9,
+  unavailable: 14,
+} as const
 
 /** An error as gRPC has it. */
 export function refusal(code: keyof typeof codes, details: string): Error {
