@@ -36,9 +36,6 @@ export const outOfCapacity = 'InsufficientCapacityError'
 /** The condition of a NodeClaim whose Node is gone: the others outlive the Node, so they say nothing of what runs there. */
 export const nodeGone = 'NodeGone'
 
-/** The condition of a NodeClaim whose VM is gone and whose Node finalizers of others hold: False, and absent otherwise. */
-export const nodeDeleted = 'NodeDeleted'
-
 /** The condition of a NodeClaim whose status names a VM that is not proven to be its own: False, and absent otherwise. */
 export const instanceOwned = 'InstanceOwned'
 

@@ -1,6 +1,7 @@
-import { describe, expect, it } from 'vitest'
-import { keepsVm, namesVm, type PodCounts, useOf } from './machines-in-use.ts'
+import { describe, expect, it, test } from 'vitest'
+import { heldNodeText, holdersOf, keepsVm, namesVm, type PodCounts, useOf } from './machines-in-use.ts'
 import { isOwnNodeOfVm } from './node-claim/node-owner.ts'
+import type { ObjectMeta } from './objects.ts'
 import { sampleNode, samplePod } from './sample-objects.ts'
 
 const now = 10_000_000_000
@@ -61,4 +62,22 @@ describe('a pod keeps its VM', () => {
   ])('%s: %s', (_, change, keeps) => {
     expect(keepsVm(samplePod('p', change))).toBe(keeps)
   })
+})
+
+test.each<[string, Partial<ObjectMeta>, number]>([
+  ['that Joiner has let go', {}, 1],
+  ['that Joiner holds', { finalizers: ['example.com/x', 'karpenter.sh/termination'] }, 0],
+  ['that is not being deleted', { deletionTimestamp: undefined as never }, 0],
+  ['of an agent pool', { labels: {} }, 0],
+])('finalizers of others hold a Node %s: %#', (_, change, count) => {
+  const finalizers = ['example.com/x']
+  const { metadata } = sampleNode('a', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers } })
+  expect(holdersOf({ ...sampleNode('a'), metadata: { ...metadata, ...change } })).toHaveLength(count)
+})
+
+test('thousands of finalizers make no long message', () => {
+  const finalizers = Array.from({ length: 5000 }, (_, at) => `example.com/${at}`)
+  const text = heldNodeText(sampleNode('a', { metadata: { finalizers } }))
+  expect(text).toContain('example.com/0, example.com/1')
+  expect(text.length).toBeLessThan(600)
 })

@@ -1,8 +1,10 @@
 import { isTrue } from './conditions.ts'
+import { isNodeOfSomeClaim } from './node-claim/node-owner.ts'
 import type { Node, Pod } from './objects.ts'
 import { isDaemonPod, isMirrorPod, isTerminal } from './pods/pod-rules.ts'
 import { taintKeys, terminationFinalizer } from './requirements/labels.ts'
 import { sameTaint } from './taints.ts'
+import { shortened } from './values/shortened.ts'
 
 /** A VM as Nodes name it. */
 export interface NamedVm {
@@ -50,6 +52,24 @@ export function namingNode({ metadata, conditions }: Node): NamingNode {
 /** Whether a Node that is being deleted is held by Joiner's finalizer and Ready. Without a NodeClaim it and its VM are kept while pods run there. */
 export function isHeldAndReady({ metadata, conditions }: Node): boolean {
   return metadata.finalizers.includes(terminationFinalizer) && isTrue(conditions, 'Ready')
+}
+
+/** The condition of a NodeClaim whose VM is gone and whose Node finalizers of others hold: False, and absent otherwise. */
+export const nodeDeleted = 'NodeDeleted'
+
+/** How long a Node without a VM may keep its NodeClaim by finalizers of others. */
+export const heldNodeMs = 5 * 60_000
+
+/** Returns the finalizers of others that hold a NodeClaim's Node which is being deleted and which Joiner has let go. */
+export function holdersOf(node: Node): readonly string[] {
+  const { deletionTimestamp, finalizers } = node.metadata
+  const isLetGo = deletionTimestamp !== undefined && !finalizers.includes(terminationFinalizer)
+  return isLetGo && isNodeOfSomeClaim(node) ? finalizers : []
+}
+
+/** Says what holds such a Node, and what ends that. A kubelet may write as many finalizers as it likes. */
+export function heldNodeText({ metadata: { name, finalizers } }: Pick<Node, 'metadata'>): string {
+  return `Node ${name}: Joiner has let it go, and metadata.finalizers still has ${shortened(finalizers.join(', '), 300)}; whoever set that has to remove it. If nobody does: kubectl patch node ${name} --type=merge -p '{"metadata":{"finalizers":null}}'`
 }
 
 /** The taint of a Node whose VM is about to be deleted. */

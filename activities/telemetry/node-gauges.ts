@@ -1,5 +1,6 @@
-import { holdersOf } from '../../core/node-claim/node-gone.ts'
-import { asClaimed, claimOfNode } from '../../core/node-claim/node-owner.ts'
+import { holdersOf } from '../../core/machines-in-use.ts'
+import { claimOfNode } from '../../core/node-claim/node-owner.ts'
+import { asClaimed } from '../../core/node-claim/registration.ts'
 import type { Node, NodeClaim, NodePool, Pod } from '../../core/objects.ts'
 import { isDaemonPod, isTerminal } from '../../core/pods/pod-rules.ts'
 import { labels, wellKnownLabels } from '../../core/requirements/labels.ts'

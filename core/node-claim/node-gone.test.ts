@@ -4,7 +4,7 @@ import type { NodeClaim } from '../objects.ts'
 import { sampleClaim, sampleCondition, sampleNode, sampleTime } from '../sample-objects.ts'
 import { claimWait } from './claim-wait.ts'
 import { type LifecycleStep, nextStep } from './lifecycle.ts'
-import { heldNodeText, holdersOf, nodeGoneLimits, nodeGoneTurn } from './node-gone.ts'
+import { nodeGoneLimits, nodeGoneTurn } from './node-gone.ts'
 import { noNodeRules } from './node-health.ts'
 import { phaseOf } from './phase.ts'
 
@@ -110,22 +110,4 @@ test('commands and the page name it: a NodeClaim without its Node waits for one,
   expect(claimWait(claim, undefined, sampleTime).text).toBe(
     'Node aks-a of NodeClaim a is gone; the pods are planned again',
   )
-})
-
-test.each<[string, Partial<NodeClaim['metadata']>, number]>([
-  ['that Joiner has let go', {}, 1],
-  ['that Joiner holds', { finalizers: ['example.com/x', 'karpenter.sh/termination'] }, 0],
-  ['that is not being deleted', { deletionTimestamp: undefined as never }, 0],
-  ['of an agent pool', { labels: {} }, 0],
-])('finalizers of others hold a Node %s: %#', (_, change, count) => {
-  const finalizers = ['example.com/x']
-  const { metadata } = sampleNode('a', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers } })
-  expect(holdersOf({ ...sampleNode('a'), metadata: { ...metadata, ...change } })).toHaveLength(count)
-})
-
-test('thousands of finalizers make no long message', () => {
-  const finalizers = Array.from({ length: 5000 }, (_, at) => `example.com/${at}`)
-  const text = heldNodeText(sampleNode('a', { metadata: { finalizers } }))
-  expect(text).toContain('example.com/0, example.com/1')
-  expect(text.length).toBeLessThan(600)
 })

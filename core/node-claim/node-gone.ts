@@ -1,12 +1,8 @@
-// A NodeClaim whose Node is gone while its VM may still run: what it means for the NodeClaim, and how many may end for it. And the other way round: a Node
-// that stays when its VM is gone.
+// A NodeClaim whose Node is gone while its VM may still run: what it means for the NodeClaim, and how many may end for it.
 import { conditionOf, nodeGone } from '../conditions.ts'
-import type { Node, NodeClaim } from '../objects.ts'
-import { terminationFinalizer } from '../requirements/labels.ts'
-import { shortened } from '../values/shortened.ts'
+import type { NodeClaim } from '../objects.ts'
 import { timeText } from '../values/time.ts'
 import { holdOf } from './hold.ts'
-import { isNodeOfSomeClaim } from './node-owner.ts'
 
 const minute = 60_000
 
@@ -75,19 +71,4 @@ function parsed(record: string | undefined): Ended {
   } catch {
     return new Map()
   }
-}
-
-/** How long a Node without a VM may keep its NodeClaim by finalizers of others. */
-export const heldNodeMs = 5 * minute
-
-/** Returns the finalizers of others that hold a NodeClaim's Node which is being deleted and which Joiner has let go. */
-export function holdersOf(node: Node): readonly string[] {
-  const { deletionTimestamp, finalizers } = node.metadata
-  const isLetGo = deletionTimestamp !== undefined && !finalizers.includes(terminationFinalizer)
-  return isLetGo && isNodeOfSomeClaim(node) ? finalizers : []
-}
-
-/** Says what holds such a Node, and what ends that. A kubelet may write as many finalizers as it likes. */
-export function heldNodeText({ metadata: { name, finalizers } }: Pick<Node, 'metadata'>): string {
-  return `Node ${name}: Joiner has let it go, and metadata.finalizers still has ${shortened(finalizers.join(', '), 300)}; whoever set that has to remove it. If nobody does: kubectl patch node ${name} --type=merge -p '{"metadata":{"finalizers":null}}'`
 }

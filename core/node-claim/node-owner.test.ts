@@ -1,8 +1,7 @@
-import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Node, NodeClaim } from '../objects.ts'
 import { sampleClaim, sampleCondition, sampleNode, sampleTime } from '../sample-objects.ts'
-import { asClaimed, hasLostNode, isNodeOf, isOwnNodeOfVm, type Join, joinOf, joinsOf } from './node-owner.ts'
+import { hasLostNode, isNodeOf, isOwnNodeOfVm, type Join, joinOf, joinsOf } from './node-owner.ts'
 
 const claim = sampleClaim('aks-a', { metadata: { name: 'a', uid: 'uid-a' } })
 const owner = (uid: string, kind = 'NodeClaim', apiVersion = 'karpenter.sh/v1') => ({
@@ -123,62 +122,6 @@ test.each<[string, string, string | undefined, boolean]>([
   ['there is no id', 'aks-a', undefined, false],
 ])('a VM’s own Node: %s', (_, name, providerId, isOwn) => {
   expect(isOwnNodeOfVm(withId(name, providerId), { name: 'AKS-a', providerId: 'azure:///aks-a' })).toBe(isOwn)
-})
-
-const starting = sampleClaim('aks-a', {
-  metadata: { name: 'a', uid: 'uid-a' },
-  status: { conditions: [sampleCondition('Registered')] },
-})
-
-test.each<[string, NodeClaim, Readonly<Record<string, string>>]>([
-  ['initialized', registered, { nodepool: 'default', registered: 'true', initialized: 'true' }],
-  ['not initialized yet', starting, { nodepool: 'default', registered: 'true' }],
-  ['not registered yet', launched, { nodepool: 'default' }],
-  [
-    'not of a NodePool',
-    { ...registered, metadata: { ...registered.metadata, labels: {} } },
-    { registered: 'true', initialized: 'true' },
-  ],
-])('whatever its kubelet says, a node is %s', (_, claim, said) => {
-  const { labels } = asClaimed(sampleNode('aks-a'), claim).metadata
-  const ofKarpenter = Object.entries(labels).filter(([key]) => key.startsWith('karpenter.sh/'))
-  expect(Object.fromEntries(ofKarpenter.map(([key, value]) => [key.split('/')[1], value]))).toEqual(said)
-})
-
-test('a Node is what it was, whatever a kubelet does to labels that registration wrote; its other labels count', () => {
-  const claim = sampleClaim('aks-a', {
-    metadata: {
-      name: 'a',
-      uid: 'uid-a',
-      labels: { 'karpenter.sh/nodepool': 'default', 'karpenter.sh/capacity-type': 'spot', 'example.com/team': 'a' },
-    },
-  })
-  const honest = sampleNode('aks-a', { metadata: { labels: claim.metadata.labels } })
-  expect(asClaimed(honest, claim)).toBe(honest)
-  const written = [...Object.keys(claim.metadata.labels), 'karpenter.sh/registered', 'karpenter.sh/initialized']
-  const lies = fc.dictionary(fc.constantFrom(...written), fc.option(fc.string(), { nil: undefined }))
-  fc.assert(
-    fc.property(lies, fc.dictionary(fc.string(), fc.string()), (changed, others) => {
-      const labels = Object.entries({ ...others, ...honest.metadata.labels, ...changed })
-      const lying = sampleNode('aks-a')
-      const metadata = {
-        ...lying.metadata,
-        labels: Object.fromEntries(labels.filter(([, value]) => value !== undefined)),
-      }
-      const seen = asClaimed({ ...lying, metadata } as Node, claim)
-      expect(seen).toEqual({
-        ...honest,
-        metadata: { ...honest.metadata, labels: { ...others, ...honest.metadata.labels } },
-      })
-    }),
-  )
-})
-
-test('a Node that lies is one other object, as long as it and its NodeClaim are the same', () => {
-  const lying = sampleNode('aks-a', { metadata: { labels: { 'karpenter.sh/nodepool': 'other' } } })
-  expect(asClaimed(lying, registered)).toBe(asClaimed(lying, registered))
-  expect(asClaimed(lying, { ...registered })).not.toBe(asClaimed(lying, registered))
-  expect(asClaimed(lying, launched)).not.toEqual(asClaimed(lying, registered))
 })
 
 test('a claim that was made again has the Node of the lost one, and no other claim has it', () => {

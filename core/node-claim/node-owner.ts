@@ -91,38 +91,6 @@ export function claimOfNode<C extends OwningClaim>(node: JoinedNode, sameId: rea
   return sameId.find((claim) => isNodeOf(claim, node))
 }
 
-/** Nodes as their NodeClaims have them: the same object as long as both are. */
-const seen = new WeakMap<Node, readonly [NodeClaim, Node]>()
-
-/**
- * Returns a NodeClaim's Node with the labels that registration and initialization gave it, which the NodeClaim says. A kubelet may change and remove
- * labels of its Node, so what is decided about a node reads them here. Other labels are the Node's.
- */
-export function asClaimed(node: Node, claim: NodeClaim): Node {
-  const known = seen.get(node)
-  if (known?.[0] === claim) return known[1]
-  const { metadata } = node
-  const said = Object.entries(labelsSaid(claim, node))
-  const isSame = said.every(([key, value]) => metadata.labels[key] === value)
-  const all = new Map([...Object.entries(metadata.labels), ...said])
-  const own = [...all].filter((entry): entry is [string, string] => entry[1] !== undefined)
-  const result = isSame ? node : { ...node, metadata: { ...metadata, labels: Object.fromEntries(own) } }
-  seen.set(node, [claim, result])
-  return result
-}
-
-/** Undefined: the Node does not have it. */
-function labelsSaid(claim: NodeClaim, node: Node): Readonly<Record<string, string | undefined>> {
-  const { metadata, status } = claim
-  const isOurs = isTrue(status.conditions, 'Registered') && joinOf(claim, node) === 'registered'
-  return {
-    [labels.nodePool]: undefined,
-    ...metadata.labels,
-    [labels.registered]: isOurs ? 'true' : undefined,
-    [labels.initialized]: isOurs && isTrue(status.conditions, 'Initialized') ? 'true' : undefined,
-  }
-}
-
 /** Which Nodes and NodeClaims belong together. */
 export interface Joins<N, C> {
   readonly claimOf: ReadonlyMap<N, C>

@@ -1,4 +1,5 @@
-import { conditionOf, isTrue, nodeDeleted, nodeGone } from '../conditions.ts'
+import { conditionOf, isTrue, nodeGone } from '../conditions.ts'
+import { nodeDeleted } from '../machines-in-use.ts'
 import type { NodeClaim } from '../objects.ts'
 
 /** Phase of a NodeClaim by its own conditions. */

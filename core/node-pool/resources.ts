@@ -1,4 +1,5 @@
-import { asClaimed, joinsOf } from '../node-claim/node-owner.ts'
+import { joinsOf } from '../node-claim/node-owner.ts'
+import { asClaimed } from '../node-claim/registration.ts'
 import type { Node, NodeClaim, NodePool } from '../objects.ts'
 import { labels } from '../requirements/labels.ts'
 import { formatResources, mergeResources, noResources, type Resources } from '../resources.ts'

@@ -1,6 +1,7 @@
 import type { InstanceType } from '../instance-type.ts'
 import { isHeldAndReady } from '../machines-in-use.ts'
-import { asClaimed, joinsOf } from '../node-claim/node-owner.ts'
+import { joinsOf } from '../node-claim/node-owner.ts'
+import { asClaimed } from '../node-claim/registration.ts'
 import type { Node, NodeClaim, Pod, RequirementSpec, Taint } from '../objects.ts'
 import { isDaemonPod, isTerminal } from '../pods/pod-rules.ts'
 import type { CsiNode, DaemonSet } from '../pods/related-objects.ts'

@@ -1,5 +1,5 @@
 // Whoever has the credentials of one node's kubelet: what it asks for, and what the cluster makes of that.
-import { heldNodeMs } from '../../core/node-claim/node-gone.ts'
+import { heldNodeMs } from '../../core/machines-in-use.ts'
 import { timeText } from '../../core/values/time.ts'
 import { deployment, nodePool } from '../applied-objects.ts'
 import { maintained } from '../observed/maintenance-passes.ts'

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
-import { conditionOf, nodeDeleted } from '../../../core/conditions.ts'
-import { heldNodeMs, heldNodeText, holdersOf } from '../../../core/node-claim/node-gone.ts'
+import { conditionOf } from '../../../core/conditions.ts'
+import { heldNodeMs, heldNodeText, holdersOf, nodeDeleted } from '../../../core/machines-in-use.ts'
 import { owningClaim } from '../../../core/node-claim/node-owner.ts'
 import type { Node, NodeClaim, Pod } from '../../../core/objects.ts'
 import { isDaemonPod, isMirrorPod } from '../../../core/pods/pod-rules.ts'

@@ -1,12 +1,6 @@
 import { nodeNamePrefix } from '../../../core/node-claim/node-names.ts'
-import {
-  asClaimed,
-  claimOfNode,
-  goesWith,
-  isNodeOf,
-  nodesOfClaim,
-  vmNameIn,
-} from '../../../core/node-claim/node-owner.ts'
+import { claimOfNode, goesWith, isNodeOf, nodesOfClaim, vmNameIn } from '../../../core/node-claim/node-owner.ts'
+import { asClaimed } from '../../../core/node-claim/registration.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { subdomainErrors } from '../../../core/requirements/label-syntax.ts'
 import type { ClusterCache } from '../cache/cluster-cache.ts'
