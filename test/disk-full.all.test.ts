@@ -33,10 +33,13 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await world?.stop()
-  for (const folder of mounted) {
-    await run('umount', [folder])
-    await rm(folder, { recursive: true })
+  try {
+    await world?.stop()
+  } finally {
+    for (const folder of mounted) {
+      await run('umount', [folder])
+      await rm(folder, { recursive: true })
+    }
   }
 })
 
@@ -126,13 +129,11 @@ async function expectOver(): Promise<void> {
   expect(world.cluster.supervisor.pids['joiner']).toBe(pid)
 }
 
-/** Waits until Joiner has met it: a line of its log from now on has the text. */
-async function untilLogged(text: RegExp): Promise<void> {
-  const since = (await world.cluster.supervisor.tail('joiner', 100_000)).split('\n').length
-  await world.until(`the log has ${text}`, async () => {
-    const lines = (await world.cluster.supervisor.tail('joiner', 100_000)).split('\n').slice(since)
-    return lines.some((line) => text.test(line))
-  })
+const logged = async () => (await world.cluster.supervisor.tail('joiner', 100_000)).split('\n')
+
+/** Waits until Joiner has met it: its log has a line with the text after so many lines. */
+async function untilLogged(text: RegExp, since: number): Promise<void> {
+  await world.until(`the log has ${text}`, async () => (await logged()).slice(since).some((line) => text.test(line)))
 }
 
 describe('etcd', () => {
@@ -150,8 +151,9 @@ describe('etcd', () => {
     await restarted('etcd', (arg) => arg, { more: [`--quota-backend-bytes=${size + 4 * MiB}`] })
     await answers()
     await begin()
+    const { length } = await logged()
     expect(await untilRefused()).toMatch(/space exceeded|no space/)
-    await untilLogged(/space exceeded|failed to renew or release lease/)
+    await untilLogged(/space exceeded|failed to renew or release lease/, length)
     expect((await world.list('nodes')).length).toBeGreaterThanOrEqual(nodes)
     await restarted('etcd', (arg) => (arg.startsWith('--quota-backend-bytes=') ? '--quota-backend-bytes=0' : arg))
     await answers()
@@ -166,9 +168,10 @@ describe('etcd', () => {
     })
     await answers()
     await begin()
+    const { length } = await logged()
     const giveBack = await fill(disk)
     await untilRefused()
-    await untilLogged(/failed to renew or release lease/)
+    await untilLogged(/failed to renew or release lease/, length)
     await giveBack()
     const { supervisor } = world.cluster
     if (supervisor.pids['etcd'] === undefined)
