@@ -61,10 +61,11 @@ const commonOptions = ({ namespace, settings, gone: { identity } }: TaskWorkersI
 
 /** Interceptors of activities with so many slots. While a process is cut off from the API server each step would cost a request's time limit. */
 function interceptorsOf({ metrics, gone, deps: { cache } }: TaskWorkersInput, slots: number) {
-  const unlessCutOff: ActivityInterceptorsFactory = () => ({
+  const unlessCutOff: ActivityInterceptorsFactory = ({ info }) => ({
     inbound: {
       execute: async (input, next) => {
-        cache.throwIfUntold()
+        // Where attempts are counted each has its time.
+        if (!info.retryPolicy?.maximumAttempts) cache.throwIfUntold()
         return next(input)
       },
     },
