@@ -13,6 +13,9 @@ const labels = {
 }
 const nodeOf = (metadata: object = {}) => sampleNode('aks-a', { metadata: { labels, ...metadata } })
 
+const none = { 'karpenter.sh/nodepool': undefined, 'karpenter.sh/registered': undefined } as never
+const untold = nodeOf({ labels: none })
+
 const lost = (change: Partial<LostVm> = {}): LostVm => ({
   name: 'aks-a',
   id: '/vms/aks-a',
@@ -44,6 +47,7 @@ test.each<[string, Partial<LostVm>, string, RegExp?]>([
   ],
   ['whose Node is being deleted', { node: nodeOf(going) }, 'drain'],
   ['without labels on its Node', { node: nodeOf({ labels: {} }) }, 'adopt'],
+  ['whose Node nothing ties to it', { node: untold }, 'left', /label node aks-a karpenter.sh\/nodepool=/],
   ['that Azure calls Failed', { isFailed: true }, 'left', /^Azure calls it Failed; az vm reapply --ids \/vms\/aks-a$/],
   ['without a NodePool', { nodePool: undefined as never }, 'left', /name no NodePool/],
   ['of another cluster', { foreign: 'has the tag x' }, 'left', /^VM has the tag x; .*az tag update/],

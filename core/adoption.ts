@@ -1,5 +1,5 @@
 // VMs that lost their NodeClaims and run pods: which of them get a NodeClaim again, and why the others do not.
-import { isOwnNodeOfVm, owningClaim } from './node-claim/node-owner.ts'
+import { isNodeOfSomeClaim, isOwnNodeOfVm, owningClaim } from './node-claim/node-owner.ts'
 import type { Node, NodePool } from './objects.ts'
 import { subdomainErrors } from './requirements/label-syntax.ts'
 import { labels, wellKnownLabels } from './requirements/labels.ts'
@@ -180,6 +180,11 @@ function whyLeft(vm: LostVm, pool: NodePool | undefined): Left | undefined {
     return {
       why: `Node ${node.metadata.name} names it and is not its own Node`,
       remedy: `find out who registered that Node; ${drained}`,
+    }
+  if (!isNodeOfSomeClaim(node))
+    return {
+      why: `its Node ${node.metadata.name} has neither a NodeClaim as its owner nor a label of Karpenter, so it would count as no NodeClaim's`,
+      remedy: `if it is this NodePool's: kubectl label node ${node.metadata.name} ${labels.nodePool}=${nodePool}; ${drained}`,
     }
   const owner = owningClaim(node)
   if (owner !== undefined && !isOwnerOf(vm, owner))
