@@ -92,6 +92,22 @@ describe('what is adopted by itself', () => {
     expect(found.doubt !== undefined).toBe(vms.length === 3)
   })
 
+  test('what waits for the budgets of one NodePool holds up no other', () => {
+    const leaving = (nodePool: string) => {
+      const node = nodeOf({ ...going, labels: { ...labels, 'karpenter.sh/nodepool': nodePool } })
+      return lost({ nodePool, claimName: nodePool, node })
+    }
+    const pools = (name: string) => samplePool(name)
+    const vms = [
+      ...Array.from({ length: 150 }, () => leaving('blocked')),
+      leaving('other'),
+      lost({ claimName: 'kept' }),
+    ]
+    const { due } = adoptionPlan(vms, pools, { now: sampleTime + adoptAfterMs })
+    expect(due).toHaveLength(100)
+    expect(due.slice(0, 3).map(({ claimName }) => claimName)).toEqual(['kept', 'blocked', 'other'])
+  })
+
   test('an operator need not wait, nor be sure, and may name some', () => {
     const vms = [odd, lost({ name: 'aks-b', claimName: 'b' })]
     expect(names(plan([odd, odd], {}, 0))).toEqual(['a', 'a'])

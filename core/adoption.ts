@@ -96,7 +96,15 @@ export function adoptionPlan(
   const due = vms
     .filter((vm, index) => verdicts[index]?.kind !== 'left' && isDue(vm))
     .map((vm) => adoptionOf(vm, asked?.end === true))
-  return { verdicts, ...(doubt === undefined ? {} : { doubt }), due: due.slice(0, mostAtOnce) }
+  return { verdicts, ...(doubt === undefined ? {} : { doubt }), due: inTurn(due).slice(0, mostAtOnce) }
+}
+
+/** Those that are kept come first, then those that are drained, of each NodePool in turn: whose budgets let none go holds up nobody else. */
+function inTurn(due: readonly Adoption[]): readonly Adoption[] {
+  const ofPools = Map.groupBy(due, ({ nodePool }) => nodePool)
+  const place = new Map([...ofPools.values()].flatMap((own) => own.map((one, at) => [one, at] as const)))
+  const rank = (one: Adoption) => (one.isLeaving === true ? due.length : 0) + (place.get(one) ?? 0)
+  return due.toSorted((a, b) => rank(a) - rank(b))
 }
 
 function adoptionOf(
