@@ -13,6 +13,9 @@ const labels = {
 }
 const nodeOf = (metadata: object = {}) => sampleNode('aks-a', { metadata: { labels, ...metadata } })
 
+const none = { 'karpenter.sh/nodepool': undefined, 'karpenter.sh/registered': undefined } as never
+const untold = nodeOf({ labels: none })
+
 const lost = (change: Partial<LostVm> = {}): LostVm => ({
   name: 'aks-a',
   id: '/vms/aks-a',
@@ -44,6 +47,7 @@ test.each<[string, Partial<LostVm>, string, RegExp?]>([
   ],
   ['whose Node is being deleted', { node: nodeOf(going) }, 'drain'],
   ['without labels on its Node', { node: nodeOf({ labels: {} }) }, 'adopt'],
+  ['whose Node nothing ties to it', { node: untold }, 'left', /label node aks-a karpenter.sh\/nodepool=/],
   ['that Azure calls Failed', { isFailed: true }, 'left', /^Azure calls it Failed; az vm reapply --ids \/vms\/aks-a$/],
   ['without a NodePool', { nodePool: undefined as never }, 'left', /name no NodePool/],
   ['of another cluster', { foreign: 'has the tag x' }, 'left', /^VM has the tag x; .*az tag update/],
@@ -86,6 +90,22 @@ describe('what is adopted by itself', () => {
     const found = plan(vms, undefined, minutes)
     expect(found.due).toHaveLength(count)
     expect(found.doubt !== undefined).toBe(vms.length === 3)
+  })
+
+  test('what waits for the budgets of one NodePool holds up no other', () => {
+    const leaving = (nodePool: string) => {
+      const node = nodeOf({ ...going, labels: { ...labels, 'karpenter.sh/nodepool': nodePool } })
+      return lost({ nodePool, claimName: nodePool, node })
+    }
+    const pools = (name: string) => samplePool(name)
+    const vms = [
+      ...Array.from({ length: 150 }, () => leaving('blocked')),
+      leaving('other'),
+      lost({ claimName: 'kept' }),
+    ]
+    const { due } = adoptionPlan(vms, pools, { now: sampleTime + adoptAfterMs })
+    expect(due).toHaveLength(100)
+    expect(due.slice(0, 3).map(({ claimName }) => claimName)).toEqual(['kept', 'blocked', 'other'])
   })
 
   test('an operator need not wait, nor be sure, and may name some', () => {

@@ -1,5 +1,5 @@
 // VMs that lost their NodeClaims and run pods: which of them get a NodeClaim again, and why the others do not.
-import { isOwnNodeOfVm, owningClaim } from './node-claim/node-owner.ts'
+import { isNodeOfSomeClaim, isOwnNodeOfVm, owningClaim } from './node-claim/node-owner.ts'
 import type { Node, NodePool } from './objects.ts'
 import { subdomainErrors } from './requirements/label-syntax.ts'
 import { labels, wellKnownLabels } from './requirements/labels.ts'
@@ -96,7 +96,15 @@ export function adoptionPlan(
   const due = vms
     .filter((vm, index) => verdicts[index]?.kind !== 'left' && isDue(vm))
     .map((vm) => adoptionOf(vm, asked?.end === true))
-  return { verdicts, ...(doubt === undefined ? {} : { doubt }), due: due.slice(0, mostAtOnce) }
+  return { verdicts, ...(doubt === undefined ? {} : { doubt }), due: inTurn(due).slice(0, mostAtOnce) }
+}
+
+/** Those that are kept come first, then those that are drained, of each NodePool in turn: whose budgets let none go holds up nobody else. */
+function inTurn(due: readonly Adoption[]): readonly Adoption[] {
+  const ofPools = Map.groupBy(due, ({ nodePool }) => nodePool)
+  const place = new Map([...ofPools.values()].flatMap((own) => own.map((one, at) => [one, at] as const)))
+  const rank = (one: Adoption) => (one.isLeaving === true ? due.length : 0) + (place.get(one) ?? 0)
+  return due.toSorted((a, b) => rank(a) - rank(b))
 }
 
 function adoptionOf(
@@ -180,6 +188,11 @@ function whyLeft(vm: LostVm, pool: NodePool | undefined): Left | undefined {
     return {
       why: `Node ${node.metadata.name} names it and is not its own Node`,
       remedy: `find out who registered that Node; ${drained}`,
+    }
+  if (!isNodeOfSomeClaim(node))
+    return {
+      why: `its Node ${node.metadata.name} has neither a NodeClaim as its owner nor a label of Karpenter, so it would count as no NodeClaim's`,
+      remedy: `if it is this NodePool's: kubectl label node ${node.metadata.name} ${labels.nodePool}=${nodePool}; ${drained}`,
     }
   const owner = owningClaim(node)
   if (owner !== undefined && !isOwnerOf(vm, owner))

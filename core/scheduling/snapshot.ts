@@ -30,6 +30,8 @@ export interface SchedulableNode {
   readonly nodePool?: string
   readonly initialized: boolean
   readonly labels: Readonly<Record<string, string>>
+  /** Labels that the Node has instead, where they differ: kube-scheduler binds only pods that these admit as well. */
+  readonly reported?: Readonly<Record<string, string>>
   /** Possible labels of a claim without a VM. Keys of `labels` do not matter here. */
   readonly requirements?: readonly RequirementSpec[]
   /** The Node itself; unset while only its claim exists. */

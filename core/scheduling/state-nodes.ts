@@ -35,6 +35,8 @@ export interface ClusterState {
 export interface StateNode {
   /** With a claim, as that has it (`asClaimed`). */
   readonly node?: Node
+  /** Labels of a registered Node that are not as its claim has them. kube-scheduler reads these. */
+  readonly reported?: Readonly<Record<string, string>>
   readonly claim?: NodeClaim
   /** The claim's Node joined and is gone: nothing can run there. */
   readonly isNodeGone?: true
@@ -56,7 +58,9 @@ export function stateNodes({ nodes, nodeClaims }: Pick<ClusterState, 'nodes' | '
       if (isTracked(reported) && !strangers.has(reported)) result.push({ node: reported })
     } else if (again === undefined || isJoining(reported)) {
       joined.add(claim)
-      result.push({ node: asClaimed(reported, claim), claim })
+      const node = asClaimed(reported, claim)
+      const differs = node !== reported && node.metadata.labels[labels.registered] === 'true'
+      result.push({ node, ...(differs ? { reported: reported.metadata.labels } : {}), claim })
     }
   }
   for (const claim of nodeClaims)
@@ -140,7 +144,7 @@ const factsOf = ({ metadata, taints }: Node) => ({ name: metadata.name, labels: 
 
 /** Returns a place for pods. */
 export function schedulable(one: StateNode, state: ClusterState): SchedulableNode {
-  const { node, claim } = one
+  const { node, reported, claim } = one
   const own = labelsOf(one)
   const taints = taintsOf(one)
   const pods = podsOf(one, state)
@@ -152,6 +156,7 @@ export function schedulable(one: StateNode, state: ClusterState): SchedulableNod
     ...(own[labels.nodePool] === undefined ? {} : { nodePool: own[labels.nodePool] }),
     initialized: isInitialized(one),
     labels: own,
+    ...(reported === undefined ? {} : { reported }),
     ...(node === undefined ? {} : { joined: factsOf(node) }),
     ...(isLaunched(one) ? {} : { requirements: claim?.spec.requirements ?? [] }),
     ...(pods.some(({ excess }) => excess?.refused !== undefined) ? { isClosed: true } : {}),

@@ -225,6 +225,7 @@ describe('the VM of a lost NodeClaim', () => {
     async (state) => {
       const { azure, cluster, launch, launched } = world(again({ 'karpenter.azure.com/aksnodeclass-hash': '7' }))
       plant(azure, { ...tagsOf('uid-before'), team: 'a' }, state)
+      cluster.put('nodes', nodeJson('a', { metadata: { ownerReferences: [] } }))
       expect(await launch()).toMatchObject({ kind: 'launched', instanceType: 'Standard_D8s_v5', zone: 'westus2-3' })
       expect(azure.writes).toEqual(['PATCH virtualMachines/aks-a'])
       expect(azure.get('virtualMachines', 'aks-a')?.tags).toEqual({ ...tagsOf('uid-a'), team: 'a' })
@@ -247,6 +248,14 @@ describe('the VM of a lost NodeClaim', () => {
     end()
     expect(await launch(1, true)).toMatchObject({ kind: 'launched' })
     expect(azure.get('virtualMachines', 'aks-a')?.tags).toEqual({ ...tagsOf('uid-a'), team: 'b' })
+  })
+
+  test('that is Failed and has no Node any more is not taken over again and again', async () => {
+    const { azure, cluster, launch } = world(again())
+    plant(azure, tagsOf('uid-before'), 'Failed')
+    await expect(ended(launch(), 120_000)).rejects.toThrow('az vm reapply --ids')
+    expect(azure.writes).toEqual([])
+    expect(cluster.object('nodeclaims', 'a')?.metadata.deletionTimestamp).toBeUndefined()
   })
 
   test('is not tagged a second time', async () => {

@@ -4,6 +4,7 @@ import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import { deleteClaim } from '../../kubernetes/lifecycle/claim-deletion.ts'
+import { readNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
 import { launchPrice } from '../../node-overlays/launch-price.ts'
 import { typesForClaim } from '../../node-overlays/pool-types.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
@@ -90,6 +91,12 @@ async function adoptVm(deps: TakeOverDeps, claim: NodeClaim): Promise<LaunchOutc
     throw new LaunchBlocked(
       'InstanceNotOwned',
       `VM ${vmName(name)} ${why}, so it is not adopted; delete the NodeClaim, or correct the VM's tags`,
+    )
+  // It would be taken over and found to have failed in turn, without end: no other VM is made for it.
+  if (vm.provisioningState === 'Failed' && (await readNode(deps, claim)) === undefined)
+    throw new LaunchBlocked(
+      'CommonLaunchFailure',
+      `VM ${vmName(name)} is Failed and its Node is gone, so it is not adopted; to repair it: az vm reapply --ids ${vm.id}; else delete the NodeClaim`,
     )
   if (tagOf(vm.tags, tagKeys.claimUid) !== uid) {
     const tags = mergedTags(vm.tags ?? {}, { [tagKeys.clusterUid]: deps.config.clusterUid, [tagKeys.claimUid]: uid })

@@ -143,7 +143,6 @@ async function registerNode(deps: JoiningDeps, claim: NodeClaim, nodeName: strin
       owningClaim(node)?.uid === claim.metadata.uid &&
       node.metadata.labels[labels.registered] === 'true' &&
       node.metadata.annotations[annotations.nodeUid] === node.metadata.uid &&
-      owningClaim(node)?.uid === claim.metadata.uid &&
       !node.taints.some(({ key }) => key === taintKeys.unregistered)
     )
       return undefined

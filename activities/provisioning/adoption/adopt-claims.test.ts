@@ -126,6 +126,14 @@ describe('the NodeClaim of a VM that lost its own', () => {
     expect(kinds(await adopt(machine('a', { isLeaving: true })))).toEqual(['a waiting'])
   })
 
+  test('whose Node is being deleted counts by budgets in percent of all Nodes, not only of those that are made now', async () => {
+    const { adopt, cluster, goes } = await world('a', 'b', 'c', 'd')
+    cluster.put('nodepools', poolJson('default', { spec: { disruption: { budgets: [{ nodes: '50%' }] } } }))
+    for (const name of ['a', 'b', 'c']) goes(name)
+    const one = async (name: string) => kinds(await adopt(machine(name, { isLeaving: true })))
+    expect([await one('a'), await one('b'), await one('c')].flat()).toEqual(['a adopted', 'b adopted', 'c waiting'])
+  })
+
   test('is made and deleted where an operator wants its VM to end', async () => {
     const { adopt, claim, goes } = await world('a', 'b')
     goes('b')

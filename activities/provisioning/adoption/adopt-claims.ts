@@ -116,7 +116,10 @@ function hasRoom(
   }
   const { budgets } = pool.disruption
   // Budgets of single reasons do not concern it.
-  const { allowed } = allowedDisruptions({ budgets, nodes: claims.length + without, reason: '', now: now() })
+  // A pass has a hundred of those that lost their NodeClaims, and the cluster may have thousands.
+  const labelled = [...cache.nodes.values()].filter(({ metadata }) => metadata.labels[labels.nodePool] === name).length
+  const nodes = Math.max(claims.length + without, labelled)
+  const { allowed } = allowedDisruptions({ budgets, nodes, reason: '', now: now() })
   return claims.filter(leaves).length < allowed
 }
 

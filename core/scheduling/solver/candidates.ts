@@ -38,7 +38,10 @@ export class NodeCandidates implements Candidates {
   #admits(node: NodePlace): boolean {
     if (node.overused || !fits(this.#requested.vector, node.free)) return false
     if (!toleratesAll(node, this.#facet)) return false
-    return this.#sets.merged(node.set, this.#facet.wanted, 'strict') !== 'disjoint'
+    const { wanted } = this.#facet
+    if (node.reported !== undefined && typeof this.#sets.merged(node.reported, wanted, 'strict') === 'string')
+      return false
+    return this.#sets.merged(node.set, wanted, 'strict') !== 'disjoint'
   }
 }
 

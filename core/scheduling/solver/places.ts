@@ -25,6 +25,8 @@ export interface Place {
 
 export interface NodePlace extends Place {
   readonly node: SchedulableNode
+  /** Of labels that the Node has instead. */
+  readonly reported: RequirementSet | undefined
   /** Labels that a claim without a VM leaves open; a pod must not rely on one of several values. */
   readonly open: readonly Requirement[]
   /** Replaced when a pod comes; the first one is shared with other passes. */

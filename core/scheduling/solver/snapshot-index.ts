@@ -119,6 +119,7 @@ export function nodePlace(node: SchedulableNode, { sets, memory, topology, taint
     ports: [...ports],
     volumes: new Map(Object.entries(node.volumes ?? {}).map(([driver, ids]) => [driver, new Set(ids)])),
     node,
+    reported: node.reported && sets.ofLabels(node.reported),
     free,
     overused: node.isClosed === true || free.some((amount) => amount < 0) || hasTooMany(node),
   }

@@ -43,6 +43,21 @@ test('a node that says it is another Node is registered again, and one that forb
   await world.until('its pod runs elsewhere', async () => (await world.running('expiring')) === 1)
 })
 
+test('pods that select what a node says no longer get another node', async () => {
+  const [key, value] = ['example.com/team', 'a']
+  const pool = nodePool({ name: 'team', consolidateAfter: 'Never' })
+  const template = { ...pool.spec.template, metadata: { labels: { [key]: value } } }
+  const pods = (name: string) => deployment({ name, replicas: 1, cpu: '100m', nodeSelector: { [key]: value } })
+  await world.apply({ ...pool, spec: { ...pool.spec, template } }, pods('before'))
+  await world.until('the pod runs', async () => (await world.running('before')) === 1)
+  const [claim] = await claimsOf('team')
+  const name = `aks-${claim?.metadata.name}`
+  await asNode(world, name)(['label', 'node', name, `${key}-`])
+  await world.apply(pods('after'))
+  await world.until('the next pod runs', async () => (await world.running('after')) === 1)
+  expect(await claimsOf('team')).toHaveLength(2)
+})
+
 const nodeNamed = async (name: string) => (await world.list('nodes')).find(({ metadata }) => metadata.name === name)
 
 const claimsOf = async (pool: string) =>
