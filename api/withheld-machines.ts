@@ -18,8 +18,9 @@ import {
 export const withheldMapName = 'joiner-withheld-machines'
 export const withheldKey = 'Machines'
 
-/** Machines that are named; a ConfigMap takes 1 MiB. */
+/** Machines that are named, and most characters of them, which are ASCII; a ConfigMap takes 1 MiB. */
 const mostNamed = 1000
+const mostText = 900_000
 
 const longestText = 1000
 
@@ -86,9 +87,20 @@ export function formatWithheld(atMs: number, machines: readonly WithheldMachine[
       count: machines.length,
       costPerDay: machines.reduce((sum, { costPerDay = 0 }) => sum + costPerDay, 0),
       ...(doubt === undefined ? {} : { doubt: shortened(doubt, longestText) }),
-      machines: machines.slice(0, mostNamed).map(short),
+      machines: named(machines).map(short),
     }),
   )
+}
+
+/** Returns the machines that are named: those that can be adopted come first, since how long they have been kept follows from it. */
+function named(machines: readonly WithheldMachine[]): readonly WithheldMachine[] {
+  const isLeft = ({ plan }: WithheldMachine) => plan === undefined || plan === 'left'
+  const ordered = machines.toSorted((a, b) => Number(isLeft(a)) - Number(isLeft(b)))
+  let length = 0
+  return ordered.slice(0, mostNamed).filter((one) => {
+    length += JSON.stringify(one).length
+    return length <= mostText
+  })
 }
 
 /** Reads the ConfigMap's data. What this version does not write counts as none. */

@@ -193,6 +193,11 @@ export class Lease {
     return (await this.#read())?.spec?.holderIdentity === this.#identity
   }
 
+  /** Returns whether nobody holds the lease since it was given up, read from the API server. */
+  async isFree(): Promise<boolean> {
+    return (await this.#read())?.spec?.holderIdentity === ''
+  }
+
   /** Gives the lease up, so that the next holder need not wait for it to run out. */
   async release(): Promise<void> {
     this.#heldUntilMs = Number.NEGATIVE_INFINITY

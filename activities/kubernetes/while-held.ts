@@ -15,11 +15,15 @@ const mostMissed = 10
 const lameRenewals = { first: 15, most: 150 } as const
 /** How long it offers the Lease. Those that stand by look more often. */
 const offerMs = 3000
+const offerLookMs = 500
 
 export interface HeldInput {
   /** What one process does, in words: `plans`. */
   readonly what: string
-  readonly lease: Pick<Lease, 'tryHold' | 'release' | 'validMs' | 'takenFrom' | 'tookFromDead' | 'heldBy' | 'nextLook'>
+  readonly lease: Pick<
+    Lease,
+    'tryHold' | 'release' | 'validMs' | 'takenFrom' | 'tookFromDead' | 'heldBy' | 'nextLook' | 'isFree'
+  >
   /** Whether a fence keeps the writes of two processes apart. */
   readonly isFenced: boolean
   /** Whether this process lacks Temporal, so that another one should do the work, if one has it. Default: it never does. */
@@ -30,9 +34,9 @@ export interface HeldInput {
 
 /**
  * Works while this process holds the Lease, and stands by while another does. With a fence it goes on while it cannot reach the Lease, until it sees that
- * another has it (ADR 3), or has missed too many renewals: cut off by itself, it would keep what its worker has been given. One that lacks Temporal offers the Lease to others now and then. Without a fence it stops before
- * another can take it. `work` ends with its signal, and `end` fires that. Returns when the signal of
- * the input fires. Errors: those of `work`.
+ * another has it (ADR 3), or has missed too many renewals: cut off by itself, it would keep what its worker has been given. Without one it stops before
+ * another can take it. A process that lacks Temporal offers the Lease to others now and then (ADR 48); behind a fence it works on meanwhile, and stops
+ * only if another takes it. `work` ends with its signal, and `end` fires that. Returns when the signal of the input fires. Errors: those of `work`.
  */
 export async function whileHeld(
   { what, lease, isFenced, isLame = () => false, log, signal }: HeldInput,
@@ -53,13 +57,23 @@ export async function whileHeld(
   const failed = (error: unknown) =>
     log[failures++ % 20 === 0 ? 'warn' : 'debug']({ what, err: error }, 'failed to renew or release lease')
   const hold = () => lease.tryHold().catch(failed)
+  const isTakenByOther = async (ends: AbortSignal) => {
+    await lease.release().catch(failed)
+    for (let waitedMs = 0; waitedMs < offerMs && !ends.aborted; waitedMs += offerLookMs) {
+      await pauseOf(offerLookMs, ends)
+      if (!(await lease.isFree().catch(() => true))) return true
+    }
+    return !ends.aborted && (await hold()) === 'other'
+  }
   const keep = async (ends: AbortSignal, end: () => void) => {
     while (!ends.aborted) {
       const expiry = isFenced ? undefined : setTimeout(end, lease.validMs)
       await pauseOf(renewMs, ends)
       const held = ends.aborted ? undefined : await hold()
       reason = renewals.judged(held === undefined && lease.validMs === 0, isLame())
-      if (held === 'other' || reason !== undefined) end()
+      const isOffered = reason === 'lacks Temporal' && isFenced
+      const isTaken = held === 'other' || (isOffered && (await isTakenByOther(ends)))
+      if (isTaken || (reason !== undefined && !isOffered)) end()
       clearTimeout(expiry)
     }
     // At once behind a fence: the next process need not wait until the last writes of this one are through.
@@ -89,7 +103,7 @@ export async function whileHeld(
       if (!isFenced) await lease.release().catch(failed)
     }
     if (!signal.aborted) log.info(reason && { reason }, `this process ${what} no longer, and stands by`)
-    if (reason === 'lacks Temporal') await pauseOf(offerMs, signal)
+    if (reason === 'lacks Temporal' && !isFenced) await pauseOf(offerMs, signal)
   }
 }
 

@@ -24,6 +24,8 @@ export class ExistingNode {
   readonly #ports: ContainerPort[]
   /** What a claim without a VM leaves open; a pod must not count on one of several values. */
   readonly #open: ReadonlyMap<string, Requirement>
+  /** Labels that the Node has instead. */
+  readonly #reported: Requirements | undefined
   #requirements: Requirements
   #available: Resources
   #volumes: VolumesByDriver
@@ -33,7 +35,9 @@ export class ExistingNode {
     this.#topology = topology
     const own = requirementsOfLabels(node.labels)
     this.#open = new Map([...requirements(node.requirements ?? [])].filter(([key]) => !own.has(key)))
-    this.#requirements = merge(new Map([...own, ...this.#open]), [inValues(labels.hostname, [node.hostname])])
+    const hostname = inValues(labels.hostname, [node.hostname])
+    this.#requirements = merge(new Map([...own, ...this.#open]), [hostname])
+    this.#reported = node.reported && new Map(requirementsOfLabels(node.reported)).set(labels.hostname, hostname)
     this.#available = node.available
     this.#ports = node.pods.flatMap((pod) => pod.hostPorts)
     this.#volumes = node.volumes ?? {}
@@ -48,6 +52,7 @@ export class ExistingNode {
     if (!this.#attaches(volumes)) return false
     if (hostPortConflict(this.#ports, pod.hostPorts) !== undefined) return false
     if (!fits(pod.requests, this.#available)) return false
+    if (this.#reported !== undefined && !isCompatible(this.#reported, trial.requirements)) return false
     if (!isCompatible(this.#requirements, trial.requirements)) return false
     const base = merge(this.#requirements, trial.requirements.values())
     for (const alternative of trial.alternatives) {

@@ -90,7 +90,7 @@ async function adoptVm(deps: TakeOverDeps, claim: NodeClaim): Promise<LaunchOutc
   if (why !== undefined)
     throw new LaunchBlocked(
       'InstanceNotOwned',
-      `VM ${vmName(name)} ${why}, so it is not adopted; delete the NodeClaim, or correct the VM's tags`,
+      `VM ${vmName(name)} ${why}, so it is not adopted; if it is the lost NodeClaim's: kubectl annotate nodeclaim ${name} --overwrite ${annotations.adoptedFrom}=UID with the UID in the VM's tag ${tagKeys.claimUid}; else delete the NodeClaim`,
     )
   // It would be taken over and found to have failed in turn, without end: no other VM is made for it.
   if (vm.provisioningState === 'Failed' && (await readNode(deps, claim)) === undefined)
