@@ -57,19 +57,19 @@ test.each<[string, () => Server]>([
 ])('a server that %s is given up', async (_, serve) => {
   const address = await listening(serve())
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
-  let outcome = 'waits'
+  const tried = { outcome: 'waits' }
   void connectWith({ address, tls: false, metadata: {} }).then(
     () => {
-      outcome = 'connected'
+      tried.outcome = 'connected'
     },
     () => {
-      outcome = 'given up'
+      tried.outcome = 'given up'
     },
   )
   // Bytes travel in real time, and no limit counts from before the connection is there.
-  while (outcome === 'waits') {
+  while (tried.outcome === 'waits') {
     await vi.advanceTimersByTimeAsync(50)
     await new Promise((turn) => setImmediate(turn))
   }
-  expect(outcome).toBe('given up')
+  expect(tried.outcome).toBe('given up')
 })
