@@ -1,6 +1,6 @@
 // VMs that lost their NodeClaims and run pods: which of them get a NodeClaim again, and why the others do not.
 import { isNodeOfSomeClaim, isOwnNodeOfVm, owningClaim } from './node-claim/node-owner.ts'
-import type { Node, NodePool } from './objects.ts'
+import { isDeleting, type Node, type NodePool } from './objects.ts'
 import { subdomainErrors } from './requirements/label-syntax.ts'
 import { labels, wellKnownLabels } from './requirements/labels.ts'
 import { allows, inValues } from './requirements/requirement.ts'
@@ -120,18 +120,16 @@ function adoptionOf(
     zone,
     capacityType,
     node: node.metadata.name,
-    ...(isLeaving(node) ? { isLeaving: true } : {}),
+    ...(isDeleting(node) ? { isLeaving: true } : {}),
     ...(isToEnd ? { isToEnd: true } : {}),
   }
 }
-
-const isLeaving = ({ metadata }: Node) => metadata.deletionTimestamp !== undefined
 
 function verdictOf(vm: LostVm, pool: NodePool | undefined): AdoptionVerdict {
   const differs = differenceOf(vm, pool)
   const why = whyLeft(vm, pool)
   const verdict =
-    why === undefined ? ({ kind: isLeaving(vm.node) ? 'drain' : 'adopt' } as const) : { kind: 'left' as const, ...why }
+    why === undefined ? ({ kind: isDeleting(vm.node) ? 'drain' : 'adopt' } as const) : { kind: 'left' as const, ...why }
   return { ...verdict, ...(differs === undefined ? {} : { differs }) }
 }
 
@@ -176,7 +174,7 @@ function whyLeft(vm: LostVm, pool: NodePool | undefined): Left | undefined {
     }
   if (nodePool === undefined)
     return { why: 'its tags name no NodePool, so nothing says how it was made', remedy: drained }
-  if (pool === undefined || pool.metadata.deletionTimestamp !== undefined)
+  if (pool === undefined || isDeleting(pool))
     return {
       why: `its NodePool "${nodePool}" ${pool === undefined ? 'does not exist' : 'is being deleted'}`,
       remedy: `make the NodePool again, and the VM is adopted; ${drained}`,
@@ -215,20 +213,20 @@ export function adoptedClaim(
   const made = staticClaim(nodePool)
   // What follows from a size the launch writes into labels.
   const own = [...made.wanted].filter(([key]) => !wellKnownLabels.has(key) || key === labels.nodePool)
-  const kept = Object.entries(node?.metadata.labels ?? {}).filter(([key, value]) =>
-    own.some(([name, set]) => name === key && allows(set, value)),
-  )
+  const isAllowed = ([key, value]: readonly [string, string]) =>
+    own.some(([name, set]) => name === key && allows(set, value))
+  const kept = Object.fromEntries(Object.entries(node?.metadata.labels ?? {}).filter(isAllowed))
   const wanted = merge(new Map(own), [
     inValues(labels.instanceType, [instanceType]),
     inValues(labels.zone, [zone]),
     inValues(labels.capacityType, [capacityType]),
-    ...requirementsOfLabels(Object.fromEntries(kept)).values(),
+    ...requirementsOfLabels(kept).values(),
   ])
   return {
     ...made,
     wanted,
     requirements: serializeAll(wanted),
-    labels: { ...made.labels, ...Object.fromEntries(kept) },
+    labels: { ...made.labels, ...kept },
     instanceTypes: [instanceType],
   }
 }

@@ -6,9 +6,6 @@ import { type ChaosRun, runPlan } from './run.ts'
 
 const self = fileURLToPath(import.meta.url)
 
-/** What the other side gets back. Of the requests only the number is wanted. */
-type Result = Omit<ChaosRun, 'requests'> & { readonly requests: number }
-
 /**
  * Runs plans in processes of their own, each the next one as soon as it is free. `ended` hears of each, one after the other.
  * Errors: a process that ends before its plan.
@@ -30,8 +27,7 @@ export async function runBeside(
       for (let plan = left.shift(); plan !== undefined; plan = left.shift()) {
         const own = plan
         child.send(own)
-        const [{ requests, ...result }] = (await Promise.race([once(child, 'message'), gone])) as [Result]
-        const run: ChaosRun = { ...result, requests: Array.from({ length: requests }, () => '') }
+        const [run] = (await Promise.race([once(child, 'message'), gone])) as [ChaosRun]
         told = told.then(() => ended(own, run))
         await told
       }
@@ -44,5 +40,5 @@ export async function runBeside(
 
 if (process.argv[1] === self && process.argv[2] === 'run')
   process.on('message', (plan: ChaosPlan) => {
-    void runPlan(plan).then(({ requests, ...run }) => process.send?.({ ...run, requests: requests.length }))
+    void runPlan(plan).then((run) => process.send?.(run))
   })
