@@ -98,7 +98,7 @@ export async function plannerPasses(scenario: Scenario, changedShare: number): P
     findings: new Findings(now, new Registry()),
     buffers: new BufferRoom({ client: client as never, cache, log, now }),
     catalogue: { instanceTypesFor: () => types },
-    unavailable: { synced: async () => {}, onCleared: () => () => {} },
+    unavailable: { marks: new Map(), synced: async () => {}, onCleared: () => () => {} },
     scheduling: { preferencePolicy: 'Respect', minValuesPolicy: 'Strict', reservedCapacity: true, defaultSpread: [] },
     batchIdleMs: windowMs,
     batchMaxMs: windowMs,
