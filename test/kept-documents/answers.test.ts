@@ -9,6 +9,7 @@ import { keptPrices, PriceList, pricesOf } from '../../activities/azure/catalogu
 import { RefreshedAnswer } from '../../activities/azure/catalogue/refreshed-answer.ts'
 import { keptSizes } from '../../activities/azure/catalogue/size-list.ts'
 import { keptGroups } from '../../activities/azure/reservations/stored-groups.ts'
+import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import type { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
 import { goldenSizes } from '../vectors/golden-cases.ts'
 import { hour, malformed, now, process } from './malformed.ts'
@@ -88,6 +89,23 @@ test.each(large)('what is written into $format.name is read back the same, and i
   })
   expect(await again.read()).toEqual({ kind: 'read', value: one.value, readAtMs: now - hour })
   expect([await again.read(), await document.read()]).toEqual([{ kind: 'same' }, { kind: 'same' }])
+})
+
+test('a damaged document that is read only after the next one was written is not named any more', async () => {
+  const [one] = large
+  if (one === undefined) throw new Error('there is no document')
+  const { client, map, put, registry, note } = await stored(one)
+  const damaged = { ...map(), binaryData: {} }
+  await put(damaged)
+  const late = Promise.withResolvers<Json>()
+  vi.spyOn(client, 'get').mockReturnValueOnce(late.promise)
+  const place = { namespace: 'joiner', about: { region: 'here' }, now: () => now, note }
+  const document = new DurableDocument(client, one.format, place)
+  const reading = document.read()
+  await document.write({ value: one.value, readAtMs: now })
+  late.resolve(damaged)
+  expect((await reading).kind).toBe('damaged')
+  expect(await registry.metrics()).not.toContain(`joiner_kept_documents_damaged{config_map="${one.format.name}"} 1`)
 })
 
 const name = fc.stringMatching(/^[A-Za-z0-9_-]{1,40}$/).filter((text) => text !== '__proto__')

@@ -74,8 +74,9 @@ export class DurableDocument<T> {
 
   /** Reads the document, unless it is the one that was read before. Errors: the API server's. */
   async read(): Promise<FoundAnswer<T>> {
+    const seen = this.#seen
     const map = await this.#map()
-    return map === undefined ? this.#noted({ kind: 'none' }) : this.#look(map)
+    return map === undefined ? this.#noted({ kind: 'none' }) : this.#look(map, seen)
   }
 
   /**
@@ -84,7 +85,7 @@ export class DurableDocument<T> {
    */
   follow(changed: (answer: KeptAnswer<T>) => void, log: Logger): () => void {
     const take = (map: Json | undefined) => {
-      if (map !== undefined) void this.#look(map).then((found) => found.kind === 'read' && changed(found))
+      if (map !== undefined) void this.#look(map, this.#seen).then((found) => found.kind === 'read' && changed(found))
     }
     const path = `${resourcePath('configmaps', undefined, this.#place.namespace)}?fieldSelector=metadata.name%3D${this.#format.name}`
     const deleted = () => void this.#noted({ kind: 'none' })
@@ -122,10 +123,13 @@ export class DurableDocument<T> {
     }
   }
 
-  async #look(map: Json): Promise<FoundAnswer<T>> {
+  /** `seen`: that of the moment when the map was asked for. */
+  async #look(map: Json, seen: string | undefined): Promise<FoundAnswer<T>> {
     const version = versionOf(map)
     if (version !== undefined && version === this.#seen) return { kind: 'same' }
     const found = await this.#open(map)
+    // Another one was read or written meanwhile, and nobody would look at this one again to take its fault back.
+    if (found.kind === 'damaged' && this.#seen !== seen) return found
     if (found.kind !== 'damaged') this.#seen = version
     return this.#noted(found)
   }
