@@ -104,6 +104,8 @@ export async function serve(
   if (roles.has('bridge')) leases.set('joiner-bridge', () => bridge.isLeader)
   const observer = observeCluster(deps, config, { isReported: () => bridge.isLeader })
   gauges.push(observer.families, () => deps.metrics.families())
+  // Temporal hands an attempt out again after up to a second, which passes while caches fill and workers start.
+  const looking = admitted.then(() => (signal.aborted ? undefined : gone.start()))
   // An activity that looks into an empty cache would take nodes and pods that it does not know yet for gone.
   await Promise.race([Promise.all([admitted, deps.cache.synced()]), whenAborted(signal)])
   if (signal.aborted) {
@@ -174,14 +176,13 @@ export async function serve(
   })
   if (roles.has('bridge') && !signal.aborted) bridge.start()
   const stopJoins = joins.start()
-  const stopLooking = gone.start()
   link.afterReconnect(() => void gone.connectionIsGone())
   try {
     await running
   } finally {
     observer.stop()
     stopJoins()
-    stopLooking()
+    void looking.then((stopLooking) => stopLooking?.())
     for (const end of endTracking) end()
     await ledger?.stop()
     await bridge.stop()
