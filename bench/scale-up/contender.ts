@@ -12,6 +12,8 @@ export interface Contender {
   readonly operator: Operator
   /** Name of its process. */
   readonly controller: string
+  /** Processes with a part of its roles, started and killed with it. Absent: one has all roles. */
+  readonly besides?: readonly string[]
   /** Starts it with its NodePool, and waits until pods may come. */
   begin(): Promise<void>
   /** A second process of it, which stands by while the first one works. Undefined: it has none. */
@@ -40,6 +42,7 @@ interface Told {
 /** A NodePool for the pods of the benchmark: the same for all contenders. */
 export const pool = nodePool({ consolidateAfter: '30s' })
 
+/** One process with all roles. */
 export async function joiner(cloud: Cloud): Promise<Contender> {
   const world = await World.start({ cloud })
   const spare = 'second'
@@ -51,15 +54,9 @@ export async function joiner(cloud: Cloud): Promise<Contender> {
     await world.until(`${name} stands by`, async () => (await startsOf(name)) > before)
   }
   return {
+    ...contenderIn(world, () => world.startJoiner()),
     title: `Joiner, ${cloud} cloud`,
-    cluster: world.cluster,
-    operator: world.operator,
     controller: 'joiner',
-    begin: async () => {
-      world.startJoiner()
-      await world.apply(pool, nodeClass())
-      await world.untilReady(pool.metadata.name)
-    },
     spare: {
       name: spare,
       start: () => standBy(spare),
@@ -67,6 +64,31 @@ export async function joiner(cloud: Cloud): Promise<Contender> {
         await standBy('joiner')
         await world.cluster.supervisor.stop(spare)
       },
+    },
+  }
+}
+
+/** A process for each Deployment of the chart. */
+export async function joinerApart(cloud: Cloud): Promise<Contender> {
+  const world = await World.start({ cloud })
+  const [controller = '', ...besides] = world.installation.apartSpecs().map(({ name }) => name)
+  return {
+    ...contenderIn(world, () => world.startApart()),
+    title: `Joiner, ${cloud} cloud, ${besides.length + 1} processes`,
+    controller,
+    besides,
+  }
+}
+
+/** What is the same however its roles are spread over processes. */
+function contenderIn(world: World, startProcesses: () => void): Omit<Contender, 'title' | 'controller'> {
+  return {
+    cluster: world.cluster,
+    operator: world.operator,
+    begin: async () => {
+      startProcesses()
+      await world.apply(pool, nodeClass())
+      await world.untilReady(pool.metadata.name)
     },
     told: async (sinceMs) => {
       const plans = await world.plans(sinceMs)

@@ -5,7 +5,7 @@ import { type Stage, Timeline } from '../nodes/timeline.ts'
 import { circumstances, seconds, table } from '../report.ts'
 import { percentile } from '../statistics.ts'
 import { type Usage, usages } from '../usage.ts'
-import { type Contender, joiner } from './contender.ts'
+import { type Contender, joiner, joinerApart } from './contender.ts'
 import { Karpenter } from './karpenter.ts'
 
 /** How long a pod may wait for its node. */
@@ -17,8 +17,10 @@ const restMs = 15_000
 interface Run {
   readonly claimMs: number
   readonly launchedMs: number
+  /** Until the Node takes pods; what follows is kube-scheduler's, which tries a pod again after 1, 2 and 4 s. */
+  readonly usableMs: number
   readonly runningMs: number
-  /** Of the controller's process, when the NodeClaim was there, and after a rest. */
+  /** Of the controller's processes together, when the NodeClaim was there, and after a rest. */
   readonly atClaim: Usage
   readonly atRest: Usage
 }
@@ -38,11 +40,11 @@ interface Started {
 /**
  * From `kill -9` and a start at once until a pod that waits has its NodeClaim, its VM and runs, with the processor time and the memory that it takes;
  * beside it a kill behind the launch, a kill while another process stands by, and the same pod by the process once it is warm. The cloud answers a
- * launch with a Node, so that VMs' boots hide nothing.
+ * launch with a Node, so that VMs' boots hide nothing. Where the roles have processes of their own, all of them are killed at once.
  */
 export async function start({ rounds, peer }: { readonly rounds: number; readonly peer: boolean }): Promise<void> {
   const results = peer ? [await measured(() => Karpenter.start(), rounds)] : []
-  results.push(await measured(() => joiner('instant'), rounds))
+  for (const begin of [joiner, joinerApart]) results.push(await measured(() => begin('instant'), rounds))
   console.log(
     `### Start and return, instant cloud, ${rounds} kills of each, ${circumstances()}\n\n${report(results)}\n`,
   )
@@ -84,26 +86,27 @@ async function runOf(
   killed: Killed,
 ): Promise<Run> {
   const { supervisor } = contender.cluster
+  const { controller, besides = [] } = contender
   // Kubernetes may have made a pod of before again, which was counted twice.
-  const stages: readonly Stage[] = ['nodeCreated', 'claimCreated', 'claimLaunched', 'podRunning']
+  const stages: readonly Stage[] = ['nodeCreated', 'claimCreated', 'claimLaunched', 'nodeUsable', 'podRunning']
   const before = new Map(stages.map((stage) => [stage, timeline.count(stage)]))
   const reached = (stage: Stage) =>
     timeline.until(`${stage} of ${pods}`, () => timeline.count(stage) > (before.get(stage) ?? 0), limitMs)
-  const restart = () => supervisor.restart(contender.controller, 'SIGKILL')
+  const restart = () => Promise.all([controller, ...besides].map((name) => supervisor.restart(name, 'SIGKILL')))
   if (killed === 'stoodBy') await contender.spare?.start()
   let startMs = Date.now()
   const restarting = killed === 'asked' ? restart() : undefined
-  const dying = killed === 'stoodBy' ? supervisor.kill(contender.controller, 'SIGKILL') : undefined
+  const dying = killed === 'stoodBy' ? supervisor.kill(controller, 'SIGKILL') : undefined
   await scale(contender, pods)
   if (killed === 'launched') {
     startMs = await reached('nodeCreated')
     await restart()
   }
   await Promise.all([restarting, dying])
-  const working = killed === 'stoodBy' ? contender.spare?.name : contender.controller
+  const working = killed === 'stoodBy' ? [contender.spare?.name ?? ''] : [controller, ...besides]
   const used = async () => {
-    const { [working ?? '']: pid = 0 } = supervisor.pids
-    return [...(await usages({ controller: pid })).values()][0] as Usage
+    const pids = Object.entries(supervisor.pids).filter(([name]) => working.includes(name))
+    return together([...(await usages(Object.fromEntries(pids))).values()])
   }
   const since = async (stage: Stage) => {
     await reached(stage)
@@ -112,11 +115,21 @@ async function runOf(
   const claimMs = await since('claimCreated')
   const atClaim = await used()
   const launchedMs = await since('claimLaunched')
+  const usableMs = await since('nodeUsable')
   const runningMs = await since('podRunning')
   await new Promise((resolve) => setTimeout(resolve, restMs))
   const atRest = await used()
   if (killed === 'stoodBy') await contender.spare?.stop()
-  return { claimMs, launchedMs, runningMs, atClaim, atRest }
+  return { claimMs, launchedMs, usableMs, runningMs, atClaim, atRest }
+}
+
+function together(used: readonly Usage[]): Usage {
+  const sum = (of: (usage: Usage) => number) => used.reduce((all, usage) => all + of(usage), 0)
+  return {
+    cpuSeconds: sum(({ cpuSeconds }) => cpuSeconds),
+    peakRssMiB: sum(({ peakRssMiB }) => peakRssMiB),
+    rssMiB: sum(({ rssMiB }) => rssMiB),
+  }
 }
 
 function report(results: readonly Started[]): string {
@@ -126,6 +139,7 @@ function report(results: readonly Started[]): string {
     ['start to NodeClaim', ({ asked }) => both(asked, ({ claimMs }) => claimMs, seconds)],
     ['start to launched', ({ asked }) => both(asked, ({ launchedMs }) => launchedMs, seconds)],
     ['start to pod running', ({ asked }) => both(asked, ({ runningMs }) => runningMs, seconds)],
+    ['kill behind the launch to Node usable', ({ launched }) => both(launched, ({ usableMs }) => usableMs, seconds)],
     ['kill behind the launch to pod running', ({ launched }) => both(launched, ({ runningMs }) => runningMs, seconds)],
     [
       'kill to pod running, where another process stands by',
