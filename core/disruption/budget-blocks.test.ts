@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Budget, Pod } from '../objects.ts'
+import type { Budget, Condition, Pod } from '../objects.ts'
 import {
   ownedBy,
   sampleClaim,
@@ -11,6 +11,7 @@ import {
   sampleType,
 } from '../sample-objects.ts'
 import { indexOf } from '../scheduling/cluster-index/index-of.ts'
+import { poolCounts } from './candidates.ts'
 import { evaluate } from './evaluate.ts'
 import { sampleEvaluation } from './sample-evaluation.ts'
 import { disruptionWorld } from './world.ts'
@@ -92,4 +93,15 @@ it.each<Case>([
   ['a budget for drift blocks no emptiness', { nodes: '0', reasons: ['Drifted'] }, 'Consolidatable', undefined, 0, 3],
 ])('%s', (...one) => {
   expect(taken(one)).toBe(one[5])
+})
+
+it.each<[string, Condition['status'], string, readonly string[]]>([
+  ['that reboots uses up budgets, though its Node is Ready', 'True', 'true', ['a-claim']],
+  ['that reboots and is not initialized again uses up budgets', 'True', '', ['a-claim']],
+  ['that has rebooted uses up none', 'False', 'true', []],
+])('upstream: a node %s', (_, rebooting, initialized, disrupted) => {
+  const node = sampleNode('a', { metadata: { labels: { 'karpenter.sh/initialized': initialized } } })
+  const claim = sampleClaim('a', { status: { conditions: [sampleCondition('Rebooting', rebooting)] } })
+  for (const reason of [undefined, 'Unhealthy'] as const)
+    expect(poolCounts({ nodes: [{ node, claim }] }, reason)).toEqual(new Map([['default', { nodes: 1, disrupted }]]))
 })
