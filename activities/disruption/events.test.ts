@@ -5,14 +5,15 @@ import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import type { Cause } from '../../core/disruption/verdicts/cause.ts'
 import { sampleClaim, sampleNode, samplePool } from '../../core/sample-objects.ts'
 import { FakeCluster } from '../../test/fakes/cluster.ts'
-import { claimJson, nodeJson } from '../../test/fakes/objects.ts'
+import { at, claimJson, nodeJson } from '../../test/fakes/objects.ts'
 import { planningDeps } from '../../test/fakes/planning.ts'
+import type { Json } from '../kubernetes/client/answers.ts'
 import type { EventInput } from '../kubernetes/event-recorder.ts'
 import { publishFindings } from './events.ts'
 
-async function published(evaluation: Partial<Evaluation>) {
+async function published(evaluation: Partial<Evaluation>, claim: Json = {}) {
   const cluster = new FakeCluster()
-  cluster.put('nodeclaims', claimJson('a'))
+  cluster.put('nodeclaims', claimJson('a', claim))
   cluster.put('nodes', nodeJson('a'))
   const { deps } = await planningDeps(cluster)
   const inputs: EventInput[] = []
@@ -65,7 +66,6 @@ test('a node that goes alone has the event itself, as has its claim', async () =
 test.each<[Cause, string | undefined]>([
   [{ kind: 'nominated' }, 'passing'],
   [{ kind: 'not-initialized', isRegistered: true }, 'passing'],
-  [{ kind: 'leaving' }, 'passing'],
   [{ kind: 'do-not-disrupt' }, undefined],
 ])(
   'upstream: DisruptionBlocked is on Node and NodeClaim, also for passing states (%j), of which a few a second',
@@ -83,6 +83,20 @@ test.each<[Cause, string | undefined]>([
     ])
   },
 )
+
+const going = { deletionTimestamp: at(0) }
+const stamp = { annotations: { 'joiner.sh/disruption-command': 'emptiness-1' } }
+
+test.each<[string, Json, number]>([
+  ['that somebody deletes is', going, 2],
+  ['that a command has reserved is not', {}, 0],
+  ['that a command has taken is not', stamp, 0],
+  ['that a command deletes is not', { ...going, ...stamp }, 0],
+])('upstream: a node %s reported as leaving', async (_, metadata, events) => {
+  const object = { kind: 'NodeClaim', name: 'a', nodeName: 'aks-a' } as const
+  const blocked = { method: 'drift', object, reason: 'DisruptionBlocked', cause: { kind: 'leaving' } } as const
+  expect(await published({ blocked: [blocked] }, { metadata })).toHaveLength(events)
+})
 
 test('a passing state does not keep what blocks the node afterwards from being reported', async () => {
   const keys = async (cause: Cause) => {

@@ -10,7 +10,9 @@ import type { EventReason } from '../../core/events.ts'
 import type { Node, NodeClaim, NodePool } from '../../core/objects.ts'
 import { isReschedulable } from '../../core/pods/pod-rules.ts'
 import { labels } from '../../core/requirements/labels.ts'
+import { isLeaving } from '../../core/scheduling/state-nodes.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import { stampOf } from '../kubernetes/commands/command-objects.ts'
 import type { EventRecorder } from '../kubernetes/event-recorder.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import type { DisruptionProposal } from './contract.ts'
@@ -33,6 +35,7 @@ function publishBlocked(
   deps: DisruptionEventDeps,
   { object, reason, cause, method }: Blocked & { readonly method: DisruptionMethod },
 ): void {
+  if (cause.kind === 'leaving' && belongsToCommand(deps, object)) return
   const message = causeText(cause)
   const { nodePools, nodeClaims, nodes } = deps.cache
   const found: readonly (NodePool | NodeClaim | Node | undefined)[] =
@@ -52,6 +55,13 @@ function publishBlocked(
     const values = object.kind === 'NodePool' || method === 'repair' ? [uid, message] : [uid]
     deps.events.record({ about: subject(about), reason, message, values, ...passing })
   }
+}
+
+/** Whether a node leaves for a command, which has its own events: `DisruptionTerminating` says why it goes (reference/karpenter-core.md 4.2). */
+function belongsToCommand({ cache }: DisruptionEventDeps, { name, nodeName = '' }: Blocked['object']): boolean {
+  const claim = cache.nodeClaims.get(name)
+  // What leaves for no reason of its own is reserved for a command that is validated.
+  return claim !== undefined && (stampOf(claim) !== undefined || !isLeaving(claim, cache.nodes.get(nodeName)))
 }
 
 /** A repair that is blocked concerns the pool as well: too many of its nodes are sick. */
