@@ -90,7 +90,7 @@ async function begin(deps: CommitDeps, commits: readonly Commit[]): Promise<read
   try {
     await look(deps, commits)
     await each((commit) => commit.mark())
-    // The scheduler may have bound a pod between the validation and the taint.
+    // The scheduler may have bound a pod between the validation and the taint: with the stamp it would be given another node.
     await forEachOf(
       commits.flatMap((commit) => commit.nodes),
       readsAtOnce,

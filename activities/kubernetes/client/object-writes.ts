@@ -23,14 +23,21 @@ export function cachedClaim(deps: ObjectWritesDeps, ref: ClaimRef): NodeClaim | 
 }
 
 /**
+ * Returns a claim, read past the cache unless the cache knows of its deletion: a deletion is never taken back, and an object that is being deleted gets
+ * no new finalizer.
+ */
+export async function liveUnlessDeleting(deps: ObjectWritesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
+  const known = cachedClaim(deps, ref)
+  return known?.metadata.deletionTimestamp === undefined ? liveClaim(deps, ref) : known
+}
+
+/**
  * Returns the claim of an irreversible step; undefined when it is gone. The step is refused for a claim that is not being deleted, whoever scheduled
- * it: Temporal decides when a step runs, the cluster whether (docs/temporal.md). The claim is read past the cache unless the cache knows of its
- * deletion: a deletion is never taken back, and an object that is being deleted gets no new finalizer.
+ * it: Temporal decides when a step runs, the cluster whether (docs/temporal.md).
  * Errors: the claim is not being deleted.
  */
 export async function claimBeingDeleted(deps: ObjectWritesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
-  const known = cachedClaim(deps, ref)
-  const claim = known?.metadata.deletionTimestamp === undefined ? await liveClaim(deps, ref) : known
+  const claim = await liveUnlessDeleting(deps, ref)
   if (claim !== undefined && claim.metadata.deletionTimestamp === undefined)
     throw new Error(
       `NodeClaim ${ref.name}: metadata.deletionTimestamp is not set, so neither its pods nor its VM are touched; to end the node: kubectl delete nodeclaim ${ref.name}`,

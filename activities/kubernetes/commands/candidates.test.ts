@@ -160,6 +160,47 @@ describe('deleting the candidates of a command', () => {
     expect(cluster.names('nodeclaims')).toEqual(['a'])
   })
 
+  test('reads no claim of an emptiness command first: its deletion is of the version that was judged', async () => {
+    const { cluster, deletes, lifecyclesEnd } = world(['a'])
+    lifecyclesEnd()
+    const requests: string[] = []
+    cluster.intercept(({ verb, path }) => void requests.push(`${verb} ${path}`))
+    await ended(deletes(workOn(['a'], { method: 'emptiness', decision: 'delete' })))
+    expect(requests.filter((request) => request.includes('/nodeclaims/'))).toEqual([
+      'delete /apis/karpenter.sh/v1/nodeclaims/a',
+    ])
+  })
+
+  test.each([
+    ['is held', { annotations: { 'joiner.sh/hold-until': 'released' } }, 'free'],
+    ['has a label', { labels: { team: 'a' } }, 'going'],
+  ])(
+    'of an emptiness command judges a claim again that %s since the cache has heard of it',
+    async (_, metadata, left) => {
+      const { cluster, deletes, reported } = world()
+      cluster.lag()
+      cluster.edit('nodeclaims', 'a', { metadata })
+      const work = deletes(workOn(['a', 'b'], { method: 'emptiness', decision: 'delete' }))
+      // What comes until 5 s after the taint is waited for.
+      await pass(6000)
+      expect(stateOf(cluster, ['a', 'b'])).toEqual({ a: left, b: 'going' })
+      const going = reported.filter(({ reason }) => reason === 'DisruptionTerminating').map(({ about }) => about)
+      expect(going.includes('NodeClaim/a')).toBe(left === 'going')
+      for (const name of ['a', 'b']) if (left === 'going' || name === 'b') cluster.remove('nodeclaims', name)
+      cluster.catchUp()
+      expect(await ended(work)).toEqual({ kind: 'deleted' })
+    },
+  )
+
+  test('of an emptiness command whose only node is held by then says so', async () => {
+    const { cluster, deletes } = world(['a'])
+    cluster.lag()
+    cluster.edit('nodeclaims', 'a', { metadata: { annotations: { 'joiner.sh/hold-until': 'released' } } })
+    const outcome = await ended(deletes(workOn(['a'], { method: 'emptiness', decision: 'delete' })))
+    expect(outcome).toMatchObject({ kind: 'refused', message: expect.stringMatching(/is held until released/) })
+    expect(cluster.names('nodeclaims')).toEqual(['a'])
+  })
+
   test.each<[DisruptionMethod, Json, 'deleted' | 'refused']>([
     ['drift', { terminationGracePeriod: '1h' }, 'deleted'],
     ['drift', {}, 'refused'],

@@ -47,10 +47,12 @@ export async function deleteCandidates(
   const { commandId, candidates, method } = work
   if (method === 'emptiness') await untilNoPodComes(deps, candidates, signal)
   const pauses = await readPauses(deps, deps.now())
-  const looks = await Promise.all(candidates.map((ref) => lastLook(deps, ref, { ...work, pauses })))
+  const looking = { ...work, pauses }
+  const looks = await Promise.all(candidates.map((ref) => lastLook(deps, ref, looking)))
   const going = looks.filter((look) => look.kind === 'going')
   const hasBegun = going.length > 0 && (!activityScope().isFirst || going.length === looks.length)
-  const refused = looks.flatMap((look) => (look.kind === 'refused' ? [look] : []))
+  const refusals = (of: readonly Look[]) => of.flatMap((look) => (look.kind === 'refused' ? [look] : []))
+  const refused = refusals(looks)
   if (!methodFacts[method].holdsInPart && !hasBegun) {
     const why = refused[0]?.message ?? (going.length > 0 ? 'a node of the command is being deleted already' : undefined)
     if (why !== undefined) return { kind: 'refused', message: why }
@@ -59,10 +61,9 @@ export async function deleteCandidates(
   if (unready !== undefined)
     return { kind: 'refused', message: `replacement ${unready} of the command is not initialized` }
   const free = looks.flatMap((look) => (look.kind === 'free' ? [look] : []))
-  if (free.length === 0 && going.length === 0)
-    return { kind: 'refused', message: refused[0]?.message ?? 'nothing is left' }
-  await Promise.all(free.map(({ claim, pods }) => remove(deps, claim, { ...work, pods })))
-  await Promise.all(refused.map(({ ref }) => releaseCandidate(deps, ref, { commandId })))
+  const left = [...refused, ...refusals(await Promise.all(free.map((look) => remove(deps, look, looking))))]
+  if (left.length === looks.length) return { kind: 'refused', message: left[0]?.message ?? 'nothing is left' }
+  await Promise.all(left.map(({ ref }) => releaseCandidate(deps, ref, { commandId })))
   // A counter that is there before its first increase: otherwise nobody sees that.
   measureSavings(deps, { ...work, savings: 0 })
   await untilGone(deps, work, signal)
@@ -100,18 +101,28 @@ async function unreadyReplacement(deps: CandidatesDeps, commandId: string): Prom
 }
 
 type Look =
-  | { readonly kind: 'free'; readonly claim: NodeClaim; readonly pods: number }
+  | { readonly kind: 'free'; readonly ref: CandidateRef; readonly claim: NodeClaim; readonly pods: number }
   | { readonly kind: 'going' }
   | { readonly kind: 'refused'; readonly ref: ClaimRef; readonly message: string }
 
-/** Reads a candidate live and returns whether it may still be deleted. */
-async function lastLook(
+type Looking = CommandWork & { readonly pauses: Pauses }
+
+/**
+ * Returns whether a candidate may still be deleted. Its Node and its pods are read live. So is its claim, unless each goes by itself: the deletion is
+ * then of the version that the cache has, and after a conflict the look is repeated.
+ */
+async function lastLook(deps: CandidatesDeps, ref: CandidateRef, looking: Looking): Promise<Look> {
+  const known = methodFacts[looking.method].holdsInPart ? cachedClaim(deps, ref) : undefined
+  const claim = known ?? (await liveClaim(deps, ref))
+  return claim === undefined ? { kind: 'going' } : judge(deps, { ref, claim }, looking)
+}
+
+async function judge(
   deps: CandidatesDeps,
-  ref: CandidateRef,
-  { commandId, method, repair, pauses }: CommandWork & { readonly pauses: Pauses },
+  { ref, claim }: { readonly ref: CandidateRef; readonly claim: NodeClaim },
+  { commandId, method, repair, pauses }: Looking,
 ): Promise<Look> {
-  const claim = await liveClaim(deps, ref)
-  if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return { kind: 'going' }
+  if (claim.metadata.deletionTimestamp !== undefined) return { kind: 'going' }
   const refused = (message: string): Look => ({ kind: 'refused', ref, message: `NodeClaim ${ref.name}: ${message}` })
   if (stampOf(claim) !== commandId)
     return refused(`${annotations.disruptionCommand} does not name the command any more`)
@@ -122,7 +133,7 @@ async function lastLook(
   if (hold !== undefined) return refused(heldText(hold))
   const node = await readNode(deps, claim)
   if (hasLostNode(claim, node)) return refused(`its Node ${nodeName} is gone, or is not the registered one any more`)
-  if (node === undefined) return { kind: 'free', claim, pods: 0 }
+  if (node === undefined) return { kind: 'free', ref, claim, pods: 0 }
   const isRepair = methodFacts[method].disruptionClass === 'repair'
   const recovered = isRepair ? repairRefusal(deps, { node, claim }) : undefined
   if (recovered !== undefined) return refused(recovered)
@@ -136,7 +147,7 @@ async function lastLook(
   const blocking = pods.find((pod) => isActive(pod) && hasDoNotDisrupt(pod, deps.now()))
   if (isBinding && blocking !== undefined)
     return refused(`pod ${podName(blocking)} has ${annotations.doNotDisrupt} by now`)
-  return { kind: 'free', claim, pods: pods.filter(isReschedulable).length }
+  return { kind: 'free', ref, claim, pods: pods.filter(isReschedulable).length }
 }
 
 /** Returns why a node is not repaired after all: it has recovered, its owner forbids it by now, or nobody here knows for how long it has been sick. */
@@ -163,15 +174,23 @@ function bindsPods(
   return disruptionClass === 'graceful' || spec.terminationGracePeriod === undefined
 }
 
+/** Deletes a candidate that was free. Returns how it is left: refused, where it changed meanwhile so that it must stay. */
 async function remove(
   deps: CandidatesDeps,
-  claim: NodeClaim,
-  { method, repair, pods }: Pick<CommandWork, 'method' | 'repair'> & { readonly pods: number },
-): Promise<void> {
-  publishDisruption(deps, claim)
+  { ref, claim, pods }: Extract<Look, { readonly kind: 'free' }>,
+  looking: Looking,
+): Promise<Look> {
+  const { method, repair } = looking
+  let look: Look = { kind: 'going' }
+  const mayGo = async (live: NodeClaim) => {
+    look = await judge(deps, { ref, claim: live }, looking)
+    return look.kind === 'free'
+  }
   const boundMs = repair?.boundMs
-  if (boundMs !== undefined) await boundTermination(deps, claim.metadata, deps.now() + boundMs)
-  if (!(await deleteClaim(deps, claim.metadata))) return
+  if (boundMs !== undefined) await boundTermination(deps, ref, deps.now() + boundMs)
+  const judged = methodFacts[method].holdsInPart ? { claim, mayGo } : undefined
+  if (!(await deleteClaim(deps, ref, judged))) return look
+  publishDisruption(deps, claim)
   if (repair !== undefined) deps.lifecycleMetrics.repaired(claim, repair)
   const pool = deps.cache.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
   deps.disruptionMetrics.disrupted({
@@ -180,6 +199,7 @@ async function remove(
     policy: pool?.disruption.consolidationPolicy,
     reschedulablePods: pods,
   })
+  return { kind: 'going' }
 }
 
 /** Publishes a disruption on both objects, once for each reason (reference/karpenter-core.md 6.2). */

@@ -3,7 +3,7 @@ import { isReschedulable } from '../../../core/pods/pod-rules.ts'
 import type { DisruptionMetrics } from '../../disruption/metrics.ts'
 import { isConflict, isNotFound } from '../client/api-error.ts'
 import type { ObjectWritesDeps } from '../client/object-writes.ts'
-import { liveClaim } from '../client/object-writes.ts'
+import { cachedClaim, liveClaim } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
 import type { ClaimRef } from '../contract.ts'
 import type { ClaimNodesDeps } from './claim-nodes.ts'
@@ -24,17 +24,23 @@ export function countDisruption(deps: DisruptionCountDeps, claim: NodeClaim, rea
   })
 }
 
+/** A claim as it was judged, and whether it may still go as it is after a conflict. */
+interface Judged {
+  readonly claim: NodeClaim
+  readonly mayGo: (live: NodeClaim) => Promise<boolean>
+}
+
 /**
  * Requests a claim's deletion: of the claim with this UID, and only once. Returns whether this call began it: of two that ask at the same time
- * (an activity that was retried while its first attempt still ran), one counts it.
+ * (an activity that was retried while its first attempt still ran), one counts it. `judged`: it goes only in a version that was judged; without it
+ * whatever the claim has become. The lock shows whether the cache was late, so nothing is read first.
  */
-export async function deleteClaim(deps: ObjectWritesDeps, ref: ClaimRef): Promise<boolean> {
+export async function deleteClaim(deps: ObjectWritesDeps, ref: ClaimRef, judged?: Judged): Promise<boolean> {
   const { name, uid } = ref
   const path = resourcePath('nodeclaims', name)
   return deps.client.inTurn(path, async () => {
-    for (;;) {
-      const claim = await liveClaim(deps, ref)
-      if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return false
+    let claim = judged?.claim ?? cachedClaim(deps, ref) ?? (await liveClaim(deps, ref))
+    while (claim !== undefined && claim.metadata.deletionTimestamp === undefined) {
       try {
         const { resourceVersion } = claim.metadata
         await deps.client.delete(path, { uid, resourceVersion })
@@ -43,6 +49,9 @@ export async function deleteClaim(deps: ObjectWritesDeps, ref: ClaimRef): Promis
         if (isNotFound(error)) return false
         if (!isConflict(error)) throw error
       }
+      claim = await liveClaim(deps, ref)
+      if (claim !== undefined && judged !== undefined && !(await judged.mayGo(claim))) return false
     }
+    return false
   })
 }

@@ -46,6 +46,14 @@ function world(claim: Json = claimJson('a'), node: Json = nodeJson('a')) {
 }
 
 describe('the next step of a lifecycle', () => {
+  test('is found without a request once the cache knows that the claim is being deleted', async () => {
+    const { cluster, observe } = world(claimJson('a', { metadata: { deletionTimestamp: at(0) } }))
+    const requests: string[] = []
+    cluster.intercept(({ verb, path }) => void requests.push(`${verb} ${path}`))
+    expect((await observe()).step).toEqual({ kind: 'terminate' })
+    expect(requests).toEqual([])
+  })
+
   test.each<[string, Json, string]>([
     ['a new claim is launched', claimJson('a', waiting()), 'launch'],
     ['a launched claim waits for its Node', claimJson('a', waiting('Launched')), 'awaitRegistration'],

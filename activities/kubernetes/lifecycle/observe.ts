@@ -9,7 +9,7 @@ import { labels, terminationFinalizer } from '../../../core/requirements/labels.
 import { activityScope } from '../../activity-context.ts'
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import type { ObjectWritesDeps } from '../client/object-writes.ts'
-import { liveClaim, setClaimConditions, updateClaim } from '../client/object-writes.ts'
+import { liveClaim, liveUnlessDeleting, setClaimConditions, updateClaim } from '../client/object-writes.ts'
 import type { ClaimRef, GiveUpOutcome, GiveUpReason, KubernetesActivities, NextStep, Observation } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
 import type { NodePoolHealthDeps } from '../node-pools/node-pool-health.ts'
@@ -27,14 +27,14 @@ export interface ObserveDeps extends NodeRequestsDeps, NodeHealthDeps, NodePoolH
   readonly lifecycleMetrics: LifecycleMetrics
 }
 
-/** Reads a claim and its Node live and returns the next step of its lifecycle. */
+/** Reads a claim and returns the next step of its lifecycle. */
 export async function observe(
   deps: ObserveDeps,
   ref: ClaimRef,
   retried?: Parameters<KubernetesActivities['observe']>[0]['retried'],
 ): Promise<Observation> {
   if (retried !== undefined) reportRetry(deps, ref, retried)
-  let claim = await liveClaim(deps, ref)
+  let claim = await liveUnlessDeleting(deps, ref)
   if (claim !== undefined && claim.metadata.deletionTimestamp === undefined) claim = await prepare(deps, ref, claim)
   let node = claim && claimNode(deps, claim)
   if (claim !== undefined && claim.metadata.deletionTimestamp === undefined)
