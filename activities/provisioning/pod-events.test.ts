@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { poolJson } from '../../test/fakes/objects.ts'
 import { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import type { Json, ListResult } from '../kubernetes/client/answers.ts'
 import { trackPodEvents } from './pod-events.ts'
@@ -15,11 +16,15 @@ let lists: Record<string, Json[]>
 let written: string[]
 let end: () => void
 let isInitialized: boolean
+/** Conditions beside Initialized, as they were read and as they were written last. */
+let others: readonly string[]
+let kept: readonly string[]
 
 beforeEach(() => {
   now = start + 1000_000
   written = []
   isInitialized = true
+  others = []
   lists = {
     nodes: [object('n1', { spec: { providerID: 'azure:///n1' } }, { labels: { 'karpenter.sh/nodepool': 'default' } })],
     nodeclaims: [claim()],
@@ -34,13 +39,16 @@ beforeEach(() => {
     async *listPages(path: string) {
       yield listOf(path)
     },
-    patchStatus: (_: string, { status }: { readonly status: { readonly lastPodEventTime: string } }): Promise<Json> => {
+    inTurn: (_: string, section: () => Promise<unknown>) => section(),
+    patchStatus: (_: string, { status }: { readonly status: Written }): Promise<Json> => {
       written.push(status.lastPodEventTime)
+      kept = status.conditions.map(({ type }) => type).filter((type) => type === 'Consolidatable' || type === 'Drifted')
       return Promise.resolve(claim(status.lastPodEventTime))
     },
   }
   cache = new ClusterCache(client as never, log)
-  end = trackPodEvents({ cache, client: client as never, log, now: () => now })
+  const events = { recordTransitions: () => {} } as never
+  end = trackPodEvents({ cache, client: client as never, events, log, now: () => now })
 })
 
 afterEach(() => end())
@@ -53,17 +61,29 @@ function object(name: string, rest: object = {}, metadata: object = {}): Json {
   }
 }
 
+interface Written {
+  readonly lastPodEventTime: string
+  readonly conditions: readonly { readonly type: string }[]
+}
+
 function claim(lastPodEventTime?: string): Json {
-  const conditions = [{ type: 'Initialized', status: isInitialized ? 'True' : 'Unknown', lastTransitionTime: time(0) }]
+  const conditions = [
+    { type: 'Initialized', status: isInitialized ? 'True' : 'Unknown', lastTransitionTime: time(0) },
+    ...others.map((type) => ({ type, status: 'True', lastTransitionTime: time(0) })),
+  ]
   const status = {
     providerID: 'AZURE:///n1',
     conditions,
     ...(lastPodEventTime === undefined ? {} : { lastPodEventTime }),
   }
-  return object('c1', {
-    spec: { nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'd' } },
-    status,
-  })
+  return object(
+    'c1',
+    {
+      spec: { nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'd' } },
+      status,
+    },
+    { labels: { 'karpenter.sh/nodepool': 'default' } },
+  )
 }
 
 interface PodChange {
@@ -151,6 +171,20 @@ describe('after the start', () => {
     await see(pod({ phase: 'Pending', metadata: daemon }))
     await see(pod({ bound: 1000, metadata: daemon }))
     expect(written).toEqual([])
+  })
+
+  it.each([
+    ['takes Consolidatable back in the same write', '30s', ['Drifted']],
+    ['leaves it where consolidation waits for nothing', '0s', ['Consolidatable', 'Drifted']],
+  ])('an event %s', async (_, consolidateAfter, left) => {
+    others = ['Consolidatable', 'Drifted']
+    const metadata = { uid: 'default', resourceVersion: '1', creationTimestamp: time(0) }
+    cache.upsert('NodePool', poolJson('default', { metadata, spec: { disruption: { consolidateAfter } } }))
+    cache.upsert('NodeClaim', claim())
+    await see(pod({ phase: 'Pending' }))
+    await see(pod({ bound: 1000 }))
+    expect(written).toEqual([time(1000)])
+    expect(kept.toSorted()).toEqual(left)
   })
 
   it('nothing is recorded after the end', async () => {

@@ -1,21 +1,17 @@
 import type { Logger } from 'pino'
 import { conditionOf } from '../../core/conditions.ts'
+import { consolidatableAt } from '../../core/disruption/consolidatable.ts'
 import type { NodeClaim, Pod } from '../../core/objects.ts'
 import { isDaemonPod, isTerminal, isTerminating } from '../../core/pods/pod-rules.ts'
+import { labels } from '../../core/requirements/labels.ts'
 import { timeText } from '../../core/values/time.ts'
 import { forEachOf } from '../concurrency.ts'
-import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
-import { isConflict, isNotFound } from '../kubernetes/client/api-error.ts'
-import type { KubernetesClient } from '../kubernetes/client/client.ts'
-import { resourcePath } from '../kubernetes/client/resources.ts'
+import type { ObjectWritesDeps } from '../kubernetes/client/object-writes.ts'
+import { setClaimConditions } from '../kubernetes/client/object-writes.ts'
 import { nodeClaimOf } from '../kubernetes/lifecycle/claim-nodes.ts'
 
-export interface PodEventsDeps {
-  readonly client: KubernetesClient
-  readonly cache: ClusterCache
+export interface PodEventsDeps extends ObjectWritesDeps {
   readonly log: Logger
-  /** Epoch milliseconds. */
-  readonly now: () => number
 }
 
 /** Time within which several events of one node are one write (reference/karpenter-core.md 4.4). */
@@ -85,20 +81,28 @@ class PodEventTracker {
     const countsFrom = status.lastPodEventTime ?? initialized.lastTransitionTime
     if (countsFrom !== undefined && atMs - Date.parse(countsFrom) < dedupeMs) return
     this.#pending.add(uid)
-    const { client, cache, log } = this.#deps
+    const lastPodEventTime = timeText(atMs)
     try {
-      // No other process writes this field, so no lock is needed; the UID keeps it from a namesake.
-      const json = await client.patchStatus(resourcePath('nodeclaims', name), {
-        metadata: { uid },
-        status: { lastPodEventTime: timeText(atMs) },
-      })
-      cache.upsert('NodeClaim', json)
+      // With the time goes what it takes back, so that Consolidatable needs no write of its own.
+      await setClaimConditions(this.#deps, { name, uid }, (claim) =>
+        claim.metadata.deletionTimestamp === undefined
+          ? { status: { lastPodEventTime }, clear: this.#takesBack(claim, lastPodEventTime) }
+          : undefined,
+      )
     } catch (error) {
-      if (isNotFound(error) || isConflict(error)) return
-      log.warn({ nodeClaim: name, err: error }, 'failed to write status.lastPodEventTime')
+      this.#deps.log.warn({ nodeClaim: name, err: error }, 'failed to write status.lastPodEventTime')
     } finally {
       this.#pending.delete(uid)
     }
+  }
+
+  /** Returns the conditions that a claim has no more once its last event was at that time. */
+  #takesBack(claim: NodeClaim, lastPodEventTime: string): readonly string[] {
+    const { cache, now } = this.#deps
+    const pool = cache.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
+    if (pool === undefined) return []
+    const at = consolidatableAt({ ...claim, status: { ...claim.status, lastPodEventTime } }, pool)
+    return at !== undefined && at <= now() ? [] : ['Consolidatable']
   }
 }
 
