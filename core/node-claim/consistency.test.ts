@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { parseResources } from '../resources.ts'
 import { sampleClaim, sampleNode } from '../sample-objects.ts'
-import { shortfalls } from './consistency.ts'
+import { initializedConditions, shortfalls } from './consistency.ts'
 
 const claim = sampleClaim('a', {
   spec: { requests: parseResources({ cpu: '500m', memory: '512Mi', 'nvidia.com/gpu': 1 }) },
@@ -31,4 +31,12 @@ describe('shortfalls of a node', () => {
   ])('%s', (_, allocatable, expected) => {
     expect(found(allocatable)).toEqual(expected)
   })
+})
+
+it.each([
+  ['as promised', '16Gi', ['Initialized', 'ConsistentStateFound']],
+  ['smaller: the comparison that follows reports it', '4Gi', ['Initialized']],
+])('a node that can take pods and is %s', (_, memory, conditions) => {
+  const node = sampleNode('a', { allocatable: { cpu: 4, memory, 'nvidia.com/gpu': 2 } })
+  expect(initializedConditions(claim, node).map(({ type }) => type)).toEqual(conditions)
 })

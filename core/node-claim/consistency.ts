@@ -1,3 +1,4 @@
+import type { ConditionChange } from '../conditions.ts'
 import type { Node, NodeClaim } from '../objects.ts'
 import { formatQuantity } from '../values/quantity.ts'
 import { entryOf } from '../values/records.ts'
@@ -20,4 +21,11 @@ export function shortfalls({ spec, status }: NodeClaim, node: Node): readonly st
         `expected ${formatQuantity(expected)} of resource ${name}, but found ${amount} (${percent.toFixed(1)}% of expected)`,
       ]
     })
+}
+
+/** Returns the conditions of a claim whose Node can take pods: that it has what was promised is compared at once, and what is missing is reported later. */
+export function initializedConditions(claim: NodeClaim, node: Node): readonly ConditionChange[] {
+  const isConsistent = shortfalls(claim, node).length === 0
+  const found = isConsistent ? [{ type: 'ConsistentStateFound', status: 'True' } as const] : []
+  return [{ type: 'Initialized', status: 'True' }, ...found]
 }

@@ -201,7 +201,7 @@ describe('a Node that joins', () => {
       outcome: { kind: 'registered', nodeName: 'aks-a', registeredMs: Date.UTC(2026, 0, 1) },
       events: ['Registered', 'Initialized', 'Ready'],
       writes: ['aks-a', 'status'],
-      isTrue: ['Launched', 'Registered', 'Initialized', 'Ready'],
+      isTrue: ['Launched', 'Registered', 'Initialized', 'ConsistentStateFound', 'Ready'],
       marks: ['registered', 'initialized'],
       taints: [],
     })

@@ -1,5 +1,6 @@
 import { conditionOf, isTrue, nodeGone } from '../../../core/conditions.ts'
 import { readyTime, registrationTime } from '../../../core/history/claim-facts.ts'
+import { initializedConditions } from '../../../core/node-claim/consistency.ts'
 import { expiryDue, nextObservationAt, registrationDeadline, wakeOf } from '../../../core/node-claim/lifecycle.ts'
 import { limits } from '../../../core/node-claim/limits.ts'
 import { hasHadNode, hasLostNode, owningClaim } from '../../../core/node-claim/node-owner.ts'
@@ -79,12 +80,12 @@ export async function register(deps: JoiningDeps, { node, claim }: Joined): Prom
   const nodeName = node.metadata.name
   const isInitialized = await registerNode(deps, claim, nodeName)
   await recordRegistration(deps, claim, true)
-  const written = await setClaimConditions(deps, claim.metadata, ({ status }) => ({
+  const written = await setClaimConditions(deps, claim.metadata, (current) => ({
     conditions: [
       { type: 'Registered', status: 'True' },
-      ...(isInitialized ? ([{ type: 'Initialized', status: 'True' }] as const) : []),
+      ...(isInitialized ? initializedConditions(current, node) : []),
       // The Node that was initialized is gone: this one has to be ready by itself.
-      ...(!isInitialized && isTrue(status.conditions, 'Initialized') ? ([notInitialized] as const) : []),
+      ...(!isInitialized && isTrue(current.status.conditions, 'Initialized') ? ([notInitialized] as const) : []),
     ],
     clear: [nodeGone],
     status: { nodeName },
@@ -240,8 +241,8 @@ export async function initialize(deps: JoiningDeps, { node, claim }: Joined): Pr
       ? undefined
       : { metadata: { labels: { [labels.initialized]: 'true' } } },
   )
-  const written = await setClaimConditions(deps, claim.metadata, () => ({
-    conditions: [{ type: 'Initialized', status: 'True' }],
+  const written = await setClaimConditions(deps, claim.metadata, (current) => ({
+    conditions: initializedConditions(current, node),
   }))
   if (written !== undefined && !isTrue(claim.status.conditions, 'Initialized'))
     milestones.initialized(deps.log, written)
