@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type Given, ref, world } from '../../../test/fakes/drain-world.ts'
 import { attachmentJson, condition, daemonJson, goingClaim, nodeJson, podJson } from '../../../test/fakes/objects.ts'
 import { ended, useFakeTime } from '../../../test/fakes/time.ts'
+import { livePodsOn } from '../lifecycle/live-pods.ts'
 import { drainEmpty } from './drain-empty.ts'
 
 useFakeTime()
@@ -66,5 +67,20 @@ describe('an empty node', () => {
     expect(await ended(drainEmpty(known.deps, ref))).toBe(false)
     expect(Date.now() - startMs).toBe(1000)
     expect(known.conditions()).not.toContain('VolumesDetached=True')
+  })
+
+  test.each([
+    ['just now is not read again', 60, 9000, 0],
+    ['before the last pod could be bound is', 8, 5000, 1],
+    ['a while ago is', 60, 11_000, 1],
+  ])('whose pods were read %s', async (_, taintedFor, agoMs, reads) => {
+    const { cluster, deps } = world(disrupted(taintedFor))
+    let lists = 0
+    await livePodsOn({ ...deps, now: () => deps.now() - agoMs }, 'aks-a')
+    cluster.intercept(({ verb, path }) => {
+      if (verb === 'list' && path.endsWith('/pods')) lists += 1
+    })
+    expect(await ended(drainEmpty(deps, ref))).toBe(true)
+    expect(lists).toBe(reads)
   })
 })

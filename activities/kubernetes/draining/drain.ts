@@ -9,7 +9,7 @@ import { budgetsTopic, type ClusterChange, claimTopic, nodeTopic } from '../cach
 import { cachedClaim, setClaimConditions } from '../client/object-writes.ts'
 import type { ClaimRef, DrainOutcome } from '../contract.ts'
 import { liveNodes } from '../lifecycle/claim-nodes.ts'
-import { livePodsOn } from '../lifecycle/live-pods.ts'
+import { lastLookAt, livePodsOn } from '../lifecycle/live-pods.ts'
 import type { NodeHealthDeps } from '../lifecycle/node-health.ts'
 import { applyInterruption } from '../lifecycle/node-health.ts'
 import { leavingReason, nodeDrained } from './drain-record.ts'
@@ -180,9 +180,13 @@ class Drain {
     })
   }
 
-  /** Returns whether the API server, read past the cache, has nothing left to wait for. */
+  /** Returns whether the API server has nothing left to wait for: read past the cache, unless that was done after the last pod could be bound. */
   async #isEmpty(): Promise<boolean> {
-    await Promise.all(this.#names.map((name) => livePodsOn(this.#deps, name)))
+    const inDoubt = this.#names.filter((name) => {
+      const at = lastLookAt(this.#deps, name)
+      return at === undefined || bindingMs(this.#latestClaim(), this.#nodes, at) > 0
+    })
+    await Promise.all(inDoubt.map((name) => livePodsOn(this.#deps, name)))
     return this.#plan().done
   }
 
