@@ -4,6 +4,8 @@ import { resourcePath } from './client/resources.ts'
 
 /** Who wrote it and where that process is reached, as `identity host:port`. A holder of another version may leave it as it was. */
 export const addressAnnotation = 'joiner.sh/address'
+/** Who wrote it and how the API server holds that process up, as `identity LIMIT WAITING`; absent where it does not. */
+export const heldUpAnnotation = 'joiner.sh/held-up'
 /** A coordination.k8s.io/v1 Lease, as far as it is read. */
 export interface LeaseObject {
   readonly metadata: { readonly resourceVersion: string; readonly annotations?: Readonly<Record<string, string>> }
@@ -18,7 +20,7 @@ export interface LeaseObject {
 }
 
 export interface LeaseDeps {
-  readonly client: Pick<KubernetesClient, 'get' | 'create' | 'mergePatch'>
+  readonly client: Pick<KubernetesClient, 'get' | 'create' | 'mergePatch'> & Partial<Pick<KubernetesClient, 'heldUp'>>
   readonly namespace: string
 }
 
@@ -57,7 +59,7 @@ export async function writeLease(
     renewTime: now,
     leaseTransitions: (previous?.spec?.leaseTransitions ?? 0) + (changed ? 1 : 0),
   }
-  const annotations = { [addressAnnotation]: address ?? null }
+  const annotations = { [addressAnnotation]: address ?? null, ...heldUpChange(client, previous, holderIdentity) }
   try {
     const written =
       previous === undefined
@@ -76,4 +78,14 @@ export async function writeLease(
     if (isConflict(error) || (previous !== undefined && isNotFound(error))) return undefined
     throw error
   }
+}
+
+/** What is written of how the API server holds the holder up: nothing, as long as it does not. */
+function heldUpChange(
+  { heldUp }: LeaseDeps['client'],
+  previous: LeaseObject | undefined,
+  holderIdentity: string,
+): Readonly<Record<string, string | null>> {
+  if (heldUp !== undefined) return { [heldUpAnnotation]: `${holderIdentity} ${heldUp.limit} ${heldUp.waiting}` }
+  return previous?.metadata.annotations?.[heldUpAnnotation] === undefined ? {} : { [heldUpAnnotation]: null }
 }

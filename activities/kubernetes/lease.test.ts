@@ -10,6 +10,7 @@ class FakeApi {
   object: Json | undefined
   writes = 0
   reads = 0
+  heldUp: { limit: number; waiting: number } | undefined
 
   get = async (): Promise<Json> => {
     this.reads += 1
@@ -197,6 +198,19 @@ describe('a process that stands by and is connected to the holder', () => {
     // The holder, were it alive, sees it at its next look.
     expect(await first.tryHold()).toBe('other')
     expect(api.object).toMatchObject({ metadata: { annotations: { 'joiner.sh/address': 'second second:1' } } })
+  })
+
+  test('says with its renewals, and only while it is so, how the API server holds it up', async () => {
+    const api = new FakeApi()
+    const lease = processOf(api, 'first')
+    const said: unknown[] = []
+    for (const heldUp of [undefined, { limit: 8, waiting: 120 }, undefined]) {
+      api.heldUp = heldUp
+      await lease.tryHold()
+      said.push((api.object as { metadata: { annotations: Json } }).metadata.annotations['joiner.sh/held-up'])
+    }
+    expect(said).toEqual([undefined, 'first 8 120', undefined])
+    expect(api.writes).toBe(3)
   })
 
   test('looks seldom while it is connected, in time for the end of the lease, and soon once the connection breaks', async () => {

@@ -17,6 +17,7 @@ import { ApiError } from './api-error.ts'
 import { type Connection, readConnection } from './client-config.ts'
 import type { Operation } from './json-patch.ts'
 import type { KubeconfigSource } from './kubeconfig.ts'
+import type { HeldUp } from './request-gate.ts'
 import type { ServerTime } from './server-time.ts'
 
 /** Called for each request for which the client lacks a right, with the API server's message. */
@@ -138,6 +139,11 @@ export class KubernetesClient {
   /** Whether requests that need not be sent now should not be. */
   get isBusy(): boolean {
     return this.#options.admission?.gate.isBusy ?? false
+  }
+
+  /** How the API server holds this process up; undefined: it does not. */
+  get heldUp(): HeldUp | undefined {
+    return this.#options.admission?.gate.heldUp
   }
 
   /** Reads one object (or any path). */

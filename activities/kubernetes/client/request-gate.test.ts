@@ -52,6 +52,20 @@ describe('the gate of requests', () => {
     expect(gate.state.limit).toBe(64)
   })
 
+  test('says so while requests wait for a server that only few of them do not delay, and not for one that keeps up', async () => {
+    const gate = newGate()
+    const seen = async (send: () => Promise<void>, count: number) => {
+      let held: typeof gate.heldUp
+      await flood(gate, () => ((held ??= gate.heldUp), send()), count)
+      return held
+    }
+    expect(await seen(server({ cores: 1000, ms: 5 }).send, 5000)).toBeUndefined()
+    const { send } = server({ cores: 2, ms: 40 })
+    await flood(gate, send, 20)
+    expect(await seen(send, 3000)).toMatchObject({ limit: expect.any(Number), waiting: expect.any(Number) })
+    expect(gate.heldUp).toBeUndefined()
+  })
+
   test('of a server that is far away, or has slow webhooks, expects no better', async () => {
     const gate = newGate()
     await flood(gate, server({ cores: 1000, ms: 900 }).send, 5000)

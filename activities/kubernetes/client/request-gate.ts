@@ -23,6 +23,12 @@ interface Waiting {
   readonly refuse: (error: Error) => void
 }
 
+/** How a process is held up by its API server: how many requests it may have in flight, and how many wait. */
+export interface HeldUp {
+  readonly limit: number
+  readonly waiting: number
+}
+
 export interface RequestGateSettings {
   /** Milliseconds from any moment. */
   readonly now: () => number
@@ -71,8 +77,14 @@ export class RequestGate {
   }
 
   /** How many may be in flight, and how many wait. */
-  get state(): { readonly limit: number; readonly waiting: number } {
+  get state(): HeldUp {
     return { limit: Math.floor(this.#limit), waiting: this.#queue.length }
+  }
+
+  /** Set while slow answers have lowered the limit, and requests wait for it: the API server, and not what is asked of it, decides how fast all goes. */
+  get heldUp(): HeldUp | undefined {
+    const { limit, waiting } = this.state
+    return limit < first && waiting > 0 ? { limit, waiting } : undefined
   }
 
   get isBusy(): boolean {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
 import { readRepairer } from '../shared/temporal-findings.ts'
-import { clocksCheck } from './cluster.ts'
+import { apiServerCheck, clocksCheck } from './cluster.ts'
 import type { DoctorContext } from './context.ts'
 
 const now = Date.parse('2026-11-21T12:00:00.400Z')
@@ -78,4 +78,39 @@ test.each([
   ['is there, where the API server does not tell', { ...leaseOf(0), metadata: {} }, now, 'there'],
 ])('who holds the Lease of the bridge %s', async (_, lease, nowMs, kind) => {
   expect((await readRepairer({ get: async () => lease }, 'joiner', nowMs)).kind).toBe(kind)
+})
+
+const agoText = (seconds: number) => new Date(now - seconds * 1000).toISOString()
+const held = (annotation: string | undefined, renewedAgo = 1): Json => ({
+  metadata: { annotations: annotation === undefined ? {} : { 'joiner.sh/held-up': annotation } },
+  spec: { holderIdentity: 'joiner-planner-0/7', renewTime: agoText(renewedAgo) },
+})
+
+test.each<[string, () => Promise<Json>, 'ok' | 'warn', RegExp]>([
+  ['nobody says that it waits', async () => held(undefined), 'ok', /^https:\/\/aks is Kubernetes v1\.35\.0$/],
+  [
+    'a leader waits',
+    async () => held('joiner-planner-0/7 8 120'),
+    'warn',
+    /joiner-planner-0\/7 \(joiner-planner\) may have 8 in flight, and 120 wait/,
+  ],
+  ['its holder before had waited', async () => held('joiner-planner-1/3 8 120'), 'ok', /v1\.35\.0$/],
+  ['a holder that is gone had waited', async () => held('joiner-planner-0/7 8 120', 120), 'ok', /v1\.35\.0$/],
+  ['it says something else', async () => held('joiner-planner-0/7 many'), 'ok', /v1\.35\.0$/],
+  [
+    'Leases may not be read',
+    () => Promise.reject(new ApiError(403, 'Forbidden', 'no right')),
+    'ok',
+    /is not known from Lease joiner-bridge \(.*no right\)/,
+  ],
+])('an API server of which %s', async (_, get, status, said) => {
+  const kubernetes = { server: 'https://aks', version: async () => 'v1.35.0', get }
+  const finding = await apiServerCheck({ ...context(0, 0), kubernetes } as unknown as DoctorContext).run(
+    new AbortController().signal,
+  )
+  expect([finding.status, [finding.summary, ...(finding.details ?? [])].join('\n')]).toEqual([
+    status,
+    expect.stringMatching(said),
+  ])
+  expect((finding.remedies ?? []).some((remedy) => remedy.includes('az aks update'))).toBe(status === 'warn')
 })

@@ -1,14 +1,14 @@
 import { ApiError, isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
 import { isClockWrong, offText } from '../../../core/server-time.ts'
-import { readLeases } from '../shared/leases.ts'
+import { type LeaseReport, readLeases } from '../shared/leases.ts'
 import { type Check, type Finding, fail, ok, reason, warn, worst } from './check.ts'
 import type { DoctorContext } from './context.ts'
 
 /** The oldest minor version of Kubernetes that the chart allows. */
 const oldestMinor = 30
 
-/** Whether the API server can be reached, and is not too old. */
-export function apiServerCheck({ kubernetes }: DoctorContext): Check {
+/** Whether the API server can be reached, is not too old, and keeps up with what Joiner asks. */
+export function apiServerCheck({ kubernetes, config, now }: DoctorContext): Check {
   return {
     name: 'kubernetes',
     remedy: `check the kubeconfig and the way to ${kubernetes.server}: kubectl version`,
@@ -16,13 +16,35 @@ export function apiServerCheck({ kubernetes }: DoctorContext): Check {
       const version = await kubernetes.version()
       const minor = Number(/^v1\.(\d+)/.exec(version)?.[1] ?? 0)
       const reported = `${kubernetes.server} is Kubernetes ${version}`
+      const held = heldUpFinding(await readLeases(kubernetes, config.JOINER_NAMESPACE), now())
       return minor >= oldestMinor
-        ? ok(reported)
+        ? worst([ok(reported), ...held])
         : fail(`${reported}, and 1.${oldestMinor} is the oldest that works`, [
             'az aks get-upgrades --name CLUSTER --resource-group GROUP -o table; az aks upgrade --name CLUSTER --resource-group GROUP --kubernetes-version VERSION',
           ])
     },
   }
+}
+
+/** What a Lease says of its holder is old once it has not been renewed for so long: the holder is gone, or cut off. */
+const freshMs = 60_000
+
+/** Returns who waits for the API server, by what the processes that lead say of themselves; none where nobody does. */
+function heldUpFinding(leases: readonly LeaseReport[], now: number): readonly Finding[] {
+  const held = leases.flatMap(({ lease, holder = '', heldUp, renewedMs = 0 }) =>
+    heldUp === undefined || now - renewedMs > freshMs ? [] : [{ process: `${holder} (${lease})`, ...heldUp }],
+  )
+  const unread = leases.flatMap(({ lease, unread: why }) => (why === undefined ? [] : [`${lease} (${why})`]))
+  if (unread.length > 0) return [ok(`whether it holds up Joiner is not known from Lease ${unread.join(', ')}`)]
+  if (held.length === 0) return []
+  const told = held.map(({ process, limit, waiting }) => `${process} may have ${limit} in flight, and ${waiting} wait`)
+  return [
+    warn(`its slow answers or refusals hold up the requests of Joiner: ${told.join('; ')}`, [
+      'see which priority level is full: kubectl get --raw /metrics | grep -E "apiserver_flowcontrol_(rejected_requests_total|current_inqueue_requests)"',
+      'see what else asks a lot: kubectl get --raw /metrics | grep apiserver_request_total',
+      'a control plane of the tier Free does not grow with the cluster: az aks update --resource-group GROUP --name CLUSTER --tier standard',
+    ]),
+  ]
 }
 
 /** Clocks that differ by more let tokens and leases fail. */

@@ -2,7 +2,9 @@
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import type { HeldUp } from '../../../activities/kubernetes/client/request-gate.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import { heldUpAnnotation } from '../../../activities/kubernetes/lease-object.ts'
 import { messageOf } from '../../temporal/problem.ts'
 
 /** Those that one process holds for as long as it works. */
@@ -18,6 +20,8 @@ export interface LeaseReport {
   readonly heldMs?: number
   /** When it was renewed last: by the API server's clock where it says so, else by the holder's. Unset: the holder does not say. */
   readonly renewedMs?: number
+  /** How the API server holds its holder up: how many requests that may have in flight, and how many wait. Unset: it does not. */
+  readonly heldUp?: HeldUp
   /** By how much the clock of who renewed it last is ahead of the API server's. Unset: the API server does not say when that was. */
   readonly offMs?: number
 }
@@ -52,7 +56,16 @@ export function leaseReport(lease: string, { spec, metadata }: Json): LeaseRepor
     ...(heldMs >= 0 && { heldMs }),
     ...(!Number.isNaN(renewedMs) && { renewedMs: Number.isNaN(offMs) ? renewedMs : renewedMs - offMs }),
     ...(!Number.isNaN(offMs) && { offMs }),
+    ...heldUpIn(holder, metadata),
   }
+}
+
+/** What a holder before, or one of another version, has left there says nothing of who holds it now. */
+function heldUpIn(holder: string, metadata: unknown): Pick<LeaseReport, 'heldUp'> {
+  const { annotations = {} } = (metadata ?? {}) as { readonly annotations?: Readonly<Record<string, string>> }
+  const [writer, limit, waiting] = (annotations[heldUpAnnotation] ?? '').split(' ')
+  const heldUp = { limit: Number(limit), waiting: Number(waiting) }
+  return writer === holder && Object.values(heldUp).every(Number.isInteger) ? { heldUp } : {}
 }
 
 /** When the API server took the last write, which is a renewal; whole seconds. */
