@@ -65,7 +65,11 @@ function course(): Promise<Omit<Costs, 'modules of packages'>> {
         await pause(restMs())
       })
       const deleted = await life(() => world.operator.kubectl(['delete', 'nodeclaims', '--all', '--wait=false']))
-      await consolidates('30s')
+      // What an edit of the NodePool causes is no part of a life.
+      await part(async () => {
+        await consolidates('30s')
+        await pause(restMs())
+      })
       const emptied = await life(async () => {})
       await consolidates('Never')
       await part(scaleUp)
