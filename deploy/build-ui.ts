@@ -9,7 +9,12 @@ const ui = join(root, 'starter/ui')
 export function buildUi(): Promise<string> {
   return buildOnce({
     folder: join(ui, 'dist'),
-    sources: ['starter/ui/page/**/*.{ts,tsx,css,html,svg}', 'deploy/build-ui.ts'],
+    sources: [
+      'starter/ui/page/**/*.{ts,tsx,css,html,svg}',
+      'starter/document/words.ts',
+      'core/values/{printable,shortened}.ts',
+      'deploy/build-ui.ts',
+    ],
     build: (folder) =>
       build({
         root: join(ui, 'page'),

@@ -20,12 +20,14 @@ const layers: readonly Layer[] = [
   { name: 'workflows', files: /^workflows\//, imports: ['core', 'api', 'contracts'] },
   { name: 'activities', files: /^activities\//, imports: ['core', 'api', 'contracts', 'workflows'] },
   { name: 'ui contract', files: /^starter\/ui\/contract\.ts$/, imports: ['core', 'starter'] },
+  // How amounts and times are written: the same in a terminal and in a browser.
+  { name: 'words', files: /^starter\/document\/words\.ts$/, imports: ['core'] },
   // What runs in a browser knows of the rest only what the server says.
-  { name: 'page', files: /^starter\/ui\/page\//, imports: ['ui contract'] },
+  { name: 'page', files: /^starter\/ui\/page\//, imports: ['ui contract', 'words'] },
   {
     name: 'starter',
     files: /^starter\//,
-    imports: ['core', 'api', 'contracts', 'workflows', 'activities', 'ui contract'],
+    imports: ['core', 'api', 'contracts', 'workflows', 'activities', 'ui contract', 'words'],
   },
   { name: 'workers', files: /^workers\//, imports: ['core', 'api', 'contracts', 'workflows', 'activities', 'starter'] },
   // The local cluster runs Joiner's own connection to Temporal and its Azure client against the servers that it starts.

@@ -228,6 +228,7 @@ describe('backArrows', () => {
     ['core/a.test.ts', 'test/builders.ts'],
     ['test/a.ts', 'workers/b.ts'],
     ['bench/a.ts', 'test/b.ts'],
+    ['starter/ui/page/a.ts', 'starter/document/words.ts'],
   ])('%s may import %s', (from, to) => {
     expect(backArrows([source(from, to)])).toEqual([])
   })
@@ -242,6 +243,7 @@ describe('backArrows', () => {
     ['workflows/a.ts', 'activities/azure/b.ts'],
     ['starter/a.ts', 'workers/b.ts'],
     ['starter/a.ts', 'deploy/local/b.ts'],
+    ['starter/ui/page/a.ts', 'starter/document/print.ts'],
     ['workers/a.ts', 'starter/joiner.ts'],
     ['workers/a.ts', 'deploy/b.ts'],
     ['deploy/a.ts', 'activities/azure/b.ts'],

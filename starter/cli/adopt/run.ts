@@ -6,6 +6,7 @@ import { nodeNamePrefix } from '../../../core/node-claim/node-names.ts'
 import { maintenanceScheduleId, taskQueue } from '../../../core/task-queues.ts'
 import { printable } from '../../../core/values/printable.ts'
 import type { maintenance } from '../../../workflows/index.ts'
+import { counted, few } from '../../document/words.ts'
 import { readWithheld } from '../../view/withheld.ts'
 import { withCluster } from '../access/cluster.ts'
 import { reason } from '../doctor/check.ts'
@@ -14,7 +15,6 @@ import type { TemporalOptions } from '../operate/temporal-options.ts'
 import { CommandError } from '../shared/command-error.ts'
 import { confirmed } from '../shared/confirm.ts'
 import { aligned } from '../shared/table.ts'
-import { counted, few } from '../simulate/words.ts'
 
 export interface AdoptOptions extends TemporalOptions {
   readonly delete?: true

@@ -1,9 +1,9 @@
 import type { PlannedDisruption } from '../../../core/disruption/plan/plan.ts'
+import { counted, monthly, percent, shareText } from '../../document/words.ts'
 import { type Html, html, htmlPage, htmlTable } from '../shared/html.ts'
 import { yamlText } from '../shared/yaml-text.ts'
-import { counted, monthly } from '../simulate/words.ts'
 import type { Advice } from './advice.ts'
-import { holderName, percent, poolName, shareText } from './names.ts'
+import { holderName, poolName } from './names.ts'
 
 /** The report as a page that stands by itself. */
 export function adviceHtml(advice: Advice): string {

@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { pausableReasons } from '../../../core/pauses/pauses.ts'
+import { few } from '../../document/words.ts'
 import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
 import { print } from '../shared/output.ts'
-import { few } from '../simulate/words.ts'
 import type { PoolBudgets, ReadCluster, Reason } from './report.ts'
 
 interface Options extends ClusterOptions {

@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander'
 import { liveMarks, type Mark, type Marks, marksMap } from '../../../activities/azure/capacity/mark.ts'
+import { counted } from '../../document/words.ts'
 import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
 import { isForPrograms, print } from '../shared/output.ts'
-import { counted } from '../simulate/words.ts'
 import { chosenMarks, type MarkFilter } from './chosen-marks.ts'
 import { marksTable } from './table.ts'
 

@@ -2,9 +2,9 @@ import { hourMs } from '../../../core/cost/bill.ts'
 import { printable } from '../../../core/values/printable.ts'
 import { timeText } from '../../../core/values/time.ts'
 import type { ReadCost } from '../../cost/read-cost.ts'
+import { counted, percent, shareText, usd } from '../../document/words.ts'
 import { type CsvCell, csvText } from '../shared/csv.ts'
 import { aligned } from '../shared/table.ts'
-import { counted } from '../simulate/words.ts'
 import type { CostKey } from './options.ts'
 import { type CostRow, rowsOf } from './rows.ts'
 
@@ -34,11 +34,11 @@ function linesText(rows: readonly CostRow[], by: CostKey, total: number): string
   const header = [heading, 'USD', 'SHARE', ...(hasHours ? ['NODE-HOURS', 'SPOT DISCOUNT'] : [])]
   const shown = rows
     .slice(0, mostLines)
-    .map(({ key, usd, nodeHours, spotDiscount }) => [
+    .map(({ key, usd: own, nodeHours, spotDiscount }) => [
       key,
-      money(usd),
-      total > 0 ? `${((100 * usd) / total).toFixed(1)} %` : '-',
-      ...(hasHours ? [(nodeHours ?? 0).toFixed(2), money(spotDiscount ?? 0)] : []),
+      usd(own),
+      percent(own, total),
+      ...(hasHours ? [(nodeHours ?? 0).toFixed(2), usd(spotDiscount ?? 0)] : []),
     ])
   const more = rows.length - shown.length
   return [aligned([header, ...shown]), ...(more > 0 ? [`and ${more} more; -o csv has all`] : [])].join('\n')
@@ -47,33 +47,26 @@ function linesText(rows: readonly CostRow[], by: CostKey, total: number): string
 function sumsOf({ total, shares, savings, forecastMonth, window }: ReadCost, hours: number): readonly string[] {
   const saved = savings.reduce((sum, { usd }) => sum + usd, 0)
   const byReason = [...Map.groupBy(savings, ({ command }) => command.reason)].map(
-    ([reason, own]) => `${reason} ${money(own.reduce((sum, { usd }) => sum + usd, 0))}`,
+    ([reason, own]) => `${reason} ${usd(own.reduce((sum, { usd }) => sum + usd, 0))}`,
   )
   const month = new Date(window.toMs).toISOString().slice(0, 7)
-  const share = (usd: number) => (total.usd > 0 ? ` (${((100 * usd) / total.usd).toFixed(1)} %)` : '')
   const sums: (readonly [string, string])[] = [
-    ['total', `${money(total.usd)}, ${total.nodeHours.toFixed(2)} node-hours, ${money(total.usd / hours)} an hour`],
-    ['idle', shares === undefined ? 'unknown' : `${money(shares.idle)}${share(shares.idle)}, requested by no pod`],
+    ['total', `${usd(total.usd)}, ${total.nodeHours.toFixed(2)} node-hours, ${usd(total.usd / hours)} an hour`],
+    [
+      'idle',
+      shares === undefined ? 'unknown' : `${usd(shares.idle)}${shareText(shares.idle, total.usd)}, requested by no pod`,
+    ],
     ...(shares === undefined
       ? []
-      : [['unknown', `${money(shares.unknown)}${share(shares.unknown)}, not watched`] as const]),
+      : [['unknown', `${usd(shares.unknown)}${shareText(shares.unknown, total.usd)}, not watched`] as const]),
     [
       'saved',
-      `${money(saved)} by ${counted(savings.length, 'disruption command')}${byReason.length === 0 ? '' : `: ${byReason.join(', ')}`}`,
+      `${usd(saved)} by ${counted(savings.length, 'disruption command')}${byReason.length === 0 ? '' : `: ${byReason.join(', ')}`}`,
     ],
-    ['spot discount', `${money(total.spotDiscount)} against today's prices on demand`],
-    [
-      'forecast',
-      forecastMonth === undefined ? `${month}: needs an hour of costs` : `${month}: ${money(forecastMonth)}`,
-    ],
+    ['spot discount', `${usd(total.spotDiscount)} against today's prices on demand`],
+    ['forecast', forecastMonth === undefined ? `${month}: needs an hour of costs` : `${month}: ${usd(forecastMonth)}`],
   ]
   return aligned(sums.map(([name, text]) => [name, text])).split('\n')
-}
-
-/** Small clusters and short times cost parts of a cent. */
-function money(usd: number): string {
-  const digits = usd !== 0 && Math.abs(usd) < 1 ? 4 : 2
-  return usd.toFixed(digits).replace(/^-(0\.0+)$/, '$1')
 }
 
 /** Returns the lines for spreadsheets. */

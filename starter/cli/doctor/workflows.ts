@@ -1,11 +1,11 @@
 import type { Client, Connection } from '@temporalio/client'
 import { managesMachines } from '../../../api/config.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
+import { counted } from '../../document/words.ts'
 import { connectClient, temporalClient } from '../../temporal/connect.ts'
 import type { Fault } from '../../temporal/findings/finding.ts'
 import { lookOnce } from '../../temporal/findings/look.ts'
 import { findingGroups, type Repairer, readClaims, readRepairer } from '../shared/temporal-findings.ts'
-import { counted } from '../simulate/words.ts'
 import { type Check, type Finding, fail, ok, reason, warn, worst } from './check.ts'
 import type { DoctorContext } from './context.ts'
 

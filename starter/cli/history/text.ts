@@ -1,14 +1,12 @@
 import type { CommandFacts, History, Life } from '../../../core/history/life.ts'
-import { amountText, birthText, deathText, offeringText, priceText } from '../../../core/history/texts.ts'
+import { birthText, deathText, offeringText, priceText } from '../../../core/history/texts.ts'
 import { timelineOf } from '../../../core/history/timeline.ts'
 import { printable } from '../../../core/values/printable.ts'
 import { timeText } from '../../../core/values/time.ts'
+import { ago, hoursText, usd } from '../../document/words.ts'
 import { type CsvCell, csvText } from '../shared/csv.ts'
 import { aligned } from '../shared/table.ts'
-import { ago } from '../status/table.ts'
 import { iso, type LifeRow, type PoolRow } from './rows.ts'
-
-const hoursText = (hours: number) => hours.toFixed(hours < 10 ? 2 : 1)
 
 /** All lifecycles for people. `now`: epoch ms. */
 export function livesText(rows: readonly LifeRow[], now: number): string {
@@ -40,9 +38,9 @@ function wentText({ went, isRunning, drainingMs }: Life): string {
 }
 
 /** A plus says that a part has no known price. */
-function usdText(usd: number, unpricedHours: number): string {
-  if (unpricedHours > 0) return usd === 0 ? '?' : `${amountText(usd)}+?`
-  return amountText(usd)
+function usdText(known: number, unpricedHours: number): string {
+  if (unpricedHours > 0) return known === 0 ? '?' : `${usd(known)}+?`
+  return usd(known)
 }
 
 /** One lifecycle with its timeline, for people. */

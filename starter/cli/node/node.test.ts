@@ -33,7 +33,7 @@ describe('the list', () => {
     expect(listText(nodeRows(both, now), now).split('\n')).toEqual([
       'NODECLAIM  NODE  NODEPOOL  PHASE        SINCE  ATTEMPT           WAITS FOR',
       'n2-claim   n2    default   Terminating  9m     deleteInstance 7  the VM to be gone; last failure (again in 40s): AuthorizationFailed',
-      'n1-claim   n1    default   Ready        1h0m   -                 HELD until released by ann',
+      'n1-claim   n1    default   Ready        1h     -                 HELD until released by ann',
     ])
   })
 

@@ -8,9 +8,9 @@ import type {
 } from '../../../core/disruption/plan/plan.ts'
 import { causeTitle } from '../../../core/disruption/verdicts/cause-text.ts'
 import { printable } from '../../../core/values/printable.ts'
+import { counted, monthly } from '../../document/words.ts'
 import { shownMove } from '../shared/shown-move.ts'
 import { aligned } from '../shared/table.ts'
-import { counted, monthly } from '../simulate/words.ts'
 
 const mostPods = 20
 const mostBlockers = 30

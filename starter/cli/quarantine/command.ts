@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import type { NoteFaults } from '../../../api/kept/document.ts'
 import type { QuarantineEntry } from '../../../core/quarantine.ts'
+import { counted } from '../../document/words.ts'
 import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
 import { isForPrograms, print } from '../shared/output.ts'
-import { counted } from '../simulate/words.ts'
 import { quarantineJson, quarantineTable } from './table.ts'
 
 interface Options extends ClusterOptions {

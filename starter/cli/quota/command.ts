@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
+import { counted } from '../../document/words.ts'
 import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
 import { isForPrograms, print } from '../shared/output.ts'
-import { counted } from '../simulate/words.ts'
 
 interface Options extends ClusterOptions {
   readonly all?: true

@@ -7,9 +7,9 @@ import {
   type VmUse,
 } from '../../../activities/azure/capacity/quota-accounting.ts'
 import type { VmSize } from '../../../activities/azure/catalogue/sku.ts'
+import { few } from '../../document/words.ts'
 import type { Buyable } from '../shared/buyable.ts'
 import { aligned } from '../shared/table.ts'
-import { few } from '../simulate/words.ts'
 
 /** What a NodePool may buy of a pool of vCPUs, and what of it there is no room for. */
 interface BlockedPool {

@@ -1,11 +1,11 @@
 import type { Interruption } from '../../../core/history/report/interruptions.ts'
 import type { ReportFacts } from '../../../core/history/report/report.ts'
-import { amountText } from '../../../core/history/texts.ts'
 import { timeText } from '../../../core/values/time.ts'
+import { counted, latency, usd } from '../../document/words.ts'
 import type { Cell, Inline, Section, Table } from './document.ts'
 import { leftOut, mostRows } from './nodes-sections.ts'
 import type { Measured } from './prometheus.ts'
-import { countText, duration, durationText, foreign, number } from './words.ts'
+import { duration, foreign, number } from './words.ts'
 
 const mostNamed = 3
 
@@ -40,8 +40,8 @@ export function disruptionSection({ methods, undone }: ReportFacts): Section {
           row.method,
           row.reason,
           ...[row.done, row.undone, row.running, row.unknown, row.removed, row.replacements].map(number),
-          { number: amountText(row.savingsPerHour) },
-          { number: amountText(row.saved) },
+          { number: usd(row.savingsPerHour) },
+          { number: usd(row.saved) },
         ]),
       },
       ...undoneTable(undone),
@@ -84,14 +84,14 @@ const outcomes: Readonly<Record<Interruption['outcome'], string>> = {
 export function interruptionsSection({ interruptionCounts: counts, interruptions }: ReportFacts): Section {
   const title = 'Interruptions'
   const { nodes, inTime, late, withoutReplacement, underWay, drainedPods, vmsLost } = counts
-  const lost = vmsLost === 0 ? [] : [[`${countText(vmsLost, 'VM')} vanished without a notice.`]]
+  const lost = vmsLost === 0 ? [] : [[`${counted(vmsLost, 'VM')} vanished without a notice.`]]
   if (nodes === 0) return { title, lines: [['No node was interrupted with a notice.'], ...lost], tables: [] }
   return {
     title,
     lines: [
       [
-        `Azure interrupted ${countText(nodes, 'node')}. For ${inTime} a replacement was ready before the VM was gone, for ${late} later; ` +
-          `for ${withoutReplacement} no new node was created; ${underWay} are under way. ${countText(drainedPods, 'pod')} moved. ` +
+        `Azure interrupted ${counted(nodes, 'node')}. For ${inTime} a replacement was ready before the VM was gone, for ${late} later; ` +
+          `for ${withoutReplacement} no new node was created; ${underWay} are under way. ${counted(drainedPods, 'pod')} moved. ` +
           'The replacement is the next NodeClaim that was created for pods in the same NodePool: nothing links the two.',
       ],
       ...lost,
@@ -142,9 +142,9 @@ export function waitsSection({ plannedWaits }: ReportFacts, measured: Measured):
   const planned =
     plannedWaits === undefined
       ? 'No node was created for pods and became ready.'
-      : `${countText(plannedWaits.count, 'pod')} waited for a node that was created for them: ` +
-        `p50 ${durationText(plannedWaits.p50)}, p90 ${durationText(plannedWaits.p90)}, p99 ${durationText(plannedWaits.p99)}, ` +
-        `at most ${durationText(plannedWaits.max)}, from the creation of the NodeClaim until the node was ready. The time before, until they were planned, is not part of it.`
+      : `${counted(plannedWaits.count, 'pod')} waited for a node that was created for them: ` +
+        `p50 ${latency(plannedWaits.p50)}, p90 ${latency(plannedWaits.p90)}, p99 ${latency(plannedWaits.p99)}, ` +
+        `at most ${latency(plannedWaits.max)}, from the creation of the NodeClaim until the node was ready. The time before, until they were planned, is not part of it.`
   return {
     title: 'Time that pods waited',
     lines: [[planned], ...unmeasured(measured)],

@@ -4,9 +4,9 @@ import type { NodeCounts, ReasonCount } from '../../../core/history/report/nodes
 import type { RefusalCount } from '../../../core/history/report/refusals.ts'
 import type { ReportFacts } from '../../../core/history/report/report.ts'
 import type { Spread } from '../../../core/history/report/spread.ts'
-import { amountText } from '../../../core/history/texts.ts'
+import { counted, hoursText, latency, usd } from '../../document/words.ts'
 import type { Cell, Section, Table } from './document.ts'
-import { countText, duration, foreign, hoursText, number } from './words.ts'
+import { duration, foreign, number } from './words.ts'
 
 /** Rows of a table that could have any number; JSON has all. */
 export const mostRows = 50
@@ -39,9 +39,9 @@ function countsRow(name: Cell, counts: NodeCounts): readonly Cell[] {
 }
 
 /** A plus says that a part has no known price. */
-export function usdText({ usd, unpricedHours }: Pick<NodeCounts, 'usd' | 'unpricedHours'>): string {
-  if (unpricedHours === 0) return amountText(usd)
-  return usd === 0 ? 'unknown' : `${amountText(usd)} + unknown`
+export function usdText({ usd: known, unpricedHours }: Pick<NodeCounts, 'usd' | 'unpricedHours'>): string {
+  if (unpricedHours === 0) return usd(known)
+  return known === 0 ? 'unknown' : `${usd(known)} + unknown`
 }
 
 const births_: Readonly<Record<string, string>> = {
@@ -91,7 +91,7 @@ export function launchesSection({ launches, latencies: { all, rows } }: ReportFa
     title,
     lines: [
       [
-        `Of ${countText(created, 'NodeClaim')} that were created, ${ready} became ready, ${underWay} are under way, ${gaveUp} gave up, ` +
+        `Of ${counted(created, 'NodeClaim')} that were created, ${ready} became ready, ${underWay} are under way, ${gaveUp} gave up, ` +
           `and ${leftEarly} were deleted before. Steps follow each other: Azure accepts the VM, the Node registers, the Node is ready. ` +
           'Kubernetes keeps whole seconds. Launches that were refused are part of the first step.',
       ],
@@ -128,12 +128,7 @@ function latencyCells({ ready, steps }: LaunchLatency): readonly Cell[] {
 }
 
 function spreadText(spread: Spread | undefined): string {
-  return spread === undefined ? '-' : [spread.p50, spread.p90, spread.p99].map((ms) => durationCell(ms)).join(' / ')
-}
-
-function durationCell(ms: number): string {
-  const cell = duration(ms)
-  return typeof cell === 'object' && 'number' in cell ? cell.number : ''
+  return spread === undefined ? '-' : [spread.p50, spread.p90, spread.p99].map(latency).join(' / ')
 }
 
 /** What Azure refused. */
@@ -147,7 +142,7 @@ export function refusalsSection({ refusals: { rows, cutShort } }: ReportFacts): 
         ? []
         : [
             [
-              `A lifecycle keeps its latest ${mostRefused} refusals. ${countText(cutShort, 'NodeClaim')} had as many: there may have been more than is shown.`,
+              `A lifecycle keeps its latest ${mostRefused} refusals. ${counted(cutShort, 'NodeClaim')} had as many: there may have been more than is shown.`,
             ],
           ]),
       ...leftOut(rows.length),

@@ -1,11 +1,11 @@
 import type { ReportFacts } from '../../../core/history/report/report.ts'
-import { amountText } from '../../../core/history/texts.ts'
 import { timeText } from '../../../core/values/time.ts'
+import { counted, hoursText, latency, usd } from '../../document/words.ts'
 import { disruptionSection, interruptionsSection, waitsSection } from './disruption-sections.ts'
 import type { Document, Inline } from './document.ts'
 import { launchesSection, nodesSection, refusalsSection, usdText } from './nodes-sections.ts'
 import type { Measured } from './prometheus.ts'
-import { countText, durationText, foreign, hoursText } from './words.ts'
+import { foreign } from './words.ts'
 
 export interface Reported {
   readonly cluster: string
@@ -38,16 +38,16 @@ function summaryOf(facts: ReportFacts): readonly string[] {
   const failed = refusals.rows.reduce((all, { times }) => all + times, 0)
   return [
     `Nodes: ${nodes.atStart} at the start, ${nodes.created} created, ${nodes.ended} ended, ${nodes.atEnd} at the end; ${hoursText(nodes.nodeHours)} node-hours, ${usdText(nodes)} USD`,
-    `Launches: ${launches.ready} of ${countText(launches.created, 'NodeClaim')} became ready, ${launches.gaveUp} gave up` +
+    `Launches: ${launches.ready} of ${counted(launches.created, 'NodeClaim')} became ready, ${launches.gaveUp} gave up` +
       (total === undefined
         ? ''
-        : `; created to ready p50 ${durationText(total.p50)}, p90 ${durationText(total.p90)}, p99 ${durationText(total.p99)}`),
-    `Capacity failures: ${failed === 0 ? 'none' : `${countText(failed, 'launch', 'launches')} failed, for ${countText(refusals.rows.length, 'offering and reason', 'offerings and reasons')}`}`,
-    `Disruption: ${countText(
+        : `; created to ready p50 ${latency(total.p50)}, p90 ${latency(total.p90)}, p99 ${latency(total.p99)}`),
+    `Capacity failures: ${failed === 0 ? 'none' : `${counted(failed, 'launch', 'launches')} failed, for ${counted(refusals.rows.length, 'offering and reason', 'offerings and reasons')}`}`,
+    `Disruption: ${counted(
       sum(({ done }) => done),
       'command',
-    )} done, ${sum(({ undone }) => undone)} undone; ${amountText(sum(({ saved }) => saved))} USD saved`,
-    `Interruptions: ${countText(interrupted.nodes, 'node')}${interrupted.nodes === 0 ? '' : `, ${interrupted.inTime} with a replacement in time`}`,
+    )} done, ${sum(({ undone }) => undone)} undone; ${usd(sum(({ saved }) => saved))} USD saved`,
+    `Interruptions: ${counted(interrupted.nodes, 'node')}${interrupted.nodes === 0 ? '' : `, ${interrupted.inTime} with a replacement in time`}`,
   ]
 }
 
@@ -61,7 +61,7 @@ function coverageOf(
     ...(isShort
       ? [
           [
-            `Incomplete: asked for since ${timeText(askedMs)}, but Temporal keeps ended lifecycles for ${countText(Math.round(retentionMs / 3_600_000), 'hour')} in this namespace`,
+            `Incomplete: asked for since ${timeText(askedMs)}, but Temporal keeps ended lifecycles for ${counted(Math.round(retentionMs / 3_600_000), 'hour')} in this namespace`,
           ],
         ]
       : []),
@@ -72,7 +72,7 @@ function coverageOf(
       ? []
       : [
           [
-            `Incomplete: ${countText(unreadable, 'lifecycle has', 'lifecycles have')} no readable facts: terminated, begun under another version, or encrypted with a key that is missing here (JOINER_TEMPORAL_ENCRYPTION_KEYS)`,
+            `Incomplete: ${counted(unreadable, 'lifecycle has', 'lifecycles have')} no readable facts: terminated, begun under another version, or encrypted with a key that is missing here (JOINER_TEMPORAL_ENCRYPTION_KEYS)`,
           ],
         ]),
   ]

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { CommandFacts, History, Life } from '../../../core/history/life.ts'
 import { reportOf } from '../../../core/history/report/report.ts'
 import { reportText } from './run.ts'
-import { countText, durationText, foreign, hoursText } from './words.ts'
+import { foreign } from './words.ts'
 
 const minute = 60_000
 const since = Date.UTC(2026, 10, 17)
@@ -75,7 +75,7 @@ describe('the report says', () => {
     [
       'which interruption needed no node',
       { lives: [life('a', { drainingMs: since + minute, endedMs: since + 2 * minute, went: interrupted })] },
-      /\| +1m0s \| +0 \| - +\| +- \| no new node +\|/,
+      /\| +1m \| +0 \| - +\| +- \| no new node +\|/,
     ],
     ['some of many nodes that stayed', { commands: [undone] }, /\| `a, b, c and 2 more` +\|/],
     ['nothing in place of a reason that is not known', { commands: [undone] }, /\| drift +\| - +\| +1 \|/],
@@ -101,24 +101,6 @@ describe('the report says', () => {
   })
 })
 
-test.each<[number, string]>([
-  [0, '0s'],
-  [40, '0s'],
-  [260, '300ms'],
-  [9940, '9.9s'],
-  [9999, '10s'],
-  [59_600, '1m0s'],
-  [3_725_000, '1h2m5s'],
-])('%d ms are %s', (ms, text) => {
-  expect(durationText(ms)).toBe(text)
-})
-
-test('numbers and texts of any length are readable', () => {
-  expect([countText(1, 'pod'), countText(1200, 'pod'), countText(0, 'launch', 'launches')]).toEqual([
-    '1 pod',
-    '1,200 pods',
-    '0 launches',
-  ])
-  expect([hoursText(0.004), hoursText(9.5), hoursText(12_345.6)]).toEqual(['0.00', '9.50', '12,346'])
+test('a text of any length is readable', () => {
   expect(foreign('x'.repeat(1000))).toEqual({ foreign: `${'x'.repeat(257)}...` })
 })

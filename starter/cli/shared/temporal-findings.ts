@@ -1,4 +1,5 @@
 // Findings of Temporal for people and programs, with who repairs them.
+
 import { decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
 import { isOfAnotherProvider } from '../../../activities/kubernetes/cache/other-providers.ts'
 import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
@@ -6,8 +7,8 @@ import type { KubernetesClient } from '../../../activities/kubernetes/client/cli
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { timeText } from '../../../core/values/time.ts'
+import { few } from '../../document/words.ts'
 import type { Finding } from '../../temporal/findings/finding.ts'
-import { few } from '../simulate/words.ts'
 import { leaseReport } from './leases.ts'
 
 /** A leader renews its Lease every 3 s; clocks of two machines may differ by some seconds. */

@@ -5,10 +5,11 @@ import type { ClaimReasons } from '../../../core/scheduling/explain/funnel-claim
 import { funnelText, missText } from '../../../core/scheduling/explain/funnel-text.ts'
 import { unschedulableText } from '../../../core/scheduling/unschedulable-text.ts'
 import { printable } from '../../../core/values/printable.ts'
+import { counted, few, monthly } from '../../document/words.ts'
 import { InputError } from './input-error.ts'
 import { shown } from './result.ts'
 import type { Solved } from './rounds.ts'
-import { counted, few, isPriced, monthly, podNames } from './words.ts'
+import { isPriced, podNames } from './words.ts'
 
 /** What became of one pod, and why. */
 export type Explanation =

@@ -6,6 +6,7 @@ import { schedulingSnapshot } from '../../../core/scheduling/cluster.ts'
 import { pathText } from '../../../core/values/field-error.ts'
 import { isObject } from '../../../core/values/json.ts'
 import { printable, printableStart } from '../../../core/values/printable.ts'
+import { few } from '../../document/words.ts'
 import { type TakingPart, takingPart } from '../shared/taking-part.ts'
 import type { Catalog } from './catalog.ts'
 import { checkManifest, subjectOf } from './check.ts'
@@ -15,7 +16,6 @@ import { type DisruptionResultJson, disruptionResult } from './disruption/disrup
 import { InputError } from './input-error.ts'
 import type { Overrides, Scenario } from './scenario.ts'
 import { type Manifest, placeOf } from './source.ts'
-import { few } from './words.ts'
 
 const mostKindsShown = 50
 const mostErrors = 10

@@ -8,11 +8,12 @@ import type {
   UnschedulablePod,
 } from '../../../core/scheduling/snapshot.ts'
 import { unschedulableText } from '../../../core/scheduling/unschedulable-text.ts'
+import { counted, few, monthly } from '../../document/words.ts'
 import { aligned } from '../shared/table.ts'
 import { funnelLines, lines } from './explain.ts'
 import { shown } from './result.ts'
 import type { Solved } from './rounds.ts'
-import { counted, few, isPriced, monthly, podNames, valuesFor } from './words.ts'
+import { isPriced, podNames, valuesFor } from './words.ts'
 
 const header = ['NODE', 'NODEPOOL', 'TYPE', 'ZONE', 'CAPACITY', 'USD/MONTH', 'PODS']
 const podsShown = 6

@@ -1,6 +1,6 @@
 import type { StoredWaiting } from '../../../api/waiting-pods.ts'
 import { printable } from '../../../core/values/printable.ts'
-import { counted } from '../simulate/words.ts'
+import { counted } from '../../document/words.ts'
 import type { ClusterReport } from './status.ts'
 
 const mostNamed = 3

@@ -55,7 +55,7 @@ const priceOf = (_: string, capacityType: string) => (capacityType === 'spot' ? 
 test('the status for people', () => {
   expect(statusText(report, { priceOf, nodes }, now).split('\n')).toEqual([
     'LOOP          SINCE  DOING',
-    'provisioning  1m     waiting',
+    'provisioning  1m30s  waiting',
     'disruption    2h5m   evaluating',
     '',
     'PAUSED  disruption of NodePool "gpu" is paused by alice since 2026-11-21T11:59:00Z until 2026-11-21T13:00:00Z: release day',

@@ -1,12 +1,12 @@
 import { withheldRemedy, withheldText } from '../../../api/withheld-machines.ts'
 import { pauseText } from '../../../core/pauses/pauses.ts'
 import { printable } from '../../../core/values/printable.ts'
+import { ago, counted, few, monthly, shortened } from '../../document/words.ts'
 import { pauseJson } from '../operate/pause-json.ts'
 import { quarantineJson } from '../quarantine/table.ts'
 import type { LeaseReport } from '../shared/leases.ts'
 import { aligned } from '../shared/table.ts'
 import { findingsJson } from '../shared/temporal-findings.ts'
-import { counted, few, monthly } from '../simulate/words.ts'
 import { pendingJson, pendingText } from './pending.ts'
 import {
   type ClusterReport,
@@ -188,19 +188,4 @@ function leaseJson({ lease, unread, holder, heldMs }: LeaseReport): object {
     holder: holder ?? null,
     heldSeconds: heldMs === undefined ? null : Math.round(heldMs / 1000),
   }
-}
-
-/** A time span: `3s`, `12m`, `5h10m`, `3d4h`. */
-export function ago(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1000))
-  if (seconds < 60) return `${seconds}s`
-  const minutes = Math.floor(seconds / 60)
-  if (minutes < 60) return `${minutes}m`
-  const hours = Math.floor(minutes / 60)
-  return hours < 24 ? `${hours}h${minutes % 60}m` : `${Math.floor(hours / 24)}d${hours % 24}h`
-}
-
-/** With dots where it was cut. */
-export function shortened(text: string, most: number): string {
-  return text.length > most ? `${text.slice(0, most - 3)}...` : text
 }

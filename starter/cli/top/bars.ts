@@ -1,13 +1,10 @@
+import { percent } from '../../document/words.ts'
 import type { Style } from './paint.ts'
 
 /** Returns a bar with the share in percent behind it. */
 export function bar(share: number, width: number): string {
   const filled = Math.round(Math.min(1, Math.max(0, share)) * width)
   return `${'█'.repeat(filled)}${'░'.repeat(width - filled)} ${percent(share).padStart(4)}`
-}
-
-function percent(share: number): string {
-  return `${Math.round(share * 100)}%`
 }
 
 /** Full nodes are what is paid for. */

@@ -1,6 +1,6 @@
 import { printable } from '../../../core/values/printable.ts'
+import { ago } from '../../document/words.ts'
 import type { NodeView } from '../../view/cluster-view.ts'
-import { ago } from '../status/table.ts'
 import { bar, shareOf, shareStyle } from './bars.ts'
 import type { Cell, Style } from './paint.ts'
 

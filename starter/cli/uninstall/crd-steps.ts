@@ -2,9 +2,9 @@ import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import { isTooManyRequests } from '../../../activities/kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import { counted } from '../../document/words.ts'
 import { converted, convertedNames, holdsOld, patched, readCrd, releaseOf, storeAsNew } from '../crds/release.ts'
 import { oldVersion } from '../crds/wanted-spec.ts'
-import { counted } from '../simulate/words.ts'
 import type { Step, Uninstallation } from './context.ts'
 
 /** The CRDs of the chart. */

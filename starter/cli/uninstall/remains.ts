@@ -1,6 +1,6 @@
 import { readConfigMap } from '../../../activities/kubernetes/client/config-map.ts'
+import { counted } from '../../document/words.ts'
 import { readCrd } from '../crds/release.ts'
-import { counted } from '../simulate/words.ts'
 import type { Uninstallation } from './context.ts'
 import { chartCrds } from './crd-steps.ts'
 import { ownClaims, type SeenObject } from './node-objects.ts'

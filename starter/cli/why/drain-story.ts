@@ -6,7 +6,7 @@ import { phaseOf } from '../../../core/node-claim/phase.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { podName } from '../../../core/pods/pod-rules.ts'
 import { timeText } from '../../../core/values/time.ts'
-import { counted, few } from '../simulate/words.ts'
+import { counted, few } from '../../document/words.ts'
 import type { NodeFacts } from './facts.ts'
 import { budgetRemedy, protectionRemedy } from './remedies.ts'
 

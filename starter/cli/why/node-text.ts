@@ -1,9 +1,8 @@
 import { type BlockingPod, podDisruptionBudgetsOf, podsOf } from '../../../core/disruption/verdicts/cause.ts'
 import type { Move } from '../../../core/disruption/verdicts/verdict.ts'
 import { printable } from '../../../core/values/printable.ts'
+import { ago, counted, monthly } from '../../document/words.ts'
 import type { ShownMove } from '../shared/shown-move.ts'
-import { counted, monthly } from '../simulate/words.ts'
-import { ago } from '../status/table.ts'
 import type { EventFacts } from './facts.ts'
 import type { CommandFacts, Evaluated, NodeReport } from './node-report.ts'
 

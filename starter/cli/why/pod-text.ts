@@ -1,5 +1,4 @@
-import { counted } from '../simulate/words.ts'
-import { ago } from '../status/table.ts'
+import { ago, counted } from '../../document/words.ts'
 import { eventSection, moveLines, section } from './node-text.ts'
 import type { PodReport } from './pod-report.ts'
 import type { WaitingReport } from './waiting.ts'

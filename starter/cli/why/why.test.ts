@@ -104,7 +104,7 @@ describe('why node', () => {
       '  when something changes in the cluster, and every 5 minutes',
       '  the protection of shop/web ends at 2026-01-02T00:30:00Z',
       'events:',
-      '  1m ago  NodeClaim  DisruptionBlocked (3 times): Pod has ...',
+      '  1m30s ago  NodeClaim  DisruptionBlocked (3 times): Pod has ...',
     ])
   })
 

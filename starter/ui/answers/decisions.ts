@@ -1,8 +1,7 @@
 import type { CommandFacts, Death, History, Life } from '../../../core/history/life.ts'
 import { plannedText } from '../../../core/history/texts.ts'
 import { disruptionCommandId } from '../../../core/task-queues.ts'
-import { counted, few } from '../../cli/simulate/words.ts'
-import { ago } from '../../cli/status/table.ts'
+import { ago, counted, few } from '../../document/words.ts'
 import type { Decision, Decisions } from '../contract.ts'
 
 const mostDecisions = 500

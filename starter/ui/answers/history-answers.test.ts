@@ -76,14 +76,14 @@ test('decisions name what was decided, why, and what it costs', () => {
   expect(decisions.map(({ kind, text, reason, outcome }) => [kind, text, reason, outcome])).toEqual([
     [
       'end',
-      'aks-d, Standard_D4s_v5 spot in westus2-2, ended after 2h0m, 2 pods moved',
+      'aks-d, Standard_D4s_v5 spot in westus2-2, ended after 2h, 2 pods moved',
       'interrupted by Azure: Preempt',
       'done',
     ],
     ['disruption', 'Underutilized (multi-node): aks-a, aks-b replaced by c, done after 2m', 'Underutilized', 'done'],
     ...['a', 'b', 'd'].map((name) => [
       'launch',
-      `aks-${name} of NodePool general, Standard_D4s_v5 spot in westus2-2, was ready after 1m`,
+      `aks-${name} of NodePool general, Standard_D4s_v5 spot in westus2-2, was ready after 1m30s`,
       'for 3 pods',
       'done',
     ]),

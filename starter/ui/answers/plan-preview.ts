@@ -1,6 +1,6 @@
 import type { DisruptionPlan, PlannedReplacement } from '../../../core/disruption/plan/plan.ts'
 import { planText } from '../../cli/operate/plan-text.ts'
-import { hoursOfMonth } from '../../cli/simulate/words.ts'
+import { hoursOfMonth } from '../../document/words.ts'
 import type { PlanPreview } from '../contract.ts'
 
 /** A plan as the page shows it. */

@@ -1,5 +1,5 @@
 import type { Life, LifeFacts } from '../../../core/history/life.ts'
-import { counted } from '../../cli/simulate/words.ts'
+import { counted } from '../../document/words.ts'
 import type { TimelineStep } from '../contract.ts'
 import { birthText, deathText } from './decisions.ts'
 

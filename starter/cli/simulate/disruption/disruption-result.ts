@@ -7,8 +7,9 @@ import type { RequirementSpec } from '../../../../core/objects.ts'
 import { serializeAll } from '../../../../core/requirements/requirements.ts'
 import type { PlannedNodeClaim } from '../../../../core/scheduling/snapshot.ts'
 import { printable } from '../../../../core/values/printable.ts'
+import { counted, few, monthly } from '../../../document/words.ts'
 import { aligned } from '../../shared/table.ts'
-import { counted, few, isPriced, monthly } from '../words.ts'
+import { isPriced } from '../words.ts'
 import type { ConditionsJson } from './claim-conditions.ts'
 
 /** What came of it, as a simulation prints it. */

@@ -1,10 +1,11 @@
+import { ago } from '../../../document/words.ts'
 import type { ActionRequest, Calendar } from '../../contract.ts'
 import { Icon } from '../parts/icon.tsx'
 import { Loaded } from '../parts/loaded.tsx'
 import { Week } from '../parts/week.tsx'
 import { asking } from '../state/asking.ts'
 import { now } from '../state/clock.ts'
-import { duration, momentTime } from '../state/format.ts'
+import { momentTime } from '../state/format.ts'
 import { useResource } from '../state/resource.ts'
 import { canAct } from '../state/session.ts'
 
@@ -110,7 +111,7 @@ function PauseEntry({ pause, reload }: { readonly pause: Pause; readonly reload:
           since {momentTime(sinceMs)} ·{' '}
           {untilMs === undefined
             ? 'until somebody ends it'
-            : `until ${momentTime(untilMs)}, in ${duration(Math.max(0, untilMs - now.value))}`}
+            : `until ${momentTime(untilMs)}, in ${ago(Math.max(0, untilMs - now.value))}`}
         </p>
       </div>
       {canAct.value && request !== undefined && (

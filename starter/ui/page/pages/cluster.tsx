@@ -1,11 +1,12 @@
 import { signal } from '@preact/signals'
+import { counted, dollars, hoursOfMonth, percent } from '../../../document/words.ts'
 import { Figure } from '../parts/figure.tsx'
 import { Legend } from '../parts/nodes/legend.tsx'
 import { type Layout, NodeList } from '../parts/nodes/node-list.tsx'
 import { Notices } from '../parts/notices.tsx'
 import { Pending } from '../parts/pending.tsx'
 import { allNodes, missing, pools, summary } from '../state/cluster.ts'
-import { bytes, cores, counted, percent, usd } from '../state/format.ts'
+import { bytes, cores } from '../state/format.ts'
 
 const filter = signal('')
 /** Undefined: nobody chose, so the number of nodes decides. */
@@ -55,8 +56,8 @@ function Totals() {
       />
       <Figure
         name="Price"
-        value={`${usd(totals.pricePerHour)}/h`}
-        more={unpriced ?? `${usd(totals.pricePerHour * 730)} a month`}
+        value={`${dollars(totals.pricePerHour)}/h`}
+        more={unpriced ?? `${dollars(totals.pricePerHour * hoursOfMonth)} a month`}
       />
     </dl>
   )

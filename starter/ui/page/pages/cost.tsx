@@ -1,11 +1,11 @@
 import { signal } from '@preact/signals'
+import { dollars, percent } from '../../../document/words.ts'
 import type { CostLine, CostReport } from '../../contract.ts'
 import { CostPlot } from '../parts/cost-plot.tsx'
 import { DaysChoice } from '../parts/days.tsx'
 import { Figure } from '../parts/figure.tsx'
 import { Loaded } from '../parts/loaded.tsx'
 import { now } from '../state/clock.ts'
-import { percent, usd } from '../state/format.ts'
 import { useResource } from '../state/resource.ts'
 
 const days = signal(7)
@@ -32,14 +32,17 @@ function Report({ report }: { readonly report: CostReport }) {
   return (
     <>
       <dl class="totals">
-        <Figure name={days.value === 1 ? 'In 1 day' : `In ${days.value} days`} value={usd(total)} />
-        <Figure name="Saved by disruption" value={usd(saved)} more="of what nodes would have cost" />
+        <Figure name={days.value === 1 ? 'In 1 day' : `In ${days.value} days`} value={dollars(total)} />
+        <Figure name="Saved by disruption" value={dollars(saved)} more="of what nodes would have cost" />
         <Figure
           name="Requested by no pod"
-          value={idle === undefined ? 'not known' : usd(idle)}
+          value={idle === undefined ? 'not known' : dollars(idle)}
           {...(idle === undefined ? {} : { more: `${percent(idle, total)} of the sum` })}
         />
-        <Figure name="Forecast for this month" value={forecastMonth === undefined ? 'not known' : usd(forecastMonth)} />
+        <Figure
+          name="Forecast for this month"
+          value={forecastMonth === undefined ? 'not known' : dollars(forecastMonth)}
+        />
       </dl>
       {notes.length > 0 && (
         <ul class="plain-notes" aria-label="What to know about these numbers">
@@ -101,7 +104,7 @@ function Lines({ title, first, none, lines, whole }: LinesProps) {
                   <th scope="row" class="free">
                     {key === '' ? none : key}
                   </th>
-                  <td class="number">{usd(amount)}</td>
+                  <td class="number">{dollars(amount)}</td>
                   <td class="number share">
                     <span class="meter-track" aria-hidden="true">
                       <span class="meter-fill" style={{ width: `${whole > 0 ? (amount / whole) * 100 : 0}%` }} />

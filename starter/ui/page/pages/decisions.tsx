@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { counted, dollars } from '../../../document/words.ts'
 import type { Decision, Decisions } from '../../contract.ts'
 import { DaysChoice } from '../parts/days.tsx'
 import { Icon, type IconName } from '../parts/icon.tsx'
@@ -6,7 +7,7 @@ import { Loaded } from '../parts/loaded.tsx'
 import { TemporalLink } from '../parts/temporal-link.tsx'
 import { now } from '../state/clock.ts'
 import { pools } from '../state/cluster.ts'
-import { clockTime, counted, dayName, momentTime, usd } from '../state/format.ts'
+import { clockTime, dayName, momentTime } from '../state/format.ts'
 import { useResource } from '../state/resource.ts'
 import { nodeLink } from '../state/route.ts'
 
@@ -130,11 +131,11 @@ function Change({ decision: { before, after } }: { readonly decision: Decision }
   return (
     <span class="change number">
       <span class="quiet-text">
-        {usd(before)} → {usd(after)}
+        {dollars(before)} → {dollars(after)}
       </span>
       <strong data-saves={difference < 0}>
         {difference > 0 ? '+' : ''}
-        {usd(difference)}/h
+        {dollars(difference)}/h
       </strong>
     </span>
   )

@@ -1,3 +1,4 @@
+import { counted, dollars } from '../../../document/words.ts'
 import type { NodeDetails, NodeView } from '../../contract.ts'
 import { Icon } from '../parts/icon.tsx'
 import { Loaded } from '../parts/loaded.tsx'
@@ -9,7 +10,7 @@ import { Timeline } from '../parts/nodes/timeline.tsx'
 import { TemporalLink } from '../parts/temporal-link.tsx'
 import { asking } from '../state/asking.ts'
 import { findNode, pools } from '../state/cluster.ts'
-import { bytes, cores, counted, usd } from '../state/format.ts'
+import { bytes, cores } from '../state/format.ts'
 import { useResource } from '../state/resource.ts'
 import { canAct } from '../state/session.ts'
 
@@ -108,9 +109,11 @@ function Money({ details: { cost } }: { readonly details: NodeDetails }) {
       <h2 id="cost-title">Cost</h2>
       <dl class="pairs">
         <dt>Price</dt>
-        <dd class="number">{cost.pricePerHour === undefined ? 'not known' : `${usd(cost.pricePerHour)} an hour`}</dd>
+        <dd class="number">
+          {cost.pricePerHour === undefined ? 'not known' : `${dollars(cost.pricePerHour)} an hour`}
+        </dd>
         <dt>So far</dt>
-        <dd class="number">{cost.soFar === undefined ? 'not known' : usd(cost.soFar)}</dd>
+        <dd class="number">{cost.soFar === undefined ? 'not known' : dollars(cost.soFar)}</dd>
       </dl>
     </section>
   )

@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals'
+import { counted, dollars } from '../../../document/words.ts'
 import type { PlanPreview } from '../../contract.ts'
 import { Figure } from '../parts/figure.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { postJson } from '../state/api.ts'
 import { asking } from '../state/asking.ts'
-import { counted, usd } from '../state/format.ts'
 import { messageOf } from '../state/resource.ts'
 import { nodeLink } from '../state/route.ts'
 import { canAct } from '../state/session.ts'
@@ -82,9 +82,9 @@ function Preview({ plan }: { readonly plan: PlanPreview }) {
   return (
     <>
       <dl class="totals">
-        <Figure name="Now" value={`${usd(before)} a month`} />
-        <Figure name="After" value={`${usd(after)} a month`} />
-        <Figure name="Saved" value={`${usd(before - after)} a month`} />
+        <Figure name="Now" value={`${dollars(before)} a month`} />
+        <Figure name="After" value={`${dollars(after)} a month`} />
+        <Figure name="Saved" value={`${dollars(before - after)} a month`} />
       </dl>
       {text.length > 0 && <pre class="card plan-text">{text.join('\n')}</pre>}
       {commands.length === 0 ? (
@@ -140,7 +140,7 @@ function Commands({ commands }: Pick<PlanPreview, 'commands'>) {
               </td>
               <td class="free">{creates.length === 0 ? 'nothing' : creates.join(', ')}</td>
               <td class="number">{pods}</td>
-              <td class="number">{usd(savings)}</td>
+              <td class="number">{dollars(savings)}</td>
             </tr>
           ))}
         </tbody>

@@ -1,8 +1,9 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
+import { counted, dollars } from '../../../document/words.ts'
 import type { CostReport } from '../../contract.ts'
 import { type CostSeries, costSeries } from '../state/cost-series.ts'
-import { counted, hourTime, momentTime, shortDayName, usd } from '../state/format.ts'
+import { hourTime, momentTime, shortDayName } from '../state/format.ts'
 import { theme } from '../state/theme.ts'
 
 const height = 280
@@ -53,7 +54,7 @@ export function CostPlot({ hours }: { readonly hours: CostReport['hours'] }) {
 }
 
 const usdOr = (amount: number | null | undefined) =>
-  amount === null || amount === undefined ? 'not known' : usd(amount)
+  amount === null || amount === undefined ? 'not known' : dollars(amount)
 
 /** Whether the page is dark now; a plot does not follow by itself. */
 function useDarkness(): boolean {
@@ -88,7 +89,7 @@ function optionsOf(
     scales: { y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] } },
     axes: [
       { ...axis, values: (_, ticks) => ticks.map(timeText) },
-      { ...axis, size: 64, values: (_, ticks) => ticks.map((tick) => usd(tick)) },
+      { ...axis, size: 64, values: (_, ticks) => ticks.map((tick) => dollars(tick)) },
     ],
     series: [
       {},

@@ -1,4 +1,4 @@
-import { percent } from '../state/format.ts'
+import { percent } from '../../../document/words.ts'
 
 interface Props {
   readonly name: string

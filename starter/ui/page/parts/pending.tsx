@@ -1,6 +1,6 @@
+import { ago, counted } from '../../../document/words.ts'
 import type { WaitingClass } from '../../contract.ts'
 import { now } from '../state/clock.ts'
-import { counted, duration } from '../state/format.ts'
 import { nodeLink } from '../state/route.ts'
 import { Icon, type IconName } from './icon.tsx'
 
@@ -41,7 +41,7 @@ function Waiting({ each }: { readonly each: WaitingClass }) {
         </span>
         <strong>{counted(each.count, 'pod')}</strong>
         {each.cause !== undefined && <span class="tag">{each.cause}</span>}
-        <span class="quiet-text">for {duration(Math.max(0, now.value - each.sinceMs))}</span>
+        <span class="quiet-text">for {ago(Math.max(0, now.value - each.sinceMs))}</span>
       </p>
       <p>{each.finding}</p>
       {each.plannedOn.length > 0 && (

@@ -1,6 +1,7 @@
+import { ago } from '../../../../document/words.ts'
 import type { KubernetesEvent, NodeDetails, NodeView } from '../../../contract.ts'
 import { now } from '../../state/clock.ts'
-import { bytes, cores, duration } from '../../state/format.ts'
+import { bytes, cores } from '../../state/format.ts'
 
 type Pod = NodeView['pods'][number]
 
@@ -147,4 +148,4 @@ function Pods({ pods }: { readonly pods: readonly Pod[] }) {
   )
 }
 
-const age = (sinceMs: number) => duration(Math.max(0, now.value - sinceMs))
+const age = (sinceMs: number) => ago(Math.max(0, now.value - sinceMs))

@@ -1,6 +1,7 @@
 import type { Signal } from '@preact/signals'
+import { counted, dollars, percent } from '../../../../document/words.ts'
 import type { NodeView } from '../../../contract.ts'
-import { bytes, cores, counted, percent, usd } from '../../state/format.ts'
+import { bytes, cores } from '../../state/format.ts'
 import { nodeLink } from '../../state/route.ts'
 import { Icon } from '../icon.tsx'
 import { Meter } from '../meter.tsx'
@@ -21,7 +22,7 @@ function spoken(node: NodeView): string {
     node.instanceType ?? 'no instance type yet',
     counted(node.pods.length, 'pod'),
     `CPU ${percent(requested.cpu, allocatable.cpu)}, memory ${percent(requested.memory, allocatable.memory)} requested`,
-    node.pricePerHour === undefined ? 'no known price' : `${usd(node.pricePerHour)} an hour`,
+    node.pricePerHour === undefined ? 'no known price' : `${dollars(node.pricePerHour)} an hour`,
     node.note ?? '',
   ]
     .filter((part) => part !== '')
@@ -46,7 +47,7 @@ export function NodeCard({ node, isFirst }: Props) {
       </div>
       <div class="node-sub">
         <span>{view.instanceType ?? 'no instance yet'}</span>
-        <span class="number">{view.pricePerHour === undefined ? 'no price' : `${usd(view.pricePerHour)}/h`}</span>
+        <span class="number">{view.pricePerHour === undefined ? 'no price' : `${dollars(view.pricePerHour)}/h`}</span>
       </div>
       <PodBoxes node={view} width={240} height={64} />
       <Meter name="CPU" part={requested.cpu} whole={allocatable.cpu} text={cpuText(view)} />

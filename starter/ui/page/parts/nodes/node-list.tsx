@@ -1,9 +1,9 @@
 import type { Signal } from '@preact/signals'
 import { computed } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
+import { counted, dollars, percent } from '../../../../document/words.ts'
 import type { NodeView } from '../../../contract.ts'
 import { nodeOf, summary } from '../../state/cluster.ts'
-import { counted, percent, usd } from '../../state/format.ts'
 import { moveByArrowKeys } from './arrow-keys.ts'
 import { NodeCard, NodeTile } from './node-card.tsx'
 import { NodeTable } from './node-table.tsx'
@@ -69,7 +69,7 @@ function PoolFacts({ name }: { readonly name: string }) {
           counted(pool.nodes, 'node'),
           `CPU ${percent(requested.cpu, allocatable.cpu)}`,
           `memory ${percent(requested.memory, allocatable.memory)}`,
-          `${usd(pool.pricePerHour)}/h`,
+          `${dollars(pool.pricePerHour)}/h`,
           pool.unpriced > 0 ? `${pool.unpriced} without a price` : '',
         ]
           .filter((part) => part !== '')

@@ -1,7 +1,7 @@
 import type { Signal } from '@preact/signals'
+import { ago, dollars, percent } from '../../../../document/words.ts'
 import type { NodeView } from '../../../contract.ts'
 import { now } from '../../state/clock.ts'
-import { duration, percent, usd } from '../../state/format.ts'
 import { nodeLink } from '../../state/route.ts'
 import { PhaseBadge } from './phase.tsx'
 
@@ -67,8 +67,8 @@ function NodeRow({ node }: { readonly node: Signal<NodeView> }) {
       <td class="number">{percent(view.requested.cpu, view.allocatable.cpu)}</td>
       <td class="number">{percent(view.requested.memory, view.allocatable.memory)}</td>
       <td class="number">{view.pods.length}</td>
-      <td class="number">{view.pricePerHour === undefined ? '–' : `${usd(view.pricePerHour)}/h`}</td>
-      <td class="number">{duration(Math.max(0, now.value - view.createdMs))}</td>
+      <td class="number">{view.pricePerHour === undefined ? '–' : `${dollars(view.pricePerHour)}/h`}</td>
+      <td class="number">{ago(Math.max(0, now.value - view.createdMs))}</td>
       <td>{view.note ?? ''}</td>
     </tr>
   )

@@ -1,6 +1,7 @@
+import { ago } from '../../../../document/words.ts'
 import type { NodeDetails } from '../../../contract.ts'
 import { now } from '../../state/clock.ts'
-import { duration, momentTime } from '../../state/format.ts'
+import { momentTime } from '../../state/format.ts'
 import { Icon, type IconName } from '../icon.tsx'
 import { phaseIcons } from './phase.tsx'
 
@@ -36,7 +37,7 @@ export function Timeline({ steps }: { readonly steps: readonly Step[] }) {
                 <strong>{step.phase}</strong>
                 {step.phase !== 'Ended' && (
                   <span class="quiet-text number">
-                    {duration(lengthOf(step))}
+                    {ago(lengthOf(step))}
                     {step.toMs === undefined && ' so far'}
                   </span>
                 )}
