@@ -10,7 +10,7 @@ const [{ Command, Option }, { complain, guardProcess }, { ReportedError }, { gua
   import('commander'),
   import('./cli/shared/boundary.ts'),
   import('./cli/shared/reported-error.ts'),
-  import('./cli/shared/terminal.ts'),
+  import('./document/terminal.ts'),
 ])
 
 // As a plugin of kubectl it goes by that name; kubectl completes such a plugin by running another of this one.

@@ -4,9 +4,9 @@ import { convertFile } from '../../starter/cli/convert/convert-file.ts'
 import { runInstanceTypes } from '../../starter/cli/instance-types/run.ts'
 import { planIn } from '../../starter/cli/operate/plan-files.ts'
 import { complain } from '../../starter/cli/shared/boundary.ts'
-import { guardOutput } from '../../starter/cli/shared/terminal.ts'
 import { simulate } from '../../starter/cli/simulate/simulate.ts'
 import { validateFiles } from '../../starter/cli/validate/validate-files.ts'
+import { guardOutput } from '../../starter/document/terminal.ts'
 import type { Case } from './cases.ts'
 
 /** What a case came to. */

@@ -1,8 +1,9 @@
 import { nodeReport } from '../../starter/cli/why/node-report.ts'
-import { nodeText } from '../../starter/cli/why/node-text.ts'
+import { nodeDocument } from '../../starter/cli/why/node-text.ts'
 import { podReport } from '../../starter/cli/why/pod-report.ts'
-import { podText } from '../../starter/cli/why/pod-text.ts'
+import { podDocument } from '../../starter/cli/why/pod-text.ts'
 import { readNode, readPod } from '../../starter/cli/why/read.ts'
+import { plainText } from '../../starter/document/text.ts'
 import { patient } from '../runner/patience.ts'
 import { isFast } from '../scenarios/scenario.ts'
 import { claimsPath, type Seen, type World } from '../world.ts'
@@ -98,13 +99,13 @@ const where = (world: World) => ({
 export async function whyPod(world: World, name: string): Promise<string> {
   if (isFast) return world.joiner('why', 'pod', `default/${name}`)
   const facts = await readPod('default', name, where(world))
-  return facts === undefined ? `there is no pod ${name}` : podText(podReport(facts), facts.now)
+  return facts === undefined ? `there is no pod ${name}` : plainText(podDocument(podReport(facts), facts.now))
 }
 
 async function whyNode(world: World, name: string): Promise<string> {
   if (isFast) return world.joiner('why', 'node', name)
   const facts = await readNode(name, where(world))
-  return facts === undefined ? `there is no node ${name}` : nodeText(nodeReport(facts), facts.now)
+  return facts === undefined ? `there is no node ${name}` : plainText(nodeDocument(nodeReport(facts), facts.now))
 }
 
 async function podNamed(world: World, name: string): Promise<Seen | undefined> {

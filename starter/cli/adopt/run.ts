@@ -4,9 +4,10 @@ import type { WithheldMachine, WithheldMachines } from '../../../api/withheld-ma
 import type { AdoptionOutcome, AskedAdoption } from '../../../core/adoption.ts'
 import { nodeNamePrefix } from '../../../core/node-claim/node-names.ts'
 import { maintenanceScheduleId, taskQueue } from '../../../core/task-queues.ts'
-import { printable } from '../../../core/values/printable.ts'
 import type { maintenance } from '../../../workflows/index.ts'
-import { counted, few } from '../../document/words.ts'
+import type { Table } from '../../document/document.ts'
+import { note, say, show } from '../../document/print.ts'
+import { counted, few, usd } from '../../document/words.ts'
 import { readWithheld } from '../../view/withheld.ts'
 import { withCluster } from '../access/cluster.ts'
 import { reason } from '../doctor/check.ts'
@@ -14,7 +15,6 @@ import { type TemporalAccess, withTemporal } from '../operate/temporal-access.ts
 import type { TemporalOptions } from '../operate/temporal-options.ts'
 import { CommandError } from '../shared/command-error.ts'
 import { confirmed } from '../shared/confirm.ts'
-import { aligned } from '../shared/table.ts'
 
 export interface AdoptOptions extends TemporalOptions {
   readonly delete?: true
@@ -28,11 +28,10 @@ export async function adopt(names: readonly string[], options: AdoptOptions): Pr
     const found = await stored(options)
     const chosen = chosenOf(found, names)
     if (chosen.length === 0) {
-      console.log(`no VM is known to run pods without a NodeClaim${asOf(found)}`)
+      say(`no VM is known to run pods without a NodeClaim${asOf(found)}`)
       return 0
     }
-    console.log(planText(chosen, options.delete === true))
-    if (found.doubt !== undefined) console.log(printable(found.doubt))
+    await show([[planTable(chosen, options.delete === true), found.doubt]])
     const able = chosen.filter(({ plan }) => plan === 'adopt' || plan === 'drain')
     const left = able.length < chosen.length && names.length > 0
     if (options.dryRun === true || able.length === 0) return left ? 1 : 0
@@ -44,7 +43,7 @@ export async function adopt(names: readonly string[], options: AdoptOptions): Pr
       return 1
     }
     const asked = { names: able.map(({ name }) => name), ...(options.delete === true ? { end: true as const } : {}) }
-    return await withTemporal(options, async (access) => (say(await ask(access, asked), asked) ? Number(left) : 1))
+    return await withTemporal(options, async (access) => (areDone(await ask(access, asked), asked) ? Number(left) : 1))
   } catch (error) {
     console.error(error instanceof CommandError ? error.message : `the API server: ${reason(error)}`)
     return 1
@@ -74,17 +73,21 @@ function chosenOf(found: WithheldMachines, names: readonly string[]): readonly W
     : found.machines.filter((machine) => named(machine).some((name) => names.includes(name)))
 }
 
-function planText(machines: readonly WithheldMachine[], isToEnd: boolean): string {
+function planTable(machines: readonly WithheldMachine[], isToEnd: boolean): Table {
   const rows = machines.map((machine) => [
     machine.name,
     machine.node,
-    machine.nodePool ?? '',
-    machine.instanceType ?? '',
-    machine.costPerDay?.toFixed(2) ?? '',
-    machine.pods === undefined ? '' : String(machine.pods),
+    machine.nodePool,
+    machine.instanceType,
+    machine.costPerDay === undefined ? undefined : usd(machine.costPerDay),
+    machine.pods,
     doneText(machine, isToEnd),
   ])
-  return aligned([['VM', 'NODE', 'NODEPOOL', 'SIZE', 'USD/DAY', 'PODS', 'PLAN'], ...rows])
+  return {
+    header: ['VM', 'NODE', 'NODEPOOL', 'SIZE', 'USD/DAY', 'PODS', 'PLAN'],
+    drop: ['NODEPOOL', 'SIZE'],
+    rows,
+  }
 }
 
 function doneText({ kind, plan, why, remedy, differs }: WithheldMachine, isToEnd: boolean): string {
@@ -112,7 +115,7 @@ async function ask(
       workflowExecutionTimeout: limitMs,
     })
     const report = await connection.withDeadline(Date.now() + limitMs, () => started.result())
-    for (const failed of report.failed) console.error(printable(failed))
+    note(...report.failed)
     return report.adopted ?? []
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
@@ -121,10 +124,10 @@ async function ask(
 }
 
 /** Prints what came of it. Returns whether all that was asked for is done, or is done once budgets allow. */
-function say(outcomes: readonly AdoptionOutcome[], { names = [], end }: AskedAdoption): boolean {
+function areDone(outcomes: readonly AdoptionOutcome[], { names = [], end }: AskedAdoption): boolean {
   const texts = { adopted: end === true ? 'is drained and ends' : 'is adopted', waiting: 'waits', left: 'stays' }
   for (const { claimName, kind, why } of outcomes)
-    console.log(printable(`NodeClaim ${claimName}: its VM ${texts[kind]}${why === undefined ? '' : `: ${why}`}`))
+    say(`NodeClaim ${claimName}: its VM ${texts[kind]}${why === undefined ? '' : `: ${why}`}`)
   const told = new Set(outcomes.map(({ claimName }) => `${nodeNamePrefix}${claimName}`))
   const untold = names.filter((name) => !told.has(name))
   if (untold.length > 0)

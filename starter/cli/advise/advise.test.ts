@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { adviceAbout, agentNode, pod } from '../../../test/advise/agent-pool-cluster.ts'
+import { htmlOf } from '../../document/html.ts'
+import { plainText } from '../../document/text.ts'
 import type { Json } from '../simulate/cluster-objects.ts'
 import { validateObject } from '../validate/validate-object.ts'
-import { adviceHtml } from './html.ts'
-import { adviceText } from './text.ts'
+import { adviceDocument } from './text.ts'
 
 describe('a cluster of agent pools', () => {
   const half = [agentNode('a'), agentNode('b'), pod('one', { node: 'a' }), pod('two', { node: 'b' })]
@@ -173,9 +174,9 @@ test('names that are hostile reach neither a terminal nor a page as what they ar
       unread: [evil],
     },
   )
-  for (const text of [adviceText(advice, true), adviceHtml(advice)])
+  const page = htmlOf(adviceDocument(advice, { all: true, isPage: true }))
+  for (const text of [plainText(adviceDocument(advice, { all: true, isPage: false })), page])
     expect(['\u001b', '\u202e'].filter((sign) => text.includes(sign))).toEqual([])
-  const page = adviceHtml(advice)
   expect(page).not.toContain('<script')
   expect(page).toContain('&lt;script&gt;')
   expect(page).not.toMatch(/(src|href)=/)

@@ -1,16 +1,16 @@
+import { print } from '../../document/print.ts'
 import { withCluster } from '../access/cluster.ts'
 import type { InputFile } from '../bounded/input.ts'
 import { reason } from '../doctor/check.ts'
 import { CommandError } from '../shared/command-error.ts'
 import type { ConnectionOptions, OutputFormat } from '../shared/options.ts'
-import { isForPrograms, structured } from '../shared/output.ts'
 import { type Advice, adviceOn } from './advice.ts'
 import { readArm } from './azure/arm.ts'
 import { readMarket } from './azure/market.ts'
 import { placeOf } from './azure/place.ts'
 import { readCluster, type SeenCluster } from './cluster/read.ts'
 import { writeProposals } from './node-pools/write.ts'
-import { adviceText } from './text.ts'
+import { adviceDocument } from './text.ts'
 
 /** What the command line asks for. */
 interface AdviseInput {
@@ -30,7 +30,10 @@ const azureMs = 60_000
 /** Reads, plans and prints; writes nothing to the cluster or to Azure. Returns the exit code. Errors: ReportedError. */
 export async function advise(input: AdviseInput): Promise<number> {
   const advice = await readAdvice(input)
-  process.stdout.write(await answer(advice, input))
+  const { output } = input
+  const isPage = output === 'html'
+  const extent = { all: input.all || isPage, isPage }
+  await print(output, { json: advice, document: () => adviceDocument(advice, extent) })
   if (input.writeNodePools !== undefined) console.error(writeProposals(input.writeNodePools, advice.nodePools))
   return 0
 }
@@ -63,9 +66,4 @@ async function seenCluster(connection: ConnectionOptions): Promise<SeenCluster> 
   } catch (error) {
     throw new CommandError(`advise: the cluster cannot be read: ${reason(error)}; check --kubeconfig and --context`)
   }
-}
-
-async function answer(advice: Advice, { output, all }: AdviseInput): Promise<string> {
-  if (output === 'html') return (await import('./html.ts')).adviceHtml(advice)
-  return isForPrograms(output) ? structured(output, advice) : `${adviceText(advice, all)}\n`
 }

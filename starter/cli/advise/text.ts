@@ -1,10 +1,9 @@
-import { printable } from '../../../core/values/printable.ts'
+import { type Cell, type Document, foreign, type Part, section } from '../../document/document.ts'
 import { counted, few, monthly, percent, shareText } from '../../document/words.ts'
-import { budgetsText, commandText } from '../operate/plan-text.ts'
-import { aligned } from '../shared/table.ts'
+import { yamlText } from '../../document/yaml-text.ts'
+import { budgetLines, commandPart } from '../operate/plan-text.ts'
 import type { Advice } from './advice.ts'
 import type { PoolBill } from './bill.ts'
-import { holderName, poolName } from './names.ts'
 import type { Holder } from './planner/held.ts'
 import type { StayingNodes } from './planner/staying.ts'
 import type { WaitingPods } from './planner/waiting.ts'
@@ -13,124 +12,152 @@ const mostMoves = 20
 const mostHolders = 10
 const mostSizes = 3
 
-/** The report for people. `all`: every move and everything that holds nodes, however many. */
-export function adviceText(advice: Advice, all = false): string {
-  const sections = [
-    headText(advice),
-    billText(advice),
-    passText(advice, all),
-    holdersText(advice.holders, all),
-    waitingText(advice.waiting),
-    nodePoolsText(advice),
-    listText('Not read:', advice.unread),
-    listText('Notes:', advice.remarks),
-  ]
-  return sections.filter((text) => text !== '').join('\n\n')
+interface Extent {
+  /** Every move and everything that holds nodes, however many. */
+  readonly all: boolean
+  /** With the manifests of proposed NodePools, which a page folds. */
+  readonly isPage: boolean
 }
 
-function headText({ server, at, region, scalers, pass, bill }: Advice): string {
+/** The report for people. */
+export function adviceDocument(advice: Advice, { all, isPage }: Extent): Document {
+  return [
+    headParts(advice),
+    billParts(advice),
+    passParts(advice, all),
+    holderParts(advice.holders, all),
+    waitingParts(advice.waiting),
+    nodePoolParts(advice, isPage),
+    [section('Not read', advice.unread)],
+    [section('Notes', advice.remarks)],
+  ]
+}
+
+function headParts({ server, at, region, scalers, pass, bill }: Advice): readonly Part[] {
   const saved =
     pass === undefined
       ? 'what could be saved is not known'
       : `one consolidation pass would save ${monthly(pass.savedPerHour)} USD a month${shareText(pass.savedPerHour, bill.perHour)}`
   return [
-    `${printable(server)}${region === undefined ? '' : ` in ${printable(region)}`}, ${at.slice(0, 19)}Z`,
+    {
+      heading: [
+        "Joiner's advice on ",
+        foreign(server),
+        `${region === undefined ? '' : ` in ${region}`}, ${timeOf(at)}`,
+      ],
+      isOfAll: true,
+    },
     `${counted(bill.nodes, 'node')} cost ${monthly(bill.perHour)} USD a month; ${saved}.`,
-    ...scalers.map(({ kind, evidence }) => `SCALED BY  ${kind}: ${evidence.map(printable).join('; ')}`),
-  ].join('\n')
+    ...scalers.map(({ kind, evidence }) => `SCALED BY  ${kind}: ${evidence.join('; ')}`),
+  ]
 }
 
-function billText({ bill, prices }: Advice): string {
-  const rows = bill.pools.map(poolRow)
-  const age = prices.readAt === undefined ? '' : `, read at ${prices.readAt.slice(0, 19)}Z`
+const timeOf = (at: string) => `${at.slice(0, 19)}Z`
+
+function billParts({ bill, prices }: Advice): readonly Part[] {
+  const age = prices.readAt === undefined ? '' : `, read at ${timeOf(prices.readAt)}`
   const unpriced = bill.pools.flatMap((pool) => pool.unpriced)
   return [
-    'The monthly bill by pool:',
-    aligned([['POOL', 'NODES', 'SPOT', 'CPU REQUESTED', 'MEMORY', 'USD/MONTH', 'SIZES'], ...rows]),
-    `Prices: ${printable(prices.text)}${age}. Disks, networks and the control plane are not in it.`,
-    ...(unpriced.length === 0
-      ? []
-      : [`${counted(unpriced.length, 'node')} without a known price counted as nothing: ${few(unpriced, 5)}`]),
-  ].join('\n')
+    { heading: 'The monthly bill by pool' },
+    {
+      header: ['POOL', 'NODES', 'SPOT', 'CPU REQUESTED', 'MEMORY', 'USD/MONTH', 'SHARE', 'SIZES'],
+      drop: ['SHARE', 'SPOT', 'CPU REQUESTED', 'MEMORY'],
+      rows: bill.pools.map((pool) => poolRow(pool, bill.perHour)),
+    },
+    `Prices: ${prices.text}${age}. Disks, networks and the control plane are not in it.`,
+    unpriced.length === 0
+      ? undefined
+      : `${counted(unpriced.length, 'node')} without a known price counted as nothing: ${few(unpriced, 5)}`,
+  ]
 }
 
-function poolRow(pool: PoolBill): readonly string[] {
+function poolRow(pool: PoolBill, total: number): readonly Cell[] {
   const { nodes, spot, perHour, sizes, cpuRequested, memoryRequested } = pool
   const shown = sizes.slice(0, mostSizes).map((one) => `${one.nodes} ${one.size}`)
   const more = sizes.length - shown.length
   return [
     poolName(pool),
-    String(nodes),
-    String(spot),
+    nodes,
+    spot,
     percent(cpuRequested),
     percent(memoryRequested),
-    monthly(perHour),
+    { number: monthly(perHour) },
+    total > 0 ? { share: perHour / total } : undefined,
     `${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`,
   ]
 }
 
-function passText({ pass, bill }: Advice, all: boolean): string {
-  if (pass === undefined) return ''
+function passParts({ pass, bill }: Advice, all: boolean): readonly Part[] {
+  if (pass === undefined) return []
   const { commands, savedPerHour, nodesRemoved, nodesAdded, unpriced, leftOut, budgets } = pass
-  if (commands.length === 0)
-    return ['One consolidation pass would change nothing.', ...stayingLines(pass.staying)].join('\n')
+  if (commands.length === 0) return ['One consolidation pass would change nothing.', ...stayingParts(pass.staying)]
   const shown = all ? commands : commands.slice(0, mostMoves)
   const more = commands.length - shown.length + leftOut
   return [
     `One consolidation pass would remove ${counted(nodesRemoved, 'node')} and add ${nodesAdded}: ${monthly(savedPerHour)} USD a month saved${shareText(savedPerHour, bill.perHour)}.`,
-    ...shown.map((command, at) => commandText(command, at + 1, all)),
-    ...(more > 0 ? [`and ${counted(more, 'command')} more${all ? '' : ' (--all)'}`] : []),
-    ...(unpriced.length === 0
-      ? []
-      : [`Nodes without a known price among them count as no saving: ${few(unpriced, 5)}`]),
-    ...(budgets.length === 0 ? [] : [budgetsText(budgets), 'Without these budgets: --budget 100%']),
-    ...stayingLines(pass.staying),
-  ].join('\n')
+    ...shown.map((command, at) => commandPart(command, at + 1, all)),
+    more > 0 ? `and ${counted(more, 'command')} more${all ? '' : ' (--all)'}` : undefined,
+    unpriced.length === 0
+      ? undefined
+      : `Nodes without a known price among them count as no saving: ${few(unpriced, 5)}`,
+    ...(budgets.length === 0 ? [] : [...budgetLines(budgets), 'Without these budgets: --budget 100%']),
+    ...stayingParts(pass.staying),
+  ]
 }
 
-function stayingLines(staying: readonly StayingNodes[]): readonly string[] {
+function stayingParts(staying: readonly StayingNodes[]): readonly Part[] {
   if (staying.length === 0) return []
-  const rows = staying.map((one) => [String(one.nodes), monthly(one.perHour), one.firstNode, one.example])
-  return ['Nodes that stay, by the first cause:', aligned([['NODES', 'USD/MONTH', 'FIRST NODE', 'ITS CAUSE'], ...rows])]
+  const rows = staying.map((one) => [one.nodes, { number: monthly(one.perHour) }, one.firstNode, one.example])
+  return [
+    'Nodes that stay, by the first cause:',
+    { header: ['NODES', 'USD/MONTH', 'FIRST NODE', 'ITS CAUSE'], drop: ['FIRST NODE'], rows },
+  ]
 }
 
-function holdersText(holders: readonly Holder[], all: boolean): string {
-  if (holders.length === 0) return ''
+function holderParts(holders: readonly Holder[], all: boolean): readonly Part[] {
+  if (holders.length === 0) return []
   const shown = all ? holders : holders.slice(0, mostHolders)
   const more = holders.length - shown.length
   const rows = shown.map((one) => [
     holderName(one),
-    String(one.nodes),
-    monthly(one.perHour),
-    monthly(one.alonePerHour),
+    one.nodes,
+    { number: monthly(one.perHour) },
+    { number: monthly(one.alonePerHour) },
     few(one.firstNodes, 3),
   ])
   return [
-    'What keeps nodes, and what these cost at most:',
-    aligned([['WHAT', 'NODES', 'USD/MONTH', 'NOTHING ELSE KEEPS', 'FIRST NODES'], ...rows]),
-    ...(more > 0 ? [`and ${more} more (--all)`] : []),
-  ].join('\n')
+    { heading: 'What keeps nodes, and what these cost at most' },
+    { header: ['WHAT', 'NODES', 'USD/MONTH', 'NOTHING ELSE KEEPS', 'FIRST NODES'], drop: ['FIRST NODES'], rows },
+    more > 0 ? `and ${more} more (--all)` : undefined,
+  ]
 }
 
-function waitingText(waiting: readonly WaitingPods[]): string {
-  if (waiting.length === 0) return ''
-  return [
-    'Pods that wait for a node:',
-    ...waiting.flatMap(({ outcome, count, pods, finding, funnel }) => [
-      `  ${counted(count, 'pod')} (${few(pods, 3)}${count > 3 ? ', ...' : ''}), ${outcome}: ${printable(finding)}`,
-      ...funnel.map((line) => `    ${printable(line)}`),
-    ]),
-  ].join('\n')
+function waitingParts(waiting: readonly WaitingPods[]): readonly Part[] {
+  if (waiting.length === 0) return []
+  const items = waiting.map(({ outcome, count, pods, finding, funnel }): Part => {
+    const title = `${counted(count, 'pod')} (${few(pods, 3)}${count > 3 ? ', ...' : ''}), ${outcome}: ${finding}`
+    return funnel.length === 0 ? title : { title, items: funnel }
+  })
+  return [{ title: 'Pods that wait for a node:', items }]
 }
 
-function nodePoolsText({ nodePools }: Advice): string {
-  if (nodePools.length === 0) return ''
-  return [
-    'NodePools in place of agent pools, as which the nodes are counted above (--write-nodepools FOLDER writes them):',
-    ...nodePools.map(({ name, notes }) => `  NodePool ${printable(name)}: ${notes.map(printable).join('; ')}`),
-  ].join('\n')
+function nodePoolParts({ nodePools }: Advice, isPage: boolean): readonly Part[] {
+  const items = nodePools.map(({ name, notes, nodePool, nodeClass }): Part => {
+    const title = `NodePool ${name}: ${notes.join('; ')}`
+    return isPage ? { title, code: `${yamlText(nodePool)}---\n${yamlText(nodeClass)}` } : title
+  })
+  const title =
+    'NodePools in place of agent pools, as which the nodes are counted above (--write-nodepools FOLDER writes them):'
+  return items.length === 0 ? [] : [{ title, items }]
 }
 
-function listText(title: string, lines: readonly string[]): string {
-  return lines.length === 0 ? '' : [title, ...lines.map((line) => `  ${printable(line)}`)].join('\n')
+/** A pool as its row names it. */
+function poolName({ kind, name }: Pick<PoolBill, 'kind' | 'name'>): string {
+  return kind === 'other' ? 'without a pool' : `${kind} ${name}`
+}
+
+/** What keeps nodes, as its row names it. */
+function holderName({ kind, name, annotation }: Holder): string {
+  if (kind === 'PodDisruptionBudget') return `${kind} ${name}`
+  return kind === 'node annotation' ? `${annotation} on nodes` : `${annotation} on pods of ${name}`
 }

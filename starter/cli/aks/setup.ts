@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { nodesRole, subscriptionRole } from '../../../api/rights/azure-roles.ts'
+import { say } from '../../document/print.ts'
 import { ArmRefusal } from '../doctor/arm-reader.ts'
 import { ReportedError } from '../shared/reported-error.ts'
 import type { ArmSession } from './arm-session.ts'
@@ -42,11 +43,11 @@ export async function setUp(options: SetupOptions): Promise<number> {
   const steps = setupSteps(input)
   const off = workloadIdentityOff(cluster, subscriptionId)
   if (off !== undefined)
-    console.log(`# ${off.what}, which --apply does not do; it needs Azure CLI ${off.needs} or newer:\n${off.command}`)
-  for (const { what } of steps.filter(({ isThere }) => isThere)) console.log(`# there: ${what}`)
+    say(`# ${off.what}, which --apply does not do; it needs Azure CLI ${off.needs} or newer:`, off.command)
+  for (const { what } of steps.filter(({ isThere }) => isThere)) say(`# there: ${what}`)
   const missing = steps.filter(({ isThere }) => !isThere)
   if (options.apply !== true) {
-    console.log(preview(missing, place).join('\n'))
+    say(...preview(missing, place).flatMap((text) => text.split('\n')))
     return 0
   }
   const left = await apply(arm, { steps: missing, principalId: facts.identity?.principalId, place }, signal)
@@ -54,7 +55,7 @@ export async function setUp(options: SetupOptions): Promise<number> {
     console.error(`${left} of ${steps.length} steps are left${off === undefined ? '' : `; ${problemText(off)}`}`)
     return 1
   }
-  console.log(`# all is set up; next: ${valuesCommand(facts, identity)}`)
+  say(`# all is set up; next: ${valuesCommand(facts, identity)}`)
   return 0
 }
 
@@ -114,7 +115,7 @@ async function apply(
     try {
       const made = await untilKnown(() => arm.put<{ properties?: { principalId?: string } }>(write, signal), signal)
       principalId ??= made.properties?.principalId
-      console.log(`# made: ${step.what}`)
+      say(`# made: ${step.what}`)
     } catch (error) {
       if (!(error instanceof ArmRefusal)) throw error
       left += 1

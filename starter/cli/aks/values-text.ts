@@ -1,6 +1,6 @@
 import { Document, isMap, isScalar, isSeq } from 'yaml'
 import { printable } from '../../../core/values/printable.ts'
-import { documentText, forKubectl } from '../shared/yaml-text.ts'
+import { documentText, forKubectl } from '../../document/yaml-text.ts'
 import type { ChartValue } from './chart-value.ts'
 
 /** Returns a values file of the chart, with the source of each value in a comment. `head`: comment lines before all values. */

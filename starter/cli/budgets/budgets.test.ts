@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest'
 import type { Budget, NodeClaim } from '../../../core/objects.ts'
 import { type Pause, Pauses } from '../../../core/pauses/pauses.ts'
 import { sampleClaim, sampleCondition, sampleNode, samplePool } from '../../../core/sample-objects.ts'
+import { plainText } from '../../document/text.ts'
 import { budgetsJson } from './json.ts'
 import { budgetReport, type ReadCluster, type Reason } from './report.ts'
-import { budgetsText } from './text.ts'
+import { budgetsDocument } from './text.ts'
 import { Times } from './times.ts'
 
 /** A Saturday. */
@@ -52,7 +53,7 @@ const terminating = sampleClaim('n3', { status: { conditions: [sampleCondition('
 
 const report = (world: World, reasons = all, days = 3) => budgetReport(cluster(world), { reasons, now, days })
 const text = (world: World, zone = 'UTC', reasons = all) =>
-  budgetsText(report(world, reasons), { days: 3, times: new Times(zone) }).split('\n')
+  plainText(budgetsDocument(report(world, reasons), { days: 3, times: new Times(zone) })).split('\n')
 
 describe('what counts', () => {
   it('is what budgets count: initialized nodes; not those whose VM is being deleted', () => {

@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { pausableReasons } from '../../../core/pauses/pauses.ts'
+import { print } from '../../document/print.ts'
 import { few } from '../../document/words.ts'
 import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
-import { print } from '../shared/output.ts'
 import type { PoolBudgets, ReadCluster, Reason } from './report.ts'
 
 interface Options extends ClusterOptions {
@@ -73,13 +73,15 @@ async function run(names: readonly string[], options: Options): Promise<number> 
 }
 
 async function show(pools: readonly PoolBudgets[], { output, days: ahead }: Options): Promise<void> {
-  const [{ budgetsText }, { budgetsJson }, { Times }] = await Promise.all([
+  const [{ budgetsDocument }, { budgetsJson }, { Times }] = await Promise.all([
     import('./text.ts'),
     import('./json.ts'),
     import('./times.ts'),
   ])
   const times = new Times(Intl.DateTimeFormat().resolvedOptions().timeZone)
-  await print(output, budgetsJson(pools), () =>
-    pools.length === 0 ? 'there are no NodePools of AKS' : budgetsText(pools, { days: ahead, times }),
-  )
+  await print(output, {
+    json: budgetsJson(pools),
+    document: () =>
+      pools.length === 0 ? [['there are no NodePools of AKS']] : budgetsDocument(pools, { days: ahead, times }),
+  })
 }

@@ -2,9 +2,8 @@ import type { BudgetPeriod } from '../../../core/disruption/budgets/budget-forec
 import { unlimited } from '../../../core/disruption/budgets/budgets.ts'
 import type { Budget } from '../../../core/objects.ts'
 import { pauseText } from '../../../core/pauses/pauses.ts'
-import { printable } from '../../../core/values/printable.ts'
+import type { Document, Part, Table } from '../../document/document.ts'
 import { counted, few } from '../../document/words.ts'
-import { aligned } from '../shared/table.ts'
 import type { Gate, PoolBudgets, ReasonBudget } from './report.ts'
 import type { Times } from './times.ts'
 
@@ -18,24 +17,24 @@ const mostPeriods = 16
 const mostNodes = 10
 
 /** The report for people: a line for each pool and reason, and below it what is worth knowing of each pool. */
-export function budgetsText(pools: readonly PoolBudgets[], { days, times }: Shown): string {
+export function budgetsDocument(pools: readonly PoolBudgets[], shown: Shown): Document {
   const rows = pools.flatMap((pool) =>
     groupsOf(pool).map(({ names, same }) => [
       pool.nodePool,
       names,
-      String(pool.nodes),
+      pool.nodes,
       amount(same.allowed),
-      String(pool.consuming.length),
+      pool.consuming.length,
       same.pauses.length > 0 ? 'paused' : amount(same.left),
       limitText(same.limitedBy, pool.budgets),
     ]),
   )
   const header = ['NODEPOOL', 'REASON', 'NODES', 'BUDGET', 'IN USE', 'LEFT', 'LIMITED BY']
-  const sections = pools.flatMap((pool) => {
-    const lines = detailsOf(pool, { days, times })
-    return lines.length === 0 ? [] : [[`${pool.nodePool}:`, ...lines.map((line) => `  ${printable(line)}`)].join('\n')]
-  })
-  return [aligned([header, ...rows]), ...sections].join('\n\n')
+  const drop = ['REASON']
+  return [
+    [{ header, drop, rows }],
+    ...pools.map((pool) => [{ title: `${pool.nodePool}:`, items: detailsOf(pool, shown) }]),
+  ]
 }
 
 interface Shown {
@@ -68,8 +67,8 @@ function budgetText({ nodes, schedule, duration }: Budget, index: number): strin
   return `${nodes}${when} (budgets[${index}])`
 }
 
-function detailsOf(pool: PoolBudgets, shown: Shown): readonly string[] {
-  const lines: string[] = pool.findings.map(({ isBlocking, message }) => `${isBlocking ? '✗' : '!'} ${message}`)
+function detailsOf(pool: PoolBudgets, shown: Shown): readonly Part[] {
+  const lines: Part[] = pool.findings.map(({ isBlocking, message }) => `${isBlocking ? '✗' : '!'} ${message}`)
   const pauses = new Set([...pool.reasons.flatMap((reason) => reason.pauses), ...pool.nodePauses])
   for (const pause of pauses) lines.push(pauseText('disruption', pause))
   if (pool.nodes === 0) lines.push('no nodes that count yet; budgets are reported as for one node')
@@ -85,18 +84,14 @@ function forecastLines(
   { names, same: { gate, periods } }: Group,
   budgets: readonly Budget[],
   { days, times }: Shown,
-): readonly string[] {
+): readonly Part[] {
   const state = gateText(gate, days, times)
   if (periods.length === 1) return state === undefined ? [] : [`${names}: ${state}`]
   const rest = periods.slice(mostPeriods)
   const end = rest.at(-1)?.toMs
-  return [
-    `${names}${state === undefined ? '' : `: ${state}`}`,
-    ...periodTable(periods.slice(0, mostPeriods), budgets, times)
-      .split('\n')
-      .map((line) => `  ${line}`),
-    ...(end === undefined ? [] : [`  and ${rest.length} more until ${times.utc(end)} UTC; --output json has all`]),
-  ]
+  const title = `${names}${state === undefined ? '' : `: ${state}`}`
+  const more = end && `and ${rest.length} more until ${times.utc(end)} UTC; --output json has all`
+  return [{ title, items: [periodTable(periods.slice(0, mostPeriods), budgets, times), more || undefined] }]
 }
 
 /** Undefined: it is open, and stays so. */
@@ -108,7 +103,7 @@ function gateText(gate: Gate, days: number, times: Times): string | undefined {
   return `blocked until ${times.both(fromMs)}; then open ${end}`
 }
 
-function periodTable(periods: readonly BudgetPeriod[], budgets: readonly Budget[], times: Times): string {
+function periodTable(periods: readonly BudgetPeriod[], budgets: readonly Budget[], times: Times): Table {
   const isLocal = times.differs(periods.flatMap(({ fromMs, toMs }) => [fromMs, toMs]))
   const span = (from: string, to: string) => `${from} - ${to.startsWith(from.slice(0, 10)) ? to.slice(11) : to}`
   const rows = periods.map(({ fromMs, toMs, allowed, because }) => [
@@ -117,5 +112,5 @@ function periodTable(periods: readonly BudgetPeriod[], budgets: readonly Budget[
     amount(allowed),
     limitText(because, budgets),
   ])
-  return aligned([['UTC', ...(isLocal ? [`[${times.zone}]`] : []), 'BUDGET', 'LIMITED BY'], ...rows])
+  return { header: ['UTC', ...(isLocal ? [`[${times.zone}]`] : []), 'BUDGET', 'LIMITED BY'], rows }
 }

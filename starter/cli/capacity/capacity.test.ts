@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type Mark, noMarks, offeringMarks, withMarks } from '../../../activities/azure/capacity/mark.ts'
+import { plainText } from '../../document/text.ts'
 import { chosenMarks, type MarkFilter } from './chosen-marks.ts'
 import { marksTable } from './table.ts'
 
@@ -57,30 +58,39 @@ describe('the marks that are meant', () => {
 })
 
 it('the table says what, where, why and for how long', () => {
-  expect(marksTable(chosenMarks(marks, { instanceType: 'Standard_D4s_v5' }), 0).split('\n')).toEqual([
+  expect(plainText([[marksTable(chosenMarks(marks, { instanceType: 'Standard_D4s_v5' }), 0)]]).split('\n')).toEqual([
     'UNAVAILABLE                           CAPACITY  ZONES         REASON             UNTIL                 LEFT',
-    'Standard_D4s_v5                       spot      0, westus2-1  AllocationFailure  1970-01-01T01:00:00Z  1h0m',
-    'standardDSv5Family, 4 vCPUs and more  spot      0, westus2-1  AllocationFailure  1970-01-01T01:00:00Z  1h0m',
+    'Standard_D4s_v5                       spot      0, westus2-1  AllocationFailure  1970-01-01T01:00:00Z  1h',
+    'standardDSv5Family, 4 vCPUs and more  spot      0, westus2-1  AllocationFailure  1970-01-01T01:00:00Z  1h',
   ])
 })
 
 it('the table says what Azure said of a size that works nowhere, and for which image or class', () => {
   const size = { kind: 'size', lastsMs: 3_600_000, untilMs: 3_600_000, cause: 'InvalidParameter: cannot boot' } as const
-  const shown = marksTable(
+  const shown = plainText([
     [
-      { ...size, instanceType: 'Standard_D2als_v6', reason: 'SizeCannotBootImage', image: '/g/images/2404/versions/1' },
-      { ...size, instanceType: 'Standard_D2s_v5', reason: 'SizeLacksFeature', nodeClass: 'default' },
+      marksTable(
+        [
+          {
+            ...size,
+            instanceType: 'Standard_D2als_v6',
+            reason: 'SizeCannotBootImage',
+            image: '/g/images/2404/versions/1',
+          },
+          { ...size, instanceType: 'Standard_D2s_v5', reason: 'SizeLacksFeature', nodeClass: 'default' },
+        ],
+        0,
+      ),
     ],
-    0,
-  )
+  ])
   expect(
     shown
       .split('\n')
       .slice(1)
       .map((line) => line.replaceAll(/ {2,}/g, ' | ')),
   ).toEqual([
-    'Standard_D2als_v6, image 2404/versions/1 | all | all | SizeCannotBootImage | 1970-01-01T01:00:00Z | 1h0m | InvalidParameter: cannot boot',
-    'Standard_D2s_v5, AKSNodeClass default | all | all | SizeLacksFeature | 1970-01-01T01:00:00Z | 1h0m | InvalidParameter: cannot boot',
+    'Standard_D2als_v6, image 2404/versions/1 | all | all | SizeCannotBootImage | 1970-01-01T01:00:00Z | 1h | InvalidParameter: cannot boot',
+    'Standard_D2s_v5, AKSNodeClass default | all | all | SizeLacksFeature | 1970-01-01T01:00:00Z | 1h | InvalidParameter: cannot boot',
   ])
 })
 
@@ -118,9 +128,9 @@ describe('an AKSNodeClass that is marked', () => {
   ])
 
   it('is shown with its cause and end', () => {
-    const [, row] = marksTable([marked], 0).split('\n')
+    const [, row] = plainText([[marksTable([marked], 0)]]).split('\n')
     expect(row?.replaceAll(/ {2,}/g, ' | ')).toBe(
-      'AKSNodeClass default | all | all | CommonLaunchFailure | 1970-01-01T01:00:00Z | 1h0m | InvalidParameter, target a.b: the value is invalid',
+      'AKSNodeClass default | all | all | CommonLaunchFailure | 1970-01-01T01:00:00Z | 1h | InvalidParameter, target a.b: the value is invalid',
     )
   })
 

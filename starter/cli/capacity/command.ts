@@ -1,8 +1,9 @@
 import { type Command, Option } from 'commander'
 import { liveMarks, type Mark, type Marks, marksMap } from '../../../activities/azure/capacity/mark.ts'
+import type { Part } from '../../document/document.ts'
+import { print } from '../../document/print.ts'
 import { counted } from '../../document/words.ts'
 import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
-import { isForPrograms, print } from '../shared/output.ts'
 import { chosenMarks, type MarkFilter } from './chosen-marks.ts'
 import { marksTable } from './table.ts'
 
@@ -73,7 +74,8 @@ async function list(store: Store, options: Options): Promise<void> {
   const { marks, faults } = await store.read()
   const { faultText } = await import('../../../api/kept/document.ts')
   for (const fault of faults) console.error(`not read: ${faultText(marksMap, options.namespace, fault)}`)
-  await show(chosenMarks(liveMarks(marks, Date.now()), options), options, 'nothing is left out')
+  const live = chosenMarks(liveMarks(marks, Date.now()), options)
+  await show(live, options, live.length === 0 ? ['nothing is left out'] : [])
 }
 
 async function clear(store: Store, options: Options, isDry: boolean): Promise<void> {
@@ -87,19 +89,21 @@ async function clear(store: Store, options: Options, isDry: boolean): Promise<vo
   }
   if (isDry) decide(liveMarks((await store.read()).marks, Date.now()))
   else await store.change(undefined, decide)
-  await show(cleared, options, 'no exclusions match')
-  if (isForPrograms(options.output)) return
-  if (cleared.length > 0) console.log(`${counted(cleared.length, 'mark')} ${isDry ? 'would be ' : ''}cleared`)
   const families = [...kept.values()].filter(({ kind }) => kind === 'family').length
-  if (options.instanceType !== undefined && families > 0)
-    console.log(
-      `${counted(families, 'mark')} on families stay; they leave out larger sizes as well (joiner capacity list)`,
-    )
+  await show(cleared, options, [
+    cleared.length > 0
+      ? `${counted(cleared.length, 'mark')} ${isDry ? 'would be ' : ''}cleared`
+      : 'no exclusions match',
+    options.instanceType !== undefined && families > 0
+      ? `${counted(families, 'mark')} on families stay; they leave out larger sizes as well (joiner capacity list)`
+      : undefined,
+  ])
 }
 
-function show(marks: readonly Mark[], { output }: Options, nothing: string): Promise<void> {
+function show(marks: readonly Mark[], { output }: Options, remarks: readonly Part[]): Promise<void> {
   const shown = marks.map(({ untilMs, ...mark }) => ({ ...mark, until: new Date(untilMs).toISOString() }))
-  return print(output, shown, () => (marks.length === 0 ? nothing : marksTable(marks, Date.now())))
+  const table = marks.length === 0 ? undefined : marksTable(marks, Date.now())
+  return print(output, { json: shown, document: () => [[table, ...remarks]] })
 }
 
 function fail(message: string, code: number): void {

@@ -1,10 +1,12 @@
 import type { Mark, SizeUse } from '../../../activities/azure/capacity/mark.ts'
-import { aligned } from '../shared/table.ts'
+import { timeText } from '../../../core/values/time.ts'
+import type { Table } from '../../document/document.ts'
+import { ago } from '../../document/words.ts'
 
 const header = ['UNAVAILABLE', 'CAPACITY', 'ZONES', 'REASON', 'UNTIL', 'LEFT', 'CAUSE']
 
 /** The marks for people: those of several zones that say the same are one line. Zone 0 is the region without a zone. */
-export function marksTable(marks: Iterable<Mark>, nowMs: number): string {
+export function marksTable(marks: Iterable<Mark>, nowMs: number): Table {
   const groups = Map.groupBy(marks, (mark) =>
     JSON.stringify([what(mark), capacityTypeOf(mark), mark.reason, mark.untilMs]),
   )
@@ -16,14 +18,14 @@ export function marksTable(marks: Iterable<Mark>, nowMs: number): string {
       capacityTypeOf(first),
       [...new Set(zones)].sort().join(', '),
       first.reason,
-      `${new Date(first.untilMs).toISOString().slice(0, 19)}Z`,
-      left(first.untilMs - nowMs),
+      timeText(first.untilMs),
+      ago(first.untilMs - nowMs),
       first.cause ?? '',
     ]
   })
   const columns = rows.some((row) => row.at(-1) !== '') ? header.length : header.length - 1
-  const all = [header, ...rows.sort((a, b) => (a.join() < b.join() ? -1 : 1))]
-  return aligned(all.map((row) => row.slice(0, columns)))
+  const sorted = rows.sort((a, b) => (a.join() < b.join() ? -1 : 1))
+  return { header: header.slice(0, columns), rows: sorted.map((row) => row.slice(0, columns)) }
 }
 
 function what(mark: Mark): string {
@@ -48,11 +50,4 @@ const shortId = (image: string) => image.split('/').slice(-3).join('/')
 function capacityTypeOf(mark: Mark): string {
   if (mark.kind === 'size' || mark.kind === 'image' || mark.kind === 'class') return 'all'
   return mark.kind === 'allSpot' ? 'spot' : mark.capacityType
-}
-
-/** `23h59m`, `9m30s`. */
-function left(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1000))
-  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60)]
-  return hours > 0 ? `${hours}h${minutes}m` : `${minutes}m${seconds % 60}s`
 }

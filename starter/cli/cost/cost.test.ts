@@ -6,9 +6,11 @@ import { addSlice, emptyHour } from '../../../core/cost/slice.ts'
 import type { CommandFacts, History, Life } from '../../../core/history/life.ts'
 import { costReport } from '../../cost/cost-report.ts'
 import type { ReadCost } from '../../cost/read-cost.ts'
+import { csvText } from '../../document/csv.ts'
+import { plainText } from '../../document/text.ts'
 import { registerCost } from './command.ts'
 import type { CostKey } from './options.ts'
-import { costCsv, costJson, costText } from './text.ts'
+import { costCsv, costDocument, costJson } from './text.ts'
 
 const at = Date.UTC(2026, 10, 24, 10)
 const window = { fromMs: at, toMs: at + 2 * hourMs }
@@ -74,7 +76,7 @@ const by = (kind: 'nodepool' | 'namespace' | 'workload'): CostKey => ({ kind })
 
 describe('joiner cost', () => {
   test('lists NodePools, and what is idle, unknown, saved and to come', () => {
-    expect(costText(cost, by('nodepool'), 'demo').split('\n')).toEqual([
+    expect(plainText(costDocument(cost, by('nodepool'), 'demo')).split('\n')).toEqual([
       'Cost of cluster demo from 2026-11-24T10:00:00Z to 2026-11-24T12:00:00Z (2.0 h), USD',
       '',
       'NODEPOOL  USD   SHARE  NODE-HOURS  SPOT DISCOUNT',
@@ -140,7 +142,7 @@ describe('joiner cost', () => {
   })
 
   test('CSV has a line for each, and no formula', () => {
-    expect(costCsv(cost, by('namespace')).split('\n')).toEqual([
+    expect(csvText(costCsv(cost, by('namespace'))).split('\n')).toEqual([
       'from,to,by,key,usd,node_hours,unpriced_node_hours,spot_discount_usd',
       ...['shop,2', "'=cmd,1", '(idle),1', '(unknown),6'].map(
         (line) => `2026-11-24T10:00:00Z,2026-11-24T12:00:00Z,namespace,${line},,,`,

@@ -1,9 +1,9 @@
 import { readCost } from '../../cost/read-cost.ts'
+import { note, print } from '../../document/print.ts'
 import { withCluster } from '../access/cluster.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
-import { print } from '../shared/output.ts'
 import type { CostOptions } from './options.ts'
-import { costCsv, costJson, costText } from './text.ts'
+import { costCsv, costDocument, costJson } from './text.ts'
 
 const readMs = 60_000
 
@@ -15,10 +15,12 @@ export function showCost({ by, since, output, ...where }: CostOptions): Promise<
       const cost = await connection.withDeadline(now + readMs, () =>
         readCost({ client, kubernetes, namespace: where.namespace, cluster }, { sinceMs: since, nowMs: now }),
       )
-      if (output === 'csv') {
-        for (const note of cost.notes) console.error(note)
-        process.stdout.write(`${costCsv(cost, by)}\n`)
-      } else await print(output, costJson(cost, by), () => costText(cost, by, cluster))
+      if (output === 'csv') note(...cost.notes)
+      await print(output, {
+        json: costJson(cost, by),
+        document: () => costDocument(cost, by, cluster),
+        csv: () => costCsv(cost, by),
+      })
       return 0
     }),
   )

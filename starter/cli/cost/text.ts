@@ -1,10 +1,9 @@
 import { hourMs } from '../../../core/cost/bill.ts'
-import { printable } from '../../../core/values/printable.ts'
 import { timeText } from '../../../core/values/time.ts'
 import type { ReadCost } from '../../cost/read-cost.ts'
+import type { CsvCell, CsvTable } from '../../document/csv.ts'
+import type { Document, Part } from '../../document/document.ts'
 import { counted, percent, shareText, usd } from '../../document/words.ts'
-import { type CsvCell, csvText } from '../shared/csv.ts'
-import { aligned } from '../shared/table.ts'
 import type { CostKey } from './options.ts'
 import { type CostRow, rowsOf } from './rows.ts'
 
@@ -13,25 +12,23 @@ const mostLines = 40
 const titles = { nodepool: 'NODEPOOL', namespace: 'NAMESPACE', workload: 'WORKLOAD', label: 'LABEL' } as const
 
 /** Returns the report for people. */
-export function costText(cost: ReadCost, by: CostKey, cluster: string): string {
+export function costDocument(cost: ReadCost, by: CostKey, cluster: string): Document {
   const { window } = cost
   const hours = (window.toMs - window.fromMs) / hourMs
   return [
-    `Cost of cluster ${printable(cluster)} from ${timeText(window.fromMs)} to ${timeText(window.toMs)} (${hours.toFixed(1)} h), USD`,
-    '',
-    linesText(rowsOf(cost, by), by, cost.total.usd),
-    '',
-    ...sumsOf(cost, hours),
-    '',
-    ...cost.notes.map((note) => `note: ${printable(note)}`),
-  ].join('\n')
+    [
+      `Cost of cluster ${cluster} from ${timeText(window.fromMs)} to ${timeText(window.toMs)} (${hours.toFixed(1)} h), USD`,
+    ],
+    linesOf(rowsOf(cost, by), by, cost.total.usd),
+    [{ rows: sumsOf(cost, hours) }],
+    cost.notes.map((note) => `note: ${note}`),
+  ]
 }
 
-function linesText(rows: readonly CostRow[], by: CostKey, total: number): string {
-  if (rows.length === 0) return 'nothing is known of this time'
+function linesOf(rows: readonly CostRow[], by: CostKey, total: number): readonly Part[] {
+  if (rows.length === 0) return ['nothing is known of this time']
   const hasHours = rows.some(({ nodeHours }) => nodeHours !== undefined)
-  const heading = by.kind === 'label' ? `${titles.label} ${printable(by.label)}` : titles[by.kind]
-  const header = [heading, 'USD', 'SHARE', ...(hasHours ? ['NODE-HOURS', 'SPOT DISCOUNT'] : [])]
+  const heading = by.kind === 'label' ? `${titles.label} ${by.label}` : titles[by.kind]
   const shown = rows
     .slice(0, mostLines)
     .map(({ key, usd: own, nodeHours, spotDiscount }) => [
@@ -41,24 +38,26 @@ function linesText(rows: readonly CostRow[], by: CostKey, total: number): string
       ...(hasHours ? [(nodeHours ?? 0).toFixed(2), usd(spotDiscount ?? 0)] : []),
     ])
   const more = rows.length - shown.length
-  return [aligned([header, ...shown]), ...(more > 0 ? [`and ${more} more; -o csv has all`] : [])].join('\n')
+  return [
+    { header: [heading, 'USD', 'SHARE', ...(hasHours ? ['NODE-HOURS', 'SPOT DISCOUNT'] : [])], rows: shown },
+    more > 0 ? `and ${more} more; -o csv has all` : undefined,
+  ]
 }
 
-function sumsOf({ total, shares, savings, forecastMonth, window }: ReadCost, hours: number): readonly string[] {
-  const saved = savings.reduce((sum, { usd }) => sum + usd, 0)
+function sumsOf(
+  { total, shares, savings, forecastMonth, window }: ReadCost,
+  hours: number,
+): readonly (readonly string[])[] {
+  const saved = savings.reduce((sum, { usd: own }) => sum + own, 0)
   const byReason = [...Map.groupBy(savings, ({ command }) => command.reason)].map(
-    ([reason, own]) => `${reason} ${usd(own.reduce((sum, { usd }) => sum + usd, 0))}`,
+    ([reason, own]) => `${reason} ${usd(own.reduce((sum, { usd: each }) => sum + each, 0))}`,
   )
   const month = new Date(window.toMs).toISOString().slice(0, 7)
-  const sums: (readonly [string, string])[] = [
+  const share = (part: number) => `${usd(part)}${shareText(part, total.usd)}`
+  return [
     ['total', `${usd(total.usd)}, ${total.nodeHours.toFixed(2)} node-hours, ${usd(total.usd / hours)} an hour`],
-    [
-      'idle',
-      shares === undefined ? 'unknown' : `${usd(shares.idle)}${shareText(shares.idle, total.usd)}, requested by no pod`,
-    ],
-    ...(shares === undefined
-      ? []
-      : [['unknown', `${usd(shares.unknown)}${shareText(shares.unknown, total.usd)}, not watched`] as const]),
+    ['idle', shares === undefined ? 'unknown' : `${share(shares.idle)}, requested by no pod`],
+    ...(shares === undefined ? [] : [['unknown', `${share(shares.unknown)}, not watched`]]),
     [
       'saved',
       `${usd(saved)} by ${counted(savings.length, 'disruption command')}${byReason.length === 0 ? '' : `: ${byReason.join(', ')}`}`,
@@ -66,11 +65,10 @@ function sumsOf({ total, shares, savings, forecastMonth, window }: ReadCost, hou
     ['spot discount', `${usd(total.spotDiscount)} against today's prices on demand`],
     ['forecast', forecastMonth === undefined ? `${month}: needs an hour of costs` : `${month}: ${usd(forecastMonth)}`],
   ]
-  return aligned(sums.map(([name, text]) => [name, text])).split('\n')
 }
 
 /** Returns the lines for spreadsheets. */
-export function costCsv(cost: ReadCost, by: CostKey): string {
+export function costCsv(cost: ReadCost, by: CostKey): CsvTable {
   const from = timeText(cost.window.fromMs)
   const to = timeText(cost.window.toMs)
   const header = ['from', 'to', 'by', 'key', 'usd', 'node_hours', 'unpriced_node_hours', 'spot_discount_usd']
@@ -85,7 +83,7 @@ export function costCsv(cost: ReadCost, by: CostKey): string {
     unpricedHours,
     spotDiscount,
   ])
-  return csvText(header, rows)
+  return { header, rows }
 }
 
 /** Returns everything for programs. Hours of which nothing is known have null. */

@@ -18,6 +18,7 @@ import {
   installationAnnotation,
   ownershipOf,
 } from '../../../core/installation.ts'
+import { say } from '../../document/print.ts'
 import { withCluster } from '../access/cluster.ts'
 import { reason } from '../doctor/check.ts'
 import { CommandError } from '../shared/command-error.ts'
@@ -43,7 +44,7 @@ export function applyCrds({ from, ...options }: CrdOptions & { readonly from: st
       )
     for (const manifest of await manifestsOf(from)) {
       const { name } = (manifest as unknown as Crd).metadata
-      console.log(`${name} ${await applied(client, manifest, own.namespace)}`)
+      say(`${name} ${await applied(client, manifest, own.namespace)}`)
     }
   })
 }
@@ -54,18 +55,18 @@ export function releaseCrds(options: CrdOptions): Promise<number> {
     const marked = await readMarkedCrd(client)
     const ownership = ownershipOf(marked === undefined ? undefined : markerOf(marked), own)
     if (ownership.kind === 'foreign') {
-      console.log(`the CRDs are those of ${describeInstallation(ownership.owner)}; nothing was done`)
+      say(`the CRDs are those of ${describeInstallation(ownership.owner)}; nothing was done`)
       return
     }
     for (const name of convertedNames) {
       const crd = await readCrd(client, name)
       if (crd === undefined || !isConvertedByJoiner(crd)) {
-        console.log(`${name} is not converted by Joiner; nothing was done`)
+        say(`${name} is not converted by Joiner; nothing was done`)
         continue
       }
-      if (holdsOld(crd)) console.log(`${name}: ${await storeAsNew(client, name, crd)} objects are stored as v1`)
+      if (holdsOld(crd)) say(`${name}: ${await storeAsNew(client, name, crd)} objects are stored as v1`)
       await patched(client, name, releaseOf)
-      console.log(`${name} is converted by nobody; ${oldVersion} is not served`)
+      say(`${name} is converted by nobody; ${oldVersion} is not served`)
     }
   })
 }

@@ -3,12 +3,14 @@ import { isatty } from 'node:tty'
 import { parseEnv } from 'node:util'
 import type { Command } from 'commander'
 import pc from 'picocolors'
+import type { Style } from '../../document/document.ts'
+import { isForPrograms, print } from '../../document/print.ts'
+import { writeStyled } from '../../document/terminal.ts'
+import { anywhere, plainText } from '../../document/text.ts'
 import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
-import { isForPrograms, print } from '../shared/output.ts'
-import { writeStyled } from '../shared/terminal.ts'
 import type { CheckResult } from './check.ts'
 import { reason } from './check.ts'
-import { asJson, findingText, summaryText } from './report.ts'
+import { asJson, findingLines, summaryText } from './report.ts'
 
 interface Options extends ClusterOptions {
   readonly output: OutputFormat
@@ -63,6 +65,7 @@ async function doctor(options: Options): Promise<number> {
   }
   // The library's own guess is true in a pipe where CI is set.
   const colors = pc.createColors(pc.isColorSupported && isatty(1))
+  const paint = (text: string, style: Style) => colors[style](text)
   const results: CheckResult[] = []
   const open = new Set<string>()
   const progress = () => {
@@ -85,7 +88,8 @@ async function doctor(options: Options): Promise<number> {
         onEnd: (result) => {
           open.delete(result.name)
           progress()
-          if (!isForPrograms(output)) writeStyled(process.stdout, `${findingText(result, colors)}\n`)
+          if (!isForPrograms(output))
+            writeStyled(process.stdout, `${plainText([findingLines(result)], { ...anywhere, paint })}\n`)
         },
       })),
     )
@@ -93,6 +97,6 @@ async function doctor(options: Options): Promise<number> {
     console.error(reason(error))
     return 1
   }
-  await print(output, asJson(results), () => summaryText(results))
+  await print(output, { json: asJson(results), document: () => [[summaryText(results)]] })
   return results.some(({ status }) => status === 'fail') ? 1 : 0
 }

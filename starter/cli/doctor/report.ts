@@ -1,21 +1,16 @@
-import pc from 'picocolors'
-import { printable } from '../../../core/values/printable.ts'
+import type { Line } from '../../document/document.ts'
 import type { CheckResult, Status } from './check.ts'
 
 const marks: Readonly<Record<Status, string>> = { ok: '✓', warn: '!', fail: '✗' }
 
-type Colors = ReturnType<typeof pc.createColors>
-
-/** One finding as text with colours: what was found, what lies behind it, and what to run. What others have written stays on its line. */
-export function findingText(
-  { name, status, summary, details = [], remedies = [] }: CheckResult,
-  colors: Colors,
-): string {
-  const paint = { ok: colors.green, warn: colors.yellow, fail: colors.red }[status]
-  const lines = [`${paint(`${marks[status]} ${status.padEnd(4)}`)} ${colors.bold(name)}: ${printable(summary)}`]
-  lines.push(...details.map((detail) => `       ${printable(detail)}`))
-  lines.push(...remedies.map((remedy) => `       ${colors.cyan('->')} ${printable(remedy)}`))
-  return lines.join('\n')
+/** One finding for people: what was found, what lies behind it, and what to run. */
+export function findingLines({ name, status, summary, details = [], remedies = [] }: CheckResult): readonly Line[] {
+  const style = ({ ok: 'green', warn: 'yellow', fail: 'red' } as const)[status]
+  return [
+    [{ text: `${marks[status]} ${status.padEnd(4)}`, style }, ' ', { text: name, style: 'bold' }, `: ${summary}`],
+    ...details.map((detail) => `       ${detail}`),
+    ...remedies.map((remedy): Line => ['       ', { text: '->', style: 'cyan' }, ` ${remedy}`]),
+  ]
 }
 
 /** How it went, in one line. */

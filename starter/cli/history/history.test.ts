@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { CommandFacts, History, Life } from '../../../core/history/life.ts'
+import { csvText } from '../../document/csv.ts'
+import { plainText } from '../../document/text.ts'
 import { commandJson, coverageJson, lifeJson, lifeRows, ofNode, ofPool, poolRows, timelineJson } from './rows.ts'
-import { coverageNotes, livesCsv, livesText, nodeText, poolsCsv, poolsText, timelineCsv } from './text.ts'
+import { coverageNotes, livesCsv, livesTable, nodeParts, poolsCsv, poolsTable, timelineCsv } from './text.ts'
 
 const hour = 3_600_000
 const now = Date.UTC(2026, 0, 10, 12)
@@ -68,7 +70,7 @@ const both = history([
 describe('the table of nodes', () => {
   test('says what each cost, why it came and why it went', () => {
     expect(
-      livesText(lifeRows(both), now)
+      plainText([[livesTable(lifeRows(both), now)]])
         .split('\n')
         .map((line) => line.replaceAll(/ {2,}/g, ' | ')),
     ).toEqual([
@@ -102,7 +104,7 @@ describe('the table of nodes', () => {
       /gave up: r: a\\nb\\u001b\[2J$/,
     ],
   ])('with %s', (_, change, expected) => {
-    const [, ...rows] = livesText(lifeRows(history([life('a', change)])), now).split('\n')
+    const [, ...rows] = plainText([[livesTable(lifeRows(history([life('a', change)])), now)]]).split('\n')
     expect(rows).toHaveLength(1)
     expect(rows[0]).toMatch(expected)
   })
@@ -111,7 +113,7 @@ describe('the table of nodes', () => {
 test('the timeline of a node tells its whole life, with the command that ended it', () => {
   const [row] = lifeRows(ofNode(both, 'aks-a'))
   expect(row).toBeDefined()
-  expect(nodeText(row as never, both.commands).replaceAll(/ {3,}/g, '  ')).toBe(
+  expect(plainText(nodeParts(row as never, both.commands)).replaceAll(/ {3,}/g, '  ')).toBe(
     `NodeClaim a, Node aks-a, NodePool general
   Standard_D4s_v5 spot westus2-2, $0.05 an hour
   2.00 node-hours, $0.10
@@ -155,10 +157,12 @@ test('NodePools are summed up', () => {
     },
     { nodePool: 'gpu', running: 0, created: 0, ended: 1, nodeHours: 2, usd: 0.1, came: {}, went: { interrupted: 1 } },
   ])
-  expect(poolsText(poolRows(all)).split('\n')[2]?.replaceAll(/ {2,}/g, ' | ')).toBe(
-    'general | 1 | 2 | 1 | 6.00 | 0.30 | pods 1, replacement 1 | Drifted 1 | 0',
-  )
-  expect(poolsCsv(poolRows(all)).split('\n')[2]).toBe(
+  expect(
+    plainText([[poolsTable(poolRows(all))]])
+      .split('\n')[2]
+      ?.replaceAll(/ {2,}/g, ' | '),
+  ).toBe('general | 1 | 2 | 1 | 6.00 | 0.30 | pods 1, replacement 1 | Drifted 1 | 0')
+  expect(csvText(poolsCsv(poolRows(all))).split('\n')[2]).toBe(
     'general,1,2,1,6,0,0.30000000000000004,"pods 1, replacement 1",Drifted 1,0',
   )
   expect(ofPool(all, '(none)').lives.map(({ nodeClaim }) => nodeClaim)).toEqual(['d'])
@@ -192,10 +196,10 @@ test('JSON has times as texts, and all facts', () => {
 })
 
 test('CSV has one line for each node or moment', () => {
-  const [header, first] = livesCsv(lifeRows(both)).split('\n')
+  const [header, first] = csvText(livesCsv(lifeRows(both))).split('\n')
   expect(header?.split(',').length).toBe(first?.split(',').length)
   expect(first).toContain(',Drifted (command drift-1),1,0,12,')
-  expect(timelineCsv(lifeRows(ofNode(both, 'a')), both.commands).split('\n')).toHaveLength(10)
+  expect(csvText(timelineCsv(lifeRows(ofNode(both, 'a')), both.commands)).split('\n')).toHaveLength(10)
 })
 
 describe('what is missing is said', () => {

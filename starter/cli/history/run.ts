@@ -1,13 +1,12 @@
 import type { History } from '../../../core/history/life.ts'
-import { printable } from '../../../core/values/printable.ts'
+import { type Answer, note, print } from '../../document/print.ts'
 import { readHistory } from '../../history/lives.ts'
 import { reason } from '../doctor/check.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
-import { print } from '../shared/output.ts'
 import type { HistoryOptions } from './options.ts'
 import { readPlacements } from './read-placements.ts'
 import { commandJson, coverageJson, lifeJson, lifeRows, ofNode, ofPool, poolRows, timelineJson } from './rows.ts'
-import { coverageNotes, livesCsv, livesText, nodeText, poolsCsv, poolsText, timelineCsv } from './text.ts'
+import { coverageNotes, livesCsv, livesTable, nodeParts, poolsCsv, poolsTable, timelineCsv } from './text.ts'
 import {
   type Placement,
   workloadCsv,
@@ -15,17 +14,10 @@ import {
   workloadNamed,
   workloadNodes,
   workloadNote,
-  workloadText,
+  workloadTable,
 } from './workload.ts'
 
 const listMs = 60_000
-
-/** The three forms of an answer; all are made from the same rows. */
-interface Answer {
-  readonly json: object
-  readonly csv: () => string
-  readonly text: () => string
-}
 
 /** Prints all nodes, or the timeline of one. Returns the exit code. */
 export function nodeHistory(name: string | undefined, options: HistoryOptions): Promise<number> {
@@ -37,7 +29,7 @@ export function nodeHistory(name: string | undefined, options: HistoryOptions): 
     return {
       json: { ...coverageJson(own), lives: rows.map((row) => timelineJson(row, own.commands)) },
       csv: () => timelineCsv(rows, own.commands),
-      text: () => rows.map((row) => nodeText(row, own.commands)).join('\n\n'),
+      document: () => rows.flatMap((row) => nodeParts(row, own.commands)),
     }
   })
 }
@@ -53,7 +45,7 @@ export function poolHistory(name: string | undefined, options: HistoryOptions): 
     return {
       json: { ...coverageJson(history), nodePools: rows },
       csv: () => poolsCsv(rows),
-      text: () => (rows.length === 0 ? nothing(history) : poolsText(rows)),
+      document: () => [[rows.length === 0 ? nothing(history) : poolsTable(rows)]],
     }
   })
 }
@@ -62,29 +54,25 @@ export function poolHistory(name: string | undefined, options: HistoryOptions): 
 export async function workloadHistory(text: string, options: HistoryOptions): Promise<number> {
   const workload = workloadNamed(text)
   if (workload === undefined) {
-    console.error(
-      `"${printable(text)}" names no workload: give NAMESPACE/NAME, or NAMESPACE/KIND/NAME such as shop/Deployment/web`,
-    )
+    note(`"${text}" names no workload: give NAMESPACE/NAME, or NAMESPACE/KIND/NAME such as shop/Deployment/web`)
     return 2
   }
   let placements: readonly Placement[]
   try {
     placements = await readPlacements(options, workload)
   } catch (error) {
-    console.error(
-      `${reason(error)}; check --kubeconfig, --context and the namespace "${printable(workload.namespace)}"`,
-    )
+    note(`${reason(error)}; check --kubeconfig, --context and the namespace "${workload.namespace}"`)
     return 1
   }
   return answered(options, (history) => {
     if (placements.length === 0)
-      return `no pod of ${printable(text)} has a node, and no event of the last hour names one; kubectl get pods --namespace ${printable(workload.namespace)}`
-    console.error(workloadNote)
+      return `no pod of ${text} has a node, and no event of the last hour names one; kubectl get pods --namespace ${workload.namespace}`
+    note(workloadNote)
     const nodes = workloadNodes(placements, history)
     return {
       json: { ...coverageJson(history), workload, nodes: nodes.map(workloadJson) },
       csv: () => workloadCsv(nodes),
-      text: () => workloadText(nodes),
+      document: () => [[workloadTable(nodes)]],
     }
   })
 }
@@ -94,7 +82,7 @@ function livesAnswer(history: History): Answer {
   return {
     json: { ...coverageJson(history), lives: rows.map(lifeJson), commands: history.commands.map(commandJson) },
     csv: () => livesCsv(rows),
-    text: () => (rows.length === 0 ? nothing(history) : livesText(rows, history.untilMs)),
+    document: () => [[rows.length === 0 ? nothing(history) : livesTable(rows, history.untilMs)]],
   }
 }
 
@@ -103,7 +91,7 @@ function nothing({ sinceMs }: History): string {
 }
 
 function missing(what: string, { sinceMs }: History): string {
-  return `no ${printable(what)} is known since ${new Date(sinceMs).toISOString()}; joiner history lists all, --since goes further back`
+  return `no ${what} is known since ${new Date(sinceMs).toISOString()}; joiner history lists all, --since goes further back`
 }
 
 async function answered(
@@ -115,14 +103,13 @@ async function answered(
     const history = await connection.withDeadline(now + listMs, () =>
       readHistory(client, { cluster, sinceMs: since, nowMs: now }),
     )
-    for (const note of coverageNotes(history, since)) console.error(note)
+    note(...coverageNotes(history, since))
     const found = answer(history)
     if (typeof found === 'string') {
-      console.error(found)
+      note(found)
       return 2
     }
-    if (output === 'csv') process.stdout.write(`${found.csv()}\n`)
-    else await print(output, found.json, found.text)
+    await print(output, found)
     return 0
   })
 }

@@ -1,29 +1,29 @@
 import type { CommandFacts, History, Life } from '../../../core/history/life.ts'
 import { birthText, deathText, offeringText, priceText } from '../../../core/history/texts.ts'
 import { timelineOf } from '../../../core/history/timeline.ts'
-import { printable } from '../../../core/values/printable.ts'
 import { timeText } from '../../../core/values/time.ts'
+import type { CsvCell, CsvTable } from '../../document/csv.ts'
+import type { Document, Table } from '../../document/document.ts'
 import { ago, hoursText, usd } from '../../document/words.ts'
-import { type CsvCell, csvText } from '../shared/csv.ts'
-import { aligned } from '../shared/table.ts'
 import { iso, type LifeRow, type PoolRow } from './rows.ts'
 
 /** All lifecycles for people. `now`: epoch ms. */
-export function livesText(rows: readonly LifeRow[], now: number): string {
-  return aligned([
-    ['NODECLAIM', 'NODEPOOL', 'CREATED', 'LIVED', 'READY AFTER', 'VM', 'USD', 'CAME', 'WENT'],
-    ...rows.map(({ life, usd, unpricedHours }) => [
+export function livesTable(rows: readonly LifeRow[], now: number): Table {
+  return {
+    header: ['NODECLAIM', 'NODEPOOL', 'CREATED', 'LIVED', 'READY AFTER', 'VM', 'USD', 'CAME', 'WENT'],
+    drop: ['READY AFTER', 'NODEPOOL', 'VM'],
+    rows: rows.map(({ life, usd, unpricedHours }) => [
       life.nodeClaim,
-      life.nodePool ?? '-',
+      life.nodePool,
       timeText(life.createdMs),
       ago((life.endedMs ?? now) - life.createdMs),
-      life.readyMs === undefined ? '-' : ago(life.readyMs - life.createdMs),
+      life.readyMs === undefined ? undefined : ago(life.readyMs - life.createdMs),
       vmText(life),
       usdText(usd, unpricedHours),
       birthText(life.came),
       wentText(life),
     ]),
-  ])
+  }
 }
 
 function vmText({ vms }: Life): string {
@@ -44,7 +44,7 @@ function usdText(known: number, unpricedHours: number): string {
 }
 
 /** One lifecycle with its timeline, for people. */
-export function nodeText({ life, ...cost }: LifeRow, commands: readonly CommandFacts[]): string {
+export function nodeParts({ life, ...cost }: LifeRow, commands: readonly CommandFacts[]): Document {
   const last = life.vms.at(-1)
   const named = [
     `NodeClaim ${life.nodeClaim}`,
@@ -67,30 +67,25 @@ export function nodeText({ life, ...cost }: LifeRow, commands: readonly CommandF
     atMs < life.createdMs ? '' : `+${ago(atMs - life.createdMs)}`,
     what,
   ])
-  return [
-    named.map(printable).join(', '),
-    ...facts.map((fact) => `  ${printable(fact)}`),
-    '',
-    aligned([['TIME', 'AFTER', 'WHAT'], ...moments]),
-  ].join('\n')
+  return [[{ title: named.join(', '), items: facts }], [{ header: ['TIME', 'AFTER', 'WHAT'], rows: moments }]]
 }
 
 /** NodePools for people. */
-export function poolsText(rows: readonly PoolRow[]): string {
-  return aligned([
-    ['NODEPOOL', 'RUNNING', 'CREATED', 'ENDED', 'NODE-HOURS', 'USD', 'CAME', 'WENT', 'REFUSED'],
-    ...rows.map((row) => [
+export function poolsTable(rows: readonly PoolRow[]): Table {
+  return {
+    header: ['NODEPOOL', 'RUNNING', 'CREATED', 'ENDED', 'NODE-HOURS', 'USD', 'CAME', 'WENT', 'REFUSED'],
+    rows: rows.map((row) => [
       row.nodePool,
-      String(row.running),
-      String(row.created),
-      String(row.ended),
+      row.running,
+      row.created,
+      row.ended,
       hoursText(row.nodeHours),
       usdText(row.usd, row.unpricedHours),
       countsText(row.came),
       countsText(row.went),
-      String(row.refused),
+      row.refused,
     ]),
-  ])
+  }
 }
 
 function countsText(counts: Readonly<Record<string, number>>): string {
@@ -159,7 +154,7 @@ const lifeColumns: readonly (readonly [string, (row: LifeRow) => CsvCell])[] = [
   ['uid', ({ life }) => life.uid],
 ]
 
-export function livesCsv(rows: readonly LifeRow[]): string {
+export function livesCsv(rows: readonly LifeRow[]): CsvTable {
   return csvOf(lifeColumns, rows)
 }
 
@@ -176,25 +171,22 @@ const poolColumns: readonly (readonly [string, (row: PoolRow) => CsvCell])[] = [
   ['refused', ({ refused }) => refused],
 ]
 
-export function poolsCsv(rows: readonly PoolRow[]): string {
+export function poolsCsv(rows: readonly PoolRow[]): CsvTable {
   return csvOf(poolColumns, rows)
 }
 
 /** The moments of one or several lifecycles of one name. */
-export function timelineCsv(rows: readonly LifeRow[], commands: readonly CommandFacts[]): string {
-  return csvText(
-    ['nodeClaim', 'uid', 'at', 'what'],
-    rows.flatMap(({ life }) =>
+export function timelineCsv(rows: readonly LifeRow[], commands: readonly CommandFacts[]): CsvTable {
+  return {
+    header: ['nodeClaim', 'uid', 'at', 'what'],
+    rows: rows.flatMap(({ life }) =>
       timelineOf(life, commands).map(({ atMs, what }) => [life.nodeClaim, life.uid, iso(atMs), what]),
     ),
-  )
+  }
 }
 
-function csvOf<Row>(columns: readonly (readonly [string, (row: Row) => CsvCell])[], rows: readonly Row[]): string {
-  return csvText(
-    columns.map(([name]) => name),
-    rows.map((row) => columns.map(([, of]) => of(row))),
-  )
+function csvOf<Row>(columns: readonly (readonly [string, (row: Row) => CsvCell])[], rows: readonly Row[]): CsvTable {
+  return { header: columns.map(([name]) => name), rows: rows.map((row) => columns.map(([, of]) => of(row))) }
 }
 
 function isoOf(ms: number | undefined): string | undefined {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { History, Life } from '../../../core/history/life.ts'
+import { csvText } from '../../document/csv.ts'
+import { plainText } from '../../document/text.ts'
 import {
   isNamedAfter,
   isWorkload,
@@ -8,7 +10,7 @@ import {
   workloadJson,
   workloadNamed,
   workloadNodes,
-  workloadText,
+  workloadTable,
 } from './workload.ts'
 
 test.each([
@@ -65,7 +67,7 @@ describe('the nodes of a workload', () => {
 
   test('are told with what became of them', () => {
     expect(
-      workloadText(nodes)
+      plainText([[workloadTable(nodes)]])
         .split('\n')
         .map((line) => line.replaceAll(/ {2,}/g, ' | ')),
     ).toEqual([
@@ -88,6 +90,6 @@ describe('the nodes of a workload', () => {
       },
       { node: 'aks-b', pods: [{ pod: 'web-1', exists: true }] },
     ])
-    expect(workloadCsv(nodes).split('\n')).toHaveLength(3)
+    expect(csvText(workloadCsv(nodes)).split('\n')).toHaveLength(3)
   })
 })

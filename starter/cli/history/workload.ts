@@ -1,8 +1,8 @@
 import type { History, Life } from '../../../core/history/life.ts'
 import { deathText } from '../../../core/history/texts.ts'
 import { timeText } from '../../../core/values/time.ts'
-import { csvText } from '../shared/csv.ts'
-import { aligned } from '../shared/table.ts'
+import type { CsvTable } from '../../document/csv.ts'
+import type { Table } from '../../document/document.ts'
 import { iso } from './rows.ts'
 
 /** `namespace/Kind/name`, or `namespace/name` of whatever kind. */
@@ -68,29 +68,29 @@ export function workloadNodes(placements: readonly Placement[], { lives }: Histo
 }
 
 /** The nodes of a workload for people. */
-export function workloadText(nodes: readonly WorkloadNode[]): string {
-  return aligned([
-    ['NODE', 'NODEPOOL', 'PODS', 'GONE PODS', 'LAST PLACED', 'NODE CREATED', 'NODE ENDED', 'WENT'],
-    ...nodes.map(({ node, life, placements }) => {
+export function workloadTable(nodes: readonly WorkloadNode[]): Table {
+  return {
+    header: ['NODE', 'NODEPOOL', 'PODS', 'GONE PODS', 'LAST PLACED', 'NODE CREATED', 'NODE ENDED', 'WENT'],
+    rows: nodes.map(({ node, life, placements }) => {
       const times = placements.flatMap(({ atMs }) => atMs ?? [])
       return [
         node,
-        life?.nodePool ?? '-',
-        String(placements.filter(({ exists }) => exists).length),
-        String(placements.filter(({ exists }) => !exists).length),
-        times.length === 0 ? '-' : timeText(Math.max(...times)),
+        life?.nodePool,
+        placements.filter(({ exists }) => exists).length,
+        placements.filter(({ exists }) => !exists).length,
+        times.length === 0 ? undefined : timeText(Math.max(...times)),
         life === undefined ? 'no lifecycle' : timeText(life.createdMs),
-        life?.endedMs === undefined ? '-' : timeText(life.endedMs),
-        life?.went === undefined ? '-' : deathText(life.went),
+        life?.endedMs === undefined ? undefined : timeText(life.endedMs),
+        life?.went && deathText(life.went),
       ]
     }),
-  ])
+  }
 }
 
-export function workloadCsv(nodes: readonly WorkloadNode[]): string {
-  return csvText(
-    ['pod', 'exists', 'placed', 'node', 'nodeClaim', 'nodePool', 'nodeCreated', 'nodeEnded', 'went'],
-    nodes.flatMap(({ node, life, placements }) =>
+export function workloadCsv(nodes: readonly WorkloadNode[]): CsvTable {
+  return {
+    header: ['pod', 'exists', 'placed', 'node', 'nodeClaim', 'nodePool', 'nodeCreated', 'nodeEnded', 'went'],
+    rows: nodes.flatMap(({ node, life, placements }) =>
       placements.map(({ pod, exists, atMs }) => [
         pod,
         String(exists),
@@ -103,7 +103,7 @@ export function workloadCsv(nodes: readonly WorkloadNode[]): string {
         life?.went && deathText(life.went),
       ]),
     ),
-  )
+  }
 }
 
 /** One node of a workload for programs. */

@@ -7,7 +7,7 @@ import { cheapestPrice, compatibleOfferings, type InstanceType, typeMatches } fr
 import { wellKnownLabels } from '../../../core/requirements/labels.ts'
 import { sortedValues } from '../../../core/requirements/requirement.ts'
 import { type Requirements, requirements } from '../../../core/requirements/requirements.ts'
-import { printable } from '../../../core/values/printable.ts'
+import { isForPrograms, note, print } from '../../document/print.ts'
 import { counted, few } from '../../document/words.ts'
 import type { InputFile } from '../bounded/input.ts'
 import { plainNodeClass } from '../shared/azure-files.ts'
@@ -15,7 +15,7 @@ import { InputError } from '../simulate/input-error.ts'
 import type { ExcludedSize, ListedType } from './listed-type.ts'
 import { parseSelector } from './selector.ts'
 import type { RegionSale } from './sources.ts'
-import { excludedText, namesText, tableText, wideText } from './table.ts'
+import { byReason, typesTable } from './table.ts'
 
 /** Options of the command line that name no file. */
 export interface InstanceTypesSettings {
@@ -43,8 +43,8 @@ export async function runInstanceTypes(input: InstanceTypesInput): Promise<numbe
   const sale = await readSale(input)
   const plain = sizesOf(sale, nodeClassSettings(nodeClass, { subnetId: '', ...sale.cluster } as AzureConfig))
   const { all, remarks: ofOverlays } = await overlaid(plain, input.overlays)
-  for (const remark of [...sale.remarks, ...ofOverlays]) console.error(printable(remark))
-  process.stdout.write(await answer(all, wanted, settings))
+  note(...sale.remarks, ...ofOverlays)
+  await answer(all, wanted, settings)
   return 0
 }
 
@@ -105,21 +105,23 @@ async function overlaid(all: AllSizes, files: readonly InputFile[]) {
   return { all: { ...all, types: instanceTypes.get('') ?? [] }, remarks }
 }
 
-async function answer(all: AllSizes, wanted: Requirements, settings: InstanceTypesSettings): Promise<string> {
+async function answer(all: AllSizes, wanted: Requirements, settings: InstanceTypesSettings): Promise<void> {
   const { output, limit = Number.POSITIVE_INFINITY } = settings
-  if (settings.excluded === true) return excludedText(all.excluded, output === 'json' || output === 'yaml')
+  const format = output === 'name' ? 'table' : output
+  if (settings.excluded === true) {
+    const excluded = byReason(all.excluded)
+    const rows = excluded.map(({ name, reason }) => [name, reason])
+    return print(format, { json: excluded, document: () => [[{ header: ['NAME', 'REASON'], rows }]] })
+  }
   const listed = inPriceOrder(all, wanted)
-  for (const remark of remarks(all, wanted, listed)) console.error(printable(remark))
+  note(...remarks(all, wanted, listed))
   const shown = listed.slice(0, limit)
-  if (shown.length < listed.length) console.error(`${counted(listed.length - shown.length, 'more type')} not shown`)
-  if (output === 'name') return namesText(shown)
-  if (output === 'table') return tableText(shown)
-  if (output === 'wide') return wideText(shown)
-  const { catalogJson } = await import('./catalog-json.ts')
-  const json = catalogJson(shown)
-  return output === 'json'
-    ? `${JSON.stringify(json, undefined, 2)}\n`
-    : (await import('../shared/yaml-text.ts')).yamlText(json)
+  if (shown.length < listed.length) note(`${counted(listed.length - shown.length, 'more type')} not shown`)
+  const json = isForPrograms(format) ? (await import('./catalog-json.ts')).catalogJson(shown) : undefined
+  await print(format, {
+    json,
+    document: () => [output === 'name' ? shown.map(({ type }) => type.name) : [typesTable(shown, output === 'wide')]],
+  })
 }
 
 function inPriceOrder({ types, sizes, nodeClass }: AllSizes, wanted: Requirements): readonly ListedType[] {

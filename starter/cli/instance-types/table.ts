@@ -2,7 +2,7 @@ import { wholeGib } from '../../../activities/azure/catalogue/os-disk.ts'
 import { isUnknownPrice } from '../../../activities/azure/catalogue/pricing.ts'
 import { allocatable, capacityTypeOf, type Offering, zoneOf } from '../../../core/instance-type.ts'
 import { type Quantity, quantityMilliValue } from '../../../core/values/quantity.ts'
-import { aligned } from '../shared/table.ts'
+import type { Table } from '../../document/document.ts'
 import type { ExcludedSize, ListedType } from './listed-type.ts'
 
 type Column = readonly [title: string, cell: (listed: ListedType) => string]
@@ -33,30 +33,15 @@ const wideColumns: readonly Column[] = [
   ['ENCRYPTED', ({ size }) => yesNo(size.encryptionAtHost)],
 ]
 
-/** A row for each type. */
-export function tableText(listed: readonly ListedType[]): string {
-  return rows(columns, listed)
-}
-
-/** The same with more of each size. */
-export function wideText(listed: readonly ListedType[]): string {
-  return rows(wideColumns, listed)
-}
-
-export function namesText(listed: readonly ListedType[]): string {
-  return listed.map(({ type }) => `${type.name}\n`).join('')
+/** A row for each type. `isWide`: with more of each size. */
+export function typesTable(listed: readonly ListedType[], isWide: boolean): Table {
+  const shown = isWide ? wideColumns : columns
+  return { header: shown.map(([title]) => title), rows: listed.map((one) => shown.map(([, cell]) => cell(one))) }
 }
 
 /** Sizes with the reason why no node can have them, by reason. */
-export function excludedText(excluded: readonly ExcludedSize[], asJson: boolean): string {
-  const sorted = excluded.toSorted((a, b) => (`${a.reason} ${a.name}` < `${b.reason} ${b.name}` ? -1 : 1))
-  if (asJson) return `${JSON.stringify(sorted, undefined, 2)}\n`
-  return `${aligned([['NAME', 'REASON'], ...sorted.map(({ name, reason }) => [name, reason])])}\n`
-}
-
-function rows(shown: readonly Column[], listed: readonly ListedType[]): string {
-  const titles = shown.map(([title]) => title)
-  return `${aligned([titles, ...listed.map((one) => shown.map(([, cell]) => cell(one)))])}\n`
+export function byReason(excluded: readonly ExcludedSize[]): readonly ExcludedSize[] {
+  return excluded.toSorted((a, b) => (`${a.reason} ${a.name}` < `${b.reason} ${b.name}` ? -1 : 1))
 }
 
 function allocatableText({ cpu, memory }: Readonly<Record<string, Quantity>>): string {

@@ -2,8 +2,9 @@ import { describe, expect, test } from 'vitest'
 import type { Condition } from '../../../core/objects.ts'
 import { sampleClaim, sampleTime } from '../../../core/sample-objects.ts'
 import { lifecycleId } from '../../../core/task-queues.ts'
+import { plainText } from '../../document/text.ts'
 import { type LifecycleFacts, nodeRows, rowNamed } from './report.ts'
-import { detailsJson, detailsText, listText, rowJson } from './table.ts'
+import { detailsDocument, detailsJson, listTable, rowJson } from './table.ts'
 
 const now = sampleTime + 3_600_000
 const ready = sampleClaim('n1', {
@@ -30,7 +31,7 @@ const both = { claims: [ready, leaving], lifecycles: [lifecycleOf('n1'), termina
 
 describe('the list', () => {
   test('what waits stands first, with what failed and when it is tried again', () => {
-    expect(listText(nodeRows(both, now), now).split('\n')).toEqual([
+    expect(plainText([[listTable(nodeRows(both, now), now)]]).split('\n')).toEqual([
       'NODECLAIM  NODE  NODEPOOL  PHASE        SINCE  ATTEMPT           WAITS FOR',
       'n2-claim   n2    default   Terminating  9m     deleteInstance 7  the VM to be gone; last failure (again in 40s): AuthorizationFailed',
       'n1-claim   n1    default   Ready        1h     -                 HELD until released by ann',
@@ -64,7 +65,7 @@ describe('the list', () => {
     ['a lifecycle whose NodeClaim is gone', { claims: [], lifecycles: [terminating] }, /its NodeClaim is gone/],
   ])('reports %s', (_, facts, note) => {
     expect(rowNamed(nodeRows(facts, now), 'n2')?.note).toMatch(note)
-    expect(listText(nodeRows(facts, now), now)).toContain('! ')
+    expect(plainText([[listTable(nodeRows(facts, now), now)]])).toContain('! ')
   })
 
   test.each([
@@ -87,7 +88,7 @@ describe('the list', () => {
     expect(nodeRows(facts, now).map((row) => row.phase)).toEqual([shown])
   })
 
-  test('no NodeClaims', () => expect(listText([], now)).toBe('no NodeClaims'))
+  test('no NodeClaims', () => expect(plainText([[listTable([], now)]])).toBe('no NodeClaims'))
 })
 
 test('what holds up a drain is reported with its time', () => {
@@ -96,7 +97,7 @@ test('what holds up a drain is reported with its time', () => {
   const lifecycle = lifecycleOf('n2', { phase: 'Draining', status })
   const [row] = nodeRows({ claims: [leaving], lifecycles: [lifecycle] }, now)
   if (row === undefined) throw new Error('no row')
-  const text = detailsText({ row, lifecycle }, now)
+  const text = plainText(detailsDocument({ row, lifecycle }, now))
   expect(text).toContain('  pod shop/web-1 has the annotation karpenter.sh/do-not-disrupt, for 5m\n  and 2 more\n')
   expect(detailsJson({ row, lifecycle })).toMatchObject({ drain: { on: [{ since: '2026-01-01T00:55:00Z' }], more: 2 } })
 })
@@ -107,7 +108,7 @@ test('one node in full, by the name of the Node or of the NodeClaim', () => {
   expect(row).toBe(rowNamed(rows, 'n2-claim'))
   if (row === undefined) throw new Error('no row')
   const events = [{ reason: 'RetryNow', message: 'started again', about: 'NodeClaim', at: now - 60_000, times: 2 }]
-  const text = detailsText({ row, claim: leaving, lifecycle: terminating, events }, now)
+  const text = plainText(detailsDocument({ row, claim: leaving, lifecycle: terminating, events }, now))
   expect(text).toContain('NodeClaim n2-claim (Node n2) of NodePool default\n')
   expect(text).toContain('  Terminating since 2026-01-01T00:51:00Z (9m)\n')
   expect(text).toContain('  deleteInstance, attempt 7, again in 40s: AuthorizationFailed\n')

@@ -1,13 +1,12 @@
-import { printable } from '../../../core/values/printable.ts'
+import { isForPrograms, note, print } from '../../document/print.ts'
 import { clusterFacts } from '../operate/operator.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
 import type { TemporalOptions } from '../operate/temporal-options.ts'
 import type { OutputFormat } from '../shared/options.ts'
-import { isForPrograms, print } from '../shared/output.ts'
 import { askNode, findLifecycle, type NodeAsking } from './ask-node.ts'
 import { readClaimEvents, readClaims, readLifecycles } from './read.ts'
 import { type LifecycleFacts, type NodeFacts, nodeRows, rowNamed } from './report.ts'
-import { detailsJson, detailsText, listText, rowJson } from './table.ts'
+import { detailsDocument, detailsJson, listTable, rowJson } from './table.ts'
 
 interface Shown extends TemporalOptions {
   readonly output: OutputFormat
@@ -20,7 +19,7 @@ export async function listNodes(options: Shown & { readonly nodepool?: string })
   const { nodepool } = options
   const rows = nodeRows(facts, now).filter(({ nodePool }) => nodepool === undefined || nodePool === nodepool)
   if (facts.claims === undefined && facts.lifecycles === undefined) return 1
-  await print(options.output, rows.map(rowJson), () => listText(rows, now))
+  await print(options.output, { json: rows.map(rowJson), document: () => [[listTable(rows, now)]] })
   const isWhole = facts.claims !== undefined && facts.lifecycles?.every(({ status }) => status !== 'silent') === true
   return isWhole ? 0 : 1
 }
@@ -46,7 +45,7 @@ export async function showNode(name: string, options: Shown): Promise<number> {
     ...(lifecycle === undefined ? {} : { lifecycle }),
     ...(typeof events === 'string' ? {} : { events }),
   }
-  await print(options.output, detailsJson(details), () => detailsText(details, now))
+  await print(options.output, { json: detailsJson(details), document: () => detailsDocument(details, now) })
   // Joiner's own identity, with which the command runs in the pod, may write events and not read them.
   const isWhole = claim !== undefined && lifecycle !== undefined && lifecycle.status !== 'silent'
   return isWhole ? 0 : 1
@@ -88,8 +87,11 @@ export async function askOne(
     const by = options.by ?? (await clusterFacts(options, { loop: 'disruption' })).by
     const answer = await askNode(access, lifecycle, { ...asking, request: { ...asking.request, by } } as NodeAsking)
     if (isForPrograms(options.output) || answer.kind === 'done')
-      await print(options.output, { nodeClaim: lifecycle.name, ...answer }, () => printable(answer.message))
-    else console.error(printable(answer.message))
+      await print(options.output, {
+        json: { nodeClaim: lifecycle.name, ...answer },
+        document: () => [[answer.message]],
+      })
+    else note(answer.message)
     return answer.kind === 'done' ? 0 : 1
   })
 }

@@ -1,30 +1,30 @@
 import type { Condition, NodeClaim } from '../../../core/objects.ts'
 import { timeText } from '../../../core/values/time.ts'
 import type { LifecycleStatus } from '../../../workflows/messages.ts'
+import { type Document, type Part, section } from '../../document/document.ts'
 import { ago, shortened } from '../../document/words.ts'
-import { aligned } from '../shared/table.ts'
 import type { EventFacts } from '../why/facts.ts'
-import { section } from '../why/node-text.ts'
 import { answerOf, type LifecycleFacts, type NodeRow } from './report.ts'
 
 const longest = 90
 const mostEvents = 10
 
 /** All nodes for people. `now`: epoch ms. */
-export function listText(rows: readonly NodeRow[], now: number): string {
+export function listTable(rows: readonly NodeRow[], now: number): Part {
   if (rows.length === 0) return 'no NodeClaims'
-  return aligned([
-    ['NODECLAIM', 'NODE', 'NODEPOOL', 'PHASE', 'SINCE', 'ATTEMPT', 'WAITS FOR'],
-    ...rows.map((row) => [
+  return {
+    header: ['NODECLAIM', 'NODE', 'NODEPOOL', 'PHASE', 'SINCE', 'ATTEMPT', 'WAITS FOR'],
+    drop: ['NODEPOOL', 'ATTEMPT', 'NODE'],
+    rows: rows.map((row) => [
       row.nodeClaim,
-      row.node ?? '-',
-      row.nodePool ?? '-',
+      row.node,
+      row.nodePool,
       row.phase,
-      row.sinceMs === undefined ? '-' : ago(now - row.sinceMs),
-      row.attempt ?? '-',
+      row.sinceMs === undefined ? undefined : ago(now - row.sinceMs),
+      row.attempt,
       shortened(waitText(row, now).replaceAll(/\s+/g, ' '), longest),
     ]),
-  ])
+  }
 }
 
 /** What it waits for, what failed last, and what holds it, on one line. */
@@ -48,39 +48,41 @@ export interface NodeDetails {
 }
 
 /** One node in full, for people. */
-export function detailsText({ row, claim, lifecycle, events = [] }: NodeDetails, now: number): string {
+export function detailsDocument({ row, claim, lifecycle, events = [] }: NodeDetails, now: number): Document {
   const status = answerOf(lifecycle)
   return [
-    `NodeClaim ${row.nodeClaim}${row.node === undefined ? '' : ` (Node ${row.node})`}${row.nodePool === undefined ? '' : ` of NodePool ${row.nodePool}`}`,
-    ...section('now', [
-      ...(row.note === undefined ? [] : [`! ${row.note}`]),
-      `${row.phase}${row.sinceMs === undefined ? '' : ` since ${timeText(row.sinceMs)} (${ago(now - row.sinceMs)})`}`,
-      ...(row.waitsFor === undefined ? [] : [`waits for: ${row.waitsFor}`]),
-      ...(status === undefined || status.attempt === 0 ? [] : [`launch attempt ${status.attempt}`]),
-      ...(status?.lastCapacityFailure === undefined ? [] : [`last failed launch: ${status.lastCapacityFailure}`]),
-      ...(row.hold === undefined ? [] : [`held ${row.hold}`]),
-    ]),
-    ...section('held up by', drainLines(status, now)),
-    ...section(
-      'tried again and again',
-      (lifecycle?.retried ?? []).map(
-        ({ step, attempt, failure, againMs }) =>
-          `${step}, attempt ${attempt}, ${againMs === undefined ? 'now' : `again in ${ago(againMs - now)}`}: ${failure}`,
-      ),
-    ),
-    ...section('what can be done', remediesOf(row, lifecycle)),
-    ...section('conditions', (claim?.status.conditions ?? []).map(conditionText)),
-    ...section('workflow', row.workflowId === undefined ? [] : [row.workflowId]),
-    ...section(
-      'events',
-      events
-        .slice(0, mostEvents)
-        .map(
-          ({ at, reason, message, times }) =>
-            `${ago(now - at)} ago  ${reason}${times > 1 ? ` (${times}x)` : ''}: ${message}`,
+    [
+      `NodeClaim ${row.nodeClaim}${row.node === undefined ? '' : ` (Node ${row.node})`}${row.nodePool === undefined ? '' : ` of NodePool ${row.nodePool}`}`,
+      section('now', [
+        row.note && `! ${row.note}`,
+        `${row.phase}${row.sinceMs === undefined ? '' : ` since ${timeText(row.sinceMs)} (${ago(now - row.sinceMs)})`}`,
+        row.waitsFor && `waits for: ${row.waitsFor}`,
+        status?.attempt ? `launch attempt ${status.attempt}` : undefined,
+        status?.lastCapacityFailure && `last failed launch: ${status.lastCapacityFailure}`,
+        row.hold && `held ${row.hold}`,
+      ]),
+      section('held up by', drainLines(status, now)),
+      section(
+        'tried again and again',
+        (lifecycle?.retried ?? []).map(
+          ({ step, attempt, failure, againMs }) =>
+            `${step}, attempt ${attempt}, ${againMs === undefined ? 'now' : `again in ${ago(againMs - now)}`}: ${failure}`,
         ),
-    ),
-  ].join('\n')
+      ),
+      section('what can be done', remediesOf(row, lifecycle)),
+      section('conditions', (claim?.status.conditions ?? []).map(conditionText)),
+      section('workflow', [row.workflowId]),
+      section(
+        'events',
+        events
+          .slice(0, mostEvents)
+          .map(
+            ({ at, reason, message, times }) =>
+              `${ago(now - at)} ago  ${reason}${times > 1 ? ` (${times}x)` : ''}: ${message}`,
+          ),
+      ),
+    ],
+  ]
 }
 
 function drainLines(status: LifecycleStatus | undefined, now: number): readonly string[] {

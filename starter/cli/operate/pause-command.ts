@@ -1,9 +1,8 @@
 import { type Command, Option } from 'commander'
 import { type LoopName, pausableReasons } from '../../../core/pauses/pauses.ts'
-import { printable } from '../../../core/values/printable.ts'
+import { isForPrograms, note, say, structured } from '../../document/print.ts'
 import { CommandError } from '../shared/command-error.ts'
 import type { OutputFormat } from '../shared/options.ts'
-import { isForPrograms, structured } from '../shared/output.ts'
 import type { Asked, Asking } from './ask-loop.ts'
 import { pauseJson } from './pause-json.ts'
 import { askerOptions, untilOption } from './request-options.ts'
@@ -130,8 +129,8 @@ async function ask(
     if (isForPrograms(options.output)) process.stdout.write(await structured(options.output, results.map(asJson)))
     else
       for (const result of results) {
-        if (result.kind === 'done') console.log(printable(result.answer.message))
-        else console.error(printable(result.message))
+        if (result.kind === 'done') say(result.answer.message)
+        else note(result.message)
       }
     return results.every(({ kind }) => kind === 'done') ? 0 : 1
   })

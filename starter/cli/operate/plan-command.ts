@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { DisruptionPlan } from '../../../core/disruption/plan/plan.ts'
+import { print } from '../../document/print.ts'
 import { CommandError } from '../shared/command-error.ts'
-import { print } from '../shared/output.ts'
 import { asked, askerOptions, limitOptions, type RequestOptions, reasonOption } from './request-options.ts'
 import { whereToRun } from './temporal-options.ts'
 
@@ -78,7 +78,7 @@ async function save(found: DisruptionPlan, file: string): Promise<void> {
 }
 
 async function show(found: DisruptionPlan, { output, all, save: file }: Options): Promise<void> {
-  const { planJson, planText } = await import('./plan-text.ts')
-  const hint = found.commands.length > 0 ? `\n\nTo do exactly that: joiner apply ${file ?? found.id}` : ''
-  await print(output, planJson(found), () => `${planText(found, all === true)}${hint}`)
+  const { planDocument, planJson } = await import('./plan-text.ts')
+  const hint = found.commands.length > 0 ? `To do exactly that: joiner apply ${file ?? found.id}` : undefined
+  await print(output, { json: planJson(found), document: () => [...planDocument(found, all === true), [hint]] })
 }

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import { parseDisruptionPlan } from '../../../api/disruption-plan.ts'
 import type { DisruptionPlan } from '../../../core/disruption/plan/plan.ts'
 import { causeText, causeTitle } from '../../../core/disruption/verdicts/cause-text.ts'
-import { planText } from './plan-text.ts'
+import { plainText } from '../../document/text.ts'
+import { planDocument } from './plan-text.ts'
 
 const node = {
   nodePool: 'general',
@@ -89,7 +90,7 @@ const plan: DisruptionPlan = {
 }
 
 test('a plan for people', () => {
-  expect(planText(plan).split('\n')).toEqual([
+  expect(plainText(planDocument(plan)).split('\n')).toEqual([
     'NOTE    there is no Node or NodeClaim "n9"',
     'PLAN    3f9a01c2 (2026-11-21T12:00:00Z, alice): 2 nodes would go, 1 new node would come, 219.00 USD a month saved',
     'PAUSED  all disruption is paused until resumed: release day',
@@ -127,18 +128,18 @@ test('of many pods and nodes a few are printed, unless all are asked for', () =>
     blockers: Array.from({ length: 20 }, () => plan.blockers).flat(),
     leftOut: { commands: 2, blockers: 5 },
   }
-  const text = planText(long)
+  const text = plainText(planDocument(long))
   expect(text).toContain('and 30 pods more (--all)')
   expect(text).toContain('and 15 nodes more (--all)')
   expect(text).toContain('CUT     2 further commands found no room')
-  expect(planText(long, true)).toContain('pod default/web-49  n1  -> any node')
-  expect(planText(long, true)).toContain('and 5 nodes more')
+  expect(plainText(planDocument(long, true))).toContain('pod default/web-49  n1  -> any node')
+  expect(plainText(planDocument(long, true))).toContain('and 5 nodes more')
 })
 
 test('nothing to do', () => {
   const idle = { ...plan, commands: [], cost: { ...plan.cost, nodes: { before: 0, after: 0 } } }
-  expect(planText(idle)).toContain('there is nothing to do')
-  expect(planText(idle)).not.toContain('these nodes')
+  expect(plainText(planDocument(idle))).toContain('there is nothing to do')
+  expect(plainText(planDocument(idle))).not.toContain('these nodes')
 })
 
 test('a plan can be saved and read again; what is no plan is named with what is wrong', () => {

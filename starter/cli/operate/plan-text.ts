@@ -7,10 +7,9 @@ import type {
   PlannedReplacement,
 } from '../../../core/disruption/plan/plan.ts'
 import { causeTitle } from '../../../core/disruption/verdicts/cause-text.ts'
-import { printable } from '../../../core/values/printable.ts'
+import type { Cell, Document, Part } from '../../document/document.ts'
 import { counted, monthly } from '../../document/words.ts'
 import { shownMove } from '../shared/shown-move.ts'
-import { aligned } from '../shared/table.ts'
 
 const mostPods = 20
 const mostBlockers = 30
@@ -18,15 +17,14 @@ const mostBlockers = 30
 const mostReasons = 2
 
 /** A plan for people. `all`: every pod that moves and every node that stays, however many. */
-export function planText(plan: DisruptionPlan, all = false): string {
-  const sections = [
+export function planDocument(plan: DisruptionPlan, all = false): Document {
+  return [
     head(plan),
-    ...plan.commands.map((command, at) => commandText(command, at + 1, all)),
-    costText(plan),
-    budgetsText(plan.budgets),
-    blockersText(plan, all),
+    ...plan.commands.map((command, at) => [commandPart(command, at + 1, all)]),
+    costParts(plan),
+    budgetLines(plan.budgets),
+    blockerParts(plan, all),
   ]
-  return sections.filter((text) => text !== '').join('\n\n')
 }
 
 /** A plan for scripts, which can be applied: the causes with their texts. */
@@ -35,7 +33,7 @@ export function planJson({ blockers, ...plan }: DisruptionPlan): object {
   return { ...plan, blockers: shown }
 }
 
-function head({ id, commands, cost, createdAt, by, pauses, warnings, leftOut }: DisruptionPlan): string {
+function head({ id, commands, cost, createdAt, by, pauses, warnings, leftOut }: DisruptionPlan): readonly Part[] {
   const going = commands.reduce((sum, { candidates }) => sum + candidates.length, 0)
   const coming = commands.reduce((sum, { replacements }) => sum + replacements.length, 0)
   const what =
@@ -43,15 +41,13 @@ function head({ id, commands, cost, createdAt, by, pauses, warnings, leftOut }: 
       ? 'there is nothing to do'
       : `${counted(going, 'node')} would go, ${counted(coming, 'new node')} would come, ${saved(cost.nodes.before - cost.nodes.after)}`
   return [
-    ...warnings.map((warning) => `NOTE    ${printable(warning)}`),
-    `PLAN    ${id} (${createdAt.slice(0, 19)}Z${by === undefined ? '' : `, ${printable(by)}`}): ${what}`,
-    ...pauses.map((pause) => `PAUSED  ${printable(pause)}`),
-    ...(leftOut === undefined || leftOut.commands === 0
-      ? []
-      : [
-          `CUT     ${counted(leftOut.commands, 'further command')} found no room in the plan and cannot be applied with it; plan a part by --nodepool, --node or --budget`,
-        ]),
-  ].join('\n')
+    ...warnings.map((warning) => `NOTE    ${warning}`),
+    `PLAN    ${id} (${createdAt.slice(0, 19)}Z${by === undefined ? '' : `, ${by}`}): ${what}`,
+    ...pauses.map((pause) => `PAUSED  ${pause}`),
+    leftOut === undefined || leftOut.commands === 0
+      ? undefined
+      : `CUT     ${counted(leftOut.commands, 'further command')} found no room in the plan and cannot be applied with it; plan a part by --nodepool, --node or --budget`,
+  ]
 }
 
 function saved(perHour: number): string {
@@ -59,22 +55,23 @@ function saved(perHour: number): string {
 }
 
 /** A command with its nodes and the pods that move. `all`: every one of them. */
-export function commandText(command: PlannedDisruption, number: number, all: boolean): string {
+export function commandPart(command: PlannedDisruption, number: number, all: boolean): Part {
   const { candidates, replacements } = command
-  const rows = [...candidates.map(candidateRow), ...replacements.map(replacementRow)]
-  const table = aligned([['', 'NODE', 'NODEPOOL', 'TYPE', 'CAPACITY', 'ZONE', 'USD/MONTH', 'PODS'], ...rows])
   const moves = movesOf(candidates)
   const shown = all ? moves : moves.slice(0, mostPods)
   const more = moves.length - shown.length
-  const lines = [
-    table,
-    ...(shown.length === 0 ? [] : [aligned(shown)]),
-    ...(more > 0 ? [`and ${counted(more, 'pod')} more (--all)`] : []),
-  ]
-  return [
-    title(command, number),
-    ...lines.flatMap((text) => text.split('\n')).map((line) => `  ${line}`.trimEnd()),
-  ].join('\n')
+  return {
+    title: title(command, number),
+    items: [
+      {
+        header: ['', 'NODE', 'NODEPOOL', 'TYPE', 'CAPACITY', 'ZONE', 'USD/MONTH', 'PODS'],
+        drop: ['ZONE', 'CAPACITY', 'NODEPOOL'],
+        rows: [...candidates.map(candidateRow), ...replacements.map(replacementRow)],
+      },
+      { rows: shown },
+      more > 0 ? `and ${counted(more, 'pod')} more (--all)` : undefined,
+    ],
+  }
 }
 
 function title({ reason, method, decision, candidates, savings }: PlannedDisruption, number: number): string {
@@ -88,10 +85,10 @@ function title({ reason, method, decision, candidates, savings }: PlannedDisrupt
 }
 
 function candidateRow({ node, nodePool, instanceType, capacityType, zone, price, pods }: PlannedCandidate) {
-  return ['-', node, nodePool, instanceType, capacityType, zone, priceText(price), String(pods.length)]
+  return ['-', node, nodePool, instanceType, capacityType, zone, priceText(price), pods.length]
 }
 
-function replacementRow(replacement: PlannedReplacement): readonly string[] {
+function replacementRow(replacement: PlannedReplacement): readonly Cell[] {
   const { number, nodePool, instanceTypes, otherTypes, capacityTypes, zones, price, pods } = replacement
   const [cheapest = 'any'] = instanceTypes
   const others = instanceTypes.length - 1 + otherTypes
@@ -99,11 +96,11 @@ function replacementRow(replacement: PlannedReplacement): readonly string[] {
     '+',
     newNode(number),
     nodePool,
-    others > 0 ? `${cheapest} or ${others} other${others === 1 ? '' : 's'}` : cheapest,
+    others > 0 ? `${cheapest} or ${counted(others, 'other')}` : cheapest,
     capacityTypes.join(', ') || 'any',
     zones.join(', ') || 'any',
     priceText(price),
-    String(pods),
+    pods,
   ]
 }
 
@@ -120,7 +117,7 @@ function movesOf(candidates: readonly PlannedCandidate[]): readonly (readonly st
   )
 }
 
-function costText({ cost }: DisruptionPlan): string {
+function costParts({ cost }: DisruptionPlan): readonly Part[] {
   const { nodes, cluster, unpriced } = cost
   const row = (what: string, { before, after }: typeof nodes) => [
     what,
@@ -128,33 +125,39 @@ function costText({ cost }: DisruptionPlan): string {
     monthly(after),
     monthly(after - before),
   ]
-  const table = aligned([
-    ['USD/MONTH', 'BEFORE', 'AFTER', 'CHANGE'],
-    ...(nodes.before === 0 && nodes.after === 0 ? [] : [row('these nodes', nodes)]),
-    row('whole cluster', cluster),
-  ])
-  return unpriced === 0 ? table : `${table}\n${counted(unpriced, 'node')} without a known price counted as nothing`
+  return [
+    {
+      header: ['USD/MONTH', 'BEFORE', 'AFTER', 'CHANGE'],
+      rows: [
+        ...(nodes.before === 0 && nodes.after === 0 ? [] : [row('these nodes', nodes)]),
+        row('whole cluster', cluster),
+      ],
+    },
+    unpriced === 0 ? undefined : `${counted(unpriced, 'node')} without a known price counted as nothing`,
+  ]
 }
 
 /** Budgets that a plan uses up, a line each. */
-export function budgetsText(budgets: readonly PlanBudget[]): string {
-  return budgets
-    .map(({ nodePool, reason, nodes, allowed, disrupted }) => {
-      const before = disrupted === 0 ? '' : `, ${disrupted} of them before this plan`
-      return `BUDGET  NodePool ${nodePool} allows ${allowed} of its ${counted(nodes, 'node')} at once for ${reason}; all are taken${before}`
-    })
-    .join('\n')
+export function budgetLines(budgets: readonly PlanBudget[]): readonly string[] {
+  return budgets.map(({ nodePool, reason, nodes, allowed, disrupted }) => {
+    const before = disrupted === 0 ? '' : `, ${disrupted} of them before this plan`
+    return `BUDGET  NodePool ${nodePool} allows ${allowed} of its ${counted(nodes, 'node')} at once for ${reason}; all are taken${before}`
+  })
 }
 
-function blockersText({ blockers, leftOut }: DisruptionPlan, all: boolean): string {
-  if (blockers.length === 0) return ''
+function blockerParts({ blockers, leftOut }: DisruptionPlan, all: boolean): readonly Part[] {
+  if (blockers.length === 0) return []
   const shown = all ? blockers : blockers.slice(0, mostBlockers)
   const more = blockers.length - shown.length + (leftOut?.blockers ?? 0)
   return [
-    'Nodes that stay, what each costs, and why:',
-    aligned([['NODE', 'NODEPOOL', 'USD/MONTH', 'WHY'], ...shown.map((each) => blockerRow(each, all))]),
-    ...(more > 0 ? [`and ${counted(more, 'node')} more${all ? '' : ' (--all)'}`] : []),
-  ].join('\n')
+    { heading: 'Nodes that stay, what each costs, and why' },
+    {
+      header: ['NODE', 'NODEPOOL', 'USD/MONTH', 'WHY'],
+      drop: ['NODEPOOL'],
+      rows: shown.map((each) => blockerRow(each, all)),
+    },
+    more > 0 ? `and ${counted(more, 'node')} more${all ? '' : ' (--all)'}` : undefined,
+  ]
 }
 
 function blockerRow(

@@ -1,8 +1,7 @@
-import { printable } from '../../../core/values/printable.ts'
 import type { RequestAnswer, StartedCommand } from '../../../workflows/messages.ts'
+import { isForPrograms, note, say, structured } from '../../document/print.ts'
 import { counted, few, monthly } from '../../document/words.ts'
 import type { OutputFormat } from '../shared/options.ts'
-import { isForPrograms, structured } from '../shared/output.ts'
 import type { Ended } from './follow.ts'
 import { follow } from './follow.ts'
 import type { TemporalAccess } from './temporal-access.ts'
@@ -19,14 +18,14 @@ interface Options {
 export async function carryOut(access: TemporalAccess, answer: RequestAnswer, options: Options): Promise<number> {
   const { output } = options
   const isRead = !isForPrograms(output)
-  const say = isRead ? console.log : console.error
-  const print = answer.kind === 'done' ? say : console.error
-  if (isRead) for (const line of answerLines(answer, options.nothing)) print(printable(line))
+  const tell = isRead ? say : note
+  const print = answer.kind === 'done' ? tell : note
+  if (isRead) print(...answerLines(answer, options.nothing))
   const started = answer.kind === 'done' ? answer.started : []
-  const ended = options.wait ? await follow(access, started, say) : []
+  const ended = options.wait ? await follow(access, started, tell) : []
   if (isForPrograms(output))
     process.stdout.write(await structured(output, { ...answer, ...(options.wait ? { ended } : {}) }))
-  else if (!options.wait && started.length > 0) say('they go on by themselves; joiner status shows them')
+  else if (!options.wait && started.length > 0) tell('they go on by themselves; joiner status shows them')
   return exitCode(answer, ended)
 }
 

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import type { NoteFaults } from '../../../api/kept/document.ts'
 import type { QuarantineEntry } from '../../../core/quarantine.ts'
+import { print } from '../../document/print.ts'
 import { counted } from '../../document/words.ts'
 import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
-import { isForPrograms, print } from '../shared/output.ts'
 import { quarantineJson, quarantineTable } from './table.ts'
 
 interface Options extends ClusterOptions {
@@ -71,14 +71,14 @@ async function clear(store: Store, object: string | undefined, options: Options)
   if (object !== undefined && cleared.length === 0)
     return fail(`${object} is not quarantined; see joiner quarantine list`, 1)
   await store.remove(cleared.map(({ id }) => id))
-  await show(cleared, options)
-  if (!isForPrograms(options.output) && cleared.length > 0) console.log(`${counted(cleared.length, 'object')} cleared`)
+  await show(cleared, options, cleared.length > 0 ? `${counted(cleared.length, 'object')} cleared` : undefined)
 }
 
-function show(entries: readonly QuarantineEntry[], { output }: Options): Promise<void> {
-  return print(output, entries.map(quarantineJson), () =>
-    entries.length === 0 ? 'nothing is quarantined' : quarantineTable(entries),
-  )
+function show(entries: readonly QuarantineEntry[], { output }: Options, done?: string): Promise<void> {
+  return print(output, {
+    json: entries.map(quarantineJson),
+    document: () => [[entries.length === 0 ? 'nothing is quarantined' : quarantineTable(entries), done]],
+  })
 }
 
 function fail(message: string, code: number): void {

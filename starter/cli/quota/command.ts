@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
+import { print } from '../../document/print.ts'
 import { counted } from '../../document/words.ts'
 import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
-import { isForPrograms, print } from '../shared/output.ts'
 
 interface Options extends ClusterOptions {
   readonly all?: true
@@ -43,9 +43,9 @@ async function quota(options: Options): Promise<number> {
     }
     const { rows, launching } = await readQuota(read, options, AbortSignal.timeout(timeoutMs))
     const shown = { families: rows, nodeClaimsWithoutSize: launching }
-    await print(options.output, shown, () => quotaTable(rows, options.all === true))
-    if (launching > 0 && !isForPrograms(options.output))
-      console.log(`${counted(launching, 'NodeClaim')} being launched, whose sizes are not known yet`)
+    const launched =
+      launching > 0 ? `${counted(launching, 'NodeClaim')} being launched, whose sizes are not known yet` : undefined
+    await print(options.output, { json: shown, document: () => [[quotaTable(rows, options.all === true), launched]] })
     return 0
   } catch (error) {
     console.error(`${reason(error)}; "joiner doctor" says what is missing`)

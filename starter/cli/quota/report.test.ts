@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { usagesOf } from '../../../activities/azure/capacity/quota-accounting.ts'
 import type { VmSize } from '../../../activities/azure/catalogue/sku.ts'
+import { plainText } from '../../document/text.ts'
 import { quotaRows, quotaTable } from './report.ts'
 
 const size = (name: string, family: string, vCpus: number) => [name, { name, family, vCpus } as VmSize] as const
@@ -32,13 +33,13 @@ it('the table names what is used and what stands in the way', () => {
     ],
     countedAtMs,
   })
-  expect(quotaTable(rows, false).split('\n')).toEqual([
+  expect(plainText([[quotaTable(rows, false)]]).split('\n')).toEqual([
     'FAMILY              LIMIT  USED  IN FLIGHT  FREE  BLOCKS',
     'cores               1000   4     +2         994   -',
     'lowPriorityCores    1      0     0          1     cheap: all 3 sizes',
     'standardDSv5Family  10     4     +2         4     general: 1 of 2 sizes, from Standard_D8s_v5 on',
   ])
-  expect(quotaTable(rows, true)).toContain('standardFSv2Family')
+  expect(plainText([[quotaTable(rows, true)]])).toContain('standardFSv2Family')
 })
 
 it('a family that Azure lists no quota for is unknown, not endless', () => {
@@ -49,7 +50,9 @@ it('a family that Azure lists no quota for is unknown, not endless', () => {
     uses: [],
     countedAtMs,
   })
-  expect(quotaTable(rows, false).split('\n').slice(1)).toEqual([
-    'standardFSv2Family  unknown  unknown  0          unknown  -',
-  ])
+  expect(
+    plainText([[quotaTable(rows, false)]])
+      .split('\n')
+      .slice(1),
+  ).toEqual(['standardFSv2Family  unknown  unknown  0          unknown  -'])
 })

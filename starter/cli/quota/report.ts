@@ -7,9 +7,9 @@ import {
   type VmUse,
 } from '../../../activities/azure/capacity/quota-accounting.ts'
 import type { VmSize } from '../../../activities/azure/catalogue/sku.ts'
+import type { Table } from '../../document/document.ts'
 import { few } from '../../document/words.ts'
 import type { Buyable } from '../shared/buyable.ts'
-import { aligned } from '../shared/table.ts'
 
 /** What a NodePool may buy of a pool of vCPUs, and what of it there is no room for. */
 interface BlockedPool {
@@ -71,25 +71,26 @@ function blockedOf({ pool: nodePool, onDemand, spot }: Buyable, pool: string, fr
   return smallest && { nodePool, sizes: counted.length, blocked: blocked.length, from: smallest.name }
 }
 
-const header = ['FAMILY', 'LIMIT', 'USED', 'IN FLIGHT', 'FREE', 'BLOCKS']
-
 /** What is used or stands in a NodePool's way; with `all`, every family. */
-export function quotaTable(rows: readonly QuotaRow[], all: boolean): string {
+export function quotaTable(rows: readonly QuotaRow[], all: boolean): Table {
   const shown = rows.filter(
     ({ used, inFlight: flying, blocks }) => all || used === 'unknown' || used > 0 || flying !== 0 || blocks.length > 0,
   )
   const order = (row: QuotaRow) => `${row.family.includes('ores') ? 0 : 1}${row.family.toLowerCase()}`
-  const lines = [...shown]
-    .sort((a, b) => (order(a) < order(b) ? -1 : 1))
-    .map(({ family, limit, used, inFlight: flying, free, blocks }) => [
-      family,
-      String(limit),
-      String(used),
-      flying > 0 ? `+${flying}` : String(flying),
-      String(free),
-      few(blocks.map(blockText), 3) || '-',
-    ])
-  return aligned([header, ...lines])
+  return {
+    header: ['FAMILY', 'LIMIT', 'USED', 'IN FLIGHT', 'FREE', 'BLOCKS'],
+    drop: ['IN FLIGHT', 'LIMIT'],
+    rows: shown
+      .toSorted((a, b) => (order(a) < order(b) ? -1 : 1))
+      .map(({ family, limit, used, inFlight: flying, free, blocks }) => [
+        family,
+        limit,
+        used,
+        flying > 0 ? `+${flying}` : flying,
+        free,
+        few(blocks.map(blockText), 3) || undefined,
+      ]),
+  }
 }
 
 function blockText({ nodePool, sizes, blocked, from }: BlockedPool): string {

@@ -1,71 +1,67 @@
 import type { Interruption } from '../../../core/history/report/interruptions.ts'
 import type { ReportFacts } from '../../../core/history/report/report.ts'
 import { timeText } from '../../../core/values/time.ts'
+import { type Cell, foreign, type Line, type Part, type Table } from '../../document/document.ts'
 import { counted, latency, usd } from '../../document/words.ts'
-import type { Cell, Inline, Section, Table } from './document.ts'
-import { leftOut, mostRows } from './nodes-sections.ts'
+import { durationCell, leftOut, mostRows } from './nodes-sections.ts'
 import type { Measured } from './prometheus.ts'
-import { duration, foreign, number } from './words.ts'
 
 const mostNamed = 3
 
 /** What disruption commands did, and which were undone. */
-export function disruptionSection({ methods, undone }: ReportFacts): Section {
-  const title = 'Disruption'
-  if (methods.length === 0) return { title, lines: [['No disruption command ran.']], tables: [] }
-  return {
+export function disruptionSection({ methods, undone }: ReportFacts): readonly Part[] {
+  const title = { heading: 'Disruption' }
+  if (methods.length === 0) return [title, 'No disruption command ran.']
+  return [
     title,
-    lines: [
-      [
-        'The saving of a command is the price of the nodes that left less that of their replacements, from its end until a replacement ends, for a day at most.',
+    'The saving of a command is the price of the nodes that left less that of their replacements, from its end until a replacement ends, for a day at most.',
+    leftOut(undone.length),
+    {
+      title: 'Disruption commands by method',
+      header: [
+        'Method',
+        'Reason',
+        'Done',
+        'Undone',
+        'Running',
+        'Terminated',
+        'Nodes removed',
+        'Replacements',
+        'USD an hour',
+        'USD saved',
       ],
-      ...leftOut(undone.length),
-    ],
-    tables: [
-      {
-        title: 'Disruption commands by method',
-        header: [
-          'Method',
-          'Reason',
-          'Done',
-          'Undone',
-          'Running',
-          'Terminated',
-          'Nodes removed',
-          'Replacements',
-          'USD an hour',
-          'USD saved',
-        ],
-        rows: methods.map((row) => [
-          row.method,
-          row.reason,
-          ...[row.done, row.undone, row.running, row.unknown, row.removed, row.replacements].map(number),
-          { number: usd(row.savingsPerHour) },
-          { number: usd(row.saved) },
-        ]),
-      },
-      ...undoneTable(undone),
-    ],
-  }
+      rows: methods.map((row) => [
+        row.method,
+        row.reason,
+        row.done,
+        row.undone,
+        row.running,
+        row.unknown,
+        row.removed,
+        row.replacements,
+        { number: usd(row.savingsPerHour) },
+        { number: usd(row.saved) },
+      ]),
+    },
+    undoneTable(undone),
+  ]
 }
 
-function undoneTable(undone: ReportFacts['undone']): readonly Table[] {
-  if (undone.length === 0) return []
-  return [
-    {
-      title: 'Commands that were undone',
-      header: ['Method', 'Why', 'Commands', 'NodeClaims that stayed', 'Last'],
-      rows: undone
-        .slice(0, mostRows)
-        .map(({ method, message, commands, candidates, lastMs }) => [
-          method,
-          foreign(message),
-          number(commands),
-          foreign(namesText(candidates)),
-          timeText(lastMs),
-        ]),
-    },
-  ]
+function undoneTable(undone: ReportFacts['undone']): Table | undefined {
+  if (undone.length === 0) return undefined
+  return {
+    title: 'Commands that were undone',
+    header: ['Method', 'Why', 'Commands', 'NodeClaims that stayed', 'Last'],
+    rows: undone
+      .slice(0, mostRows)
+      .map(({ method, message, commands, candidates, lastMs }) => [
+        method,
+        foreign(message),
+        commands,
+        foreign(namesText(candidates)),
+        timeText(lastMs),
+      ]),
+  }
 }
 
 function namesText(names: readonly string[]): string {
@@ -81,47 +77,41 @@ const outcomes: Readonly<Record<Interruption['outcome'], string>> = {
 }
 
 /** What Azure took back, and how the pods fared. */
-export function interruptionsSection({ interruptionCounts: counts, interruptions }: ReportFacts): Section {
-  const title = 'Interruptions'
+export function interruptionsSection({ interruptionCounts: counts, interruptions }: ReportFacts): readonly Part[] {
+  const title = { heading: 'Interruptions' }
   const { nodes, inTime, late, withoutReplacement, underWay, drainedPods, vmsLost } = counts
-  const lost = vmsLost === 0 ? [] : [[`${counted(vmsLost, 'VM')} vanished without a notice.`]]
-  if (nodes === 0) return { title, lines: [['No node was interrupted with a notice.'], ...lost], tables: [] }
-  return {
+  const lost = vmsLost === 0 ? undefined : `${counted(vmsLost, 'VM')} vanished without a notice.`
+  if (nodes === 0) return [title, 'No node was interrupted with a notice.', lost]
+  return [
     title,
-    lines: [
-      [
-        `Azure interrupted ${counted(nodes, 'node')}. For ${inTime} a replacement was ready before the VM was gone, for ${late} later; ` +
-          `for ${withoutReplacement} no new node was created; ${underWay} are under way. ${counted(drainedPods, 'pod')} moved. ` +
-          'The replacement is the next NodeClaim that was created for pods in the same NodePool: nothing links the two.',
+    `Azure interrupted ${counted(nodes, 'node')}. For ${inTime} a replacement was ready before the VM was gone, for ${late} later; ` +
+      `for ${withoutReplacement} no new node was created; ${underWay} are under way. ${counted(drainedPods, 'pod')} moved. ` +
+      'The replacement is the next NodeClaim that was created for pods in the same NodePool: nothing links the two.',
+    lost,
+    leftOut(interruptions.length),
+    {
+      title: 'Interrupted nodes',
+      header: [
+        'NodeClaim',
+        'NodePool',
+        'Size',
+        'Zone',
+        'Notice',
+        'Announced',
+        'VM gone after',
+        'Pods moved',
+        'Replacement',
+        'Ready after',
+        'Outcome',
       ],
-      ...lost,
-      ...leftOut(interruptions.length),
-    ],
-    tables: [
-      {
-        title: 'Interrupted nodes',
-        header: [
-          'NodeClaim',
-          'NodePool',
-          'Size',
-          'Zone',
-          'Notice',
-          'Announced',
-          'VM gone after',
-          'Pods moved',
-          'Replacement',
-          'Ready after',
-          'Outcome',
-        ],
-        rows: interruptions.slice(0, mostRows).map(interruptionRow),
-      },
-    ],
-  }
+      rows: interruptions.slice(0, mostRows).map(interruptionRow),
+    },
+  ]
 }
 
 function interruptionRow(row: Interruption): readonly Cell[] {
   const { noticedMs, goneMs, replacement } = row
-  const after = (ms: number | undefined) => duration(ms === undefined ? undefined : Math.max(0, ms - noticedMs))
+  const after = (ms: number | undefined) => durationCell(ms === undefined ? undefined : Math.max(0, ms - noticedMs))
   return [
     foreign(row.nodeClaim),
     foreign(row.nodePool),
@@ -130,48 +120,42 @@ function interruptionRow(row: Interruption): readonly Cell[] {
     timeText(noticedMs),
     foreign(row.message),
     after(goneMs),
-    number(row.drainedPods ?? 0),
-    replacement === undefined ? '-' : foreign(replacement.nodeClaim),
+    row.drainedPods ?? 0,
+    replacement && foreign(replacement.nodeClaim),
     after(replacement?.readyMs),
     outcomes[row.outcome],
   ]
 }
 
 /** How long pods waited: what the history says, and what Prometheus measured. */
-export function waitsSection({ plannedWaits }: ReportFacts, measured: Measured): Section {
+export function waitsSection({ plannedWaits }: ReportFacts, measured: Measured): readonly Part[] {
   const planned =
     plannedWaits === undefined
       ? 'No node was created for pods and became ready.'
       : `${counted(plannedWaits.count, 'pod')} waited for a node that was created for them: ` +
         `p50 ${latency(plannedWaits.p50)}, p90 ${latency(plannedWaits.p90)}, p99 ${latency(plannedWaits.p99)}, ` +
         `at most ${latency(plannedWaits.max)}, from the creation of the NodeClaim until the node was ready. The time before, until they were planned, is not part of it.`
-  return {
-    title: 'Time that pods waited',
-    lines: [[planned], ...unmeasured(measured)],
-    tables: measuredTable(measured),
-  }
+  return [{ heading: 'Time that pods waited' }, planned, unmeasured(measured), measuredTable(measured)]
 }
 
-function unmeasured(measured: Measured): readonly (readonly Inline[])[] {
+function unmeasured(measured: Measured): Line {
   if (measured.kind === 'measured')
-    return [['Prometheus knows only what it scraped and still keeps. Percentiles are those of histogram buckets.']]
+    return 'Prometheus knows only what it scraped and still keeps. Percentiles are those of histogram buckets.'
   if (measured.kind === 'failed')
-    return [['What Joiner measured is not known: Prometheus did not answer: ', foreign(measured.why)]]
-  return [['How long all pods waited is not known: it is in metrics only; give --prometheus.']]
+    return ['What Joiner measured is not known: Prometheus did not answer: ', foreign(measured.why)]
+  return 'How long all pods waited is not known: it is in metrics only; give --prometheus.'
 }
 
-function measuredTable(measured: Measured): readonly Table[] {
-  if (measured.kind !== 'measured') return []
-  return [
-    {
-      title: 'What Joiner measured',
-      header: ['From, to', 'Pods', 'Average', 'p50', 'p90', 'p99', 'Metric'],
-      rows: measured.waits.map(({ what, pods, averageMs, p50Ms, p90Ms, p99Ms, metric }) => [
-        what,
-        number(pods),
-        ...[averageMs, p50Ms, p90Ms, p99Ms].map(duration),
-        foreign(metric),
-      ]),
-    },
-  ]
+function measuredTable(measured: Measured): Table | undefined {
+  if (measured.kind !== 'measured') return undefined
+  return {
+    title: 'What Joiner measured',
+    header: ['From, to', 'Pods', 'Average', 'p50', 'p90', 'p99', 'Metric'],
+    rows: measured.waits.map(({ what, pods, averageMs, p50Ms, p90Ms, p99Ms, metric }) => [
+      what,
+      pods,
+      ...[averageMs, p50Ms, p90Ms, p99Ms].map(durationCell),
+      foreign(metric),
+    ]),
+  }
 }

@@ -4,38 +4,29 @@ import type { NodeCounts, ReasonCount } from '../../../core/history/report/nodes
 import type { RefusalCount } from '../../../core/history/report/refusals.ts'
 import type { ReportFacts } from '../../../core/history/report/report.ts'
 import type { Spread } from '../../../core/history/report/spread.ts'
+import { type Cell, foreign, type Part, type Table } from '../../document/document.ts'
 import { counted, hoursText, latency, usd } from '../../document/words.ts'
-import type { Cell, Section, Table } from './document.ts'
-import { duration, foreign, number } from './words.ts'
 
 /** Rows of a table that could have any number; JSON has all. */
 export const mostRows = 50
 
 /** How many NodeClaims there were, why they came and why they went. */
-export function nodesSection({ nodes, nodePools, births, deaths }: ReportFacts): Section {
-  return {
-    title: 'Nodes',
-    lines: [],
-    tables: [
-      {
-        title: 'NodeClaims by NodePool',
-        header: ['NodePool', 'At the start', 'Created', 'Ended', 'At the end', 'Node-hours', 'USD'],
-        rows: [...nodePools.map((pool) => countsRow(foreign(pool.nodePool), pool)), countsRow('all', nodes)],
-      },
-      ...reasonTable('Why NodeClaims were created', births, births_),
-      ...reasonTable('Why NodeClaims ended', deaths, deaths_),
-    ],
-  }
+export function nodesSection({ nodes, nodePools, births, deaths }: ReportFacts): readonly Part[] {
+  return [
+    { heading: 'Nodes' },
+    {
+      title: 'NodeClaims by NodePool',
+      header: ['NodePool', 'At the start', 'Created', 'Ended', 'At the end', 'Node-hours', 'USD'],
+      rows: [...nodePools.map((pool) => countsRow(foreign(pool.nodePool), pool)), countsRow('all', nodes)],
+    },
+    reasonTable('Why NodeClaims were created', births, births_),
+    reasonTable('Why NodeClaims ended', deaths, deaths_),
+  ]
 }
 
 function countsRow(name: Cell, counts: NodeCounts): readonly Cell[] {
   const { atStart, created, ended, atEnd, nodeHours } = counts
-  return [
-    name,
-    ...[atStart, created, ended, atEnd].map(number),
-    { number: hoursText(nodeHours) },
-    { number: usdText(counts) },
-  ]
+  return [name, atStart, created, ended, atEnd, { number: hoursText(nodeHours) }, { number: usdText(counts) }]
 }
 
 /** A plus says that a part has no known price. */
@@ -70,60 +61,51 @@ function reasonTable(
   title: string,
   rows: readonly ReasonCount[],
   words: Readonly<Record<string, string>>,
-): readonly Table[] {
-  if (rows.length === 0) return []
-  return [
-    {
-      title,
-      header: ['Reason', 'NodePool', 'NodeClaims'],
-      rows: rows.map(({ reason, nodePool, nodes }) => [words[reason] ?? reason, foreign(nodePool), number(nodes)]),
-    },
-  ]
+): Table | undefined {
+  if (rows.length === 0) return undefined
+  return {
+    title,
+    header: ['Reason', 'NodePool', 'NodeClaims'],
+    rows: rows.map(({ reason, nodePool, nodes }) => [words[reason] ?? reason, foreign(nodePool), nodes]),
+  }
 }
 
 /** How long launches took. */
-export function launchesSection({ launches, latencies: { all, rows } }: ReportFacts): Section {
+export function launchesSection({ launches, latencies: { all, rows } }: ReportFacts): readonly Part[] {
   const { created, ready, underWay, gaveUp, leftEarly } = launches
-  const title = 'Launch latency'
-  if (all === undefined)
-    return { title, lines: [[`No NodeClaim that was created became ready (${created} created).`]], tables: [] }
-  return {
+  const title = { heading: 'Launch latency' }
+  if (all === undefined) return [title, `No NodeClaim that was created became ready (${created} created).`]
+  return [
     title,
-    lines: [
-      [
-        `Of ${counted(created, 'NodeClaim')} that were created, ${ready} became ready, ${underWay} are under way, ${gaveUp} gave up, ` +
-          `and ${leftEarly} were deleted before. Steps follow each other: Azure accepts the VM, the Node registers, the Node is ready. ` +
-          'Kubernetes keeps whole seconds. Launches that were refused are part of the first step.',
+    `Of ${counted(created, 'NodeClaim')} that were created, ${ready} became ready, ${underWay} are under way, ${gaveUp} gave up, ` +
+      `and ${leftEarly} were deleted before. Steps follow each other: Azure accepts the VM, the Node registers, the Node is ready. ` +
+      'Kubernetes keeps whole seconds. Launches that were refused are part of the first step.',
+    {
+      title: 'p50 / p90 / p99 of NodeClaims that became ready',
+      header: [
+        'NodePool',
+        'Size',
+        'NodeClaims',
+        'Created to accepted',
+        'To registered',
+        'To ready',
+        'Created to ready',
+        'Longest',
       ],
-    ],
-    tables: [
-      {
-        title: 'p50 / p90 / p99 of NodeClaims that became ready',
-        header: [
-          'NodePool',
-          'Size',
-          'NodeClaims',
-          'Created to accepted',
-          'To registered',
-          'To ready',
-          'Created to ready',
-          'Longest',
-        ],
-        rows: [
-          ...rows.map((row) => [foreign(row.nodePool), foreign(row.instanceType), ...latencyCells(row)]),
-          ['all', 'all', ...latencyCells(all)],
-        ],
-      },
-    ],
-  }
+      rows: [
+        ...rows.map((row) => [foreign(row.nodePool), foreign(row.instanceType), ...latencyCells(row)]),
+        ['all', 'all', ...latencyCells(all)],
+      ],
+    },
+  ]
 }
 
 function latencyCells({ ready, steps }: LaunchLatency): readonly Cell[] {
   const { accepted, registered, initialized, total } = steps
   return [
-    number(ready),
+    ready,
     ...[accepted, registered, initialized, total].map((spread): Cell => ({ number: spreadText(spread) })),
-    duration(total?.max),
+    durationCell(total?.max),
   ]
 }
 
@@ -132,29 +114,21 @@ function spreadText(spread: Spread | undefined): string {
 }
 
 /** What Azure refused. */
-export function refusalsSection({ refusals: { rows, cutShort } }: ReportFacts): Section {
-  const title = 'Capacity failures'
-  if (rows.length === 0) return { title, lines: [['No launch failed.']], tables: [] }
-  return {
+export function refusalsSection({ refusals: { rows, cutShort } }: ReportFacts): readonly Part[] {
+  const title = { heading: 'Capacity failures' }
+  if (rows.length === 0) return [title, 'No launch failed.']
+  return [
     title,
-    lines: [
-      ...(cutShort === 0
-        ? []
-        : [
-            [
-              `A lifecycle keeps its latest ${mostRefused} refusals. ${counted(cutShort, 'NodeClaim')} had as many: there may have been more than is shown.`,
-            ],
-          ]),
-      ...leftOut(rows.length),
-    ],
-    tables: [
-      {
-        title: 'Failed launches by size and zone',
-        header: ['Size', 'Zone', 'Capacity type', 'Reason', 'Times', 'NodeClaims', 'Ready nevertheless'],
-        rows: rows.slice(0, mostRows).map(refusalRow),
-      },
-    ],
-  }
+    cutShort === 0
+      ? undefined
+      : `A lifecycle keeps its latest ${mostRefused} refusals. ${counted(cutShort, 'NodeClaim')} had as many: there may have been more than is shown.`,
+    leftOut(rows.length),
+    {
+      title: 'Failed launches by size and zone',
+      header: ['Size', 'Zone', 'Capacity type', 'Reason', 'Times', 'NodeClaims', 'Ready nevertheless'],
+      rows: rows.slice(0, mostRows).map(refusalRow),
+    },
+  ]
 }
 
 function refusalRow({
@@ -166,10 +140,15 @@ function refusalRow({
   nodeClaims,
   becameReady,
 }: RefusalCount): readonly Cell[] {
-  return [...[instanceType, zone, capacityType, reason].map(foreign), ...[times, nodeClaims, becameReady].map(number)]
+  return [...[instanceType, zone, capacityType, reason].map(foreign), times, nodeClaims, becameReady]
 }
 
 /** A line when a table does not have all rows. */
-export function leftOut(rows: number): readonly (readonly string[])[] {
-  return rows <= mostRows ? [] : [[`${rows - mostRows} more rows are in the JSON.`]]
+export function leftOut(rows: number): Part {
+  return rows <= mostRows ? undefined : `${rows - mostRows} more rows are in the JSON.`
+}
+
+/** Returns a duration as a number; a dash where it is not known. */
+export function durationCell(ms: number | undefined): Cell {
+  return { number: ms === undefined ? '-' : latency(ms) }
 }

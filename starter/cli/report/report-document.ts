@@ -1,11 +1,10 @@
 import type { ReportFacts } from '../../../core/history/report/report.ts'
 import { timeText } from '../../../core/values/time.ts'
+import { type Document, foreign, type Part } from '../../document/document.ts'
 import { counted, hoursText, latency, usd } from '../../document/words.ts'
 import { disruptionSection, interruptionsSection, waitsSection } from './disruption-sections.ts'
-import type { Document, Inline } from './document.ts'
 import { launchesSection, nodesSection, refusalsSection, usdText } from './nodes-sections.ts'
 import type { Measured } from './prometheus.ts'
-import { foreign } from './words.ts'
 
 export interface Reported {
   readonly cluster: string
@@ -17,18 +16,21 @@ export interface Reported {
 
 /** Returns the report for people. The same facts give the same document. */
 export function reportDocument({ cluster, facts, askedMs, measured }: Reported): Document {
-  return {
-    title: ['Joiner report: ', foreign(cluster), `, ${timeText(facts.sinceMs)} to ${timeText(facts.untilMs)}`],
-    summary: [...summaryOf(facts).map((line) => [line]), ...coverageOf(facts, askedMs)],
-    sections: [
-      nodesSection(facts),
-      launchesSection(facts),
-      refusalsSection(facts),
-      disruptionSection(facts),
-      interruptionsSection(facts),
-      waitsSection(facts, measured),
+  return [
+    [
+      {
+        heading: ['Joiner report: ', foreign(cluster), `, ${timeText(facts.sinceMs)} to ${timeText(facts.untilMs)}`],
+        isOfAll: true,
+      },
+      { items: [...summaryOf(facts), ...coverageOf(facts, askedMs)] },
     ],
-  }
+    nodesSection(facts),
+    launchesSection(facts),
+    refusalsSection(facts),
+    disruptionSection(facts),
+    interruptionsSection(facts),
+    waitsSection(facts, measured),
+  ]
 }
 
 function summaryOf(facts: ReportFacts): readonly string[] {
@@ -52,28 +54,17 @@ function summaryOf(facts: ReportFacts): readonly string[] {
 }
 
 /** What the history does not contain. */
-function coverageOf(
-  { sinceMs, retentionMs, unreadable }: ReportFacts,
-  askedMs: number,
-): readonly (readonly Inline[])[] {
+function coverageOf({ sinceMs, retentionMs, unreadable }: ReportFacts, askedMs: number): readonly Part[] {
   const isShort = sinceMs > askedMs && retentionMs !== undefined
   return [
-    ...(isShort
-      ? [
-          [
-            `Incomplete: asked for since ${timeText(askedMs)}, but Temporal keeps ended lifecycles for ${counted(Math.round(retentionMs / 3_600_000), 'hour')} in this namespace`,
-          ],
-        ]
-      : []),
-    ...(retentionMs === undefined
-      ? [['Temporal did not say how long it keeps ended lifecycles: the beginning may be incomplete']]
-      : []),
-    ...(unreadable === 0
-      ? []
-      : [
-          [
-            `Incomplete: ${counted(unreadable, 'lifecycle has', 'lifecycles have')} no readable facts: terminated, begun under another version, or encrypted with a key that is missing here (JOINER_TEMPORAL_ENCRYPTION_KEYS)`,
-          ],
-        ]),
+    isShort
+      ? `Incomplete: asked for since ${timeText(askedMs)}, but Temporal keeps ended lifecycles for ${counted(Math.round(retentionMs / 3_600_000), 'hour')} in this namespace`
+      : undefined,
+    retentionMs === undefined
+      ? 'Temporal did not say how long it keeps ended lifecycles: the beginning may be incomplete'
+      : undefined,
+    unreadable === 0
+      ? undefined
+      : `Incomplete: ${counted(unreadable, 'lifecycle has', 'lifecycles have')} no readable facts: terminated, begun under another version, or encrypted with a key that is missing here (JOINER_TEMPORAL_ENCRYPTION_KEYS)`,
   ]
 }

@@ -7,9 +7,9 @@ import type { CommandFacts, History, Life } from '../../../core/history/life.ts'
 import { reportOf } from '../../../core/history/report/report.ts'
 import { printable } from '../../../core/values/printable.ts'
 import { arbitraryHistory, hostileText } from '../../../test/fakes/arbitrary-history.ts'
-import type { Document, Inline } from './document.ts'
-import { htmlOf } from './html.ts'
-import { markdownOf } from './markdown.ts'
+import { amountOf, type Cell, type Document, isLine, type Table, wordsOf } from '../../document/document.ts'
+import { htmlOf } from '../../document/html.ts'
+import { markdownOf } from '../../document/markdown.ts'
 import { type Measured, measuredWaits, selectorOf } from './prometheus.ts'
 import { reportDocument } from './report-document.ts'
 import { reportText } from './run.ts'
@@ -89,8 +89,8 @@ const tableRows = (markdown: string) =>
     .filter((line) => line.startsWith('|') && !line.startsWith('| -'))
     .map((line) => line.replaceAll(/ +/g, ' '))
 
-test('the report says what happened', () => {
-  const markdown = reportText(reported(), 'markdown')
+test('the report says what happened', async () => {
+  const markdown = await reportText(reported(), 'markdown')
   expect(markdown.split('\n').slice(0, 10)).toEqual([
     '# Joiner report: `prod`, 2026-11-17T00:00:00Z to 2026-11-18T00:00:00Z',
     '',
@@ -130,8 +130,8 @@ test('the report says what happened', () => {
   expect(markdown).toContain('give --prometheus')
 })
 
-test('an empty history is a report, too', () => {
-  const markdown = reportText(reported({ ...history, lives: [], commands: [], unreadable: 0 }), 'markdown')
+test('an empty history is a report, too', async () => {
+  const markdown = await reportText(reported({ ...history, lives: [], commands: [], unreadable: 0 }), 'markdown')
   for (const line of [
     'No NodeClaim that was created became ready',
     'No launch failed.',
@@ -151,20 +151,21 @@ describe('what Prometheus measured', () => {
     ],
   }
 
-  test('is a table', () => {
-    expect(tableRows(reportText(reported(history, measured), 'markdown')).at(-1)).toBe(
+  test('is a table', async () => {
+    expect(tableRows(await reportText(reported(history, measured), 'markdown')).at(-1)).toBe(
       '| created to bound | 1,200 | 1.3s | 0.9s | 1m1s | - | `karpenter_pods_x` |',
     )
   })
 
-  test('is missing where it does not answer', () => {
-    const text = reportText(reported(history, { kind: 'failed', why: 'connect ECONNREFUSED' }), 'markdown')
+  test('is missing where it does not answer', async () => {
+    const text = await reportText(reported(history, { kind: 'failed', why: 'connect ECONNREFUSED' }), 'markdown')
     expect(text).toContain('Prometheus did not answer: `connect ECONNREFUSED`')
   })
 
-  test('is in the JSON, in seconds', () => {
-    const json = (from: Measured) => JSON.parse(reportText(reported(history, from), 'json')) as Record<string, never>
-    expect(json(measured)).toMatchObject({
+  test('is in the JSON, in seconds', async () => {
+    const json = async (from: Measured) =>
+      JSON.parse(await reportText(reported(history, from), 'json')) as Record<string, never>
+    expect(await json(measured)).toMatchObject({
       cluster: 'prod',
       since: '2026-11-17T00:00:00.000Z',
       retentionHours: 24,
@@ -180,18 +181,20 @@ describe('what Prometheus measured', () => {
         measured: [{ pods: 1200, average: 1.25, p50: 0.9, p99: null }],
       },
     })
-    expect(json({ kind: 'unasked' })['podWaits']).toMatchObject({ measured: null })
-    expect(json({ kind: 'failed', why: 'x' })['podWaits']).toMatchObject({ measured: { error: 'x' } })
+    expect((await json({ kind: 'unasked' }))['podWaits']).toMatchObject({ measured: null })
+    expect((await json({ kind: 'failed', why: 'x' }))['podWaits']).toMatchObject({ measured: { error: 'x' } })
   })
 })
 
 /** All texts of a document that somebody else chose, as they are to be shown. */
-function foreignTexts({ title, summary, sections }: Document): readonly string[] {
-  const tables = sections.flatMap((section) => section.tables)
-  const cells = tables.flatMap(({ rows }) => rows.flat())
-  const parts = [...title, ...summary.flat(), ...sections.flatMap(({ lines }) => lines.flat()), ...cells]
-  return parts.flatMap((part) => (typeof part === 'object' && 'foreign' in part ? [printable(part.foreign)] : []))
+function foreignTexts(document: unknown): readonly string[] {
+  if (typeof document !== 'object' || document === null) return []
+  if ('foreign' in document) return [printable(String(document.foreign))]
+  return Object.values(document).flatMap(foreignTexts)
 }
+
+const tablesOf = (document: Document) =>
+  document.flat().filter((part): part is Table => typeof part === 'object' && 'rows' in part)
 
 const html = (text: string) =>
   text.replaceAll(/&(?:#(\d+)|lt|gt|amp|quot);/g, (entity, code?: string) =>
@@ -236,11 +239,11 @@ describe('hostile names and messages', () => {
         const tags = tokens.filter(({ type }) => type === 'html').map(({ raw }) => raw)
         expect(tags.filter((tag) => tag !== '<code>' && tag !== '</code>')).toEqual([])
         const tables = tokens.filter((token): token is Tokens.Table => token.type === 'table')
-        const expected = document.sections.flatMap((section) => section.tables)
+        const expected = tablesOf(document)
         expect(tables.map(({ header, rows }) => [header.length, rows.length])).toEqual(
-          expected.map(({ header, rows }) => [header.length, rows.length]),
+          expected.map(({ header, rows }) => [header?.length, rows.length]),
         )
-        expect(tokens.filter(({ type }) => type === 'heading')).toHaveLength(1 + document.sections.length)
+        expect(tokens.filter(({ type }) => type === 'heading')).toHaveLength(document.length)
         const shown = tables.flatMap(({ rows }) => rows.flat().map(({ text }) => cellText(text)))
         expect(shown).toEqual(expected.flatMap(({ rows }) => rows.flat().map(shownCell)))
       }),
@@ -280,10 +283,10 @@ function cellText(markdown: string): string {
   return html(rendered.replaceAll(/<\/?code>/g, '')).trim()
 }
 
-function shownCell(cell: Inline | { readonly number: string }): string {
-  if (typeof cell === 'string') return cell
-  if ('number' in cell) return cell.number
-  return cell.foreign === '' ? '-' : printable(cell.foreign).trim()
+function shownCell(cell: Cell): string {
+  if (cell === undefined) return '-'
+  if (!isLine(cell)) return amountOf(cell)
+  return wordsOf(cell) === '' ? '-' : printable(wordsOf(cell)).trim()
 }
 
 describe('Prometheus is asked', () => {

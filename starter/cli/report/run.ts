@@ -1,11 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { reportOf } from '../../../core/history/report/report.ts'
-import { printableLines } from '../../../core/values/printable.ts'
+import { piecesOf } from '../../document/print.ts'
 import { readHistory } from '../../history/lives.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
-import { htmlOf } from './html.ts'
 import { reportJson } from './json.ts'
-import { markdownOf } from './markdown.ts'
 import type { ReportFormat, ReportOptions } from './options.ts'
 import { type Measured, measuredWaits } from './prometheus.ts'
 import { type Reported, reportDocument } from './report-document.ts'
@@ -31,9 +29,9 @@ export async function report({
         ? { kind: 'unasked' }
         : // Prometheus has a retention of its own, so that of Temporal does not limit it.
           await measuredWaits({ url: prometheus, match: prometheusMatch }, { sinceMs: since, untilMs: nowMs })
-    const text = reportText({ cluster, facts: reportOf(history), askedMs: since, measured }, output)
+    const text = await reportText({ cluster, facts: reportOf(history), askedMs: since, measured }, output)
     if (out === undefined) process.stdout.write(text)
-    else await writeFile(out, printableLines(text))
+    else await writeFile(out, text)
     if (measured.kind !== 'failed') return 0
     console.error(`report: --prometheus: ${measured.why}; the time that all pods waited is missing`)
     return 1
@@ -41,13 +39,8 @@ export async function report({
 }
 
 /** Returns a report in a format, with a line feed at its end. */
-export function reportText(reported: Reported, format: ReportFormat): string {
-  switch (format) {
-    case 'json':
-      return `${JSON.stringify(reportJson(reported), null, 2)}\n`
-    case 'html':
-      return `${htmlOf(reportDocument(reported))}\n`
-    case 'markdown':
-      return `${markdownOf(reportDocument(reported))}\n`
-  }
+export async function reportText(reported: Reported, format: ReportFormat): Promise<string> {
+  return [...(await piecesOf(format, { json: reportJson(reported), document: () => reportDocument(reported) }))].join(
+    '',
+  )
 }

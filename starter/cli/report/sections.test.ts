@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { CommandFacts, History, Life } from '../../../core/history/life.ts'
 import { reportOf } from '../../../core/history/report/report.ts'
+import { foreign } from '../../document/document.ts'
 import { reportText } from './run.ts'
-import { foreign } from './words.ts'
 
 const minute = 60_000
 const since = Date.UTC(2026, 10, 17)
@@ -39,7 +39,7 @@ const undone: CommandFacts = {
   outcome: 'undone',
 }
 
-function markdown(history: Partial<History>): string {
+function markdown(history: Partial<History>): Promise<string> {
   const facts = reportOf({ lives: [], commands: [], sinceMs: since, untilMs: until, unreadable: 0, ...history })
   return reportText({ cluster: 'prod', facts, askedMs: since, measured: { kind: 'unasked' } }, 'markdown')
 }
@@ -89,14 +89,14 @@ describe('the report says', () => {
       { commands: Array.from({ length: 53 }, (_, at) => ({ ...undone, message: `because of ${at}` })) },
       /3 more rows are in the JSON/,
     ],
-  ])('%s', (_, history, expected) => {
-    expect(markdown(history)).toMatch(expected)
+  ])('%s', async (_, history, expected) => {
+    expect(await markdown(history)).toMatch(expected)
   })
 
-  test('all rows in JSON', () => {
+  test('all rows in JSON', async () => {
     const commands = Array.from({ length: 53 }, (_, at) => ({ ...undone, message: `because of ${at}` }))
     const facts = reportOf({ lives: [], commands, sinceMs: since, untilMs: until, unreadable: 0 })
-    const json = reportText({ cluster: 'prod', facts, askedMs: since, measured: { kind: 'unasked' } }, 'json')
+    const json = await reportText({ cluster: 'prod', facts, askedMs: since, measured: { kind: 'unasked' } }, 'json')
     expect(JSON.parse(json)).toMatchObject({ undone: { length: 53 }, retentionHours: null })
   })
 })

@@ -1,5 +1,4 @@
 import { type Command, Option } from 'commander'
-import { setLineWidth } from './table.ts'
 
 /** How a command prints: for people, for people at any width, or for programs. */
 export type OutputFormat = 'table' | 'wide' | 'json' | 'yaml'
@@ -22,15 +21,11 @@ const clusterGroup = 'Cluster options:'
 /** Adds `-o`. */
 export function outputOption(command: Command, more: readonly string[] = []): Command {
   const formats = ['table', 'wide', ...more, 'json', 'yaml']
-  return command
-    .addOption(
-      new Option('-o, --output <format>', 'output format; wide ignores the width of the terminal')
-        .choices(formats)
-        .default('table'),
-    )
-    .on('option:output', (value: string) => {
-      if (value === 'wide') setLineWidth(Number.POSITIVE_INFINITY)
-    })
+  return command.addOption(
+    new Option('-o, --output <format>', 'output format; wide ignores the width of the terminal')
+      .choices(formats)
+      .default('table'),
+  )
 }
 
 /** Adds the options by which kubectl, too, finds a cluster. */

@@ -4,7 +4,7 @@ import type { PoolFunnel } from '../../../core/scheduling/explain/funnel.ts'
 import type { ClaimReasons } from '../../../core/scheduling/explain/funnel-claims.ts'
 import { funnelText, missText } from '../../../core/scheduling/explain/funnel-text.ts'
 import { unschedulableText } from '../../../core/scheduling/unschedulable-text.ts'
-import { printable } from '../../../core/values/printable.ts'
+import { type Part, section } from '../../document/document.ts'
 import { counted, few, monthly } from '../../document/words.ts'
 import { InputError } from './input-error.ts'
 import { shown } from './result.ts'
@@ -51,45 +51,46 @@ export function explain({ explained, snapshot }: Solved, name: string): Explanat
   return { kind: 'new node', pod: wanted, nodePool, pods: podNames(claim.pods), instanceTypes, reasons }
 }
 
-export function explanationText(explanation: Explanation): string {
+/** The explanation for people. */
+export function explanationPart(explanation: Explanation): Part {
   const { pod } = explanation
   switch (explanation.kind) {
     case 'existing node':
-      return lines(`${pod} fits on the existing node ${explanation.node}; existing nodes come before new ones.`)
+      return `${pod} fits on the existing node ${explanation.node}; existing nodes come before new ones.`
     case 'pending':
-      return lines(`${pod} stays pending: ${explanation.message}`, ...funnelLines(explanation.nodePools))
+      return { title: `${pod} stays pending: ${explanation.message}`, items: explanation.nodePools.map(funnelPart) }
     case 'new node':
-      return lines(`${pod} gets a new node of NodePool ${explanation.nodePool}.`, ...claimLines(explanation))
+      return { title: `${pod} gets a new node of NodePool ${explanation.nodePool}.`, items: claimParts(explanation) }
   }
 }
 
-/** Each text is one line, whatever names it holds. */
-export function lines(...texts: readonly string[]): string {
-  return texts.map(printable).join('\n')
+/** What a NodePool could do, with what was left after each question. */
+export function funnelPart(pool: PoolFunnel): Part {
+  const [title, miss] = funnelTexts(pool)
+  return { title, items: [miss] }
 }
 
-/** One pool after the other, with what was left after each question. */
-export function funnelLines(pools: readonly PoolFunnel[]): readonly string[] {
-  return pools.flatMap(({ nodePool, funnel, nearestMiss }) => [
-    `  NodePool ${nodePool}: ${funnelText(funnel)}`,
-    `    ${missText({ nearestMiss })}`,
-  ])
+/** The same in two texts. */
+export function funnelTexts({ nodePool, funnel, nearestMiss }: PoolFunnel): readonly [string, string] {
+  return [`NodePool ${nodePool}: ${funnelText(funnel)}`, missText({ nearestMiss })]
 }
 
-function claimLines(explanation: Extract<Explanation, { kind: 'new node' }>): readonly string[] {
+function claimParts(explanation: Extract<Explanation, { kind: 'new node' }>): readonly Part[] {
   const { pods, instanceTypes, reasons } = explanation
   const { funnel, named, cheapest, cheaper } = reasons
   const cut = funnel.limits > named ? `; it names the ${named} cheapest` : ''
   return [
-    `  its pods: ${few(pods, 10)}`,
-    `  types: ${funnelText(funnel)}${cut}`,
-    `  cheapest first: ${few(instanceTypes, 5)}`,
+    `its pods: ${few(pods, 10)}`,
+    `types: ${funnelText(funnel)}${cut}`,
+    `cheapest first: ${few(instanceTypes, 5)}`,
     isPriced(cheapest.price)
-      ? `  ${cheapest.type} at USD ${cheapest.price} an hour is ${monthly(cheapest.price)} a month`
-      : `  the price of ${cheapest.type} is unknown`,
-    ...(cheaper.length === 0 ? ['  no type of the NodePool is cheaper'] : ['  cheaper types that are not in it:']),
-    ...cheaper.map(
-      ({ count, example, price, reason }) => `    ${counted(count, 'type')} (${example} from USD ${price}): ${reason}`,
-    ),
+      ? `${cheapest.type} at USD ${cheapest.price} an hour is ${monthly(cheapest.price)} a month`
+      : `the price of ${cheapest.type} is unknown`,
+    section(
+      'cheaper types that are not in it',
+      cheaper.map(
+        ({ count, example, price, reason }) => `${counted(count, 'type')} (${example} from USD ${price}): ${reason}`,
+      ),
+    ) ?? 'no type of the NodePool is cheaper',
   ]
 }

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { plainText } from '../../document/text.ts'
 import type { InputFile } from '../bounded/input.ts'
 import { load } from './load.ts'
 import { solveRounds } from './rounds.ts'
-import { tableText } from './table.ts'
+import { planDocument } from './table.ts'
 
 const bytes = (file: string, text: string): InputFile => ({ file, bytes: new TextEncoder().encode(text) })
 const type = (name: string, cpu: number, zone = 'z-1') => ({
@@ -25,7 +26,7 @@ const catalog = JSON.stringify({ instanceTypes: [type('small', 2), type('large',
 async function plan(...manifests: readonly string[]): Promise<{ readonly table: string; readonly remarks: string }> {
   const settings = { prices: [], overrides: {}, complete: true, disruption: false, catalog: bytes('types', catalog) }
   const loaded = await load([bytes('f', manifests.join('\n---\n'))], settings)
-  const table = tableText(solveRounds(loaded.read, 1, () => {}))
+  const table = plainText(planDocument(solveRounds(loaded.read, 1, () => {})))
   return { table, remarks: loaded.remarks().join('\n') }
 }
 
@@ -95,7 +96,6 @@ test('pods that wait for different reasons are reported apart, each with its own
     expect.stringMatching(/^default\/red: /) as unknown,
     '  NodePool p: 3 types; left after requirements 0, resources 0, offerings 0, limits 0',
     expect.stringContaining('team') as unknown,
-    '',
   ])
 })
 

@@ -1,17 +1,15 @@
-import { once } from 'node:events'
-import { printable } from '../../../core/values/printable.ts'
+import { note, print, write } from '../../document/print.ts'
 import type { InputFile } from '../bounded/input.ts'
 import type { OutputFormat } from '../shared/options.ts'
-import { isForPrograms, structured } from '../shared/output.ts'
 import type { PolicyName } from './disruption/disruption.ts'
-import { type DisruptionResultJson, decisionText } from './disruption/disruption-result.ts'
-import { type Explanation, explain, explanationText } from './explain.ts'
+import { type DisruptionResultJson, decisionDocument } from './disruption/disruption-result.ts'
+import { explain, explanationPart } from './explain.ts'
 import { InputError } from './input-error.ts'
 import { type Loaded, load } from './load.ts'
 import { resultText } from './result.ts'
 import { type Solved, solveRounds } from './rounds.ts'
 import { readSettings, type SchedulerFlags } from './settings.ts'
-import { tableText } from './table.ts'
+import { planDocument } from './table.ts'
 
 /** Options of the command line that name no file. */
 export interface SimulateSettings extends SchedulerFlags {
@@ -60,8 +58,8 @@ async function printPlan(loaded: Loaded, settings: SimulateSettings, warnings: r
   const solved = solveRounds(loaded.read, settings.rounds, (times) => {
     if (settings.time === true) console.error(JSON.stringify(times))
   })
-  for (const remark of [...warnings, ...loaded.remarks()]) console.error(printable(remark))
-  await print(await answer(solved, settings))
+  note(...warnings, ...loaded.remarks())
+  await answer(solved, settings)
 }
 
 async function printDecision(
@@ -71,29 +69,18 @@ async function printDecision(
 ): Promise<void> {
   if (pod !== undefined) throw new InputError('--explain: disruption is about nodes, not about pods; leave it out')
   const result = decide()
-  for (const remark of remarks()) console.error(printable(remark))
-  await print([isForPrograms(output) ? await structured(output, result) : decisionText(result)])
+  note(...remarks())
+  await print(output, { json: result, document: () => decisionDocument(result) })
 }
 
-async function answer(solved: Solved, { output, explain: pod }: SimulateSettings): Promise<Iterable<string>> {
-  if (pod !== undefined) return [await explained(explain(solved, pod), output)]
-  if (output === 'json') return resultText(solved.explained.plan)
-  if (output === 'yaml') return [await structured(output, JSON.parse([...resultText(solved.explained.plan)].join('')))]
-  return [tableText(solved)]
-}
-
-async function explained(explanation: Explanation, output: OutputFormat): Promise<string> {
-  return isForPrograms(output) ? structured(output, explanation) : `${explanationText(explanation)}\n`
-}
-
-/** Piece by piece, no faster than the reader takes them. */
-async function print(pieces: Iterable<string>): Promise<void> {
-  let buffer = ''
-  for (const piece of pieces) {
-    buffer += piece
-    if (buffer.length < 65_536) continue
-    if (!process.stdout.write(buffer)) await once(process.stdout, 'drain')
-    buffer = ''
+async function answer(solved: Solved, { output, explain: pod }: SimulateSettings): Promise<void> {
+  const { plan } = solved.explained
+  if (pod !== undefined) {
+    const explanation = explain(solved, pod)
+    return print(output, { json: explanation, document: () => [[explanationPart(explanation)]] })
   }
-  process.stdout.write(buffer)
+  // A piece for each entry: the JSON of a large cluster is too large to be made in one.
+  if (output === 'json') return write(resultText(plan))
+  const json = output === 'yaml' ? (JSON.parse([...resultText(plan)].join('')) as unknown) : undefined
+  return print(output, { json, document: () => planDocument(solved) })
 }

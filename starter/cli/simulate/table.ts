@@ -8,20 +8,21 @@ import type {
   UnschedulablePod,
 } from '../../../core/scheduling/snapshot.ts'
 import { unschedulableText } from '../../../core/scheduling/unschedulable-text.ts'
+import type { Document, Part } from '../../document/document.ts'
 import { counted, few, monthly } from '../../document/words.ts'
-import { aligned } from '../shared/table.ts'
-import { funnelLines, lines } from './explain.ts'
+import { funnelPart } from './explain.ts'
 import { shown } from './result.ts'
 import type { Solved } from './rounds.ts'
 import { isPriced, podNames, valuesFor } from './words.ts'
 
 const header = ['NODE', 'NODEPOOL', 'TYPE', 'ZONE', 'CAPACITY', 'USD/MONTH', 'PODS']
+const drop = ['ZONE', 'CAPACITY', 'NODEPOOL']
 const podsShown = 6
 /** Each costs a question to every NodePool. */
 const mostFunnels = 200
 
 /** The result for people. */
-export function tableText(solved: Solved): string {
+export function planDocument(solved: Solved): Document {
   const { plan } = solved.explained
   const nodes = new Map(solved.snapshot.nodes.map((node) => [node.name, node]))
   const rows = [
@@ -30,8 +31,7 @@ export function tableText(solved: Solved): string {
       .map(({ node, pods }) => existingRow(node, nodes.get(node), pods)),
     ...plan.newNodeClaims.map((claim, at) => claimRow(claim, at + 1)),
   ]
-  const parts = [rows.length === 0 ? '' : aligned([header, ...rows]), summary(plan), pendingText(solved)]
-  return `${parts.filter((part) => part !== '').join('\n\n')}\n`
+  return [[rows.length === 0 ? undefined : { header, drop, rows }], [summary(plan)], pendingParts(solved)]
 }
 
 function claimRow(claim: PlannedNodeClaim, number: number): readonly string[] {
@@ -80,21 +80,30 @@ function summary({ newNodeClaims, existing, unschedulable }: SchedulingPlan): st
 }
 
 /** Pods with the same reason and the same funnel are reported once. */
-function pendingText({ explained }: Solved): string {
+function pendingParts({ explained }: Solved): readonly Part[] {
   const { unschedulable } = explained.plan
-  if (unschedulable.length === 0) return ''
+  if (unschedulable.length === 0) return []
   const alike = [...Map.groupBy(unschedulable, likeness).values()]
   const reasons = alike.slice(0, mostFunnels).map(([first, ...more]) => {
     const { pod, cause } = first as UnschedulablePod
-    const text = lines(shown(unschedulableText(cause)), ...funnelLines(explained.podFunnels(pod)))
-    return { text, pods: [pod, ...more.map((one) => one.pod)] }
+    const reason = shown(unschedulableText(cause))
+    const funnels = explained.podFunnels(pod).map(funnelPart)
+    return { reason, funnels, pods: [pod, ...more.map((one) => one.pod)] }
   })
-  const parts = [...Map.groupBy(reasons, ({ text }) => text)].map(
-    ([text, of]) => `${few(podNames(of.flatMap(({ pods }) => pods)), podsShown)}: ${text}`,
+  const parts = [...Map.groupBy(reasons, ({ reason, funnels }) => JSON.stringify([reason, funnels])).values()].map(
+    (of) => {
+      const { reason = '', funnels = [] } = of[0] ?? {}
+      return { title: `${few(podNames(of.flatMap(({ pods }) => pods)), podsShown)}: ${reason}`, funnels }
+    },
   )
   const rest = alike.slice(mostFunnels).flat().length
-  const more = rest === 0 ? '' : `\nand ${counted(rest, 'more pod')}; --explain NAMESPACE/NAME says why`
-  return `PENDING\n${parts.sort().join('\n')}${more}`
+  return [
+    'PENDING',
+    ...parts
+      .sort((a, b) => (a.title < b.title ? -1 : 1))
+      .map(({ title, funnels }): Part => (funnels.length === 0 ? title : { title, items: funnels })),
+    rest === 0 ? undefined : `and ${counted(rest, 'more pod')}; --explain NAMESPACE/NAME says why`,
+  ]
 }
 
 function likeness({ pod, cause }: UnschedulablePod): string {

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
+import { note, print } from '../../document/print.ts'
 import { type TemporalOptions, temporalOptions, whereToRun } from '../operate/temporal-options.ts'
 import { type OutputFormat, outputOption } from '../shared/options.ts'
-import { print } from '../shared/output.ts'
-import { temporalUiOption, uiList, uiListText } from './ui-link.ts'
+import { temporalUiOption, uiList, uiListPart } from './ui-link.ts'
 
 interface Options extends TemporalOptions {
   readonly temporalUi?: string
@@ -29,14 +29,19 @@ Exit code: 0 when nothing is broken, 1 when something is or could not be read, 2
 
 async function status(options: Options): Promise<number> {
   // Loaded late: the clients of Temporal and Kubernetes would be most of the time of --help.
-  const [{ openTemporal }, { readStatus }, { readCluster }, { statusJson, statusText }, { problemsOf, unreadStatus }] =
-    await Promise.all([
-      import('../operate/temporal-access.ts'),
-      import('./read.ts'),
-      import('./read-cluster.ts'),
-      import('./table.ts'),
-      import('./status.ts'),
-    ])
+  const [
+    { openTemporal },
+    { readStatus },
+    { readCluster },
+    { statusDocument, statusJson },
+    { problemsOf, unreadStatus },
+  ] = await Promise.all([
+    import('../operate/temporal-access.ts'),
+    import('./read.ts'),
+    import('./read-cluster.ts'),
+    import('./table.ts'),
+    import('./status.ts'),
+  ])
   const now = Date.now()
   const [opened, { report: known, claims }] = await Promise.all([openTemporal(options), readCluster(options, now)])
   if (opened.kind === 'problem' && (opened.exitCode === 2 || claims === undefined)) {
@@ -48,11 +53,12 @@ async function status(options: Options): Promise<number> {
   const report = isOpen ? await readStatus(opened.access, { claims, again }, now) : unreadStatus(opened.message)
   if (isOpen) await opened.close()
   const unread = [...report.unread, ...(known.unread ?? [])]
-  for (const line of unread) console.error(`not read: ${line}`)
+  note(...unread.map((line) => `not read: ${line}`))
   const list = isOpen ? uiList(opened.access, options.temporalUi) : undefined
   const json = { ...statusJson(report, known), temporal: list ?? null }
-  await print(options.output, json, () =>
-    [statusText(report, known, now), ...(list === undefined ? [] : [uiListText(list)])].join('\n\n'),
-  )
+  await print(options.output, {
+    json,
+    document: () => [...statusDocument(report, known, now), list === undefined ? [] : [uiListPart(list)]],
+  })
   return problemsOf(report, known).length + unread.length === 0 ? 0 : 1
 }

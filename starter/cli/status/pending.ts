@@ -1,13 +1,13 @@
 import type { StoredWaiting } from '../../../api/waiting-pods.ts'
-import { printable } from '../../../core/values/printable.ts'
+import type { Part } from '../../document/document.ts'
 import { counted } from '../../document/words.ts'
 import type { ClusterReport } from './status.ts'
 
 const mostNamed = 3
 
 /** Pending pods by what they wait for, with an example of each that nothing is planned for. */
-export function pendingText({ waiting }: ClusterReport): string {
-  if (waiting === undefined) return ''
+export function pendingPart({ waiting }: ClusterReport): Part {
+  if (waiting === undefined) return undefined
   const { planned, unschedulable, held } = totals(waiting)
   const all = planned + unschedulable + held
   if (all === 0) return 'no pod waits for a node'
@@ -24,8 +24,9 @@ export function pendingText({ waiting }: ClusterReport): string {
   const examples = [...waiting.classes.values()]
     .filter(({ state }) => state !== 'planned')
     .slice(0, mostNamed)
-    .map(({ pods: [pod = ''], finding }) => `  ${printable(`${pod}: ${finding}`)}  (joiner why pod ${printable(pod)})`)
-  return [`PENDING  ${counted(all, 'pod')}: ${parts.join('; ')}`, ...examples].join('\n')
+    .map(({ pods: [pod = ''], finding }) => `${pod}: ${finding}  (joiner why pod ${pod})`)
+  const title = `PENDING  ${counted(all, 'pod')}: ${parts.join('; ')}`
+  return examples.length === 0 ? title : { title, items: examples }
 }
 
 /** For programs. */

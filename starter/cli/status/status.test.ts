@@ -2,9 +2,10 @@ import { describe, expect, test } from 'vitest'
 import type { StoredWaiting } from '../../../api/waiting-pods.ts'
 import { formatWithheld, parseWithheld } from '../../../api/withheld-machines.ts'
 import type { Pause } from '../../../core/pauses/pauses.ts'
+import { plainText } from '../../document/text.ts'
 import { leaseReport } from '../shared/leases.ts'
 import { poolSummaries, problemsOf, type StatusReport } from './status.ts'
-import { statusJson, statusText } from './table.ts'
+import { statusDocument, statusJson } from './table.ts'
 
 const now = Date.parse('2026-11-21T12:00:00Z')
 const pause: Pause = {
@@ -53,7 +54,7 @@ const silent: StatusReport = {
 const priceOf = (_: string, capacityType: string) => (capacityType === 'spot' ? undefined : 0.1)
 
 test('the status for people', () => {
-  expect(statusText(report, { priceOf, nodes }, now).split('\n')).toEqual([
+  expect(plainText(statusDocument(report, { priceOf, nodes }, now)).split('\n')).toEqual([
     'LOOP          SINCE  DOING',
     'provisioning  1m30s  waiting',
     'disruption    2h5m   evaluating',
@@ -76,7 +77,9 @@ test.each([
   [2, '2 commands'],
 ])('the last search for disruptions is told, also when it found %d', (commands, found) => {
   const known = { lastPass: { atMs: now - 12_000, commands } }
-  expect(statusText(report, known, now)).toContain(`disruption last evaluated the cluster 12s ago: ${found}`)
+  expect(plainText(statusDocument(report, known, now))).toContain(
+    `disruption last evaluated the cluster 12s ago: ${found}`,
+  )
   expect(statusJson(report, known)).toMatchObject({ lastEvaluation: { commands } })
   expect(statusJson(report, {})).toMatchObject({ lastEvaluation: null })
 })
@@ -84,7 +87,7 @@ test.each([
 test('what is quarantined is named', () => {
   const entry = { id: 'Pod/default/web-1', hash: 'h', cause: 'time limit', sinceMs: now - 1000, untilMs: now + 1000 }
   const known = { quarantined: [entry] }
-  expect(statusText(report, known, now)).toContain(
+  expect(plainText(statusDocument(report, known, now))).toContain(
     'QUARANTINED  Pod/default/web-1: left out of planning, see joiner quarantine list',
   )
   expect(statusJson(report, known)).toMatchObject({ quarantined: [{ object: 'Pod/default/web-1' }] })
@@ -97,7 +100,7 @@ test('machines that run pods without a NodeClaim are named, with what they cost'
     { kind: 'AKS machine', name: 'pool/b', node: 'aks-b' },
   ])
   const { found: withheld } = parseWithheld({ Machines: stored })
-  expect(statusText(report, { withheld }, now)).toContain(
+  expect(plainText(statusDocument(report, { withheld }, now))).toContain(
     [
       'WITHHELD  2 machines without a NodeClaim kept since pods run there, 2.30 USD a day, as of 30s ago',
       '  VM aks-a: its Node aks-a\\u001b is Ready and runs 2 pods; 2.30 USD a day',
@@ -107,14 +110,14 @@ test('machines that run pods without a NodeClaim are named, with what they cost'
   )
   expect(statusJson(report, { withheld })).toMatchObject({ withheldMachines: { count: 2, costPerDay: 2.304 } })
   expect(statusJson(report, {})).toMatchObject({ withheldMachines: null })
-  expect(statusText(report, { withheld: parseWithheld({ Machines: '{"count":1}' }).found }, now)).not.toContain(
-    'WITHHELD',
-  )
+  expect(
+    plainText(statusDocument(report, { withheld: parseWithheld({ Machines: '{"count":1}' }).found }, now)),
+  ).not.toContain('WITHHELD')
 })
 
 test('documents of Joiner that cannot be read are broken, and what could not be read at all is not none', () => {
   const damaged = ['ConfigMap joiner/joiner-catalogue: document.json.gz cannot be used: it is no JSON']
-  expect(statusText(report, { damaged }, now)).toContain(`BROKEN  ${damaged[0]}`)
+  expect(plainText(statusDocument(report, { damaged }, now))).toContain(`BROKEN  ${damaged[0]}`)
   expect(statusJson(report, { damaged, unread: ['ConfigMap joiner-prices: forbidden'] })).toMatchObject({
     problems: expect.arrayContaining(damaged),
     unread: expect.arrayContaining(['ConfigMap joiner-prices: forbidden']),
@@ -136,7 +139,7 @@ test('who holds the Leases is named, with the time, and whether that is known', 
     leaseReport('joiner-maintenance', { spec: { holderIdentity: '' }, metadata: {} }),
     { lease: 'joiner-other', unread: 'forbidden' },
   ]
-  expect(statusText(report, { leases }, now)).toContain(
+  expect(plainText(statusDocument(report, { leases }, now))).toContain(
     [
       'LEASE               HELD BY     FOR',
       'joiner-bridge       evil\\u001b  12m',
@@ -153,14 +156,14 @@ test('who holds the Leases is named, with the time, and whether that is known', 
       { name: 'joiner-other', unread: 'forbidden' },
     ],
   })
-  expect(statusText(report, {}, now)).toContain("who holds Joiner's Leases is not known")
+  expect(plainText(statusDocument(report, {}, now))).toContain("who holds Joiner's Leases is not known")
   expect(statusJson(report, {})).toMatchObject({ leases: null })
 })
 
 test('cancellations that were refused are said, and whether they are known', () => {
   const refusedCancellations = '47 cancellations of lifecycles in Temporal were refused'
-  expect(statusText(report, { refusedCancellations }, now)).toContain(`REFUSED  ${refusedCancellations}`)
-  expect(statusText(report, { refusedCancellations: '' }, now)).not.toContain('REFUSED')
+  expect(plainText(statusDocument(report, { refusedCancellations }, now))).toContain(`REFUSED  ${refusedCancellations}`)
+  expect(plainText(statusDocument(report, { refusedCancellations: '' }, now))).not.toContain('REFUSED')
   expect(statusJson(report, { refusedCancellations })).toMatchObject({ refusedCancellations })
   expect(statusJson(report, {})).toMatchObject({ refusedCancellations: null })
 })
@@ -175,7 +178,7 @@ test('pending pods are counted by what they wait for, with examples', () => {
     ],
     classes: new Map([['a', { ...about, state: 'unschedulable', cause: 'limits', finding: 'limits: 1 cpu' }]]),
   }
-  expect(statusText(report, { waiting }, now)).toContain(
+  expect(plainText(statusDocument(report, { waiting }, now))).toContain(
     [
       'PENDING  7 pods: 3 planned, waiting for their nodes; 4 unschedulable (limits 4)',
       '  shop/web\\u001b: limits: 1 cpu  (joiner why pod shop/web\\u001b)',
@@ -202,18 +205,18 @@ describe('what is broken', () => {
       'the disruption loop does not answer: no worker of the role core works for it',
       'disruption: writePause fails, attempt 7: forbidden',
     ])
-    expect(statusText(silent, {}, now)).toMatch(/^BROKEN {2}no worker asks/)
+    expect(plainText(statusDocument(silent, {}, now))).toMatch(/^BROKEN {2}no worker asks/)
     const late = { list: 'VMs', sinceMs: 0, atMs: 1, process: 'joiner-azure-1', why: 'GET /vms: no answer in 30 s' }
-    expect(statusText(report, { lateLists: [late] }, now)).toMatch(
+    expect(plainText(statusDocument(report, { lateLists: [late] }, now))).toMatch(
       /^BROKEN {2}Azure has sent no list of VMs to joiner-azure-1 since 1970-01-01T00:00:00.000Z, so launches wait; it is asked again: GET \/vms: no answer in 30 s\n/,
     )
   })
 
   test('a loop that does not answer is not called free of pauses; the cluster says in its place', () => {
-    expect(statusText(silent, {}, now)).toContain('whether disruption is paused is not known')
+    expect(plainText(statusDocument(silent, {}, now))).toContain('whether disruption is paused is not known')
     const known = { nodes, leases: [], pauses: { provisioning: [], disruption: [pause] } }
-    expect(statusText(silent, known, now)).toContain('PAUSED  disruption of NodePool "gpu"')
-    expect(statusText(silent, known, now)).not.toContain('not known')
+    expect(plainText(statusDocument(silent, known, now))).toContain('PAUSED  disruption of NodePool "gpu"')
+    expect(plainText(statusDocument(silent, known, now))).not.toContain('not known')
   })
 })
 

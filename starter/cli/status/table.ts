@@ -1,13 +1,12 @@
 import { withheldRemedy, withheldText } from '../../../api/withheld-machines.ts'
 import { pauseText } from '../../../core/pauses/pauses.ts'
-import { printable } from '../../../core/values/printable.ts'
-import { ago, counted, few, monthly, shortened } from '../../document/words.ts'
+import type { Document, Part, Table } from '../../document/document.ts'
+import { ago, counted, few, monthly, shortened, usd } from '../../document/words.ts'
 import { pauseJson } from '../operate/pause-json.ts'
 import { quarantineJson } from '../quarantine/table.ts'
 import type { LeaseReport } from '../shared/leases.ts'
-import { aligned } from '../shared/table.ts'
 import { findingsJson } from '../shared/temporal-findings.ts'
-import { pendingJson, pendingText } from './pending.ts'
+import { pendingJson, pendingPart } from './pending.ts'
 import {
   type ClusterReport,
   pausesOf,
@@ -22,94 +21,91 @@ const mostCommands = 20
 const mostWithheld = 20
 
 /** The status for people: what is broken first. `now`: epoch ms. */
-export function statusText(report: StatusReport, cluster: ClusterReport, now: number): string {
-  const sections = [
-    problems(report, cluster),
-    [loops(report, now), lastPass(cluster, now)].filter((text) => text !== '').join('\n'),
+export function statusDocument(report: StatusReport, cluster: ClusterReport, now: number): Document {
+  return [
+    problemsOf(report, cluster).map((line) => `BROKEN  ${line}`),
+    [loopsTable(report, now), lastPass(cluster, now)],
     pauses(report, cluster),
-    leases(cluster),
-    quarantined(cluster),
-    withheld(cluster, now),
-    cluster.refusedCancellations ? `REFUSED  ${printable(cluster.refusedCancellations)}` : '',
-    pendingText(cluster),
+    [leases(cluster)],
+    [quarantined(cluster)],
+    [withheld(cluster, now)],
+    [cluster.refusedCancellations && `REFUSED  ${cluster.refusedCancellations}`],
+    [pendingPart(cluster)],
     commands(report, now),
-    nodes(cluster),
+    [nodes(cluster)],
   ]
-  return sections.filter((lines) => lines !== '').join('\n\n')
 }
 
-function problems(report: StatusReport, cluster: ClusterReport): string {
-  return problemsOf(report, cluster)
-    .map((line) => `BROKEN  ${printable(line)}`)
-    .join('\n')
-}
-
-function loops({ loops }: StatusReport, now: number): string {
-  return aligned([
-    ['LOOP', 'SINCE', 'DOING'],
-    ...loops.map(({ loop, state, doing, sinceMs }) => [
+function loopsTable({ loops }: StatusReport, now: number): Table {
+  return {
+    header: ['LOOP', 'SINCE', 'DOING'],
+    rows: loops.map(({ loop, state, doing, sinceMs }) => [
       loop,
-      sinceMs === undefined ? '-' : ago(now - sinceMs),
+      sinceMs === undefined ? undefined : ago(now - sinceMs),
       doing ?? state,
     ]),
-  ])
+  }
 }
 
-function lastPass({ lastPass: last }: ClusterReport, now: number): string {
-  if (last === undefined) return ''
+function lastPass({ lastPass: last }: ClusterReport, now: number): Part {
+  if (last === undefined) return undefined
   const found = last.commands === 0 ? 'nothing to do' : counted(last.commands, 'command')
   return `disruption last evaluated the cluster ${ago(now - last.atMs)} ago: ${found}`
 }
 
-function pauses({ loops }: StatusReport, cluster: ClusterReport): string {
+function pauses({ loops }: StatusReport, cluster: ClusterReport): readonly Part[] {
   const lines = loops.flatMap((each) => {
     const known = pausesOf(each, cluster)
     return known === undefined
       ? [`whether ${each.loop} is paused is not known: neither the loop nor the cluster's ConfigMap could be asked`]
-      : known.map((pause) => `PAUSED  ${printable(pauseText(each.loop, pause))}`)
+      : known.map((pause) => `PAUSED  ${pauseText(each.loop, pause)}`)
   })
-  return lines.length === 0 ? 'nothing is paused' : lines.join('\n')
+  return lines.length === 0 ? ['nothing is paused'] : lines
 }
 
-function leases({ leases }: ClusterReport): string {
+function leases({ leases }: ClusterReport): Part {
   if (leases === undefined) return "who holds Joiner's Leases is not known"
-  return aligned([
-    ['LEASE', 'HELD BY', 'FOR'],
-    ...leases.map(({ lease, unread, holder, heldMs }) => [
+  return {
+    header: ['LEASE', 'HELD BY', 'FOR'],
+    rows: leases.map(({ lease, unread, holder, heldMs }) => [
       lease,
-      unread === undefined ? shortened(printable(holder ?? 'nobody'), 80) : 'not known',
-      heldMs === undefined ? '-' : ago(heldMs),
+      unread === undefined ? shortened(holder ?? 'nobody', 80) : 'not known',
+      heldMs === undefined ? undefined : ago(heldMs),
     ]),
-  ])
+  }
 }
 
-function quarantined({ quarantined: entries = [] }: ClusterReport): string {
-  if (entries.length === 0) return ''
-  const names = entries.map(({ id }) => printable(id))
+function quarantined({ quarantined: entries = [] }: ClusterReport): Part {
+  if (entries.length === 0) return undefined
+  const names = entries.map(({ id }) => id)
   return `QUARANTINED  ${few(names, 3)}: left out of planning, see joiner quarantine list`
 }
 
 /** Each machine by name: its cost goes on until an operator decides about it. */
-function withheld({ withheld: found }: ClusterReport, now: number): string {
-  if (found === undefined || found.count === 0) return ''
+function withheld({ withheld: found }: ClusterReport, now: number): Part {
+  if (found === undefined || found.count === 0) return undefined
   const more = found.count - mostWithheld
-  return [
-    `WITHHELD  ${counted(found.count, 'machine')} without a NodeClaim kept since pods run there, ${found.costPerDay.toFixed(2)} USD a day${found.atMs === undefined ? '' : `, as of ${ago(now - found.atMs)} ago`}`,
-    ...found.machines.slice(0, mostWithheld).map((one) => `  ${printable(withheldText(one))}`),
-    ...(more > 0 ? [`  and ${more} more, see --output json`] : []),
-    ...(found.doubt === undefined ? [] : [`  ${printable(found.doubt)}`]),
-    `  to have one deleted: ${withheldRemedy('NODE')}`,
-  ].join('\n')
+  const asOf = found.atMs === undefined ? '' : `, as of ${ago(now - found.atMs)} ago`
+  return {
+    title: `WITHHELD  ${counted(found.count, 'machine')} without a NodeClaim kept since pods run there, ${usd(found.costPerDay)} USD a day${asOf}`,
+    items: [
+      ...found.machines.slice(0, mostWithheld).map(withheldText),
+      more > 0 ? `and ${more} more, see --output json` : undefined,
+      found.doubt,
+      `to have one deleted: ${withheldRemedy('NODE')}`,
+    ],
+  }
 }
 
-function commands({ commands }: StatusReport, now: number): string {
-  if (commands === undefined) return 'which disruption commands are under way is not known'
-  if (commands.length === 0) return 'no disruption command is under way'
+function commands({ commands }: StatusReport, now: number): readonly Part[] {
+  if (commands === undefined) return ['which disruption commands are under way is not known']
+  if (commands.length === 0) return ['no disruption command is under way']
   const more = commands.length - mostCommands
   return [
-    aligned([
-      ['COMMAND', 'SINCE', 'DOING', 'NODES'],
-      ...commands
+    {
+      header: ['COMMAND', 'SINCE', 'DOING', 'NODES'],
+      drop: ['NODES'],
+      rows: commands
         .slice(0, mostCommands)
         .map(({ id, startedMs, doing, candidates }) => [
           id,
@@ -117,27 +113,29 @@ function commands({ commands }: StatusReport, now: number): string {
           shortened(doing ?? '(no answer)', 80),
           few(candidates, 3),
         ]),
-    ]),
-    ...(more > 0 ? [`and ${counted(more, 'command')} more`] : []),
-  ].join('\n')
+    },
+    more > 0 ? `and ${counted(more, 'command')} more` : undefined,
+  ]
 }
 
-function nodes({ nodes, priceOf }: ClusterReport): string {
+function nodes({ nodes, priceOf }: ClusterReport): Part {
   if (nodes === undefined) return 'how many nodes there are is not known'
   if (nodes.length === 0) return 'no nodes'
   const pools = poolSummaries(nodes, priceOf)
   const phases = [...new Set(nodes.map(({ phase }) => phase))].sort(
     (a, b) => phaseOrder.indexOf(a) - phaseOrder.indexOf(b),
   )
-  const rows = pools.map(({ nodePool, nodes, phases: count, pricePerHour, unpriced }) => [
-    nodePool,
-    String(nodes),
-    ...phases.map((phase) => String(count[phase] ?? 0)),
-    pricePerHour === undefined
-      ? 'unknown'
-      : `${monthly(pricePerHour)}${unpriced === 0 ? '' : ` and ${counted(unpriced, 'node')} without a price`}`,
-  ])
-  return aligned([['NODEPOOL', 'NODES', ...phases.map((phase) => phase.toUpperCase()), 'USD/MONTH'], ...rows])
+  return {
+    header: ['NODEPOOL', 'NODES', ...phases.map((phase) => phase.toUpperCase()), 'USD/MONTH'],
+    rows: pools.map(({ nodePool, nodes, phases: count, pricePerHour, unpriced }) => [
+      nodePool,
+      nodes,
+      ...phases.map((phase) => count[phase] ?? 0),
+      pricePerHour === undefined
+        ? 'unknown'
+        : `${monthly(pricePerHour)}${unpriced === 0 ? '' : ` and ${counted(unpriced, 'node')} without a price`}`,
+    ]),
+  }
 }
 
 /** The status for programs. */

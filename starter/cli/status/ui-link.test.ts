@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
-import { temporalUiOption, uiList, uiListText } from './ui-link.ts'
+import { plainText } from '../../document/text.ts'
+import { temporalUiOption, uiList, uiListPart } from './ui-link.ts'
 
 const access = { namespace: 'joiner.a1b2', cluster: "o'neil" }
 const query =
@@ -9,14 +10,14 @@ const query =
 test('without an address the query is told', () => {
   expect(uiList(access)).toEqual({ query })
   expect(uiList(access, '')).toEqual({ query })
-  expect(uiListText({ query })).toContain(query)
+  expect(plainText([[uiListPart({ query })]])).toContain(query)
 })
 
 test('with an address the query is a link', () => {
   const { url = '' } = uiList(access, 'https://temporal.example.com')
   expect(new URL(url).pathname).toBe('/namespaces/joiner.a1b2/workflows')
   expect(new URL(url).searchParams.get('query')).toBe(query)
-  expect(uiListText({ query, url })).toContain(url)
+  expect(plainText([[uiListPart({ query, url })]])).toContain(url)
 })
 
 describe('the address', () => {

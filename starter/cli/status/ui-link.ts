@@ -1,5 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { withoutSweeps } from '../../../core/workflow-queries.ts'
+import type { Part } from '../../document/document.ts'
 
 /** The list of Joiner's workflows in the Temporal UI, without its sweeps. */
 export interface UiList {
@@ -38,8 +39,11 @@ export function uiList(
 }
 
 /** The list in words. */
-export function uiListText({ query, url }: UiList): string {
+export function uiListPart({ query, url }: UiList): Part {
   return url === undefined
-    ? `in the Temporal UI, nodes, commands and loops without sweeps (--temporal-ui URL makes a link of it):\n  ${query}`
-    : `nodes, commands and loops in the Temporal UI, to save as a view:\n  ${url}`
+    ? {
+        title: 'in the Temporal UI, nodes, commands and loops without sweeps (--temporal-ui URL makes a link of it):',
+        items: [query],
+      }
+    : { title: 'nodes, commands and loops in the Temporal UI, to save as a view:', items: [url] }
 }

@@ -14,6 +14,7 @@ import { resourcePath } from '../../../activities/kubernetes/client/resources.ts
 import { describeInstallation, installationText, ownershipOf } from '../../../core/installation.ts'
 import { taskQueue } from '../../../core/task-queues.ts'
 import { freeName, nameOwner } from '../../bridge/cluster-loops.ts'
+import { say } from '../../document/print.ts'
 import { withCluster } from '../access/cluster.ts'
 import { reason } from '../doctor/check.ts'
 import { type TemporalAccess, withTemporal } from '../operate/temporal-access.ts'
@@ -49,19 +50,19 @@ async function crds(client: KubernetesClient, { release, namespace, yes }: CrdOp
     throw new CommandError(`CustomResourceDefinition ${markedCrd} is not installed; nothing to take over`)
   const marker = markerOf(crd)
   if (ownershipOf(marker, own).kind === 'ours') {
-    console.log(`the CRDs are those of ${describeInstallation(installationText(own))} already`)
+    say(`the CRDs are those of ${describeInstallation(installationText(own))} already`)
     return 0
   }
-  console.log(`CustomResourceDefinition ${markedCrd}`)
-  console.log(`  now:   ${marker === undefined ? 'nobody' : describeInstallation(marker)}`)
-  console.log(`  then:  ${describeInstallation(installationText(own))}`)
+  say(`CustomResourceDefinition ${markedCrd}`)
+  say(`  now:   ${marker === undefined ? 'nobody' : describeInstallation(marker)}`)
+  say(`  then:  ${describeInstallation(installationText(own))}`)
   const pods = marker === undefined ? [] : await podsOf(client, marker)
   if (pods.length > 0)
-    console.log(`  still running: ${pods.join(', ')}; these end by themselves at their next resync, 5 minutes at most`)
+    say(`  still running: ${pods.join(', ')}; these end by themselves at their next resync, 5 minutes at most`)
   if (!(await isWanted('Give the CRDs to that installation?', yes))) return 1
   if (!(await writeMarker(client, crd, own)))
     throw new CommandError(`CustomResourceDefinition ${markedCrd} changed meanwhile; run the command again`)
-  console.log('done; its processes begin within 30 s')
+  say('done; its processes begin within 30 s')
   return 0
 }
 
@@ -95,22 +96,22 @@ export function takeOverName(options: NameOptions): Promise<number> {
     const input = { client, cluster, clusterUid: await clusterUid(options) }
     const owner = await nameOwner(input)
     if (owner.kind !== 'foreign') {
-      console.log(
+      say(
         `the name "${cluster}" in Temporal's namespace "${namespace}" is ${owner.kind === 'ours' ? "this cluster's already" : 'free'}`,
       )
       return 0
     }
-    console.log(`The name "${cluster}" in Temporal's namespace "${namespace}"`)
-    console.log(`  now:   a cluster with the UID ${owner.uid ?? '(none was left)'}`)
-    console.log(`  then:  this cluster, with the UID ${input.clusterUid}`)
+    say(`The name "${cluster}" in Temporal's namespace "${namespace}"`)
+    say(`  now:   a cluster with the UID ${owner.uid ?? '(none was left)'}`)
+    say(`  then:  this cluster, with the UID ${input.clusterUid}`)
     const pollers = await pollersOf(access)
     if (pollers.length > 0)
       throw new CommandError(
         `${pollers.join(', ')} polled for "${cluster}" in the last ${pollerMs / 1000} s, so the other cluster's Joiner runs; stop it first, or give this cluster another name`,
       )
     if (!(await isWanted('End the loops of the other cluster?', options.yes))) return 1
-    for (const id of await freeName(input)) console.log(`terminated ${id}`)
-    console.log('done; the processes of this cluster begin within 30 s')
+    for (const id of await freeName(input)) say(`terminated ${id}`)
+    say('done; the processes of this cluster begin within 30 s')
     return 0
   })
 }

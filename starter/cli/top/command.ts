@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { isForPrograms, note, print } from '../../document/print.ts'
 import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
-import { isForPrograms, print } from '../shared/output.ts'
 import { type Resource, resources, type SortKey, sortKeys } from './columns.ts'
 import { parseResources } from './rows.ts'
 
@@ -83,10 +83,10 @@ function isLive({ once, output }: Options): boolean {
 type Watch = Awaited<ReturnType<typeof import('../../view/cluster-watch.ts').ClusterWatch.start>>
 
 async function once(watch: Watch, { output, resources: shown, ...options }: Options): Promise<number> {
-  const { onceText } = await import('./once.ts')
+  const { onceDocument } = await import('./once.ts')
   const view = watch.view()
-  await print(output, view, () => onceText(view, selectionOf(options), shown))
-  if (!isForPrograms(output)) for (const text of view.missing) console.error(`note: ${text}`)
+  await print(output, { json: view, document: () => onceDocument(view, selectionOf(options), shown) })
+  if (!isForPrograms(output)) note(...view.missing.map((text) => `note: ${text}`))
   return 0
 }
 

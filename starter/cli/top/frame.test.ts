@@ -1,12 +1,13 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { plainText } from '../../document/text.ts'
 import { buildView } from '../../view/cluster-model.ts'
 import type { ClusterView, NodeView } from '../../view/cluster-view.ts'
 import { claim, facts, node, now, pod, waitingPod } from '../../view/sample-cluster.ts'
 import { type SortKey, sortKeys } from './columns.ts'
 import { frameOf, type Place } from './frame.ts'
 import type { TopState } from './keys.ts'
-import { onceText } from './once.ts'
+import { onceDocument } from './once.ts'
 import { noPaint, paintFor } from './paint.ts'
 import { parseResources, selected } from './rows.ts'
 import { changesBetween } from './screen.ts'
@@ -147,12 +148,16 @@ describe("a stranger's input", () => {
   }
   test('reaches no terminal as control characters', () => {
     const frame = frameOf(bad, { ...state, filter: hostile }, { ...place, server: hostile }).lines
-    const all = [...frame, ...frameOf(bad, state, place).lines, onceText(bad, state, ['cpu', 'memory', 'pods'])]
+    const all = [
+      ...frame,
+      ...frameOf(bad, state, place).lines,
+      plainText(onceDocument(bad, state, ['cpu', 'memory', 'pods'])),
+    ]
     for (const line of all) expect(line.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u)
     expect(all.join('\n')).toContain('\\u001b[2J')
   })
   test('amounts that are none show as nothing', () => {
-    expect(onceText(bad, state, ['cpu'])).toMatch(/aks-a .* - /)
+    expect(plainText(onceDocument(bad, state, ['cpu']))).toMatch(/aks-a .* - /)
   })
 })
 
@@ -165,7 +170,7 @@ test('styles are only given where colours are wanted', () => {
 })
 
 test('one view as text', () => {
-  expect(onceText(view, { ...state, nodePool: 'general' }, ['cpu']).split('\n')).toEqual([
+  expect(plainText(onceDocument(view, { ...state, nodePool: 'general' }, ['cpu'])).split('\n')).toEqual([
     '5 nodes  2 not ready  4 pods  1 pending  0.400 USD/hour  292.00 USD/month',
     'cpu       18%  3.5 of 19.2 cores requested',
     'pending  1 pod such as shop/big unschedulable for 1d: 0/4 nodes are available: 4 Insufficient cpu',

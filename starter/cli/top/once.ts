@@ -1,5 +1,5 @@
+import type { Document } from '../../document/document.ts'
 import type { ClusterView } from '../../view/cluster-view.ts'
-import { aligned } from '../shared/table.ts'
 import { columnsFor, type Resource } from './columns.ts'
 import { noPaint } from './paint.ts'
 import { type Selection, selected } from './rows.ts'
@@ -8,7 +8,7 @@ import { pendingLines, podRoom, totalsLine, usageLines } from './summary.ts'
 const mostPending = 20
 
 /** Returns a view as plain text, for scripts and pipes. */
-export function onceText(view: ClusterView, selection: Selection, resources: readonly Resource[]): string {
+export function onceDocument(view: ClusterView, selection: Selection, resources: readonly Resource[]): Document {
   const nodes = selected(view.nodes, selection)
   const columns = columnsFor(resources, 0)
   const totals = { ...view.totals, podRoom: podRoom(view) }
@@ -17,7 +17,7 @@ export function onceText(view: ClusterView, selection: Selection, resources: rea
     ...usageLines(totals, resources, { barWidth: 0, width: Number.POSITIVE_INFINITY, paint: noPaint }),
     ...pendingLines(view, mostPending, view.atMs),
   ]
-  const rows = nodes.map((node) => columns.map((column) => column.cell(node, view.atMs).text.trim() || '-'))
-  const table = nodes.length === 0 ? 'no nodes' : aligned([columns.map(({ title }) => title), ...rows])
-  return [...head, '', table].join('\n')
+  const rows = nodes.map((node) => columns.map((column) => column.cell(node, view.atMs).text.trim() || undefined))
+  const header = columns.map(({ title }) => title)
+  return [head, [nodes.length === 0 ? 'no nodes' : { header, rows }]]
 }

@@ -1,4 +1,4 @@
-import { writeStyled } from '../shared/terminal.ts'
+import { writeStyled } from '../../document/terminal.ts'
 
 /** Another screen, without a cursor, whose long lines are cut rather than continued. */
 const enter = '\u001b[?1049h\u001b[?25l\u001b[?7l\u001b[2J'

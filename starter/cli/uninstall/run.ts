@@ -7,6 +7,7 @@ import { markedCrd, markerOf, readMarkedCrd } from '../../../activities/kubernet
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { describeInstallation, ownershipOf } from '../../../core/installation.ts'
 import { nameOwner } from '../../bridge/cluster-loops.ts'
+import { say } from '../../document/print.ts'
 import { withCluster } from '../access/cluster.ts'
 import { reason } from '../doctor/check.ts'
 import { type TemporalAccess, withTemporal } from '../operate/temporal-access.ts'
@@ -27,7 +28,7 @@ export async function uninstall(options: UninstallOptions, timeoutMs: number): P
       const cluster = options.cluster ?? (await configuredCluster(kubernetes, options.namespace))
       return withTemporal({ ...options, ...(cluster !== undefined && { cluster }) }, async (temporal) => {
         await requireOwnName(kubernetes, temporal)
-        return run({ kubernetes, temporal, options, timeoutMs, say: console.log })
+        return run({ kubernetes, temporal, options, timeoutMs, say })
       })
     })
   } catch (error) {

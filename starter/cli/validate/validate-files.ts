@@ -1,12 +1,12 @@
 import { readYaml, type YamlDocument } from '../../../api/yaml/read.ts'
 import { pathText } from '../../../core/values/field-error.ts'
 import { isObject } from '../../../core/values/json.ts'
-import { printable, printableStart } from '../../../core/values/printable.ts'
+import { printableStart } from '../../../core/values/printable.ts'
+import { note, print } from '../../document/print.ts'
 import type { InputFile, UnreadableFile } from '../bounded/input.ts'
 import { takeText } from '../bounded/text.ts'
 import { itemsOf, subjectOf } from '../shared/manifest-words.ts'
 import type { OutputFormat } from '../shared/options.ts'
-import { print } from '../shared/output.ts'
 import { validateObject } from './validate-object.ts'
 
 /** What the command line asks for, with its files. */
@@ -40,11 +40,10 @@ const longestName = 300
 export async function validateFiles({ files, output }: ValidateInput): Promise<number> {
   const results = files.map(validateFile)
   for (const { file, skipped, warnings } of results) {
-    for (const what of skipped) console.error(`${printable(file)}: ${what}`)
-    for (const warning of shown(warnings, 'warnings'))
-      console.error(`${placeOf(file, warning)}: warning: ${warning.message}`)
+    note(...skipped.map((what) => `${file}: ${what}`))
+    note(...shown(warnings, 'warnings').map((one) => `${placeOf(file, one)}: warning: ${one.message}`))
   }
-  await print(output, results.map(asJson), () => results.map(asText).join('\n'))
+  await print(output, { json: results.map(asJson), document: () => [results.flatMap(linesOf)] })
   if (results.some(({ isUnreadable }) => isUnreadable)) return 2
   return results.some(({ errors }) => errors.length > 0) ? 1 : 0
 }
@@ -62,15 +61,15 @@ function asJson({ file, errors, warnings }: FileResult): object {
   }
 }
 
-function asText({ file, errors }: FileResult): string {
-  if (errors.length === 0) return `${printable(file)}: valid`
-  return shown(errors, 'errors')
-    .map((error) => `${placeOf(file, error)}: ${error.path === '' ? '' : `${error.path}: `}${error.message}`)
-    .join('\n')
+function linesOf({ file, errors }: FileResult): readonly string[] {
+  if (errors.length === 0) return [`${file}: valid`]
+  return shown(errors, 'errors').map(
+    (error) => `${placeOf(file, error)}: ${error.path === '' ? '' : `${error.path}: `}${error.message}`,
+  )
 }
 
 function placeOf(file: string, { line }: FileError): string {
-  return line === undefined ? printable(file) : `${printable(file)}:${line()}`
+  return line === undefined ? file : `${file}:${line()}`
 }
 
 function shown(errors: readonly FileError[], what: string): readonly FileError[] {

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander'
+import { type Answer, print } from '../../document/print.ts'
 import {
   type ClusterOptions,
   type ConnectionOptions,
@@ -7,7 +8,6 @@ import {
   type OutputFormat,
   outputOption,
 } from '../shared/options.ts'
-import { print } from '../shared/output.ts'
 
 interface Options extends ConnectionOptions {
   readonly cluster?: string
@@ -65,7 +65,7 @@ const where = ({ cluster, ...options }: Options & ClusterOptions) => ({
 })
 
 async function whyNode(name: string, options: Options & ClusterOptions): Promise<number> {
-  const [{ readNode }, { nodeReport }, { nodeText }] = await Promise.all([
+  const [{ readNode }, { nodeReport }, { nodeDocument }] = await Promise.all([
     import('./read.ts'),
     import('./node-report.ts'),
     import('./node-text.ts'),
@@ -74,7 +74,7 @@ async function whyNode(name: string, options: Options & ClusterOptions): Promise
     const facts = await readNode(name, where(options))
     if (facts === undefined) return undefined
     const report = nodeReport(facts)
-    return { report, text: nodeText(report, facts.now) }
+    return { json: report, document: () => nodeDocument(report, facts.now) }
   })
 }
 
@@ -87,7 +87,7 @@ async function whyPod(name: string, options: PodOptions): Promise<number> {
     console.error(`"${name}" names no pod: give NAMESPACE/NAME, or NAME with --namespace`)
     return 2
   }
-  const [{ readPod }, { podReport }, { podText }] = await Promise.all([
+  const [{ readPod }, { podReport }, { podDocument }] = await Promise.all([
     import('./read.ts'),
     import('./pod-report.ts'),
     import('./pod-text.ts'),
@@ -97,13 +97,8 @@ async function whyPod(name: string, options: PodOptions): Promise<number> {
     const facts = await readPod(namespace, own, where(joiners))
     if (facts === undefined) return undefined
     const report = podReport(facts)
-    return { report, text: podText(report, facts.now) }
+    return { json: report, document: () => podDocument(report, facts.now) }
   })
-}
-
-interface Answer {
-  readonly report: object
-  readonly text: string
 }
 
 async function answer(
@@ -123,7 +118,6 @@ async function answer(
     console.error(missing)
     return 2
   }
-  const { report, text } = found
-  await print(output, report, () => text)
+  await print(output, found)
   return 0
 }

@@ -9,9 +9,10 @@ import {
   samplePod,
   samplePool,
 } from '../../../core/sample-objects.ts'
+import { plainText } from '../../document/text.ts'
 import type { NodeFacts } from './facts.ts'
 import { nodeReport } from './node-report.ts'
-import { nodeText } from './node-text.ts'
+import { nodeDocument } from './node-text.ts'
 
 const now = Date.parse('2026-01-02T00:00:00Z')
 
@@ -68,9 +69,9 @@ describe('why node on a node that is being drained', () => {
   }
   const story = (change: Partial<NodeFacts> = {}) => {
     const drain = { evicted: ['shop/a', 'shop/b'], attachments: [attachment] }
-    return nodeText(nodeReport({ ...facts, claim: draining, drain, pods: [running('web')], ...change }), now).split(
-      '\n',
-    )
+    return plainText(
+      nodeDocument(nodeReport({ ...facts, claim: draining, drain, pods: [running('web')], ...change }), now),
+    ).split('\n')
   }
 
   it('tells what was evicted, what holds it, and the remedy for a budget before force-finish', () => {

@@ -1,29 +1,31 @@
 import { type BlockingPod, podDisruptionBudgetsOf, podsOf } from '../../../core/disruption/verdicts/cause.ts'
 import type { Move } from '../../../core/disruption/verdicts/verdict.ts'
-import { printable } from '../../../core/values/printable.ts'
+import { type Document, type Part, section } from '../../document/document.ts'
 import { ago, counted, monthly } from '../../document/words.ts'
 import type { ShownMove } from '../shared/shown-move.ts'
 import type { EventFacts } from './facts.ts'
 import type { CommandFacts, Evaluated, NodeReport } from './node-report.ts'
 
 /** The report on a node for people. `now`: epoch ms. */
-export function nodeText(report: NodeReport, now: number): string {
+export function nodeDocument(report: NodeReport, now: number): Document {
   const { command, evaluation, warning, remedies, again, pauses } = report
   return [
-    heading(report),
-    ...section('state', [...report.state, ...(command === undefined ? [] : [commandText(command)]), ...pauses]),
-    ...section('its drain', report.drain ?? []),
-    ...section(evaluation === undefined ? 'evaluation' : evaluationTitle(evaluation, now), [
-      ...(warning === undefined ? [] : [`! ${warning}`]),
-      ...(evaluation?.moves ?? []).flatMap(moveLines),
-    ]),
-    ...section('what would let it go', remedies),
-    ...section('looked at again', again),
-    ...eventSection(report.events, now),
-  ].join('\n')
+    [
+      heading(report),
+      section('state', [...report.state, command && commandText(command), ...pauses]),
+      section('its drain', report.drain ?? []),
+      section(evaluation === undefined ? 'evaluation' : evaluationTitle(evaluation, now), [
+        warning && `! ${warning}`,
+        ...(evaluation?.moves ?? []).map(movePart),
+      ]),
+      section('what would let it go', remedies),
+      section('looked at again', again),
+      eventSection(report.events, now),
+    ],
+  ]
 }
 
-function heading(report: NodeReport): string {
+function heading(report: NodeReport): Part {
   const { node, nodeClaim, nodePool, instanceType, zone, capacityType, price, pods, movingPods } = report
   const name = node === undefined ? `NodeClaim ${nodeClaim} without a Node yet` : `Node ${node}`
   const claim = node === undefined || nodeClaim === undefined ? '' : ` (NodeClaim ${nodeClaim})`
@@ -33,12 +35,7 @@ function heading(report: NodeReport): string {
     ...(price === undefined ? [] : [`${monthly(price)} USD a month`]),
     `${counted(pods, 'pod')}, of which ${movingPods} would have to move`,
   ]
-  return `${name}${claim}\n  ${facts.join(', ')}`
-}
-
-/** A title and its lines; what others have written, such as messages of events, stays on its line. */
-export function section(title: string, lines: readonly string[]): readonly string[] {
-  return lines.length === 0 ? [] : [`${title}:`, ...lines.map((line) => `  ${printable(line)}`)]
+  return { title: `${name}${claim}`, items: [facts.join(', ')] }
 }
 
 function commandText({ id, workflow, reason, since }: CommandFacts): string {
@@ -62,23 +59,24 @@ const words: Readonly<Record<Move['outcome'], string>> = {
 }
 
 /** One thing that could have been done, with what stood in its way. */
-export function moveLines(move: ShownMove): readonly string[] {
+export function movePart(move: ShownMove): Part {
   const { methods, outcome, cause, message, savingsForgone } = move
   const { pods, more } = podsOf(cause)
   const lost = savingsForgone === undefined ? '' : ` [up to ${monthly(savingsForgone)} USD a month not saved]`
-  return [
-    `${methods.join(', ')}: ${words[outcome]}: ${message}${lost}`,
-    ...pods.map((pod) => `  ${podText(pod)}`),
-    ...(more === 0 ? [] : [`  and ${counted(more, 'pod')} more`]),
-    ...podDisruptionBudgetsOf(cause).map((name) => `  PodDisruptionBudget ${name}`),
+  const title = `${methods.join(', ')}: ${words[outcome]}: ${message}${lost}`
+  const behind = [
+    ...pods.map(podText),
+    ...(more === 0 ? [] : [`and ${counted(more, 'pod')} more`]),
+    ...podDisruptionBudgetsOf(cause).map((name) => `PodDisruptionBudget ${name}`),
   ]
+  return behind.length === 0 ? title : { title, items: behind }
 }
 
 function podText({ name, constraint }: BlockingPod): string {
   return `pod ${name}${constraint === undefined ? '' : `: ${constraint.trim()}`}`
 }
 
-export function eventSection(events: readonly EventFacts[], now: number): readonly string[] {
+export function eventSection(events: readonly EventFacts[], now: number): Part {
   return section(
     'events',
     events.map(

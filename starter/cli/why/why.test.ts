@@ -12,11 +12,12 @@ import {
   samplePool,
 } from '../../../core/sample-objects.ts'
 import type { WaitingClass } from '../../../core/scheduling/explain/waiting-class.ts'
+import { plainText } from '../../document/text.ts'
 import type { CountedBudget, NodeFacts, PodFacts, WaitingFacts } from './facts.ts'
 import { nodeReport } from './node-report.ts'
-import { nodeText } from './node-text.ts'
+import { nodeDocument } from './node-text.ts'
 import { podReport } from './pod-report.ts'
-import { podText } from './pod-text.ts'
+import { podDocument } from './pod-text.ts'
 import { classOf, plannedClaim } from './waiting.ts'
 
 const now = Date.parse('2026-01-02T00:00:00Z')
@@ -81,7 +82,7 @@ const facts = (change: Partial<NodeFacts> = {}): NodeFacts => ({
   ...change,
 })
 
-const text = (change: Partial<NodeFacts> = {}) => nodeText(nodeReport(facts(change)), now)
+const text = (change: Partial<NodeFacts> = {}) => plainText(nodeDocument(nodeReport(facts(change)), now))
 
 describe('why node', () => {
   it('says what it is, what stands in the way, what that costs, and what would help', () => {
@@ -180,11 +181,15 @@ describe('why node', () => {
 
   it('tells a node that was not evaluated yet from one that is not managed', () => {
     const { verdict: _, lastPassMs: __, ...bare } = facts()
-    expect(nodeText(nodeReport(bare), now)).toContain('! it has not been evaluated yet')
+    expect(plainText(nodeDocument(nodeReport(bare), now))).toContain('! it has not been evaluated yet')
     const odd = { ...bare, unread: 'ConfigMap joiner/joiner-evaluations-0: n1-claim cannot be used' }
-    expect(nodeText(nodeReport(odd), now)).toContain('! what the last evaluation found is not known: ConfigMap joiner/')
+    expect(plainText(nodeDocument(nodeReport(odd), now))).toContain(
+      '! what the last evaluation found is not known: ConfigMap joiner/',
+    )
     const { claim: ___, ...alone } = bare
-    expect(nodeText(nodeReport(alone), now)).toContain('! it has no NodeClaim: it is not managed by Joiner')
+    expect(plainText(nodeDocument(nodeReport(alone), now))).toContain(
+      '! it has no NodeClaim: it is not managed by Joiner',
+    )
   })
 
   it('names what pods ask for where they would find no other place', () => {
@@ -215,16 +220,18 @@ describe('why node', () => {
 })
 
 const aboutPod = (change: Partial<PodFacts> = {}) =>
-  podText(
-    podReport({
+  plainText(
+    podDocument(
+      podReport({
+        now,
+        pod: running('web', { 'karpenter.sh/do-not-disrupt': '1h', 'karpenter.sh/disruption-cost': '134217728' }),
+        budgets: [budget],
+        events: [],
+        node: facts(),
+        ...change,
+      }),
       now,
-      pod: running('web', { 'karpenter.sh/do-not-disrupt': '1h', 'karpenter.sh/disruption-cost': '134217728' }),
-      budgets: [budget],
-      events: [],
-      node: facts(),
-      ...change,
-    }),
-    now,
+    ),
   )
 
 describe('why pod', () => {
@@ -272,7 +279,7 @@ describe('why pod', () => {
       { reason: 'Nominated', message: 'Pod should schedule on: nodeclaim/a', about: 'Pod', at: now - 5000, times: 1 },
     ]
     const { node: _, ...rest } = { now, pod, budgets: [], events, node: undefined }
-    expect(podText(podReport(rest), now).split('\n')).toEqual([
+    expect(plainText(podDocument(podReport(rest), now)).split('\n')).toEqual([
       'Pod shop/late: Pending, on no node',
       'state:',
       '  waits since 2026-01-01T23:59:00Z: Unschedulable: 0/3 nodes are available',
@@ -299,7 +306,7 @@ describe('why pod', () => {
     remedies: ['raise the limits: kubectl patch nodepool a'],
   }
   const waits = (waiting: WaitingFacts, pod = pending) =>
-    podText(podReport({ now, pod, budgets: [], events: [], waiting }), now).split('\n')
+    plainText(podDocument(podReport({ now, pod, budgets: [], events: [], waiting }), now)).split('\n')
 
   it('says first what the planner found, and kube-scheduler after it', () => {
     expect(waits({ found, atMs: now - 4000 })).toEqual([

@@ -4,7 +4,8 @@ import type { Condition } from '../../../core/objects.ts'
 import { lifecycleId } from '../../../core/task-queues.ts'
 import type { NodeFacts } from '../../cli/why/facts.ts'
 import { nodeReport } from '../../cli/why/node-report.ts'
-import { moveLines } from '../../cli/why/node-text.ts'
+import { movePart } from '../../cli/why/node-text.ts'
+import { linesOf } from '../../document/text.ts'
 import type { NodeDetails, NodeView, TimelineStep } from '../contract.ts'
 import { birthText, deathText } from './decisions.ts'
 import { costOf, timelineOf } from './timeline.ts'
@@ -71,7 +72,7 @@ function reportLines(report: ReturnType<typeof nodeReport>): readonly string[] {
     ...(drain ?? []),
     ...pauses,
     ...(warning === undefined ? [] : [warning]),
-    ...(evaluation?.moves ?? []).flatMap(moveLines),
+    ...linesOf([(evaluation?.moves ?? []).map(movePart)]),
     ...again.map((line) => `looked at again ${line}`),
   ]
 }

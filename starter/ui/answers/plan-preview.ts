@@ -1,5 +1,6 @@
 import type { DisruptionPlan, PlannedReplacement } from '../../../core/disruption/plan/plan.ts'
-import { planText } from '../../cli/operate/plan-text.ts'
+import { planDocument } from '../../cli/operate/plan-text.ts'
+import { linesOf } from '../../document/text.ts'
 import { hoursOfMonth } from '../../document/words.ts'
 import type { PlanPreview } from '../contract.ts'
 
@@ -8,7 +9,7 @@ export function planPreview(plan: DisruptionPlan): PlanPreview {
   const { id, commands, cost } = plan
   return {
     id,
-    text: planText(plan).split('\n'),
+    text: [...linesOf(planDocument(plan))],
     commands: commands.map(({ method, reason, candidates, replacements, savings }) => ({
       method,
       reason,

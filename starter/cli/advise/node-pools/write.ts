@@ -2,9 +2,9 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { printable } from '../../../../core/values/printable.ts'
 import { counted } from '../../../document/words.ts'
+import { yamlText } from '../../../document/yaml-text.ts'
 import { inputName } from '../../bounded/input.ts'
 import { CommandError } from '../../shared/command-error.ts'
-import { yamlText } from '../../shared/yaml-text.ts'
 import type { Proposal } from './propose.ts'
 
 /** Writes proposals into one file, where the path ends in .yaml or .yml, else one file each into a folder. Returns what was written. Errors: CommandError; nothing is replaced. */

@@ -2,7 +2,7 @@ import type { Pod } from '../../../../core/objects.ts'
 import { isProvisionable, podName } from '../../../../core/pods/pod-rules.ts'
 import { explainedPlan } from '../../../../core/scheduling/schedule.ts'
 import { unschedulableText } from '../../../../core/scheduling/unschedulable-text.ts'
-import { funnelLines } from '../../simulate/explain.ts'
+import { funnelTexts } from '../../simulate/explain.ts'
 import { shown } from '../../simulate/result.ts'
 import type { ReadyCluster } from './pass.ts'
 
@@ -37,7 +37,7 @@ export function waitingPods({ decision }: ReadyCluster, clock: () => number): re
       ...named(all.map(({ pod }) => pod)),
       outcome: 'unschedulable',
       finding,
-      funnel: first === undefined ? [] : funnelLines(podFunnels(first.pod)).map((line) => line.trim()),
+      funnel: first === undefined ? [] : podFunnels(first.pod).flatMap(funnelTexts),
     }
   })
   const coming = [...Map.groupBy(plan.newNodeClaims, ({ nodePool }) => nodePool)].flatMap(([pool, claims]) => {

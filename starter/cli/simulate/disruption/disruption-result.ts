@@ -6,9 +6,8 @@ import { staticClaimRequirements } from '../../../../core/node-pool/node-claim-t
 import type { RequirementSpec } from '../../../../core/objects.ts'
 import { serializeAll } from '../../../../core/requirements/requirements.ts'
 import type { PlannedNodeClaim } from '../../../../core/scheduling/snapshot.ts'
-import { printable } from '../../../../core/values/printable.ts'
+import type { Document, Part } from '../../../document/document.ts'
 import { counted, few, monthly } from '../../../document/words.ts'
-import { aligned } from '../../shared/table.ts'
 import { isPriced } from '../words.ts'
 import type { ConditionsJson } from './claim-conditions.ts'
 
@@ -84,15 +83,15 @@ function fromPrice(price: number): string {
 }
 
 /** The decision for people. */
-export function decisionText({ commands, blocked }: DisruptionResultJson): string {
-  const done = commands.map(({ decision, reason, candidates, replacements }) => {
-    const by = replacements.map(({ nodePool, instanceTypes: names, cheapestPrice }) => {
+export function decisionDocument({ commands, blocked }: DisruptionResultJson): Document {
+  const done = commands.map(({ decision, reason, candidates, replacements }): Part => {
+    const title = `${decision} (${reason}) ${counted(candidates.length, 'node')}: ${few(candidates, 10)}`
+    const items = replacements.map(({ nodePool, instanceTypes: names, cheapestPrice }) => {
       const price = cheapestPrice === null ? '' : `, ${fromPrice(cheapestPrice)}`
-      return `\n  by a node of ${printable(nodePool)}: ${few(names, 3) || 'as its template says'}${price}`
+      return `by a node of ${nodePool}: ${few(names, 3) || 'as its template says'}${price}`
     })
-    return `${decision} (${reason}) ${counted(candidates.length, 'node')}: ${few(candidates, 10)}${by.join('')}`
+    return items.length === 0 ? title : { title, items }
   })
   const rows = blocked.map((one) => ['node' in one ? one.node : `NodePool ${one.nodePool}`, one.event, one.reason])
-  const parts = [done.length === 0 ? 'nothing is done' : done.join('\n'), rows.length === 0 ? '' : aligned(rows)]
-  return `${parts.filter((part) => part !== '').join('\n\n')}\n`
+  return [done.length === 0 ? ['nothing is done'] : done, [{ rows }]]
 }

@@ -1,12 +1,17 @@
-import { printable } from '../../../core/values/printable.ts'
+import { printable } from '../../core/values/printable.ts'
 
 export type CsvCell = string | number | undefined
+
+export interface CsvTable {
+  readonly header: readonly string[]
+  readonly rows: readonly (readonly CsvCell[])[]
+}
 
 /**
  * Returns rows as RFC 4180, with lines that end as in every other output. Names and messages come from a cluster and are opened in spreadsheets: a text that such a program would take for a formula
  * begins with an apostrophe, and control characters are escaped.
  */
-export function csvText(header: readonly string[], rows: readonly (readonly CsvCell[])[]): string {
+export function csvText({ header, rows }: CsvTable): string {
   return [header, ...rows].map((row) => row.map(cellText).join(',')).join('\n')
 }
 

@@ -1,5 +1,5 @@
 import { StringDecoder } from 'node:string_decoder'
-import { printableLines } from '../../../core/values/printable.ts'
+import { printableLines } from '../../core/values/printable.ts'
 
 type Output = NodeJS.WriteStream
 

@@ -1,5 +1,5 @@
 import { Document, type DocumentOptions, Scalar, type SchemaOptions, visit } from 'yaml'
-import { printableLines, printableYaml } from '../../../core/values/printable.ts'
+import { printableLines, printableYaml } from '../../core/values/printable.ts'
 
 /** kubectl and Helm read YAML 1.1, where y, on and 1:20 are no text unless they are quoted. */
 export const forKubectl: SchemaOptions & DocumentOptions = { compat: 'yaml-1.1' }
