@@ -9,7 +9,7 @@ const compiled = useCompiledCode()
 const [{ Command, Option }, { complain, guardProcess }, { ReportedError }, { guardOutput }] = await Promise.all([
   import('commander'),
   import('./cli/shared/boundary.ts'),
-  import('./cli/shared/reported-error.ts'),
+  import('./document/reported-error.ts'),
   import('./document/terminal.ts'),
 ])
 
@@ -65,7 +65,7 @@ program
       )
     if (compile) {
       await workers.loadWorker()
-      console.log(`compiled code is in ${shipCompiledCode()}`)
+      process.stdout.write(`compiled code is in ${shipCompiledCode()}\n`)
       process.exit(0)
     }
     process.exit(await workers.runWorker(process.env, compiled))
@@ -78,7 +78,7 @@ program.commandsGroup('Other:')
 program
   .command('version')
   .description('Print the version')
-  .action(() => console.log(version))
+  .action(() => void process.stdout.write(`${version}\n`))
 if (['completion', 'complete', '', 'help', '--help', '-h'].includes(command)) {
   const { default: completion } = await import('@bomb.sh/tab/commander')
   // It reads the commands that are registered by now.

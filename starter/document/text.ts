@@ -139,6 +139,10 @@ function fitted(natural: readonly number[], width: number): readonly number[] {
   return widths
 }
 
-function cut(cell: string, width: number): string {
-  return cell.length <= width ? cell : `${cell.slice(0, Math.max(0, width - 1))}…`
+/** Returns a text of at most so many characters, on one line. `isCutInFront`: its end says more than its beginning. */
+export function cut(text: string, width: number, isCutInFront = false): string {
+  const shown = printable(text)
+  if (shown.length <= width) return shown
+  if (width <= 0) return ''
+  return isCutInFront ? `…${shown.slice(shown.length - width + 1)}` : `${shown.slice(0, width - 1)}…`
 }

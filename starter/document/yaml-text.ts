@@ -1,5 +1,5 @@
 import { Document, type DocumentOptions, Scalar, type SchemaOptions, visit } from 'yaml'
-import { printableLines, printableYaml } from '../../core/values/printable.ts'
+import { printable, printableLines, printableYaml } from '../../core/values/printable.ts'
 
 /** kubectl and Helm read YAML 1.1, where y, on and 1:20 are no text unless they are quoted. */
 export const forKubectl: SchemaOptions & DocumentOptions = { compat: 'yaml-1.1' }
@@ -15,7 +15,12 @@ export function documentText(document: Document): string {
   return printableYaml(document.toString({ lineWidth: 0 }))
 }
 
-/** A value as YAML, in the same way. */
+/** Texts as a comment, each on a line of its own. */
+export function commentOf(...lines: readonly string[]): string {
+  return lines.map((line) => ` ${printable(line)}`).join('\n')
+}
+
+/** A value as YAML, in the same way. `comment`: above it, as `commentOf` returns it. */
 export function yamlText(value: unknown, comment: string | null = null): string {
   const document = new Document(value, { ...forKubectl, aliasDuplicateObjects: false })
   document.commentBefore = comment

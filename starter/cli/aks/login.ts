@@ -3,7 +3,7 @@ import { type AzureIdentity, azureIdentity } from '../../../activities/azure/acc
 import { tryToken } from '../../../activities/azure/arm/access-token.ts'
 import type { Cloud } from '../../../activities/azure/arm/clouds.ts'
 import { type AzureLogin, readAzureLogin } from '../../../api/config.ts'
-import { ReportedError } from '../shared/reported-error.ts'
+import { ReportedError } from '../../document/reported-error.ts'
 import { ArmSession, versions } from './arm-session.ts'
 
 /** The Azure CLI starts slowly. */
@@ -27,7 +27,7 @@ interface Subscription {
  */
 export async function logIn(asked: string | undefined, env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<Login> {
   const parsed = readAzureLogin(env)
-  if (parsed.kind === 'errors') throw new ReportedError(parsed.errors.join('\n'))
+  if (parsed.kind === 'errors') throw new ReportedError(...parsed.errors)
   const cloud = await readCloud(parsed.config)
   const identity = identityOf(parsed.config, cloud, env)
   const token = await tryToken(identity, tokenMs)

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { nodesRole, subscriptionRole } from '../../../api/rights/azure-roles.ts'
 import { say } from '../../document/print.ts'
+import { ReportedError } from '../../document/reported-error.ts'
 import { ArmRefusal } from '../doctor/arm-reader.ts'
-import { ReportedError } from '../shared/reported-error.ts'
 import type { ArmSession } from './arm-session.ts'
 import { findCluster, groupOf } from './cluster.ts'
 import { autoProvisioning, problemText, workloadIdentityOff } from './cluster-state.ts'
@@ -43,7 +43,10 @@ export async function setUp(options: SetupOptions): Promise<number> {
   const steps = setupSteps(input)
   const off = workloadIdentityOff(cluster, subscriptionId)
   if (off !== undefined)
-    say(`# ${off.what}, which --apply does not do; it needs Azure CLI ${off.needs} or newer:`, off.command)
+    say(
+      `# ${off.what}, which --apply does not do; it needs Azure CLI ${off.needs} or newer:`,
+      ...off.command.split('\n'),
+    )
   for (const { what } of steps.filter(({ isThere }) => isThere)) say(`# there: ${what}`)
   const missing = steps.filter(({ isThere }) => !isThere)
   if (options.apply !== true) {

@@ -1,6 +1,5 @@
 import { Document, isMap, isScalar, isSeq } from 'yaml'
-import { printable } from '../../../core/values/printable.ts'
-import { documentText, forKubectl } from '../../document/yaml-text.ts'
+import { commentOf, documentText, forKubectl } from '../../document/yaml-text.ts'
 import type { ChartValue } from './chart-value.ts'
 
 /** Returns a values file of the chart, with the source of each value in a comment. `head`: comment lines before all values. */
@@ -10,13 +9,13 @@ export function valuesText(values: readonly ChartValue[], head: readonly string[
     document.setIn(one.path, document.createNode(one.value))
     comment(document, one)
   }
-  document.commentBefore = head.map((line) => ` ${printable(line)}`).join('\n')
+  document.commentBefore = commentOf(...head)
   return documentText(document)
 }
 
 /** Beside a value of one line, and above what takes more. */
 function comment(document: Document, { path, value, source, remedy }: ChartValue): void {
-  const text = ` ${printable(remedy === undefined ? source : `${source}; ${remedy}`)}`
+  const text = commentOf(remedy === undefined ? source : `${source}; ${remedy}`)
   const node = document.getIn(path, true)
   if (isScalar(node) && typeof value === 'string' && !value.includes('\n')) {
     node.comment = text

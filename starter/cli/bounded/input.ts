@@ -1,6 +1,5 @@
 import { open } from 'node:fs/promises'
-import { printable } from '../../../core/values/printable.ts'
-import { ReportedError } from '../shared/reported-error.ts'
+import { ReportedError } from '../../document/reported-error.ts'
 
 /** A file as it lies on the disk, or standard input. Nothing of it was looked at yet. */
 export interface InputFile {
@@ -40,7 +39,7 @@ export async function needInput(file: string): Promise<InputFile> {
 
 /** How messages name a file. */
 export function inputName(file: string): string {
-  return file === '-' ? 'standard input' : printable(file)
+  return file === '-' ? 'standard input' : file
 }
 
 class TooLarge extends Error {}
@@ -91,5 +90,5 @@ function reasonOf(error: unknown): string {
   if (error instanceof TooLarge)
     return `it is larger than the ${mostBytes / 1024 / 1024} MiB that are read; give it in parts, such as one for each namespace`
   const { code, message } = error as NodeJS.ErrnoException
-  return reasons[code ?? ''] ?? printable(message)
+  return reasons[code ?? ''] ?? message
 }

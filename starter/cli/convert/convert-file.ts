@@ -2,7 +2,8 @@ import { type Conversion, toNewest } from '../../../api/conversion/convert.ts'
 import type { Json } from '../../../api/conversion/residue.ts'
 import { readYaml, type YamlDocument } from '../../../api/yaml/read.ts'
 import { isObject } from '../../../core/values/json.ts'
-import { printable, printableLines } from '../../../core/values/printable.ts'
+import { printableLines } from '../../../core/values/printable.ts'
+import { note } from '../../document/print.ts'
 import { documentText, yamlText } from '../../document/yaml-text.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
 import { takeText } from '../bounded/text.ts'
@@ -29,8 +30,8 @@ export function convertFile(file: InputFile): number {
     }
     return unchanged(document.tree, taken.text, documents[index - 1]?.tree?.range[2] ?? 0)
   })
-  if (errors.length > 0) throw new InputError(errors.join('\n'))
-  for (const remark of remarks) console.error(remark)
+  if (errors.length > 0) throw new InputError(...errors)
+  note(...remarks)
   const text = texts.join('---\n')
   process.stdout.write(isTakenForJson(text) ? `---\n${text}` : text)
   return 0
@@ -63,7 +64,7 @@ function converted({ value, problems, lineOf, tree }: YamlDocument, name: string
   // Only the comment on top can be kept: the fields below it have moved.
   if (result.kind === 'converted') return { kind: 'converted', text: yamlText(result.object, tree?.commentBefore) }
   const place = `${name}:${lineOf(pathOf(result.path))}`
-  return { kind: 'refused', errors: [`${place}: ${printable(`${result.path} ${result.message}`)}`] }
+  return { kind: 'refused', errors: [`${place}: ${result.path} ${result.message}`] }
 }
 
 /** The newest form of an object, or of a list of which at least one item has a newer form. */

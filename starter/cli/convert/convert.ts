@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { note } from '../../document/print.ts'
 
 /** Adds `convert`. */
 export function registerConvert(program: Command): void {
@@ -24,6 +25,6 @@ async function convert(file: string): Promise<number> {
   ])
   const input = await readInput(file)
   if ('bytes' in input) return convertFile(input)
-  console.error(`${inputName(file)}: ${input.message}`)
+  note(`${inputName(file)}: ${input.message}`)
   return 2
 }

@@ -19,8 +19,7 @@ export async function readAzure(
   asked: string | undefined,
 ): Promise<RegionSale> {
   const result = readAzureAccess({ ...env, ...(asked === undefined ? {} : { LOCATION: asked }) })
-  if (result.kind === 'errors')
-    throw new InputError([...result.errors, 'or give --catalog FILE, and Azure is not asked'].join('\n'))
+  if (result.kind === 'errors') throw new InputError(...result.errors, 'or give --catalog FILE, and Azure is not asked')
   const { config } = result
   const region = config.LOCATION.toLowerCase()
   const cloud = await readCloud(config)

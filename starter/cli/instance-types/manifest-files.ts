@@ -5,7 +5,7 @@ import { valueText } from '../../../api/shapes/shape.ts'
 import type { NodeOverlay } from '../../../core/objects.ts'
 import { pathText } from '../../../core/values/field-error.ts'
 import { isObject } from '../../../core/values/json.ts'
-import { printable, printableStart } from '../../../core/values/printable.ts'
+import { printableStart } from '../../../core/values/printable.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
 import type { Json } from '../simulate/cluster-objects.ts'
 import { InputError } from '../simulate/input-error.ts'
@@ -33,7 +33,7 @@ export async function readNodeOverlays(inputs: readonly InputFile[]): Promise<re
   const overlays = found.flat().map((manifest) => decodeNodeOverlay(checked(manifest, 'karpenter.sh/v1alpha1')))
   const names = overlays.map(({ metadata }) => metadata.name)
   const twice = names.find((name, at) => names.indexOf(name) !== at)
-  if (twice !== undefined) throw new InputError(`NodeOverlay "${printable(twice)}" is given twice; leave one out`)
+  if (twice !== undefined) throw new InputError(`NodeOverlay "${twice}" is given twice; leave one out`)
   return overlays
 }
 
@@ -53,7 +53,7 @@ function checked({ json, document, path }: Manifest, apiVersion: string): Json {
   if (error !== undefined) {
     const subject = `${kind} "${printableStart(String(metadata['name']), 100)}"`
     const place = placeOf(document, [...path, ...error.path])
-    throw new InputError(`${place}: ${subject}: ${pathText(error.path)}: ${printable(error.message)}`)
+    throw new InputError(`${place}: ${subject}: ${pathText(error.path)}: ${error.message}`)
   }
   return { ...json, metadata: { uid: '', resourceVersion: '', creationTimestamp: '', ...metadata } }
 }

@@ -1,5 +1,5 @@
 import { printableStart } from '../../../core/values/printable.ts'
-import { ReportedError } from './reported-error.ts'
+import { ReportedError } from '../../document/reported-error.ts'
 
 /** A bug of Joiner ends with this code, so that nobody takes it for an answer. */
 const bugCode = 70

@@ -1,6 +1,6 @@
 import { fetchPriceItems } from '../../../activities/azure/catalogue/retail-prices.ts'
+import { ReportedError } from '../../document/reported-error.ts'
 import type { InputFile } from '../bounded/input.ts'
-import { ReportedError } from '../shared/reported-error.ts'
 
 /**
  * Returns a region's prices as a file of them, read from the retail price API or from `JOINER_PRICES_ENDPOINT`. Errors: the API cannot be reached, or answers

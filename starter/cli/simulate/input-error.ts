@@ -1,4 +1,4 @@
-import { ReportedError } from '../shared/reported-error.ts'
+import { ReportedError } from '../../document/reported-error.ts'
 
 /** Bad input: the command ends with its messages. */
 export class InputError extends ReportedError {}

@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { ReportedError } from '../../document/reported-error.ts'
 import { type InputFile, inputName, needInput } from '../bounded/input.ts'
-import { ReportedError } from '../shared/reported-error.ts'
 
 const suffixes = ['.json', '.yaml', '.yml']
 

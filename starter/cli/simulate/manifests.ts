@@ -5,7 +5,7 @@ import { neverFirst } from '../../../core/disruption/methods/context.ts'
 import { schedulingSnapshot } from '../../../core/scheduling/cluster.ts'
 import { pathText } from '../../../core/values/field-error.ts'
 import { isObject } from '../../../core/values/json.ts'
-import { printable, printableStart } from '../../../core/values/printable.ts'
+import { printableStart } from '../../../core/values/printable.ts'
 import { few } from '../../document/words.ts'
 import { type TakingPart, takingPart } from '../shared/taking-part.ts'
 import type { Catalog } from './catalog.ts'
@@ -51,7 +51,7 @@ export async function checkedManifests(manifests: readonly Manifest[], handWritt
     if (objects.has(key)) doubles += 1
     objects.set(key, json)
   }
-  if (problems.length > 0) throw new InputError(problems.join('\n'))
+  if (problems.length > 0) throw new InputError(...problems)
   return { objects: [...objects.values()], remarks: [...unknownRemarks(unknown), ...doubleRemarks(doubles)] }
 }
 
@@ -91,7 +91,7 @@ async function newest({ json, document, path }: Manifest): Promise<Json> {
   if (conversion.kind === 'converted') return conversion.object
   const subject = `${textOf(json['kind'])} of ${textOf(json['apiVersion'])}`
   throw new InputError(
-    `${placeOf(document, path)}: ${subject} cannot be converted: ${printable(`${conversion.path} ${conversion.message}`)}`,
+    `${placeOf(document, path)}: ${subject} cannot be converted: ${conversion.path} ${conversion.message}`,
   )
 }
 

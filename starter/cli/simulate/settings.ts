@@ -1,4 +1,3 @@
-import { printable } from '../../../core/values/printable.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
 import { takeText } from '../bounded/text.ts'
 import { InputError } from './input-error.ts'
@@ -27,12 +26,11 @@ export async function readSettings(
   // Schemas take a while to load, and most simulations need none.
   const { featureGates, gateWarnings, schedulerConfig } = await import('../../../api/settings/scheduler-settings.ts')
   const gates = featureGates.safeParse(flags.featureGates)
-  if (!gates.success)
-    throw new InputError(gates.error.issues.map(({ message }) => `--feature-gates ${message}`).join('\n'))
+  if (!gates.success) throw new InputError(...gates.error.issues.map(({ message }) => `--feature-gates ${message}`))
   const config = schedulerConfig.safeParse(configFile && textOf(configFile))
   if (!config.success) {
     const name = inputName(configFile?.file ?? '')
-    throw new InputError(config.error.issues.map(({ message }) => `${name}: ${printable(message)}`).join('\n'))
+    throw new InputError(...config.error.issues.map(({ message }) => `${name}: ${message}`))
   }
   return {
     overrides: {

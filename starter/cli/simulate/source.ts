@@ -1,6 +1,5 @@
 import { pathText } from '../../../core/values/field-error.ts'
 import { isDeeper, isObject, mostLevels } from '../../../core/values/json.ts'
-import { printable } from '../../../core/values/printable.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
 import { takeText } from '../bounded/text.ts'
 import { InputError } from './input-error.ts'
@@ -35,7 +34,7 @@ async function parse(file: string, source: string): Promise<readonly SourceDocum
   } catch (error) {
     // It may be YAML that begins with a brace, or several documents; if not, the JSON parser's word is the clearer one.
     return parseYaml(file, source).catch(() => {
-      throw new InputError(`${file}: is not JSON: ${printable((error as Error).message)}`)
+      throw new InputError(`${file}: is not JSON: ${(error as Error).message}`)
     })
   }
   if (isDeeper(value, mostLevels))

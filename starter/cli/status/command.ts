@@ -53,7 +53,7 @@ async function status(options: Options): Promise<number> {
   const report = isOpen ? await readStatus(opened.access, { claims, again }, now) : unreadStatus(opened.message)
   if (isOpen) await opened.close()
   const unread = [...report.unread, ...(known.unread ?? [])]
-  note(...unread.map((line) => `not read: ${line}`))
+  note(...unread.flatMap((text) => `not read: ${text}`.split('\n')))
   const list = isOpen ? uiList(opened.access, options.temporalUi) : undefined
   const json = { ...statusJson(report, known), temporal: list ?? null }
   await print(options.output, {

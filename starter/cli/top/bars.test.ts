@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { cut } from '../../document/text.ts'
 import { bar, bytesText, coresText, shareOf, shareStyle } from './bars.ts'
-import { cut } from './paint.ts'
 
 test.each<[number, number, string]>([
   [0, 5, '░░░░░   0%'],
@@ -48,5 +48,5 @@ test.each<[string, boolean, number, string]>([
   ['general', true, 0, ''],
   ['general', true, 1, '…'],
 ])('%s, cut in front: %s, to %i', (text, isCutInFront, width, expected) => {
-  expect(cut(isCutInFront ? { text, isCutInFront: true } : { text }, width)).toBe(expected)
+  expect(cut(text, width, isCutInFront)).toBe(expected)
 })

@@ -1,4 +1,3 @@
-import { printable } from '../../../core/values/printable.ts'
 import { ago } from '../../document/words.ts'
 import type { NodeView } from '../../view/cluster-view.ts'
 import { bar, shareOf, shareStyle } from './bars.ts'
@@ -30,10 +29,10 @@ export interface Column {
   readonly cell: (node: NodeView, now: number) => Cell
 }
 
-const text = (value: string | undefined): Cell => ({ text: value === undefined ? '-' : printable(value) })
+const text = (value = '-'): Cell => ({ text: value })
 
 const plain: readonly Column[] = [
-  { key: 'name', title: 'NODE', cell: ({ node, key }) => ({ text: printable(node ?? key), isCutInFront: true }) },
+  { key: 'name', title: 'NODE', cell: ({ node, key }) => ({ text: node ?? key, isCutInFront: true }) },
   { key: 'nodepool', title: 'NODEPOOL', cell: ({ nodePool }) => text(nodePool) },
   { key: 'type', title: 'TYPE', cell: ({ instanceType }) => text(instanceType) },
   { key: 'zone', title: 'ZONE', cell: ({ zone }) => text(zone) },
@@ -73,7 +72,7 @@ export function columnsFor(shown: readonly Resource[], barWidth: number): readon
       isRight: true,
       cell: ({ createdMs }, now) => text(createdMs === 0 ? undefined : ago(now - createdMs)),
     },
-    { key: 'note', title: 'NOTE', cell: ({ note }) => ({ text: printable(note ?? ''), style: 'dim' }) },
+    { key: 'note', title: 'NOTE', cell: ({ note }) => ({ text: note ?? '', style: 'dim' }) },
   ]
 }
 

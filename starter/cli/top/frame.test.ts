@@ -40,7 +40,7 @@ test('a frame shows totals, what waits, nodes and keys', () => {
     '5 nodes  2 not ready  4 pods  1 pending  0.400 USD/hour  292.00 USD/month  00:00:00  https://api',
     'cpu     ███████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  18%  3.5 of 19.2 cores requested',
     'memory  ██░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░   6%  4.0 GiB of 71.0 GiB requested',
-    'pending  1 pod such as shop/big unschedulable for 1d: 0/4 nodes are available: 4 Insufficient cpu',
+    'pending  1 pod unschedulable for 1d: 0/4 nodes are available: 4 Insufficient cpu (such as shop/big)',
     'NODE▾       NODEPOOL  TYPE             ZONE       CAPACITY    USD/H  PHASE               PODS  CPU              MEMORY           AGE',
     'aks-a       general   Standard_D4s_v5  westus2-1  spot       0.0500  Ready                  0  ░░░░░░░░░░   0%  ░░░░░░░░░░   0%   1d',
     'aks-b       general   Standard_D4s_v5  westus2-1  spot       0.0500  Ready                  3  ████████░░  79%  ██░░░░░░░░  21%   1d',
@@ -173,7 +173,7 @@ test('one view as text', () => {
   expect(plainText(onceDocument(view, { ...state, nodePool: 'general' }, ['cpu'])).split('\n')).toEqual([
     '5 nodes  2 not ready  4 pods  1 pending  0.400 USD/hour  292.00 USD/month',
     'cpu       18%  3.5 of 19.2 cores requested',
-    'pending  1 pod such as shop/big unschedulable for 1d: 0/4 nodes are available: 4 Insufficient cpu',
+    'pending  1 pod unschedulable for 1d: 0/4 nodes are available: 4 Insufficient cpu (such as shop/big)',
     '',
     'NODE   NODEPOOL  TYPE             ZONE       CAPACITY  USD/H   PHASE      PODS  CPU  AGE  NOTE',
     'aks-a  general   Standard_D4s_v5  westus2-1  spot      0.0500  Ready      0     0%   1d   -',

@@ -1,8 +1,8 @@
-import { printable } from '../../../core/values/printable.ts'
+import { cut } from '../../document/text.ts'
 import type { ClusterView } from '../../view/cluster-view.ts'
 import { columnsFor, type Resource } from './columns.ts'
 import type { TopState } from './keys.ts'
-import { cut, type Paint } from './paint.ts'
+import { type Paint } from './paint.ts'
 import { selected } from './rows.ts'
 import { pendingLines, podRoom, totalsLine, usageLines } from './summary.ts'
 import { drawnTable } from './table.ts'
@@ -39,8 +39,8 @@ export function frameOf(view: ClusterView, state: TopState, place: Place): Frame
   const { columns, rows, paint, resources, server } = place
   const now = view.atMs
   const barWidth = columns >= wide ? 10 : 5
-  const clip = (text: string) => cut({ text }, columns)
-  const title = [totalsLine(view), new Date(now).toISOString().slice(11, 19), printable(server)].join('  ')
+  const clip = (text: string) => cut(text, columns)
+  const title = [totalsLine(view), new Date(now).toISOString().slice(11, 19), server].join('  ')
   const head = [
     paint(clip(title), 'bold'),
     ...usageLines({ ...view.totals, podRoom: podRoom(view) }, resources, {
@@ -49,7 +49,7 @@ export function frameOf(view: ClusterView, state: TopState, place: Place): Frame
       paint,
     }),
   ]
-  const warnings = view.missing.slice(0, mostMissing).map((text) => paint(clip(`! ${printable(text)}`), 'yellow'))
+  const warnings = view.missing.slice(0, mostMissing).map((text) => paint(clip(`! ${text}`), 'yellow'))
   const free = Math.max(0, rows - head.length - warnings.length - 2 - leastPage)
   const pending = pendingLines(view, Math.min(mostPending, free), now).map((text) => paint(clip(text), 'cyan'))
   const nodes = selected(view.nodes, state)
@@ -77,16 +77,16 @@ function emptyText({ nodes }: ClusterView, { filter, nodePool }: TopState): stri
     ...(nodePool === undefined ? [] : [`of the NodePool "${nodePool}"`]),
     ...(filter ? [`with "${filter}"`] : []),
   ]
-  return `no nodes ${printable(what.join(' '))}`
+  return `no nodes ${what.join(' ')}`
 }
 
 function helpLine(
   { sort, nodePool, filter, isTyping }: TopState,
   { first, shown, count }: { readonly first: number; readonly shown: number; readonly count: number },
 ): string {
-  if (isTyping) return `filter: ${printable(filter)}_  (Enter keeps it, Esc clears it)`
-  const pool = nodePool === undefined ? 'all' : nodePool === '' ? '(none)' : printable(nodePool)
-  const filtered = filter === '' ? '' : ` ${printable(filter)}`
+  if (isTyping) return `filter: ${filter}_  (Enter keeps it, Esc clears it)`
+  const pool = nodePool === undefined ? 'all' : nodePool === '' ? '(none)' : nodePool
+  const filtered = filter === '' ? '' : ` ${filter}`
   const where = count === 0 ? '0' : `${first + 1}-${first + shown} of ${count}`
   return `${where}  q quit  s/S sort: ${sort}  r reverse  p NodePool: ${pool}  / filter${filtered}  arrows, PgUp, PgDn scroll`
 }

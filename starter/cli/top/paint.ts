@@ -2,7 +2,7 @@ import pc from 'picocolors'
 
 export type Style = 'plain' | 'bold' | 'dim' | 'green' | 'yellow' | 'red' | 'cyan' | 'inverse'
 
-/** A piece of a line; its text is printable. */
+/** A piece of a line. */
 export interface Cell {
   readonly text: string
   readonly style?: Style
@@ -19,11 +19,4 @@ export const noPaint: Paint = (text) => text
 export function paintFor(isColored: boolean): Paint {
   const colors = pc.createColors(isColored)
   return (text, style) => (style === 'plain' ? text : colors[style](text))
-}
-
-/** Returns a text of at most so many characters. */
-export function cut({ text, isCutInFront }: Cell, width: number): string {
-  if (text.length <= width) return text
-  if (width <= 0) return ''
-  return isCutInFront ? `…${text.slice(text.length - width + 1)}` : `${text.slice(0, width - 1)}…`
 }

@@ -1,10 +1,10 @@
 import type { WaitingClass } from '../../../core/scheduling/explain/waiting-class.ts'
-import { printable } from '../../../core/values/printable.ts'
+import { cut } from '../../document/text.ts'
 import { ago, counted, few, monthly } from '../../document/words.ts'
 import type { ClusterView, Totals } from '../../view/cluster-view.ts'
 import { bar, bytesText, coresText, shareOf, shareStyle } from './bars.ts'
 import type { Resource } from './columns.ts'
-import { cut, type Paint } from './paint.ts'
+import { type Paint } from './paint.ts'
 
 /** Returns totals on one line. */
 export function totalsLine({ totals, nodes }: ClusterView): string {
@@ -31,12 +31,9 @@ export function usageLines(
     const [requested, allocatable] =
       resource === 'pods' ? [totals.pods, totals.podRoom] : [totals.requested[resource], totals.allocatable[resource]]
     const share = shareOf(requested, allocatable)
-    const name = cut({ text: `${resource.padEnd(6)}  ` }, width)
-    const drawn = cut({ text: share === undefined ? '-' : bar(share, barWidth) }, width - name.length)
-    const amounts = cut(
-      { text: `  ${amountsText(resource, requested, allocatable)}` },
-      width - name.length - drawn.length,
-    )
+    const name = cut(`${resource.padEnd(6)}  `, width)
+    const drawn = cut(share === undefined ? '-' : bar(share, barWidth), width - name.length)
+    const amounts = cut(`  ${amountsText(resource, requested, allocatable)}`, width - name.length - drawn.length)
     return `${name}${paint(drawn, shareStyle(share ?? 0))}${amounts}`
   })
 }
@@ -60,7 +57,8 @@ function pendingLine({ state, cause, count, pods, sinceMs, plannedOn, finding }:
   const what = cause === undefined ? state : `${state} (${cause})`
   const where = plannedOn.length === 0 ? '' : ` on ${few(plannedOn, 2)}`
   const names = few(pods.slice(0, 1), 1)
-  return `pending  ${counted(count, 'pod')} such as ${names} ${what}${where} for ${ago(now - sinceMs)}: ${printable(finding)}`
+  // The cause first: a narrow terminal cuts the end.
+  return `pending  ${counted(count, 'pod')} ${what}${where} for ${ago(now - sinceMs)}: ${finding} (such as ${names})`
 }
 
 /** Returns how many pods all nodes have room for. */

@@ -1,6 +1,7 @@
+import { cut } from '../../document/text.ts'
 import type { NodeView } from '../../view/cluster-view.ts'
 import type { Column, SortKey } from './columns.ts'
-import { type Cell, cut, type Paint } from './paint.ts'
+import { type Cell, type Paint } from './paint.ts'
 
 const gap = '  '
 const narrowestNote = 10
@@ -36,7 +37,10 @@ export function drawnTable(nodes: readonly NodeView[], options: TableOptions) {
   const natural = new Map(
     columns.map((column) => [
       column,
-      nodes.reduce((widest, node) => Math.max(widest, column.cell(node, now).text.length), titleOf(column).length),
+      nodes.reduce(
+        (widest, node) => Math.max(widest, cut(column.cell(node, now).text, Number.POSITIVE_INFINITY).length),
+        titleOf(column).length,
+      ),
     ]),
   )
   const widths = fitted(natural, width)
@@ -44,7 +48,7 @@ export function drawnTable(nodes: readonly NodeView[], options: TableOptions) {
     cells
       .map(([column, cell], at) => {
         const room = widths.get(column) ?? 0
-        const shown = cut(cell, room)
+        const shown = cut(cell.text, room, cell.isCutInFront)
         const isLast = at === cells.length - 1
         const padded = column.isRight ? shown.padStart(room) : isLast ? shown : shown.padEnd(room)
         return paint(padded, cell.style ?? 'plain')

@@ -4,6 +4,7 @@ import { KubernetesClient } from '../../../activities/kubernetes/client/client.t
 import type { History } from '../../../core/history/life.ts'
 import { costReport } from '../../cost/cost-report.ts'
 import { readCost } from '../../cost/read-cost.ts'
+import { say } from '../../document/print.ts'
 import { readHistory } from '../../history/lives.ts'
 import { ClusterApi } from '../../ui/answers/cluster-api.ts'
 import type { CostReport } from '../../ui/contract.ts'
@@ -36,7 +37,7 @@ export async function runUi(options: UiOptions): Promise<number> {
   try {
     const server = await serve(client, options, closing)
     const isShared = options.behindProxy !== undefined
-    console.log(isShared ? `serving ${server.link} on port ${server.port}` : server.link)
+    say(isShared ? `serving ${server.link} on port ${server.port}` : server.link)
     console.error(
       isShared ? 'read-only, for everybody whom the proxy lets through' : 'the link works once; Ctrl-C ends the page',
     )

@@ -2,7 +2,7 @@ import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
 import { printableStart } from '../../../core/values/printable.ts'
 import { reason } from '../../cli/doctor/check.ts'
 import { isDebugging } from '../../cli/shared/boundary.ts'
-import { ReportedError } from '../../cli/shared/reported-error.ts'
+import { ReportedError } from '../../document/reported-error.ts'
 
 /** Why a request is not answered with what it asks for. */
 export class RouteError extends Error {

@@ -54,7 +54,7 @@ export class TemporalLink {
       if (error instanceof CommandError) throw error
       const message = await used.explain(error)
       if (lostCodes.includes(grpcCode(error))) this.#retire(used, message)
-      throw new CommandError(message)
+      throw new CommandError(...message.split('\n'))
     }
   }
 

@@ -1,8 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { printable } from '../../../../core/values/printable.ts'
 import { counted } from '../../../document/words.ts'
-import { yamlText } from '../../../document/yaml-text.ts'
+import { commentOf, yamlText } from '../../../document/yaml-text.ts'
 import { inputName } from '../../bounded/input.ts'
 import { CommandError } from '../../shared/command-error.ts'
 import type { Proposal } from './propose.ts'
@@ -30,6 +29,5 @@ function writeNew(path: string, text: string): void {
 
 /** The manifests of a proposal, with notes as comments. */
 function manifestsOf({ nodePool, nodeClass, notes }: Proposal): string {
-  const comment = notes.map((note) => ` ${printable(note)}`).join('\n')
-  return `${yamlText(nodePool, comment)}---\n${yamlText(nodeClass)}`
+  return `${yamlText(nodePool, commentOf(...notes))}---\n${yamlText(nodeClass)}`
 }
