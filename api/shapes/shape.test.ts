@@ -7,6 +7,7 @@ import { shapeOf } from './of-schema.ts'
 import { scenarioShape } from './scenario.ts'
 import {
   anyOf,
+  choice,
   list,
   map,
   numberFrom,
@@ -111,3 +112,10 @@ describe('an object', () => {
     expect(problemText(scenarioShape, scenario)).toBe(message)
   })
 })
+
+it.each([[{ toString: 'no function' }], [[{ valueOf: 1, toString: null }]]])(
+  'of %j no word is the one that is meant, so all are named',
+  (given) => {
+    expect(choice(['Equal', 'Exists'], given)).toBe('Equal, Exists')
+  },
+)

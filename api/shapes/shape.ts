@@ -92,7 +92,9 @@ const renamed: ReadonlyMap<unknown, string> = new Map([
 
 /** The word that is meant; all that there are where it is none of them. */
 export function choice(words: readonly string[], given: unknown): string {
-  const name = String(renamed.get(given) ?? given).toLowerCase()
+  const word = renamed.get(given) ?? given
+  // What an object is as a text, a manifest could choose.
+  const name = typeof word === 'string' || typeof word === 'boolean' ? String(word).toLowerCase() : ''
   return words.find((word) => word.toLowerCase() === name) ?? words.join(', ')
 }
 
