@@ -38,10 +38,12 @@ export function isNewGeneration(resource: string, before: Json, after: Json): bo
 
 /** The API server keeps no empty list or map in an object's metadata. */
 export function withoutEmpty<M extends object>(metadata: M): M {
-  const kept = Object.entries(metadata).filter(
-    ([, value]) => typeof value !== 'object' || value === null || Object.keys(value as object).length > 0,
-  )
-  return Object.fromEntries(kept) as M
+  const kept = { ...metadata }
+  for (const key in kept) {
+    const value: unknown = kept[key]
+    if (typeof value === 'object' && value !== null && Object.keys(value).length === 0) delete kept[key]
+  }
+  return kept
 }
 
 interface PodStatus {

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { Json } from '../../../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../../../activities/kubernetes/client/api-error.ts'
 import { timeText } from '../../../../core/values/time.ts'
@@ -8,7 +7,7 @@ import { SimulatedProcess } from '../../simulated-process.ts'
 import { randomNumbers } from '../../virtual-clock.ts'
 import { admitted } from './admission.ts'
 import { Garbage } from './garbage.ts'
-import { jsonCopy } from './json-copy.ts'
+import { isSameJson } from './json-copy.ts'
 import { type Meta, metaOf, ObjectStore } from './objects.ts'
 import { namespaceOf, pathOf, resourceOf, targetOf } from './paths.ts'
 import { heldToPolicies } from './policies.ts'
@@ -97,7 +96,7 @@ export class ApiServer {
     return this.objects.store(own, { ...complete, metadata: { generation: 1, ...named } })
   }
 
-  /** Replaces an object by what `change` makes of it. `lock`: the metadata of the request. */
+  /** Replaces an object by what `change` makes of it, which changes nothing in what it is given. `lock`: the metadata of the request. */
   change(path: string, lock: Partial<Meta> | undefined, change: (object: Json) => Json): Json {
     const before = this.objects.require(path)
     const { uid, resourceVersion, deletionTimestamp, finalizers = [], generation = 1 } = metaOf(before)
@@ -105,7 +104,7 @@ export class ApiServer {
       throw new ApiError(409, 'Conflict', `PATCH ${path}: 409 metadata.uid: field is immutable`)
     if (lock?.resourceVersion !== undefined && lock.resourceVersion !== resourceVersion)
       throw new ApiError(409, 'Conflict', `PATCH ${path}: 409 the object has been modified`)
-    const changed = change(jsonCopy(before))
+    const changed = change(before)
     const resource = resourceOf(path)
     const after = this.admits ? admitted({ resource, path, objects: this.objects }, changed, before) : changed
     const meta = metaOf(after)
@@ -120,7 +119,7 @@ export class ApiServer {
       this.objects.drop(path)
       return after
     }
-    if (isDeepStrictEqual(before, { ...after, metadata: { ...meta, resourceVersion } })) return before
+    if (isSameJson(before, { ...after, metadata: { ...meta, resourceVersion } })) return before
     const isNew = isNewGeneration(resource, before, after)
     return this.objects.store(path, isNew ? { ...after, metadata: { ...meta, generation: generation + 1 } } : after)
   }

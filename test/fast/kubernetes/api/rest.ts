@@ -141,12 +141,10 @@ export class Rest {
 
   /** A change of an object, or of its status alone. */
   #change({ path = '', resource, subresource }: Target, lock: Json | undefined, change: (object: Json) => Json): Json {
-    return this.#server.change(path, lock?.['metadata'] as Partial<Meta> | undefined, (object) => {
-      const before = jsonCopy(object)
-      const after = change(object)
+    return this.#server.change(path, lock?.['metadata'] as Partial<Meta> | undefined, (before) => {
+      const after = change(before)
       if (subresource === 'status') return { ...before, status: after['status'] }
-      const metadata = { ...systemFields(before), ...writable(after) }
-      return keepingStatus(resource, { ...after, metadata }, before)
+      return keepingStatus(resource, { ...after, metadata: metadataAfter(metaOf(before), metaOf(after)) }, before)
     })
   }
 
@@ -182,26 +180,29 @@ export class Rest {
 }
 
 function patched(object: Json, body: unknown, patch: PatchType): Json {
-  if (patch === 'json') return operated(object, body as readonly Operation[])
+  if (patch === 'json') return operated(jsonCopy(object), body as readonly Operation[])
   return patch === 'strategic-merge' ? strategicallyMerged(object, body as Json) : merged(object, body as Json)
 }
 
-const own = [
+/** What only the server writes. */
+const own: ReadonlySet<string> = new Set([
   'uid',
   'resourceVersion',
   'creationTimestamp',
   'generation',
   'deletionTimestamp',
   'deletionGracePeriodSeconds',
-]
+])
 
 const replicasOf = (object: Json) => Number((object['spec'] as Json)['replicas'] ?? 0)
 
-/** What only the server writes. */
-const systemFields = (object: Json) =>
-  Object.fromEntries(own.flatMap((key) => (key in metaOf(object) ? [[key, metaOf(object)[key]]] : [])))
-const writable = (object: Json) =>
-  Object.fromEntries(Object.entries(metaOf(object)).filter(([key]) => !own.includes(key)))
+/** Metadata as a change leaves it: what only the server writes is as it was. */
+function metadataAfter(before: Meta, after: Meta): Json {
+  const metadata: Json = {}
+  for (const key of own) if (key in before) metadata[key] = before[key]
+  for (const key in after) if (!own.has(key)) metadata[key] = after[key]
+  return metadata
+}
 
 const placeOf = (object: Json) => `${metaOf(object).namespace ?? ''}/${metaOf(object).name}`
 

@@ -145,14 +145,20 @@ function* valueErrors(schema: Schema, value: unknown): Generator<string> {
   else if (isMap(value)) yield* sizeErrors(Object.keys(value).length, undefined, schema.maxProperties)
 }
 
+const expressions = new Map<string, RegExp>()
+
 /** A pattern as Go reads it: flags of the whole are before it. */
 function expressionOf(pattern: string): RegExp {
+  const known = expressions.get(pattern)
+  if (known !== undefined) return known
   const [, flags = '', rest = ''] = /^(?:\(\?([a-z]+)\))?(.*)$/s.exec(pattern) ?? []
   // Go lets characters be escaped that need not be.
-  return new RegExp(
+  const made = new RegExp(
     rest.replaceAll(/\\([-_])(?=[^\]]*\])/g, (_, one: string) => (one === '-' ? '\\-' : one)),
     `${flags}u`,
   )
+  expressions.set(pattern, made)
+  return made
 }
 
 function* sizeErrors(size: number, least = 0, most = Number.POSITIVE_INFINITY): Generator<string> {

@@ -56,13 +56,16 @@ export class Watches {
 
   note(change: Change): void {
     this.#log.push(change)
-    if (this.#log.length > this.serving.kept) this.forget(this.#log.length - this.serving.kept)
+    const { kept } = this.serving
+    // Forgotten at once, and taken away now and then.
+    if (this.#log.length > kept) this.#forgotten = this.#log.at(-kept - 1)?.version ?? this.#forgotten
+    if (this.#log.length > 2 * kept) this.#log.splice(0, this.#log.length - kept)
     for (const hear of this.#watchers.get(change.resource) ?? []) hear(change)
   }
 
-  /** Forgets the oldest changes, by default all: a watch from before then is refused with 410. */
-  forget(count = this.#log.length): void {
-    this.#forgotten = this.#log.splice(0, count).at(-1)?.version ?? this.#forgotten
+  /** Forgets all changes: a watch from before now is refused with 410. */
+  forget(): void {
+    this.#forgotten = this.#log.splice(0).at(-1)?.version ?? this.#forgotten
   }
 
   /** Ends all watches, with what has happened and not arrived yet. */
