@@ -15,7 +15,7 @@ export function solverInProcess(scheduler: typeof explainedPlan): StartThread {
     let isRunning = true
     const soon = (what: () => void) => queueMicrotask(process === undefined ? what : () => process.deliver(what))
     const post = <M>(message: M, arrive: (copy: M) => void) => {
-      const copy = structuredClone(message)
+      const copy = messageCopy(message)
       soon(() => {
         if (isRunning) arrive(copy)
       })
@@ -50,3 +50,34 @@ export function solverInProcess(scheduler: typeof explainedPlan): StartThread {
 
 /** With Joiner's own scheduler. */
 export const inProcessSolver: StartThread = solverInProcess(explainedPlan)
+
+/** As `structuredClone` of what messages have in them, in a fraction of the time: what is shared in one stays shared. Errors: what is no data. */
+function messageCopy<T>(value: T, known = new Map<unknown, unknown>()): T {
+  if (typeof value !== 'object' || value === null) return value
+  const copy = known.get(value) ?? newCopy(value, known)
+  return copy as T
+}
+
+function newCopy(value: object, known: Map<unknown, unknown>): object {
+  const keep = <C extends object>(copy: C): C => {
+    known.set(value, copy)
+    return copy
+  }
+  if (Array.isArray(value)) {
+    const list: unknown[] = keep([])
+    for (const one of value) list.push(messageCopy<unknown>(one, known))
+    return list
+  }
+  if (value instanceof Map) {
+    const map = keep(new Map<unknown, unknown>())
+    for (const [key, one] of value) map.set(key, messageCopy<unknown>(one, known))
+    return map
+  }
+  if (value instanceof Set) return keep(new Set([...(value as Set<unknown>)].map((one) => messageCopy(one, known))))
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== null)
+    throw new Error(`a message has a ${value.constructor.name} in it`)
+  const copy = keep<Record<string, unknown>>({ ...value })
+  for (const key in copy) copy[key] = messageCopy(copy[key], known)
+  return copy
+}
