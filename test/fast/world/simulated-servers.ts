@@ -1,3 +1,4 @@
+import { stateOf } from '../../../deploy/local/azure/admin/admin.ts'
 import { azureIds, clusterName, subnetId } from '../../../deploy/local/cluster.ts'
 import type { Installation } from '../../../deploy/local/installation.ts'
 import { accounts, deployments, isWithheld, namespace } from '../../../deploy/local/installation-accounts.ts'
@@ -6,6 +7,7 @@ import type { Operator } from '../../../deploy/local/operator.ts'
 import type { ProcessSpec, Supervisor } from '../../../deploy/local/supervisor.ts'
 import { ArmSession } from '../../arm/arm-session.ts'
 import type { Servers, WorldOptions, Write } from '../../clusters/servers.ts'
+import { jsonCopy } from '../kubernetes/api/json-copy.ts'
 import { kubectl } from '../kubernetes/kubectl.ts'
 import { runCommand } from './commands.ts'
 import { FastWorld } from './fast-world.ts'
@@ -101,7 +103,9 @@ export function serversOf(world: FastWorld, startMs = 0): Servers {
       if (startMs > 0) await new Promise((resolve) => setTimeout(resolve, startMs))
       return kubectl(world.cluster, args, input)
     },
-    simulator: (method, path, body) => world.azure.simulator(method, path, body),
+    // It is looked at all the time.
+    simulator: async <T>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown) =>
+      path === '/state' ? (jsonCopy(stateOf(world.azure.deps)) as T) : world.azure.simulator<T>(method, path, body),
   }
   return {
     cluster: onlyReal<LocalCluster>('cluster', { supervisor, azureEndpoint: endpoint }),

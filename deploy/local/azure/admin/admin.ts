@@ -9,37 +9,7 @@ import type { Fault } from './faults.ts'
 /** What tests and operators of the simulator use: state, faults, and what happens to VMs. No Azure client sees it. */
 export function registerAdmin(app: FastifyInstance, deps: ArmDeps): void {
   const { machines, lifecycle, faults, calls, journal } = deps
-  app.get('/admin/state', () => ({
-    virtualMachines: machines.all.map(({ name, state, power, joins, joined, boot, timeCreated, body }) => ({
-      name,
-      state,
-      power,
-      joins,
-      joined: joined ?? false,
-      boot: boot === undefined ? 'not yet' : `exit code ${boot.exitCode}: ${boot.output.slice(-300)}`,
-      timeCreated,
-      size: body.properties.hardwareProfile.vmSize,
-      zone: body.zones?.[0] ?? '0',
-      priority: body.properties.priority ?? 'Regular',
-      tags: body.tags ?? {},
-      identities: Object.keys((body.identity as { userAssignedIdentities?: object })?.userAssignedIdentities ?? {}),
-    })),
-    aksMachines: deps.agentPools.machines.map(({ name, pool, vm, isDeleting = false, body }) => ({
-      name,
-      pool,
-      vm,
-      isDeleting,
-      tags: body.properties.tags ?? {},
-    })),
-    networkInterfaces: [
-      ...machines.all.flatMap((machine) => nicConfigurations(machine).map(({ name }) => name)),
-      ...machines.leftovers('networkInterfaces').map(({ name }) => name),
-    ],
-    disks: [
-      ...machines.all.flatMap(({ body }) => body.properties.storageProfile?.osDisk?.name ?? []),
-      ...machines.leftovers('disks').map(({ name }) => name),
-    ],
-  }))
+  app.get('/admin/state', () => stateOf(deps))
   app.get('/admin/nics', () =>
     Object.fromEntries(
       machines.all.flatMap((machine) => deps.resources.nics(machine).map(({ name, tags }) => [name, { tags }])),
@@ -121,3 +91,36 @@ export function registerAdmin(app: FastifyInstance, deps: ArmDeps): void {
     return reply.code(204).send()
   })
 }
+
+/** What there is, as `GET /admin/state` answers it. */
+export const stateOf = ({ machines, agentPools }: Pick<ArmDeps, 'machines' | 'agentPools'>) => ({
+  virtualMachines: machines.all.map(({ name, state, power, joins, joined, boot, timeCreated, body }) => ({
+    name,
+    state,
+    power,
+    joins,
+    joined: joined ?? false,
+    boot: boot === undefined ? 'not yet' : `exit code ${boot.exitCode}: ${boot.output.slice(-300)}`,
+    timeCreated,
+    size: body.properties.hardwareProfile.vmSize,
+    zone: body.zones?.[0] ?? '0',
+    priority: body.properties.priority ?? 'Regular',
+    tags: body.tags ?? {},
+    identities: Object.keys((body.identity as { userAssignedIdentities?: object })?.userAssignedIdentities ?? {}),
+  })),
+  aksMachines: agentPools.machines.map(({ name, pool, vm, isDeleting = false, body }) => ({
+    name,
+    pool,
+    vm,
+    isDeleting,
+    tags: body.properties.tags ?? {},
+  })),
+  networkInterfaces: [
+    ...machines.all.flatMap((machine) => nicConfigurations(machine).map(({ name }) => name)),
+    ...machines.leftovers('networkInterfaces').map(({ name }) => name),
+  ],
+  disks: [
+    ...machines.all.flatMap(({ body }) => body.properties.storageProfile?.osDisk?.name ?? []),
+    ...machines.leftovers('disks').map(({ name }) => name),
+  ],
+})
