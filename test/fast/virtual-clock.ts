@@ -75,19 +75,19 @@ export class VirtualClock implements Clock {
 
 const realImmediate = setImmediate
 
+/** Resolves when promises have come to rest, without time passing. */
+export const nextTurn = () => new Promise<void>(realImmediate)
+
 /** Lets promises and immediates come to rest, without time passing. */
 export async function settle(turns = 2): Promise<void> {
-  for (let turn = 0; turn < turns; turn++)
-    await new Promise<void>((resolve) => {
-      realImmediate(resolve)
-    })
+  for (let turn = 0; turn < turns; turn++) await nextTurn()
 }
 
 /** Lets virtual time pass until something holds. Errors: it did not within `atMostMs`, or nothing is due any more. */
 export async function passUntil(clock: VirtualClock, what: string, holds: () => unknown, atMostMs = 86_400_000) {
   const endMs = clock.now() + atMostMs
   for (;;) {
-    await settle(1)
+    await nextTurn()
     if (holds()) return
     if (!clock.step(endMs)) throw new Error(`not within ${atMostMs} ms of virtual time: ${what}`)
   }

@@ -1,4 +1,4 @@
-import { settle } from '../virtual-clock.ts'
+import { nextTurn } from '../virtual-clock.ts'
 import type { FastWorld } from './fast-world.ts'
 import { areImportsUnderWay } from './imports.ts'
 
@@ -47,7 +47,7 @@ export async function passing<T>(work: () => T | Promise<T>): Promise<T> {
   })
   let endMs: number | undefined
   for (;;) {
-    await settle(1)
+    await nextTurn()
     if (outcome?.status === 'fulfilled') return outcome.value
     if (outcome?.status === 'rejected') throw outcome.reason
     if (current === undefined || real > 0 || (loading > 0 && areImportsUnderWay())) continue
