@@ -1,7 +1,7 @@
 import { IllegalStateError, TransportError, type Worker } from '@temporalio/worker'
 
-/** How long workers are waited for after one has failed. */
-const patienceSeconds = 5
+/** How often it is looked whether a worker has failed, and at how many looks it is then waited for: some seconds. */
+const looks = { everyMs: 2500, patient: 2 } as const
 
 const refused = 'workers ended because Temporal refused them; a new process waits until it can be used'
 
@@ -52,11 +52,11 @@ function isStillInUse(error: unknown): boolean {
 /** Fails some seconds after a worker has failed, whether or not it could be put away. */
 function watchFailures(workers: readonly Worker[]): { readonly failed: Promise<never>; stopWatching: () => void } {
   const { promise: failed, reject } = Promise.withResolvers<never>()
-  let seconds = 0
+  let failedLooks = 0
   const timer = setInterval(() => {
     if (!workers.some((worker) => worker.getState() === 'FAILED')) return
-    seconds += 1
-    if (seconds > patienceSeconds) reject(new Error(refused))
-  }, 1000)
+    failedLooks += 1
+    if (failedLooks > looks.patient) reject(new Error(refused))
+  }, looks.everyMs)
   return { failed, stopWatching: () => clearInterval(timer) }
 }

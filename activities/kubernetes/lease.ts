@@ -1,4 +1,3 @@
-import { pauseFor } from '../activity-context.ts'
 import { addressAnnotation, type LeaseDeps, type LeaseObject, readLease, writeLease } from './lease-object.ts'
 import { HeldConnection, type Peers } from './peers.ts'
 
@@ -168,15 +167,15 @@ export class Lease {
   /** Waits for a request no longer than is set. A write that goes through later renews the lease for less time than this holder could claim. */
   async #inTime<T>(request: Promise<T>): Promise<T> {
     if (this.#requestMs === undefined) return request
-    const over = new AbortController()
-    const late = pauseFor(this.#requestMs, over.signal).then(() => {
-      throw new Error(`Lease ${this.#name}: the API server has not answered for ${this.#requestMs} ms`)
-    })
+    const { promise: late, reject } = Promise.withResolvers<never>()
+    const timer = setTimeout(
+      () => reject(new Error(`Lease ${this.#name}: the API server has not answered for ${this.#requestMs} ms`)),
+      this.#requestMs,
+    )
     try {
       return await Promise.race([request, late])
     } finally {
-      over.abort()
-      await late.catch(() => {})
+      clearTimeout(timer)
     }
   }
 
