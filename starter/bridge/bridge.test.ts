@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { AttributedStarts } from '../../activities/attributed-starts.ts'
+import { resourcePath } from '../../activities/kubernetes/client/resources.ts'
 import { LifecycleStarter } from '../../activities/provisioning/lifecycle-starter.ts'
 import { lifecycleId } from '../../core/task-queues.ts'
 import { FakeCluster } from '../../test/fakes/cluster.ts'
@@ -20,9 +21,9 @@ function fakeTemporal(listed: () => readonly string[], loops: { running: boolean
   const sent: string[] = []
   let answers = Promise.resolve()
   const workflow = {
-    start: async (_: string, { workflowId }: { workflowId: string }) => {
+    start: async (_: string, { workflowId, workflowIdConflictPolicy: policy }: Record<string, string>) => {
       await answers
-      sent.push(`start ${workflowId}`)
+      sent.push(`${policy === 'TERMINATE_EXISTING' ? 'begin anew' : 'start'} ${workflowId}`)
     },
     signalWithStart: async (_: string, { workflowId }: { workflowId: string }) => {
       await answers
@@ -142,6 +143,38 @@ describe('the bridge', () => {
     await pass(100)
     const expected = ['launching', 'alone', 'c3'].map((name) => `poke ${idOf(name)}`)
     expect(lifecyclesIn(sent).toSorted()).toEqual(expected.toSorted())
+  })
+
+  test('pokes a lifecycle that rests when its NodeClaim is again what it was before, as after a restore of etcd', async () => {
+    const { cluster, bridge, sent, idOf } = await world(3)
+    bridge.start()
+    await pass(100)
+    cluster.edit('nodeclaims', 'c1', { status: { conditions: [condition('Launched')] } })
+    await pass(100)
+    expect(lifecyclesIn(sent)).toEqual([`poke ${idOf('c1')}`])
+  })
+
+  test('begins the lifecycle anew of a NodeClaim whose deletion a restore of etcd takes back: it would try to end the node for ever', async () => {
+    const { cluster, bridge, sent, idOf } = await world(3)
+    bridge.start()
+    await pass(100)
+    cluster.edit('nodeclaims', 'c1', { metadata: { deletionTimestamp: new Date(0).toISOString() } })
+    await pass(100)
+    cluster.edit('nodeclaims', 'c1', { metadata: { deletionTimestamp: null } })
+    await pass(100)
+    expect(lifecyclesIn(sent)).toEqual([`poke ${idOf('c1')}`, `begin anew ${idOf('c1')}`])
+  })
+
+  test('begins the lifecycle anew of a NodeClaim that was gone and is back', async () => {
+    const { cluster, bridge, sent, idOf } = await world(3)
+    bridge.start()
+    await pass(100)
+    const path = resourcePath('nodeclaims', 'c1')
+    const claim = cluster.server.objects.drop(path)
+    await pass(100)
+    cluster.server.objects.store(path, claim)
+    await pass(100)
+    expect(lifecyclesIn(sent)).toEqual([`poke ${idOf('c1')}`, `begin anew ${idOf('c1')}`])
   })
 
   test('that takes over ends what is of another form before it tells anybody anything, also of what changes meanwhile', async () => {

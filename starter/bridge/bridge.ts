@@ -17,7 +17,7 @@ import { isDeleting, type Node, type NodeClaim } from '../../core/objects.ts'
 import { makeCurrent, type OwnVersion } from './current-version.ts'
 import type { NodePoolCounterDeps } from './node-pool-counter.ts'
 import { startNodePoolCounter } from './node-pool-counter.ts'
-import { beginsReboot, isSettled, isUnderWay, isUntouched } from './object-facts.ts'
+import { beginsReboot, GoneClaims, isSettled, isUnderWay, isUntouched } from './object-facts.ts'
 import { Watchdog } from './watchdog.ts'
 
 interface BridgeDeps extends NodePoolCounterDeps {
@@ -66,6 +66,7 @@ export class Bridge {
   readonly #stopped = new AbortController()
   readonly #queue: WorkQueue
   readonly #watchdog: Watchdog
+  readonly #gone = new GoneClaims()
   readonly #vanished = new Map<string, NodeClaim>()
   /** Why NodeClaims are poked, by their names; a claim that nothing happened to is looked at as a routine. */
   readonly #causes = new Map<string, string>()
@@ -178,13 +179,18 @@ export class Bridge {
   #onClaim(name: string, before: NodeClaim | undefined, after: NodeClaim | undefined): void {
     if (after === undefined) {
       if (before !== undefined && !isDeleting(before)) this.#onVanished(before)
+      this.#gone.note(before)
       return
     }
-    if (before === undefined) {
+    // The lifecycle would try for ever to end the node, which the cluster refuses.
+    if (this.#gone.isBack(before, after)) this.#queue.add(`anew/${name}`)
+    else if (before === undefined) {
       // A claim made by hand has nobody else. One with the finalizer is a planner's, which starts its lifecycle itself, perhaps in another process.
       if (isUntouched(after)) this.#queue.add(`begin/${name}`)
       else setTimeout(() => this.#startUnlessStarted(after), plannersOwnMs).unref()
     } else if (isDeleting(after) && !isDeleting(before)) this.#poke(name, 'the NodeClaim is being deleted')
+    else if (isUnderWay(after) && !isUnderWay(before))
+      this.#poke(name, 'the NodeClaim is what it was before its node was ready')
     else if (beginsReboot(before, after)) this.#poke(name, 'the VM of the NodeClaim is to reboot')
     else if (isHeldOtherwise(before, after)) this.#poke(name, 'the hold of the NodeClaim has changed')
   }
@@ -235,7 +241,8 @@ export class Bridge {
     const why = action === 'vanished' ? 'the NodeClaim is gone' : (this.#causes.get(name) ?? 'routine check')
     if (claim === undefined) return void this.#causes.delete(name)
     if (action === 'begin') await deps.lifecycles.start(claim, { isNew: isUntouched(claim) })
-    else await (action === 'start' ? deps.lifecycles.start(claim) : deps.lifecycles.poke(claim, why))
+    else if (action === 'poke' || action === 'vanished') await deps.lifecycles.poke(claim, why)
+    else await deps.lifecycles.start(claim, { isAnew: action === 'anew' })
     if (this.#causes.get(name) === why) this.#causes.delete(name)
     this.#vanished.delete(claim.metadata.uid)
   }
