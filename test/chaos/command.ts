@@ -1,13 +1,14 @@
 import { randomInt } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { wholeNumber } from '../../bench/arguments.ts'
 import { circumstances } from '../../bench/report.ts'
 import { coverageOf, coverageTable } from './coverage.ts'
 import { runBeside } from './jobs.ts'
 import { type ChaosPlan, planOf } from './plan.ts'
 import { type ChaosRun, runPlan } from './run.ts'
+import { sabotage } from './sabotages/lives.ts'
 import { shortest } from './shrink.ts'
 
 interface Options {
@@ -19,6 +20,7 @@ interface Options {
   readonly show?: boolean
   readonly shrink: boolean
   readonly jobs: number
+  readonly sabotages?: RegExp
 }
 
 /** With fewer seeds chance decides which kinds come about. */
@@ -35,8 +37,15 @@ await new Command('npm run chaos --')
   .option('--plan <file>', 'only this plan, as a failing seed prints it')
   .option('--show', 'only print the plan, as JSON')
   .option('--no-shrink', 'do not look for the shortest plan that fails')
+  .addOption(
+    new Option('--sabotages [names]', 'put old faults back, those whose names match, and say how many seeds each lives')
+      .preset('')
+      .argParser((names) => new RegExp(names)),
+  )
   .option('--jobs <count>', 'how many processes share the seeds', wholeNumber, availableParallelism())
-  .action(main)
+  .action((options: Options) =>
+    options.sabotages === undefined ? main(options) : trySabotages(options, options.sabotages),
+  )
   .parseAsync()
 
 async function main({
@@ -64,11 +73,12 @@ async function main({
     runs.push({ ...run, requests: [] })
     console.log(lineOf(plan, run))
     if (run.wrong.length > 0) await report(plan, run, shrink)
+    return 'next' as const
   }
   const [only] = plans
   if (only !== undefined && plans.length === 1) await ended(only, await runPlan(only, { say }))
   // Also with one job: what a world leaves behind may keep a process.
-  else await runBeside(plans, jobs, ended)
+  else await runBeside(plans, { jobs }, ended)
   const coverage = coverageOf(runs)
   const hours = runs.reduce((sum, { simulatedMs }) => sum + simulatedMs, 0) / 3_600_000
   const wrong = runs.filter((run) => run.wrong.length > 0).length
@@ -78,6 +88,11 @@ async function main({
   const isRare = runs.length >= enoughSeeds && coverage.rare.length > 0
   if (isRare) console.error(`came about too rarely: ${coverage.rare.join(', ')}`)
   if (wrong > 0 || isRare) process.exitCode = 1
+}
+
+async function trySabotages({ seeds, from, jobs }: Options, names: RegExp): Promise<void> {
+  const plans = Array.from({ length: seeds }, (_, at) => planOf(from + at))
+  if ((await sabotage(plans, jobs, names)) > 0) process.exitCode = 1
 }
 
 async function planIn(file: string): Promise<ChaosPlan> {

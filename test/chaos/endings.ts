@@ -1,3 +1,4 @@
+import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import type { Entries } from '../../api/kept/document.ts'
 import { parseWaiting } from '../../api/waiting-pods.ts'
 import { waitingMapName } from '../../core/scheduling/explain/waiting-classes.ts'
@@ -6,10 +7,11 @@ import { traceKeys } from '../command-writes.ts'
 import { metaOf } from '../fast/kubernetes/api/objects.ts'
 import { dated } from '../scenarios/dated.ts'
 import { isTrue, type Seen } from '../world.ts'
+import { removeImpostors } from './foreign.ts'
 import { workloadObjects } from './objects.ts'
-import { answered, restoreClass, restorePool } from './operators.ts'
+import { answered, protect, protection, restoreClass, restorePool } from './operators.ts'
 import { type Scene, wait } from './scene.ts'
-import type { Watch } from './watch.ts'
+import type { Watch } from './watch/watch.ts'
 
 const lookMs = 10_000
 const waitingPath = `/api/v1/namespaces/joiner/configmaps/${waitingMapName}`
@@ -32,6 +34,10 @@ export async function clear(scene: Scene): Promise<void> {
   for (const workload of scene.plan.workloads)
     if (workload.maxUnavailable === 0)
       await world.apply(...workloadObjects({ ...workload, maxUnavailable: 1 }).slice(1))
+  await removeImpostors(scene)
+  // A restore may have brought such an annotation back.
+  for (const { metadata } of await world.list('pods'))
+    if (metadata.annotations?.[protection] !== undefined) await protect(scene, metadata.name, null)
   // A class stays as long as NodeClaims use it.
   if (scene.isClassRemoved) await world.operator.kubectl(['delete', 'nodeclaims', '--all', '--wait=false'])
   await restoreClass(scene)
@@ -53,8 +59,9 @@ export async function settle(scene: Scene, watch: Watch): Promise<void> {
 export async function end(scene: Scene, watch: Watch): Promise<void> {
   const { plan, world } = scene
   for (const { name } of plan.workloads) await world.operator.kubectl(['delete', `deployment/${name}`, '--wait=false'])
-  for (const { name } of plan.pools) await world.operator.kubectl(['delete', 'nodepool', name, '--wait=false'])
-  await world.operator.kubectl(['delete', 'aksnodeclass', 'default', '--wait=false'])
+  for (const { name } of plan.pools)
+    await world.operator.kubectl(['delete', 'nodepool', name, '--wait=false', '--ignore-not-found'])
+  await world.operator.kubectl(['delete', 'aksnodeclass', 'default', '--wait=false', '--ignore-not-found'])
   await until(scene, 'all is gone', endMs, () => left(scene)).catch((error: Error) => watch.note('left', error.message))
   lookBack(scene, watch)
   const journal = await world.journal()
@@ -148,8 +155,14 @@ function excuse(scene: Scene, pod: Seen): string | undefined {
   return hasRoom === undefined ? `limits of ${own.map(({ name }) => name).join(', ')}` : undefined
 }
 
+/** When a token loses its force, epoch ms. */
+function expiryOf(secret: Json): number {
+  const { stringData = {} } = secret as { readonly stringData?: Readonly<Record<string, string>> }
+  return Date.parse(stringData['expiration'] ?? '')
+}
+
 /** What is left; undefined: nothing but what is foreign. */
-async function left({ world, fast, foreign }: Scene): Promise<string | undefined> {
+async function left({ world, fast, foreign, nowMs }: Scene): Promise<string | undefined> {
   const azure = await world.azure()
   const names = (list: readonly Seen[]) => list.map(({ metadata }) => metadata.name)
   const isOwn = (name: string) => ![...foreign.vms].some((vm) => name.startsWith(vm))
@@ -159,14 +172,16 @@ async function left({ world, fast, foreign }: Scene): Promise<string | undefined
     if (!/Loop$|maintenance/.test(type)) workflows.push(workflowId)
   const all = {
     claims: names(await world.list('nodeclaims')),
-    nodes: names(await world.list('nodes')).filter((name) => !foreign.nodes.has(name)),
+    nodes: names(await world.list('nodes')).filter((name) => !foreign.nodes.has(name) && !foreign.held.has(name)),
     pools: names(await world.list('nodepools')),
     classes: names(await world.list('aksnodeclasses')),
     vms: azure.virtualMachines.map(({ name }) => name).filter(isOwn),
     nics: azure.networkInterfaces.filter(isOwn),
     disks: azure.disks.filter(isOwn),
+    // What has expired is Kubernetes' to delete.
     tokens: fast.cluster.server.objects
       .of('secrets')
+      .filter((secret) => !(expiryOf(secret) <= nowMs))
       .map((secret) => metaOf(secret).name)
       .filter((name) => name.startsWith('bootstrap-token-')),
     workflows,

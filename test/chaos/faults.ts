@@ -1,22 +1,29 @@
+import { metaOf } from '../fast/kubernetes/api/objects.ts'
 import type { StopPoint } from '../fast/network.ts'
 import { SimulatedProcess } from '../fast/simulated-process.ts'
-import { picked, type Scene, wait } from './scene.ts'
-import type { Trouble } from './troubles.ts'
+import { foreignMakers } from './foreign.ts'
+import { kubelet } from './restored-etcd.ts'
+import { picked, type Scene } from './scene.ts'
+import { type Step, steps, type Trouble } from './troubles.ts'
 
 type Of<K extends Trouble['kind']> = Trouble & { readonly kind: K }
 
 /** How each kind of fault comes about. Errors: why it cannot now. */
 export const faults = {
-  kill: (scene, { after, point, forMs }) =>
-    stopNext(scene, { after, point }, (process) => {
-      scene.fast.crash(process.name)
-      scene.later(forMs, () => scene.world.startJoiner(process.name))
-    }),
-  freeze: (scene, { after, point, forMs }) =>
-    stopNext(scene, { after, point }, (process) => {
+  kill: (scene, { forMs, ...at }) => stopNext(scene, at, (process) => kill(scene, process, forMs)),
+  freeze: (scene, { forMs, ...at }) =>
+    stopNext(scene, at, (process) => {
+      scene.disturb(forMs)
       scene.fast.temporal.freeze(process)
       scene.later(forMs, () => scene.fast.temporal.thaw(process))
     }),
+  lateLaunch: async (scene, { ms, forMs }) => {
+    await scene.world.fault({ kind: 'latency', ms, operation: 'PUT virtualMachines', count: 1 })
+    // The request is on its way by then, and arrives.
+    const onItsWay = (process: SimulatedProcess) => scene.later(100, () => kill(scene, process, forMs))
+    await stopNext(scene, { after: 1, step: 'a PUT of a VM', point: 'sent' }, onItsWay)
+  },
+  restoredEtcd: (scene, { minutes }) => restoreEtcd(scene, minutes),
   clock: async (scene, { draw, aheadMs, forMs }) => {
     const process = picked([...scene.fast.joiners.values()], draw)?.process
     if (process === undefined) throw new Error('no process runs')
@@ -26,11 +33,19 @@ export const faults = {
     })
   },
   temporalAway: async ({ fast }, { forMs }) => fast.temporal.leave(forMs),
-  apiThrottle: async ({ fast }, { forMs }) => fast.gate.throttle(forMs),
-  apiErrors: async (scene, { status, share, forMs }) =>
-    scene.api.add({ kind: 'errors', status, share, untilMs: scene.nowMs + forMs }),
+  apiThrottle: async (scene, { forMs }) => {
+    scene.disturb(forMs)
+    scene.fast.gate.throttle(forMs)
+  },
+  apiErrors: async (scene, { status, share, forMs }) => {
+    scene.disturb(forMs)
+    scene.api.add({ kind: 'errors', status, share, untilMs: scene.nowMs + forMs })
+  },
   apiLosesAnswers: async ({ api }, { count }) => api.loseAnswers(count),
-  apiSlow: async (scene, { ms, forMs }) => scene.api.add({ kind: 'slow', ms, untilMs: scene.nowMs + forMs }),
+  apiSlow: async (scene, { ms, forMs }) => {
+    scene.disturb(forMs)
+    scene.api.add({ kind: 'slow', ms, untilMs: scene.nowMs + forMs })
+  },
   watchesExpire: async ({ fast }) => {
     fast.cluster.forgetChanges()
     fast.cluster.endWatches()
@@ -43,62 +58,53 @@ export const faults = {
     })
   },
   azure: ({ world }, { fault }) => world.fault(fault),
-  vm: async ({ world, foreign }, { action, draw }) => {
+  vm: async ({ world, foreign, struck }, { action, draw }) => {
     const { virtualMachines } = await world.azure()
     const able = virtualMachines.filter(
       ({ name, priority }) => !foreign.vms.has(name) && (action !== 'evict' || priority === 'Spot'),
     )
     const one = picked(able, draw)
     if (one === undefined) throw new Error('no such VM')
+    struck.add(one.name)
     await world.operator.simulator('POST', `/vms/${one.name}/${action}`)
   },
-  foreign: (scene, { of }) => (of === 'nodes' ? addForeignNode(scene) : addForeignVm(scene)),
+  foreign: async (scene, { of, draw }) => {
+    await foreignMakers[of](scene, draw)
+  },
 } satisfies { readonly [K in Trouble['kind']]?: (scene: Scene, trouble: Of<K>) => Promise<void> }
 
-/** Has the process that sends one of the next requests stop there. Errors: one is to stop already. */
+/** Restores an etcd of some minutes ago. VMs stay as they are. */
+async function restoreEtcd(scene: Scene, minutes: number): Promise<void> {
+  const { virtualMachines } = await scene.world.azure()
+  const there = new Set(virtualMachines.map(({ name }) => name))
+  const isSilent = (name: string) => {
+    const now = scene.fast.cluster.server.objects.find(`/api/v1/nodes/${name}`)
+    const isSilenced = now !== undefined && metaOf(now).annotations?.[kubelet] === undefined
+    return !scene.foreign.nodes.has(name) && (isSilenced || scene.struck.has(name) || !there.has(name))
+  }
+  scene.goBack(scene.etcd.restore(scene.nowMs - minutes * 60_000, isSilent))
+}
+
+function kill(scene: Scene, process: SimulatedProcess, forMs: number): void {
+  scene.fast.crash(process.name)
+  scene.later(forMs, () => scene.world.startJoiner(process.name))
+}
+
+/** Has the process that sends one of the next requests of a step stop there. Errors: one is to stop already. */
 async function stopNext(
   scene: Scene,
-  at: { readonly after: number; readonly point: StopPoint },
+  { after, step, point }: { readonly after: number; readonly step: Step; readonly point: StopPoint },
   stop: (process: SimulatedProcess) => void,
 ): Promise<void> {
   const { network } = scene.fast
-  if (network.planned !== undefined && network.planned.request > network.requests.length)
-    throw new Error('another process is to stop at a request')
+  if (network.planned !== undefined) throw new Error('another process is to stop at a request')
   network.planned = {
-    request: network.requests.length + at.after,
-    point: at.point,
+    request: after,
+    of: steps[step],
+    point,
     stop: (process) => {
-      scene.count(`hit: stopped ${at.point}`)
+      scene.count(`hit: stopped at ${step}, ${point}`)
       SimulatedProcess.outside(() => stop(process))
     },
   }
-}
-
-/** A Node that nothing of Joiner's made, with a kubelet, on which pods may run. */
-async function addForeignNode({ world, foreign }: Scene): Promise<void> {
-  const name = `foreign-${foreign.nodes.size}`
-  foreign.nodes.add(name)
-  await world.operator.api('POST', '/api/v1/nodes', {
-    apiVersion: 'v1',
-    kind: 'Node',
-    metadata: {
-      name,
-      annotations: { 'kwok.x-k8s.io/node': 'fake' },
-      labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' },
-    },
-    spec: { providerID: `azure:///foreign/${name}` },
-  })
-  const room = { cpu: '2', memory: '8Gi', pods: '30' }
-  await world.operator.api('PATCH', `/api/v1/nodes/${name}/status`, { status: { capacity: room, allocatable: room } })
-  await wait(0)
-}
-
-/** A VM of another cluster. */
-async function addForeignVm({ world, foreign }: Scene): Promise<void> {
-  const name = `aks-foreign-${foreign.vms.size}`
-  foreign.vms.add(name)
-  const arm = await world.arm()
-  // Faults of Azure hit it as well: one that was refused never exists, and one whose answer is lost does.
-  await arm.plantVm(name, { 'karpenter.azure.com_cluster': 'other', 'joiner.sh_nodeclaim-uid': `of-${name}` })
-  await arm.close()
 }

@@ -7,18 +7,18 @@ import { type ChaosRun, runPlan } from './run.ts'
 const self = fileURLToPath(import.meta.url)
 
 /**
- * Runs plans in processes of their own, each the next one as soon as it is free. `ended` hears of each, one after the other.
- * Errors: a process that ends before its plan.
+ * Runs plans in processes of their own, each the next one as soon as it is free. `ended` hears of each, one after the other, and says whether others
+ * follow. `file`: this one in another tree. Errors: a process that ends before its plan.
  */
 export async function runBeside(
   plans: readonly ChaosPlan[],
-  jobs: number,
-  ended: (plan: ChaosPlan, run: ChaosRun) => Promise<void>,
+  { jobs, file = self }: { readonly jobs: number; readonly file?: string },
+  ended: (plan: ChaosPlan, run: ChaosRun) => Promise<'next' | 'enough'>,
 ): Promise<void> {
   const left = [...plans]
-  let told = Promise.resolve()
+  let told: Promise<unknown> = Promise.resolve()
   const work = async () => {
-    const child = fork(self, ['run'], { serialization: 'advanced' })
+    const child = fork(file, ['run'], { serialization: 'advanced' })
     const gone = once(child, 'exit').then(([code]) => {
       throw new Error(`a process that ran a plan ended with ${code}`)
     })
@@ -28,8 +28,9 @@ export async function runBeside(
         const own = plan
         child.send(own)
         const [run] = (await Promise.race([once(child, 'message'), gone])) as [ChaosRun]
-        told = told.then(() => ended(own, run))
-        await told
+        const next = told.then(() => ended(own, run))
+        told = next
+        if ((await next) === 'enough') left.length = 0
       }
     } finally {
       child.kill()

@@ -17,7 +17,13 @@ export function poolObject({ revision, ...pool }: PlannedPool & { readonly revis
     ...object,
     spec: {
       ...spec,
-      template: { ...spec.template, metadata: { labels: { 'example.com/revision': String(revision) } } },
+      template: {
+        metadata: { labels: { 'example.com/revision': String(revision) } },
+        spec: {
+          ...spec.template.spec,
+          ...(pool.terminationGracePeriod === undefined ? {} : { terminationGracePeriod: pool.terminationGracePeriod }),
+        },
+      },
       disruption: { ...spec.disruption, consolidationPolicy: pool.policy },
       ...(pool.cpuLimit === undefined ? {} : { limits: { cpu: String(pool.cpuLimit) } }),
     },

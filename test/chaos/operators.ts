@@ -13,7 +13,7 @@ import {
 } from '../../workflows/messages.ts'
 import { nodeClass } from '../applied-objects.ts'
 import { dated } from '../scenarios/dated.ts'
-import type { Seen } from '../world.ts'
+import { claimsPath, type Seen } from '../world.ts'
 import { poolObject } from './objects.ts'
 import { picked, type Scene, wait } from './scene.ts'
 import type { Trouble } from './troubles.ts'
@@ -34,6 +34,17 @@ export const operators = {
   deleteObject: async ({ world, foreign }, { of, draw }) => {
     const objects = (await world.list(of)).filter(({ metadata }) => !foreign.nodes.has(metadata.name))
     await world.operator.kubectl(['delete', of, found(picked(objects, draw)).metadata.name, '--wait=false'])
+  },
+  loseClaim: async (scene, { draw }) => {
+    const { name } = found(picked(await scene.world.list('nodeclaims'), draw)).metadata
+    await scene.world.operator.kubectl(['delete', 'nodeclaims', name, '--wait=false'])
+    await scene.world.operator.api('PATCH', `${claimsPath}/${name}`, { metadata: { finalizers: null } })
+  },
+  protect: async (scene, { draw, forMs }) => {
+    const pods = (await scene.world.list('pods')).filter(({ spec }) => spec.nodeName !== undefined)
+    const { name } = found(picked(pods, draw)).metadata
+    await protect(scene, name, 'true')
+    scene.later(forMs, () => protect(scene, name, null))
   },
   editTemplate: async (scene, { draw }) => {
     const { name, revision } = found(picked([...scene.pools.values()], draw))
@@ -86,6 +97,14 @@ export const operators = {
     await answered(by === 'cancel' ? handle.cancel() : handle.terminate('chaos'))
   },
 } satisfies { readonly [K in Trouble['kind']]?: (scene: Scene, trouble: Of<K>) => Promise<void> }
+
+export const protection = 'karpenter.sh/do-not-disrupt'
+
+/** Says of a pod that it must not be disrupted, or says it no longer. */
+export async function protect({ world }: Scene, pod: string, value: 'true' | null): Promise<void> {
+  const path = `/api/v1/namespaces/default/pods/${pod}`
+  await world.operator.api('PATCH', path, { metadata: { annotations: { [protection]: value } } })
+}
 
 /** Makes a NodePool again once the deleted one is gone. */
 export async function restorePool(scene: Scene, name: string): Promise<void> {

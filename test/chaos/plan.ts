@@ -11,6 +11,8 @@ export interface PlannedPool {
   readonly cpuLimit?: number
   readonly policy: 'WhenEmpty' | 'WhenEmptyOrUnderutilized'
   readonly consolidateAfter: string
+  /** Of its nodes, for their drains. Unset: as long as PodDisruptionBudgets want. */
+  readonly terminationGracePeriod?: string
 }
 
 export interface PlannedWorkload {
@@ -100,6 +102,7 @@ function poolOf(random: Random, name: string): PlannedPool {
     ...(random.chance(0.4) ? { cpuLimit: random.between(4, 12) * 4 } : {}),
     policy: random.pick(['WhenEmpty', 'WhenEmptyOrUnderutilized']),
     consolidateAfter: random.pick(['0s', '10s', '2m', 'Never']),
+    ...(random.chance(0.3) ? { terminationGracePeriod: random.pick(['2m', '10m']) } : {}),
   }
 }
 

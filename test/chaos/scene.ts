@@ -4,6 +4,7 @@ import type { World } from '../world.ts'
 import { ApiFaults } from './api-faults.ts'
 import { poolObject } from './objects.ts'
 import type { ChaosPlan, PlannedPool } from './plan.ts'
+import { Etcd } from './restored-etcd.ts'
 
 /** A NodePool as operators have made it, and what it allowed before. */
 export interface StagedPool extends PlannedPool {
@@ -19,6 +20,13 @@ export interface PastBudget {
   readonly untilMs?: number
 }
 
+/** What a scene knows of objects, at a time. */
+export interface SceneState {
+  readonly pools: ReadonlyMap<string, StagedPool>
+  readonly removed: ReadonlySet<string>
+  readonly isClassRemoved: boolean
+}
+
 /** A world in the course of a plan: what troubles change, and what invariants know of it. */
 export class Scene {
   readonly plan: ChaosPlan
@@ -32,7 +40,21 @@ export class Scene {
   /** NodePools that somebody deleted and has not made again. */
   readonly removed = new Set<string>()
   isClassRemoved = false
-  readonly foreign = { nodes: new Set<string>(), vms: new Set<string>() }
+  /**
+   * Names of what others made. `impostors`: Nodes with a provider id of ours, `held`: Nodes of ours with a finalizer of theirs, `gone`: Nodes that a
+   * restore of etcd took away.
+   */
+  readonly foreign = {
+    nodes: new Set<string>(),
+    vms: new Set<string>(),
+    impostors: new Set<string>(),
+    held: new Set<string>(),
+    gone: 0,
+  }
+  /** Names of VMs that somebody else than Joiner ended. */
+  readonly struck = new Set<string>()
+  readonly etcd: Etcd<SceneState>
+  #disturbedUntilMs = 0
   /** How often what happened, by name: troubles that came about, and what they hit. */
   readonly counts = new Map<string, number>()
   readonly #lasting = new Set<Promise<void>>()
@@ -43,6 +65,7 @@ export class Scene {
     this.fast = fast
     this.world = world
     this.#say = say
+    this.etcd = new Etcd(fast)
     this.api = new ApiFaults(fast, plan.seed, (name) => this.count(name))
     this.pools = new Map(plan.pools.map((pool) => [pool.name, { ...pool, revision: 0 }]))
     for (const pool of plan.pools) this.#note(pool)
@@ -50,6 +73,39 @@ export class Scene {
 
   get nowMs(): number {
     return this.fast.time.clock.now()
+  }
+
+  /** For how long a process may act upon what it read long before: it stood still, or its requests waited. */
+  disturb(forMs: number): void {
+    this.#disturbedUntilMs = Math.max(this.#disturbedUntilMs, this.nowMs + forMs)
+  }
+
+  /** Whether that has been over for so long. */
+  isCalmFor(ms: number): boolean {
+    return this.nowMs - this.#disturbedUntilMs >= ms
+  }
+
+  /** What a restore of the API server brings back. */
+  get state(): SceneState {
+    return { pools: new Map(this.pools), removed: new Set(this.removed), isClassRemoved: this.isClassRemoved }
+  }
+
+  /** Takes up what was so when a backup was made. */
+  goBack({ pools, removed, isClassRemoved }: SceneState): void {
+    this.disturb(0)
+    for (const pool of pools.values()) {
+      this.pools.set(pool.name, pool)
+      this.#note(pool)
+    }
+    this.removed.clear()
+    for (const name of removed) this.removed.add(name)
+    this.isClassRemoved = isClassRemoved
+    for (const name of this.foreign.nodes)
+      if (this.fast.cluster.server.objects.find(`/api/v1/nodes/${name}`) === undefined) {
+        this.foreign.nodes.delete(name)
+        this.foreign.impostors.delete(name)
+        this.foreign.gone += 1
+      }
   }
 
   say(text: string): void {

@@ -4,9 +4,13 @@ import type { StopPoint } from '../fast/network.ts'
 
 /** Something that happens to a cluster. `draw`, from 0 to 1, picks one of what is there then. */
 export type Trouble =
-  /** The process that sends one of the next requests ends there, or stands still. */
-  | { readonly kind: 'kill'; readonly after: number; readonly point: StopPoint; readonly forMs: number }
-  | { readonly kind: 'freeze'; readonly after: number; readonly point: StopPoint; readonly forMs: number }
+  /** The process that sends one of the next requests of a step ends there, or stands still. */
+  | ({ readonly kind: 'kill' } & Stop)
+  | ({ readonly kind: 'freeze' } & Stop)
+  /** The next PUT of a VM takes so long that the process which sent it is gone when it takes effect. */
+  | { readonly kind: 'lateLaunch'; readonly ms: number; readonly forMs: number }
+  /** The API server has again what it held some minutes ago. */
+  | { readonly kind: 'restoredEtcd'; readonly minutes: number }
   | { readonly kind: 'temporalAway'; readonly forMs: number }
   /** The clock of one process is off; negative: behind. */
   | { readonly kind: 'clock'; readonly draw: number; readonly aheadMs: number; readonly forMs: number }
@@ -21,7 +25,11 @@ export type Trouble =
   | { readonly kind: 'watchLag'; readonly lagMs: number; readonly forMs: number }
   | { readonly kind: 'azure'; readonly fault: Fault }
   | { readonly kind: 'vm'; readonly action: 'delete' | 'evict' | 'stop'; readonly draw: number }
-  | { readonly kind: 'foreign'; readonly of: 'nodes' | 'vms' }
+  | { readonly kind: 'foreign'; readonly of: ForeignKind; readonly draw: number }
+  /** Somebody takes a NodeClaim's finalizers away and deletes it. */
+  | { readonly kind: 'loseClaim'; readonly draw: number }
+  /** A pod must not be disrupted for a while. */
+  | { readonly kind: 'protect'; readonly draw: number; readonly forMs: number }
   | { readonly kind: 'scale'; readonly draw: number; readonly replicas: number }
   | { readonly kind: 'deleteObject'; readonly of: 'nodes' | 'nodeclaims' | 'pods'; readonly draw: number }
   /** Its nodes drift. */
@@ -42,6 +50,32 @@ export type Trouble =
       readonly draw: number
     }
 
+/** Where a process stops: at the `after`th request of a step from now on. */
+interface Stop {
+  readonly after: number
+  readonly step: Step
+  readonly point: StopPoint
+  readonly forMs: number
+}
+
+/** Requests by what they do. Of all of them most renew a Lease. */
+export const steps = {
+  any: /./,
+  'a NodeClaim': /^(?!get|list).*\/nodeclaims/,
+  'a Node': /^(?!get|list).*\/nodes\//,
+  'a PUT of a VM': /^PUT virtualMachines/,
+  'a DELETE of a VM': /^DELETE virtualMachines/,
+  'an eviction': /^evict/,
+} as const
+export type Step = keyof typeof steps
+
+/**
+ * What others make: a Node with pods, a VM of another cluster, one of a cluster of the same name, a Node with the provider id of one of our VMs, and a
+ * finalizer on one of our Nodes.
+ */
+const foreignKinds = ['nodes', 'vms', 'namesakes', 'impostors', 'finalizers'] as const
+export type ForeignKind = (typeof foreignKinds)[number]
+
 /** Workflows that somebody ends in Temporal. */
 type EndedType = 'nodeClaimLifecycle' | 'disruptionCommand' | 'disruptionLoop' | 'provisioningLoop'
 
@@ -60,22 +94,21 @@ const azure = (fault: Fault): Trouble => ({ kind: 'azure', fault })
 const drawn = (random: Random) => random.below(1000) / 1000
 const seconds = (random: Random, least: number, most: number) => random.between(least, most) * 1000
 
-const kill: Maker = (random) => ({
-  kind: 'kill',
-  after: random.between(1, 80),
-  point: random.pick(points),
-  forMs: seconds(random, 1, 90),
-})
+/** As often at a write that counts as anywhere. */
+function stopOf(random: Random, longest: number): Stop {
+  const step = random.chance(0.5) ? 'any' : random.pick(Object.keys(steps) as Step[])
+  const after = step === 'any' ? random.between(1, 80) : random.between(1, 6)
+  return { step, after, point: random.pick(points), forMs: seconds(random, 1, longest) }
+}
+
+const kill: Maker = (random) => ({ kind: 'kill', ...stopOf(random, 90) })
 
 const faults: readonly Maker[] = [
   kill,
   kill,
-  (random) => ({
-    kind: 'freeze',
-    after: random.between(1, 80),
-    point: random.pick(points),
-    forMs: seconds(random, 2, 120),
-  }),
+  (random) => ({ kind: 'freeze', ...stopOf(random, 120) }),
+  (random) => ({ kind: 'lateLaunch', ms: seconds(random, 3, 40), forMs: seconds(random, 1, 3) }),
+  (random) => ({ kind: 'restoredEtcd', minutes: random.between(1, 12) }),
   (random) => ({
     kind: 'clock',
     draw: drawn(random),
@@ -150,7 +183,10 @@ const operators: readonly Maker[] = [
     by: random.pick(['cancel', 'terminate'] as const),
     draw: drawn(random),
   }),
-  (random) => ({ kind: 'foreign', of: random.pick(['nodes', 'vms'] as const) }),
+  (random) => ({ kind: 'foreign', of: random.pick(foreignKinds), draw: drawn(random) }),
+  (random) => ({ kind: 'foreign', of: random.pick(foreignKinds), draw: drawn(random) }),
+  (random) => ({ kind: 'loseClaim', draw: drawn(random) }),
+  (random) => ({ kind: 'protect', draw: drawn(random), forMs: seconds(random, 60, 900) }),
 ]
 
 /** Draws what happens next: what people do as often as what goes wrong. */

@@ -7,8 +7,9 @@ export const stopPoints = ['sent', 'effected', 'answered'] as const
 export type StopPoint = (typeof stopPoints)[number]
 
 export interface PlannedStop {
-  /** Counted from 1, over all requests of all processes. */
+  /** Counted from 1, over all requests of all processes; with `of`, over those from now on whose names match. */
   readonly request: number
+  readonly of?: RegExp
   readonly point: StopPoint
   /** Kills the process, or freezes it. A frozen one takes up its request where it stopped. */
   readonly stop: (process: SimulatedProcess) => void
@@ -57,12 +58,34 @@ async function reached<T>(process: SimulatedProcess, request: string, effect: ()
 export class Network {
   /** Requests of processes, oldest first, such as `PUT virtualMachines/aks-a`. */
   readonly requests: string[] = []
-  planned: PlannedStop | undefined
+  #planned: PlannedStop | undefined
+  /** How many requests the planned stop has counted. */
+  #counted = 0
   readonly #latencyMs: (request: string) => number
 
   /** `latencyMs`: how long a request and its answer travel, together. Default: no time at all. */
   constructor(latencyMs: (request: string) => number = () => 0) {
     this.#latencyMs = latencyMs
+  }
+
+  /** Undefined: none, or it has come about. */
+  get planned(): PlannedStop | undefined {
+    return this.#planned
+  }
+
+  set planned(planned: PlannedStop | undefined) {
+    this.#planned = planned
+    this.#counted = planned?.of === undefined ? this.requests.length : 0
+  }
+
+  /** Counts a request. Returns the stop that is planned at it. */
+  #due(request: string): PlannedStop | undefined {
+    const planned = this.#planned
+    if (planned === undefined || planned.of?.test(request) === false) return undefined
+    this.#counted += 1
+    if (this.#counted !== planned.request) return undefined
+    this.#planned = undefined
+    return planned
   }
 
   /** Carries a request of the process that runs now. Its effect is the server's work, and its answer arrives only where the process still lives. */
@@ -72,7 +95,7 @@ export class Network {
     if (process === undefined) return effect()
     await process.untilRunning()
     this.requests.push(request)
-    const planned = this.planned?.request === this.requests.length ? this.planned : undefined
+    const planned = this.#due(request)
     if (planned?.point === 'sent') {
       planned.stop(process)
       await process.untilRunning()

@@ -4,6 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Mutant, mutated } from './mutants.ts'
 
+/** A text of a file, and what stands in its place. */
+export type Change = Pick<Mutant, 'path' | 'start' | 'end' | 'by'>
+
 /** A copy of a checkout outside of it, with what is not committed; it shares the packages. Mutants live here alone. */
 export class Copy {
   readonly folder = mkdtempSync(join(tmpdir(), 'joiner-mutations-'))
@@ -21,11 +24,11 @@ export class Copy {
     symlinkSync(join(root, 'node_modules'), join(this.folder, 'node_modules'))
   }
 
-  mutate(mutant: Mutant): void {
+  mutate(mutant: Change): void {
     writeFileSync(join(this.folder, mutant.path), mutated(this.#original(mutant.path), mutant))
   }
 
-  restore({ path }: Mutant): void {
+  restore({ path }: Pick<Change, 'path'>): void {
     writeFileSync(join(this.folder, path), this.#original(path))
   }
 

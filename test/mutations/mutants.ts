@@ -64,7 +64,7 @@ export function findMutants(path: string, text: string): readonly Mutant[] {
 }
 
 /** A file without what a mutant removes. Lines stay where they are. */
-export function mutated(text: string, { start, end, by }: Mutant): string {
+export function mutated(text: string, { start, end, by }: Pick<Mutant, 'start' | 'end' | 'by'>): string {
   const lines = text.slice(start, end).replaceAll(/[^\n]/g, '')
   return `${text.slice(0, start)}${by}${lines}${text.slice(end)}`
 }

@@ -1,14 +1,15 @@
-import type { Json } from '../../activities/kubernetes/client/answers.ts'
-import { disruptionCommandId } from '../../core/task-queues.ts'
-import { clusterName } from '../../deploy/local/cluster.ts'
-import { traceKeys } from '../command-writes.ts'
-import type { FakeRequest } from '../fakes/cluster.ts'
-import { metaOf } from '../fast/kubernetes/api/objects.ts'
-import type { Change } from '../fast/kubernetes/api/watches.ts'
-import { SimulatedProcess } from '../fast/simulated-process.ts'
-import type { Run } from '../fast/temporal/run.ts'
+import type { Json } from '../../../activities/kubernetes/client/answers.ts'
+import { disruptionCommandId } from '../../../core/task-queues.ts'
+import { clusterName } from '../../../deploy/local/cluster.ts'
+import { traceKeys } from '../../command-writes.ts'
+import type { FakeRequest } from '../../fakes/cluster.ts'
+import { metaOf } from '../../fast/kubernetes/api/objects.ts'
+import type { Change } from '../../fast/kubernetes/api/watches.ts'
+import { hasKubelet } from '../../fast/kubernetes/controllers/kubelets.ts'
+import { SimulatedProcess } from '../../fast/simulated-process.ts'
+import type { Run } from '../../fast/temporal/run.ts'
+import type { Scene } from '../scene.ts'
 import { Brakes } from './brakes.ts'
-import type { Scene } from './scene.ts'
 
 /** Something that must not be. Shorter forms of a plan have to be wrong in the same `kind`. */
 export interface Wrong {
@@ -19,21 +20,36 @@ export interface Wrong {
 interface Condition {
   readonly type: string
   readonly status: string
+  readonly reason?: string
+}
+
+interface PodSeen extends Json {
+  readonly spec?: { readonly nodeName?: string }
+  readonly status?: { readonly phase?: string }
 }
 
 interface ClaimSeen extends Json {
+  readonly spec?: { readonly terminationGracePeriod?: string }
   readonly status?: {
     readonly conditions?: readonly Condition[]
+    readonly nodeName?: string
     readonly capacity?: Readonly<Record<string, string>>
   }
 }
 
 const lookMs = 10_000
+/** How long a process may take from its last look at pods to what follows from it, while none stands still and no request waits. */
+const actMs = 30_000
+/** By how much a pod may be deleted before its node's deadline: clocks differ, and an interrupted VM ends a little later. */
+const earlyMs = 10_000
 /** How long a VM may be without its NodeClaim while nothing else is wrong: two runs of maintenance and their jitter. */
 const mostOrphanMs = 25 * 60_000
+/** The same for one whose Node runs pods: it gets a NodeClaim again, ten minutes after it was found without one. */
+const mostLostMs = 45 * 60_000
 /** What a commit has read of budgets and nodes may be so old: its validation waits for slow requests. */
 const staleMs = 120_000
 const poolLabel = 'karpenter.sh/nodepool'
+const deadlineKey = 'karpenter.sh/nodeclaim-termination-timestamp'
 const uidTag = 'joiner.sh_nodeclaim-uid'
 
 /** Looks at all times for what must not be. */
@@ -72,7 +88,9 @@ export class Watch {
   }
 
   async #look(): Promise<void> {
-    this.#brakes.look(this.#scene.nowMs)
+    const { etcd, nowMs } = this.#scene
+    etcd.backUp(nowMs, () => this.#scene.state)
+    this.#brakes.look(nowMs)
     const claims = this.#claims()
     const ofPools = Map.groupBy(claims, poolOf)
     this.#noteSizes(new Map([...ofPools].map(([pool, own]) => [pool, own.length])))
@@ -96,7 +114,9 @@ export class Watch {
     const isCalm = !fast.temporal.isAway && !api.isTroubled && fast.joiners.size > 0
     const ms = (this.#orphans.get(name) ?? 0) + (isCalm ? lookMs : 0)
     this.#orphans.set(name, ms)
-    if (ms > mostOrphanMs) this.note('VM without a NodeClaim', name)
+    const node = fast.cluster.server.objects.find(`/api/v1/nodes/${name}`)
+    const isKept = node !== undefined && isTrue(node, 'Ready')
+    if (ms > (isKept ? mostLostMs : mostOrphanMs)) this.note('VM without a NodeClaim', name)
   }
 
   /** Nodes that go, or are to be replaced, are no part of a run and count for no limit (reference/karpenter-core.md 3.6). */
@@ -110,22 +130,66 @@ export class Watch {
       const { [traceKeys.replacementFor]: command = '' } = metaOf(claim).annotations ?? {}
       return undone.has(disruptionCommandId(clusterName, command))
     }
-    const staying = claims.filter((claim) => !isGoing(claim) && !isTrue(claim, 'DisruptionReason') && !isSecond(claim))
+    // The machines of NodeClaims that are made again are there already.
+    const isAdopted = (claim: Json) => metaOf(claim).annotations?.['joiner.sh/adopted-from'] !== undefined
+    const staying = claims.filter(
+      (claim) => !isGoing(claim) && !isTrue(claim, 'DisruptionReason') && !isSecond(claim) && !isAdopted(claim),
+    )
     const cpus = staying.reduce((sum, { status }) => sum + Number(status?.capacity?.['cpu'] ?? 0), 0)
     if (cpus > most) this.note('limit', `${pool} has ${cpus} vCPUs of ${most}`)
   }
 
-  /** Joiner may delete a pod, past its PodDisruptionBudget, only where it does not run any more. No NodePool here has a grace period. */
+  /** Joiner may delete a pod, past its PodDisruptionBudget, only where it does not run any more, or where its node's time is over. */
   #asked({ verb, path }: FakeRequest): void {
     const { cluster } = this.#scene.fast
     if (verb === 'evict') return this.#scene.count('evictions asked for')
     if (verb !== 'get' && verb !== 'list') this.#lookAtForeign(path)
+    if (verb === 'delete' && path.includes('/nodeclaims/')) this.#lookAtProtected(path)
     if (verb !== 'delete' || !path.includes('/pods/')) return
     const pod = cluster.server.objects.find(path)
     const { nodeName = '' } = (pod?.['spec'] ?? {}) as { readonly nodeName?: string }
     const node = cluster.server.objects.find(`/api/v1/nodes/${nodeName}`)
     if (node === undefined || pod === undefined) return
-    if (isTrue(node, 'Ready')) this.note('pod deleted past its budget', `${path} on ${nodeName}`)
+    if (!isTrue(node, 'Ready')) return
+    if (this.#deadlineOf(nodeName) <= this.#scene.nowMs + earlyMs) return this.#scene.count('pods deleted in time')
+    this.note('pod deleted past its budget', `${path} on ${nodeName}`)
+  }
+
+  /** When a node's pods have to be gone, epoch ms; infinity: it has no such time. */
+  #deadlineOf(nodeName: string): number {
+    const claim = this.#claims().find(({ status }) => status?.nodeName === nodeName)
+    const text = claim && metaOf(claim).annotations?.[deadlineKey]
+    return text === undefined ? Number.POSITIVE_INFINITY : Date.parse(text)
+  }
+
+  /** A command deletes no NodeClaim with a pod that somebody protects, if it could know. */
+  #lookAtProtected(path: string): void {
+    const claim: ClaimSeen | undefined = this.#scene.fast.cluster.server.objects.find(path)
+    if (claim === undefined || isGoing(claim) || metaOf(claim).annotations?.[traceKeys.stamp] === undefined) return
+    if (!isBoundByPods(claim) || !this.#scene.isCalmFor(actMs)) return
+    this.#noteProtected('node deleted with a protected pod', claim, this.#scene.nowMs - actMs)
+  }
+
+  #noteProtected(kind: string, { status, metadata }: ClaimSeen, sinceMs: number): void {
+    const { nodeName } = status ?? {}
+    const pod = this.#podsOn(nodeName).find((one) => this.#brakes.isProtected(one, sinceMs))
+    if (pod !== undefined) this.note(kind, `${(metadata as { name: string }).name}, ${metaOf(pod).name}`)
+  }
+
+  #podsOn(nodeName: string | undefined): readonly PodSeen[] {
+    const pods: readonly PodSeen[] = this.#scene.fast.cluster.server.objects.of('pods')
+    return pods.filter(({ spec, status, metadata }) => {
+      const { deletionTimestamp } = metadata as { readonly deletionTimestamp?: string }
+      return spec?.nodeName === nodeName && status?.phase === 'Running' && deletionTimestamp === undefined
+    })
+  }
+
+  /** Joiner deletes no VM on which pods run, unless their node's time is over. */
+  #lookAtEndedVm(name: string): void {
+    const { struck, nowMs, foreign } = this.#scene
+    const [pod] = this.#podsOn(name)
+    if (pod === undefined || struck.has(name) || foreign.nodes.has(name)) return
+    if (this.#deadlineOf(name) > nowMs + earlyMs) this.note('VM ended with pods', `${name}, ${metaOf(pod).name}`)
   }
 
   #lookAtForeign(path: string): void {
@@ -133,10 +197,19 @@ export class Watch {
     if (this.#scene.foreign.nodes.has(name)) this.note('foreign Node is written', path)
   }
 
-  #changed({ resource, object, before, type }: Change): void {
-    if (resource === 'nodes' && type === 'DELETED' && this.#scene.foreign.nodes.has(metaOf(object).name))
-      this.note('foreign Node is gone', metaOf(object).name)
-    if (resource !== 'nodeclaims') return
+  #changed(change: Change): void {
+    if (this.#scene.etcd.isRestoring) return
+    if (change.resource === 'nodes') this.#changedNode(change)
+    if (change.resource === 'nodeclaims') this.#changedClaim(change)
+  }
+
+  #changedNode({ object, before, type }: Change): void {
+    const { name } = metaOf(object)
+    if (before !== undefined && hasKubelet(before) && !hasKubelet(object)) this.#lookAtEndedVm(name)
+    if (type === 'DELETED' && this.#scene.foreign.nodes.has(name)) this.note('foreign Node is gone', name)
+  }
+
+  #changedClaim({ object, before, type }: Change): void {
     if (type === 'ADDED') this.#made(object)
     if (isGoing(object) && before !== undefined && !isGoing(before)) this.#scene.count('drains')
     if (type === 'DELETED' || !isDisrupted(object) || (before !== undefined && isDisrupted(before))) return
@@ -146,6 +219,7 @@ export class Watch {
     const { name } = metaOf(object)
     if (this.#brakes.isPaused('disruption', since)) this.note('disrupted in a pause', name)
     if (this.#brakes.isHeld(object, since)) this.note('disrupted in a hold', name)
+    if (isBoundByPods(object)) this.#noteProtected('disrupted with a protected pod', object, since)
   }
 
   #made(claim: Json): void {
@@ -188,6 +262,12 @@ const hasEndedUndone = ({ identity, status, result }: Run) =>
   identity.workflowType === 'disruptionCommand' &&
   status !== 'running' &&
   (result as { readonly outcome?: string } | null | undefined)?.outcome !== 'done'
+
+/** Whether a pod that must not be disrupted keeps a command from a node: not from a sick one, and not from a drifted one whose drain has an end. */
+function isBoundByPods({ spec, status }: ClaimSeen): boolean {
+  const reason = status?.conditions?.find(({ type }) => type === 'DisruptionReason')?.reason
+  return reason !== 'Unhealthy' && (reason !== 'Drifted' || spec?.terminationGracePeriod === undefined)
+}
 
 const isGoing = (object: Json) => metaOf(object).deletionTimestamp !== undefined
 

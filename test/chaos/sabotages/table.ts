@@ -1,0 +1,112 @@
+/** A fault that Joiner once had, as a change of today's code. */
+export interface Sabotage {
+  readonly name: string
+  /** The commit that mended it. */
+  readonly fix: string
+  readonly path: string
+  /** Is in the file once. */
+  readonly text: string
+  readonly by: string
+}
+
+/** Faults from the history of this repository. What seeds of chaos don't notice of these, they would not notice of new ones. */
+export const sabotages: readonly Sabotage[] = [
+  {
+    name: 'a PUT that is repeated changes the VM that the first one made',
+    fix: '6f2a114c',
+    path: 'activities/azure/launch/put-vm.ts',
+    text: ", body, { ifNoneMatch: '*' })",
+    by: ', body)',
+  },
+  {
+    name: 'VMs of another cluster of the same name are collected',
+    fix: '400e5f76',
+    path: 'activities/azure/launch/ownership.ts',
+    text: 'if (uid !== undefined && uid !== clusterUid)',
+    by: 'if (uid === undefined && uid !== clusterUid)',
+  },
+  {
+    name: 'a VM that lost its NodeClaim is collected while pods run there',
+    fix: '122d86ff',
+    path: 'core/machines-in-use.ts',
+    text: 'return uses.find(({ pods }) => pods !== undefined) ?? uses[0]',
+    by: 'return uses.find(({ pods }) => pods === -1)',
+  },
+  {
+    name: 'what lost its NodeClaim is kept for ever, and gets none again',
+    fix: '3cc967b9',
+    path: 'core/adoption.ts',
+    text: '? doubt === undefined && now - sinceMs >= adoptAfterMs',
+    by: '? doubt !== undefined && now - sinceMs >= adoptAfterMs',
+  },
+  {
+    name: 'a Node is a NodeClaim’s by the provider id that its kubelet says',
+    fix: 'cd100224',
+    path: 'core/node-claim/node-owner.ts',
+    text: 'return metadata.name === vm.name.toLowerCase() && isSameId(providerId, vm.providerId)',
+    by: 'return isSameId(providerId, vm.providerId) || metadata.name === vm.providerId',
+  },
+  {
+    name: 'a NodeClaim waits for ever for a Node that finalizers of others hold',
+    fix: '51519e8f',
+    path: 'activities/kubernetes/draining/finalize.ts',
+    text: 'if (deps.now() - sinceMs < heldNodeMs) throw new Error(message)',
+    by: 'if (deps.now() - sinceMs < 1000 * heldNodeMs) throw new Error(message)',
+  },
+  {
+    name: 'what a dead planner had begun gets its stamps without a look at budgets',
+    fix: '12fc199f',
+    path: 'activities/disruption/commit/commit.ts',
+    text: 'if (!hasBudgetRoom(this.#deps, { candidates: unstamped, reason: this.#proposal.reason })) return false',
+    by: 'hasBudgetRoom(this.#deps, { candidates: unstamped, reason: this.#proposal.reason })',
+  },
+  {
+    name: 'a node that another command has by now is taken from it',
+    fix: '12fc199f',
+    path: 'activities/disruption/commit/command-writes.ts',
+    text: 'stampOf(current) === undefined\n',
+    by: 'stampOf(current) !== id\n',
+  },
+  {
+    name: 'a node goes for a replacement whose Node is gone',
+    fix: 'd9378692',
+    path: 'activities/kubernetes/commands/candidates.ts',
+    text: "(!isTrue(status.conditions, 'Initialized') || isTrue(status.conditions, nodeGone))",
+    by: "!isTrue(status.conditions, 'Initialized') && !isTrue(status.conditions, nodeGone)",
+  },
+  {
+    name: 'the taint of a commit that was cut off before its stamps stays',
+    fix: 'a5c10df1',
+    path: 'activities/disruption/abandoned.ts',
+    text: 'else if (isMarked(deps, claim)) yield { claim }',
+    by: 'else isMarked(deps, claim)',
+  },
+  {
+    name: 'a node goes though a pod there must not be disrupted by now',
+    fix: '9061396c',
+    path: 'activities/kubernetes/commands/candidates.ts',
+    text: 'if (isBinding && blocking !== undefined)',
+    by: 'if (isBinding && blocking !== undefined && blocking.metadata.name === "")',
+  },
+  {
+    name: 'limits do not count what another plan has admitted',
+    fix: '1a9c840c',
+    path: 'activities/provisioning/pool-limits.ts',
+    text: 'usage: mergeResources(usageOf(this.#deps, name, this.#without), underWay.get(name) ?? {}),',
+    by: 'usage: mergeResources(usageOf(this.#deps, name, this.#without), underWay.get("") ?? {}),',
+  },
+  {
+    name: 'a lifecycle that is cancelled in Temporal ends where it stands',
+    fix: '36b5fbe9',
+    path: 'workflows/node-claim-lifecycle.ts',
+    text: 'return CancellationScope.nonCancellable(() => lifecycle.run())',
+    by: 'return CancellationScope.cancellable(() => lifecycle.run())',
+  },
+  {
+    name: 'a VM whose bootstrap token was replaced is adopted, and never joins',
+    fix: '23f772c3',
+    path: 'activities/azure/launch/put-vm.ts',
+    text: 'if (isThereAlready(error)) await deleteVmOfReplacedToken(deps, input)',
+    by: 'if (!isThereAlready(error)) await deleteVmOfReplacedToken(deps, { ...input, replacedBy: "" })',
+  },
+]
