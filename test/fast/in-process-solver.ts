@@ -53,6 +53,7 @@ export const inProcessSolver: StartThread = solverInProcess(explainedPlan)
 
 /** As `structuredClone` of what messages have in them, in a fraction of the time: what is shared in one stays shared. Errors: what is no data. */
 function messageCopy<T>(value: T, known = new Map<unknown, unknown>()): T {
+  if (typeof value === 'function' || typeof value === 'symbol') throw new Error(`a message has a ${typeof value} in it`)
   if (typeof value !== 'object' || value === null) return value
   const copy = known.get(value) ?? newCopy(value, known)
   return copy as T
