@@ -38,6 +38,8 @@ const loadText = () => (loadavg()[0] ?? 0).toFixed(1)
 async function measureOne(surroundings: Surroundings, spec: Spec, interrupted: AbortSignal): Promise<Result> {
   const cluster = await SuiteCluster.start(surroundings)
   try {
+    // The suite reads metrics by way of the API server, and of a port that it forwards.
+    await cluster.forwardPort(metricsPort)
     const server = await serveMetrics(cluster.metricsUrl)
     try {
       const env = { OUTPUT_DIR: surroundings.output, GIT_REF: 'none', KARPENTER_PERF_THRESHOLDS: thresholds() }

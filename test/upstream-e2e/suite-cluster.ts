@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parse } from 'yaml'
 import { freePorts } from '../../deploy/local/free-ports.ts'
-import { schedulerSpec } from '../../deploy/local/kubernetes.ts'
+import { kwokSpec, schedulerSpec } from '../../deploy/local/kubernetes.ts'
 import { nodeClass, nodePool } from '../applied-objects.ts'
 import { type Installed, leaveCluster, takeCluster } from '../clusters/shared-clusters.ts'
 import { type Controller, KarpenterDeployment, processName } from './karpenter-deployment.ts'
@@ -27,6 +27,9 @@ export interface Surroundings {
 const suiteProcess = 'suite'
 /** As many as Karpenter's provider for kwok has: specs spread four pods over as many zones. Azure has three. */
 const zones = ['1', '2', '3', '4']
+
+/** Where the API server looks for a kubelet. */
+const kubeletPort = 10_250
 
 /** A cluster for one spec after the other. */
 export class SuiteCluster {
@@ -62,6 +65,31 @@ export class SuiteCluster {
 
   get metricsUrl(): string {
     return this.#controller.metricsUrl
+  }
+
+  /** Has kwok's server be the kubelet that the API server forwards a port of Karpenter's pod through, to that port of this machine. */
+  async forwardPort(port: number): Promise<void> {
+    const { supervisor, stateDir, pki } = this.#installed.cluster
+    const address = machineAddress()
+    const file = join(stateDir, 'port-forward.json')
+    const forward = {
+      apiVersion: 'kwok.x-k8s.io/v1alpha1',
+      kind: 'ClusterPortForward',
+      metadata: { name: 'metrics' },
+      spec: {
+        selector: { matchNamespaces: ['kube-system'] },
+        forwards: [{ ports: [port], target: { address, port } }],
+      },
+    }
+    await writeFile(file, JSON.stringify(forward))
+    const kubelet = [
+      `--server-address=${address}:${kubeletPort}`,
+      `--tls-cert-file=${pki.serverCertFile}`,
+      `--tls-private-key-file=${pki.serverKeyFile}`,
+    ]
+    const spec = kwokSpec(this.#installed.cluster)
+    await supervisor.stop(spec.name)
+    supervisor.start({ ...spec, args: [...spec.args, `--config=${file}`, ...kubelet] })
   }
 
   /** Runs one spec to its end, or until the run is interrupted. Returns how it ended; the logs of one that failed are kept. */
