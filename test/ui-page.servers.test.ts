@@ -154,10 +154,10 @@ describe('the other pages', () => {
   it('tell the life of a node, why it stays and what it costs', () =>
     onPage(pages[1], async ({ page }) => {
       const text = await main(page)
-      expect(text).toMatch(/Launching\s+48 s/)
+      expect(text).toMatch(/Launching\s+48s/)
       expect(text).toContain('PodDisruptionBudget shop/checkout allows no eviction now.')
       expect(text).toContain('$4.99')
-      expect(await page.getByRole('row', { name: 'FailedDraining' }).innerText()).toMatch(/7\s+3\d s/)
+      expect(await page.getByRole('row', { name: 'FailedDraining' }).innerText()).toMatch(/7\s+3\ds/)
       expect(await page.getByRole('link', { name: 'Workflow in Temporal' }).getAttribute('href')).toBe(
         `${session.temporalUi}/nodeclaim-${first.key}`,
       )
@@ -173,7 +173,7 @@ describe('the other pages', () => {
   it('list decisions by day, and those of one kind', () =>
     onPage('#/decisions', async ({ page }) => {
       await page.getByText('Replaces 3 nodes by one of Standard_D8s_v5.').waitFor()
-      expect(await main(page)).toContain('−$0.192/h')
+      expect(await main(page)).toContain('-$0.192/h')
       await page.getByLabel('Kind', { exact: true }).selectOption('launch')
       expect(await page.locator('.entry').count()).toBe(2)
       await page.locator('.entry').getByRole('link', { name: 'pool-1-00005' }).click()
