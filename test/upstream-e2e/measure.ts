@@ -82,7 +82,7 @@ const phases: Readonly<Record<string, readonly string[]>> = {
 
 /** Limits that nothing reaches. */
 function thresholds(): string {
-  const none = { heap_mb: 16_000, cpu_cores: 64, total_time_minutes: 90 }
+  const none = { heap_mb: 16_000, cpu_cores: 64, total_time_minutes: 90, cpu_util: 0, memory_util: 0 }
   const keys = Object.entries(phases).flatMap(([name, parts]) => parts.map((part) => `${name}/${part}`))
   return JSON.stringify(Object.fromEntries(keys.map((key) => [key, none])))
 }
