@@ -6,7 +6,7 @@ import { type Costs, costs } from './course.ts'
 const file = fileURLToPath(new URL('counts.json', import.meta.url))
 
 /** The counts that the repository holds. */
-export function keptCosts(): Costs {
+function keptCosts(): Costs {
   return JSON.parse(readFileSync(file, 'utf8')) as Costs
 }
 
