@@ -1,5 +1,5 @@
 import { type ConditionChange, isTrue } from '../../core/conditions.ts'
-import { consolidatableAt } from '../../core/disruption/consolidatable.ts'
+import { consolidatableAt, isConsolidatable } from '../../core/disruption/consolidatable.ts'
 import { type Drift, poolDriftChange } from '../../core/drift/drift.ts'
 import { poolDrift, typeCheckAgeMs, typeOfClaim } from '../../core/drift/pool-drift.ts'
 import type { InstanceType } from '../../core/instance-type.ts'
@@ -82,12 +82,11 @@ function changeOf(
   { view, now }: { readonly view: PoolView; readonly now: number },
 ): ClaimChange | undefined {
   const { pool } = view.wanted
-  const at = consolidatableAt(claim, pool)
-  const isConsolidatable = at !== undefined && at <= now
+  const isOpen = isConsolidatable(claim, pool, now)
   const conditions: ConditionChange[] = []
   const clear: string[] = []
-  if (isConsolidatable !== isTrue(claim.status.conditions, 'Consolidatable')) {
-    if (isConsolidatable) conditions.push({ type: 'Consolidatable', status: 'True' })
+  if (isOpen !== isTrue(claim.status.conditions, 'Consolidatable')) {
+    if (isOpen) conditions.push({ type: 'Consolidatable', status: 'True' })
     else clear.push('Consolidatable')
   }
   const drift: Drift = poolDrift({ claim, nodePool: pool, instanceTypes: view.types, now })

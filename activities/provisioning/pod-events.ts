@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { conditionOf } from '../../core/conditions.ts'
-import { consolidatableAt } from '../../core/disruption/consolidatable.ts'
+import { isConsolidatable } from '../../core/disruption/consolidatable.ts'
 import type { NodeClaim, Pod } from '../../core/objects.ts'
 import { isDaemonPod, isTerminal, isTerminating } from '../../core/pods/pod-rules.ts'
 import { labels } from '../../core/requirements/labels.ts'
@@ -101,8 +101,8 @@ class PodEventTracker {
     const { cache, now } = this.#deps
     const pool = cache.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
     if (pool === undefined) return []
-    const at = consolidatableAt({ ...claim, status: { ...claim.status, lastPodEventTime } }, pool)
-    return at !== undefined && at <= now() ? [] : ['Consolidatable']
+    const after = { ...claim, status: { ...claim.status, lastPodEventTime } }
+    return isConsolidatable(after, pool, now()) ? [] : ['Consolidatable']
   }
 }
 

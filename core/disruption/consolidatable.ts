@@ -13,3 +13,9 @@ export function consolidatableAt(claim: NodeClaim, pool: NodePool): number | und
   const since = claim.status.lastPodEventTime ?? initialized.lastTransitionTime ?? claim.metadata.creationTimestamp
   return Date.parse(since) + wait
 }
+
+/** Returns whether a claim has the condition `Consolidatable` at `now` (epoch ms). */
+export function isConsolidatable(claim: NodeClaim, pool: NodePool, now: number): boolean {
+  const at = consolidatableAt(claim, pool)
+  return at !== undefined && at <= now
+}

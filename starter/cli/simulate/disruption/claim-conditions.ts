@@ -1,5 +1,5 @@
 import { conditionOf, isTrue } from '../../../../core/conditions.ts'
-import { consolidatableAt } from '../../../../core/disruption/consolidatable.ts'
+import { isConsolidatable } from '../../../../core/disruption/consolidatable.ts'
 import { nodeClaimDrift } from '../../../../core/drift/pool-drift.ts'
 import type { InstanceType } from '../../../../core/instance-type.ts'
 import type { Condition, NodeClaim, NodePool } from '../../../../core/objects.ts'
@@ -46,10 +46,9 @@ function foundConditions(claim: NodeClaim, nodePool: NodePool | undefined, input
       consolidatable: isTrue(conditions, 'Consolidatable'),
     }
   const drift = nodeClaimDrift({ ...input, claim, nodePool, provider: { kind: 'none' } })
-  const at = consolidatableAt(claim, nodePool)
   return {
     drifted: drift.kind === 'drifted' ? drift.reason : null,
-    consolidatable: at !== undefined && at <= input.now,
+    consolidatable: isConsolidatable(claim, nodePool, input.now),
   }
 }
 
