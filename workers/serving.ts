@@ -105,11 +105,17 @@ export async function serve(
   const observer = observeCluster(deps, config, { isReported: () => bridge.isLeader })
   gauges.push(observer.families, () => deps.metrics.families())
   // Temporal hands an attempt out again after up to a second, which passes while caches fill and workers start.
-  const looking = admitted.then(() => (signal.aborted ? undefined : gone.start()))
+  const looking = admitted.then(
+    () => (signal.aborted ? undefined : gone.start()),
+    // Why it is not let in fails below.
+    () => undefined,
+  )
+  const stopLooking = () => void looking.then((stop) => stop?.())
   // An activity that looks into an empty cache would take nodes and pods that it does not know yet for gone.
   await Promise.race([Promise.all([admitted, deps.cache.synced()]), whenAborted(signal)])
   if (signal.aborted) {
     observer.stop()
+    stopLooking()
     return stopParts()
   }
   const metrics = new ReconcileMetrics(deps.registry)
@@ -182,7 +188,7 @@ export async function serve(
   } finally {
     observer.stop()
     stopJoins()
-    void looking.then((stopLooking) => stopLooking?.())
+    stopLooking()
     for (const end of endTracking) end()
     await ledger?.stop()
     await bridge.stop()
