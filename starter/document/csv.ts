@@ -8,8 +8,8 @@ export interface CsvTable {
 }
 
 /**
- * Returns rows as RFC 4180, with lines that end as in every other output. Names and messages come from a cluster and are opened in spreadsheets: a text that such a program would take for a formula
- * begins with an apostrophe, and control characters are escaped.
+ * Returns rows as RFC 4180, with lines that end as in every other output. Names and messages come from a cluster and are opened in spreadsheets: a
+ * text that such a program would take for a formula begins with an apostrophe, and control characters are escaped.
  */
 export function csvText({ header, rows }: CsvTable): string {
   return [header, ...rows].map((row) => row.map(cellText).join(',')).join('\n')

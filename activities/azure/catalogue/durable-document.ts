@@ -128,7 +128,7 @@ export class DurableDocument<T> {
     const version = versionOf(map)
     if (version !== undefined && version === this.#seen) return { kind: 'same' }
     const found = await this.#open(map)
-    // Another one was read or written meanwhile, and nobody would look at this one again to take its fault back.
+    // A newer version was read or written meanwhile. The fault of this one would stay, since nobody reads it again.
     if (found.kind === 'damaged' && this.#seen !== seen) return found
     if (found.kind !== 'damaged') this.#seen = version
     return this.#noted(found)

@@ -174,7 +174,7 @@ function bindsPods(
   return disruptionClass === 'graceful' || spec.terminationGracePeriod === undefined
 }
 
-/** Deletes a candidate that was free. Returns how it is left: refused, where it changed meanwhile so that it must stay. */
+/** Deletes a candidate that was free. Returns `refused` where the claim has changed since, and must stay. */
 async function remove(
   deps: CandidatesDeps,
   { ref, claim, pods }: Extract<Look, { readonly kind: 'free' }>,
