@@ -229,7 +229,7 @@ describe('old versions of NodeClaim', () => {
       world.operator.api<{ items: readonly { apiVersion: string; spec: Json }[] }>('GET', claims('v1beta1')),
     )
     expect(new Set(list.items.map(({ apiVersion }) => apiVersion))).toEqual(new Set(['karpenter.sh/v1beta1']))
-    // By this, people find out whether somebody reads it (docs/limits.md).
+    // By this, people find out whether somebody reads it (docs/karpenter-settings.md).
     const metrics = await world.operator.kubectl(['get', '--raw', '/metrics'])
     expect(metrics).toMatch(/^apiserver_requested_deprecated_apis\{.*resource="nodeclaims".*version="v1beta1"\} 1$/m)
     const before = await callsFor(world, 'nodeclaims')
@@ -306,7 +306,7 @@ describe('old versions of NodeClaim', () => {
     for (const { spec } of found) expect(spec['nodeClassRef']).toEqual(claim('any').spec.nodeClassRef)
     expect(await served()).toEqual(['v1'])
 
-    // What joiner doctor says to run, and what docs/limits.md says of older API servers.
+    // What joiner doctor says to run, and what docs/karpenter-settings.md says of older API servers.
     const path = '/spec/versions/1'
     const operations = [
       { op: 'test', path: `${path}/name`, value: 'v1beta1' },

@@ -32,7 +32,7 @@ export interface Area {
   readonly mapping: string
   /** How it was counted, in words; `recount`: it is still counted as the first reading found it. */
   readonly remark: string
-  /** Why tests are out: beginnings of lines of docs/limits.md, or names of decisions in docs/adr/. */
+  /** Why tests are out: a page of docs/ with the beginning of a line, `placement.md: Pods with`, or names of decisions in docs/adr/. */
   readonly reasons: readonly string[]
 }
 
@@ -77,10 +77,8 @@ export function parseAreas(text: string): readonly Area[] {
 }
 
 /** Returns what is wrong with an area: a difference that is not settled, or tests that are out without a reason that is written down. */
-export function areaProblems(area: Area, { limits, decisions }: Written): readonly string[] {
-  const unknown = area.reasons.filter(
-    (reason) => !limits.includes(`\n- **${reason}`) && !decisions.includes(`${reason}.md`),
-  )
+export function areaProblems(area: Area, { page, decisions }: Written): readonly string[] {
+  const unknown = area.reasons.filter((reason) => !isLine(reason, page) && !decisions.includes(`${reason}.md`))
   return [
     ...(area.different === 0
       ? []
@@ -88,13 +86,26 @@ export function areaProblems(area: Area, { limits, decisions }: Written): readon
     ...(area.out > 0 && area.reasons.length === 0 && area.remark !== 'recount'
       ? ['has tests that are out, and names no reason']
       : []),
-    ...unknown.map((reason) => `"${reason}" begins no line of docs/limits.md, and is no decision in docs/adr/`),
+    ...unknown.map(
+      (reason) => `"${reason}" is no page of docs/ with the beginning of a line, and no decision in docs/adr/`,
+    ),
   ]
 }
 
-/** Text of docs/limits.md, and the names of the files in docs/adr/. */
+/** Returns a reason's page, and how its line begins; undefined when it names no page. */
+export function lineOf(reason: string): { readonly name: string; readonly start: string } | undefined {
+  const [, name, start] = /^([\w-]+\.md): (.*)$/.exec(reason) ?? []
+  return name === undefined || start === undefined ? undefined : { name, start }
+}
+
+function isLine(reason: string, page: Written['page']): boolean {
+  const line = lineOf(reason)
+  return line !== undefined && page(line.name)?.includes(`\n- **${line.start}`) === true
+}
+
+/** Reads a page of docs/ by its name; and the names of the files in docs/adr/. */
 interface Written {
-  readonly limits: string
+  readonly page: (name: string) => string | undefined
   readonly decisions: readonly string[]
 }
 

@@ -1,5 +1,5 @@
 import { alignedTable } from '../../deploy/marked-table.ts'
-import { type Area, type Counts, countsOf, testsOf, type UpstreamTest } from './mapping.ts'
+import { type Area, type Counts, countsOf, lineOf, testsOf, type UpstreamTest } from './mapping.ts'
 
 type Mappings = ReadonlyMap<string, readonly UpstreamTest[]>
 
@@ -42,15 +42,18 @@ function countsPart(areas: readonly Area[], mappings: Mappings): string {
   const columns = ['Repo', 'Area', 'All', 'Covered', 'Without', 'Different', 'Out', 'Remark']
   return `## Counts
 
-Why tests are out is a line of [limits.md](limits.md) or a decision, which the last column names. A unit test checks that these exist, and that no area has tests that are different. A row that says \`${recount}\` is still counted as the snapshot found it.
+Why tests are out is a line of a page or a decision, which the last column names. A unit test checks that these exist, and that no area has tests that are different. A row that says \`${recount}\` is still counted as the snapshot found it.
 
 ${alignedTable(columns, [...rows, ['', '**sum**', ...cells(all, total), '']])}`
 }
 
 function remarkOf({ remark, reasons }: Area): string {
-  const why = reasons.map((reason) =>
-    /^\d{4}-/.test(reason) ? `[ADR ${Number(reason.slice(0, 4))}](adr/${reason}.md)` : `limits.md: "${reason}"`,
-  )
+  const why = reasons.map((reason) => {
+    const line = lineOf(reason)
+    return line === undefined
+      ? `[ADR ${Number(reason.slice(0, 4))}](adr/${reason}.md)`
+      : `[${line.name}](${line.name}): "${line.start}"`
+  })
   const out = why.length === 0 ? '' : `Out: ${why.join('; ')}`
   return [remark === 'recount' ? recount : remark, out].filter((part) => part !== '').join('. ')
 }

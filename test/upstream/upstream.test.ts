@@ -41,7 +41,7 @@ describe('the mapping of upstream’s tests', () => {
 
   test.each(areas)('leaves nothing different in $name, and what is out has its reason written down', (area) => {
     const decisions = readdirSync(fileURLToPath(new URL('../../docs/adr/', import.meta.url)))
-    expect(areaProblems(area, { limits: readOwn('docs/limits.md') ?? '', decisions })).toEqual([])
+    expect(areaProblems(area, { page: (name) => readOwn(`docs/${name}`), decisions })).toEqual([])
   })
 })
 
@@ -122,13 +122,13 @@ test.each<[string, number, readonly UpstreamTest['state'][], number]>([
 
 test.each<[string, Partial<Area>, readonly string[]]>([
   ['with nothing out', {}, []],
-  ['that is out by a line of the limits', { out: 1, reasons: ['No Windows.'] }, []],
+  ['that is out by a line of a page', { out: 1, reasons: ['nodes.md: No Windows.'] }, []],
   ['that is out by a decision', { out: 1, reasons: ['0030-small'] }, []],
   ['that is out without a reason', { out: 1 }, ['has tests that are out, and names no reason']],
   [
     'that is out for a reason that nobody wrote down',
-    { out: 1, reasons: ['Windows'] },
-    ['"Windows" begins no line of docs/limits.md, and is no decision in docs/adr/'],
+    { out: 1, reasons: ['nodes.md: Windows'] },
+    ['"nodes.md: Windows" is no page of docs/ with the beginning of a line, and no decision in docs/adr/'],
   ],
   [
     'that is different',
@@ -137,7 +137,10 @@ test.each<[string, Partial<Area>, readonly string[]]>([
   ],
 ])('an area %s', (_, change, problems) => {
   const area = { ...parseAreas('heading\ncore\ta\t1\t1\t0\t0\t0\t\t')[0], ...change } as Area
-  expect(areaProblems(area, { limits: '# Limits\n\n- **No Windows.** None.', decisions: ['0030-small.md'] })).toEqual(
-    problems,
-  )
+  expect(
+    areaProblems(area, {
+      page: (name) => (name === 'nodes.md' ? '# Nodes\n\n- **No Windows.** None.' : undefined),
+      decisions: ['0030-small.md'],
+    }),
+  ).toEqual(problems)
 })

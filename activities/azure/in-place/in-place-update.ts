@@ -74,7 +74,7 @@ function dueOf({ cache, config }: InPlaceUpdateDeps, claim: NodeClaim): readonly
   const nodeClass = cache.nodeClasses.get(claim.spec.nodeClassRef.name)
   const { metadata, status } = claim
   const isSettled = metadata.deletionTimestamp === undefined && isTrue(status.conditions, 'Registered')
-  // The tags of AKS machines are AKS' (docs/limits.md).
+  // The tags of AKS machines are AKS' (docs/aks-machines.md).
   if (nodeClass === undefined || !isSettled || status.providerId === undefined || isAksMachine(claim)) return []
   const goal = inPlaceGoal(config, nodeClass, claim)
   const isDone = Object.entries(inPlaceStamps(goal)).every(([key, value]) => metadata.annotations[key] === value)
