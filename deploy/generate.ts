@@ -3,6 +3,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { phaseMeanings } from '../core/node-claim/phase.ts'
 import { rulesText } from './alerts/rules.ts'
 import { dashboardFiles } from './boards/boards.ts'
 import { admissionPolicyTemplate } from './generate-admission-policy.ts'
@@ -10,11 +11,12 @@ import { roleFiles, roleTable } from './generate-azure-roles.ts'
 import { crdFiles } from './generate-crds.ts'
 import { rightsTable, rightsTemplate } from './generate-rights.ts'
 import { valuesPage } from './generate-values.ts'
-import { withTable } from './marked-table.ts'
+import { alignedTable, withTable } from './marked-table.ts'
 
 const here = dirname(fileURLToPath(import.meta.url))
 const securityPage = '../docs/security.md'
 const accessPage = '../docs/azure-access.md'
+const nodesPage = '../docs/nodes.md'
 
 function main(): void {
   const files = new Map([
@@ -27,6 +29,7 @@ function main(): void {
     ['../docs/values.md', valuesPage(readText('chart/values.schema.json'), readText('chart/values.yaml'))],
     [securityPage, page(securityPage, 'rights', rightsTable())],
     [accessPage, page(accessPage, 'roles', roleTable())],
+    [nodesPage, page(nodesPage, 'phases', alignedTable(['Phase', 'What happens'], Object.entries(phaseMeanings)))],
   ])
   const differing: string[] = []
   for (const [name, text] of files) {

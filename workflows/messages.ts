@@ -3,6 +3,7 @@ import type { PlanSummary } from '../activities/disruption/contract.ts'
 import type { ApplyRequest, ConsolidateRequest, PlanRequest } from '../core/disruption/plan/plan-requests.ts'
 import type { DrainWaits } from '../core/node-claim/drain-waits.ts'
 import type { ForceFinishRequest, HoldRequest, ReleaseRequest, RetryRequest } from '../core/node-claim/node-requests.ts'
+import type { Phase } from '../core/node-claim/phase.ts'
 import type { PauseRequest, ResumeRequest } from '../core/pauses/pause-requests.ts'
 import type { Pause } from '../core/pauses/pauses.ts'
 
@@ -110,7 +111,7 @@ export const releaseUpdate = defineUpdate<NodeAnswer, [ReleaseRequest | null]>('
 export const forceFinishUpdate = defineUpdate<NodeAnswer, [ForceFinishRequest]>('forceFinish')
 
 export interface LifecycleStatus {
-  readonly phase: string
+  readonly phase: Phase
   readonly sinceMs: number
   readonly attempt: number
   /** What the lifecycle waits for, in words. */

@@ -15,6 +15,7 @@ import { phaseStart } from '../core/history/timeline.ts'
 import { type DrainWaits, nothingReported, waitsText } from '../core/node-claim/drain-waits.ts'
 import type { Wake } from '../core/node-claim/lifecycle.ts'
 import { limits } from '../core/node-claim/limits.ts'
+import type { Phase } from '../core/node-claim/phase.ts'
 import { limitText } from '../core/values/time.ts'
 import { clusterSteps, clusterWaits, deletions, kubernetes, launches, readyWaits } from './activities.ts'
 import { causeMessage, isFailedAttempt } from './cause-message.ts'
@@ -44,8 +45,6 @@ interface LifecycleState {
   /** Why the run before was not cancelled. */
   readonly refused?: string
 }
-
-type Phase = 'Launching' | 'Registering' | 'Initializing' | 'Ready' | 'Rebooting' | 'Draining' | 'Terminating' | 'Gone'
 
 /**
  * The lifecycle of one NodeClaim: launch, register, initialize, steady, drain, terminate (design: workflows). Each step is an activity that observes

@@ -1,4 +1,5 @@
 // What the Temporal UI shows of a lifecycle as its current details, for somebody who knows Kubernetes and not Temporal.
+import type { Phase } from '../node-claim/phase.ts'
 import { markdownCode, markdownText } from '../values/markdown.ts'
 import { timeText } from '../values/time.ts'
 import type { LifeFacts } from './life.ts'
@@ -9,7 +10,7 @@ import type { Moment } from './timeline.ts'
 export interface DetailedLife {
   readonly nodeClaim: string
   readonly facts: LifeFacts
-  readonly phase: string
+  readonly phase: Phase
   /** Epoch ms. */
   readonly sinceMs: number
   readonly waitingFor: string
@@ -56,7 +57,7 @@ function factLines({ nodePool, node, vms, came, went, attempts }: LifeFacts): re
   ]
 }
 
-function commandsOf(phase: string, nodeClaim: string, { node = nodeClaim }: LifeFacts): readonly string[] {
+function commandsOf(phase: Phase, nodeClaim: string, { node = nodeClaim }: LifeFacts): readonly string[] {
   const history = `joiner history node ${nodeClaim}`
   switch (phase) {
     case 'Gone':

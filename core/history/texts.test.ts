@@ -150,7 +150,7 @@ test.each([
   ['Draining', 6],
   ['Terminating', undefined],
   ['Rebooting', undefined],
-])('the phase %s began when its facts say', (phase, ms) => {
+] as const)('the phase %s began when its facts say', (phase, ms) => {
   const vms = [2, 3].map((fromMs) => ({ ...offering, fromMs }))
   const facts = { ...unknownFacts(1), vms, registeredMs: 4, readyMs: 5, drainingMs: 6 }
   expect(phaseStart(facts, phase)).toBe(ms)

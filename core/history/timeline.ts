@@ -1,3 +1,4 @@
+import type { Phase } from '../node-claim/phase.ts'
 import type { CommandFacts, Life, LifeFacts } from './life.ts'
 import { amountText, birthText, deathText, offeringText, podsText, priceText } from './texts.ts'
 
@@ -37,9 +38,9 @@ export function timelineOf(
 }
 
 /** Returns when a phase of a lifecycle began, epoch ms, as its facts tell; undefined when they don't. */
-export function phaseStart(facts: LifeFacts, phase: string): number | undefined {
+export function phaseStart(facts: LifeFacts, phase: Phase): number | undefined {
   const { createdMs, vms, registeredMs, readyMs, drainingMs } = facts
-  const starts: Readonly<Record<string, number | undefined>> = {
+  const starts: Partial<Record<Phase, number | undefined>> = {
     Launching: createdMs,
     Registering: vms.at(-1)?.fromMs,
     Initializing: registeredMs,

@@ -35,6 +35,16 @@ describe('the phase of a NodeClaim', () => {
       { phase: 'Ready', sinceMs: sampleTime + 3 * minute },
     ],
     [
+      'rebooting',
+      claim([
+        is('Launched', 1),
+        is('Registered', 2),
+        open('Initialized', 'node is rebooting'),
+        { ...is('Rebooting', 4), message: 'the VM was asked to restart' },
+      ]),
+      { phase: 'Rebooting', sinceMs: sampleTime + 4 * minute, because: 'the VM was asked to restart' },
+    ],
+    [
       'draining',
       claim([is('Launched', 1), open('Drained', '2 pods are waiting to be evicted')], 9),
       { phase: 'Draining', sinceMs: sampleTime + 9 * minute, because: '2 pods are waiting to be evicted' },

@@ -1,5 +1,5 @@
 import type { WaitingClass } from '../../core/scheduling/explain/waiting-class.ts'
-import type { ClusterChange, ClusterView, NodeView } from '../view/cluster-view.ts'
+import type { ClusterChange, ClusterView, NodeView, ViewPhase } from '../view/cluster-view.ts'
 
 /**
  * What `joiner ui` and its page say to each other. Everything is JSON on the origin of the page. A request without the session's cookie is answered
@@ -42,7 +42,7 @@ export type StreamEvent =
   | { readonly event: 'end'; readonly data: Problem }
 
 export interface TimelineStep {
-  readonly phase: string
+  readonly phase: ViewPhase
   readonly fromMs: number
   /** Absent: it lasts. */
   readonly toMs?: number

@@ -1,3 +1,4 @@
+import type { Phase } from '../../core/node-claim/phase.ts'
 import type { WaitingClass } from '../../core/scheduling/explain/waiting-class.ts'
 
 /** Amounts in cores and bytes. */
@@ -10,15 +11,7 @@ export interface Amounts {
 export type PodBox = readonly [name: string, cpu: number, memory: number, mark?: 'd' | 'm' | 't' | 'h']
 
 /** A phase of a lifecycle; `Unmanaged`: a Node without a NodeClaim. */
-type ViewPhase =
-  | 'Launching'
-  | 'Registering'
-  | 'Initializing'
-  | 'Ready'
-  | 'Draining'
-  | 'Terminating'
-  | 'Ended'
-  | 'Unmanaged'
+export type ViewPhase = Phase | 'Unmanaged'
 
 /** A Node with its NodeClaim; either may be missing. */
 export interface NodeView {

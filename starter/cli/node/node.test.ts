@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import type { Condition } from '../../../core/objects.ts'
 import { sampleClaim, sampleTime } from '../../../core/sample-objects.ts'
 import { lifecycleId } from '../../../core/task-queues.ts'
 import { plainText } from '../../document/text.ts'
@@ -75,11 +74,9 @@ describe('the list', () => {
     ['Registering', { Launched: 'True', Registered: 'True' }, 'Initializing'],
     ['Initializing', { Launched: 'True' }, 'Initializing'],
     ['Draining', { Launched: 'True' }, 'Draining'],
-  ])('a lifecycle in %s whose NodeClaim has %j: the node is %s', (phase, given, shown) => {
+  ] as const)('a lifecycle in %s whose NodeClaim has %j: the node is %s', (phase, given, shown) => {
     const lastTransitionTime = new Date(sampleTime).toISOString()
-    const conditions = Object.entries(given).map(
-      ([type, status]) => ({ type, status, lastTransitionTime }) as Condition,
-    )
+    const conditions = Object.entries(given).map(([type, status]) => ({ type, status, lastTransitionTime }))
     const status = { phase, sinceMs: now - 60_000, attempt: 1, waitingFor: 'its Node' }
     const facts = {
       claims: [sampleClaim('n1', { status: { conditions } })],
@@ -93,7 +90,13 @@ describe('the list', () => {
 
 test('what holds up a drain is reported with its time', () => {
   const on = [{ what: 'pod shop/web-1 has the annotation karpenter.sh/do-not-disrupt', sinceMs: now - 300_000 }]
-  const status = { phase: 'Draining', sinceMs: now - 540_000, attempt: 1, waitingFor: 'a pod', drain: { on, more: 2 } }
+  const status = {
+    phase: 'Draining' as const,
+    sinceMs: now - 540_000,
+    attempt: 1,
+    waitingFor: 'a pod',
+    drain: { on, more: 2 },
+  }
   const lifecycle = lifecycleOf('n2', { phase: 'Draining', status })
   const [row] = nodeRows({ claims: [leaving], lifecycles: [lifecycle] }, now)
   if (row === undefined) throw new Error('no row')

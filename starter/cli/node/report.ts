@@ -1,6 +1,6 @@
 import { whyUnowned } from '../../../core/conditions.ts'
 import { type Hold, holdOf, holdText } from '../../../core/node-claim/hold.ts'
-import { type ClaimPhase, phaseOf } from '../../../core/node-claim/phase.ts'
+import { type ClaimPhase, phaseOf, phases } from '../../../core/node-claim/phase.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { lifecycleKey } from '../../../core/task-queues.ts'
@@ -122,7 +122,7 @@ function rowOf(
 }
 
 /** Phases of a node that comes, in their order. */
-const coming: readonly string[] = ['Launching', 'Registering', 'Initializing']
+const coming: readonly string[] = phases.slice(0, phases.indexOf('Ready'))
 
 /** One step of a lifecycle lasts from the choice of a VM to the ready Node; the conditions of its NodeClaim tell it in three. */
 function withPhaseOf(own: ClaimPhase, answer: LifecycleStatus | undefined): LifecycleStatus | undefined {

@@ -5,7 +5,6 @@ import { readWaiting } from '../../../activities/provisioning/findings/read-wait
 import { QuarantineStore } from '../../../activities/scheduler-thread/quarantine-store.ts'
 import { faultText, type NoteFaults } from '../../../api/kept/document.ts'
 import { withheldMapName } from '../../../api/withheld-machines.ts'
-import { isTrue } from '../../../core/conditions.ts'
 import { verdictMapName } from '../../../core/disruption/verdicts/verdict.ts'
 import { cancellationsMap } from '../../../core/node-claim/cancellation.ts'
 import { phaseOf } from '../../../core/node-claim/phase.ts'
@@ -118,7 +117,7 @@ function nodeReport(claim: NodeClaim): NodeReport {
   const { labels: own } = claim.metadata
   return {
     nodePool: own[labels.nodePool] ?? '(none)',
-    phase: isTrue(claim.status.conditions, 'Rebooting') ? 'Rebooting' : phaseOf(claim).phase,
+    phase: phaseOf(claim).phase,
     instanceType: own[labels.instanceType] ?? '',
     capacityType: own[labels.capacityType] ?? '',
   }

@@ -4,7 +4,7 @@ import { formatWithheld, parseWithheld } from '../../../api/withheld-machines.ts
 import type { Pause } from '../../../core/pauses/pauses.ts'
 import { plainText } from '../../document/text.ts'
 import { leaseReport } from '../shared/leases.ts'
-import { poolSummaries, problemsOf, type StatusReport } from './status.ts'
+import { type NodeReport, poolSummaries, problemsOf, type StatusReport } from './status.ts'
 import { statusDocument, statusJson } from './table.ts'
 
 const now = Date.parse('2026-11-21T12:00:00Z')
@@ -15,7 +15,12 @@ const pause: Pause = {
   untilMs: now + 3_600_000,
   scope: { kind: 'nodePool', name: 'gpu' },
 }
-const node = { nodePool: 'general', phase: 'Ready', instanceType: 'Standard_D2s_v5', capacityType: 'on-demand' }
+const node: NodeReport = {
+  nodePool: 'general',
+  phase: 'Ready',
+  instanceType: 'Standard_D2s_v5',
+  capacityType: 'on-demand',
+}
 
 const report: StatusReport = {
   cluster: 'demo',
@@ -42,7 +47,11 @@ const report: StatusReport = {
   findings: [],
   unread: [],
 }
-const nodes = [node, { ...node, phase: 'Launching' }, { ...node, nodePool: 'gpu', capacityType: 'spot' }]
+const nodes: readonly NodeReport[] = [
+  node,
+  { ...node, phase: 'Launching' },
+  { ...node, nodePool: 'gpu', capacityType: 'spot' },
+]
 const silent: StatusReport = {
   ...report,
   loops: [

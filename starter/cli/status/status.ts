@@ -2,6 +2,7 @@ import type { LateEntry } from '../../../activities/azure/answers/late-list.ts'
 import type { StoredWaiting } from '../../../api/waiting-pods.ts'
 import type { WithheldMachines } from '../../../api/withheld-machines.ts'
 import type { LastPass } from '../../../core/disruption/verdicts/verdict.ts'
+import type { Phase } from '../../../core/node-claim/phase.ts'
 import type { LoopName, Pause } from '../../../core/pauses/pauses.ts'
 import type { QuarantineEntry } from '../../../core/quarantine.ts'
 import type { TaskQueueRole } from '../../../core/task-queues.ts'
@@ -68,7 +69,7 @@ export interface CommandReport {
 /** A NodeClaim, as the cluster has it. */
 export interface NodeReport {
   readonly nodePool: string
-  readonly phase: string
+  readonly phase: Phase
   readonly instanceType: string
   readonly capacityType: string
 }
@@ -151,7 +152,7 @@ function isEnding({ fault }: Finding, { kind }: Repairer): boolean {
 export interface PoolSummary {
   readonly nodePool: string
   readonly nodes: number
-  readonly phases: Readonly<Record<string, number>>
+  readonly phases: Partial<Readonly<Record<Phase, number>>>
   readonly pricePerHour?: number
   readonly unpriced: number
 }
@@ -164,7 +165,7 @@ export function poolSummaries(nodes: readonly NodeReport[], priceOf: PriceOf | u
   const pools = Map.groupBy(nodes, ({ nodePool }) => nodePool)
   return [...pools]
     .map(([nodePool, members]): PoolSummary => {
-      const phases: Record<string, number> = {}
+      const phases: Partial<Record<Phase, number>> = {}
       for (const { phase } of members) phases[phase] = (phases[phase] ?? 0) + 1
       const prices = members.map(({ instanceType, capacityType }) => priceOf?.(instanceType, capacityType))
       const known = prices.filter((price) => price !== undefined)

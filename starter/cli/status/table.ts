@@ -1,4 +1,5 @@
 import { withheldRemedy, withheldText } from '../../../api/withheld-machines.ts'
+import { phases } from '../../../core/node-claim/phase.ts'
 import { pauseText } from '../../../core/pauses/pauses.ts'
 import type { Document, Part, Table } from '../../document/document.ts'
 import { ago, counted, few, monthly, shortened, usd } from '../../document/words.ts'
@@ -16,7 +17,6 @@ import {
   unknownRepairer,
 } from './status.ts'
 
-const phaseOrder = ['Launching', 'Registering', 'Initializing', 'Ready', 'Rebooting', 'Draining', 'Terminating', 'Gone']
 const mostCommands = 20
 const mostWithheld = 20
 
@@ -122,15 +122,13 @@ function nodes({ nodes, priceOf }: ClusterReport): Part {
   if (nodes === undefined) return 'how many nodes there are is not known'
   if (nodes.length === 0) return 'no nodes'
   const pools = poolSummaries(nodes, priceOf)
-  const phases = [...new Set(nodes.map(({ phase }) => phase))].sort(
-    (a, b) => phaseOrder.indexOf(a) - phaseOrder.indexOf(b),
-  )
+  const shown = phases.filter((phase) => nodes.some((node) => node.phase === phase))
   return {
-    header: ['NODEPOOL', 'NODES', ...phases.map((phase) => phase.toUpperCase()), 'USD/MONTH'],
+    header: ['NODEPOOL', 'NODES', ...shown.map((phase) => phase.toUpperCase()), 'USD/MONTH'],
     rows: pools.map(({ nodePool, nodes, phases: count, pricePerHour, unpriced }) => [
       nodePool,
       nodes,
-      ...phases.map((phase) => count[phase] ?? 0),
+      ...shown.map((phase) => count[phase] ?? 0),
       pricePerHour === undefined
         ? 'unknown'
         : `${monthly(pricePerHour)}${unpriced === 0 ? '' : ` and ${counted(unpriced, 'node')} without a price`}`,

@@ -136,7 +136,7 @@ test('a timeline has the phases from one to the next, with what happened', () =>
     ['Initializing', 60_000, 90_000, 'its Node aks-a joined'],
     ['Ready', 90_000, hourMs, 'ready for pods'],
     ['Draining', hourMs, hourMs + 30_000, 'disrupted: Drifted; 1 pod moved'],
-    ['Ended', hourMs + 30_000, hourMs + 30_000, 'disrupted: Drifted'],
+    ['Gone', hourMs + 30_000, hourMs + 30_000, 'disrupted: Drifted'],
   ])
   expect(timelineOf(life('a')).at(-1)).toEqual({ phase: 'Ready', fromMs: start + 90_000, text: 'ready for pods' })
 })

@@ -1,5 +1,6 @@
 import type { Life } from '../../../core/history/life.ts'
 import { holdOf } from '../../../core/node-claim/hold.ts'
+import type { Phase } from '../../../core/node-claim/phase.ts'
 import type { Condition } from '../../../core/objects.ts'
 import { lifecycleId } from '../../../core/task-queues.ts'
 import type { NodeFacts } from '../../cli/why/facts.ts'
@@ -87,7 +88,7 @@ function shownCondition(of: 'Node' | 'NodeClaim', condition: Condition): NodeDet
   return { of, type, status, reason, message, sinceMs: timeOf(lastTransitionTime) ?? 0 }
 }
 
-const phases: Readonly<Record<string, readonly [phase: string, text: string]>> = {
+const phases: Readonly<Record<string, readonly [phase: Phase, text: string]>> = {
   Launched: ['Registering', 'Azure accepted the VM'],
   Registered: ['Initializing', 'its Node joined'],
   Initialized: ['Ready', 'ready for pods'],
@@ -106,10 +107,15 @@ function conditionSteps(facts: NodeFacts | undefined): readonly TimelineStep[] {
       : []
   })
   const deletedMs = timeOf(claim?.metadata.deletionTimestamp)
+  const created: TimelineStep = {
+    phase: claim === undefined ? 'Unmanaged' : 'Launching',
+    text: 'created',
+    fromMs: createdMs,
+  }
   const steps = [
-    { phase: claim === undefined ? 'Unmanaged' : 'Launching', text: 'created', fromMs: createdMs },
+    created,
     ...reached.sort((a, b) => a.fromMs - b.fromMs),
-    ...(deletedMs === undefined ? [] : [{ phase: 'Draining', text: 'being deleted', fromMs: deletedMs }]),
+    ...(deletedMs === undefined ? [] : [{ phase: 'Draining' as const, text: 'being deleted', fromMs: deletedMs }]),
   ]
   return steps.map((step, at) => {
     const toMs = steps[at + 1]?.fromMs

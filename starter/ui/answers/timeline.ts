@@ -4,7 +4,7 @@ import type { TimelineStep } from '../contract.ts'
 import { birthText, deathText } from './decisions.ts'
 
 interface Mark {
-  readonly phase: string
+  readonly phase: TimelineStep['phase']
   readonly atMs: number | undefined
   readonly text: string
 }
@@ -27,7 +27,7 @@ export function timelineOf(life: Life): readonly TimelineStep[] {
       atMs: drainingMs,
       text: `${went === undefined ? 'leaves' : deathText(went)}${drainedPods === undefined ? '' : `; ${counted(drainedPods, 'pod')} moved`}`,
     },
-    { phase: 'Ended', atMs: endedMs, text: went === undefined ? 'ended' : deathText(went) },
+    { phase: 'Gone', atMs: endedMs, text: went === undefined ? 'ended' : deathText(went) },
   ]
   return stepsOf(marks, endedMs)
 }

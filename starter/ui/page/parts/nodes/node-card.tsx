@@ -3,9 +3,8 @@ import { counted, dollars, percent } from '../../../../document/words.ts'
 import type { NodeView } from '../../../contract.ts'
 import { bytes, cores } from '../../state/format.ts'
 import { nodeLink } from '../../state/route.ts'
-import { Icon } from '../icon.tsx'
 import { Meter } from '../meter.tsx'
-import { PhaseBadge, phaseIcons, phaseKey, phaseText } from './phase.tsx'
+import { drawnPhase, PhaseBadge, PhaseIcon, phaseLook, phaseText } from './phase.tsx'
 import { PodBoxes } from './pod-box.tsx'
 
 interface Props {
@@ -37,7 +36,7 @@ export function NodeCard({ node, isFirst }: Props) {
   const view = node.value
   const { allocatable, requested } = view
   return (
-    <div class="node" data-phase={phaseKey(view)} data-key={view.key}>
+    <div class="node" {...phaseLook(drawnPhase(view))} data-key={view.key}>
       <div class="node-head">
         <a class="node-name" href={nodeLink(view.key)} tabIndex={isFirst ? 0 : -1}>
           {view.node ?? view.key}
@@ -73,14 +72,14 @@ export function NodeTile({ node, isFirst }: Props) {
     <a
       class="tile"
       href={nodeLink(view.key)}
-      data-phase={phaseKey(view)}
+      {...phaseLook(drawnPhase(view))}
       data-key={view.key}
       aria-label={`${view.node ?? view.key}. ${spoken(view)}`}
       title={view.node ?? view.key}
       tabIndex={isFirst ? 0 : -1}
     >
       <PodBoxes node={view} width={72} height={40} />
-      {phaseKey(view) !== 'Ready' && <Icon name={phaseKey(view) === 'NotReady' ? 'alert' : phaseIcons[view.phase]} />}
+      {drawnPhase(view) !== 'Ready' && <PhaseIcon phase={drawnPhase(view)} />}
     </a>
   )
 }

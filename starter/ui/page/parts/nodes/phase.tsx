@@ -1,17 +1,31 @@
 import type { NodeView } from '../../../contract.ts'
 import { Icon, type IconName } from '../icon.tsx'
 
-type Phase = NodeView['phase']
+/** A phase of a lifecycle as it is drawn; `NotReady`: a Node that lost its kubelet. */
+type Drawn = NodeView['phase'] | 'NotReady'
 
-export const phaseIcons: Readonly<Record<Phase, IconName>> = {
-  Launching: 'up',
-  Registering: 'ring',
-  Initializing: 'half',
-  Ready: 'check',
-  Draining: 'down',
-  Terminating: 'cross',
-  Ended: 'square',
-  Unmanaged: 'dash',
+/** Sign and colour of each phase. */
+const looks: Readonly<Record<Drawn, readonly [icon: IconName, tone?: 'busy' | 'good' | 'warn' | 'bad']>> = {
+  Launching: ['up', 'busy'],
+  Registering: ['ring', 'busy'],
+  Initializing: ['half', 'busy'],
+  Ready: ['check', 'good'],
+  Rebooting: ['auto', 'busy'],
+  Draining: ['down', 'warn'],
+  Terminating: ['cross', 'bad'],
+  Gone: ['square'],
+  Unmanaged: ['dash'],
+  NotReady: ['alert', 'bad'],
+}
+
+/** The phase that a node is drawn in. */
+export const drawnPhase = ({ phase, isReady }: NodeView): Drawn => (phase === 'Ready' && !isReady ? 'NotReady' : phase)
+
+/** Attributes that give an element the colour of a phase. */
+export const phaseLook = (phase: Drawn) => ({ 'data-phase': phase, 'data-tone': looks[phase][1] })
+
+export function PhaseIcon({ phase }: { readonly phase: Drawn }) {
+  return <Icon name={looks[phase][0]} />
 }
 
 /** What a person calls the state: a Node that lost its kubelet is not ready, whatever its phase. */
@@ -25,12 +39,9 @@ export function phaseText({ phase, isReady, isCordoned }: NodeView): string {
 /** A phase as sign and word. */
 export function PhaseBadge({ node }: { readonly node: NodeView }) {
   return (
-    <span class="badge" data-phase={phaseKey(node)}>
-      <Icon name={node.phase === 'Ready' && !node.isReady ? 'alert' : phaseIcons[node.phase]} />
+    <span class="badge" {...phaseLook(drawnPhase(node))}>
+      <PhaseIcon phase={drawnPhase(node)} />
       {phaseText(node)}
     </span>
   )
 }
-
-/** The phase that gives the colour. */
-export const phaseKey = ({ phase, isReady }: NodeView) => (phase === 'Ready' && !isReady ? 'NotReady' : phase)

@@ -2,14 +2,11 @@ import { ago } from '../../../../document/words.ts'
 import type { NodeDetails } from '../../../contract.ts'
 import { now } from '../../state/clock.ts'
 import { momentTime } from '../../state/format.ts'
-import { Icon, type IconName } from '../icon.tsx'
-import { phaseIcons } from './phase.tsx'
+import { PhaseIcon, phaseLook } from './phase.tsx'
 
 type Step = NodeDetails['timeline'][number]
 
 const lengthOf = ({ fromMs, toMs }: Step) => Math.max(0, (toMs ?? now.value) - fromMs)
-const iconOf = (phase: string): IconName =>
-  phase in phaseIcons ? phaseIcons[phase as keyof typeof phaseIcons] : 'dash'
 
 /** A node's life: a bar for the eye, whose long phases are cut down, and a list with times. */
 export function Timeline({ steps }: { readonly steps: readonly Step[] }) {
@@ -20,22 +17,22 @@ export function Timeline({ steps }: { readonly steps: readonly Step[] }) {
         {steps.map((step) => (
           <span
             key={`${step.phase}${step.fromMs}`}
-            data-phase={step.phase}
-            data-lasts={step.toMs === undefined && step.phase !== 'Ended'}
+            {...phaseLook(step.phase)}
+            data-lasts={step.toMs === undefined && step.phase !== 'Gone'}
             style={{ flexGrow: Math.max(1, Math.sqrt(lengthOf(step) / 1000)) }}
           />
         ))}
       </div>
       <ol class="steps">
         {steps.map((step) => (
-          <li key={`${step.phase}${step.fromMs}`} data-phase={step.phase}>
+          <li key={`${step.phase}${step.fromMs}`} {...phaseLook(step.phase)}>
             <span class="step-sign">
-              <Icon name={iconOf(step.phase)} />
+              <PhaseIcon phase={step.phase} />
             </span>
             <div>
               <p class="step-head">
                 <strong>{step.phase}</strong>
-                {step.phase !== 'Ended' && (
+                {step.phase !== 'Gone' && (
                   <span class="quiet-text number">
                     {ago(lengthOf(step))}
                     {step.toMs === undefined && ' so far'}
