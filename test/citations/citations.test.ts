@@ -52,6 +52,14 @@ describe('citations', () => {
     expect(found).toEqual([])
   })
 
+  it('of decisions are in their index, each once, by its title', () => {
+    const of = (name: string) => readFileSync(join(root, 'docs/adr', name), 'utf8')
+    const titles = globSync('[0-9]*.md', { cwd: join(root, 'docs/adr') })
+      .sort()
+      .map((name) => `- [${/^# (.*)$/m.exec(of(name))?.[1]}](${name})`)
+    expect([...of('README.md').matchAll(/^- .*$/gm)].map(([line]) => line).sort()).toEqual(titles.sort())
+  })
+
   it('of other pages and of decisions name what there is', () => {
     const decisions = new Set(globSync('docs/adr/*.md', { cwd: root }).map((path) => Number(/\d{4}/.exec(path)?.[0])))
     const isThere = (page: string, heading: string | undefined) =>
@@ -95,7 +103,7 @@ describe('citations', () => {
   })
 
   it('in the indexes name each page', () => {
-    for (const index of ['docs/README.md', 'docs/reference/README.md']) {
+    for (const index of ['docs/README.md', 'docs/reference/README.md', 'docs/adr/README.md']) {
       const linked = linksIn(readFileSync(join(root, index), 'utf8')).map(({ path }) => path)
       const there = globSync('*', { cwd: join(root, dirname(index)), withFileTypes: true })
         .filter((entry) => entry.name.endsWith('.md') && entry.name !== 'README.md')
@@ -104,7 +112,7 @@ describe('citations', () => {
     }
     const [front, all] = ['README.md', 'docs/README.md'].map((page) => linksIn(readFileSync(join(root, page), 'utf8')))
     expect(front?.map(({ path }) => path)).toContain('docs/README.md')
-    expect(all?.map(({ path }) => path)).toEqual(expect.arrayContaining(['adr', 'reference/README.md']))
+    expect(all?.map(({ path }) => path)).toEqual(expect.arrayContaining(['adr/README.md', 'reference/README.md']))
   })
 
   it('within a page of the reference name sections of it', () => {
