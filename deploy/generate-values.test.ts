@@ -36,6 +36,18 @@ test('a value has its form from the schema, its default and what it is from valu
   ])
 })
 
+test('a value stands in the section of its first word, the others in the last one', () => {
+  const page = valuesPage(
+    schema({ other: { type: 'string' }, temporal: { type: 'object', properties: { address: { type: 'string' } } } }),
+    '# Something.\nother: ""\n# A server.\ntemporal:\n  # Where it is.\n  address: ""\n',
+  )
+  const [, temporal = '', last = ''] = page.split(/^## (?:Temporal|Pods and names)$/m)
+  expect([rowsOf(`\n\n${temporal.trim()}`), rowsOf(`\n\n${last.trim()}`)]).toEqual([
+    ['`temporal.address`; text; `""`; Where it is.'],
+    ['`other`; text; `""`; Something.'],
+  ])
+})
+
 test('a value that nothing is said about, and one that the schema does not have, are errors', () => {
   const page = () => valuesPage(schema({ silent: { type: 'string' } }), '# Something.\nunknown: 1\nsilent: ""\n')
   expect(page).toThrow('values.yaml has no comment for silent, nor has the schema a description')

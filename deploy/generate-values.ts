@@ -142,23 +142,56 @@ Start with \`profile: single\` up to 200 nodes: one pod with all roles, which re
 Requests and limits go by what one process took on two cores beside a simulated cluster (\`npm run bench -- NAME\`, [method](benchmarks.md#method)). Empty cells were not measured.
 
 ${usageTable(measured)}
-## All values
-
-Values of Karpenter's charts are among them; [karpenter-settings.md](karpenter-settings.md) says what became of each.
+Values of Karpenter's charts are among those below; [karpenter-settings.md](karpenter-settings.md) says what became of each.
 
 `
+
+/** Sections of the page, with the first words of their values. What is in none is in the last one. */
+const sections: readonly (readonly [title: string, keys: readonly string[]])[] = [
+  ['Processes', ['profile', 'replicas', 'controller', 'core', 'planner', 'provider', 'conversion', 'strategy']],
+  ['Cluster and identity', ['cluster', 'serviceAccount', 'workloadIdentity', 'additionalClusterRoleRules']],
+  ['Image', ['image', 'imagePullPolicy', 'imagePullSecrets', 'global']],
+  ['Temporal', ['temporal']],
+  ['Settings', ['settings']],
+  ['Azure', ['azure']],
+  [
+    'Metrics, logs and traces',
+    [
+      'metrics',
+      'serviceMonitor',
+      'traces',
+      'logLevel',
+      'logConfig',
+      'logEncoding',
+      'logOutputPaths',
+      'logErrorOutputPaths',
+    ],
+  ],
+  ['The page of joiner ui', ['ui']],
+  ['Network', ['networkPolicy', 'flowControl', 'hostNetwork', 'dnsPolicy', 'dnsConfig', 'service', 'webhook']],
+  ['CRDs and admission', ['crds', 'admissionWarnings', 'nodeIdentityPolicy']],
+  ['Pods and names', []],
+]
 
 const columns = ['Value', 'Form', 'Default', 'What it is'] as const
 
 /** The page docs/values.md. Errors: a value that nothing is said about, or that only one of both files has. */
 export function valuesPage(schemaText: string, valuesText: string): string {
-  const rows = [...documented(schemaText, valuesText)].map(([name, value]) => [
-    `\`${name}\``,
-    cell(value.form),
-    defaultText(value.default),
-    cell(value.about),
-  ])
-  return `${head}${alignedTable(columns, rows)}`
+  const values = [...documented(schemaText, valuesText)]
+  const rowsOf = (title: string) =>
+    values
+      .filter(([name]) => sectionOf(name) === title)
+      .map(([name, value]) => [`\`${name}\``, cell(value.form), defaultText(value.default), cell(value.about)])
+  const parts = sections
+    .map(([title]) => [title, rowsOf(title)] as const)
+    .filter(([, rows]) => rows.length > 0)
+    .map(([title, rows]) => `## ${title}\n\n${alignedTable(columns, rows)}`)
+  return `${head}${parts.join('\n')}`
+}
+
+function sectionOf(name: string): string | undefined {
+  const [first = ''] = name.split('.')
+  return (sections.find(([, keys]) => keys.includes(first)) ?? sections.at(-1))?.[0]
 }
 
 /** Longer defaults are in values.yaml. */
