@@ -1,4 +1,4 @@
-// The rights of `api/rights/rights.ts`, as a template of the chart and as a table of docs/security.md.
+// The rights of `api/rights/rights.ts`, as a template of the chart and as a table of docs/rights.md.
 import { type Grantee, type Right, type RightCondition, rights } from '../api/rights/rights.ts'
 import { alignedTable } from './marked-table.ts'
 
@@ -81,7 +81,7 @@ function unreachable(): never {
 
 const columns = ['Role', 'Where', 'Resources', 'Verbs', 'Why'] as const
 
-/** The table of docs/security.md, its columns aligned as the formatter wants them. */
+/** The table of docs/rights.md, its columns aligned as the formatter wants them. */
 export function rightsTable(): string {
   const rows = rights.map((right) => [...rightCells(right), whyText(right)])
   return alignedTable(columns, rows)

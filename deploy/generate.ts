@@ -14,7 +14,7 @@ import { valuesPage } from './generate-values.ts'
 import { alignedTable, withTable } from './marked-table.ts'
 
 const here = dirname(fileURLToPath(import.meta.url))
-const securityPage = '../docs/security.md'
+const rightsPage = '../docs/rights.md'
 const accessPage = '../docs/azure-access.md'
 const nodesPage = '../docs/nodes.md'
 
@@ -27,7 +27,7 @@ function main(): void {
     ...dashboardFiles(),
     ['chart/rules.yaml', rulesText()],
     ['../docs/values.md', valuesPage(readText('chart/values.schema.json'), readText('chart/values.yaml'))],
-    [securityPage, page(securityPage, 'rights', rightsTable())],
+    [rightsPage, page(rightsPage, 'rights', rightsTable())],
     [accessPage, page(accessPage, 'roles', roleTable())],
     [nodesPage, page(nodesPage, 'phases', alignedTable(['Phase', 'What happens'], Object.entries(phaseMeanings)))],
   ])

@@ -1,4 +1,4 @@
-// What Joiner's accounts may do: what docs/security.md says, and nothing else, by a real API server's word.
+// What Joiner's accounts may do: what docs/rights.md says, and nothing else, by a real API server's word.
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
@@ -46,9 +46,9 @@ async function rowsOf(values: unknown, more: readonly string[] = []): Promise<re
   )
 }
 
-describe('docs/security.md', () => {
+describe('docs/rights.md', () => {
   test('has a row for each rule of the chart, and no other', async () => {
-    const page = await readFile(new URL('../docs/security.md', import.meta.url), 'utf8')
+    const page = await readFile(new URL('../docs/rights.md', import.meta.url), 'utf8')
     const table = page.slice(page.indexOf('<!-- rights'), page.indexOf('<!-- end of rights'))
     const rows = table
       .split('\n')

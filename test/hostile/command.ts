@@ -20,7 +20,7 @@ interface Options {
 
 await new Command('npm run hostile --')
   .description(
-    'Sends hostile pods, NodePools, NodeClaims and AKSNodeClasses to a local cluster, beside VMs that are not Joiner’s and 50 innocent pods, plays a node in the hands of somebody else, and gives hostile files to the command line. Prints tables for docs/security.md. Ends with 1 when a promise is broken.',
+    'Sends hostile pods, NodePools, NodeClaims and AKSNodeClasses to a local cluster, beside VMs that are not Joiner’s and 50 innocent pods, plays a node in the hands of somebody else, and gives hostile files to the command line. Prints tables for docs/security-tests.md. Ends with 1 when a promise is broken.',
   )
   .option('--tenth', 'only every tenth of each kind, as npm test has it')
   .option('--apart', 'Joiner as the chart’s four Deployments, each with its own account; else as one process')
@@ -45,7 +45,7 @@ async function main(options: Options): Promise<void> {
   for (const one of report?.stayed ?? []) console.log(`waits for a person: ${printable(one)}`)
   if (broken.length > 0) process.exitCode = 1
   else if (options.tenth !== true && options.only === undefined)
-    console.log('Every promise is kept. The date and the tables go under "Hostile objects" in docs/security.md.')
+    console.log('Every promise is kept. The date and the tables go under "Hostile objects" in docs/security-tests.md.')
 }
 
 /** The servers end with the command, however it ends. */

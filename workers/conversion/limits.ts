@@ -1,7 +1,7 @@
 /** What the webhook bears at one time; beyond it requests are refused and connections closed. */
 export interface WebhookLimits {
   /**
-   * Bytes of one request. The API server has each object converted by a review of its own, some 6 KB, and takes none over 3 MiB (docs/security.md);
+   * Bytes of one request. The API server has each object converted by a review of its own, some 6 KB, and takes none over 3 MiB (docs/security-endpoints.md);
    * a review of 1,500 NodeClaims would have room.
    */
   readonly bodyBytes: number
