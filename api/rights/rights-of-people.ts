@@ -56,7 +56,7 @@ const ofJoiner = "Joiner's settings, and how Temporal is reached"
 /** Reads and writes of the command line, with the rights of its user. */
 export const operator: readonly Rule[] = [
   karpenter('nodepools nodeclaims', 'get list watch', 'budgets, node, pause, quota, top, ui, why'),
-  karpenterAzure('aksnodeclasses', 'list', 'budgets, ui'),
+  karpenterAzure('aksnodeclasses', 'list', 'quota, ui'),
   cluster('nodes pods', 'get list watch', 'budgets, pause, top, ui, why'),
   cluster('events', 'list', 'ui, why'),
   storage('volumeattachments', 'list', 'ui, why node: what a drain waits for'),

@@ -8,7 +8,8 @@ import { type Cost, costOf } from '../../core/cost/report.ts'
 import type { History } from '../../core/history/life.ts'
 import { timeText } from '../../core/values/time.ts'
 import { readHistory } from '../history/lives.ts'
-import { type KeptPrices, readPrices } from '../view/prices.ts'
+import { Adornments, missingLines } from '../picture/missing.ts'
+import { type FoundPrices, type KeptPrices, readPrices } from '../view/prices.ts'
 
 export interface CostSources {
   /** Temporal's. */
@@ -37,26 +38,19 @@ const unstoredMs = 2 * 60_000
  * Reads what nodes cost: lifecycles from Temporal, shares and prices from Joiner's ConfigMaps. What of the cluster cannot be read is named in the notes. Errors:
  * Temporal's.
  */
-export async function readCost(sources: CostSources, { sinceMs, nowMs }: CostTime): Promise<ReadCost> {
-  const { client, kubernetes, namespace, cluster } = sources
+export async function readCost(from: CostSources, { sinceMs, nowMs }: CostTime): Promise<ReadCost> {
+  const { client, kubernetes, namespace, cluster } = from
   const window = { fromMs: hourOf(sinceMs), toMs: nowMs }
-  const missing: string[] = []
-  const orMissing = async <T>(what: string, work: Promise<T>): Promise<T | undefined> => {
-    try {
-      return await work
-    } catch (error) {
-      missing.push(`${what} could not be read: ${error instanceof Error ? error.message : String(error)}.`)
-      return undefined
-    }
-  }
+  const sources = new Adornments()
+  const damaged: string[] = []
   const note: NoteFaults = (name, faults) =>
-    missing.push(...faults.map((fault) => `${faultText(name, namespace, fault)}.`))
+    damaged.push(...faults.map((fault) => `${faultText(name, namespace, fault)}.`))
   const source = { client: kubernetes, namespace, note }
   const [history, ledger, found] = await Promise.all([
     readHistory(client, { cluster, sinceMs: window.fromMs, nowMs }),
-    orMissing('Shares of namespaces (ConfigMaps joiner-cost-N)', readLedger(source, window)),
-    orMissing(
-      'Prices (ConfigMap joiner-prices)',
+    sources.read('ConfigMaps joiner-cost-N (who shared)', readLedger(source, window)),
+    sources.read(
+      'ConfigMap joiner-prices',
       readPrices(source, () => nowMs),
     ),
   ])
@@ -67,22 +61,24 @@ export async function readCost(sources: CostSources, { sinceMs, nowMs }: CostTim
     window,
     ...(ledger === undefined ? {} : { ledger }),
   })
-  return { ...cost, notes: [...missing, ...notesOf(cost, { history, ledger, prices })] }
+  const missing = missingLines(sources.missing).map((line) => `Not known: ${line}.`)
+  return { ...cost, notes: [...missing, ...damaged, ...notesOf(cost, { history, ledger, prices, found })] }
 }
 
 interface Known {
   readonly history: History
   readonly ledger: LedgerHours | undefined
   readonly prices: KeptPrices | undefined
+  readonly found: FoundPrices | undefined
 }
 
-function notesOf(cost: Cost, { history, ledger, prices }: Known): readonly string[] {
+function notesOf(cost: Cost, { history, ledger, prices, found }: Known): readonly string[] {
   const { window, total, knownSinceMs = window.toMs, shares } = cost
   const { retentionMs, unreadable } = history
   const estimates = cost.spans.filter(({ vm }) => vm.isEstimate === true).length
   const unwatchedMs = window.toMs - window.fromMs - (shares?.watchedMs ?? 0)
   return [
-    `Prices are in USD, of VMs alone, without discounts of a contract: ${priceSource(prices, window.toMs)}. A VM keeps the price of its launch.`,
+    `Prices are in USD, of VMs alone, without discounts of a contract: ${priceSource(prices, found, window.toMs)}. A VM keeps the price of its launch.`,
     ...(knownSinceMs > window.fromMs
       ? [
           `Temporal keeps ended lifecycles for ${hours(retentionMs ?? 0)} h: what was before ${timeText(knownSinceMs)} comes from the planners' ledger, which goes back 30 days and knows no labels and no spot discount.`,
@@ -107,7 +103,8 @@ function notesOf(cost: Cost, { history, ledger, prices }: Known): readonly strin
   ]
 }
 
-function priceSource(prices: KeptPrices | undefined, now: number): string {
+function priceSource(prices: KeptPrices | undefined, found: FoundPrices | undefined, now: number): string {
+  if (found === undefined) return 'whether a price list is stored in the cluster is not known'
   if (prices === undefined) return 'no price list is stored in the cluster'
   return `Azure's retail list of ${prices.region}, read ${hours(now - prices.readAtMs)} h ago`
 }

@@ -49,6 +49,7 @@ export class ClusterModel {
   #priceOf: PriceOf | undefined
   #found: readonly WaitingClass[] = []
   #missing: readonly string[] = []
+  #unlisted: readonly string[] = []
 
   /** Whether something changed since the last `takeChange`, or a mark or hold ends by `now`. */
   isDirty(now: number): boolean {
@@ -125,10 +126,12 @@ export class ClusterModel {
     this.#found = found
   }
 
-  setMissing(missing: readonly string[]): void {
-    if (missing.join('\n') === this.#missing.join('\n')) return
+  /** `unlisted`: kinds of which no list came yet. */
+  setMissing(missing: readonly string[], unlisted: readonly string[]): void {
+    if (isDeepStrictEqual([missing, unlisted], [this.#missing, this.#unlisted])) return
     this.#isDirty = true
     this.#missing = missing
+    this.#unlisted = unlisted
   }
 
   /** Returns the view as of the last `takeChange`. */
@@ -174,6 +177,7 @@ export class ClusterModel {
       pools,
       pending: pendingClasses(this.#waiting, this.#found),
       missing: this.#missing,
+      ...(this.#unlisted.length > 0 && { unlisted: this.#unlisted }),
     }
   }
 

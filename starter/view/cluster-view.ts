@@ -62,6 +62,8 @@ export interface ClusterView {
   readonly pending: readonly WaitingClass[]
   /** What could not be read, with the remedy, a sentence each. */
   readonly missing: readonly string[]
+  /** Kinds of which no list came yet: counts of them are no counts. */
+  readonly unlisted?: readonly string[]
 }
 
 /** What changed since the last view: whole nodes, and the small parts each time. */

@@ -197,7 +197,7 @@ test('a price list prices the nodes', async () => {
 })
 
 test.each<[string, (server: FakeServer) => void, string]>([
-  ['may not be read', (server) => server.failures.set(prices, forbidden('configmaps')), 'configmaps is forbidden'],
+  ['may not be read', (server) => server.failures.set(prices, forbidden('configmaps')), 'no right to read it'],
   [
     'is damaged',
     (server) =>

@@ -74,6 +74,7 @@ export class ClusterWatch {
   readonly #listeners = new Set<Listener>()
   readonly #missing = new Map<string, string>()
   readonly #unreadable = new Set<string>()
+  readonly #unlisted = new Set<string>(kinds.map(({ resource }) => resource))
   readonly #stops: (() => void)[] = []
   #gathering: NodeJS.Timeout | undefined
   #isStarted = false
@@ -99,12 +100,15 @@ export class ClusterWatch {
       now: Date.now,
     })
     watch.#stops.push(kept.stop)
-    const failures = (await Promise.race([firsts, limit])) ?? []
-    const isNothingListed = failures.length > 0 && failures.every((failure) => failure !== undefined)
-    if (isNothingListed) {
+    const failures = await Promise.race([firsts, limit])
+    const late = new Error(`no answer within ${firstViewMs / 1000} s`)
+    if (watch.#unlisted.size === kinds.length) {
       watch.close()
-      throw failures[0]
+      throw failures?.[0] ?? late
     }
+    for (const { resource } of kinds)
+      if (watch.#unlisted.has(resource) && !watch.#missing.has(resource))
+        watch.#note(resource, missingText(resource, late, { sinceMs: Date.now(), isListed: false }))
     await kept.first
     watch.#begin()
     return watch
@@ -152,6 +156,8 @@ export class ClusterWatch {
           },
           replaced: (objects) => {
             isListed = true
+            this.#unlisted.delete(resource)
+            this.#tellMissing()
             this.#keepOnly(kind, objects)
             this.#note(resource, undefined)
             resolve(undefined)
@@ -213,9 +219,13 @@ export class ClusterWatch {
     if (this.#missing.get(subject) !== text) {
       if (text === undefined) this.#missing.delete(subject)
       else this.#missing.set(subject, text)
-      this.#model.setMissing([...this.#missing.values()])
+      this.#tellMissing()
     }
     this.#gather()
+  }
+
+  #tellMissing(): void {
+    this.#model.setMissing([...this.#missing.values()], [...this.#unlisted])
   }
 
   #gather(): void {

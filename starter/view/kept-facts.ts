@@ -2,7 +2,7 @@ import type { KubernetesClient } from '../../activities/kubernetes/client/client
 import { readWaiting } from '../../activities/provisioning/findings/read-waiting.ts'
 import { faultText, type NoteFaults } from '../../api/kept/document.ts'
 import { waitingMapName } from '../../core/scheduling/explain/waiting-classes.ts'
-import { printableStart } from '../../core/values/printable.ts'
+import { missingLines, missingOf } from '../picture/missing.ts'
 import type { ClusterModel } from './cluster-model.ts'
 import { readPrices } from './prices.ts'
 
@@ -19,7 +19,6 @@ interface KeptOptions {
 
 const pricesEveryMs = 60_000
 const waitingEveryMs = 5000
-const longestReason = 200
 
 /**
  * Reads Joiner's ConfigMaps again and again: prices, and what its planner found about pending pods. Reading by name needs no right to list them.
@@ -56,11 +55,7 @@ export function followKeptFacts({ client, namespace, model, note, now }: KeptOpt
     try {
       note(subject, await read())
     } catch (error) {
-      const what = printableStart(error instanceof Error ? error.message : String(error), longestReason)
-      note(
-        subject,
-        `${subject}: the ${map} cannot be read (${what}); ask for the right to get it (role joiner-operator)`,
-      )
+      note(subject, `${subject} not known: ${missingLines([missingOf(map, error)]).join()}`)
     }
   }
 

@@ -3,8 +3,9 @@ import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import type { KubeconfigSource } from '../../../activities/kubernetes/client/kubeconfig.ts'
+import { joinersClient } from '../../picture/joiners-client.ts'
 import { CommandError } from '../shared/command-error.ts'
-import type { ConnectionOptions } from '../shared/options.ts'
+import type { ClusterOptions, ConnectionOptions } from '../shared/options.ts'
 
 const accountToken = '/var/run/secrets/kubernetes.io/serviceaccount/token'
 
@@ -36,14 +37,18 @@ export function kubeconfigSource(
   )
 }
 
-/** Does the work with a client of the cluster, which is closed afterwards. Errors: those of the work, and of a kubeconfig that cannot be read. */
+/**
+ * Does the work with a client of the cluster, which is closed afterwards; where the options name Joiner's namespace, it knows that one from others
+ * (`joinersClient`). Errors: those of the work, and of a kubeconfig that cannot be read.
+ */
 export async function withCluster<T>(
-  options: ConnectionOptions,
+  options: ConnectionOptions & Partial<Pick<ClusterOptions, 'namespace'>>,
   work: (client: KubernetesClient) => Promise<T>,
 ): Promise<T> {
   const client = await KubernetesClient.load(kubeconfigSource(options))
+  const { namespace } = options
   try {
-    return await work(client)
+    return await work(namespace === undefined ? client : joinersClient(client, namespace))
   } finally {
     await client.close()
   }

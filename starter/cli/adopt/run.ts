@@ -8,9 +8,9 @@ import type { maintenance } from '../../../workflows/index.ts'
 import type { Table } from '../../document/document.ts'
 import { note, say, show } from '../../document/print.ts'
 import { counted, few, usd } from '../../document/words.ts'
+import { unanswered } from '../../picture/missing.ts'
 import { readWithheld } from '../../view/withheld.ts'
 import { withCluster } from '../access/cluster.ts'
-import { reason } from '../doctor/check.ts'
 import { type TemporalAccess, withTemporal } from '../operate/temporal-access.ts'
 import type { TemporalOptions } from '../operate/temporal-options.ts'
 import { CommandError } from '../shared/command-error.ts'
@@ -45,7 +45,7 @@ export async function adopt(names: readonly string[], options: AdoptOptions): Pr
     const asked = { names: able.map(({ name }) => name), ...(options.delete === true ? { end: true as const } : {}) }
     return await withTemporal(options, async (access) => (areDone(await ask(access, asked), asked) ? Number(left) : 1))
   } catch (error) {
-    console.error(error instanceof CommandError ? error.message : `the API server: ${reason(error)}`)
+    console.error(error instanceof CommandError ? error.message : `the API server: ${unanswered(error)}`)
     return 1
   }
 }

@@ -1,7 +1,7 @@
 import { print } from '../../document/print.ts'
+import { unanswered } from '../../picture/missing.ts'
 import { withCluster } from '../access/cluster.ts'
 import type { InputFile } from '../bounded/input.ts'
-import { reason } from '../doctor/check.ts'
 import { CommandError } from '../shared/command-error.ts'
 import type { ConnectionOptions, OutputFormat } from '../shared/options.ts'
 import { type Advice, adviceOn } from './advice.ts'
@@ -64,6 +64,6 @@ async function seenCluster(connection: ConnectionOptions): Promise<SeenCluster> 
   try {
     return await withCluster(connection, readCluster)
   } catch (error) {
-    throw new CommandError(`advise: the cluster cannot be read: ${reason(error)}; check --kubeconfig and --context`)
+    throw new CommandError(`advise: the cluster cannot be read: ${unanswered(error)}`)
   }
 }

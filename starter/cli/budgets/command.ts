@@ -45,17 +45,17 @@ function days(text: string): number {
 }
 
 async function run(names: readonly string[], options: Options): Promise<number> {
-  const [{ readCluster }, { budgetReport }, { reason }] = await Promise.all([
+  const [{ readCluster }, { budgetReport }, { unanswered }] = await Promise.all([
     import('./read.ts'),
     import('./report.ts'),
-    import('../doctor/check.ts'),
+    import('../../picture/missing.ts'),
   ])
   const now = Date.now()
   let cluster: ReadCluster
   try {
     cluster = await readCluster(options, now)
   } catch (error) {
-    console.error(`${reason(error)}; check --kubeconfig, --context and -n "${options.namespace}"`)
+    console.error(unanswered(error))
     return 1
   }
   const existing = cluster.nodePools.map(({ metadata }) => metadata.name)

@@ -1,8 +1,7 @@
-import { decodeNode, decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
+import { decodeNode, decodeNodeClaim, decodeNodePool } from '../../../activities/kubernetes/cache/decode.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { readPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
 import { withCluster } from '../access/cluster.ts'
-import { readPools } from '../doctor/context.ts'
 import type { ClusterOptions } from '../shared/options.ts'
 import type { ReadCluster } from './report.ts'
 
@@ -13,14 +12,16 @@ export function readCluster(options: ClusterOptions, now: number): Promise<ReadC
 
 /** Does it with a client at hand. `namespace`: Joiner's. */
 export async function readClusterWith(client: KubernetesClient, namespace: string, now: number): Promise<ReadCluster> {
-  const [{ nodePools }, nodes, nodeClaims, pauses] = await Promise.all([
-    readPools(client),
+  const [nodePools, nodes, nodeClaims, pauses] = await Promise.all([
+    client.list('/apis/karpenter.sh/v1/nodepools'),
     client.list('/api/v1/nodes'),
     client.list('/apis/karpenter.sh/v1/nodeclaims'),
     readPauses({ client, namespace }, now),
   ])
   return {
-    nodePools,
+    nodePools: nodePools.items
+      .map((item) => decodeNodePool(item))
+      .filter(({ template }) => template.spec.nodeClassRef.kind === 'AKSNodeClass'),
     nodes: nodes.items.map((item) => decodeNode(item)),
     nodeClaims: nodeClaims.items.map((item) => decodeNodeClaim(item)),
     pauses,

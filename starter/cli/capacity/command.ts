@@ -56,17 +56,15 @@ function common(command: Command): Command {
 type Store = import('../../../activities/azure/capacity/mark-store.ts').MarkStore
 
 async function run(options: Options, work: (store: Store) => Promise<void>): Promise<void> {
-  const [{ withCluster }, { MarkStore }] = await Promise.all([
+  const [{ withCluster }, { unanswered }, { MarkStore }] = await Promise.all([
     import('../access/cluster.ts'),
+    import('../../picture/missing.ts'),
     import('../../../activities/azure/capacity/mark-store.ts'),
   ])
   try {
     await withCluster(options, (client) => work(new MarkStore(client, options.namespace, Date.now)))
   } catch (error) {
-    fail(
-      `${error instanceof Error ? error.message : String(error)}; check --kubeconfig, --context and -n "${options.namespace}"`,
-      1,
-    )
+    fail(unanswered(error), 1)
   }
 }
 

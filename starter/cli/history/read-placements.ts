@@ -1,9 +1,9 @@
 import { decodePod } from '../../../activities/kubernetes/cache/decode-pod.ts'
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
-import { isForbidden } from '../../../activities/kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { workloadOf } from '../../../core/pods/workload-of.ts'
+import { Adornments, type Missing } from '../../picture/missing.ts'
 import { withCluster } from '../access/cluster.ts'
 import type { ConnectionOptions } from '../shared/options.ts'
 import { isNamedAfter, isWorkload, type Placement, type WorkloadName } from './workload.ts'
@@ -15,12 +15,19 @@ interface EventJson {
   readonly eventTime?: string | null
 }
 
-/** Where pods of a workload run, and where the scheduler's events say that others ran. Errors: the API server's. */
-export function readPlacements(options: ConnectionOptions, workload: WorkloadName): Promise<readonly Placement[]> {
+export interface Placements {
+  readonly placements: readonly Placement[]
+  /** The events of the scheduler, where they could not be read: pods that are gone are missing. */
+  readonly missing: readonly Missing[]
+}
+
+/** Where pods of a workload run, and where the scheduler's events say that others ran. Errors: the API server's, but for events. */
+export function readPlacements(options: ConnectionOptions, workload: WorkloadName): Promise<Placements> {
   return withCluster(options, async (client) => {
-    const [pods, events] = await Promise.all([
+    const sources = new Adornments()
+    const [pods, events = []] = await Promise.all([
       client.list(resourcePath('pods', undefined, workload.namespace)),
-      scheduledEvents(client, workload.namespace),
+      sources.read('events', scheduledEvents(client, workload.namespace)),
     ])
     const scheduled = new Map(events.filter(({ pod }) => isNamedAfter(pod, workload)).map((each) => [each.pod, each]))
     const existing = pods.items.map((item) => decodePod(item))
@@ -31,21 +38,15 @@ export function readPlacements(options: ConnectionOptions, workload: WorkloadNam
         return { pod: name, node, exists: true, ...(atMs === undefined ? {} : { atMs }) }
       })
     const known = new Set(existing.map(({ metadata }) => metadata.name))
-    return [...present, ...[...scheduled.values()].filter(({ pod }) => !known.has(pod))]
+    const placements = [...present, ...[...scheduled.values()].filter(({ pod }) => !known.has(pod))]
+    return { placements, missing: sources.missing }
   })
 }
 
-/** Errors: the API server's, unless the caller may not read events, of which a note is printed. */
 async function scheduledEvents(client: KubernetesClient, namespace: string): Promise<readonly Placement[]> {
   const fieldSelector = 'reason=Scheduled,involvedObject.kind=Pod'
-  try {
-    const { items } = await client.list(resourcePath('events', undefined, namespace), { fieldSelector })
-    return items.flatMap(placementOf)
-  } catch (error) {
-    if (!isForbidden(error)) throw error
-    console.error('note: pods that are gone are missing here: you may not read events (kubectl auth can-i list events)')
-    return []
-  }
+  const { items } = await client.list(resourcePath('events', undefined, namespace), { fieldSelector })
+  return items.flatMap(placementOf)
 }
 
 function placementOf(item: Json): readonly Placement[] {

@@ -1,21 +1,13 @@
 import type { History } from '../../../core/history/life.ts'
 import { type Answer, note, print } from '../../document/print.ts'
 import { readHistory } from '../../history/lives.ts'
-import { reason } from '../doctor/check.ts'
+import { missingLines, unanswered } from '../../picture/missing.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
 import type { HistoryOptions } from './options.ts'
-import { readPlacements } from './read-placements.ts'
+import { type Placements, readPlacements } from './read-placements.ts'
 import { commandJson, coverageJson, lifeJson, lifeRows, ofNode, ofPool, poolRows, timelineJson } from './rows.ts'
 import { coverageNotes, livesCsv, livesTable, nodeParts, poolsCsv, poolsTable, timelineCsv } from './text.ts'
-import {
-  type Placement,
-  workloadCsv,
-  workloadJson,
-  workloadNamed,
-  workloadNodes,
-  workloadNote,
-  workloadTable,
-} from './workload.ts'
+import { workloadCsv, workloadJson, workloadNamed, workloadNodes, workloadNote, workloadTable } from './workload.ts'
 
 const listMs = 60_000
 
@@ -57,14 +49,17 @@ export async function workloadHistory(text: string, options: HistoryOptions): Pr
     note(`"${text}" names no workload: give NAMESPACE/NAME, or NAMESPACE/KIND/NAME such as shop/Deployment/web`)
     return 2
   }
-  let placements: readonly Placement[]
+  let found: Placements
   try {
-    placements = await readPlacements(options, workload)
+    found = await readPlacements(options, workload)
   } catch (error) {
-    note(`${reason(error)}; check --kubeconfig, --context and the namespace "${workload.namespace}"`)
+    note(unanswered(error))
     return 1
   }
+  const { placements, missing: unread } = found
+  note(...missingLines(unread).map((line) => `pods that are gone are not known: ${line}`))
   return answered(options, (history) => {
+    if (placements.length === 0 && unread.length > 0) return `no pod of ${text} has a node now`
     if (placements.length === 0)
       return `no pod of ${text} has a node, and no event of the last hour names one; kubectl get pods --namespace ${workload.namespace}`
     note(workloadNote)

@@ -9,8 +9,8 @@ import { claimOfLifecycle, type LifecycleClaim } from '../../../core/task-queues
 import { ofNodeOrClaim, runningLifecycles } from '../../../core/workflow-queries.ts'
 import { lifecycleStatusQuery } from '../../../workflows/messages.ts'
 import { searchAttributes } from '../../../workflows/search-attributes.ts'
+import { unanswered } from '../../picture/missing.ts'
 import { withCluster } from '../access/cluster.ts'
-import { reason } from '../doctor/check.ts'
 import type { TemporalAccess } from '../operate/temporal-access.ts'
 import type { ConnectionOptions } from '../shared/options.ts'
 import { innermost } from '../status/read.ts'
@@ -126,6 +126,6 @@ async function reading<T>(
   try {
     return await withCluster(options, read)
   } catch (error) {
-    return reason(error)
+    return unanswered(error)
   }
 }

@@ -63,9 +63,7 @@ async function readBoth(options: TemporalOptions, only?: string): Promise<NodeFa
   ])
   if (lifecycles === undefined) console.error('note: without Temporal, phases come from the conditions of NodeClaims')
   if (typeof claims === 'string')
-    console.error(
-      `note: NodeClaims cannot be read (${claims}); check --kubeconfig and --context. Holds and conditions are missing`,
-    )
+    console.error(`note: NodeClaims cannot be read, so holds and conditions are missing: ${claims}`)
   return {
     ...(typeof claims === 'string' ? {} : { claims }),
     ...(lifecycles === undefined ? {} : { lifecycles }),

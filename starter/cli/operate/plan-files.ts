@@ -3,10 +3,10 @@ import { PlanStore } from '../../../activities/disruption/plans/plan-store.ts'
 import { parseDisruptionPlan } from '../../../api/disruption-plan.ts'
 import type { DisruptionPlan } from '../../../core/disruption/plan/plan.ts'
 import { printableStart } from '../../../core/values/printable.ts'
+import { unanswered } from '../../picture/missing.ts'
 import { withCluster } from '../access/cluster.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
 import { type FileText, takeText } from '../bounded/text.ts'
-import { reason } from '../doctor/check.ts'
 import { CommandError } from '../shared/command-error.ts'
 import type { ClusterOptions } from '../shared/options.ts'
 
@@ -51,7 +51,7 @@ async function withStore<T>(options: ClusterOptions, work: (store: PlanStore) =>
     return await withCluster(options, (client) => work(new PlanStore(client, options.namespace)))
   } catch (error) {
     throw new CommandError(
-      `plans are kept in ConfigMaps of the cluster, which cannot be read or written: ${reason(error)}; check --kubeconfig, --context and -n "${options.namespace}"`,
+      `plans are kept in ConfigMaps of the cluster, which cannot be read or written: ${unanswered(error)}`,
     )
   }
 }

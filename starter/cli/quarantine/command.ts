@@ -43,8 +43,9 @@ type Store = import('../../../activities/scheduler-thread/quarantine-store.ts').
 
 async function run(options: Options, work: (store: Store) => Promise<void>): Promise<void> {
   // Loaded late: the client of Kubernetes would be most of the time of --help.
-  const [{ withCluster }, { QuarantineStore }, { faultText }] = await Promise.all([
+  const [{ withCluster }, { unanswered }, { QuarantineStore }, { faultText }] = await Promise.all([
     import('../access/cluster.ts'),
+    import('../../picture/missing.ts'),
     import('../../../activities/scheduler-thread/quarantine-store.ts'),
     import('../../../api/kept/document.ts'),
   ])
@@ -55,10 +56,7 @@ async function run(options: Options, work: (store: Store) => Promise<void>): Pro
     }
     await withCluster(options, (client) => work(new QuarantineStore({ client, namespace, note })))
   } catch (error) {
-    fail(
-      `${error instanceof Error ? error.message : String(error)}; check --kubeconfig, --context and -n "${options.namespace}"`,
-      1,
-    )
+    fail(unanswered(error), 1)
   }
 }
 

@@ -5,10 +5,8 @@ import type { KubernetesClient } from '../../../activities/kubernetes/client/cli
 import type { HeldUp } from '../../../activities/kubernetes/client/request-gate.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { heldUpAnnotation } from '../../../activities/kubernetes/lease-object.ts'
+import { leaderLeases } from '../../picture/joiners-client.ts'
 import { messageOf } from '../../temporal/problem.ts'
-
-/** Those that one process holds for as long as it works. */
-const leaderLeases = ['joiner-bridge', 'joiner-planner', 'joiner-maintenance'] as const
 
 export interface LeaseReport {
   readonly lease: string

@@ -7,7 +7,7 @@ const mostNamed = 3
 
 /** Pending pods by what they wait for, with an example of each that nothing is planned for. */
 export function pendingPart({ waiting }: ClusterReport): Part {
-  if (waiting === undefined) return undefined
+  if (waiting === undefined) return 'which pods wait for a node is not known'
   const { planned, unschedulable, held } = totals(waiting)
   const all = planned + unschedulable + held
   if (all === 0) return 'no pod waits for a node'

@@ -11,13 +11,13 @@ import { phaseOf } from '../../../core/node-claim/phase.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { waitingMapName } from '../../../core/scheduling/explain/waiting-classes.ts'
+import { Adornments, missingLines, missingOf } from '../../picture/missing.ts'
 import { readRefusedCancellations } from '../../view/cancellations.ts'
 import { readEvaluations } from '../../view/evaluations.ts'
 import { readPrices } from '../../view/prices.ts'
 import { processesRead } from '../../view/processes-read.ts'
 import { readWithheld } from '../../view/withheld.ts'
 import { withCluster } from '../access/cluster.ts'
-import { reason } from '../doctor/check.ts'
 import { readLeases } from '../shared/leases.ts'
 import type { ClusterOptions } from '../shared/options.ts'
 import { readClaims, readRepairer } from '../shared/temporal-findings.ts'
@@ -41,23 +41,19 @@ export async function readCluster(options: ClusterOptions, now: number): Promise
   try {
     return await withCluster(options, (client) => readObjects(client, options.namespace, now))
   } catch (error) {
-    return { report: { unread: [`NodeClaims: ${reason(error)}`] }, claims: undefined }
+    return { report: { unread: missingLines([missingOf('NodeClaims', error)]) }, claims: undefined }
   }
 }
 
 /** As `readCluster`, with a client of the cluster. */
 async function readObjects(client: KubernetesClient, namespace: string, now: number): Promise<ClusterRead> {
-  const unread: string[] = []
+  const sources = new Adornments()
   const damaged = new Set<string>()
   const note: NoteFaults = (map, faults) => {
     for (const fault of faults.slice(0, mostFaults)) damaged.add(faultText(map, namespace, fault))
   }
   const source = { client, namespace, note }
-  const kept = <T>(map: string, read: Promise<T>) =>
-    within(configMs, read).catch((error: unknown) => {
-      unread.push(`ConfigMap ${map}: ${reason(error)}`)
-      return undefined
-    })
+  const kept = <T>(map: string, read: Promise<T>) => sources.read(`ConfigMap ${map}`, within(configMs, read))
   const [
     claims,
     repairer,
@@ -71,9 +67,9 @@ async function readObjects(client: KubernetesClient, namespace: string, now: num
     refusedCancellations,
     lastPass,
   ] = await Promise.all([
-    within(readMs, readClaims(client)).catch((error: unknown) => reason(error)),
+    sources.read('NodeClaims', within(readMs, readClaims(client))),
     within(configMs, readRepairer(client, namespace, now)).catch(() => undefined),
-    within(configMs, readLeases(client, namespace)).catch(() => undefined),
+    sources.read('leases', within(configMs, readLeases(client, namespace))),
     kept(
       'joiner-prices',
       readPrices(source, () => now),
@@ -87,11 +83,10 @@ async function readObjects(client: KubernetesClient, namespace: string, now: num
     kept(verdictMapName(0), readEvaluations(source, 0)),
     ...processesRead(source, now).map(([map, read]) => kept(map, read)),
   ])
-  if (typeof claims === 'string') unread.unshift(`NodeClaims: ${claims}`)
   const report = {
-    unread,
+    unread: missingLines(sources.missing),
     damaged: [...damaged],
-    ...(typeof claims === 'string' ? {} : { nodes: claims.map(nodeReport) }),
+    ...(claims && { nodes: claims.map(nodeReport) }),
     ...(repairer && { repairer }),
     ...(leases && { leases }),
     ...(prices?.kind === 'read' && { priceOf: prices.priceOf }),
@@ -103,7 +98,7 @@ async function readObjects(client: KubernetesClient, namespace: string, now: num
     ...(lastPass?.lastPass && { lastPass: lastPass.lastPass }),
     ...(quarantined && { quarantined: [...quarantined.values()].filter(({ untilMs }) => untilMs > now) }),
   }
-  return { report, claims: typeof claims === 'string' ? undefined : claims }
+  return { report, claims }
 }
 
 /** Errors: those of the work, and that it takes longer. */

@@ -60,6 +60,14 @@ const silent: StatusReport = {
   ],
   queues: [{ role: 'plan', queue: 'joiner-plan-demo', workers: 0 }],
 }
+/** What the cluster says where all of it could be read and nothing is there. */
+const read = {
+  leases: [],
+  quarantined: [],
+  waiting: { counts: [], classes: new Map() },
+  withheld: parseWithheld({}).found,
+  priceOf: () => 0.1,
+}
 const priceOf = (_: string, capacityType: string) => (capacityType === 'spot' ? undefined : 0.1)
 
 test('the status for people', () => {
@@ -71,6 +79,12 @@ test('the status for people', () => {
     'PAUSED  disruption of NodePool "gpu" is paused by alice since 2026-11-21T11:59:00Z until 2026-11-21T13:00:00Z: release day',
     '',
     "who holds Joiner's Leases is not known",
+    '',
+    'which objects are quarantined is not known',
+    '',
+    'which machines run pods without a NodeClaim is not known',
+    '',
+    'which pods wait for a node is not known',
     '',
     'COMMAND  SINCE  DOING          NODES',
     'empty-1  5s     deleting a, b  a, b',
@@ -150,11 +164,11 @@ test('who holds the Leases is named, with the time, and whether that is known', 
   ]
   expect(plainText(statusDocument(report, { leases }, now))).toContain(
     [
-      'LEASE               HELD BY     FOR',
-      'joiner-bridge       evil\\u001b  12m',
-      'joiner-planner      a/1         -',
-      'joiner-maintenance  nobody      -',
-      'joiner-other        not known   -',
+      'LEASE               HELD BY               FOR',
+      'joiner-bridge       evil\\u001b            12m',
+      'joiner-planner      a/1                   -',
+      'joiner-maintenance  nobody                -',
+      'joiner-other        not known: forbidden  -',
     ].join('\n'),
   )
   expect(statusJson(report, { leases })).toMatchObject({
@@ -223,7 +237,7 @@ describe('what is broken', () => {
 
   test('a loop that does not answer is not called free of pauses; the cluster says in its place', () => {
     expect(plainText(statusDocument(silent, {}, now))).toContain('whether disruption is paused is not known')
-    const known = { nodes, leases: [], pauses: { provisioning: [], disruption: [pause] } }
+    const known = { ...read, nodes, pauses: { provisioning: [], disruption: [pause] } }
     expect(plainText(statusDocument(silent, known, now))).toContain('PAUSED  disruption of NodePool "gpu"')
     expect(plainText(statusDocument(silent, known, now))).not.toContain('not known')
   })

@@ -69,13 +69,14 @@ function leases({ leases }: ClusterReport): Part {
     header: ['LEASE', 'HELD BY', 'FOR'],
     rows: leases.map(({ lease, unread, holder, heldMs }) => [
       lease,
-      unread === undefined ? shortened(holder ?? 'nobody', 80) : 'not known',
+      shortened(unread === undefined ? (holder ?? 'nobody') : `not known: ${unread}`, 80),
       heldMs === undefined ? undefined : ago(heldMs),
     ]),
   }
 }
 
-function quarantined({ quarantined: entries = [] }: ClusterReport): Part {
+function quarantined({ quarantined: entries }: ClusterReport): Part {
+  if (entries === undefined) return 'which objects are quarantined is not known'
   if (entries.length === 0) return undefined
   const names = entries.map(({ id }) => id)
   return `QUARANTINED  ${few(names, 3)}: left out of planning, see joiner quarantine list`
@@ -83,7 +84,8 @@ function quarantined({ quarantined: entries = [] }: ClusterReport): Part {
 
 /** Each machine by name: its cost goes on until an operator decides about it. */
 function withheld({ withheld: found }: ClusterReport, now: number): Part {
-  if (found === undefined || found.count === 0) return undefined
+  if (found === undefined) return 'which machines run pods without a NodeClaim is not known'
+  if (found.count === 0) return undefined
   const more = found.count - mostWithheld
   const asOf = found.atMs === undefined ? '' : `, as of ${ago(now - found.atMs)} ago`
   return {

@@ -1,5 +1,5 @@
 import { ago } from '../../document/words.ts'
-import type { NodeView } from '../../view/cluster-view.ts'
+import type { ClusterView, NodeView } from '../../view/cluster-view.ts'
 import { bar, shareOf, shareStyle } from './bars.ts'
 import type { Cell, Style } from './paint.ts'
 
@@ -53,8 +53,16 @@ const podCount: Column = {
   cell: ({ pods }) => ({ text: String(pods.length) }),
 }
 
-/** Returns the columns, with a bar for each of these resources. */
-export function columnsFor(shown: readonly Resource[], barWidth: number): readonly Column[] {
+/** Returns the columns, with a bar for each of these resources, without those of which nothing is known. */
+export function columnsFor(
+  { unlisted = [] }: Pick<ClusterView, 'unlisted'>,
+  shown: readonly Resource[],
+  barWidth: number,
+): readonly Column[] {
+  const unknown = [
+    ...(unlisted.includes('pods') ? resources : []),
+    ...(unlisted.includes('nodeclaims') ? ['phase'] : []),
+  ]
   const bars: readonly Column[] = [
     ...(shown.includes('pods') ? [] : [podCount]),
     ...shown.map((resource) => ({
@@ -63,7 +71,7 @@ export function columnsFor(shown: readonly Resource[], barWidth: number): readon
       cell: (node: NodeView) => barCell(node, resource, barWidth),
     })),
   ]
-  return [
+  const all: readonly Column[] = [
     ...plain,
     ...bars,
     {
@@ -74,6 +82,7 @@ export function columnsFor(shown: readonly Resource[], barWidth: number): readon
     },
     { key: 'note', title: 'NOTE', cell: ({ note }) => ({ text: note ?? '', style: 'dim' }) },
   ]
+  return all.filter(({ key }) => !unknown.includes(key))
 }
 
 const phaseStyles: Readonly<Record<string, Style>> = {

@@ -36,7 +36,7 @@ read is named, and the rest is shown. Utilization is what pods request of what n
 Keys: q ends it, s and S sort by another column, r reverses, p chooses a NodePool, / filters, arrows and PgUp, PgDn, Home, End scroll, Ctrl-Z suspends.
   joiner top --sort cpu --nodepool general
   joiner top --once -o json | jq .totals
-Exit code: 0, 1 when the cluster does not answer, 2 for options that cannot be read, 130 after Ctrl-C.`,
+Exit code: 0, 1 when the cluster does not answer or nodes could not be read, 2 for options that cannot be read, 130 after Ctrl-C.`,
     )
     .action(async (options: Options) => {
       process.exitCode = await top(options)
@@ -50,23 +50,28 @@ function resourceNames(text: string): readonly Resource[] {
 }
 
 async function top(options: Options): Promise<number> {
-  const [{ kubeconfigSource }, { KubernetesClient }, { ClusterWatch }, { reason }] = await Promise.all([
-    import('../access/cluster.ts'),
-    import('../../../activities/kubernetes/client/client.ts'),
-    import('../../view/cluster-watch.ts'),
-    import('../doctor/check.ts'),
-  ])
+  const [{ kubeconfigSource }, { KubernetesClient }, { ClusterWatch }, { unanswered }, { joinersClient }] =
+    await Promise.all([
+      import('../access/cluster.ts'),
+      import('../../../activities/kubernetes/client/client.ts'),
+      import('../../view/cluster-watch.ts'),
+      import('../../picture/missing.ts'),
+      import('../../picture/joiners-client.ts'),
+    ])
   let client: InstanceType<typeof KubernetesClient> | undefined
   try {
     client = await KubernetesClient.load(kubeconfigSource(options))
-    const watch = await ClusterWatch.start({ client, namespace: options.namespace })
+    const watch = await ClusterWatch.start({
+      client: joinersClient(client, options.namespace),
+      namespace: options.namespace,
+    })
     try {
       return isLive(options) ? await live(watch, client.server, options) : await once(watch, options)
     } finally {
       watch.close()
     }
   } catch (error) {
-    console.error(`${reason(error)}; check --kubeconfig and --context`)
+    console.error(unanswered(error))
     return 1
   } finally {
     await client?.close()
@@ -85,9 +90,10 @@ type Watch = Awaited<ReturnType<typeof import('../../view/cluster-watch.ts').Clu
 async function once(watch: Watch, { output, resources: shown, ...options }: Options): Promise<number> {
   const { onceDocument } = await import('./once.ts')
   const view = watch.view()
+  const isNeededMissing = view.unlisted?.includes('nodes') === true
+  if (isNeededMissing || !isForPrograms(output)) note(...view.missing.map((text) => `note: ${text}`))
   await print(output, { json: view, document: () => onceDocument(view, selectionOf(options), shown) })
-  if (!isForPrograms(output)) note(...view.missing.map((text) => `note: ${text}`))
-  return 0
+  return isNeededMissing ? 1 : 0
 }
 
 async function live(watch: Watch, server: string, options: Options): Promise<number> {

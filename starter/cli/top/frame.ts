@@ -4,7 +4,7 @@ import { columnsFor, type Resource } from './columns.ts'
 import type { TopState } from './keys.ts'
 import { type Paint } from './paint.ts'
 import { selected } from './rows.ts'
-import { pendingLines, podRoom, totalsLine, usageLines } from './summary.ts'
+import { emptyText, pendingLines, totalsLine, usageLines } from './summary.ts'
 import { drawnTable } from './table.ts'
 
 /** Where and how a frame is drawn. */
@@ -43,7 +43,7 @@ export function frameOf(view: ClusterView, state: TopState, place: Place): Frame
   const title = [totalsLine(view), new Date(now).toISOString().slice(11, 19), server].join('  ')
   const head = [
     paint(clip(title), 'bold'),
-    ...usageLines({ ...view.totals, podRoom: podRoom(view) }, resources, {
+    ...usageLines(view, resources, {
       barWidth: Math.max(5, Math.min(40, columns - 50)),
       width: columns,
       paint,
@@ -55,7 +55,7 @@ export function frameOf(view: ClusterView, state: TopState, place: Place): Frame
   const nodes = selected(view.nodes, state)
   const table = drawnTable(nodes, {
     ...state,
-    columns: columnsFor(resources, barWidth),
+    columns: columnsFor(view, resources, barWidth),
     width: columns,
     now,
     paint,
@@ -69,15 +69,6 @@ export function frameOf(view: ClusterView, state: TopState, place: Place): Frame
   const lines = [...head, ...pending, table.heading, ...body, ...filler, ...warnings, last]
   // A terminal of a few lines shows the totals and the first nodes.
   return { lines: lines.slice(0, rows), page, count: nodes.length, offset }
-}
-
-function emptyText({ nodes }: ClusterView, { filter, nodePool }: TopState): string {
-  if (nodes.length === 0) return 'no nodes'
-  const what = [
-    ...(nodePool === undefined ? [] : [`of the NodePool "${nodePool}"`]),
-    ...(filter ? [`with "${filter}"`] : []),
-  ]
-  return `no nodes ${what.join(' ')}`
 }
 
 function helpLine(

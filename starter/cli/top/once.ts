@@ -3,21 +3,20 @@ import type { ClusterView } from '../../view/cluster-view.ts'
 import { columnsFor, type Resource } from './columns.ts'
 import { noPaint } from './paint.ts'
 import { type Selection, selected } from './rows.ts'
-import { pendingLines, podRoom, totalsLine, usageLines } from './summary.ts'
+import { emptyText, pendingLines, totalsLine, usageLines } from './summary.ts'
 
 const mostPending = 20
 
 /** Returns a view as plain text, for scripts and pipes. */
 export function onceDocument(view: ClusterView, selection: Selection, resources: readonly Resource[]): Document {
   const nodes = selected(view.nodes, selection)
-  const columns = columnsFor(resources, 0)
-  const totals = { ...view.totals, podRoom: podRoom(view) }
+  const columns = columnsFor(view, resources, 0)
   const head = [
     totalsLine(view),
-    ...usageLines(totals, resources, { barWidth: 0, width: Number.POSITIVE_INFINITY, paint: noPaint }),
+    ...usageLines(view, resources, { barWidth: 0, width: Number.POSITIVE_INFINITY, paint: noPaint }),
     ...pendingLines(view, mostPending, view.atMs),
   ]
   const rows = nodes.map((node) => columns.map((column) => column.cell(node, view.atMs).text.trim() || undefined))
   const header = columns.map(({ title }) => title)
-  return [head, [nodes.length === 0 ? 'no nodes' : { header, rows }]]
+  return [head, [nodes.length === 0 ? emptyText(view, selection) : { header, rows }]]
 }

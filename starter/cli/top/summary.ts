@@ -1,32 +1,41 @@
 import type { WaitingClass } from '../../../core/scheduling/explain/waiting-class.ts'
 import { cut } from '../../document/text.ts'
 import { ago, counted, few, monthly } from '../../document/words.ts'
-import type { ClusterView, Totals } from '../../view/cluster-view.ts'
+import type { ClusterView } from '../../view/cluster-view.ts'
 import { bar, bytesText, coresText, shareOf, shareStyle } from './bars.ts'
 import type { Resource } from './columns.ts'
+import type { TopState } from './keys.ts'
 import { type Paint } from './paint.ts'
 
+/** Whether a list of the kind came, so that none means none. */
+function isListed({ unlisted = [] }: ClusterView, kind: string): boolean {
+  return !unlisted.includes(kind)
+}
+
 /** Returns totals on one line. */
-export function totalsLine({ totals, nodes }: ClusterView): string {
+export function totalsLine(view: ClusterView): string {
+  const { totals, nodes } = view
   const { pods, pending, pricePerHour, unpriced } = totals
+  const isUnpriced = unpriced === totals.nodes && totals.nodes > 0
   const notReady = nodes.filter(({ isReady }) => !isReady).length
   return [
-    counted(totals.nodes, 'node'),
-    ...(notReady === 0 ? [] : [`${notReady} not ready`]),
-    counted(pods, 'pod'),
-    `${pending} pending`,
-    `${pricePerHour.toFixed(3)} USD/hour`,
-    `${monthly(pricePerHour)} USD/month`,
-    ...(unpriced === 0 ? [] : [`${counted(unpriced, 'node')} without a price`]),
+    isListed(view, 'nodes') ? counted(totals.nodes, 'node') : 'nodes not known',
+    ...(notReady === 0 || !isListed(view, 'nodes') ? [] : [`${notReady} not ready`]),
+    ...(isListed(view, 'nodeclaims') ? [] : ['phases not known']),
+    ...(isListed(view, 'pods') ? [counted(pods, 'pod'), `${pending} pending`] : ['pods not known']),
+    ...(isUnpriced ? ['USD not known'] : [`${pricePerHour.toFixed(3)} USD/hour`, `${monthly(pricePerHour)} USD/month`]),
+    ...(unpriced === 0 || isUnpriced ? [] : [`${counted(unpriced, 'node')} without a price`]),
   ].join('  ')
 }
 
-/** Returns a line for each resource: how much of it pods request. */
+/** Returns a line for each resource: how much of it pods request; none where pods are not known. */
 export function usageLines(
-  totals: Totals & { readonly podRoom: number },
+  view: ClusterView,
   shown: readonly Resource[],
   { barWidth, width, paint }: { readonly barWidth: number; readonly width: number; readonly paint: Paint },
 ): readonly string[] {
+  if (!isListed(view, 'pods')) return []
+  const totals = { ...view.totals, podRoom: podRoom(view) }
   return shown.map((resource) => {
     const [requested, allocatable] =
       resource === 'pods' ? [totals.pods, totals.podRoom] : [totals.requested[resource], totals.allocatable[resource]]
@@ -62,6 +71,16 @@ function pendingLine({ state, cause, count, pods, sinceMs, plannedOn, finding }:
 }
 
 /** Returns how many pods all nodes have room for. */
-export function podRoom({ nodes }: ClusterView): number {
+function podRoom({ nodes }: ClusterView): number {
   return nodes.reduce((sum, { allocatable }) => sum + allocatable.pods, 0)
+}
+
+/** Says that no node is shown, and of which there are none; nodes that could not be read are not none. */
+export function emptyText(view: ClusterView, { filter, nodePool }: Pick<TopState, 'filter' | 'nodePool'>): string {
+  if (view.nodes.length === 0) return isListed(view, 'nodes') ? 'no nodes' : 'nodes not known'
+  const what = [
+    ...(nodePool === undefined ? [] : [`of the NodePool "${nodePool}"`]),
+    ...(filter ? [`with "${filter}"`] : []),
+  ]
+  return `no nodes ${what.join(' ')}`
 }

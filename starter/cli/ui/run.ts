@@ -6,6 +6,7 @@ import { costReport } from '../../cost/cost-report.ts'
 import { readCost } from '../../cost/read-cost.ts'
 import { say } from '../../document/print.ts'
 import { readHistory } from '../../history/lives.ts'
+import { unanswered } from '../../picture/missing.ts'
 import { ClusterApi } from '../../ui/answers/cluster-api.ts'
 import type { CostReport } from '../../ui/contract.ts'
 import { readPage } from '../../ui/server/page-files.ts'
@@ -13,7 +14,6 @@ import { notBuilt, startServer, type UiServer } from '../../ui/server/server.ts'
 import { TemporalLink } from '../../ui/server/temporal-link.ts'
 import { ClusterWatch } from '../../view/cluster-watch.ts'
 import { kubeconfigSource } from '../access/cluster.ts'
-import { reason } from '../doctor/check.ts'
 import { clusterFacts } from '../operate/operator.ts'
 import { openTemporal } from '../operate/temporal-access.ts'
 import { CommandError } from '../shared/command-error.ts'
@@ -108,9 +108,7 @@ async function watchCluster(client: KubernetesClient, { namespace }: UiOptions):
   try {
     return await ClusterWatch.start({ client, namespace })
   } catch (error) {
-    throw new CommandError(
-      `the cluster at ${client.server} cannot be read: ${reason(error)}; check --kubeconfig and --context`,
-    )
+    throw new CommandError(`the cluster at ${client.server} cannot be read: ${unanswered(error)}`)
   }
 }
 

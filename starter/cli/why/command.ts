@@ -102,16 +102,16 @@ async function whyPod(name: string, options: PodOptions): Promise<number> {
 }
 
 async function answer(
-  { namespace, output }: Options & ClusterOptions,
+  { output }: Pick<Options, 'output'>,
   missing: string,
   ask: () => Promise<Answer | undefined>,
 ): Promise<number> {
-  const { reason } = await import('../doctor/check.ts')
+  const { unanswered } = await import('../../picture/missing.ts')
   let found: Answer | undefined
   try {
     found = await ask()
   } catch (error) {
-    console.error(`${reason(error)}; check --kubeconfig, --context and Joiner's namespace "${namespace}"`)
+    console.error(unanswered(error))
     return 1
   }
   if (found === undefined) {

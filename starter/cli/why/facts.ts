@@ -3,6 +3,7 @@ import type { Node, NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../../
 import type { Pause, Pauses } from '../../../core/pauses/pauses.ts'
 import type { VolumeAttachment } from '../../../core/pods/related-objects.ts'
 import type { WaitingClass } from '../../../core/scheduling/explain/waiting-class.ts'
+import type { Missing } from '../../picture/missing.ts'
 
 /** A PodDisruptionBudget with the numbers of its status. */
 export interface CountedBudget extends PodDisruptionBudget {
@@ -55,12 +56,16 @@ export interface NodeFacts extends KeptVerdict {
   readonly drain?: DrainFacts
   /** As Temporal knows the cluster; absent: not known here. */
   readonly cluster?: string
+  /** What adorns the answer and could not be read. */
+  readonly missing?: readonly Missing[]
 }
 
 /** What is known about a pod that waits. */
 export interface WaitingFacts {
   /** What the planner found about such pods; unset when it has found nothing yet. */
   readonly found?: WaitingClass
+  /** Why it cannot be said what the planner found; unset: it was read. */
+  readonly unread?: Missing
   /** When the planner wrote that last, epoch ms. */
   readonly atMs?: number
   /** The pause of provisioning as a whole, if there is one. */
@@ -75,6 +80,8 @@ export interface PodFacts {
   readonly pod: Pod
   readonly budgets: readonly CountedBudget[]
   readonly events: readonly EventFacts[]
+  /** What adorns the answer and could not be read. */
+  readonly missing?: readonly Missing[]
   /** Absent: it runs nowhere, or its node is gone. */
   readonly node?: NodeFacts
   /** Absent: it waits for no node. */

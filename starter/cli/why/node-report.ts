@@ -9,6 +9,7 @@ import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../../../co
 import { annotations, labels, taintKeys } from '../../../core/requirements/labels.ts'
 import { disruptionCommandId } from '../../../core/task-queues.ts'
 import { timeText } from '../../../core/values/time.ts'
+import { missingLines } from '../../picture/missing.ts'
 import { type ShownMove, shownMove } from '../shared/shown-move.ts'
 import { drainStory } from './drain-story.ts'
 import type { EventFacts, NodeFacts } from './facts.ts'
@@ -56,6 +57,8 @@ export interface NodeReport {
   readonly remedies: readonly string[]
   readonly again: readonly string[]
   readonly events: readonly EventFacts[]
+  /** What adorns the report and could not be read, with the remedy, a line each. */
+  readonly notRead: readonly string[]
 }
 
 /** Where nothing changes the cluster is evaluated each 5 minutes; twice as long says that nobody does. */
@@ -101,6 +104,7 @@ export function nodeReport(facts: NodeFacts): NodeReport {
     remedies: drain?.remedies ?? remediesOf(moves, facts),
     again: againOf(facts),
     events: events.slice(0, mostEvents),
+    notRead: missingLines(facts.missing ?? []),
   }
 }
 

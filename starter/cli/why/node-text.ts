@@ -21,6 +21,7 @@ export function nodeDocument(report: NodeReport, now: number): Document {
       section('what would let it go', remedies),
       section('looked at again', again),
       eventSection(report.events, now),
+      section('not known', report.notRead),
     ],
   ]
 }

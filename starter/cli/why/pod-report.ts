@@ -15,6 +15,7 @@ import {
 import { annotations } from '../../../core/requirements/labels.ts'
 import { selects } from '../../../core/scheduling/topology/label-selector.ts'
 import { timeText } from '../../../core/values/time.ts'
+import { missingLines } from '../../picture/missing.ts'
 import { type ShownMove, shownMove } from '../shared/shown-move.ts'
 import type { EventFacts, PodFacts } from './facts.ts'
 import { nodeReport } from './node-report.ts'
@@ -41,6 +42,8 @@ export interface PodReport {
   readonly costFrom: readonly string[]
   readonly remedies: readonly string[]
   readonly events: readonly EventFacts[]
+  /** What adorns the report and could not be read, with the remedy, a line each. */
+  readonly notRead: readonly string[]
 }
 
 const costAnnotations = ['karpenter.sh/disruption-cost', 'controller.kubernetes.io/pod-deletion-cost']
@@ -68,6 +71,7 @@ export function podReport(facts: PodFacts): PodReport {
     costFrom: costFrom(facts),
     remedies: node === undefined ? waitingRemedies(facts) : remediesOf(moves, node),
     events: events.slice(0, mostEvents),
+    notRead: [...new Set([...missingLines(facts.missing ?? []), ...(report?.notRead ?? [])])],
   }
 }
 

@@ -24,6 +24,7 @@ export function podDocument(report: PodReport, now: number): Document {
       section(node === undefined ? 'what to do' : 'what would let the node go', remedies),
       node && `more about the node: joiner why node ${node}`,
       eventSection(report.events, now),
+      section('not known', report.notRead),
     ],
   ]
 }

@@ -1,7 +1,7 @@
 import { decodeVolumeAttachment } from '../../../activities/kubernetes/cache/decode.ts'
-import { isForbidden } from '../../../activities/kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import type { Adornments } from '../../picture/missing.ts'
 import type { DrainFacts } from './facts.ts'
 
 interface EvictionJson {
@@ -10,12 +10,16 @@ interface EvictionJson {
   readonly lastTimestamp?: string | null
 }
 
-/** Reads what the drain of a node did and what it may wait for. What may not be read is left out. */
-export async function readDrain(client: KubernetesClient, node: string | undefined): Promise<DrainFacts> {
+/** Reads what the drain of a node did and what it may wait for, as far as that can be read. */
+export async function readDrain(
+  client: KubernetesClient,
+  node: string | undefined,
+  sources: Adornments,
+): Promise<DrainFacts> {
   if (node === undefined) return { evicted: [] }
   const [events, attachments] = await Promise.all([
-    unlessForbidden(client.list(resourcePath('events'), { fieldSelector: 'reason=Evicted' })),
-    unlessForbidden(client.list(resourcePath('volumeattachments'))),
+    sources.read('events of evictions', client.list(resourcePath('events'), { fieldSelector: 'reason=Evicted' })),
+    sources.read('volumeattachments', client.list(resourcePath('volumeattachments'))),
   ])
   const evictions = ((events?.items ?? []) as readonly EvictionJson[])
     .filter(({ related }) => related?.kind === 'Node' && related.name === node)
@@ -24,14 +28,5 @@ export async function readDrain(client: KubernetesClient, node: string | undefin
   return {
     evicted: evictions.map(({ involvedObject: { namespace = '', name = '' } = {} }) => `${namespace}/${name}`),
     ...(own === undefined ? {} : { attachments: own }),
-  }
-}
-
-async function unlessForbidden<T>(read: Promise<T>): Promise<T | undefined> {
-  try {
-    return await read
-  } catch (error) {
-    if (!isForbidden(error)) throw error
-    return undefined
   }
 }

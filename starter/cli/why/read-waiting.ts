@@ -1,14 +1,14 @@
 import { decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
-import { isForbidden, isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
+import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { readPause } from '../../../activities/kubernetes/pauses/pauses.ts'
 import { readWaiting } from '../../../activities/provisioning/findings/read-waiting.ts'
 import { podFingerprint } from '../../../activities/scheduler-thread/pod-fingerprint.ts'
 import { faultText, type NoteFaults } from '../../../api/kept/document.ts'
-import type { StoredWaiting } from '../../../api/waiting-pods.ts'
 import type { Pod } from '../../../core/objects.ts'
-import { waitingKey } from '../../../core/scheduling/explain/waiting-classes.ts'
+import { waitingKey, waitingMapName } from '../../../core/scheduling/explain/waiting-classes.ts'
+import type { Adornments } from '../../picture/missing.ts'
 import type { EventFacts, WaitingFacts } from './facts.ts'
 import { classOf, plannedClaim } from './waiting.ts'
 
@@ -17,6 +17,8 @@ interface Where {
   readonly namespace: string
   /** Epoch ms. */
   readonly now: number
+  /** Takes what could not be read. */
+  readonly sources: Adornments
 }
 
 const states = ['unschedulable', 'held', 'planned'] as const
@@ -25,22 +27,24 @@ const states = ['unschedulable', 'held', 'planned'] as const
 export async function readWaitingPod(
   client: KubernetesClient,
   { pod, events }: { readonly pod: Pod; readonly events: readonly EventFacts[] },
-  { namespace, now }: Where,
+  { namespace, now, sources }: Where,
 ): Promise<WaitingFacts> {
   const note: NoteFaults = (map, faults) => {
     for (const fault of faults) console.error(`note: ${faultText(map, namespace, fault)}`)
   }
   const [stored, pause] = await Promise.all([
-    unlessForbidden<StoredWaiting>(readWaiting({ client, namespace, note }), { counts: [], classes: new Map() }),
-    unlessForbidden(readPause({ client, namespace }, 'provisioning', now), undefined),
+    sources.read(`ConfigMap ${waitingMapName}`, readWaiting({ client, namespace, note })),
+    sources.read('ConfigMap joiner-pauses', readPause({ client, namespace }, 'provisioning', now)),
   ])
-  const alike = states.flatMap((state) => stored.classes.get(waitingKey(podFingerprint(pod), state)) ?? [])
+  const unread = sources.missing.find(({ what }) => what === `ConfigMap ${waitingMapName}`)
+  const alike = states.flatMap((state) => stored?.classes.get(waitingKey(podFingerprint(pod), state)) ?? [])
   const found = classOf(pod, alike, events)
   const name = plannedClaim(found, events)
   const claim = name === undefined ? undefined : await readClaim(client, name)
   return {
     ...(found === undefined ? {} : { found }),
-    ...(stored.atMs === undefined ? {} : { atMs: stored.atMs }),
+    ...(unread && { unread }),
+    ...(stored?.atMs === undefined ? {} : { atMs: stored.atMs }),
     ...(pause === undefined ? {} : { pause }),
     ...(claim === undefined ? {} : { claim }),
   }
@@ -53,16 +57,5 @@ async function readClaim(client: KubernetesClient, name: string) {
     // The name may be that of a Node.
     if (isNotFound(error)) return undefined
     throw error
-  }
-}
-
-/** Who may not read Joiner's ConfigMaps still gets what kube-scheduler says. */
-async function unlessForbidden<T>(read: Promise<T>, otherwise: T): Promise<T> {
-  try {
-    return await read
-  } catch (error) {
-    if (!isForbidden(error)) throw error
-    console.error('note: what Joiner found is missing here: you may not read its ConfigMaps (role joiner-operator)')
-    return otherwise
   }
 }

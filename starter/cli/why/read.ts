@@ -7,7 +7,7 @@ import {
 import { decodeMeta } from '../../../activities/kubernetes/cache/decode-meta.ts'
 import { decodePod } from '../../../activities/kubernetes/cache/decode-pod.ts'
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
-import { isForbidden, isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
+import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { readPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
@@ -18,6 +18,7 @@ import { asClaimed } from '../../../core/node-claim/registration.ts'
 import type { Condition, Node, NodeClaim, Pod } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import type { LifecycleClaim } from '../../../core/task-queues.ts'
+import { Adornments } from '../../picture/missing.ts'
 import { readEvaluations } from '../../view/evaluations.ts'
 import { withCluster } from '../access/cluster.ts'
 import type { ClusterOptions } from '../shared/options.ts'
@@ -59,13 +60,15 @@ export function readPod(namespace: string, name: string, where: Where): Promise<
     const json = await one(client, resourcePath('pods', name, namespace))
     if (json === undefined) return undefined
     const pod = withMessages(decodePod(json), json)
+    const sources = new Adornments()
     const [node, budgets, events] = await Promise.all([
       pod.nodeName === undefined ? undefined : one(client, resourcePath('nodes', pod.nodeName)),
       readBudgets(client, namespace),
-      eventsIfAllowed(client, [pod.metadata.uid], namespace),
+      sources.read('events', readEvents(client, [pod.metadata.uid], namespace)),
     ])
-    const facts = { now: where.now, pod, budgets, events }
-    if (pod.nodeName === undefined) return { ...facts, waiting: await readWaitingPod(client, { pod, events }, where) }
+    const facts = { now: where.now, pod, budgets, events: events ?? [], missing: sources.missing }
+    if (pod.nodeName === undefined)
+      return { ...facts, waiting: await readWaitingPod(client, facts, { ...where, sources }) }
     if (node === undefined) return facts
     const decoded = decodeNode(node)
     return { ...facts, node: await nodeFacts(client, where, { node: decoded, claim: await claimOf(client, decoded) }) }
@@ -97,6 +100,7 @@ async function nodeFacts(
   const node = reported && claim ? asClaimed(reported, claim) : reported
   const poolName = (node ?? claim)?.metadata.labels[labels.nodePool]
   const uids = [node, claim].flatMap((object) => (object === undefined ? [] : [object.metadata.uid]))
+  const sources = new Adornments()
   const [pool, pods, budgets, pauses, kept, events, drain] = await Promise.all([
     poolName === undefined ? undefined : one(client, resourcePath('nodepools', poolName)),
     node === undefined
@@ -106,15 +110,16 @@ async function nodeFacts(
     readPauses({ client, namespace }, now),
     claim === undefined ? {} : readVerdict(client, namespace, claim.metadata.name),
     // Events of objects without a namespace stand in this one. Nodes go by their name as UID with the kubelet.
-    eventsIfAllowed(client, node === undefined ? uids : [...uids, node.metadata.name], 'default'),
-    claim?.metadata.deletionTimestamp === undefined ? undefined : readDrain(client, node?.metadata.name),
+    sources.read('events', readEvents(client, node === undefined ? uids : [...uids, node.metadata.name], 'default')),
+    claim?.metadata.deletionTimestamp === undefined ? undefined : readDrain(client, node?.metadata.name, sources),
   ])
   return {
     now,
     pods: (pods?.items ?? []).map((item) => decodePod(item)),
     budgets,
     pauses,
-    events,
+    events: events ?? [],
+    missing: sources.missing,
     ...kept,
     ...(node === undefined ? {} : { node }),
     ...(claim === undefined ? {} : { claim }),
@@ -161,17 +166,6 @@ interface EventJson {
   readonly lastTimestamp?: string | null
   readonly eventTime?: string | null
   readonly count?: number
-}
-
-/** Joiner's own accounts may write events and not read them: the rest of the answer is still worth having. */
-async function eventsIfAllowed(...of: Parameters<typeof readEvents>): Promise<readonly EventFacts[]> {
-  try {
-    return await readEvents(...of)
-  } catch (error) {
-    if (!isForbidden(error)) throw error
-    console.error('note: events are missing here: you may not read them (kubectl auth can-i list events)')
-    return []
-  }
 }
 
 /** The latest first, those that say the same as one. */

@@ -15,7 +15,11 @@ export interface WaitingReport extends Pick<WaitingClass, 'cause' | 'finding' | 
 }
 
 /** Returns why a pending pod waits. What can be seen now counts more than what the planner wrote. */
-export function waitingReport(pod: Pod, { found, atMs, pause, claim }: WaitingFacts, now: number): WaitingReport {
+export function waitingReport(
+  pod: Pod,
+  { found, unread, atMs, pause, claim }: WaitingFacts,
+  now: number,
+): WaitingReport {
   if (neverRuns(pod)) return { funnel: [], state: 'unknown', ...over(pod) }
   const known = {
     funnel: found?.funnel ?? [],
@@ -32,6 +36,13 @@ export function waitingReport(pod: Pod, { found, atMs, pause, claim }: WaitingFa
     const remedies = ['joiner resume --provisioning', ...(found?.remedies ?? [])]
     return { ...known, state: 'held', cause: 'paused', finding, remedies: [...new Set(remedies)] }
   }
+  if (found === undefined && unread !== undefined)
+    return {
+      ...known,
+      state: 'unknown',
+      finding: `what the planner found is not known: ${unread.what}: ${unread.why}`,
+      remedies: [unread.remedy],
+    }
   return found === undefined ? { ...known, state: 'unknown', ...unknown(pod) } : { ...known, ...ofPlanner(found) }
 }
 

@@ -1,0 +1,76 @@
+// What an answer is made of and could not be read. Nothing that is not known is shown as none: commands say what is missing, why, and what to do.
+import { ApiError, isForbidden, isNotFound } from '../../activities/kubernetes/client/api-error.ts'
+import { printableStart } from '../../core/values/printable.ts'
+import { ReportedError } from '../document/reported-error.ts'
+
+/** A source that could not be read. */
+export interface Missing {
+  /** As an operator knows it: `pods`, `ConfigMap joiner-prices`, `Temporal`. */
+  readonly what: string
+  readonly why: string
+  readonly remedy: string
+}
+
+/** Why a source cannot be read, by whoever knows the remedy as well. */
+export class SourceError extends ReportedError {
+  readonly remedy: string
+
+  constructor(why: string, remedy: string) {
+    super(why)
+    this.remedy = remedy
+  }
+}
+
+const longestReason = 300
+
+/** Returns what is missing, with the remedy for that error. */
+export function missingOf(what: string, error: unknown): Missing {
+  return { what, why: isForbidden(error) ? 'no right to read it' : whyOf(error), remedy: remedyOf(what, error) }
+}
+
+/** Says that an answer cannot be given, since the API server did not let a source of it be read: why, and what to do. */
+export function unanswered(error: unknown): string {
+  return `${whyOf(error)}; ${remedyOf(undefined, error)}`
+}
+
+/** What an error says, on one line and not endless. */
+function whyOf(error: unknown): string {
+  const { code } = error as { readonly code?: unknown }
+  const said =
+    error instanceof AggregateError ? error.errors.map(whyOf).join('; ') : (error as Error | undefined)?.message
+  return printableStart((said || String(code ?? error)).replaceAll(/\s+/g, ' ').trim(), longestReason)
+}
+
+function remedyOf(what: string | undefined, error: unknown): string {
+  if (error instanceof SourceError) return error.remedy
+  if (isForbidden(error))
+    return /configmap|joiner-/i.test(what ?? (error as Error).message)
+      ? "the role joiner-operator has that right in Joiner's namespace, which -n names"
+      : what === undefined
+        ? 'the role joiner-operator has that right'
+        : `the role joiner-operator has that right (kubectl auth can-i list ${what.toLowerCase()} --all-namespaces)`
+  if (isNotFound(error)) return 'install the CRDs where Joiner runs (joiner crds apply)'
+  if (error instanceof ApiError && error.code === 401) return 'log in again: kubectl get nodes does so, or says how'
+  return 'check that the API server answers (kubectl get --raw /readyz), --kubeconfig and --context'
+}
+
+/** Returns what is missing, those of one reason on one line: `pods, nodes: no right to read it; ask for ...`. */
+export function missingLines(missing: readonly Missing[]): readonly string[] {
+  const groups = Map.groupBy(missing, ({ why, remedy }) => `${why}; ${remedy}`)
+  return [...groups].map(([said, group]) => `${group.map(({ what }) => what).join(', ')}: ${said}`)
+}
+
+/** Reads what adorns an answer, and keeps what of it is missing. What an answer needs is read without it: its error is the answer. */
+export class Adornments {
+  readonly missing: Missing[] = []
+
+  /** Returns what was read; undefined where it could not be, which is kept then. */
+  async read<T>(what: string, reading: Promise<T>): Promise<T | undefined> {
+    try {
+      return await reading
+    } catch (error) {
+      this.missing.push(missingOf(what, error))
+      return undefined
+    }
+  }
+}

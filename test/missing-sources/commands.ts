@@ -1,0 +1,143 @@
+// What each command reads: the one table of sources that an answer needs and of those that adorn it.
+import type { Names, Source } from './small-cluster.ts'
+
+/** A command that reads. Without what it needs there is no answer: that is said first, and it ends with 1. Without what adorns it, that is said in its place. */
+export interface Reading {
+  /** As its command is named. */
+  readonly command: string
+  /** What of it, where it reads something else by what it is asked for. */
+  readonly of?: string
+  readonly words: (names: Names) => readonly string[]
+  readonly needs: readonly Source[]
+  readonly adorns: readonly Source[]
+  /** It prints for people alone. */
+  readonly hasNoJson?: true
+}
+
+/** What processes of Joiner read, for which `status` looks whether it is damaged. */
+const readByProcesses = [
+  'joiner-unavailable-offerings',
+  'joiner-catalogue',
+  'joiner-quota',
+  'joiner-reservations',
+  'joiner-image-versions',
+  'joiner-node-refusals',
+] as const
+
+const ofNode = [
+  'nodes',
+  'nodeclaims',
+  'nodepools',
+  'pods',
+  'poddisruptionbudgets',
+  'joiner-pauses',
+  'joiner-evaluations-N',
+]
+
+export const reading: readonly Reading[] = [
+  {
+    command: 'status',
+    words: () => ['status'],
+    needs: [
+      'Temporal',
+      'nodeclaims',
+      'joiner-prices',
+      'joiner-pauses',
+      'joiner-quarantine',
+      'joiner-waiting-pods',
+      'joiner-withheld-machines',
+      'joiner-late-lists',
+      'joiner-cancellations',
+      'joiner-evaluations-N',
+      ...readByProcesses,
+    ],
+    adorns: ['leases'],
+  },
+  {
+    command: 'top',
+    words: () => ['top', '--once'],
+    needs: ['nodes'],
+    adorns: ['nodeclaims', 'nodepools', 'pods', 'joiner-prices', 'joiner-waiting-pods'],
+  },
+  { command: 'node list', words: () => ['node', 'list'], needs: ['nodeclaims', 'Temporal'], adorns: [] },
+  {
+    command: 'node show',
+    words: ({ node }) => ['node', 'show', node],
+    needs: ['nodeclaims', 'Temporal'],
+    adorns: ['events'],
+  },
+  { command: 'history node', words: () => ['history', 'node'], needs: ['Temporal'], adorns: [] },
+  { command: 'history nodepool', words: () => ['history', 'nodepool'], needs: ['Temporal'], adorns: [] },
+  {
+    command: 'history workload',
+    words: () => ['history', 'workload', 'default/inflate'],
+    needs: ['pods', 'Temporal'],
+    adorns: ['events'],
+  },
+  { command: 'why node', words: ({ node }) => ['why', 'node', node], needs: ofNode, adorns: ['events'] },
+  {
+    command: 'why pod',
+    of: 'a pod that waits',
+    words: ({ waiting }) => ['why', 'pod', waiting],
+    needs: ['pods', 'poddisruptionbudgets'],
+    adorns: ['events', 'joiner-waiting-pods', 'joiner-pauses'],
+  },
+  {
+    command: 'why pod',
+    of: 'a pod that runs',
+    words: ({ running }) => ['why', 'pod', running],
+    needs: ofNode,
+    adorns: ['events'],
+  },
+  { command: 'cost', words: () => ['cost'], needs: ['Temporal'], adorns: ['joiner-cost-N', 'joiner-prices'] },
+  {
+    command: 'budgets',
+    words: () => ['budgets'],
+    needs: ['nodepools', 'nodes', 'nodeclaims', 'joiner-pauses'],
+    adorns: [],
+  },
+  { command: 'capacity list', words: () => ['capacity', 'list'], needs: ['joiner-unavailable-offerings'], adorns: [] },
+  { command: 'quarantine list', words: () => ['quarantine', 'list'], needs: ['joiner-quarantine'], adorns: [] },
+  { command: 'report', words: () => ['report'], needs: ['Temporal'], adorns: [] },
+  { command: 'plan', words: () => ['plan'], needs: ['Temporal', 'joiner-plan-N'], adorns: [] },
+  {
+    command: 'adopt',
+    of: 'what it would do',
+    words: () => ['adopt', '--dry-run'],
+    needs: ['joiner-withheld-machines'],
+    adorns: [],
+    hasNoJson: true,
+  },
+]
+
+/** Commands that read as well, and that other suites try with their sources missing; each with the reason. */
+export const readingApart: Readonly<Record<string, string>> = {
+  ui: 'it serves the page until it is ended; what it cannot read is in `missing` of its stream (starter/view, starter/ui/server)',
+  quota: 'it asks Azure, which is not simulated for commands in virtual time (test/readers/doctor-azure.ts)',
+  doctor: 'each check is an answer of its own, which fails where its source is missing (test/readers/doctor-azure.ts)',
+  advise: 'it asks Azure as well; what it may not read is a list in its answer (test/advise, test/readers/advise.ts)',
+  'instance-types': 'it reads Azure or files (starter/cli/instance-types)',
+  simulate: 'it reads files (starter/cli/simulate)',
+  validate: 'it reads files (starter/cli/validate)',
+  convert: 'it reads files (starter/cli/convert)',
+}
+
+/** Commands that change something, and say whether they did. */
+export const writing: readonly string[] = [
+  'node retry',
+  'node hold',
+  'node release',
+  'node force-finish',
+  'capacity clear',
+  'quarantine clear',
+  'pause',
+  'resume',
+  'apply',
+  'consolidate',
+  'aks values',
+  'aks setup',
+  'takeover',
+  'crds apply',
+  'crds release',
+  'uninstall',
+]

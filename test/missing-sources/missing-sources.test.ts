@@ -1,0 +1,125 @@
+// Every command that reads, with each of its sources missing: no answer looks complete that is not.
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Command } from 'commander'
+import { registerClusterCommands } from '../../starter/cli/commands.ts'
+import { registerConvert } from '../../starter/cli/convert/convert.ts'
+import { registerInstanceTypes } from '../../starter/cli/instance-types/command.ts'
+import { registerSimulate } from '../../starter/cli/simulate/command.ts'
+import { registerValidate } from '../../starter/cli/validate/validate.ts'
+import type { Ran } from '../readers/command-line.ts'
+import { afterAll, beforeAll, describe, expect, test } from '../scenarios/scenario.ts'
+import { type Reading, reading, readingApart, writing } from './commands.ts'
+import { pageOf, type Row } from './page.ts'
+import { type Fault, SmallCluster, type Source } from './small-cluster.ts'
+
+const page = join(fileURLToPath(new URL('../..', import.meta.url)), 'docs/reference/missing-sources.md')
+
+let small: SmallCluster
+const rows: Row[] = []
+
+beforeAll(async () => {
+  small = await SmallCluster.start()
+})
+afterAll(() => small?.end())
+
+const isOfJoiner = (source: Source) => source.startsWith('joiner-')
+const isOfCluster = (source: Source) => source !== 'Temporal'
+
+interface Case {
+  readonly fault: Fault
+  /** As the page has it. */
+  readonly what: string
+  /** The sources that are away. */
+  readonly away: readonly Source[]
+}
+
+/** All that may be missing of a command. */
+function casesOf({ needs, adorns }: Reading): readonly Case[] {
+  const all = [...needs, ...adorns]
+  const of = (fault: Fault, what: string, is: (source: Source) => boolean): readonly Case[] => {
+    const away = all.filter(is)
+    return away.length === 0 ? [] : [{ fault, what, away }]
+  }
+  return [
+    ...all.filter(isOfCluster).map((source) => ({
+      fault: { kind: 'no right', source } as const,
+      what: `no right to read ${source}`,
+      away: [source],
+    })),
+    ...of({ kind: 'wrong namespace' }, "another namespace than Joiner's", isOfJoiner),
+    ...of({ kind: 'away' }, 'the API server refuses connections', isOfCluster),
+    ...of({ kind: 'slow' }, 'the API server does not answer', isOfCluster),
+    ...of({ kind: 'no Temporal' }, 'Temporal is away', (source) => source === 'Temporal'),
+  ]
+}
+
+/** What an answer says of what is missing: names it, and says that it is not known. */
+function sentenceOf({ stdout, stderr }: Ran, { fault, away }: Case): string | undefined {
+  const names = fault.kind === 'no right' ? away : fault.kind === 'wrong namespace' ? ['nowhere'] : []
+  const about = {
+    none: /$^/,
+    'no right': /no right|may not|is forbidden|not known/,
+    'wrong namespace': /has ever run|there is no ConfigMap/,
+    away: /ECONNREFUSED/,
+    slow: /no answer within/,
+    'no Temporal': /Temporal at .* cannot be reached/,
+  }[fault.kind]
+  const isNamed = (line: string) => names.every((name) => line.toLowerCase().includes(name.replace(/-N$/, '-')))
+  return [...stderr.split('\n'), ...stdout.split('\n')].find((line) => about.test(line) && isNamed(line))
+}
+
+test('a command is of those that read, or of those that change something', () => {
+  const program = new Command('joiner')
+  for (const register of [
+    registerConvert,
+    registerInstanceTypes,
+    registerSimulate,
+    registerValidate,
+    registerClusterCommands,
+  ])
+    register(program)
+  const leaves = (command: Command, words: readonly string[]): readonly string[] =>
+    command.commands.length === 0
+      ? [words.join(' ')]
+      : command.commands.flatMap((each) => leaves(each, [...words, each.name()]))
+  const listed = [...new Set(reading.map(({ command }) => command)), ...Object.keys(readingApart), ...writing]
+  expect(listed.toSorted()).toEqual(leaves(program, []).toSorted())
+})
+
+describe('without one of its sources', () => {
+  test.each(reading.map((each) => [[each.command, each.of].filter(Boolean).join(', '), each] as const))(
+    'joiner %s says what it does not know',
+    async (name, command) => {
+      const words = command.words(small.names)
+      const healthy = await small.run(words, { kind: 'none' })
+      expect(healthy, healthy.stderr).toMatchObject({
+        code: 0,
+        stderr: expect.not.stringContaining('not read') as string,
+      })
+      const listed = [...command.needs, ...command.adorns]
+      // Leases tell Joiner's namespace from others, where a ConfigMap is not there.
+      const asked = [...healthy.asked].filter((source) => source !== 'leases' || listed.includes(source))
+      expect(asked.toSorted()).toEqual(listed.toSorted())
+      for (const one of casesOf(command)) {
+        const { what, away, fault } = one
+        const isNeeded = away.some((source) => command.needs.includes(source))
+        const ran = await small.run(words, fault)
+        const said = sentenceOf(ran, one)
+        const seen = `joiner ${words.join(' ')}, ${what}:\n${ran.stderr}\n${ran.stdout}`
+        expect(ran.code, seen).toBe(isNeeded ? 1 : 0)
+        expect(said, seen).toBeDefined()
+        // Programs get the same exit code, and no answer that is as if nothing were missing.
+        rows.push({ command: name, what, role: isNeeded ? 'needed' : 'adorns', exit: ran.code, said: said ?? '' })
+        if (command.hasNoJson) continue
+        const json = await small.run([...words, '-o', 'json'], fault)
+        expect(json.code, `${seen}\n${json.stderr}\n${json.stdout}`).toBe(ran.code)
+        expect(sentenceOf(json, one), `-o json: ${json.stderr}\n${json.stdout}`).toBeDefined()
+      }
+    },
+  )
+
+  test('the page of the documentation has all of it', async () => {
+    await expect(pageOf(rows, small.names)).toMatchFileSnapshot(page)
+  })
+})
