@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import { importCycles } from './cycles.ts'
 import { backArrows } from './layers.ts'
+import { subjects, subjectTable } from './lines.ts'
 import { holds, measure } from './measures.ts'
 import { readSource, readSources, type Source } from './sources.ts'
 
@@ -101,6 +102,28 @@ describe('npm run structure', () => {
     expect(bad.status).toBe(1)
     expect(bad.stdout).toContain('FAIL     1  back-arrows between layers (at most 0)')
     expect(bad.stdout).toContain('core/a.ts (core) imports api/b.ts (api)')
+  })
+})
+
+describe('subjects', () => {
+  const sources = readSources(
+    treeOf({ ...clean, 'api/deep/er/c.ts': lines(5), 'core/deep/d.ts': lines(2), 'test/e.ts': lines(3) }),
+  )
+
+  it('counts the product and its tests apart, by folder at the root', () => {
+    expect(subjects(sources)).toEqual([
+      { folder: 'api', files: 2, lines: 6, tests: 0 },
+      { folder: 'core', files: 2, lines: 10, tests: 9 },
+      { folder: 'test', files: 0, lines: 0, tests: 3 },
+    ])
+    expect(subjectTable(subjects(sources))).toContain('\n| in all | 4 | 16 | 12 |')
+  })
+
+  it('counts the folders within one', () => {
+    expect(subjects(sources, 'api')).toEqual([
+      { folder: 'api', files: 1, lines: 1, tests: 0 },
+      { folder: 'api/deep', files: 1, lines: 5, tests: 0 },
+    ])
   })
 })
 
