@@ -1,10 +1,9 @@
 import { expect, it } from 'vitest'
-import { cloudNames, count, counts, share } from './arguments.ts'
+import { cloudNames, count, counts } from './arguments.ts'
 
 it.each<[unknown, () => unknown]>([
   [[5, 100], () => counts('5,100')],
   [7, () => count('7')],
-  [0.5, () => share('0.5')],
   [['boot'], () => cloudNames('boot')],
   [['instant', 'boot'], () => cloudNames('instant,boot,instant')],
 ])('%j is what is asked for', (expected, read) => {
@@ -15,7 +14,6 @@ it.each<[string, () => unknown]>([
   ['"5,x" is not a list of positive numbers like 5,100.', () => counts('5,x')],
   ['"" is not a list of positive numbers like 5,100.', () => counts('')],
   ['"1,2" is not one positive number.', () => count('1,2')],
-  ['"1.5" is not a share like 0.5.', () => share('1.5')],
   ['"boot,now" is not boot, instant, or both as instant,boot.', () => cloudNames('boot,now')],
 ])('%s', (message, read) => {
   expect(read).toThrow(message)

@@ -24,12 +24,6 @@ export function wholeNumber(text: string): number {
   return value
 }
 
-export function share(text: string): number {
-  const value = Number(text)
-  if (!(value > 0 && value <= 1)) throw new InvalidArgumentError(`"${text}" is not a share like 0.5.`)
-  return value
-}
-
 /** `instant,boot` -> both, each once. */
 export function cloudNames(text: string): readonly Cloud[] {
   const names = [...new Set(text.split(','))]

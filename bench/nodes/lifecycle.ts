@@ -10,7 +10,7 @@ import { cpuBetween, machineCpuSeconds, type Usage, usages } from '../usage.ts'
 import { type Stage, Timeline } from './timeline.ts'
 
 /** Settings of a Joiner process that Azure's documented limits of requests do not hold back. */
-export const withoutArmLimits = {
+const withoutArmLimits = {
   NODE_OPTIONS: `--import=${fileURLToPath(new URL('without-arm-limits.ts', import.meta.url))}`,
 } as const
 
@@ -136,7 +136,7 @@ function allUsages(world: World): Promise<ReadonlyMap<string, Usage>> {
 }
 
 /** When the first PUT of each VM came in, by the claim's name and the simulator's clock. */
-export async function putTimes(world: World): Promise<ReadonlyMap<string, number>> {
+async function putTimes(world: World): Promise<ReadonlyMap<string, number>> {
   const times = new Map<string, number>()
   for (const { method, name, atMs } of await world.journal()) {
     const claim = name.replace(/^aks-/, '')

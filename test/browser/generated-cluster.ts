@@ -1,11 +1,5 @@
 import type { ClusterView, NodeView } from '../../starter/ui/contract.ts'
 
-/** How large a generated cluster is. */
-export interface ClusterSize {
-  readonly nodes: number
-  readonly podsPerNode: number
-}
-
 const gi = 1024 ** 3
 const sizes = [
   { instanceType: 'Standard_D4s_v5', cpu: 4, memory: 16 * gi, price: 0.192 },
@@ -85,9 +79,4 @@ function sums(nodes: readonly NodeView[]) {
     allocatable: add('allocatable'),
     requested: add('requested'),
   }
-}
-
-/** A cluster of that size. */
-export function generatedCluster({ nodes, podsPerNode }: ClusterSize): ClusterView {
-  return viewOf(Array.from({ length: nodes }, (_, index) => generatedNode(index, podsPerNode)))
 }

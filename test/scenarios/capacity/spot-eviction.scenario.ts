@@ -100,7 +100,7 @@ test(`${many} spot VMs that are taken back at once are replaced in few passes, n
     [await world.list('nodes'), await world.list('nodeclaims')].every(({ length }) => length === many),
   )
   const planned = (await passes()).slice(before).map(({ nodeClaims }) => nodeClaims)
-  // One where the machine does nothing else (`npm run bench -- reclaim`).
+  // One where the machine does nothing else.
   expect(planned.length).toBeLessThanOrEqual(many / 3)
   expect(planned.reduce((sum, nodeClaims) => sum + nodeClaims, 0)).toBe(many)
   expect((await vmNames()).filter((name) => taken.includes(name))).toEqual([])

@@ -1,4 +1,4 @@
-import { hostileShapes } from '../../../bench/workloads/hostile-pods.ts'
+import { hostileShapes } from '../../hostile/expensive-shapes.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { World } from '../../world.ts'
 import { afterAll, beforeAll, describe, expect, isFast, test } from '../scenario.ts'

@@ -1,4 +1,4 @@
-import { hostnameKey, zoneKey } from './scenario.ts'
+import { hostnameKey, zoneKey } from '../../bench/workloads/scenario.ts'
 
 /** Parts of a pod that its author may make as large as the API server takes them. */
 interface Parts {
@@ -9,12 +9,10 @@ interface Parts {
 }
 
 /** A way to make a pod expensive. */
-export interface HostileShape {
+interface HostileShape {
   readonly name: string
   /** How many of its parts the API server takes at most, by kube-apiserver 1.36 with etcd's default limits. */
   readonly most: number
-  /** How many Joiner looks at, at most, and how many are no reason to plan the pod after others. */
-  readonly tuned?: readonly number[]
   /** The parts of pod number `pod`, so many of them. Pods differ in nothing but names in them. */
   readonly make: (count: number, pod: number) => Parts
 }
@@ -57,20 +55,17 @@ export const hostileShapes: readonly HostileShape[] = [
   {
     name: 'spreads that give way',
     most: 31_232,
-    tuned: [64, 16],
     make: (count, pod) => spreads(times(count, (at) => anyway(pod, at))),
   },
   {
     name: 'required spreads',
     most: 27_648,
-    tuned: [64, 16],
     make: (count, pod) =>
       spreads(times(count, (at) => ({ ...anyway(pod, at), whenUnsatisfiable: 'DoNotSchedule', minDomains: 1 }))),
   },
   {
     name: 'preferred affinity',
     most: 16_384,
-    tuned: [64, 16],
     make: (count, pod) =>
       affinity({
         podAffinity: preferred(
@@ -82,7 +77,6 @@ export const hostileShapes: readonly HostileShape[] = [
   {
     name: 'preferred anti-affinity, keys of its own',
     most: 29_696,
-    tuned: [64, 16],
     make: (count, pod) =>
       affinity({
         podAntiAffinity: preferred(
@@ -94,7 +88,6 @@ export const hostileShapes: readonly HostileShape[] = [
   {
     name: 'preferred anti-affinity by hostname',
     most: 16_896,
-    tuned: [64, 16],
     make: (count, pod) =>
       affinity({
         podAntiAffinity: preferred(
@@ -106,39 +99,33 @@ export const hostileShapes: readonly HostileShape[] = [
   {
     name: 'required anti-affinity to everybody, keys of its own',
     most: 42_496,
-    tuned: [64, 16],
     make: (count, pod) => affinity({ podAntiAffinity: required(times(count, (at) => term(pod, at))) }),
   },
   {
     name: 'required anti-affinity to everybody by hostname',
     most: 20_480,
-    tuned: [64, 16],
     make: (count, pod) =>
       affinity({ podAntiAffinity: required(times(count, (at) => selecting(pod, at, hostnameKey))) }),
   },
   {
     name: 'required affinity',
     most: 19_968,
-    tuned: [64, 16],
     make: (count, pod) => affinity({ podAffinity: required(times(count, (at) => selecting(pod, at, zoneKey))) }),
   },
   {
     name: 'required node affinity terms',
     most: 38_912,
-    tuned: [128, 16],
     make: (count, pod) => nodeTerms(times(count, (at) => notIn(own(pod, at), ['x']))),
   },
   {
     name: 'required node affinity terms that no node meets',
     most: 47_104,
-    tuned: [128, 16],
     make: (count, pod) =>
       nodeTerms(times(count, (at) => ({ matchExpressions: [{ key: own(pod, at), operator: 'Exists' }] }))),
   },
   {
     name: 'preferred node affinity terms',
     most: 29_184,
-    tuned: [64, 16],
     make: (count, pod) =>
       affinity({
         nodeAffinity: preferred(
@@ -150,13 +137,11 @@ export const hostileShapes: readonly HostileShape[] = [
   {
     name: 'a list of excluded zones',
     most: 24_320,
-    tuned: [2000, 480],
     make: (count, pod) => nodeTerms([notIn(zoneKey, [`p${pod}`, ...times(count, long)])]),
   },
   {
     name: 'a list of wanted zones',
     most: 24_320,
-    tuned: [2000, 480],
     make: (count, pod) =>
       nodeTerms([
         { matchExpressions: [{ key: zoneKey, operator: 'In', values: ['1', `p${pod}`, ...times(count, long)] }] },
@@ -165,7 +150,6 @@ export const hostileShapes: readonly HostileShape[] = [
   {
     name: 'keys of its own that must not exist',
     most: 50_688,
-    tuned: [4900, 480],
     make: (count, pod) =>
       nodeTerms([{ matchExpressions: times(count, (at) => ({ key: own(pod, at), operator: 'DoesNotExist' })) }]),
   },
@@ -178,13 +162,11 @@ export const hostileShapes: readonly HostileShape[] = [
   {
     name: 'a node selector',
     most: 78_848,
-    tuned: [2400, 480],
     make: (count, pod) => ({ spec: { nodeSelector: record(count, (at) => own(pod, at), 'x') } }),
   },
   {
     name: 'a selector of many labels',
     most: 78_848,
-    tuned: [2400, 480],
     make: (count, pod) =>
       spreads([
         {
@@ -197,7 +179,6 @@ export const hostileShapes: readonly HostileShape[] = [
   {
     name: 'a selector of many values',
     most: 24_320,
-    tuned: [1900, 470],
     make: (count, pod) =>
       affinity({
         podAntiAffinity: required([
@@ -214,7 +195,6 @@ export const hostileShapes: readonly HostileShape[] = [
   {
     name: 'namespaces',
     most: 24_320,
-    tuned: [1900, 470],
     make: (count, pod) =>
       affinity({
         podAffinity: required([
@@ -225,7 +205,6 @@ export const hostileShapes: readonly HostileShape[] = [
   {
     name: 'labels',
     most: 78_848,
-    tuned: [256],
     make: (count, pod) => ({ labels: record(count, (at) => own(pod, at), 'x') }),
   },
   {
@@ -252,7 +231,6 @@ export const hostileShapes: readonly HostileShape[] = [
   {
     name: 'tolerations',
     most: 52_224,
-    tuned: [256],
     make: (count, pod) => ({
       spec: { tolerations: times(count, (at) => ({ key: own(pod, at), operator: 'Exists' })) },
     }),
@@ -288,7 +266,6 @@ export const hostileShapes: readonly HostileShape[] = [
   {
     name: 'host ports',
     most: 54_272,
-    tuned: [256],
     make: (count) =>
       containers(1, () => ({
         ports: times(count, (at) => ({ containerPort: at + 1, hostPort: at + 1, protocol: 'TCP' })),
@@ -297,7 +274,6 @@ export const hostileShapes: readonly HostileShape[] = [
   {
     name: 'volumes',
     most: 47_104,
-    tuned: [256],
     make: (count, pod) => ({
       spec: {
         volumes: times(count, (at) => ({ name: `v${at}`, persistentVolumeClaim: { claimName: `p${pod}-${at}` } })),
