@@ -6,10 +6,18 @@ import { nodeSettings } from './settings/node-settings.ts'
 import { featureGates, schedulerConfig } from './settings/scheduler-settings.ts'
 import { commaList, duration, flag, optionalText, port } from './settings/setting-types.ts'
 import { refusedSettings, settingNotes, withSynonyms } from './settings/upstream-settings.ts'
-import { versionConflicts, versionSettings } from './settings/version-settings.ts'
 
 const roles = ['core', 'azure', 'planner', 'bridge', 'conversion'] as const
 export type Role = (typeof roles)[number]
+
+/** The workflow code that a process runs, and the version that it reports to Temporal. Temporal's Worker Controller sets the two TEMPORAL_ names. */
+const versionSettings = {
+  JOINER_WORKER_VERSIONING: flag(false),
+  TEMPORAL_DEPLOYMENT_NAME: optionalText,
+  TEMPORAL_WORKER_BUILD_ID: optionalText,
+  /** A kept bundle (`test/bundles/`) instead of this version's own. */
+  JOINER_WORKFLOW_BUNDLE: optionalText,
+}
 
 /**
  * The environment of a Joiner process. Names of Karpenter's Azure provider are kept; Joiner's own begin with JOINER_. `starter/temporal/settings.ts`
@@ -208,4 +216,15 @@ function shortened(value: string): string {
 /** Whether AKS machines are managed: those of others where the setting says so, and Joiner's own where it makes machines. */
 export function managesMachines(config: Pick<Config, 'MANAGE_EXISTING_AKS_MACHINES' | 'PROVISION_MODE'>): boolean {
   return config.MANAGE_EXISTING_AKS_MACHINES || config.PROVISION_MODE !== 'aksscriptless'
+}
+
+/** Returns conflicts: names that Temporal's Worker Controller sets go together. */
+function versionConflicts(
+  env: Readonly<Record<string, string | undefined>>,
+): readonly { readonly name: string; readonly message: string }[] {
+  const names = ['TEMPORAL_DEPLOYMENT_NAME', 'TEMPORAL_WORKER_BUILD_ID'] as const
+  const missing = names.filter((name) => (env[name] ?? '') === '')
+  return missing.length === 1
+    ? missing.map((name) => ({ name, message: `is missing: set it as well, or neither of ${names.join(' and ')}` }))
+    : []
 }

@@ -165,7 +165,7 @@ describe.each(cases)('the chart with $name', ({ values, azureAccount }) => {
       const environment = podEnvironment(manifests, each)
       const result = readConversionConfig(environment) ?? readConfig(environment)
       expect(result).toMatchObject({ kind: 'config' })
-      // OpenTelemetry's own names are read where traces begin (workers/telemetry/tracing.ts), those of Temporal by starter/temporal/settings.ts, and the roles of a
+      // OpenTelemetry's own names are read where traces begin (workers/telemetry/telemetry.ts), those of Temporal by starter/temporal/settings.ts, and the roles of a
       // process that only converts before its settings.
       const read = [
         ...(result.kind === 'config' ? Object.keys(result.config) : []),

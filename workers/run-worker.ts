@@ -8,7 +8,7 @@ const modules = {
   conversion: () => import('./conversion-process.ts'),
   settings: () => import('../starter/temporal/settings.ts'),
   telemetry: () => import('./telemetry/telemetry.ts'),
-  tracing: () => import('./telemetry/tracing.ts'),
+  tracing: () => import('./telemetry/telemetry.ts'),
   joiner: () => import('./joiner-process.ts'),
 }
 

@@ -9,7 +9,6 @@ import type { GoneProcesses } from '../starter/bridge/gone-processes.ts'
 import { dataConverter } from '../starter/temporal/connect.ts'
 import type { TemporalSettings } from '../starter/temporal/settings.ts'
 import type { ProcessDeps } from './dependencies.ts'
-import { countActivities } from './telemetry/count-activities.ts'
 import type { WorkerLink } from './temporal-link.ts'
 
 /**
@@ -131,4 +130,14 @@ export async function createTaskWorkers(input: TaskWorkersInput): Promise<readon
     })
   }
   return Promise.all(options.map((each) => link.createWorker(each)))
+}
+
+/** Returns the interceptor that counts the attempts of a worker's activities. `slots`: how many it runs at once. */
+function countActivities(metrics: ReconcileMetrics, slots: number): ActivityInterceptorsFactory {
+  return ({ info: { activityType: activity }, cancellationSignal }) => ({
+    inbound: {
+      execute: (input, next) =>
+        metrics.measure({ activity, slots, isCancelled: () => cancellationSignal.aborted }, () => next(input)),
+    },
+  })
 }

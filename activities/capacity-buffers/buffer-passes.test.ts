@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { BufferPasses } from './buffer-passes.ts'
+import { BufferPasses } from './buffer-room.ts'
 
 it('is due at once for another buffer, and a second after the cluster changed', () => {
   const passes = new BufferPasses()

@@ -1,30 +1,26 @@
+import type { Logger } from 'pino'
 import { isTrue } from '../../core/conditions.ts'
+import { budgetFindings } from '../../core/disruption/budgets/budget-check.ts'
 import { type DisruptionMethod, methodNames } from '../../core/disruption/command.ts'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import { methodsFor } from '../../core/disruption/plan/plan.ts'
 import type { ConsolidateRequest } from '../../core/disruption/plan/plan-requests.ts'
 import { sickConditions } from '../../core/node-repair/node-repair.ts'
 import type { Pauses } from '../../core/pauses/pauses.ts'
-import type { PauseConditionsDeps } from '../kubernetes/pauses/pause-conditions.ts'
-import { refreshPauses } from '../kubernetes/pauses/pause-conditions.ts'
+import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import { type PauseConditionsDeps, refreshPauses } from '../kubernetes/pauses/pause-conditions.ts'
 import { instanceTypes } from '../node-overlays/pool-types.ts'
-import type { ClaimConditionsDeps } from './claim-conditions.ts'
-import { keepClaimConditions } from './claim-conditions.ts'
+import { type ClaimConditionsDeps, keepClaimConditions } from './claim-conditions.ts'
 import type { Committer } from './commit/committer.ts'
 import type { DisruptionProposal, PassOutcome } from './contract.ts'
-import type { DisruptionEventDeps } from './events.ts'
-import { publishFindings } from './events.ts'
+import { type DisruptionEventDeps, publishFindings } from './events.ts'
 import type { DisruptionMemory } from './memory.ts'
-import type { RequestEventsDeps } from './plans/request-events.ts'
-import { publishConsolidateNow } from './plans/request-events.ts'
+import type { DisruptionMetrics } from './metrics.ts'
+import { publishConsolidateNow, type RequestEventsDeps } from './plans/request-events.ts'
 import { proposalsOf } from './proposals.ts'
-import type { TellEvaluationDeps } from './publish-evaluation.ts'
-import { publishEvaluation } from './publish-evaluation.ts'
 import { methodsAtOnce } from './validations.ts'
-import type { VerdictsDeps } from './verdicts.ts'
-import { recordVerdicts } from './verdicts.ts'
-import type { EvaluationDeps } from './world.ts'
-import { evaluateCluster } from './world.ts'
+import { recordVerdicts, type VerdictsDeps } from './verdicts.ts'
+import { type EvaluationDeps, evaluateCluster } from './world.ts'
 
 export interface PassDeps
   extends PauseConditionsDeps,
@@ -133,4 +129,47 @@ function hasScheduledBudgets({ cache }: PassDeps): boolean {
   return [...cache.nodePools.values()].some(({ disruption }) =>
     disruption.budgets.some(({ schedule }) => schedule !== undefined && schedule !== null),
   )
+}
+
+export interface TellEvaluationDeps {
+  readonly cache: ClusterCache
+  readonly log: Logger
+  readonly disruptionMetrics: DisruptionMetrics
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
+
+/** Publishes an evaluation's passes and judgements in metrics, and logs unreadable budgets, which block their pool. */
+export function publishEvaluation(
+  deps: TellEvaluationDeps,
+  { passes, notes }: Pick<Evaluation, 'passes' | 'notes'>,
+): void {
+  const unreadable = new Set<string>()
+  for (const { method, eligible, milliseconds, budgets } of passes) {
+    deps.disruptionMetrics.evaluated(method, milliseconds)
+    deps.disruptionMetrics.eligible(method, eligible)
+    for (const [nodePool, { invalid }] of budgets) if (invalid) unreadable.add(nodePool)
+  }
+  for (const nodePool of unreadable) {
+    const budgets = deps.cache.nodePools.get(nodePool)?.disruption.budgets ?? []
+    const problems = budgetFindings(budgets, deps.now()).filter(({ isBlocking }) => isBlocking)
+    for (const { message } of problems) deps.log.error({ nodePool }, message)
+  }
+  for (const note of notes) reportMove(deps.disruptionMetrics, note)
+}
+
+/** Counts consolidations of single nodes that were judged; upstream counts no others. */
+function reportMove(
+  metrics: DisruptionMetrics,
+  { method, candidate, outcome, scores }: Evaluation['notes'][number],
+): void {
+  if (method !== 'single-node' || scores === undefined) return
+  const { metadata, disruption } = candidate.nodePool
+  const [score] = scores
+  metrics.scored({
+    decision: outcome === 'chosen' ? 'approved' : 'rejected',
+    nodePool: metadata.name,
+    policy: disruption.consolidationPolicy,
+    ...(score === undefined ? {} : { score: score.value }),
+  })
 }

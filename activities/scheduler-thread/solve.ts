@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { realPods } from '../../core/capacity-buffer/buffer-pods.ts'
 import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
+import type { SchedulingOptions } from '../../core/scheduling/snapshot.ts'
+import type { DefaultSpreadConstraint } from '../../core/scheduling/topology/spread-defaults.ts'
 import { instanceTypes } from '../node-overlays/pool-types.ts'
 import type { PlanningMetrics } from '../provisioning/metrics.ts'
 import type { RefusingDeps } from '../provisioning/node-refusals/node-refusals.ts'
@@ -9,7 +11,6 @@ import type { RefusedClaims } from '../provisioning/refused-claims.ts'
 import type { HeavyPods } from './heavy-pods.ts'
 import type { ThreadPlan } from './keyed-plan.ts'
 import type { Quarantine } from './quarantine.ts'
-import type { SchedulingSettings } from './scheduling-settings.ts'
 import type { SolverThread } from './solver-thread.ts'
 import { ThreadFault } from './supervised-thread.ts'
 
@@ -64,4 +65,11 @@ export function isHeldBack(deps: SolveDeps, pod: Pod): boolean {
     deps.heavyPods.isWaiting(pod, now) ||
     deps.quarantine.holds(pod)
   )
+}
+
+/** Settings of scheduling, as the process was configured. */
+interface SchedulingSettings
+  extends Required<Pick<SchedulingOptions, 'preferencePolicy' | 'minValuesPolicy' | 'reservedCapacity'>> {
+  /** For pods without spread constraints. The cache watches what these constraints need, if there are any. */
+  readonly defaultSpread: readonly DefaultSpreadConstraint[]
 }

@@ -1,6 +1,5 @@
 import { isObject } from '../../core/values/json.ts'
-import { annotationsOf, nodeClassAnnotation, withAnnotations } from './fields.ts'
-import { newNodeClaim, oldNodeClaim } from './node-claim.ts'
+import { annotationsOf, mapObject, newNodeSpec, nodeClassAnnotation, oldNodeSpec, withAnnotations } from './fields.ts'
 import { newNodePool, oldNodePool } from './node-pool.ts'
 import { applied, changes, type Groups, type Json, readChanges, without } from './residue.ts'
 
@@ -108,4 +107,24 @@ const shapes: Readonly<Record<string, readonly string[]>> = {
     'status',
   ],
   NodeClaim: ['metadata', 'metadata.annotations', 'spec', 'spec.nodeClassRef', 'spec.kubelet', 'status'],
+}
+
+/**
+ * Returns a v1beta1 NodeClaim in v1. In v1beta1 only the pool held the age of replacement. v1's default could end a node whose pool says `Never`, so
+ * it is `Never`.
+ */
+function newNodeClaim(claim: Json): Json {
+  if (!isObject(claim['spec'])) return claim
+  const { spec, annotations } = newNodeSpec(claim['spec'], annotationsOf(claim))
+  return withAnnotations({ ...claim, spec: { ...spec, expireAfter: 'Never' } }, annotations)
+}
+
+/** Returns a v1 NodeClaim in v1beta1, without the fields that v1beta1 does not have. */
+function oldNodeClaim(claim: Json): Json {
+  if (!isObject(claim['spec'])) return claim
+  const { spec, annotations } = oldNodeSpec(claim['spec'], annotationsOf(claim))
+  return withAnnotations(
+    mapObject({ ...claim, spec }, 'status', (status) => without(status, 'lastPodEventTime')),
+    annotations,
+  )
 }

@@ -1,7 +1,18 @@
-import { Composer, type Document, Lexer, LineCounter, Parser, Schema } from 'yaml'
+import {
+  Composer,
+  type Document,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  type ParsedNode,
+  Parser,
+  Schema,
+} from 'yaml'
 import { isDeeper, mostLevels } from '../../core/values/json.ts'
 import { printableStart } from '../../core/values/printable.ts'
-import { lineOfPath, type Path } from './place.ts'
 import { mostProblems, valueOf, type YamlProblem } from './value.ts'
 
 /** A document of a YAML text. JSON is YAML too, and reads far faster with `JSON.parse`. */
@@ -192,4 +203,33 @@ function documentOf(tree: Document.Parsed, lines: LineCounter): YamlDocument {
   if (broken.length > 0) return { value: undefined, problems: broken, line, lineOf, tree }
   const { value, problems } = valueOf(tree.contents, lines)
   return { value: problems.length > 0 ? undefined : value, problems, line, lineOf, tree }
+}
+
+/** Keys and indexes that lead to a field. */
+type Path = readonly (string | number)[]
+
+/**
+ * Returns the line of a field's key or of a list's element. A missing one has the line of its nearest existing parent; undefined when there is none.
+ */
+function lineOfPath(contents: ParsedNode | null, path: Path, lines: LineCounter): number | undefined {
+  let node: unknown = contents
+  let offset: number | undefined
+  for (const key of path) {
+    const [found, inner] = step(node, key)
+    if (!isNode(found) || !found.range) break
+    offset = found.range[0]
+    node = inner
+  }
+  return offset === undefined ? undefined : lines.linePos(offset).line
+}
+
+function step(node: unknown, key: string | number): readonly [holder: unknown, inner: unknown] {
+  if (isSeq(node)) {
+    const item: unknown = typeof key === 'number' ? node.items[key] : undefined
+    return [item, item]
+  }
+  const pair = isMap(node)
+    ? node.items.find((one) => isScalar(one.key) && String(one.key.value) === String(key))
+    : undefined
+  return [pair?.key, pair?.value]
 }

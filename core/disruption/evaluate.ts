@@ -1,13 +1,19 @@
+import { holdOf } from '../node-claim/hold.ts'
+import { repairState } from '../node-repair/node-repair.ts'
+import { protectedUntil } from '../pods/do-not-disrupt.ts'
+import { isActive } from '../pods/pod-rules.ts'
+import { labels } from '../requirements/labels.ts'
 import { BalancedPolicy } from './balanced.ts'
 import { blockedPools, type PoolBudget, remainingBudgets } from './budgets/pool-budgets.ts'
+import type { DisruptionView } from './candidates.ts'
 import { type Blocked, blockedBy, type Candidate } from './candidates.ts'
 import { type DisruptionCommand, type DisruptionMethod, methodFacts } from './command.ts'
+import { consolidatableAt } from './consolidatable.ts'
 import type { FilterSettings } from './filters.ts'
 import { candidatesFor } from './method-candidates.ts'
 import { type MethodContext, type MethodSettings, type Note, poolOf } from './methods/context.ts'
 import type { Method } from './methods/method.ts'
 import { methods } from './methods/methods.ts'
-import { nextChange } from './next-change.ts'
 import { type DisruptionWorld, worldAfter } from './world.ts'
 
 export interface EvaluationSettings extends MethodSettings, FilterSettings {
@@ -164,4 +170,25 @@ function commandsOf(
   if (!method.simulates || context.simulator.hasPools) return method.compute(candidates, context)
   for (const candidate of candidates) context.note({ candidate, outcome: 'hindered', cause: { kind: 'no-ready-pool' } })
   return []
+}
+
+/**
+ * Returns when time alone next makes a node eligible, in epoch ms: at the end of its consolidateAfter, a pod's protection, a hold, or what is
+ * tolerated of a sick node.
+ */
+function nextChange({ nodes, nodePools, podsOn, now, repairs = [] }: DisruptionView): number | undefined {
+  let next: number | undefined
+  const see = (time: number | undefined) => {
+    if (time !== undefined && time > now && (next === undefined || time < next)) next = time
+  }
+  for (const { node, claim } of nodes) {
+    if (node === undefined || claim === undefined) continue
+    const pool = nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
+    if (pool !== undefined) see(consolidatableAt(claim, pool))
+    see(holdOf(claim, now)?.untilMs)
+    const repair = repairs.length === 0 ? undefined : repairState({ node, claim, now }, repairs)
+    if (repair?.kind === 'tolerated') see(repair.untilMs)
+    for (const pod of podsOn(node.metadata.name)) if (isActive(pod)) see(protectedUntil(pod))
+  }
+  return next
 }

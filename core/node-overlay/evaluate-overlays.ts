@@ -1,5 +1,6 @@
 import type { InstanceType, Offering } from '../instance-type.ts'
 import type { NodeOverlay } from '../objects.ts'
+import { requirementErrors } from '../requirements/requirement-rules.ts'
 import {
   type OverlaidPool,
   poolRequirements,
@@ -8,7 +9,6 @@ import {
   selectedOfferings,
 } from './overlay-matching.ts'
 import { changesPrice } from './overlay-price.ts'
-import { overlayErrors } from './overlay-validation.ts'
 
 /** What an overlay's conditions say. */
 export type OverlayOutcome =
@@ -106,4 +106,27 @@ class Changes {
     types.set(type, new Set(names))
     this.#resources.set(pool, types)
   }
+}
+
+/** Resources of the machine itself, which no overlay can change. */
+const ownResources: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage', 'pods'])
+
+/** Returns the errors of an overlay that the API server's schema lets pass, in upstream's words (reference/karpenter-core.md 1.3). */
+export function overlayErrors(overlay: NodeOverlay, wellKnown: ReadonlySet<string>): readonly string[] {
+  return [
+    ...overlay.requirements.flatMap((entry) => {
+      const errors = requirementErrors(entry, wellKnown)
+      const { key, operator, values = [] } = entry
+      return [
+        ...(errors.length === 0 ? [] : [`invalid value: ${errors.join('; ')} in requirements, restricted`]),
+        // As In without values; in a NodePool, NotIn without values excludes nothing and is accepted.
+        ...(operator === 'NotIn' && values.length === 0
+          ? [`key ${key} with operator ${operator} must have a value defined`]
+          : []),
+      ]
+    }),
+    ...Object.keys(overlay.capacity)
+      .filter((name) => ownResources.has(name))
+      .map((name) => `invalid capacity: ${name} in resource, restricted`),
+  ]
 }

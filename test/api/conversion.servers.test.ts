@@ -2,8 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { chosenKubernetes } from '../../deploy/local/server-binaries.ts'
-import { makeCertificate } from '../../workers/conversion/certificate.ts'
-import { secretData } from '../../workers/conversion/certificate-secret.ts'
+import { makeCertificate, secretData } from '../../workers/conversion/certificate-secret.ts'
 import { deployment, nodeClass, nodePool } from '../applied-objects.ts'
 import { flood } from '../webhook-flood/flood.ts'
 import { World } from '../world.ts'

@@ -4,7 +4,7 @@ import { decodeNodeOverlay } from '../../activities/kubernetes/cache/decode.ts'
 import { capacityBufferSpec } from '../../api/capacity-buffer.ts'
 import { nodeOverlaySpec } from '../../api/node-overlay.ts'
 import { judge } from '../../api/rules/schema-errors.ts'
-import { overlayErrors } from '../../core/node-overlay/overlay-validation.ts'
+import { overlayErrors } from '../../core/node-overlay/evaluate-overlays.ts'
 import { wellKnownLabels } from '../../core/requirements/labels.ts'
 import { bufferCases, type CrdCase, overlayCases } from './feature-crd-cases.ts'
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Admission } from './admission.ts'
+import { Admission } from './webhook.ts'
 
 const limits = { requests: 5, requestsOfAddress: 3, bytes: 100, bytesOfAddress: 60 }
 

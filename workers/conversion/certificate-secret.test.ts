@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { makeCertificate } from './certificate.ts'
-import { dueKeys, type Keys, keysOf, secretData } from './certificate-secret.ts'
+import { dueKeys, type Keys, keysOf, makeCertificate, secretData } from './certificate-secret.ts'
 
 const names = ['joiner-conversion.joiner.svc']
 const now = new Date('2026-11-21T00:00:00Z')

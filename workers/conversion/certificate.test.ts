@@ -1,6 +1,6 @@
 import { request } from 'node:https'
 import { describe, expect, it } from 'vitest'
-import { isDue, makeCertificate } from './certificate.ts'
+import { isDue, makeCertificate } from './certificate-secret.ts'
 import { webhookLimits } from './limits.ts'
 import { startConversionWebhook } from './webhook.ts'
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { hasMoreValues } from './json-values.ts'
+import { hasMoreValues } from './review.ts'
 
 /** As many as there are marks outside of texts, and one. */
 function valuesIn(json: string): number {

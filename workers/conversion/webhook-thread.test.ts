@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { afterEach, expect, it } from 'vitest'
-import { makeCertificate } from './certificate.ts'
+import { makeCertificate } from './certificate-secret.ts'
 import { webhookLimits } from './limits.ts'
 import { WebhookThread } from './webhook-thread.ts'
 

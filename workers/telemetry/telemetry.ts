@@ -3,6 +3,7 @@ import getPort from 'get-port'
 import type { Logger } from 'pino'
 import { request } from 'undici'
 import { readWhole } from '../../activities/limited-body.ts'
+import { noTracing, type Tracing } from '../../activities/telemetry/tracing.ts'
 
 const timestampKey = Symbol.for('log_timestamp')
 
@@ -48,4 +49,21 @@ function joinLogs(log: Logger): TemporalLogger {
     ...levels,
     log: (level, message, meta) => levels[level.toLowerCase() as keyof typeof levels](message, meta),
   }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** Spans as OpenTelemetry's environment asks for them; without an endpoint none, and then nothing of OpenTelemetry's SDK is loaded. */
+export async function startTracing(env: Environment, log: Logger): Promise<Tracing> {
+  const endpoint = env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] || env['OTEL_EXPORTER_OTLP_ENDPOINT']
+  const isOff = env['OTEL_SDK_DISABLED'] === 'true' || env['OTEL_TRACES_EXPORTER'] === 'none'
+  if (!endpoint || isOff) return noTracing
+  const protocol = env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] || env['OTEL_EXPORTER_OTLP_PROTOCOL'] || 'http/protobuf'
+  if (protocol !== 'http/protobuf') {
+    log.warn({ protocol }, 'traces are off: OTEL_EXPORTER_OTLP_PROTOCOL can be http/protobuf only; correct or unset it')
+    return noTracing
+  }
+  const { openTelemetry } = await import('./open-telemetry.ts')
+  log.info({ endpoint }, 'exporting traces')
+  return openTelemetry(env, log)
 }

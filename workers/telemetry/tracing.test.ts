@@ -14,7 +14,7 @@ import { annotations } from '../../core/requirements/labels.ts'
 import { sampleClaim } from '../../core/sample-objects.ts'
 import { OtlpReceiver } from '../../test/otlp-receiver.ts'
 import { samplerOf } from './open-telemetry.ts'
-import { startTracing } from './tracing.ts'
+import { startTracing } from './telemetry.ts'
 
 const log = pino({ level: 'silent' })
 let receiver: OtlpReceiver
@@ -65,7 +65,7 @@ test('nothing of the SDK is loaded before an endpoint asks for it', async () => 
   expect(await importing(/from '@opentelemetry\//)).toEqual([join('workers', 'telemetry', 'open-telemetry.ts')])
   expect(await importing(/^import .*open-telemetry\.ts'/m)).toEqual([])
   expect(await importing(/await import\('\.\/open-telemetry\.ts'\)/)).toEqual([
-    join('workers', 'telemetry', 'tracing.ts'),
+    join('workers', 'telemetry', 'telemetry.ts'),
   ])
 })
 

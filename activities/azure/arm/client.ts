@@ -8,7 +8,6 @@ import { keepingRefusals } from '../refusals/refusal-words.ts'
 import { apiVersionPolicy } from './api-versions.ts'
 import { auxiliaryTokenFor } from './auxiliary-token.ts'
 import { armScope } from './clouds.ts'
-import { zoneDetailSpelling } from './zone-detail-spelling.ts'
 
 export interface AzureClient {
   readonly compute: ComputeManagementClient
@@ -61,4 +60,18 @@ export function createAzureClient(
     network: new NetworkManagementClient(credential, config.subscriptionId, options),
     ...(http === undefined ? {} : { http }),
   }
+}
+
+/**
+ * Corrects the SKU list before the SDK reads it: some answers spell a zone detail's `name` as `Name`, which the SDK drops without a word. Ultra
+ * disks would then be known in no zone.
+ */
+export const zoneDetailSpelling: PipelinePolicy = {
+  name: 'joinerZoneDetailSpelling',
+  async sendRequest(request, next) {
+    const response = await next(request)
+    if (new URL(request.url).pathname.toLowerCase().endsWith('/providers/microsoft.compute/skus'))
+      response.bodyAsText = response.bodyAsText?.replaceAll(/"Name"(?=\s*:\s*\[)/g, '"name"') ?? null
+    return response
+  },
 }

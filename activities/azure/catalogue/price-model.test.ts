@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { goldenPrices, goldenSizes } from '../../../test/vectors/golden-cases.ts'
-import { modelledPrice, type PricedSize } from './price-model.ts'
+import { modelledPrice, type PricedSize } from './pricing.ts'
 
 const size: PricedSize = { name: 'a', seriesFamily: 'D', arch: 'amd64', vCpus: 4, memoryGib: 16, gpus: 0 }
 

@@ -1,7 +1,7 @@
 import { createHttpHeaders, createPipelineRequest } from '@azure/core-rest-pipeline'
 import { describe, expect, it } from 'vitest'
 import { goldenSizes } from '../../../test/vectors/golden-cases.ts'
-import { zoneDetailSpelling } from '../arm/zone-detail-spelling.ts'
+import { zoneDetailSpelling } from '../arm/client.ts'
 import { keptSizes } from './size-list.ts'
 
 describe('kept sizes', () => {

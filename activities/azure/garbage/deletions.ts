@@ -8,6 +8,7 @@ import type { DisruptionCountDeps } from '../../kubernetes/lifecycle/claim-delet
 import { countDisruption } from '../../kubernetes/lifecycle/claim-deletion.ts'
 import type { ArmBudget } from '../arm/arm-budget.ts'
 import { inTurn } from '../arm/arm-turn.ts'
+import { isResourceGone } from '../arm/azure-error.ts'
 import { deleteVm, getVm } from '../launch/claim-vm.ts'
 import { ownershipOf } from '../launch/ownership.ts'
 import { providerId } from '../launch/virtual-machine.ts'
@@ -15,7 +16,6 @@ import { instanceOf } from '../machines/instance-of.ts'
 import type { FoundResourcesDeps } from './found-resources.ts'
 import { type FoundResources, isUnattached, leftoverNic } from './found-resources.ts'
 import { type GarbageKind, garbageCounter } from './garbage-metrics.ts'
-import { deleted } from './last-look.ts'
 import type { LeftAloneDeps } from './left-alone.ts'
 import { ownNamespace } from './left-alone.ts'
 import { isFreeOfPods } from './machines-in-use.ts'
@@ -153,5 +153,17 @@ export class GarbageDeletions {
   #about({ nodePools }: FoundResources, name: string): EventSubject {
     const pool = this.#deps.cache.nodePools.get(nodePools.get(name) ?? '')
     return pool === undefined ? ownNamespace(this.#deps) : subject(pool)
+  }
+}
+
+/** Deletes what a last check still allows. Returns false when it was gone already, or is not to be deleted. */
+async function deleted(name: string, mayGo: () => Promise<boolean>, remove: () => PromiseLike<void>): Promise<boolean> {
+  try {
+    if (!(await mayGo())) return false
+    await remove()
+    return true
+  } catch (error) {
+    if (isResourceGone(error, name)) return false
+    throw error
   }
 }

@@ -1,18 +1,23 @@
 import type { WithheldMachine } from '../../../api/withheld-machines.ts'
 import type { AskedAdoption } from '../../../core/adoption.ts'
-import { doubtOf, type FoundVm, type GarbageSuspects, garbageIn } from '../../../core/garbage.ts'
+import { isTrue } from '../../../core/conditions.ts'
+import { doubtOf, type FoundVm, type GarbageSuspects, garbageIn, type KnownClaim } from '../../../core/garbage.ts'
 import { namingNode, type PodCounts } from '../../../core/machines-in-use.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
 import type { OrphanedMachines } from '../../../core/orphaned-machines.ts'
 import { inParallel } from '../../in-parallel.ts'
+import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
+import { claimNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
 import { armErrorCode, scrubbedMessage } from '../arm/azure-error.ts'
+import type { AzureConfig } from '../azure-config.ts'
 import type { GarbageReport } from '../contract.ts'
 import { providerId } from '../launch/virtual-machine.ts'
 import { withheldVms } from './adoptions.ts'
 import { GarbageDeletions, type GarbageDeps } from './deletions.ts'
 import { type FoundResources, findResources } from './found-resources.ts'
 import { unprovenGauge } from './garbage-metrics.ts'
-import { knownClaim } from './known-claim.ts'
 import { reportMachinesWithheld, reportUnproven, reportWithheld } from './left-alone.ts'
+import { listedInstance } from './listed-instance.ts'
 import { nodesNaming } from './machines-in-use.ts'
 import { findOrphanedMachines } from './orphaned-machines.ts'
 import { orphanedNodes } from './orphaned-nodes.ts'
@@ -192,5 +197,24 @@ export class GarbageCollector {
     }
     await inParallel(items, width, one)
     return gone.sort()
+  }
+}
+
+interface KnownClaimDeps {
+  readonly cache: ClusterCache
+  readonly config: AzureConfig
+}
+
+/** Returns a NodeClaim as the rules of garbage need it. */
+function knownClaim(deps: KnownClaimDeps, claim: NodeClaim, { listed }: Pick<FoundResources, 'listed'>): KnownClaim {
+  const { name, uid, deletionTimestamp } = claim.metadata
+  const node = claimNode(deps, claim)
+  return {
+    name,
+    uid,
+    isRegistered: isTrue(claim.status.conditions, 'Registered'),
+    isBeingDeleted: deletionTimestamp !== undefined,
+    hasReadyNode: node !== undefined && isTrue(node.conditions, 'Ready'),
+    instance: listedInstance(claim, listed, deps.config),
   }
 }

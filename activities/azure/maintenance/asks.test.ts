@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { at, claimJson, condition, nodeClassJson, nodeJson, poolJson } from '../../../test/fakes/objects.ts'
 import { pass, useFakeTime } from '../../../test/fakes/time.ts'
-import { asksOf } from './asks.ts'
+import { asksOf } from './maintenance.ts'
 
 useFakeTime()
 

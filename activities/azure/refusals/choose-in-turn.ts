@@ -1,24 +1,26 @@
 import { randomUUID } from 'node:crypto'
 import type { NodeClass } from '../../../api/objects.ts'
-import type { InstanceType, Offering } from '../../../core/instance-type.ts'
+import { capacityTypeOf, type InstanceType, type Offering, zoneOf } from '../../../core/instance-type.ts'
 import { leftOutOf } from '../../../core/node-claim/left-out.ts'
 import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
 import { maxFallbackPriceFactor } from '../../../core/node-pool/fallback-price.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
-import { annotations, labels } from '../../../core/requirements/labels.ts'
-import { requirements } from '../../../core/requirements/requirements.ts'
+import { annotations, labels, wellKnownLabels } from '../../../core/requirements/labels.ts'
+import { isCompatible, requirements } from '../../../core/requirements/requirements.ts'
 import { typesForClaim } from '../../node-overlays/pool-types.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
 import { offeringUse } from '../capacity/blocking-mark.ts'
+import type { Wanted } from '../capacity/choose-offering.ts'
 import type { LearnDeps } from '../capacity/lesson.ts'
+import type { Mark, OfferingId } from '../capacity/mark.ts'
 import type { Quota } from '../capacity/quota.ts'
-import { whyExhausted } from '../capacity/why-exhausted.ts'
+import { type Demand, type Shortage, shortageText } from '../capacity/quota-accounting.ts'
 import { chooseLaunch, type LaunchChoice } from '../launch/choose-launch.ts'
 import type { CapacityReservations } from '../reservations/capacity-reservations.ts'
 import { refusedSizes } from './class-refusals.ts'
 import type { Tried } from './class-turns.ts'
 import { type ClassLaunch, takeTurn, turnToTake, untriedFirst } from './launch-turn.ts'
-import { isWithin, type PriceBound, priceBound } from './price-bound.ts'
+import { fittingTypes, isWithin, type PriceBound, priceBound } from './price-bound.ts'
 
 export interface ChooseDeps extends LearnDeps {
   readonly quota: Quota
@@ -111,3 +113,48 @@ const isOffering = (
 type LaunchedAs = Extract<LaunchChoice, { kind: 'chosen' }>['chosen']
 
 const rounded = (price: number) => Number(price.toFixed(4))
+
+const shownAtMost = 3
+interface Obstacles {
+  readonly sizeOf: (instanceType: string) => { readonly family: string; readonly vCpus: number } | undefined
+  readonly markOf: (offering: OfferingId) => Mark | undefined
+  readonly shortagesOf: (demand: Demand) => readonly Shortage[]
+}
+
+/** Explains why a claim has no offering left: the marks and quotas that block the offerings it allows. */
+function whyExhausted(types: readonly InstanceType[], claim: Wanted, obstacles: Obstacles): string {
+  const fitting = fittingTypes(types, claim)
+  const marks = new Map<string, { offerings: number; untilMs: number }>()
+  const shortages = new Map<string, Shortage>()
+  let offered = 0
+  for (const type of fitting) {
+    const size = obstacles.sizeOf(type.name)
+    if (size === undefined) continue
+    for (const offering of type.offerings) {
+      if (!isCompatible(claim.requirements, offering.requirements, wellKnownLabels)) continue
+      offered += 1
+      const capacityType = capacityTypeOf(offering)
+      const mark = obstacles.markOf({ instanceType: type.name, ...size, zone: zoneOf(offering), capacityType })
+      if (mark !== undefined) {
+        const known = marks.get(mark.reason) ?? { offerings: 0, untilMs: mark.untilMs }
+        marks.set(mark.reason, {
+          offerings: known.offerings + 1,
+          untilMs: Math.min(known.untilMs, mark.untilMs),
+        })
+      }
+      for (const shortage of obstacles.shortagesOf({ ...size, capacityType }))
+        if (shortage.needed < (shortages.get(shortage.pool)?.needed ?? Number.POSITIVE_INFINITY))
+          shortages.set(shortage.pool, shortage)
+    }
+  }
+  if (offered === 0) return 'all requested instance types were unavailable during launch: none of the region fits'
+  return [
+    `all requested instance types were unavailable during launch: ${fitting.length} fit, in ${offered} offerings`,
+    ...[...marks].map(
+      ([reason, { offerings, untilMs }]) =>
+        `${offerings} are marked ${reason}, the first until ${new Date(untilMs).toISOString().slice(0, 19)}Z (see "joiner capacity list")`,
+    ),
+    ...[...shortages.values()].slice(0, shownAtMost).map(shortageText),
+    ...(shortages.size > shownAtMost ? [`${shortages.size - shownAtMost} more quotas (see "joiner quota")`] : []),
+  ].join('; ')
+}

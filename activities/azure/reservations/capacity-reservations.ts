@@ -8,11 +8,10 @@ import type { AzureClient } from '../arm/client.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { DurableDocument, KeptAnswer } from '../catalogue/durable-document.ts'
 import { vmName } from '../launch/virtual-machine.ts'
-import { ChosenPlaces } from './chosen-places.ts'
 import { distinctGroups, type GroupId, groupKey, mostGroupsRead, namedGroups, parseGroupId } from './group-id.ts'
 import { readGroup } from './read-group.ts'
 import type { OfferedReservation, Reservation, ReservationGroup } from './reservation.ts'
-import { heldBy, reservationsAskedFor, takersIn } from './takers.ts'
+import { ChosenPlaces, heldBy, reservationsAskedFor, takersIn } from './takers.ts'
 
 /** Interval of reading the groups, while any is named. */
 const pollEveryMs = 60_000

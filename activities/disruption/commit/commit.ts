@@ -1,7 +1,9 @@
+import { isTrue } from '../../../core/conditions.ts'
+import { remainingBudgets } from '../../../core/disruption/budgets/pool-budgets.ts'
 import { type DisruptionCommand, methodFacts } from '../../../core/disruption/command.ts'
 import { invalidText, type Proposed, type Validation } from '../../../core/disruption/validate.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
-import type { Pauses } from '../../../core/pauses/pauses.ts'
+import { Pauses } from '../../../core/pauses/pauses.ts'
 import { forEachOf } from '../../concurrency.ts'
 import { stampOf } from '../../kubernetes/commands/command-objects.ts'
 import type { CandidateRef, ClaimRef } from '../../kubernetes/contract.ts'
@@ -11,15 +13,11 @@ import { nominate } from '../../provisioning/create-claims.ts'
 import { type Fence, FenceLostError } from '../../provisioning/fence.ts'
 import { PoolLimits } from '../../provisioning/pool-limits.ts'
 import type { CommitOutcome, DisruptionProposal } from '../contract.ts'
-import type { DisruptionEventDeps } from '../events.ts'
-import { publishRejected } from '../events.ts'
+import { type DisruptionEventDeps, publishRejected } from '../events.ts'
 import { memoryOf } from '../memory.ts'
 import { knownSavings } from '../proposals.ts'
-import type { EvaluationDeps } from '../world.ts'
-import { validateTogether } from '../world.ts'
-import { hasBudgetRoom } from './budget-room.ts'
-import type { CommandWritesDeps, Refusal, Shared } from './command-writes.ts'
-import { CommandWrites } from './command-writes.ts'
+import { type EvaluationDeps, validateTogether, viewOf } from '../world.ts'
+import { CommandWrites, type CommandWritesDeps, type Refusal, type Shared } from './command-writes.ts'
 
 export interface CommitDeps extends DisruptionEventDeps, CommandWritesDeps, EvaluationDeps {}
 
@@ -340,4 +338,22 @@ class Commit {
       if (nodeClaim !== undefined) for (const pod of pods) nominate(this.#deps, pod, { nodeClaim })
     }
   }
+}
+
+/**
+ * Returns whether budgets allow that candidates of a proposal get their stamps, by the cache at this moment. Nodes that have not initialized use up none:
+ * only a repair takes them.
+ */
+function hasBudgetRoom(
+  deps: EvaluationDeps,
+  { candidates, reason }: Pick<DisruptionProposal, 'candidates' | 'reason'>,
+): boolean {
+  const budgets = remainingBudgets(viewOf(deps, new Pauses([])), reason)
+  const counted = candidates.filter(({ name }) => {
+    const claim = deps.cache.nodeClaims.get(name)
+    return claim !== undefined && isTrue(claim.status.conditions, 'Initialized')
+  })
+  return [...Map.groupBy(counted, ({ nodePool }) => nodePool)].every(
+    ([pool, own]) => own.length <= (budgets.get(pool)?.remaining ?? 0),
+  )
 }

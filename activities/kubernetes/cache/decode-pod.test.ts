@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
-import { hostileShapes } from '../../../test/hostile/expensive-shapes.ts'
 import type { Pod } from '../../../core/objects.ts'
 import { podLimits } from '../../../core/pods/pod-limits.ts'
+import { hostileShapes } from '../../../test/hostile/expensive-shapes.ts'
 import type { Json } from '../client/answers.ts'
 import { decodePod } from './decode-pod.ts'
 

@@ -1,8 +1,8 @@
 import type { Pod } from '../../objects.ts'
+import { podCost } from '../pod-cost.ts'
 import { exceedsLimits } from './attachments.ts'
 import { fits } from './candidates.ts'
 import { type Change, noChange } from './change.ts'
-import { type HeavyPods, noHeavyPods, type Placement, placeHeavy } from './heavy-pods.ts'
 import { OpenClaims } from './open-claims.ts'
 import { PassContext } from './pass-context.ts'
 import { PassNodes } from './pass-nodes.ts'
@@ -185,3 +185,33 @@ export class Solver {
     return false
   }
 }
+
+/** Outcome of an attempt for a pod: `stopped` when its time ended first. */
+type Placement = 'placed' | 'refused' | 'stopped'
+
+interface HeavyPods {
+  /** Pods for which there was no time. */
+  readonly postponed: readonly Pod[]
+  /** A pod for which all of the time was not enough. */
+  readonly tooHeavy: Waiting | undefined
+}
+
+/**
+ * Places pods with many constraints, those with the fewest first, each once, while there is time. All others are placed before, so these constraints
+ * do not delay them.
+ */
+function placeHeavy(heavy: readonly Waiting[], mayGoOn: () => boolean, place: (one: Waiting) => Placement): HeavyPods {
+  const inOrder = [...heavy].sort((a, b) => podCost(a.pod) - podCost(b.pod))
+  for (const [at, one] of inOrder.entries()) {
+    if (mayGoOn() && place(one) !== 'stopped') continue
+    const isFirst = at === 0
+    // A pod that had all of the time can never have more.
+    return {
+      postponed: inOrder.slice(isFirst ? 1 : at).map(({ pod }) => pod),
+      tooHeavy: isFirst ? one : undefined,
+    }
+  }
+  return { postponed: [], tooHeavy: undefined }
+}
+
+const noHeavyPods: HeavyPods = { postponed: [], tooHeavy: undefined }

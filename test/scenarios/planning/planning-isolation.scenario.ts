@@ -1,5 +1,5 @@
-import { hostileShapes } from '../../hostile/expensive-shapes.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { hostileShapes } from '../../hostile/expensive-shapes.ts'
 import { World } from '../../world.ts'
 import { afterAll, beforeAll, describe, expect, isFast, test } from '../scenario.ts'
 

@@ -1,10 +1,14 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { bootReport } from '../boot/boot-report.ts'
+import { strictRecord, text } from '../../../../api/shapes/shape.ts'
+import { provision } from '../boot/provision.ts'
 import type { ArmDeps } from '../server/arm-deps.ts'
+import type { Machine } from '../virtual-machines/machine.ts'
 import { nicConfigurations } from '../virtual-machines/machine.ts'
 import { isWrong } from './admin-settings.ts'
 import { faultShape } from './fault-shape.ts'
 import type { Fault } from './faults.ts'
+import { parseScenario, ScenarioError } from './scenario.ts'
+import type { ScenarioPlayer } from './scenario-player.ts'
 
 /** What tests and operators of the simulator use: state, faults, and what happens to VMs. No Azure client sees it. */
 export function registerAdmin(app: FastifyInstance, deps: ArmDeps): void {
@@ -124,3 +128,51 @@ export const stateOf = ({ machines, agentPools }: Pick<ArmDeps, 'machines' | 'ag
     ...machines.leftovers('disks').map(({ name }) => name),
   ],
 })
+
+/** Variables that hold secrets. */
+const secrets = [
+  'TLS_BOOTSTRAP_TOKEN',
+  'KUBELET_CLIENT_CONTENT',
+  'SERVICE_PRINCIPAL_FILE_CONTENT',
+  'CUSTOM_SEARCH_REALM_PASSWORD',
+]
+
+/**
+ * What a machine made of its custom data, for people and tests: how provisioning ended, the files that custom data wrote (without what
+ * stands in them) and what the scripts were given, without secrets. Undefined: it has not booted.
+ */
+function bootReport({ boot, body }: Machine): Record<string, unknown> | undefined {
+  if (boot === undefined) return undefined
+  const { files, environment, sysctl, kubeletConfigFile } = provision(body.properties.osProfile?.customData ?? '')
+  return {
+    ...boot,
+    files: Object.fromEntries([...files].map(([path, { mode }]) => [path, mode.toString(8).padStart(4, '0')])),
+    environment: Object.fromEntries(
+      Object.entries(environment).map(([name, value]) => [
+        name,
+        secrets.includes(name) && value !== '' ? '***' : value,
+      ]),
+    ),
+    sysctl,
+    ...(kubeletConfigFile === undefined ? {} : { kubeletConfigFile }),
+  }
+}
+
+/** Starts, reports and stops a scenario. */
+export function registerAdminScenario(app: FastifyInstance, player: ScenarioPlayer): void {
+  app.get('/admin/scenario', () => player.steps)
+  app.post<{ Body: { readonly yaml: string } }>('/admin/scenario', (request, reply) => {
+    if (isWrong(request.body, strictRecord({ yaml: text }, ['yaml']), reply)) return reply
+    try {
+      player.play(parseScenario(request.body.yaml, 'yaml'))
+    } catch (error) {
+      if (error instanceof ScenarioError) return reply.code(400).send({ error: error.message })
+      throw error
+    }
+    return reply.code(204).send()
+  })
+  app.delete('/admin/scenario', (_request, reply) => {
+    player.stop()
+    return reply.code(204).send()
+  })
+}

@@ -4,7 +4,6 @@ import type { CapacityPool, Restriction } from '../catalogue/capacity-settings.t
 import type { NetworkSettings } from '../network/network-settings.ts'
 import type { Duration } from '../server/durations.ts'
 import type { ThrottlingSetting } from '../throttling/throttling.ts'
-import type { EvictionSettings } from '../virtual-machines/eviction-settings.ts'
 
 /** How long Azure takes. */
 export interface Timing {
@@ -51,4 +50,15 @@ export interface LiveSettings extends Timing {
   readonly roles?: readonly (RoleName | HeldRole)[]
   /** AKS clusters. Default: one, with the configured name. */
   readonly managedClusters?: readonly ManagedClusterSettings[]
+}
+
+/** How Azure takes spot VMs back. */
+interface EvictionSettings {
+  /**
+   * Time from the notice on the Node to the end of the VM; Azure promises up to 30 s and often gives less (reference/azure-limits.md 4).
+   * Default 0: without a notice.
+   */
+  readonly noticeMs?: Duration
+  /** How often an hour Azure takes back each spot VM, on average. Default 0. */
+  readonly perHour?: number
 }

@@ -3,7 +3,7 @@ import { goldenSuite } from '../../../../test/vectors/golden-suite.ts'
 import { cseEnvironment } from './cse-environment.ts'
 import { kubeletConfigFile } from './kubelet-file.ts'
 import { parseNodeConfig } from './node-config.ts'
-import { sysctlLines } from './sysctl.ts'
+import { sysctlLines } from './provision.ts'
 
 interface Case {
   readonly name: string

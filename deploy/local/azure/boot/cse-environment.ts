@@ -1,6 +1,20 @@
-import { armEndpoint, cloudOf, isCustomCloud } from './azure-cloud.ts'
-import { fixed, flag, isSet, joined, number, type Rule, sortedPairs, text, word } from './cse-rules.ts'
-import { gpuDriver, needsFabricManager } from './gpu-drivers.ts'
+import {
+  armEndpoint,
+  cloudOf,
+  fixed,
+  flag,
+  gpuDriver,
+  isCustomCloud,
+  isSet,
+  joined,
+  needsFabricManager,
+  number,
+  type Rule,
+  sortedPairs,
+  text,
+  timeout,
+  word,
+} from './cse-rules.ts'
 import type { NodeConfig } from './node-config.ts'
 import { isAtLeast } from './version.ts'
 
@@ -207,12 +221,6 @@ function isFlagGone(flag: string, config: NodeConfig): boolean {
 }
 
 const oneLine = (value: string) => value.replaceAll(/[\r\n]/g, '')
-
-/** Seconds; what lies outside of what is allowed counts as not said. */
-function timeout(config: NodeConfig): string {
-  const seconds = config.number('cse_timeout')
-  return String(seconds >= 1 && seconds <= 21_600 ? seconds : 900)
-}
 
 function containerdLimits(config: NodeConfig): string {
   const limits = `${linux}.ulimit_config`
