@@ -29,7 +29,7 @@ export const waitingMap = waitingMapName
 /** ConfigMaps with plans. */
 export const planMaps = planPlaces.map(planMapName)
 /** Each grantee reads whose installation this is. */
-export const namespaceUid = own('namespaces', 'get', 'its UID tells this installation from others')
+export const namespaceUid = own('namespaces', 'get', 'its UID identifies this installation')
 
 /** Jobs of the chart that run `joiner crds apply` and `joiner crds release`. */
 export const crds: readonly Rule[] = [
