@@ -1,15 +1,14 @@
 import type { Client } from '@temporalio/client'
-import { readLedger } from '../../activities/cost/ledger-store.ts'
 import type { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
-import { faultText, type NoteFaults } from '../../api/kept/document.ts'
 import { hourMs, hourOf } from '../../core/cost/bill.ts'
 import type { LedgerHours } from '../../core/cost/ledger-format.ts'
 import { type Cost, costOf } from '../../core/cost/report.ts'
 import type { History } from '../../core/history/life.ts'
 import { timeText } from '../../core/values/time.ts'
 import { readHistory } from '../history/lives.ts'
-import { Adornments, missingLines } from '../picture/missing.ts'
-import { type FoundPrices, type KeptPrices, readPrices } from '../view/prices.ts'
+import { type KeptPrices, ledgerOf, prices } from '../picture/kept.ts'
+import { missingLines } from '../picture/missing.ts'
+import { readPicture } from '../picture/picture.ts'
 
 export interface CostSources {
   /** Temporal's. */
@@ -38,47 +37,40 @@ const unstoredMs = 2 * 60_000
  * Reads what nodes cost: lifecycles from Temporal, shares and prices from Joiner's ConfigMaps. What of the cluster cannot be read is named in the notes. Errors:
  * Temporal's.
  */
-export async function readCost(from: CostSources, { sinceMs, nowMs }: CostTime): Promise<ReadCost> {
-  const { client, kubernetes, namespace, cluster } = from
+export async function readCost(sources: CostSources, { sinceMs, nowMs }: CostTime): Promise<ReadCost> {
+  const { client, kubernetes, namespace, cluster } = sources
   const window = { fromMs: hourOf(sinceMs), toMs: nowMs }
-  const sources = new Adornments()
-  const damaged: string[] = []
-  const note: NoteFaults = (name, faults) =>
-    damaged.push(...faults.map((fault) => `${faultText(name, namespace, fault)}.`))
-  const source = { client: kubernetes, namespace, note }
-  const [history, ledger, found] = await Promise.all([
+  const [history, picture] = await Promise.all([
     readHistory(client, { cluster, sinceMs: window.fromMs, nowMs }),
-    sources.read('ConfigMaps joiner-cost-N (who shared)', readLedger(source, window)),
-    sources.read(
-      'ConfigMap joiner-prices',
-      readPrices(source, () => nowMs),
-    ),
+    readPicture({ client: kubernetes, namespace, now: nowMs }, { ledger: ledgerOf(window), prices }),
   ])
-  const prices = found?.kind === 'read' ? found : undefined
+  const { ledger } = picture
+  const list = picture.prices?.list
   const cost = costOf({
     history,
-    priceOf: prices?.priceOf ?? (() => undefined),
+    priceOf: list?.priceOf ?? (() => undefined),
     window,
-    ...(ledger === undefined ? {} : { ledger }),
+    ...(ledger && { ledger }),
   })
-  const missing = missingLines(sources.missing).map((line) => `Not known: ${line}.`)
-  return { ...cost, notes: [...missing, ...damaged, ...notesOf(cost, { history, ledger, prices, found })] }
+  const lost = [...missingLines(picture.missing).map((line) => `Not known: ${line}`), ...picture.damaged].map(
+    (line) => `${line}.`,
+  )
+  return { ...cost, notes: [...lost, ...notesOf(cost, { history, ledger, prices: picture.prices })] }
 }
 
 interface Known {
   readonly history: History
   readonly ledger: LedgerHours | undefined
-  readonly prices: KeptPrices | undefined
-  readonly found: FoundPrices | undefined
+  readonly prices: { readonly list: KeptPrices | undefined } | undefined
 }
 
-function notesOf(cost: Cost, { history, ledger, prices, found }: Known): readonly string[] {
+function notesOf(cost: Cost, { history, ledger, prices }: Known): readonly string[] {
   const { window, total, knownSinceMs = window.toMs, shares } = cost
   const { retentionMs, unreadable } = history
   const estimates = cost.spans.filter(({ vm }) => vm.isEstimate === true).length
   const unwatchedMs = window.toMs - window.fromMs - (shares?.watchedMs ?? 0)
   return [
-    `Prices are in USD, of VMs alone, without discounts of a contract: ${priceSource(prices, found, window.toMs)}. A VM keeps the price of its launch.`,
+    `Prices are in USD, of VMs alone, without discounts of a contract: ${priceSource(prices, window.toMs)}. A VM keeps the price of its launch.`,
     ...(knownSinceMs > window.fromMs
       ? [
           `Temporal keeps ended lifecycles for ${hours(retentionMs ?? 0)} h: what was before ${timeText(knownSinceMs)} comes from the planners' ledger, which goes back 30 days and knows no labels and no spot discount.`,
@@ -103,10 +95,11 @@ function notesOf(cost: Cost, { history, ledger, prices, found }: Known): readonl
   ]
 }
 
-function priceSource(prices: KeptPrices | undefined, found: FoundPrices | undefined, now: number): string {
-  if (found === undefined) return 'whether a price list is stored in the cluster is not known'
-  if (prices === undefined) return 'no price list is stored in the cluster'
-  return `Azure's retail list of ${prices.region}, read ${hours(now - prices.readAtMs)} h ago`
+function priceSource(prices: Known['prices'], now: number): string {
+  if (prices === undefined) return 'whether a price list is stored in the cluster is not known'
+  const { list } = prices
+  if (list === undefined) return 'no price list is stored in the cluster'
+  return `Azure's retail list of ${list.region}, read ${hours(now - list.readAtMs)} h ago`
 }
 
 function hours(ms: number): string {

@@ -9,6 +9,7 @@ export interface Missing {
   readonly what: string
   readonly why: string
   readonly remedy: string
+  readonly isForbidden?: true
 }
 
 /** Why a source cannot be read, by whoever knows the remedy as well. */
@@ -25,7 +26,10 @@ const longestReason = 300
 
 /** Returns what is missing, with the remedy for that error. */
 export function missingOf(what: string, error: unknown): Missing {
-  return { what, why: isForbidden(error) ? 'no right to read it' : whyOf(error), remedy: remedyOf(what, error) }
+  const remedy = remedyOf(what, error)
+  return isForbidden(error)
+    ? { what, why: 'no right to read it', remedy, isForbidden: true }
+    : { what, why: whyOf(error), remedy }
 }
 
 /** Says that an answer cannot be given, since the API server did not let a source of it be read: why, and what to do. */
@@ -57,20 +61,5 @@ function remedyOf(what: string | undefined, error: unknown): string {
 /** Returns what is missing, those of one reason on one line: `pods, nodes: no right to read it; ask for ...`. */
 export function missingLines(missing: readonly Missing[]): readonly string[] {
   const groups = Map.groupBy(missing, ({ why, remedy }) => `${why}; ${remedy}`)
-  return [...groups].map(([said, group]) => `${group.map(({ what }) => what).join(', ')}: ${said}`)
-}
-
-/** Reads what adorns an answer, and keeps what of it is missing. What an answer needs is read without it: its error is the answer. */
-export class Adornments {
-  readonly missing: Missing[] = []
-
-  /** Returns what was read; undefined where it could not be, which is kept then. */
-  async read<T>(what: string, reading: Promise<T>): Promise<T | undefined> {
-    try {
-      return await reading
-    } catch (error) {
-      this.missing.push(missingOf(what, error))
-      return undefined
-    }
-  }
+  return [...groups].map(([said, group]) => `${[...new Set(group.map(({ what }) => what))].join(', ')}: ${said}`)
 }

@@ -1,10 +1,8 @@
 import type { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
-import { readWaiting } from '../../activities/provisioning/findings/read-waiting.ts'
-import { faultText, type NoteFaults } from '../../api/kept/document.ts'
-import { waitingMapName } from '../../core/scheduling/explain/waiting-classes.ts'
-import { missingLines, missingOf } from '../picture/missing.ts'
+import { prices, waiting } from '../picture/kept.ts'
+import { missingLines } from '../picture/missing.ts'
+import { type Part, readPicture } from '../picture/picture.ts'
 import type { ClusterModel } from './cluster-model.ts'
-import { readPrices } from './prices.ts'
 
 /** Where Joiner keeps its facts, and what becomes of them. */
 interface KeptOptions {
@@ -27,41 +25,37 @@ const waitingEveryMs = 5000
 export function followKeptFacts({ client, namespace, model, note, now }: KeptOptions) {
   let readAtMs: number | undefined
   let writtenAtMs: number | undefined
-  const of = (name: string) => `ConfigMap ${name} in the namespace "${namespace}"`
 
-  const prices = () =>
-    noted('prices', of('joiner-prices'), async () => {
-      const kept = await readPrices({ client, namespace }, now)
-      if (kept.kind === 'damaged') return `prices: ${kept.why}`
-      if (kept.kind === 'none')
-        return `prices: there is no ${of('joiner-prices')}; give Joiner's namespace by --namespace`
-      if (kept.readAtMs !== readAtMs) model.setPrices(kept.priceOf)
-      readAtMs = kept.readAtMs
-      return undefined
-    })
-  const waiting = () =>
-    noted('pending pods', of(waitingMapName), async () => {
-      let damaged: string | undefined
-      const notes: NoteFaults = (name, [fault]) => {
-        damaged = fault && `pending pods: ${faultText(name, namespace, fault)}`
-      }
-      const { atMs, classes } = await readWaiting({ client, namespace, note: notes })
-      if (atMs !== writtenAtMs) model.setWaiting([...classes.values()])
-      writtenAtMs = atMs
-      return damaged
-    })
-
-  async function noted(subject: string, map: string, read: () => Promise<string | undefined>): Promise<void> {
-    try {
-      note(subject, await read())
-    } catch (error) {
-      note(subject, `${subject} not known: ${missingLines([missingOf(map, error)]).join()}`)
-    }
+  /** `enter` returns what is missing nevertheless. */
+  async function look<T>(subject: string, part: Part<T>, enter: (read: T) => string | undefined): Promise<void> {
+    const { read, missing, damaged } = await readPicture({ client, namespace, now: now() }, { read: part })
+    const odd = read === undefined ? undefined : enter(read)
+    const [lost] = missingLines(missing)
+    const [text] = [...damaged, ...(odd === undefined ? [] : [odd])]
+    note(subject, lost === undefined ? text && `${subject}: ${text}` : `${subject} not known: ${lost}`)
   }
 
-  const timers = [setInterval(() => void prices(), pricesEveryMs), setInterval(() => void waiting(), waitingEveryMs)]
+  const lookAtPrices = () =>
+    look('prices', prices, ({ list }) => {
+      if (list === undefined)
+        return `there is no ConfigMap joiner-prices in the namespace "${namespace}"; give Joiner's namespace by --namespace`
+      if (list.readAtMs !== readAtMs) model.setPrices(list.priceOf)
+      readAtMs = list.readAtMs
+      return undefined
+    })
+  const lookAtWaiting = () =>
+    look('pending pods', waiting, ({ atMs, classes }) => {
+      if (atMs !== writtenAtMs) model.setWaiting([...classes.values()])
+      writtenAtMs = atMs
+      return undefined
+    })
+
+  const timers = [
+    setInterval(() => void lookAtPrices(), pricesEveryMs),
+    setInterval(() => void lookAtWaiting(), waitingEveryMs),
+  ]
   return {
-    first: Promise.all([prices(), waiting()]),
+    first: Promise.all([lookAtPrices(), lookAtWaiting()]),
     stop: () => {
       for (const timer of timers) clearInterval(timer)
     },

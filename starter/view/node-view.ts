@@ -1,9 +1,9 @@
 import { conditionOf, whyUnowned } from '../../core/conditions.ts'
+import type { PriceOf } from '../../core/cost/report.ts'
 import { holdOf, holdText } from '../../core/node-claim/hold.ts'
 import { phaseOf } from '../../core/node-claim/phase.ts'
 import { annotations, labels } from '../../core/requirements/labels.ts'
 import { shortened } from '../../core/values/shortened.ts'
-import type { PriceOf } from '../cli/status/status.ts'
 import type { NodeView, PodBox } from './cluster-view.ts'
 import { type ClaimFact, type NodeFact, type PodFact, timeOf } from './facts.ts'
 

@@ -14,7 +14,6 @@ import { LedgerStore, readLedger } from '../../activities/cost/ledger-store.ts'
 import type { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
 import type { KeptSource } from '../../activities/kubernetes/client/config-map.ts'
 import { pauseFaults, readLoopPauses } from '../../activities/kubernetes/pauses/pauses.ts'
-import { readWaiting } from '../../activities/provisioning/findings/read-waiting.ts'
 import { parseRefusals, RefusalStore } from '../../activities/provisioning/node-refusals/refusal-store.ts'
 import { formatEntry, parseEntries, QuarantineStore } from '../../activities/scheduler-thread/quarantine-store.ts'
 import { parseEvaluations } from '../../api/disruption-move.ts'
@@ -31,9 +30,8 @@ import { formatLastPass, formatVerdict, lastPassKey } from '../../core/disruptio
 import { formatRefusal, withRefusal } from '../../core/node-refusals.ts'
 import { formatPause, storedPauses } from '../../core/pauses/pauses.ts'
 import { withEntry } from '../../core/quarantine.ts'
-import { readRefusedCancellations } from '../../starter/view/cancellations.ts'
-import { readEvaluations } from '../../starter/view/evaluations.ts'
-import { readWithheld } from '../../starter/view/withheld.ts'
+import * as kept from '../../starter/picture/kept.ts'
+import type { Part } from '../../starter/picture/picture.ts'
 import { hour, malformed, now, process } from './malformed.ts'
 
 interface Documents {
@@ -318,13 +316,18 @@ function odd(data: Entries) {
   return { client, written }
 }
 
-test.each<[string, Entries, (source: KeptSource) => Promise<unknown>]>([
+const partOf =
+  (part: Part<unknown>) =>
+  (source: Required<KeptSource>): Promise<unknown> =>
+    part.read({ ...source, now, leaveOut: () => {} })
+
+test.each<[string, Entries, (source: Required<KeptSource>) => Promise<unknown>]>([
   ['joiner-pauses', { disruption: 'x' }, (source) => readLoopPauses(source, 'provisioning', now)],
-  ['joiner-waiting-pods', { a: 'x' }, readWaiting],
+  ['joiner-waiting-pods', { a: 'x' }, partOf(kept.waiting)],
   ['joiner-late-lists', { a: 'x' }, (source) => readLateLists(source, now)],
-  ['joiner-withheld-machines', { [withheldKey]: 'x' }, readWithheld],
-  ['joiner-cancellations', { 'accepted.a': 'x' }, (source) => readRefusedCancellations(source, now)],
-  ['joiner-evaluations-0', { a: 'x' }, (source) => readEvaluations(source, 0)],
+  ['joiner-withheld-machines', { [withheldKey]: 'x' }, partOf(kept.withheld)],
+  ['joiner-cancellations', { 'accepted.a': 'x' }, partOf(kept.refusedCancellations)],
+  ['joiner-evaluations-0', { a: 'x' }, partOf(kept.evaluations(0))],
   ['joiner-quarantine', { a: 'x' }, (source) => new QuarantineStore(source).read()],
   [
     'joiner-node-refusals',

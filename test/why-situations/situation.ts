@@ -1,9 +1,11 @@
+import { withCluster } from '../../starter/cli/access/cluster.ts'
 import { nodeReport } from '../../starter/cli/why/node-report.ts'
 import { nodeDocument } from '../../starter/cli/why/node-text.ts'
 import { podReport } from '../../starter/cli/why/pod-report.ts'
 import { podDocument } from '../../starter/cli/why/pod-text.ts'
-import { readNode, readPod } from '../../starter/cli/why/read.ts'
 import { plainText } from '../../starter/document/text.ts'
+import { type Place, readNode } from '../../starter/picture/node-picture.ts'
+import { readPod } from '../../starter/picture/pod-picture.ts'
 import { patient } from '../runner/patience.ts'
 import { isFast } from '../scenarios/scenario.ts'
 import { claimsPath, type Seen, type World } from '../world.ts'
@@ -89,22 +91,21 @@ async function poll<T>(what: string, ms: number, look: () => Promise<T | false>)
   throw new Error(`not within ${ms / 1000} s: ${what} (last: ${last})`)
 }
 
-const where = (world: World) => ({
-  kubeconfig: world.installation.operatorKubeconfig,
-  namespace: 'joiner',
-  now: Date.now(),
-})
+function read<T>(world: World, work: (place: Place) => Promise<T>): Promise<T> {
+  const options = { kubeconfig: world.installation.operatorKubeconfig, namespace: 'joiner' }
+  return withCluster(options, (client) => work({ client, namespace: 'joiner', now: Date.now() }))
+}
 
 /** What `joiner why pod` prints. On real servers all situations are asked about at once, which commands of one process are not. */
 export async function whyPod(world: World, name: string): Promise<string> {
   if (isFast) return world.joiner('why', 'pod', `default/${name}`)
-  const facts = await readPod('default', name, where(world))
+  const facts = await read(world, (place) => readPod('default', name, place))
   return facts === undefined ? `there is no pod ${name}` : plainText(podDocument(podReport(facts), facts.now))
 }
 
 async function whyNode(world: World, name: string): Promise<string> {
   if (isFast) return world.joiner('why', 'node', name)
-  const facts = await readNode(name, where(world))
+  const facts = await read(world, (place) => readNode(name, place))
   return facts === undefined ? `there is no node ${name}` : plainText(nodeDocument(nodeReport(facts), facts.now))
 }
 

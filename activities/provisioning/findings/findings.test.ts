@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { parseWaiting } from '../../../api/waiting-pods.ts'
 import type { Pod } from '../../../core/objects.ts'
 import { sampleClaim, samplePod } from '../../../core/sample-objects.ts'
 import type { Explanation } from '../../../core/scheduling/explain/explanation.ts'
@@ -7,7 +8,6 @@ import type { Json } from '../../kubernetes/client/answers.ts'
 import { ApiError } from '../../kubernetes/client/api-error.ts'
 import { Nominations } from '../nominations.ts'
 import { Findings, type FindingsDeps } from './findings.ts'
-import { readWaiting } from './read-waiting.ts'
 
 const unschedulable = {
   type: 'PodScheduled',
@@ -97,7 +97,7 @@ function planner() {
     nominations,
     written,
     asked,
-    stored: () => readWaiting({ client: client as never, namespace: 'joiner' }),
+    stored: async () => parseWaiting(Object.fromEntries(entries)).waiting,
   }
 }
 

@@ -4,6 +4,7 @@ import { delimiter, join } from 'node:path'
 import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import type { KubeconfigSource } from '../../../activities/kubernetes/client/kubeconfig.ts'
 import { joinersClient } from '../../picture/joiners-client.ts'
+import { unanswered } from '../../picture/missing.ts'
 import { CommandError } from '../shared/command-error.ts'
 import type { ClusterOptions, ConnectionOptions } from '../shared/options.ts'
 
@@ -51,5 +52,15 @@ export async function withCluster<T>(
     return await work(namespace === undefined ? client : joinersClient(client, namespace))
   } finally {
     await client.close()
+  }
+}
+
+/** Does a command's work, which needs the cluster, and returns the exit code: 1 with one line where something needed cannot be read. */
+export async function exitCodeOf(work: () => Promise<number>): Promise<number> {
+  try {
+    return await work()
+  } catch (error) {
+    console.error(error instanceof CommandError ? error.message : unanswered(error))
+    return 1
   }
 }

@@ -1,5 +1,4 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client'
-import { faultText, type NoteFaults } from '../../../api/kept/document.ts'
 import type { WithheldMachine, WithheldMachines } from '../../../api/withheld-machines.ts'
 import type { AdoptionOutcome, AskedAdoption } from '../../../core/adoption.ts'
 import { nodeNamePrefix } from '../../../core/node-claim/node-names.ts'
@@ -8,9 +7,9 @@ import type { maintenance } from '../../../workflows/index.ts'
 import type { Table } from '../../document/document.ts'
 import { note, say, show } from '../../document/print.ts'
 import { counted, few, usd } from '../../document/words.ts'
+import { withheld } from '../../picture/kept.ts'
 import { unanswered } from '../../picture/missing.ts'
-import { readWithheld } from '../../view/withheld.ts'
-import { withCluster } from '../access/cluster.ts'
+import { needed, pictureOf } from '../../picture/picture.ts'
 import { type TemporalAccess, withTemporal } from '../operate/temporal-access.ts'
 import type { TemporalOptions } from '../operate/temporal-options.ts'
 import { CommandError } from '../shared/command-error.ts'
@@ -50,12 +49,11 @@ export async function adopt(names: readonly string[], options: AdoptOptions): Pr
   }
 }
 
-function stored(options: AdoptOptions): Promise<WithheldMachines> {
-  const { namespace } = options
-  const note: NoteFaults = (map, [fault]) => {
-    if (fault !== undefined) throw new CommandError(faultText(map, namespace, fault))
-  }
-  return withCluster(options, (client) => readWithheld({ client, namespace, note }))
+async function stored(options: AdoptOptions): Promise<WithheldMachines> {
+  const picture = await pictureOf(options, { withheld }, Date.now())
+  const [fault] = picture.damaged
+  if (fault !== undefined) throw new CommandError(fault)
+  return needed(picture, { withheld }).withheld
 }
 
 const asOf = ({ atMs }: WithheldMachines) => (atMs === undefined ? '' : `, as of ${new Date(atMs).toISOString()}`)

@@ -4,7 +4,7 @@ import { type Pause, Pauses } from '../../../core/pauses/pauses.ts'
 import { sampleClaim, sampleCondition, sampleNode, samplePool } from '../../../core/sample-objects.ts'
 import { plainText } from '../../document/text.ts'
 import { budgetsJson } from './json.ts'
-import { budgetReport, type ReadCluster, type Reason } from './report.ts'
+import { type BudgetPicture, budgetReport, type Reason } from './report.ts'
 import { budgetsDocument } from './text.ts'
 import { Times } from './times.ts'
 
@@ -21,7 +21,7 @@ interface World {
   readonly pauses?: readonly Pause[]
 }
 
-function cluster({ budgets, nodes = 20, claims = [], notReady = [], pauses = [] }: World): ReadCluster {
+function cluster({ budgets, nodes = 20, claims = [], notReady = [], pauses = [] }: World): BudgetPicture {
   const names = Array.from({ length: nodes }, (_, index) => `n${index}`)
   const changed = new Map(claims.map((claim) => [claim.status.nodeName, claim]))
   return {

@@ -3,7 +3,7 @@ import { pausableReasons } from '../../../core/pauses/pauses.ts'
 import { print } from '../../document/print.ts'
 import { few } from '../../document/words.ts'
 import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
-import type { PoolBudgets, ReadCluster, Reason } from './report.ts'
+import type { PoolBudgets, Reason } from './report.ts'
 
 interface Options extends ClusterOptions {
   readonly disruptionReason?: Reason
@@ -33,7 +33,8 @@ Expiry (expireAfter) asks no budget. In JSON, null stands for no limit or no end
 Exit code: 0, 1 when the cluster does not answer, 2 when a NodePool does not exist.`,
     )
     .action(async (names: readonly string[], options: Options) => {
-      process.exitCode = await run(names, options)
+      const { exitCodeOf } = await import('../access/cluster.ts')
+      process.exitCode = await exitCodeOf(() => run(names, options))
     })
 }
 
@@ -45,19 +46,14 @@ function days(text: string): number {
 }
 
 async function run(names: readonly string[], options: Options): Promise<number> {
-  const [{ readCluster }, { budgetReport }, { unanswered }] = await Promise.all([
-    import('./read.ts'),
+  const [{ pictureOf, needed, noteGaps }, { budgetParts, budgetReport }] = await Promise.all([
+    import('../../picture/picture.ts'),
     import('./report.ts'),
-    import('../../picture/missing.ts'),
   ])
   const now = Date.now()
-  let cluster: ReadCluster
-  try {
-    cluster = await readCluster(options, now)
-  } catch (error) {
-    console.error(unanswered(error))
-    return 1
-  }
+  const picture = await pictureOf(options, budgetParts, now)
+  const cluster = needed(picture, budgetParts)
+  const exitCode = noteGaps(picture)
   const existing = cluster.nodePools.map(({ metadata }) => metadata.name)
   const missing = names.filter((name) => !existing.includes(name))
   if (missing.length > 0) {
@@ -69,7 +65,7 @@ async function run(names: readonly string[], options: Options): Promise<number> 
   const nodePools = cluster.nodePools.filter(({ metadata }) => names.length === 0 || names.includes(metadata.name))
   const reasons = options.disruptionReason === undefined ? pausableReasons : [options.disruptionReason]
   await show(budgetReport({ ...cluster, nodePools }, { reasons, now, days: options.days }), options)
-  return 0
+  return exitCode
 }
 
 async function show(pools: readonly PoolBudgets[], { output, days: ahead }: Options): Promise<void> {

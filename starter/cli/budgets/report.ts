@@ -3,20 +3,19 @@ import { type BudgetFinding, budgetFindings } from '../../../core/disruption/bud
 import { type BudgetPeriod, budgetForecast } from '../../../core/disruption/budgets/budget-forecast.ts'
 import { budgetUses } from '../../../core/disruption/candidates.ts'
 import { isReady } from '../../../core/node-claim/registration.ts'
-import type { Budget, Node, NodeClaim, NodePool } from '../../../core/objects.ts'
+import type { Budget, Node, NodeClaim } from '../../../core/objects.ts'
 import { type Pause, type Pauses, type pausableReasons, scopeOf } from '../../../core/pauses/pauses.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { stateNodes } from '../../../core/scheduling/state-nodes.ts'
+import { aksPools, nodeClaims, nodes } from '../../picture/from-cluster.ts'
+import { disruptionPauses } from '../../picture/kept.ts'
+import type { Whole } from '../../picture/picture.ts'
 
 export type Reason = (typeof pausableReasons)[number]
 
-/** What the report is made of, read at one moment. */
-export interface ReadCluster {
-  readonly nodePools: readonly NodePool[]
-  readonly nodes: readonly Node[]
-  readonly nodeClaims: readonly NodeClaim[]
-  readonly pauses: Pauses
-}
+/** What the report needs of a cluster. */
+export const budgetParts = { nodePools: aksPools, nodes, nodeClaims, pauses: disruptionPauses }
+export type BudgetPicture = Whole<typeof budgetParts>
 
 /** A node that uses up its pool's budgets, and why. */
 interface ConsumingNode {
@@ -66,11 +65,10 @@ const dayMs = 24 * 3_600_000
 
 /** What each pool's budgets allow now and in the days to come. `now`: epoch ms. */
 export function budgetReport(
-  cluster: ReadCluster,
+  cluster: BudgetPicture,
   { reasons, now, days }: { readonly reasons: readonly Reason[]; readonly now: number; readonly days: number },
 ): readonly PoolBudgets[] {
-  const nodes = countedNodes(cluster)
-  const byPool = Map.groupBy(nodes, ({ claim }) => claim.metadata.labels[labels.nodePool])
+  const byPool = Map.groupBy(countedNodes(cluster), ({ claim }) => claim.metadata.labels[labels.nodePool])
   return cluster.nodePools
     .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
     .map(({ metadata: { name }, disruption: { budgets } }) => {
@@ -106,15 +104,15 @@ interface CountedNode {
 }
 
 /** A node that is not ready uses up no budget for its own repair. */
-function consumingFor(reason: Reason, nodes: readonly CountedNode[]): number {
-  return nodes.filter((one) => (reason === 'Unhealthy' ? one.isConsumingRepairs : one.isConsuming)).length
+function consumingFor(reason: Reason, counted: readonly CountedNode[]): number {
+  return counted.filter((one) => (reason === 'Unhealthy' ? one.isConsumingRepairs : one.isConsuming)).length
 }
 
 /** The nodes that budgets count, by the very rule by which the planner counts them. */
-function countedNodes(cluster: ReadCluster): readonly CountedNode[] {
-  const nodes = stateNodes(cluster)
-  const forRepairs = budgetUses(nodes, {}, 'Unhealthy')
-  return [...budgetUses(nodes, {})].flatMap(([one, use]) => {
+function countedNodes(cluster: BudgetPicture): readonly CountedNode[] {
+  const all = stateNodes(cluster)
+  const forRepairs = budgetUses(all, {}, 'Unhealthy')
+  return [...budgetUses(all, {})].flatMap(([one, use]) => {
     const { claim, node } = one
     if (use === 'none' || claim === undefined || node === undefined) return []
     const isConsumingRepairs = forRepairs.get(one) === 'disrupted'

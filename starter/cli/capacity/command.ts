@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
-import { liveMarks, type Mark, type Marks, marksMap } from '../../../activities/azure/capacity/mark.ts'
+import { liveMarks, type Mark, type Marks } from '../../../activities/azure/capacity/mark.ts'
+import type { MarkStore } from '../../../activities/azure/capacity/mark-store.ts'
 import type { Part } from '../../document/document.ts'
 import { print } from '../../document/print.ts'
 import { counted } from '../../document/words.ts'
@@ -18,7 +19,7 @@ export function registerCapacity(program: Command): void {
     .description('List offerings excluded after Azure refused them, and clear them')
   common(capacity.command('list'))
     .description('List excluded offerings with the refusal and the end')
-    .action((options: Options) => run(options, (store) => list(store, options)))
+    .action((options: Options) => run(options, (marks) => list(marks, options)))
   common(capacity.command('clear'))
     .description('Offer excluded offerings again now, for example after a quota increase')
     .option('--all', 'all of it')
@@ -38,7 +39,7 @@ Options together mean what all of them name. Every replica offers again at once 
           'name what to clear by --instance-type, --family, --zone, --capacity-type or --node-class; or all of it by --all',
           2,
         )
-      return run(options, (store) => clear(store, options, options.dryRun === true))
+      return run(options, (marks, store) => clear(marks, store, options))
     })
 }
 
@@ -53,30 +54,31 @@ function common(command: Command): Command {
     )
 }
 
-type Store = import('../../../activities/azure/capacity/mark-store.ts').MarkStore
-
-async function run(options: Options, work: (store: Store) => Promise<void>): Promise<void> {
-  const [{ withCluster }, { unanswered }, { MarkStore }] = await Promise.all([
+/** Does the work with the marks that are in force. What of them cannot be read is noted. */
+async function run(options: Options, work: (marks: Marks, store: MarkStore) => Promise<void>): Promise<void> {
+  const [{ exitCodeOf, withCluster }, { MarkStore }, kept, { noteGaps, readWhole }] = await Promise.all([
     import('../access/cluster.ts'),
-    import('../../picture/missing.ts'),
     import('../../../activities/azure/capacity/mark-store.ts'),
+    import('../../picture/kept.ts'),
+    import('../../picture/picture.ts'),
   ])
-  try {
-    await withCluster(options, (client) => work(new MarkStore(client, options.namespace, Date.now)))
-  } catch (error) {
-    fail(unanswered(error), 1)
-  }
+  const { namespace } = options
+  process.exitCode = await exitCodeOf(() =>
+    withCluster(options, async (client) => {
+      const picture = await readWhole({ client, namespace, now: Date.now() }, { marks: kept.marks })
+      await work(liveMarks(picture.marks, Date.now()), new MarkStore(client, namespace, Date.now))
+      return noteGaps(picture)
+    }),
+  )
 }
 
-async function list(store: Store, options: Options): Promise<void> {
-  const { marks, faults } = await store.read()
-  const { faultText } = await import('../../../api/kept/document.ts')
-  for (const fault of faults) console.error(`not read: ${faultText(marksMap, options.namespace, fault)}`)
-  const live = chosenMarks(liveMarks(marks, Date.now()), options)
+async function list(marks: Marks, options: Options): Promise<void> {
+  const live = chosenMarks(marks, options)
   await show(live, options, live.length === 0 ? ['nothing is left out'] : [])
 }
 
-async function clear(store: Store, options: Options, isDry: boolean): Promise<void> {
+async function clear(live: Marks, store: MarkStore, options: Options & { readonly dryRun?: true }): Promise<void> {
+  const isDry = options.dryRun === true
   let cleared: readonly Mark[] = []
   let kept: Marks = new Map()
   const decide = (marks: Marks) => {
@@ -85,7 +87,7 @@ async function clear(store: Store, options: Options, isDry: boolean): Promise<vo
     kept = new Map([...marks].filter(([, mark]) => !gone.has(mark)))
     return kept
   }
-  if (isDry) decide(liveMarks((await store.read()).marks, Date.now()))
+  if (isDry) decide(live)
   else await store.change(undefined, decide)
   const families = [...kept.values()].filter(({ kind }) => kind === 'family').length
   await show(cleared, options, [

@@ -1,10 +1,11 @@
 import type { AzureIdentity } from '../../../activities/azure/access/azure-identity.ts'
 import type { Cloud } from '../../../activities/azure/arm/clouds.ts'
-import { decodeNodeClass, decodeNodePool } from '../../../activities/kubernetes/cache/decode.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import type { Config } from '../../../api/config.ts'
 import type { NodeClass } from '../../../api/objects.ts'
 import type { NodePool } from '../../../core/objects.ts'
+import { aksPools, nodeClasses } from '../../picture/from-cluster.ts'
+import { readWhole, type Scene } from '../../picture/picture.ts'
 import type { TemporalSettings } from '../../temporal/settings.ts'
 import type { ArmReader } from './arm-reader.ts'
 
@@ -28,19 +29,13 @@ export interface Pools {
   readonly nodeClasses: readonly NodeClass[]
 }
 
-/** The pools of AKS, and their node classes. Errors: what the API server says. */
-export async function readPools(kubernetes: KubernetesClient): Promise<Pools> {
-  const [nodePools, nodeClasses] = await Promise.all([
-    kubernetes.list('/apis/karpenter.sh/v1/nodepools'),
-    kubernetes.list('/apis/karpenter.azure.com/v1beta1/aksnodeclasses'),
-  ])
-  return {
-    nodePools: nodePools.items
-      .map((item) => decodeNodePool(item))
-      .filter(({ template }) => template.spec.nodeClassRef.kind === 'AKSNodeClass'),
-    nodeClasses: nodeClasses.items.map((item) => decodeNodeClass(item)),
-  }
+/** The pools of AKS, and their node classes. Errors: `CommandError`. */
+export function readPools(kubernetes: KubernetesClient): Promise<Pools> {
+  return readWhole(clusterScene(kubernetes), { nodePools: aksPools, nodeClasses })
 }
+
+/** Where objects of the cluster are read, and nothing that Joiner keeps. */
+export const clusterScene = (client: KubernetesClient): Scene => ({ client, namespace: '', now: 0 })
 
 /** The id of the node resource group. */
 export function groupId({ ARM_SUBSCRIPTION_ID: subscription, AZURE_NODE_RESOURCE_GROUP: group }: Config): string {

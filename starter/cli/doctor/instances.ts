@@ -3,14 +3,14 @@ import { apiVersions } from '../../../activities/azure/arm/api-versions.ts'
 import { listedInstance } from '../../../activities/azure/garbage/listed-instance.ts'
 import { tagKeys, tagOf } from '../../../activities/azure/launch/tags.ts'
 import { providerIdOf } from '../../../activities/azure/launch/virtual-machine.ts'
-import { decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
-import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { isTrue } from '../../../core/conditions.ts'
 import { doubtOf, type KnownClaim } from '../../../core/garbage.ts'
 import { isAksMachine } from '../../../core/node-claim/aks-machine.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
+import { nodeClaims } from '../../picture/from-cluster.ts'
+import { readWhole } from '../../picture/picture.ts'
 import { type Check, type Finding, fail, ok, warn } from './check.ts'
-import { type DoctorContext, groupId } from './context.ts'
+import { clusterScene, type DoctorContext, groupId } from './context.ts'
 
 /** Claims that are named one by one. */
 const mostNamed = 5
@@ -31,8 +31,8 @@ export function instancesCheck(context: DoctorContext): Check {
     remedy: `look at the VMs: az vm list --resource-group ${config.AZURE_NODE_RESOURCE_GROUP} --output table`,
     limitMs: 30_000,
     run: async (signal) => {
-      const [{ items }, vms, clusterUid] = await Promise.all([
-        kubernetes.list(resourcePath('nodeclaims')),
+      const [{ nodeClaims: claims }, vms, clusterUid] = await Promise.all([
+        readWhole(clusterScene(kubernetes), { nodeClaims }),
         arm.list<VmJson>(path, signal),
         findClusterUid(kubernetes),
       ])
@@ -43,8 +43,7 @@ export function instancesCheck(context: DoctorContext): Check {
         subscriptionId: config.ARM_SUBSCRIPTION_ID,
         nodeResourceGroup: config.AZURE_NODE_RESOURCE_GROUP,
       }
-      const known = items
-        .map(decodeNodeClaim)
+      const known = claims
         .filter((claim) => !isAksMachine(claim) && isTrue(claim.status.conditions, 'Registered'))
         .map((claim): Known => ({ ...knownClaim(claim), claim, instance: listedInstance(claim, listed, scope) }))
       return findingOf(known, listed, context)

@@ -44,7 +44,11 @@ function look({ claims = [], isOn = true, mode = 'Manual', refusal, pools }: Wor
   })
   const context = {
     config,
-    kubernetes: { list: () => Promise.resolve({ items: claims }) },
+    kubernetes: {
+      listPages: async function* () {
+        yield { items: claims }
+      },
+    },
     arm: {
       get: () =>
         refusal === undefined

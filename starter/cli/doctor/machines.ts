@@ -2,15 +2,15 @@ import { apiVersions } from '../../../activities/azure/arm/api-versions.ts'
 import { whyElsewhere } from '../../../activities/azure/machines/machine-ownership.ts'
 import { clusterPath } from '../../../activities/azure/machines/machines-api.ts'
 import { napRefusal } from '../../../activities/azure/machines/nap-refusal.ts'
-import { decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
-import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { managesMachines } from '../../../api/config.ts'
 import { isAdopted, isAksMachine } from '../../../core/node-claim/aks-machine.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { printableStart } from '../../../core/values/printable.ts'
+import { nodeClaims } from '../../picture/from-cluster.ts'
+import { readWhole } from '../../picture/picture.ts'
 import { ArmRefusal } from './arm-reader.ts'
 import { type Check, type Finding, fail, ok, reason, warn } from './check.ts'
-import type { DoctorContext } from './context.ts'
+import { clusterScene, type DoctorContext } from './context.ts'
 
 /** Claims that are named one by one. */
 const mostNamed = 5
@@ -38,8 +38,7 @@ export function machinesCheck(context: DoctorContext): Check {
     name: 'aks machines',
     remedy: `look at the cluster: az aks show --name ${config.CLUSTER_NAME} --resource-group ${config.ARM_RESOURCE_GROUP || 'GROUP-OF-THE-CLUSTER'}`,
     run: async (signal) => {
-      const { items } = await kubernetes.list(resourcePath('nodeclaims'))
-      const claims = items.map((json) => decodeNodeClaim(json)).filter(isAksMachine)
+      const claims = (await readWhole(clusterScene(kubernetes), { nodeClaims })).nodeClaims.filter(isAksMachine)
       if (!managesMachines(config)) return unmanaged(claims)
       const version = `api-version=${apiVersions['Microsoft.ContainerService/managedClusters']}`
       let cluster: ClusterJson

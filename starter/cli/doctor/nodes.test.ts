@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { decodeNode, decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
 import { formatWithheld } from '../../../api/withheld-machines.ts'
@@ -6,40 +7,46 @@ import { claimJson, nodeJson } from '../../../test/fakes/objects.ts'
 import type { DoctorContext } from './context.ts'
 import { cancellationsCheck, keptDocumentsCheck, lostClaimsCheck, nodesFinding } from './nodes.ts'
 
+const found = (nodes: readonly Json[], claims: readonly Json[]) =>
+  nodesFinding(
+    nodes.map((json) => decodeNode(json)),
+    claims.map((json) => decodeNodeClaim(json)),
+  )
+
 const evil = nodeJson('a', { metadata: { name: 'evil', uid: 'evil', ownerReferences: [] } })
 
 const going = { deletionTimestamp: '2026-01-01T00:00:00Z' }
 
 test.each<[string, ReturnType<typeof nodesFinding>, 'ok' | 'warn', RegExp]>([
-  ['each its own', nodesFinding([nodeJson('a')], [claimJson('a')]), 'ok', /^$/],
+  ['each its own', found([nodeJson('a')], [claimJson('a')]), 'ok', /^$/],
   [
     'a Node that poses as another',
-    nodesFinding([nodeJson('a'), evil], [claimJson('a')]),
+    found([nodeJson('a'), evil], [claimJson('a')]),
     'warn',
     /Node evil: spec.providerID.*NodeClaim a$/,
   ],
   [
     'a Node that finalizers of others hold, whose NodeClaim is gone',
-    nodesFinding([nodeJson('a', { metadata: { ...going, finalizers: ['example.com/backup'] } })], []),
+    found([nodeJson('a', { metadata: { ...going, finalizers: ['example.com/backup'] } })], []),
     'warn',
     /^Node aks-a: .* example.com\/backup; .* kubectl patch node aks-a/,
   ],
   [
     'one that Joiner holds as well',
-    nodesFinding([nodeJson('a', { metadata: { ...going, finalizers: ['x/y', 'karpenter.sh/termination'] } })], []),
+    found([nodeJson('a', { metadata: { ...going, finalizers: ['x/y', 'karpenter.sh/termination'] } })], []),
     'ok',
     /^$/,
   ],
   [
     'one of an agent pool',
-    nodesFinding([nodeJson('a', { metadata: { ...going, finalizers: ['x/y'], labels: {}, ownerReferences: [] } })], []),
+    found([nodeJson('a', { metadata: { ...going, finalizers: ['x/y'], labels: {}, ownerReferences: [] } })], []),
     'ok',
     /^$/,
   ],
-  ['a NodeClaim without its Node', nodesFinding([], [claimJson('a')]), 'warn', /^NodeClaim a: /],
+  ['a NodeClaim without its Node', found([], [claimJson('a')]), 'warn', /^NodeClaim a: /],
   [
     'one that is being deleted',
-    nodesFinding([], [claimJson('a', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } })]),
+    found([], [claimJson('a', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } })]),
     'ok',
     /^$/,
   ],
@@ -49,8 +56,13 @@ test.each<[string, ReturnType<typeof nodesFinding>, 'ok' | 'warn', RegExp]>([
 })
 
 const examined = (get: () => Promise<unknown>, claims: readonly Json[] = []) => {
-  const kubernetes = { get, list: async () => ({ items: claims }) }
-  const context = { config: { JOINER_NAMESPACE: 'joiner' }, kubernetes } as unknown as DoctorContext
+  const kubernetes = {
+    get,
+    listPages: async function* () {
+      yield { items: claims }
+    },
+  }
+  const context = { config: { JOINER_NAMESPACE: 'joiner' }, kubernetes, now: Date.now } as unknown as DoctorContext
   return lostClaimsCheck(context).run(new AbortController().signal)
 }
 
@@ -80,8 +92,8 @@ test('VMs without NodeClaims are named with what becomes of them, and NodeClaims
   const annotations = { 'joiner.sh/adopted-from': 'uid-before' }
   const again = (name: string, minute: number) =>
     claimJson(name, { metadata: { annotations, creationTimestamp: `2026-11-21T11:0${minute}:00Z` } })
-  const found = await examined(async () => ({ data }), [again('a', 1), again('b', 3), claimJson('c')])
-  expect(found).toMatchObject({
+  const lost = await examined(async () => ({ data }), [again('a', 1), again('b', 3), claimJson('c')])
+  expect(lost).toMatchObject({
     summary: expect.stringContaining('; 2 NodeClaims made again, the last at 2026-11-21T11:03:00Z: a, b'),
     details: [
       'VM aks-a: its Node aks-a is Ready and runs 2 pods; 2.30 USD a day; gets a NodeClaim again at 2026-11-21T12:10:00Z, or by joiner adopt; NodePool "x" differs',
@@ -99,20 +111,21 @@ test('without any all is well, and an API server that does not answer is an erro
 
 test('lifecycles that somebody cancelled in Temporal are counted, with what to do instead', async () => {
   const at = new Date().toISOString()
-  const found = (data: object) => {
-    const context = { config: { JOINER_NAMESPACE: 'joiner' }, kubernetes: { get: async () => ({ data }) } }
+  const checked = (data: object) => {
+    const kubernetes = { get: async () => ({ data }) }
+    const context = { config: { JOINER_NAMESPACE: 'joiner' }, kubernetes, now: Date.now }
     return cancellationsCheck(context as unknown as DoctorContext).run(new AbortController().signal)
   }
-  expect(await found({ 'accepted.a': JSON.stringify({ at, nodeClaim: 'a', nodePool: 'p' }) })).toMatchObject({
+  expect(await checked({ 'accepted.a': JSON.stringify({ at, nodeClaim: 'a', nodePool: 'p' }) })).toMatchObject({
     status: 'ok',
   })
-  expect(await found({ 'accepted.a': '{}' })).toMatchObject({
+  expect(await checked({ 'accepted.a': '{}' })).toMatchObject({
     status: 'warn',
     details: [
       expect.stringMatching(/^ConfigMap joiner\/joiner-cancellations: accepted\.a cannot be used: at is missing: /),
     ],
   })
-  expect(await found({ 'refused.a': at, 'refused.b': at })).toMatchObject({
+  expect(await checked({ 'refused.a': at, 'refused.b': at })).toMatchObject({
     status: 'warn',
     summary: expect.stringMatching(
       /^2 cancellations of lifecycles in Temporal were refused at .*kubectl delete nodeclaim/,

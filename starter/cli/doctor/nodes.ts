@@ -1,19 +1,14 @@
-import { decodeNode, decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
-import type { Json } from '../../../activities/kubernetes/client/answers.ts'
-import { isForbidden } from '../../../activities/kubernetes/client/api-error.ts'
-import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
-import { faultText, type NoteFaults } from '../../../api/kept/document.ts'
 import { withheldRemedy, withheldText } from '../../../api/withheld-machines.ts'
 import { heldNodeText, holdersOf } from '../../../core/machines-in-use.ts'
 import { joinsOf } from '../../../core/node-claim/node-owner.ts'
-import type { Node } from '../../../core/objects.ts'
+import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { counted, few } from '../../document/words.ts'
-import { readRefusedCancellations } from '../../view/cancellations.ts'
-import { processesRead } from '../../view/processes-read.ts'
-import { readWithheld } from '../../view/withheld.ts'
+import { nodeClaims, nodes } from '../../picture/from-cluster.ts'
+import { ofProcesses, refusedCancellations, withheld } from '../../picture/kept.ts'
+import { type Gaps, needed, readPicture, readWhole, type Scene } from '../../picture/picture.ts'
 import { type Check, type Finding, ok, warn, worst } from './check.ts'
-import type { DoctorContext } from './context.ts'
+import { clusterScene, type DoctorContext } from './context.ts'
 
 /** Objects that are named one by one, and machines without a NodeClaim. */
 const mostNamed = 5
@@ -25,22 +20,17 @@ export function nodesCheck({ kubernetes }: Pick<DoctorContext, 'kubernetes'>): C
     name: 'nodes',
     remedy: 'look at both: kubectl get nodes,nodeclaims -o wide',
     run: async () => {
-      const [nodes, claims] = await Promise.all(
-        (['nodes', 'nodeclaims'] as const).map((kind) => kubernetes.list(resourcePath(kind))),
-      )
-      return nodesFinding(nodes?.items ?? [], claims?.items ?? [])
+      const found = await readWhole(clusterScene(kubernetes), { nodes, nodeClaims })
+      return nodesFinding(found.nodes, found.nodeClaims)
     },
   }
 }
 
 /** Returns what is found of Nodes and NodeClaims. */
-export function nodesFinding(nodes: readonly Json[], nodeClaims: readonly Json[]): Finding {
-  const claims = nodeClaims
-    .map((json) => decodeNodeClaim(json))
-    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-  const decoded = nodes.map((json) => decodeNode(json))
-  const { strangers, lost, claimOf } = joinsOf(decoded, claims)
-  const held = decoded.filter((node) => holdersOf(node).length > 0)
+export function nodesFinding(all: readonly Node[], claims: readonly NodeClaim[]): Finding {
+  const staying = claims.filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+  const { strangers, lost, claimOf } = joinsOf(all, staying)
+  const held = all.filter((node) => holdersOf(node).length > 0)
   const findings = [
     ...(held.length === 0 ? [] : [heldByOthers(held)]),
     ...(strangers.size === 0 ? [] : [posing([...strangers])]),
@@ -88,18 +78,15 @@ function gone(lost: readonly Named[]): Finding {
 }
 
 /** Whether machines run pods without a NodeClaim, as the last pass of garbage collection found. */
-export function lostClaimsCheck({ config, kubernetes }: DoctorContext): Check {
+export function lostClaimsCheck(context: DoctorContext): Check {
   return {
     name: 'lost nodeclaims',
-    remedy: `look at what Joiner stored: kubectl get configmaps --namespace ${config.JOINER_NAMESPACE}`,
+    remedy: lookAtKept(context),
     run: async () => {
-      const { source, faults } = noting({ config, kubernetes })
-      const [{ atMs, count, costPerDay, doubt, machines }, claims] = await Promise.all([
-        readWithheld(source),
-        kubernetes.list(resourcePath('nodeclaims')),
-      ])
-      if (faults.length > 0) return unreadable(faults)
-      const adopted = adoptedText(claims.items)
+      const picture = await readWhole(keptScene(context), { withheld, nodeClaims })
+      if (picture.damaged.length > 0) return unreadable(picture.damaged)
+      const { atMs, count, costPerDay, doubt, machines } = picture.withheld
+      const adopted = adoptedText(picture.nodeClaims)
       if (count === 0) return ok(`no machine is known to run pods without a NodeClaim${adopted}`)
       return warn(
         `${counted(count, 'machine')} without a NodeClaim kept since pods run there, ${costPerDay.toFixed(2)} USD a day (found at ${new Date(atMs ?? 0).toISOString()})${adopted}`,
@@ -114,9 +101,9 @@ export function lostClaimsCheck({ config, kubernetes }: DoctorContext): Check {
 }
 
 /** Returns which NodeClaims were made again for VMs that had lost theirs, and when the last one was. */
-function adoptedText(nodeClaims: readonly Json[]): string {
-  const adopted = nodeClaims
-    .map((json) => decodeNodeClaim(json).metadata)
+function adoptedText(claims: readonly NodeClaim[]): string {
+  const adopted = claims
+    .map(({ metadata }) => metadata)
     .filter(({ annotations: noted }) => noted[annotations.adoptedFrom] !== undefined)
   const [last, ...names] = [
     adopted
@@ -131,63 +118,53 @@ function adoptedText(nodeClaims: readonly Json[]): string {
 }
 
 /** Whether lifecycles were cancelled in Temporal by mistake: their nodes stay. */
-export function cancellationsCheck({ config, kubernetes }: DoctorContext): Check {
+export function cancellationsCheck(context: DoctorContext): Check {
   return {
     name: 'cancelled lifecycles',
-    remedy: `look at what Joiner stored: kubectl get configmap joiner-cancellations --namespace ${config.JOINER_NAMESPACE}`,
+    remedy: lookAtKept(context),
     run: async () => {
-      const { source, faults } = noting({ config, kubernetes })
-      let refused: string
-      try {
-        refused = await readRefusedCancellations(source, Date.now())
-      } catch (error) {
-        if (!isForbidden(error)) throw error
-        return ok(
-          'not looked at: this identity may not read the ConfigMap joiner-cancellations; joiner status shows it',
-        )
-      }
-      if (faults.length > 0 && refused === '') return unreadable(faults)
-      if (refused === '') return ok('no cancellation of a lifecycle in Temporal was refused within the last hour')
-      return warn(refused, [
-        'find out who cancels workflows: docs/temporal.md says what cancel, terminate and reset do',
-      ])
+      const picture = await readPicture(keptScene(context), { refusedCancellations })
+      const notAllowed = unallowed(picture)
+      if (notAllowed !== undefined) return notAllowed
+      const text = needed(picture, { refusedCancellations }).refusedCancellations
+      if (picture.damaged.length > 0 && text === '') return unreadable(picture.damaged)
+      if (text === '') return ok('no cancellation of a lifecycle in Temporal was refused within the last hour')
+      return warn(text, ['find out who cancels workflows: docs/temporal.md says what cancel, terminate and reset do'])
     },
   }
 }
 
 /** Whether the documents that Joiner keeps in ConfigMaps can be read. */
 export function keptDocumentsCheck(context: DoctorContext): Check {
-  const { JOINER_NAMESPACE: namespace } = context.config
   return {
     name: 'kept documents',
-    remedy: `look at what Joiner stored: kubectl get configmaps --namespace ${namespace}`,
+    remedy: lookAtKept(context),
     run: async () => {
-      const { source, faults } = noting(context)
-      const forbidden: string[] = []
-      const reading = processesRead(source, context.now()).map(async ([name, read]) => {
-        try {
-          await read
-        } catch (error) {
-          if (!isForbidden(error)) throw error
-          forbidden.push(name)
-        }
-      })
-      await Promise.all(reading)
-      if (faults.length > 0) return unreadable(faults)
-      if (forbidden.length === 0) return ok('what Joiner keeps of Azure in ConfigMaps can be read')
-      return ok(
-        `not looked at, as this identity may not read them: ConfigMaps ${forbidden.join(', ')}; joiner status shows them`,
-      )
+      const picture = await readPicture(keptScene(context), ofProcesses)
+      if (picture.damaged.length > 0) return unreadable(picture.damaged)
+      const notAllowed = unallowed(picture)
+      if (notAllowed !== undefined) return notAllowed
+      needed(picture, ofProcesses)
+      return ok('what Joiner keeps of Azure in ConfigMaps can be read')
     },
   }
 }
 
-/** Returns where ConfigMaps are read from, and what could not be read of them so far. */
-function noting({ config, kubernetes }: Pick<DoctorContext, 'config' | 'kubernetes'>) {
-  const { JOINER_NAMESPACE: namespace } = config
-  const faults: string[] = []
-  const note: NoteFaults = (name, found) => faults.push(...found.map((fault) => faultText(name, namespace, fault)))
-  return { source: { client: kubernetes, namespace, note }, faults }
+const keptScene = ({ config, kubernetes, now }: DoctorContext): Scene => ({
+  client: kubernetes,
+  namespace: config.JOINER_NAMESPACE,
+  now: now(),
+})
+
+const lookAtKept = ({ config }: DoctorContext) =>
+  `look at what Joiner stored: kubectl get configmaps --namespace ${config.JOINER_NAMESPACE}`
+
+/** The identity that runs the doctor need not have the rights of an operator. */
+function unallowed({ missing }: Gaps): Finding | undefined {
+  const names = missing.filter(({ isForbidden }) => isForbidden).map(({ what }) => what)
+  return names.length === 0
+    ? undefined
+    : ok(`not looked at, as this identity may not read them: ${names.join(', ')}; joiner status shows them`)
 }
 
 function unreadable(faults: readonly string[]): Finding {

@@ -2,12 +2,14 @@ import type { Client, Connection } from '@temporalio/client'
 import { managesMachines } from '../../../api/config.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { counted } from '../../document/words.ts'
+import { ownClaims } from '../../picture/from-cluster.ts'
+import { readWhole } from '../../picture/picture.ts'
 import { connectClient, temporalClient } from '../../temporal/connect.ts'
 import type { Fault } from '../../temporal/findings/finding.ts'
 import { lookOnce } from '../../temporal/findings/look.ts'
-import { findingGroups, type Repairer, readClaims, readRepairer } from '../shared/temporal-findings.ts'
+import { findingGroups, type Repairer, readRepairer } from '../shared/temporal-findings.ts'
 import { type Check, type Finding, fail, ok, reason, warn, worst } from './check.ts'
-import type { DoctorContext } from './context.ts'
+import { clusterScene, type DoctorContext } from './context.ts'
 
 /** What costs nothing by itself: an order of somebody's, or something that is done later or seen less well. */
 const harmless: ReadonlySet<Fault> = new Set(['schedule paused', 'schedule late', 'not allowed', 'server too old'])
@@ -24,7 +26,9 @@ export function workflowsCheck({ config, temporal, kubernetes, now }: DoctorCont
         const client = temporalClient(connection, temporal)
         return await workflowsFinding(
           { client, cluster: config.CLUSTER_NAME, now },
-          () => readClaims(kubernetes, { machines: managesMachines(config) }),
+          async () =>
+            (await readWhole(clusterScene(kubernetes), { claims: ownClaims({ machines: managesMachines(config) }) }))
+              .claims,
           () => readRepairer(kubernetes, config.JOINER_NAMESPACE, now()),
         )
       } catch {

@@ -3,6 +3,7 @@ import { type Answer, note, print } from '../../document/print.ts'
 import { readHistory } from '../../history/lives.ts'
 import { missingLines, unanswered } from '../../picture/missing.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
+import { CommandError } from '../shared/command-error.ts'
 import type { HistoryOptions } from './options.ts'
 import { type Placements, readPlacements } from './read-placements.ts'
 import { commandJson, coverageJson, lifeJson, lifeRows, ofNode, ofPool, poolRows, timelineJson } from './rows.ts'
@@ -53,7 +54,7 @@ export async function workloadHistory(text: string, options: HistoryOptions): Pr
   try {
     found = await readPlacements(options, workload)
   } catch (error) {
-    note(unanswered(error))
+    note(error instanceof CommandError ? error.message : unanswered(error))
     return 1
   }
   const { placements, missing: unread } = found

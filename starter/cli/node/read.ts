@@ -1,21 +1,12 @@
 import proto from '@temporalio/proto'
 import { forEachOf } from '../../../activities/concurrency.ts'
-import { decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
-import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
-import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { listRuns } from '../../../activities/workflow-runs.ts'
-import type { NodeClaim } from '../../../core/objects.ts'
-import { claimOfLifecycle, type LifecycleClaim } from '../../../core/task-queues.ts'
+import { claimOfLifecycle } from '../../../core/task-queues.ts'
 import { ofNodeOrClaim, runningLifecycles } from '../../../core/workflow-queries.ts'
 import { lifecycleStatusQuery } from '../../../workflows/messages.ts'
 import { searchAttributes } from '../../../workflows/search-attributes.ts'
-import { unanswered } from '../../picture/missing.ts'
-import { withCluster } from '../access/cluster.ts'
 import type { TemporalAccess } from '../operate/temporal-access.ts'
-import type { ConnectionOptions } from '../shared/options.ts'
 import { innermost } from '../status/read.ts'
-import type { EventFacts } from '../why/facts.ts'
-import { readEventsOfClaim } from '../why/read.ts'
 import type { LifecycleFacts, Retried } from './report.ts'
 
 /** A lifecycle answers at once; longer means that nobody works for it. */
@@ -102,30 +93,4 @@ function retriedSteps({ pendingActivities }: Described): readonly Retried[] {
       },
     ]
   })
-}
-
-/** What the cluster knows; a text: why it cannot be read. */
-export async function readClaims(options: ConnectionOptions): Promise<readonly NodeClaim[] | string> {
-  return reading(options, async (client) =>
-    (await client.list(resourcePath('nodeclaims'))).items.map((item) => decodeNodeClaim(item)),
-  )
-}
-
-/** Events of a NodeClaim, the latest first; a text: why they cannot be read. */
-export async function readClaimEvents(
-  options: ConnectionOptions,
-  claim: LifecycleClaim,
-): Promise<readonly EventFacts[] | string> {
-  return reading(options, (client) => readEventsOfClaim(client, claim))
-}
-
-async function reading<T>(
-  options: ConnectionOptions,
-  read: (client: KubernetesClient) => Promise<T>,
-): Promise<T | string> {
-  try {
-    return await withCluster(options, read)
-  } catch (error) {
-    return unanswered(error)
-  }
 }

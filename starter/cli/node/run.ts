@@ -1,10 +1,13 @@
 import { isForPrograms, note, print } from '../../document/print.ts'
+import { eventsOfClaim } from '../../picture/events.ts'
+import { nodeClaims } from '../../picture/from-cluster.ts'
+import { noteGaps, pictureOf } from '../../picture/picture.ts'
 import { clusterFacts } from '../operate/operator.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
 import type { TemporalOptions } from '../operate/temporal-options.ts'
 import type { OutputFormat } from '../shared/options.ts'
 import { askNode, findLifecycle, type NodeAsking } from './ask-node.ts'
-import { readClaimEvents, readClaims, readLifecycles } from './read.ts'
+import { readLifecycles } from './read.ts'
 import { type LifecycleFacts, type NodeFacts, nodeRows, rowNamed } from './report.ts'
 import { detailsDocument, detailsJson, listTable, rowJson } from './table.ts'
 
@@ -37,13 +40,14 @@ export async function showNode(name: string, options: Shown): Promise<number> {
   }
   const claim = facts.claims?.find(({ metadata }) => metadata.uid === row.uid)
   const lifecycle = facts.lifecycles?.find(({ workflowId }) => workflowId === row.workflowId)
-  const events = await readClaimEvents(options, { name: row.nodeClaim, uid: row.uid })
-  if (typeof events === 'string') console.error(`note: events cannot be read: ${events}`)
+  const parts = { events: eventsOfClaim({ name: row.nodeClaim, uid: row.uid }) }
+  const { events, ...gaps } = await pictureOf(options, parts, now)
+  noteGaps(gaps)
   const details = {
     row,
     ...(claim === undefined ? {} : { claim }),
     ...(lifecycle === undefined ? {} : { lifecycle }),
-    ...(typeof events === 'string' ? {} : { events }),
+    ...(events && { events }),
   }
   await print(options.output, { json: detailsJson(details), document: () => detailsDocument(details, now) })
   // Joiner's own identity, with which the command runs in the pod, may write events and not read them.
@@ -54,20 +58,17 @@ export async function showNode(name: string, options: Shown): Promise<number> {
 /** What Temporal and the cluster tell, side by side; what does not answer is reported and left out. */
 async function readBoth(options: TemporalOptions, only?: string): Promise<NodeFacts> {
   let lifecycles: readonly LifecycleFacts[] | undefined
-  const [claims] = await Promise.all([
-    readClaims(options),
+  const [{ nodeClaims: claims, ...gaps }] = await Promise.all([
+    pictureOf(options, { nodeClaims }, Date.now()),
     withTemporal(options, async (access) => {
       lifecycles = await readLifecycles(access, only)
       return 0
     }),
   ])
   if (lifecycles === undefined) console.error('note: without Temporal, phases come from the conditions of NodeClaims')
-  if (typeof claims === 'string')
-    console.error(`note: NodeClaims cannot be read, so holds and conditions are missing: ${claims}`)
-  return {
-    ...(typeof claims === 'string' ? {} : { claims }),
-    ...(lifecycles === undefined ? {} : { lifecycles }),
-  }
+  noteGaps(gaps)
+  if (claims === undefined) console.error('note: without NodeClaims, holds and conditions are missing')
+  return { ...(claims && { claims }), ...(lifecycles && { lifecycles }) }
 }
 
 /** Asks the lifecycle of one node for something and prints what came of it. Returns the exit code. */

@@ -3,7 +3,7 @@ import { timeText } from '../../../core/values/time.ts'
 import type { LifecycleStatus } from '../../../workflows/messages.ts'
 import { type Document, type Part, section } from '../../document/document.ts'
 import { ago, shortened } from '../../document/words.ts'
-import type { EventFacts } from '../why/facts.ts'
+import type { EventFacts } from '../../picture/events.ts'
 import { answerOf, type LifecycleFacts, type NodeRow } from './report.ts'
 
 const longest = 90

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { NoteFaults } from '../../../api/kept/document.ts'
+import type { QuarantineStore } from '../../../activities/scheduler-thread/quarantine-store.ts'
 import type { QuarantineEntry } from '../../../core/quarantine.ts'
 import { print } from '../../document/print.ts'
 import { counted } from '../../document/words.ts'
@@ -17,7 +17,7 @@ export function registerQuarantine(program: Command): void {
     .description('List objects excluded from planning because they crashed the scheduler, and clear them')
   common(quarantine.command('list'))
     .description('List quarantined objects with cause and end')
-    .action((options: Options) => run(options, async (store) => show(await read(store), options)))
+    .action((options: Options) => run(options, (_, entries) => show(entries, options)))
   common(quarantine.command('clear'))
     .description('Plan quarantined objects again, for example after an upgrade')
     .argument('[object]', 'kind, namespace and name, as in Pod/default/web-1; without a namespace where there is none')
@@ -30,8 +30,8 @@ Exit code: 0 when it is cleared, 1 when the object is not quarantined or the clu
     )
     .action((object: string | undefined, options: Options & { readonly all?: true }) => {
       if ((object === undefined) !== (options.all === true))
-        return fail('name one object, such as Pod/default/web-1, or clear all of them by --all', 2)
-      return run(options, (store) => clear(store, object, options))
+        return usage('name one object, such as Pod/default/web-1, or clear all of them by --all')
+      return run(options, (store, entries) => clear(store, entries, { ...options, object }))
     })
 }
 
@@ -39,47 +39,54 @@ function common(command: Command): Command {
   return outputOption(clusterOptions(command))
 }
 
-type Store = import('../../../activities/scheduler-thread/quarantine-store.ts').QuarantineStore
-
-async function run(options: Options, work: (store: Store) => Promise<void>): Promise<void> {
+/** Does the work with the quarantine. What of it cannot be read is noted. */
+async function run(
+  options: Options,
+  work: (store: QuarantineStore, entries: readonly QuarantineEntry[]) => Promise<number>,
+): Promise<void> {
   // Loaded late: the client of Kubernetes would be most of the time of --help.
-  const [{ withCluster }, { unanswered }, { QuarantineStore }, { faultText }] = await Promise.all([
-    import('../access/cluster.ts'),
-    import('../../picture/missing.ts'),
-    import('../../../activities/scheduler-thread/quarantine-store.ts'),
-    import('../../../api/kept/document.ts'),
-  ])
-  try {
-    const { namespace } = options
-    const note: NoteFaults = (map, faults) => {
-      for (const fault of faults) console.error(`not read: ${faultText(map, namespace, fault)}`)
-    }
-    await withCluster(options, (client) => work(new QuarantineStore({ client, namespace, note })))
-  } catch (error) {
-    fail(unanswered(error), 1)
+  const [{ exitCodeOf, withCluster }, { QuarantineStore }, { quarantined }, { noteGaps, readWhole }] =
+    await Promise.all([
+      import('../access/cluster.ts'),
+      import('../../../activities/scheduler-thread/quarantine-store.ts'),
+      import('../../picture/kept.ts'),
+      import('../../picture/picture.ts'),
+    ])
+  const { namespace } = options
+  process.exitCode = await exitCodeOf(() =>
+    withCluster(options, async (client) => {
+      const picture = await readWhole({ client, namespace, now: Date.now() }, { quarantined })
+      const isPart = noteGaps(picture)
+      return Math.max(isPart, await work(new QuarantineStore({ client, namespace }), picture.quarantined))
+    }),
+  )
+}
+
+async function clear(
+  store: QuarantineStore,
+  entries: readonly QuarantineEntry[],
+  { object, ...options }: Options & { readonly object: string | undefined },
+): Promise<number> {
+  const cleared = entries.filter(({ id }) => object === undefined || id === object)
+  if (object !== undefined && cleared.length === 0) {
+    console.error(`${object} is not quarantined; see joiner quarantine list`)
+    return 1
   }
-}
-
-async function read(store: Store): Promise<readonly QuarantineEntry[]> {
-  return [...(await store.read()).values()].filter(({ untilMs }) => untilMs > Date.now())
-}
-
-async function clear(store: Store, object: string | undefined, options: Options): Promise<void> {
-  const cleared = (await read(store)).filter(({ id }) => object === undefined || id === object)
-  if (object !== undefined && cleared.length === 0)
-    return fail(`${object} is not quarantined; see joiner quarantine list`, 1)
+  // Entries that cannot be read go with it.
+  await store.read()
   await store.remove(cleared.map(({ id }) => id))
-  await show(cleared, options, cleared.length > 0 ? `${counted(cleared.length, 'object')} cleared` : undefined)
+  return show(cleared, options, cleared.length > 0 ? `${counted(cleared.length, 'object')} cleared` : undefined)
 }
 
-function show(entries: readonly QuarantineEntry[], { output }: Options, done?: string): Promise<void> {
-  return print(output, {
+async function show(entries: readonly QuarantineEntry[], { output }: Options, done?: string): Promise<number> {
+  await print(output, {
     json: entries.map(quarantineJson),
     document: () => [[entries.length === 0 ? 'nothing is quarantined' : quarantineTable(entries), done]],
   })
+  return 0
 }
 
-function fail(message: string, code: number): void {
+function usage(message: string): void {
   console.error(message)
-  process.exitCode = code
+  process.exitCode = 2
 }

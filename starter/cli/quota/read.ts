@@ -2,11 +2,12 @@ import { readCloud } from '../../../activities/azure/access/azure-config.ts'
 import { azureIdentity } from '../../../activities/azure/access/azure-identity.ts'
 import { launchedVm } from '../../../activities/azure/capacity/quota.ts'
 import type { VmUse } from '../../../activities/azure/capacity/quota-accounting.ts'
-import { decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
+import { nodeClaims } from '../../picture/from-cluster.ts'
+import { readWhole } from '../../picture/picture.ts'
 import type { AzureSettings } from '../access/azure-settings.ts'
 import { withCluster } from '../access/cluster.ts'
 import { ArmReader } from '../doctor/arm-reader.ts'
-import { readPools } from '../doctor/context.ts'
+import { clusterScene, readPools } from '../doctor/context.ts'
 import { readBuyable, readSizes, readUsages } from '../shared/buyable.ts'
 import type { ConnectionOptions } from '../shared/options.ts'
 import { type QuotaRow, quotaRows } from './report.ts'
@@ -27,8 +28,7 @@ export async function readQuota(
     const countedAtMs = Date.now()
     const [usages, sizes] = await Promise.all([readUsages(reader, signal), readSizes(reader, signal)])
     const buyable = await readBuyable(reader, sizes)
-    const { items } = await kubernetes.list('/apis/karpenter.sh/v1/nodeclaims', {}, signal)
-    const claims = items.map((item) => decodeNodeClaim(item))
+    const { nodeClaims: claims } = await readWhole(clusterScene(kubernetes), { nodeClaims })
     const uses = claims.flatMap((claim): readonly VmUse[] => {
       const vm = launchedVm(claim)
       const size = vm && sizes.get(vm.instanceType)

@@ -1,11 +1,8 @@
 // Findings of Temporal for people and programs, with who repairs them.
 
-import { decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
-import { isOfAnotherProvider } from '../../../activities/kubernetes/cache/other-providers.ts'
 import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
-import type { NodeClaim } from '../../../core/objects.ts'
 import { timeText } from '../../../core/values/time.ts'
 import { few } from '../../document/words.ts'
 import type { Finding } from '../../temporal/findings/finding.ts'
@@ -14,15 +11,6 @@ import { leaseReport } from './leases.ts'
 /** A leader renews its Lease every 3 s; clocks of two machines may differ by some seconds. */
 const silenceMs = 60_000
 const mostNamed = 3
-
-/** Reads the NodeClaims that should have lifecycles. `machines`: whether those of AKS machines that were adopted are among them. */
-export async function readClaims(
-  client: Pick<KubernetesClient, 'list'>,
-  { machines = true } = {},
-): Promise<readonly NodeClaim[]> {
-  const { items } = await client.list(resourcePath('nodeclaims'))
-  return items.map((item) => decodeNodeClaim(item)).filter((claim) => !isOfAnotherProvider(claim, { machines }))
-}
 
 /** Whether a process of Joiner repairs what it finds in Temporal. */
 export type Repairer = { readonly kind: 'there' } | { readonly kind: 'none' | 'unknown'; readonly why: string }

@@ -32,27 +32,30 @@ async function status(options: Options): Promise<number> {
   const [
     { openTemporal },
     { readStatus },
-    { readCluster },
     { statusDocument, statusJson },
-    { problemsOf, unreadStatus },
+    { problemsOf, statusParts, unreadStatus },
+    { pictureOf },
+    { missingLines },
   ] = await Promise.all([
     import('../operate/temporal-access.ts'),
     import('./read.ts'),
-    import('./read-cluster.ts'),
     import('./table.ts'),
     import('./status.ts'),
+    import('../../picture/picture.ts'),
+    import('../../picture/missing.ts'),
   ])
   const now = Date.now()
-  const [opened, { report: known, claims }] = await Promise.all([openTemporal(options), readCluster(options, now)])
+  const [opened, known] = await Promise.all([openTemporal(options), pictureOf(options, statusParts, now)])
+  const { nodeClaims: claims } = known
   if (opened.kind === 'problem' && (opened.exitCode === 2 || claims === undefined)) {
     console.error(opened.message)
     return opened.exitCode
   }
   const isOpen = opened.kind === 'open'
-  const again = async () => (await readCluster(options, now)).claims
+  const again = async () => (await pictureOf(options, { claims: statusParts.nodeClaims }, now)).claims
   const report = isOpen ? await readStatus(opened.access, { claims, again }, now) : unreadStatus(opened.message)
   if (isOpen) await opened.close()
-  const unread = [...report.unread, ...(known.unread ?? [])]
+  const unread = [...report.unread, ...missingLines(known.missing)]
   note(...unread.flatMap((text) => `not read: ${text}`.split('\n')))
   const list = isOpen ? uiList(opened.access, options.temporalUi) : undefined
   const json = { ...statusJson(report, known), temporal: list ?? null }

@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import type { StoredWaiting } from '../../../api/waiting-pods.ts'
+import { parseWaiting, type StoredWaiting } from '../../../api/waiting-pods.ts'
 import { formatWithheld, parseWithheld } from '../../../api/withheld-machines.ts'
-import type { Pause } from '../../../core/pauses/pauses.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
+import { type Pause, Pauses } from '../../../core/pauses/pauses.ts'
+import { sampleClaim, sampleCondition } from '../../../core/sample-objects.ts'
 import { plainText } from '../../document/text.ts'
 import { leaseReport } from '../shared/leases.ts'
-import { type NodeReport, poolSummaries, problemsOf, type StatusReport } from './status.ts'
+import { poolSummaries, problemsOf, type StatusReport } from './status.ts'
 import { statusDocument, statusJson } from './table.ts'
 
 const now = Date.parse('2026-11-21T12:00:00Z')
@@ -15,11 +17,18 @@ const pause: Pause = {
   untilMs: now + 3_600_000,
   scope: { kind: 'nodePool', name: 'gpu' },
 }
-const node: NodeReport = {
-  nodePool: 'general',
-  phase: 'Ready',
-  instanceType: 'Standard_D2s_v5',
-  capacityType: 'on-demand',
+function claim(name: string, { nodePool = 'general', capacityType = 'on-demand', isReady = true } = {}): NodeClaim {
+  const conditions = isReady ? ['Launched', 'Registered', 'Initialized'].map((type) => sampleCondition(type)) : []
+  return sampleClaim(name, {
+    metadata: {
+      labels: {
+        'karpenter.sh/nodepool': nodePool,
+        'karpenter.sh/capacity-type': capacityType,
+        'node.kubernetes.io/instance-type': 'Standard_D2s_v5',
+      },
+    },
+    status: { conditions },
+  })
 }
 
 const report: StatusReport = {
@@ -47,11 +56,7 @@ const report: StatusReport = {
   findings: [],
   unread: [],
 }
-const nodes: readonly NodeReport[] = [
-  node,
-  { ...node, phase: 'Launching' },
-  { ...node, nodePool: 'gpu', capacityType: 'spot' },
-]
+const nodeClaims = [claim('a'), claim('b', { isReady: false }), claim('c', { nodePool: 'gpu', capacityType: 'spot' })]
 const silent: StatusReport = {
   ...report,
   loops: [
@@ -60,18 +65,11 @@ const silent: StatusReport = {
   ],
   queues: [{ role: 'plan', queue: 'joiner-plan-demo', workers: 0 }],
 }
-/** What the cluster says where all of it could be read and nothing is there. */
-const read = {
-  leases: [],
-  quarantined: [],
-  waiting: { counts: [], classes: new Map() },
-  withheld: parseWithheld({}).found,
-  priceOf: () => 0.1,
-}
 const priceOf = (_: string, capacityType: string) => (capacityType === 'spot' ? undefined : 0.1)
+const prices = { list: { priceOf, region: 'westus2', readAtMs: now } }
 
 test('the status for people', () => {
-  expect(plainText(statusDocument(report, { priceOf, nodes }, now)).split('\n')).toEqual([
+  expect(plainText(statusDocument(report, { prices, nodeClaims }, now)).split('\n')).toEqual([
     'LOOP          SINCE  DOING',
     'provisioning  1m30s  waiting',
     'disruption    2h5m   evaluating',
@@ -99,7 +97,8 @@ test.each([
   [0, 'nothing to do'],
   [2, '2 commands'],
 ])('the last search for disruptions is told, also when it found %d', (commands, found) => {
-  const known = { lastPass: { atMs: now - 12_000, commands } }
+  const evaluations = { verdicts: new Map(), faults: [], lastPass: { atMs: now - 12_000, commands } }
+  const known = { evaluations }
   expect(plainText(statusDocument(report, known, now))).toContain(
     `disruption last evaluated the cluster 12s ago: ${found}`,
   )
@@ -141,9 +140,10 @@ test('machines that run pods without a NodeClaim are named, with what they cost'
 test('documents of Joiner that cannot be read are broken, and what could not be read at all is not none', () => {
   const damaged = ['ConfigMap joiner/joiner-catalogue: document.json.gz cannot be used: it is no JSON']
   expect(plainText(statusDocument(report, { damaged }, now))).toContain(`BROKEN  ${damaged[0]}`)
-  expect(statusJson(report, { damaged, unread: ['ConfigMap joiner-prices: forbidden'] })).toMatchObject({
+  const missing = [{ what: 'ConfigMap joiner-prices', why: 'forbidden', remedy: 'ask' }]
+  expect(statusJson(report, { damaged, missing })).toMatchObject({
     problems: expect.arrayContaining(damaged),
-    unread: expect.arrayContaining(['ConfigMap joiner-prices: forbidden']),
+    unread: expect.arrayContaining(['ConfigMap joiner-prices: forbidden; ask']),
   })
 })
 
@@ -212,7 +212,7 @@ test('pending pods are counted by what they wait for, with examples', () => {
 })
 
 test('the status for programs has times, and null for what is not known', () => {
-  expect(statusJson(report, { priceOf, nodes })).toMatchObject({
+  expect(statusJson(report, { prices, nodeClaims })).toMatchObject({
     problems: [],
     loops: [{ pauses: [] }, { since: '2026-11-21T09:55:00.000Z', pauses: [{ until: '2026-11-21T13:00:00.000Z' }] }],
     nodePools: [{ nodePool: 'general', pricePerHour: 0.2 }, { unpriced: 1 }],
@@ -237,14 +237,22 @@ describe('what is broken', () => {
 
   test('a loop that does not answer is not called free of pauses; the cluster says in its place', () => {
     expect(plainText(statusDocument(silent, {}, now))).toContain('whether disruption is paused is not known')
-    const known = { ...read, nodes, pauses: { provisioning: [], disruption: [pause] } }
+    const known = {
+      nodeClaims,
+      leases: [],
+      quarantined: [],
+      withheld: parseWithheld({}).found,
+      waiting: parseWaiting({}).waiting,
+      provisioning: [],
+      disruption: new Pauses([pause]),
+    }
     expect(plainText(statusDocument(silent, known, now))).toContain('PAUSED  disruption of NodePool "gpu"')
     expect(plainText(statusDocument(silent, known, now))).not.toContain('not known')
   })
 })
 
 test('without prices a pool has none', () => {
-  expect(poolSummaries(nodes, undefined)[0]).toEqual({
+  expect(poolSummaries(nodeClaims, undefined)[0]).toEqual({
     nodePool: 'general',
     nodes: 2,
     phases: { Ready: 1, Launching: 1 },

@@ -1,14 +1,26 @@
-import type { LateEntry } from '../../../activities/azure/answers/late-list.ts'
-import type { StoredWaiting } from '../../../api/waiting-pods.ts'
-import type { WithheldMachines } from '../../../api/withheld-machines.ts'
-import type { LastPass } from '../../../core/disruption/verdicts/verdict.ts'
-import type { Phase } from '../../../core/node-claim/phase.ts'
+import type { PriceOf } from '../../../core/cost/report.ts'
+import { type Phase, phaseOf } from '../../../core/node-claim/phase.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
 import type { LoopName, Pause } from '../../../core/pauses/pauses.ts'
-import type { QuarantineEntry } from '../../../core/quarantine.ts'
+import { labels } from '../../../core/requirements/labels.ts'
 import type { TaskQueueRole } from '../../../core/task-queues.ts'
+import { ownClaims } from '../../picture/from-cluster.ts'
+import {
+  disruptionPauses,
+  evaluations,
+  lateLists,
+  ofProcesses,
+  prices,
+  provisioningPauses,
+  quarantined,
+  refusedCancellations,
+  waiting,
+  withheld,
+} from '../../picture/kept.ts'
+import type { ClusterPicture, Scene } from '../../picture/picture.ts'
 import type { Finding } from '../../temporal/findings/finding.ts'
-import type { LeaseReport } from '../shared/leases.ts'
-import { findingGroups, type Repairer } from '../shared/temporal-findings.ts'
+import { readLeases } from '../shared/leases.ts'
+import { findingGroups, type Repairer, readRepairer } from '../shared/temporal-findings.ts'
 
 /** One loop, as Temporal and the loop itself tell. */
 export interface LoopReport {
@@ -24,38 +36,39 @@ export interface LoopReport {
   readonly troubles: readonly string[]
 }
 
-/** What is read from the cluster rather than from Temporal; what is absent could not be read. */
-export interface ClusterReport {
-  /** The NodeClaims of Joiner's NodePools. */
-  readonly nodes?: readonly NodeReport[]
+const limitMs = 3000
+
+/** What is read from the cluster rather than from Temporal. */
+export const statusParts = {
+  /** Of Joiner's NodePools. */
+  nodeClaims: ownClaims(),
   /** Whether a process of Joiner repairs what is wrong in Temporal. */
-  readonly repairer?: Repairer
+  repairer: {
+    what: 'Lease joiner-bridge',
+    limitMs,
+    read: ({ client, namespace, now }: Scene) => readRepairer(client, namespace, now),
+  },
   /** Who does what only one process does. */
-  readonly leases?: readonly LeaseReport[]
-  /** What could not be read, with the reason. */
-  readonly unread?: readonly string[]
-  /** Documents that Joiner keeps in ConfigMaps and that are not as it writes them, a line each with the remedy. */
-  readonly damaged?: readonly string[]
-  readonly priceOf?: PriceOf
-  /** Objects that planners leave out. */
-  readonly quarantined?: readonly QuarantineEntry[]
-  /** Why pods wait, as planners found it last. */
-  readonly waiting?: StoredWaiting
-  /** Machines without a NodeClaim that garbage collection keeps since pods run there. */
-  readonly withheld?: WithheldMachines
-  /** What is to say of lifecycles that were cancelled in Temporal and go on; empty: nothing. */
-  readonly refusedCancellations?: string
-  /** Lists of Azure's that waits share and that do not come. */
-  readonly lateLists?: readonly LateEntry[]
-  /** The last search for nodes to disrupt, as it was recorded: once a minute at most. */
-  readonly lastPass?: LastPass
-  /** The pauses that planners obey. */
-  readonly pauses?: Readonly<Record<LoopName, readonly Pause[]>>
+  leases: { what: 'Leases', limitMs, read: ({ client, namespace }: Scene) => readLeases(client, namespace) },
+  prices,
+  provisioning: provisioningPauses,
+  disruption: disruptionPauses,
+  quarantined,
+  waiting,
+  withheld,
+  lateLists,
+  refusedCancellations,
+  /** With the last search for nodes to disrupt, as it was recorded: once a minute at most. */
+  evaluations: evaluations(0),
+  ...ofProcesses,
 }
 
-/** The pauses of a loop: those that planners read, else what the loop says; undefined: nobody could be asked. */
+/** What is absent could not be read. */
+export type ClusterReport = Partial<ClusterPicture<typeof statusParts>>
+
+/** Returns the pauses of a loop: those that planners read, else what the loop says; undefined: nobody could be asked. */
 export function pausesOf({ loop, pauses }: LoopReport, cluster: ClusterReport): readonly Pause[] | undefined {
-  return cluster.pauses?.[loop] ?? pauses
+  return (loop === 'disruption' ? cluster.disruption?.inForce : cluster.provisioning) ?? pauses
 }
 
 export interface CommandReport {
@@ -64,14 +77,6 @@ export interface CommandReport {
   /** Absent: no worker answered. */
   readonly doing?: string
   readonly candidates: readonly string[]
-}
-
-/** A NodeClaim, as the cluster has it. */
-export interface NodeReport {
-  readonly nodePool: string
-  readonly phase: Phase
-  readonly instanceType: string
-  readonly capacityType: string
 }
 
 export interface QueueReport {
@@ -157,24 +162,23 @@ export interface PoolSummary {
   readonly unpriced: number
 }
 
-/** An hour's price of a size in USD; undefined: no list names it. */
-export type PriceOf = (instanceType: string, capacityType: string) => number | undefined
-
 /** Pools by name. `priceOf` absent: prices could not be read. */
-export function poolSummaries(nodes: readonly NodeReport[], priceOf: PriceOf | undefined): readonly PoolSummary[] {
-  const pools = Map.groupBy(nodes, ({ nodePool }) => nodePool)
+export function poolSummaries(claims: readonly NodeClaim[], priceOf: PriceOf | undefined): readonly PoolSummary[] {
+  const pools = Map.groupBy(claims, ({ metadata }) => metadata.labels[labels.nodePool] ?? '(none)')
   return [...pools]
     .map(([nodePool, members]): PoolSummary => {
       const phases: Partial<Record<Phase, number>> = {}
-      for (const { phase } of members) phases[phase] = (phases[phase] ?? 0) + 1
-      const prices = members.map(({ instanceType, capacityType }) => priceOf?.(instanceType, capacityType))
-      const known = prices.filter((price) => price !== undefined)
+      for (const { phase } of members.map(phaseOf)) phases[phase] = (phases[phase] ?? 0) + 1
+      const pricesOf = members.map(({ metadata: { labels: own } }) =>
+        priceOf?.(own[labels.instanceType] ?? '', own[labels.capacityType] ?? ''),
+      )
+      const known = pricesOf.filter((price) => price !== undefined)
       return {
         nodePool,
         nodes: members.length,
         phases,
         ...(priceOf === undefined ? {} : { pricePerHour: known.reduce((sum, price) => sum + price, 0) }),
-        unpriced: prices.length - known.length,
+        unpriced: pricesOf.length - known.length,
       }
     })
     .sort((a, b) => (a.nodePool < b.nodePool ? -1 : 1))

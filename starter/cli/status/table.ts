@@ -3,6 +3,7 @@ import { phases } from '../../../core/node-claim/phase.ts'
 import { pauseText } from '../../../core/pauses/pauses.ts'
 import type { Document, Part, Table } from '../../document/document.ts'
 import { ago, counted, few, monthly, shortened, usd } from '../../document/words.ts'
+import { missingLines } from '../../picture/missing.ts'
 import { pauseJson } from '../operate/pause-json.ts'
 import { quarantineJson } from '../quarantine/table.ts'
 import type { LeaseReport } from '../shared/leases.ts'
@@ -47,10 +48,11 @@ function loopsTable({ loops }: StatusReport, now: number): Table {
   }
 }
 
-function lastPass({ lastPass: last }: ClusterReport, now: number): Part {
+function lastPass({ evaluations: found }: ClusterReport, now: number): Part {
+  const last = found?.lastPass
   if (last === undefined) return undefined
-  const found = last.commands === 0 ? 'nothing to do' : counted(last.commands, 'command')
-  return `disruption last evaluated the cluster ${ago(now - last.atMs)} ago: ${found}`
+  const commands = last.commands === 0 ? 'nothing to do' : counted(last.commands, 'command')
+  return `disruption last evaluated the cluster ${ago(now - last.atMs)} ago: ${commands}`
 }
 
 function pauses({ loops }: StatusReport, cluster: ClusterReport): readonly Part[] {
@@ -120,17 +122,17 @@ function commands({ commands }: StatusReport, now: number): readonly Part[] {
   ]
 }
 
-function nodes({ nodes, priceOf }: ClusterReport): Part {
-  if (nodes === undefined) return 'how many nodes there are is not known'
-  if (nodes.length === 0) return 'no nodes'
-  const pools = poolSummaries(nodes, priceOf)
-  const shown = phases.filter((phase) => nodes.some((node) => node.phase === phase))
+function nodes({ nodeClaims, prices }: ClusterReport): Part {
+  if (nodeClaims === undefined) return 'how many nodes there are is not known'
+  if (nodeClaims.length === 0) return 'no nodes'
+  const pools = poolSummaries(nodeClaims, prices?.list?.priceOf)
+  const shown = phases.filter((phase) => pools.some((pool) => pool.phases[phase] !== undefined))
   return {
     header: ['NODEPOOL', 'NODES', ...shown.map((phase) => phase.toUpperCase()), 'USD/MONTH'],
-    rows: pools.map(({ nodePool, nodes, phases: count, pricePerHour, unpriced }) => [
+    rows: pools.map(({ nodePool, nodes: count, phases: inPhase, pricePerHour, unpriced }) => [
       nodePool,
-      nodes,
-      ...shown.map((phase) => count[phase] ?? 0),
+      count,
+      ...shown.map((phase) => inPhase[phase] ?? 0),
       pricePerHour === undefined
         ? 'unknown'
         : `${monthly(pricePerHour)}${unpriced === 0 ? '' : ` and ${counted(unpriced, 'node')} without a price`}`,
@@ -141,12 +143,13 @@ function nodes({ nodes, priceOf }: ClusterReport): Part {
 /** The status for programs. */
 export function statusJson(report: StatusReport, known: ClusterReport): object {
   const { cluster, loops, commands, queues, findings, unread } = report
-  const { nodes, repairer = unknownRepairer } = known
+  const { nodeClaims, prices, repairer = unknownRepairer } = known
+  const lastPass = known.evaluations?.lastPass
   const time = (ms: number) => new Date(ms).toISOString()
   return {
     // Null: not known.
     cluster: cluster ?? null,
-    unread: [...unread, ...(known.unread ?? [])],
+    unread: [...unread, ...missingLines(known.missing ?? [])],
     problems: problemsOf(report, known),
     findings: findingsJson(findings, repairer),
     loops: loops.map((each) => {
@@ -170,10 +173,9 @@ export function statusJson(report: StatusReport, known: ClusterReport): object {
     refusedCancellations: known.refusedCancellations ?? null,
     // Null: not known.
     commands: commands?.map(({ startedMs, ...command }) => ({ ...command, since: time(startedMs) })) ?? null,
-    lastEvaluation:
-      known.lastPass === undefined ? null : { at: time(known.lastPass.atMs), commands: known.lastPass.commands },
+    lastEvaluation: lastPass === undefined ? null : { at: time(lastPass.atMs), commands: lastPass.commands },
     // Null: not known.
-    nodePools: nodes === undefined ? null : poolSummaries(nodes, known.priceOf),
+    nodePools: nodeClaims === undefined ? null : poolSummaries(nodeClaims, prices?.list?.priceOf),
     queues,
   }
 }

@@ -93,7 +93,7 @@ describe('joiner status', () => {
       if (path.includes('/nodeclaims')) throw new Error('HTTP 500')
     })
     const { code, stdout, stderr } = await joiner('status')
-    expect([code, stderr]).toEqual([1, expect.stringContaining('not read: NodeClaims: HTTP 500')])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('not read: nodeclaims: HTTP 500')])
     expect(stdout).toMatch(/^how many nodes there are is not known$/m)
     expect(stdout).not.toMatch(/lifecycle/)
     expect(JSON.parse((await joiner('status', '--output', 'json')).stdout)).toMatchObject({ nodePools: null })

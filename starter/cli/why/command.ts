@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
 import { type Answer, print } from '../../document/print.ts'
+import type { Place } from '../../picture/node-picture.ts'
 import {
   type ClusterOptions,
   type ConnectionOptions,
@@ -58,23 +59,17 @@ function common(command: Command): Command {
   )
 }
 
-const where = ({ cluster, ...options }: Options & ClusterOptions) => ({
-  ...options,
-  now: Date.now(),
-  ...(cluster === undefined ? {} : { cluster }),
-})
-
 async function whyNode(name: string, options: Options & ClusterOptions): Promise<number> {
   const [{ readNode }, { nodeReport }, { nodeDocument }] = await Promise.all([
-    import('./read.ts'),
+    import('../../picture/node-picture.ts'),
     import('./node-report.ts'),
     import('./node-text.ts'),
   ])
-  return answer(options, `there is no Node and no NodeClaim "${name}"; kubectl get nodes,nodeclaims`, async () => {
-    const facts = await readNode(name, where(options))
-    if (facts === undefined) return undefined
-    const report = nodeReport(facts)
-    return { json: report, document: () => nodeDocument(report, facts.now) }
+  return answer(options, `there is no Node and no NodeClaim "${name}"; kubectl get nodes,nodeclaims`, async (place) => {
+    const picture = await readNode(name, place)
+    if (picture === undefined) return undefined
+    const report = nodeReport(picture)
+    return { json: report, document: () => nodeDocument(report, picture.now) }
   })
 }
 
@@ -88,36 +83,40 @@ async function whyPod(name: string, options: PodOptions): Promise<number> {
     return 2
   }
   const [{ readPod }, { podReport }, { podDocument }] = await Promise.all([
-    import('./read.ts'),
+    import('../../picture/pod-picture.ts'),
     import('./pod-report.ts'),
     import('./pod-text.ts'),
   ])
   const joiners = { ...options, namespace: process.env['JOINER_NAMESPACE'] ?? 'joiner' }
-  return answer(joiners, `there is no pod ${namespace}/${own}; kubectl get pods --namespace ${namespace}`, async () => {
-    const facts = await readPod(namespace, own, where(joiners))
-    if (facts === undefined) return undefined
-    const report = podReport(facts)
-    return { json: report, document: () => podDocument(report, facts.now) }
-  })
+  return answer(
+    joiners,
+    `there is no pod ${namespace}/${own}; kubectl get pods --namespace ${namespace}`,
+    async (place) => {
+      const picture = await readPod(namespace, own, place)
+      if (picture === undefined) return undefined
+      const report = podReport(picture)
+      const gaps = picture.node === undefined ? [picture] : [picture, picture.node]
+      return { gaps, json: report, document: () => podDocument(report, picture.now) }
+    },
+  )
 }
 
 async function answer(
-  { output }: Pick<Options, 'output'>,
+  options: Options & ClusterOptions,
   missing: string,
-  ask: () => Promise<Answer | undefined>,
+  ask: (place: Place) => Promise<Answer | undefined>,
 ): Promise<number> {
-  const { unanswered } = await import('../../picture/missing.ts')
-  let found: Answer | undefined
-  try {
-    found = await ask()
-  } catch (error) {
-    console.error(unanswered(error))
-    return 1
-  }
-  if (found === undefined) {
-    console.error(missing)
-    return 2
-  }
-  await print(output, found)
-  return 0
+  const { exitCodeOf, withCluster } = await import('../access/cluster.ts')
+  const { namespace, cluster, output } = options
+  return exitCodeOf(async () => {
+    const found = await withCluster(options, (client) =>
+      ask({ client, namespace, now: Date.now(), ...(cluster !== undefined && { cluster }) }),
+    )
+    if (found === undefined) {
+      console.error(missing)
+      return 2
+    }
+    await print(output, found)
+    return 0
+  })
 }

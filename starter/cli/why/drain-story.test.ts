@@ -10,7 +10,7 @@ import {
   samplePool,
 } from '../../../core/sample-objects.ts'
 import { plainText } from '../../document/text.ts'
-import type { NodeFacts } from './facts.ts'
+import type { NodePicture } from '../../picture/node-picture.ts'
 import { nodeReport } from './node-report.ts'
 import { nodeDocument } from './node-text.ts'
 
@@ -25,7 +25,7 @@ function running(name: string, annotations: Readonly<Record<string, string>> = {
   })
 }
 
-const facts: NodeFacts = {
+const facts: NodePicture = {
   now,
   node: sampleNode('n1'),
   pool: samplePool(),
@@ -67,7 +67,7 @@ describe('why node on a node that is being drained', () => {
     nodeName: 'n1',
     persistentVolumeName: 'pv-1',
   }
-  const story = (change: Partial<NodeFacts> = {}) => {
+  const story = (change: Partial<NodePicture> = {}) => {
     const drain = { evicted: ['shop/a', 'shop/b'], attachments: [attachment] }
     return plainText(
       nodeDocument(nodeReport({ ...facts, claim: draining, drain, pods: [running('web')], ...change }), now),

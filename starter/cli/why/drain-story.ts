@@ -7,7 +7,7 @@ import type { NodeClaim } from '../../../core/objects.ts'
 import { podName } from '../../../core/pods/pod-rules.ts'
 import { timeText } from '../../../core/values/time.ts'
 import { counted, few } from '../../document/words.ts'
-import type { NodeFacts } from './facts.ts'
+import type { NodePicture } from '../../picture/node-picture.ts'
 import { budgetRemedy, protectionRemedy } from './remedies.ts'
 
 /** How far the drain of a node has come, and what helps. */
@@ -20,7 +20,7 @@ export interface DrainStory {
 const mostNamed = 5
 
 /** Returns the story of a node whose NodeClaim is being deleted; undefined for others. */
-export function drainStory(facts: NodeFacts): DrainStory | undefined {
+export function drainStory(facts: NodePicture): DrainStory | undefined {
   const { claim, drain, now } = facts
   if (claim?.metadata.deletionTimestamp === undefined || drain === undefined) return undefined
   const { conditions } = claim.status
@@ -70,7 +70,7 @@ function podLines(held: readonly HeldBy[]): readonly string[] {
   )
 }
 
-function volumeLines({ drain }: NodeFacts): readonly string[] {
+function volumeLines({ drain }: NodePicture): readonly string[] {
   const { attachments = [] } = drain ?? {}
   const names = attachments.map(
     ({ metadata, persistentVolumeName = '' }) => `${persistentVolumeName} (${metadata.name})`,
@@ -87,7 +87,7 @@ function said({ status: { conditions } }: NodeClaim): readonly string[] {
   })
 }
 
-function remediesOf(facts: NodeFacts, { metadata, status }: NodeClaim, held: readonly HeldBy[]): readonly string[] {
+function remediesOf(facts: NodePicture, { metadata, status }: NodeClaim, held: readonly HeldBy[]): readonly string[] {
   const { budgets, now, drain } = facts
   const first = held.flatMap(({ pod, cause }): readonly string[] => {
     if (cause === 'doNotDisrupt') return [protectionRemedy(podName(pod), facts)]

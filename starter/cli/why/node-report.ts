@@ -9,10 +9,11 @@ import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../../../co
 import { annotations, labels, taintKeys } from '../../../core/requirements/labels.ts'
 import { disruptionCommandId } from '../../../core/task-queues.ts'
 import { timeText } from '../../../core/values/time.ts'
+import type { EventFacts } from '../../picture/events.ts'
 import { missingLines } from '../../picture/missing.ts'
+import type { NodePicture } from '../../picture/node-picture.ts'
 import { type ShownMove, shownMove } from '../shared/shown-move.ts'
 import { drainStory } from './drain-story.ts'
-import type { EventFacts, NodeFacts } from './facts.ts'
 import { remediesOf } from './remedies.ts'
 
 /** A command that the node is part of. */
@@ -65,7 +66,7 @@ export interface NodeReport {
 const oldMs = 11 * 60_000
 const mostEvents = 8
 
-export function nodeReport(facts: NodeFacts): NodeReport {
+export function nodeReport(facts: NodePicture): NodeReport {
   const { node, claim, verdict, lastPassMs, events } = facts
   const own = (node ?? claim)?.metadata.labels ?? {}
   const moves = verdict?.moves ?? []
@@ -104,7 +105,7 @@ export function nodeReport(facts: NodeFacts): NodeReport {
     remedies: drain?.remedies ?? remediesOf(moves, facts),
     again: againOf(facts),
     events: events.slice(0, mostEvents),
-    notRead: missingLines(facts.missing ?? []),
+    notRead: [...missingLines(facts.missing ?? []), ...(facts.damaged ?? [])],
   }
 }
 
@@ -120,7 +121,7 @@ function deletionLines({ metadata: { deletionTimestamp, annotations: own } }: No
   return [`its NodeClaim is being deleted since ${deletionTimestamp}${why}`]
 }
 
-function stateOf(facts: NodeFacts): readonly string[] {
+function stateOf(facts: NodePicture): readonly string[] {
   const { node, claim } = facts
   const lines: string[] = []
   if (node !== undefined) lines.push(isReady(node) ? 'ready' : 'not ready')
@@ -156,7 +157,7 @@ function unownedLines({ status }: NodeClaim): readonly string[] {
 
 const saying = (message: string | undefined) => (message ? `: ${message}` : '')
 
-function consolidatableText({ claim, pool, now }: NodeFacts): string {
+function consolidatableText({ claim, pool, now }: NodePicture): string {
   if (claim?.metadata.labels[labels.nodePool] === undefined)
     return 'made by hand, without a NodePool: never consolidated'
   if (pool === undefined) return 'its NodePool is gone'
@@ -168,7 +169,7 @@ function consolidatableText({ claim, pool, now }: NodeFacts): string {
     : `consolidatable since ${timeText(at)} (policy ${consolidationPolicy}, consolidateAfter ${consolidateAfter})`
 }
 
-function commandOf({ claim, cluster = 'CLUSTER' }: NodeFacts): CommandFacts | undefined {
+function commandOf({ claim, cluster = 'CLUSTER' }: NodePicture): CommandFacts | undefined {
   const id = claim?.metadata.annotations[annotations.disruptionCommand]
   if (claim === undefined || id === undefined) return undefined
   const condition = conditionOf(claim.status.conditions, 'DisruptionReason')
@@ -179,14 +180,14 @@ function commandOf({ claim, cluster = 'CLUSTER' }: NodeFacts): CommandFacts | un
   }
 }
 
-function pausesOf({ claim, node, pauses }: NodeFacts): readonly string[] {
+function pausesOf({ claim, node, pauses }: NodePicture): readonly string[] {
   if (claim === undefined) return []
   const own = pauses.onNodeClaim(claim.metadata.name, node?.metadata.name)
   const pool = pauses.onNodePool(claim.metadata.labels[labels.nodePool] ?? '')
   return [...new Set([...pool, ...own])].map((pause) => pauseText('disruption', pause))
 }
 
-function warningOf({ claim, verdict, unread, lastPassMs, pauses, now }: NodeFacts): string | undefined {
+function warningOf({ claim, verdict, unread, lastPassMs, pauses, now }: NodePicture): string | undefined {
   if (claim === undefined)
     return 'it has no NodeClaim: it is not managed by Joiner, which leaves it alone and counts on its free room only'
   if (unread !== undefined) return `what the last evaluation found is not known: ${unread}`
@@ -202,7 +203,7 @@ function warningOf({ claim, verdict, unread, lastPassMs, pauses, now }: NodeFact
 }
 
 /** When the node is read again, and what may change by itself until then. */
-function againOf(facts: NodeFacts): readonly string[] {
+function againOf(facts: NodePicture): readonly string[] {
   const { claim, pool, pods, now, pauses } = facts
   if (claim === undefined) return []
   const wholeLoop = pauses.wholeLoop

@@ -2,8 +2,8 @@ import { type BlockingPod, podDisruptionBudgetsOf, podsOf } from '../../../core/
 import type { Move } from '../../../core/disruption/verdicts/verdict.ts'
 import { type Document, type Part, section } from '../../document/document.ts'
 import { ago, counted, monthly } from '../../document/words.ts'
+import type { EventFacts } from '../../picture/events.ts'
 import type { ShownMove } from '../shared/shown-move.ts'
-import type { EventFacts } from './facts.ts'
 import type { CommandFacts, Evaluated, NodeReport } from './node-report.ts'
 
 /** The report on a node for people. `now`: epoch ms. */

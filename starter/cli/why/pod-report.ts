@@ -15,9 +15,10 @@ import {
 import { annotations } from '../../../core/requirements/labels.ts'
 import { selects } from '../../../core/scheduling/topology/label-selector.ts'
 import { timeText } from '../../../core/values/time.ts'
+import type { EventFacts } from '../../picture/events.ts'
 import { missingLines } from '../../picture/missing.ts'
+import type { PodPicture } from '../../picture/pod-picture.ts'
 import { type ShownMove, shownMove } from '../shared/shown-move.ts'
-import type { EventFacts, PodFacts } from './facts.ts'
 import { nodeReport } from './node-report.ts'
 import { budgetText, remediesOf } from './remedies.ts'
 import { type WaitingReport, waitingReport } from './waiting.ts'
@@ -49,7 +50,7 @@ export interface PodReport {
 const costAnnotations = ['karpenter.sh/disruption-cost', 'controller.kubernetes.io/pod-deletion-cost']
 const mostEvents = 8
 
-export function podReport(facts: PodFacts): PodReport {
+export function podReport(facts: PodPicture): PodReport {
   const { pod, budgets, node, events } = facts
   const name = podName(pod)
   const own = budgets.filter(
@@ -71,14 +72,14 @@ export function podReport(facts: PodFacts): PodReport {
     costFrom: costFrom(facts),
     remedies: node === undefined ? waitingRemedies(facts) : remediesOf(moves, node),
     events: events.slice(0, mostEvents),
-    notRead: [...new Set([...missingLines(facts.missing ?? []), ...(report?.notRead ?? [])])],
+    notRead: [...new Set([...missingLines(facts.missing ?? []), ...(facts.damaged ?? []), ...(report?.notRead ?? [])])],
   }
 }
 
-const moving = ({ pod }: PodFacts) =>
+const moving = ({ pod }: PodPicture) =>
   pod.nodeName !== undefined && isActive(pod) && !isDaemonPod(pod) && !isMirrorPod(pod)
 
-function stateOf({ pod, node, now }: PodFacts): readonly string[] {
+function stateOf({ pod, node, now }: PodPicture): readonly string[] {
   if (pod.nodeName === undefined) {
     const scheduled = conditionOf(pod.conditions, 'PodScheduled')
     if (scheduled === undefined) return ['the scheduler has not looked at it yet']
@@ -102,7 +103,7 @@ function stateOf({ pod, node, now }: PodFacts): readonly string[] {
 }
 
 /** As the pod is now, whatever the last evaluation found. */
-function keepsOf({ pod, budgets, now }: PodFacts): readonly string[] {
+function keepsOf({ pod, budgets, now }: PodPicture): readonly string[] {
   if (pod.nodeName === undefined) return []
   const lines: string[] = []
   if (isActive(pod) && hasDoNotDisrupt(pod, now)) {
@@ -122,7 +123,7 @@ function keepsOf({ pod, budgets, now }: PodFacts): readonly string[] {
   return lines
 }
 
-function costFrom({ pod }: PodFacts): readonly string[] {
+function costFrom({ pod }: PodPicture): readonly string[] {
   const found = costAnnotations.find((key) => pod.metadata.annotations[key] !== undefined)
   return [
     ...(found === undefined ? [] : [`annotation ${found}: "${pod.metadata.annotations[found]}"`]),
@@ -132,7 +133,7 @@ function costFrom({ pod }: PodFacts): readonly string[] {
   ]
 }
 
-function waitingRemedies({ pod, events, waiting }: PodFacts): readonly string[] {
+function waitingRemedies({ pod, events, waiting }: PodPicture): readonly string[] {
   if (pod.nodeName !== undefined || waiting !== undefined) return []
   if (events.some(({ reason }) => reason === 'Nominated')) return ['a node is meant for it (see the event Nominated)']
   return ['joiner simulate says which requirement is in the way, and what would be bought for it']

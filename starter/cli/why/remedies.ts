@@ -4,14 +4,15 @@ import { protectedUntil } from '../../../core/pods/do-not-disrupt.ts'
 import { podName } from '../../../core/pods/pod-rules.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { timeText } from '../../../core/values/time.ts'
-import type { CountedBudget, NodeFacts } from './facts.ts'
+import type { CountedBudget } from '../../picture/from-cluster.ts'
+import type { NodePicture } from '../../picture/node-picture.ts'
 
 /** What would let the node go, in the order of its moves, each once; none: nothing has to be done, or nothing can. */
-export function remediesOf(moves: readonly Move[], facts: NodeFacts): readonly string[] {
+export function remediesOf(moves: readonly Move[], facts: NodePicture): readonly string[] {
   return [...new Set(moves.flatMap((move) => remedyOf(move, facts)))]
 }
 
-function remedyOf(move: Move, facts: NodeFacts): readonly string[] {
+function remedyOf(move: Move, facts: NodePicture): readonly string[] {
   switch (move.outcome) {
     case 'blocked':
       return blockedRemedy(move, facts)
@@ -30,9 +31,9 @@ function remedyOf(move: Move, facts: NodeFacts): readonly string[] {
   }
 }
 
-const poolName = ({ pool, verdict }: NodeFacts) => pool?.metadata.name ?? verdict?.nodePool ?? ''
+const poolName = ({ pool, verdict }: NodePicture) => pool?.metadata.name ?? verdict?.nodePool ?? ''
 
-function blockedRemedy({ cause }: Move, facts: NodeFacts): readonly string[] {
+function blockedRemedy({ cause }: Move, facts: NodePicture): readonly string[] {
   switch (cause.kind) {
     case 'several-pdbs':
       return [`let only one PodDisruptionBudget select ${cause.pod}: ${cause.podDisruptionBudgets.join(', ')}`]
@@ -73,7 +74,7 @@ function resumeCommand(pause: Pause): string {
 const nameOf = ({ metadata }: Pick<CountedBudget, 'metadata'>) => `${metadata.namespace}/${metadata.name}`
 
 /** Returns how the protection of a pod of the node is lifted. */
-export function protectionRemedy(name: string, { pods, now }: Pick<NodeFacts, 'pods' | 'now'>): string {
+export function protectionRemedy(name: string, { pods, now }: Pick<NodePicture, 'pods' | 'now'>): string {
   const pod = pods.find((one) => podName(one) === name)
   const [namespace = '', own = ''] = name.split('/')
   const until = pod === undefined ? undefined : protectedUntil(pod)
@@ -98,7 +99,7 @@ export function budgetText(budget: CountedBudget): string {
   return `PodDisruptionBudget ${nameOf(budget)} (${rule}): ${healthy} of ${pods} pods are healthy, ${wanted} have to be, so ${may}`
 }
 
-function hinderedRemedy({ cause }: Move, facts: NodeFacts): readonly string[] {
+function hinderedRemedy({ cause }: Move, facts: NodePicture): readonly string[] {
   switch (cause.kind) {
     case 'pods-without-place':
       return [

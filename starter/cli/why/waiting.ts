@@ -1,9 +1,9 @@
 import { claimWait } from '../../../core/node-claim/claim-wait.ts'
 import type { Pod } from '../../../core/objects.ts'
 import { pauseText } from '../../../core/pauses/pauses.ts'
-import { isProvisionable, isTerminating, neverRuns, podName } from '../../../core/pods/pod-rules.ts'
+import { isProvisionable, isTerminating, neverRuns } from '../../../core/pods/pod-rules.ts'
 import type { WaitingClass } from '../../../core/scheduling/explain/waiting-class.ts'
-import type { EventFacts, WaitingFacts } from './facts.ts'
+import type { WaitingFacts } from '../../picture/pod-picture.ts'
 
 /** Why a pod waits, for the report. */
 export interface WaitingReport extends Pick<WaitingClass, 'cause' | 'finding' | 'funnel' | 'remedies'> {
@@ -82,25 +82,4 @@ function unknown(pod: Pod): Pick<WaitingReport, 'finding' | 'remedies'> {
       remedies: ['joiner status shows whether it runs'],
     }
   return { finding: 'kube-scheduler has not found it unschedulable, so Joiner plans nothing for it', remedies: [] }
-}
-
-/** Returns the class of a pod among those of pods like it: the one that names it, else by whether a node was meant for it. */
-export function classOf(
-  pod: Pod,
-  alike: readonly WaitingClass[],
-  events: readonly EventFacts[],
-): WaitingClass | undefined {
-  const name = podName(pod)
-  const isNominated = events.find(({ reason }) => reason === 'Nominated' || reason === 'FailedScheduling')
-  const expected = isNominated?.reason === 'Nominated' ? 'planned' : 'unschedulable'
-  return alike.find(({ pods }) => pods.includes(name)) ?? alike.find(({ state }) => state === expected) ?? alike[0]
-}
-
-/** Returns the NodeClaim that a pod is planned on: by the planner's last word about it. */
-export function plannedClaim(found: WaitingClass | undefined, events: readonly EventFacts[]): string | undefined {
-  if (found?.state === 'unschedulable' || found?.state === 'held') return undefined
-  const message = events.find(({ reason }) => reason === 'Nominated')?.message
-  const named = /nodeclaim\/([^\s,]+)/.exec(message ?? '')?.[1]
-  if (named !== undefined && (found === undefined || found.plannedOn.length !== 1)) return named
-  return found?.plannedOn[0]
 }

@@ -13,12 +13,13 @@ import {
 } from '../../../core/sample-objects.ts'
 import type { WaitingClass } from '../../../core/scheduling/explain/waiting-class.ts'
 import { plainText } from '../../document/text.ts'
-import type { CountedBudget, NodeFacts, PodFacts, WaitingFacts } from './facts.ts'
+import type { CountedBudget } from '../../picture/from-cluster.ts'
+import { type NodePicture } from '../../picture/node-picture.ts'
+import { classOf, type PodPicture, plannedClaim, type WaitingFacts } from '../../picture/pod-picture.ts'
 import { nodeReport } from './node-report.ts'
 import { nodeDocument } from './node-text.ts'
 import { podReport } from './pod-report.ts'
 import { podDocument } from './pod-text.ts'
-import { classOf, plannedClaim } from './waiting.ts'
 
 const now = Date.parse('2026-01-02T00:00:00Z')
 
@@ -68,7 +69,7 @@ const verdict = (change: Partial<Verdict> = {}): Verdict => ({
   ...change,
 })
 
-const facts = (change: Partial<NodeFacts> = {}): NodeFacts => ({
+const facts = (change: Partial<NodePicture> = {}): NodePicture => ({
   now,
   node,
   claim: sampleClaim('n1'),
@@ -82,7 +83,7 @@ const facts = (change: Partial<NodeFacts> = {}): NodeFacts => ({
   ...change,
 })
 
-const text = (change: Partial<NodeFacts> = {}) => plainText(nodeDocument(nodeReport(facts(change)), now))
+const text = (change: Partial<NodePicture> = {}) => plainText(nodeDocument(nodeReport(facts(change)), now))
 
 describe('why node', () => {
   it('says what it is, what stands in the way, what that costs, and what would help', () => {
@@ -219,7 +220,7 @@ describe('why node', () => {
   })
 })
 
-const aboutPod = (change: Partial<PodFacts> = {}) =>
+const aboutPod = (change: Partial<PodPicture> = {}) =>
   plainText(
     podDocument(
       podReport({

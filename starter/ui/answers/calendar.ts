@@ -1,5 +1,5 @@
 import { type LoopName, type Pause, pausableReasons, scopeOf } from '../../../core/pauses/pauses.ts'
-import { budgetReport, type PoolBudgets, type ReadCluster } from '../../cli/budgets/report.ts'
+import { type BudgetPicture, budgetReport, type PoolBudgets } from '../../cli/budgets/report.ts'
 import { limitText } from '../../cli/budgets/text.ts'
 import type { Calendar } from '../contract.ts'
 
@@ -11,7 +11,7 @@ const mostSpans = 500
 type Span = Calendar['pools'][number]['spans'][number]
 
 /** What budgets allow and what is paused in the next week. `provisioning`: pauses of that loop. */
-export function calendarOf(cluster: ReadCluster, provisioning: readonly Pause[], now: number): Calendar {
+export function calendarOf(cluster: BudgetPicture, provisioning: readonly Pause[], now: number): Calendar {
   return {
     fromMs: now,
     toMs: now + days * dayMs,

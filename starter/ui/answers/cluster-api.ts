@@ -1,14 +1,15 @@
-import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
-import { readLoopPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
 import type { History, Life } from '../../../core/history/life.ts'
 import { planUpdate } from '../../../workflows/messages.ts'
-import { readClusterWith } from '../../cli/budgets/read.ts'
+import { budgetParts } from '../../cli/budgets/report.ts'
 import { requestDisruption } from '../../cli/operate/ask-loop.ts'
 import { planMs } from '../../cli/operate/plan-command.ts'
 import { readPlan } from '../../cli/operate/plan-files.ts'
 import type { TemporalOptions } from '../../cli/operate/temporal-options.ts'
-import { readNodeWith } from '../../cli/why/read.ts'
+import { CommandError } from '../../cli/shared/command-error.ts'
+import { provisioningPauses } from '../../picture/kept.ts'
+import { readNode } from '../../picture/node-picture.ts'
+import { readWhole } from '../../picture/picture.ts'
 import type {
   ActionAnswer,
   ActionRequest,
@@ -100,9 +101,7 @@ export class ClusterApi implements Api {
     const view = this.#sources.view().nodes.find((each) => each.key === key)
     const name = view?.nodeClaim ?? view?.node ?? key
     const [facts, life] = await Promise.all([
-      readNodeWith(client, name, { namespace, now: now(), ...(cluster === undefined ? {} : { cluster }) }).catch(
-        forbidden,
-      ),
+      readNode(name, { client, namespace, now: now(), ...(cluster !== undefined && { cluster }) }).catch(whyMissing),
       this.#lifeOf(name),
     ])
     if (facts === undefined && life === undefined && view === undefined)
@@ -124,11 +123,9 @@ export class ClusterApi implements Api {
     const { client, options, now } = this.#sources
     const { namespace } = options
     const at = now()
-    const [cluster, provisioning] = await Promise.all([
-      readClusterWith(client, namespace, at),
-      readLoopPauses({ client, namespace }, 'provisioning', at),
-    ])
-    return calendarOf(cluster, provisioning, at)
+    const parts = { ...budgetParts, provisioning: provisioningPauses }
+    const picture = await readWhole({ client, namespace, now: at }, parts)
+    return calendarOf(picture, picture.provisioning, at)
   }
 
   async plan(): Promise<PlanPreview> {
@@ -166,7 +163,7 @@ export class ClusterApi implements Api {
   }
 }
 
-function forbidden(error: unknown): string {
-  if (error instanceof ApiError && error.code === 403) return `details are missing: ${error.message}`
+function whyMissing(error: unknown): string {
+  if (error instanceof CommandError) return `details are missing: ${error.message}`
   throw error
 }

@@ -3,17 +3,17 @@ import { holdOf } from '../../../core/node-claim/hold.ts'
 import type { Phase } from '../../../core/node-claim/phase.ts'
 import type { Condition } from '../../../core/objects.ts'
 import { lifecycleId } from '../../../core/task-queues.ts'
-import type { NodeFacts } from '../../cli/why/facts.ts'
 import { nodeReport } from '../../cli/why/node-report.ts'
 import { movePart } from '../../cli/why/node-text.ts'
 import { linesOf } from '../../document/text.ts'
+import type { NodePicture } from '../../picture/node-picture.ts'
 import type { NodeDetails, NodeView, TimelineStep } from '../contract.ts'
 import { birthText, deathText } from './decisions.ts'
 import { costOf, timelineOf } from './timeline.ts'
 
 /** What is known of a node; what is absent is gone, or could not be read. */
 export interface NodeSources {
-  readonly facts: NodeFacts | undefined
+  readonly facts: NodePicture | undefined
   readonly view: NodeView | undefined
   readonly life: Life | undefined
   /** Epoch ms. */
@@ -52,7 +52,7 @@ function costsOf({ view, life, now }: NodeSources, evaluated: number | undefined
   }
 }
 
-function conditionsOf(facts: NodeFacts | undefined): NodeDetails['conditions'] {
+function conditionsOf(facts: NodePicture | undefined): NodeDetails['conditions'] {
   const { node, claim } = facts ?? {}
   return [
     ...(node?.conditions ?? []).map((condition) => shownCondition('Node', condition)),
@@ -78,7 +78,7 @@ function reportLines(report: ReturnType<typeof nodeReport>): readonly string[] {
   ]
 }
 
-function workflowOf(facts: NodeFacts | undefined): string | undefined {
+function workflowOf(facts: NodePicture | undefined): string | undefined {
   const { claim, cluster } = facts ?? {}
   return claim === undefined || cluster === undefined ? undefined : lifecycleId(cluster, claim.metadata)
 }
@@ -95,7 +95,7 @@ const phases: Readonly<Record<string, readonly [phase: Phase, text: string]>> = 
 }
 
 /** Without Temporal: what conditions say of the phases so far. */
-function conditionSteps(facts: NodeFacts | undefined): readonly TimelineStep[] {
+function conditionSteps(facts: NodePicture | undefined): readonly TimelineStep[] {
   const { claim, node } = facts ?? {}
   const createdMs = timeOf((claim ?? node)?.metadata.creationTimestamp)
   if (createdMs === undefined) return []

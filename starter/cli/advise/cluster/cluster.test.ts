@@ -1,73 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { decodeNodePool } from '../../../../activities/kubernetes/cache/decode.ts'
-import type { Json, ListResult } from '../../../../activities/kubernetes/client/answers.ts'
-import { ApiError } from '../../../../activities/kubernetes/client/api-error.ts'
-import type { KubernetesClient } from '../../../../activities/kubernetes/client/client.ts'
 import { boundsIn } from './autoscaler-status.ts'
 import { ownLabels, ownTaints, parsedTaint } from './own-labels.ts'
-import { TolerantReader } from './reader.ts'
 import { scalersOf } from './scalers.ts'
-
-type Answer = readonly Json[] | ApiError
-
-/** A cluster that answers lists, and gets nothing. */
-function client(answers: Readonly<Record<string, Answer>>): KubernetesClient {
-  const answer = (path: string): readonly Json[] => {
-    const found = answers[path] ?? new ApiError(404, 'NotFound', 'no such path')
-    if (found instanceof ApiError) throw found
-    return found
-  }
-  const fake = {
-    async *listPages(path: string): AsyncGenerator<ListResult> {
-      yield { items: answer(path), resourceVersion: '' }
-    },
-    get: async (path: string) => answer(path)[0],
-  }
-  return fake as unknown as KubernetesClient
-}
-
-describe('a reader with few rights', () => {
-  const reader = () =>
-    new TolerantReader(
-      client({
-        '/api/v1/pods': new ApiError(403, 'Forbidden', 'no'),
-        '/api/v1/nodes': new ApiError(500, 'InternalError', 'broken'),
-        '/apis/karpenter.sh/v1/nodepools': [{ metadata: { name: 'odd\u001b[2J' } }],
-        '/config': new ApiError(403, 'Forbidden', 'no'),
-      }),
-    )
-
-  test('names what it may not read, and goes on', async () => {
-    const one = reader()
-    expect(await one.all('/api/v1/pods', (json) => json)).toBeUndefined()
-    expect(await one.one('/config', 'ConfigMap a/b')).toBeUndefined()
-    expect(one.unread).toEqual([
-      'pods: you may not list them (kubectl auth can-i list pods --all-namespaces)',
-      'ConfigMap a/b: you may not read it',
-    ])
-  })
-
-  test('takes a kind that the cluster does not have for an empty list', async () => {
-    const one = reader()
-    expect([await one.all('/apis/x/y', (json) => json), await one.one('/z', 'z'), one.unread]).toEqual([
-      [],
-      undefined,
-      [],
-    ])
-  })
-
-  test('leaves out objects that cannot be understood, and says which', async () => {
-    const one = reader()
-    expect(await one.all('/apis/karpenter.sh/v1/nodepools', decodeNodePool)).toEqual([])
-    expect(one.unread).toEqual([
-      expect.stringMatching(/^1 of the nodepools, which are not as their kind is: odd\\u001b\[2J \(/),
-    ])
-  })
-
-  test('reports every other failure', async () => {
-    await expect(reader().all('/api/v1/nodes', (json) => json)).rejects.toThrow('broken')
-  })
-})
 
 test.each([
   ['YAML', 'nodeGroups:\n- name: aks-user1-12345678-vmss\n  health:\n    minSize: 1\n    maxSize: 7\n'],

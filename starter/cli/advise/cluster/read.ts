@@ -1,10 +1,6 @@
 import {
   decodeDaemonSet,
-  decodeNode,
-  decodeNodeClaim,
-  decodeNodeClass,
   decodeNodeOverlay,
-  decodeNodePool,
   decodePodDisruptionBudget,
 } from '../../../../activities/kubernetes/cache/decode.ts'
 import { decodePod } from '../../../../activities/kubernetes/cache/decode-pod.ts'
@@ -17,12 +13,14 @@ import {
 } from '../../../../activities/kubernetes/cache/decode-storage.ts'
 import type { Json } from '../../../../activities/kubernetes/client/answers.ts'
 import type { KubernetesClient } from '../../../../activities/kubernetes/client/client.ts'
-import { resourcePath } from '../../../../activities/kubernetes/client/resources.ts'
 import type { Pod } from '../../../../core/objects.ts'
 import { SharedParts } from '../../../../core/pods/shared-parts.ts'
+import { ifServed, listed, nodeClaims, nodeClasses, nodePools, nodes, object } from '../../../picture/from-cluster.ts'
+import { missingLines } from '../../../picture/missing.ts'
+import { readPicture } from '../../../picture/picture.ts'
+import { CommandError } from '../../shared/command-error.ts'
 import type { WholeCluster } from '../../shared/taking-part.ts'
 import { autoscalerAnnotations } from './autoscaler-annotations.ts'
-import { TolerantReader } from './reader.ts'
 
 /** A Deployment, as far as it tells whether an autoscaler runs. */
 export interface SeenDeployment {
@@ -50,59 +48,63 @@ export interface SeenCluster extends WholeCluster {
 
 /** Reads the cluster with gets and lists alone. Errors: what the API server says, except that something may not be read. */
 export async function readCluster(client: KubernetesClient): Promise<SeenCluster> {
-  const reader = new TolerantReader(client)
-  const list = <T>(resource: Parameters<typeof resourcePath>[0], decode: (json: Json) => T) =>
-    reader.all(resourcePath(resource), decode)
-  const parts = new SharedParts()
-  const [pods, nodes, nodePools, nodeClaims, nodeClasses, nodeOverlays, daemonSets, budgets, namespaces] =
-    await Promise.all([
-      list('pods', (json) => parts.of(podOf(json))),
-      list('nodes', decodeNode),
-      list('nodepools', decodeNodePool),
-      list('nodeclaims', decodeNodeClaim),
-      list('aksnodeclasses', decodeNodeClass),
-      list('nodeoverlays', decodeNodeOverlay),
-      list('daemonsets', decodeDaemonSet),
-      list('poddisruptionbudgets', decodePodDisruptionBudget),
-      list('namespaces', decodeNamespace),
-    ])
-  const [persistentVolumeClaims, persistentVolumes, storageClasses, csiNodes, deployments, status] = await Promise.all([
-    list('persistentvolumeclaims', decodePersistentVolumeClaim),
-    list('persistentvolumes', decodePersistentVolume),
-    list('storageclasses', decodeStorageClass),
-    list('csinodes', decodeCsiNode),
-    reader.all('/apis/apps/v1/deployments', deploymentOf),
-    reader.one(
-      resourcePath('configmaps', 'cluster-autoscaler-status', 'kube-system'),
-      'ConfigMap kube-system/cluster-autoscaler-status',
-    ),
-  ])
-  const autoscalerStatus = (status?.['data'] as Readonly<Record<string, string>> | undefined)?.['status']
+  const { missing, damaged, autoscaler, deployments, nodeClasses, nodeOverlays, ...cluster } = await readPicture(
+    { client, namespace: '', now: 0 },
+    seenParts(),
+  )
+  const failed = missing.find(({ isForbidden }) => isForbidden !== true)
+  if (failed !== undefined) throw new CommandError(missingLines([failed]).join())
+  const [autoscalerStatus] = autoscaler ?? []
   return {
     server: client.server,
     cluster: {
-      pods: pods ?? [],
-      nodes: nodes ?? [],
-      nodePools: nodePools ?? [],
-      nodeClaims: nodeClaims ?? [],
-      daemonSets: daemonSets ?? [],
-      podDisruptionBudgets: budgets ?? [],
-      namespaces: namespaces ?? [],
+      pods: cluster.pods ?? [],
+      nodes: cluster.nodes ?? [],
+      nodePools: cluster.nodePools ?? [],
+      nodeClaims: cluster.nodeClaims ?? [],
+      daemonSets: cluster.daemonSets ?? [],
+      podDisruptionBudgets: cluster.podDisruptionBudgets ?? [],
+      namespaces: cluster.namespaces ?? [],
       services: [],
       controllers: [],
-      persistentVolumeClaims: persistentVolumeClaims ?? [],
-      persistentVolumes: persistentVolumes ?? [],
-      storageClasses: storageClasses ?? [],
-      csiNodes: csiNodes ?? [],
+      persistentVolumeClaims: cluster.persistentVolumeClaims ?? [],
+      persistentVolumes: cluster.persistentVolumes ?? [],
+      storageClasses: cluster.storageClasses ?? [],
+      csiNodes: cluster.csiNodes ?? [],
     },
     nodeClasses: nodeClasses ?? [],
     nodeOverlays: nodeOverlays ?? [],
     deployments: deployments ?? [],
-    unread: reader.unread,
-    isPlannable: pods !== undefined && nodes !== undefined,
-    areClaimsKnown: nodeClaims !== undefined,
+    unread: [...missingLines(missing), ...damaged],
+    isPlannable: cluster.pods !== undefined && cluster.nodes !== undefined,
+    areClaimsKnown: cluster.nodeClaims !== undefined,
     ...(autoscalerStatus === undefined ? {} : { autoscalerStatus }),
   }
+}
+
+function seenParts() {
+  const shared = new SharedParts()
+  return {
+    pods: listed('pods', (json) => shared.of(podOf(json))),
+    nodes,
+    nodePools: ifServed(nodePools),
+    nodeClaims: ifServed(nodeClaims),
+    nodeClasses: ifServed(nodeClasses),
+    nodeOverlays: ifServed(listed('nodeoverlays', decodeNodeOverlay)),
+    daemonSets: listed('daemonsets', decodeDaemonSet),
+    podDisruptionBudgets: listed('poddisruptionbudgets', decodePodDisruptionBudget),
+    namespaces: listed('namespaces', decodeNamespace),
+    persistentVolumeClaims: listed('persistentvolumeclaims', decodePersistentVolumeClaim),
+    persistentVolumes: listed('persistentvolumes', decodePersistentVolume),
+    storageClasses: listed('storageclasses', decodeStorageClass),
+    csiNodes: listed('csinodes', decodeCsiNode),
+    deployments: listed('deployments', deploymentOf),
+    autoscaler: object('configmaps', statusOf, { name: 'cluster-autoscaler-status', namespace: 'kube-system' }),
+  }
+}
+
+function statusOf({ data }: Json): string | undefined {
+  return (data as Readonly<Record<string, string>> | undefined)?.['status']
 }
 
 /** A pod with the annotations that Cluster Autoscaler heeds. */

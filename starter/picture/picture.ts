@@ -1,0 +1,120 @@
+// The reading half begins with a picture: parts of a cluster at one moment, and what of them could not be read.
+import type { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
+import { faultText, type NoteFaults } from '../../api/kept/document.ts'
+import { withCluster } from '../cli/access/cluster.ts'
+import { CommandError } from '../cli/shared/command-error.ts'
+import type { ClusterOptions, ConnectionOptions } from '../cli/shared/options.ts'
+import { note } from '../document/print.ts'
+import { type Missing, missingLines, missingOf } from './missing.ts'
+
+/** Where and when a picture is taken. */
+export interface Scene {
+  readonly client: KubernetesClient
+  /** That of Joiner. */
+  readonly namespace: string
+  /** Epoch ms. */
+  readonly now: number
+}
+
+/** What parts are read from. */
+export interface PartSource extends Scene {
+  /** Takes what of a kept document cannot be used. */
+  readonly note: NoteFaults
+  /** Takes why objects of a list are left out. */
+  readonly leaveOut: (why: string) => void
+}
+
+/** A part of a picture, and how it is read. */
+export interface Part<T> {
+  readonly what: string
+  /** Longest wait in milliseconds. */
+  readonly limitMs: number
+  /** Errors: the API server's. */
+  readonly read: (source: PartSource) => Promise<T>
+}
+
+type Parts = Readonly<Record<string, Part<unknown>>>
+type Value<P> = P extends Part<infer T> ? T : never
+
+/** Parts that were all read. */
+export type Whole<P extends Parts> = { readonly [K in keyof P]: Value<P[K]> }
+
+/** What a picture lacks. */
+export interface Gaps {
+  readonly missing: readonly Missing[]
+  /** What was read and cannot be used, a line each with the remedy. */
+  readonly damaged: readonly string[]
+}
+
+/** The parts of a picture; one that is undefined could not be read, and `missing` says why. */
+export type ClusterPicture<P extends Parts> = { readonly [K in keyof P]: Value<P[K]> | undefined } & Gaps
+
+/** Entries of one document that are named. */
+const mostNamed = 5
+
+/** Reads parts side by side, and asks for nothing else: what cannot be read keeps no other part from being read. */
+export async function readPicture<P extends Parts>(scene: Scene, parts: P): Promise<ClusterPicture<P>> {
+  const damaged = new Set<string>()
+  const noteFaults: NoteFaults = (map, faults) => {
+    for (const fault of faults.slice(0, mostNamed)) damaged.add(faultText(map, scene.namespace, fault))
+  }
+  const read = Object.entries(parts).map(async ([name, { what, limitMs, read: readPart }]) => {
+    const leaveOut = (why: string) => damaged.add(`${what}: ${why}`)
+    try {
+      return { name, value: await within(limitMs, readPart({ ...scene, note: noteFaults, leaveOut })) }
+    } catch (error) {
+      return { name, missing: missingOf(what, error) }
+    }
+  })
+  const all = await Promise.all(read)
+  const values = Object.fromEntries(all.map(({ name, value }) => [name, value]))
+  const missing = all.flatMap((one) => one.missing ?? [])
+  return { ...values, missing, damaged: [...damaged] } as ClusterPicture<P>
+}
+
+/** Reads parts of the cluster that the options name. Where its kubeconfig cannot be used, all of them are missing. */
+export async function pictureOf<P extends Parts>(
+  options: ConnectionOptions & Partial<Pick<ClusterOptions, 'namespace'>>,
+  parts: P,
+  now: number,
+): Promise<ClusterPicture<P>> {
+  try {
+    const { namespace = '' } = options
+    return await withCluster(options, (client) => readPicture({ client, namespace, now }, parts))
+  } catch (error) {
+    const missing = Object.values(parts).map(({ what }) => missingOf(what, error))
+    return { missing, damaged: [] } as unknown as ClusterPicture<P>
+  }
+}
+
+/** Returns parts that an answer cannot do without. Errors: `CommandError` with those that could not be read. */
+export function needed<P extends Parts>(
+  picture: { readonly [K in keyof P]: Value<P[K]> | undefined } & Gaps,
+  parts: P,
+): Whole<P> {
+  const names = new Set(Object.values(parts).map(({ what }) => what))
+  const lost = picture.missing.filter(({ what }) => names.has(what))
+  if (lost.length > 0) throw new CommandError(missingLines(lost).join('\n'))
+  return picture as unknown as Whole<P>
+}
+
+/** Reads parts that an answer cannot do without. Errors: `CommandError` with those that could not be read. */
+export async function readWhole<P extends Parts>(scene: Scene, parts: P): Promise<Whole<P> & Gaps> {
+  const picture = await readPicture(scene, parts)
+  needed(picture, parts)
+  return picture as Whole<P> & Gaps
+}
+
+/** Says what a picture lacks. Returns the exit code of an answer that needs all of it: 1 where anything is missing. */
+export function noteGaps({ missing, damaged }: Gaps): number {
+  const lines = [...missingLines(missing), ...damaged]
+  note(...lines.flatMap((line) => `not read: ${line}`.split('\n')))
+  return lines.length === 0 ? 0 : 1
+}
+
+/** Errors: those of the work, and that it takes longer. */
+async function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new Error(`no answer within ${limitMs / 1000} s`)), limitMs)
+  return Promise.race([work, late.promise]).finally(() => clearTimeout(timer))
+}
