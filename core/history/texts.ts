@@ -31,7 +31,7 @@ export function secondsText(ms: number): string {
 }
 
 /** `3 pods and CapacityBuffer shop/spare`. */
-export function plannedText({ pods, buffers = [] }: Extract<Birth, { readonly kind: 'pods' }>): string {
+function plannedText({ pods, buffers = [] }: Extract<Birth, { readonly kind: 'pods' }>): string {
   if (buffers.length === 0) return podsText(pods)
   const room = `CapacityBuffer ${namesText(buffers)}`
   return pods === 0 ? room : `${podsText(pods)} and ${room}`

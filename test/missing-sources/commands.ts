@@ -64,7 +64,7 @@ export const reading: readonly Reading[] = [
     command: 'node show',
     words: ({ node }) => ['node', 'show', node],
     needs: ['nodeclaims', 'Temporal'],
-    adorns: ['events'],
+    adorns: ['events', ...ofNode.filter((source) => source !== 'nodeclaims')],
   },
   { command: 'history node', words: () => ['history', 'node'], needs: ['Temporal'], adorns: [] },
   { command: 'history nodepool', words: () => ['history', 'nodepool'], needs: ['Temporal'], adorns: [] },

@@ -15,7 +15,7 @@ export function adviseCases(prepared: () => Prepared): void {
     try {
       const advice = await stranger.advice()
       expect(advice.bill.perHour).toBeCloseTo(totals.pricePerHour, 6)
-      expect(advice.unread.join('\n')).toMatch(/poddisruptionbudgets: you may not list them/)
+      expect(advice.unread.join('\n')).toMatch(/poddisruptionbudgets: no right to read it/)
       expect(advice.unread.join('\n')).toMatch(/Azure was not asked: .*az login/)
       expect(advice.remarks.join('\n')).toMatch(/new nodes are only of sizes that the cluster has already/)
       const asked = await world.until('its requests are recorded', async () => {

@@ -38,7 +38,7 @@ export function pageShows(prepared: () => Prepared, pages: () => Pages): void {
     const { metadata } = await firstClaim()
     const details = await pages().own.get<NodeDetails>(`/api/nodes/${metadata.name}`)
     expect(details.timeline.map(({ phase }) => phase)).toEqual(phases)
-    expect(details.why).toEqual(expect.arrayContaining(['it exists for 1 pod', 'ready']))
+    expect(details.why).toEqual(expect.arrayContaining(['came: for 1 pod', 'ready']))
     expect(details.conditions).toEqual(
       expect.arrayContaining([
         expect.objectContaining({ of: 'Node', type: 'Ready', status: 'True' }),

@@ -3,6 +3,7 @@ import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import type { KubeconfigSource } from '../../../activities/kubernetes/client/kubeconfig.ts'
+import { defined } from '../../../core/values/defined.ts'
 import { joinersClient } from '../../picture/joiners-client.ts'
 import { unanswered } from '../../picture/missing.ts'
 import { CommandError } from '../shared/command-error.ts'
@@ -25,9 +26,7 @@ export function kubeconfigSource(
 ): KubeconfigSource | undefined {
   const named = env['KUBECONFIG']?.split(delimiter).filter(Boolean) ?? []
   const chosen = {
-    ...(context === undefined ? {} : { context }),
-    ...(as === undefined ? {} : { as }),
-    ...(asGroup === undefined ? {} : { asGroups: asGroup }),
+    ...defined({ context, as, asGroups: asGroup }),
   }
   if (kubeconfig !== undefined) return { files: [kubeconfig], ...chosen }
   if (named.length > 0) return { files: named, ...chosen }

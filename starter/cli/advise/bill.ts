@@ -1,5 +1,6 @@
 import type { Node, Pod } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
+import { defined } from '../../../core/values/defined.ts'
 import { capacityTypeOf } from './azure/market.ts'
 import type { NodeOwner, OwnedNode } from './cluster/node-owner.ts'
 
@@ -60,8 +61,7 @@ function poolBill(own: readonly OwnedNode[], { podsOn, priceOf }: Input): PoolBi
     sizes: sizes.map(([size, all]) => ({ size, nodes: all.length })).toSorted((a, b) => b.nodes - a.nodes),
     perHour: prices.reduce<number>((sum, price = 0) => sum + price, 0),
     unpriced: nodes.filter((_, at) => prices[at] === undefined).map(({ metadata }) => metadata.name),
-    ...(cpu === undefined ? {} : { cpuRequested: cpu }),
-    ...(memory === undefined ? {} : { memoryRequested: memory }),
+    ...defined({ cpuRequested: cpu, memoryRequested: memory }),
   }
 }
 

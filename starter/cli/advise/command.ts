@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { InvalidArgumentError } from 'commander'
+import { defined } from '../../../core/values/defined.ts'
 import { type ConnectionOptions, connectionOptions, type OutputFormat, outputOption } from '../shared/options.ts'
 
 const help = `
@@ -50,10 +51,7 @@ async function runAdvise({ kubeconfig, context, as, asGroup, ...options }: Optio
   const catalog = catalogFile === undefined ? undefined : await needInput(catalogFile)
   const prices = await Promise.all(priceFiles.map(needInput))
   const connection = {
-    ...(kubeconfig === undefined ? {} : { kubeconfig }),
-    ...(context === undefined ? {} : { context }),
-    ...(as === undefined ? {} : { as }),
-    ...(asGroup === undefined ? {} : { asGroup }),
+    ...defined({ kubeconfig, context, as, asGroup }),
   }
   return advise({
     connection,

@@ -45,6 +45,7 @@ export function registerNode(program: Command): void {
 function registerReading(node: Command): void {
   reading(node.command('list', { isDefault: true }))
     .description('List NodeClaims with their phase, its start, what they wait for, the last failure, and their hold')
+    .argument('[name]', 'name of a Node or NodeClaim, to show it as joiner node show')
     .option('--nodepool <name>', 'limit to nodes of this NodePool')
     .addHelpText(
       'after',
@@ -54,12 +55,12 @@ Temporal, holds and conditions from the cluster (by the kubeconfig); when one of
 ${whereToRun}
 Exit code: 0, 1 when something could not be asked, 2 for options that cannot be read.`,
     )
-    .action(async (options: ReadOptions) => {
-      const { listNodes } = await import('./run.ts')
-      process.exitCode = await listNodes(options)
+    .action(async (name: string | undefined, options: ReadOptions) => {
+      const { listNodes, showNode } = await import('./run.ts')
+      process.exitCode = name === undefined ? await listNodes(options) : await showNode(name, options)
     })
   reading(node.command('show'))
-    .description('Show one node: what it waits for, retried activities, conditions, events, and remedies')
+    .description('Show one node: what it waits for, retried activities, its cause, remedies, conditions and events')
     .argument('<name>', nameHelp)
     .addHelpText(
       'after',

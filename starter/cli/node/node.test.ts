@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { sampleClaim, sampleTime } from '../../../core/sample-objects.ts'
 import { lifecycleId } from '../../../core/task-queues.ts'
 import { plainText } from '../../document/text.ts'
-import { type LifecycleFacts, nodeRows, rowNamed } from './report.ts'
+import { type LifecycleFacts, nodeRows, remediesOf, rowNamed } from './report.ts'
 import { detailsDocument, detailsJson, listTable, rowJson } from './table.ts'
 
 const now = sampleTime + 3_600_000
@@ -105,6 +105,15 @@ test('what holds up a drain is reported with its time', () => {
   expect(detailsJson({ row, lifecycle })).toMatchObject({ drain: { on: [{ since: '2026-01-01T00:55:00Z' }], more: 2 } })
 })
 
+test('what helps is what ends the cause; force is the last resort, and said once', () => {
+  const [row] = nodeRows({ claims: [leaving] }, now)
+  if (row === undefined) throw new Error('no row')
+  const ofBudget = 'PodDisruptionBudget shop/web: none may go (kubectl edit pdb --namespace shop web)'
+  const byForce = 'as a last resort, without eviction: joiner node force-finish n2-claim --reason WHY'
+  expect(remediesOf({ row, report: { remedies: [ofBudget, byForce] } })).toEqual([ofBudget, byForce])
+  expect(remediesOf({ row })).toEqual(['give it up, as a last resort: joiner node force-finish n2-claim --reason TEXT'])
+})
+
 test('one node in full, by the name of the Node or of the NodeClaim', () => {
   const rows = nodeRows(both, now)
   const row = rowNamed(rows, 'n2')
@@ -117,7 +126,7 @@ test('one node in full, by the name of the Node or of the NodeClaim', () => {
   expect(text).toContain('  deleteInstance, attempt 7, again in 40s: AuthorizationFailed\n')
   expect(text).toContain('  try at once: joiner node retry n2-claim\n')
   expect(text).toContain('joiner node force-finish n2-claim --reason TEXT')
-  expect(text).toContain('  1m ago  RetryNow (2x): started again')
+  expect(text).toContain('  1m ago  NodeClaim  RetryNow (2 times): started again')
   expect(detailsJson({ row, lifecycle: terminating })).toMatchObject({
     nodeClaim: 'n2-claim',
     since: '2026-01-01T00:51:00Z',

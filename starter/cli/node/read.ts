@@ -2,6 +2,7 @@ import proto from '@temporalio/proto'
 import { forEachOf } from '../../../activities/concurrency.ts'
 import { listRuns } from '../../../activities/workflow-runs.ts'
 import { claimOfLifecycle } from '../../../core/task-queues.ts'
+import { defined } from '../../../core/values/defined.ts'
 import { ofNodeOrClaim, runningLifecycles } from '../../../core/workflow-queries.ts'
 import { lifecycleStatusQuery } from '../../../workflows/messages.ts'
 import { searchAttributes } from '../../../workflows/search-attributes.ts'
@@ -56,8 +57,7 @@ async function listLives(
       workflowId,
       ...claim,
       phase: attribute(searchAttributes.nodePhase.name) ?? 'Unknown',
-      ...(nodeName === undefined ? {} : { nodeName }),
-      ...(nodePool === undefined ? {} : { nodePool }),
+      ...defined({ nodeName, nodePool }),
       retried: [],
     })
   }

@@ -4,7 +4,9 @@ import { type ClaimPhase, phaseOf, phases } from '../../../core/node-claim/phase
 import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { lifecycleKey } from '../../../core/task-queues.ts'
+import { defined } from '../../../core/values/defined.ts'
 import type { LifecycleStatus } from '../../../workflows/messages.ts'
+import type { NodeReport } from '../why/node-report.ts'
 
 /** A step that Temporal tries again and again. */
 export interface Retried {
@@ -148,8 +150,7 @@ function rowOfLifecycle(lifecycle: LifecycleFacts, isGone: boolean): NodeRow {
   return {
     nodeClaim: name,
     uid,
-    ...(nodeName === undefined ? {} : { node: nodeName }),
-    ...(nodePool === undefined ? {} : { nodePool }),
+    ...defined({ node: nodeName, nodePool }),
     phase: said?.phase ?? phase,
     ...(said === undefined ? {} : { sinceMs: said.sinceMs }),
     ...(said === undefined || said.phase === 'Ready' ? {} : { waitsFor: said.waitingFor }),
@@ -174,4 +175,29 @@ function tried(lifecycle: LifecycleFacts | undefined): Pick<NodeRow, 'attempt' |
     ...(status === undefined || status.attempt === 0 ? {} : { attempt: `launch ${status.attempt}` }),
     ...(status?.lastCapacityFailure === undefined ? {} : { lastFailure: status.lastCapacityFailure }),
   }
+}
+
+/** What helps: first what ends its cause, as `joiner why node` and the page say it, and ending it by force at last. */
+export function remediesOf({
+  row,
+  lifecycle,
+  report,
+}: {
+  readonly row: NodeRow
+  readonly lifecycle?: LifecycleFacts
+  readonly report?: Pick<NodeReport, 'remedies'>
+}): readonly string[] {
+  const { nodeClaim, hold, phase } = row
+  const { remedies = [] } = report ?? {}
+  const isSaid = (command: string) => remedies.some((remedy) => remedy.includes(command))
+  const isTriedAgain = lifecycle?.retried.some(({ againMs }) => againMs !== undefined) === true
+  const isLeaving = phase === 'Draining' || phase === 'Terminating'
+  return [
+    ...(isTriedAgain ? [`try at once: joiner node retry ${nodeClaim}`] : []),
+    ...remedies,
+    ...(hold === undefined || isSaid('node release') ? [] : [`end the hold: joiner node release ${nodeClaim}`]),
+    ...(isLeaving && !isSaid('force-finish')
+      ? [`give it up, as a last resort: joiner node force-finish ${nodeClaim} --reason TEXT`]
+      : []),
+  ]
 }

@@ -1,11 +1,17 @@
+import { defined } from '../../../core/values/defined.ts'
 import { isForPrograms, note, print } from '../../document/print.ts'
 import { eventsOfClaim } from '../../picture/events.ts'
 import { nodeClaims } from '../../picture/from-cluster.ts'
+import { unanswered } from '../../picture/missing.ts'
+import { type NodePicture, readNode } from '../../picture/node-picture.ts'
 import { noteGaps, pictureOf } from '../../picture/picture.ts'
+import { withCluster } from '../access/cluster.ts'
 import { clusterFacts } from '../operate/operator.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
 import type { TemporalOptions } from '../operate/temporal-options.ts'
+import { CommandError } from '../shared/command-error.ts'
 import type { OutputFormat } from '../shared/options.ts'
+import { nodeReport } from '../why/node-report.ts'
 import { askNode, findLifecycle, type NodeAsking } from './ask-node.ts'
 import { readLifecycles } from './read.ts'
 import { type LifecycleFacts, type NodeFacts, nodeRows, rowNamed } from './report.ts'
@@ -40,19 +46,26 @@ export async function showNode(name: string, options: Shown): Promise<number> {
   }
   const claim = facts.claims?.find(({ metadata }) => metadata.uid === row.uid)
   const lifecycle = facts.lifecycles?.find(({ workflowId }) => workflowId === row.workflowId)
-  const parts = { events: eventsOfClaim({ name: row.nodeClaim, uid: row.uid }) }
-  const { events, ...gaps } = await pictureOf(options, parts, now)
-  noteGaps(gaps)
-  const details = {
-    row,
-    ...(claim === undefined ? {} : { claim }),
-    ...(lifecycle === undefined ? {} : { lifecycle }),
-    ...(events && { events }),
-  }
+  const picture = await explained(row.nodeClaim, options, now)
+  const ofClaim = { events: eventsOfClaim({ name: row.nodeClaim, uid: row.uid }) }
+  const events = picture?.events ?? (await pictureOf(options, ofClaim, now)).events
+  const report = picture && nodeReport(picture)
+  const details = { row, ...defined({ claim, lifecycle, report, events }) }
   await print(options.output, { json: detailsJson(details), document: () => detailsDocument(details, now) })
   // Joiner's own identity, with which the command runs in the pod, may write events and not read them.
   const isWhole = claim !== undefined && lifecycle !== undefined && lifecycle.status !== 'silent'
   return isWhole ? 0 : 1
+}
+
+/** What is known of a node; undefined: its NodeClaim is gone, or the cause cannot be read, which is reported. */
+async function explained(name: string, options: TemporalOptions, now: number): Promise<NodePicture | undefined> {
+  const { namespace, cluster } = options
+  try {
+    return await withCluster(options, (client) => readNode(name, { client, namespace, now, ...defined({ cluster }) }))
+  } catch (error) {
+    note(`the cause is not known: ${error instanceof CommandError ? error.message : unanswered(error)}`)
+    return undefined
+  }
 }
 
 /** What Temporal and the cluster tell, side by side; what does not answer is reported and left out. */

@@ -4,7 +4,9 @@ import type { LifecycleStatus } from '../../../workflows/messages.ts'
 import { type Document, type Part, section } from '../../document/document.ts'
 import { ago, shortened } from '../../document/words.ts'
 import type { EventFacts } from '../../picture/events.ts'
-import { answerOf, type LifecycleFacts, type NodeRow } from './report.ts'
+import type { NodeReport } from '../why/node-report.ts'
+import { causeParts, eventSection } from '../why/node-text.ts'
+import { answerOf, type LifecycleFacts, type NodeRow, remediesOf } from './report.ts'
 
 const longest = 90
 const mostEvents = 10
@@ -44,11 +46,14 @@ export interface NodeDetails {
   readonly row: NodeRow
   readonly claim?: NodeClaim
   readonly lifecycle?: LifecycleFacts
+  /** What `joiner why node` says of it. */
+  readonly report?: NodeReport
   readonly events?: readonly EventFacts[]
 }
 
 /** One node in full, for people. */
-export function detailsDocument({ row, claim, lifecycle, events = [] }: NodeDetails, now: number): Document {
+export function detailsDocument(details: NodeDetails, now: number): Document {
+  const { row, claim, lifecycle, report, events = [] } = details
   const status = answerOf(lifecycle)
   return [
     [
@@ -69,18 +74,12 @@ export function detailsDocument({ row, claim, lifecycle, events = [] }: NodeDeta
             `${step}, attempt ${attempt}, ${againMs === undefined ? 'now' : `again in ${ago(againMs - now)}`}: ${failure}`,
         ),
       ),
-      section('what can be done', remediesOf(row, lifecycle)),
+      ...(report === undefined ? [] : causeParts(report, now)),
+      section('what can be done', remediesOf(details)),
       section('conditions', (claim?.status.conditions ?? []).map(conditionText)),
       section('workflow', [row.workflowId]),
-      section(
-        'events',
-        events
-          .slice(0, mostEvents)
-          .map(
-            ({ at, reason, message, times }) =>
-              `${ago(now - at)} ago  ${reason}${times > 1 ? ` (${times}x)` : ''}: ${message}`,
-          ),
-      ),
+      eventSection(events.slice(0, mostEvents), now),
+      section('not known', report?.notRead ?? []),
     ],
   ]
 }
@@ -90,17 +89,6 @@ function drainLines(status: LifecycleStatus | undefined, now: number): readonly 
   return [
     ...on.map(({ what, sinceMs }) => `${what}, for ${ago(now - sinceMs)}`),
     ...(more === 0 ? [] : [`and ${more} more`]),
-  ]
-}
-
-function remediesOf(row: NodeRow, lifecycle: LifecycleFacts | undefined): readonly string[] {
-  const isLeaving = row.phase === 'Draining' || row.phase === 'Terminating'
-  return [
-    ...((lifecycle?.retried ?? []).some(({ againMs }) => againMs !== undefined)
-      ? [`try at once: joiner node retry ${row.nodeClaim}`]
-      : []),
-    ...(row.hold === undefined ? [] : [`end the hold: joiner node release ${row.nodeClaim}`]),
-    ...(isLeaving ? [`give it up, as a last resort: joiner node force-finish ${row.nodeClaim} --reason TEXT`] : []),
   ]
 }
 
@@ -118,9 +106,12 @@ export function rowJson({ sinceMs, againMs, ...row }: NodeRow): Readonly<Record<
   }
 }
 
-export function detailsJson({ row, claim, lifecycle, events }: NodeDetails): unknown {
+export function detailsJson(details: NodeDetails): unknown {
+  const { row, claim, lifecycle, report, events } = details
   return {
     ...rowJson(row),
+    remedies: remediesOf(details),
+    ...(report && { report }),
     ...drainJson(lifecycle),
     retried: (lifecycle?.retried ?? []).map(({ againMs, ...retried }) => ({
       ...retried,

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { PlanOptions } from '../../../core/disruption/plan/plan.ts'
 import { plannableReasons } from '../../../core/disruption/plan/plan-requests.ts'
 import { isScopeName } from '../../../core/pauses/pauses.ts'
+import { defined } from '../../../core/values/defined.ts'
 import { type OutputFormat, outputOption } from '../shared/options.ts'
 import { type TemporalOptions, temporalOptions } from './temporal-options.ts'
 
@@ -71,10 +72,7 @@ function count(text: string): number {
 /** The options as a request holds them. */
 export function asked({ nodepool, node, disruptionReason, budget, now }: Partial<RequestOptions>): PlanOptions {
   return {
-    ...(nodepool === undefined ? {} : { nodePools: nodepool }),
-    ...(node === undefined ? {} : { nodes: node }),
-    ...(disruptionReason === undefined ? {} : { reasons: disruptionReason }),
-    ...(budget === undefined ? {} : { budget }),
+    ...defined({ nodePools: nodepool, nodes: node, reasons: disruptionReason, budget }),
     ...(now === true ? { now } : {}),
   }
 }

@@ -1,3 +1,4 @@
+import { defined } from '../../../core/values/defined.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
 import { takeText } from '../bounded/text.ts'
 import { InputError } from './input-error.ts'
@@ -18,9 +19,7 @@ export async function readSettings(
 ): Promise<{ readonly overrides: Overrides; readonly warnings: readonly string[] }> {
   const { now, preferencePolicy, minValuesPolicy } = flags
   const plain: Overrides = {
-    ...(now === undefined ? {} : { now }),
-    ...(preferencePolicy === undefined ? {} : { preferencePolicy }),
-    ...(minValuesPolicy === undefined ? {} : { minValuesPolicy }),
+    ...defined({ now, preferencePolicy, minValuesPolicy }),
   }
   if (flags.featureGates === undefined && configFile === undefined) return { overrides: plain, warnings: [] }
   // Schemas take a while to load, and most simulations need none.

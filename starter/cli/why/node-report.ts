@@ -8,6 +8,7 @@ import { protectedUntil } from '../../../core/pods/do-not-disrupt.ts'
 import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../../../core/pods/pod-rules.ts'
 import { annotations, labels, taintKeys } from '../../../core/requirements/labels.ts'
 import { disruptionCommandId } from '../../../core/task-queues.ts'
+import { defined } from '../../../core/values/defined.ts'
 import { timeText } from '../../../core/values/time.ts'
 import type { EventFacts } from '../../picture/events.ts'
 import { missingLines } from '../../picture/missing.ts'
@@ -71,25 +72,24 @@ export function nodeReport(facts: NodePicture): NodeReport {
   const own = (node ?? claim)?.metadata.labels ?? {}
   const moves = verdict?.moves ?? []
   const savingsForgone = Math.max(0, ...moves.map((move) => move.savingsForgone ?? 0))
-  const command = commandOf(facts)
-  const warning = warningOf(facts)
   const active = facts.pods.filter(isActive)
   const drain = drainStory(facts)
   return {
-    ...texts({
+    ...defined({
       node: node?.metadata.name,
       nodeClaim: claim?.metadata.name,
       nodePool: own[labels.nodePool],
       instanceType: own[labels.instanceType],
       zone: own[labels.zone],
       capacityType: own[labels.capacityType],
+      price: verdict?.price,
+      drain: drain?.lines,
+      command: commandOf(facts),
+      warning: warningOf(facts),
     }),
-    ...(verdict?.price === undefined ? {} : { price: verdict.price }),
     pods: active.length,
     movingPods: active.filter(isReschedulable).length,
     state: stateOf(facts),
-    ...(drain === undefined ? {} : { drain: drain.lines }),
-    ...(command === undefined ? {} : { command }),
     pauses: pausesOf(facts),
     ...(verdict === undefined
       ? {}
@@ -100,19 +100,12 @@ export function nodeReport(facts: NodePicture): NodeReport {
             ...(lastPassMs === undefined ? {} : { lastMs: lastPassMs }),
           },
         }),
-    ...(warning === undefined ? {} : { warning }),
     ...(savingsForgone === 0 ? {} : { savingsForgone }),
     remedies: drain?.remedies ?? remediesOf(moves, facts),
     again: againOf(facts),
     events: events.slice(0, mostEvents),
     notRead: [...missingLines(facts.missing ?? []), ...(facts.damaged ?? [])],
   }
-}
-
-function texts<Key extends string>(all: Readonly<Record<Key, string | undefined>>): Partial<Record<Key, string>> {
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Partial<
-    Record<Key, string>
-  >
 }
 
 function deletionLines({ metadata: { deletionTimestamp, annotations: own } }: NodeClaim): readonly string[] {
@@ -176,7 +169,7 @@ function commandOf({ claim, cluster = 'CLUSTER' }: NodePicture): CommandFacts | 
   return {
     id,
     workflow: disruptionCommandId(cluster, id),
-    ...texts({ reason: condition?.reason, since: condition?.lastTransitionTime }),
+    ...defined({ reason: condition?.reason, since: condition?.lastTransitionTime }),
   }
 }
 

@@ -8,21 +8,27 @@ import type { CommandFacts, Evaluated, NodeReport } from './node-report.ts'
 
 /** The report on a node for people. `now`: epoch ms. */
 export function nodeDocument(report: NodeReport, now: number): Document {
-  const { command, evaluation, warning, remedies, again, pauses } = report
   return [
     [
       heading(report),
-      section('state', [...report.state, command && commandText(command), ...pauses]),
-      section('its drain', report.drain ?? []),
-      section(evaluation === undefined ? 'evaluation' : evaluationTitle(evaluation, now), [
-        warning && `! ${warning}`,
-        ...(evaluation?.moves ?? []).map(movePart),
-      ]),
-      section('what would let it go', remedies),
-      section('looked at again', again),
+      ...causeParts(report, now),
+      section('what would let it go', report.remedies),
+      section('looked at again', report.again),
       eventSection(report.events, now),
       section('not known', report.notRead),
     ],
+  ]
+}
+
+/** How a node is, and what keeps it so, wherever it is shown. */
+export function causeParts({ command, evaluation, warning, pauses, state, drain = [] }: NodeReport, now: number) {
+  return [
+    section('state', [...state, command && commandText(command), ...pauses]),
+    section('its drain', drain),
+    section(evaluation === undefined ? 'evaluation' : evaluationTitle(evaluation, now), [
+      warning && `! ${warning}`,
+      ...(evaluation?.moves ?? []).map(movePart),
+    ]),
   ]
 }
 

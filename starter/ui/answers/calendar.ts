@@ -1,4 +1,5 @@
 import { type LoopName, type Pause, pausableReasons, scopeOf } from '../../../core/pauses/pauses.ts'
+import { defined } from '../../../core/values/defined.ts'
 import { type BudgetPicture, budgetReport, type PoolBudgets } from '../../cli/budgets/report.ts'
 import { limitText } from '../../cli/budgets/text.ts'
 import type { Calendar } from '../contract.ts'
@@ -49,8 +50,7 @@ function shownPause(loop: LoopName, pause: Pause): Calendar['pauses'][number] {
     scope: scopeWords(pause),
     reason,
     sinceMs,
-    ...(by === undefined ? {} : { by }),
-    ...(untilMs === undefined ? {} : { untilMs }),
+    ...defined({ by, untilMs }),
   }
 }
 

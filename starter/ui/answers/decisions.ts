@@ -1,5 +1,5 @@
-import type { CommandFacts, Death, History, Life } from '../../../core/history/life.ts'
-import { plannedText } from '../../../core/history/texts.ts'
+import type { CommandFacts, History, Life } from '../../../core/history/life.ts'
+import { birthText, deathText } from '../../../core/history/texts.ts'
 import { disruptionCommandId } from '../../../core/task-queues.ts'
 import { ago, counted, few } from '../../document/words.ts'
 import type { Decision, Decisions } from '../contract.ts'
@@ -31,43 +31,6 @@ function vmText(life: Life): string {
   return vm === undefined ? 'a node' : `${vm.instanceType} ${vm.capacityType} in ${vm.zone || 'no zone'}`
 }
 
-/** Why a life began, in words. */
-export function birthText({ came }: Life): string {
-  switch (came.kind) {
-    case 'pods':
-      return `for ${plannedText(came)}`
-    case 'replacement':
-      return `to replace ${few(came.replaces, mostNames)}`
-    case 'static':
-      return `for spec.replicas ${came.replicas} of its static NodePool`
-    case 'by-hand':
-      return 'created by hand or by another controller'
-  }
-}
-
-/** Why a life ended, in words. */
-export function deathText(went: Death): string {
-  const names: Readonly<Record<Exclude<Death['kind'], 'disruption' | 'deleted'>, string>> = {
-    interrupted: 'interrupted by Azure',
-    repaired: 'removed because it was sick',
-    expired: 'expired',
-    forced: 'ended by force',
-    cancelled: 'its lifecycle was cancelled in Temporal',
-    'vm-lost': 'its VM was lost',
-    'node-gone': 'its Node was gone',
-    'scaled-down': 'its NodePool was scaled down',
-    'gave-up': 'given up before it was a node',
-  }
-  switch (went.kind) {
-    case 'deleted':
-      return 'deleted by somebody'
-    case 'disruption':
-      return `disrupted: ${went.reason}`
-    default:
-      return went.message === '' ? names[went.kind] : `${names[went.kind]}: ${went.message}`
-  }
-}
-
 function launchOf(life: Life): Decision {
   const { createdMs, readyMs, isRunning, went, attempts, nodePool, workflowId } = life
   const price = vmOf(life)?.pricePerHour
@@ -83,7 +46,7 @@ function launchOf(life: Life): Decision {
     atMs: createdMs,
     kind: 'launch',
     text: `${nameOf(life)}${pool}, ${vmText(life)}, ${how}${tries}`,
-    reason: isFailed && went !== undefined ? `${birthText(life)}; ${deathText(went)}` : birthText(life),
+    reason: isFailed && went !== undefined ? `${birthText(life.came)}; ${deathText(went)}` : birthText(life.came),
     nodes: [nameOf(life)],
     ...(price === undefined ? {} : { before: 0, after: isFailed ? 0 : price }),
     outcome: isFailed ? 'failed' : readyMs === undefined ? 'running' : 'done',

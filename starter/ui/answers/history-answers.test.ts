@@ -74,12 +74,7 @@ test('decisions name what was decided, why, and what it costs', () => {
     'test',
   )
   expect(decisions.map(({ kind, text, reason, outcome }) => [kind, text, reason, outcome])).toEqual([
-    [
-      'end',
-      'aks-d, Standard_D4s_v5 spot in westus2-2, ended after 2h, 2 pods moved',
-      'interrupted by Azure: Preempt',
-      'done',
-    ],
+    ['end', 'aks-d, Standard_D4s_v5 spot in westus2-2, ended after 2h, 2 pods moved', 'interrupted: Preempt', 'done'],
     ['disruption', 'Underutilized (multi-node): aks-a, aks-b replaced by c, done after 2m', 'Underutilized', 'done'],
     ...['a', 'b', 'd'].map((name) => [
       'launch',
@@ -90,7 +85,7 @@ test('decisions name what was decided, why, and what it costs', () => {
     [
       'launch',
       'e of NodePool general, a node, was given up, 4 attempts',
-      'for 3 pods; given up before it was a node: no offering is left',
+      'for 3 pods; gave up: NoCapacity: no offering is left',
       'failed',
     ],
   ])
@@ -130,13 +125,13 @@ test('a timeline has the phases from one to the next, with what happened', () =>
       'Launching',
       0,
       10_000,
-      'created for 3 pods; 2 launch attempts; Azure refused Standard_D2s_v5 spot in no zone (quota)',
+      'created, for 3 pods; 2 launch attempts; Azure refused Standard_D2s_v5 spot in no zone (quota)',
     ],
     ['Registering', 10_000, 60_000, 'Azure accepted the VM: Standard_D4s_v5 spot in westus2-2'],
     ['Initializing', 60_000, 90_000, 'its Node aks-a joined'],
     ['Ready', 90_000, hourMs, 'ready for pods'],
-    ['Draining', hourMs, hourMs + 30_000, 'disrupted: Drifted; 1 pod moved'],
-    ['Gone', hourMs + 30_000, hourMs + 30_000, 'disrupted: Drifted'],
+    ['Draining', hourMs, hourMs + 30_000, 'Drifted (command c1); 1 pod moved'],
+    ['Gone', hourMs + 30_000, hourMs + 30_000, 'Drifted (command c1)'],
   ])
   expect(timelineOf(life('a')).at(-1)).toEqual({ phase: 'Ready', fromMs: start + 90_000, text: 'ready for pods' })
 })

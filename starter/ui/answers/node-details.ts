@@ -1,14 +1,15 @@
 import type { Life } from '../../../core/history/life.ts'
+import { birthText, deathText } from '../../../core/history/texts.ts'
 import { holdOf } from '../../../core/node-claim/hold.ts'
 import type { Phase } from '../../../core/node-claim/phase.ts'
 import type { Condition } from '../../../core/objects.ts'
 import { lifecycleId } from '../../../core/task-queues.ts'
+import { defined } from '../../../core/values/defined.ts'
 import { nodeReport } from '../../cli/why/node-report.ts'
 import { movePart } from '../../cli/why/node-text.ts'
 import { linesOf } from '../../document/text.ts'
 import type { NodePicture } from '../../picture/node-picture.ts'
 import type { NodeDetails, NodeView, TimelineStep } from '../contract.ts'
-import { birthText, deathText } from './decisions.ts'
 import { costOf, timelineOf } from './timeline.ts'
 
 /** What is known of a node; what is absent is gone, or could not be read. */
@@ -39,16 +40,14 @@ export function nodeDetails({ facts, view, life, now }: NodeSources): NodeDetail
 
 function lifeLines(life: Life | undefined): readonly string[] {
   if (life === undefined) return []
-  const leaving = life.went === undefined ? [] : [`it ${life.isRunning ? 'leaves' : 'left'}: ${deathText(life.went)}`]
-  return [`it exists ${birthText(life)}`, ...leaving]
+  return [`came: ${birthText(life.came)}`, ...(life.went === undefined ? [] : [`went: ${deathText(life.went)}`])]
 }
 
 function costsOf({ view, life, now }: NodeSources, evaluated: number | undefined): NodeDetails['cost'] {
   const pricePerHour = view?.pricePerHour ?? evaluated ?? life?.vms.at(-1)?.pricePerHour
   const soFar = life === undefined ? undefined : costOf(life, now)
   return {
-    ...(pricePerHour === undefined ? {} : { pricePerHour }),
-    ...(soFar === undefined ? {} : { soFar }),
+    ...defined({ pricePerHour, soFar }),
   }
 }
 

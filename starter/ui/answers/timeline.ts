@@ -1,7 +1,7 @@
 import type { Life, LifeFacts } from '../../../core/history/life.ts'
+import { birthText, deathText } from '../../../core/history/texts.ts'
 import { counted } from '../../document/words.ts'
 import type { TimelineStep } from '../contract.ts'
-import { birthText, deathText } from './decisions.ts'
 
 interface Mark {
   readonly phase: TimelineStep['phase']
@@ -14,7 +14,7 @@ export function timelineOf(life: Life): readonly TimelineStep[] {
   const { createdMs, registeredMs, readyMs, drainingMs, endedMs, drainedPods, went } = life
   const vm = life.vms.at(-1)
   const marks: readonly Mark[] = [
-    { phase: 'Launching', atMs: createdMs, text: `created ${birthText(life)}${launchText(life)}` },
+    { phase: 'Launching', atMs: createdMs, text: `created, ${birthText(life.came)}${launchText(life)}` },
     {
       phase: 'Registering',
       atMs: vm?.fromMs,

@@ -1,5 +1,6 @@
 import type { Node } from '../../../../core/objects.ts'
 import { labels } from '../../../../core/requirements/labels.ts'
+import { defined } from '../../../../core/values/defined.ts'
 
 /** Where a cluster is at Azure, as its nodes say. */
 export interface AzurePlace {
@@ -17,9 +18,7 @@ export function placeOf(nodes: readonly Node[]): AzurePlace {
   const nodeResourceGroup = mostFrequent(ids.map((id) => id?.[2]))
   const region = mostFrequent(nodes.map(({ metadata }) => metadata.labels[labels.region]))
   return {
-    ...(subscriptionId === undefined ? {} : { subscriptionId }),
-    ...(nodeResourceGroup === undefined ? {} : { nodeResourceGroup }),
-    ...(region === undefined ? {} : { region }),
+    ...defined({ subscriptionId, nodeResourceGroup, region }),
   }
 }
 
