@@ -87,7 +87,7 @@ export async function buildStages(stages: readonly Stage[], folder: string): Pro
     await mkdir(own)
     for (const { keyword, argument } of stage.instructions) {
       if (keyword === 'COPY') await copy(argument.split(' '), own, { stages, folder, isIgnored })
-      if (keyword === 'RUN' && argument === everyDependency) await symlink(installed, join(own, 'node_modules'))
+      if (keyword === 'RUN' && argument.endsWith(everyDependency)) await symlink(installed, join(own, 'node_modules'))
       else if (keyword === 'RUN') await runStep(argument, own)
     }
   }

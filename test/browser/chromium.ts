@@ -1,8 +1,14 @@
-import { globSync } from 'node:fs'
 import { access, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
+import {
+  librariesIn,
+  type Packaged,
+  type Program,
+  type Progress,
+  resolvePackaged,
+  versionOf,
+} from '../../deploy/local/debian/packages.ts'
 import { cacheFolder } from '../../deploy/local/server-binaries.ts'
-import { type Packaged, type Program, type Progress, resolvePackaged, versionOf } from '../debian/packages.ts'
 
 const variable = 'JOINER_CHROMIUM_BINARY'
 
@@ -13,15 +19,10 @@ const packaged: Packaged = {
   megabytes: 130,
   versionArgs: ['--version'],
   remedy: `install Chromium or Google Chrome and put it on the PATH, or name it in ${variable}`,
-  unpacked: (root) => {
-    const libraries = globSync('{usr/,}lib/*-linux-gnu/{,*/}*.so*', { cwd: root }).map((path) =>
-      join(root, dirname(path)),
-    )
-    return {
-      executable: join(root, 'usr/lib/chromium/chromium'),
-      env: { LD_LIBRARY_PATH: [...new Set(libraries)].join(':'), FONTCONFIG_FILE: join(root, 'fonts.conf') },
-    }
-  },
+  unpacked: (root) => ({
+    executable: join(root, 'usr/lib/chromium/chromium'),
+    env: { LD_LIBRARY_PATH: librariesIn(root), FONTCONFIG_FILE: join(root, 'fonts.conf') },
+  }),
   complete: (root, target) =>
     writeFile(join(root, 'fonts.conf'), fonts(join(target, 'usr/share/fonts'), join(cacheFolder('chromium'), 'fonts'))),
 }

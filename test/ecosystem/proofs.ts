@@ -2,7 +2,7 @@
 import { binaryVariable, lackFor } from '../../deploy/local/server-binaries.ts'
 import { goLack, type Lack } from '../../deploy/local/server-build/go.ts'
 import { type ServerName, serverNames, servers } from '../../deploy/local/server-versions.ts'
-import type { Progress } from '../debian/packages.ts'
+import type { Progress } from '../../deploy/local/debian/packages.ts'
 import { resolveAzureCli } from '../real-clients/azure-cli.ts'
 import type { Checked, Part } from './report.ts'
 

@@ -5,7 +5,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { ids, type SimulatorProcess } from '../../deploy/local/azure/simulator-process.ts'
-import { type Packaged, type Program, type Progress, resolvePackaged, versionOf } from '../debian/packages.ts'
+import {
+  type Packaged,
+  type Program,
+  type Progress,
+  resolvePackaged,
+  versionOf,
+} from '../../deploy/local/debian/packages.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 

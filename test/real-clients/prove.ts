@@ -1,5 +1,5 @@
 import { ids, SimulatorProcess } from '../../deploy/local/azure/simulator-process.ts'
-import type { Program } from '../debian/packages.ts'
+import type { Program } from '../../deploy/local/debian/packages.ts'
 import type { Recorder } from '../ecosystem/report.ts'
 import { azLines } from './az-lines.ts'
 import { AzureUser } from './azure-cli.ts'

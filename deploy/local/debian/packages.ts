@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process'
+import { globSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import lockfile from 'proper-lockfile'
-import { cacheFolder } from '../../deploy/local/server-binaries.ts'
+import { cacheFolder } from '../server-binaries.ts'
 
 const run = promisify(execFile)
 
@@ -51,6 +53,19 @@ export async function resolvePackaged(packaged: Packaged, progress: Progress): P
   }
 }
 
+/** Finds a program on the PATH, else as {@link resolvePackaged} does. */
+export async function resolveCommand(command: string, packaged: Packaged, progress: Progress): Promise<Program> {
+  const onPath = { executable: command, env: {} }
+  if ((await versionOf(onPath, packaged.versionArgs)) !== undefined) return onPath
+  return resolvePackaged(packaged, progress)
+}
+
+/** Where the linker looks for what unpacked packages bring: a value of LD_LIBRARY_PATH. */
+export function librariesIn(root: string): string {
+  const libraries = globSync('{usr/,}lib/*-linux-gnu/{,*/}*.so*', { cwd: root })
+  return [...new Set(libraries.map((path) => join(root, dirname(path))))].join(':')
+}
+
 /** What a program says of its version; undefined: it does not start. */
 export async function versionOf({ executable, env }: Program, args: readonly string[]): Promise<string | undefined> {
   try {
@@ -71,15 +86,31 @@ async function cached(cache: string, { unpacked, versionArgs }: Packaged): Promi
   return undefined
 }
 
+/** Unpacks these packages, without what they depend on, into a folder. Errors: one of them cannot be downloaded. */
+export async function unpackPackages(names: readonly string[], root: string): Promise<void> {
+  const work = await mkdtemp(join(tmpdir(), 'joiner-packages-'))
+  try {
+    const apt = await ownApt(work)
+    await apt(['download', ...names])
+    await unpack(await archivesIn(work), root)
+  } finally {
+    await rm(work, { recursive: true, force: true })
+  }
+}
+
+async function unpack(archives: readonly string[], root: string): Promise<void> {
+  for (const archive of archives) await run('dpkg', ['-x', archive, root])
+  for (const unused of ['doc', 'man', 'locale', 'bug'])
+    await rm(join(root, 'usr/share', unused), { recursive: true, force: true })
+}
+
 async function install(cache: string, packaged: Packaged, progress: Progress): Promise<Program> {
   const { name, unpacked, versionArgs, remedy, complete } = packaged
   const work = await mkdtemp(join(cache, 'install-'))
   try {
     const archives = await download(work, packaged, progress)
     const root = join(work, 'root')
-    for (const archive of archives) await run('dpkg', ['-x', archive, root])
-    for (const unused of ['doc', 'man', 'locale', 'bug'])
-      await rm(join(root, 'usr/share', unused), { recursive: true, force: true })
+    await unpack(archives, root)
     const program = unpacked(root)
     const version = await versionOf(program, versionArgs)
     if (version === undefined) {
@@ -100,24 +131,13 @@ async function install(cache: string, packaged: Packaged, progress: Progress): P
   }
 }
 
-/** Downloads the packages that this machine lacks, with lists of its own, since those of the machine may be old or absent. */
+/** Downloads the packages that this machine lacks. */
 async function download(
   work: string,
   { name, packages, megabytes, remedy }: Packaged,
   progress: Progress,
 ): Promise<readonly string[]> {
-  const archives = join(work, 'archives')
-  for (const folder of ['lists/partial', 'cache/archives/partial', 'archives', 'root'])
-    await mkdir(join(work, folder), { recursive: true })
-  const options = [
-    `Dir::State::lists=${join(work, 'lists')}`,
-    `Dir::Cache=${join(work, 'cache')}`,
-    'Debug::NoLocking=true',
-    'APT::Sandbox::User=root',
-    'Acquire::Retries=2',
-  ].flatMap((option) => ['-o', option])
-  const apt = async (args: readonly string[]) =>
-    (await run('apt-get', [...options, ...args], { cwd: archives, maxBuffer: 64 * 1024 * 1024 })).stdout
+  await mkdir(join(work, 'root'))
   const started = Date.now()
   const ticker = setInterval(
     () => progress(`${name}: still downloading, ${Math.round((Date.now() - started) / 1000)} s`),
@@ -125,8 +145,7 @@ async function download(
   )
   try {
     progress(`${name}: looking for Debian's package (once, then kept in ${dirname(work)})`)
-    // A list of another origin that does not come is no harm; a missing package is, and the next command tells of it.
-    await apt(['update']).catch(() => undefined)
+    const apt = await ownApt(work)
     const plan = await apt(['--simulate', '--no-install-recommends', 'install', ...packages])
     // What the machine has by its own packages is not downloaded, except for the named ones.
     const names = new Set([...packages, ...[...plan.matchAll(/^Inst (\S+)/gm)].flatMap(([, one]) => one ?? [])])
@@ -137,5 +156,28 @@ async function download(
   } finally {
     clearInterval(ticker)
   }
-  return (await readdir(archives)).map((archive) => join(archives, archive))
+  return archivesIn(work)
+}
+
+/** An apt-get with lists of its own, since those of the machine may be old or absent. What it downloads is found by {@link archivesIn}. */
+async function ownApt(work: string): Promise<(args: readonly string[]) => Promise<string>> {
+  for (const folder of ['lists/partial', 'cache/archives/partial', 'archives'])
+    await mkdir(join(work, folder), { recursive: true })
+  const options = [
+    `Dir::State::lists=${join(work, 'lists')}`,
+    `Dir::Cache=${join(work, 'cache')}`,
+    'Debug::NoLocking=true',
+    'APT::Sandbox::User=root',
+    'Acquire::Retries=2',
+  ].flatMap((option) => ['-o', option])
+  const apt = async (args: readonly string[]) =>
+    (await run('apt-get', [...options, ...args], { cwd: join(work, 'archives'), maxBuffer: 64 * 1024 * 1024 })).stdout
+  // A list of another origin that does not come is no harm; a missing package is, and the next command tells of it.
+  await apt(['update']).catch(() => undefined)
+  return apt
+}
+
+async function archivesIn(work: string): Promise<readonly string[]> {
+  const folder = join(work, 'archives')
+  return (await readdir(folder)).map((archive) => join(folder, archive))
 }
