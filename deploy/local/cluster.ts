@@ -15,7 +15,7 @@ import {
   kwokSpec,
   schedulerSpec,
 } from './kubernetes.ts'
-import type { LocalCluster, Ports } from './local-cluster.ts'
+import type { LocalCluster, Place, Ports } from './local-cluster.ts'
 import { underLoad } from './machine-load.ts'
 import { createPki } from './pki.ts'
 import { type Progress, resolveBinaries } from './server-binaries.ts'
@@ -36,6 +36,8 @@ export interface ServerOptions extends TemporalOptions {
   readonly cloud?: Cloud
   /** Zones in which the simulator sells its sizes. Default: three, as Azure has them. */
   readonly zones?: readonly string[]
+  /** A network of its own, for nodes that are not on this machine's loopback interface. */
+  readonly place?: Place
   /** The API server writes a line for each request that it has answered (`test/audit-log.ts` reads them). */
   readonly audit?: boolean
 }
@@ -117,10 +119,12 @@ interface StartInput {
 }
 
 async function startAll({ stateDir, binaries, supervisor, options }: StartInput): Promise<LocalCluster> {
-  const pki = await createPki(join(stateDir, 'pki'))
+  const { place } = options
+  const host = place?.host ?? '127.0.0.1'
+  const pki = await createPki(join(stateDir, 'pki'), place)
   const ports = await choosePorts()
   const { apiserver, temporalUi, azure } = ports
-  const server = `https://127.0.0.1:${apiserver}`
+  const server = `https://${host}:${apiserver}`
   const adminToken = randomBytes(24).toString('hex')
   const tokens = join(stateDir, 'pki', 'tokens.csv')
   await writeFile(tokens, `${adminToken},admin,admin,system:masters\n`, { mode: 0o600 })
@@ -131,6 +135,7 @@ async function startAll({ stateDir, binaries, supervisor, options }: StartInput)
   const temporalEnv = await temporalEnvironment({ ports, pki, stateDir }, options)
   const cluster: LocalCluster = {
     stateDir,
+    host,
     ports,
     pki,
     adminToken,
@@ -141,12 +146,13 @@ async function startAll({ stateDir, binaries, supervisor, options }: StartInput)
     temporalAddress: temporalEnv.TEMPORAL_ADDRESS,
     temporalEnv,
     temporalUi: `http://127.0.0.1:${temporalUi}`,
-    azureEndpoint: `https://127.0.0.1:${azure}`,
+    azureEndpoint: `https://${host}:${azure}`,
     stop: () => supervisor.stopAll(),
   }
   supervisor.start(etcdSpec(cluster))
   for (const spec of temporalSpecs(cluster, options)) supervisor.start(spec)
-  supervisor.start(apiserverSpec(cluster, tokens, options.audit === true ? await auditArgs(stateDir) : []))
+  const audit = options.audit === true ? await auditArgs(stateDir) : []
+  supervisor.start(apiserverSpec(cluster, tokens, [...audit, ...(place?.apiserverArgs(join(stateDir, 'pki')) ?? [])]))
   const simulatorConfig = await configureSimulator(cluster, options)
   supervisor.start({
     name: 'azure',
@@ -155,7 +161,7 @@ async function startAll({ stateDir, binaries, supervisor, options }: StartInput)
   })
   await until('kube-apiserver', 60_000, () => isOk(`${server}/readyz`, pki.caFile, adminToken))
   for (const spec of [controllerManagerSpec(cluster), schedulerSpec(cluster), kwokSpec(cluster)]) supervisor.start(spec)
-  await untilServersAnswer(cluster)
+  await untilServersAnswer(cluster, options)
   await until('kube-controller-manager', 60_000, () =>
     isOk(`${server}/api/v1/namespaces/default/serviceaccounts/default`, pki.caFile, adminToken),
   )
@@ -163,8 +169,11 @@ async function startAll({ stateDir, binaries, supervisor, options }: StartInput)
 }
 
 /** Waits until Temporal and the Azure simulator of a cluster answer. Errors: which of them does not. */
-export async function untilServersAnswer({ temporalUi, azureEndpoint, pki }: LocalCluster): Promise<void> {
-  await until('temporal', 60_000, () => isOk(temporalUi))
+export async function untilServersAnswer(
+  { temporalUi, azureEndpoint, pki }: LocalCluster,
+  options: TemporalOptions = {},
+): Promise<void> {
+  if (options.temporal !== 'none') await until('temporal', 60_000, () => isOk(temporalUi))
   await until('azure', 60_000, () => isOk(`${azureEndpoint}/admin/state`, pki.caFile))
 }
 
@@ -176,7 +185,7 @@ export async function configureSimulator(cluster: LocalCluster, options: ServerO
 }
 
 async function simulatorSettings(
-  { ports, stateDir, pki, server, adminToken }: LocalCluster,
+  { host, ports, stateDir, pki, server, adminToken }: LocalCluster,
   { cloud, zones }: ServerOptions,
 ): Promise<ProcessConfig> {
   const operatorTokenFile = join(stateDir, 'pki', 'operator.token')
@@ -185,6 +194,7 @@ async function simulatorSettings(
   await writeFile(aksTokenFile, adminToken, { mode: 0o600 })
   return {
     port: ports.azure,
+    host,
     stateDir: join(stateDir, 'azure'),
     certFile: pki.serverCertFile,
     keyFile: pki.serverKeyFile,

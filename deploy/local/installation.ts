@@ -28,7 +28,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 export const commandLine = process.env['JOINER_PROGRAM'] ?? join(root, 'starter', 'joiner.ts')
 
 /** Nobody logs in to a simulated VM. */
-const sshPublicKey = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGpvaW5lci1sb2NhbC1jbHVzdGVyLWtleS0wMDAwMDAw joiner-local'
+export const sshPublicKey =
+  'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGpvaW5lci1sb2NhbC1jbHVzdGVyLWtleS0wMDAwMDAw joiner-local'
 const tokenSeconds = 600
 /** Tokens are made again long before they end, as the kubelet does for pods. */
 const renewMs = 120_000

@@ -26,7 +26,7 @@ export function etcdSpec({ binaries, ports, stateDir }: LocalCluster): ProcessSp
 }
 
 export function apiserverSpec(
-  { binaries, ports, pki }: LocalCluster,
+  { binaries, host, ports, pki }: LocalCluster,
   tokens: string,
   more: readonly string[],
 ): ProcessSpec {
@@ -36,7 +36,7 @@ export function apiserverSpec(
     args: [
       `--etcd-servers=http://127.0.0.1:${ports.etcd}`,
       `--secure-port=${ports.apiserver}`,
-      '--bind-address=127.0.0.1',
+      `--bind-address=${host}`,
       `--tls-cert-file=${pki.serverCertFile}`,
       `--tls-private-key-file=${pki.serverKeyFile}`,
       `--client-ca-file=${pki.caFile}`,
@@ -110,7 +110,10 @@ export function kwokSpec({ binaries, adminKubeconfig }: LocalCluster): ProcessSp
 interface KubeconfigInput {
   readonly server: string
   readonly caFile: string
-  readonly user: { readonly token: string } | { readonly tokenFile: string }
+  readonly user:
+    | { readonly token: string }
+    | { readonly tokenFile: string }
+    | { readonly 'client-certificate': string; readonly 'client-key': string }
 }
 
 /** A kubeconfig with one cluster and one user. */

@@ -1,4 +1,4 @@
-import type { Pki } from './pki.ts'
+import type { MorePki, Pki } from './pki.ts'
 import type { ServerName } from './server-versions.ts'
 import type { Supervisor } from './supervisor.ts'
 
@@ -16,9 +16,19 @@ export interface Ports {
   readonly conversion: number
 }
 
+/** Where the servers of a cluster are reached by nodes and pods. */
+export interface Place extends MorePki {
+  /** Address that the API server and Azure listen on. */
+  readonly host: string
+  /** More arguments of the API server. */
+  readonly apiserverArgs: (pki: string) => readonly string[]
+}
+
 /** A running local cluster. */
 export interface LocalCluster {
   readonly stateDir: string
+  /** Address that the API server and Azure listen on. */
+  readonly host: string
   readonly ports: Ports
   readonly pki: Pki
   /** Bearer token of the cluster's operator. */

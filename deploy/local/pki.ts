@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Authority } from './authority.ts'
+import { Authority, type IssueOptions } from './authority.ts'
 
 /** Files of the local cluster's PKI, by their paths. */
 export interface Pki {
@@ -31,11 +31,19 @@ export function pkiFiles(folder: string): Pki {
   }
 }
 
+/** What a PKI has besides the usual. */
+export interface MorePki {
+  /** Names and addresses that the servers have besides those of the loopback interface. */
+  readonly serverNames?: readonly string[]
+  /** More certificates; the key `kubelet` makes kubelet.crt and kubelet.key. */
+  readonly certificates?: Readonly<Record<string, IssueOptions>>
+}
+
 /**
  * Makes one local CA, a serving certificate for this machine's loopback, a certificate for clients of Temporal, and the key that signs ServiceAccount
  * tokens.
  */
-export async function createPki(folder: string): Promise<Pki> {
+export async function createPki(folder: string, { serverNames = [], certificates = {} }: MorePki = {}): Promise<Pki> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const files = pkiFiles(folder)
   const ca = await Authority.create('CN=joiner-local-ca')
@@ -43,10 +51,14 @@ export async function createPki(folder: string): Promise<Pki> {
     ca.issue({
       subject: 'CN=localhost',
       usages: ['serverAuth'],
-      names: ['127.0.0.1', 'localhost', 'kubernetes.default.svc'],
+      names: ['127.0.0.1', 'localhost', 'kubernetes.default.svc', ...serverNames],
     }),
     ca.issue({ subject: 'CN=joiner', usages: ['clientAuth'] }),
   ])
+  for (const [name, options] of Object.entries(certificates)) {
+    const { cert, key } = await ca.issue(options)
+    await Promise.all([writeFile(join(folder, `${name}.crt`), cert), secret(join(folder, `${name}.key`), key)])
+  }
   const serviceAccount = generateKeyPairSync('rsa', {
     modulusLength: 2048,
     publicKeyEncoding: { type: 'spki', format: 'pem' },

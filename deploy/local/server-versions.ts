@@ -70,6 +70,21 @@ const prometheus = (name: string): Server => ({
   },
 })
 
+/** Of the container runtime of a real node. */
+const containerd = (name: string): Server => ({
+  version: '2.4.2',
+  family: 'containerd',
+  package: `github.com/containerd/containerd/v2/cmd/${name}`,
+  tags: 'no_btrfs,no_zfs,no_devmapper',
+})
+
+/** What pods of a real node run and we have no image of, as static programs. */
+const nodeImage = (name: string, version: string): Server => ({
+  version,
+  family: 'node-images',
+  package: `joiner.sh/deploy/local/servers/node-images/${name}`,
+})
+
 /** The servers of the local cluster, Kubernetes' at the newest version. */
 export const servers = {
   etcd: {
@@ -87,6 +102,13 @@ export const servers = {
   'kube-controller-manager': kubernetes('kube-controller-manager'),
   'kube-scheduler': kubernetes('kube-scheduler'),
   kubectl: kubernetes('kubectl', ['version', '--client']),
+  kubelet: kubernetes('kubelet'),
+  'kube-proxy': kubernetes('kube-proxy'),
+  containerd: containerd('containerd'),
+  'containerd-shim-runc-v2': containerd('containerd-shim-runc-v2'),
+  ctr: containerd('ctr'),
+  coredns: nodeImage('coredns', '1.14.7'),
+  pause: nodeImage('pause', '1.0.0'),
   kwok: {
     version: '0.8.0',
     family: 'kwok',
@@ -144,8 +166,26 @@ export function serverOf(name: ServerName, age: KubernetesAge): Server {
   return server.family === 'kubernetes' ? kubernetes(name, server.versionArgs, age) : server
 }
 
+/** What a real node consists of. */
+export const nodeServers = [
+  'kubelet',
+  'kube-proxy',
+  'containerd',
+  'containerd-shim-runc-v2',
+  'ctr',
+  'coredns',
+  'pause',
+] as const satisfies readonly ServerName[]
+
 /** What only some commands start: they find or build it by themselves. */
-const unusual: readonly ServerName[] = ['temporal-oldest', 'temporal-server', 'keda-operator', 'prometheus', 'promtool']
+const unusual: readonly ServerName[] = [
+  'temporal-oldest',
+  'temporal-server',
+  'keda-operator',
+  'prometheus',
+  'promtool',
+  ...nodeServers,
+]
 
 /** What tests need. */
 export const serverNames = (Object.keys(servers) as readonly ServerName[]).filter((name) => !unusual.includes(name))

@@ -6,6 +6,8 @@ import type { LocalCluster } from './local-cluster.ts'
 import type { ProcessSpec } from './supervisor.ts'
 
 export interface TemporalOptions {
+  /** `none`: whoever needs a Temporal starts one elsewhere, such as in the cluster. */
+  readonly temporal?: 'none'
   /** Temporal keeps its database in memory: for load tests. */
   readonly temporalInMemory?: boolean
   /** More arguments of Temporal's development server, such as dynamic configuration. */
@@ -19,6 +21,7 @@ const demandsCertificates = ({ temporalMtls }: TemporalOptions) =>
 
 /** Temporal's development server, and a proxy before it where clients must show a certificate: the server itself cannot demand one. */
 export function temporalSpecs(cluster: LocalCluster, options: TemporalOptions): readonly ProcessSpec[] {
+  if (options.temporal === 'none') return []
   return [serverSpec(cluster, options), ...(demandsCertificates(options) ? [proxySpec(cluster)] : [])]
 }
 

@@ -40,7 +40,7 @@ import { VmUsage } from './virtual-machines/vm-usage.ts'
 
 /** A simulator that listens. */
 export interface RunningSimulator {
-  /** `https://127.0.0.1:PORT`. */
+  /** Such as `https://127.0.0.1:PORT`. */
   readonly address: string
   close(): Promise<void>
 }
@@ -54,7 +54,7 @@ export async function startSimulator(config: ProcessConfig): Promise<RunningSimu
   const scenario =
     scenarioFile === undefined ? undefined : parseScenario(readFileSync(scenarioFile, 'utf8'), scenarioFile)
   deps.lifecycle.resume()
-  const address = await app.listen({ port: config.port, host: '127.0.0.1' })
+  const address = await app.listen({ port: config.port, host: config.host ?? '127.0.0.1' })
   if (scenario !== undefined) player.play(scenario)
   return {
     address,

@@ -128,6 +128,7 @@ export const configShape = strictRecord(
   {
     ...settingFields,
     port: numberFrom(0, 65_535),
+    host: text,
     stateDir: path,
     certFile: path,
     keyFile: path,

@@ -4,6 +4,8 @@ import type { LiveSettings } from '../admin/settings.ts'
 export interface ProcessConfig extends SimulatorConfig {
   /** 0: any that is free; the address is printed. */
   readonly port: number
+  /** Address that it listens on. Default 127.0.0.1. */
+  readonly host?: string
   readonly stateDir: string
   readonly certFile: string
   readonly keyFile: string

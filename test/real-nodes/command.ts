@@ -1,0 +1,107 @@
+// npm run real-nodes: the chart on a real kubelet.
+import { access } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Command, Option } from 'commander'
+import { circumstances, table } from '../../bench/report.ts'
+import { buildImage } from '../../deploy/local/image/build-image.ts'
+import { megabytes } from '../../deploy/local/image/contents.ts'
+import { nodeName } from './addresses.ts'
+import { proveLife, proveUninstall } from './life.ts'
+import { requireAddresses, requireMachine, traces } from './machine.ts'
+import { type PodFigures, type Profile, profiles, Release } from './release.ts'
+import { Builder, giveVolume, logs, type Stage, sweep } from './stage.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+await new Command('npm run real-nodes --')
+  .description(
+    "Installs the chart on a real kubelet: Joiner's image by buildah, containerd, kube-proxy and CoreDNS on a node in namespaces of its own, beside the servers and the Azure simulator of the local cluster. For each profile: helm install with the bundled Temporal, helm test, a NodePool, a pending pod, its node up and down again by the Joiner in the cluster, Temporal's pod replaced, joiner uninstall and helm uninstall, and a look at what is left. Prints seconds, restarts and memory by pod; ends with 1 when something is not as it should be, and leaves nothing running. Needs root on Linux, 6 GB of disk and 4 GB of memory; what else is missing is named with the command that installs it. The first run builds servers from source for some ten minutes.",
+  )
+  .addOption(
+    new Option('--profile <profile...>', 'some profiles of the chart')
+      .choices(Object.keys(profiles))
+      .default(Object.keys(profiles), 'all'),
+  )
+  .option(
+    '--image <archive>',
+    'an archive that npm run image has written; without it the image is built from this checkout',
+  )
+  .action(main)
+  .parseAsync()
+
+interface Options {
+  readonly profile: readonly Profile[]
+  readonly image?: string
+}
+
+async function main({ profile, image }: Options): Promise<void> {
+  const startedAtMs = Date.now()
+  const say = (text: string) => console.log(`${((Date.now() - startedAtMs) / 1000).toFixed(1).padStart(7)} s  ${text}`)
+  await requireMachine()
+  await sweep()
+  await requireAddresses()
+  const before = await traces()
+  const archive = image === undefined ? join(root, 'build', 'image', 'joiner.tar') : resolve(image)
+  if (image === undefined) await build(archive, say)
+  else await access(archive)
+  const { cut, isCut } = cutting()
+  const onCrash = (name: string, reason: string) =>
+    cut(new Error(`${name} ended by itself (${reason}): see ${join(logs, `${name}.log`)}`))
+  const builder = new Builder({ say, onCrash })
+  const proving = async () => {
+    const stage = await builder.setUp(archive)
+    const rows: (readonly string[])[] = []
+    for (const one of profile) rows.push(...(await prove(one, stage, say)))
+    return rows
+  }
+  const ended = await Promise.race([isCut, proving()]).catch((error: unknown) => {
+    say(`FAILED: ${error instanceof Error ? error.message : String(error)}`)
+    return undefined
+  })
+  say('everything is ended')
+  await builder.end()
+  const after = await traces()
+  const left = after.filter((line) => !before.includes(line))
+  if (ended !== undefined)
+    console.log(`\n${circumstances()}\n\n${table(['profile', 'pod', 'restarts', 'memory'], ended)}`)
+  console.log(`\nleft on this machine: ${left.length === 0 ? 'nothing' : left.join(', ')}`)
+  const isGood = left.length === 0 && ended?.every(([, , restarts]) => restarts === '0') === true
+  // What was cut off may wait for something still.
+  process.exit(isGood ? 0 : 1)
+}
+
+/** A promise that is rejected by a signal, or by whoever knows that going on is no use. */
+function cutting(): { readonly cut: (error: Error) => void; readonly isCut: Promise<never> } {
+  const { promise, reject } = Promise.withResolvers<never>()
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.once(signal, () => reject(new Error(`ended by ${signal}`)))
+  return { cut: reject, isCut: promise }
+}
+
+async function build(archive: string, say: (line: string) => void): Promise<void> {
+  const { problems, origin } = await buildImage(archive, say)
+  if (problems.length > 0) throw new Error(`Joiner's image is not as it should be: ${problems.join('; ')}`)
+  say(`the image is built${origin === 'assembled' ? ' (assembled base, not distroless)' : ''}`)
+}
+
+/** Installs the chart with a profile, has it do its work, and takes it away. Returns a row for each of its pods. */
+async function prove(
+  profile: Profile,
+  stage: Stage,
+  saying: (line: string) => void,
+): Promise<readonly (readonly string[])[]> {
+  const say = (line: string) => saying(`${profile}: ${line}`)
+  const release = new Release(stage.cluster, stage.operator)
+  await giveVolume(stage, `volume-${profile}`)
+  await release.install(profile)
+  say('helm install has returned')
+  await release.ready()
+  say('all pods are ready')
+  await release.helm(['test', 'joiner'])
+  say('helm test has passed')
+  await proveLife(stage, say)
+  const figures = await release.figures(nodeName)
+  await proveUninstall(stage, release, say)
+  return figures.map(({ name, restarts, memory }: PodFigures) => [profile, name, String(restarts), megabytes(memory)])
+}

@@ -1,0 +1,94 @@
+// What the Joiner of a release does in its cluster, and what it leaves.
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import type { Operator } from '../../deploy/local/operator.ts'
+import { namespace, type Release } from './release.ts'
+import type { Stage } from './stage.ts'
+import { until } from './until.ts'
+
+const run = promisify(execFile)
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+interface Azure {
+  readonly virtualMachines: readonly unknown[]
+  readonly networkInterfaces: readonly unknown[]
+  readonly disks: readonly unknown[]
+}
+
+/** Pods that fit nowhere get a node, also after Temporal's pod was replaced, and the nodes go when they are empty. Errors: what did not happen. */
+export async function proveLife({ operator }: Stage, say: (line: string) => void): Promise<void> {
+  const examples = ['general-purpose.yaml', 'inflate.yaml'].flatMap((name) => ['-f', join(root, 'examples', name)])
+  await operator.kubectl(['apply', ...examples])
+  const scale = (replicas: number) => operator.kubectl(['scale', 'deployment', 'inflate', `--replicas=${replicas}`])
+  const running = (replicas: number) =>
+    until(
+      `${replicas} pods run on nodes of Joiner`,
+      60_000,
+      async () => (await podsOnSimulatedNodes(operator)) === replicas,
+    )
+  await scale(3)
+  await running(3)
+  say('pods that were pending run on a node of Joiner')
+  const { uid } = (await temporalPod(operator)).metadata
+  await operator.kubectl(['delete', 'pod', 'joiner-temporal-0', '--namespace', namespace])
+  await until('another pod of Temporal is ready', 60_000, async () => {
+    const { metadata, status } = await temporalPod(operator)
+    return metadata.uid !== uid && status.containerStatuses?.every(({ ready }) => ready) === true
+  })
+  say("Temporal's pod was replaced")
+  await scale(12)
+  await running(12)
+  say('pods that were pending after that run too')
+  await scale(0)
+  await until('the nodes are gone', 240_000, async () => {
+    const nodeClaims = await operator.kubectl(['get', 'nodeclaims', '--output', 'name'])
+    return nodeClaims === '' && (await azureThings(operator)) === 0
+  })
+  say('the nodes are gone, with VM, NIC and disk')
+}
+
+/** Takes Joiner away as docs/uninstall.md does. Errors: what is left of it. */
+export async function proveUninstall(
+  { cluster, operator }: Stage,
+  release: Release,
+  say: (line: string) => void,
+): Promise<void> {
+  const command = [join(root, 'starter', 'joiner.ts'), 'uninstall', '--nodes', 'remove', '--delete-history', '--yes']
+  await run(process.execPath, command, { env: { ...process.env, KUBECONFIG: cluster.adminKubeconfig } })
+  say('joiner uninstall has returned')
+  await release.helm(['uninstall', 'joiner'])
+  say('helm uninstall has returned')
+  await until('nothing of Joiner is left', 60_000, async () => {
+    const left = await release.left()
+    if (left.length > 0) throw new Error(left.join(', '))
+    return true
+  })
+  await operator.kubectl(['delete', 'namespace', namespace])
+  await operator.kubectl(['delete', 'deployment', 'inflate'])
+  const names = await operator.kubectl(['get', 'crd', '--output', 'name'])
+  await operator.kubectl(['delete', ...names.trim().split('\n')])
+  say('of Joiner nothing was left but its CRDs, which are deleted')
+}
+
+interface Pod {
+  readonly metadata: { readonly uid: string }
+  readonly spec: { readonly nodeName?: string }
+  readonly status: { readonly phase: string; readonly containerStatuses?: readonly { readonly ready: boolean }[] }
+}
+
+function temporalPod(operator: Operator): Promise<Pod> {
+  return operator.api('GET', `/api/v1/namespaces/${namespace}/pods/joiner-temporal-0`)
+}
+
+async function podsOnSimulatedNodes(operator: Operator): Promise<number> {
+  const path = '/api/v1/namespaces/default/pods?labelSelector=app%3Dinflate'
+  const { items } = await operator.api<{ readonly items: readonly Pod[] }>('GET', path)
+  return items.filter(({ spec, status }) => spec.nodeName !== undefined && status.phase === 'Running').length
+}
+
+async function azureThings(operator: Operator): Promise<number> {
+  const { virtualMachines, networkInterfaces, disks } = await operator.simulator<Azure>('GET', '/state')
+  return virtualMachines.length + networkInterfaces.length + disks.length
+}

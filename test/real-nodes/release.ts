@@ -1,0 +1,193 @@
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { stringify } from 'yaml'
+import { azureIds, clusterName, subnetId } from '../../deploy/local/cluster.ts'
+import { sshPublicKey } from '../../deploy/local/installation.ts'
+import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
+import type { Operator } from '../../deploy/local/operator.ts'
+import { imageNames } from './images.ts'
+import { until } from './until.ts'
+
+const run = promisify(execFile)
+const chart = fileURLToPath(new URL('../../deploy/chart', import.meta.url))
+
+/** The profiles of the chart, by the names that the command has for them. */
+export const profiles = { single: ['--set', 'profile=single'], four: [] } as const
+export type Profile = keyof typeof profiles
+
+export const namespace = 'joiner'
+
+/** What a pod of the release takes. */
+export interface PodFigures {
+  readonly name: string
+  readonly restarts: number
+  /** Working set, in bytes. */
+  readonly memory: number
+}
+
+interface PodList {
+  readonly items: readonly {
+    readonly metadata: { readonly name: string }
+    readonly status: {
+      readonly conditions?: readonly { readonly type: string; readonly status: string }[]
+      readonly containerStatuses?: readonly { readonly restartCount: number }[]
+    }
+  }[]
+}
+
+interface Summary {
+  readonly pods: readonly {
+    readonly podRef: { readonly name: string; readonly namespace: string }
+    readonly memory?: { readonly workingSetBytes?: number }
+  }[]
+}
+
+/** A release of the chart, as docs/install-aks.md installs it, on a node that runs its pods. */
+export class Release {
+  readonly #cluster: LocalCluster
+  readonly #operator: Operator
+
+  constructor(cluster: LocalCluster, operator: Operator) {
+    this.#cluster = cluster
+    this.#operator = operator
+  }
+
+  async install(profile: Profile): Promise<void> {
+    const { stateDir, server, azureEndpoint } = this.#cluster
+    const values = join(stateDir, 'values.yaml')
+    await writeFile(values, stringify(valuesFor(server, azureEndpoint)))
+    await this.helm([
+      'install',
+      'joiner',
+      chart,
+      '--create-namespace',
+      '--values',
+      values,
+      ...profiles[profile],
+      '--set',
+      'temporal.bundled.enabled=true',
+      '--set',
+      'networkPolicy.enabled=true',
+    ])
+  }
+
+  /** Runs helm in the namespace of the release. Returns what it prints. Errors: what it says. */
+  async helm(args: readonly string[]): Promise<string> {
+    const { adminKubeconfig, stateDir, binaries } = this.#cluster
+    const folder = join(stateDir, 'helm')
+    const env = {
+      ...process.env,
+      KUBECONFIG: adminKubeconfig,
+      HELM_CACHE_HOME: folder,
+      HELM_DATA_HOME: folder,
+      HELM_CONFIG_HOME: folder,
+    }
+    return (await run(binaries.helm, [...args, '--namespace', namespace], { env })).stdout
+  }
+
+  /** Waits until all pods are ready. Errors: which are not, with the events that warn. */
+  async ready(): Promise<void> {
+    await until('all pods of the release are ready', 180_000, async () => {
+      const { items } = await this.#pods()
+      const isReady = ({ status }: PodList['items'][number]) =>
+        status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True')
+      const late = items.filter((pod) => !isReady(pod)).map(({ metadata }) => metadata.name)
+      if (items.length > 0 && late.length === 0) return true
+      throw new Error(`${late.join(', ') || 'none is there'}\n${await this.warnings()}`)
+    })
+  }
+
+  /** Events of the namespace that warn. */
+  async warnings(): Promise<string> {
+    const about = 'custom-columns=O:.involvedObject.name,M:.message'
+    const only = ['--field-selector', 'type=Warning', '--no-headers', '--output', about]
+    return this.#operator.kubectl(['get', 'events', '--namespace', namespace, ...only])
+  }
+
+  async figures(node: string): Promise<readonly PodFigures[]> {
+    const { pods } = await this.#operator.api<Summary>('GET', `/api/v1/nodes/${node}/proxy/stats/summary`)
+    const memory = new Map(pods.map(({ podRef, memory: used }) => [podRef.name, used?.workingSetBytes ?? 0]))
+    return (await this.#pods()).items.map(({ metadata: { name }, status }) => ({
+      name,
+      restarts: (status.containerStatuses ?? []).reduce((sum, { restartCount }) => sum + restartCount, 0),
+      memory: memory.get(name) ?? 0,
+    }))
+  }
+
+  /** What is left of the release, by kind and name, besides what Kubernetes itself has in each namespace. */
+  async left(): Promise<readonly string[]> {
+    const inNamespace = [
+      'deploy',
+      'sts',
+      'job',
+      'pod',
+      'svc',
+      'cm',
+      'secret',
+      'lease',
+      'pvc',
+      'sa',
+      'role',
+      'rolebinding',
+      'networkpolicy',
+      'pdb',
+    ]
+    const inCluster = [
+      'clusterrole',
+      'clusterrolebinding',
+      'validatingadmissionpolicy',
+      'validatingadmissionpolicybinding',
+      'flowschema',
+      'prioritylevelconfiguration',
+    ]
+    const own = await this.#operator.kubectl([
+      'get',
+      inNamespace.join(','),
+      '--namespace',
+      namespace,
+      '--output',
+      'name',
+    ])
+    const labelled = ['--selector', 'app.kubernetes.io/instance=joiner', '--output', 'name']
+    const shared = await this.#operator.kubectl(['get', inCluster.join(','), ...labelled])
+    const usual = ['configmap/kube-root-ca.crt', 'serviceaccount/default']
+    return [...own.split('\n'), ...shared.split('\n')].filter((line) => line !== '' && !usual.includes(line))
+  }
+
+  #pods(): Promise<PodList> {
+    return this.#operator.api<PodList>('GET', `/api/v1/namespaces/${namespace}/pods`)
+  }
+}
+
+/** As `joiner aks values` writes them; what is of the simulator instead of Azure comes last. */
+function valuesFor(server: string, azure: string): object {
+  return {
+    image: { repository: 'localhost/joiner' },
+    cluster: { name: clusterName, endpoint: server },
+    workloadIdentity: { clientId: azureIds.clientId, tenantId: azureIds.tenantId },
+    azure: {
+      subscriptionId: azureIds.subscriptionId,
+      location: azureIds.location,
+      nodeResourceGroup: azureIds.nodeResourceGroup,
+      subnetId,
+      sshPublicKey,
+      environment: {
+        name: 'AzurePublicCloud',
+        resourceManagerEndpoint: azure,
+        activeDirectoryEndpoint: azure,
+        tokenAudience: 'https://management.azure.com',
+      },
+    },
+    temporal: { bundled: { image: imageNames.temporal } },
+    controller: {
+      env: [
+        // The simulator's certificate is of the authority that pods get for the API server.
+        { name: 'NODE_EXTRA_CA_CERTS', value: '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt' },
+        { name: 'JOINER_PRICES_ENDPOINT', value: azure },
+      ],
+    },
+  }
+}

@@ -1,0 +1,111 @@
+import { mkdir, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { defaultStateDir, startCluster } from '../../deploy/local/cluster.ts'
+import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
+import { Operator } from '../../deploy/local/operator.ts'
+import { resolveBinaries } from '../../deploy/local/server-binaries.ts'
+import { nodeServers } from '../../deploy/local/server-versions.ts'
+import { Supervisor } from '../../deploy/local/supervisor.ts'
+import { nodeName } from './addresses.ts'
+import { makeCgroups, moveToServers, removeCgroups } from './cgroups.ts'
+import { systemObjects, volume, workloadIdentity } from './cluster-objects.ts'
+import { nodeImages } from './images.ts'
+import { removeCable } from './machine.ts'
+import { place, RealNode } from './node.ts'
+import { until } from './until.ts'
+
+const stateDir = join(dirname(defaultStateDir()), 'real-nodes')
+
+/** Where the logs of its servers are. */
+export const logs = join(stateDir, 'logs')
+
+/** Removes what an earlier run has left, whose command was ended before it could. */
+export async function sweep(): Promise<void> {
+  await removeCgroups()
+  await removeCable()
+  await rm(stateDir, { recursive: true, force: true })
+}
+
+interface Input {
+  readonly say: (line: string) => void
+  /** A server has ended by itself. */
+  readonly onCrash: (name: string, reason: string) => void
+}
+
+/** A cluster with one real node, and an Azure whose VMs join it as simulated ones. */
+export interface Stage {
+  readonly cluster: LocalCluster
+  readonly operator: Operator
+  readonly node: RealNode
+}
+
+/** Makes a stage, and ends it, also one that is not complete. */
+export class Builder {
+  readonly #input: Input
+  readonly #ending = new AbortController()
+  #supervisor: Supervisor | undefined
+  #cluster: Promise<LocalCluster> | undefined
+  #operator: Operator | undefined
+
+  constructor(input: Input) {
+    this.#input = input
+  }
+
+  /** Starts the servers and the node, and waits until DNS answers in it. `image`: the archive with Joiner's. Errors: what did not start. */
+  async setUp(image: string): Promise<Stage> {
+    const { say, onCrash } = this.#input
+    const binaries = await resolveBinaries([...nodeServers, 'temporal'], say)
+    const archives = [image, ...(await nodeImages(binaries, say))]
+    await mkdir(logs, { recursive: true })
+    await makeCgroups()
+    this.#supervisor = new Supervisor(logs, onCrash)
+    const node = new RealNode(this.#supervisor, binaries, join(stateDir, 'node'))
+    await node.plugIn()
+    say('the node has its namespaces, and a cable to this machine')
+    const { signal } = this.#ending
+    this.#cluster = startCluster({ stateDir, place, temporal: 'none', progress: say, onCrash, signal })
+    const cluster = await this.#cluster
+    for (const pid of Object.values(cluster.supervisor.pids)) await moveToServers(pid)
+    const operator = new Operator(cluster)
+    this.#operator = operator
+    say('the servers answer')
+    await node.startContainerd(archives)
+    say('containerd has the images')
+    await node.join(cluster)
+    await until(`node ${nodeName} is Ready`, 60_000, () => isReady(operator))
+    say('the kubelet has registered the node, which is Ready')
+    const apply = (objects: string) => operator.kubectl(['apply', '--server-side', '-f', '-'], objects)
+    await apply(systemObjects())
+    await apply(workloadIdentity(cluster.azureEndpoint))
+    await until('CoreDNS is ready', 60_000, async () => {
+      const answer = ['--output', 'jsonpath={.status.readyReplicas}']
+      return (await operator.kubectl(['get', 'deployment', 'coredns', '--namespace', 'kube-system', ...answer])) === '1'
+    })
+    say('CoreDNS is ready')
+    return { cluster, operator, node }
+  }
+
+  /** Ends everything, and leaves nothing but the logs. */
+  async end(): Promise<void> {
+    this.#ending.abort(new Error('the command ends'))
+    const cluster = await this.#cluster?.catch(() => undefined)
+    await this.#operator?.close()
+    await this.#supervisor?.stopAll()
+    await cluster?.stop()
+    await removeCgroups()
+    await removeCable()
+  }
+}
+
+/** Gives the node an empty volume, for one claim. */
+export async function giveVolume({ operator, node }: Pick<Stage, 'operator' | 'node'>, name: string): Promise<void> {
+  await node.run('mkdir', ['-p', `/var/lib/${name}`])
+  await operator.kubectl(['apply', '--server-side', '-f', '-'], volume(name))
+}
+
+async function isReady(operator: Operator): Promise<boolean> {
+  const { status } = await operator.api<{
+    readonly status: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] }
+  }>('GET', `/api/v1/nodes/${nodeName}`)
+  return status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true
+}
