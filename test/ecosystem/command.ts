@@ -1,9 +1,12 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command, Option } from 'commander'
 import { circumstances, table } from '../../bench/report.ts'
 import { sixtyTimesFaster } from '../../deploy/alerts/alert.ts'
 import { rulesText } from '../../deploy/alerts/rules.ts'
+import { Buildah } from '../../deploy/local/image/buildah.ts'
 import { resolveBinaries } from '../../deploy/local/server-binaries.ts'
 import type { ServerName } from '../../deploy/local/server-versions.ts'
 import { resolveAzureCli } from '../real-clients/azure-cli.ts'
@@ -14,13 +17,13 @@ import { scaleByKeda } from './keda.ts'
 import { bringToLife, type LivingCluster, live } from './life.ts'
 import { mutate } from './mutations.ts'
 import { Prometheus } from './prometheus.ts'
-import { parts, proofHead, proofRows, proofs, skipsOf, unexpectedSkips } from './proofs.ts'
+import { isOfDebian, parts, proofHead, proofRows, proofs, skipsOf, unexpectedSkips } from './proofs.ts'
 import type { Checked, Part, Recorder } from './report.ts'
 import { testRules } from './rule-tests.ts'
 
 await new Command('npm run ecosystem --')
   .description(
-    "Boards, alerts and examples with the real servers of others. rules: promtool checks and tests the chart's alerts. boards: Prometheus scrapes a Joiner that goes through a small life, and evaluates each expression of the chart's and of widespread boards and alerts. mutations: the conditions of alerts are brought about, and the alerts fire. keda: KEDA's operator scales the example, and Joiner makes and removes its nodes. azure-cli: the Azure CLI runs its commands on our pages, and those of joiner aks setup, against the simulator. What is missing is built on the first run, which takes some ten minutes. Lists at its end what is proved by whose software. Ends with 1 when something is not as it should be, or when a part is skipped that has no line in test/ecosystem/expected-skips.",
+    "Boards, alerts and examples with the real servers of others. rules: promtool checks and tests the chart's alerts. boards: Prometheus scrapes a Joiner that goes through a small life, and evaluates each expression of the chart's and of widespread boards and alerts. mutations: the conditions of alerts are brought about, and the alerts fire. keda: KEDA's operator scales the example, and Joiner makes and removes its nodes. image: buildah makes the image. real-nodes: a real kubelet runs it. azure-cli: the Azure CLI runs its commands on our pages, and those of joiner aks setup, against the simulator. What is missing is built on the first run, which takes some ten minutes. Lists at its end what is proved by whose software. Ends with 1 when something is not as it should be, or when a part is skipped that has no line in test/ecosystem/expected-skips.",
   )
   .addOption(new Option('--only <part...>', 'some parts of it').choices(parts).default(parts, 'all'))
   .action(main)
@@ -33,18 +36,24 @@ async function main({ only }: { readonly only: readonly Part[] }): Promise<void>
   const recorder: Recorder = { say, record: (one) => checked.push(one) }
   const skips = await skipsOf(only, say)
   const able = only.filter((part) => skips.every((skip) => skip.part !== part))
-  const servers = able.map((part) => proofs[part].by).filter((by) => by !== 'azure-cli')
+  const servers = able.map((part) => proofs[part].by).filter((by) => !isOfDebian(by))
   const binaries: Binaries = await resolveBinaries([...new Set(servers)], say)
   if (binaries.promtool !== undefined) await testRules(binaries.promtool, recorder)
   const azureCli = able.includes('azure-cli') ? await resolveAzureCli(say) : undefined
   if (azureCli !== undefined) await toItsEnd('azure-cli', recorder, () => proveAzureCli(azureCli, recorder))
+  for (const part of able)
+    if (part === 'image' || part === 'real-nodes') await toItsEnd(part, recorder, () => proveByCommand(part, recorder))
+  const buildah = able.includes('image') ? await Buildah.find(say) : undefined
   const inside = able.filter((part) => proofs[part].inCluster)
   if (inside.length > 0) await inCluster({ only: inside, binaries, recorder })
   const isOk = report(only, {
     checked,
     skips,
     date: new Date().toISOString().slice(0, 10),
-    ...(azureCli === undefined ? {} : { azureCli: azureCli.version }),
+    versions: {
+      ...(azureCli && { 'azure-cli': azureCli.version }),
+      ...(buildah && { buildah: await buildah.version() }),
+    },
   })
   if (!isOk) process.exitCode = 1
 }
@@ -99,6 +108,13 @@ async function inCluster({ only, binaries, recorder }: Input): Promise<void> {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, interrupted)
     await stop()
   }
+}
+
+/** Has a command of its own prove a part; it prints what it does. */
+async function proveByCommand(part: 'image' | 'real-nodes', { record }: Recorder): Promise<void> {
+  const child = spawn('npm', ['run', part], { stdio: 'inherit' })
+  const [code] = (await once(child, 'exit')) as [number | null]
+  record({ part, what: `npm run ${part}`, outcome: `ended with ${code}`, isOk: code === 0 })
 }
 
 /** Runs a part. One that breaks off has failed, and the others still run. */

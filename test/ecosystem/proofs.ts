@@ -1,15 +1,18 @@
 // What is proved by software of others: with which version, how it ended, and what was left out for want of a capability of the machine.
+
+import type { Progress } from '../../deploy/local/debian/packages.ts'
+import { Buildah } from '../../deploy/local/image/buildah.ts'
 import { binaryVariable, lackFor } from '../../deploy/local/server-binaries.ts'
 import { goLack, type Lack } from '../../deploy/local/server-build/go.ts'
 import { type ServerName, serverNames, servers } from '../../deploy/local/server-versions.ts'
-import type { Progress } from '../../deploy/local/debian/packages.ts'
 import { resolveAzureCli } from '../real-clients/azure-cli.ts'
+import { requireMachine } from '../real-nodes/machine.ts'
 import type { Checked, Part } from './report.ts'
 
 interface Proof {
   readonly what: string
   /** Whose software proves it. */
-  readonly by: ServerName | 'azure-cli'
+  readonly by: ServerName | 'azure-cli' | 'buildah'
   /** Whether it runs in a local cluster. */
   readonly inCluster: boolean
   /** It reads files of the Go module that its server is built from. */
@@ -36,6 +39,12 @@ export const proofs = {
     by: 'azure-cli',
     inCluster: false,
   },
+  image: {
+    what: 'deploy/Dockerfile makes an image that starts and holds nothing it should not',
+    by: 'buildah',
+    inCluster: false,
+  },
+  'real-nodes': { what: 'pods of the chart run, make nodes and go, in both profiles', by: 'kubelet', inCluster: false },
 } as const satisfies Record<Part, Proof>
 
 export const parts = Object.keys(proofs) as readonly Part[]
@@ -52,7 +61,8 @@ export async function skipsOf(asked: readonly Part[], say: Progress): Promise<re
     const { by, inCluster, readsModule }: Proof = proofs[part]
     const lacks = [readsModule === true ? await goLack() : undefined]
     for (const name of [by, ...(inCluster ? serverNames : [])])
-      lacks.push(name === 'azure-cli' ? await azureCliLack(say) : await lackFor(name))
+      lacks.push(isOfDebian(name) ? await ofDebian[name](say) : await lackFor(name))
+    if (part === 'real-nodes') lacks.push(await machineLack())
     const lack = lacks.find((one) => one !== undefined)
     if (lack !== undefined) skips.push({ part, ...lack })
   }
@@ -60,10 +70,24 @@ export async function skipsOf(asked: readonly Part[], say: Progress): Promise<re
 }
 
 /** What is not a server comes as a package of Debian, or not at all. */
-async function azureCliLack(say: Progress): Promise<Lack | undefined> {
-  return resolveAzureCli(say).then(
+const ofDebian = {
+  'azure-cli': (say: Progress) => lackOf("Debian's package azure-cli", resolveAzureCli(say)),
+  buildah: (say: Progress) => lackOf("root and Debian's package buildah", Buildah.find(say)),
+} as const
+
+type OfDebian = keyof typeof ofDebian
+
+/** Whether it is no server that is resolved or built. */
+export function isOfDebian(name: Proof['by']): name is OfDebian {
+  return name in ofDebian
+}
+
+const machineLack = () => lackOf('root and packages of a container runtime', requireMachine())
+
+async function lackOf(capability: string, found: Promise<unknown>): Promise<Lack | undefined> {
+  return found.then(
     () => undefined,
-    ({ message }: Error) => ({ capability: "Debian's package azure-cli", found: message }),
+    ({ message }: Error) => ({ capability, found: message }),
   )
 }
 
@@ -82,14 +106,14 @@ interface Ended {
   readonly checked: readonly Checked[]
   readonly skips: readonly Skip[]
   readonly date: string
-  /** The version of the Azure CLI that came. */
-  readonly azureCli?: string
+  /** The versions of packages of Debian that came. */
+  readonly versions?: Readonly<Partial<Record<OfDebian, string>>>
 }
 
 /** Returns a row for each part that was asked for: how many of its checks passed, or what it lacked. */
 export function proofRows(
   asked: readonly Part[],
-  { checked, skips, date, azureCli }: Ended,
+  { checked, skips, date, versions }: Ended,
 ): readonly (readonly string[])[] {
   return asked.map((part) => {
     const { what, by } = proofs[part]
@@ -97,7 +121,7 @@ export function proofRows(
     const own = checked.filter((one) => one.part === part)
     const passed = `${own.filter(({ isOk }) => isOk).length} of ${own.length}`
     const outcome = skip === undefined ? passed : `skipped: needs ${skip.capability}, and ${skip.found}`
-    return [what, by, by === 'azure-cli' ? (azureCli ?? '') : versionOf(by), outcome, date]
+    return [what, by, isOfDebian(by) ? (versions?.[by] ?? '') : versionOf(by), outcome, date]
   })
 }
 

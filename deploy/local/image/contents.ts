@@ -18,7 +18,7 @@ const configuration = z.object({
 })
 
 /** A layer of an image. Sizes are bytes. */
-export interface ImageLayer {
+interface ImageLayer {
   readonly createdBy: string
   readonly compressed: number
   readonly unpacked: number
