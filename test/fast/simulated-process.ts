@@ -75,6 +75,8 @@ export class SimulatedProcess {
     this.#state = 'killed'
     for (const cancel of this.#timers) cancel()
     this.#held = []
+    // Promises of workflows, which live longer, know the process that they were made in.
+    this.#onCut.clear()
     for (const end of this.#ends.splice(0)) end()
   }
 

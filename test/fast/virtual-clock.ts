@@ -14,11 +14,17 @@ export class VirtualClock implements Clock {
   #nowMs: number
   /** What is due, by its moment. */
   readonly #due = new Map<number, Set<{ readonly what: () => void }>>()
+  #happened = 0
   /** The moments in `#due`, latest first. */
   readonly #moments: number[] = []
 
   constructor(nowMs: number) {
     this.#nowMs = nowMs
+  }
+
+  /** How much of what was due has happened. */
+  get happened(): number {
+    return this.#happened
   }
 
   now(): number {
@@ -53,10 +59,17 @@ export class VirtualClock implements Clock {
       }
       together?.delete(next)
       this.#nowMs = ms
+      this.#happened += 1
       next.what()
       return true
     }
     return false
+  }
+
+  /** Nothing of what is due happens any more. */
+  forget(): void {
+    this.#due.clear()
+    this.#moments.length = 0
   }
 
   #newMoment(ms: number): Set<{ readonly what: () => void }> {

@@ -44,28 +44,35 @@ class VirtualTimer {
   }
 }
 
-/** What ends with a signal. One listener for all of them: a signal looks through its listeners at each that is added. */
-const followers = new WeakMap<AbortSignal, AbortController[]>()
+/** What ends with which signal. One listener for all that end with one: a signal looks through its listeners at each that is added. */
+class Followers {
+  #of = new WeakMap<AbortSignal, AbortController[]>()
 
-/** As `AbortSignal.any`. Node keeps those of its own that are listened to until they fire, and with them the whole of a process that was killed. */
-function firstOf(signals: Iterable<AbortSignal>): AbortSignal {
-  const controller = new AbortController()
-  for (const signal of signals)
-    if (signal.aborted) controller.abort(signal.reason)
-    else followersOf(signal).push(controller)
-  return controller.signal
-}
-
-function followersOf(signal: AbortSignal): AbortController[] {
-  const known = followers.get(signal)
-  if (known !== undefined) return known
-  const own: AbortController[] = []
-  followers.set(signal, own)
-  const abort = () => {
-    for (const follower of own) follower.abort(signal.reason)
+  /** As `AbortSignal.any`. Node keeps those of its own that are listened to until they fire, and with them the whole of a process that was killed. */
+  firstOf(signals: Iterable<AbortSignal>): AbortSignal {
+    const controller = new AbortController()
+    for (const signal of signals)
+      if (signal.aborted) controller.abort(signal.reason)
+      else this.#following(signal).push(controller)
+    return controller.signal
   }
-  signal.addEventListener('abort', abort, { once: true })
-  return own
+
+  #following(signal: AbortSignal): AbortController[] {
+    const known = this.#of.get(signal)
+    if (known !== undefined) return known
+    const own: AbortController[] = []
+    this.#of.set(signal, own)
+    const abort = () => {
+      for (const follower of this.#of.get(signal) ?? []) follower.abort(signal.reason)
+    }
+    signal.addEventListener('abort', abort, { once: true })
+    return own
+  }
+
+  /** Nothing ends with any signal from now on. A signal that never fires, and lives as long as the real process, would keep all that ends with it. */
+  forget(): void {
+    this.#of = new WeakMap()
+  }
 }
 
 /**
@@ -74,6 +81,7 @@ function followersOf(signal: AbortSignal): AbortController[] {
  */
 export class VirtualTime implements Disposable {
   readonly clock: VirtualClock
+  readonly #followers = new Followers()
   readonly #replaced: [object: object, name: string, descriptor: PropertyDescriptor][] = []
 
   constructor(nowMs: number) {
@@ -107,7 +115,7 @@ export class VirtualTime implements Disposable {
     this.#replace(globalThis, 'clearTimeout', clear)
     this.#replace(globalThis, 'clearInterval', clear)
     this.#replace(performance, 'now', () => clock.now() - startMs)
-    this.#replace(AbortSignal, 'any', firstOf)
+    this.#replace(AbortSignal, 'any', (signals: Iterable<AbortSignal>) => this.#followers.firstOf(signals))
     this.#replace(AbortSignal, 'timeout', (ms: number) => {
       const controller = new AbortController()
       this.#timeout(
@@ -120,6 +128,9 @@ export class VirtualTime implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    // What was loaded meanwhile may have kept the `Date` of this world for good, and with it this clock.
+    this.clock.forget()
+    this.#followers.forget()
     for (const [object, name, descriptor] of this.#replaced.splice(0).toReversed())
       Object.defineProperty(object, name, descriptor)
   }
