@@ -29,7 +29,6 @@ import { WorkflowHost } from './temporal/workflow-host.ts'
 import { passUntil, randomNumbers, settled } from './virtual-clock.ts'
 import { VirtualTime } from './virtual-time.ts'
 
-let code: string
 let host: WorkflowHost
 const workflowId = lifecycleId('test', ref)
 const restartMs = 3000
@@ -37,8 +36,7 @@ const lateMs = 120_000
 const finished: Run[] = []
 
 beforeAll(async () => {
-  ;({ code } = await workflowBundle())
-  host = WorkflowHost.load(code, ['observe'])
+  host = WorkflowHost.load((await workflowBundle()).code, ['observe'])
 }, 60_000)
 
 /** Collects garbage as Joiner does each few minutes: what a process that was frozen has made too late, no lifecycle owns. */
@@ -257,6 +255,6 @@ describe('a lifecycle in virtual time', () => {
   test('has histories that Core replays', async () => {
     const sample = finished.filter((_, at) => at % 3 === 0)
     expect(sample.length).toBeGreaterThan(50)
-    expect(await objections(code, sample)).toEqual([])
+    expect(await objections(host, sample)).toEqual([])
   }, 120_000)
 })

@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'
 import { workflowBundle } from '../../../workers/bundle.ts'
 import { objections } from '../temporal/judge.ts'
+import { WorkflowHost } from '../temporal/workflow-host.ts'
 import { type Life, live } from './life.ts'
 
 const journalOf = ({ requests, runs }: Life) => [...requests, ...runs.map(({ bytes }) => bytes.toString('base64'))]
@@ -24,5 +25,5 @@ test('Core replays the histories of all workflows of a life', async () => {
   const { code } = await workflowBundle()
   const { runs } = await live({ replicas: 2, isMaintained: true })
   expect(new Set(runs.map(({ identity }) => identity.workflowType)).size).toBeGreaterThan(4)
-  expect(await objections(code, runs)).toEqual([])
+  expect(await objections(WorkflowHost.load(code, ['observe']), runs)).toEqual([])
 })

@@ -4,12 +4,10 @@ import { objections } from './judge.ts'
 import { OneLife } from './one-life.ts'
 import { WorkflowHost } from './workflow-host.ts'
 
-let code: string
 let host: WorkflowHost
 
 beforeAll(async () => {
-  ;({ code } = await workflowBundle())
-  host = WorkflowHost.load(code, ['observe'])
+  host = WorkflowHost.load((await workflowBundle()).code, ['observe'])
 }, 60_000)
 
 /** A life whose cancellations come to what the test says. */
@@ -53,7 +51,7 @@ test.each(['Launching', 'Registering', 'Initializing', 'Ready'])(
     expect([life.run.status, life.temporal.runs.length]).toEqual(['completed', 2])
     const steps = activitiesOf(run)
     expect(steps[steps.indexOf('takeCancellation') + 1]).toBe('drain')
-    expect(await objections(code, life.temporal.runs)).toEqual([])
+    expect(await objections(host, life.temporal.runs)).toEqual([])
   },
 )
 

@@ -1,43 +1,37 @@
 import { optionalTsToMs } from '@temporalio/common/lib/time.js'
 import type { coresdk } from '@temporalio/proto'
 import { Worker } from '@temporalio/worker'
-import { ReusableVMWorkflowCreator } from '@temporalio/worker/lib/workflow/reusable-vm.js'
 import { BaseVMWorkflow, globalHandlers } from '@temporalio/worker/lib/workflow/vm-shared.js'
 import { quietRuntime } from '../../runner/quiet-runtime.ts'
 import { jobKind, timestamp } from './protocol.ts'
 import type { Run } from './run.ts'
+import type { WorkflowHost } from './workflow-host.ts'
 
 type Activate = (this: BaseVMWorkflow, activation: CoreActivation) => ReturnType<BaseVMWorkflow['activate']>
-type Create = (
-  this: ReusableVMWorkflowCreator,
-  ...args: Parameters<ReusableVMWorkflowCreator['createWorkflow']>
-) => ReturnType<ReusableVMWorkflowCreator['createWorkflow']>
 type CoreActivation = coresdk.workflow_activation.IWorkflowActivation
 
-/** Replays histories with Core, without a server. Returns what it objects to, one text for each run that it refuses. */
-export async function objections(code: string, runs: readonly Run[]): Promise<readonly string[]> {
+/**
+ * Replays histories with Core, without a server, in the context of a host, which has loaded the bundle already. Returns what it objects to, one text
+ * for each run that it refuses.
+ */
+export async function objections(host: WorkflowHost, runs: readonly Run[]): Promise<readonly string[]> {
   quietRuntime()
-  // A worker leaves a hook on every promise of this process, which costs all that follows a quarter of its time, and replays most of theirs.
   function* histories() {
-    globalHandlers.uninstall()
     for (const { workflowId, history } of runs) yield { workflowId, history: history.exported() }
   }
-  // With a limit for an activation a thread watches over each, which costs as much as the activation.
-  const { prototype } = ReusableVMWorkflowCreator
-  const create: Create = Reflect.get<ReusableVMWorkflowCreator, 'createWorkflow'>(prototype, 'createWorkflow')
-  prototype.createWorkflow = function (this: ReusableVMWorkflowCreator, options) {
-    Object.assign(this, { isolateExecutionTimeoutMs: undefined })
-    return create.call(this, options)
-  }
+  // What a replay asks the pinned version for, in place of a context of its own with a hook on every promise of this process.
+  const workflowBundle = { code: '' }
+  class HostedWorker extends Worker {}
+  Object.assign(HostedWorker, {
+    getOrCreateBundle: () => Promise.resolve(workflowBundle),
+    createWorkflowCreator: () =>
+      Promise.resolve({ createWorkflow: host.createWorkflow.bind(host), destroy: () => Promise.resolve() }),
+  })
   const found: string[] = []
   let count = 0
-  try {
-    for await (const { workflowId, error } of Worker.runReplayHistories({ workflowBundle: { code } }, histories())) {
-      if (error !== undefined) found.push(`${count} ${workflowId}: ${error.message}`)
-      count += 1
-    }
-  } finally {
-    prototype.createWorkflow = create
+  for await (const { workflowId, error } of HostedWorker.runReplayHistories({ workflowBundle }, histories())) {
+    if (error !== undefined) found.push(`${count} ${workflowId}: ${error.message}`)
+    count += 1
   }
   if (count !== runs.length) found.push(`${count} of ${runs.length} histories were replayed`)
   return found

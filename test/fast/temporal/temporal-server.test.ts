@@ -57,7 +57,7 @@ describe('one life', () => {
     await life.until('its end', () => !again.isRunning)
     expect([again.status, again.updates.size]).toEqual(['completed', 1])
     expect(shapes(again).filter((shape) => shape.startsWith('updateResponse'))).toHaveLength(2)
-    expect(await objections(code, [again])).toEqual([])
+    expect(await objections(host, [again])).toEqual([])
   })
 
   test('goes on where the server comes back: what ended while it was away counts, and time limits that passed do so then', async () => {
@@ -103,7 +103,7 @@ describe('one life', () => {
       life.delete()
       await life.until('the end', () => !life.run.isRunning)
       expect([life.run.status, life.temporal.runs.length]).toEqual(['completed', 1])
-      expect(await objections(code, [life.run])).toEqual([])
+      expect(await objections(host, [life.run])).toEqual([])
     },
   )
 
@@ -190,7 +190,7 @@ describe('the judge: Core replays what the simulated server wrote', () => {
       for (const run of temporal.runs) replay(run, host)
       runs.push(...temporal.runs)
     }
-    expect(await objections(code, runs)).toEqual([])
+    expect(await objections(host, runs)).toEqual([])
     const tasksTimedOut = runs.flatMap(({ history }) => history.of('workflowTaskTimedOutEventAttributes'))
     expect(tasksTimedOut.length).toBeGreaterThan(0)
     for (const run of runs.slice(0, 5)) {
@@ -217,6 +217,6 @@ describe('the judge: Core replays what the simulated server wrote', () => {
     Object.assign(events[drained]?.activityTaskScheduledEventAttributes ?? {}, {
       activityType: { name: 'deleteInstance' },
     })
-    expect(await objections(code, [life.run])).toEqual([expect.stringContaining(workflowId)])
+    expect(await objections(host, [life.run])).toEqual([expect.stringContaining(workflowId)])
   }, 60_000)
 })

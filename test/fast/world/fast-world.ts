@@ -105,6 +105,11 @@ export class FastWorld {
     return world
   }
 
+  /** What runs the workflows of processes that name no other bundle. */
+  get workflowHost(): WorkflowHost {
+    return this.#workflows.host
+  }
+
   /** What is wrong with Temporal beside being away. */
   get temporalFaults(): Pick<TemporalConnection, 'isVisibilityDown'> {
     return this.#connection
