@@ -1,13 +1,13 @@
 import { randomInt } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { Command, Option } from 'commander'
 import { wholeNumber } from '../../bench/arguments.ts'
 import { circumstances } from '../../bench/report.ts'
-import { coverageOf, coverageTable } from './coverage.ts'
+import { coverageOf, coverageTable, keptWork, workFile } from './coverage.ts'
 import { runBeside } from './jobs.ts'
 import { type ChaosPlan, planOf } from './plan.ts'
-import { type ChaosRun, runPlan } from './run.ts'
+import { type ChaosRun, runPlan, type Work } from './run.ts'
 import { sabotage } from './sabotages/lives.ts'
 import { shortest } from './shrink.ts'
 
@@ -21,6 +21,7 @@ interface Options {
   readonly shrink: boolean
   readonly jobs: number
   readonly sabotages?: RegExp
+  readonly write?: boolean
 }
 
 /** With fewer seeds chance decides which kinds come about. */
@@ -42,10 +43,12 @@ await new Command('npm run chaos --')
       .preset('')
       .argParser((names) => new RegExp(names)),
   )
+  .option('--write', 'keep in work.json how much happens in an hour of the seeds of npm test, and run no others')
   .option('--jobs <count>', 'how many processes share the seeds', wholeNumber, availableParallelism())
-  .action((options: Options) =>
-    options.sabotages === undefined ? main(options) : trySabotages(options, options.sabotages),
-  )
+  .action((options: Options) => {
+    if (options.write === true) return keepWork(options)
+    return options.sabotages === undefined ? main(options) : trySabotages(options, options.sabotages)
+  })
   .parseAsync()
 
 async function main({
@@ -83,7 +86,7 @@ async function main({
   const hours = runs.reduce((sum, { simulatedMs }) => sum + simulatedMs, 0) / 3_600_000
   const wrong = runs.filter((run) => run.wrong.length > 0).length
   console.log(
-    `\n### Chaos, ${circumstances()}\n\n${coverageTable(coverage)}\n\n${runs.length} seeds, ${hours.toFixed(1)} hours, ${wrong} wrong; median ${(coverage.medianMs / 1000).toFixed(2)} s of a core`,
+    `\n### Chaos, ${circumstances()}\n\n${coverageTable(coverage)}\n\n${runs.length} seeds, ${hours.toFixed(1)} hours, ${wrong} wrong; median ${(coverage.medianMs / 1000).toFixed(2)} s of a core; in an hour ${inAnHour(coverage.hourly)}`,
   )
   const isRare = runs.length >= enoughSeeds && coverage.rare.length > 0
   if (isRare) console.error(`came about too rarely: ${coverage.rare.join(', ')}`)
@@ -93,6 +96,24 @@ async function main({
 async function trySabotages({ seeds, from, jobs }: Options, names: RegExp): Promise<void> {
   const plans = Array.from({ length: seeds }, (_, at) => planOf(from + at))
   if ((await sabotage(plans, jobs, names)) > 0) process.exitCode = 1
+}
+
+/** For a change after which more happens, and is meant to: the commit says why. */
+async function keepWork({ jobs }: Options): Promise<void> {
+  const { seeds } = await keptWork()
+  const runs: ChaosRun[] = []
+  await runBeside(seeds.map(planOf), { jobs }, async (plan, run) => {
+    runs.push({ ...run, requests: [] })
+    console.log(lineOf(plan, run))
+    return 'next'
+  })
+  const { hourly } = coverageOf(runs)
+  await writeFile(workFile, `${JSON.stringify({ seeds, hourly }, null, 2)}\n`)
+  console.log(`in an hour: ${inAnHour(hourly)}`)
+}
+
+function inAnHour({ timers, requests, activations }: Work): string {
+  return `${timers} timers, ${requests} requests, ${activations} activations`
 }
 
 async function planIn(file: string): Promise<ChaosPlan> {

@@ -1,6 +1,8 @@
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
 import { table } from '../../bench/report.ts'
 import { Random } from '../../bench/workloads/random.ts'
-import type { ChaosRun } from './run.ts'
+import type { ChaosRun, Work } from './run.ts'
 import { drawnNames } from './troubles.ts'
 
 /** Of all troubles that came about each kind must be this share at least, or the seeds say nothing about it. */
@@ -14,6 +16,8 @@ export interface Coverage {
   readonly rare: readonly string[]
   /** Processor time of a run in the middle, in ms. */
   readonly medianMs: number
+  /** What happened in a simulated hour. */
+  readonly hourly: Work
 }
 
 /** Sums up what runs covered. */
@@ -28,7 +32,31 @@ export function coverageOf(runs: readonly ChaosRun[]): Coverage {
     ([, own]) => own.reduce((sum, name) => sum + (counts.get(name) ?? 0), 0) < leastShare * all,
   )
   const times = runs.map(({ cpuMs }) => cpuMs).toSorted((a, b) => a - b)
-  return { counts, rare: rare.map(([kind]) => kind), medianMs: times[Math.floor(times.length / 2)] ?? 0 }
+  return {
+    counts,
+    rare: rare.map(([kind]) => kind),
+    medianMs: times[Math.floor(times.length / 2)] ?? 0,
+    hourly: hourlyOf(runs),
+  }
+}
+
+/** What the seeds of `npm test` are, and how much happened in an hour of them. */
+interface KeptWork {
+  readonly seeds: readonly number[]
+  readonly hourly: Work
+}
+
+export const workFile = fileURLToPath(new URL('work.json', import.meta.url))
+
+/** How much the repository says that happens. */
+export async function keptWork(): Promise<KeptWork> {
+  return JSON.parse(await readFile(workFile, 'utf8')) as KeptWork
+}
+
+function hourlyOf(runs: readonly ChaosRun[]): Work {
+  const hours = runs.reduce((sum, { simulatedMs }) => sum + simulatedMs, 0) / 3_600_000
+  const mean = (of: keyof Work) => Math.round(runs.reduce((sum, { work }) => sum + work[of], 0) / hours)
+  return { timers: mean('timers'), requests: mean('requests'), activations: mean('activations') }
 }
 
 /** The coverage as a table. */

@@ -6,6 +6,9 @@ import { type ChaosRun, runPlan } from './run.ts'
 
 const self = fileURLToPath(import.meta.url)
 
+/** Most of what a world makes is garbage soon, and its errors are made to be thrown: a plan that is run alone has their stacks. */
+const execArgv = ['--max-semi-space-size=64', '--stack-trace-limit=1']
+
 /**
  * Runs plans in processes of their own, each the next one as soon as it is free. `ended` hears of each, one after the other, and says whether others
  * follow. `file`: this one in another tree. Errors: a process that ends before its plan.
@@ -18,7 +21,7 @@ export async function runBeside(
   const left = [...plans]
   let told: Promise<unknown> = Promise.resolve()
   const work = async () => {
-    const child = fork(file, ['run'], { serialization: 'advanced' })
+    const child = fork(file, ['run'], { serialization: 'advanced', execArgv })
     const gone = once(child, 'exit').then(([code]) => {
       throw new Error(`a process that ran a plan ended with ${code}`)
     })

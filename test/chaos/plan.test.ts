@@ -44,6 +44,7 @@ test('a kind that came about in less than 1 of 100 troubles is named', () => {
     counts: new Map(Object.entries(counts)),
     simulatedMs: 0,
     cpuMs: 1,
+    work: { timers: 0, requests: 0, activations: 0 },
     requests: [],
   })
   const names = [...drawnNames(new Random(1))]

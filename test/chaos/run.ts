@@ -1,4 +1,3 @@
-import { workflowBundle } from '../../workers/bundle.ts'
 import { nodeClass } from '../applied-objects.ts'
 import { objections } from '../fast/temporal/judge.ts'
 import type { Run } from '../fast/temporal/run.ts'
@@ -22,6 +21,15 @@ export interface ChaosOptions {
   readonly say?: (text: string) => void
 }
 
+/** How much happened in a run. Nothing of the machine is in it. */
+export interface Work {
+  /** What was due at a time: timers, and halves of the ways of requests. */
+  readonly timers: number
+  readonly requests: number
+  /** Of workflows, without replays. */
+  readonly activations: number
+}
+
 /** What came of a plan. */
 export interface ChaosRun {
   /** What is wrong; empty: nothing. */
@@ -31,9 +39,13 @@ export interface ChaosRun {
   readonly simulatedMs: number
   /** Processor time of this process. */
   readonly cpuMs: number
+  readonly work: Work
   /** What was asked for, for comparisons of runs. */
   readonly requests: readonly string[]
 }
+
+/** Fewer replays in the midst of a run than elsewhere: Core replays all of its histories at the end, and a process that is killed loses its cache. */
+const isEvicted = (random: () => number) => random() < 0.02
 
 const acts = { ...faults, ...operators } as Readonly<
   Record<Trouble['kind'], (scene: Scene, trouble: Trouble) => Promise<void>>
@@ -45,8 +57,8 @@ export async function runPlan(
   { say = () => {}, isJudged = true }: ChaosOptions = {},
 ): Promise<ChaosRun> {
   const before = process.cpuUsage()
-  const { runs, ...run } = await passing(async () => {
-    const fast = await FastWorld.start({ seed: plan.seed })
+  const { runs, host, ...run } = await passing(async () => {
+    const fast = await FastWorld.start({ seed: plan.seed, isEvicted })
     const world = new World(serversOf(fast))
     const scene = new Scene(plan, { fast, world }, say)
     const watch = new Watch(scene)
@@ -61,10 +73,24 @@ export async function runPlan(
     }
     const { counts } = scene
     const simulatedMs = scene.nowMs - startMs
-    return { wrong: watch.wrong, counts, simulatedMs, requests: fast.network.requests, runs: fast.temporal.runs }
+    const { requests } = fast.network
+    const work = {
+      timers: fast.time.clock.happened,
+      requests: requests.length,
+      activations: fast.temporal.activations,
+    }
+    return {
+      wrong: watch.wrong,
+      counts,
+      simulatedMs,
+      work,
+      requests,
+      runs: fast.temporal.runs,
+      host: fast.workflowHost,
+    }
   }).catch((error: unknown) => failed(error))
   // Core is a thread, which knows no virtual time.
-  const objected = isJudged ? await objections((await workflowBundle()).code, runs) : []
+  const objected = isJudged && host !== undefined ? await objections(host, runs) : []
   const { user, system } = process.cpuUsage(before)
   const wrong = [...run.wrong, ...objected.map((what) => ({ kind: 'history', what }))]
   return { ...run, wrong, cpuMs: (user + system) / 1000 }
@@ -102,8 +128,16 @@ function bringAbout(scene: Scene, trouble: Trouble): void {
 }
 
 /** The world itself came to an end: a workflow task failed, or nothing happens any more. */
-function failed(error: unknown): Omit<ChaosRun, 'cpuMs'> & { readonly runs: readonly Run[] } {
+function failed(error: unknown): Omit<ChaosRun, 'cpuMs'> & { readonly runs: readonly Run[]; readonly host: undefined } {
   const what = error instanceof Error ? (error.stack ?? error.message) : String(error)
   const wrong = [{ kind: 'world', what: what.slice(0, 2000) }]
-  return { wrong, counts: new Map(), simulatedMs: 0, requests: [], runs: [] }
+  return {
+    wrong,
+    counts: new Map(),
+    simulatedMs: 0,
+    work: { timers: 0, requests: 0, activations: 0 },
+    requests: [],
+    runs: [],
+    host: undefined,
+  }
 }
