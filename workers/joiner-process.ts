@@ -159,7 +159,8 @@ export interface WorkingProcess extends ServingProcess, Omit<DependencyInput, 'c
 }
 
 /**
- * Works as the process's roles until the signal fires. Errors: a worker that failed for good, an identity that somebody else took over.
+ * Works as the process's roles until the signal fires. Errors: a worker that failed for good, an identity that somebody else took over,
+ * a cluster that has gone back in time.
  */
 export async function workAs(input: WorkingProcess): Promise<void> {
   const { config, settings, log, link, readiness, ownership } = input
@@ -169,6 +170,7 @@ export async function workAs(input: WorkingProcess): Promise<void> {
   const signal = AbortSignal.any([input.signal, lost.signal])
   const identity = config.JOINER_IDENTITY ?? `${hostname()}/${process.pid}`
   const client = temporalClient(connection, settings, identity)
+  const onLost = (problem: string) => lost.abort(new Error(`this process ends, since ${problem}`))
   const deps = await createDependencies({ ...input, client })
   const name = {
     client: new Client({ connection, namespace, identity }),
@@ -208,13 +210,14 @@ export async function workAs(input: WorkingProcess): Promise<void> {
     watchIdentity({
       everyMs: config.JOINER_RESYNC_INTERVAL,
       checks: [() => askOwnership(ownership), async () => answerOf(await nameOwner(name))],
-      onLost: (problem) => lost.abort(new Error(`this process ends, since ${problem}`)),
+      onLost,
       log,
     }),
   )
   try {
     await serve(input, {
-      deps,
+      // Its caches are what it has to lose: a watch goes on from a version that is still to come, and brings nothing.
+      deps: { ...deps, onGoneBack: onLost },
       identity,
       admitted,
       bootstrap: async () => void (await bootstrapOnce()),

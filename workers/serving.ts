@@ -10,6 +10,7 @@ import { costGauges } from '../activities/cost/cost-metrics.ts'
 import { createDisruptionActivities } from '../activities/disruption/activities.ts'
 import { disrupt } from '../activities/disruption/disrupt.ts'
 import { Lease } from '../activities/kubernetes/lease.ts'
+import type { LeaseDeps } from '../activities/kubernetes/lease-object.ts'
 import type { Peers } from '../activities/kubernetes/peers.ts'
 import { leaderTimes } from '../activities/kubernetes/while-held.ts'
 import { instanceTypes } from '../activities/node-overlays/pool-types.ts'
@@ -57,7 +58,7 @@ export interface ServingProcess {
 }
 
 interface Serving {
-  readonly deps: ProcessDeps
+  readonly deps: ProcessDeps & Pick<LeaseDeps, 'onGoneBack'>
   readonly identity: string
   /** Until it resolves, or the signal fires, caches fill and nothing is changed. */
   readonly admitted: Promise<unknown>

@@ -22,6 +22,8 @@ export interface LeaseObject {
 export interface LeaseDeps {
   readonly client: Pick<KubernetesClient, 'get' | 'create' | 'mergePatch'> & Partial<Pick<KubernetesClient, 'heldUp'>>
   readonly namespace: string
+  /** Called when a Lease is older than it was before: the API server's store has gone back in time, and what watches brought is not true any more. */
+  readonly onGoneBack?: (problem: string) => void
 }
 
 /** Who is to hold a Lease; nobody with an empty name. */

@@ -1,49 +1,13 @@
 import { describe, expect, test, vi } from 'vitest'
+import { LeaseApi } from '../../test/ownership/lease-api.ts'
 import type { Json } from './client/answers.ts'
-import { ApiError } from './client/api-error.ts'
 import { Lease } from './lease.ts'
 import type { Peers } from './peers.ts'
-
-/** One Lease object behind an API server with optimistic locks. Time in the cluster advances by `passMs`. */
-class FakeApi {
-  nowMs = 0
-  object: Json | undefined
-  writes = 0
-  reads = 0
-  heldUp: { limit: number; waiting: number } | undefined
-
-  get = async (): Promise<Json> => {
-    this.reads += 1
-    if (this.object === undefined) throw new ApiError(404, 'NotFound', 'no lease')
-    return structuredClone(this.object)
-  }
-
-  create = async (_path: string, body: Json): Promise<Json> => {
-    if (this.object !== undefined) throw new ApiError(409, 'AlreadyExists', 'there is one')
-    return this.#store(body)
-  }
-
-  mergePatch = async (_path: string, body: Json): Promise<Json> => {
-    if (this.object === undefined) throw new ApiError(404, 'NotFound', 'no lease')
-    const version = (body['metadata'] as { resourceVersion: string }).resourceVersion
-    if ((this.object as { metadata: { resourceVersion: string } }).metadata.resourceVersion !== version)
-      throw new ApiError(409, 'Conflict', 'changed')
-    return this.#store(body)
-  }
-
-  #store(body: Json): Json {
-    this.writes += 1
-    const { annotations = {} } = body['metadata'] as { annotations?: Json }
-    const set = Object.fromEntries(Object.entries(annotations).filter(([, value]) => value !== null))
-    this.object = { spec: body['spec'], metadata: { resourceVersion: String(this.writes), annotations: set } }
-    return this.object
-  }
-}
 
 const name = 'joiner-bridge'
 
 /** A process whose monotonic clock began elsewhere, and whose wall clock is off by so much. */
-function processOf(api: FakeApi, identity: string, startedMs = 0, peers?: Peers): Lease {
+function processOf(api: LeaseApi, identity: string, startedMs = 0, peers?: Peers): Lease {
   const options = { name, identity, durationSeconds: 10, monotonicMs: () => api.nowMs + startedMs }
   return new Lease({ client: api, namespace: 'joiner' }, peers === undefined ? options : { ...options, peers })
 }
@@ -76,14 +40,14 @@ class Addresses {
 }
 
 /** Puts into the object what a holder with a wrong clock would have written. */
-function shiftRenewTime(api: FakeApi, byMs: number): void {
+function shiftRenewTime(api: LeaseApi, byMs: number): void {
   const spec = api.object?.['spec'] as { renewTime: string }
   spec.renewTime = new Date(Date.parse(spec.renewTime) + byMs).toISOString()
 }
 
 describe.each([-60_000, -10_000, 0, 10_000, 60_000])('with a holder whose clock is off by %d ms', (skewMs) => {
   test('a renewed lease is not taken by another, and it is taken 10 s after the last renewal was seen', async () => {
-    const api = new FakeApi()
+    const api = new LeaseApi()
     const [first, second] = [processOf(api, 'first'), processOf(api, 'second', 1e6)]
     expect(await first.tryHold()).toBe('taken')
     for (let step = 0; step < 20; step++) {
@@ -102,7 +66,7 @@ describe.each([-60_000, -10_000, 0, 10_000, 60_000])('with a holder whose clock 
 })
 
 test('two processes with any interleaving of attempts and pauses never hold it at once', async () => {
-  const api = new FakeApi()
+  const api = new LeaseApi()
   const all = [processOf(api, 'a'), processOf(api, 'b', 5e5), processOf(api, 'c', 9e8)]
   let seed = 7
   const next = (below: number) => {
@@ -119,7 +83,7 @@ test('two processes with any interleaving of attempts and pauses never hold it a
 })
 
 test('a holder that was away for longer than the duration takes the lease again, though no other process did', async () => {
-  const api = new FakeApi()
+  const api = new LeaseApi()
   const lease = processOf(api, 'first')
   expect(await lease.tryHold()).toBe('taken')
   api.nowMs += 10_000
@@ -128,7 +92,7 @@ test('a holder that was away for longer than the duration takes the lease again,
 })
 
 test('a lease that is held is renewed by a write alone; what somebody has changed, deleted or taken is read', async () => {
-  const api = new FakeApi()
+  const api = new LeaseApi()
   const [lease, other] = [processOf(api, 'first'), processOf(api, 'second')]
   const next = async () => {
     api.nowMs += 3000
@@ -140,7 +104,7 @@ test('a lease that is held is renewed by a write alone; what somebody has change
     ['renewed', 0],
     ['renewed', 0],
   ])
-  api.object = { ...api.object, metadata: { resourceVersion: 'edited' } }
+  api.object = { ...api.object, metadata: { resourceVersion: '100' } }
   expect(await next()).toEqual(['renewed', 1])
   api.object = undefined
   expect(await next()).toEqual(['renewed', 1])
@@ -150,13 +114,13 @@ test('a lease that is held is renewed by a write alone; what somebody has change
 })
 
 test('a process of the same name goes on with the lease at once', async () => {
-  const api = new FakeApi()
+  const api = new LeaseApi()
   await processOf(api, 'joiner-0').tryHold()
   expect(await processOf(api, 'joiner-0').tryHold()).toBe('taken')
 })
 
 test('a lease that was given up is taken at once, and its last holder is not valid any more', async () => {
-  const api = new FakeApi()
+  const api = new LeaseApi()
   const [first, second] = [processOf(api, 'first'), processOf(api, 'second')]
   await first.tryHold()
   await first.release()
@@ -165,21 +129,21 @@ test('a lease that was given up is taken at once, and its last holder is not val
 })
 
 test('of two that take it at once one wins', async () => {
-  const api = new FakeApi()
+  const api = new LeaseApi()
   const [first, second] = [processOf(api, 'first'), processOf(api, 'second')]
   const results = await Promise.all([first.tryHold(), second.tryHold()])
   expect(results.toSorted()).toEqual(['other', 'taken'])
 })
 
 test('a lease without a holder, as a user may have written it, is taken', async () => {
-  const api = new FakeApi()
+  const api = new LeaseApi()
   api.object = { metadata: { resourceVersion: '0' }, spec: {} }
   expect(await processOf(api, 'first').tryHold()).toBe('taken')
 })
 
 describe('a process that stands by and is connected to the holder', () => {
   async function standingBy() {
-    const [api, addresses] = [new FakeApi(), new Addresses()]
+    const [api, addresses] = [new LeaseApi(), new Addresses()]
     addresses.answer('first:1', 'accepts')
     const first = processOf(api, 'first', 0, addresses.peersOf('first:1'))
     const second = processOf(api, 'second', 1e6, addresses.peersOf('second:1'))
@@ -201,7 +165,7 @@ describe('a process that stands by and is connected to the holder', () => {
   })
 
   test('says with its renewals, and only while it is so, how the API server holds it up', async () => {
-    const api = new FakeApi()
+    const api = new LeaseApi()
     const lease = processOf(api, 'first')
     const said: unknown[] = []
     for (const heldUp of [undefined, { limit: 8, waiting: 120 }, undefined]) {
@@ -305,7 +269,7 @@ describe('a process that stands by and is connected to the holder', () => {
 
 describe('a Lease that somebody else wrote', () => {
   const foreign = (spec: Json) => ({
-    metadata: { resourceVersion: 'foreign' },
+    metadata: { resourceVersion: '100' },
     spec: { holderIdentity: 'evil', renewTime: '2026-01-01T00:00:00.000000Z', ...spec },
   })
 
@@ -313,7 +277,7 @@ describe('a Lease that somebody else wrote', () => {
     ['for 68 years counts for the own duration', 2_147_483_647, 10_000],
     ['for less counts for that', 4, 4000],
   ])('%s', async (_, leaseDurationSeconds, expectedMs) => {
-    const api = new FakeApi()
+    const api = new LeaseApi()
     api.object = foreign({ leaseDurationSeconds })
     const lease = processOf(api, 'first')
     while ((await lease.tryHold()) === 'other') api.nowMs += 500
@@ -321,12 +285,12 @@ describe('a Lease that somebody else wrote', () => {
   })
 
   test('is named with the time for which it has been seen, until it is taken', async () => {
-    const api = new FakeApi()
+    const api = new LeaseApi()
     api.object = foreign({})
     const lease = processOf(api, 'first')
     expect(lease.heldBy).toBeUndefined()
     for (let renewal = 0; renewal < 9; renewal++, api.nowMs += 9000) {
-      api.object = { ...api.object, metadata: { resourceVersion: `foreign-${renewal}` } }
+      api.object = { ...api.object, metadata: { resourceVersion: `${200 + renewal}` } }
       expect(await lease.tryHold()).toBe('other')
     }
     expect(lease.heldBy).toEqual({ holder: 'evil', heldMs: 81_000 })
@@ -340,7 +304,7 @@ describe('a Lease that somebody else wrote', () => {
 })
 
 test('the object says since when its holder has it', async () => {
-  const api = new FakeApi()
+  const api = new LeaseApi()
   const [first, second] = [processOf(api, 'first'), processOf(api, 'second')]
   const times = () => api.object?.['spec'] as { readonly acquireTime: string; readonly renewTime: string }
   vi.useFakeTimers({ now: 0, toFake: ['Date'] })

@@ -56,6 +56,8 @@ export class Lease {
   #own: LeaseObject | undefined
   /** The last seen version of the object, and when it was first seen. */
   #seen: { readonly version: string; readonly atMs: number } | undefined
+  /** The newest version of the object that this process has read or written. */
+  #newest = 0n
   #heldUntilMs = Number.NEGATIVE_INFINITY
   #takenFrom = ''
   #tookFromDead = false
@@ -204,15 +206,31 @@ export class Lease {
     if (lease?.spec?.holderIdentity === this.#identity) await this.#write(lease, '')
   }
 
-  #read(): Promise<LeaseObject | undefined> {
-    return readLease(this.#deps, this.#name)
+  async #read(): Promise<LeaseObject | undefined> {
+    const known = this.#newest
+    return this.#inOrder(known, await readLease(this.#deps, this.#name))
   }
 
   /** Returns whether it was written: nobody was first. */
   async #write(previous: LeaseObject | undefined, holderIdentity = this.#identity): Promise<boolean> {
     this.#own = undefined
+    const known = this.#newest
     const holder = { name: this.#name, holderIdentity, address: this.#address, durationSeconds: this.#durationSeconds }
-    this.#own = await writeLease(this.#deps, previous, holder)
+    this.#own = this.#inOrder(known, await writeLease(this.#deps, previous, holder))
     return this.#own !== undefined
+  }
+
+  /**
+   * Says that the store has gone back where an answer is older than `known`, the version that this process knew when it asked: the API server
+   * answers for one object in the order of its versions, but after a restore of etcd.
+   */
+  #inOrder(known: bigint, lease: LeaseObject | undefined): LeaseObject | undefined {
+    const version = BigInt(lease?.metadata.resourceVersion ?? known)
+    if (version < known)
+      this.#deps.onGoneBack?.(
+        `Lease ${this.#deps.namespace}/${this.#name} went back from version ${known} to ${version}, as etcd does when it is restored from a backup`,
+      )
+    if (version > this.#newest || version < known) this.#newest = version
+    return lease
   }
 }
