@@ -33,7 +33,7 @@ import { nodeClassSettings } from './node-class-settings.ts'
 import type { SubnetStatusDeps } from './subnet-status.ts'
 import { findSubnet } from './subnet-status.ts'
 import type { TerminationDeps } from './termination.ts'
-import { terminateNodeClass } from './termination.ts'
+import { catchUpServed, terminateNodeClass } from './termination.ts'
 import type { ValidationDeps } from './validation.ts'
 import { validate } from './validation.ts'
 
@@ -58,10 +58,10 @@ export async function refreshNodeClasses(
   deps: NodeClassStatusDeps,
   signal: AbortSignal,
 ): Promise<{ readonly nodeClasses: number; readonly ready: number }> {
-  await deps.cache.catchUp(['AKSNodeClass', 'NodePool'])
+  await catchUpServed(deps, ['AKSNodeClass', 'NodePool'])
   const nodeClasses = [...deps.cache.nodeClasses.values()]
   // A finalizer is removed by the current state, not by what the watches last reported.
-  if (nodeClasses.some(isDeleting)) await deps.cache.catchUp(['NodeClaim'])
+  if (nodeClasses.some(isDeleting)) await catchUpServed(deps, ['NodeClaim'])
   const version = await serverVersion(deps)
   const results = await Promise.allSettled(
     nodeClasses.map((nodeClass) =>

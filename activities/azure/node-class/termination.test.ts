@@ -2,11 +2,13 @@ import { describe, expect, test } from 'vitest'
 import { nodeClassHash, nodeClassHashVersion } from '../../../core/node-class/node-class-hash.ts'
 import { azureDeps } from '../../../test/fakes/azure-deps.ts'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
-import { at, claimJson, condition, nodeClassJson } from '../../../test/fakes/objects.ts'
+import { at, claimJson, condition, nodeClassJson, poolJson } from '../../../test/fakes/objects.ts'
 import { ended, useFakeTime } from '../../../test/fakes/time.ts'
+import { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
+import { ApiError } from '../../kubernetes/client/api-error.ts'
 import { stampNodeClass } from './drift-hashes.ts'
-import { terminateNodeClass, waitingMessage } from './termination.ts'
+import { catchUpServed, terminateNodeClass, waitingMessage } from './termination.ts'
 
 useFakeTime()
 
@@ -58,6 +60,21 @@ describe('a node class that is being deleted', () => {
     await terminate()
     expect(nodeClass()?.metadata.finalizers).toEqual([ours])
   })
+})
+
+test.each([
+  [404, 'a kind that is served no more is what the watch told of it'],
+  [403, 'a kind that may not be read is not'],
+])('after a %i %s', async (code) => {
+  const { cluster, deps } = world({})
+  cluster.put('nodepools', poolJson('new'))
+  cluster.intercept(({ verb, path }) => {
+    if (verb === 'list' && path.endsWith('/nodeclaims')) throw new ApiError(code, 'Refused', 'refused')
+  })
+  const cache = new ClusterCache(cluster.client, deps.log)
+  const caughtUp = catchUpServed({ ...deps, cache }, ['NodeClaim', 'NodePool'])
+  await (code === 404 ? caughtUp : expect(caughtUp).rejects.toThrow('refused'))
+  expect([...cache.nodePools.values()].map(({ metadata }) => metadata.name)).toEqual(['new'])
 })
 
 test.each([

@@ -1,5 +1,7 @@
 import type { NodeClass } from '../../../api/objects.ts'
 import { nodeClassFinalizer } from '../../../core/requirements/labels.ts'
+import type { CachedKind } from '../../kubernetes/cache/cached-kinds.ts'
+import { isNotFound } from '../../kubernetes/client/api-error.ts'
 import { lockedPatch } from '../../kubernetes/client/optimistic-write.ts'
 import type { StatusWritesDeps } from '../../kubernetes/client/status-writes.ts'
 import { setConditions, updateObject } from '../../kubernetes/client/status-writes.ts'
@@ -28,6 +30,21 @@ export async function terminateNodeClass(deps: TerminationDeps, nodeClass: NodeC
     const finalizers = metadata.finalizers.filter((finalizer) => finalizer !== nodeClassFinalizer)
     return deps.client.mergePatch(path, lockedPatch({ metadata: { finalizers } }, metadata))
   })
+}
+
+/**
+ * Brings these kinds up to date. A kind whose CRD was deleted is served no more: its objects went one by one, which the watch has told, so the cache is
+ * up to date on it, and an AKSNodeClass that waits for the last NodeClaim can go. Its CRD, which waits for it, could not be applied again otherwise.
+ * Errors: the API server's.
+ */
+export async function catchUpServed({ cache }: TerminationDeps, kinds: readonly CachedKind[]): Promise<void> {
+  await Promise.all(
+    kinds.map((kind) =>
+      cache.catchUp([kind]).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error
+      }),
+    ),
+  )
 }
 
 /** Returns five names, and how many more. Sorted, so that the same claims make the same message. */
