@@ -53,15 +53,12 @@ export class Installation {
       await run(process.execPath, [join(root, 'deploy', 'build-program.ts')])
       this.#program = join(root, 'dist', 'joiner.js')
     }
-    // A Joiner that ran before has written into them.
-    await this.#operator.kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], await this.#crds())
+    await this.applyCrds()
     await this.#operator.kubectl(
       ['apply', '--server-side', '-f', '-'],
       `apiVersion: v1\nkind: Namespace\nmetadata: { name: ${namespace} }\n`,
     )
     await this.applyRights()
-    const timeout = `--timeout=${Math.ceil(underLoad(30_000) / 1000)}s`
-    await this.#operator.kubectl(['wait', '--for=condition=Established', 'crd', '--all', timeout])
     await this.#operator.kubectl(['apply', '--server-side', '-f', '-'], localRights())
     await this.#writeTokens()
     const { server, pki } = this.#cluster
@@ -166,6 +163,14 @@ export class Installation {
 
   get #federatedFile(): string {
     return join(this.#cluster.stateDir, 'joiner.federated-token')
+  }
+
+  /** Applies the chart's CRDs, and waits until they are served. */
+  async applyCrds(): Promise<void> {
+    // A Joiner that ran before has written into them.
+    await this.#operator.kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], await this.#crds())
+    const timeout = `--timeout=${Math.ceil(underLoad(30_000) / 1000)}s`
+    await this.#operator.kubectl(['wait', '--for=condition=Established', 'crd', '--all', timeout])
   }
 
   /** The CRDs, but that old versions are converted at a URL: nothing routes to Services here. */
