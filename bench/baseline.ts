@@ -1,6 +1,6 @@
 import type { Operator } from '../deploy/local/operator.ts'
 import { scale } from './nodes/scale.ts'
-import type { Timeline } from './nodes/timeline.ts'
+import { systemModeLabel, type Timeline } from './nodes/timeline.ts'
 
 const parallelRequests = 20
 
@@ -29,6 +29,17 @@ export async function baseline(world: World, timeline: Timeline, pods: number, l
   await timeline.until('the nodes of the baseline are gone', () => timeline.present('nodes') === 0, limitMs)
   timeline.reset()
   return tookMs
+}
+
+/**
+ * Makes a Node of the system's, which no pod of the benchmark tolerates. Where there is none at all the scheduler takes a pod that found no room for one
+ * that met an error, and lets it wait for up to 2 s whatever changes; no cluster of AKS is like that.
+ */
+export async function systemNode({ operator }: World): Promise<void> {
+  const { metadata, ...node } = fakeNode('system')
+  const taints = [{ key: 'CriticalAddonsOnly', value: 'true', effect: 'NoSchedule' }]
+  const labels = { ...metadata.labels, [systemModeLabel]: 'system' }
+  await operator.api('POST', '/api/v1/nodes', { ...node, metadata: { ...metadata, labels }, spec: { taints } })
 }
 
 /** Kubernetes' own part of nodes that come and go: as many Nodes made by hand, which kwok keeps, until usable and until gone. */

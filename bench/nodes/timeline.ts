@@ -4,9 +4,12 @@ import { Agent, request } from 'undici'
 import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
 import type { Seen } from '../../test/world.ts'
 
+/** Marks the Nodes that are there for the cluster itself, which no autoscaler has made. */
+export const systemModeLabel = 'kubernetes.azure.com/mode'
+
 const watched = {
   pods: '/api/v1/namespaces/default/pods?labelSelector=app%3Dinflate',
-  nodes: '/api/v1/nodes?',
+  nodes: `/api/v1/nodes?labelSelector=${encodeURIComponent(`${systemModeLabel}!=system`)}`,
   nodeClaims: '/apis/karpenter.sh/v1/nodeclaims?',
 } as const
 

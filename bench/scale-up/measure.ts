@@ -1,11 +1,18 @@
+import { setTimeout } from 'node:timers/promises'
 import { stringify } from 'yaml'
 import { deployment } from '../../test/applied-objects.ts'
-import { baseline } from '../baseline.ts'
+import { baseline, systemNode } from '../baseline.ts'
 import { scale } from '../nodes/scale.ts'
 import { Timeline } from '../nodes/timeline.ts'
 import { cpuBetween, machineCpuSeconds, type Usage, usages } from '../usage.ts'
 import type { Contender } from './contender.ts'
 import { type Measured, watcher } from './measured.ts'
+
+/**
+ * Joiner's first process registers the conversion of the CRDs, after which the API server serves them anew and forgets watches. What a start costs is
+ * the subject of `bench -- start`.
+ */
+const settleMs = 10_000
 
 /** Measures a contender, and ends it with its servers. */
 export async function measure(start: () => Promise<Contender>, pods: number): Promise<Measured> {
@@ -14,9 +21,11 @@ export async function measure(start: () => Promise<Contender>, pods: number): Pr
   let timeline: Timeline | undefined
   try {
     await contender.operator.kubectl(['apply', '--server-side', '-f', '-'], stringify(deployment({ apart: true })))
+    await systemNode(contender)
     timeline = await Timeline.start(contender.cluster)
     const baselineMs = await baseline(contender, timeline, pods, limitMs)
     await contender.begin()
+    await setTimeout(settleMs)
     const up = await measureUp(contender, timeline, { pods, limitMs })
     const down = await measureDown(contender, timeline, limitMs)
     return { title: contender.title, controller: contender.controller, pods, baselineMs, ...up, ...down }

@@ -82,8 +82,11 @@ function rowsOf(results: readonly Measured[]): readonly Row[] {
     figure("the controller's peak RSS", mebibytes, (measured) => rss(measured, [measured.controller])),
     figure('peak RSS with Temporal', mebibytes, (measured) => rss(measured, [measured.controller, 'temporal'])),
     figure('CPU of controller and servers, up', cpuText, ({ cpuUp }) => total(cpuUp)),
-    ...serversOf(results).map((name) => figure(`... ${name}`, cpuText, ({ cpuUp }) => used(cpuUp, name))),
+    ...serversOf(results, 'cpuUp').map((name) => figure(`... ${name}`, cpuText, ({ cpuUp }) => used(cpuUp, name))),
     figure('CPU of controller and servers, down', cpuText, ({ cpuDown }) => total(cpuDown)),
+    ...serversOf(results, 'cpuDown').map((name) =>
+      figure(`... ${name}, down`, cpuText, ({ cpuDown }) => used(cpuDown, name)),
+    ),
     { name: 'cores in use, up', cell: ({ cpuUp, upMs }) => cores(sum(cpuUp), upMs) },
     { name: 'cores in use by strangers, up', cell: ({ strangersCpuUp, upMs }) => cores(strangersCpuUp, upMs) },
   ]
@@ -112,10 +115,10 @@ function used(cpu: Cpu, process: string): number | undefined {
   return cpu.find(([name]) => name === process)?.[1]
 }
 
-/** Who took CPU to speak of on the way up, without controllers and the one that watches. */
-function serversOf(results: readonly Measured[]): readonly string[] {
-  const names = results.flatMap(({ cpuUp, controller }) =>
-    cpuUp.filter(([name, seconds]) => name !== controller && seconds >= 0.05).map(([name]) => name),
+/** Who took CPU to speak of on one way, without controllers and the one that watches. */
+function serversOf(results: readonly Measured[], way: 'cpuUp' | 'cpuDown'): readonly string[] {
+  const names = results.flatMap(({ [way]: cpu, controller }) =>
+    cpu.filter(([name, seconds]) => name !== controller && seconds >= 0.05).map(([name]) => name),
   )
   return [...new Set(names)].filter((name) => name !== watcher)
 }
