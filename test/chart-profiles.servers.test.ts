@@ -110,6 +110,7 @@ describe('temporal.bundled', () => {
                   '--db-filename=/data/temporal.db',
                   '--namespace=default',
                 ]) as unknown,
+                env: expect.arrayContaining([{ name: 'USER', value: 'temporal' }]) as unknown,
                 volumeMounts: expect.arrayContaining([{ name: 'data', mountPath: '/data' }]) as unknown,
                 securityContext: { readOnlyRootFilesystem: true },
                 lifecycle: { preStop: { sleep: { seconds: 5 } } },
@@ -291,10 +292,23 @@ test('every scrape has the job that dashboards for Karpenter select, unless a va
   expect(await jobs(both)).toEqual(['karpenter', 'karpenter'])
   expect(await jobs({ ...both, metrics: { ...both.metrics, job: 'nodes' } })).toEqual(['nodes', 'nodes'])
   expect(await jobs({ ...both, metrics: { ...both.metrics, job: '' } })).toEqual([undefined, undefined])
-  const { spec } = named(await renderChart(smallestValues), 'Service', 'joiner-metrics') as unknown as {
-    readonly spec: { readonly selector: Record<string, string> }
+})
+
+test('the Service of metrics leads to the pods of all Deployments but the page, which has none', async () => {
+  const ui = { enabled: true, host: 'joiner.example.com', allowedNamespaces: ['proxy'] }
+  const manifests = await renderChart({ ...smallestValues, ui })
+  const { spec } = named(manifests, 'Service', 'joiner-metrics') as unknown as {
+    readonly spec: { readonly selector: Readonly<Record<string, string>> }
   }
-  expect(spec.selector).toEqual({ 'app.kubernetes.io/name': 'joiner', 'app.kubernetes.io/instance': 'joiner' })
+  const selected = ofShape(manifests, ['Deployment'], deployment).filter((each) =>
+    Object.entries(spec.selector).every(([name, value]) => each.spec.template.metadata.labels[name] === value),
+  )
+  expect(selected.map(({ metadata }) => metadata.name).toSorted()).toEqual([
+    'joiner',
+    'joiner-azure',
+    'joiner-conversion',
+    'joiner-planner',
+  ])
 })
 
 test('a digest decides which image runs, in the Jobs and the test as well', async () => {
