@@ -61,7 +61,8 @@ export function doctorOfAzure(prepared: () => Prepared): void {
   })
 
   test('in a pod of joiner-azure all is well as far as its account may look', async () => {
-    const { code, of, bad } = await doctor.examined({ KUBECONFIG: world().installation.kubeconfigOf('joiner-azure') })
+    const KUBECONFIG = world().installation.kubeconfigOf('joiner-azure')
+    const { code, of, bad } = await doctor.examined({ KUBECONFIG, JOINER_ROLES: 'azure' })
     expect([code, bad]).toEqual([0, ['conversion webhook']])
     expect(of('kubernetes rights')).toMatchObject({
       summary: expect.stringMatching(
