@@ -38,6 +38,8 @@ export async function proveLife({ operator }: Stage, say: (line: string) => void
     return metadata.uid !== uid && status.containerStatuses?.every(({ ready }) => ready) === true
   })
   say("Temporal's pod was replaced")
+  const update = ['operator', 'namespace', 'update', '--namespace', 'default', '--retention', '168h']
+  await operator.kubectl(['exec', '--namespace', namespace, 'joiner-temporal-0', '--', '/temporal', ...update])
   await scale(12)
   await running(12)
   say('pods that were pending after that run too')
