@@ -29,6 +29,10 @@ await new Command('npm run real-nodes --')
   )
   .action(main)
   .parseAsync()
+  .catch((error: Error) => {
+    console.error(error.message)
+    process.exitCode = 1
+  })
 
 interface Options {
   readonly profile: readonly Profile[]

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
-import { access, readFile } from 'node:fs/promises'
+import { access, mkdir, readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Progress } from '../debian/packages.ts'
@@ -53,6 +53,7 @@ export async function buildImage(archive: string, progress: Progress): Promise<B
     progress('it is compressed and read')
     await buildah.write(name, folder)
     const contents = await readImage(folder, await registryHosts())
+    await mkdir(dirname(archive), { recursive: true })
     await run('tar', ['-cf', archive, '-C', folder, 'oci-layout', 'index.json', 'blobs'])
     const problems = problemsOf(contents)
     const isStarted = printed.includes(version)

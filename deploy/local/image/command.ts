@@ -1,6 +1,5 @@
 // npm run image: builds deploy/Dockerfile with buildah, without Docker and without a daemon.
-import { mkdir } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { buildImage } from './build-image.ts'
@@ -15,12 +14,15 @@ await new Command('npm run image --')
   .option('--output <file>', 'the archive to write, in the layout of OCI', join(root, 'build', 'image', 'joiner.tar'))
   .action(main)
   .parseAsync()
+  .catch((error: Error) => {
+    console.error(error.message)
+    process.exitCode = 1
+  })
 
 async function main({ output }: { readonly output: string }): Promise<void> {
   const startedAtMs = Date.now()
   const say = (text: string) => console.log(`${((Date.now() - startedAtMs) / 1000).toFixed(1).padStart(7)} s  ${text}`)
   const archive = resolve(output)
-  await mkdir(dirname(archive), { recursive: true })
   const { name, origin, contents, problems } = await buildImage(archive, say)
   const { layers } = contents
   const total = (kind: 'compressed' | 'unpacked') => megabytes(layers.reduce((sum, layer) => sum + layer[kind], 0))
