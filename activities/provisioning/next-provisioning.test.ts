@@ -1,11 +1,13 @@
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
+import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
 import { FakeCluster } from '../../test/fakes/cluster.ts'
 import { condition, nodeClassJson, podJson, poolJson } from '../../test/fakes/objects.ts'
 import { plannedClaim, planningDeps } from '../../test/fakes/planning.ts'
 import { ended, useFakeTime } from '../../test/fakes/time.ts'
 import { HeavyPods } from '../scheduler-thread/heavy-pods.ts'
+import type { ThreadPlan } from '../scheduler-thread/keyed-plan.ts'
 import { Quarantine } from '../scheduler-thread/quarantine.ts'
 import { QuarantineStore } from '../scheduler-thread/quarantine-store.ts'
 import type { SolverThread } from '../scheduler-thread/solver-thread.ts'
@@ -23,20 +25,18 @@ const waiting = (name: string, cpu: string) =>
     status: { phase: 'Pending', conditions: [condition('PodScheduled', 'False', 0, 'Unschedulable')] },
   })
 
-test('a pod that crashes the scheduler is quarantined, and the others get their node in the same round', async () => {
+/** Plans pods of these names in a round, by the solver that `planOf` makes. Returns what was created, and events by reason. */
+async function roundOf(names: readonly string[], planOf: (pods: readonly Pod[]) => Partial<ThreadPlan>) {
   const cluster = new FakeCluster()
   cluster.put('nodepools', poolJson('default'))
   cluster.put('aksnodeclasses', nodeClassJson())
-  cluster.put('pods', waiting('bad', '1'))
-  cluster.put('pods', waiting('good', '2'))
+  for (const name of names) cluster.put('pods', waiting(name, '1'))
   const { deps: known, reported } = await planningDeps(cluster)
   const { client, namespace } = known
   const plan: SolverThread['plan'] = async ({ leftOut }) => {
-    const pods = podsToPlace(known).filter((pod) => !leftOut.has(podName(pod)))
-    if (pods.some(({ metadata }) => metadata.name === 'bad')) throw new ThreadFault('exception', 'bad', undefined)
-    const newNodeClaims = pods.map((pod) => plannedClaim({ pods: [pod] }))
+    const made = planOf(podsToPlace(known).filter((pod) => !leftOut.has(podName(pod))))
     const numbers = { ignored: 0, snapshotMs: 0, solveMs: 0 }
-    return { ...numbers, newNodeClaims, existing: [], unschedulable: [], stopped: false, zones: new Map() }
+    return { ...numbers, newNodeClaims: [], existing: [], unschedulable: [], stopped: false, zones: new Map(), ...made }
   }
   const deps = {
     ...known,
@@ -48,8 +48,35 @@ test('a pod that crashes the scheduler is quarantined, and the others get their 
   const fence = await Fence.take(deps, 'joiner-planner-fence', 'test')
   const { signal } = new AbortController()
   expect(await ended(nextProvisioning(deps, fence, { signal, isFirst: true }))).toBe('planned')
-  expect(cluster.names('nodeclaims')).toHaveLength(1)
-  const about = (of: string) => reported.filter(({ reason }) => reason === of).map((event) => event.about)
+  const events = (of: string) => reported.filter(({ reason }) => reason === of)
+  return { claims: cluster.names('nodeclaims'), events, about: (of: string) => events(of).map(({ about }) => about) }
+}
+
+test('a pod that crashes the scheduler is quarantined, and the others get their node in the same round', async () => {
+  const { claims, about } = await roundOf(['bad', 'good'], (pods) => {
+    if (pods.some(({ metadata }) => metadata.name === 'bad')) throw new ThreadFault('exception', 'bad', undefined)
+    return { newNodeClaims: pods.map((pod) => plannedClaim({ pods: [pod] })) }
+  })
+  expect(claims).toHaveLength(1)
   expect(about('Nominated')).toEqual(['Pod/good'])
   expect(about('Quarantined')).toContain('Pod/bad')
+})
+
+test('a pod that excludes nodes of Joiner on purpose gets no event, another pod that is left out says why', async () => {
+  const { events } = await roundOf(['good', 'odd', 'shy'], (pods) => {
+    const [good, odd, shy] = pods.toSorted((a, b) => (podName(a) < podName(b) ? -1 : 1)) as [Pod, Pod, Pod]
+    return {
+      newNodeClaims: [plannedClaim({ pods: [good] })],
+      unschedulable: [
+        { pod: odd, cause: { kind: 'ignored', reasons: [{ kind: 'match-fields' }] } },
+        { pod: shy, cause: { kind: 'ignored', reasons: [{ kind: 'match-fields' }, { kind: 'not-on-karpenter' }] } },
+      ],
+    }
+  })
+  expect(events('FailedScheduling')).toMatchObject([
+    {
+      about: 'Pod/odd',
+      message: 'Failed to schedule pod, node selector term with matchFields is not supported',
+    },
+  ])
 })

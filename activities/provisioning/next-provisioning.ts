@@ -2,7 +2,8 @@ import { realPlan } from '../../core/capacity-buffer/buffer-pods.ts'
 import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
 import type { SchedulingPlan } from '../../core/scheduling/snapshot.ts'
-import { unschedulableText } from '../../core/scheduling/unschedulable-text.ts'
+import type { UnschedulableCause } from '../../core/scheduling/unschedulable.ts'
+import { ignoredText, unschedulableText } from '../../core/scheduling/unschedulable-text.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import type { PauseDeps } from '../kubernetes/pauses/pauses.ts'
 import { readPause } from '../kubernetes/pauses/pauses.ts'
@@ -22,8 +23,6 @@ export interface NextProvisioningDeps extends WaitingPodsDeps, CreateClaimsDeps,
 const postponedMs = 2000
 const postponed =
   'pods with many constraints and preferences are planned after all others, and the pass had no time left; use fewer'
-/** Beginning of the reason for leaving out a pod that excludes every NodePool. */
-const notOnOurNodes = 'configured to not run on a Karpenter provisioned node'
 
 /**
  * Waits for pods that need a node, plans them and creates NodeClaims; creates those that static NodePools lack. Returns after it did something, or when it
@@ -142,7 +141,7 @@ function recordPlacements(deps: NextProvisioningDeps, plan: SchedulingPlan, trie
   }
   for (const { pod, cause } of plan.unschedulable) {
     tried.set(pod.metadata.uid, deps.now() + retryMs)
-    publishUnschedulable(deps, pod, unschedulableText(cause))
+    publishUnschedulable(deps, pod, cause)
   }
   deps.heavyPods.failed(
     plan.unschedulable.map(({ pod }) => pod),
@@ -150,7 +149,8 @@ function recordPlacements(deps: NextProvisioningDeps, plan: SchedulingPlan, trie
   )
   for (const pod of plan.postponed ?? []) {
     tried.set(pod.metadata.uid, deps.now() + postponedMs)
-    publishUnschedulable(deps, pod, postponed)
+    deps.log.debug({ pod: podName(pod), why: postponed }, 'could not schedule pod')
+    publishFailure(deps, pod, postponed)
   }
   for (const { nodePool, byMinValues } of plan.incompatiblePools ?? []) {
     const found = deps.cache.nodePools.get(nodePool)
@@ -173,13 +173,19 @@ function placeOf({ cache }: NextProvisioningDeps, node: string, nodeClaim: strin
   return node === nodeClaim && cache.nodes.get(node) === undefined ? { nodeClaim } : { nodeClaim, node }
 }
 
-function publishUnschedulable(deps: NextProvisioningDeps, pod: Pod, message: string): void {
-  deps.log.debug({ pod: podName(pod), why: message }, 'could not schedule pod')
-  // Skip the event for pods that exclude Karpenter nodes on purpose.
-  if (message.includes(notOnOurNodes)) return
-  deps.events.record({
-    about: subject(pod),
-    reason: 'FailedScheduling',
-    message: `Failed to schedule pod, ${message.replace(/^ignoring pod, /, '')}`,
-  })
+function publishUnschedulable(deps: NextProvisioningDeps, pod: Pod, cause: UnschedulableCause): void {
+  deps.log.debug({ pod: podName(pod), why: unschedulableText(cause) }, 'could not schedule pod')
+  // A pod that excludes Karpenter's nodes on purpose gets no event.
+  const isMeantFor = cause.kind !== 'ignored' || cause.reasons.every(({ kind }) => kind !== 'not-on-karpenter')
+  if (isMeantFor) publishFailure(deps, pod, failureText(cause))
+}
+
+function publishFailure({ events }: NextProvisioningDeps, pod: Pod, why: string): void {
+  events.record({ about: subject(pod), reason: 'FailedScheduling', message: `Failed to schedule pod, ${why}` })
+}
+
+/** The reason without upstream's words that planning leaves the pod out, which its event does not have. */
+function failureText(cause: UnschedulableCause): string {
+  if (cause.kind === 'ignored') return cause.reasons.map(ignoredText).join('; ')
+  return cause.kind === 'too-much' ? cause.excess : unschedulableText(cause)
 }

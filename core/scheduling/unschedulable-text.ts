@@ -58,7 +58,7 @@ function textOf(cause: UnschedulableCause): string {
   }
 }
 
-function ignoredText(reason: IgnoredReason): string {
+export function ignoredText(reason: IgnoredReason): string {
   switch (reason.kind) {
     case 'not-on-karpenter':
       return `configured to not run on a Karpenter provisioned node (requirement=${labels.nodePool} DoesNotExist)`
