@@ -1,7 +1,7 @@
 import { bool, int32, int64, list, map, message, named, oneOf, string } from './field.ts'
 
 /** The kubelet's own configuration file, as far as the contract includes it; JSON names are those of KubeletConfiguration v1beta1. */
-const kubeletConfigFile = message({
+export const kubeletConfigFile = message({
   kind: string,
   api_version: string,
   static_pod_path: string,

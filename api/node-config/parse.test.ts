@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { missingFields, parseNodeConfig } from './parse.ts'
 
+const pidsLimit = 'kubelet_config.kubelet_config_file_config.pod_pids_limit'
+
 describe('a node configuration', () => {
   it('is read under both kinds of names, into those of the protocol', () => {
     const { config, problems } = parseNodeConfig({
@@ -39,6 +41,10 @@ describe('a node configuration', () => {
     [{ custom_ca_certs: ['x', 1] }, 'custom_ca_certs[1]'],
     [{ enabled_features: { a: 1 } }, 'enabled_features["a"]'],
     [{ auth_config: [] }, 'auth_config'],
+    [{ kubelet_config: { kubelet_config_file_config: { pod_pids_limit: 2 ** 63 } } }, pidsLimit],
+    [{ cse_timeout: ' 900' }, 'cse_timeout'],
+    [{ cluster_config: { vm_type: true } }, 'cluster_config.vm_type'],
+    [{ vm_size: 'a', vmSize: 'a' }, 'vm_size'],
     ['text', ''],
   ])('refuses %j', (json, path) => {
     expect(parseNodeConfig(json).problems).toMatchObject([{ path, kind: 'invalid' }])

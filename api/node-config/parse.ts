@@ -57,6 +57,10 @@ function readMessage(json: unknown, fields: Fields, place: Place): unknown {
     }
     // In protobuf's JSON null means absence.
     if (value === null) continue
+    if (name in result) {
+      refuse({ path, problems }, 'given under both of its names')
+      continue
+    }
     const read = readValue(value, fields[name] as Field, { path, problems })
     if (read !== undefined) result[name] = read
   }
@@ -75,10 +79,7 @@ function readValue(value: unknown, field: Field, place: Place): unknown {
     case 'double':
       return readNumber(value, field.kind) ?? refuse(place, `not a number (${field.kind})`)
     case 'enum':
-      if (typeof value === 'number' && field.names[value] !== undefined) return field.names[value]
-      if (typeof value === 'string' && field.names.includes(value)) return value
-      problems.push({ path, kind: 'unknown', what: 'value' })
-      return undefined
+      return readName(value, field.names, place)
     case 'message':
       return readMessage(value, field.fields, place)
     case 'list':
@@ -95,14 +96,22 @@ function readValue(value: unknown, field: Field, place: Place): unknown {
   }
 }
 
+/** Protobuf's JSON accepts the number of a name too. */
+function readName(value: unknown, names: readonly string[], place: Place): string | undefined {
+  if (typeof value === 'number' && names[value] !== undefined) return names[value]
+  if (typeof value === 'string' && names.includes(value)) return value
+  if (typeof value !== 'string' && typeof value !== 'number') return refuse(place, 'not the name of an enumeration')
+  place.problems.push({ path: place.path, kind: 'unknown', what: 'value' })
+  return undefined
+}
+
 /** Protobuf's JSON accepts numbers as text too. */
 function readNumber(value: unknown, kind: 'int32' | 'int64' | 'double'): number | undefined {
-  const number =
-    typeof value === 'number' ? value : typeof value === 'string' && value !== '' ? Number(value) : Number.NaN
-  if (Number.isNaN(number)) return undefined
-  if (kind === 'double') return number
-  if (!Number.isInteger(number)) return undefined
-  return kind === 'int32' && (number > 2 ** 31 - 1 || number < -(2 ** 31)) ? undefined : number
+  const isNumeric = typeof value === 'number' || (typeof value === 'string' && value.trim() === value && value !== '')
+  const number = isNumeric ? Number(value) : Number.NaN
+  if (kind === 'double') return Number.isNaN(number) ? undefined : number
+  const limit = kind === 'int32' ? 2 ** 31 : 2 ** 63
+  return Number.isInteger(number) && number >= -limit && number < limit ? number : undefined
 }
 
 const knownNames = new WeakMap<Fields, ReadonlyMap<string, string>>()

@@ -1,7 +1,6 @@
 import { cseEnvironment } from './cse-environment.ts'
 import { configPath, controllerUnit, firstBoot, launcherPath } from './custom-data.ts'
 import { kubeletConfigFile } from './kubelet-file.ts'
-import { sysctls } from './kubelet-file-schema.ts'
 import { type KubeletStart, kubeletStart } from './kubelet-start.ts'
 import { type NodeConfig, parseNodeConfig } from './node-config.ts'
 import type { NodeFiles } from './shell-commands.ts'
@@ -182,11 +181,8 @@ export function sysctlLines(config: NodeConfig): readonly string[] {
   const path = 'custom_linux_os_config.sysctl_config'
   const given = config.message(path) ?? {}
   const values: Record<string, unknown> = { ...defaults }
-  for (const field of Object.keys(sysctls)) {
-    const value = given[field]
-    if (value === undefined || value === '') continue
-    values[kernelName(field)] = typeof value === 'boolean' ? Number(value) : value
-  }
+  for (const [field, value] of Object.entries(given))
+    if (value !== '') values[kernelName(field)] = typeof value === 'boolean' ? Number(value) : value
   if (portRangeEnd(config.text(`${path}.net_ipv4_ip_local_port_range`)) > reservedPort)
     values['net.ipv4.ip_local_reserved_ports'] = reservedPort
   return Object.keys(values)
