@@ -103,7 +103,7 @@ describe('settings of the scheduler', () => {
     ],
     [
       { JOINER_REPAIR_POLICIES: '["B=True:0s", {conditionType: A, conditionStatus: "True", reasonRegex: "(a"}]' },
-      'has the policy A=True/(a with reasonRegex "(a"; it has a "(" without its ")"',
+      'has the policy A=True/(a with reasonRegex "(a"; it is no RE2 pattern (error parsing regexp: missing closing ): `(a`); correct it',
     ],
     [{ FEATURE_GATES: 'NodeRepair=true', JOINER_REPAIR_POLICIES: '' }, 'has no policy, and the gate NodeRepair needs'],
   ])('%j is refused', (env, said) => {

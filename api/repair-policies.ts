@@ -3,6 +3,7 @@ import { type RepairPolicy, repairActions, repairPolicyErrors } from '../core/no
 import { qualifiedNameErrors } from '../core/requirements/label-syntax.ts'
 import { parseGoDuration } from '../core/values/duration.ts'
 import { conditionEntry } from './node-rules.ts'
+import { reasonPatternError } from './reason-pattern.ts'
 import { readOneYaml } from './yaml/read.ts'
 
 /** The policies of Karpenter for Azure (reference/azure-provider.md 8.4). */
@@ -42,7 +43,7 @@ export const repairPolicies = z
     const written = text.trimStart().startsWith('[') ? ofList(text, context) : ofTexts(text.split(','), context)
     const policies = withFallback(written)
     if (context.issues.length === 0 && policies.length > 0)
-      for (const error of repairPolicyErrors(policies)) context.addIssue(error)
+      for (const error of repairPolicyErrors(policies, reasonPatternError)) context.addIssue(error)
     return policies
   })
 

@@ -1,5 +1,5 @@
 import type { InstanceType } from './instance-type.ts'
-import type { RepairPolicy } from './node-repair/repair-policy.ts'
+import type { RepairRule } from './node-repair/repair-policy.ts'
 import type { Condition, Node, NodeClaim, NodePool, ObjectMeta, Pod, RequirementSpec } from './objects.ts'
 import { requirements } from './requirements/requirements.ts'
 import { parseResources } from './resources.ts'
@@ -189,10 +189,8 @@ export function sampleType(name: string, cpu: number, extra: readonly Requiremen
 }
 
 /** A policy by which a condition is repaired once that has lasted so long. */
-export function samplePolicy(
-  type: string,
-  status: Condition['status'],
-  change: Partial<RepairPolicy> = {},
-): RepairPolicy {
-  return { type, status, tolerationMs: 0, priority: 0, action: 'ReplaceNode', ...change }
+export function samplePolicy(type: string, status: Condition['status'], change: Partial<RepairRule> = {}): RepairRule {
+  const { reasonPattern } = change
+  const matches = (reason: string) => reasonPattern !== undefined && new RegExp(reasonPattern).test(reason)
+  return { type, status, tolerationMs: 0, priority: 0, action: 'ReplaceNode', matches, ...change }
 }

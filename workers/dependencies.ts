@@ -53,9 +53,10 @@ import { LifecycleMetrics } from '../activities/telemetry/lifecycle-metrics.ts'
 import type { Tracing } from '../activities/telemetry/tracing.ts'
 import { workflowStarters } from '../activities/workflow-starters.ts'
 import { type Config, managesMachines } from '../api/config.ts'
+import { repairRules } from '../api/reason-pattern.ts'
 import { gateWarnings } from '../api/settings/scheduler-settings.ts'
 import type { NodeRules } from '../core/node-claim/node-health.ts'
-import type { RepairPolicy } from '../core/node-repair/repair-policy.ts'
+import type { RepairRule } from '../core/node-repair/repair-policy.ts'
 
 export interface DependencyInput {
   readonly config: Config
@@ -238,8 +239,8 @@ function nodeRulesOf(config: Config): NodeRules {
   }
 }
 
-function repairsOf({ FEATURE_GATES, JOINER_REPAIR_POLICIES }: Config): readonly RepairPolicy[] {
-  return FEATURE_GATES.NodeRepair ? JOINER_REPAIR_POLICIES : []
+function repairsOf({ FEATURE_GATES, JOINER_REPAIR_POLICIES }: Config): readonly RepairRule[] {
+  return FEATURE_GATES.NodeRepair ? repairRules(JOINER_REPAIR_POLICIES) : []
 }
 
 /** Which part of Azure's limits is this process's. */

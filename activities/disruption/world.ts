@@ -6,7 +6,7 @@ import type { TerminateFirst } from '../../core/disruption/methods/context.ts'
 import { replacementsInUse } from '../../core/disruption/replacements-in-use.ts'
 import type { Proposed, Validation } from '../../core/disruption/validate.ts'
 import { disruptionView } from '../../core/disruption/world.ts'
-import type { RepairPolicy } from '../../core/node-repair/repair-policy.ts'
+import type { RepairRule } from '../../core/node-repair/repair-policy.ts'
 import type { Pauses } from '../../core/pauses/pauses.ts'
 import { stateNodes } from '../../core/scheduling/state-nodes.ts'
 import type { BufferRoom } from '../capacity-buffers/buffer-room.ts'
@@ -29,7 +29,7 @@ export interface EvaluationDeps extends SolveDeps, PlanningSnapshotDeps {
   /** Feature gates TerminateFirstDrift and TerminateFirstRepair. */
   readonly terminateFirst: TerminateFirst
   /** By which sick nodes are repaired; empty while they are not (feature gate NodeRepair). */
-  readonly repairPolicies: readonly RepairPolicy[]
+  readonly repairPolicies: readonly RepairRule[]
   readonly serverTime: OwnClock
   /** Whether static NodePools keep their replicas (feature gate StaticCapacity). */
   readonly staticCapacity: boolean
@@ -108,7 +108,7 @@ function requestFor(deps: EvaluationDeps, { pauses, reserved }: WorldOptions): E
     defaultSpread,
     nominated: new Set([...deps.nominations.targets(deps.now()), ...awaited(deps)]),
     pauses: pauses.inForce,
-    repairs: deps.repairPolicies,
+    repairs: deps.repairPolicies.map(({ matches: _matches, ...policy }) => policy),
     isClockWrong: deps.serverTime.isOwnWrong(),
     staticCapacity: deps.staticCapacity,
     spotToSpot: deps.spotToSpotConsolidation,

@@ -2,6 +2,7 @@ import type { DisruptionView } from '../../core/disruption/candidates.ts'
 import type { EvaluationSettings } from '../../core/disruption/evaluate.ts'
 import type { Proposed } from '../../core/disruption/validate.ts'
 import type { InstanceType } from '../../core/instance-type.ts'
+import type { RepairPolicy } from '../../core/node-repair/repair-policy.ts'
 import type { Pause } from '../../core/pauses/pauses.ts'
 import type { IndexedKind, IndexedObjects } from '../../core/scheduling/cluster-index.ts'
 import type { Explanation } from '../../core/scheduling/explain/explanation.ts'
@@ -37,7 +38,8 @@ export interface PlanRequest {
 export interface EvaluationRequest
   extends Pick<PlanRequest, 'now' | 'typeLists' | 'options' | 'defaultSpread'>,
     Omit<EvaluationSettings, 'instanceTypes' | 'wellKnown' | 'scheduling' | 'policy' | 'clock'>,
-    Pick<DisruptionView, 'isClockWrong' | 'nominated' | 'repairs' | 'reserved'> {
+    Pick<DisruptionView, 'isClockWrong' | 'nominated' | 'reserved'> {
+  readonly repairs?: readonly RepairPolicy[]
   /** Whether nodes of static NodePools are replaced (feature gate StaticCapacity). */
   readonly staticCapacity: boolean
   /** Pauses in force. */

@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { repairRules } from '../../api/reason-pattern.ts'
 import { realPods } from '../../core/capacity-buffer/buffer-pods.ts'
 import { evaluate } from '../../core/disruption/evaluate.ts'
 import { joinerPolicy, withoutStaticCapacity } from '../../core/disruption/policy.ts'
@@ -127,7 +128,7 @@ class Solver {
       forced: own.forced === true,
       view: {
         pauses: new Pauses(pauses),
-        ...(repairs && { repairs, isClockWrong }),
+        ...(repairs && { repairs: repairRules(repairs), isClockWrong }),
         ...(reserved && { reserved }),
       },
     })

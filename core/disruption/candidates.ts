@@ -2,7 +2,7 @@ import { isTrue } from '../conditions.ts'
 import { type InstanceType, typeNamed } from '../instance-type.ts'
 import { holdOf } from '../node-claim/hold.ts'
 import { isReady } from '../node-claim/registration.ts'
-import type { RepairPolicy } from '../node-repair/repair-policy.ts'
+import type { RepairRule } from '../node-repair/repair-policy.ts'
 import type { Node, NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../objects.ts'
 import type { Pauses } from '../pauses/pauses.ts'
 import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../pods/pod-rules.ts'
@@ -38,7 +38,7 @@ export interface DisruptionView {
   /** Whether `controller.kubernetes.io/pod-deletion-cost` sets the cost of an eviction. Default true. */
   readonly deletionCosts?: boolean
   /** By which sick nodes are repaired; unset or empty: they are not. */
-  readonly repairs?: readonly RepairPolicy[]
+  readonly repairs?: readonly RepairRule[]
   /** Whether the planner's clock is wrong, so that no sick node is repaired. Unset: it is not. */
   readonly isClockWrong?: boolean
 }

@@ -1,4 +1,4 @@
-import { matchesReason, type RepairPolicy } from '../node-repair/repair-policy.ts'
+import type { RepairRule } from '../node-repair/repair-policy.ts'
 import type { Condition, Node } from '../objects.ts'
 
 /** A Node condition that announces the end of its VM. Without `reason` any reason counts. */
@@ -12,7 +12,7 @@ export interface InterruptionRule {
 export interface NodeRules {
   readonly interruptions: readonly InterruptionRule[]
   /** Policies by which a lifecycle itself deletes the claim of a sick Node. Empty unless the repair of Karpenter 1.14 is wanted. */
-  readonly repairs: readonly RepairPolicy[]
+  readonly repairs: readonly RepairRule[]
 }
 
 export const noNodeRules: NodeRules = { interruptions: [], repairs: [] }
@@ -95,10 +95,10 @@ export function repairOf(node: Node, { repairs }: NodeRules): Repair | undefined
 }
 
 /** Only replacements are known here, and a policy without a pattern is for its own condition alone (reference/karpenter-1.15.md 5.3). */
-function isOf(policy: RepairPolicy, condition: Condition): boolean {
+function isOf(policy: RepairRule, condition: Condition): boolean {
   if (policy.action !== 'ReplaceNode' || policy.type !== condition.type || policy.status !== condition.status)
     return false
-  return policy.reasonPattern === undefined || matchesReason(policy, condition)
+  return policy.reasonPattern === undefined || policy.matches(condition.reason ?? '')
 }
 
 /** Whether so many nodes are unhealthy, for any length of time, that none of them is repaired (reference/karpenter-core.md 5.3). */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Condition } from '../objects.ts'
-import { sampleClaim, sampleCondition, sampleNode, sampleTime } from '../sample-objects.ts'
+import { sampleClaim, sampleCondition, sampleNode, samplePolicy, sampleTime } from '../sample-objects.ts'
 import { nextStep } from './lifecycle.ts'
 import { areTooManySick, type NodeRules } from './node-health.ts'
 
@@ -9,8 +9,8 @@ const minute = 60_000
 const rules: NodeRules = {
   interruptions: [],
   repairs: [
-    { type: 'BadNode', status: 'False', tolerationMs: 30 * minute, priority: 0, action: 'ReplaceNode' },
-    { type: 'ValidUnhealthyCondition', status: 'False', tolerationMs: 60 * minute, priority: 0, action: 'ReplaceNode' },
+    samplePolicy('BadNode', 'False', { tolerationMs: 30 * minute }),
+    samplePolicy('ValidUnhealthyCondition', 'False', { tolerationMs: 60 * minute }),
   ],
 }
 const uid = sampleClaim('a').metadata.uid

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Condition } from '../objects.ts'
 import { sampleClaim, sampleCondition, sampleNode, samplePolicy, sampleTime } from '../sample-objects.ts'
 import { areTooManyUnhealthy, recentReboots, repairState } from './node-repair.ts'
-import { type RepairPolicy, repairPolicyErrors } from './repair-policy.ts'
+import { type RepairPolicy, type RepairRule, repairPolicyErrors } from './repair-policy.ts'
 
 const minute = 60_000
 const now = sampleTime + 60 * minute
@@ -22,7 +22,7 @@ const condition = (type: string, status: Condition['status'], reason: string, mi
   ...sampleCondition(type, status, now - minutesAgo * minute),
   reason,
 })
-const state = (conditions: readonly Condition[], claim = sampleClaim('a'), of: readonly RepairPolicy[] = policies) =>
+const state = (conditions: readonly Condition[], claim = sampleClaim('a'), of: readonly RepairRule[] = policies) =>
   repairState({ node: sampleNode('a', { conditions }), claim, now }, of)
 
 describe('what is due', () => {
@@ -154,6 +154,8 @@ it.each([
 })
 
 describe('a set of policies', () => {
+  const patternError = (pattern: string) => (pattern === '(' ? 'has a "("' : undefined)
+
   it.each<[string, readonly RepairPolicy[], string]>([
     ['is empty', [], 'has no policy; name at least the fallback'],
     ['has no fallback', [gpu], 'has no policy without a reasonRegex'],
@@ -178,10 +180,10 @@ describe('a set of policies', () => {
       'the policy Gpu=True/( with reasonRegex "("; it has a "("',
     ],
   ])('that %s is refused', (_, set, error) => {
-    expect(repairPolicyErrors(set)).toEqual([expect.stringContaining(error)])
+    expect(repairPolicyErrors(set, patternError)).toEqual([expect.stringContaining(error)])
   })
 
   it('with one fallback is accepted', () => {
-    expect(repairPolicyErrors(policies)).toEqual([])
+    expect(repairPolicyErrors(policies, patternError)).toEqual([])
   })
 })

@@ -4,11 +4,11 @@ import type { Condition, Node, NodeClaim } from '../objects.ts'
 import { annotations } from '../requirements/labels.ts'
 import { durationMs } from '../values/duration.ts'
 import { printableStart } from '../values/printable.ts'
-import { matchesReason, type RepairAction, type RepairPolicy } from './repair-policy.ts'
+import type { RepairAction, RepairRule } from './repair-policy.ts'
 
 /** A policy that a condition of the Node matches. */
 interface Match {
-  readonly policy: RepairPolicy
+  readonly policy: RepairRule
   readonly condition: Condition
   /** When its toleration ends, epoch ms. */
   readonly eligibleAtMs: number
@@ -47,13 +47,13 @@ const longestReason = 256
 /** Returns the conditions of a Node that some policy names, whatever their reasons are. */
 export function sickConditions(
   { conditions }: Pick<Node, 'conditions'>,
-  policies: readonly RepairPolicy[],
+  policies: readonly RepairRule[],
 ): readonly Condition[] {
   return conditions.filter(({ type, status }) => policies.some((one) => one.type === type && one.status === status))
 }
 
 /** Whether so many of these Nodes are unhealthy, for any length of time, that none of them is repaired. */
-export function areTooManyUnhealthy(nodes: readonly Node[], policies: readonly RepairPolicy[]): boolean {
+export function areTooManyUnhealthy(nodes: readonly Node[], policies: readonly RepairRule[]): boolean {
   const sick = nodes.filter((node) => sickConditions(node, policies).length > 0).length
   return sick > Math.ceil((nodes.length * mostUnhealthyPercent) / 100)
 }
@@ -67,7 +67,7 @@ export interface RepairSubject {
 }
 
 /** Returns what the policies say about a Node now. */
-export function repairState(subject: RepairSubject, policies: readonly RepairPolicy[]): RepairState {
+export function repairState(subject: RepairSubject, policies: readonly RepairRule[]): RepairState {
   const matches = matchesOf(subject, policies)
   const due = matches.filter(({ eligibleAtMs }) => eligibleAtMs <= subject.now)
   if (due.length > 0) return { kind: 'due', repair: merged(due, subject, policies) }
@@ -77,11 +77,11 @@ export function repairState(subject: RepairSubject, policies: readonly RepairPol
 }
 
 /** Returns the policies that each condition matches: the specific ones, else the fallback, which is for any condition of the set. */
-function matchesOf(subject: RepairSubject, policies: readonly RepairPolicy[]): readonly Match[] {
+function matchesOf(subject: RepairSubject, policies: readonly RepairRule[]): readonly Match[] {
   const fallback = policies.find(({ reasonPattern }) => reasonPattern === undefined)
   return sickConditions(subject.node, policies).flatMap((condition) => {
     const specific = policies.filter(
-      (one) => one.type === condition.type && one.status === condition.status && matchesReason(one, condition),
+      (one) => one.type === condition.type && one.status === condition.status && one.matches(condition.reason ?? ''),
     )
     const used = specific.length > 0 || fallback === undefined ? specific : [fallback]
     return used.map((policy) => ({
@@ -103,7 +103,7 @@ function sinceMs({ node, claim }: RepairSubject, { lastTransitionTime }: Conditi
   return Math.max(...times.map((time) => Date.parse(time ?? '')).filter((time) => !Number.isNaN(time)))
 }
 
-function merged(due: readonly Match[], subject: RepairSubject, policies: readonly RepairPolicy[]): NodeRepair {
+function merged(due: readonly Match[], subject: RepairSubject, policies: readonly RepairRule[]): NodeRepair {
   const [first] = [...due].sort(compare) as [Match, ...Match[]]
   const action = first.policy.action === 'RebootNode' && !mayReboot(subject) ? 'ReplaceNode' : first.policy.action
   const bounds = [
@@ -132,7 +132,7 @@ function compare(a: Match, b: Match): number {
 }
 
 /** Returns the rank of the priority among those of the set, which rises with the time that the repair has been due. */
-function scoreOf({ policy, eligibleAtMs }: Match, policies: readonly RepairPolicy[], now: number): number {
+function scoreOf({ policy, eligibleAtMs }: Match, policies: readonly RepairRule[], now: number): number {
   const lower = new Set(policies.map(({ priority }) => priority).filter((priority) => priority < policy.priority))
   return lower.size + (now - eligibleAtMs) / 60_000 / minutesPerRank
 }

@@ -1,5 +1,4 @@
 import type { Condition } from '../objects.ts'
-import { reasonPattern } from './reason-pattern.ts'
 
 export const repairActions = ['ReplaceNode', 'RebootNode'] as const
 export type RepairAction = (typeof repairActions)[number]
@@ -19,16 +18,33 @@ export interface RepairPolicy {
   readonly action: RepairAction
 }
 
+/** A policy in force. */
+export interface RepairRule extends RepairPolicy {
+  /** Whether the pattern matches some part of a condition's reason. Nothing matches a policy without one. */
+  readonly matches: (reason: string) => boolean
+}
+
 /** Name of a policy in messages: its condition, with the reason where there is one. */
 function policyName({ type, status, reasonPattern: pattern }: RepairPolicy): string {
   return `${type}=${status}${pattern === undefined ? '' : `/${pattern}`}`
 }
 
-/** Returns what is wrong with a set of policies: each with its policy, field, value and remedy. */
-export function repairPolicyErrors(policies: readonly RepairPolicy[]): readonly string[] {
+/** Returns what is wrong with a set of policies: each with its policy, field, value and remedy. `patternError`: what is wrong with a pattern. */
+export function repairPolicyErrors(
+  policies: readonly RepairPolicy[],
+  patternError: (pattern: string) => string | undefined,
+): readonly string[] {
   if (policies.length === 0) return ['has no policy; name at least the fallback, such as Ready=False:10m']
   const fallbacks = policies.filter(({ reasonPattern: pattern }) => pattern === undefined)
-  return [...policies.flatMap(errorsOf), ...fallbackErrors(fallbacks)]
+  return [
+    ...policies.flatMap((policy) => {
+      const { reasonPattern = '' } = policy
+      const error = patternError(reasonPattern)
+      const ofPattern = `has the policy ${policyName(policy)} with reasonRegex "${reasonPattern}"; it ${error}`
+      return [...errorsOf(policy), ...(error === undefined ? [] : [ofPattern])]
+    }),
+    ...fallbackErrors(fallbacks),
+  ]
 }
 
 function fallbackErrors(fallbacks: readonly RepairPolicy[]): readonly string[] {
@@ -54,14 +70,5 @@ function errorsOf(policy: RepairPolicy): readonly string[] {
   if (!Number.isInteger(priority) || priority < 0 || priority > 100)
     add('priority', priority, 'use a whole number from 0 to 100')
   if (pattern === '') add('reasonRegex', '""', 'leave it out, or use ".*" for any reason')
-  const compiled = pattern === undefined ? undefined : reasonPattern(pattern)
-  if (compiled?.kind === 'invalid') add('reasonRegex', `"${pattern}"`, `it ${compiled.message}`)
   return errors
-}
-
-/** Whether a policy's pattern matches a reason. A policy without one does not. */
-export function matchesReason({ reasonPattern: pattern }: RepairPolicy, { reason = '' }: Condition): boolean {
-  if (pattern === undefined) return false
-  const compiled = reasonPattern(pattern)
-  return compiled.kind === 'pattern' && compiled.matches(reason)
 }

@@ -11,7 +11,6 @@ export interface ModuleState {
 
 /** Files and folders whose modules may remember, and why. Elsewhere state belongs to an object that the process makes, or to a WeakMap by such an object. */
 const allowed: Readonly<Record<string, string>> = {
-  'core/node-repair/reason-pattern.ts': 'what a pattern compiles to follows from its text alone',
   'api/rules/cel.ts': 'what an expression compiles to follows from its text alone',
   'api/shapes/shape.ts': 'whether a text is a quantity follows from it alone',
   'workers/conversion/thread.ts': 'is the entry of a thread, which has modules of its own',

@@ -4,7 +4,7 @@ import { causeText, heldText } from '../../../core/disruption/verdicts/cause-tex
 import { holdOf } from '../../../core/node-claim/hold.ts'
 import { hasLostNode } from '../../../core/node-claim/node-owner.ts'
 import { isRepairForbidden, repairState } from '../../../core/node-repair/node-repair.ts'
-import type { RepairPolicy } from '../../../core/node-repair/repair-policy.ts'
+import type { RepairRule } from '../../../core/node-repair/repair-policy.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { type Pauses, pauseText } from '../../../core/pauses/pauses.ts'
 import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../../../core/pods/pod-rules.ts'
@@ -31,7 +31,7 @@ import { releaseCandidate, releaseReplacement, stampOf } from './command-objects
 export interface CandidatesDeps extends CommandObjectsDeps, PauseDeps, DisruptionCountDeps {
   readonly lifecycleMetrics: LifecycleMetrics
   /** By which sick nodes are repaired. */
-  readonly repairPolicies: readonly RepairPolicy[]
+  readonly repairPolicies: readonly RepairRule[]
   readonly serverTime: OwnClock
 }
 

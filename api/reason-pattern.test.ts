@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
-import { reasonPattern } from './reason-pattern.ts'
+import { samplePolicy } from '../core/sample-objects.ts'
+import { reasonPatternError, repairRules } from './reason-pattern.ts'
 
-const matches = (pattern: string, reason: string) => {
-  const compiled = reasonPattern(pattern)
-  if (compiled.kind === 'invalid') throw new Error(compiled.message)
-  return compiled.matches(reason)
+const matches = (reasonPattern: string, reason: string) => {
+  const [rule] = repairRules([samplePolicy('Ready', 'False', { reasonPattern })])
+  return rule?.matches(reason) === true
 }
 
 it.each<[string, readonly string[], readonly string[]]>([
@@ -29,30 +29,34 @@ it.each<[string, readonly string[], readonly string[]]>([
   ['^[\\d.]+$', ['1.2'], ['1x']],
   ['^a.*?b$', ['ab', 'axxb'], ['a']],
   ['^(a*)*$', ['', 'aaaa'], ['b']],
+  ['^[[:digit:]]+$', ['12'], ['a']],
+  ['(?P<device>\\pL+)[0-9]', ['Xid7'], ['7']],
 ])('/%s/ matches %j and not %j', (pattern, yes, no) => {
   expect(yes.filter((reason) => !matches(pattern, reason))).toEqual([])
   expect(no.filter((reason) => matches(pattern, reason))).toEqual([])
 })
 
 it.each([
-  ['(a', 'without its ")"'],
-  ['a)', 'has a ")"'],
-  ['[a', 'without its "]"'],
-  ['*a', 'nothing to repeat'],
-  ['a**', 'repeats a repetition'],
-  ['a{3,2}', 'the smaller one first'],
-  ['a{2000}', 'counts up to 1000'],
-  ['(a{1000}){1000}', 'repeats too much'],
-  ['\\1', 'is not supported'],
-  ['(?=a)', 'is not supported'],
-  ['[z-a]', 'the smaller one first'],
-  ['[[:digit:]]', 'has "[:" in a set'],
-  ['[[.x.]]', 'has "[." in a set'],
-  ['a\\', 'ends with'],
-  [`${'('.repeat(60)}${')'.repeat(60)}`, 'nests more than 50 groups'],
+  ['(a', 'missing closing )'],
+  ['a)', 'unexpected )'],
+  ['[a', 'missing closing ]'],
+  ['*a', 'missing argument to repetition operator'],
+  ['a**', 'invalid nested repetition operator'],
+  ['a{3,2}', 'invalid repeat count'],
+  ['a{2000}', 'invalid repeat count'],
+  ['(a{1000}){1000}', 'invalid repeat count'],
+  ['(a{900}){1}b{900}c{900}', 'repeats too much: 2704 steps; it may have 2000'],
+  ['\\1', 'invalid escape sequence'],
+  ['(?=a)', 'invalid or unsupported Perl syntax'],
+  ['[z-a]', 'invalid character class range'],
+  ['a\\', 'trailing backslash'],
   ['a'.repeat(257), 'use at most 256'],
 ])('/%s/ is refused: %s', (pattern, why) => {
-  expect(reasonPattern(pattern)).toEqual({ kind: 'invalid', message: expect.stringContaining(why) })
+  expect(reasonPatternError(pattern)).toContain(why)
+})
+
+it('a policy without a pattern matches nothing', () => {
+  expect(repairRules([samplePolicy('Ready', 'False')]).map(({ matches: matchesIt }) => matchesIt(''))).toEqual([false])
 })
 
 it('takes no longer for patterns that keep other engines busy for ever', () => {
