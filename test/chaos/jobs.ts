@@ -44,5 +44,6 @@ export async function runBeside(
 
 if (process.argv[1] === self && process.argv[2] === 'run')
   process.on('message', (plan: ChaosPlan) => {
-    void runPlan(plan).then((run) => process.send?.(run))
+    // Whoever has enough listens no more.
+    void runPlan(plan).then((run) => process.connected && process.send?.(run))
   })
