@@ -2,6 +2,7 @@ import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import type { Entries } from '../../api/kept/document.ts'
 import { parseWaiting } from '../../api/waiting-pods.ts'
 import { waitingMapName } from '../../core/scheduling/explain/waiting-classes.ts'
+import type { JournalEntry } from '../../deploy/local/azure/server/arm-deps.ts'
 import { resumeUpdate } from '../../workflows/messages.ts'
 import { traceKeys } from '../command-writes.ts'
 import { metaOf } from '../fast/kubernetes/api/objects.ts'
@@ -11,6 +12,7 @@ import { removeImpostors } from './foreign.ts'
 import { workloadObjects } from './objects.ts'
 import { answered, protect, protection, restoreClass, restorePool } from './operators.ts'
 import { type Scene, wait } from './scene.ts'
+import { isBarred } from './watch/lost-vms.ts'
 import type { Watch } from './watch/watch.ts'
 
 const lookMs = 10_000
@@ -34,6 +36,9 @@ export async function clear(scene: Scene): Promise<void> {
   for (const workload of scene.plan.workloads)
     if (workload.maxUnavailable === 0)
       await world.apply(...workloadObjects({ ...workload, maxUnavailable: 1 }).slice(1))
+  for (const { name, budget } of scene.pools.values())
+    if (budget === '0')
+      await scene.edit(name, { budget: scene.plan.pools.find((pool) => pool.name === name)?.budget ?? '1' })
   await removeImpostors(scene)
   // A restore may have brought such an annotation back.
   for (const { metadata } of await world.list('pods'))
@@ -64,11 +69,22 @@ export async function end(scene: Scene, watch: Watch): Promise<void> {
   await world.operator.kubectl(['delete', 'aksnodeclass', 'default', '--wait=false', '--ignore-not-found'])
   await until(scene, 'all is gone', endMs, () => left(scene)).catch((error: Error) => watch.note('left', error.message))
   lookBack(scene, watch)
-  const journal = await world.journal()
-  for (const { method, answer, name } of journal)
-    if (method === 'PUT' && answer?.status === 200) watch.note('VM made twice', name)
-  for (const { method, name } of journal)
+  lookAtJournal(scene, watch, await world.journal())
+}
+
+/**
+ * Looks at what Azure was asked for, in the order of its answers. Of a VM that is there a PUT may come to 412, or to a fault, and to nothing else: 200
+ * says that it changed the VM, and 409 that it would have.
+ */
+function lookAtJournal(scene: Scene, watch: Watch, journal: readonly JournalEntry[]): void {
+  const there = new Set<string>()
+  for (const { method, name, answer } of journal.toSorted((a, b) => (a.answer?.atMs ?? 0) - (b.answer?.atMs ?? 0))) {
     if (method === 'DELETE' && scene.foreign.vms.has(name)) watch.note('foreign VM is deleted', name)
+    if (method === 'DELETE') there.delete(name)
+    if (method !== 'PUT' || scene.struck.has(name)) continue
+    if (there.has(name) && [200, 409].includes(answer?.status ?? 0)) watch.note('VM made twice', name)
+    if (answer?.status === 201) there.add(name)
+  }
 }
 
 /** Errors: it takes too long; what was missing last. `look`: what is missing; undefined: nothing. */
@@ -96,6 +112,13 @@ async function unrest(scene: Scene): Promise<string | undefined> {
   if (going !== undefined) return `NodeClaim ${going.metadata.name} goes`
   const coming = claims.find((claim) => !isGoing(claim) && !isTrue(claim, 'Initialized'))
   if (coming !== undefined) return `NodeClaim ${coming.metadata.name} is not initialized`
+  const uids = new Set(claims.map(({ metadata }) => metadata.uid))
+  const { virtualMachines } = await world.azure()
+  const lost = virtualMachines.find(
+    (vm) =>
+      !scene.foreign.vms.has(vm.name) && !uids.has(vm.tags['joiner.sh_nodeclaim-uid'] ?? '') && !isBarred(scene, vm),
+  )
+  if (lost !== undefined) return `VM ${lost.name} has no NodeClaim`
   const nodes = await world.list('nodes')
   const marked = nodes.find((node) => !isGoing(node) && node.spec.taints?.some(({ key }) => key === traceKeys.taint))
   if (marked !== undefined) return `Node ${marked.metadata.name} is to be disrupted`
@@ -196,6 +219,8 @@ function lookBack(scene: Scene, watch: Watch): void {
     for (const line of lines)
       if (line.includes('"level":"fatal"')) watch.note('process ended by itself', `${name}: ${line.slice(0, 600)}`)
   for (const { identity, status, result } of scene.fast.temporal.runs) {
+    if (identity.workflowType === 'nodeClaimLifecycle' && status === 'cancelled')
+      watch.note('lifecycle cut short', `${identity.workflowId} is ${status}`)
     const ended = result as { readonly outcome?: string } | null | undefined
     const how = status === 'completed' ? ended?.outcome : undefined
     scene.count(`${identity.workflowType} ${how ?? status}`)

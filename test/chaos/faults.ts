@@ -1,10 +1,11 @@
 import { metaOf } from '../fast/kubernetes/api/objects.ts'
-import type { StopPoint } from '../fast/network.ts'
+import type { PlannedStop, StopPoint } from '../fast/network.ts'
 import { SimulatedProcess } from '../fast/simulated-process.ts'
 import { foreignMakers } from './foreign.ts'
+import { answered } from './operators.ts'
 import { kubelet } from './restored-etcd.ts'
 import { picked, type Scene } from './scene.ts'
-import { type Step, steps, type Trouble } from './troubles.ts'
+import { capacityCode, type Step, steps, type Trouble } from './troubles.ts'
 
 type Of<K extends Trouble['kind']> = Trouble & { readonly kind: K }
 
@@ -17,11 +18,31 @@ export const faults = {
       scene.fast.temporal.freeze(process)
       scene.later(forMs, () => scene.fast.temporal.thaw(process))
     }),
-  lateLaunch: async (scene, { ms, forMs }) => {
-    await scene.world.fault({ kind: 'latency', ms, operation: 'PUT virtualMachines', count: 1 })
-    // The request is on its way by then, and arrives.
-    const onItsWay = (process: SimulatedProcess) => scene.later(100, () => kill(scene, process, forMs))
-    await stopNext(scene, { after: 1, step: 'a PUT of a VM', point: 'sent' }, onItsWay)
+  lateLaunch: async (scene, { ms, forMs, isFirst }) => {
+    const slow = (by: number) =>
+      scene.world.fault({ kind: 'latency', ms: by, operation: 'PUT virtualMachines', count: 1 })
+    await slow(ms)
+    await stopNext(scene, { after: 1, step: 'a PUT of a VM', point: 'sent' }, (process, request) => {
+      const arrivesMs = scene.nowMs + ms
+      // The request is on its way by then, and arrives.
+      scene.later(100, () => kill(scene, process, forMs))
+      if (isFirst)
+        scene.fast.network.planned = {
+          request: 1,
+          of: new RegExp(`^${request}$`),
+          point: 'sent',
+          stop: () => void slow(Math.max(0, arrivesMs - scene.nowMs) + 1000),
+        }
+    })
+  },
+  cutCommit: async (scene, { point, forMs, isStopped }) => {
+    await stopNext(scene, { after: 1, step: 'a stamp', point }, (process, request) => {
+      kill(scene, process, forMs)
+      const claim = scene.fast.cluster.server.objects.find(request.split(' ')[1] ?? '')
+      const pool = claim && metaOf(claim).labels?.['karpenter.sh/nodepool']
+      if (isStopped && pool !== undefined) scene.later(0, () => scene.edit(pool, { budget: '0' }))
+      scene.later(0, () => terminateCommands(scene))
+    })
   },
   restoredEtcd: (scene, { minutes }) => restoreEtcd(scene, minutes),
   clock: async (scene, { draw, aheadMs, forMs }) => {
@@ -57,8 +78,12 @@ export const faults = {
       if (watching.lagMs === lagMs) watching.lagMs = 0
     })
   },
-  azure: ({ world }, { fault }) => world.fault(fault),
-  vm: async ({ world, foreign, struck }, { action, draw }) => {
+  azure: async (scene, { fault }) => {
+    if ('code' in fault && fault.code === capacityCode) scene.wasRefused = true
+    await scene.world.fault(fault)
+  },
+  vm: async (scene, { action, draw }) => {
+    const { world, foreign, struck } = scene
     const { virtualMachines } = await world.azure()
     const able = virtualMachines.filter(
       ({ name, priority }) => !foreign.vms.has(name) && (action !== 'evict' || priority === 'Spot'),
@@ -66,6 +91,7 @@ export const faults = {
     const one = picked(able, draw)
     if (one === undefined) throw new Error('no such VM')
     struck.add(one.name)
+    if (action === 'evict') scene.wasRefused = true
     await world.operator.simulator('POST', `/vms/${one.name}/${action}`)
   },
   foreign: async (scene, { of, draw }) => {
@@ -90,21 +116,33 @@ function kill(scene: Scene, process: SimulatedProcess, forMs: number): void {
   scene.later(forMs, () => scene.world.startJoiner(process.name))
 }
 
-/** Has the process that sends one of the next requests of a step stop there. Errors: one is to stop already. */
+/** For how long a process may be to stop at a request that does not come, before another stop takes that one's place. */
+const staleStopMs = 180_000
+
+/** Has the process that sends one of the next requests of a step stop there. Errors: another one is to stop. */
 async function stopNext(
   scene: Scene,
   { after, step, point }: { readonly after: number; readonly step: Step; readonly point: StopPoint },
-  stop: (process: SimulatedProcess) => void,
+  stop: PlannedStop['stop'],
 ): Promise<void> {
   const { network } = scene.fast
-  if (network.planned !== undefined) throw new Error('another process is to stop at a request')
+  const isStale = scene.nowMs - scene.stopPlannedMs >= staleStopMs
+  if (network.planned !== undefined && !isStale) throw new Error('another process is to stop at a request')
+  scene.stopPlannedMs = scene.nowMs
   network.planned = {
     request: after,
-    of: steps[step],
+    ...steps[step],
     point,
-    stop: (process) => {
+    stop: (process, request) => {
       scene.count(`hit: stopped at ${step}, ${point}`)
-      SimulatedProcess.outside(() => stop(process))
+      SimulatedProcess.outside(() => stop(process, request))
     },
   }
+}
+
+/** Somebody ends all commands in Temporal. */
+async function terminateCommands({ world }: Scene): Promise<void> {
+  const query = "WorkflowType = 'disruptionCommand' AND ExecutionStatus = 'Running'"
+  for await (const { workflowId } of world.temporal.workflow.list({ query }))
+    await answered(world.temporal.workflow.getHandle(workflowId).terminate('chaos'))
 }

@@ -40,8 +40,13 @@ export const operators = {
     await scene.world.operator.kubectl(['delete', 'nodeclaims', name, '--wait=false'])
     await scene.world.operator.api('PATCH', `${claimsPath}/${name}`, { metadata: { finalizers: null } })
   },
-  protect: async (scene, { draw, forMs }) => {
-    const pods = (await scene.world.list('pods')).filter(({ spec }) => spec.nodeName !== undefined)
+  protect: async (scene, { draw, forMs, isLate }) => {
+    const taken = isLate ? ((await scene.nextTaken()) as unknown as Seen) : undefined
+    const pods = (await scene.world.list('pods')).filter(({ spec }) =>
+      taken === undefined
+        ? spec.nodeName !== undefined
+        : spec.nodeName === (taken.status as { nodeName?: string }).nodeName,
+    )
     const { name } = found(picked(pods, draw)).metadata
     await protect(scene, name, 'true')
     scene.later(forMs, () => protect(scene, name, null))

@@ -20,6 +20,8 @@ export class Etcd<State> {
   readonly #fast: FastWorld
   #backups: readonly Backup<State>[] = []
   #isRestoring = false
+  /** When the last restore was, epoch ms. */
+  restoredMs = Number.NEGATIVE_INFINITY
 
   constructor(fast: FastWorld) {
     this.#fast = fast
@@ -46,8 +48,9 @@ export class Etcd<State> {
     const backup = this.#backups.findLast(({ atMs }) => atMs <= beforeMs) ?? this.#backups[0]
     if (backup === undefined) throw new Error('there is no backup yet')
     this.#backups = this.#backups.filter(({ atMs }) => atMs <= backup.atMs)
-    const { cluster } = this.#fast
+    const { cluster, time } = this.#fast
     const { server } = cluster
+    this.restoredMs = time.clock.now()
     this.#isRestoring = true
     // Kubernetes collects nothing in the midst of it.
     server.collectsGarbage = false

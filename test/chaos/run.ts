@@ -117,14 +117,10 @@ async function course(scene: Scene, watch: Watch): Promise<void> {
   await end(scene, watch)
 }
 
-/** Nobody waits for it: others do other things meanwhile. */
 function bringAbout(scene: Scene, trouble: Trouble): void {
   const { kind, ...details } = trouble
   scene.say(`${kind} ${JSON.stringify(details)}`)
-  acts[kind](scene, trouble).then(
-    () => scene.count(nameOf(trouble)),
-    (error: unknown) => scene.say(`  left out: ${String(error).slice(0, 200)}`),
-  )
+  scene.lasts(acts[kind](scene, trouble).then(() => scene.count(nameOf(trouble))))
 }
 
 /** The world itself came to an end: a workflow task failed, or nothing happens any more. */

@@ -1,3 +1,6 @@
+import type { Json } from '../../activities/kubernetes/client/answers.ts'
+import { traceKeys } from '../command-writes.ts'
+import { metaOf } from '../fast/kubernetes/api/objects.ts'
 import { SimulatedProcess } from '../fast/simulated-process.ts'
 import type { FastWorld } from '../fast/world/fast-world.ts'
 import type { World } from '../world.ts'
@@ -53,7 +56,13 @@ export class Scene {
   }
   /** Names of VMs that somebody else than Joiner ended. */
   readonly struck = new Set<string>()
+  /** Whether Azure may have refused to make a VM for want of capacity, which is remembered for an hour. */
+  wasRefused = false
   readonly etcd: Etcd<SceneState>
+  /** When the last stop of a process was planned, epoch ms. */
+  stopPlannedMs = 0
+  /** When troubles are over, epoch ms. */
+  readonly endsMs: number
   #disturbedUntilMs = 0
   /** How often what happened, by name: troubles that came about, and what they hit. */
   readonly counts = new Map<string, number>()
@@ -65,6 +74,7 @@ export class Scene {
     this.fast = fast
     this.world = world
     this.#say = say
+    this.endsMs = this.nowMs + plan.minutes * 60_000
     this.etcd = new Etcd(fast)
     this.api = new ApiFaults(fast, plan.seed, (name) => this.count(name))
     this.pools = new Map(plan.pools.map((pool) => [pool.name, { ...pool, revision: 0 }]))
@@ -118,14 +128,35 @@ export class Scene {
 
   /** Does something after a while, outside of all processes. */
   later(ms: number, act: () => unknown): void {
-    const done: Promise<void> = SimulatedProcess.outside(() => wait(ms))
-      .then(act)
+    this.lasts(SimulatedProcess.outside(() => wait(ms)).then(act))
+  }
+
+  /** Something goes on that nobody waits for: others do other things meanwhile. */
+  lasts(act: Promise<unknown>): void {
+    const done: Promise<void> = act
       .then(
         () => undefined,
         (error: unknown) => this.say(`  left out: ${String(error).slice(0, 200)}`),
       )
       .finally(() => this.#lasting.delete(done))
     this.#lasting.add(done)
+  }
+
+  /** Waits for the next NodeClaim that a command takes. Errors: there is none until troubles are over. */
+  async nextTaken(): Promise<Json> {
+    const taken = Promise.withResolvers<Json>()
+    const { objects } = this.fast.cluster.server
+    const stop = objects.onChange(({ resource, object, before }) => {
+      if (resource !== 'nodeclaims' || before === undefined || this.etcd.isRestoring) return
+      if (hasStamp(object) && !hasStamp(before)) taken.resolve(object)
+    })
+    const over = SimulatedProcess.outside(() =>
+      setTimeout(() => taken.reject(new Error('no command took a node')), this.endsMs - this.nowMs),
+    )
+    return taken.promise.finally(() => {
+      clearTimeout(over)
+      stop()
+    })
   }
 
   /** Waits for all that was to happen later. */
@@ -151,6 +182,8 @@ export class Scene {
     this.budgets.push({ pool: name, budget })
   }
 }
+
+const hasStamp = (claim: Json) => metaOf(claim).annotations?.[traceKeys.stamp] !== undefined
 
 export const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 

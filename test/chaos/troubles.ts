@@ -1,14 +1,28 @@
 import type { Random } from '../../bench/workloads/random.ts'
 import type { Fault } from '../../deploy/local/azure/admin/faults.ts'
-import type { StopPoint } from '../fast/network.ts'
+import { traceKeys } from '../command-writes.ts'
+import type { PlannedStop, StopPoint } from '../fast/network.ts'
 
 /** Something that happens to a cluster. `draw`, from 0 to 1, picks one of what is there then. */
 export type Trouble =
   /** The process that sends one of the next requests of a step ends there, or stands still. */
   | ({ readonly kind: 'kill' } & Stop)
   | ({ readonly kind: 'freeze' } & Stop)
-  /** The next PUT of a VM takes so long that the process which sent it is gone when it takes effect. */
-  | { readonly kind: 'lateLaunch'; readonly ms: number; readonly forMs: number }
+  /**
+   * The next PUT of a VM takes so long that the process which sent it is gone when it takes effect. `isFirst`: it still does so before the PUT that the
+   * next try sends.
+   */
+  | { readonly kind: 'lateLaunch'; readonly ms: number; readonly forMs: number; readonly isFirst: boolean }
+  /**
+   * The process that gives a node to a command ends there, and somebody terminates the commands. `isStopped`: and lets no more nodes of the NodePool be
+   * disrupted.
+   */
+  | {
+      readonly kind: 'cutCommit'
+      readonly point: StopPoint
+      readonly forMs: number
+      readonly isStopped: boolean
+    }
   /** The API server has again what it held some minutes ago. */
   | { readonly kind: 'restoredEtcd'; readonly minutes: number }
   | { readonly kind: 'temporalAway'; readonly forMs: number }
@@ -28,8 +42,8 @@ export type Trouble =
   | { readonly kind: 'foreign'; readonly of: ForeignKind; readonly draw: number }
   /** Somebody takes a NodeClaim's finalizers away and deletes it. */
   | { readonly kind: 'loseClaim'; readonly draw: number }
-  /** A pod must not be disrupted for a while. */
-  | { readonly kind: 'protect'; readonly draw: number; readonly forMs: number }
+  /** A pod must not be disrupted for a while. `isLate`: one of the next node that a command has taken. */
+  | { readonly kind: 'protect'; readonly draw: number; readonly forMs: number; readonly isLate: boolean }
   | { readonly kind: 'scale'; readonly draw: number; readonly replicas: number }
   | { readonly kind: 'deleteObject'; readonly of: 'nodes' | 'nodeclaims' | 'pods'; readonly draw: number }
   /** Its nodes drift. */
@@ -60,13 +74,15 @@ interface Stop {
 
 /** Requests by what they do. Of all of them most renew a Lease. */
 export const steps = {
-  any: /./,
-  'a NodeClaim': /^(?!get|list).*\/nodeclaims/,
-  'a Node': /^(?!get|list).*\/nodes\//,
-  'a PUT of a VM': /^PUT virtualMachines/,
-  'a DELETE of a VM': /^DELETE virtualMachines/,
-  'an eviction': /^evict/,
-} as const
+  any: { of: /./ },
+  'a NodeClaim': { of: /^(?!get|list).*\/nodeclaims/ },
+  'a Node': { of: /^(?!get|list).*\/nodes\// },
+  'a PUT of a VM': { of: /^PUT virtualMachines/ },
+  'a DELETE of a VM': { of: /^DELETE virtualMachines/ },
+  'an eviction': { of: /^evict/ },
+  /** The last write of a commit. */
+  'a stamp': { of: /\/nodeclaims\//, carrying: new RegExp(`"${traceKeys.stamp}":"`) },
+} as const satisfies Readonly<Record<string, Pick<PlannedStop, 'of' | 'carrying'>>>
 export type Step = keyof typeof steps
 
 /**
@@ -80,7 +96,7 @@ export type ForeignKind = (typeof foreignKinds)[number]
 type EndedType = 'nodeClaimLifecycle' | 'disruptionCommand' | 'disruptionLoop' | 'provisioningLoop'
 
 /** The codes speak of one zone and capacity type, since those of wider scope would soon leave nothing to buy. */
-const capacityCode = 'OverconstrainedZonalAllocationRequest'
+export const capacityCode = 'OverconstrainedZonalAllocationRequest'
 
 const dayMs = 24 * 60 * 60_000
 
@@ -103,11 +119,32 @@ function stopOf(random: Random, longest: number): Stop {
 
 const kill: Maker = (random) => ({ kind: 'kill', ...stopOf(random, 90) })
 
+/** A dead process is noticed after ten seconds, so from then on the next try looks for the VM. */
+const lateLaunch: Maker = (random) => ({
+  kind: 'lateLaunch',
+  ms: seconds(random, 3, 90),
+  forMs: seconds(random, 1, 3),
+  isFirst: random.chance(0.5),
+})
+
+const vm: Maker = (random) => ({
+  kind: 'vm',
+  action: random.pick(['delete', 'evict', 'stop'] as const),
+  draw: drawn(random),
+})
+
 const faults: readonly Maker[] = [
   kill,
   kill,
   (random) => ({ kind: 'freeze', ...stopOf(random, 120) }),
-  (random) => ({ kind: 'lateLaunch', ms: seconds(random, 3, 40), forMs: seconds(random, 1, 3) }),
+  lateLaunch,
+  lateLaunch,
+  (random) => ({
+    kind: 'cutCommit',
+    point: random.pick(points),
+    forMs: seconds(random, 1, 30),
+    isStopped: random.chance(0.5),
+  }),
   (random) => ({ kind: 'restoredEtcd', minutes: random.between(1, 12) }),
   (random) => ({
     kind: 'clock',
@@ -152,9 +189,27 @@ const faults: readonly Maker[] = [
       count: random.between(1, 4),
     }),
   () => azure({ kind: 'neverJoins' }),
-  (random) => ({ kind: 'vm', action: random.pick(['delete', 'evict', 'stop'] as const), draw: drawn(random) }),
+  vm,
+  vm,
 ]
 
+const protect: Maker = (random) => ({
+  kind: 'protect',
+  draw: drawn(random),
+  forMs: seconds(random, 60, 900),
+  isLate: random.chance(0.7),
+})
+
+const editTemplate: Maker = (random) => ({ kind: 'editTemplate', draw: drawn(random) })
+
+const endWorkflow: Maker = (random) => ({
+  kind: 'endWorkflow',
+  type: random.pick(types),
+  by: random.pick(['cancel', 'terminate'] as const),
+  draw: drawn(random),
+})
+
+/** Those that begin disruptions come more often: of what happens in the midst of them each takes a coincidence. */
 const operators: readonly Maker[] = [
   (random) => ({ kind: 'scale', draw: drawn(random), replicas: random.between(0, 6) }),
   (random) => ({ kind: 'scale', draw: drawn(random), replicas: random.between(0, 6) }),
@@ -163,7 +218,9 @@ const operators: readonly Maker[] = [
     of: random.pick(['nodes', 'nodeclaims', 'pods'] as const),
     draw: drawn(random),
   }),
-  (random) => ({ kind: 'editTemplate', draw: drawn(random) }),
+  editTemplate,
+  editTemplate,
+  editTemplate,
   (random) => ({ kind: 'editBudget', draw: drawn(random), budget: random.pick(['0', '1', '30%', '100%']) }),
   (random) => ({ kind: 'editLimit', draw: drawn(random), cpus: random.between(2, 12) * 4 }),
   (random) => ({ kind: 'removePool', draw: drawn(random), forMs: seconds(random, 1, 300) }),
@@ -176,17 +233,15 @@ const operators: readonly Maker[] = [
   (random) => ({ kind: 'hold', draw: drawn(random), forMs: seconds(random, 10, 900) }),
   (random) => ({ kind: 'plan', isApplied: random.chance(0.8) }),
   () => ({ kind: 'consolidate' }),
+  () => ({ kind: 'consolidate' }),
   (random) => ({ kind: 'retryNow', draw: drawn(random) }),
-  (random) => ({
-    kind: 'endWorkflow',
-    type: random.pick(types),
-    by: random.pick(['cancel', 'terminate'] as const),
-    draw: drawn(random),
-  }),
+  endWorkflow,
+  endWorkflow,
   (random) => ({ kind: 'foreign', of: random.pick(foreignKinds), draw: drawn(random) }),
   (random) => ({ kind: 'foreign', of: random.pick(foreignKinds), draw: drawn(random) }),
   (random) => ({ kind: 'loseClaim', draw: drawn(random) }),
-  (random) => ({ kind: 'protect', draw: drawn(random), forMs: seconds(random, 60, 900) }),
+  protect,
+  protect,
 ]
 
 /** Draws what happens next: what people do as often as what goes wrong. */

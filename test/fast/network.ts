@@ -10,13 +10,20 @@ export interface PlannedStop {
   /** Counted from 1, over all requests of all processes; with `of`, over those from now on whose names match. */
   readonly request: number
   readonly of?: RegExp
+  /** What the body of a request has to have that is counted, as JSON. */
+  readonly carrying?: RegExp
   readonly point: StopPoint
-  /** Kills the process, or freezes it. A frozen one takes up its request where it stopped. */
-  readonly stop: (process: SimulatedProcess) => void
+  /** Kills the process, or freezes it. A frozen one takes up its request where it stopped. `request`: its name. */
+  readonly stop: (process: SimulatedProcess, request: string) => void
 }
 
 /** Told of each answer in the process that it is for: the date of the server that made it, and when its request was sent (`performance.now`). */
 export type Answered = (date: string, sentMs: number) => void
+
+interface Carried {
+  readonly answered?: Answered | undefined
+  readonly body?: unknown
+}
 
 async function travel(ms: number): Promise<void> {
   if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
@@ -79,9 +86,10 @@ export class Network {
   }
 
   /** Counts a request. Returns the stop that is planned at it. */
-  #due(request: string): PlannedStop | undefined {
+  #due(request: string, body: unknown): PlannedStop | undefined {
     const planned = this.#planned
     if (planned === undefined || planned.of?.test(request) === false) return undefined
+    if (planned.carrying?.test(JSON.stringify(body) ?? '') === false) return undefined
     this.#counted += 1
     if (this.#counted !== planned.request) return undefined
     this.#planned = undefined
@@ -89,15 +97,19 @@ export class Network {
   }
 
   /** Carries a request of the process that runs now. Its effect is the server's work, and its answer arrives only where the process still lives. */
-  async carry<T>(request: string, effect: () => T | Promise<T>, answered: Answered = () => {}): Promise<T> {
+  async carry<T>(
+    request: string,
+    effect: () => T | Promise<T>,
+    { answered = () => {}, body }: Carried = {},
+  ): Promise<T> {
     const sentMs = performance.now()
     const process = SimulatedProcess.current
     if (process === undefined) return effect()
     await process.untilRunning()
     this.requests.push(request)
-    const planned = this.#due(request)
+    const planned = this.#due(request, body)
     if (planned?.point === 'sent') {
-      planned.stop(process)
+      planned.stop(process, request)
       await process.untilRunning()
     }
     const travelMs = this.#latencyMs(request) / 2
@@ -108,12 +120,12 @@ export class Network {
       await travel(travelMs)
       return { settled, date }
     })
-    if (planned?.point === 'effected') planned.stop(process)
+    if (planned?.point === 'effected') planned.stop(process, request)
     return process.answered(
       answer.status === 'fulfilled' ? Promise.resolve(answer.value) : Promise.reject(answer.reason as Error),
       () => {
         if (answer.status === 'fulfilled' || !(answer.reason instanceof NoAnswer)) answered(date, sentMs)
-        if (planned?.point === 'answered') planned.stop(process)
+        if (planned?.point === 'answered') planned.stop(process, request)
       },
     )
   }
@@ -136,7 +148,7 @@ export class Network {
           const result = () => Reflect.apply(call, target, args) as unknown
           if (method === 'watch') return this.#watch(result as () => AsyncIterable<unknown>)
           if (method === 'listPages') return this.#pages(name, result as () => AsyncIterable<unknown>, answered)
-          return this.carry(name, result, answered)
+          return this.carry(name, result, { answered, body: args[1] })
         }
       },
     })
@@ -152,7 +164,7 @@ export class Network {
   async *#pages<T>(name: string, begin: () => AsyncIterable<T>, answered?: Answered): AsyncGenerator<T> {
     const iterator = SimulatedProcess.outside(() => begin()[Symbol.asyncIterator]())
     for (;;) {
-      const next = await this.carry(name, () => iterator.next(), answered)
+      const next = await this.carry(name, () => iterator.next(), { answered })
       if (next.done === true) return
       yield next.value
     }

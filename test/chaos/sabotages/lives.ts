@@ -10,10 +10,14 @@ import { type Sabotage, sabotages } from './table.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 
-/** How a fault fared. `seeds`: with how many of them it lived, `noticed`: what was wrong with the next one. */
+/** How a fault fared. */
 interface Life {
+  /** With how many seeds it lived. */
   readonly seeds: number
+  /** What was wrong with the next one. Unset: it outlived all. */
   readonly noticed?: Wrong
+  /** What else was wrong before that, kind and seed: a fault may show by what it is not. */
+  readonly others: ReadonlyMap<string, number>
 }
 
 /** Puts faults back one at a time, in a copy of the tree, and runs plans until one notices. Returns how many of them lived. */
@@ -22,15 +26,16 @@ export async function sabotage(plans: readonly ChaosPlan[], jobs: number, names:
   const rows: string[][] = []
   try {
     for (const one of sabotages.filter(({ name }) => names.test(name))) {
-      const { seeds, noticed } = await lifeOf(copy, one, { plans, jobs })
+      const { seeds, noticed, others } = await lifeOf(copy, one, { plans, jobs })
       const how = noticed === undefined ? 'LIVED' : `${noticed.kind}: ${noticed.what}`
-      console.log(`${one.name}: ${how}, after ${seeds} seeds`)
-      rows.push([one.name, one.fix, String(seeds), noticed?.kind ?? 'LIVED'])
+      const by = [...others].map(([kind, seed]) => `noticed by ${kind} (seed ${seed})`).join(', ')
+      console.log(`${one.name}: ${how}, after ${seeds} seeds${by === '' ? '' : `; ${by}`}`)
+      rows.push([one.name, one.fix, String(seeds), noticed?.kind ?? 'LIVED', by])
     }
   } finally {
     copy.remove()
   }
-  console.log(`\n${table(['fault', 'mended by', 'seeds it lived', 'what noticed it'], rows)}`)
+  console.log(`\n${table(['fault', 'mended by', 'seeds it lived', 'what noticed it', 'what else was wrong'], rows)}`)
   return rows.filter(([, , , how]) => how === 'LIVED').length
 }
 
@@ -51,14 +56,17 @@ async function lifeOf(
   copy.mutate(change)
   let seeds = 0
   let noticed: Wrong | undefined
+  const others = new Map<string, number>()
   try {
-    await runBeside(plans, { jobs, file: join(copy.folder, 'test/chaos/jobs.ts') }, async (_, { wrong }) => {
-      noticed ??= wrong[0]
-      if (noticed === undefined) seeds += 1
-      return noticed === undefined ? 'next' : 'enough'
+    await runBeside(plans, { jobs, file: join(copy.folder, 'test/chaos/jobs.ts') }, async ({ seed }, { wrong }) => {
+      noticed ??= wrong.find(({ kind }) => kind === fault.kind)
+      if (noticed !== undefined) return 'enough'
+      seeds += 1
+      for (const { kind } of wrong) if (!others.has(kind)) others.set(kind, seed)
+      return 'next'
     })
   } finally {
     copy.restore(change)
   }
-  return noticed === undefined ? { seeds } : { seeds, noticed }
+  return { seeds, others, ...(noticed === undefined ? {} : { noticed }) }
 }

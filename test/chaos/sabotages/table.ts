@@ -3,6 +3,8 @@ export interface Sabotage {
   readonly name: string
   /** The commit that mended it. */
   readonly fix: string
+  /** What is wrong where it is noticed for what it is. */
+  readonly kind: string
   readonly path: string
   /** Is in the file once. */
   readonly text: string
@@ -14,6 +16,7 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'a PUT that is repeated changes the VM that the first one made',
     fix: '6f2a114c',
+    kind: 'VM made twice',
     path: 'activities/azure/launch/put-vm.ts',
     text: ", body, { ifNoneMatch: '*' })",
     by: ', body)',
@@ -21,6 +24,7 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'VMs of another cluster of the same name are collected',
     fix: '400e5f76',
+    kind: 'foreign VM is gone',
     path: 'activities/azure/launch/ownership.ts',
     text: 'if (uid !== undefined && uid !== clusterUid)',
     by: 'if (uid === undefined && uid !== clusterUid)',
@@ -28,6 +32,7 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'a VM that lost its NodeClaim is collected while pods run there',
     fix: '122d86ff',
+    kind: 'VM without a NodeClaim',
     path: 'core/machines-in-use.ts',
     text: 'return uses.find(({ pods }) => pods !== undefined) ?? uses[0]',
     by: 'return uses.find(({ pods }) => pods === -1)',
@@ -35,6 +40,7 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'what lost its NodeClaim is kept for ever, and gets none again',
     fix: '3cc967b9',
+    kind: 'VM without a NodeClaim',
     path: 'core/adoption.ts',
     text: '? doubt === undefined && now - sinceMs >= adoptAfterMs',
     by: '? doubt !== undefined && now - sinceMs >= adoptAfterMs',
@@ -42,6 +48,7 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'a Node is a NodeClaim’s by the provider id that its kubelet says',
     fix: 'cd100224',
+    kind: 'foreign Node is written',
     path: 'core/node-claim/node-owner.ts',
     text: 'return metadata.name === vm.name.toLowerCase() && isSameId(providerId, vm.providerId)',
     by: 'return isSameId(providerId, vm.providerId) || metadata.name === vm.providerId',
@@ -49,6 +56,7 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'a NodeClaim waits for ever for a Node that finalizers of others hold',
     fix: '51519e8f',
+    kind: 'left',
     path: 'activities/kubernetes/draining/finalize.ts',
     text: 'if (deps.now() - sinceMs < heldNodeMs) throw new Error(message)',
     by: 'if (deps.now() - sinceMs < 1000 * heldNodeMs) throw new Error(message)',
@@ -56,6 +64,7 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'what a dead planner had begun gets its stamps without a look at budgets',
     fix: '12fc199f',
+    kind: 'budget',
     path: 'activities/disruption/commit/commit.ts',
     text: 'if (!hasBudgetRoom(this.#deps, { candidates: unstamped, reason: this.#proposal.reason })) return false',
     by: 'hasBudgetRoom(this.#deps, { candidates: unstamped, reason: this.#proposal.reason })',
@@ -63,6 +72,7 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'a node that another command has by now is taken from it',
     fix: '12fc199f',
+    kind: 'taken from its command',
     path: 'activities/disruption/commit/command-writes.ts',
     text: 'stampOf(current) === undefined\n',
     by: 'stampOf(current) !== id\n',
@@ -70,6 +80,7 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'a node goes for a replacement whose Node is gone',
     fix: 'd9378692',
+    kind: 'node deleted for a lost replacement',
     path: 'activities/kubernetes/commands/candidates.ts',
     text: "(!isTrue(status.conditions, 'Initialized') || isTrue(status.conditions, nodeGone))",
     by: "!isTrue(status.conditions, 'Initialized') && !isTrue(status.conditions, nodeGone)",
@@ -77,6 +88,7 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'the taint of a commit that was cut off before its stamps stays',
     fix: 'a5c10df1',
+    kind: 'marked without a command',
     path: 'activities/disruption/abandoned.ts',
     text: 'else if (isMarked(deps, claim)) yield { claim }',
     by: 'else isMarked(deps, claim)',
@@ -84,6 +96,7 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'a node goes though a pod there must not be disrupted by now',
     fix: '9061396c',
+    kind: 'node deleted with a protected pod',
     path: 'activities/kubernetes/commands/candidates.ts',
     text: 'if (isBinding && blocking !== undefined)',
     by: 'if (isBinding && blocking !== undefined && blocking.metadata.name === "")',
@@ -91,6 +104,7 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'limits do not count what another plan has admitted',
     fix: '1a9c840c',
+    kind: 'limit',
     path: 'activities/provisioning/pool-limits.ts',
     text: 'usage: mergeResources(usageOf(this.#deps, name, this.#without), underWay.get(name) ?? {}),',
     by: 'usage: mergeResources(usageOf(this.#deps, name, this.#without), underWay.get("") ?? {}),',
@@ -98,6 +112,7 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'a lifecycle that is cancelled in Temporal ends where it stands',
     fix: '36b5fbe9',
+    kind: 'lifecycle cut short',
     path: 'workflows/node-claim-lifecycle.ts',
     text: 'return CancellationScope.nonCancellable(() => lifecycle.run())',
     by: 'return CancellationScope.cancellable(() => lifecycle.run())',
@@ -105,6 +120,7 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'a VM whose bootstrap token was replaced is adopted, and never joins',
     fix: '23f772c3',
+    kind: 'VM that cannot join',
     path: 'activities/azure/launch/put-vm.ts',
     text: 'if (isThereAlready(error)) await deleteVmOfReplacedToken(deps, input)',
     by: 'if (!isThereAlready(error)) await deleteVmOfReplacedToken(deps, { ...input, replacedBy: "" })',

@@ -27,6 +27,11 @@ export class Brakes {
     for (const key of inForce) if (!this.#since.has(key)) this.#since.set(key, nowMs)
   }
 
+  /** Whether a loop was paused when that was looked at last. */
+  isPausedNow(loop: LoopName): boolean {
+    return this.#since.has(loop)
+  }
+
   /** Whether a loop has been paused since then, as far as was looked, and still is. */
   isPaused(loop: LoopName, sinceMs: number): boolean {
     return (this.#since.get(loop) ?? Number.POSITIVE_INFINITY) <= sinceMs && this.#isPaused(loop, sinceMs)

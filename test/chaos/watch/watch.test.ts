@@ -1,11 +1,20 @@
 import { expect, test } from 'vitest'
+import { decodePod } from '../../../activities/kubernetes/cache/decode-pod.ts'
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import { type ResourceName, resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import { podFingerprint } from '../../../activities/scheduler-thread/pod-fingerprint.ts'
+import { formatWaitingClass } from '../../../api/waiting-pods.ts'
+import { formatPause, type LoopName } from '../../../core/pauses/pauses.ts'
+import type { WaitingClass } from '../../../core/scheduling/explain/waiting-class.ts'
+import { waitingKey } from '../../../core/scheduling/explain/waiting-classes.ts'
+import { nodeClass } from '../../applied-objects.ts'
 import { claimJson, condition, nodeJson, podJson } from '../../fakes/objects.ts'
+import { metaOf } from '../../fast/kubernetes/api/objects.ts'
 import { FastWorld } from '../../fast/world/fast-world.ts'
 import { passing } from '../../fast/world/passing.ts'
 import { serversOf } from '../../fast/world/simulated-servers.ts'
 import { World } from '../../world.ts'
+import { poolObject, workloadObjects } from '../objects.ts'
 import { type ChaosPlan, planOf } from '../plan.ts'
 import { Scene, wait } from '../scene.ts'
 import { Watch } from './watch.ts'
@@ -36,6 +45,47 @@ function nodeWithPod({ put }: Stage, name: string): void {
     ...nodeJson(name, { metadata: { annotations: { 'kwok.x-k8s.io/node': 'fake' }, ownerReferences: [] } }),
   })
   put('pods', podJson(`pod-${name}`, name, { metadata: { ownerReferences: [] } }))
+}
+
+/** A pod waits, a NodePool has room for it, and Joiner, which is cut off from the cluster, has said this of it. */
+async function said(stage: Stage, what: Pick<WaitingClass, 'state' | 'cause' | 'finding'>): Promise<void> {
+  const { scene, put, edit } = stage
+  const { world, fast } = scene
+  await world.apply(
+    nodeClass(),
+    ...plan.pools.map((pool) => poolObject({ ...pool, revision: 0 })),
+    ...workloadObjects({ name: 'work-0', replicas: 1, cpu: 250 }),
+  )
+  for (const [resource, name] of [
+    ['nodepools', 'default'],
+    ['aksnodeclasses', 'default'],
+  ] as const)
+    edit(resource, name, { status: { conditions: [condition('Ready')] } })
+  world.startJoiner('joiner-0')
+  fast.cut('joiner-0', 'kubernetes', 60 * 60_000)
+  await wait(30_000)
+  for (const pod of fast.cluster.server.objects.of('pods'))
+    put('configmaps', {
+      metadata: { name: 'joiner-waiting-pods', namespace: 'joiner' },
+      data: {
+        [waitingKey(podFingerprint(decodePod(pod)), what.state)]: formatWaitingClass({
+          ...what,
+          pods: [`default/${metaOf(pod).name}`],
+          count: 1,
+          sinceMs: scene.nowMs,
+          plannedOn: [],
+          funnel: [],
+          remedies: [],
+        }),
+      },
+    })
+  await wait(15 * 60_000)
+}
+
+/** Somebody pauses a loop. */
+function pause({ put, scene }: Stage, loop: LoopName): void {
+  const metadata = { name: 'joiner-pauses', namespace: 'joiner' }
+  put('configmaps', { metadata, data: { [loop]: formatPause({ reason: 'test', sinceMs: scene.nowMs }) } })
 }
 
 const protectedPod = { metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } } }
@@ -70,6 +120,60 @@ const acts: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> = {
     stage.edit('nodeclaims', 'a', { metadata: { annotations: { 'joiner.sh/hold-until': 'released' } } })
     await wait(longMs)
     stage.edit('nodeclaims', 'a', disrupted())
+  },
+  'disrupted in a pause': async (stage) => {
+    nodeWithPod(stage, 'a')
+    pause(stage, 'disruption')
+    await wait(longMs)
+    stage.edit('nodeclaims', 'a', disrupted())
+  },
+  'made in a pause': async (stage) => {
+    pause(stage, 'provisioning')
+    await wait(longMs)
+    stage.put('nodeclaims', claimJson('a'))
+  },
+  'taken from its command': (stage) => {
+    nodeWithPod(stage, 'a')
+    for (const command of ['c', 'd'])
+      stage.edit('nodeclaims', 'a', { metadata: { annotations: { 'joiner.sh/disruption-command': command } } })
+  },
+  'marked without a command': async (stage) => {
+    nodeWithPod(stage, 'a')
+    stage.edit('nodeclaims', 'a', disrupted())
+    // Joiner would release it.
+    stage.scene.world.startJoiner('joiner-0')
+    stage.scene.fast.cut('joiner-0', 'kubernetes', 60 * 60_000)
+    await wait(7 * 60_000)
+  },
+  'VM without a NodeClaim': async ({ scene }) => {
+    const arm = await scene.world.arm()
+    await arm.plantVm('aks-a', { 'karpenter.azure.com_cluster': 'local', 'joiner.sh_nodeclaim-uid': 'gone' })
+    await arm.close()
+    // Joiner would delete it.
+    scene.world.startJoiner('joiner-0')
+    scene.fast.cut('joiner-0', 'azure', 60 * 60_000)
+    await wait(30 * 60_000)
+  },
+  account: (stage) => said(stage, { state: 'unschedulable', cause: 'limits', finding: 'limits are used up' }),
+  'VM that cannot join': async ({ scene, edit }) => {
+    scene.fast.cluster.server.objects.onChange(({ resource, type, object }) => {
+      if (resource === 'secrets' && type === 'ADDED')
+        scene.later(0, () =>
+          edit('secrets', metaOf(object).name, { stringData: { 'token-secret': 'another' } }, 'kube-system'),
+        )
+    })
+    const { pools } = plan
+    await scene.world.apply(
+      nodeClass(),
+      ...pools.map((pool) => poolObject({ ...pool, revision: 0 })),
+      ...workloadObjects({ name: 'work-0', replicas: 1, cpu: 250 }),
+    )
+    scene.world.startJoiner('joiner-0')
+    await wait(3 * 60_000)
+    // Its next PUT was told that the VM is there.
+    const { journal } = scene.fast.azure.deps
+    journal.push(...journal.map((entry) => ({ ...entry, answer: { atMs: entry.atMs, status: 412 } })))
+    await wait(3 * 60_000)
   },
   budget: (stage) => {
     for (const name of ['a', 'b']) nodeWithPod(stage, name)
@@ -130,6 +234,10 @@ const allowed: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> 
     stage.edit('pods', 'pod-a', protectedPod, 'default')
     await wait(20_000)
     stage.edit('nodeclaims', 'a', disrupted())
+  },
+  'a pod that is said to wait for what is so': (stage) => {
+    stage.scene.wasRefused = true
+    return said(stage, { state: 'unschedulable', cause: 'capacity', finding: 'Azure has none' })
   },
   'what a restore of etcd takes away': async (stage) => {
     await wait(70_000)

@@ -1,6 +1,7 @@
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import { disruptionCommandId } from '../../../core/task-queues.ts'
 import { clusterName } from '../../../deploy/local/cluster.ts'
+import type { SimulatedVm } from '../../clusters/servers.ts'
 import { traceKeys } from '../../command-writes.ts'
 import type { FakeRequest } from '../../fakes/cluster.ts'
 import { metaOf } from '../../fast/kubernetes/api/objects.ts'
@@ -9,18 +10,16 @@ import { hasKubelet } from '../../fast/kubernetes/controllers/kubelets.ts'
 import { SimulatedProcess } from '../../fast/simulated-process.ts'
 import type { Run } from '../../fast/temporal/run.ts'
 import type { Scene } from '../scene.ts'
+import { Accounts } from './accounts.ts'
 import { Brakes } from './brakes.ts'
+import { Joins } from './joins.ts'
+import { isBarred, poolOf, resolved } from './lost-vms.ts'
+import { type Condition, isGoing, isTrue } from './objects-seen.ts'
 
 /** Something that must not be. Shorter forms of a plan have to be wrong in the same `kind`. */
 export interface Wrong {
   readonly kind: string
   readonly what: string
-}
-
-interface Condition {
-  readonly type: string
-  readonly status: string
-  readonly reason?: string
 }
 
 interface PodSeen extends Json {
@@ -46,9 +45,10 @@ const earlyMs = 10_000
 const mostOrphanMs = 25 * 60_000
 /** The same for one whose Node runs pods: it gets a NodeClaim again, ten minutes after it was found without one. */
 const mostLostMs = 45 * 60_000
+/** How long a node may be marked for a command that does not come, while nothing else is wrong. */
+const mostMarkedMs = 5 * 60_000
 /** What a commit has read of budgets and nodes may be so old: its validation waits for slow requests. */
 const staleMs = 120_000
-const poolLabel = 'karpenter.sh/nodepool'
 const deadlineKey = 'karpenter.sh/nodeclaim-termination-timestamp'
 const uidTag = 'joiner.sh_nodeclaim-uid'
 
@@ -57,9 +57,13 @@ export class Watch {
   readonly wrong: Wrong[] = []
   readonly #scene: Scene
   readonly #brakes: Brakes
+  readonly #joins: Joins
+  readonly #accounts: Accounts
   /** Foreign VMs that were seen. */
   readonly #foreignVms = new Set<string>()
   readonly #orphans = new Map<string, number>()
+  /** For how long NodeClaims have had the traces of a commit without its last one, in ms. */
+  readonly #marks = new Map<string, number>()
   /** How many NodeClaims each NodePool had, at each look. */
   #sizes: readonly { readonly atMs: number; readonly ofPools: ReadonlyMap<string, number> }[] = []
   readonly #stops: (() => void)[]
@@ -68,6 +72,8 @@ export class Watch {
     this.#scene = scene
     const { cluster } = scene.fast
     this.#brakes = new Brakes(cluster.server)
+    this.#joins = new Joins(scene)
+    this.#accounts = new Accounts(scene)
     const timer = SimulatedProcess.outside(() => setInterval(() => void this.#look(), lookMs))
     this.#stops = [
       () => clearInterval(timer),
@@ -92,6 +98,7 @@ export class Watch {
     etcd.backUp(nowMs, () => this.#scene.state)
     this.#brakes.look(nowMs)
     const claims = this.#claims()
+    for (const untrue of await this.#accounts.look()) this.note('account', untrue)
     const ofPools = Map.groupBy(claims, poolOf)
     this.#noteSizes(new Map([...ofPools].map(([pool, own]) => [pool, own.length])))
     for (const [pool, own] of ofPools) this.#lookAtLimit(pool, own)
@@ -101,22 +108,46 @@ export class Watch {
     const names = new Set(virtualMachines.map(({ name }) => name))
     for (const name of this.#orphans.keys()) if (!names.has(name)) this.#orphans.delete(name)
     for (const { name, tags } of virtualMachines)
-      if (!this.#scene.foreign.vms.has(name)) this.#lookAtVm(name, uids.has(tags[uidTag] ?? ''))
+      if (!this.#scene.foreign.vms.has(name)) this.#lookAtVm({ name, tags }, uids.has(tags[uidTag] ?? ''))
+    this.#lookAtMarks(claims)
+    const staying = new Set(claims.filter((claim) => !isGoing(claim)).map((claim) => metaOf(claim).name))
+    for (const name of this.#joins.look(names, staying)) this.note('VM that cannot join', name)
     for (const name of this.#scene.foreign.vms)
       if (names.has(name)) this.#foreignVms.add(name)
       else if (this.#foreignVms.has(name)) this.note('foreign VM is gone', name)
   }
 
-  /** Only the time counts in which Joiner can do something about it. */
-  #lookAtVm(name: string, isOwned: boolean): void {
-    if (isOwned) return void this.#orphans.delete(name)
+  /** Whether Joiner can do something about what is wrong. */
+  get #isCalm(): boolean {
     const { fast, api } = this.#scene
-    const isCalm = !fast.temporal.isAway && !api.isTroubled && fast.joiners.size > 0
-    const ms = (this.#orphans.get(name) ?? 0) + (isCalm ? lookMs : 0)
+    return !fast.temporal.isAway && !api.isTroubled && fast.joiners.size > 0
+  }
+
+  /** Only the time counts in which Joiner can do something about it: what is drained once it has a NodeClaim waits for its NodePool's budgets. */
+  #lookAtVm({ name, tags }: Pick<SimulatedVm, 'name' | 'tags'>, isOwned: boolean): void {
+    if (isOwned) return void this.#orphans.delete(name)
+    const node = this.#scene.fast.cluster.server.objects.find(`/api/v1/nodes/${name}`)
+    const ms = (this.#orphans.get(name) ?? 0) + (this.#isCalm && !isBarred(this.#scene, { name, tags }) ? lookMs : 0)
     this.#orphans.set(name, ms)
-    const node = fast.cluster.server.objects.find(`/api/v1/nodes/${name}`)
     const isKept = node !== undefined && isTrue(node, 'Ready')
     if (ms > (isKept ? mostLostMs : mostOrphanMs)) this.note('VM without a NodeClaim', name)
+  }
+
+  /** A commit that was cut off is finished or undone. A paused loop does neither. */
+  #lookAtMarks(claims: readonly ClaimSeen[]): void {
+    const isMarked = (claim: ClaimSeen) =>
+      isTrue(claim, 'DisruptionReason') &&
+      !isTrue(claim, 'Rebooting') &&
+      !isGoing(claim) &&
+      metaOf(claim).annotations?.[traceKeys.stamp] === undefined
+    const marked = new Set(claims.filter(isMarked).map((claim) => metaOf(claim).name))
+    for (const name of this.#marks.keys()) if (!marked.has(name)) this.#marks.delete(name)
+    if (!this.#isCalm || !this.#scene.isCalmFor(actMs) || this.#brakes.isPausedNow('disruption')) return
+    for (const name of marked) {
+      const ms = (this.#marks.get(name) ?? 0) + lookMs
+      this.#marks.set(name, ms)
+      if (ms > mostMarkedMs) this.note('marked without a command', name)
+    }
   }
 
   /** Nodes that go, or are to be replaced, are no part of a run and count for no limit (reference/karpenter-core.md 3.6). */
@@ -205,6 +236,7 @@ export class Watch {
 
   #changedNode({ object, before, type }: Change): void {
     const { name } = metaOf(object)
+    if (type === 'ADDED') this.#joins.made(object)
     if (before !== undefined && hasKubelet(before) && !hasKubelet(object)) this.#lookAtEndedVm(name)
     if (type === 'DELETED' && this.#scene.foreign.nodes.has(name)) this.note('foreign Node is gone', name)
   }
@@ -212,6 +244,9 @@ export class Watch {
   #changedClaim({ object, before, type }: Change): void {
     if (type === 'ADDED') this.#made(object)
     if (isGoing(object) && before !== undefined && !isGoing(before)) this.#scene.count('drains')
+    const [stamp, former] = [object, before].map((one) => one && metaOf(one).annotations?.[traceKeys.stamp])
+    if (stamp !== undefined && former !== undefined && stamp !== former)
+      this.note('taken from its command', `${metaOf(object).name}, ${former}, by ${stamp}`)
     if (type === 'DELETED' || !isDisrupted(object) || (before !== undefined && isDisrupted(before))) return
     this.#scene.count('nodes disrupted')
     this.#lookAtBudget(poolOf(object))
@@ -269,16 +304,5 @@ function isBoundByPods({ spec, status }: ClaimSeen): boolean {
   return reason !== 'Unhealthy' && (reason !== 'Drifted' || spec?.terminationGracePeriod === undefined)
 }
 
-const isGoing = (object: Json) => metaOf(object).deletionTimestamp !== undefined
-
-const poolOf = (claim: Json) => metaOf(claim).labels?.[poolLabel] ?? ''
-
 /** A node whose VM goes already counts for no budget (reference/karpenter-core.md 4.10). */
 const isDisrupted = (claim: Json) => isTrue(claim, 'DisruptionReason') && !isTrue(claim, 'InstanceTerminating')
-
-const isTrue = (object: Json, condition: string) =>
-  (object as ClaimSeen).status?.conditions?.some(({ type, status }) => type === condition && status === 'True') === true
-
-/** A share is rounded up, as Karpenter does. */
-const resolved = (budget: string, size: number) =>
-  budget.endsWith('%') ? Math.ceil((Number.parseInt(budget, 10) / 100) * size) : Number(budget)

@@ -1,0 +1,16 @@
+import type { Json } from '../../../activities/kubernetes/client/answers.ts'
+import { metaOf } from '../../fast/kubernetes/api/objects.ts'
+
+export interface Condition {
+  readonly type: string
+  readonly status: string
+  readonly reason?: string
+}
+
+export const isGoing = (object: Json) => metaOf(object).deletionTimestamp !== undefined
+
+/** Whether an object has a condition, and it is True. */
+export const isTrue = (object: Json, condition: string) =>
+  (object as { readonly status?: { readonly conditions?: readonly Condition[] } }).status?.conditions?.some(
+    ({ type, status }) => type === condition && status === 'True',
+  ) === true
