@@ -35,8 +35,8 @@ export const faults = {
         }
     })
   },
-  cutCommit: async (scene, { point, forMs, isStopped }) => {
-    await stopNext(scene, { after: 1, step: 'a stamp', point }, (process, request) => {
+  cutCommit: async (scene, { forMs, isStopped }) => {
+    await stopNext(scene, { after: 1, step: 'a stamp', point: 'sent' }, (process, request) => {
       kill(scene, process, forMs)
       const claim = scene.fast.cluster.server.objects.find(request.split(' ')[1] ?? '')
       const pool = claim && metaOf(claim).labels?.['karpenter.sh/nodepool']

@@ -14,15 +14,10 @@ export type Trouble =
    */
   | { readonly kind: 'lateLaunch'; readonly ms: number; readonly forMs: number; readonly isFirst: boolean }
   /**
-   * The process that gives a node to a command ends there, and somebody terminates the commands. `isStopped`: and lets no more nodes of the NodePool be
+   * The process that is about to give a node to a command ends there, and somebody terminates the commands. `isStopped`: and lets no more nodes of the NodePool be
    * disrupted.
    */
-  | {
-      readonly kind: 'cutCommit'
-      readonly point: StopPoint
-      readonly forMs: number
-      readonly isStopped: boolean
-    }
+  | { readonly kind: 'cutCommit'; readonly forMs: number; readonly isStopped: boolean }
   /** The API server has again what it held some minutes ago. */
   | { readonly kind: 'restoredEtcd'; readonly minutes: number }
   | { readonly kind: 'temporalAway'; readonly forMs: number }
@@ -127,12 +122,20 @@ const lateLaunch: Maker = (random) => ({
   isFirst: random.chance(0.5),
 })
 
-const vm: Maker = (random) => ({
-  kind: 'vm',
-  action: random.pick(['delete', 'evict', 'stop'] as const),
-  draw: drawn(random),
-})
+const vm =
+  (action: 'delete' | 'evict' | 'stop'): Maker =>
+  (random) => ({ kind: 'vm', action, draw: drawn(random) })
 
+const apiErrors =
+  (status: 409 | 500): Maker =>
+  (random) => ({
+    kind: 'apiErrors',
+    status,
+    share: random.pick([0.2, 0.5, 1]),
+    forMs: seconds(random, 2, 60),
+  })
+
+/** What seldom comes about stands here more than once: an eviction needs a spot VM, and a stop at a stamp a command. */
 const faults: readonly Maker[] = [
   kill,
   kill,
@@ -141,9 +144,8 @@ const faults: readonly Maker[] = [
   lateLaunch,
   (random) => ({
     kind: 'cutCommit',
-    point: random.pick(points),
     forMs: seconds(random, 1, 30),
-    isStopped: random.chance(0.5),
+    isStopped: random.chance(0.8),
   }),
   (random) => ({ kind: 'restoredEtcd', minutes: random.between(1, 12) }),
   (random) => ({
@@ -158,12 +160,8 @@ const faults: readonly Maker[] = [
     forMs: random.pick([seconds(random, 2, 20), seconds(random, 30, 300), seconds(random, 300, 5000)]),
   }),
   (random) => ({ kind: 'apiThrottle', forMs: seconds(random, 1, 60) }),
-  (random) => ({
-    kind: 'apiErrors',
-    status: random.pick([409, 500] as const),
-    share: random.pick([0.2, 0.5, 1]),
-    forMs: seconds(random, 2, 60),
-  }),
+  apiErrors(409),
+  apiErrors(500),
   (random) => ({ kind: 'apiLosesAnswers', count: random.between(1, 8) }),
   (random) => ({ kind: 'apiSlow', ms: random.between(200, 9000), forMs: seconds(random, 5, 120) }),
   () => ({ kind: 'watchesExpire' }),
@@ -189,15 +187,16 @@ const faults: readonly Maker[] = [
       count: random.between(1, 4),
     }),
   () => azure({ kind: 'neverJoins' }),
-  vm,
-  vm,
+  vm('delete'),
+  vm('stop'),
+  ...Array<Maker>(4).fill(vm('evict')),
 ]
 
 const protect: Maker = (random) => ({
   kind: 'protect',
   draw: drawn(random),
   forMs: seconds(random, 60, 900),
-  isLate: random.chance(0.7),
+  isLate: random.chance(0.5),
 })
 
 const editTemplate: Maker = (random) => ({ kind: 'editTemplate', draw: drawn(random) })
@@ -235,6 +234,7 @@ const operators: readonly Maker[] = [
   () => ({ kind: 'consolidate' }),
   () => ({ kind: 'consolidate' }),
   (random) => ({ kind: 'retryNow', draw: drawn(random) }),
+  endWorkflow,
   endWorkflow,
   endWorkflow,
   (random) => ({ kind: 'foreign', of: random.pick(foreignKinds), draw: drawn(random) }),

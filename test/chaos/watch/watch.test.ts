@@ -21,6 +21,7 @@ import { Watch } from './watch.ts'
 
 const plan: ChaosPlan = {
   ...planOf(1),
+  workloads: [{ name: 'work-0', replicas: 1, cpu: 250 }],
   pools: [{ ...(planOf(1).pools[0] as ChaosPlan['pools'][number]), name: 'default', budget: '1', cpuLimit: 8 }],
 }
 const longMs = 130_000
@@ -54,7 +55,7 @@ async function said(stage: Stage, what: Pick<WaitingClass, 'state' | 'cause' | '
   await world.apply(
     nodeClass(),
     ...plan.pools.map((pool) => poolObject({ ...pool, revision: 0 })),
-    ...workloadObjects({ name: 'work-0', replicas: 1, cpu: 250 }),
+    ...plan.workloads.flatMap(workloadObjects),
   )
   for (const [resource, name] of [
     ['nodepools', 'default'],
@@ -166,7 +167,7 @@ const acts: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> = {
     await scene.world.apply(
       nodeClass(),
       ...pools.map((pool) => poolObject({ ...pool, revision: 0 })),
-      ...workloadObjects({ name: 'work-0', replicas: 1, cpu: 250 }),
+      ...plan.workloads.flatMap(workloadObjects),
     )
     scene.world.startJoiner('joiner-0')
     await wait(3 * 60_000)
@@ -179,10 +180,9 @@ const acts: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> = {
     for (const name of ['a', 'b']) nodeWithPod(stage, name)
     for (const name of ['a', 'b']) stage.edit('nodeclaims', name, disrupted())
   },
-  limit: async ({ put }) => {
-    for (const name of ['a', 'b'])
-      put('nodeclaims', claimJson(name, { status: { capacity: { cpu: '8' }, conditions: ready } }))
-    await wait(20_000)
+  limit: ({ put }) => {
+    put('nodeclaims', claimJson('a', { status: { capacity: { cpu: '7' }, conditions: ready } }))
+    put('nodeclaims', claimJson('b', { spec: { resources: { requests: { cpu: '1500m' } } } }))
   },
   'foreign Node is written': async ({ scene, put, joiner }) => {
     scene.foreign.nodes.add('foreign-0')
@@ -217,6 +217,11 @@ const allowed: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> 
       metadata: { annotations: { 'karpenter.sh/nodeclaim-termination-timestamp': over } },
     })
     await stage.joiner.delete(resourcePath('pods', 'pod-a', 'default'))
+  },
+  'a NodeClaim whose VM comes out larger than its pods ask for': ({ put, edit }) => {
+    for (const name of ['a', 'b'])
+      put('nodeclaims', claimJson(name, { spec: { resources: { requests: { cpu: '3500m' } } } }))
+    for (const name of ['a', 'b']) edit('nodeclaims', name, { status: { capacity: { cpu: '8' }, conditions: ready } })
   },
   'a VM that somebody else ended': (stage) => {
     nodeWithPod(stage, 'a')

@@ -28,7 +28,10 @@ interface PodSeen extends Json {
 }
 
 interface ClaimSeen extends Json {
-  readonly spec?: { readonly terminationGracePeriod?: string }
+  readonly spec?: {
+    readonly terminationGracePeriod?: string
+    readonly resources?: { readonly requests: Readonly<Record<string, string>> }
+  }
   readonly status?: {
     readonly conditions?: readonly Condition[]
     readonly nodeName?: string
@@ -39,7 +42,7 @@ interface ClaimSeen extends Json {
 const lookMs = 10_000
 /** How long a process may take from its last look at pods to what follows from it, while none stands still and no request waits. */
 const actMs = 30_000
-/** By how much a pod may be deleted before its node's deadline: clocks differ, and an interrupted VM ends a little later. */
+/** By how much a pod may be deleted before its node's deadline: clocks differ a little, and an interrupted VM ends a little later. */
 const earlyMs = 10_000
 /** How long a VM may be without its NodeClaim while nothing else is wrong: two runs of maintenance and their jitter. */
 const mostOrphanMs = 25 * 60_000
@@ -101,7 +104,6 @@ export class Watch {
     for (const untrue of await this.#accounts.look()) this.note('account', untrue)
     const ofPools = Map.groupBy(claims, poolOf)
     this.#noteSizes(new Map([...ofPools].map(([pool, own]) => [pool, own.length])))
-    for (const [pool, own] of ofPools) this.#lookAtLimit(pool, own)
     const { virtualMachines } = await this.#scene.world.azure()
     this.#scene.count(virtualMachines.length > 0 ? 'looks with VMs' : 'looks without VMs')
     const uids = new Set(claims.map((claim) => metaOf(claim).uid))
@@ -150,8 +152,13 @@ export class Watch {
     }
   }
 
-  /** Nodes that go, or are to be replaced, are no part of a run and count for no limit (reference/karpenter-core.md 3.6). */
-  #lookAtLimit(pool: string, claims: readonly ClaimSeen[]): void {
+  /**
+   * Looks at the limit of a NodePool that gets another NodeClaim. Until its launch a NodeClaim counts with what its pods request, so that sizes that are
+   * larger exceed the limit later (docs/placement.md). Nodes that go, or are to be replaced, are no part of a run and count for no limit
+   * (reference/karpenter-core.md 3.6).
+   */
+  #lookAtLimit(pool: string): void {
+    const claims = this.#claims().filter((claim) => poolOf(claim) === pool)
     const most = this.#scene.mostCpus.get(pool) ?? Number.POSITIVE_INFINITY
     // What was made in place of a node that stays after all is over the limit: its command ended before it was done.
     const undone = new Set(
@@ -166,7 +173,9 @@ export class Watch {
     const staying = claims.filter(
       (claim) => !isGoing(claim) && !isTrue(claim, 'DisruptionReason') && !isSecond(claim) && !isAdopted(claim),
     )
-    const cpus = staying.reduce((sum, { status }) => sum + Number(status?.capacity?.['cpu'] ?? 0), 0)
+    const cpus = staying.reduce((sum, { spec, status }) => {
+      return sum + vcpus(status?.capacity?.['cpu'] ?? spec?.resources?.requests['cpu'] ?? '0')
+    }, 0)
     if (cpus > most) this.note('limit', `${pool} has ${cpus} vCPUs of ${most}`)
   }
 
@@ -182,13 +191,23 @@ export class Watch {
     const node = cluster.server.objects.find(`/api/v1/nodes/${nodeName}`)
     if (node === undefined || pod === undefined) return
     if (!isTrue(node, 'Ready')) return
-    if (this.#deadlineOf(nodeName) <= this.#scene.nowMs + earlyMs) return this.#scene.count('pods deleted in time')
+    if (this.#deadlineOf(nodeName) <= this.#scene.nowMs + this.#earlyMs)
+      return this.#scene.count('pods deleted in time')
     this.note('pod deleted past its budget', `${path} on ${nodeName}`)
+  }
+
+  /** A clock that is less than a minute ahead counts as right (ADR 53). */
+  get #earlyMs(): number {
+    const ahead = [...this.#scene.fast.joiners.values()].map(({ process }) => process.skewMs)
+    return earlyMs + Math.max(0, ...ahead.filter((ms) => ms <= 60_000))
   }
 
   /** When a node's pods have to be gone, epoch ms; infinity: it has no such time. */
   #deadlineOf(nodeName: string): number {
-    const claim = this.#claims().find(({ status }) => status?.nodeName === nodeName)
+    // A NodeClaim that is made again for a VM that is to be drained never learns of its Node.
+    const claim = this.#claims().find(
+      (one) => one.status?.nodeName === nodeName || `aks-${metaOf(one).name}` === nodeName,
+    )
     const text = claim && metaOf(claim).annotations?.[deadlineKey]
     return text === undefined ? Number.POSITIVE_INFINITY : Date.parse(text)
   }
@@ -220,7 +239,7 @@ export class Watch {
     const { struck, nowMs, foreign } = this.#scene
     const [pod] = this.#podsOn(name)
     if (pod === undefined || struck.has(name) || foreign.nodes.has(name)) return
-    if (this.#deadlineOf(name) > nowMs + earlyMs) this.note('VM ended with pods', `${name}, ${metaOf(pod).name}`)
+    if (this.#deadlineOf(name) > nowMs + this.#earlyMs) this.note('VM ended with pods', `${name}, ${metaOf(pod).name}`)
   }
 
   #lookAtForeign(path: string): void {
@@ -260,6 +279,7 @@ export class Watch {
   #made(claim: Json): void {
     const { name, annotations = {} } = metaOf(claim)
     this.#scene.count('claims')
+    this.#lookAtLimit(poolOf(claim))
     const isReplacement = traceKeys.replacementFor in annotations
     if (!isReplacement && this.#brakes.isPaused('provisioning', this.#scene.nowMs - staleMs))
       this.note('made in a pause', name)
@@ -306,3 +326,5 @@ function isBoundByPods({ spec, status }: ClaimSeen): boolean {
 
 /** A node whose VM goes already counts for no budget (reference/karpenter-core.md 4.10). */
 const isDisrupted = (claim: Json) => isTrue(claim, 'DisruptionReason') && !isTrue(claim, 'InstanceTerminating')
+
+const vcpus = (quantity: string) => (quantity.endsWith('m') ? Number.parseInt(quantity, 10) / 1000 : Number(quantity))
