@@ -57,7 +57,7 @@ const gaps = [
 /** Returns the plan of a seed; the same for the same seed. */
 export function planOf(seed: number): ChaosPlan {
   const random = new Random(seed * 7919 + 1)
-  // Most are small: two nodes find what five find, for half of the time.
+  // Most are small, and cost less.
   const isSmall = random.chance(0.7)
   const pools = Array.from({ length: random.between(1, isSmall ? 2 : 3) }, (_, at) => poolOf(random, `pool-${at}`))
   const count = isSmall ? random.between(2, 4) : random.between(3, 12)
