@@ -119,6 +119,9 @@ describe('savings', () => {
     outcome: 'done',
     ...more,
   })
+  /** An empty node that goes at an hour. */
+  const empty = (name: string, hour: number) =>
+    command({ decision: 'delete', candidates: [name], replacements: [], endedMs: at + hour * hourMs })
   const ended = life('b', [], { endedMs: at + 3 * hourMs })
   const day = { fromMs: at, toMs: at + 72 * hourMs }
 
@@ -131,6 +134,48 @@ describe('savings', () => {
     expect(savingsIn([facts], lives, day)[0]?.usd).toBe(usd)
   })
 
+  test.each<[string, readonly CommandFacts[], readonly number[], number]>([
+    // Scaled up and down each hour: one node is less at a time.
+    [
+      'of one node that comes and goes each hour are those of one node',
+      [1, 2, 3, 4].map((hour) => empty(`a${hour}`, hour)),
+      [1.5, 2.5, 3.5, 4.5],
+      4 * 0.5 * 0.5,
+    ],
+    ['end with the next node of the NodePool', [empty('a1', 1)], [3], 2 * 0.5],
+    [
+      'of two nodes end one after the other',
+      [{ ...empty('a1', 1), candidates: ['a1', 'a2'], savings: 1 }],
+      [2, 4],
+      0.5 + 1.5,
+    ],
+    ['go on where the next node came for the day after', [empty('a1', 1)], [30], 24 * 0.5],
+    ['do not end with a node that is a replacement', [empty('a1', 1), command({ savings: 0 })], [], 24 * 0.5],
+  ])('%s', (_, facts, createdAfter, usd) => {
+    const lives = [
+      ...facts.flatMap(({ candidates }) => candidates.map((name) => life(name, []))),
+      life('b', [], { createdMs: at + 2 * hourMs }),
+      ...createdAfter.map((hour) => life(`new${hour}`, [], { createdMs: at + hour * hourMs })),
+    ].filter(({ nodeClaim }) => nodeClaim !== 'b' || facts.some(({ replacements }) => replacements.includes('b')))
+    expect(savingsIn(facts, lives, day).reduce((sum, saving) => sum + saving.usd, 0)).toBeCloseTo(usd)
+  })
+
+  test('are never more than nodes that would exist', () => {
+    const hours = fc.array(fc.nat(47), { minLength: 1, maxLength: 12 })
+    fc.assert(
+      fc.property(hours, (started) => {
+        // Each node lives half an hour and goes empty: of one NodePool, at 0.5 USD an hour.
+        const facts = started.map((hour, index) => empty(`n${index}`, hour + 0.5))
+        const lives = started.map((hour, index) => life(`n${index}`, [], { createdMs: at + hour * hourMs }))
+        const most = Math.max(...started.map((hour) => started.filter((other) => other === hour).length))
+        const end = { fromMs: at, toMs: at + 72 * hourMs }
+        const saved = savingsIn(facts, lives, end).reduce((sum, { usd }) => sum + usd, 0)
+        // Without disruption as many nodes would be there as were at once, for a day after the last of them at most.
+        expect(saved).toBeLessThanOrEqual(most * 0.5 * 72 + 1e-9)
+      }),
+    )
+  })
+
   test('before the window do not count', () => {
     const late = { fromMs: at + 2 * hourMs, toMs: at + 10 * hourMs }
     expect(savingsIn([command()], [ended], late)[0]?.usd).toBe(0.5)
@@ -140,6 +185,12 @@ describe('savings', () => {
 
 describe('the forecast of a month', () => {
   const hour = (index: number, usd: number, knownMs = hourMs) => ({ atMs: at + index * hourMs, usd, knownMs })
+
+  test('begins with the first hour that has a node, before which nothing was', () => {
+    // From the 24th at 10 until the end of November there are 158 hours.
+    const hours = Array.from({ length: 24 }, (_, index) => hour(index - 22, index < 22 ? 0 : 3))
+    expect(forecastMonth(hours, at + 2 * hourMs)).toBeCloseTo(158 * 3)
+  })
 
   test('is what is known of it, and the rest at the average', () => {
     // 720 hours in November; the second hour is half known.
@@ -152,5 +203,6 @@ describe('the forecast of a month', () => {
 
   test('needs an hour', () => {
     expect(forecastMonth([hour(0, 3, hourMs / 2)], at)).toBeUndefined()
+    expect(forecastMonth([hour(-1, 0), hour(0, 3, hourMs / 2)], at)).toBeUndefined()
   })
 })

@@ -12,16 +12,20 @@ export interface KnownHour {
 const leastMs = hourMs
 
 /**
- * Returns the cost of the calendar month (UTC) of `now`: what is known of it, and the rest at the average of all known hours. Undefined when less than an hour is
- * known.
+ * Returns the cost of the calendar month (UTC) of `now`: what is known of it, and the rest at the average of the known hours, the oldest of which is first.
+ * Known hours before the first node are no part of the average, and nothing was before them. Undefined when less than an hour with nodes is known.
  */
 export function forecastMonth(hours: readonly KnownHour[], now: number): number | undefined {
   const month = monthOf(now)
-  const knownMs = sum(hours.map((hour) => hour.knownMs))
+  const first = hours.findIndex(({ usd }) => usd > 0)
+  const since = first < 0 ? hours : hours.slice(first)
+  const knownMs = sum(since.map((hour) => hour.knownMs))
   if (knownMs < leastMs) return undefined
-  const average = sum(hours.map(({ usd }) => usd)) / knownMs
-  const inMonth = hours.filter(({ atMs }) => atMs >= month.fromMs && atMs < month.toMs)
-  const restMs = month.toMs - month.fromMs - sum(inMonth.map((hour) => hour.knownMs))
+  const average = sum(since.map(({ usd }) => usd)) / knownMs
+  const inMonth = since.filter(({ atMs }) => atMs >= month.fromMs && atMs < month.toMs)
+  const wasNothing = hours.slice(0, Math.max(0, first)).some((hour) => hour.knownMs > 0)
+  const fromMs = wasNothing ? Math.max(month.fromMs, since[0]?.atMs ?? 0) : month.fromMs
+  const restMs = month.toMs - fromMs - sum(inMonth.map((hour) => hour.knownMs))
   return sum(inMonth.map(({ usd }) => usd)) + Math.max(0, restMs) * average
 }
 

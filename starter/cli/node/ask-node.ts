@@ -1,4 +1,5 @@
 import type { UpdateDefinition } from '@temporalio/common'
+import { similarName } from '../../../api/rules/similar-name.ts'
 import type {
   ForceFinishRequest,
   HoldRequest,
@@ -35,7 +36,14 @@ export type NodeAsked = NodeAnswer | { readonly kind: 'waiting'; readonly messag
 /** The lifecycle of the Node or NodeClaim of that name. Errors: there is none, or more than one. */
 export async function findLifecycle(access: TemporalAccess, name: string): Promise<LifecycleFacts> {
   const [lifecycle, ...others] = await findLifecycles(access, name)
-  if (lifecycle === undefined) throw new CommandError(missing(access, name))
+  if (lifecycle === undefined) {
+    const all = await findLifecycles(access)
+    const meant = similarName(
+      name,
+      all.flatMap((one) => [one.nodeName ?? [], one.name].flat()),
+    )
+    throw new CommandError(`${missing(access, name)}${meant === undefined ? '' : `. Did you mean "${meant}"?`}`)
+  }
   if (others.length > 0)
     throw new CommandError(
       `several lifecycles are of "${name}"; give the NodeClaim's name: ${[lifecycle, ...others].map((one) => one.name).join(', ')}`,

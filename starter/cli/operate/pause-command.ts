@@ -11,6 +11,7 @@ import { type TemporalOptions, whereToRun } from './temporal-options.ts'
 
 interface Common extends ScopeOptions, TemporalOptions {
   readonly by?: string
+  readonly allowMissing?: true
   readonly output: OutputFormat
 }
 
@@ -65,7 +66,8 @@ function common(command: Command): Command {
       .addOption(
         new Option('--disruption-reason <reason>', 'limit to disruption for this reason').choices(pausableReasons),
       )
-      .option('--provisioning', 'provisioning instead of disruption'),
+      .option('--provisioning', 'provisioning instead of disruption')
+      .option('--allow-missing', 'also for a NodePool or node that does not exist, yet or any more'),
   )
 }
 
@@ -77,6 +79,7 @@ async function pause(options: PauseOptions): Promise<number> {
   if (options.reason.trim() === '') return usage('--reason: say why, for whoever finds the pause')
   const { scope, loop } = target.value
   const by = await asker(options, target.value)
+  if (by === undefined) return 2
   const request = {
     reason: options.reason,
     by,
@@ -94,6 +97,7 @@ async function resume(options: Common & { readonly all?: true }): Promise<number
   if (isAll && (scope !== undefined || loop === 'provisioning'))
     return usage('--all: lifts every pause; leave out the scope, or leave out --all')
   const by = await asker(options, target.value)
+  if (by === undefined) return 2
   const request = { by, ...(scope === undefined ? {} : { scope }), ...(isAll ? { all: true } : {}) }
   const loops: readonly LoopName[] = isAll ? ['provisioning', 'disruption'] : [loop]
   return ask(
@@ -102,14 +106,17 @@ async function resume(options: Common & { readonly all?: true }): Promise<number
   )
 }
 
-/** Who asks; says on the way what is odd about the scope. */
-async function asker(options: Common, target: PauseTarget): Promise<string> {
+/** Who asks; undefined, and said, where the scope names nothing that there is: a brake that holds nothing is worse than none. */
+async function asker(options: Common, target: PauseTarget): Promise<string | undefined> {
   const { by } = options
   if (by !== undefined && target.scope === undefined) return by
   // Loaded late: the clients of Kubernetes and Temporal would be most of the time of --help.
   const { clusterFacts } = await import('./operator.ts')
   const facts = await clusterFacts(options, target)
-  if (facts.warning !== undefined) console.error(`note: ${facts.warning}`)
+  if (facts.wrongName !== undefined && options.allowMissing !== true) {
+    console.error(`${facts.wrongName} Nothing was done; --allow-missing does it for a name that does not exist`)
+    return undefined
+  }
   return by ?? facts.by
 }
 

@@ -86,13 +86,25 @@ function statedPauses({ pause, partialPauses = [] }: LoopStatus, now: number): r
 
 type Described = proto.temporal.api.workflowservice.v1.IDescribeWorkflowExecutionResponse
 
-function activityTroubles({ pendingActivities }: Described): readonly string[] {
-  return (pendingActivities ?? []).flatMap(({ activityType, attempt, lastFailure }) =>
-    (attempt ?? 1) < manyAttempts || !lastFailure
+/** Returns what Temporal tries again and again without success, in words. */
+export function activityTroubles({ pendingActivities }: Described): readonly string[] {
+  return (pendingActivities ?? []).flatMap(({ activityType, attempt, lastFailure, ...now }) =>
+    (attempt ?? 1) < manyAttempts || !lastFailure || hasRecovered(now)
       ? []
       : [`${activityType?.name} fails, attempt ${attempt}: ${innermost(lastFailure)}`],
   )
 }
+
+type Pending = NonNullable<Described['pendingActivities']>[number]
+
+/** Whether the attempt that runs has given a sign of life: what failed before is no trouble any more. */
+function hasRecovered({ state, lastHeartbeatTime, lastStartedTime }: Pending): boolean {
+  if (state !== proto.temporal.api.enums.v1.PendingActivityState.PENDING_ACTIVITY_STATE_STARTED) return false
+  return secondsOf(lastHeartbeatTime) > secondsOf(lastStartedTime)
+}
+
+const secondsOf = (time: Pending['lastHeartbeatTime']) =>
+  Number(time?.seconds ?? 0) + Number(time?.nanos ?? 0) / 1_000_000_000
 
 export function innermost(failure: proto.temporal.api.failure.v1.IFailure): string {
   let inner = failure

@@ -68,7 +68,8 @@ function endOf(life: Life): readonly Decision[] {
       text: `${nameOf(life)}, ${vmText(life)}, ${isRunning ? 'leaves' : 'ended'} after ${ago(atMs - life.createdMs)}${moved}`,
       reason: deathText(went),
       nodes: [nameOf(life)],
-      ...(price === undefined ? {} : { before: price, after: 0 }),
+      // Who still leaves costs what it cost.
+      ...(price === undefined || isRunning ? {} : { before: price, after: 0 }),
       outcome: isRunning ? 'running' : 'done',
       workflowId,
     },
@@ -95,8 +96,8 @@ function disruptionOf(command: CommandFacts, byClaim: ReadonlyMap<string, Life>,
     text: `${reason} (${method}): ${few(nodes, mostNames)} ${verb[decision]}${comes}${endText(command)}`,
     reason,
     nodes,
-    // Savings of drift may be below zero.
-    ...(isPriced ? { before, after: Math.max(0, before - savings) } : {}),
+    // One that was undone or still runs saves nothing. Savings of drift may be below zero.
+    ...(isPriced && outcomeOf(command) === 'done' ? { before, after: Math.max(0, before - savings) } : {}),
     outcome: outcomeOf(command),
     workflowId: disruptionCommandId(cluster, id),
   }

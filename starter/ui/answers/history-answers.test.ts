@@ -108,6 +108,16 @@ test.each([
   expect(decision?.before).toBeUndefined()
 })
 
+test.each([
+  ['still runs', {}],
+  ['was undone', { endedMs: start + 2 * hourMs, outcome: 'undone' }],
+] as const)('a command that %s has saved nothing, and a node that still leaves neither', (_, facts) => {
+  const went = { kind: 'interrupted', message: 'Preempt' } as const
+  const lives = [life('a'), life('b'), life('d', { drainingMs: start + 2 * hourMs, went })]
+  const { decisions } = decisionsOf(history(lives, [command(facts)]), 'test')
+  expect(decisions.filter(({ kind }) => kind !== 'launch').map(({ before }) => before)).toEqual([undefined, undefined])
+})
+
 test('a timeline has the phases from one to the next, with what happened', () => {
   const whole = life('a', {
     attempts: 2,

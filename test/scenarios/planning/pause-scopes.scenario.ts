@@ -97,6 +97,9 @@ test('a paused NodePool keeps its empty nodes and says so, another pool goes on;
 
   const claim = (await world.list('nodeclaims')).find(({ metadata }) => metadata.labels?.[poolLabel] === 'general')
   const node = (claim?.status as { readonly nodeName?: string } | undefined)?.nodeName ?? ''
+  const named = { stderr: expect.stringContaining(`Did you mean "${node}"?`) as string }
+  await expect(world.joiner('pause', '--node', `${node}x`, '--reason', 'x')).rejects.toMatchObject(named)
+  await expect(world.joiner('node', 'hold', `${node}x`, '--reason', 'x')).rejects.toMatchObject(named)
   const scope = { node }
   await loop.executeUpdate(pauseUpdate, { args: [{ reason: 'debugging', by: 'bob', scope }] })
   expect(await shownOn('nodeclaims', claim?.metadata.name ?? '')).toContain('paused by bob')
@@ -137,6 +140,17 @@ test('a pause of all shows on every NodePool, and a resume of everything lifts w
   expect([before.length, inForce]).toEqual([3, []])
   expect(await stored()).toEqual({})
   expect(await shownOn('nodepools', 'general')).toBeUndefined()
+})
+
+test('a name that was mistyped pauses nothing, and the one that was meant is named', async () => {
+  const wrong = { code: 2, stderr: expect.stringContaining('Did you mean "general"? Nothing was done') as string }
+  await expect(world.joiner('pause', '--nodepool', 'genral', '--reason', 'x')).rejects.toMatchObject(wrong)
+  await expect(world.joiner('resume', '--nodepool', 'genral')).rejects.toMatchObject(wrong)
+  expect(await stored()).toEqual({})
+  expect(await world.joiner('pause', '--nodepool', 'next-year', '--reason', 'x', '--allow-missing')).toContain(
+    '"next-year" is paused',
+  )
+  expect(await world.joiner('resume', '--nodepool', 'next-year', '--allow-missing')).toContain('is resumed')
 })
 
 test('joiner pause, status and resume say who, why and until when', async () => {
