@@ -99,6 +99,30 @@ export const ofSupply: readonly Situation[] = [
     apply: (world) => requirePool(world, 'refused-by-azure', need(typeKey, refused, small)),
   },
   {
+    // What is for sale is too small, and what is large enough is refused: Azure is to blame, and not the pod.
+    name: 'larger-refused',
+    arrange: async (world) => {
+      const sizes = need(typeKey, 'Standard_E2as_v5', 'Standard_E4as_v5')
+      await world.fault({
+        kind: 'failSync',
+        code: 'SkuNotAvailable',
+        match: { sku: 'Standard_E4as_v5' },
+        count: 10_000,
+      })
+      await world.apply(
+        pool('larger-refused', { requirements: [sizes] }),
+        pod('larger-refused', { requests: { cpu: '3' } }),
+      )
+    },
+    says: [
+      /unschedulable \(capacity\): NodePool "larger-refused": no offering .*Azure refused Standard_E4as_v5 on-demand.*\(SKUNotAvailable\), left out until 20/,
+      /left after requirements 2, resources 1, offerings 0, limits 0; 1 type would do, and it cannot be bought as on-demand now: Standard_E4as_v5/,
+      /joiner capacity list, joiner capacity clear --all/,
+    ],
+    remedy: /let NodePool "larger-refused" allow more instance types/,
+    apply: (world) => requirePool(world, 'larger-refused', need(typeKey, 'Standard_D4s_v5')),
+  },
+  {
     name: 'refused',
     arrange: async (world) => {
       await world.apply(policy, binding)

@@ -1,5 +1,5 @@
-import type { MissingOffering } from '../../../core/scheduling/explain/advice.ts'
 import type { Explanation } from '../../../core/scheduling/explain/explanation.ts'
+import type { MissingOffering } from '../../../core/scheduling/explain/unsold.ts'
 import { timeText } from '../../../core/values/time.ts'
 import type { Quota } from '../../azure/capacity/quota.ts'
 import { shortageText } from '../../azure/capacity/quota-accounting.ts'

@@ -1,8 +1,7 @@
-import { capacityTypeOf, type InstanceType, typeMatches, zoneOf } from '../../instance-type.ts'
 import { unclaimable, unclaimableText } from '../../requirements/claim-requirements.ts'
 import { labels } from '../../requirements/labels.ts'
 import { describe, intersects, operatorOf, type Requirement } from '../../requirements/requirement.ts'
-import { incompatibility, isCompatible, merge, type Requirements } from '../../requirements/requirements.ts'
+import { incompatibility, merge } from '../../requirements/requirements.ts'
 import { describeTaint } from '../../taints.ts'
 import type { RequirementSet } from '../offerings/requirement-sets.ts'
 import type { Waiting } from '../solver/waiting-pods.ts'
@@ -22,14 +21,8 @@ import {
   volumeRemedies,
 } from './remedies.ts'
 import { restAdvice } from './rest-advice.ts'
+import type { MissingOffering } from './unsold.ts'
 import type { WaitingCause } from './waiting-class.ts'
-
-/** An offering that would do and cannot be bought now. */
-export interface MissingOffering {
-  readonly instanceType: string
-  readonly zone: string
-  readonly capacityType: string
-}
 
 /** What stands between a pod and a new node of one NodePool, and what helps. */
 export interface PoolAdvice {
@@ -62,8 +55,6 @@ const ranks = {
   limits: 9,
   rest: 10,
 } as const
-
-const mostMissing = 50
 
 /** Finds out what would help a pod that a pass has left pending. Slow, as `PodFunnels` is: for a few pods only. */
 export class PodAdvice {
@@ -168,6 +159,9 @@ export class PodAdvice {
     const { pool, one } = attempt
     const stages = this.#misses.stages(pool, set, one)
     const blamed = () => this.#misses.blamed(attempt, set)
+    // What is for sale may be too small: who would have room counts first.
+    const { missing } = this.#misses.unsold(attempt, set, stages) ?? { missing: [] }
+    if (missing.length > 0) return { cause: 'capacity', rank: ranks.missing, remedies: [], missing }
     if (countOf(stages.requirements) > 0 && countOf(stages.resources) === 0) {
       const nearest = this.#misses.nearest(pool, stages.requirements, one)
       const other = blamed()
@@ -184,8 +178,6 @@ export class PodAdvice {
         ],
       }
     }
-    const missing = countOf(stages.offerings) === 0 ? this.#missing(attempt, set) : []
-    if (missing.length > 0) return { cause: 'capacity', rank: ranks.missing, remedies: [], missing }
     if (countOf(stages.requirements) === 0 || countOf(stages.offerings) === 0) {
       const other = blamed()
       const rank = countOf(stages.requirements) === 0 ? ranks.topology : ranks.offerings
@@ -196,33 +188,6 @@ export class PodAdvice {
       return { cause: 'limits', rank: ranks.limits, remedies: limitAdvice(pool, stages.offerings) }
     return { ...restAdvice(attempt, set, stages.limits), rank: ranks.rest }
   }
-
-  /** Returns offerings of types with room that meet the requirements and are not available. */
-  #missing({ pool, one }: Attempt, set: RequirementSet): readonly MissingOffering[] {
-    const { requests } = one.requested
-    const fits = (type: InstanceType) =>
-      Object.entries(requests).every(([name, amount]) => (type.capacity[name]?.nano ?? 0n) >= amount.nano)
-    return pool.index.types
-      .filter((type) => fits(type) && typeMatches(type, withoutOffered(set, type)))
-      .flatMap((type) =>
-        type.offerings
-          .filter(
-            ({ available, requirements }) => !available && isCompatible(set.map, requirements, this.#pass.wellKnown),
-          )
-          .map((offering) => ({
-            instanceType: type.name,
-            zone: zoneOf(offering),
-            capacityType: capacityTypeOf(offering),
-          })),
-      )
-      .slice(0, mostMissing)
-  }
-}
-
-/** A type's own zones, capacity types and the like are only those that it can be bought in now. */
-function withoutOffered(set: RequirementSet, { offerings }: InstanceType): Requirements {
-  const offered = new Set(offerings.flatMap(({ requirements }) => [...requirements.keys()]))
-  return new Map([...set.map].filter(([key]) => !offered.has(key)))
 }
 
 /** The pods ask for other NodePools by name. */

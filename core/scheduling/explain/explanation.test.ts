@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { InstanceType } from '../../instance-type.ts'
 import type { Pod } from '../../objects.ts'
+import { labels } from '../../requirements/labels.ts'
+import { inValues } from '../../requirements/requirement.ts'
 import { samplePod, samplePool, sampleType } from '../../sample-objects.ts'
 import { explainedPlan } from '../schedule.ts'
 import type { NodePoolOption, SchedulingSnapshot } from '../snapshot.ts'
@@ -120,6 +122,30 @@ describe('what the planner says of a pod without a place', () => {
     expect(found).toMatchObject({ cause: 'capacity', nodePool: 'default' })
     expect([...new Set(found?.missing.map(({ instanceType }) => instanceType))]).toEqual(['large', 'medium'])
     expect([...new Set(found?.missing.map((one) => one.zone))]).toEqual(['zone-1'])
+  })
+
+  it('that the types with room cannot be bought, where others can and are too small', () => {
+    const [small = sampleType('small', 2), ...larger] = types
+    // As the catalogue makes them: a type has the capacity types that it can be bought as.
+    const refused = larger.map(soldOut).map((type) => ({
+      ...type,
+      requirements: new Map([...type.requirements, [labels.capacityType, inValues(labels.capacityType, [])]]),
+    }))
+    const found = explained(samplePod('web', { requests: { cpu: 3 } }), {
+      nodePools: [option({ instanceTypes: [small, ...refused] })],
+    })
+    expect(found).toMatchObject({
+      cause: 'capacity',
+      funnel: [
+        'NodePool default: 3 types; left after requirements 3, resources 2, offerings 0, limits 0; 2 types would do, and none of them can be bought as on-demand or spot now: large, medium',
+      ],
+    })
+    // Too big for all of them, it is the pod's own doing.
+    expect(
+      explained(samplePod('web', { requests: { cpu: 30 } }), {
+        nodePools: [option({ instanceTypes: [small, ...refused] })],
+      }),
+    ).toMatchObject({ cause: 'too-big' })
   })
 
   it('which minValues is too high', () => {

@@ -48,7 +48,10 @@ export class PodFunnels {
     if (found.kind === 'set') {
       const stages = this.#misses.stages(pool, found.set, one)
       const nearestMiss = this.#misses.of(attempt, found.set, stages)
-      return { nodePool: pool.name, funnel: funnelOf(pool, stages), nearestMiss }
+      const unsold = this.#misses.unsold(attempt, found.set, stages)
+      // A type that is not for sale has neither zone nor capacity type: it is the offering that is missing, and no requirement excludes it.
+      const known = unsold && { requirements: unsold.meeting, resources: unsold.types.length }
+      return { nodePool: pool.name, funnel: { ...funnelOf(pool, stages), ...known }, nearestMiss }
     }
     const none = noBits(pool.index.types.length)
     const stages = { requirements: none, resources: none, offerings: none, limits: none }

@@ -11,6 +11,7 @@ import type { FinishedPass } from './finished-pass.ts'
 import { restMiss } from './funnel-rest.ts'
 import { amountText, lackText, type NearestType, nearestByRoom } from './funnel-room.ts'
 import { countOf, type Stages, shortKey, shortly, some, TypeQuestions, typesOf, valuesOf } from './funnel-types.ts'
+import { type Unsold, unsoldOf, unsoldText } from './unsold.ts'
 
 /** One attempt to get the pod's node from a pool: one of the alternatives of its volumes, if it has any. */
 export interface Attempt {
@@ -60,6 +61,17 @@ export class NearestMisses {
     return known.found
   }
 
+  /** Returns the types that would do if they were for sale; undefined where others are, or none would do. */
+  unsold({ pool, one }: Attempt, set: RequirementSet, { offerings }: Stages): Unsold | undefined {
+    if (countOf(offerings) > 0) return undefined
+    const { vector } = one.requested
+    const roomy = new Set(
+      pool.index.slots.flatMap(({ type }, slot) => (this.#questions.hasRoom(pool, slot, vector) ? [type] : [])),
+    )
+    const found = unsoldOf(pool, set, { wellKnown: this.#pass.wellKnown, hasRoom: (type) => roomy.has(type) })
+    return found.missing.length === 0 ? undefined : found
+  }
+
   /** The pod's volumes conflict with the pool or with the pod itself. */
   ofVolumes({ pool, one, alternative }: Attempt, base: RequirementSet): string {
     const asked = [...(alternative?.map.values() ?? [])].find((own) => {
@@ -75,6 +87,8 @@ export class NearestMisses {
   /** `set`: all requirements of the node; `stages`: the types that they leave. */
   of(attempt: Attempt, set: RequirementSet, stages: Stages): string {
     const { pool, one, level } = attempt
+    const unsold = this.unsold(attempt, set, stages)
+    if (unsold !== undefined) return unsoldText(unsold)
     if (countOf(stages.requirements) === 0) return this.#blame(attempt, set)
     if (countOf(stages.resources) === 0) {
       const nearest = this.nearest(pool, stages.requirements, one)
