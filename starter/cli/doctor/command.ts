@@ -55,7 +55,14 @@ async function doctor(options: Options): Promise<number> {
       import('../access/reach-temporal.ts'),
       import('../access/cluster.ts'),
     ])
-  const given = await azureSettings(options, env)
+  let given: Awaited<ReturnType<typeof azureSettings>>
+  try {
+    given = await azureSettings(options, env)
+  } catch (error) {
+    // Such as a kubeconfig that is not there.
+    console.error(reason(error))
+    return 1
+  }
   const reach = given.kind === 'settings' ? await reachTemporal(options, env) : undefined
   const temporal = readTemporalSettings(reach?.env ?? env, { isForeign: reach?.isForeign ?? false })
   if (given.kind === 'errors' || temporal.kind === 'errors') {

@@ -1,7 +1,15 @@
 import { describe, expect, test } from 'vitest'
+import { runHere } from '../../../test/readers/command-line.ts'
 import { isAllowed } from './azure-roles.ts'
 import { fail, ok, runChecks, warn, worst } from './check.ts'
 import { asJson, summaryText } from './report.ts'
+
+test('a kubeconfig that is not there is no bug of Joiner', async () => {
+  expect(await runHere({}, 'doctor', '--kubeconfig', '/nonexistent')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^kubeconfig \/nonexistent: there is no such file/) as string,
+  })
+})
 
 describe('permissions of Azure', () => {
   const assign = 'Microsoft.ManagedIdentity/userAssignedIdentities/assign/action'

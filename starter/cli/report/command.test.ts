@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
+import { installedWorld } from '../../../test/temporal-states/installed-world.ts'
 import { registerReport } from './command.ts'
 import type { ReportOptions } from './options.ts'
 
@@ -43,6 +44,15 @@ describe('--prometheus-match', () => {
 
   test.each(['cluster', 'cluster=', '=prod', 'a-b=c', '1a=b', 'a}=b'])('is not %j', (text) => {
     expect(() => read('--prometheus-match', text)).toThrow(/a label and its value, such as cluster=prod/)
+  })
+})
+
+test('a file that cannot be written is named, and Temporal is not to blame', async () => {
+  const { joiner } = await installedWorld()
+  expect(await joiner('report', '--out', '/nonexistent/x.md')).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/^--out \/nonexistent\/x\.md: cannot be written: ENOENT/) as string,
   })
 })
 

@@ -3,6 +3,7 @@ import { reportOf } from '../../../core/history/report/report.ts'
 import { piecesOf } from '../../document/print.ts'
 import { readHistory } from '../../history/lives.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
+import { CommandError } from '../shared/command-error.ts'
 import { reportJson } from './json.ts'
 import type { ReportFormat, ReportOptions } from './options.ts'
 import { type Measured, measuredWaits } from './prometheus.ts'
@@ -31,11 +32,20 @@ export async function report({
           await measuredWaits({ url: prometheus, match: prometheusMatch }, { sinceMs: since, untilMs: nowMs })
     const text = await reportText({ cluster, facts: reportOf(history), askedMs: since, measured }, output)
     if (out === undefined) process.stdout.write(text)
-    else await writeFile(out, text)
+    else await writeTo(out, text)
     if (measured.kind !== 'failed') return 0
     console.error(`report: --prometheus: ${measured.why}; the time that all pods waited is missing`)
     return 1
   })
+}
+
+/** Errors: `CommandError` that names the file. */
+async function writeTo(file: string, text: string): Promise<void> {
+  try {
+    await writeFile(file, text)
+  } catch (error) {
+    throw new CommandError(`--out ${file}: cannot be written: ${(error as Error).message}`)
+  }
 }
 
 /** Returns a report in a format, with a line feed at its end. */

@@ -15,7 +15,7 @@ const failing = (more: object) =>
         ...more,
       }),
     ],
-  } as never)
+  })
 const broken = ['nextProvisioning fails, attempt 6: activity Heartbeat timeout']
 
 test.each([

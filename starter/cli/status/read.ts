@@ -104,7 +104,7 @@ function hasRecovered({ state, lastHeartbeatTime, lastStartedTime }: Pending): b
 }
 
 const secondsOf = (time: Pending['lastHeartbeatTime']) =>
-  Number(time?.seconds ?? 0) + Number(time?.nanos ?? 0) / 1_000_000_000
+  Number(time?.seconds ?? 0) + (time?.nanos ?? 0) / 1_000_000_000
 
 export function innermost(failure: proto.temporal.api.failure.v1.IFailure): string {
   let inner = failure
