@@ -283,7 +283,7 @@ describe('people', () => {
       await page.keyboard.press('Tab')
       expect(await focus.innerText()).toBe('Skip to content')
       await page.keyboard.press('Enter')
-      expect(await focus.getAttribute('id')).toBe('main')
+      await page.locator('#main:focus').waitFor()
       await page.getByRole('radio', { name: 'Boxes', exact: true }).focus()
       await page.keyboard.press('Tab')
       await page.keyboard.press('ArrowRight')
@@ -291,7 +291,7 @@ describe('people', () => {
       expect(await page.locator('.node:has(:focus)').getAttribute('data-key')).toBe(nodes[4]?.key)
       await page.keyboard.press('Enter')
       await page.waitForURL(/#\/nodes\//)
-      expect(await focus.getAttribute('id')).toBe('main')
+      await page.locator('#main:focus').waitFor()
     }))
 
   it('get the colours that they choose, also the next time', () =>

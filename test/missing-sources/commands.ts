@@ -41,7 +41,6 @@ export const reading: readonly Reading[] = [
     needs: [
       'Temporal',
       'nodeclaims',
-      'joiner-prices',
       'joiner-pauses',
       'joiner-quarantine',
       'joiner-waiting-pods',
@@ -51,7 +50,7 @@ export const reading: readonly Reading[] = [
       'joiner-evaluations-N',
       ...readByProcesses,
     ],
-    adorns: ['leases'],
+    adorns: ['leases', 'joiner-prices'],
   },
   {
     command: 'top',

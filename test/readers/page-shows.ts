@@ -106,7 +106,7 @@ export function pageShows(prepared: () => Prepared, pages: () => Pages): void {
       for (const kind of ['pods', 'nodeclaims', 'nodepools', 'joiner-prices'])
         expect(view.missing).toEqual(expect.arrayContaining([expect.stringContaining(kind)]))
       const calendar = await limited.send('/api/calendar')
-      expect([calendar.status, calendar.text]).toEqual([403, expect.stringContaining('node-viewer')])
+      expect([calendar.status, calendar.text]).toEqual([403, expect.stringContaining('nodepools: no right to read it')])
       expect(await runHere(prepared().admin, 'ui', '--no-open', '--as', 'nobody')).toMatchObject({
         code: 1,
         stderr: expect.stringMatching(/the cluster at .* cannot be read: .*nobody/) as string,

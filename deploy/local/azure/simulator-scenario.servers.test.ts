@@ -33,7 +33,8 @@ steps:
   - at: 0
     settings: { quotas: { cores: 4 } }
     faults: [{ kind: failSync, code: AllocationFailed, match: { zone: 2 } }]
-  - at: 300ms
+  # Later than a busy machine takes for three requests.
+  - at: 3s
     clearFaults: true
     settings: { quotas: {} }
     vms: [{ do: evict }]
@@ -48,8 +49,8 @@ steps:
   expect(await isGone('kept')).toBe(false)
   expect(await simulator.admin('GET', '/scenario')).toMatchObject([
     { line: 3, atMs: 0, done: true },
-    { line: 6, atMs: 300, done: true },
-    { line: 10, atMs: 3_600_000, done: false },
+    { line: 7, atMs: 3000, done: true },
+    { line: 11, atMs: 3_600_000, done: false },
   ])
 })
 

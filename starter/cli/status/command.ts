@@ -20,7 +20,7 @@ export function registerStatus(program: Command): void {
 Nothing is changed. NodeClaims are counted as the cluster has them, also while Temporal is away; prices a month, and the pauses of a loop that does
 not answer, are read from the cluster's ConfigMaps.
 ${whereToRun}
-Exit code: 0 when nothing is broken, 1 when something is or could not be read, 2 for options that cannot be read.`,
+Exit code: 0 when nothing is broken, 1 when something is or could not be read (prices alone are no reason), 2 for options that cannot be read.`,
     )
     .action(async (options: Options) => {
       process.exitCode = await status(options)
@@ -63,5 +63,7 @@ async function status(options: Options): Promise<number> {
     json,
     document: () => [...statusDocument(report, known, now), list === undefined ? [] : [uiListPart(list)]],
   })
-  return problemsOf(report, known).length + unread.length === 0 ? 0 : 1
+  // Prices adorn the answer: without them a column is unknown.
+  const lacking = known.missing.filter(({ what }) => what !== statusParts.prices.what)
+  return problemsOf(report, known).length + report.unread.length + lacking.length === 0 ? 0 : 1
 }
