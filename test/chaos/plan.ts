@@ -84,7 +84,7 @@ export function planOf(seed: number): ChaosPlan {
  */
 function minutesOf(random: Random, seed: number): number {
   if (seed % 100 === 0) return 3 * 24 * 60
-  return random.chance(0.8) ? random.between(12, 20) : random.between(20, 150)
+  return random.chance(0.8) ? random.between(19, 27) : random.between(27, 150)
 }
 
 function timelineOf(random: Random, lengthMs: number): readonly Planned[] {

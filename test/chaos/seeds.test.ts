@@ -1,9 +1,11 @@
+import { availableParallelism } from 'node:os'
 import { expect, test } from 'vitest'
 import { type Coverage, coverageOf, keptWork } from './coverage.ts'
+import { runBeside } from './jobs.ts'
 import { planOf } from './plan.ts'
 import { type ChaosRun, runPlan } from './run.ts'
 
-/** So many as fit into the budget of their group; `npm run test:all` draws others. */
+/** `npm run test:all` draws others. */
 const { seeds, hourly } = await keptWork()
 /** What happens in an hour may be so many times what it was: after any change of the product troubles meet other moments. */
 const mostGrowth = 1.1
@@ -19,8 +21,12 @@ test('the same plan takes the same course, whatever ran before it', { timeout: 6
 
 test('nothing is wrong at any time or left at the end, whatever happens', { timeout: 600_000 }, async () => {
   const runs: ChaosRun[] = []
-  for (const seed of seeds) runs.push(await runPlan(planOf(seed)))
-  const wrong = runs.flatMap((run, at) => run.wrong.map(({ kind, what }) => `seed ${seeds[at]}: ${kind}: ${what}`))
+  const wrong: string[] = []
+  await runBeside(seeds.map(planOf), { jobs: availableParallelism() }, async ({ seed }, run) => {
+    runs.push({ ...run, requests: [] })
+    wrong.push(...run.wrong.map(({ kind, what }) => `seed ${seed}: ${kind}: ${what}`))
+    return 'next'
+  })
   expect(wrong).toEqual([])
   const coverage = coverageOf(runs)
   expectTroubled(coverage)
