@@ -218,6 +218,11 @@ const allowed: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> 
     })
     await stage.joiner.delete(resourcePath('pods', 'pod-a', 'default'))
   },
+  'a NodeClaim that is made again in a pause': async (stage) => {
+    pause(stage, 'provisioning')
+    await wait(longMs)
+    stage.put('nodeclaims', claimJson('a', { metadata: { annotations: { 'joiner.sh/adopted-from': 'lost' } } }))
+  },
   'a NodeClaim whose VM comes out larger than its pods ask for': ({ put, edit }) => {
     for (const name of ['a', 'b'])
       put('nodeclaims', claimJson(name, { spec: { resources: { requests: { cpu: '3500m' } } } }))

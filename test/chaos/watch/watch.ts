@@ -1,4 +1,5 @@
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
+import { annotations as keys } from '../../../core/requirements/labels.ts'
 import { disruptionCommandId } from '../../../core/task-queues.ts'
 import { clusterName } from '../../../deploy/local/cluster.ts'
 import type { SimulatedVm } from '../../clusters/servers.ts'
@@ -279,6 +280,8 @@ export class Watch {
   #made(claim: Json): void {
     const { name, annotations = {} } = metaOf(claim)
     this.#scene.count('claims')
+    // Its machine is there already: limits and pauses do not count (docs/adr/0054-lost-nodeclaims-are-made-again.md).
+    if (keys.adoptedFrom in annotations) return
     this.#lookAtLimit(poolOf(claim))
     const isReplacement = traceKeys.replacementFor in annotations
     if (!isReplacement && this.#brakes.isPaused('provisioning', this.#scene.nowMs - staleMs))

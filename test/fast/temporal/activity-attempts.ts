@@ -113,6 +113,8 @@ export class ActivityAttempts {
     const { clock } = this.#server
     activity.timers.get(name)?.()
     const stop = clock.at(clock.now() + timer.ms, () => {
+      // What was due while the server was away is due at its return: a heartbeat that came first has set another one.
+      if (activity.timers.get(name) !== stop) return
       activity.timers.delete(name)
       timer.due()
     })
