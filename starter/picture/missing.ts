@@ -1,6 +1,7 @@
 // What an answer is made of and could not be read. Nothing that is not known is shown as none: commands say what is missing, why, and what to do.
 import { ApiError, isForbidden, isNotFound } from '../../activities/kubernetes/client/api-error.ts'
 import { printableStart } from '../../core/values/printable.ts'
+import { CommandError } from '../cli/shared/command-error.ts'
 import { ReportedError } from '../document/reported-error.ts'
 
 /** A source that could not be read. */
@@ -19,6 +20,17 @@ export class SourceError extends ReportedError {
   constructor(why: string, remedy: string) {
     super(why)
     this.remedy = remedy
+  }
+}
+
+/** Why there is no answer: sources that it needs could not be read, a line for each reason. */
+export class LackingError extends CommandError {
+  /** Whether rights are among what it takes, which asking again does not bring. */
+  readonly isForbidden: boolean
+
+  constructor(lost: readonly Missing[]) {
+    super(...missingLines(lost))
+    this.isForbidden = lost.some(({ isForbidden }) => isForbidden)
   }
 }
 

@@ -65,7 +65,11 @@ describe('a picture', () => {
     const picture = await readPicture(where, parts)
     expect(needed(picture, { nodes })).toMatchObject({ nodes: [] })
     expect(() => needed(picture, parts)).toThrow(/^nodeclaims: no right to read it; /)
-    await expect(readWhole(where, parts)).rejects.toThrow('nodeclaims: no right')
+    await expect(readWhole(where, parts)).rejects.toMatchObject({ isForbidden: true })
+    await expect(readWhole(where, { nodeClaims, nodePools })).rejects.toThrow(
+      /^nodeclaims: [^\n]*\nnodepools: no such path/,
+    )
+    await expect(readWhole(scene({}), { nodePools })).rejects.toMatchObject({ isForbidden: false })
   })
 
   test('leaves out objects that cannot be understood, and says which', async () => {

@@ -2,10 +2,9 @@
 import type { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
 import { faultText, type NoteFaults } from '../../api/kept/document.ts'
 import { withCluster } from '../cli/access/cluster.ts'
-import { CommandError } from '../cli/shared/command-error.ts'
 import type { ClusterOptions, ConnectionOptions } from '../cli/shared/options.ts'
 import { note } from '../document/print.ts'
-import { type Missing, missingLines, missingOf } from './missing.ts'
+import { LackingError, type Missing, missingLines, missingOf } from './missing.ts'
 
 /** Where and when a picture is taken. */
 export interface Scene {
@@ -87,18 +86,18 @@ export async function pictureOf<P extends Parts>(
   }
 }
 
-/** Returns parts that an answer cannot do without. Errors: `CommandError` with those that could not be read. */
+/** Returns parts that an answer cannot do without. Errors: `LackingError`. */
 export function needed<P extends Parts>(
   picture: { readonly [K in keyof P]: Value<P[K]> | undefined } & Gaps,
   parts: P,
 ): Whole<P> {
   const names = new Set(Object.values(parts).map(({ what }) => what))
   const lost = picture.missing.filter(({ what }) => names.has(what))
-  if (lost.length > 0) throw new CommandError(missingLines(lost).join('\n'))
+  if (lost.length > 0) throw new LackingError(lost)
   return picture as unknown as Whole<P>
 }
 
-/** Reads parts that an answer cannot do without. Errors: `CommandError` with those that could not be read. */
+/** Reads parts that an answer cannot do without. Errors: `LackingError`. */
 export async function readWhole<P extends Parts>(scene: Scene, parts: P): Promise<Whole<P> & Gaps> {
   const picture = await readPicture(scene, parts)
   needed(picture, parts)

@@ -140,3 +140,17 @@ export const writing: readonly string[] = [
   'crds release',
   'uninstall',
 ]
+
+/** Commands that ask no cluster. */
+export const ofThisMachine: readonly string[] = [
+  'local up',
+  'local down',
+  'local status',
+  'local logs',
+  'local azure',
+  'demo',
+  'worker',
+  'version',
+  'completion',
+  'complete',
+]

@@ -1,15 +1,10 @@
 // Every command that reads, with each of its sources missing: no answer looks complete that is not.
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Command } from 'commander'
-import { registerClusterCommands } from '../../starter/cli/commands.ts'
-import { registerConvert } from '../../starter/cli/convert/convert.ts'
-import { registerInstanceTypes } from '../../starter/cli/instance-types/command.ts'
-import { registerSimulate } from '../../starter/cli/simulate/command.ts'
-import { registerValidate } from '../../starter/cli/validate/validate.ts'
+import { commandFlags } from '../pages/flags.ts'
 import type { Ran } from '../readers/command-line.ts'
 import { afterAll, beforeAll, describe, expect, test } from '../scenarios/scenario.ts'
-import { type Reading, reading, readingApart, writing } from './commands.ts'
+import { ofThisMachine, type Reading, reading, readingApart, writing } from './commands.ts'
 import { pageOf, type Row } from './page.ts'
 import { type Fault, SmallCluster, type Source } from './small-cluster.ts'
 
@@ -70,21 +65,15 @@ function sentenceOf({ stdout, stderr }: Ran, { fault, away }: Case): string | un
 }
 
 test('a command is of those that read, or of those that change something', () => {
-  const program = new Command('joiner')
-  for (const register of [
-    registerConvert,
-    registerInstanceTypes,
-    registerSimulate,
-    registerValidate,
-    registerClusterCommands,
-  ])
-    register(program)
-  const leaves = (command: Command, words: readonly string[]): readonly string[] =>
-    command.commands.length === 0
-      ? [words.join(' ')]
-      : command.commands.flatMap((each) => leaves(each, [...words, each.name()]))
-  const listed = [...new Set(reading.map(({ command }) => command)), ...Object.keys(readingApart), ...writing]
-  expect(listed.toSorted()).toEqual(leaves(program, []).toSorted())
+  const names = [...commandFlags().keys()]
+  const leaves = names.filter((name) => name !== '' && !names.some((other) => other.startsWith(`${name} `)))
+  const listed = [
+    ...new Set(reading.map(({ command }) => command)),
+    ...Object.keys(readingApart),
+    ...writing,
+    ...ofThisMachine,
+  ]
+  expect(listed.toSorted()).toEqual(leaves.toSorted())
 })
 
 describe('without one of its sources', () => {

@@ -8,9 +8,8 @@ import { readPlan } from '../../cli/operate/plan-files.ts'
 import type { TemporalOptions } from '../../cli/operate/temporal-options.ts'
 import { CommandError } from '../../cli/shared/command-error.ts'
 import { provisioningPauses } from '../../picture/kept.ts'
-import { missingLines } from '../../picture/missing.ts'
 import { readNode } from '../../picture/node-picture.ts'
-import { needed, readPicture } from '../../picture/picture.ts'
+import { readWhole } from '../../picture/picture.ts'
 import type {
   ActionAnswer,
   ActionRequest,
@@ -125,11 +124,8 @@ export class ClusterApi implements Api {
     const { namespace } = options
     const at = now()
     const parts = { ...budgetParts, provisioning: provisioningPauses }
-    const picture = await readPicture({ client, namespace, now: at }, parts)
-    const refused = picture.missing.filter(({ isForbidden }) => isForbidden)
-    if (refused.length > 0) throw new RouteError(403, missingLines(refused).join('\n'))
-    const whole = { ...picture, ...needed(picture, parts) }
-    return calendarOf(whole, whole.provisioning, at)
+    const picture = await readWhole({ client, namespace, now: at }, parts)
+    return calendarOf(picture, picture.provisioning, at)
   }
 
   async plan(): Promise<PlanPreview> {

@@ -3,6 +3,7 @@ import { printableStart } from '../../../core/values/printable.ts'
 import { reason } from '../../cli/doctor/check.ts'
 import { isDebugging } from '../../cli/shared/boundary.ts'
 import { ReportedError } from '../../document/reported-error.ts'
+import { LackingError } from '../../picture/missing.ts'
 
 /** Why a request is not answered with what it asks for. */
 export class RouteError extends Error {
@@ -18,13 +19,18 @@ const longest = 2000
 
 /** Returns the status and the text that an error is answered with. */
 export function problemOf(error: unknown): { readonly status: number; readonly message: string } {
+  // Its lines are printable already, each by itself.
+  if (error instanceof ReportedError) return { status: statusOf(error), message: error.message.slice(0, longest) }
   const { status, message } = told(error)
   return { status, message: printableStart(message, longest) }
 }
 
+function statusOf(error: ReportedError): number {
+  return error instanceof LackingError && error.isForbidden ? 403 : 503
+}
+
 function told(error: unknown): { readonly status: number; readonly message: string } {
   if (error instanceof RouteError) return error
-  if (error instanceof ReportedError) return { status: 503, message: error.message }
   if (error instanceof ApiError)
     return {
       status: error.code === 403 ? 403 : 502,

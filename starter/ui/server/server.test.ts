@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { CommandError } from '../../cli/shared/command-error.ts'
+import { LackingError } from '../../picture/missing.ts'
 import type { ActionRequest, ClusterView } from '../contract.ts'
 import type { Api } from './api.ts'
 import { readPage } from './page-files.ts'
@@ -31,10 +32,16 @@ let folder: string
 let acted: ActionRequest[] = []
 const open: UiServer[] = []
 
+const missing = [
+  { what: 'nodepools', why: 'no right\u001b[31m', remedy: 'ask', isForbidden: true },
+  { what: 'nodes', why: 'no answer', remedy: 'look' },
+] as const
+
 const api: Api = {
   session: () => ({ cluster: 'test', version: '1', isReadOnly: false }),
   cluster: () => view,
   node: async (key) => {
+    if (key === 'unread') throw new LackingError(missing)
     throw key === 'away' ? new RouteError(404, 'it is gone') : new Error('a bug\u001b[31m')
   },
   decisions: async () => {
@@ -259,6 +266,8 @@ test('errors are told with their remedy, and without what controls a terminal', 
   expect(await get('/api/nodes/away')).toEqual([404, 'it is gone'])
   expect(await get('/api/nodes/odd')).toEqual([500, 'it could not be read: a bug\\u001b[31m'])
   expect(await get('/api/nodes/-secret')).toEqual([400, 'this is not the name of a Node or NodeClaim'])
+  // Each reason is a line of its own.
+  expect(await get('/api/nodes/unread')).toEqual([403, 'nodepools: no right\\u001b[31m; ask\nnodes: no answer; look'])
   expect(await get('/api/decisions')).toEqual([503, 'Temporal does not answer'])
   expect(await get('/api/cost?days=0')).toEqual([400, 'days: use a whole number from 1 to 92'])
   expect(await get('/api/cost?days=1&days=2')).toEqual([400, 'days: use a whole number from 1 to 92'])
