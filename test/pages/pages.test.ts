@@ -60,6 +60,31 @@ test('the installation takes as many commands as its page says', () => {
   expect(Number(stated)).toBe(last + 1)
 })
 
+test('README.md is 60 lines and 6,000 characters at most', () => {
+  const text = read('README.md')
+  expect(text.trimEnd().split('\n').length).toBeLessThanOrEqual(60)
+  expect(text.length).toBeLessThanOrEqual(6000)
+})
+
+test('README.md and the index have the figures of docs/benchmarks.md', () => {
+  const digits = (text = '') => String(Number(Number.parseFloat(text).toPrecision(2)))
+  const rows = (start: string) =>
+    [...read('docs/benchmarks.md').matchAll(new RegExp(`^\\| ${start} .*$`, 'gm'))].map(([row]) => {
+      const [, , karpenter, joiner] = row.replaceAll('*', '').split('|')
+      return { karpenter: digits(karpenter), joiner: digits(joiner) }
+    })
+  const [five, hundred, fiveHundred] = rows('\\*\\*scale request to last pod Running\\*\\*')
+  const [memory] = rows("the controller's peak RSS")
+  expect(read('README.md')).toContain(
+    `5 pods that need 5 nodes run after ${five?.joiner} s (Karpenter ${five?.karpenter} s), 100 after ${hundred?.joiner} s (${hundred?.karpenter} s), 500 after ${fiveHundred?.joiner} s (${fiveHundred?.karpenter} s)`,
+  )
+  const index = read('docs/README.md')
+  for (const who of ['joiner', 'karpenter'] as const)
+    expect(index).toContain(`${five?.[who]} / ${fiveHundred?.[who]} s`)
+  expect(index).toContain(`${memory?.joiner} MiB for Joiner at 5 nodes`)
+  expect(index).toContain(`nothing; ${memory?.karpenter} MiB`)
+})
+
 describe('pages', () => {
   const known = commandFlags()
 

@@ -17,6 +17,8 @@ const vitest = ['node_modules/vitest/vitest.mjs', 'run']
 /** In the order in which they run. */
 export const steps: readonly Step[] = [
   { name: 'all groups', words: vitest, tests: true },
+  // Some ten seconds; a link to a page that is not there ends it with 1.
+  { name: 'docs as a site', words: ['node_modules/vitepress/bin/vitepress.js', 'build', 'docs'] },
   { name: 'scenarios in both worlds', words: ['test/scenarios/command.ts', '--compare'] },
   { name: 'parity', words: [...vitest, '--config', 'vitest.parity.config.ts'], tests: true },
   {
