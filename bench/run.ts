@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import type { Cloud } from '../deploy/local/cluster.ts'
 import { cloudNames, count, counts } from './arguments.ts'
+import { commandLine } from './command-line.ts'
 import { disruption } from './disruption/disruption.ts'
 import { disruptionParityReport } from './disruption/disruption-parity.ts'
 import { guard } from './guard/guard.ts'
@@ -112,6 +113,11 @@ program
   .option('--nodes <count>', 'how many', count, 1000)
   .option('--pods-each <count>', 'pods on each', count, 20)
   .action(view)
+program
+  .command('command-line')
+  .description('processor time of a start of the command line, by command, beside Node itself')
+  .option('--rounds <count>', 'of four starts each', count, 5)
+  .action(commandLine)
 program
   .command('workload')
   .description('print a workload as a scenario, for another program or a profiler')

@@ -1,12 +1,13 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { enableCompileCache, flushCompileCache, getCompileCacheDir } from 'node:module'
+import { homedir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** What an image brings along, compiled as it was built. A checkout and the npm package have none. */
 const shipped = join(import.meta.dirname, '..', 'compiled')
-const kept =
-  process.env['NODE_COMPILE_CACHE'] ?? fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url))
+const beside = fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url))
+const kept = process.env['NODE_COMPILE_CACHE'] ?? beside
 
 /** V8 takes the code of another process whose version and flags were the same. */
 function fitting(): string {
@@ -19,9 +20,12 @@ function fitting(): string {
  * can be kept, all is compiled again. Returns what an operator should know of it: that what came does not fit this process.
  */
 export function useCompiledCode(): string | undefined {
-  const { directory, message } = enableCompileCache(kept)
+  let { directory, message } = enableCompileCache(kept)
+  // Who installed a package for everybody alone writes beside it.
+  if (directory === undefined && kept === beside)
+    ({ directory, message } = enableCompileCache(join(homedir(), '.cache', 'joiner')))
   // Threads ask their environment.
-  process.env['NODE_COMPILE_CACHE'] = kept
+  process.env['NODE_COMPILE_CACHE'] = directory === undefined ? kept : dirname(directory)
   if (!existsSync(shipped)) return undefined
   const here = fitting()
   if (!existsSync(join(shipped, here)))

@@ -1,15 +1,13 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Command } from 'commander'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { builtProgram } from '../test/runner/program.ts'
-import { registerClusterCommands } from './cli/commands.ts'
-import { registerInstanceTypes } from './cli/instance-types/command.ts'
-import { registerSimulate } from './cli/simulate/command.ts'
-import { registerValidate } from './cli/validate/validate.ts'
+import { registerCommands } from './cli/commands.ts'
 
 const run = promisify(execFile)
 let command: string
@@ -26,6 +24,28 @@ afterAll(() => rmSync(folder, { recursive: true }))
 
 const called = async (name: string, ...args: readonly string[]) =>
   (await run(process.execPath, [name === 'joiner' ? command : join(folder, name), ...args])).stdout
+
+/** The files of the bundle that a start reads. */
+async function loadedBy(
+  args: readonly string[],
+): Promise<readonly { readonly name: string; readonly bytes: number }[]> {
+  const hook = `import { registerHooks } from 'node:module'
+    const loaded = []
+    registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) })
+    process.on('exit', () => process.stderr.write('\\nloaded ' + JSON.stringify(loaded) + '\\n'))`
+  const stderr = await new Promise<string>((resolve) => {
+    const child = execFile(
+      process.execPath,
+      ['--import', `data:text/javascript,${encodeURIComponent(hook)}`, command, ...args],
+      (_, __, said) => resolve(said),
+    )
+    child.stdin?.end()
+  })
+  const [, urls = '[]'] = /^loaded (.*)$/m.exec(stderr) ?? []
+  return (JSON.parse(urls) as readonly string[])
+    .filter((url) => url.startsWith('file:'))
+    .map((url) => ({ name: basename(url), bytes: statSync(fileURLToPath(url)).size }))
+}
 
 describe('the command line', () => {
   it('names itself as it was called', async () => {
@@ -47,6 +67,23 @@ describe('the command line', () => {
     ])
   })
 
+  // What is loaded is what a start costs: 1 MB of code takes some 50 ms (npm run bench -- command-line).
+  it.each([
+    [200, ['--version']],
+    [200, ['--help']],
+    [200, ['complete', '--', 'st']],
+    [200, ['complete', '--', 'status', '--output', '']],
+    [200, ['--context', 'a', 'status', '--help']],
+    [500, ['convert', '-']],
+    [1500, ['validate', '-']],
+    [1200, ['simulate', '-']],
+    [4500, ['status', '--kubeconfig', '/nowhere']],
+  ])('loads at most %d KB for %j', async (mostKb, args) => {
+    const loaded = await loadedBy(args)
+    expect(loaded.some(({ name }) => name.startsWith('commander-'))).toBe(true)
+    expect(loaded.reduce((kb, { bytes }) => kb + bytes / 1000, 0)).toBeLessThan(mostKb)
+  })
+
   it.each(['bash', 'zsh', 'fish'])('prints a completion script for %s that asks it', async (shell) => {
     const script = await called('joiner', 'completion', shell)
     expect(script).toContain(`${shell} completion for joiner`)
@@ -63,10 +100,9 @@ describe('the command line', () => {
     expect(await lines('kubectl_complete-joiner', 'node', 'ho')).toContain('hold')
   })
 
-  it('has no two spellings of an option that means the same', () => {
+  it('has no two spellings of an option that means the same', async () => {
     const program = new Command()
-    for (const register of [registerClusterCommands, registerInstanceTypes, registerSimulate, registerValidate])
-      register(program)
+    await registerCommands(program)
     const all = (command: Command): readonly Command[] => [command, ...command.commands.flatMap(all)]
     const options = all(program).flatMap((each) => each.options.map((option) => ({ of: each.name(), option })))
     expect(options.length).toBeGreaterThan(100)

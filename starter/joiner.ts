@@ -1,23 +1,35 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs'
-import { basename } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import type { Command as Registered } from 'commander'
 import { shipCompiledCode, useCompiledCode } from './compiled-code.ts'
 
 // All else is imported afterwards.
 const compiled = useCompiledCode()
 
-const [{ Command, Option }, { complain, guardProcess }, { ReportedError }, { guardOutput }] = await Promise.all([
+const [
+  { Command, Option },
+  { complain, guardProcess },
+  { ReportedError },
+  { guardOutput },
+  { commandFirst },
+  commands,
+] = await Promise.all([
   import('commander'),
   import('./cli/shared/boundary.ts'),
   import('./document/reported-error.ts'),
   import('./document/terminal.ts'),
+  import('./cli/arguments.ts'),
+  import('./cli/commands.ts'),
 ])
 
 // As a plugin of kubectl it goes by that name; kubectl completes such a plugin by running another of this one.
 const called = basename(process.argv[1] ?? '')
 if (called === 'kubectl_complete-joiner') process.argv.splice(2, 0, 'complete', '--')
 const programName = called.startsWith('kubectl') ? 'kubectl joiner' : 'joiner'
-const command = process.argv[2] ?? ''
+const typed = commandFirst(process.argv.slice(2))
+const [command = ''] = typed.words
+const isCompleting = command.startsWith('complet')
 // What a server does at its end is for its log, with traces.
 if (command !== 'worker') guardProcess(command)
 // The local cluster prints colours, and logs as they are.
@@ -26,73 +38,82 @@ if (!['worker', 'local', 'demo', 'azure'].includes(command)) guardOutput(process
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
 // A shell completes the command that it is asked to complete.
-const program = new Command(command.startsWith('complet') ? 'joiner' : programName)
+const program = new Command(isCompleting ? 'joiner' : programName)
   .description("A node autoscaler for AKS: Karpenter's API, Temporal's durability.")
   .showHelpAfterError(`(see ${programName} --help)`)
   .version(version, '-V, --version', 'Print the version')
   // As the help of the commands says: 2 for options that cannot be read.
   .exitOverride(({ exitCode }) => process.exit(exitCode === 1 ? 2 : exitCode))
 
-// Each restart of a worker waits for what it loads.
-if (command !== 'worker') {
-  program.commandsGroup('Without a cluster:')
-  const commands = await Promise.all([
-    import('./cli/convert/convert.ts').then(({ registerConvert }) => registerConvert),
-    import('./cli/instance-types/command.ts').then(({ registerInstanceTypes }) => registerInstanceTypes),
-    import('./cli/simulate/command.ts').then(({ registerSimulate }) => registerSimulate),
-    import('./cli/validate/validate.ts').then(({ registerValidate }) => registerValidate),
-  ])
-  for (const register of commands) register(program)
-}
-
-/** Commands that need none of the others' code: two are over in a moment, most of which it would take to load it. */
-const standsAlone = ['convert', 'instance-types', 'simulate', 'validate', 'worker', 'version'].includes(command)
-
-if (!standsAlone) (await import('./cli/commands.ts')).registerClusterCommands(program)
-
-program.commandsGroup('Processes and development:')
-program
-  .command('worker')
-  .description(
-    'Run the roles named in JOINER_ROLES (core, azure, planner, bridge, conversion; default: all); settings come from the environment',
-  )
-  .addOption(new Option('--compile', 'compile what a worker loads, for an image to bring along').hideHelp())
-  .action(async ({ compile }: { compile?: true }) => {
-    const workers = await shipped(() => import('../workers/run-worker.ts'))
-    if (workers === undefined)
-      throw new ReportedError(
-        'worker: this package holds the command line alone; Joiner runs from its image (docs/install-aks.md)',
-      )
-    if (compile) {
-      await workers.loadWorker()
-      process.stdout.write(`compiled code is in ${shipCompiledCode()}\n`)
-      process.exit(0)
-    }
-    process.exit(await workers.runWorker(process.env, compiled))
-  })
-// The image ships without the local cluster, whose libraries are for development. Commands of a cluster do not wait for them.
-const isKnown = standsAlone || program.commands.some((known) => known.name() === command)
-const local = isKnown ? undefined : await shipped(() => import('../deploy/local/commands.ts'))
-local?.registerLocalCommands(program)
+// What is completed is what is loaded.
+const { words } = command === 'complete' ? commandFirst(typed.options.slice(1)) : typed
+await commands.registerCommands(program, words)
+await commands.addCommands(
+  program,
+  {
+    heading: 'Processes and development',
+    known: [
+      {
+        name: 'worker',
+        does: 'Run the roles named in JOINER_ROLES (core, azure, planner, bridge, conversion; default: all); settings come from the environment',
+        load: async () => registerWorker,
+      },
+      // The image ships without the local cluster, whose libraries are for development.
+      ...(existsSync(join(import.meta.dirname, '..', 'deploy', 'local', 'commands.ts'))
+        ? [
+            {
+              name: 'local',
+              does: 'Run a cluster on this machine: Kubernetes, Temporal and a simulated Azure',
+              load: async () => (await import('../deploy/local/commands.ts')).registerLocal,
+            },
+            {
+              name: 'demo',
+              does: 'Start a cluster, install Joiner and watch it scale; Ctrl-C stops everything',
+              load: async () => (await import('../deploy/local/commands.ts')).registerDemo,
+            },
+          ]
+        : []),
+    ],
+  },
+  words,
+)
 program.commandsGroup('Other:')
 program
   .command('version')
   .description('Print the version')
   .action(() => void process.stdout.write(`${version}\n`))
-if (['completion', 'complete', '', 'help', '--help', '-h'].includes(command)) {
+if (isCompleting || ['', 'help'].includes(command)) {
   const { default: completion } = await import('@bomb.sh/tab/commander')
   // It reads the commands that are registered by now.
   completion(program, { completionCommandName: 'completion' })
 }
 
 try {
-  await program.parseAsync()
+  await program.parseAsync([...typed.words, ...typed.options], { from: 'user' })
 } catch (error) {
   if (command === 'worker' && !(error instanceof ReportedError)) throw error
   process.exitCode = complain(command, error)
 }
 
-/** Returns a part of the repository; undefined where it is not shipped: the image has no local cluster, the npm package no workers either. */
+function registerWorker(worker: Registered): void {
+  worker
+    .addOption(new Option('--compile', 'compile what a worker loads, for an image to bring along').hideHelp())
+    .action(async ({ compile }: { compile?: true }) => {
+      const workers = await shipped(() => import('../workers/run-worker.ts'))
+      if (workers === undefined)
+        throw new ReportedError(
+          'worker: this package holds the command line alone; Joiner runs from its image (docs/install-aks.md)',
+        )
+      if (compile) {
+        await workers.loadWorker()
+        process.stdout.write(`compiled code is in ${shipCompiledCode()}\n`)
+        process.exit(0)
+      }
+      process.exit(await workers.runWorker(process.env, compiled))
+    })
+}
+
+/** Returns a part of the repository; undefined where it is not shipped: the npm package has no workers. */
 async function shipped<T>(load: () => Promise<T>): Promise<T | undefined> {
   try {
     return await load()

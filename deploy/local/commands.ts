@@ -10,11 +10,8 @@ import type { LocalCluster } from './local-cluster.ts'
 import { demoFolder, isRunning, type LocalState, readState, removeState, writeState } from './local-state.ts'
 import { underLoad } from './machine-load.ts'
 
-/** Adds `local` and `demo` to the command line. */
-export function registerLocalCommands(program: Command): void {
-  const local = program
-    .command('local')
-    .description('Run a cluster on this machine: Kubernetes, Temporal and a simulated Azure')
+/** Adds what `local` takes. */
+export function registerLocal(local: Command): void {
   const withState = (command: Command) =>
     command.option('--state-dir <directory>', 'directory for state, logs and keys', defaultStateDir())
   withState(local.command('up'))
@@ -34,9 +31,11 @@ export function registerLocalCommands(program: Command): void {
     .argument('[process]', 'such as kube-apiserver, temporal or azure')
     .action((name: string | undefined, options: { stateDir: string }) => logs(options.stateDir, name))
   registerAzureCommand(local)
-  program
-    .command('demo')
-    .description('Start a cluster, install Joiner and watch it scale; Ctrl-C stops everything')
+}
+
+/** Adds what `demo` takes. */
+export function registerDemo(command: Command): void {
+  command
     .option('--exit', 'exit after the demonstration, non-zero if anything was left behind')
     .action(async (options: { exit?: boolean }) => process.exit(await demo({ exit: options.exit === true })))
 }

@@ -64,8 +64,8 @@ function sentenceOf({ stdout, stderr }: Ran, { fault, away }: Case): string | un
   return [...stderr.split('\n'), ...stdout.split('\n')].find((line) => about.test(line) && isNamed(line))
 }
 
-test('a command is of those that read, or of those that change something', () => {
-  const names = [...commandFlags().keys()]
+test('a command is of those that read, or of those that change something', async () => {
+  const names = [...(await commandFlags()).keys()]
   const leaves = names.filter((name) => name !== '' && !names.some((other) => other.startsWith(`${name} `)))
   const listed = [
     ...new Set(reading.map(({ command }) => command)),

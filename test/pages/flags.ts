@@ -1,27 +1,17 @@
 // The flags that pages name, and the commands that they are meant of.
 import { Command } from 'commander'
-import { registerLocalCommands } from '../../deploy/local/commands.ts'
-import { registerClusterCommands } from '../../starter/cli/commands.ts'
-import { registerConvert } from '../../starter/cli/convert/convert.ts'
-import { registerInstanceTypes } from '../../starter/cli/instance-types/command.ts'
-import { registerSimulate } from '../../starter/cli/simulate/command.ts'
-import { registerValidate } from '../../starter/cli/validate/validate.ts'
+import { registerDemo, registerLocal } from '../../deploy/local/commands.ts'
+import { registerCommands } from '../../starter/cli/commands.ts'
 
 /** Commands with their flags, by the words that are typed: `node hold`. */
 export type CommandFlags = ReadonlyMap<string, ReadonlySet<string>>
 
 /** Returns the commands of starter/joiner.ts; the program itself is the empty text. */
-export function commandFlags(): CommandFlags {
+export async function commandFlags(): Promise<CommandFlags> {
   const program = new Command('joiner').version('0')
-  for (const register of [
-    registerConvert,
-    registerInstanceTypes,
-    registerSimulate,
-    registerValidate,
-    registerClusterCommands,
-    registerLocalCommands,
-  ])
-    register(program)
+  await registerCommands(program)
+  registerLocal(program.command('local'))
+  registerDemo(program.command('demo'))
   for (const name of ['worker', 'version', 'completion', 'complete']) program.command(name)
   return new Map(flagsOf(program, []))
 }

@@ -85,9 +85,9 @@ test('README.md and the index have the figures of docs/benchmarks.md', () => {
   expect(index).toContain(`nothing; ${memory?.karpenter} MiB`)
 })
 
-describe('pages', () => {
-  const known = commandFlags()
+const known = await commandFlags()
 
+describe('pages', () => {
   test.each(pages)('%s names commands, flags and scripts that there are, and no package of a stranger', (page) => {
     const text = read(page)
     expect(text).not.toMatch(/\bnpx joiner\b/)

@@ -5,10 +5,8 @@ import { format } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import { vi } from 'vitest'
 import { commandLine } from '../../deploy/local/installation.ts'
-import { registerClusterCommands } from '../../starter/cli/commands.ts'
-import { registerInstanceTypes } from '../../starter/cli/instance-types/command.ts'
+import { registerCommands } from '../../starter/cli/commands.ts'
 import { complain } from '../../starter/cli/shared/boundary.ts'
-import { registerSimulate } from '../../starter/cli/simulate/command.ts'
 
 export type Environment = Readonly<Record<string, string>>
 
@@ -93,9 +91,7 @@ function endOfProcess(): (code: number) => void {
 /** As `starter/joiner.ts` ends. */
 async function codeOf(args: readonly string[]): Promise<number> {
   const commands = new Command('joiner').exitOverride().showHelpAfterError()
-  registerInstanceTypes(commands)
-  registerSimulate(commands)
-  registerClusterCommands(commands)
+  await registerCommands(commands, args)
   try {
     await commands.parseAsync(args, { from: 'user' })
     return Number(process.exitCode ?? 0)

@@ -1,5 +1,6 @@
 import { createDefaultHttpClient, createPipelineRequest, RestError } from '@azure/core-rest-pipeline'
-import { type AzureClient, publicArm } from './client.ts'
+import type { AzureClient } from './client.ts'
+import { publicArm } from './clouds.ts'
 
 /** A request to ARM that no client library of this repository has. */
 export interface ArmRequest {

@@ -7,7 +7,7 @@ import type { AzureConfig } from '../azure-config.ts'
 import { keepingRefusals } from '../refusals/refusal-words.ts'
 import { apiVersionPolicy } from './api-versions.ts'
 import { auxiliaryTokenFor } from './auxiliary-token.ts'
-import { armScope } from './clouds.ts'
+import { armScope, publicArm } from './clouds.ts'
 
 export interface AzureClient {
   readonly compute: ComputeManagementClient
@@ -21,9 +21,6 @@ export interface AzureClientOptions {
   readonly policies?: readonly PipelinePolicy[]
   readonly http?: HttpClient | undefined
 }
-
-/** Azure Resource Manager of the public cloud. */
-export const publicArm = 'https://management.azure.com'
 
 /**
  * Creates the SDK clients. Their own retries are off: Joiner's durable retries and budgets decide, and hidden sleeps would break both

@@ -14,12 +14,15 @@ export interface Cloud {
   readonly pricesEndpoint?: string
 }
 
+/** Azure Resource Manager of the public cloud. */
+export const publicArm = 'https://management.azure.com'
+
 /** Azure's clouds (https://learn.microsoft.com/azure/azure-government/compare-azure-government-global-azure, `az cloud list`). */
 const clouds: Readonly<Record<CloudName, Cloud>> = {
   AzurePublicCloud: {
     name: 'AzurePublicCloud',
     isKnown: true,
-    armEndpoint: 'https://management.azure.com',
+    armEndpoint: publicArm,
     authorityHost: 'https://login.microsoftonline.com',
     tokenAudience: 'https://management.azure.com',
     pricesEndpoint: 'https://prices.azure.com',

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { type Entries, instant, mapOf, readEntries, readJson, words } from '../../../api/kept/document.ts'
 import { type KeptSource, readConfigMap, writeConfigMap } from '../../kubernetes/client/config-map.ts'
 import type { ImageVersionsDeps } from './image-versions.ts'
-import { newestImages } from './image-versions.ts'
 import { type ImageDefinition, type ResolvedImage, resolvedImage } from './images.ts'
 
 export interface ImageCacheDeps extends ImageVersionsDeps, KeptSource {}
@@ -47,6 +46,8 @@ export async function cachedImages(
   const known = documents.get(key)
   const images = known && isCurrent(key) ? imagesOf(known, definitions) : undefined
   if (images !== undefined) return images
+  // Whoever only looks at what is kept does without Azure's clients.
+  const { newestImages } = await import('./image-versions.ts')
   const newest = await newestImages(deps, definitions)
   if (newest.length === 0) return newest
   const expired = Object.keys(entries).filter((other) => !isCurrent(other))

@@ -2,12 +2,10 @@ import type { Command } from 'commander'
 import { temporalOptions, whereToRun } from '../operate/temporal-options.ts'
 import type { AdoptOptions } from './run.ts'
 
-/** Adds `adopt`, which has NodeClaims made again for VMs that lost them. */
-export function registerAdopt(program: Command): void {
-  const command = program
-    .command('adopt')
+/** Adds what `adopt` takes, which has NodeClaims made again for VMs that lost them. */
+export function registerAdopt(command: Command): void {
+  command
     .argument('[names...]', 'VMs, by their own names or those of their Nodes or lost NodeClaims; all by default')
-    .description('Give VMs that lost their NodeClaims and run pods a NodeClaim again, or end them with a drain')
     .option('--delete', 'drain the named VMs and end them: their NodeClaims are made again and deleted')
     .option('--dry-run', 'print what becomes of them and change nothing')
     .option('--yes', 'do not ask')

@@ -26,9 +26,9 @@ interface Options extends ConnectionOptions {
   readonly writeNodepools?: string
 }
 
-/** Adds `advise`. */
-export function registerAdvise(program: Command): void {
-  outputOption(connectionOptions(program.command('advise')), ['html'])
+/** Adds what `advise` takes. */
+export function registerAdvise(command: Command): void {
+  outputOption(connectionOptions(command), ['html'])
     .option('--catalog <file>', 'instance types or resource SKUs to use instead of asking Azure')
     .option('--prices <file>', 'file of retail prices to use instead of asking the price list; repeatable', another, [])
     .option('--budget <nodes>', 'disruption budget of every NodePool for this estimate, such as 100%', budget)
@@ -37,9 +37,7 @@ export function registerAdvise(program: Command): void {
       'write NodePools and AKSNodeClasses in place of agent pools: a .yaml file, or a folder with a file for each',
     )
     .option('--all', 'list every move, pod and obstacle')
-    .description('Report what the nodes of a cluster cost and what Joiner would save, beside any autoscaler')
     .addHelpText('after', help)
-    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
     .action(async (options: Options) => {
       process.exitCode = await runAdvise(options)
     })

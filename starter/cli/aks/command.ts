@@ -7,10 +7,9 @@ const login = `
 The login is that of the Azure CLI (az login), or what AZURE_TOKEN_CREDENTIALS names. Without --subscription it is ARM_SUBSCRIPTION_ID, or the only
 subscription that the login sees; without --resource-group any that has a cluster of this name.`
 
-/** Adds `aks`, which reads an AKS cluster by ARM: it writes values of the chart, and sets up Joiner's identity. */
-export function registerAks(program: Command): void {
-  const aks = program.command('aks').description("Set up Joiner's identity at Azure, and write the chart's values")
-  clusterOptions(aks.command('values'))
+/** Adds what `aks` takes, which reads an AKS cluster by ARM: it writes values of the chart, and sets up Joiner's identity. */
+export function registerAks(command: Command): void {
+  clusterOptions(command.command('values'))
     .description("Write the chart's values for an AKS cluster, with a comment that says where each comes from")
     .option('--image <name>', "Joiner's image in your registry: REGISTRY/joiner:TAG", parseImage)
     .option('--output-file <file>', 'file to write (default: standard output)')
@@ -24,7 +23,7 @@ Exit code: 0, 1 when Azure refuses something or a value is missing without which
       const { writeValues } = await import('./write-values.ts')
       process.exitCode = await reported(() => writeValues(options))
     })
-  clusterOptions(aks.command('setup'))
+  clusterOptions(command.command('setup'))
     .description("Print, or with --apply run, what Joiner's identity at Azure lacks")
     .option('-n, --namespace <name>', 'namespace that Joiner is installed in', 'joiner')
     .option('--service-account <name>', 'ServiceAccount of joiner-azure', 'joiner-azure')

@@ -13,13 +13,10 @@ interface Options extends ClusterOptions {
 
 const mostDays = 92
 
-/** Adds `budgets`, which shows what disruption budgets allow now and in the days to come. */
-export function registerBudgets(program: Command): void {
-  outputOption(clusterOptions(program.command('budgets')))
+/** Adds what `budgets` takes, which shows what disruption budgets allow now and in the days to come. */
+export function registerBudgets(command: Command): void {
+  outputOption(clusterOptions(command))
     .argument('[nodepools...]', 'NodePools (default: all)')
-    .description(
-      'Show how many nodes disruption budgets allow to disrupt, now and in the coming days, and the limiting budget',
-    )
     .addOption(new Option('--disruption-reason <reason>', 'limit to this reason').choices([...pausableReasons]))
     .option('--days <count>', `days to look ahead, ${mostDays} at most`, days, 7)
     .addHelpText(

@@ -12,15 +12,12 @@ interface Options extends MarkFilter, ClusterOptions {
   readonly output: OutputFormat
 }
 
-/** Adds `capacity`, which shows and clears what Azure refused. */
-export function registerCapacity(program: Command): void {
-  const capacity = program
-    .command('capacity')
-    .description('List offerings excluded after Azure refused them, and clear them')
-  common(capacity.command('list'))
+/** Adds what `capacity` takes, which shows and clears what Azure refused. */
+export function registerCapacity(command: Command): void {
+  common(command.command('list'))
     .description('List excluded offerings with the refusal and the end')
     .action((options: Options) => run(options, (marks) => list(marks, options)))
-  common(capacity.command('clear'))
+  common(command.command('clear'))
     .description('Offer excluded offerings again now, for example after a quota increase')
     .option('--all', 'all of it')
     .option('--dry-run', 'show what would be cleared')

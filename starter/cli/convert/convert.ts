@@ -1,12 +1,10 @@
 import type { Command } from 'commander'
 import { note } from '../../document/print.ts'
 
-/** Adds `convert`. */
-export function registerConvert(program: Command): void {
-  program
-    .command('convert')
+/** Adds what `convert` takes. */
+export function registerConvert(command: Command): void {
+  command
     .argument('<file>', 'YAML file of manifests, or - for standard input')
-    .description("Print a file's manifests in their newest API versions; other kinds are left unchanged")
     .addHelpText(
       'after',
       `

@@ -4,12 +4,9 @@ import { outputOption } from '../shared/options.ts'
 import { sinceOption } from '../shared/since.ts'
 import type { CostKey, CostOptions } from './options.ts'
 
-/** Adds `cost`, which shows what nodes cost and who shares it. */
-export function registerCost(program: Command): void {
-  sinceOption(outputOption(temporalOptions(program.command('cost')), ['csv']), '24h')
-    .description(
-      'Show what nodes cost by NodePool, label, namespace or workload, what is idle, and what disruption saved',
-    )
+/** Adds what `cost` takes, which shows what nodes cost and who shares it. */
+export function registerCost(command: Command): void {
+  sinceOption(outputOption(temporalOptions(command), ['csv']), '24h')
     .option('--by <key>', 'nodepool, namespace, workload, or label=KEY', costKey, {
       kind: 'nodepool',
     } satisfies CostKey)

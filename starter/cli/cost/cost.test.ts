@@ -168,10 +168,9 @@ describe('joiner cost', () => {
   })
 
   test.each(['pod', 'label', 'label=', ''])('--by %j is refused with what it must be', (text) => {
-    const program = new Command().exitOverride()
-    registerCost(program)
-    for (const one of program.commands) one.exitOverride().configureOutput({ writeErr: () => {} })
-    expect(() => program.parse(['node', 'joiner', 'cost', '--by', text])).toThrow(
+    const command = new Command('cost').exitOverride().configureOutput({ writeErr: () => {} })
+    registerCost(command)
+    expect(() => command.parse(['--by', text], { from: 'user' })).toThrow(
       'It must be nodepool, namespace, workload or label=KEY',
     )
   })

@@ -6,12 +6,9 @@ import type { CrdOptions } from './run.ts'
 /** The CRDs of this version, which the image and the package carry. */
 const shipped = fileURLToPath(new URL('../../../deploy/crds', import.meta.url))
 
-/** Adds `crds`, which the chart's Jobs run before an install, an upgrade and an uninstall. */
-export function registerCrds(program: Command): void {
-  const crds = program
-    .command('crds')
-    .description('Bring the CRDs to this version, or release them before an uninstall')
-  ofInstallation(crds.command('apply'))
+/** Adds what `crds` takes, which the chart's Jobs run before an install, an upgrade and an uninstall. */
+export function registerCrds(command: Command): void {
+  ofInstallation(command.command('apply'))
     .description('Create or update the CRDs as this version has them')
     .option('--from <folder>', 'folder of CRD manifests', shipped)
     .addHelpText(
@@ -24,7 +21,7 @@ It refuses CRDs that another installation owns. The chart runs it before an inst
       const { applyCrds } = await import('./run.ts')
       process.exitCode = await applyCrds(options)
     })
-  ofInstallation(crds.command('release'))
+  ofInstallation(command.command('release'))
     .description('Store everything as v1, end the conversion of old versions, and give up the ownership of the CRDs')
     .addHelpText(
       'after',

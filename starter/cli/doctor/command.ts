@@ -18,11 +18,8 @@ interface Options extends ClusterOptions {
   readonly serviceAccount: string
 }
 
-export function registerDoctor(program: Command): void {
-  outputOption(clusterOptions(program.command('doctor')))
-    .description(
-      'Check what Joiner needs from Azure, Kubernetes and Temporal, and print the commands that fix each problem',
-    )
+export function registerDoctor(command: Command): void {
+  outputOption(clusterOptions(command))
     .option('--env-file <file>', 'file of NAME=value settings that override the environment')
     .option('--service-account <name>', 'ServiceAccount of joiner-azure', 'joiner-azure')
     .addHelpText(

@@ -9,14 +9,9 @@ ${whereToRun}`
 const exitCodes =
   'Exit code: 0, 1 when Temporal does not answer, 2 for options that cannot be read or when nothing of that name is known.'
 
-/** Adds `history`, which shows what nodes there were, why they came and went, and what they cost. */
-export function registerHistory(program: Command): void {
-  const history = program
-    .command('history')
-    .description(
-      'Show which nodes there were, why they came and went, and what they cost, also for nodes that are gone',
-    )
-  common(history.command('node', { isDefault: true }))
+/** Adds what `history` takes, which shows what nodes there were, why they came and went, and what they cost. */
+export function registerHistory(command: Command): void {
+  common(command.command('node', { isDefault: true }))
     .description('List the nodes of a time, or show the timeline of one node')
     .argument('[name]', 'name of a Node or NodeClaim, also of one that is gone')
     .addHelpText(
@@ -32,7 +27,7 @@ ${exitCodes}`,
       const { nodeHistory } = await import('./run.ts')
       process.exitCode = await nodeHistory(name, options)
     })
-  common(history.command('nodepool'))
+  common(command.command('nodepool'))
     .description('Sum up the nodes of each NodePool, or list those of one NodePool')
     .argument('[name]', 'name of a NodePool, also of one that is gone')
     .addHelpText(
@@ -47,7 +42,7 @@ ${exitCodes}`,
       const { poolHistory } = await import('./run.ts')
       process.exitCode = await poolHistory(name, options)
     })
-  common(history.command('workload'))
+  common(command.command('workload'))
     .description('Show the nodes that pods of a workload are and were on, as far as that is known')
     .argument('<name>', 'NAMESPACE/NAME, or NAMESPACE/KIND/NAME')
     .addHelpText(

@@ -30,9 +30,9 @@ Examples:
   joiner instance-types --catalog skus.json --prices prices.json --node-class class.yaml --limit 20
   joiner instance-types --catalog skus.json --excluded`
 
-/** Registers `joiner instance-types`. What it needs is loaded when it is asked for. */
-export function registerInstanceTypes(program: Command): void {
-  outputOption(clusterOptions(program.command('instance-types')), ['name'])
+/** Adds what `instance-types` takes. What it needs is loaded when it is asked for. */
+export function registerInstanceTypes(command: Command): void {
+  outputOption(clusterOptions(command), ['name'])
     .option('--region <name>', "region (default: the catalogue file's, else LOCATION)")
     .option('--requirements <selector>', 'requirements that types must meet; repeatable', another, [])
     .option('--catalog <file>', 'file of resource SKUs to read instead of asking Azure')
@@ -41,9 +41,7 @@ export function registerInstanceTypes(program: Command): void {
     .option('--overlays <file>', 'YAML of NodeOverlays that change prices and resources; repeatable', another, [])
     .option('--limit <count>', 'most types to print', wholeNumber)
     .option('--excluded', 'list the excluded sizes instead, each with the reason')
-    .description('List the instance types that the planner can choose from, by price')
     .addHelpText('after', help)
-    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
     .action(async (options: Options) => {
       process.exitCode = await instanceTypes(options)
     })

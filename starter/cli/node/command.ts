@@ -33,17 +33,14 @@ interface ForceOptions extends AskOptions {
 const exitCodes = 'Exit code: 0 when it is done, 1 when not (or not yet), 2 for options that cannot be read.'
 const nameHelp = 'name of the Node or NodeClaim'
 
-/** Adds `node`: where each node is, and what an operator can do about a single one. */
-export function registerNode(program: Command): void {
-  const node = program
-    .command('node')
-    .description('Show the lifecycle of nodes; retry a step, hold, release or force-finish a node')
-  registerReading(node)
-  registerAsking(node)
+/** Adds what `node` takes: where each node is, and what an operator can do about a single one. */
+export function registerNode(command: Command): void {
+  registerReading(command)
+  registerAsking(command)
 }
 
-function registerReading(node: Command): void {
-  reading(node.command('list', { isDefault: true }))
+function registerReading(command: Command): void {
+  reading(command.command('list', { isDefault: true }))
     .description('List NodeClaims with their phase, its start, what they wait for, the last failure, and their hold')
     .argument('[name]', 'name of a Node or NodeClaim, to show it as joiner node show')
     .option('--nodepool <name>', 'limit to nodes of this NodePool')
@@ -59,7 +56,7 @@ Exit code: 0, 1 when something could not be asked, 2 for options that cannot be 
       const { listNodes, showNode } = await import('./run.ts')
       process.exitCode = name === undefined ? await listNodes(options) : await showNode(name, options)
     })
-  reading(node.command('show'))
+  reading(command.command('show'))
     .description('Show one node: what it waits for, retried activities, its cause, remedies, conditions and events')
     .argument('<name>', nameHelp)
     .addHelpText(
@@ -75,8 +72,8 @@ Exit code: 0, 1 when something could not be asked, 2 when there is no such node.
     })
 }
 
-function registerAsking(node: Command): void {
-  askerOptions(node.command('retry').argument('<name>', nameHelp))
+function registerAsking(command: Command): void {
+  askerOptions(command.command('retry').argument('<name>', nameHelp))
     .description('Retry the current step now instead of after its back-off')
     .option('--reason <text>', 'reason to record in the event RetryNow')
     .addHelpText(
@@ -88,7 +85,7 @@ ${whereToRun}
 ${exitCodes}`,
     )
     .action((name: string, options: AskOptions) => ask(name, options, { what: 'retryNow', request: texts(options) }))
-  askerOptions(node.command('hold').argument('<name>', nameHelp))
+  askerOptions(command.command('hold').argument('<name>', nameHelp))
     .description('Exclude a node from disruption for a time, or until it is released')
     .requiredOption('--reason <text>', 'reason to show with the hold')
     .addOption(untilOption('end of the hold'))
@@ -104,15 +101,15 @@ ${whereToRun}
 ${exitCodes}`,
     )
     .action(hold)
-  askerOptions(node.command('release').argument('<name>', nameHelp))
+  askerOptions(command.command('release').argument('<name>', nameHelp))
     .description('End a hold')
     .addHelpText('after', `\n${whereToRun}\n${exitCodes}`)
     .action((name: string, options: AskOptions) => ask(name, options, { what: 'release', request: texts(options) }))
-  registerForce(node)
+  registerForce(command)
 }
 
-function registerForce(node: Command): void {
-  askerOptions(node.command('force-finish').argument('<name>', nameHelp))
+function registerForce(command: Command): void {
+  askerOptions(command.command('force-finish').argument('<name>', nameHelp))
     .description('Finish the deletion of a NodeClaim without waiting for pods, volumes or Azure')
     .requiredOption('--reason <text>', 'reason to record in the event ForceFinished')
     .option(

@@ -13,13 +13,11 @@ interface Options extends RequestOptions {
 /** The check takes as long as a pass; each commit reads and writes a few objects. */
 export const applyMs = 300_000
 
-/** Adds `apply`. */
-export function registerApply(program: Command): void {
+/** Adds what `apply` takes. */
+export function registerApply(command: Command): void {
   askerOptions(
-    program
-      .command('apply')
+    command
       .argument('<plan>', 'id or file of a plan made by joiner plan')
-      .description('Carry out a disruption plan, or report what has changed since it was made')
       .option('--partial', 'carry out the commands that are still valid')
       .option('--no-wait', 'return before the commands end'),
   )

@@ -8,18 +8,9 @@ interface Options extends RequestOptions {
 
 const consolidateMs = 300_000
 
-/** Adds `consolidate`. */
-export function registerConsolidate(program: Command): void {
-  askerOptions(
-    limitOptions(
-      program
-        .command('consolidate')
-        .description(
-          'Evaluate disruption now and start its commands, ignoring consolidateAfter and the validation delay',
-        )
-        .option('--no-wait', 'return before the commands end'),
-    ),
-  )
+/** Adds what `consolidate` takes. */
+export function registerConsolidate(command: Command): void {
+  askerOptions(limitOptions(command.option('--no-wait', 'return before the commands end')))
     .addHelpText(
       'after',
       `

@@ -20,10 +20,9 @@ interface PauseOptions extends Common {
   readonly until?: string
 }
 
-/** Adds `pause` and `resume`. */
-export function registerPause(program: Command): void {
-  common(program.command('pause'))
-    .description('Pause disruption, a part of it, or provisioning; deletions under way continue')
+/** Adds what `pause` takes. */
+export function registerPause(command: Command): void {
+  common(command)
     .requiredOption('--reason <text>', 'shown wherever the pause shows')
     .addOption(untilOption('end of the pause'))
     .addHelpText(
@@ -41,8 +40,11 @@ Exit code: 0 when it is in force, 1 when not (or not yet), 2 for options that ca
     .action(async (options: PauseOptions) => {
       process.exitCode = await pause(options)
     })
-  common(program.command('resume'))
-    .description('Resume what was paused; name the scope as in the pause')
+}
+
+/** Adds what `resume` takes. */
+export function registerResume(command: Command): void {
+  common(command)
     .option('--all', 'lift every pause of disruption and provisioning')
     .addHelpText(
       'after',

@@ -13,14 +13,11 @@ interface Options extends RequestOptions {
 /** A pass over a large cluster takes seconds; beyond, something is broken. */
 export const planMs = 150_000
 
-/** Adds `plan`. */
-export function registerPlan(program: Command): void {
+/** Adds what `plan` takes. */
+export function registerPlan(command: Command): void {
   askerOptions(
     reasonOption(
-      limitOptions(program.command('plan'))
-        .description(
-          'Show what disruption would do now: nodes removed and added, pods moved, cost before and after, and blockers',
-        )
+      limitOptions(command)
         .option('--now', 'ignore consolidateAfter')
         .option('--save <file>', 'write the plan to this file as well')
         .option('--all', 'print every moved pod and every remaining node'),

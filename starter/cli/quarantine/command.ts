@@ -10,15 +10,12 @@ interface Options extends ClusterOptions {
   readonly output: OutputFormat
 }
 
-/** Adds `quarantine`, which shows and clears what is left out of planning because it crashed passes. */
-export function registerQuarantine(program: Command): void {
-  const quarantine = program
-    .command('quarantine')
-    .description('List objects excluded from planning because they crashed the scheduler, and clear them')
-  common(quarantine.command('list'))
+/** Adds what `quarantine` takes, which shows and clears what is left out of planning because it crashed passes. */
+export function registerQuarantine(command: Command): void {
+  common(command.command('list'))
     .description('List quarantined objects with cause and end')
     .action((options: Options) => run(options, (_, entries) => show(entries, options)))
-  common(quarantine.command('clear'))
+  common(command.command('clear'))
     .description('Plan quarantined objects again, for example after an upgrade')
     .argument('[object]', 'kind, namespace and name, as in Pod/default/web-1; without a namespace where there is none')
     .option('--all', 'all of them')

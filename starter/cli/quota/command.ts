@@ -10,10 +10,9 @@ interface Options extends ClusterOptions {
 
 const timeoutMs = 60_000
 
-/** Adds `quota`, which shows vCPU quotas with what they keep NodePools from. */
-export function registerQuota(program: Command): void {
-  outputOption(clusterOptions(program.command('quota')))
-    .description('Show vCPU quotas of the subscription in the region, and the NodePools they block')
+/** Adds what `quota` takes, which shows vCPU quotas with what they keep NodePools from. */
+export function registerQuota(command: Command): void {
+  outputOption(clusterOptions(command))
     .option('--all', 'include families that are neither used nor blocking')
     .addHelpText(
       'after',

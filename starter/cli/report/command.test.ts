@@ -6,10 +6,8 @@ import type { ReportOptions } from './options.ts'
 
 /** Reads options as the command line does. Errors: Commander's, with the message for the user. */
 function read(...words: readonly string[]): ReportOptions {
-  const program = new Command()
-  registerReport(program)
-  const [command] = program.commands
-  if (command === undefined) throw new Error('report is not registered')
+  const command = new Command('report')
+  registerReport(command)
   command.exitOverride().configureOutput({ writeErr: () => undefined })
   command.parseOptions([...words])
   return command.opts<ReportOptions>()

@@ -3,9 +3,9 @@ import { temporalOptions, whereToRun } from '../operate/temporal-options.ts'
 import { sinceOption } from '../shared/since.ts'
 import type { ReportOptions } from './options.ts'
 
-/** Adds `report`. */
-export function registerReport(program: Command): void {
-  sinceOption(temporalOptions(program.command('report')), '7d')
+/** Adds what `report` takes. */
+export function registerReport(command: Command): void {
+  sinceOption(temporalOptions(command), '7d')
     .addOption(
       new Option('-o, --output <format>', 'output format').choices(['markdown', 'html', 'json']).default('markdown'),
     )
@@ -17,7 +17,6 @@ export function registerReport(program: Command): void {
       matcher,
       {},
     )
-    .description('Report on a time: nodes, launch latency, capacity failures, disruption, interruptions, waits')
     .addHelpText(
       'after',
       `

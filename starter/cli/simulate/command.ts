@@ -38,8 +38,8 @@ Examples:
   kubectl get pods,nodes,nodepools,nodeclaims,aksnodeclasses,pdb -A -o json | joiner simulate --disruption --catalog types.json`
 
 /** What a simulation needs is loaded when one is asked for: other commands start faster so. */
-export function registerSimulate(program: Command): void {
-  outputOption(program.command('simulate'))
+export function registerSimulate(command: Command): void {
+  outputOption(command)
     .argument('[files...]', 'a scenario, or manifest files and directories (default: standard input)')
     .option('--catalog <file>', "instance types or resource SKUs; replaces a scenario's own instance types")
     .option('--prices <file>', 'retail prices for resource SKUs; repeatable', another, [])
@@ -67,9 +67,7 @@ export function registerSimulate(program: Command): void {
     .option('--scheduler-config <file>', 'YAML with podTopologySpread.defaultConstraints')
     .option('--time', 'write the duration of each round to standard error as JSON')
     .option('--rounds <count>', 'number of times to solve in one process', roundCount, 1)
-    .description('Report where pods would go and what that costs, or what would be disrupted, without a cluster')
     .addHelpText('after', manifestHelp)
-    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
     .action(async (files: readonly string[], options: Options) => {
       process.exitCode = await runSimulate(files.length === 0 ? ['-'] : files, options)
     })

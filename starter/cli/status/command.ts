@@ -9,11 +9,10 @@ interface Options extends TemporalOptions {
   readonly output: OutputFormat
 }
 
-/** Adds `status`. */
-export function registerStatus(program: Command): void {
-  outputOption(temporalOptions(program.command('status')))
+/** Adds what `status` takes. */
+export function registerStatus(command: Command): void {
+  outputOption(temporalOptions(command))
     .addOption(temporalUiOption())
-    .description('Show loops, pauses, disruption commands, nodes by phase, and problems')
     .addHelpText(
       'after',
       `

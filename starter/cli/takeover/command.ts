@@ -7,13 +7,9 @@ interface Options extends TemporalOptions {
   readonly yes?: true
 }
 
-/** Adds `takeover`, which gives CRDs or a cluster's name in Temporal to the installation that is to have them. */
-export function registerTakeover(program: Command): void {
-  const command = program
-    .command('takeover')
-    .description(
-      'Transfer the CRDs to this installation, or a name in Temporal to this cluster, after the previous owner is gone',
-    )
+/** Adds what `takeover` takes, which gives CRDs or a cluster's name in Temporal to the installation that is to have them. */
+export function registerTakeover(command: Command): void {
+  command
     .option('--release <name>', 'Helm release that takes the CRDs', process.env['JOINER_RELEASE'] ?? 'joiner')
     .option('--temporal', "take over the cluster's name in Temporal instead of the CRDs")
     .option('--yes', 'do not ask')

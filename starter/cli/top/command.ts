@@ -14,10 +14,9 @@ interface Options extends ClusterOptions {
   readonly output: OutputFormat
 }
 
-/** Adds `top`, a live view of nodes. */
-export function registerTop(program: Command): void {
-  outputOption(clusterOptions(program.command('top')))
-    .description('Show nodes live: utilization, price, phase, and why pods are pending')
+/** Adds what `top` takes, a live view of nodes. */
+export function registerTop(command: Command): void {
+  outputOption(clusterOptions(command))
     .option('--once', 'print one view as text and end; also without a terminal, and with -o')
     .addOption(new Option('--sort <column>', 'column to sort by').choices(sortKeys).default('name'))
     .option('--reverse', 'the other order')

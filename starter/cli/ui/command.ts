@@ -2,10 +2,9 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { temporalOptions, whereToRun } from '../operate/temporal-options.ts'
 import type { UiOptions } from './options.ts'
 
-/** Adds `ui`. */
-export function registerUi(program: Command): void {
-  temporalOptions(program.command('ui'))
-    .description('Serve a page on this machine that shows nodes, pods, decisions, cost, budgets and pauses, live')
+/** Adds what `ui` takes. */
+export function registerUi(command: Command): void {
+  temporalOptions(command)
     .addOption(new Option('--port <number>', 'port to listen on').argParser(port).default(0, 'any that is free'))
     .option('--read-only', 'offer no actions: no pause, no hold, no plan is applied')
     .option('--no-open', 'print the link only, and open no browser')

@@ -3,11 +3,9 @@ import { parseGoDuration } from '../../../core/values/duration.ts'
 import { temporalOptions, whereToRun } from '../operate/temporal-options.ts'
 import type { UninstallOptions } from './options.ts'
 
-/** Adds `uninstall`, which takes Joiner out of a cluster, up to what Helm installed. */
-export function registerUninstall(program: Command): void {
-  const command = program
-    .command('uninstall')
-    .description('Take Joiner out of the cluster: stop it, end its workflows, keep or remove its nodes')
+/** Adds what `uninstall` takes, which takes Joiner out of a cluster, up to what Helm installed. */
+export function registerUninstall(command: Command): void {
+  command
     .option('--release <name>', 'Helm release', process.env['JOINER_RELEASE'] ?? 'joiner')
     .addOption(
       new Option('--nodes <what>', 'what becomes of the nodes that Joiner made')

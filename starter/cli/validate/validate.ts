@@ -2,11 +2,10 @@ import type { Command } from 'commander'
 import type { InputFile, UnreadableFile } from '../bounded/input.ts'
 import { type OutputFormat, outputOption } from '../shared/options.ts'
 
-/** Adds `validate`. */
-export function registerValidate(program: Command): void {
-  outputOption(program.command('validate'))
+/** Adds what `validate` takes. */
+export function registerValidate(command: Command): void {
+  outputOption(command)
     .argument('<files...>', 'YAML files of manifests, or - for standard input')
-    .description('Check manifests as the API server and Joiner would, without a cluster; unknown kinds are skipped')
     .addHelpText(
       'after',
       `

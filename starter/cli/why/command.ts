@@ -20,10 +20,9 @@ interface PodOptions extends Options {
   readonly namespace?: string
 }
 
-/** Adds `why`, which says what keeps a node, and what a pod has to do with it. */
-export function registerWhy(program: Command): void {
-  const why = program.command('why').description('Explain why a node is not disrupted, or why a pod is pending')
-  common(clusterOptions(why.command('node')))
+/** Adds what `why` takes, which says what keeps a node, and what a pod has to do with it. */
+export function registerWhy(command: Command): void {
+  common(clusterOptions(command.command('node')))
     .argument('<name>', 'name of the Node or NodeClaim')
     .description('Explain the last evaluation of a node: each move, its blockers, the savings forgone, and remedies')
     .addHelpText(
@@ -37,7 +36,7 @@ Exit code: 0, 1 when the cluster does not answer, 2 when there is no such node.`
     .action(async (name: string, options: Options & ClusterOptions) => {
       process.exitCode = await whyNode(name, options)
     })
-  common(connectionOptions(why.command('pod')))
+  common(connectionOptions(command.command('pod')))
     .argument('<name>', 'NAMESPACE/NAME, or NAME with --namespace')
     .option('-n, --namespace <name>', "the pod's namespace; that of Joiner is JOINER_NAMESPACE, else joiner")
     .description('Explain why a pod is pending, or how it keeps its node from disruption')
