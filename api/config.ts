@@ -62,6 +62,8 @@ const environment = z.object({
   JOINER_REPAIR_POLICIES: repairPolicies,
   LEGACY_NODE_REPAIR: flag(false),
   KUBECONFIG: z.string().optional(),
+  /** Whether Temporal is the one that the chart runs. */
+  JOINER_TEMPORAL_BUNDLED: flag(false),
   ...versionSettings,
   ...azureSettings,
   ...nodeSettings,

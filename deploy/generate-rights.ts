@@ -21,6 +21,7 @@ const conditions: Readonly<Record<RightCondition, { readonly template: string; r
     template: 'include "joiner.readsNetworkPolicies" .',
     words: 'Kubernetes 1.99 or newer, and `azure.networkPolicy` is cilium or calico',
   },
+  bundledTemporal: { template: 'include "joiner.runsTemporal" .', words: '`temporal.address` is empty' },
   uiEnabled: { template: '.Values.ui.enabled', words: '`ui.enabled` is true' },
 }
 

@@ -158,6 +158,27 @@ test('the previous chart is installed, and converts', async () => {
   expect(pods.ran).toEqual([])
 })
 
+const address = ['--set', 'temporal.address=temporal-frontend.temporal.svc:7233']
+
+test('an upgrade that would take Joiner away from its Temporal, or change the volume of its own, is refused', async () => {
+  const upgrade = (...more: readonly string[]) =>
+    helm('upgrade', 'joiner', chartFolder, '--dry-run=server', ...values, ...more)
+  // The previous chart had this address as its default.
+  await expect(upgrade()).rejects.toThrow(
+    'temporal.address is empty, and this release uses the Temporal at temporal-frontend.temporal.svc:7233: set temporal.address=temporal-frontend.temporal.svc:7233 to keep it',
+  )
+  await expect(upgrade(...address)).resolves.not.toContain('joiner-temporal')
+  const own = ['--set', 'temporal.bundled.enabled=true']
+  await expect(upgrade(...own)).resolves.toContain('volumeClaimTemplates')
+  const inMemory = await renderChart({ ...smallestValues, temporal: { bundled: { persistence: false } } })
+  const set = inMemory.filter(({ kind }) => kind === 'StatefulSet').map((object) => stringify(object))
+  await operator.kubectl(['apply', '-f', '-'], set.join('---\n'))
+  await expect(upgrade(...own)).rejects.toThrow(
+    `temporal.bundled.persistence is true, and StatefulSet joiner-temporal was made for false; delete it first, no node is lost: kubectl delete statefulset joiner-temporal --namespace ${releaseNamespace}`,
+  )
+  await operator.kubectl(['delete', 'statefulset', 'joiner-temporal', '--namespace', releaseNamespace])
+})
+
 test('an upgrade brings the CRDs with it, and keeps their conversion and their owner', async () => {
   const before = await crd(nodePools)
   const columns = (each: Crd) => each.spec.versions[0]?.additionalPrinterColumns?.length ?? 0
@@ -172,7 +193,7 @@ test('an upgrade brings the CRDs with it, and keeps their conversion and their o
     '-p',
     '[{"op":"remove","path":"/spec/versions/0/additionalPrinterColumns/0"}]',
   ])
-  await helm('upgrade', 'joiner', chartFolder, ...values)
+  await helm('upgrade', 'joiner', chartFolder, ...values, ...address)
   expect(pods.ran).toMatchObject([
     {
       args: ['crds', 'apply', '--release', 'joiner', '--namespace', releaseNamespace],
@@ -202,7 +223,6 @@ test('one Deployment with a Temporal of its own, and what Karpenter users set, a
   const objects = await renderChart({
     ...smallestValues,
     profile: 'single',
-    temporal: { bundled: { enabled: true } },
     networkPolicy: { enabled: true },
     additionalClusterRoleRules: [{ apiGroups: ['apps'], resources: ['deployments'], verbs: ['get'] }],
     additionalAnnotations: { 'example.com/a': 'b' },
@@ -256,6 +276,8 @@ test('an uninstall leaves the CRDs, which name no Service and store nothing old,
     'strategy.type=Recreate',
     '--set',
     'conversion.nodeClaims.serveV1beta1=true',
+    // The rollback has brought back the values of the first installation.
+    ...address,
   )
   await until('NodeClaims are served as v1beta1', async () => served(await crd(nodeClaims))['v1beta1'] === true)
   // As clusters have it that once had v1beta1 as the stored version.

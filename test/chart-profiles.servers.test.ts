@@ -1,7 +1,5 @@
-// What the chart renders beside its four Deployments: one Deployment with all roles, a Temporal of its own, Jobs, tests, monitors.
-import { readFile } from 'node:fs/promises'
+// What the chart renders beside its four Deployments: one Deployment with all roles, Jobs, tests, monitors.
 import { describe, expect, test } from 'vitest'
-import { parse } from 'yaml'
 import {
   binding,
   chartFolder,
@@ -11,18 +9,14 @@ import {
   helm,
   isHook,
   type Manifest,
+  named,
   ofShape,
   podEnvironment,
   renderChart,
   rolesOf,
   smallestValues,
+  valuesWithAddress,
 } from './chart.ts'
-
-const named = (manifests: readonly Manifest[], kind: string, name: string): Manifest => {
-  const found = manifests.find((each) => each.kind === kind && each.metadata.name === name)
-  if (found === undefined) throw new Error(`${kind} ${name} is not rendered`)
-  return found
-}
 
 describe('the profile single', () => {
   const single = { ...smallestValues, profile: 'single' }
@@ -81,80 +75,6 @@ describe('the profile single', () => {
     expect(named(manifests, 'NetworkPolicy', 'joiner-conversion')).toMatchObject({
       spec: { podSelector: { matchLabels: component } },
     })
-  })
-})
-
-describe('temporal.bundled', () => {
-  const bundled = { ...smallestValues, temporal: { bundled: { enabled: true } } }
-
-  test('runs the development server that the suites use, on a volume, on system nodes, and Joiner finds it', async () => {
-    const manifests = await renderChart(bundled)
-    const module = await readFile(new URL('../deploy/local/servers/temporal/go.mod', import.meta.url), 'utf8')
-    const [, version = ''] = /github\.com\/temporalio\/cli v(\S+)/.exec(module) ?? []
-    expect(named(manifests, 'StatefulSet', 'joiner-temporal')).toMatchObject({
-      spec: {
-        replicas: 1,
-        // A pod that never gets ready is replaced by an upgrade.
-        podManagementPolicy: 'Parallel',
-        persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Delete' },
-        template: {
-          spec: {
-            automountServiceAccountToken: false,
-            nodeSelector: { 'kubernetes.azure.com/mode': 'system' },
-            tolerations: [{ key: 'CriticalAddonsOnly', operator: 'Exists' }],
-            containers: [
-              {
-                image: `temporalio/temporal:${version}`,
-                args: expect.arrayContaining([
-                  'start-dev',
-                  '--db-filename=/data/temporal.db',
-                  '--namespace=default',
-                ]) as unknown,
-                env: expect.arrayContaining([{ name: 'USER', value: 'temporal' }]) as unknown,
-                volumeMounts: expect.arrayContaining([{ name: 'data', mountPath: '/data' }]) as unknown,
-                securityContext: { readOnlyRootFilesystem: true },
-                lifecycle: { preStop: { sleep: { seconds: 5 } } },
-                livenessProbe: { timeoutSeconds: 5 },
-                startupProbe: { timeoutSeconds: 5, periodSeconds: 2, failureThreshold: 150 },
-              },
-            ],
-          },
-        },
-        volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: { resources: { requests: { storage: '8Gi' } } } }],
-      },
-    })
-    expect(named(manifests, 'ConfigMap', 'joiner-settings')).toMatchObject({
-      data: { TEMPORAL_ADDRESS: 'joiner-temporal.joiner-system.svc:7233' },
-    })
-    expect(named(manifests, 'Service', 'joiner-temporal')).toMatchObject({ spec: { ports: [{ port: 7233 }] } })
-  })
-
-  test('is closed to all but Joiner where policies are on, and Joiner may reach it', async () => {
-    const manifests = await renderChart({
-      ...bundled,
-      networkPolicy: { enabled: true, egress: [{ to: [{ ipBlock: { cidr: '0.0.0.0/0' } }] }] },
-    })
-    const temporal = { 'app.kubernetes.io/component': 'joiner-temporal' }
-    expect(named(manifests, 'NetworkPolicy', 'joiner-temporal')).toMatchObject({
-      spec: {
-        podSelector: { matchLabels: temporal },
-        ingress: [{ from: [{ podSelector: { matchLabels: { 'app.kubernetes.io/name': 'joiner' } } }] }],
-        egress: [],
-      },
-    })
-    expect(named(manifests, 'NetworkPolicy', 'joiner')).toMatchObject({
-      spec: { egress: [{}, {}, { to: [{ podSelector: { matchLabels: temporal } }] }, {}] },
-    })
-  })
-
-  test('is no server for TLS, keys or profiles, and none is rendered unless asked for', async () => {
-    const { code, stderr } = await helm(['template', 'joiner', chartFolder], {
-      ...smallestValues,
-      temporal: { bundled: { enabled: true }, apiKey: { secretName: 'cloud' } },
-    })
-    expect(code).not.toBe(0)
-    expect(stderr).toContain('temporal.apiKey.secretName is set, and temporal.bundled.enabled is true')
-    expect((await renderChart(smallestValues)).filter(({ kind }) => kind === 'StatefulSet')).toEqual([])
   })
 })
 
@@ -241,28 +161,32 @@ describe('NOTES.txt', () => {
     expect(text).not.toMatch(/WARNING|without effect/)
   })
 
-  const bundled = { temporal: { bundled: { enabled: true } } }
+  const { temporal } = valuesWithAddress
   const ui = { enabled: true, host: 'joiner.example', allowedNamespaces: ['proxy'] }
   test.each([
-    ['0.66 CPU and 2304 MiB', {}],
-    ['0.76 CPU and 2560 MiB', bundled],
-    ['0.35 CPU and 640 MiB', { ...bundled, profile: 'single' }],
-    ['0.69 CPU and 2432 MiB', { ui }],
-    ['2.46 CPU and 2490 MiB', { planner: { replicas: 1, resources: { requests: { cpu: 2, memory: '1G' } } } }],
-    ['3.46 CPU and 4608 MiB', { planner: { resources: { requests: null, limits: { cpu: '1500m' } } } }],
-    ['0.46 CPU and 1536 MiB', { planner: { resources: null } }],
+    ['0.66 CPU and 2304 MiB', { temporal }],
+    ['0.76 CPU and 2560 MiB', {}],
+    ['0.35 CPU and 640 MiB', { profile: 'single' }],
+    ['0.69 CPU and 2432 MiB', { temporal, ui }],
+    [
+      '2.46 CPU and 2490 MiB',
+      { temporal, planner: { replicas: 1, resources: { requests: { cpu: 2, memory: '1G' } } } },
+    ],
+    ['3.46 CPU and 4608 MiB', { temporal, planner: { resources: { requests: null, limits: { cpu: '1500m' } } } }],
+    ['0.46 CPU and 1536 MiB', { temporal, planner: { resources: null } }],
   ])('says what the pods request together: %s', async (words, values) => {
     expect(await notes(values)).toContain(`Together the pods request ${words} of memory.`)
   })
 
   test('the default requests fit on a node of two cores, with the pods of AKS itself', async () => {
-    const [, cpu] = /request ([\d.]+) CPU/.exec(await notes(bundled)) ?? []
+    const [, cpu] = /request ([\d.]+) CPU/.exec(await notes({})) ?? []
     expect(Number(cpu)).toBeLessThan(1)
   })
 
   test.each([
     ['no client id of a managed identity', {}],
-    ['the bundled Temporal is one pod', { temporal: { bundled: { enabled: true } } }],
+    ['so Joiner has a Temporal of its own, for up to 200 nodes', {}],
+    ['no NetworkPolicy can let in pods with hostNetwork alone', { hostNetwork: true }],
     ['dnsPolicy Default resolves no Service', { dnsPolicy: 'Default' }],
     ['both scrape each pod', { serviceMonitor: { enabled: true }, metrics: { podMonitor: { enabled: true } } }],
     ['profile single has one account', { profile: 'single' }],
@@ -317,29 +241,4 @@ test('a digest decides which image runs, in the Jobs and the test as well', asyn
   const images = [...JSON.stringify(manifests).matchAll(/"image":"([^"]+)"/g)].map(([, image]) => image)
   expect(images).toHaveLength(7)
   expect(new Set(images)).toEqual(new Set([`registry.example/joiner:9.8.7@${digest}`]))
-})
-
-test("the values for Temporal's own chart keep it on system nodes, off those of Joiner, and what ended for a week", async () => {
-  const text = await readFile(new URL('../deploy/temporal/values-temporal.yaml', import.meta.url), 'utf8')
-  const values = parse(text) as Record<string, object>
-  for (const part of ['server', 'admintools', 'web'])
-    expect(values[part]).toMatchObject({
-      nodeSelector: { 'kubernetes.azure.com/mode': 'system' },
-      tolerations: [{ key: 'CriticalAddonsOnly', operator: 'Exists' }],
-      affinity: {
-        nodeAffinity: {
-          requiredDuringSchedulingIgnoredDuringExecution: {
-            nodeSelectorTerms: [{ matchExpressions: [{ key: 'karpenter.sh/nodepool', operator: 'DoesNotExist' }] }],
-          },
-        },
-      },
-    })
-  const sql = { pluginName: 'postgres12', existingSecret: 'temporal-postgres' }
-  expect(values['server']).toMatchObject({
-    config: {
-      persistence: { numHistoryShards: 512, datastores: { default: { sql }, visibility: { sql } } },
-      namespaces: { create: true, namespace: [{ name: 'joiner', retention: '7d' }] },
-    },
-  })
-  expect(text).not.toMatch(/password: /)
 })

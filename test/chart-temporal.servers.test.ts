@@ -1,12 +1,23 @@
-// How the chart's values reach a connection to Temporal.
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+// How the chart's values reach a connection to Temporal, and the Temporal that the chart runs where they name none.
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { z } from 'zod'
 import { Authority } from '../deploy/local/authority.ts'
 import { readTemporalSettings, type TemporalSettings } from '../starter/temporal/settings.ts'
-import { deployment, helm, ofShape, podEnvironment, renderChart, smallestValues } from './chart.ts'
+import {
+  chartFolder,
+  deployment,
+  helm,
+  named,
+  ofShape,
+  podEnvironment,
+  renderChart,
+  smallestValues,
+  valuesWithAddress,
+} from './chart.ts'
 
 const folder = '/etc/joiner-temporal'
 let mounted: string
@@ -32,7 +43,10 @@ async function rendered(temporal: object) {
 }
 
 async function allRendered(temporal: object) {
-  const manifests = await renderChart({ ...smallestValues, temporal })
+  const manifests = await renderChart({
+    ...valuesWithAddress,
+    temporal: { ...valuesWithAddress.temporal, ...temporal },
+  })
   return ofShape(manifests, ['Deployment'], deployment).map((each) => {
     const pod = volumes.parse(each.spec.template.spec)
     const secrets = new Map(pod.volumes.map(({ name, secret }) => [name, secret?.secretName]))
@@ -135,4 +149,159 @@ test('a Secret with certificates and TLS off contradict each other', async () =>
   const { code, stderr } = await helm(['template', 'joiner', 'deploy/chart'], values)
   expect(code).not.toBe(0)
   expect(stderr).toContain('temporal.tls.secretName is set, and temporal.tls.enabled is false; set it to true')
+})
+
+describe('temporal.bundled', () => {
+  const rendersOf = (temporal: object, more: object = {}) => renderChart({ ...smallestValues, ...more, temporal })
+
+  test('runs the development server that the suites use, on a volume, on system nodes, and Joiner finds it', async () => {
+    const manifests = await rendersOf({})
+    const module = await readFile(new URL('../deploy/local/servers/temporal/go.mod', import.meta.url), 'utf8')
+    const [, version = ''] = /github\.com\/temporalio\/cli v(\S+)/.exec(module) ?? []
+    expect(named(manifests, 'StatefulSet', 'joiner-temporal')).toMatchObject({
+      spec: {
+        replicas: 1,
+        // A pod that never gets ready is replaced by an upgrade.
+        podManagementPolicy: 'Parallel',
+        persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Delete' },
+        template: {
+          spec: {
+            automountServiceAccountToken: false,
+            nodeSelector: { 'kubernetes.azure.com/mode': 'system' },
+            tolerations: [{ key: 'CriticalAddonsOnly', operator: 'Exists' }],
+            containers: [
+              {
+                image: `temporalio/temporal:${version}`,
+                args: expect.arrayContaining([
+                  'start-dev',
+                  `--db-filename=/data/temporal-${version}.db`,
+                  '--ui-ip=127.0.0.1',
+                  '--ui-port=8233',
+                  '--namespace=default',
+                ]) as unknown,
+                env: expect.arrayContaining([{ name: 'USER', value: 'temporal' }]) as unknown,
+                volumeMounts: expect.arrayContaining([{ name: 'data', mountPath: '/data' }]) as unknown,
+                securityContext: { readOnlyRootFilesystem: true },
+                lifecycle: { preStop: { sleep: { seconds: 5 } } },
+                livenessProbe: { timeoutSeconds: 5 },
+                startupProbe: { timeoutSeconds: 5, periodSeconds: 2, failureThreshold: 150 },
+              },
+            ],
+          },
+        },
+        volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: { resources: { requests: { storage: '8Gi' } } } }],
+      },
+    })
+    expect(named(manifests, 'ConfigMap', 'joiner-settings')).toMatchObject({
+      data: { TEMPORAL_ADDRESS: 'joiner-temporal.joiner-system.svc:7233', JOINER_TEMPORAL_BUNDLED: 'true' },
+    })
+    expect(named(manifests, 'Role', 'joiner-azure')).toMatchObject({
+      rules: expect.arrayContaining([
+        expect.objectContaining({ resources: ['pods'], resourceNames: ['joiner-temporal-0'], verbs: ['get'] }),
+      ]) as unknown,
+    })
+    expect(named(manifests, 'Service', 'joiner-temporal')).toMatchObject({ spec: { ports: [{ port: 7233 }] } })
+  })
+
+  const temporal = { 'app.kubernetes.io/component': 'joiner-temporal' }
+  const onlyJoiner = {
+    podSelector: { matchLabels: temporal },
+    ingress: [{ from: [{ podSelector: { matchLabels: { 'app.kubernetes.io/name': 'joiner' } } }] }],
+  }
+
+  test('is closed to all but Joiner, whose own policy stays a value, and no egress is limited', async () => {
+    const policies = (await rendersOf({})).filter(({ kind }) => kind === 'NetworkPolicy')
+    expect(policies.map(({ metadata }) => metadata.name)).toEqual(['joiner-temporal'])
+    expect(policies[0]?.spec).toMatchObject({ ...onlyJoiner, policyTypes: ['Ingress'] })
+    expect(policies[0]?.spec).not.toHaveProperty('egress')
+  })
+
+  test('is not closed to pods on the network of their node, which no policy can name', async () => {
+    const manifests = await rendersOf({}, { hostNetwork: true })
+    expect(manifests.filter(({ kind }) => kind === 'NetworkPolicy')).toEqual([])
+  })
+
+  test('may go nowhere where policies are on, and Joiner may reach it', async () => {
+    const egress = [{ to: [{ ipBlock: { cidr: '0.0.0.0/0' } }] }]
+    const manifests = await rendersOf({}, { networkPolicy: { enabled: true, egress } })
+    expect(named(manifests, 'NetworkPolicy', 'joiner-temporal')).toMatchObject({ spec: { ...onlyJoiner, egress: [] } })
+    expect(named(manifests, 'NetworkPolicy', 'joiner')).toMatchObject({
+      spec: { egress: [{}, {}, { to: [{ podSelector: { matchLabels: temporal } }] }, {}] },
+    })
+  })
+
+  test('has its database in an emptyDir where it is not to be kept', async () => {
+    const { spec } = named(await rendersOf({ bundled: { persistence: false } }), 'StatefulSet', 'joiner-temporal')
+    expect(spec).not.toHaveProperty('volumeClaimTemplates')
+    expect(spec).toMatchObject({
+      template: { spec: { volumes: [{ name: 'tmp' }, { name: 'data', emptyDir: { sizeLimit: '8Gi' } }] } },
+    })
+  })
+
+  test.each([
+    ['registry.example/mirror/temporal:1.9.0', 'temporal-1.9.0.db'],
+    [`temporal@sha256:${'a1'.repeat(4)}`, `temporal-sha256-${'a1'.repeat(4)}.db`],
+  ])('begins with an empty file in another version: %s', async (image, file) => {
+    const manifests = await rendersOf({ bundled: { image } })
+    expect(JSON.stringify(named(manifests, 'StatefulSet', 'joiner-temporal'))).toContain(`--db-filename=/data/${file}"`)
+  })
+
+  const address = 'temporal.example:7233'
+  const variable = { controller: { env: [{ name: 'TEMPORAL_ADDRESS', value: address }] } }
+  test.each([
+    ['an address', { address }, {}],
+    ['a variable', {}, variable],
+    ['an address, and is switched off', { address, bundled: { enabled: false } }, {}],
+  ])('is not rendered with %s of another one', async (_, given, more) => {
+    const text = JSON.stringify(await rendersOf(given, more))
+    expect(text).toContain(address)
+    expect(text).not.toMatch(/joiner-temporal[".-]|TEMPORAL_BUNDLED|StatefulSet/)
+  })
+
+  test('runs beside an address where it is switched on, and Joiner uses it', async () => {
+    const manifests = await rendersOf({ address, bundled: { enabled: true } })
+    expect(named(manifests, 'ConfigMap', 'joiner-settings')).toMatchObject({
+      data: { TEMPORAL_ADDRESS: 'joiner-temporal.joiner-system.svc:7233' },
+    })
+  })
+
+  test.each([
+    [{ apiKey: { secretName: 'cloud' } }, 'temporal.apiKey.secretName is set, and temporal.address is empty'],
+    [
+      { address, bundled: { enabled: true }, tls: { enabled: true } },
+      'temporal.tls.enabled is set, and temporal.bundled.enabled is true',
+    ],
+    [{ bundled: { enabled: false } }, 'temporal.bundled.enabled is false, and temporal.address is empty'],
+  ])('is refused with what contradicts it: %j', async (given, words) => {
+    const { code, stderr } = await helm(['template', 'joiner', chartFolder], { ...smallestValues, temporal: given })
+    expect(code).not.toBe(0)
+    expect(stderr).toContain(words)
+  })
+})
+
+test("the values for Temporal's own chart keep it on system nodes, off those of Joiner, and what ended for a week", async () => {
+  const text = await readFile(new URL('../deploy/temporal/values-temporal.yaml', import.meta.url), 'utf8')
+  const chartValues = await readFile(join(chartFolder, 'values.yaml'), 'utf8')
+  const values = parse(text) as Record<string, object>
+  for (const part of ['server', 'admintools', 'web'])
+    expect(values[part]).toMatchObject({
+      nodeSelector: { 'kubernetes.azure.com/mode': 'system' },
+      tolerations: [{ key: 'CriticalAddonsOnly', operator: 'Exists' }],
+      affinity: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: {
+            nodeSelectorTerms: [{ matchExpressions: [{ key: 'karpenter.sh/nodepool', operator: 'DoesNotExist' }] }],
+          },
+        },
+      },
+    })
+  const sql = { pluginName: 'postgres12', existingSecret: 'temporal-postgres' }
+  expect(values['server']).toMatchObject({
+    config: {
+      persistence: { numHistoryShards: 512, datastores: { default: { sql }, visibility: { sql } } },
+      // As the chart has it, so that an address is all that a release needs.
+      namespaces: { create: true, namespace: [{ name: parse(chartValues).temporal.namespace, retention: '7d' }] },
+    },
+  })
+  expect(text).not.toMatch(/password: /)
 })

@@ -12,6 +12,7 @@ import {
   releaseNamespace,
   renderChart,
   smallestValues,
+  valuesWithAddress,
 } from './chart.ts'
 
 describe('values', () => {
@@ -64,6 +65,7 @@ describe('values', () => {
         },
       ],
       LEGACY_NODE_REPAIR: false,
+      JOINER_TEMPORAL_BUNDLED: false,
       JOINER_WORKER_VERSIONING: true,
       CLUSTER_NAME: 'prod',
       CLUSTER_ENDPOINT: 'https://prod.example',
@@ -257,18 +259,18 @@ describe('values', () => {
         },
       ],
     ])
-    const closed = await renderChart({ ...smallestValues, networkPolicy: { enabled: true } })
+    const closed = await renderChart({ ...valuesWithAddress, networkPolicy: { enabled: true } })
     const [{ spec } = { spec: undefined }] = closed.filter(({ kind }) => kind === 'NetworkPolicy')
     expect(spec).toMatchObject({
       policyTypes: ['Ingress'],
       ingress: [{ from: [{ podSelector: { matchLabels: ownPods } }] }],
     })
-    const none = await renderChart(smallestValues)
+    const none = await renderChart(valuesWithAddress)
     expect(none.filter(({ kind }) => kind === 'NetworkPolicy')).toEqual([])
   })
 
   test('left at their defaults are the defaults of the configuration', async () => {
-    const manifests = await renderChart(smallestValues)
+    const manifests = await renderChart(valuesWithAddress)
     const required = new Set([
       'CLUSTER_NAME',
       'CLUSTER_ENDPOINT',

@@ -233,7 +233,7 @@ describe.each(cases)('the chart with $name', ({ values, azureAccount }) => {
   })
 
   test('the API server finds every replica that converts, ready or not, where the CRDs say', async () => {
-    const found = ofShape(manifests, ['Service'], service).find(({ metadata }) => metadata.name !== 'joiner-metrics')
+    const found = ofShape(manifests, ['Service'], service).find(({ metadata }) => metadata.name === 'joiner-conversion')
     expect(found?.metadata).toMatchObject({ name: 'joiner-conversion', namespace: releaseNamespace })
     if (found === undefined) throw new Error('the chart has no Service')
     const { selector, ports, publishNotReadyAddresses } = found.spec

@@ -26,6 +26,9 @@ export const smallestValues = {
   },
 }
 
+/** The same with a Temporal of the reader's own, without which the chart runs one. */
+export const valuesWithAddress = { ...smallestValues, temporal: { address: 'temporal-frontend.temporal.svc:7233' } }
+
 /** Every value that the chart has, each other than its default. */
 export const fullValues = {
   image: { repository: 'registry.example/joiner', tag: '9.8.7', pullPolicy: 'Always' },
@@ -351,4 +354,11 @@ export function configOf(manifests: readonly Manifest[], owner: Deployment): Con
   const result = readConfig(podEnvironment(manifests, owner))
   if (result.kind === 'errors') throw new Error(`Deployment ${owner.metadata.name}: ${result.errors.join('; ')}`)
   return result.config
+}
+
+/** A manifest by its kind and name. Errors: it is not rendered. */
+export function named(manifests: readonly Manifest[], kind: string, name: string): Manifest {
+  const found = manifests.find((each) => each.kind === kind && each.metadata.name === name)
+  if (found === undefined) throw new Error(`${kind} ${name} is not rendered`)
+  return found
 }

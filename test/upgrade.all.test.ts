@@ -134,9 +134,11 @@ async function diagnosed(versioning: string) {
   const spec = world.installation.processSpec('doctor', { JOINER_WORKER_VERSIONING: versioning })
   const parsed = readConfig(spec.env ?? {})
   if (parsed.kind === 'errors') throw new Error(parsed.errors.join('; '))
-  return temporalCheck({ config: parsed.config, temporal: temporalSettings(world.cluster) }).run(
-    AbortSignal.timeout(30_000),
-  )
+  const temporal = temporalSettings(world.cluster)
+  // The cluster is asked about a bundled Temporal alone.
+  const kubernetes = {} as never
+  const check = temporalCheck({ config: parsed.config, temporal, unreached: undefined, kubernetes, now: Date.now })
+  return check.run(AbortSignal.timeout(30_000))
 }
 
 async function runningLifecycles(): Promise<readonly string[]> {

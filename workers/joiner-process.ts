@@ -186,6 +186,7 @@ export async function workAs(input: WorkingProcess): Promise<void> {
       plainClient: name.client,
       connection,
       namespace,
+      isBundled: config.JOINER_TEMPORAL_BUNDLED,
       log,
       reported,
       known,

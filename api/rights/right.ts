@@ -14,6 +14,7 @@ export type RightCondition =
   | 'dnsServiceIpUnset'
   | 'localDnsPreferred'
   | 'uiEnabled'
+  | 'bundledTemporal'
 
 /** A rule of a Role or ClusterRole of the chart, with its purpose. */
 export interface Right {

@@ -138,6 +138,11 @@ const azure: readonly Rule[] = [
     names: ['joiner-unavailable-offerings'],
   }),
   own('configmaps', 'get', { why: 'when nodes may get new images', names: ['upcoming-maintenance-window'] }),
+  own('pods', 'get', {
+    why: 'joiner doctor, run in a pod: whether Temporal waits for its volume',
+    names: ['joiner-temporal-0'],
+    when: 'bundledTemporal',
+  }),
   createLeases,
   ownLeases('leases', 'get patch', { why: 'one process maintains the cluster', names: ['joiner-maintenance'] }),
 ]

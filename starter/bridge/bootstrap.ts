@@ -2,6 +2,7 @@ import { type Client, type ConnectionLike, ScheduleAlreadyRunning, ScheduleOverl
 import type { Logger } from 'pino'
 import { maintenanceScheduleId, taskQueue } from '../../core/task-queues.ts'
 import type { maintenance } from '../../workflows/index.ts'
+import { raiseRetention, recommendedHours } from '../temporal/bundled.ts'
 import { describedSchedule } from '../temporal/findings/schedule.ts'
 import { isDenied } from '../temporal/grpc-code.ts'
 import { ensureAttributes } from '../temporal/namespace-attributes.ts'
@@ -13,6 +14,8 @@ export interface BootstrapDeps {
   readonly plainClient: Pick<Client, 'workflow'>
   readonly connection: Pick<ConnectionLike, 'operatorService' | 'workflowService'>
   readonly namespace: string
+  /** Whether this Temporal is the chart's own. */
+  readonly isBundled: boolean
   readonly cluster: string
   readonly clusterUid: string
   readonly log: Logger
@@ -38,8 +41,19 @@ export async function bootstrap(deps: BootstrapDeps): Promise<NameOwner> {
   })
   const owner = await startLoops({ client, cluster, clusterUid, withAttributes })
   if (owner.kind !== 'foreign') await ensureSchedule(deps)
+  if (deps.isBundled) await keepForLonger(deps)
   await looking
   return owner
+}
+
+/** No node waits for it. */
+async function keepForLonger({ connection, namespace, log }: BootstrapDeps): Promise<void> {
+  try {
+    if (await raiseRetention(connection, namespace))
+      log.info({ namespace, hours: recommendedHours }, 'raised the retention of Temporal')
+  } catch (error) {
+    log.warn({ err: error, namespace }, 'the retention of Temporal was not raised, the next resync retries')
+  }
 }
 
 /** Returns whether lifecycles can have search attributes. */

@@ -38,8 +38,8 @@ export async function proveLife({ operator }: Stage, say: (line: string) => void
     return metadata.uid !== uid && status.containerStatuses?.every(({ ready }) => ready) === true
   })
   say("Temporal's pod was replaced")
-  const update = ['operator', 'namespace', 'update', '--namespace', 'default', '--retention', '168h']
-  await operator.kubectl(['exec', '--namespace', namespace, 'joiner-temporal-0', '--', '/temporal', ...update])
+  await untilKept(operator)
+  say('what ends is kept for a week')
   await scale(12)
   await running(12)
   say('pods that were pending after that run too')
@@ -78,6 +78,15 @@ interface Pod {
   readonly metadata: { readonly uid: string }
   readonly spec: { readonly nodeName?: string }
   readonly status: { readonly phase: string; readonly containerStatuses?: readonly { readonly ready: boolean }[] }
+}
+
+/** Waits until Joiner has raised the retention, which the pod that was replaced has kept on its volume. */
+async function untilKept(operator: Operator): Promise<void> {
+  const describe = ['/temporal', 'operator', 'namespace', 'describe', '--namespace', 'default', '--output', 'json']
+  await until('the retention is a week', 60_000, async () => {
+    const text = await operator.kubectl(['exec', '--namespace', namespace, 'joiner-temporal-0', '--', ...describe])
+    return text.includes('604800s')
+  })
 }
 
 function temporalPod(operator: Operator): Promise<Pod> {

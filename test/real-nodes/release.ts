@@ -59,19 +59,7 @@ export class Release {
     const { stateDir, server, azureEndpoint } = this.#cluster
     const values = join(stateDir, 'values.yaml')
     await writeFile(values, stringify(valuesFor(server, azureEndpoint)))
-    await this.helm([
-      'install',
-      'joiner',
-      chart,
-      '--create-namespace',
-      '--values',
-      values,
-      ...profiles[profile],
-      '--set',
-      'temporal.bundled.enabled=true',
-      '--set',
-      'networkPolicy.enabled=true',
-    ])
+    await this.helm(['install', 'joiner', chart, '--create-namespace', '--values', values, ...profiles[profile]])
   }
 
   /** Runs helm in the namespace of the release. Returns what it prints. Errors: what it says. */

@@ -30,7 +30,7 @@ export function fakeTemporal(lagMs = 0) {
     bootstrap: async (cluster: string) => {
       const log = pino({ level: 'silent' })
       const made = { reported: new Set<string>(), known: {}, onAttributes: () => {} }
-      const own = { cluster, clusterUid: 'uid', namespace: 'default' }
+      const own = { cluster, clusterUid: 'uid', namespace: 'default', isBundled: false }
       await bootstrap({ client, plainClient: client, connection, log, ...own, ...made })
     },
     /** Ids of the workflows that run. */

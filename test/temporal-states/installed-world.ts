@@ -15,11 +15,24 @@ const uidOf = (name: string) => name.repeat(8)
 /** The id of the lifecycle of one of the NodeClaims. */
 export const lifecycleOf = (name: string) => lifecycleId(clusterName, { name, uid: uidOf(name) })
 
+/** The pod of the bundled Temporal, whose volume is in a zone without nodes since six minutes before `now`. */
+export function waitingTemporal(now: number) {
+  const message = '0/3 nodes are available: 3 node(s) had volume node affinity conflict.'
+  const lastTransitionTime = new Date(now - 360_000).toISOString()
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'joiner-temporal-0', namespace: 'joiner' },
+    spec: { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'data-joiner-temporal-0' } }] },
+    status: { conditions: [{ type: 'PodScheduled', status: 'False', lastTransitionTime, message }] },
+  }
+}
+
 /**
  * Three NodeClaims with their lifecycles, of which one launches, and a process of Joiner that leads and has no workers: what commands read of a cluster
  * and of Temporal in a state. Time is real.
  */
-export async function installedWorld(state?: TemporalState) {
+export async function installedWorld(state?: TemporalState, more: Readonly<Record<string, string>> = {}) {
   const temporal = fakeTemporal()
   const cluster = new FakeCluster()
   for (const name of ['a', 'b']) cluster.put('nodeclaims', claimJson(name, { metadata: { uid: uidOf(name) } }))
@@ -45,6 +58,6 @@ export async function installedWorld(state?: TemporalState) {
     ...temporal,
     cluster,
     joiner: (...args: readonly string[]) =>
-      ranCommand({ kubernetes: cluster.client, temporal: temporal.connection }, env, args),
+      ranCommand({ kubernetes: cluster.client, temporal: temporal.connection }, { ...env, ...more }, args),
   }
 }

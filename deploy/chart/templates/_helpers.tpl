@@ -218,8 +218,18 @@ Then set it: --set image.repository=REGISTRY/joiner
 {{- join "," $tags }}
 {{- end }}
 
+{{- /* Not empty where the chart runs a Temporal of its own: where it is told to, or nothing names another one. */}}
+{{- define "joiner.runsTemporal" -}}
+{{- $given := .Values.temporal.bundled.enabled }}
+{{- $isNamed := or .Values.temporal.address (has "TEMPORAL_ADDRESS" (include "joiner.environmentNames" . | fromJsonArray)) }}
+{{- if kindIs "invalid" $given }}{{ if not $isNamed }}true{{ end }}
+{{- else if $given }}true
+{{- else if not $isNamed }}{{ fail "temporal.bundled.enabled is false, and temporal.address is empty: set temporal.address to host:port of a Temporal frontend, or leave temporal.bundled.enabled out" }}
+{{- end }}
+{{- end }}
+
 {{- define "joiner.temporalAddress" -}}
-{{- if .Values.temporal.bundled.enabled }}{{ printf "joiner-temporal.%s.svc:7233" .Release.Namespace }}{{ else }}{{ .Values.temporal.address }}{{ end }}
+{{- if include "joiner.runsTemporal" . }}{{ printf "joiner-temporal.%s.svc:7233" .Release.Namespace }}{{ else }}{{ .Values.temporal.address }}{{ end }}
 {{- end }}
 
 {{- /* Environment of a container that connects to Temporal, a list. Names are those of Temporal's own tools. */}}

@@ -62,7 +62,7 @@ readinessProbe:
 {{- define "joiner.requests" -}}
 {{- $pods := list }}
 {{- range include "joiner.parts" . | fromJsonArray }}{{ $pods = append $pods (dict "replicas" .replicas "resources" .resources) }}{{ end }}
-{{- with .Values.temporal.bundled }}{{ if .enabled }}{{ $pods = append $pods (dict "replicas" 1 "resources" .resources) }}{{ end }}{{ end }}
+{{- if include "joiner.runsTemporal" . }}{{ $pods = append $pods (dict "replicas" 1 "resources" .Values.temporal.bundled.resources) }}{{ end }}
 {{- with .Values.ui }}{{ if .enabled }}{{ $pods = append $pods (dict "replicas" .replicas "resources" .resources) }}{{ end }}{{ end }}
 {{- $cpu := 0.0 }}
 {{- $memory := 0.0 }}

@@ -15,6 +15,8 @@ export interface Reach {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Whether the address comes from a cluster. */
   readonly isForeign: boolean
+  /** Why nothing leads to the address that the cluster names. */
+  readonly problem?: string
   /** The cluster's name, as Joiner's settings there say. */
   readonly cluster?: string
   readonly dispose: () => void
@@ -30,7 +32,7 @@ function isTold(environment: Readonly<Record<string, string | undefined>>): bool
 
 /**
  * Finds out how Temporal is reached from here: as the options or the environment say, else by Joiner's settings in the cluster, through the API server
- * where the address that they name does not answer here. Errors: `CommandError` with what keeps it from that.
+ * where the address that they name does not answer here. Errors: `CommandError` where these settings cannot be read.
  */
 export async function reachTemporal(
   options: TemporalOptions,
@@ -49,14 +51,16 @@ export async function reachTemporal(
     for (const note of notes) console.error(`note: ${note}`)
     const env: Record<string, string | undefined> = { ...settings, ...environment }
     const cluster = settings['CLUSTER_NAME']
+    const reach = { env, isForeign: true, ...(cluster ? { cluster } : {}) }
     try {
       const closeForward = await forwarded(client, connection, env)
       const end = () => {
         closeForward()
         dispose()
       }
-      return { env, isForeign: true, dispose: end, ...(cluster ? { cluster } : {}) }
+      return { ...reach, dispose: end }
     } catch (error) {
+      if (error instanceof CommandError) return { ...reach, dispose, problem: error.message }
       dispose()
       throw error
     }

@@ -81,6 +81,7 @@ async function doctor(options: Options): Promise<number> {
       ...(await examine({
         config: given.config,
         temporal: temporal.settings,
+        unreached: reach?.problem,
         env: given.env,
         cluster: kubeconfigSource(options, env),
         serviceAccount,

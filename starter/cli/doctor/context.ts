@@ -13,6 +13,8 @@ import type { ArmReader } from './arm-reader.ts'
 export interface DoctorContext {
   readonly config: Config
   readonly temporal: TemporalSettings
+  /** Why nothing leads to Temporal from here. */
+  readonly unreached: string | undefined
   readonly cloud: Cloud
   readonly identity: AzureIdentity
   readonly arm: ArmReader

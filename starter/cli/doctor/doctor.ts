@@ -25,6 +25,8 @@ import { workflowsCheck } from './workflows.ts'
 export interface DoctorInput {
   readonly config: Config
   readonly temporal: TemporalSettings
+  /** Why nothing leads to Temporal from here. */
+  readonly unreached: string | undefined
   readonly env: NodeJS.ProcessEnv
   /** Undefined: the account of the pod. */
   readonly cluster: KubeconfigSource | undefined
@@ -41,6 +43,7 @@ export interface DoctorInput {
 export async function examine({
   config,
   temporal,
+  unreached,
   env,
   cluster,
   serviceAccount,
@@ -56,6 +59,7 @@ export async function examine({
     const context: DoctorContext = {
       config,
       temporal,
+      unreached,
       cloud,
       identity,
       arm: new ArmReader(cloud.armEndpoint, identity.credential, identity.scope),

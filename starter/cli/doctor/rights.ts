@@ -100,6 +100,7 @@ function conditionsOf(config: Config, version: string): Readonly<Record<RightCon
     localDnsPreferred:
       ['cilium', 'calico'].includes(config.NETWORK_POLICY) && compareVersions(version.replace(/^v/, ''), '1.99.0') >= 0,
     // Its account is none of a process that runs doctor's checks.
+    bundledTemporal: config.JOINER_TEMPORAL_BUNDLED,
     uiEnabled: false,
   }
 }

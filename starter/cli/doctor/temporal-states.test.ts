@@ -1,10 +1,12 @@
 import { Connection } from '@temporalio/client'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { claimJson } from '../../../test/fakes/objects.ts'
 import {
   installedWorld,
   lifecycleOf,
   type TemporalState,
   temporalStates,
+  waitingTemporal,
 } from '../../../test/temporal-states/installed-world.ts'
 import type { TemporalSettings } from '../../temporal/settings.ts'
 import { reason } from './check.ts'
@@ -17,15 +19,16 @@ const temporal: TemporalSettings = {
   namespace: 'default',
   load: () => ({ address: '127.0.0.1:1', tls: false, metadata: {} }),
 }
-const config = { CLUSTER_NAME: 'local', JOINER_NAMESPACE: 'joiner', PROVISION_MODE: 'aksscriptless' } as never
+const config = { CLUSTER_NAME: 'local', JOINER_NAMESPACE: 'joiner', PROVISION_MODE: 'aksscriptless' }
 const own = 'Joiner repairs this by itself within 30 s'
 
 afterEach(() => void vi.restoreAllMocks())
 
-/** What both checks of Temporal find in a state. */
+/** What both checks of Temporal find in a state. `more`: of the context. */
 async function examined(
   state: TemporalState | undefined,
   change?: (world: Awaited<ReturnType<typeof installedWorld>>) => unknown,
+  more: object = {},
 ) {
   const world = await installedWorld(state)
   await change?.(world)
@@ -35,7 +38,7 @@ async function examined(
     close: () => undefined,
   }
   vi.spyOn(Connection, 'lazy').mockReturnValue((state === 'away' ? nowhere : connection) as never)
-  const context = { config, temporal, kubernetes: cluster.client, now: () => Date.now() } as never
+  const context = { config, temporal, kubernetes: cluster.client, now: () => Date.now(), ...more } as never
   const found = await Promise.all(
     [temporalCheck(context), workflowsCheck(context)].map((check) =>
       check.run(AbortSignal.timeout(15_000)).catch((error: unknown) => ({ status: 'threw', summary: reason(error) })),
@@ -95,6 +98,48 @@ describe('joiner doctor', () => {
         expect.stringContaining('temporal schedule toggle --unpause --schedule-id maintenance/local'),
       ],
     })
+  })
+
+  const bundled = { config: { ...config, JOINER_TEMPORAL_BUNDLED: true } }
+
+  test('warns of more nodes than the bundled Temporal was measured with', async () => {
+    const full = ({ cluster }: Awaited<ReturnType<typeof installedWorld>>) => {
+      for (let index = 3; index < 201; index++) cluster.put('nodeclaims', claimJson(`more-${index}`))
+    }
+    const [of201] = await examined(undefined, full, bundled)
+    expect(of201).toMatchObject({
+      status: 'warn',
+      summary: '201 NodeClaims, and the bundled Temporal is for up to 200',
+      remedies: ['run a Temporal of your own, and set temporal.address: docs/temporal.md'],
+    })
+    const [own] = await examined(undefined, full)
+    expect(own?.text).not.toContain('bundled')
+    const [few] = await examined(undefined, undefined, bundled)
+    expect(few).toMatchObject({ status: 'ok' })
+  })
+
+  test('says to delete the volume that the bundled Temporal waits for', async () => {
+    const [temporal] = await examined(
+      'away',
+      ({ cluster }) => cluster.put('pods', waitingTemporal(Date.now())),
+      bundled,
+    )
+    expect(temporal).toMatchObject({
+      status: 'fail',
+      summary: expect.stringMatching(/^pod joiner-temporal-0 has waited for its volume for 6 min: .*affinity conflict/),
+      remedies: [
+        expect.stringMatching(/^delete the volume, no node is lost: kubectl delete pvc/),
+        expect.anything(),
+        expect.anything(),
+      ],
+      text: expect.stringContaining('Temporal at 127.0.0.1:1 cannot be reached'),
+    })
+  })
+
+  test('goes on with its other checks where nothing leads to Temporal from here', async () => {
+    const unreached = 'Service joiner/joiner-temporal has no ready pod'
+    const [temporal] = await examined('away', undefined, { unreached })
+    expect(temporal).toMatchObject({ status: 'fail', summary: unreached })
   })
 
   test('says that lifecycles were not compared where NodeClaims cannot be listed', async () => {

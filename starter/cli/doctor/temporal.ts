@@ -1,19 +1,24 @@
 import type { Connection } from '@temporalio/client'
+import { managesMachines } from '../../../api/config.ts'
 import { currentBuild, ownDeployment } from '../../bridge/current-version.ts'
+import { counted } from '../../document/words.ts'
+import { ownClaims } from '../../picture/from-cluster.ts'
+import { readWhole } from '../../picture/picture.ts'
+import { mostNodes, recommendedHours, volumeProblem } from '../../temporal/bundled.ts'
 import { checkNamespace, connectClient, connectMs } from '../../temporal/connect.ts'
 import { readAttributes } from '../../temporal/namespace-attributes.ts'
 import { explainTemporal, messageOf } from '../../temporal/problem.ts'
 import { type Check, type Finding, fail, ok, warn, worst } from './check.ts'
-import type { DoctorContext } from './context.ts'
+import { clusterScene, type DoctorContext } from './context.ts'
 
 const hourMs = 3_600_000
 /** A lifecycle that ended during a night can be looked at in the morning. */
 const leastHours = 24
-/** What ended in a week can be compared. docs/temporal.md says what it takes. */
-const recommendedHours = 7 * 24
+
+type Asked = Pick<DoctorContext, 'config' | 'temporal' | 'unreached' | 'kubernetes' | 'now'>
 
 /** Whether Temporal answers, lets Joiner in, has the namespace, keeps what ended for long enough, and knows the search attributes. */
-export function temporalCheck({ config, temporal }: Pick<DoctorContext, 'config' | 'temporal'>): Check {
+export function temporalCheck({ config, temporal, unreached, kubernetes, now }: Asked): Check {
   const { address, namespace } = temporal
   const health = `temporal operator cluster health --address ${address}`
   return {
@@ -21,6 +26,7 @@ export function temporalCheck({ config, temporal }: Pick<DoctorContext, 'config'
     remedy: `check TEMPORAL_ADDRESS "${address}" (chart: temporal.address) and that the frontend runs: ${health}`,
     run: async () => {
       let connection: Connection | undefined
+      if (unreached !== undefined) return withVolume(fail(unreached, [health]))
       try {
         const connected = await connectClient(temporal)
         connection = connected
@@ -28,10 +34,12 @@ export function temporalCheck({ config, temporal }: Pick<DoctorContext, 'config'
         return await connected.withDeadline(Date.now() + connectMs, () => lookInto(connected))
       } catch (error) {
         const { what, remedies } = await explainTemporal(temporal, error)
-        return fail(what, [
-          ...remedies,
-          `${health}; kubectl get pods --all-namespaces --selector app.kubernetes.io/name=temporal`,
-        ])
+        return withVolume(
+          fail(what, [
+            ...remedies,
+            `${health}; kubectl get pods --all-namespaces --selector app.kubernetes.io/name=temporal`,
+          ]),
+        )
       } finally {
         await connection?.close()
       }
@@ -43,8 +51,26 @@ export function temporalCheck({ config, temporal }: Pick<DoctorContext, 'config'
       await Promise.all([
         seen('search attributes and worker versions', attributesOf(connection)),
         seen('the retention', retentionOf(connection)),
+        ...(config.JOINER_TEMPORAL_BUNDLED ? [seen('the number of NodeClaims', sizeOf())] : []),
       ]),
     )
+  }
+
+  /** What keeps the volume of the chart's own Temporal from its pod comes first. */
+  async function withVolume(finding: Finding): Promise<Finding> {
+    if (!config.JOINER_TEMPORAL_BUNDLED) return finding
+    const problem = await volumeProblem({ client: kubernetes, namespace: config.JOINER_NAMESPACE, now: now() })
+    return problem === undefined ? finding : worst([fail(problem.what, problem.remedies), finding])
+  }
+
+  /** Whether the cluster has outgrown the chart's own Temporal. */
+  async function sizeOf(): Promise<Finding> {
+    const parts = { claims: ownClaims({ machines: managesMachines(config) }) }
+    const { claims } = await readWhole(clusterScene(kubernetes), parts)
+    const reported = `${counted(claims.length, 'NodeClaim')}, and the bundled Temporal is for up to ${mostNodes}`
+    return claims.length > mostNodes
+      ? warn(reported, ['run a Temporal of your own, and set temporal.address: docs/temporal.md'])
+      : ok(reported)
   }
 
   /** What cannot be read hides nothing else. */

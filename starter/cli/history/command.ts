@@ -4,7 +4,7 @@ import { outputOption } from '../shared/options.ts'
 import { sinceOption } from '../shared/since.ts'
 import type { HistoryOptions } from './options.ts'
 
-const ofHistory = `Temporal keeps lifecycles that ended for the retention of its namespace: 7 days are recommended, the bundled one has a day (docs/history.md).
+const ofHistory = `Temporal keeps lifecycles that ended for the retention of its namespace: 7 days are recommended, and the chart's own has them (docs/history.md).
 ${whereToRun}`
 const exitCodes =
   'Exit code: 0, 1 when Temporal does not answer, 2 for options that cannot be read or when nothing of that name is known.'

@@ -2,9 +2,11 @@ import type { Client, Connection } from '@temporalio/client'
 import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
 import { listRuns } from '../../../activities/workflow-runs.ts'
 import { singletonIds } from '../../../core/task-queues.ts'
+import { volumeProblem } from '../../temporal/bundled.ts'
 import { connectClient, connectMs, temporalClient } from '../../temporal/connect.ts'
 import { explainTemporal } from '../../temporal/problem.ts'
 import { readTemporalSettings, type TemporalSettings } from '../../temporal/settings.ts'
+import { withCluster } from '../access/cluster.ts'
 import { type Reach, reachTemporal } from '../access/reach-temporal.ts'
 import { CommandError } from '../shared/command-error.ts'
 import { type TemporalOptions, whereToRun } from './temporal-options.ts'
@@ -63,13 +65,26 @@ export async function openTemporal(options: TemporalOptions): Promise<OpenedTemp
     return { kind: 'problem', message: error.message, exitCode: 1 }
   }
   try {
-    const opened = await openReached(reach, options)
-    if (opened.kind === 'problem') reach.dispose()
-    return opened
+    const opened =
+      reach.problem === undefined
+        ? await openReached(reach, options)
+        : ({ kind: 'problem', message: reach.problem, exitCode: 1 } as const)
+    if (opened.kind === 'open') return opened
+    reach.dispose()
+    return reach.env['JOINER_TEMPORAL_BUNDLED'] === 'true' ? await withVolume(opened, options) : opened
   } catch (error) {
     reach.dispose()
     throw error
   }
+}
+
+/** The problem, behind the one with the volume of the chart's own Temporal where there is one. */
+async function withVolume(problem: OpenedTemporal & { kind: 'problem' }, options: TemporalOptions) {
+  const { namespace } = options
+  const volume = await withCluster(options, (client) => volumeProblem({ client, namespace, now: Date.now() }))
+  if (volume === undefined) return problem
+  const lines = [volume.what, ...volume.remedies.map((remedy) => `  ${remedy}`), problem.message]
+  return { ...problem, message: lines.join('\n') }
 }
 
 async function openReached(reach: Reach, options: TemporalOptions): Promise<OpenedTemporal> {

@@ -4,6 +4,7 @@ import {
   lifecycleOf,
   type TemporalState,
   temporalStates,
+  waitingTemporal,
 } from '../../../test/temporal-states/installed-world.ts'
 
 const own = 'Joiner repairs this by itself within 30 s'
@@ -51,6 +52,18 @@ describe('joiner status', () => {
     expect(text).not.toMatch(/^ +at /m)
     const json = JSON.parse((await world.joiner('status', '--output', 'json')).stdout)
     expect(json).toMatchObject({ nodePools: [{ nodePool: 'default', nodes: 3 }] })
+  })
+
+  test('says to delete the volume that the bundled Temporal waits for', async () => {
+    const { cluster, joiner } = await installedWorld('away', { JOINER_TEMPORAL_BUNDLED: 'true' })
+    cluster.put('pods', waitingTemporal(Date.now()))
+    const { code, stderr } = await joiner('status')
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^not read: pod joiner-temporal-0 has waited for its volume for 6 min: .*conflict/m)
+    expect(stderr).toMatch(/^ {2}delete the volume, no node is lost: kubectl delete pvc data-joiner-temporal-0/m)
+    expect(stderr).toMatch(/^Temporal at 127\.0\.0\.1:1 cannot be reached/m)
+    const { stderr: other } = await (await installedWorld('away')).joiner('status')
+    expect(other).not.toContain('volume')
   })
 
   test('names a NodeClaim whose lifecycle somebody ended, and who does not repair it', async () => {

@@ -150,6 +150,7 @@ describe('the bridge', () => {
       plainClient: client,
       connection: connection.connection,
       namespace: 'default',
+      isBundled: false,
       cluster: 'test',
       clusterUid: 'uid',
       log: pino({ level: 'silent' }),
