@@ -50,7 +50,7 @@ export function unanswered(error: unknown): string {
 }
 
 /** What an error says, on one line and not endless. */
-function whyOf(error: unknown): string {
+export function whyOf(error: unknown): string {
   const { code } = error as { readonly code?: unknown }
   const said =
     error instanceof AggregateError ? error.errors.map(whyOf).join('; ') : (error as Error | undefined)?.message
@@ -73,5 +73,8 @@ function remedyOf(what: string | undefined, error: unknown): string {
 /** Returns what is missing, those of one reason on one line: `pods, nodes: no right to read it; ask for ...`. */
 export function missingLines(missing: readonly Missing[]): readonly string[] {
   const groups = Map.groupBy(missing, ({ why, remedy }) => `${why}; ${remedy}`)
-  return [...groups].map(([said, group]) => `${[...new Set(group.map(({ what }) => what))].join(', ')}: ${said}`)
+  return [...groups].map(([said, group]) => {
+    const names = [...new Set(group.map(({ what }) => what))].join(', ')
+    return said.startsWith(`${names} `) ? said : `${names}: ${said}`
+  })
 }

@@ -6,34 +6,42 @@ import type { ClusterOptions, ConnectionOptions } from '../cli/shared/options.ts
 import { note } from '../document/print.ts'
 import { LackingError, type Missing, missingLines, missingOf } from './missing.ts'
 
-/** Where and when a picture is taken. */
-export interface Scene {
-  readonly client: KubernetesClient
-  /** That of Joiner. */
-  readonly namespace: string
+/** When a picture is taken, and of which Joiner. */
+export interface Moment {
   /** Epoch ms. */
   readonly now: number
+  /** That of Joiner in Kubernetes. */
+  readonly namespace?: string
 }
 
-/** What parts are read from. */
-export interface PartSource extends Scene {
-  /** Takes what of a kept document cannot be used. */
+/** Where and when a picture of a cluster is taken. */
+export interface Scene extends Moment {
+  readonly client: KubernetesClient
+  readonly namespace: string
+}
+
+/** Takes what is read and cannot be used. */
+interface Notes {
+  /** Of a kept document. */
   readonly note: NoteFaults
-  /** Takes why objects of a list are left out. */
+  /** Why objects of a list are left out. */
   readonly leaveOut: (why: string) => void
 }
 
-/** A part of a picture, and how it is read. */
-export interface Part<T> {
+/** What parts of a cluster are read from. */
+export type PartSource = Scene & Notes
+
+/** A part of a picture, and how it is read: of a cluster, else of what `S` says. */
+export interface Part<T, S = PartSource> {
   readonly what: string
   /** Longest wait in milliseconds. */
   readonly limitMs: number
-  /** Errors: the API server's. */
-  readonly read: (source: PartSource) => Promise<T>
+  /** Errors: what the source says; a `SourceError` knows the remedy. */
+  readonly read: (source: S) => Promise<T>
 }
 
-type Parts = Readonly<Record<string, Part<unknown>>>
-type Value<P> = P extends Part<infer T> ? T : never
+type Parts<S = never> = Readonly<Record<string, Part<unknown, S>>>
+type Value<P> = P extends Part<infer T, never> ? T : never
 
 /** Parts that were all read. */
 export type Whole<P extends Parts> = { readonly [K in keyof P]: Value<P[K]> }
@@ -52,10 +60,13 @@ export type ClusterPicture<P extends Parts> = { readonly [K in keyof P]: Value<P
 const mostNamed = 5
 
 /** Reads parts side by side, and asks for nothing else: what cannot be read keeps no other part from being read. */
-export async function readPicture<P extends Parts>(scene: Scene, parts: P): Promise<ClusterPicture<P>> {
+export async function readPicture<S extends Moment, P extends Parts<S & Notes>>(
+  scene: S,
+  parts: P,
+): Promise<ClusterPicture<P>> {
   const damaged = new Set<string>()
   const noteFaults: NoteFaults = (map, faults) => {
-    for (const fault of faults.slice(0, mostNamed)) damaged.add(faultText(map, scene.namespace, fault))
+    for (const fault of faults.slice(0, mostNamed)) damaged.add(faultText(map, scene.namespace ?? '', fault))
   }
   const read = Object.entries(parts).map(async ([name, { what, limitMs, read: readPart }]) => {
     const leaveOut = (why: string) => damaged.add(`${what}: ${why}`)
@@ -72,7 +83,7 @@ export async function readPicture<P extends Parts>(scene: Scene, parts: P): Prom
 }
 
 /** Reads parts of the cluster that the options name. Where its kubeconfig cannot be used, all of them are missing. */
-export async function pictureOf<P extends Parts>(
+export async function pictureOf<P extends Parts<PartSource>>(
   options: ConnectionOptions & Partial<Pick<ClusterOptions, 'namespace'>>,
   parts: P,
   now: number,
@@ -98,7 +109,10 @@ export function needed<P extends Parts>(
 }
 
 /** Reads parts that an answer cannot do without. Errors: `LackingError`. */
-export async function readWhole<P extends Parts>(scene: Scene, parts: P): Promise<Whole<P> & Gaps> {
+export async function readWhole<S extends Moment, P extends Parts<S & Notes>>(
+  scene: S,
+  parts: P,
+): Promise<Whole<P> & Gaps> {
   const picture = await readPicture(scene, parts)
   needed(picture, parts)
   return picture as Whole<P> & Gaps

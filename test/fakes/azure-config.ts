@@ -12,10 +12,9 @@ export const azureConfig: AzureConfig = goldenConfig('westus2', {
   vmMemoryOverheadPercent: 0.075,
 })
 
-/** The settings of a cluster `demo` in the group `clusters`, as the doctor gets them. Errors: `settings` are none. */
-export function doctorConfig(subscription: string, settings: Readonly<Record<string, string>>): Config {
-  const read = readConfig({
-    TEMPORAL_ADDRESS: 'temporal:7233',
+/** The environment of a cluster `demo` in the group `clusters`. */
+export function azureEnvironment(subscription: string): Readonly<Record<string, string>> {
+  return {
     CLUSTER_NAME: 'demo',
     CLUSTER_ENDPOINT: 'https://demo',
     // Any file does for a CA that is not read.
@@ -26,8 +25,12 @@ export function doctorConfig(subscription: string, settings: Readonly<Record<str
     ARM_RESOURCE_GROUP: 'clusters',
     VNET_SUBNET_ID: `/subscriptions/${subscription}/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes`,
     SSH_PUBLIC_KEY: 'ssh-rsa AAAA',
-    ...settings,
-  })
+  }
+}
+
+/** The same as settings, as the doctor gets them. Errors: `settings` are none. */
+export function doctorConfig(subscription: string, settings: Readonly<Record<string, string>>): Config {
+  const read = readConfig({ TEMPORAL_ADDRESS: 'temporal:7233', ...azureEnvironment(subscription), ...settings })
   if (read.kind === 'errors') throw new Error(read.errors.join())
   return read.config
 }

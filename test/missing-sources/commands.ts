@@ -14,6 +14,14 @@ export interface Reading {
   readonly hasNoJson?: true
 }
 
+/** Commands that ask Azure, and whether they have an answer without it. */
+export const readingAzure: readonly Pick<Reading, 'command' | 'words' | 'needs' | 'hasNoJson'>[] = [
+  { command: 'quota', words: () => ['quota'], needs: ['Azure'] },
+  { command: 'doctor', words: () => ['doctor'], needs: ['Azure'] },
+  { command: 'advise', words: () => ['advise'], needs: [] },
+  { command: 'instance-types', words: () => ['instance-types'], needs: ['Azure'] },
+]
+
 /** What processes of Joiner read, for which `status` looks whether it is damaged. */
 const readByProcesses = [
   'joiner-unavailable-offerings',
@@ -112,10 +120,12 @@ export const reading: readonly Reading[] = [
 /** Commands that read as well, and that other suites try with their sources missing; each with the reason. */
 export const readingApart: Readonly<Record<string, string>> = {
   ui: 'it serves the page until it is ended; what it cannot read is in `missing` of its stream (starter/view, starter/ui/server)',
-  quota: 'it asks Azure, which is not simulated for commands in virtual time (test/readers/doctor-azure.ts)',
-  doctor: 'each check is an answer of its own, which fails where its source is missing (test/readers/doctor-azure.ts)',
-  advise: 'it asks Azure as well; what it may not read is a list in its answer (test/advise, test/readers/advise.ts)',
-  'instance-types': 'it reads Azure or files (starter/cli/instance-types)',
+  quota:
+    'its other sources: Azure is not simulated for commands in virtual time, and it asks that first (test/readers/doctor-azure.ts)',
+  doctor:
+    'its other sources: each check is an answer of its own, which fails where its source is missing (test/readers/doctor-azure.ts)',
+  advise: 'its other sources: what it may not read is a list in its answer (test/advise, test/readers/advise.ts)',
+  'instance-types': 'with --catalog it reads files (starter/cli/instance-types)',
   simulate: 'it reads files (starter/cli/simulate)',
   validate: 'it reads files (starter/cli/validate)',
   convert: 'it reads files (starter/cli/convert)',

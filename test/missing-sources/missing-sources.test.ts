@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { commandFlags } from '../pages/flags.ts'
 import type { Ran } from '../readers/command-line.ts'
 import { afterAll, beforeAll, describe, expect, test } from '../scenarios/scenario.ts'
-import { ofThisMachine, type Reading, reading, readingApart, writing } from './commands.ts'
+import { ofThisMachine, type Reading, reading, readingApart, readingAzure, writing } from './commands.ts'
 import { pageOf, type Row } from './page.ts'
 import { type Fault, SmallCluster, type Source } from './small-cluster.ts'
 
@@ -59,6 +59,7 @@ function sentenceOf({ stdout, stderr }: Ran, { fault, away }: Case): string | un
     away: /ECONNREFUSED/,
     slow: /no answer within/,
     'no Temporal': /Temporal at .* cannot be reached/,
+    'no Azure': /Azure was not asked|Azure gave no token|Azure's tokens is not reached/,
   }[fault.kind]
   const isNamed = (line: string) => names.every((name) => line.toLowerCase().includes(name.replace(/-N$/, '-')))
   return [...stderr.split('\n'), ...stdout.split('\n')].find((line) => about.test(line) && isNamed(line))
@@ -105,6 +106,29 @@ describe('without one of its sources', () => {
         expect(json.code, `${seen}\n${json.stderr}\n${json.stdout}`).toBe(ran.code)
         expect(sentenceOf(json, one), `-o json: ${json.stderr}\n${json.stdout}`).toBeDefined()
       }
+    },
+  )
+
+  test.each(readingAzure.map((each) => [each.command, each] as const))(
+    'joiner %s says that Azure does not answer',
+    async (name, { words, needs, hasNoJson }) => {
+      const one = { fault: { kind: 'no Azure' }, what: 'Azure is away', away: ['Azure'] } as const
+      const ran = await small.run(words(small.names), one.fault)
+      const said = sentenceOf(ran, one)
+      const seen = `joiner ${name}:\n${ran.stderr}\n${ran.stdout}`
+      expect(ran.code, seen).toBe(needs.length)
+      expect(said, seen).toBeDefined()
+      rows.push({
+        command: name,
+        what: one.what,
+        role: needs.length > 0 ? 'needed' : 'adorns',
+        exit: ran.code,
+        said: said ?? '',
+      })
+      if (hasNoJson) return
+      const json = await small.run([...words(small.names), '-o', 'json'], one.fault)
+      expect(json.code, `${seen}\n${json.stderr}\n${json.stdout}`).toBe(ran.code)
+      expect(sentenceOf(json, one), `-o json: ${json.stderr}\n${json.stdout}`).toBeDefined()
     },
   )
 

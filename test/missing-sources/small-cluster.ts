@@ -3,6 +3,7 @@ import type { ConnectionLike } from '@temporalio/client'
 import { ApiError } from '../../activities/kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
 import { deployment, nodeClass, nodePool } from '../applied-objects.ts'
+import { azureEnvironment } from '../fakes/azure-config.ts'
 import { ranCommand } from '../fast/world/commands.ts'
 import type { Ran } from '../readers/command-line.ts'
 import { World } from '../world.ts'
@@ -12,7 +13,7 @@ export type Source = string
 
 /** What may be wrong with the sources of a command. */
 export type Fault =
-  | { readonly kind: 'none' | 'slow' | 'away' | 'no Temporal' | 'wrong namespace' }
+  | { readonly kind: 'none' | 'slow' | 'away' | 'no Temporal' | 'no Azure' | 'wrong namespace' }
   | { readonly kind: 'no right'; readonly source: Source }
 
 /** Names of objects that commands are asked about. */
@@ -26,6 +27,17 @@ export interface Names {
 const minuteMs = 60_000
 /** After which the product's client gives a request up. */
 const clientGivesUpMs = 10_000
+
+/** A complete configuration of which nothing answers: neither what hands out tokens nor ARM. */
+const azureAway = {
+  ...azureEnvironment('00000000-0000-4000-8000-000000000001'),
+  AZURE_TENANT_ID: 'tenant',
+  AZURE_CLIENT_ID: 'client',
+  AZURE_CLIENT_SECRET: 'secret',
+  AZURE_AUTHORITY_HOST: 'https://127.0.0.1:1/',
+  JOINER_ARM_ENDPOINT: 'https://127.0.0.1:1',
+  JOINER_PRICES_ENDPOINT: 'http://127.0.0.1:1',
+}
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
@@ -86,6 +98,7 @@ export class SmallCluster {
       JOINER_NAMESPACE: fault.kind === 'wrong namespace' ? 'nowhere' : 'joiner',
       // Nothing listens there.
       ...(fault.kind === 'no Temporal' && { TEMPORAL_ADDRESS: '127.0.0.1:1' }),
+      ...(fault.kind === 'no Azure' && azureAway),
     }
     const ran = await ranCommand({ kubernetes, temporal }, env, words)
     return { ...ran, asked }

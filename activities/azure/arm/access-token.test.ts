@@ -36,6 +36,7 @@ describe('the error of a credential', () => {
 
   test.each([
     [traceback, /^az account get-access-token, which shows where/],
+    ['endpoints_resolution_error: See https://aka.ms/msal', /AZURE_AUTHORITY_HOST/],
     ["Please run 'az login' from a command prompt", /^az login$/],
   ])('has a remedy', async (text, remedy) => {
     const credential = { getToken: () => Promise.reject(new Error(text)) }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { TokenCredential } from '@azure/identity'
+import { loginRemedy } from './azure-error-names.ts'
 import type { CredentialKind, IdentitySettings } from './credentials.ts'
 
 /** Time limit of a token request (reference/azure-provider.md 9.5). */
@@ -81,6 +82,8 @@ function claimsOf(token: string): Readonly<Record<string, unknown>> {
 /** Returns the remedy for a denied token, by Entra's error codes (https://learn.microsoft.com/entra/identity-platform/reference-error-codes). */
 async function remedyFor(message: string, request: TokenRequest): Promise<string> {
   const { kind, settings } = request
+  const unreached = loginRemedy(message)
+  if (unreached !== undefined) return unreached
   const code = /AADSTS(\d+)/.exec(message)?.[1]
   if (code === '90002' || code === '900023')
     return `tenant "${settings.tenantId}" does not exist in this cloud: set AZURE_TENANT_ID to what this prints: az account show --query tenantId -o tsv; and check ARM_CLOUD`

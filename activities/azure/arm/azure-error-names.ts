@@ -51,3 +51,10 @@ export function imageIn(text: string): string {
   const image = named(text, /((?:\/CommunityGalleries|\/subscriptions)\/[^\s'"\\,]+\/versions\/[^\s'"\\,]+)/i)
   return image === undefined ? '' : `${image} `
 }
+
+/** Returns what helps where the authority that hands out tokens is not reached, which MSAL names by these codes; undefined: it was reached. */
+export function loginRemedy(text: string): string | undefined {
+  return /endpoints_resolution_error|openid_config_error|network_error/.test(text)
+    ? "check the network from here to AZURE_AUTHORITY_HOST (https://login.microsoftonline.com unless it is set): what hands out Azure's tokens is not reached"
+    : undefined
+}

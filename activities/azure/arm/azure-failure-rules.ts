@@ -1,5 +1,5 @@
 // Rules that classify errors of Azure; docs/azure-failures.md documents them.
-import { imageIn, named, policyNames, resourceIn, roleRemedy } from './azure-error-names.ts'
+import { imageIn, loginRemedy, named, policyNames, resourceIn, roleRemedy } from './azure-error-names.ts'
 
 /**
  * When a failed call is worth a retry. `retrySoon`: it is over in seconds. `retryLater`: something has to come to an end first.
@@ -82,7 +82,8 @@ export const rules: readonly Rule[] = [
       'InvalidAuthenticationTokenTenant',
     ],
     also: ({ code, status }) => status === 401 || /^(Aggregate)?AuthenticationError|CredentialUnavailable/.test(code),
-    remedy: () =>
+    remedy: ({ text }) =>
+      loginRemedy(text) ??
       'Azure does not accept the identity; check AZURE_CLIENT_ID, AZURE_TENANT_ID and the federated credential of the ServiceAccount ("joiner doctor" says which)',
   },
   {

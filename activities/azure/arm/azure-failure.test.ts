@@ -77,6 +77,13 @@ const cases: readonly (readonly [what: string, FailureFacts, reason: string, ret
     /AZURE_CLIENT_ID/,
   ],
   [
+    'an authority that is not reached',
+    { code: 'AuthenticationError', text: 'AuthenticationRequiredError: endpoints_resolution_error: See' },
+    'NotAuthenticated',
+    'waitForUser',
+    /AZURE_AUTHORITY_HOST .*tokens is not reached/,
+  ],
+  [
     'a policy, by the names in additionalInfo',
     {
       code: 'RequestDisallowedByPolicy',

@@ -24,9 +24,6 @@ interface AdviseInput {
   readonly writeNodePools?: string
 }
 
-/** Azure answers in seconds, or hardly at all. */
-const azureMs = 60_000
-
 /** Reads, plans and prints; writes nothing to the cluster or to Azure. Returns the exit code. Errors: ReportedError. */
 export async function advise(input: AdviseInput): Promise<number> {
   const advice = await readAdvice(input)
@@ -46,7 +43,7 @@ async function readAdvice({ connection, budget, catalog, prices }: AdviseInput):
   const env = process.env
   const arm =
     catalog === undefined
-      ? await readArm(place, env, AbortSignal.timeout(azureMs))
+      ? await readArm(place, env, now)
       : { unread: ['Azure was not asked: --catalog says what is sold'] }
   const market = await readMarket({ prices, place, arm, nodes, env, now, ...(catalog && { catalog }) })
   return adviceOn({

@@ -4,10 +4,12 @@ import { fetchPrices } from '../../../activities/azure/catalogue/retail-prices.t
 import type { VmSize } from '../../../activities/azure/catalogue/sku.ts'
 import { imageDefinitions, resolveImageFamily } from '../../../activities/azure/node-class/images.ts'
 import { nodeClassSettings } from '../../../activities/azure/node-class/node-class-settings.ts'
-import { type Buyable, readBuyable, readSizes, readUsages } from '../shared/buyable.ts'
+import { vmSizes, vmUsages } from '../../picture/from-azure.ts'
+import { readWhole } from '../../picture/picture.ts'
+import { type Buyable, readBuyable } from '../shared/buyable.ts'
 import { ArmRefusal } from './arm-reader.ts'
 import { type Check, type Finding, fail, ok, reason, warn, worst } from './check.ts'
-import { type DoctorContext, roleAssignment } from './context.ts'
+import { azureScene, type DoctorContext, roleAssignment } from './context.ts'
 
 /** Whether quota is left in the families that the NodePools may use. */
 export function quotaCheck(context: DoctorContext): Check {
@@ -16,11 +18,10 @@ export function quotaCheck(context: DoctorContext): Check {
     name: 'quota',
     remedy: `look at the usages: az vm list-usage --location ${config.LOCATION} -o table`,
     limitMs: 60_000,
-    run: async (signal) => {
-      const [{ nodePools }, usages, sizes] = await Promise.all([
+    run: async () => {
+      const [{ nodePools }, { usages, sizes }] = await Promise.all([
         context.pools(),
-        readUsages(context, signal),
-        readSizes(context, signal),
+        readWhole(azureScene(context), { usages: vmUsages, sizes: vmSizes }),
       ])
       const buyable = await readBuyable(context, sizes)
       if (nodePools.length === 0)

@@ -4,6 +4,7 @@ import type { KubernetesClient } from '../../../activities/kubernetes/client/cli
 import type { Config } from '../../../api/config.ts'
 import type { NodeClass } from '../../../api/objects.ts'
 import type { NodePool } from '../../../core/objects.ts'
+import type { AzureScene } from '../../picture/from-azure.ts'
 import { aksPools, nodeClasses } from '../../picture/from-cluster.ts'
 import { readWhole, type Scene } from '../../picture/picture.ts'
 import type { TemporalSettings } from '../../temporal/settings.ts'
@@ -38,6 +39,14 @@ export function readPools(kubernetes: KubernetesClient): Promise<Pools> {
 
 /** Where objects of the cluster are read, and nothing that Joiner keeps. */
 export const clusterScene = (client: KubernetesClient): Scene => ({ client, namespace: '', now: 0 })
+
+/** The region of Joiner's nodes at Azure. */
+export const azureScene = ({ config, arm }: Pick<DoctorContext, 'config' | 'arm'>): AzureScene => ({
+  arm,
+  subscriptionId: config.ARM_SUBSCRIPTION_ID,
+  region: config.LOCATION,
+  now: 0,
+})
 
 /** The id of the node resource group. */
 export function groupId({ ARM_SUBSCRIPTION_ID: subscription, AZURE_NODE_RESOURCE_GROUP: group }: Config): string {

@@ -6,8 +6,8 @@ import { defined } from '../../../core/values/defined.ts'
 import { ofNodeOrClaim, runningLifecycles } from '../../../core/workflow-queries.ts'
 import { lifecycleStatusQuery } from '../../../workflows/messages.ts'
 import { searchAttributes } from '../../../workflows/search-attributes.ts'
+import { innermost } from '../../picture/from-temporal.ts'
 import type { TemporalAccess } from '../operate/temporal-access.ts'
-import { innermost } from '../status/read.ts'
 import type { LifecycleFacts, Retried } from './report.ts'
 
 /** A lifecycle answers at once; longer means that nobody works for it. */

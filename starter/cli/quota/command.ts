@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { print } from '../../document/print.ts'
+import { note, print } from '../../document/print.ts'
+import { ReportedError } from '../../document/reported-error.ts'
 import { counted } from '../../document/words.ts'
 import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
 
@@ -7,8 +8,6 @@ interface Options extends ClusterOptions {
   readonly all?: true
   readonly output: OutputFormat
 }
-
-const timeoutMs = 60_000
 
 /** Adds what `quota` takes, which shows vCPU quotas with what they keep NodePools from. */
 export function registerQuota(command: Command): void {
@@ -40,14 +39,14 @@ async function quota(options: Options): Promise<number> {
       for (const error of read.errors) console.error(error)
       return 2
     }
-    const { rows, launching } = await readQuota(read, options, AbortSignal.timeout(timeoutMs))
+    const { rows, launching } = await readQuota(read, options)
     const shown = { families: rows, nodeClaimsWithoutSize: launching }
     const launched =
       launching > 0 ? `${counted(launching, 'NodeClaim')} being launched, whose sizes are not known yet` : undefined
     await print(options.output, { json: shown, document: () => [[quotaTable(rows, options.all === true), launched]] })
     return 0
   } catch (error) {
-    console.error(`${reason(error)}; "joiner doctor" says what is missing`)
+    note(error instanceof ReportedError ? error.message : `${reason(error)}; "joiner doctor" says what is missing`)
     return 1
   }
 }

@@ -2,13 +2,14 @@ import { readCloud } from '../../../activities/azure/access/azure-config.ts'
 import { azureIdentity } from '../../../activities/azure/access/azure-identity.ts'
 import { launchedVm } from '../../../activities/azure/capacity/quota.ts'
 import type { VmUse } from '../../../activities/azure/capacity/quota-accounting.ts'
+import { vmSizes, vmUsages } from '../../picture/from-azure.ts'
 import { nodeClaims } from '../../picture/from-cluster.ts'
 import { readWhole } from '../../picture/picture.ts'
 import type { AzureSettings } from '../access/azure-settings.ts'
 import { withCluster } from '../access/cluster.ts'
 import { ArmReader } from '../doctor/arm-reader.ts'
-import { clusterScene, readPools } from '../doctor/context.ts'
-import { readBuyable, readSizes, readUsages } from '../shared/buyable.ts'
+import { azureScene, clusterScene, readPools } from '../doctor/context.ts'
+import { readBuyable } from '../shared/buyable.ts'
 import type { ConnectionOptions } from '../shared/options.ts'
 import { type QuotaRow, quotaRows } from './report.ts'
 
@@ -16,7 +17,6 @@ import { type QuotaRow, quotaRows } from './report.ts'
 export async function readQuota(
   { config, env }: AzureSettings,
   options: ConnectionOptions,
-  signal: AbortSignal,
 ): Promise<{ readonly rows: readonly QuotaRow[]; readonly launching: number }> {
   const cloud = await readCloud(config)
   const { credential, scope } = azureIdentity(config, cloud, env)
@@ -24,10 +24,11 @@ export async function readQuota(
     const pools = readPools(kubernetes)
     // Azure may refuse first; then nobody waits for them.
     pools.catch(() => undefined)
-    const reader = { config, cloud, arm: new ArmReader(cloud.armEndpoint, credential, scope), pools: () => pools }
+    const arm = new ArmReader(cloud.armEndpoint, credential, scope)
     const countedAtMs = Date.now()
-    const [usages, sizes] = await Promise.all([readUsages(reader, signal), readSizes(reader, signal)])
-    const buyable = await readBuyable(reader, sizes)
+    const region = azureScene({ config, arm })
+    const { usages, sizes } = await readWhole(region, { usages: vmUsages, sizes: vmSizes })
+    const buyable = await readBuyable({ config, cloud, pools: () => pools }, sizes)
     const { nodeClaims: claims } = await readWhole(clusterScene(kubernetes), { nodeClaims })
     const uses = claims.flatMap((claim): readonly VmUse[] => {
       const vm = launchedVm(claim)

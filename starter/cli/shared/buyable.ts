@@ -1,56 +1,20 @@
-import type { ResourceSku } from '@azure/arm-compute'
 import { azureConfig } from '../../../activities/azure/access/azure-config.ts'
-import { type Usages, usagesOf } from '../../../activities/azure/capacity/quota-accounting.ts'
 import { instanceTypes } from '../../../activities/azure/catalogue/instance-types.ts'
 import { modelledPrices } from '../../../activities/azure/catalogue/pricing.ts'
-import { parseSku, type VmSize } from '../../../activities/azure/catalogue/sku.ts'
+import type { VmSize } from '../../../activities/azure/catalogue/sku.ts'
 import { type NodeClassSettings, nodeClassSettings } from '../../../activities/azure/node-class/node-class-settings.ts'
 import { capacityTypeOf, compatibleOfferings, typeMatches } from '../../../core/instance-type.ts'
 import { templateRequirements } from '../../../core/node-pool/node-claim-template.ts'
 import type { NodePool } from '../../../core/objects.ts'
 import type { DoctorContext } from '../doctor/context.ts'
 
-type Reader = Pick<DoctorContext, 'config' | 'cloud' | 'arm' | 'pools'>
-
-/** Where sizes and quotas are asked for. */
-interface RegionReader extends Pick<DoctorContext, 'arm'> {
-  readonly config: Pick<DoctorContext['config'], 'ARM_SUBSCRIPTION_ID' | 'LOCATION'>
-}
+type Reader = Pick<DoctorContext, 'config' | 'cloud' | 'pools'>
 
 /** What a NodePool may buy on demand and as spot. */
 export interface Buyable {
   readonly pool: string
   readonly onDemand: ReadonlyMap<string, VmSize>
   readonly spot: ReadonlyMap<string, VmSize>
-}
-
-/** The subscription's usages in the region. Errors: ArmRefusal. */
-export async function readUsages({ config, arm }: RegionReader, signal: AbortSignal): Promise<Usages> {
-  const location = `/subscriptions/${config.ARM_SUBSCRIPTION_ID}/providers/Microsoft.Compute/locations/${config.LOCATION}`
-  return usagesOf(
-    await arm.list<Parameters<typeof usagesOf>[0] extends Iterable<infer Item> ? Item : never>(
-      `${location}/usages?api-version=2024-07-01`,
-      signal,
-    ),
-  )
-}
-
-/** The sizes of the region by name. Errors: ArmRefusal. */
-export async function readSizes(
-  { config, arm }: RegionReader,
-  signal: AbortSignal,
-): Promise<ReadonlyMap<string, VmSize>> {
-  const filter = encodeURIComponent(`location eq '${config.LOCATION}'`)
-  const skus = await arm.list<ResourceSku>(
-    `/subscriptions/${config.ARM_SUBSCRIPTION_ID}/providers/Microsoft.Compute/skus?api-version=2021-07-01&$filter=${filter}`,
-    signal,
-  )
-  const sizes = new Map<string, VmSize>()
-  for (const sku of skus) {
-    const parsed = parseSku(sku, config.LOCATION)
-    if (parsed.kind === 'size') sizes.set(parsed.size.name, parsed.size)
-  }
-  return sizes
 }
 
 /** What each NodePool may buy, by the region's sizes and its own requirements, whatever quota says. */

@@ -30,14 +30,14 @@ async function status(options: Options): Promise<number> {
   // Loaded late: the clients of Temporal and Kubernetes would be most of the time of --help.
   const [
     { openTemporal },
-    { readStatus },
+    { temporalMissing, temporalStatus },
     { statusDocument, statusJson },
-    { problemsOf, statusParts, unreadStatus },
-    { pictureOf },
+    { problemsOf, statusParts },
+    { pictureOf, readPicture },
     { missingLines },
   ] = await Promise.all([
     import('../operate/temporal-access.ts'),
-    import('./read.ts'),
+    import('../../picture/from-temporal.ts'),
     import('./table.ts'),
     import('./status.ts'),
     import('../../picture/picture.ts'),
@@ -52,10 +52,15 @@ async function status(options: Options): Promise<number> {
   }
   const isOpen = opened.kind === 'open'
   const again = async () => (await pictureOf(options, { claims: statusParts.nodeClaims }, now)).claims
-  const report = isOpen ? await readStatus(opened.access, { claims, again }, now) : unreadStatus(opened.message)
+  const report = isOpen
+    ? {
+        cluster: opened.access.cluster,
+        ...(await readPicture({ access: opened.access, now }, temporalStatus(claims, again))),
+      }
+    : { missing: [temporalMissing(opened.message)] }
   if (isOpen) await opened.close()
-  const unread = [...report.unread, ...missingLines(known.missing)]
-  note(...unread.flatMap((text) => `not read: ${text}`.split('\n')))
+  const missing = [...report.missing, ...known.missing]
+  note(...missingLines(missing).map((text) => `not read: ${text}`))
   const list = isOpen ? uiList(opened.access, options.temporalUi) : undefined
   const json = { ...statusJson(report, known), temporal: list ?? null }
   await print(options.output, {
@@ -64,5 +69,5 @@ async function status(options: Options): Promise<number> {
   })
   // Prices adorn the answer: without them a column is unknown.
   const lacking = known.missing.filter(({ what }) => what !== statusParts.prices.what)
-  return problemsOf(report, known).length + report.unread.length + lacking.length === 0 ? 0 : 1
+  return problemsOf(report, known).length + report.missing.length + lacking.length === 0 ? 0 : 1
 }

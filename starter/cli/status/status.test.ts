@@ -54,7 +54,6 @@ const report: StatusReport = {
   commands: [{ id: 'empty-1', startedMs: now - 5000, doing: 'deleting a, b', candidates: ['a', 'b'] }],
   queues: [{ role: 'plan', queue: 'joiner-plan-demo', workers: 1 }],
   findings: [],
-  unread: [],
 }
 const nodeClaims = [claim('a'), claim('b', { isReady: false }), claim('c', { nodePool: 'gpu', capacityType: 'spot' })]
 const silent: StatusReport = {

@@ -1,10 +1,11 @@
 import type { PriceOf } from '../../../core/cost/report.ts'
 import { type Phase, phaseOf } from '../../../core/node-claim/phase.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
-import type { LoopName, Pause } from '../../../core/pauses/pauses.ts'
+import type { Pause } from '../../../core/pauses/pauses.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import type { TaskQueueRole } from '../../../core/task-queues.ts'
 import { ownClaims } from '../../picture/from-cluster.ts'
+import type { LoopReport, TemporalStatus } from '../../picture/from-temporal.ts'
 import {
   disruptionPauses,
   evaluations,
@@ -21,20 +22,6 @@ import type { ClusterPicture, Scene } from '../../picture/picture.ts'
 import type { Finding } from '../../temporal/findings/finding.ts'
 import { readLeases } from '../shared/leases.ts'
 import { findingGroups, type Repairer, readRepairer } from '../shared/temporal-findings.ts'
-
-/** One loop, as Temporal and the loop itself tell. */
-export interface LoopReport {
-  readonly loop: LoopName
-  /** `silent`: it runs, and no worker answers for it. */
-  readonly state: 'running' | 'silent' | 'not running' | 'not read'
-  readonly doing?: string
-  /** Epoch ms. */
-  readonly sinceMs?: number
-  /** What it says of its pauses, of every scope; absent: it does not answer. */
-  readonly pauses?: readonly Pause[]
-  /** What Temporal tries again and again, in words. */
-  readonly troubles: readonly string[]
-}
 
 const limitMs = 3000
 
@@ -71,41 +58,16 @@ export function pausesOf({ loop, pauses }: LoopReport, cluster: ClusterReport): 
   return (loop === 'disruption' ? cluster.disruption?.inForce : cluster.provisioning) ?? pauses
 }
 
-export interface CommandReport {
-  readonly id: string
-  readonly startedMs: number
-  /** Absent: no worker answered. */
-  readonly doing?: string
-  readonly candidates: readonly string[]
-}
-
-export interface QueueReport {
-  readonly role: TaskQueueRole
-  readonly queue: string
-  /** Workers that ask for work now. */
-  readonly workers: number
-}
-
 /** What Joiner does in one cluster at one moment, as Temporal tells; what is absent could not be read. */
-export interface StatusReport {
+export interface StatusReport extends Partial<TemporalStatus> {
   readonly cluster?: string
-  readonly loops: readonly LoopReport[]
-  readonly commands?: readonly CommandReport[]
-  readonly queues: readonly QueueReport[]
-  /** What is not in Temporal as it should be. */
-  readonly findings: readonly Finding[]
-  /** What could not be read, with the reason. */
-  readonly unread: readonly string[]
 }
 
-/** The status where Temporal cannot be used. `why`: with the remedy. */
-export function unreadStatus(why: string): StatusReport {
-  return { loops: [unreadLoop('provisioning'), unreadLoop('disruption')], queues: [], findings: [], unread: [why] }
-}
-
-/** A loop of which Temporal says nothing. */
-export function unreadLoop(loop: LoopName): LoopReport {
-  return { loop, state: 'not read', troubles: [] }
+/** The loops, also where Temporal says nothing of them. */
+export function loopsOf({ loops }: StatusReport): readonly LoopReport[] {
+  return (['provisioning', 'disruption'] as const).map(
+    (loop) => loops?.find((each) => each.loop === loop) ?? { loop, state: 'not read', troubles: [] },
+  )
 }
 
 /** The roles that work on each queue, as JOINER_ROLES names them. */
@@ -122,9 +84,10 @@ export const unknownRepairer: Repairer = { kind: 'unknown', why: 'the Lease join
 
 /** What is broken, a line each with the remedy; none: all is well. */
 export function problemsOf(
-  { loops, queues, findings }: StatusReport,
+  report: StatusReport,
   { lateLists = [], damaged = [], repairer = unknownRepairer }: ClusterReport,
 ): readonly string[] {
+  const { queues = [], findings = [] } = report
   return [
     ...damaged,
     ...lateLists.map(
@@ -141,7 +104,7 @@ export function problemsOf(
       findings.filter((finding) => !isEnding(finding, repairer)),
       repairer,
     ).map(({ text, remedy }) => (remedy === undefined ? text : `${text}: ${remedy}`)),
-    ...loops.flatMap(({ loop, state, troubles }) => [
+    ...loopsOf(report).flatMap(({ loop, state, troubles }) => [
       ...(state === 'silent' ? [`the ${loop} loop does not answer: no worker of the role core works for it`] : []),
       ...troubles.map((trouble) => `${loop}: ${trouble}`),
     ]),

@@ -3,6 +3,7 @@ import { phases } from '../../../core/node-claim/phase.ts'
 import { pauseText } from '../../../core/pauses/pauses.ts'
 import type { Document, Part, Table } from '../../document/document.ts'
 import { ago, counted, few, monthly, shortened, usd } from '../../document/words.ts'
+import type { LoopReport } from '../../picture/from-temporal.ts'
 import { missingLines } from '../../picture/missing.ts'
 import { pauseJson } from '../operate/pause-json.ts'
 import { quarantineJson } from '../quarantine/table.ts'
@@ -11,6 +12,7 @@ import { findingsJson } from '../shared/temporal-findings.ts'
 import { pendingJson, pendingPart } from './pending.ts'
 import {
   type ClusterReport,
+  loopsOf,
   pausesOf,
   poolSummaries,
   problemsOf,
@@ -37,10 +39,10 @@ export function statusDocument(report: StatusReport, cluster: ClusterReport, now
   ]
 }
 
-function loopsTable({ loops }: StatusReport, now: number): Table {
+function loopsTable(report: StatusReport, now: number): Table {
   return {
     header: ['LOOP', 'SINCE', 'DOING'],
-    rows: loops.map(({ loop, state, doing, sinceMs }) => [
+    rows: loopsOf(report).map(({ loop, state, doing, sinceMs }) => [
       loop,
       sinceMs === undefined ? undefined : ago(now - sinceMs),
       doing ?? state,
@@ -55,8 +57,8 @@ function lastPass({ evaluations: found }: ClusterReport, now: number): Part {
   return `disruption last evaluated the cluster ${ago(now - last.atMs)} ago: ${commands}`
 }
 
-function pauses({ loops }: StatusReport, cluster: ClusterReport): readonly Part[] {
-  const lines = loops.flatMap((each) => {
+function pauses(report: StatusReport, cluster: ClusterReport): readonly Part[] {
+  const lines = loopsOf(report).flatMap((each) => {
     const known = pausesOf(each, cluster)
     return known === undefined
       ? [`whether ${each.loop} is paused is not known: neither the loop nor the cluster's ConfigMap could be asked`]
@@ -142,25 +144,17 @@ function nodes({ nodeClaims, prices }: ClusterReport): Part {
 
 /** The status for programs. */
 export function statusJson(report: StatusReport, known: ClusterReport): object {
-  const { cluster, loops, commands, queues, findings, unread } = report
+  const { cluster, commands, queues = [], findings = [] } = report
   const { nodeClaims, prices, repairer = unknownRepairer } = known
   const lastPass = known.evaluations?.lastPass
   const time = (ms: number) => new Date(ms).toISOString()
   return {
     // Null: not known.
     cluster: cluster ?? null,
-    unread: [...unread, ...missingLines(known.missing ?? [])],
+    unread: missingLines([report, known].flatMap(({ missing = [] }) => missing)),
     problems: problemsOf(report, known),
     findings: findingsJson(findings, repairer),
-    loops: loops.map((each) => {
-      const { sinceMs, pauses: _, ...loop } = each
-      return {
-        ...loop,
-        ...(sinceMs === undefined ? {} : { since: time(sinceMs) }),
-        // Null: not known.
-        pauses: pausesOf(each, known)?.map(pauseJson) ?? null,
-      }
-    }),
+    loops: loopsOf(report).map((each) => loopJson(each, known)),
     // Null: not known.
     leases: known.leases?.map(leaseJson) ?? null,
     // Null: not known.
@@ -177,6 +171,16 @@ export function statusJson(report: StatusReport, known: ClusterReport): object {
     // Null: not known.
     nodePools: nodeClaims === undefined ? null : poolSummaries(nodeClaims, prices?.list?.priceOf),
     queues,
+  }
+}
+
+function loopJson(each: LoopReport, known: ClusterReport): object {
+  const { sinceMs, pauses: _, ...loop } = each
+  return {
+    ...loop,
+    ...(sinceMs === undefined ? {} : { since: new Date(sinceMs).toISOString() }),
+    // Null: not known.
+    pauses: pausesOf(each, known)?.map(pauseJson) ?? null,
   }
 }
 

@@ -1,10 +1,11 @@
 import { shortagesOf, type Usages } from '../../../../activities/azure/capacity/quota-accounting.ts'
 import type { VmSize } from '../../../../activities/azure/catalogue/sku.ts'
-import { versions } from '../../aks/arm-session.ts'
+import { aksClusters, vmSizes, vmUsages } from '../../../picture/from-azure.ts'
+import { missingLines } from '../../../picture/missing.ts'
+import { readPicture } from '../../../picture/picture.ts'
 import type { ManagedCluster } from '../../aks/cluster.ts'
 import { logIn } from '../../aks/login.ts'
 import { reason } from '../../doctor/check.ts'
-import { readSizes, readUsages } from '../../shared/buyable.ts'
 import type { AzurePlace } from './place.ts'
 
 /** What ARM says; what it does not say is unset, and why is in `unread`. */
@@ -19,47 +20,39 @@ export interface ArmFacts {
 }
 
 const remedy = 'log in: az login'
+/** Azure answers in seconds, or hardly at all. */
+const loginMs = 60_000
 
 /** Reads the region's sizes, quotas and the AKS cluster with the caller's login. It only gets. */
-export async function readArm(place: AzurePlace, env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<ArmFacts> {
+export async function readArm(place: AzurePlace, env: NodeJS.ProcessEnv, now: number): Promise<ArmFacts> {
   const { subscriptionId, region, nodeResourceGroup } = place
   if (subscriptionId === undefined || region === undefined)
     return { unread: ['Azure was not asked: no node says which subscription and region it is in'] }
   let login: Awaited<ReturnType<typeof logIn>>
   try {
-    login = await logIn(subscriptionId, env, signal)
+    login = await logIn(subscriptionId, env, AbortSignal.timeout(loginMs))
   } catch (error) {
     return { unread: [`Azure was not asked: ${reason(error)} (${remedy})`] }
   }
-  const { arm } = login
-  const reader = { arm, config: { ARM_SUBSCRIPTION_ID: subscriptionId, LOCATION: region } }
-  const unread: string[] = []
-  const tried = async <T>(what: string, read: Promise<T>): Promise<T | undefined> => {
-    try {
-      return await read
-    } catch (error) {
-      unread.push(`${what}: ${reason(error)}`)
-      return undefined
-    }
-  }
-  const clustersPath = `/subscriptions/${subscriptionId}/providers/Microsoft.ContainerService/managedClusters?api-version=${versions.clusters}`
-  const [sizes, usages, clusters] = await Promise.all([
-    tried(`VM sizes of ${region} in subscription ${subscriptionId}`, readSizes(reader, signal)),
-    tried(`quotas of ${region} in subscription ${subscriptionId}, which count as free`, readUsages(reader, signal)),
-    tried(`AKS clusters of subscription ${subscriptionId}`, arm.list<ManagedCluster>(clustersPath, signal)),
-  ])
-  const own = clusters?.find(
+  const scene = { arm: login.arm, subscriptionId, region, now }
+  const { missing, sizes, usages, clusters } = await readPicture(scene, {
+    sizes: vmSizes,
+    usages: vmUsages,
+    clusters: aksClusters,
+  })
+  const cluster = clusters?.find(
     ({ properties }) => properties.nodeResourceGroup?.toLowerCase() === nodeResourceGroup?.toLowerCase(),
   )
-  if (clusters !== undefined && own === undefined)
-    unread.push(
-      `AKS cluster: none of subscription ${subscriptionId} has the node resource group ${nodeResourceGroup ?? ''}`,
-    )
+  const unknown = missing.some(({ what }) => what === vmUsages.what) ? ['quotas are not known, and count as free'] : []
+  const none =
+    clusters === undefined || cluster !== undefined
+      ? []
+      : [`AKS cluster: none of subscription ${subscriptionId} has the node resource group ${nodeResourceGroup ?? ''}`]
   return {
-    unread,
-    ...(sizes === undefined || sizes.size === 0 ? {} : { sizes }),
-    ...(usages === undefined ? {} : quotas(usages)),
-    ...(own === undefined ? {} : { cluster: own }),
+    unread: [...missingLines(missing), ...unknown, ...none],
+    ...(sizes !== undefined && sizes.size > 0 && { sizes }),
+    ...(usages && quotas(usages)),
+    ...(cluster && { cluster }),
   }
 }
 

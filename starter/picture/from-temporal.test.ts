@@ -1,6 +1,6 @@
 import proto from '@temporalio/proto'
 import { expect, test } from 'vitest'
-import { activityTroubles } from './read.ts'
+import { activityTroubles } from './from-temporal.ts'
 
 const { PENDING_ACTIVITY_STATE_STARTED: started, PENDING_ACTIVITY_STATE_SCHEDULED: scheduled } =
   proto.temporal.api.enums.v1.PendingActivityState

@@ -1,60 +1,105 @@
+// Parts of a picture that Temporal tells.
 import { WorkflowNotFoundError } from '@temporalio/client'
 import proto from '@temporalio/proto'
-import { listRuns } from '../../../activities/workflow-runs.ts'
-import type { NodeClaim } from '../../../core/objects.ts'
-import { type LoopName, type Pause, wholeLoop } from '../../../core/pauses/pauses.ts'
-import { disruptionCommandId, type TaskQueueRole, taskQueue } from '../../../core/task-queues.ts'
-import { runningCommands } from '../../../core/workflow-queries.ts'
-import { commandStatusQuery, type LoopStatus, loopStatusQuery } from '../../../workflows/messages.ts'
-import { MissingKeyError } from '../../temporal/encryption.ts'
-import { lookOnce, type ReadClaims } from '../../temporal/findings/look.ts'
-import { messageOf } from '../../temporal/problem.ts'
-import { loopId } from '../operate/ask-loop.ts'
-import type { TemporalAccess } from '../operate/temporal-access.ts'
-import { type CommandReport, type LoopReport, type QueueReport, type StatusReport, unreadLoop } from './status.ts'
+import { listRuns } from '../../activities/workflow-runs.ts'
+import type { NodeClaim } from '../../core/objects.ts'
+import { type LoopName, type Pause, wholeLoop } from '../../core/pauses/pauses.ts'
+import { disruptionCommandId, type TaskQueueRole, taskQueue } from '../../core/task-queues.ts'
+import { runningCommands } from '../../core/workflow-queries.ts'
+import { commandStatusQuery, type LoopStatus, loopStatusQuery } from '../../workflows/messages.ts'
+import { loopId } from '../cli/operate/ask-loop.ts'
+import type { TemporalAccess } from '../cli/operate/temporal-access.ts'
+import { MissingKeyError } from '../temporal/encryption.ts'
+import { unreadable } from '../temporal/findings/finding.ts'
+import { lookOnce, type ReadClaims } from '../temporal/findings/look.ts'
+import { type Missing, SourceError } from './missing.ts'
+import type { ClusterPicture, Moment, Part } from './picture.ts'
 
 const readMs = 15_000
+/** After Temporal's own. */
+const limitMs = readMs + 5000
 /** A loop answers at once; longer means that nobody works for it. */
 const queryMs = 3000
 /** A poll lasts a minute; who has not asked again by then is gone. */
 const pollerMs = 90_000
+const roles = ['core', 'wait', 'azure', 'plan', 'maintenance'] as const
 /** A retry or two are the day's work; more are worth a line. */
 const manyAttempts = 3
-const roles = ['core', 'wait', 'azure', 'plan', 'maintenance'] as const
 /** Commands that are asked what they do. */
 const mostAsked = 100
 
-/** Reads everything of Temporal side by side: what cannot be read keeps nothing else from being read. `claims`: undefined where they could not be read; `again` reads them once more. */
-export async function readStatus(
-  access: TemporalAccess,
-  { claims, again }: { readonly claims: readonly NodeClaim[] | undefined; readonly again: ReadClaims },
-  now: number,
-): Promise<StatusReport> {
-  const { client, connection, cluster } = access
-  const unread: string[] = []
-  const part = async <T>(what: string, read: () => Promise<T>): Promise<T | undefined> => {
-    try {
-      return await read()
-    } catch (error) {
-      unread.push(`${what}: ${messageOf(error)}`)
-      return undefined
-    }
-  }
-  const loop = async (name: LoopName) =>
-    (await part(`the ${name} loop`, () => readLoop(access, name, now))) ?? unreadLoop(name)
-  return connection.withDeadline(Date.now() + readMs, async () => {
-    const [loops, commands, queues, findings] = await Promise.all([
-      Promise.all([loop('provisioning'), loop('disruption')]),
-      part('disruption commands', () => readCommands(access)),
-      Promise.all(roles.map((role) => part(`task queue ${role}`, () => readQueue(access, role, now)))),
-      lookOnce({ client, cluster, now: () => now }, claims, again),
-    ])
-    const answered = queues.filter((queue) => queue !== undefined)
-    return { cluster, loops, queues: answered, findings, unread, ...(commands && { commands }) }
-  })
+/** One loop, as Temporal and the loop itself tell. */
+export interface LoopReport {
+  readonly loop: LoopName
+  /** `silent`: it runs, and no worker answers for it. */
+  readonly state: 'running' | 'silent' | 'not running' | 'not read'
+  readonly doing?: string
+  /** Epoch ms. */
+  readonly sinceMs?: number
+  /** What it says of its pauses, of every scope; absent: it does not answer. */
+  readonly pauses?: readonly Pause[]
+  /** What Temporal tries again and again, in words. */
+  readonly troubles: readonly string[]
 }
 
-async function readLoop(access: TemporalAccess, loop: LoopName, now: number): Promise<LoopReport> {
+export interface CommandReport {
+  readonly id: string
+  readonly startedMs: number
+  /** Absent: no worker answered. */
+  readonly doing?: string
+  readonly candidates: readonly string[]
+}
+
+export interface QueueReport {
+  readonly role: TaskQueueRole
+  readonly queue: string
+  /** Workers that ask for work now. */
+  readonly workers: number
+}
+
+/** Where and when Temporal is asked. */
+export interface TemporalScene extends Moment {
+  readonly access: TemporalAccess
+}
+
+/** Returns that nothing of Temporal could be read, since no connection came about. `message`: the reason, and remedies on indented lines. */
+export function temporalMissing(message: string): Missing {
+  const [why = '', ...more] = message.split('\n')
+  // What follows them says where commands look for Temporal.
+  const remedies = more.filter((line) => line.startsWith('  ')).map((line) => line.trim())
+  return { what: 'Temporal', why, remedy: remedies.join('; ') || 'joiner doctor looks at Temporal' }
+}
+
+/** Returns a part that Temporal tells, in a few seconds. */
+function told<T>(what: string, read: (scene: TemporalScene) => Promise<T>): Part<T, TemporalScene> {
+  return {
+    what,
+    limitMs,
+    read: async (scene) => {
+      try {
+        return await scene.access.connection.withDeadline(Date.now() + readMs, () => read(scene))
+      } catch (error) {
+        const { detail = '', remedy } = unreadable(what, error)
+        throw new SourceError(detail, remedy)
+      }
+    },
+  }
+}
+
+/** What Joiner does. `claims`: undefined where they could not be read; `again` reads them once more. */
+export const temporalStatus = (claims: readonly NodeClaim[] | undefined, again: ReadClaims) => ({
+  loops: told('loops', (scene) => Promise.all([readLoop('provisioning', scene), readLoop('disruption', scene)])),
+  /** Those that are under way. */
+  commands: told('disruption commands', readCommands),
+  queues: told('task queues', (scene) => Promise.all(roles.map((role) => readQueue(role, scene)))),
+  /** What is not as it should be. */
+  findings: told('what is wrong in Temporal', ({ access: { client, cluster }, now }) =>
+    lookOnce({ client, cluster, now: () => now }, claims, again),
+  ),
+})
+export type TemporalStatus = ClusterPicture<ReturnType<typeof temporalStatus>>
+
+async function readLoop(loop: LoopName, { access, now }: TemporalScene): Promise<LoopReport> {
   const { client, connection, cluster } = access
   const handle = client.workflow.getHandle(loopId(cluster, loop))
   const gone = { loop, state: 'not running', troubles: [] } as const
@@ -112,7 +157,9 @@ export function innermost(failure: proto.temporal.api.failure.v1.IFailure): stri
   return (inner.message ?? '').replaceAll(/\s+/g, ' ').slice(0, 300)
 }
 
-async function readCommands({ client, connection, cluster }: TemporalAccess): Promise<readonly CommandReport[]> {
+async function readCommands({
+  access: { client, connection, cluster },
+}: TemporalScene): Promise<readonly CommandReport[]> {
   const prefix = disruptionCommandId(cluster, '')
   const found: { readonly id: string; readonly startedMs: number }[] = []
   const query = runningCommands(cluster)
@@ -131,7 +178,7 @@ async function readCommands({ client, connection, cluster }: TemporalAccess): Pr
   )
 }
 
-async function readQueue(access: TemporalAccess, role: TaskQueueRole, now: number): Promise<QueueReport> {
+async function readQueue(role: TaskQueueRole, { access, now }: TemporalScene): Promise<QueueReport> {
   const { connection, namespace, cluster } = access
   const queue = taskQueue(role, cluster)
   const { TASK_QUEUE_TYPE_WORKFLOW, TASK_QUEUE_TYPE_ACTIVITY } = proto.temporal.api.enums.v1.TaskQueueType
