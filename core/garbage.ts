@@ -87,15 +87,18 @@ const mostMissing = 2
 
 /**
  * Returns why the list of VMs is in doubt: most registered NodeClaims have no VM of their own in it. Causes are a wrong resource group, a wrong
- * cluster name or an empty answer. One or two unlisted VMs with silent Nodes are no reason for doubt.
+ * cluster name, or an empty or cut answer. It is not in doubt where it has the VM of another NodeClaim of this cluster, and each lost one has a
+ * silent Node and a VM that is not listed: after a restore of etcd most NodeClaims may be of VMs that ended since. One or two such are no reason
+ * for doubt, whatever else is listed.
  */
 export function doubtOf(claims: readonly KnownClaim[]): string | undefined {
   const settled = claims.filter(({ isRegistered, isBeingDeleted }) => isRegistered && !isBeingDeleted)
   const lost = settled.filter(({ instance }) => instance !== 'own')
   if (lost.length * 2 <= settled.length) return undefined
   const isPlausible = lost.every(({ instance, hasReadyNode }) => instance === 'missing' && !hasReadyNode)
-  if (lost.length <= mostMissing && (isPlausible || (lost.length === 1 && lost[0]?.instance === 'missing')))
-    return undefined
+  const isFew = lost.length <= mostMissing
+  if (isPlausible && (isFew || claims.some(({ instance }) => instance === 'own'))) return undefined
+  if (lost.length === 1 && lost[0]?.instance === 'missing') return undefined
   const reported = (Object.keys(listedTexts) as (keyof typeof listedTexts)[]).flatMap((instance) => {
     const count = lost.filter((claim) => claim.instance === instance).length
     return count === 0 ? [] : [`${count} ${listedTexts[instance]}`]
