@@ -76,6 +76,20 @@ describe('a claim with a terminationGracePeriod', () => {
     expect(Date.now()).toBeLessThan(Date.parse(at(95)))
   })
 
+  test('that is forced away ends with its drain: its deadline deletes no pod that a budget holds', async () => {
+    const { cluster, drain } = world({
+      claim: graced(100),
+      pods: [podJson('web', 'a')],
+      budgets: [budgetJson('web', 0)],
+    })
+    const work = drain()
+    await pass(60_000)
+    cluster.remove('nodeclaims', 'a')
+    expect(await ended(work, 200_000)).toEqual({ kind: 'noNode' })
+    await pass(200_000)
+    expect(cluster.names('pods')).toEqual(['web'])
+  })
+
   test('without one a pod that may not be evicted stays for ever', async () => {
     const { cluster, drain, stop } = world({ pods: [podJson('web', 'a', { metadata: guarded })] })
     const work = drain().catch(() => {})

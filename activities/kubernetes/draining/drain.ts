@@ -6,7 +6,7 @@ import type { Node, NodeClaim, Pod } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { timeText } from '../../../core/values/time.ts'
 import { budgetsTopic, type ClusterChange, claimTopic, nodeTopic } from '../cache/change-feed.ts'
-import { cachedClaim, setClaimConditions } from '../client/object-writes.ts'
+import { cachedClaim, liveClaim, setClaimConditions } from '../client/object-writes.ts'
 import type { ClaimRef, DrainOutcome } from '../contract.ts'
 import { liveNodes } from '../lifecycle/claim-nodes.ts'
 import { lastLookAt, livePodsOn } from '../lifecycle/live-pods.ts'
@@ -121,6 +121,7 @@ class Drain {
 
   async #untilEmpty(): Promise<DrainOutcome | undefined> {
     for (;;) {
+      if (await this.#isClaimGone()) return { kind: 'noNode' }
       await applyInterruption(this.#deps, this.#latestClaim(), this.#presentNodes())
       const plan = this.#plan()
       const leftMs = this.#bindingMs()
@@ -141,6 +142,7 @@ class Drain {
 
   async #untilDetached(): Promise<DrainOutcome | undefined> {
     for (;;) {
+      if (await this.#isClaimGone()) return { kind: 'noNode' }
       const attachments = await attachmentsInTheWay(this.#deps, this.#names)
       if (attachments.length === 0) return this.#detached(true)
       const deadline = this.#deadline()
@@ -197,6 +199,12 @@ class Drain {
   /** Returns whether the Nodes are gone because a user removed their finalizers: nothing is left to drain. */
   async #areNodesGone(): Promise<boolean> {
     return (await liveNodes(this.#deps, this.#latestClaim())).length === 0
+  }
+
+  /** Returns whether somebody removed the claim's finalizers: its deadline is no longer that of the Node, which garbage collection keeps if pods run there. */
+  async #isClaimGone(): Promise<boolean> {
+    const { metadata } = this.#claim
+    return cachedClaim(this.#deps, metadata) === undefined && (await liveClaim(this.#deps, metadata)) === undefined
   }
 
   #latestClaim(): NodeClaim {
