@@ -1,4 +1,6 @@
 import { nodeClass } from '../applied-objects.ts'
+import { type CloudVm, cloudNodes } from '../fast/kubernetes/controllers/cloud-nodes.ts'
+import { run as runController } from '../fast/kubernetes/controllers/controller.ts'
 import { objections } from '../fast/temporal/judge.ts'
 import type { Run } from '../fast/temporal/run.ts'
 import { FastWorld } from '../fast/world/fast-world.ts'
@@ -62,6 +64,10 @@ export async function runPlan(
     const world = new World(serversOf(fast))
     const scene = new Scene(plan, { fast, world }, say)
     const watch = new Watch(scene)
+    const stopCloud = runController(
+      fast.cluster.server,
+      cloudNodes(fast.cluster.server, (id) => cloudVm(fast, id)),
+    )
     const startMs = scene.nowMs
     try {
       await course(scene, watch)
@@ -69,6 +75,7 @@ export async function runPlan(
       watch.note('failure', error instanceof Error ? error.message.slice(0, 2000) : String(error))
     } finally {
       watch.stop()
+      stopCloud()
       await world.stop().catch((error: unknown) => watch.note('stop', String(error)))
     }
     const { counts } = scene
@@ -94,6 +101,12 @@ export async function runPlan(
   const { user, system } = process.cpuUsage(before)
   const wrong = [...run.wrong, ...objected.map((what) => ({ kind: 'history', what }))]
   return { ...run, wrong, cpuMs: (user + system) / 1000 }
+}
+
+/** Foreign Nodes have VMs of which the cloud knows nothing. */
+function cloudVm({ azure }: FastWorld, providerId: string): CloudVm {
+  const vm = azure.deps.machines.get(providerId.slice(providerId.lastIndexOf('/') + 1))
+  return vm && { isStopped: vm.power === 'stopped' || vm.power === 'deallocated' }
 }
 
 async function course(scene: Scene, watch: Watch): Promise<void> {

@@ -6,6 +6,8 @@ import { FakeCluster } from '../../../fakes/cluster.ts'
 import type { FakeObject } from '../../../fakes/patches.ts'
 import { passUntil, type VirtualClock } from '../../virtual-clock.ts'
 import { VirtualTime } from '../../virtual-time.ts'
+import { type CloudVm, cloudNodes } from './cloud-nodes.ts'
+import { run } from './controller.ts'
 import { startControllers } from './start-controllers.ts'
 
 /** A Node with a kubelet. */
@@ -334,6 +336,24 @@ describe('the scheduler', () => {
       expect(cluster.all('pods')[0]?.spec['nodeName']).toBe('b')
     }))
 })
+
+test('the cloud deletes a Node that is not Ready once its VM is gone, and marks it while its VM stands still', () =>
+  played(async ({ cluster, until }) => {
+    const vms = new Map<string, CloudVm>([['b', { isStopped: true }]])
+    const stop = run(
+      cluster.server,
+      cloudNodes(cluster.server, (id) => vms.get(id)),
+    )
+    const silent = (name: string) => node(name, { metadata: { name }, spec: { providerID: name } })
+    for (const one of [silent('a'), silent('b'), silent('c'), node('d', { spec: { providerID: 'd' } })])
+      await cluster.request('POST', '/api/v1/nodes', one)
+    vms.set('c', { isStopped: false })
+    const marks = () => cluster.all('nodes').map(({ metadata, spec }) => [metadata.name, spec.taints?.[0]?.key])
+    await until('one is gone, and one marked', () => cluster.names('nodes').length === 3 && marks()[0]?.[1])
+    expect(marks()[0]).toEqual(['b', 'node.cloudprovider.kubernetes.io/shutdown'])
+    expect(cluster.names('nodes')).toEqual(['b', 'c', 'd'])
+    stop()
+  }))
 
 describe('a PodDisruptionBudget', () => {
   test('allows as many evictions as pods are to spare, and the next when they are replaced', () =>
