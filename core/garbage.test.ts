@@ -145,6 +145,7 @@ describe('a claim without a VM', () => {
     ['that never registered', { isRegistered: false }, false],
     ['that is being deleted', { isBeingDeleted: true }, false],
     ['whose VM is not proven to be its own', { instance: 'unproven' }, false],
+    ['whose VM is of a namesake', { instance: 'namesake' }, false],
     ['whose VM lies elsewhere', { instance: 'elsewhere' }, false],
     ['whose VM is listed', { instance: 'own' }, false],
   ])('%s', (_, changes, isSuspect) => {
@@ -165,6 +166,12 @@ describe('a claim without a VM', () => {
     ['three of five, beside VMs of other NodeClaims', [...all(3), claim('d'), claim('e')], false],
     ['three of four, of which one has a ready Node', [...all(2), lost('c', { hasReadyNode: true }), claim('d')], true],
     ['three of four, of which one is not proven', [...all(2), lost('c', { instance: 'unproven' }), claim('d')], true],
+    [
+      'three of four, of which one has a VM of a namesake',
+      [...all(2), lost('c', { instance: 'namesake' }), claim('d')],
+      false,
+    ],
+    ['two of two, of which one has a VM of a namesake', [...all(1), lost('c', { instance: 'namesake' })], true],
     ['three of four, of which one lies elsewhere', [...all(2), lost('c', { instance: 'elsewhere' }), claim('d')], true],
     ['three of three, beside a VM whose NodeClaim launches', [...all(3), claim('d', { isRegistered: false })], false],
     ['three of three, beside one more without a VM', [...all(3), lost('d', { isRegistered: false })], true],

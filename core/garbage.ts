@@ -25,10 +25,10 @@ export interface FoundPart {
 }
 
 /**
- * What Azure lists under a NodeClaim's provider id: its own VM, an unproven one, or none. `elsewhere`: the id names a VM outside the listed resource
- * group, so the list does not cover it.
+ * What Azure lists under a NodeClaim's provider id: its own VM, an unproven one, or none. `namesake`: it is this cluster's, and its tags have the UID of
+ * another NodeClaim of the name. `elsewhere`: the id names a VM outside the listed resource group, so the list does not cover it.
  */
-export type ListedInstance = 'own' | 'unproven' | 'missing' | 'elsewhere'
+export type ListedInstance = 'own' | 'namesake' | 'unproven' | 'missing' | 'elsewhere'
 
 export interface KnownClaim {
   readonly name: string
@@ -87,17 +87,18 @@ const mostMissing = 2
 
 /**
  * Returns why the list of VMs is in doubt: most registered NodeClaims have no VM of their own in it. Causes are a wrong resource group, a wrong
- * cluster name, or an empty or cut answer. It is not in doubt where it has the VM of another NodeClaim of this cluster, and each lost one has a
- * silent Node and a VM that is not listed: after a restore of etcd most NodeClaims may be of VMs that ended since. One or two such are no reason
- * for doubt, whatever else is listed.
+ * cluster name, or an empty or cut answer. It is not in doubt where a NodeClaim has its own VM and of the lost ones each has a silent Node and no VM
+ * in it, or one of a namesake: after a restore of etcd most NodeClaims may be of VMs that ended since, or were made again since. One or two without
+ * a VM are no reason for doubt, whatever else is listed.
  */
 export function doubtOf(claims: readonly KnownClaim[]): string | undefined {
   const settled = claims.filter(({ isRegistered, isBeingDeleted }) => isRegistered && !isBeingDeleted)
   const lost = settled.filter(({ instance }) => instance !== 'own')
   if (lost.length * 2 <= settled.length) return undefined
-  const isPlausible = lost.every(({ instance, hasReadyNode }) => instance === 'missing' && !hasReadyNode)
-  const isFew = lost.length <= mostMissing
-  if (isPlausible && (isFew || claims.some(({ instance }) => instance === 'own'))) return undefined
+  const isGone = ({ instance, hasReadyNode }: KnownClaim) => instance === 'missing' && !hasReadyNode
+  const isPlausible = lost.every((one) => isGone(one) || one.instance === 'namesake')
+  if (isPlausible && claims.some(({ instance }) => instance === 'own')) return undefined
+  if (lost.length <= mostMissing && lost.every(isGone)) return undefined
   if (lost.length === 1 && lost[0]?.instance === 'missing') return undefined
   const reported = (Object.keys(listedTexts) as (keyof typeof listedTexts)[]).flatMap((instance) => {
     const count = lost.filter((claim) => claim.instance === instance).length
@@ -108,6 +109,7 @@ export function doubtOf(claims: readonly KnownClaim[]): string | undefined {
 
 const listedTexts = {
   missing: 'with no VM of that name',
+  namesake: 'with a VM of another NodeClaim of that name',
   unproven: 'with a VM without the tags of this cluster and NodeClaim',
   elsewhere: 'whose status.providerID names another resource group or subscription',
 } as const satisfies Partial<Record<ListedInstance, string>>

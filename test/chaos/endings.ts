@@ -1,6 +1,7 @@
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import type { Entries } from '../../api/kept/document.ts'
 import { parseWaiting } from '../../api/waiting-pods.ts'
+import { annotations } from '../../core/requirements/labels.ts'
 import { waitingMapName } from '../../core/scheduling/explain/waiting-classes.ts'
 import type { JournalEntry } from '../../deploy/local/azure/server/arm-deps.ts'
 import { resumeUpdate } from '../../workflows/messages.ts'
@@ -12,7 +13,7 @@ import { removeImpostors } from './foreign.ts'
 import { workloadObjects } from './objects.ts'
 import { answered, protect, protection, restoreClass, restorePool } from './operators.ts'
 import { type Scene, wait } from './scene.ts'
-import { isBarred } from './watch/lost-vms.ts'
+import { contested, isBarred, owningUids } from './watch/lost-vms.ts'
 import type { Watch } from './watch/watch.ts'
 
 const lookMs = 10_000
@@ -40,6 +41,7 @@ export async function clear(scene: Scene): Promise<void> {
     if (budget === '0')
       await scene.edit(name, { budget: scene.plan.pools.find((pool) => pool.name === name)?.budget ?? '1' })
   await removeImpostors(scene)
+  await settleOwners(scene)
   // A restore may have brought such an annotation back.
   for (const { metadata } of await world.list('pods'))
     if (metadata.annotations?.[protection] !== undefined) await protect(scene, metadata.name, null)
@@ -53,6 +55,23 @@ export async function clear(scene: Scene): Promise<void> {
       return undefined
     })
 }
+
+/** Says whose VMs are that a restore of etcd left with two NodeClaims, as Joiner asks of people (docs/runbooks.md). */
+async function settleOwners(scene: Scene): Promise<void> {
+  const { world, foreign } = scene
+  for (const vm of (await world.azure()).virtualMachines) {
+    const object = foreign.vms.has(vm.name) ? undefined : contested(scene, vm)
+    if (object === undefined) continue
+    scene.count('VMs of two NodeClaims')
+    const own = { ownerReferences: null }
+    const adopted = { annotations: { [annotations.adoptedFrom]: vm.tags['joiner.sh_nodeclaim-uid'] } }
+    const [path, metadata] =
+      object['kind'] === 'Node' ? [`/api/v1/nodes/${vm.name}`, own] : [claimPath(object), adopted]
+    await world.operator.api('PATCH', path, { metadata })
+  }
+}
+
+const claimPath = (claim: Json) => `/apis/karpenter.sh/v1/nodeclaims/${metaOf(claim).name}`
 
 /** Waits until each pod runs that can, and nothing is under way. */
 export async function settle(scene: Scene, watch: Watch): Promise<void> {
@@ -112,7 +131,7 @@ async function unrest(scene: Scene): Promise<string | undefined> {
   if (going !== undefined) return `NodeClaim ${going.metadata.name} goes`
   const coming = claims.find((claim) => !isGoing(claim) && !isTrue(claim, 'Initialized'))
   if (coming !== undefined) return `NodeClaim ${coming.metadata.name} is not initialized`
-  const uids = new Set(claims.map(({ metadata }) => metadata.uid))
+  const uids = owningUids(scene.fast.cluster.server.objects.of('nodeclaims'))
   const { virtualMachines } = await world.azure()
   const lost = virtualMachines.find(
     (vm) =>

@@ -30,6 +30,9 @@ export function listedInstance(
   const id = claim.status.providerId?.toLowerCase()
   const vm = id === undefined ? undefined : listed.get(id)
   if (isAksMachine(claim)) return listedMachine(claim, vm, config)
-  if (vm !== undefined) return vmOwner(vm, claimIdentity(claim), config).kind === 'claim' ? 'own' : 'unproven'
-  return id === providerId(config, claim.metadata.name).toLowerCase() ? 'missing' : 'elsewhere'
+  const hasItsName = id === providerId(config, claim.metadata.name).toLowerCase()
+  if (vm === undefined) return hasItsName ? 'missing' : 'elsewhere'
+  const { kind } = vmOwner(vm, claimIdentity(claim), config)
+  if (kind === 'claim') return 'own'
+  return kind === 'earlierClaim' && hasItsName ? 'namesake' : 'unproven'
 }

@@ -54,7 +54,8 @@ async function judge(
   const isReported = whyUnowned(claim.status.conditions) !== undefined
   const seen = listedInstance(claim, listed, deps.config)
   if (seen === 'own') return isReported ? { why: undefined } : undefined
-  if (isInDoubt || (seen === 'unproven') === isReported) return undefined
+  const isUnproven = seen === 'unproven' || seen === 'namesake'
+  if (isInDoubt || isUnproven === isReported) return undefined
   return { why: instance.unproven(await instance.find()) }
 }
 

@@ -7,6 +7,7 @@ import { isTrue } from '../../../core/conditions.ts'
 import { doubtOf, type KnownClaim } from '../../../core/garbage.ts'
 import { isAksMachine } from '../../../core/node-claim/aks-machine.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
+import { annotations } from '../../../core/requirements/labels.ts'
 import { nodeClaims } from '../../picture/from-cluster.ts'
 import { readWhole } from '../../picture/picture.ts'
 import { type Check, type Finding, fail, ok, warn } from './check.ts'
@@ -81,6 +82,7 @@ function detailOf({ claim, instance }: Known, listed: Listed): string {
   const reported = {
     own: '',
     missing: 'Azure lists no such VM',
+    namesake: `the VM has ${tagKeys.claimUid} "${tagOf(tags, tagKeys.claimUid) ?? ''}", of another NodeClaim of that name`,
     elsewhere: 'the VM lies outside of the configured resource group',
     unproven: `the VM has ${tagKeys.cluster} "${tagOf(tags, tagKeys.cluster) ?? ''}" and ${tagKeys.claimUid} "${tagOf(tags, tagKeys.claimUid) ?? ''}"`,
   }[instance]
@@ -95,11 +97,16 @@ function remediesOf(lost: readonly Known[], listed: Listed): readonly string[] {
       ({ claim }) => tagOf(listed.get(claim.status.providerId?.toLowerCase() ?? '')?.tags, tagKeys.cluster) ?? [],
     ),
   )
+  const namesakes = of('namesake').map(({ claim: { metadata, status } }) => {
+    const uid = tagOf(listed.get(status.providerId?.toLowerCase() ?? '')?.tags, tagKeys.claimUid)
+    return `to give NodeClaim ${metadata.name} that VM: kubectl annotate nodeclaim ${metadata.name} ${annotations.adoptedFrom}=${uid}`
+  })
   const missing = of('missing').map(({ name }) => name)
   return [
     ...[...groups].map(
       (name) => `if the nodes are in ${name}, set azure.nodeResourceGroup (AZURE_NODE_RESOURCE_GROUP) to it`,
     ),
+    ...namesakes.slice(0, mostNamed),
     ...[...clusters].map((name) => `if this cluster is "${name}", set cluster.name (CLUSTER_NAME) to it`),
     ...(missing.length === 0
       ? []

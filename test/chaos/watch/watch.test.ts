@@ -48,6 +48,17 @@ function nodeWithPod({ put }: Stage, name: string): void {
   put('pods', podJson(`pod-${name}`, name, { metadata: { ownerReferences: [] } }))
 }
 
+/** A VM whose tags name a NodeClaim that is gone. */
+async function lostVm({ scene }: Stage): Promise<void> {
+  const arm = await scene.world.arm()
+  await arm.plantVm('aks-a', { 'karpenter.azure.com_cluster': 'local', 'joiner.sh_nodeclaim-uid': 'gone' })
+  await arm.close()
+  // Joiner would delete it.
+  scene.world.startJoiner('joiner-0')
+  scene.fast.cut('joiner-0', 'azure', 60 * 60_000)
+  await wait(30 * 60_000)
+}
+
 /** A pod waits, a NodePool has room for it, and Joiner, which is cut off from the cluster, has said this of it. */
 async function said(stage: Stage, what: Pick<WaitingClass, 'state' | 'cause' | 'finding'>): Promise<void> {
   const { scene, put, edit } = stage
@@ -146,15 +157,7 @@ const acts: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> = {
     stage.scene.fast.cut('joiner-0', 'kubernetes', 60 * 60_000)
     await wait(7 * 60_000)
   },
-  'VM without a NodeClaim': async ({ scene }) => {
-    const arm = await scene.world.arm()
-    await arm.plantVm('aks-a', { 'karpenter.azure.com_cluster': 'local', 'joiner.sh_nodeclaim-uid': 'gone' })
-    await arm.close()
-    // Joiner would delete it.
-    scene.world.startJoiner('joiner-0')
-    scene.fast.cut('joiner-0', 'azure', 60 * 60_000)
-    await wait(30 * 60_000)
-  },
+  'VM without a NodeClaim': lostVm,
   account: (stage) => said(stage, { state: 'unschedulable', cause: 'limits', finding: 'limits are used up' }),
   'VM that cannot join': async ({ scene, edit }) => {
     scene.fast.cluster.server.objects.onChange(({ resource, type, object }) => {
@@ -227,6 +230,15 @@ const allowed: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> 
     for (const name of ['a', 'b'])
       put('nodeclaims', claimJson(name, { spec: { resources: { requests: { cpu: '3500m' } } } }))
     for (const name of ['a', 'b']) edit('nodeclaims', name, { status: { capacity: { cpu: '8' }, conditions: ready } })
+  },
+  'a VM whose Node names another NodeClaim than its tags, which a restore of etcd may leave': async (stage) => {
+    const owner = { kind: 'NodeClaim', name: 'a', uid: 'uid-a' }
+    stage.put('nodes', { kind: 'Node', ...nodeJson('a', { metadata: { ownerReferences: [owner] } }) })
+    await lostVm(stage)
+  },
+  'a VM of an earlier NodeClaim, for which another stands': async (stage) => {
+    stage.put('nodeclaims', claimJson('a', { metadata: { annotations: { 'joiner.sh/adopted-from': 'gone' } } }))
+    await lostVm(stage)
   },
   'a VM that somebody else ended': (stage) => {
     nodeWithPod(stage, 'a')

@@ -14,7 +14,7 @@ import type { Scene } from '../scene.ts'
 import { Accounts } from './accounts.ts'
 import { Brakes } from './brakes.ts'
 import { Joins } from './joins.ts'
-import { isBarred, poolOf, resolved } from './lost-vms.ts'
+import { isBarred, owningUids, poolOf, resolved } from './lost-vms.ts'
 import { type Condition, isGoing, isTrue } from './objects-seen.ts'
 
 /** Something that must not be. Shorter forms of a plan have to be wrong in the same `kind`. */
@@ -107,7 +107,7 @@ export class Watch {
     this.#noteSizes(new Map([...ofPools].map(([pool, own]) => [pool, own.length])))
     const { virtualMachines } = await this.#scene.world.azure()
     this.#scene.count(virtualMachines.length > 0 ? 'looks with VMs' : 'looks without VMs')
-    const uids = new Set(claims.map((claim) => metaOf(claim).uid))
+    const uids = owningUids(claims)
     const names = new Set(virtualMachines.map(({ name }) => name))
     for (const name of this.#orphans.keys()) if (!names.has(name)) this.#orphans.delete(name)
     for (const { name, tags } of virtualMachines)
