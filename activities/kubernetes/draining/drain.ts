@@ -127,7 +127,9 @@ class Drain {
       const leftMs = this.#bindingMs()
       if (plan.done && leftMs <= 0 && (await this.#isEmpty())) return this.#drained()
       const nodes = this.#presentNodes()
-      if (nodes.length === 0 && (await this.#areNodesGone())) return { kind: 'drained', pods: this.#evictions.count }
+      // Somebody removed their finalizers, and nothing is left to drain.
+      if (nodes.length === 0 && (await liveNodes(this.#deps, this.#latestClaim())).length === 0)
+        return { kind: 'drained', pods: this.#evictions.count }
       if (this.#report.isVmInDoubt(nodes)) return { kind: 'notReady' }
       if (!plan.done) {
         await this.#evictions.carryOut(plan, this.#disruptionReason(), this.#deadline())
@@ -194,11 +196,6 @@ class Drain {
 
   #presentNodes(): readonly Node[] {
     return this.#names.flatMap((name) => this.#deps.cache.nodes.get(name) ?? [])
-  }
-
-  /** Returns whether the Nodes are gone because a user removed their finalizers: nothing is left to drain. */
-  async #areNodesGone(): Promise<boolean> {
-    return (await liveNodes(this.#deps, this.#latestClaim())).length === 0
   }
 
   /** Returns whether somebody removed the claim's finalizers: its deadline is no longer that of the Node, which garbage collection keeps if pods run there. */
