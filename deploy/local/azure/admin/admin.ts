@@ -1,8 +1,10 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { strictRecord, text } from '../../../../api/shapes/shape.ts'
+import { type NodeObject, nodeObject } from '../boot/node-object.ts'
 import { provision } from '../boot/provision.ts'
+import type { VmSize } from '../catalogue/sku-catalogue.ts'
 import type { ArmDeps } from '../server/arm-deps.ts'
-import type { Machine } from '../virtual-machines/machine.ts'
+import type { Machine, MachineBody } from '../virtual-machines/machine.ts'
 import { nicConfigurations } from '../virtual-machines/machine.ts'
 import { isWrong } from './admin-settings.ts'
 import { faultShape } from './fault-shape.ts'
@@ -12,7 +14,7 @@ import type { ScenarioPlayer } from './scenario-player.ts'
 
 /** What tests and operators of the simulator use: state, faults, and what happens to VMs. No Azure client sees it. */
 export function registerAdmin(app: FastifyInstance, deps: ArmDeps): void {
-  const { machines, lifecycle, faults, calls, journal } = deps
+  const { config, machines, lifecycle, faults, calls, journal } = deps
   app.get('/admin/state', () => stateOf(deps))
   app.get('/admin/nics', () =>
     Object.fromEntries(
@@ -56,6 +58,12 @@ export function registerAdmin(app: FastifyInstance, deps: ArmDeps): void {
     return report === undefined
       ? reply.code(404).send({ error: `no VM ${request.params.name} that has booted` })
       : reply.send(report)
+  })
+  app.get<{ Params: { name: string } }>('/admin/vms/:name', (request, reply): FastifyReply => {
+    const machine = machines.get(request.params.name)
+    return machine === undefined
+      ? reply.code(404).send({ error: `no VM ${request.params.name}` })
+      : reply.send(madeVm(machine, config))
   })
   // What somebody else does: a policy, or a person in the portal.
   app.post<{ Params: { name: string }; Body: Record<string, string> }>('/admin/vms/:name/tags', (request, reply) => {
@@ -128,6 +136,22 @@ export const stateOf = ({ machines, agentPools }: Pick<ArmDeps, 'machines' | 'ag
     ...machines.leftovers('disks').map(({ name }) => name),
   ],
 })
+
+/** A VM for whoever boots it elsewhere: its PUT as it came, with the secrets in its custom data. */
+export interface MadeVm {
+  readonly body: MachineBody
+  readonly size: VmSize
+  readonly addresses: readonly string[]
+  /** What its simulated kubelet would register. Absent: custom data starts none. */
+  readonly node?: NodeObject
+}
+
+function madeVm(machine: Machine, config: ArmDeps['config']): MadeVm {
+  const { body, size, addresses } = machine
+  const { kubelet } = provision(body.properties.osProfile?.customData ?? '')
+  const node = kubelet && nodeObject(machine, kubelet, config)
+  return { body, size, addresses: addresses.map(({ ip }) => ip), ...(node === undefined ? {} : { node }) }
+}
 
 /** Variables that hold secrets. */
 const secrets = [

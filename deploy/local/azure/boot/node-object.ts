@@ -1,3 +1,4 @@
+import type { VmSize } from '../catalogue/sku-catalogue.ts'
 import type { SimulatorConfig } from '../server/config.ts'
 import type { Machine } from '../virtual-machines/machine.ts'
 import type { KubeletStart } from './kubelet-start.ts'
@@ -45,10 +46,11 @@ export function nodeObject(
   const zone = body.zones?.[0]
   const capacity = {
     cpu: String(size.vCpus),
-    // Firmware and kernel keep a little of what the size promises.
-    memory: `${Math.floor(size.memoryGib * 1024 * 1024 * 0.96)}Ki`,
+    memory: `${usableKib(size)}Ki`,
     'ephemeral-storage': `${(body.properties.storageProfile?.osDisk?.diskSizeGB ?? 128) * 1_000_000}k`,
     pods: String(kubelet.maxPods),
+    'hugepages-1Gi': '0',
+    'hugepages-2Mi': '0',
   }
   const group = nodeResourceGroup.toLowerCase()
   const instanceType = body.properties.hardwareProfile.vmSize
@@ -67,7 +69,7 @@ export function nodeObject(
         'node.kubernetes.io/instance-type': instanceType,
         'topology.kubernetes.io/region': body.location,
         'topology.kubernetes.io/zone': place,
-        // The old names come with the new ones; kube-controller-manager would add them by a write of its own.
+        // Azure's cloud provider sets the old names with the new ones.
         'beta.kubernetes.io/os': 'linux',
         'beta.kubernetes.io/arch': arch,
         'beta.kubernetes.io/instance-type': instanceType,
@@ -89,6 +91,11 @@ export function nodeObject(
       nodeInfo: { ...nodeInfo(kubelet, arch), bootID: bootId(machine) },
     },
   }
+}
+
+/** Memory that a VM has for its programs, in KiB: firmware and kernel keep a little of what the size promises. */
+export function usableKib({ memoryGib }: Pick<VmSize, 'memoryGib'>): number {
+  return Math.floor(memoryGib * 1024 * 1024 * 0.96)
 }
 
 /** Capacity without what is reserved for Kubernetes and the system, and without the memory at which pods are evicted. */
@@ -132,7 +139,8 @@ function nodeInfo({ version, labels }: KubeletStart, architecture: string): Reco
     architecture,
     operatingSystem: 'linux',
     kubeletVersion: version,
-    kubeProxyVersion: version,
+    // The API wants the field, and kubelets no longer know.
+    kubeProxyVersion: '',
     containerRuntimeVersion: 'containerd://2.1.0',
     kernelVersion: '6.8.0-azure',
     osImage: labels['kubernetes.azure.com/os-sku-effective'] ?? labels['kubernetes.azure.com/os-sku'] ?? 'Ubuntu',
