@@ -11,44 +11,72 @@ const trees = isUnified ? [mount] : globSync('*/cgroup.procs', { cwd: mount }).m
 /** Any tree that each process is moved in. */
 const moved = isUnified ? mount : join(mount, 'cpu')
 
-/** For the containers of pods, and for the node's own processes and the servers. */
-export const groups = { pods: `${cgroup}/pods`, servers: `${cgroup}/servers` } as const
+/** For the containers of pods, for the node's own processes and the servers, and for VMs. */
+export const groups = { pods: `${cgroup}/pods`, servers: `${cgroup}/servers`, vms: `${cgroup}/vms` } as const
 
 /**
  * Shares of the CPU, of which each process of this machine that is in no group has 1024. With as much all pods together would get what one other process
  * gets, and their probes fail; with twice as much as the servers they starve the API server.
  */
-const shares = { [cgroup]: 12_288, [groups.pods]: 4096, [groups.servers]: 8192 } as const
+const shares = {
+  [cgroup]: 16_384,
+  [groups.pods]: 4096,
+  [groups.servers]: 8192,
+  [groups.vms]: 4096,
+} as const
 
 export async function makeCgroups(): Promise<void> {
-  for (const [group, share] of Object.entries(shares))
-    for (const tree of trees) {
-      const folder = join(tree, group)
-      await mkdir(folder, { recursive: true })
-      for (const file of ['cpuset.cpus', 'cpuset.mems'])
-        if (!isUnified && existsSync(join(folder, file)))
-          await writeFile(join(folder, file), await readFile(join(folder, '..', file)))
-      if (existsSync(join(folder, 'cpu.shares'))) await writeFile(join(folder, 'cpu.shares'), String(share))
-      if (existsSync(join(folder, 'cpu.weight')))
-        await writeFile(join(folder, 'cpu.weight'), String(Math.round(share / 10.24)))
-      if (isUnified && group === cgroup)
-        await writeFile(join(folder, 'cgroup.subtree_control'), '+cpu +cpuset +memory +pids +io')
-    }
+  for (const [group, share] of Object.entries(shares)) await makeCgroup(group, share)
 }
 
-const serversFile = join(moved, groups.servers, 'cgroup.procs')
+async function makeCgroup(group: string, share: number): Promise<void> {
+  for (const tree of trees) {
+    const folder = join(tree, group)
+    await mkdir(folder, { recursive: true })
+    for (const file of ['cpuset.cpus', 'cpuset.mems'])
+      if (!isUnified && existsSync(join(folder, file)))
+        await writeFile(join(folder, file), await readFile(join(folder, '..', file)))
+    if (existsSync(join(folder, 'cpu.shares'))) await writeFile(join(folder, 'cpu.shares'), String(share))
+    if (existsSync(join(folder, 'cpu.weight')))
+      await writeFile(join(folder, 'cpu.weight'), String(Math.round(share / 10.24)))
+    if (isUnified && (group === cgroup || group === groups.vms))
+      await writeFile(join(folder, 'cgroup.subtree_control'), '+cpu +cpuset +memory +pids +io')
+  }
+}
 
-/** A command that joins the servers before it starts anything itself. */
-export function amongServers(command: readonly string[]): {
-  readonly command: string
-  readonly args: readonly string[]
-} {
-  return { command: 'sh', args: ['-c', 'echo $$ > "$0" && exec "$@"', serversFile, ...command] }
+/** Files by which a process joins the servers. */
+export const serverCgroups: readonly string[] = [join(moved, groups.servers, 'cgroup.procs')]
+
+/** The cgroups of a VM, in all trees. */
+export interface VmCgroups {
+  /** Files by which a process joins them. */
+  readonly files: readonly string[]
+  /** Commands that have a process see them as the root of all cgroups. */
+  readonly mounts: readonly string[]
+}
+
+/** Makes the cgroups of a VM. */
+export async function makeVmCgroups(name: string): Promise<VmCgroups> {
+  const group = `${groups.vms}/${name}`
+  await makeCgroup(group, 1024)
+  return {
+    files: trees.map((tree) => join(tree, group, 'cgroup.procs')),
+    mounts: trees.map((tree) => `mount --bind ${join(tree, group)} ${tree}`),
+  }
+}
+
+/** A command that joins cgroups before it starts anything itself. */
+export function inCgroups(
+  files: readonly string[],
+  command: readonly string[],
+): { readonly command: string; readonly args: readonly string[] } {
+  const join = `for file in ${files.join(' ')}; do echo $$ > $file; done; exec "$@"`
+  return { command: 'sh', args: ['-c', join, 'sh', ...command] }
 }
 
 /** Moves a process, and what it starts from then on, among the servers. */
 export async function moveToServers(pid: number): Promise<void> {
-  await writeFile(serversFile, String(pid))
+  for (const file of serverCgroups) await writeFile(file, String(pid))
 }
 
 /** Processes that are in one of the groups. */
@@ -58,10 +86,10 @@ export async function processesInside(): Promise<readonly number[]> {
   return texts.flatMap((text) => text.split('\n').filter(Boolean).map(Number))
 }
 
-/** Folders of the groups, the innermost first. */
-export function cgroupFolders(): readonly string[] {
+/** Folders of a group and of those below it, the innermost first. */
+export function cgroupFolders(group: string = cgroup): readonly string[] {
   return trees
-    .flatMap((tree) => globSync(`${tree}/${cgroup}{,/**/}`))
+    .flatMap((tree) => globSync(`${tree}/${group}{,/**/}`))
     .filter((path) => existsSync(join(path, 'cgroup.procs')))
     .toSorted((one, other) => other.length - one.length)
 }
@@ -76,7 +104,16 @@ export async function removeCgroups(): Promise<void> {
     for (const pid of pids) kill(pid)
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
-  for (const folder of cgroupFolders()) await rmdir(folder).catch(() => undefined)
+  await removeFolders(cgroup)
+}
+
+/** Removes the cgroups of a VM whose processes are gone. */
+export async function removeVmCgroups(name: string): Promise<void> {
+  await removeFolders(`${groups.vms}/${name}`)
+}
+
+async function removeFolders(group: string): Promise<void> {
+  for (const folder of cgroupFolders(group)) await rmdir(folder).catch(() => undefined)
 }
 
 function kill(pid: number): void {

@@ -7,6 +7,7 @@ import { circumstances, table } from '../../bench/report.ts'
 import { buildImage } from '../../deploy/local/image/build-image.ts'
 import { megabytes } from '../../deploy/local/image/contents.ts'
 import { nodeName } from './addresses.ts'
+import { type Findings, proveJoined } from './joined/proof.ts'
 import { proveLife, proveUninstall } from './life.ts'
 import { requireAddresses, requireMachine, traces } from './machine.ts'
 import { type PodFigures, type Profile, profiles, Release } from './release.ts'
@@ -27,6 +28,10 @@ await new Command('npm run real-nodes --')
     '--image <archive>',
     'an archive that npm run image has written; without it the image is built from this checkout',
   )
+  .option(
+    '--joined',
+    'VMs have real kubelets too, which join with what Joiner wrote into the PUT of each VM: plain, spot, with all settings of the kubelet, with startup taints, and with one byte changed',
+  )
   .action(main)
   .parseAsync()
   .catch((error: Error) => {
@@ -37,9 +42,10 @@ await new Command('npm run real-nodes --')
 interface Options {
   readonly profile: readonly Profile[]
   readonly image?: string
+  readonly joined?: boolean
 }
 
-async function main({ profile, image }: Options): Promise<void> {
+async function main({ profile, image, joined = false }: Options): Promise<void> {
   const startedAtMs = Date.now()
   const say = (text: string) => console.log(`${((Date.now() - startedAtMs) / 1000).toFixed(1).padStart(7)} s  ${text}`)
   await requireMachine()
@@ -52,7 +58,7 @@ async function main({ profile, image }: Options): Promise<void> {
   const { cut, isCut } = cutting()
   const onCrash = (name: string, reason: string) =>
     cut(new Error(`${name} ended by itself (${reason}): see ${join(logs, `${name}.log`)}`))
-  const builder = new Builder({ say, onCrash })
+  const builder = new Builder({ joined, say, onCrash })
   const proving = async () => {
     const stage = await builder.setUp(archive)
     const rows: (readonly string[])[] = []
@@ -89,6 +95,15 @@ async function build(archive: string, say: (line: string) => void): Promise<void
   say(`the image is built${origin === 'assembled' ? ' (assembled base, not distroless)' : ''}`)
 }
 
+/** Errors: a Node differs from the simulator's, and nobody knows why. */
+function report({ differences, changes }: Findings): void {
+  const rows = differences.map(({ field, joined, simulated, why = 'NOT EXPLAINED' }) => [field, joined, simulated, why])
+  console.log(`\n${table(['field', 'real kubelet', 'simulator', 'why'], rows)}`)
+  console.log(`\n${table(['one byte of', 'the node'], changes)}\n`)
+  const unexplained = differences.filter(({ why }) => why === undefined).map(({ field }) => field)
+  if (unexplained.length > 0) throw new Error(`not explained: ${unexplained.join(', ')}`)
+}
+
 /** Installs the chart with a profile, has it do its work, and takes it away. Returns a row for each of its pods. */
 async function prove(
   profile: Profile,
@@ -104,7 +119,8 @@ async function prove(
   say('all pods are ready')
   await release.helm(['test', 'joiner'])
   say('helm test has passed')
-  await proveLife(stage, say)
+  if (stage.fleet === undefined) await proveLife(stage, say)
+  else report(await proveJoined(stage, stage.fleet, say))
   const figures = await release.figures(nodeName)
   await proveUninstall(stage, release, say)
   return figures.map(({ name, restarts, memory }: PodFigures) => [profile, name, String(restarts), megabytes(memory)])

@@ -22,18 +22,18 @@ export const imageNames = Object.fromEntries(
   Object.keys(made).map((name) => [name, `localhost/${name}:${servers[name as Made].version}`]),
 ) as Readonly<Record<Made, string>>
 
-/** Archives of images that hold one program each; they are kept by their version. */
+/** Archives of images that hold one program each, by its name; they are kept by their version. */
 export async function nodeImages(
   binaries: Readonly<Record<Made, string>>,
   say: (line: string) => void,
-): Promise<readonly string[]> {
+): Promise<Readonly<Record<Made, string>>> {
   const buildah = await Buildah.find(say)
   const folder = cacheFolder('images', 'archives')
   await mkdir(folder, { recursive: true })
-  const archives: string[] = []
+  const archives: Partial<Record<Made, string>> = {}
   for (const name of Object.keys(made) as Made[]) {
     const archive = join(folder, `${name}-${servers[name].version}.tar`)
-    archives.push(archive)
+    archives[name] = archive
     if (
       await stat(archive).then(
         () => true,
@@ -55,7 +55,7 @@ export async function nodeImages(
     })
     await rename(`${archive}.next`, archive)
   }
-  return archives
+  return archives as Record<Made, string>
 }
 
 /** A binary may be a name on the PATH. */

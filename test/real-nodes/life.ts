@@ -48,6 +48,7 @@ export async function proveLife({ operator }: Stage, say: (line: string) => void
     const nodeClaims = await operator.kubectl(['get', 'nodeclaims', '--output', 'name'])
     return nodeClaims === '' && (await azureThings(operator)) === 0
   })
+  await operator.kubectl(['delete', 'deployment', 'inflate'])
   say('the nodes are gone, with VM, NIC and disk')
 }
 
@@ -68,7 +69,6 @@ export async function proveUninstall(
     return true
   })
   await operator.kubectl(['delete', 'namespace', namespace])
-  await operator.kubectl(['delete', 'deployment', 'inflate'])
   const names = await operator.kubectl(['get', 'crd', '--output', 'name'])
   await operator.kubectl(['delete', ...names.trim().split('\n')])
   say('of Joiner nothing was left but its CRDs, which are deleted')

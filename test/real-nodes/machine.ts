@@ -30,9 +30,8 @@ export async function requireMachine(): Promise<void> {
 
 /** Errors: who has the addresses that the node needs. */
 export async function requireAddresses(): Promise<void> {
-  const ranges = [addresses.host, addresses.pods, addresses.services].map((range) =>
-    range.split('.').slice(0, 2).join('.'),
-  )
+  const { host, pods, services, vms } = addresses
+  const ranges = [host, pods, services, vms].map((range) => range.split('.').slice(0, 2).join('.'))
   const { stdout } = await run('ip', ['-4', 'route'])
   const taken = stdout.split('\n').filter((line) => ranges.some((range) => line.startsWith(`${range}.`)))
   if (taken.length > 0) throw new Error(`this machine routes ${taken.join('; ')}, and the node needs these addresses`)
@@ -66,7 +65,9 @@ export async function traces(): Promise<readonly string[]> {
   ]
 }
 
-/** Removes the cable of a node whose processes are gone; the kernel has removed it where its namespace is gone too. */
-export async function removeCable(): Promise<void> {
-  await run('ip', ['link', 'delete', cable]).catch(() => undefined)
+/** Removes the cables of nodes whose processes are gone; the kernel has removed those whose namespaces are gone too. */
+export async function removeCables(): Promise<void> {
+  const { stdout } = await run('ip', ['-oneline', 'link'])
+  for (const [, name = ''] of stdout.matchAll(new RegExp(`^\\d+: (${cable}[^:@]*)`, 'gm')))
+    await run('ip', ['link', 'delete', name]).catch(() => undefined)
 }

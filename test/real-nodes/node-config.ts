@@ -1,25 +1,14 @@
 // What containerd, the kubelet and kube-proxy of a real node are told.
 import { join } from 'node:path'
-import { addresses, nodeName } from './addresses.ts'
+import { addresses } from './addresses.ts'
 import { groups } from './cgroups.ts'
 import { imageNames } from './images.ts'
 
-/** Each pod has a cable to the node, which passes on what it sends with its own address. */
-export const podNetwork = {
-  cniVersion: '1.0.0',
-  name: 'pods',
-  plugins: [
-    {
-      type: 'ptp',
-      ipMasq: false,
-      ipam: {
-        type: 'host-local',
-        ranges: [[{ subnet: addresses.pods }]],
-        routes: [{ dst: '0.0.0.0/0' }],
-      },
-    },
-  ],
-} as const
+/** The network of a node's pods, from which they have their addresses: each has a cable to the node, which passes on what it sends with its own address. */
+export function podNetwork(subnet: string): object {
+  const ipam = { type: 'host-local', ranges: [[{ subnet }]], routes: [{ dst: '0.0.0.0/0' }] }
+  return { cniVersion: '1.0.0', name: 'pods', plugins: [{ type: 'ptp', ipMasq: false, ipam }] }
+}
 
 /** Where Debian's package has the plugins of the container network interface. */
 export const cniFolder = '/usr/lib/cni'
@@ -74,13 +63,14 @@ export function kubeletConfig(keys: string, resolvConf: string): object {
   }
 }
 
-export function proxyConfig(kubeconfig: string): object {
+/** `node`: the name of its Node. */
+export function proxyConfig(kubeconfig: string, node: string): object {
   return {
     apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
     kind: 'KubeProxyConfiguration',
     mode: 'nftables',
     clusterCIDR: addresses.pods,
-    hostnameOverride: nodeName,
+    hostnameOverride: node,
     clientConnection: { kubeconfig },
     // Limits of the machine, not of the node.
     conntrack: { maxPerCore: 0, min: 0 },

@@ -10,7 +10,8 @@ import { nodeName } from './addresses.ts'
 import { makeCgroups, moveToServers, removeCgroups } from './cgroups.ts'
 import { systemObjects, volume, workloadIdentity } from './cluster-objects.ts'
 import { nodeImages } from './images.ts'
-import { removeCable } from './machine.ts'
+import { Fleet } from './joined/fleet.ts'
+import { removeCables } from './machine.ts'
 import { place, RealNode } from './node.ts'
 import { until } from './until.ts'
 
@@ -22,11 +23,13 @@ export const logs = join(stateDir, 'logs')
 /** Removes what an earlier run has left, whose command was ended before it could. */
 export async function sweep(): Promise<void> {
   await removeCgroups()
-  await removeCable()
+  await removeCables()
   await rm(stateDir, { recursive: true, force: true })
 }
 
 interface Input {
+  /** Whether VMs have real kubelets. Without, the simulator plays them. */
+  readonly joined: boolean
   readonly say: (line: string) => void
   /** A server has ended by itself. */
   readonly onCrash: (name: string, reason: string) => void
@@ -37,6 +40,8 @@ export interface Stage {
   readonly cluster: LocalCluster
   readonly operator: Operator
   readonly node: RealNode
+  /** The VMs, where they have real kubelets. */
+  readonly fleet?: Fleet
 }
 
 /** Makes a stage, and ends it, also one that is not complete. */
@@ -46,6 +51,7 @@ export class Builder {
   #supervisor: Supervisor | undefined
   #cluster: Promise<LocalCluster> | undefined
   #operator: Operator | undefined
+  #fleet: Fleet | undefined
 
   constructor(input: Input) {
     this.#input = input
@@ -53,13 +59,14 @@ export class Builder {
 
   /** Starts the servers and the node, and waits until DNS answers in it. `image`: the archive with Joiner's. Errors: what did not start. */
   async setUp(image: string): Promise<Stage> {
-    const { say, onCrash } = this.#input
+    const { say, onCrash, joined } = this.#input
     const binaries = await resolveBinaries([...nodeServers, 'temporal'], say)
-    const archives = [image, ...(await nodeImages(binaries, say))]
+    const images = await nodeImages(binaries, say)
     await mkdir(logs, { recursive: true })
     await makeCgroups()
     this.#supervisor = new Supervisor(logs, onCrash)
-    const node = new RealNode(this.#supervisor, binaries, join(stateDir, 'node'))
+    const parts = { supervisor: this.#supervisor, binaries, folder: join(stateDir, 'nodes') }
+    const node = new RealNode(parts)
     await node.plugIn()
     say('the node has its namespaces, and a cable to this machine')
     const { signal } = this.#ending
@@ -69,7 +76,7 @@ export class Builder {
     const operator = new Operator(cluster)
     this.#operator = operator
     say('the servers answer')
-    await node.startContainerd(archives)
+    await node.startContainerd([image, ...Object.values(images)])
     say('containerd has the images')
     await node.join(cluster)
     await until(`node ${nodeName} is Ready`, 60_000, () => isReady(operator))
@@ -82,24 +89,31 @@ export class Builder {
       return (await operator.kubectl(['get', 'deployment', 'coredns', '--namespace', 'kube-system', ...answer])) === '1'
     })
     say('CoreDNS is ready')
-    return { cluster, operator, node }
+    if (!joined) return { cluster, operator, node }
+    // A VM that ends, and what ends with it, is no crash.
+    const supervisor = new Supervisor(logs, () => undefined)
+    const archives = [images.pause, images.coredns]
+    this.#fleet = new Fleet({ ...parts, supervisor, cluster, operator, archives, say })
+    await this.#fleet.start()
+    return { cluster, operator, node, fleet: this.#fleet }
   }
 
   /** Ends everything, and leaves nothing but the logs. */
   async end(): Promise<void> {
     this.#ending.abort(new Error('the command ends'))
+    await this.#fleet?.end()
     const cluster = await this.#cluster?.catch(() => undefined)
     await this.#operator?.close()
     await this.#supervisor?.stopAll()
     await cluster?.stop()
     await removeCgroups()
-    await removeCable()
+    await removeCables()
   }
 }
 
 /** Gives the node an empty volume, for one claim. */
 export async function giveVolume({ operator, node }: Pick<Stage, 'operator' | 'node'>, name: string): Promise<void> {
-  await node.run('mkdir', ['-p', `/var/lib/${name}`])
+  await node.bare.run('mkdir', ['-p', `/var/lib/${name}`])
   await operator.kubectl(['apply', '--server-side', '-f', '-'], volume(name))
 }
 
