@@ -4,6 +4,7 @@ import type { NodePool } from '../../core/objects.ts'
 import { annotations, terminationFinalizer } from '../../core/requirements/labels.ts'
 import { formatResources } from '../../core/resources.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
+import { defined } from '../../core/values/defined.ts'
 import type { Json } from '../kubernetes/client/answers.ts'
 
 const minValuesRelaxed = 'karpenter.sh/nodeclaim-min-values-relaxed'
@@ -62,8 +63,7 @@ export function claimBody(
       nodeClassRef: spec.nodeClassRef,
       ...(spec.taints.length > 0 ? { taints: spec.taints } : {}),
       ...(spec.startupTaints.length > 0 ? { startupTaints: spec.startupTaints } : {}),
-      ...(spec.expireAfter === undefined ? {} : { expireAfter: spec.expireAfter }),
-      ...(spec.terminationGracePeriod === undefined ? {} : { terminationGracePeriod: spec.terminationGracePeriod }),
+      ...defined({ expireAfter: spec.expireAfter, terminationGracePeriod: spec.terminationGracePeriod }),
     },
   }
 }

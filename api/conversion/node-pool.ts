@@ -1,3 +1,4 @@
+import { defined } from '../../core/values/defined.ts'
 import { isObject } from '../../core/values/json.ts'
 import { annotationsOf, mapList, mapObject, newNodeSpec, oldNodeSpec, withAnnotations } from './fields.ts'
 import { type Json, without } from './residue.ts'
@@ -12,7 +13,7 @@ export function newNodePool(pool: Json): Json {
     mapObject(
       mapObject(outer, 'template', (inner) => ({
         ...inner,
-        spec: { ...spec, ...(expireAfter === undefined ? {} : { expireAfter }) },
+        spec: { ...spec, ...defined({ expireAfter }) },
       })),
       'disruption',
       newDisruption,
@@ -35,7 +36,7 @@ function newDisruption(disruption: Json): Json {
     }
   return {
     ...rest,
-    ...(policy === undefined ? {} : { consolidationPolicy: policy }),
+    ...defined({ consolidationPolicy: policy }),
     ...(after === undefined
       ? policy === 'WhenEmpty'
         ? { consolidateAfter: 'Never' }
@@ -56,7 +57,7 @@ export function oldNodePool(pool: Json): Json {
     const changed = mapObject(without(outer, 'replicas'), 'template', (inner) => ({ ...inner, spec }))
     if (!hasDisruption) return changed
     const old = oldDisruption(isObject(disruption) ? disruption : {})
-    return { ...changed, disruption: { ...old, ...(expireAfter === undefined ? {} : { expireAfter }) } }
+    return { ...changed, disruption: { ...old, ...defined({ expireAfter }) } }
   })
   return withAnnotations(
     mapObject(converted, 'status', (status) => without(status, 'nodes', 'nodeClassObservedGeneration')),
@@ -71,8 +72,7 @@ function oldDisruption(disruption: Json): Json {
     consolidateAfter: after,
     ...rest
   } = mapList(disruption, 'budgets', (budget) => without(budget, 'reasons'))
-  if (policy === 'WhenEmpty')
-    return { ...rest, consolidationPolicy: policy, ...(after === undefined ? {} : { consolidateAfter: after }) }
+  if (policy === 'WhenEmpty') return { ...rest, consolidationPolicy: policy, ...defined({ consolidateAfter: after }) }
   return {
     ...rest,
     consolidationPolicy: 'WhenUnderutilized',

@@ -1,5 +1,6 @@
 import { type ConditionChange, type ConditionContext, withCondition } from '../conditions.ts'
 import { specRequests } from '../pods/pod-requests.ts'
+import { defined } from '../values/defined.ts'
 import { quantityMilliValue } from '../values/quantity.ts'
 import { entryOf } from '../values/records.ts'
 import {
@@ -65,8 +66,7 @@ export function resolvedStatus(
     return {
       ...rest,
       ...strategy,
-      ...(status.podTemplate === undefined ? {} : { podTemplate: status.podTemplate }),
-      ...(status.podTemplateGeneration === undefined ? {} : { podTemplateGeneration: status.podTemplateGeneration }),
+      ...defined({ podTemplate: status.podTemplate, podTemplateGeneration: status.podTemplateGeneration }),
       conditions,
     }
   const { found, replicas } = resolution
@@ -76,7 +76,7 @@ export function resolvedStatus(
       ? {}
       : {
           podTemplate,
-          ...(found.generation === undefined ? {} : { podTemplateGeneration: found.generation }),
+          ...defined({ podTemplateGeneration: found.generation }),
         }),
     replicas,
     conditions,

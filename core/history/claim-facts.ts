@@ -7,6 +7,7 @@ import { type NodeRules, repairOf } from '../node-claim/node-health.ts'
 import type { Condition, Node, NodeClaim } from '../objects.ts'
 import { annotations, labels, wellKnownLabels } from '../requirements/labels.ts'
 import type { PlannedNodeClaim } from '../scheduling/snapshot.ts'
+import { defined } from '../values/defined.ts'
 import { printable } from '../values/printable.ts'
 import { shortened } from '../values/shortened.ts'
 import { timeText } from '../values/time.ts'
@@ -78,8 +79,7 @@ export function factsOfClaim(claim: NodeClaim): LifeFacts {
   const { metadata, status } = claim
   const { [labels.nodePool]: nodePool } = metadata.labels
   return {
-    ...(nodePool === undefined ? {} : { nodePool }),
-    ...(status.nodeName === undefined ? {} : { node: status.nodeName }),
+    ...defined({ nodePool, node: status.nodeName }),
     createdMs: Date.parse(metadata.creationTimestamp),
     ...joinTimes(claim),
     vms: vmOf(claim),

@@ -2,6 +2,7 @@ import { ComputeManagementClient } from '@azure/arm-compute'
 import { NetworkManagementClient } from '@azure/arm-network'
 import type { HttpClient, PipelinePolicy } from '@azure/core-rest-pipeline'
 import type { TokenCredential } from '@azure/identity'
+import { defined } from '../../../core/values/defined.ts'
 import { answerPolicy } from '../answers/answer-policy.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { keepingRefusals } from '../refusals/refusal-words.ts'
@@ -48,14 +49,13 @@ export function createAzureClient(
       { policy: answers, position: 'perRetry' as const },
     ],
     userAgentOptions: { userAgentPrefix: 'joiner' },
-    ...(http === undefined ? {} : { httpClient: http }),
-    ...(config.armEndpoint === undefined ? {} : { endpoint: config.armEndpoint }),
+    ...defined({ httpClient: http, endpoint: config.armEndpoint }),
     ...(config.tokenAudience === undefined ? {} : { credentials: { scopes: [armScope(config.tokenAudience)] } }),
   }
   return {
     compute: new ComputeManagementClient(credential, config.subscriptionId, options),
     network: new NetworkManagementClient(credential, config.subscriptionId, options),
-    ...(http === undefined ? {} : { http }),
+    ...defined({ http }),
   }
 }
 

@@ -11,6 +11,7 @@ import type { FoundVm, GarbageSuspects } from '../../../core/garbage.ts'
 import { isHeldAndReady, type MachineUse } from '../../../core/machines-in-use.ts'
 import { isNodeOfSomeClaim, isOwnNodeOfVm } from '../../../core/node-claim/node-owner.ts'
 import type { Node } from '../../../core/objects.ts'
+import { defined } from '../../../core/values/defined.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 import { zoneLabelOf } from '../catalogue/zones.ts'
 import { capacityTypeOfVm } from '../launch/claim-vm.ts'
@@ -56,15 +57,14 @@ export async function withheldVms(
       name: vm.name,
       ...vm.use,
       ...costOf(deps, vm.instanceType, vm.capacityType),
-      ...(vm.claimUid === undefined ? {} : { uid: vm.claimUid }),
-      ...(vm.nodePool === undefined ? {} : { nodePool: vm.nodePool }),
+      ...defined({ uid: vm.claimUid, nodePool: vm.nodePool }),
       since: vm.sinceMs,
       ...(plan === 'left' || doubt !== undefined ? {} : { adoptedAt: vm.sinceMs + adoptAfterMs }),
       plan,
       ...verdict,
     }
   })
-  return { machines, ...(doubt === undefined ? {} : { doubt }), due }
+  return { machines, ...defined({ doubt }), due }
 }
 
 const keyOf = (name: string, uid = '') => `${name}/${uid}`
@@ -84,15 +84,14 @@ function lostVm(
     id,
     providerId: providerIdOf(id),
     claimName,
-    ...(claimUid === undefined ? {} : { claimUid }),
-    ...(nodePool === undefined ? {} : { nodePool }),
+    ...defined({ claimUid, nodePool }),
     instanceType: vm.hardwareProfile?.vmSize ?? '',
     capacityType: capacityTypeOfVm(vm),
     isFailed: vm.provisioningState === 'Failed',
     node,
   }
   try {
-    return { ...common, zone: zoneLabelOf(vm), ...(foreign === undefined ? {} : { foreign }) }
+    return { ...common, zone: zoneLabelOf(vm), ...defined({ foreign }) }
   } catch (error) {
     return { ...common, zone: '', foreign: scrubbedMessage(error) }
   }

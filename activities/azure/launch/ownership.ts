@@ -1,4 +1,5 @@
 import type { VirtualMachine } from '@azure/arm-compute'
+import { defined } from '../../../core/values/defined.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { tagKeys, tagOf } from './tags.ts'
 
@@ -38,8 +39,7 @@ export function ownershipOf(tags: Tags, { clusterName, clusterUid }: ClusterIden
     return foreign(`has neither the tag ${tagKeys.claimUid} nor the tag ${tagKeys.nodePool}`)
   return {
     kind: 'ours',
-    ...(claimUid === undefined ? {} : { claimUid }),
-    ...(nodePool === undefined ? {} : { nodePool }),
+    ...defined({ claimUid, nodePool }),
   }
 }
 

@@ -4,6 +4,7 @@ import { methodsFor, type PlanOptions, scopeFor } from '../../../core/disruption
 import { planOf } from '../../../core/disruption/plan/plan-of.ts'
 import type { PlanRequest } from '../../../core/disruption/plan/plan-requests.ts'
 import { Pauses, pauseText, scopeOf } from '../../../core/pauses/pauses.ts'
+import { defined } from '../../../core/values/defined.ts'
 import { activityScope } from '../../activity-context.ts'
 import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { readPauses } from '../../kubernetes/pauses/pauses.ts'
@@ -36,8 +37,7 @@ export async function planDisruption(deps: PlanDisruptionDeps, request: PlanRequ
     pauses,
     forced: options.now === true,
     methods,
-    ...(scope === undefined ? {} : { scope }),
-    ...(options.budget === undefined ? {} : { mostNodes: options.budget }),
+    ...defined({ scope, mostNodes: options.budget }),
   })
   const store = new PlanStore(deps.client, deps.namespace)
   const now = deps.now()
@@ -46,7 +46,7 @@ export async function planDisruption(deps: PlanDisruptionDeps, request: PlanRequ
     id,
     cluster: deps.cluster,
     createdAt: new Date(now).toISOString(),
-    ...(by === undefined ? {} : { by }),
+    ...defined({ by }),
     options,
     pauses: inForce.map((pause) => pauseText('disruption', pause)),
   })

@@ -23,6 +23,7 @@ import type {
 } from '../../../core/objects.ts'
 import type { DaemonSet, VolumeAttachment } from '../../../core/pods/related-objects.ts'
 import { parseResources } from '../../../core/resources.ts'
+import { defined } from '../../../core/values/defined.ts'
 import type { Json } from '../client/answers.ts'
 import { decodeMeta, type Text } from './decode-meta.ts'
 import { type ContainerJson, decodePod, type PodSpecJson } from './decode-pod.ts'
@@ -62,8 +63,7 @@ function decodeClaimSpec(
     startupTaints,
     requirements,
     nodeClassRef,
-    ...(spec.terminationGracePeriod === undefined ? {} : { terminationGracePeriod: spec.terminationGracePeriod }),
-    ...(spec.expireAfter === undefined ? {} : { expireAfter: spec.expireAfter }),
+    ...defined({ terminationGracePeriod: spec.terminationGracePeriod, expireAfter: spec.expireAfter }),
   }
 }
 
@@ -102,11 +102,10 @@ export function decodeNodePool(json: Json): NodePool {
     limits: parseResources(spec.limits),
     weight: spec.weight ?? 0,
     isStatic: spec.replicas !== undefined,
-    ...(spec.replicas === undefined ? {} : { replicas: spec.replicas }),
+    ...defined({ replicas: spec.replicas }),
     conditions: conditions ?? [],
     ...(resources === undefined ? {} : { resources: parseResources(resources) }),
-    ...(nodes === undefined ? {} : { nodes }),
-    ...(nodeClassObservedGeneration === undefined ? {} : { nodeClassObservedGeneration }),
+    ...defined({ nodes, nodeClassObservedGeneration }),
   }
 }
 
@@ -124,8 +123,7 @@ export function decodeNodeOverlay(json: Json): NodeOverlay {
     kind: 'NodeOverlay',
     metadata: decodeMeta(json),
     requirements: requirements ?? [],
-    ...(price === undefined ? {} : { price }),
-    ...(priceAdjustment === undefined ? {} : { priceAdjustment }),
+    ...defined({ price, priceAdjustment }),
     capacity: parseResources(capacity),
     weight: weight ?? 0,
     conditions: ((json['status'] ?? {}) as { conditions?: readonly Condition[] }).conditions ?? [],
@@ -141,8 +139,7 @@ export function decodeNodeClass(json: Json): NodeClass {
     status: {
       images: status.images ?? [],
       conditions: status.conditions ?? [],
-      ...(status.kubernetesVersion === undefined ? {} : { kubernetesVersion: status.kubernetesVersion }),
-      ...(status.localDNSState === undefined ? {} : { localDnsState: status.localDNSState }),
+      ...defined({ kubernetesVersion: status.kubernetesVersion, localDnsState: status.localDNSState }),
     },
   }
 }
@@ -188,12 +185,12 @@ export function decodePodDisruptionBudget(json: Json): PodDisruptionBudget {
     kind: 'PodDisruptionBudget',
     metadata: decodeMeta(json),
     disruptionsAllowed: status.disruptionsAllowed ?? 0,
-    ...(spec.selector === undefined ? {} : { selector: spec.selector }),
-    ...(spec.minAvailable === undefined ? {} : { minAvailable: spec.minAvailable }),
-    ...(spec.maxUnavailable === undefined ? {} : { maxUnavailable: spec.maxUnavailable }),
-    ...(spec.unhealthyPodEvictionPolicy === undefined
-      ? {}
-      : { unhealthyPodEvictionPolicy: spec.unhealthyPodEvictionPolicy }),
+    ...defined({
+      selector: spec.selector,
+      minAvailable: spec.minAvailable,
+      maxUnavailable: spec.maxUnavailable,
+      unhealthyPodEvictionPolicy: spec.unhealthyPodEvictionPolicy,
+    }),
   }
 }
 

@@ -1,4 +1,5 @@
 import type { TimeRange } from '../../cost/bill.ts'
+import { defined } from '../../values/defined.ts'
 import type { Life } from '../life.ts'
 import { endOf, inOrder, isWithin, noPool } from './window.ts'
 
@@ -82,8 +83,7 @@ export function interruptions(lives: readonly Life[], window: TimeRange): readon
       capacityType: last?.capacityType ?? '',
       message: life.went !== undefined && 'message' in life.went ? life.went.message : '',
       noticedMs,
-      ...(goneMs === undefined ? {} : { goneMs }),
-      ...(life.drainedPods === undefined ? {} : { drainedPods: life.drainedPods }),
+      ...defined({ goneMs, drainedPods: life.drainedPods }),
       ...(replacement === undefined ? {} : { replacement: readiness(replacement) }),
       outcome: outcomeOf(replacement, goneMs),
     }
@@ -91,7 +91,7 @@ export function interruptions(lives: readonly Life[], window: TimeRange): readon
 }
 
 function readiness({ nodeClaim, readyMs }: Life): { readonly nodeClaim: string; readonly readyMs?: number } {
-  return { nodeClaim, ...(readyMs === undefined ? {} : { readyMs }) }
+  return { nodeClaim, ...defined({ readyMs }) }
 }
 
 function outcomeOf(replacement: Life | undefined, goneMs: number | undefined): Interruption['outcome'] {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import color from 'picocolors'
+import { defined } from '../../../core/values/defined.ts'
 import { printableLines } from '../../../core/values/printable.ts'
 import { createPki, type Pki, pkiFiles } from '../pki.ts'
 import type { ProcessConfig } from './server/config.ts'
@@ -118,9 +119,7 @@ function configOf(folder: string, pki: Pki, options: Options): ProcessConfig {
     clusterName: 'local',
     throttling: options.throttling === 'documented' ? 'documented' : 'off',
     seed: options.seed,
-    ...(options.scenario === undefined ? {} : { scenarioFile: options.scenario }),
-    ...(options.catalogue === undefined ? {} : { catalogueFile: options.catalogue }),
-    ...(options.prices === undefined ? {} : { pricesFiles: options.prices }),
+    ...defined({ scenarioFile: options.scenario, catalogueFile: options.catalogue, pricesFiles: options.prices }),
     ...(options.join === true ? { kubernetes: { server: '', caFile: '' } } : {}),
   }
 }

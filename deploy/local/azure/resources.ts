@@ -1,3 +1,4 @@
+import { defined } from '../../../core/values/defined.ts'
 import { etagOf, macOf, uuidOf } from './drawn.ts'
 import type { ImageVersions } from './images/image-versions.ts'
 import type { Address } from './network/addresses.ts'
@@ -38,8 +39,7 @@ export class Resources {
       name: machine.name,
       type: 'Microsoft.Compute/virtualMachines',
       location: body.location,
-      ...(body.tags === undefined ? {} : { tags: body.tags }),
-      ...(body.zones === undefined ? {} : { zones: body.zones }),
+      ...defined({ tags: body.tags, zones: body.zones }),
       ...(body.identity === undefined ? {} : { identity: this.#identity(machine) }),
       etag: etagOf(machine),
       ...(extensions.length === 0 ? {} : { resources: extensions.map((one) => this.extension(machine, one)) }),
@@ -145,7 +145,7 @@ export class Resources {
       name,
       type: 'Microsoft.Compute/virtualMachines/extensions',
       location: machine.body.location,
-      ...(tags === undefined ? {} : { tags }),
+      ...defined({ tags }),
       properties: { ...properties, provisioningState: state },
     }
   }
@@ -206,7 +206,7 @@ export class Resources {
           name: String(nic['name']),
           resource,
           addresses: addressesIn(resource),
-          ...(reserved === undefined ? {} : { reserved }),
+          ...defined({ reserved }),
         }
       })
     if (machine.body.properties.storageProfile?.osDisk?.deleteOption === 'Delete') return nics
