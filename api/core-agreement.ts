@@ -1,5 +1,5 @@
 // Compiles only while the types of `core` and the schemas agree on Karpenter's objects: `npm run types` names the field that differs.
-import type { JudgedNodeClassSpec } from '../core/node-class/judged-spec.ts'
+import type { JudgedNodeClassSpec } from '../core/node-class/node-class-validation.ts'
 import type * as core from '../core/objects.ts'
 import type { nodePoolSpec } from './node-pool.ts'
 import type {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { type WaitingCause, type WaitingClass, waitingCauses } from '../core/scheduling/explain/waiting-class.ts'
 import type { WaitingCount } from '../core/scheduling/explain/waiting-classes.ts'
+import { type WaitingCause, type WaitingClass, waitingCauses } from '../core/scheduling/explain/waiting-classes.ts'
 import { count, type Entries, epochMs, instant, type KeptFault, readEntries, readJson, words } from './kept/document.ts'
 
 const text = words(100_000)

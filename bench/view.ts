@@ -6,8 +6,7 @@ import { frameOf } from '../starter/cli/top/frame.ts'
 import { noPaint } from '../starter/cli/top/paint.ts'
 import { ClusterModel } from '../starter/view/cluster-model.ts'
 import { claimFact, nodeFact, podFact } from '../starter/view/facts.ts'
-import { circumstances, table } from './report.ts'
-import { percentile } from './statistics.ts'
+import { circumstances, percentile, table } from './report.ts'
 
 const created = '2026-01-01T00:00:00Z'
 const changes = 1000

@@ -1,4 +1,4 @@
-import type { JudgedNodeClassSpec } from './node-class/judged-spec.ts'
+import type { JudgedNodeClassSpec } from './node-class/node-class-validation.ts'
 import type { Resources } from './resources.ts'
 
 /** Kubernetes object metadata, as much of it as decisions need. Timestamps are RFC 3339 texts as served. */

@@ -1,6 +1,10 @@
+import type { EvaluationSettings } from './disruption/evaluate.ts'
+import { neverFirst } from './disruption/methods/context.ts'
+import { joinerPolicy } from './disruption/policy.ts'
 import type { InstanceType } from './instance-type.ts'
 import type { RepairRule } from './node-repair/repair-policy.ts'
 import type { Condition, Node, NodeClaim, NodePool, ObjectMeta, Pod, RequirementSpec } from './objects.ts'
+import { wellKnownLabels } from './requirements/labels.ts'
 import { requirements } from './requirements/requirements.ts'
 import { parseResources } from './resources.ts'
 
@@ -193,4 +197,22 @@ export function samplePolicy(type: string, status: Condition['status'], change: 
   const { reasonPattern } = change
   const matches = (reason: string) => reasonPattern !== undefined && new RegExp(reasonPattern).test(reason)
   return { type, status, tolerationMs: 0, priority: 0, action: 'ReplaceNode', matches, ...change }
+}
+
+// Settings of evaluations for tests.
+
+/** Joiner's own decisions with these instance types, by NodePool, and no gate on. */
+export function sampleEvaluation(
+  instanceTypes: EvaluationSettings['instanceTypes'],
+  change: Partial<EvaluationSettings> = {},
+): EvaluationSettings {
+  return {
+    instanceTypes,
+    wellKnown: wellKnownLabels,
+    scheduling: {},
+    spotToSpot: false,
+    terminateFirst: neverFirst,
+    policy: joinerPolicy,
+    ...change,
+  }
 }

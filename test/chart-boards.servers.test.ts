@@ -1,7 +1,7 @@
 // Boards and alerts of the chart, as helm renders them.
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { rulesText } from '../deploy/alerts/rules.ts'
+import { rulesText } from '../deploy/alerts/alerts.ts'
 import { dashboardFiles } from '../deploy/boards/boards.ts'
 import { releaseNamespace, renderChart, smallestValues } from './chart.ts'
 

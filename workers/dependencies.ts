@@ -3,6 +3,7 @@ import type { TokenCredential } from '@azure/identity'
 import type { Client } from '@temporalio/client'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
+import { AttributedStarts } from '../activities/attributed-starts.ts'
 import { azureConfig, sharedGalleryOf } from '../activities/azure/access/azure-config.ts'
 import type { AzureIdentity } from '../activities/azure/access/azure-identity.ts'
 import { findFacts } from '../activities/azure/access/found-facts.ts'
@@ -29,6 +30,8 @@ import { machineDeps } from '../activities/azure/machines/machine-deps.ts'
 import { CapacityReservations } from '../activities/azure/reservations/capacity-reservations.ts'
 import { keptGroups } from '../activities/azure/reservations/stored-groups.ts'
 import { BufferRoom } from '../activities/capacity-buffers/buffer-room.ts'
+import { CommandStarter } from '../activities/disruption/command-starter.ts'
+import { Committer } from '../activities/disruption/commit/committer.ts'
 import { DisruptionMetrics } from '../activities/disruption/metrics.ts'
 import { VerdictRecorder } from '../activities/disruption/verdicts.ts'
 import { ClusterCache } from '../activities/kubernetes/cache/cluster-cache.ts'
@@ -38,6 +41,7 @@ import { EventRecorder } from '../activities/kubernetes/event-recorder.ts'
 import { KeptFaults } from '../activities/kubernetes/kept-faults.ts'
 import { instanceTypes } from '../activities/node-overlays/pool-types.ts'
 import { Findings } from '../activities/provisioning/findings/findings.ts'
+import { LifecycleStarter } from '../activities/provisioning/lifecycle-starter.ts'
 import { PlanningMetrics } from '../activities/provisioning/metrics.ts'
 import { observePoolOfferings } from '../activities/provisioning/node-pool-offerings.ts'
 import { NodeRefusals } from '../activities/provisioning/node-refusals/node-refusals.ts'
@@ -51,7 +55,6 @@ import type { StartThread } from '../activities/scheduler-thread/supervised-thre
 import { CloudProviderMetrics } from '../activities/telemetry/cloud-provider-metrics.ts'
 import { LifecycleMetrics } from '../activities/telemetry/lifecycle-metrics.ts'
 import type { Tracing } from '../activities/telemetry/tracing.ts'
-import { workflowStarters } from '../activities/workflow-starters.ts'
 import { type Config, managesMachines } from '../api/config.ts'
 import { repairRules } from '../api/reason-pattern.ts'
 import { gateWarnings } from '../api/settings/scheduler-settings.ts'
@@ -246,4 +249,15 @@ function repairsOf({ FEATURE_GATES, JOINER_REPAIR_POLICIES }: Config): readonly 
 /** Which part of Azure's limits is this process's. */
 function armShare({ JOINER_ARM_BUDGET_SHARE, JOINER_AZURE_REPLICAS }: Config): number {
   return JOINER_ARM_BUDGET_SHARE / JOINER_AZURE_REPLICAS
+}
+
+/** What starts a process's workflows, and what commits for them. `now`: epoch ms. */
+function workflowStarters(client: Client, cluster: string, now: () => number) {
+  const starts = new AttributedStarts(now)
+  return {
+    starts,
+    lifecycles: new LifecycleStarter(client, cluster, starts),
+    commands: new CommandStarter({ client, cluster, starts, now }),
+    committer: new Committer(),
+  }
 }

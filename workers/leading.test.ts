@@ -6,7 +6,7 @@ import { Lease } from '../activities/kubernetes/lease.ts'
 import { leaderTimes } from '../activities/kubernetes/while-held.ts'
 import { FakeCluster } from '../test/fakes/cluster.ts'
 import { pass, useFakeTime } from '../test/fakes/time.ts'
-import { workWhileLeading } from './leading.ts'
+import { workWhileLeading } from './serving.ts'
 
 useFakeTime()
 

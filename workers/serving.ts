@@ -1,8 +1,9 @@
 // What works for the cluster in a process: caches, workers and bridge.
+
 import type { Client } from '@temporalio/client'
-import type { Worker } from '@temporalio/worker'
+import type { Worker, WorkerDeploymentOptions } from '@temporalio/worker'
 import type { Logger } from 'pino'
-import { whenAborted } from '../activities/abortable-wait.ts'
+import { pauseOf, whenAborted } from '../activities/abortable-wait.ts'
 import { createMaintenanceActivities } from '../activities/azure/activities.ts'
 import { Maintenance } from '../activities/azure/maintenance/maintenance.ts'
 import { CostLedger } from '../activities/cost/cost-ledger.ts'
@@ -12,7 +13,7 @@ import { disrupt } from '../activities/disruption/disrupt.ts'
 import { Lease } from '../activities/kubernetes/lease.ts'
 import type { LeaseDeps } from '../activities/kubernetes/lease-object.ts'
 import type { Peers } from '../activities/kubernetes/peers.ts'
-import { leaderTimes } from '../activities/kubernetes/while-held.ts'
+import { type HeldInput, leaderTimes, whileHeld } from '../activities/kubernetes/while-held.ts'
 import { instanceTypes } from '../activities/node-overlays/pool-types.ts'
 import { reportLostLaunches } from '../activities/provisioning/lost-launches.ts'
 import { trackPodEvents } from '../activities/provisioning/pod-events.ts'
@@ -22,19 +23,19 @@ import { ReconcileMetrics } from '../activities/telemetry/reconcile-metrics.ts'
 import type { Config } from '../api/config.ts'
 import { maintenanceScheduleId } from '../core/task-queues.ts'
 import { Bridge } from '../starter/bridge/bridge.ts'
+import { type OwnVersion, ownDeployment } from '../starter/bridge/current-version.ts'
 import { GoneProcesses } from '../starter/bridge/gone-processes.ts'
 import { JoinKeeper } from '../starter/bridge/join-keeper.ts'
 import type { TemporalSettings } from '../starter/temporal/settings.ts'
+import { version } from './build-info.ts'
 import type { WorkflowBundle } from './bundle.ts'
 import { observeCluster } from './cluster-observer.ts'
 import type { ProcessDeps } from './dependencies.ts'
-import { type LeadingInput, workWhileLeading } from './leading.ts'
 import { connected, type Readiness } from './readiness.ts'
 import { runWorkers } from './running-workers.ts'
 import { createLeaderWorker, createTaskWorkers } from './task-workers.ts'
 import type { GaugeSource } from './telemetry/metrics-text.ts'
 import type { WorkerLink } from './temporal-link.ts'
-import { workerVersioning } from './worker-version.ts'
 
 export const working = 'workers'
 const plannerLease = 'joiner-planner'
@@ -220,5 +221,76 @@ function startParts(deps: ProcessDeps, roles: ReadonlySet<string>, readiness: Re
     deps.cache.stop()
     await deps.solver.stop()
     await deps.evaluator.stop()
+  }
+}
+
+interface LeadingInput extends HeldInput {
+  /** Works for as long as this process leads, with Temporal or without: until the signal fires. */
+  readonly work: (signal: AbortSignal) => Promise<void>
+  readonly makeWorker: () => Promise<Worker>
+  /** Called with the worker of the process that leads, and with undefined once it has ended. */
+  readonly onWorker: (worker: Worker | undefined) => void
+}
+
+/**
+ * Works and runs a worker while this process holds the Lease, and stands by with warm caches while another does: what it has in memory (nominations,
+ * back-offs, the last evaluation) is in one process. Returns when the signal fires. Errors: as `runWorkers`.
+ */
+export function workWhileLeading({ work, makeWorker, onWorker, ...held }: LeadingInput): Promise<void> {
+  return whileHeld(held, async (ends, end) => {
+    const working = work(ends)
+    try {
+      let worker: Worker | undefined
+      for (let failures = 0; worker === undefined && !ends.aborted; failures++) {
+        worker = await makeWorker().catch((error: unknown) => {
+          // The connection says by itself why Temporal cannot be used.
+          held.log[failures === 0 ? 'warn' : 'debug']({ err: error }, 'failed to make the worker of a leader, retrying')
+          return pauseOf(2000, ends).then(() => undefined)
+        })
+      }
+      if (worker === undefined) return
+      onWorker(worker)
+      await runWorkers([worker], ends)
+    } finally {
+      end()
+      onWorker(undefined)
+      await working
+    }
+  })
+}
+
+type VersionConfig = Pick<
+  Config,
+  'CLUSTER_NAME' | 'JOINER_WORKER_VERSIONING' | 'TEMPORAL_DEPLOYMENT_NAME' | 'TEMPORAL_WORKER_BUILD_ID'
+>
+
+/** What Temporal is told of the version of this process, and who makes it the current one. */
+interface WorkerVersioning {
+  /** For the worker that runs workflows. Undefined: it is not versioned. */
+  readonly options: WorkerDeploymentOptions | undefined
+  /** What the bridge's leader keeps current. Undefined: somebody else does, such as Temporal's Worker Controller. */
+  readonly own: OwnVersion | undefined
+}
+
+/**
+ * Off by default. `JOINER_WORKER_VERSIONING` makes Joiner call its deployment `joiner-CLUSTER` and its builds VERSION-DIGEST of the workflow code;
+ * the names that Temporal's Worker Controller sets stand before that, and then the controller decides which version is current. Runs follow the
+ * current version (`AUTO_UPGRADE`), whose code replays all older histories (ADR 12).
+ */
+export function workerVersioning(config: VersionConfig, workflowCode: string): WorkerVersioning {
+  const ownName = ownDeployment(config.CLUSTER_NAME)
+  const { TEMPORAL_DEPLOYMENT_NAME: givenName, TEMPORAL_WORKER_BUILD_ID: givenBuild } = config
+  if (givenName !== undefined && givenBuild !== undefined)
+    return { options: optionsOf(givenName, givenBuild), own: undefined }
+  if (!config.JOINER_WORKER_VERSIONING) return { options: undefined, own: { deploymentName: ownName } }
+  const buildId = `${version}-${workflowCode}`
+  return { options: optionsOf(ownName, buildId), own: { deploymentName: ownName, buildId } }
+}
+
+function optionsOf(deploymentName: string, buildId: string): WorkerDeploymentOptions {
+  return {
+    version: { deploymentName, buildId },
+    useWorkerVersioning: true,
+    defaultVersioningBehavior: 'AUTO_UPGRADE',
   }
 }

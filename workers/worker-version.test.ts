@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { version } from './build-info.ts'
-import { workerVersioning } from './worker-version.ts'
+import { workerVersioning } from './serving.ts'
 
 const off = {
   CLUSTER_NAME: 'west.1',

@@ -3,9 +3,8 @@ import { holdOf } from '../../core/node-claim/hold.ts'
 import type { NodeClaim, NodePool } from '../../core/objects.ts'
 import type { Pauses } from '../../core/pauses/pauses.ts'
 import { annotations } from '../../core/requirements/labels.ts'
-import { countPool } from '../../core/static-capacity/pool-count.ts'
-import { claimsOfCommands, markedClaims } from '../../core/static-capacity/static-marks.ts'
-import { surplusClaims } from '../../core/static-capacity/surplus-claims.ts'
+import { countPool, surplusClaims } from '../../core/static-capacity/pool-count.ts'
+import { claimsOfCommands, markedClaims } from '../../core/static-capacity/static-claim.ts'
 import { forEachOf } from '../concurrency.ts'
 import type { ObjectWritesDeps } from '../kubernetes/client/object-writes.ts'
 import { updateClaim } from '../kubernetes/client/object-writes.ts'
@@ -17,7 +16,7 @@ import {
   type StaticPoolsDeps,
   staticPool,
   staticPools,
-} from '../provisioning/static-capacity/static-pools.ts'
+} from '../provisioning/static-capacity/shortages.ts'
 import type { Releasing } from './abandoned.ts'
 
 export interface SurplusDeps extends StaticPoolsDeps, ObjectWritesDeps, DisruptionCountDeps {

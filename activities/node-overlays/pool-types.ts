@@ -1,14 +1,20 @@
-import type { InstanceType } from '../../core/instance-type.ts'
+import { capacityTypeOf, type InstanceType, zoneOf } from '../../core/instance-type.ts'
 import { kubeletConversion } from '../../core/node-class/kubelet-conversion.ts'
-import { overlaidTypes } from '../../core/node-overlay/apply-overlays.ts'
-import { overlayAnnotations } from '../../core/node-overlay/claim-annotations.ts'
-import { type EvaluatedOverlays, evaluateOverlays } from '../../core/node-overlay/evaluate-overlays.ts'
+import { overlaidTypes, overlayAnnotations } from '../../core/node-overlay/apply-overlays.ts'
+import {
+  type EvaluatedOverlays,
+  evaluateOverlays,
+  overlayCondition,
+} from '../../core/node-overlay/evaluate-overlays.ts'
 import type { NodeClaim, NodeOverlay, NodePool } from '../../core/objects.ts'
 import { labels, wellKnownLabels } from '../../core/requirements/labels.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import type { Catalogue } from '../azure/catalogue/catalogue.ts'
+import { isUnknownPrice } from '../azure/catalogue/pricing.ts'
+import type { VmSize } from '../azure/catalogue/sku.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { perCache } from '../kubernetes/cache/per-cache.ts'
+import { type StatusWritesDeps, setConditions } from '../kubernetes/client/status-writes.ts'
 
 /** The cache and the catalogue, which say what NodePools can buy. */
 export interface CatalogueOfPools {
@@ -30,7 +36,7 @@ export function instanceTypes(deps: CatalogueOfPools): TypesOfPools {
 }
 
 /** Returns what NodeOverlays are worth against all NodePools. */
-export function judgedOverlays(deps: CatalogueOfPools): EvaluatedOverlays {
+function judgedOverlays(deps: CatalogueOfPools): EvaluatedOverlays {
   return memoOf(deps).judge(deps.cache, withoutOverlays(deps))
 }
 
@@ -111,4 +117,41 @@ class OverlayMemo {
 
 function isPresent({ metadata }: NodeOverlay): boolean {
   return metadata.deletionTimestamp === undefined
+}
+
+/** Tells in the conditions of each NodeOverlay whether it counts, and why not (reference/karpenter-core.md 1.3). Unchanged ones are not written. */
+export async function refreshNodeOverlays(deps: StatusWritesDeps & CatalogueOfPools): Promise<void> {
+  const { cache } = deps
+  if (cache.nodeOverlays.size === 0) return
+  const { outcomes } = judgedOverlays(deps)
+  for (const { metadata } of cache.nodeOverlays.values()) {
+    const outcome = outcomes.get(metadata.name)
+    if (outcome === undefined) continue
+    await setConditions(deps, { kind: 'NodeOverlay', ref: metadata }, (current) =>
+      current.metadata.generation === metadata.generation ? { conditions: [overlayCondition(outcome)] } : undefined,
+    )
+  }
+}
+
+interface Bought {
+  readonly instanceType?: InstanceType | undefined
+  readonly zone: string
+  readonly capacityType: string
+}
+
+/** Annotations keep this many digits of a price; sums of percentages have more. */
+const digits = 12
+
+/** Returns what a launched VM costs in USD an hour: what a NodeOverlay says, else what the catalogue does. */
+export function launchPrice(
+  catalogue: Pick<Catalogue, 'price'>,
+  { instanceType, zone, capacityType }: Bought,
+  size: VmSize | undefined,
+): ReturnType<Catalogue['price']> {
+  const offering = instanceType?.offerings.find(
+    (one) => one.isPriceOverlaid === true && zoneOf(one) === zone && capacityTypeOf(one) === capacityType,
+  )
+  if (offering !== undefined && !isUnknownPrice(offering.price))
+    return { pricePerHour: Number(offering.price.toFixed(digits)) }
+  return size === undefined ? {} : catalogue.price(size, capacityType)
 }

@@ -3,13 +3,13 @@ import { isTrue } from '../../core/conditions.ts'
 import type { Pod } from '../../core/objects.ts'
 import { labels } from '../../core/requirements/labels.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
+import { stateNodes } from '../../core/scheduling/state-nodes.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { keyOf } from '../kubernetes/cache/object-key.ts'
 import type { ThreadPlan } from '../scheduler-thread/keyed-plan.ts'
 import { durationBuckets } from '../telemetry/buckets.ts'
 import type { GaugeFamily } from '../telemetry/gauge-family.ts'
 import { hasStarted, type PodWaits, waitsFromPlan } from '../telemetry/pod-waits.ts'
-import { observeCluster } from './cluster-state-metrics.ts'
 
 /** The name that upstream's provisioner has in its metrics. */
 const controller = 'provisioner'
@@ -228,5 +228,29 @@ function observePasses(passes: ReadonlyMap<string, Pass>, now: () => number, reg
     'unfinished_work_seconds',
     'Time for which a running pass has been at work.',
     ({ startedAt }) => (now() - startedAt) / 1000,
+  )
+}
+
+/** Registers the gauges of the cluster state (reference/karpenter-core.md 6.1), which are computed on each scrape. `now`: epoch ms. */
+function observeCluster(cache: ClusterCache, now: () => number, registry: Registry): void {
+  const startedAt = now()
+  const isSynced = () => cache.unsynced.length === 0
+  const observe = (name: string, help: string, value: () => number) =>
+    new Gauge({
+      name: `karpenter_cluster_state_${name}`,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(value())
+      },
+    })
+  observe(
+    'node_count',
+    'Nodes and NodeClaims without a Node that are known.',
+    () => stateNodes({ nodes: [...cache.nodes.values()], nodeClaims: [...cache.nodeClaims.values()] }).length,
+  )
+  observe('synced', 'Whether every watch of this process has its first list.', () => Number(isSynced()))
+  observe('unsynced_time_seconds', 'Time for which the watches have not had their first list.', () =>
+    isSynced() ? 0 : (now() - startedAt) / 1000,
   )
 }

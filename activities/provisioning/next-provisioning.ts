@@ -14,7 +14,7 @@ import { createClaims, nominate } from './create-claims.ts'
 import type { Fence } from './fence.ts'
 import type { FindingsDeps } from './findings/findings.ts'
 import { podsToPlace } from './planning-snapshot.ts'
-import { fillStaticPools } from './static-capacity/fill-pools.ts'
+import { fillStaticPools } from './static-capacity/shortages.ts'
 import { batchWindow, nextWork, type Round, retryMs, type WaitingPodsDeps } from './waiting-pods.ts'
 
 export interface NextProvisioningDeps extends WaitingPodsDeps, CreateClaimsDeps, PauseDeps, FindingsDeps {}

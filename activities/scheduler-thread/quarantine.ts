@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto'
+import { serialize } from 'node:v8'
 import type { Logger } from 'pino'
-import type { Registry } from 'prom-client'
+import { Gauge, type Registry } from 'prom-client'
 import { isVirtual } from '../../core/capacity-buffer/buffer-pods.ts'
 import { CrashSearch } from '../../core/crash-search.ts'
 import type { Pod } from '../../core/objects.ts'
@@ -19,9 +21,7 @@ import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { keyOf } from '../kubernetes/cache/object-key.ts'
 import type { EventRecorder } from '../kubernetes/event-recorder.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
-import { objectFingerprint } from './object-fingerprint.ts'
 import { podFingerprint } from './pod-fingerprint.ts'
-import { observeQuarantine } from './quarantine-metrics.ts'
 import type { QuarantineStore } from './quarantine-store.ts'
 import type { ThreadFault } from './supervised-thread.ts'
 
@@ -236,4 +236,35 @@ function standIn(pod: Pod): Pod {
     persistentVolumeClaims: [],
     resourceClaims: [],
   }
+}
+
+/** Returns a short text that is the same as long as the spec of an object is; for pods also the same for all of one shape. */
+function objectFingerprint(object: CachedObject): string {
+  if (object.kind === 'Pod') return podFingerprint(object)
+  const { metadata, ...rest } = object
+  const { uid, labels, annotations } = metadata
+  const spec = Object.entries(rest).filter(([field]) => field !== 'status' && field !== 'conditions')
+  return createHash('sha256')
+    .update(serialize([uid, labels, annotations, spec]))
+    .digest('hex')
+    .slice(0, 16)
+}
+
+/** Publishes how many objects are quarantined, by kind. */
+export function observeQuarantine(entries: () => QuarantineEntries, registry: Registry): Gauge {
+  return new Gauge({
+    name: 'joiner_quarantined_objects',
+    help: 'Objects that are left out of planning because they crashed passes of the scheduler.',
+    labelNames: ['kind'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      // Pods are what crashes the scheduler, if anything does: an alert needs a series before it.
+      this.set({ kind: 'Pod' }, 0)
+      for (const [kind, { length }] of Object.entries(
+        Object.groupBy([...entries().keys()], (id) => objectOf(id).kind),
+      ) as [string, readonly string[]][])
+        this.set({ kind }, length)
+    },
+  })
 }

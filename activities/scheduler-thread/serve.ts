@@ -11,16 +11,26 @@ import { Pauses } from '../../core/pauses/pauses.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
 import { SharedParts } from '../../core/pods/shared-parts.ts'
 import { quarantineId } from '../../core/quarantine.ts'
-import { wellKnownLabels } from '../../core/requirements/labels.ts'
+import { labels, wellKnownLabels } from '../../core/requirements/labels.ts'
+import { intersect, operatorOf, type Requirement } from '../../core/requirements/requirement.ts'
+import { podRequirements, requirements } from '../../core/requirements/requirements.ts'
 import { ClusterIndex } from '../../core/scheduling/cluster-index.ts'
-import { explainedPlan } from '../../core/scheduling/schedule.ts'
-import type { SchedulingSnapshot } from '../../core/scheduling/snapshot.ts'
+import type { Explanation } from '../../core/scheduling/explain/explanation.ts'
+import { isHeavy } from '../../core/scheduling/pod-cost.ts'
+import { type ExplainedPlan, explainedPlan } from '../../core/scheduling/schedule.ts'
+import type { PodVolumes, SchedulingSnapshot } from '../../core/scheduling/snapshot.ts'
 import { SolverMemory } from '../../core/scheduling/solver/memory.ts'
 import { Breadcrumb } from './breadcrumb.ts'
-import { podsByZone } from './effective-zone.ts'
 import { keyedEvaluation, keyedValidation } from './keyed-evaluation.ts'
-import { LastPass } from './last-pass.ts'
-import type { EvaluationRequest, FromSolver, KeyedPlan, PlanRequest, ThreadData, ToSolver } from './messages.ts'
+import type {
+  EvaluationRequest,
+  ExplainRequest,
+  FromSolver,
+  KeyedPlan,
+  PlanRequest,
+  ThreadData,
+  ToSolver,
+} from './messages.ts'
 
 /** Time that pods with many constraints get in a pass, after all others. */
 const heavyLimitMs = 500
@@ -198,4 +208,67 @@ function withPodsOf(snapshot: SchedulingSnapshot, { leftOut, apart }: PlanReques
 function sameOr<Value>(before: ReadonlyMap<string, Value>, after: ReadonlyMap<string, Value>) {
   const isSame = before.size === after.size && [...after].every(([key, value]) => before.get(key) === value)
   return isSame ? before : after
+}
+
+/** Counts pods by the zone they can go to: its name, `flexible` where several are left, `none` where none is. */
+function podsByZone({ pods, podVolumes }: SchedulingSnapshot): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const pod of pods) {
+    const zone = effectiveZone(pod, podVolumes?.get(pod))
+    counts.set(zone, (counts.get(zone) ?? 0) + 1)
+  }
+  return counts
+}
+
+/** Returns the zone that remains after a pod's requirements and its volumes. */
+function effectiveZone(pod: Pod, volumes: PodVolumes | undefined): string {
+  const isFree = volumes === undefined && pod.affinity?.nodeAffinity === undefined
+  if (isFree && Object.keys(pod.nodeSelector).length === 0) return 'flexible'
+  const own = podRequirements(pod, { strict: true }).get(labels.zone)
+  const reachable = (volumes?.alternatives ?? []).map((one) => requirements(one).get(labels.zone))
+  const zones = (reachable.length === 0 ? [undefined] : reachable).map((theirs) => both(own, theirs))
+  const named = new Set<string>()
+  for (const one of zones) {
+    if (one === undefined || (operatorOf(one) !== 'In' && operatorOf(one) !== 'DoesNotExist')) return 'flexible'
+    for (const zone of one.values) named.add(zone)
+  }
+  const [first] = named
+  return named.size > 1 ? 'flexible' : (first ?? 'none')
+}
+
+function both(a: Requirement | undefined, b: Requirement | undefined): Requirement | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : intersect(a, b)
+}
+
+/** The last pass of the thread, kept until it was asked why pods found no place. Explanations come after the plan was answered and so delay no pod. */
+class LastPass {
+  #pass: ExplainedPlan | undefined
+  #pods: ReadonlyMap<string, Pod> = new Map()
+
+  keep(pass: ExplainedPlan): void {
+    const { unschedulable } = pass.plan
+    this.#pass = unschedulable.length === 0 ? undefined : pass
+    this.#pods = new Map(unschedulable.map(({ pod }) => [podName(pod), pod]))
+  }
+
+  /** Explains pods while the time lasts, by name. Leaves out those with so many constraints that one of them could take all of it. */
+  explain(
+    { pods, timeLimitMs }: ExplainRequest,
+    inHand: (pod: Pod | undefined) => void,
+  ): ReadonlyMap<string, Explanation> {
+    const found = new Map<string, Explanation>()
+    const endsAt = performance.now() + timeLimitMs
+    for (const name of pods) {
+      const pod = this.#pods.get(name)
+      if (pod === undefined || isHeavy(pod)) continue
+      if (performance.now() >= endsAt) break
+      inHand(pod)
+      const explanation = this.#pass?.explanation(pod)
+      if (explanation !== undefined) found.set(name, explanation)
+    }
+    inHand(undefined)
+    this.#pass = undefined
+    this.#pods = new Map()
+    return found
+  }
 }

@@ -1,16 +1,19 @@
 import type { Logger } from 'pino'
+import type { Candidate } from '../../core/disruption/candidates.ts'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import type { Proposed, Validation } from '../../core/disruption/validate.ts'
-import type { InstanceType } from '../../core/instance-type.ts'
+import { type InstanceType, typeNamed } from '../../core/instance-type.ts'
 import type { Condition } from '../../core/objects.ts'
+import { isReschedulable } from '../../core/pods/pod-rules.ts'
+import { labels } from '../../core/requirements/labels.ts'
 import type { IndexedKind } from '../../core/scheduling/cluster-index.ts'
 import type { Explanation } from '../../core/scheduling/explain/explanation.ts'
+import { labelsOf, stateNodes } from '../../core/scheduling/state-nodes.ts'
 import type { CachedKind, CachedObject } from '../kubernetes/cache/cached-kinds.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { withoutTemplate } from '../kubernetes/cache/decode-buffer.ts'
 import { keyOf } from '../kubernetes/cache/object-key.ts'
-import { cachedObjects } from './cached-objects.ts'
-import { evaluationOf, validationOf } from './keyed-evaluation.ts'
+import { evaluationOf, type KeyedCandidate, type Objects, validationOf } from './keyed-evaluation.ts'
 import { planWithPods, type ThreadPlan } from './keyed-plan.ts'
 import type { EvaluationRequest, IndexChange, PlanRequest } from './messages.ts'
 import type { Quarantine } from './quarantine.ts'
@@ -247,4 +250,39 @@ const indexedKinds: Readonly<Partial<Record<CachedKind, IndexedKind>>> = {
 
 function indexedKind(kind: CachedKind): IndexedKind | undefined {
   return indexedKinds[kind]
+}
+
+/** Looks up objects as the cache has them when the answer comes. */
+function cachedObjects(cache: ClusterCache, instanceTypes: ReadonlyMap<string, readonly InstanceType[]>): Objects {
+  const claims = new Map<string, Candidate | undefined>()
+  const nodes = new Map(
+    stateNodes({ nodes: [...cache.nodes.values()], nodeClaims: [...cache.nodeClaims.values()] }).flatMap((one) =>
+      one.claim === undefined ? [] : [[one.claim.metadata.name, one] as const],
+    ),
+  )
+  const find = ({ nodeClaim: name, price, disruptionCost }: KeyedCandidate): Candidate | undefined => {
+    const one = nodes.get(name)
+    const own = one && labelsOf(one)
+    const nodePool = cache.nodePools.get(own?.[labels.nodePool] ?? '')
+    if (one?.node === undefined || one.claim === undefined || nodePool === undefined) return undefined
+    const pods = cache.pods.by('byNode', one.node.metadata.name)
+    const types = instanceTypes.get(nodePool.metadata.name) ?? []
+    return {
+      nodeClaim: one.claim,
+      node: one.node,
+      nodePool,
+      pods,
+      reschedulable: pods.filter(isReschedulable),
+      instanceType: typeNamed(types, own?.[labels.instanceType]),
+      price,
+      disruptionCost,
+    }
+  }
+  return {
+    candidate: (keyed) => {
+      if (!claims.has(keyed.nodeClaim)) claims.set(keyed.nodeClaim, find(keyed))
+      return claims.get(keyed.nodeClaim)
+    },
+    pod: (key) => cache.pods.get(key),
+  }
 }

@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { pathText } from '../../core/values/field-error.ts'
 import { nodeClassSpec } from '../node-class.ts'
 import { nodePoolSpec } from '../node-pool.ts'
-import { isKnownKind, objectProblem } from './objects.ts'
-import { shapeOf } from './of-schema.ts'
+import { isKnownKind, objectProblem, shapeOf } from './objects.ts'
 import { scenarioShape } from './scenario.ts'
 import {
   anyOf,

@@ -1,7 +1,12 @@
 import { disruptionDifferences } from '../../test/vectors/disruption-comparison.ts'
 import { circumstances } from '../report.ts'
 import { runToEnd } from '../run-to-end.ts'
-import { disruptionParity } from '../workloads/disruption-parity.ts'
+import type { DisruptionScenario } from '../workloads/disruption.ts'
+import { parityNodes } from '../workloads/disruption-parity-nodes.ts'
+import { parityWorkload } from '../workloads/disruption-parity-pods.ts'
+import { parityPools, parityTypes } from '../workloads/disruption-parity-pools.ts'
+import { Random } from '../workloads/random.ts'
+import { daemonSetJson, now } from '../workloads/scenario.ts'
 import { disruptionPeer, joinerSimulate } from './disruption-solvers.ts'
 
 /** So often the peer decides again, to find out what it leaves to chance: the order of pools, of equal zones, of pods in a message. */
@@ -58,4 +63,43 @@ const pods = / => /g
 function withoutOrder<T extends { readonly reason: string }>(blocked: T) {
   const isLong = (blocked.reason.match(pods)?.length ?? 0) > 1
   return isLong ? { ...blocked, reason: { $prefix: 'Not all pods would schedule' } } : blocked
+}
+
+const methods = ['single-node', 'single-node', 'multi-node', 'multi-node', 'drift', 'emptiness'] as const
+
+/** A small cluster of which something may be wrong in many ways. Costs and prices differ, as upstream chooses among equal ones by chance. */
+function disruptionParity(seed: number): DisruptionScenario {
+  const random = new Random(7000 + seed)
+  const method = random.pick(methods)
+  const types = parityTypes(random)
+  const pools = parityPools(random, method)
+  const daemons = random.chance(0.4)
+    ? [daemonSetJson('logs', { cpu: '100m', memory: '64Mi' }, { tolerations: [{ operator: 'Exists' }] })]
+    : []
+  const nodes = parityNodes(random, { types, pools, count: random.between(2, 14), method })
+  const hasDaemon = daemons.length > 0
+  return {
+    name: `disruption-parity-${seed}`,
+    note: `${nodes.length} nodes of ${pools.length} pools, ${types.length} types`,
+    now,
+    method,
+    options: options(random),
+    instanceTypes: types,
+    objects: [
+      ...pools.map(({ object }) => object),
+      ...daemons,
+      ...nodes.flatMap(({ objects }) => objects),
+      ...parityWorkload(random, nodes, hasDaemon),
+    ],
+  }
+}
+
+function options(random: Random): DisruptionScenario['options'] {
+  return {
+    ...(random.chance(0.4) ? { spotToSpotConsolidation: true } : {}),
+    ...(random.chance(0.2) ? { preferencePolicy: 'Ignore' } : {}),
+    ...(random.chance(0.1) ? { reconcileConditions: true } : {}),
+    ...(random.chance(0.1) ? { nominated: ['n01'] } : {}),
+    ...(random.chance(0.15) ? { markedForDeletion: ['n00'] } : {}),
+  }
 }

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { evaluate } from '../disruption/evaluate.ts'
-import { sampleEvaluation } from '../disruption/sample-evaluation.ts'
 import { disruptionWorld } from '../disruption/world.ts'
 import type { Condition, Pod } from '../objects.ts'
 import {
   sampleClaim,
   sampleCondition,
+  sampleEvaluation,
   sampleNode,
   samplePod,
   samplePool,

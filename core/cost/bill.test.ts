@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { CommandFacts, Life, VmSpan } from '../history/life.ts'
 import { billByHour, billedSpans, billOf, hourMs } from './bill.ts'
-import { forecastMonth } from './forecast.ts'
+import { forecastMonth } from './report.ts'
 import { savingsIn } from './savings.ts'
 
 const at = Date.UTC(2026, 10, 24, 10)

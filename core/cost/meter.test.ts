@@ -2,8 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { hourMs } from './bill.ts'
 import { CostMeter, type MeteredNode } from './meter.ts'
-import { weightOf } from './share.ts'
-import { addSlice, type Bounded, type CostSlice, emptyHour, mostKeys, sumOfPools } from './slice.ts'
+import { addSlice, type Bounded, type CostSlice, emptyHour, mostKeys, sumOfPools, weightOf } from './slice.ts'
 
 const start = Date.UTC(2026, 10, 24, 10)
 const sliceMs = 15_000

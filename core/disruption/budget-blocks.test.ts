@@ -4,6 +4,7 @@ import {
   ownedBy,
   sampleClaim,
   sampleCondition,
+  sampleEvaluation,
   sampleNode,
   samplePod,
   samplePool,
@@ -13,7 +14,6 @@ import {
 import { indexOf } from '../scheduling/cluster-index/index-of.ts'
 import { poolCounts } from './candidates.ts'
 import { evaluate } from './evaluate.ts'
-import { sampleEvaluation } from './sample-evaluation.ts'
 import { disruptionWorld } from './world.ts'
 
 // Each row answers to a test of upstream's e2e suites Drift and Termination: how many of the nodes of a pool one pass takes, by its budgets.

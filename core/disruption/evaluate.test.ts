@@ -5,6 +5,7 @@ import {
   ownedBy,
   sampleClaim,
   sampleCondition,
+  sampleEvaluation,
   sampleMeta,
   sampleNode,
   samplePod,
@@ -15,7 +16,6 @@ import {
 import { indexOf } from '../scheduling/cluster-index/index-of.ts'
 import { type EvaluationSettings, evaluate } from './evaluate.ts'
 import { joinerPolicy, karpenterPolicy } from './policy.ts'
-import { sampleEvaluation } from './sample-evaluation.ts'
 import { validate } from './validate.ts'
 import { type DisruptionWorld, disruptionWorld, type WorldSettings } from './world.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { pathText } from '../values/field-error.ts'
-import type { JudgedNodeClassSpec } from './judged-spec.ts'
+import type { JudgedNodeClassSpec } from './node-class-validation.ts'
 import { nodeClassErrors } from './node-class-validation.ts'
 
 const subnet = (name: string) =>

@@ -4,8 +4,6 @@ import type { FieldError } from '../values/field-error.ts'
 import { parseQuantity, type Quantity } from '../values/quantity.ts'
 import { shortened } from '../values/shortened.ts'
 
-import type { JudgedNodeClassSpec } from './judged-spec.ts'
-
 type Path = FieldError['path']
 
 const millisecond = 1_000_000n
@@ -114,4 +112,24 @@ function sysctlError(text: string): string | undefined {
 function dotted(text: string): string {
   if (/^[^./]*\//.exec(text) === null) return text
   return text.replaceAll(/[./]/g, (separator) => (separator === '/' ? '.' : '/'))
+}
+
+/** What of an AKSNodeClass's spec is judged here; `api/objects.ts` has all of it. Sizes and durations are Kubernetes texts. */
+export interface JudgedNodeClassSpec {
+  readonly vnetSubnetID?: string
+  readonly kubelet?: {
+    readonly allowedUnsafeSysctls?: readonly string[]
+    readonly cpuCFSQuotaPeriod?: string
+    readonly containerLogMaxSize?: string
+  }
+  readonly linuxOSConfig?: { readonly swapFileSize?: string }
+  readonly localDNS?: {
+    readonly vnetDNSOverrides?: readonly DnsCacheTimes[]
+    readonly kubeDNSOverrides?: readonly DnsCacheTimes[]
+  }
+}
+
+interface DnsCacheTimes {
+  readonly cacheDuration?: string
+  readonly serveStaleDuration?: string
 }

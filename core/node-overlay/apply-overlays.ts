@@ -1,8 +1,14 @@
 import type { InstanceType, Offering } from '../instance-type.ts'
 import type { NodeOverlay } from '../objects.ts'
 import type { Resources } from '../resources.ts'
-import { type OverlaidPool, poolRequirements, type ReadyOverlay, selectedOfferings } from './overlay-matching.ts'
-import { changesPrice, overlaidPrice } from './overlay-price.ts'
+import {
+  changesPrice,
+  type OverlaidPool,
+  overlaidPrice,
+  poolRequirements,
+  type ReadyOverlay,
+  selectedOfferings,
+} from './overlay-matching.ts'
 
 /**
  * Returns a pool's types with the prices and resources of overlays that count; of several that change the same, the first. A type that no overlay
@@ -44,5 +50,17 @@ function overlaidType(type: InstanceType, overlays: readonly Selecting[]): Insta
     ...type,
     offerings,
     ...(isCapacityChanged ? { capacity: { ...type.capacity, ...capacity }, isCapacityOverlaid: true as const } : {}),
+  }
+}
+
+/** Returns the annotations of a NodeClaim that may become one of these types: it was planned with corrected prices or resources. */
+export function overlayAnnotations(types: readonly InstanceType[]): Readonly<Record<string, string>> {
+  return {
+    ...(types.some(({ offerings }) => offerings.some(({ isPriceOverlaid }) => isPriceOverlaid === true))
+      ? { 'karpenter.sh/price-overlay-applied': 'true' }
+      : {}),
+    ...(types.some(({ isCapacityOverlaid }) => isCapacityOverlaid === true)
+      ? { 'karpenter.sh/capacity-overlay-applied': 'true' }
+      : {}),
   }
 }

@@ -1,14 +1,15 @@
+import type { ConditionChange } from '../conditions.ts'
 import type { InstanceType, Offering } from '../instance-type.ts'
 import type { NodeOverlay } from '../objects.ts'
 import { requirementErrors } from '../requirements/requirement-rules.ts'
 import {
+  changesPrice,
   type OverlaidPool,
   poolRequirements,
   type ReadyOverlay,
   readyOverlay,
   selectedOfferings,
 } from './overlay-matching.ts'
-import { changesPrice } from './overlay-price.ts'
 
 /** What an overlay's conditions say. */
 export type OverlayOutcome =
@@ -129,4 +130,17 @@ export function overlayErrors(overlay: NodeOverlay, wellKnown: ReadonlySet<strin
       .filter((name) => ownResources.has(name))
       .map((name) => `invalid capacity: ${name} in resource, restricted`),
   ]
+}
+
+/** Returns the condition that tells an overlay's outcome (reference/karpenter-core.md 1.3). */
+export function overlayCondition(outcome: OverlayOutcome): ConditionChange {
+  const type = 'ValidationSucceeded'
+  switch (outcome.kind) {
+    case 'valid':
+      return { type, status: 'True' }
+    case 'invalid':
+      return { type, status: 'False', reason: 'RuntimeValidation', message: outcome.message }
+    case 'conflict':
+      return { type, status: 'False', reason: 'Conflict', message: 'conflict with another overlay' }
+  }
 }

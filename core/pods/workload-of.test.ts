@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { ownedBy, samplePod } from '../sample-objects.ts'
-import { workloadOf } from './workload-of.ts'
+import { workloadOf } from './pod-rules.ts'
 
 const owned = (kind: string, name: string, labels = {}) =>
   samplePod('p', {

@@ -1,6 +1,6 @@
 import { isFullyBlocked } from '../disruption/budgets/pod-disruption-budgets.ts'
 import type { InstanceType } from '../instance-type.ts'
-import type { Node, NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../objects.ts'
+import type { Node, NodeClaim, NodePool, Pod, PodDisruptionBudget, RequirementSpec } from '../objects.ts'
 import { hasDoNotDisrupt, isActive, isProvisionable, isReschedulable, podName } from '../pods/pod-rules.ts'
 import type {
   CsiNode,
@@ -13,11 +13,13 @@ import type {
   StorageClass,
 } from '../pods/related-objects.ts'
 import { labels, wellKnownLabels } from '../requirements/labels.ts'
+import { operatorOf } from '../requirements/requirement.ts'
+import { requirementErrors } from '../requirements/requirement-rules.ts'
+import { podRequirements } from '../requirements/requirements.ts'
 import { mergeResources, type Resources } from '../resources.ts'
 import { integerQuantity } from '../values/quantity.ts'
-import { ignoredBecause } from './eligibility.ts'
-import { OncePodClaims } from './once-pod.ts'
 import type { NodePoolOption, SchedulingOptions, SchedulingSnapshot } from './snapshot.ts'
+import { compareText } from './solver/waiting-pods.ts'
 import {
   capacityOf,
   isBeingEmptied,
@@ -30,7 +32,7 @@ import {
   stateNodes,
 } from './state-nodes.ts'
 import { type DefaultSpreadConstraint, withDefaultSpread } from './topology/spread-defaults.ts'
-import type { UnschedulableCause } from './unschedulable.ts'
+import type { IgnoredReason, UnschedulableCause, VolumeProblem } from './unschedulable.ts'
 import { Storage } from './volumes.ts'
 
 /** The objects of a cluster that placement depends on. A missing list is unknown: pods that need it are left out. */
@@ -263,4 +265,82 @@ export function namespaceLabels(
   for (const name of inhabited) found.set(name, named(name))
   for (const { metadata } of namespaces) found.set(metadata.name, { ...named(metadata.name), ...metadata.labels })
   return found
+}
+
+/**
+ * Returns all reasons to leave out a pod before any attempt; undefined when it can be tried (reference/karpenter-core.md 3.2). `volumes`: the problem
+ * of its volumes.
+ */
+function ignoredBecause(
+  pod: Pod,
+  volumes: VolumeProblem | undefined,
+  wellKnown: ReadonlySet<string>,
+): UnschedulableCause | undefined {
+  const terms = pod.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
+  const selected = Object.entries(pod.nodeSelector).map(([key, value]) => ({
+    key,
+    operator: 'In' as const,
+    values: [value],
+  }))
+  const invalid = (requirement: RequirementSpec): readonly IgnoredReason[] => {
+    const errors = requirementErrors(requirement, wellKnown)
+    return errors.length === 0 ? [] : [{ kind: 'requirement', requirement, errors }]
+  }
+  const reasons: readonly IgnoredReason[] = [
+    ...(shunsKarpenter(pod) ? [{ kind: 'not-on-karpenter' } as const] : []),
+    ...selected.flatMap(invalid),
+    ...terms.flatMap(({ matchFields = [], matchExpressions = [] }) => [
+      ...(matchFields.length > 0 ? [{ kind: 'match-fields' } as const] : []),
+      ...matchExpressions.flatMap(invalid),
+    ]),
+    ...(volumes === undefined ? [] : [{ kind: 'volumes', problem: volumes } as const]),
+  ]
+  return reasons.length === 0 ? undefined : { kind: 'ignored', reasons }
+}
+
+/** A preference counts as well as a requirement. */
+function shunsKarpenter(pod: Pod): boolean {
+  const nodePool = podRequirements(pod, { strict: false }).get(labels.nodePool)
+  return nodePool !== undefined && operatorOf(nodePool) === 'DoesNotExist'
+}
+
+/**
+ * Who uses PersistentVolumeClaims that are for one pod at a time (ReadWriteOncePod): kube-scheduler binds no second one. A user that is being deleted
+ * gives its claim back in a while, and does not keep its successor from being planned.
+ */
+class OncePodClaims {
+  readonly #storage: Storage
+  /** The pod that has each claim, or will have it. */
+  readonly #users = new Map<string, Pod>()
+
+  /** `all`: of the cluster; `waiting`: those that are to be bound, of which one gets a free claim. */
+  constructor(storage: Storage, all: Iterable<Pod>, waiting: readonly Pod[]) {
+    this.#storage = storage
+    if (!waiting.some((pod) => storage.oncePodClaims(pod).length > 0)) return
+    for (const pod of all) if (pod.nodeName !== undefined && isActive(pod)) this.#take(pod)
+    for (const pod of [...waiting].sort(inOrder)) this.#take(pod)
+  }
+
+  /** Returns which claim of a pod another one uses; undefined when there is none. */
+  taken(pod: Pod): VolumeProblem | undefined {
+    for (const claim of this.#storage.oncePodClaims(pod)) {
+      const user = this.#users.get(claim)
+      if (user !== undefined && user.metadata.uid !== pod.metadata.uid)
+        return { kind: 'claim-in-use', claim, pod: podName(user) }
+    }
+    return undefined
+  }
+
+  #take(pod: Pod): void {
+    for (const claim of this.#storage.oncePodClaims(pod)) if (!this.#users.has(claim)) this.#users.set(claim, pod)
+  }
+}
+
+/** The order in which kube-scheduler takes pods up: the most important first, then the oldest. */
+function inOrder(a: Pod, b: Pod): number {
+  return (
+    (b.priority ?? 0) - (a.priority ?? 0) ||
+    compareText(a.metadata.creationTimestamp, b.metadata.creationTimestamp) ||
+    compareText(podName(a), podName(b))
+  )
 }

@@ -1,10 +1,8 @@
 import { expect, test } from 'vitest'
 import type { NodeClaim } from '../objects.ts'
 import { sampleClaim, sampleCondition, samplePool } from '../sample-objects.ts'
-import { missingClaims } from './missing-claims.ts'
-import { countPool } from './pool-count.ts'
-import { claimsOfCommands, markedClaims, stampedClaims } from './static-marks.ts'
-import { surplusClaims } from './surplus-claims.ts'
+import { countPool, missingClaims, surplusClaims } from './pool-count.ts'
+import { claimsOfCommands, markedClaims, stampedClaims } from './static-claim.ts'
 
 const command = 'static-drift-x'
 const annotated = (name: string, key: string) => sampleClaim(name, { metadata: { annotations: { [key]: command } } })

@@ -6,7 +6,7 @@ import { podFingerprint } from '../../activities/scheduler-thread/pod-fingerprin
 import type { Condition, NodeClaim, Pod } from '../../core/objects.ts'
 import { type Pause, Pauses } from '../../core/pauses/pauses.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
-import type { WaitingClass } from '../../core/scheduling/explain/waiting-class.ts'
+import type { WaitingClass } from '../../core/scheduling/explain/waiting-classes.ts'
 import { waitingKey } from '../../core/scheduling/explain/waiting-classes.ts'
 import { defined } from '../../core/values/defined.ts'
 import { type EventFacts, eventsOf } from './events.ts'

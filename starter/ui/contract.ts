@@ -1,4 +1,4 @@
-import type { WaitingClass } from '../../core/scheduling/explain/waiting-class.ts'
+import type { WaitingClass } from '../../core/scheduling/explain/waiting-classes.ts'
 import type { ClusterChange, ClusterView, NodeView, ViewPhase } from '../view/cluster-view.ts'
 
 /**

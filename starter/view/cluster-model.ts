@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { PriceOf } from '../../core/cost/report.ts'
-import type { WaitingClass } from '../../core/scheduling/explain/waiting-class.ts'
+import type { WaitingClass } from '../../core/scheduling/explain/waiting-classes.ts'
 import type { ClusterChange, ClusterView, NodeView } from './cluster-view.ts'
 import type { ClaimFact, NodeFact, PodFact } from './facts.ts'
 import { nodeView, type TimedNodeView } from './node-view.ts'

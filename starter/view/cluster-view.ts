@@ -1,5 +1,5 @@
 import type { Phase } from '../../core/node-claim/phase.ts'
-import type { WaitingClass } from '../../core/scheduling/explain/waiting-class.ts'
+import type { WaitingClass } from '../../core/scheduling/explain/waiting-classes.ts'
 
 /** Amounts in cores and bytes. */
 export interface Amounts {

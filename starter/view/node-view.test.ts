@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
-import type { WaitingClass } from '../../core/scheduling/explain/waiting-class.ts'
+import type { WaitingClass } from '../../core/scheduling/explain/waiting-classes.ts'
 import { buildView, ClusterModel } from './cluster-model.ts'
 import type { NodeView } from './cluster-view.ts'
 import { claimFact, nodeFact, podFact } from './facts.ts'

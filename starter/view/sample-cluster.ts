@@ -1,6 +1,6 @@
 // Objects of a small cluster as they travel, for tests.
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
-import type { WaitingClass } from '../../core/scheduling/explain/waiting-class.ts'
+import type { WaitingClass } from '../../core/scheduling/explain/waiting-classes.ts'
 import type { ClusterFacts } from './cluster-model.ts'
 import { claimFact, nodeFact, podFact } from './facts.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { WaitingClass } from '../../core/scheduling/explain/waiting-class.ts'
+import type { WaitingClass } from '../../core/scheduling/explain/waiting-classes.ts'
 import type { PodFact } from './facts.ts'
 import { pendingClasses } from './waiting.ts'
 

@@ -1,4 +1,4 @@
-import type { WaitingClass } from '../../core/scheduling/explain/waiting-class.ts'
+import type { WaitingClass } from '../../core/scheduling/explain/waiting-classes.ts'
 import type { PodFact } from './facts.ts'
 
 /** Most classes, and most names of a class. */

@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
-import { SharedScrape } from './shared-scrape.ts'
+import { SharedScrape } from './health-server.ts'
 
 it('is the same for as long as it took to compute, and then computed again', async () => {
   let [now, computed] = [1000, 0]

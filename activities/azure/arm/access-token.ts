@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { TokenCredential } from '@azure/identity'
-import { loginRemedy } from './azure-error-names.ts'
+import { loginRemedy } from './azure-failure-rules.ts'
 import type { CredentialKind, IdentitySettings } from './credentials.ts'
 
 /** Time limit of a token request (reference/azure-provider.md 9.5). */

@@ -4,7 +4,7 @@ import type { ArmBudget } from './arm-budget.ts'
 import { type ArmOperation, armOperation, remainingTokens } from './arm-limits.ts'
 import type { ArmMetrics } from './arm-metrics.ts'
 import { takeTurn } from './arm-turn.ts'
-import { retryAfterMs } from './retry-after.ts'
+import { retryAfterMs } from './azure-error.ts'
 
 export interface ArmBudgetPolicyOptions {
   readonly budget: ArmBudget

@@ -8,13 +8,14 @@ import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import type { AzureClient } from '../arm/client.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { offeringUse } from '../capacity/blocking-mark.ts'
+import type { Mark, OfferingId } from '../capacity/mark.ts'
 import type { Quota } from '../capacity/quota.ts'
 import type { UnavailableOfferings } from '../capacity/unavailable-offerings.ts'
 import { type NodeClassSettings, nodeClassSettings } from '../node-class/node-class-settings.ts'
 import type { CapacityReservations } from '../reservations/capacity-reservations.ts'
-import { reservedSale } from '../reservations/reserved-sale.ts'
+import type { OfferedReservation } from '../reservations/reservation.ts'
 import { DurableDocument } from './durable-document.ts'
-import { InstanceTypeLists } from './instance-types.ts'
+import { InstanceTypeLists, type ReservedPlace } from './instance-types.ts'
 import { isUnknownPrice, keptPrices, modelledPrices, type RegionPrices } from './pricing.ts'
 import { type AnswerSource, RefreshedAnswer } from './refreshed-answer.ts'
 import { fetchPrices } from './retail-prices.ts'
@@ -191,4 +192,18 @@ function priceSource(deps: CatalogueDeps): AnswerSource<RegionPrices> {
     asksAtStart: false,
     document: new DurableDocument(kubernetes, keptPrices, { ...deps, about: { askedFor: location } }),
   }
+}
+
+/** Returns reservations by size, in lower case. One that Azure refused a moment ago is not available, nor is one of a size that does not work. */
+export function reservedSale(
+  offered: readonly OfferedReservation[],
+  markOf: (offering: OfferingId) => Mark | undefined,
+): ReadonlyMap<string, readonly ReservedPlace[]> {
+  const sale = new Map<string, readonly ReservedPlace[]>()
+  for (const { id, instanceType, zone, free } of offered) {
+    const mark = markOf({ instanceType, zone, capacityType: 'reserved', family: '', vCpus: 0 })
+    const place = { id, zone, free, available: mark === undefined }
+    sale.set(instanceType.toLowerCase(), [...(sale.get(instanceType.toLowerCase()) ?? []), place])
+  }
+  return sale
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { goldenSizes } from '../../../test/vectors/golden-cases.ts'
-import { isTestedFamily, testedFamilyName } from './tested-families.ts'
+import { isTestedFamily, testedFamilyName } from './instance-types.ts'
 
 it.each([
   ['standardDSv5Family', 'dsv5', true],

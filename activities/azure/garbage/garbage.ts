@@ -1,11 +1,18 @@
 import type { WithheldMachine } from '../../../api/withheld-machines.ts'
 import type { AskedAdoption } from '../../../core/adoption.ts'
 import { isTrue } from '../../../core/conditions.ts'
-import { doubtOf, type FoundVm, type GarbageSuspects, garbageIn, type KnownClaim } from '../../../core/garbage.ts'
+import {
+  doubtOf,
+  type FoundPart,
+  type FoundVm,
+  type GarbageSuspects,
+  garbageIn,
+  type KnownClaim,
+} from '../../../core/garbage.ts'
 import { namingNode, type PodCounts } from '../../../core/machines-in-use.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import type { OrphanedMachines } from '../../../core/orphaned-machines.ts'
-import { inParallel } from '../../in-parallel.ts'
+import { inParallel } from '../../concurrency.ts'
 import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
 import { claimNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
 import { armErrorCode, scrubbedMessage } from '../arm/azure-error.ts'
@@ -15,13 +22,12 @@ import { providerId } from '../launch/virtual-machine.ts'
 import { withheldVms } from './adoptions.ts'
 import { GarbageDeletions, type GarbageDeps } from './deletions.ts'
 import { type FoundResources, findResources } from './found-resources.ts'
-import { unprovenGauge } from './garbage-metrics.ts'
+import { type GarbageKind, unprovenGauge } from './garbage-metrics.ts'
 import { reportMachinesWithheld, reportUnproven, reportWithheld } from './left-alone.ts'
 import { listedInstance } from './listed-instance.ts'
 import { nodesNaming } from './machines-in-use.ts'
 import { findOrphanedMachines } from './orphaned-machines.ts'
 import { orphanedNodes } from './orphaned-nodes.ts'
-import { SeenLeftovers } from './seen-leftovers.ts'
 import { reportUnownedInstances } from './unowned-instances.ts'
 import { costOf, reportWithheldMachines } from './withheld-machines.ts'
 
@@ -216,5 +222,37 @@ function knownClaim(deps: KnownClaimDeps, claim: NodeClaim, { listed }: Pick<Fou
     isBeingDeleted: deletionTimestamp !== undefined,
     hasReadyNode: node !== undefined && isTrue(node.conditions, 'Ready'),
     instance: listedInstance(claim, listed, deps.config),
+  }
+}
+
+/**
+ * Azure deletes NICs and disks a little after the VM that takes them along, and NICs do not say when they were made: so a NIC or disk must
+ * have been seen without an owner by an earlier pass, this long ago at least.
+ */
+const seenForMs = 10_000
+
+/** NICs and disks without an owner, over several passes. */
+class SeenLeftovers {
+  /** When each was first seen without an owner, by kind and name. */
+  readonly #seen = new Map<string, number>()
+
+  /** Returns NICs and disks that an earlier pass has seen without an owner as well. */
+  seenTwice(
+    { networkInterfaces, disks }: GarbageSuspects,
+    now: number,
+  ): Pick<GarbageSuspects, 'networkInterfaces' | 'disks'> {
+    const key = (kind: GarbageKind, { name }: FoundPart) => `${kind}/${name}`
+    const present = new Set([
+      ...networkInterfaces.map((nic) => key('networkInterface', nic)),
+      ...disks.map((disk) => key('disk', disk)),
+    ])
+    for (const one of this.#seen.keys()) if (!present.has(one)) this.#seen.delete(one)
+    for (const one of present) if (!this.#seen.has(one)) this.#seen.set(one, now)
+    const isOld = (kind: GarbageKind) => (part: FoundPart) =>
+      now - (this.#seen.get(key(kind, part)) ?? now) >= seenForMs
+    return {
+      networkInterfaces: networkInterfaces.filter(isOld('networkInterface')),
+      disks: disks.filter(isOld('disk')),
+    }
   }
 }

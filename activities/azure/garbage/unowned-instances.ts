@@ -1,7 +1,7 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import { conditionOf, instanceNotOwned, instanceOwned, isTrue, whyUnowned } from '../../../core/conditions.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
-import { inParallel } from '../../in-parallel.ts'
+import { inParallel } from '../../concurrency.ts'
 import { setClaimConditions } from '../../kubernetes/client/object-writes.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'

@@ -4,7 +4,7 @@ import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.t
 import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import type { OwnClock } from '../../kubernetes/client/server-time.ts'
-import { launchPrice } from '../../node-overlays/launch-price.ts'
+import { launchPrice } from '../../node-overlays/pool-types.ts'
 import type { Tracing } from '../../telemetry/tracing.ts'
 import { type Attempted, armErrorCode, armErrorText, metricsErrorCode } from '../arm/azure-error.ts'
 import { failureFacts } from '../arm/azure-failure.ts'

@@ -7,7 +7,7 @@ import { unread } from './finding.ts'
 import { findImages, imagesFinding, pinnedImages } from './images-status.ts'
 import { localDnsDecision } from './local-dns.ts'
 import { nodeClassSettings } from './node-class-settings.ts'
-import { waitingMessage } from './termination.ts'
+import { waitingMessage } from './node-class-status.ts'
 import { encryptionSetFinding, validate } from './validation.ts'
 
 const config = goldenConfig('westus2', {

@@ -1,7 +1,18 @@
 import type { NodeClass } from '../../../api/objects.ts'
 import { conditionOf, isTrue, isTrueAt } from '../../../core/conditions.ts'
+import { nodeClassHash, nodeClassHashVersion } from '../../../core/node-class/node-class-hash.ts'
 import { isDeleting } from '../../../core/objects.ts'
-import { setConditions } from '../../kubernetes/client/status-writes.ts'
+import { annotations, nodeClassFinalizer } from '../../../core/requirements/labels.ts'
+import type { CachedKind } from '../../kubernetes/cache/cached-kinds.ts'
+import { isNotFound } from '../../kubernetes/client/api-error.ts'
+import { type ObjectWritesDeps, updateClaim } from '../../kubernetes/client/object-writes.ts'
+import { lockedPatch, patchOf } from '../../kubernetes/client/optimistic-write.ts'
+import {
+  type ObjectRef,
+  type StatusWritesDeps,
+  setConditions,
+  updateObject,
+} from '../../kubernetes/client/status-writes.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import type { ClaimUpkeepDeps } from '../../kubernetes/lifecycle/claim-upkeep.ts'
 import { keepUpClaims } from '../../kubernetes/lifecycle/claim-upkeep.ts'
@@ -9,8 +20,8 @@ import type { NodePoolStatusDeps } from '../../kubernetes/node-pools/node-pool-s
 import { refreshNodePools } from '../../kubernetes/node-pools/node-pool-status.ts'
 import type { PauseConditionsDeps } from '../../kubernetes/pauses/pause-conditions.ts'
 import { refreshPauses } from '../../kubernetes/pauses/pause-conditions.ts'
-import { refreshNodeOverlays } from '../../node-overlays/overlay-status.ts'
 import type { CatalogueOfPools } from '../../node-overlays/pool-types.ts'
+import { refreshNodeOverlays } from '../../node-overlays/pool-types.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 import { type AdoptMachinesDeps, adoptMachines } from '../machines/adopt-machines.ts'
 import { machineDriftActions } from '../machines/machine-drift.ts'
@@ -20,8 +31,6 @@ import { type DemotionDeps, demoteReserved } from '../reservations/demotion.ts'
 import { type GroupsStatusDeps, reportGroups } from '../reservations/groups-status.ts'
 import type { DriftDeps } from './drift.ts'
 import { refreshDrift } from './drift.ts'
-import type { DriftHashesDeps } from './drift-hashes.ts'
-import { stampNodeClass } from './drift-hashes.ts'
 import type { Finding } from './finding.ts'
 import { withWorkingImages } from './image-standing.ts'
 import type { ImagesStatusDeps } from './images-status.ts'
@@ -32,8 +41,6 @@ import { findLocalDns } from './local-dns.ts'
 import { nodeClassSettings } from './node-class-settings.ts'
 import type { SubnetStatusDeps } from './subnet-status.ts'
 import { findSubnet } from './subnet-status.ts'
-import type { TerminationDeps } from './termination.ts'
-import { catchUpServed, terminateNodeClass } from './termination.ts'
 import type { ValidationDeps } from './validation.ts'
 import { validate } from './validation.ts'
 
@@ -173,4 +180,100 @@ function changedStatus(
 function throwJoined(errors: readonly unknown[]): void {
   if (errors.length === 1) throw errors[0]
   if (errors.length > 1) throw new AggregateError(errors, errors.map(scrubbedMessage).join('; '))
+}
+
+interface DriftHashesDeps extends ObjectWritesDeps {}
+
+/**
+ * Writes a node class' finalizer, drift hash and the hash's version. Hashes of another version cannot be compared: then the claims are
+ * updated first (reference/azure-provider.md 1.4 and 1.5). Returns the class as it is afterwards; undefined
+ * when it is gone.
+ */
+export async function stampNodeClass(deps: DriftHashesDeps, nodeClass: NodeClass): Promise<NodeClass | undefined> {
+  if (nodeClass.metadata.annotations[annotations.nodeClassHashVersion] !== nodeClassHashVersion) {
+    await deps.cache.catchUp(['NodeClaim'])
+    const claims = [...deps.cache.nodeClaims.values()].filter(
+      ({ spec }) => spec.nodeClassRef.name === nodeClass.metadata.name,
+    )
+    await Promise.all(claims.map(({ metadata }) => rehashClaim(deps, metadata, hashes(nodeClass))))
+  }
+  return updateObject(deps, { kind: 'AKSNodeClass', ref: nodeClass.metadata }, (current, path) => {
+    const { metadata } = current
+    const wanted = hashes(current)
+    const isHashed = Object.entries(wanted).every(([key, value]) => metadata.annotations[key] === value)
+    const isHeld = metadata.finalizers.includes(nodeClassFinalizer) || metadata.deletionTimestamp !== undefined
+    if (isHashed && isHeld) return undefined
+    const finalizers = isHeld ? {} : { finalizers: [...metadata.finalizers, nodeClassFinalizer] }
+    return deps.client.mergePatch(path, patchOf({ metadata: { annotations: wanted, ...finalizers } }, metadata))
+  })
+}
+
+function hashes({ spec }: NodeClass): Record<string, string> {
+  return {
+    [annotations.nodeClassHash]: nodeClassHash(spec),
+    [annotations.nodeClassHashVersion]: nodeClassHashVersion,
+  }
+}
+
+/** Rehashes a claim. One that has drifted already keeps its hash: the difference is why it is replaced. */
+function rehashClaim(
+  deps: DriftHashesDeps,
+  ref: ObjectRef,
+  wanted: Readonly<Record<string, string>>,
+): Promise<unknown> {
+  return updateClaim(deps, ref, ({ metadata, status }) => {
+    if (metadata.annotations[annotations.nodeClassHashVersion] === nodeClassHashVersion) return undefined
+    const stamped = isTrue(status.conditions, 'Drifted')
+      ? { [annotations.nodeClassHashVersion]: nodeClassHashVersion }
+      : wanted
+    return { metadata: { annotations: stamped } }
+  })
+}
+
+interface TerminationDeps extends StatusWritesDeps {}
+
+const namesShown = 5
+
+/**
+ * Releases an AKSNodeClass that is being deleted once no NodeClaim names it, since until then it describes their nodes
+ * (reference/azure-provider.md 1.5). The cache must be up to date on NodeClaims. The deletion of the last one starts the next check.
+ */
+export async function terminateNodeClass(deps: TerminationDeps, nodeClass: NodeClass): Promise<void> {
+  const { name } = nodeClass.metadata
+  const claims = [...deps.cache.nodeClaims.values()].filter(({ spec }) => spec.nodeClassRef.name === name)
+  if (claims.length > 0) {
+    const message = waitingMessage(claims.map(({ metadata }) => metadata.name))
+    const values = [nodeClass.metadata.uid, message]
+    deps.events.record({ about: subject(nodeClass), reason: 'WaitingOnNodeClaimTermination', message, values })
+    await setConditions(deps, { kind: 'AKSNodeClass', ref: nodeClass.metadata }, () => ({}))
+    return
+  }
+  await updateObject(deps, { kind: 'AKSNodeClass', ref: nodeClass.metadata }, ({ metadata }, path) => {
+    if (metadata.deletionTimestamp === undefined || !metadata.finalizers.includes(nodeClassFinalizer)) return undefined
+    const finalizers = metadata.finalizers.filter((finalizer) => finalizer !== nodeClassFinalizer)
+    return deps.client.mergePatch(path, lockedPatch({ metadata: { finalizers } }, metadata))
+  })
+}
+
+/**
+ * Brings these kinds up to date. A kind whose CRD was deleted is served no more: its objects went one by one, which the watch has told, so the cache is
+ * up to date on it, and an AKSNodeClass that waits for the last NodeClaim can go. Its CRD, which waits for it, could not be applied again otherwise.
+ * Errors: the API server's.
+ */
+export async function catchUpServed({ cache }: TerminationDeps, kinds: readonly CachedKind[]): Promise<void> {
+  await Promise.all(
+    kinds.map((kind) =>
+      cache.catchUp([kind]).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error
+      }),
+    ),
+  )
+}
+
+/** Returns five names, and how many more. Sorted, so that the same claims make the same message. */
+export function waitingMessage(claims: readonly string[]): string {
+  const sorted = claims.toSorted()
+  const shown = sorted.slice(0, namesShown).join(', ')
+  const others = sorted.length - namesShown
+  return `Waiting on NodeClaim termination for ${shown}${others > 0 ? ` and ${others} other(s)` : ''}`
 }

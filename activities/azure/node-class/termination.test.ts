@@ -7,8 +7,7 @@ import { ended, useFakeTime } from '../../../test/fakes/time.ts'
 import { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
 import { ApiError } from '../../kubernetes/client/api-error.ts'
-import { stampNodeClass } from './drift-hashes.ts'
-import { catchUpServed, terminateNodeClass, waitingMessage } from './termination.ts'
+import { catchUpServed, stampNodeClass, terminateNodeClass, waitingMessage } from './node-class-status.ts'
 
 useFakeTime()
 

@@ -1,16 +1,17 @@
+import type { CapacityReservation } from '@azure/arm-compute'
 import type { Logger } from 'pino'
 import type { NodeClass } from '../../../api/objects.ts'
 import { isTrue } from '../../../core/conditions.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
+import { isResourceGone, scrubbedMessage } from '../arm/azure-error.ts'
 import type { AzureClient } from '../arm/client.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { DurableDocument, KeptAnswer } from '../catalogue/durable-document.ts'
 import { vmName } from '../launch/virtual-machine.ts'
 import { distinctGroups, type GroupId, groupKey, mostGroupsRead, namedGroups, parseGroupId } from './group-id.ts'
-import { readGroup } from './read-group.ts'
-import type { OfferedReservation, Reservation, ReservationGroup } from './reservation.ts'
+import { groupOf, type OfferedReservation, type Reservation, type ReservationGroup, unreadable } from './reservation.ts'
 import { ChosenPlaces, heldBy, reservationsAskedFor, takersIn } from './takers.ts'
 
 /** Interval of reading the groups, while any is named. */
@@ -233,4 +234,29 @@ export class CapacityReservations {
 
 function groupsText(object: { readonly metadata: NodeClass['metadata'] } | undefined): string {
   return object?.metadata.annotations[annotations.reservationGroups] ?? ''
+}
+
+interface ReadDeps {
+  readonly azure: AzureClient
+  readonly config: AzureConfig
+  readonly log: Logger
+}
+
+/** Reads a group by two requests: what is reserved, and which VMs are in it. Only Azure's word about the group itself proves that it is gone. */
+export async function readGroup(
+  { azure: { compute }, config, log }: ReadDeps,
+  { id: groupId, resourceGroup, name }: GroupId,
+): Promise<ReservationGroup> {
+  try {
+    const group = await compute.capacityReservationGroups.get(resourceGroup, name, { expand: 'instanceView' })
+    const reservations: CapacityReservation[] = []
+    for await (const one of compute.capacityReservations.listByCapacityReservationGroup(resourceGroup, name))
+      reservations.push(one)
+    return groupOf({ groupId, group, reservations }, config)
+  } catch (error) {
+    if (isResourceGone(error, name)) return { groupId, kind: 'gone' }
+    const why = scrubbedMessage(error)
+    log.warn({ group: groupId, why }, 'capacity reservation group could not be read')
+    return unreadable(groupId, `cannot be read: ${why}`)
+  }
 }

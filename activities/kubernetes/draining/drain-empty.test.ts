@@ -3,7 +3,7 @@ import { type Given, ref, world } from '../../../test/fakes/drain-world.ts'
 import { attachmentJson, condition, daemonJson, goingClaim, nodeJson, podJson } from '../../../test/fakes/objects.ts'
 import { ended, useFakeTime } from '../../../test/fakes/time.ts'
 import { livePodsOn } from '../lifecycle/live-pods.ts'
-import { drainEmpty } from './drain-empty.ts'
+import { drainEmpty } from './drain.ts'
 
 useFakeTime()
 

@@ -1,14 +1,26 @@
 import { type ConditionChange, conditionOf, isTrue } from '../../../core/conditions.ts'
-import { type DrainPlan, drainPlan } from '../../../core/node-claim/drain.ts'
-import { type DrainReported, podHold, volumeHold } from '../../../core/node-claim/drain-waits.ts'
+import {
+  blockingVolumeAttachments,
+  type DrainPlan,
+  drainPlan,
+  staysOnDrainedNode,
+} from '../../../core/node-claim/drain.ts'
+import { type DrainReported, nothingReported, podHold, volumeHold } from '../../../core/node-claim/drain-waits.ts'
 import { terminationDeadline } from '../../../core/node-claim/lifecycle.ts'
 import type { Node, NodeClaim, Pod } from '../../../core/objects.ts'
+import type { VolumeAttachment } from '../../../core/pods/related-objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { timeText } from '../../../core/values/time.ts'
+import { untilDeadline, whenAborted } from '../../abortable-wait.ts'
+import { activityScope } from '../../activity-context.ts'
 import { budgetsTopic, type ClusterChange, claimTopic, nodeTopic } from '../cache/change-feed.ts'
+import type { ClusterCache } from '../cache/cluster-cache.ts'
+import { isNotFound } from '../client/api-error.ts'
+import type { KubernetesClient } from '../client/client.ts'
 import { cachedClaim, liveClaim, setClaimConditions } from '../client/object-writes.ts'
+import { resourcePath } from '../client/resources.ts'
 import type { ClaimRef, DrainOutcome } from '../contract.ts'
-import { liveNodes } from '../lifecycle/claim-nodes.ts'
+import { claimNodes, liveNodes } from '../lifecycle/claim-nodes.ts'
 import { lastLookAt, livePodsOn } from '../lifecycle/live-pods.ts'
 import type { NodeHealthDeps } from '../lifecycle/node-health.ts'
 import { applyInterruption } from '../lifecycle/node-health.ts'
@@ -21,8 +33,6 @@ import { bindingMs } from './late-binding.ts'
 import type { NodeDeletionDeps } from './node-deletion.ts'
 import { beginNodeDeletion } from './node-deletion.ts'
 import { publishDeadline, stampTermination } from './termination-stamp.ts'
-import type { VolumesDeps } from './volumes.ts'
-import { attachmentsInTheWay } from './volumes.ts'
 
 export interface DrainDeps extends DrainReportDeps, EvictionsDeps, NodeDeletionDeps, VolumesDeps, NodeHealthDeps {}
 
@@ -246,4 +256,62 @@ class Drain {
       kind !== 'PodDisruptionBudget' || this.#evictions.budgetChanged((after ?? before)?.metadata.namespace)
     await this.#deps.cache.changeOf(topics, { ms, concerns }, this.#signal)
   }
+}
+
+/** Time in which it is done where the API server is quick. */
+const atOnceMs = 1000
+
+/**
+ * Drains the Nodes of a claim that were tainted long enough ago and have no pods left, as after most disruption commands: that needs no step of its own.
+ * Returns whether it did so; otherwise, and where the API server is slow or busy, `drain` goes on from the cluster's state.
+ */
+async function drainEmpty(deps: DrainDeps, ref: ClaimRef): Promise<boolean> {
+  const claim = cachedClaim(deps, ref)
+  const nodes = claim === undefined ? [] : claimNodes(deps, claim)
+  if (claim === undefined || nodes.length === 0 || deps.client.isBusy) return false
+  const now = deps.now()
+  const pods = nodes.flatMap(({ metadata }) => [...deps.cache.pods.by('byNode', metadata.name)])
+  if (!drainPlan({ pods, now }).done || bindingMs(claim, nodes, now) > 0) return false
+  const outcome = await untilDeadline(atOnceMs, activityScope().signal, (late) => {
+    const drained = drain(deps, { claim: ref, reported: nothingReported }, late).catch(() => undefined)
+    return Promise.race([drained, whenAborted(late)])
+  })
+  return typeof outcome === 'object' && outcome.kind === 'drained'
+}
+
+interface VolumesDeps {
+  readonly client: KubernetesClient
+  readonly cache: ClusterCache
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
+
+/** Returns the attachments that the VM of drained Nodes waits for. Those of pods that stay on the Nodes go with the VM. */
+async function attachmentsInTheWay(
+  deps: VolumesDeps,
+  nodeNames: readonly string[],
+): Promise<readonly VolumeAttachment[]> {
+  const attachments = nodeNames.flatMap((name) => [...deps.cache.volumeAttachments.by('byNode', name)])
+  if (attachments.length === 0) return []
+  const staying = nodeNames
+    .flatMap((name) => [...deps.cache.pods.by('byNode', name)])
+    .filter((pod) => staysOnDrainedNode(pod, deps.now()))
+  const volumes = await Promise.all(staying.map((pod) => volumesOf(deps, pod)))
+  return blockingVolumeAttachments(attachments, new Set(nodeNames), new Set(volumes.flat()))
+}
+
+/** Returns the persistent volumes that a pod uses. */
+async function volumesOf(deps: VolumesDeps, pod: Pod): Promise<readonly string[]> {
+  const names = await Promise.all(
+    pod.persistentVolumeClaims.map(async (name) => {
+      try {
+        const claim = await deps.client.get(resourcePath('persistentvolumeclaims', name, pod.metadata.namespace))
+        return (claim['spec'] as { volumeName?: string }).volumeName ?? []
+      } catch (error) {
+        if (isNotFound(error)) return []
+        throw error
+      }
+    }),
+  )
+  return names.flat()
 }

@@ -2,7 +2,7 @@ import { isLeavingTainted, keepsVm, leavingTaint, type PodCounts } from '../../.
 import { nodeNamePrefix } from '../../../core/node-claim/node-names.ts'
 import { isNodeOfSomeClaim, isOwnNodeOfVm, owningClaim } from '../../../core/node-claim/node-owner.ts'
 import type { Node } from '../../../core/objects.ts'
-import { inParallel } from '../../in-parallel.ts'
+import { inParallel } from '../../concurrency.ts'
 import { isNotFound } from '../client/api-error.ts'
 import { type ObjectWritesDeps, updateNode } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'

@@ -1,11 +1,12 @@
+import type { Logger } from 'pino'
 import { conditionOf } from '../../../core/conditions.ts'
 import type { NodeClaim, NodePool } from '../../../core/objects.ts'
-import { type Pause, type Pauses, pauseText } from '../../../core/pauses/pauses.ts'
+import { type LoopName, type Pause, Pauses, pauseText, scopeOf } from '../../../core/pauses/pauses.ts'
 import type { StatusWritesDeps } from '../client/status-writes.ts'
 import { setConditions } from '../client/status-writes.ts'
+import type { PauseChange, PausesWritten } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
-import type { PauseDeps } from './pauses.ts'
-import { removeOverPauses } from './pauses.ts'
+import { type PauseDeps, readLoopPauses, removeOverPauses, writePause } from './pauses.ts'
 
 export interface PauseConditionsDeps extends StatusWritesDeps, PauseDeps {}
 
@@ -26,7 +27,7 @@ export async function refreshPauses(deps: PauseConditionsDeps): Promise<Pauses> 
  * pool and of a reason. On NodeClaims it covers those of that node, since a NodePool reports for all its nodes at once. `whyLifted` is published
  * where it goes.
  */
-export async function keepPauseConditions(deps: PauseConditionsDeps, pauses: Pauses, whyLifted: string): Promise<void> {
+async function keepPauseConditions(deps: PauseConditionsDeps, pauses: Pauses, whyLifted: string): Promise<void> {
   const { nodePools, nodeClaims } = deps.cache
   await Promise.all([
     ...[...nodePools.values()].map((pool) =>
@@ -95,4 +96,42 @@ async function keep<K extends keyof Kinds>(
       values: [uid, was],
     })
   } else deps.events.record({ about: subject(object), reason: 'DisruptionPaused', message, values: [uid, message] })
+}
+
+export interface PauseChangesDeps extends PauseConditionsDeps, PauseDeps {
+  readonly log: Logger
+}
+
+/** Returns the pauses of a loop, from which a new run of it starts. */
+export async function pausesInForce(
+  deps: PauseChangesDeps,
+  loop: LoopName,
+): Promise<{ readonly pause?: Pause; readonly partial?: readonly Pause[] }> {
+  const inForce = await readLoopPauses(deps, loop, deps.now())
+  const pause = new Pauses(inForce).wholeLoop
+  const partial = inForce.filter((each) => scopeOf(each).kind !== 'cluster')
+  return { ...(pause === undefined ? {} : { pause }), ...(partial.length === 0 ? {} : { partial }) }
+}
+
+/**
+ * Writes an operator's request, then shows it on the objects that it covers. A pause is in force once it is written, so a condition that
+ * cannot be set delays nothing: a later pass sets it.
+ */
+export async function changePauses(deps: PauseChangesDeps, change: PauseChange): Promise<PausesWritten> {
+  const written = await writePause(deps, change, deps.now())
+  deps.log.info({ ...change }, change.pause === undefined ? 'lifted pause' : 'applied pause')
+  if (change.loop === 'disruption') {
+    try {
+      await keepPauseConditions(deps, new Pauses(written.inForce), whyLifted(change))
+    } catch (error) {
+      deps.log.warn({ err: error }, 'failed to write condition DisruptionPaused, retrying in a later pass')
+    }
+  }
+  return written
+}
+
+function whyLifted({ pause, lift }: PauseChange): string {
+  if (pause !== undefined) return 'replaced by another pause'
+  if (lift === undefined) return 'its time is over'
+  return lift.by === undefined ? 'resumed' : `resumed by ${lift.by}`
 }

@@ -6,8 +6,7 @@ import { kubernetesDeps } from '../../../test/fakes/deps.ts'
 import { at, claimJson, poolJson } from '../../../test/fakes/objects.ts'
 import { useFakeTime } from '../../../test/fakes/time.ts'
 import { ApiError } from '../client/api-error.ts'
-import { changePauses, pausesInForce } from './pause-changes.ts'
-import { refreshPauses } from './pause-conditions.ts'
+import { changePauses, pausesInForce, refreshPauses } from './pause-conditions.ts'
 import { readPause, readPauses, removeOverPauses, writePause } from './pauses.ts'
 
 useFakeTime()

@@ -1,4 +1,4 @@
-import type { Registry } from 'prom-client'
+import { Gauge, type Registry } from 'prom-client'
 import { realPods } from '../../../core/capacity-buffer/buffer-pods.ts'
 import { plannedAnnotations, readyTime } from '../../../core/history/claim-facts.ts'
 import {
@@ -12,7 +12,13 @@ import {
 import type { NodeClaim, Pod } from '../../../core/objects.ts'
 import { podName } from '../../../core/pods/pod-rules.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
-import { formatPodClasses, hasPromisedRoom, nodeVerdict, podClassesOf } from '../../../core/scheduling/node-verdict.ts'
+import {
+  formatPodClasses,
+  hasPromisedRoom,
+  type MadeNode,
+  nodeVerdict,
+  podClassesOf,
+} from '../../../core/scheduling/node-verdict.ts'
 import type { PlannedNodeClaim, SchedulingPlan } from '../../../core/scheduling/snapshot.ts'
 import { timeText } from '../../../core/values/time.ts'
 import { type EventRecorder, subject } from '../../kubernetes/event-recorder.ts'
@@ -21,8 +27,6 @@ import { podClass } from '../../scheduler-thread/pod-fingerprint.ts'
 import type { Nominations } from '../nominations.ts'
 import { type LeftoverReason, Leftovers } from './leftovers.ts'
 import { MadeNodes } from './made-nodes.ts'
-import { OpenNodes } from './open-nodes.ts'
-import { observeRefusals } from './refusal-metrics.ts'
 import { madeFor, poolsState, probeOf, refusalText } from './refusal-rules.ts'
 import { RefusalStore, type RefusalStoreDeps } from './refusal-store.ts'
 
@@ -244,4 +248,72 @@ export class NodeRefusals {
     this.#all = all
     this.#store.changed(name)
   }
+}
+
+interface OpenNode {
+  readonly node: MadeNode
+  readonly readyMs: number
+}
+
+/** Nodes of which no verdict is known, for the pods of one plan: a class may have a thousand of each. */
+class OpenNodes {
+  readonly #made: MadeNodes
+  readonly #planned: ReadonlyMap<string, readonly Pod[]>
+  readonly #byClass = new Map<string, OpenNode[]>()
+
+  constructor(made: MadeNodes, existing: SchedulingPlan['existing']) {
+    this.#made = made
+    this.#planned = new Map(existing.map(({ node, pods }) => [node, pods]))
+  }
+
+  /** Returns the NodeClaim of a node that was made for a pod's class after it came, and that has room for it by its promise. `refused`: NodeClaims to leave out. */
+  claimFor(pod: Pod, podClass: string, refused: readonly string[]): NodeClaim | undefined {
+    const { uid, creationTimestamp } = pod.metadata
+    const createdMs = Date.parse(creationTimestamp)
+    const nodes = this.#byClass.get(podClass) ?? this.#openFor(podClass, refused)
+    this.#byClass.set(podClass, nodes)
+    for (let at = 0; at < nodes.length; ) {
+      const { node, readyMs } = nodes[at] as OpenNode
+      // The others were ready before it came, too.
+      if (readyMs < createdMs) return undefined
+      if (hasPromisedRoom(pod, node, false)) return node.claim
+      // Others of the class find as much, unless it depends on the pod itself.
+      const isOwn = pod.persistentVolumeClaims.length > 0 || node.pods.some(({ metadata }) => metadata.uid === uid)
+      if (isOwn) at += 1
+      else nodes.splice(at, 1)
+    }
+    return undefined
+  }
+
+  /** The last one first. */
+  #openFor(podClass: string, refused: readonly string[]): OpenNode[] {
+    const open = this.#made.of(podClass).flatMap((claim): readonly OpenNode[] => {
+      const { name, creationTimestamp } = claim.metadata
+      const { readyMs } = readyTime(claim)
+      if (readyMs === undefined || refused.includes(name)) return []
+      const node = this.#made.nodeOf(claim)
+      if (node === undefined || this.#made.hasBound(podClass, Date.parse(creationTimestamp))) return []
+      return [
+        { readyMs, node: { ...node, pods: [...node.pods, ...(this.#planned.get(node.node.metadata.name) ?? [])] } },
+      ]
+    })
+    return open.sort((a, b) => b.readyMs - a.readyMs)
+  }
+}
+
+/** Publishes the classes of pods whose nodes kube-scheduler refuses, each with the number of its pending pods. */
+function observeRefusals(
+  refusals: () => readonly (NodeRefusal & { readonly pods: number })[],
+  registry: Registry,
+): Gauge {
+  return new Gauge({
+    name: 'joiner_node_refusals',
+    help: 'Pending pods of classes that kube-scheduler does not bind to the nodes made for them, with what it says.',
+    labelNames: ['pod', 'nodepool', 'message'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const { pod, nodePool, message, pods } of refusals()) this.set({ pod, nodepool: nodePool, message }, pods)
+    },
+  })
 }

@@ -7,8 +7,7 @@ import { ended, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
 import { ApiError } from '../../kubernetes/client/api-error.ts'
 import { Fence } from '../fence.ts'
-import { fillStaticPools } from './fill-pools.ts'
-import { shortages } from './shortages.ts'
+import { fillStaticPools, shortages } from './shortages.ts'
 
 useFakeTime()
 

@@ -1,17 +1,18 @@
 import type { Logger } from 'pino'
 import { compatibleOfferings, type InstanceType, isLaunchable } from '../../../core/instance-type.ts'
 import { templateRequirements } from '../../../core/node-pool/node-claim-template.ts'
-import type { NodePool } from '../../../core/objects.ts'
+import type { NodeClaim, NodePool } from '../../../core/objects.ts'
 import { wellKnownLabels } from '../../../core/requirements/labels.ts'
 import { isCompatible } from '../../../core/requirements/requirements.ts'
-import { missingClaims } from '../../../core/static-capacity/missing-claims.ts'
-import { countPool } from '../../../core/static-capacity/pool-count.ts'
-import { templateOf } from '../../../core/static-capacity/static-claim.ts'
-import { stampedClaims } from '../../../core/static-capacity/static-marks.ts'
+import { countPool, missingClaims } from '../../../core/static-capacity/pool-count.ts'
+import { stampedClaims, staticClaim, templateOf } from '../../../core/static-capacity/static-claim.ts'
+import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
 import { type EventRecorder, subject } from '../../kubernetes/event-recorder.ts'
 import { type CatalogueOfPools, instanceTypes } from '../../node-overlays/pool-types.ts'
+import { type CreateClaimsDeps, createClaims, type ProvisioningOutcome } from '../create-claims.ts'
+import type { Fence } from '../fence.ts'
+import { readPool } from '../pool-limits.ts'
 import { staticMemoryOf } from './static-memory.ts'
-import { type StaticPool, type StaticPoolsDeps, staticPools } from './static-pools.ts'
 
 export interface ShortagesDeps extends StaticPoolsDeps, CatalogueOfPools {
   readonly events: EventRecorder
@@ -31,7 +32,7 @@ export interface Shortages {
 const retryMs = 10_000
 
 /** Returns how many NodeClaims a pool lacks, as far as its limit allows. */
-export function lacking({ pool, claims }: StaticPool): number {
+function lacking({ pool, claims }: StaticPool): number {
   return missingClaims(pool, countPool(pool, claims, stampedClaims(claims)))
 }
 
@@ -83,4 +84,58 @@ function isBuyable(deps: ShortagesDeps, pool: NodePool): boolean {
       message: 'NodePool requirements filtered out all compatible available instance types',
     })
   return false
+}
+
+export interface StaticPoolsDeps {
+  readonly cache: ClusterCache
+  /** Whether static NodePools keep their replicas (feature gate StaticCapacity). */
+  readonly staticCapacity: boolean
+}
+
+/** A static NodePool with its NodeClaims. */
+export interface StaticPool {
+  readonly pool: NodePool
+  readonly claims: readonly NodeClaim[]
+}
+
+/** Returns the static NodePools as the cache has them; none where their gate is off. */
+export function staticPools(deps: StaticPoolsDeps): readonly StaticPool[] {
+  return [...deps.cache.nodePools.values()].flatMap((pool) => staticPool(deps, pool) ?? [])
+}
+
+/** Returns a NodePool with its NodeClaims; undefined where it is not static, or the gate is off. */
+export function staticPool({ cache, staticCapacity }: StaticPoolsDeps, pool: NodePool): StaticPool | undefined {
+  if (!staticCapacity || !pool.isStatic) return undefined
+  return { pool, claims: cache.nodeClaims.by('byNodePool', pool.metadata.name) }
+}
+
+interface FillPoolsDeps extends ShortagesDeps, CreateClaimsDeps {}
+
+/** Most NodeClaims of one pool that are created before pods are looked at again. */
+const mostAtOnce = 100
+
+/**
+ * Creates the NodeClaims that static NodePools lack, as `createClaims` does. A crash in between is harmless: the next attempt counts what was created,
+ * from a cache that has caught up. Returns undefined when nothing was created.
+ */
+export async function fillStaticPools(deps: FillPoolsDeps, fence: Fence): Promise<ProvisioningOutcome | undefined> {
+  let hasCreated = false
+  for (const before of shortages(deps).pools) {
+    const { metadata } = before
+    // It may have been scaled a moment ago.
+    const pool = await readPool(deps, metadata.name)
+    // The watch will say so too.
+    if (pool === undefined) staticMemoryOf(deps).failed(before)
+    const known = pool && staticPool(deps, pool)
+    const missing = known === undefined ? 0 : Math.min(lacking(known), mostAtOnce)
+    if (pool === undefined || missing === 0) continue
+    const { replicas = 0 } = pool
+    deps.log.info({ nodePool: metadata.name, replicas, missing }, 'creating nodeclaims of a static nodepool')
+    const planned = Array.from({ length: missing }, () => ({ ...staticClaim(pool), forReplicas: replicas }))
+    const created = await createClaims(deps, fence, planned)
+    if (created.names.length > 0) hasCreated = true
+    if (created.kind === 'paused') return 'paused'
+    if (created.names.length < missing) staticMemoryOf(deps).failed(pool)
+  }
+  return hasCreated ? 'planned' : undefined
 }

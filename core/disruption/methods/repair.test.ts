@@ -5,6 +5,7 @@ import {
   ownedBy,
   sampleClaim,
   sampleCondition,
+  sampleEvaluation,
   sampleNode,
   samplePod,
   samplePolicy,
@@ -14,7 +15,6 @@ import {
 } from '../../sample-objects.ts'
 import { indexOf } from '../../scheduling/cluster-index/index-of.ts'
 import { evaluate } from '../evaluate.ts'
-import { sampleEvaluation } from '../sample-evaluation.ts'
 import { validate } from '../validate.ts'
 import { causeText } from '../verdicts/cause-text.ts'
 import { disruptionWorld, type WorldSettings } from '../world.ts'

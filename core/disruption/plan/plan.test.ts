@@ -4,6 +4,7 @@ import { Pauses, pauseText } from '../../pauses/pauses.ts'
 import {
   sampleClaim,
   sampleCondition,
+  sampleEvaluation,
   sampleNode,
   samplePod,
   samplePool,
@@ -12,7 +13,6 @@ import {
 } from '../../sample-objects.ts'
 import { indexOf } from '../../scheduling/cluster-index/index-of.ts'
 import { evaluate } from '../evaluate.ts'
-import { sampleEvaluation } from '../sample-evaluation.ts'
 import { validateTogether } from '../validate.ts'
 import type { Cause } from '../verdicts/cause.ts'
 import { type DisruptionWorld, disruptionWorld } from '../world.ts'

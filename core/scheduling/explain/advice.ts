@@ -1,15 +1,25 @@
+import { minValues } from '../../instance-type.ts'
 import { unclaimable, unclaimableText } from '../../requirements/claim-requirements.ts'
 import { labels } from '../../requirements/labels.ts'
 import { describe, intersects, operatorOf, type Requirement } from '../../requirements/requirement.ts'
 import { incompatibility, merge } from '../../requirements/requirements.ts'
 import { describeTaint } from '../../taints.ts'
+import {
+  addQuantity,
+  compareQuantity,
+  formatQuantity,
+  integerQuantity,
+  type Quantity,
+  zero,
+} from '../../values/quantity.ts'
+import { entryOf } from '../../values/records.ts'
+import { type Bits, hasBit, membersOf } from '../offerings/bits.ts'
+import type { PoolIndex } from '../offerings/pool-index.ts'
 import type { RequirementSet } from '../offerings/requirement-sets.ts'
 import type { Waiting } from '../solver/waiting-pods.ts'
 import type { FinishedPass } from './finished-pass.ts'
-import { lackText } from './funnel-room.ts'
-import { countOf } from './funnel-types.ts'
-import { limitAdvice } from './limit-advice.ts'
-import type { Attempt, NearestMisses } from './nearest-miss.ts'
+import { countOf, lackText, typesOf } from './funnel-types.ts'
+import { type Attempt, type NearestMisses, volumesOf } from './nearest-miss.ts'
 import { lastLevelOf, reached } from './reach.ts'
 import {
   blamedRemedies,
@@ -20,9 +30,8 @@ import {
   valuesText,
   volumeRemedies,
 } from './remedies.ts'
-import { restAdvice } from './rest-advice.ts'
 import type { MissingOffering } from './unsold.ts'
-import type { WaitingCause } from './waiting-class.ts'
+import type { WaitingCause } from './waiting-classes.ts'
 
 /** What stands between a pod and a new node of one NodePool, and what helps. */
 export interface PoolAdvice {
@@ -200,4 +209,69 @@ function otherPool(asked: Requirement): Found {
     ],
     wantedPools: operatorOf(asked) === 'In' ? [...asked.values] : [],
   }
+}
+
+/** Returns the command that raises the limits of a NodePool so far that the smallest of these types is within them. */
+function limitAdvice(pool: PoolIndex, types: Bits): readonly string[] {
+  const { nodePool, usage } = pool.option
+  const found = typesOf(pool, types)
+  const needed = (name: string): Quantity => {
+    if (name === 'nodes') return integerQuantity(1)
+    const [smallest = zero] = found.map(({ capacity }) => entryOf(capacity, name) ?? zero).sort(compareQuantity)
+    return smallest
+  }
+  const raised = Object.keys(nodePool.limits)
+    .sort()
+    .flatMap((name) => {
+      const limit = entryOf(nodePool.limits, name) ?? zero
+      const enough = addQuantity(entryOf(usage, name) ?? zero, needed(name))
+      return compareQuantity(enough, limit) > 0 ? [[name, formatQuantity({ ...enough, format: limit.format })]] : []
+    })
+  if (raised.length === 0)
+    return [
+      `raise ${Object.keys(nodePool.limits)
+        .sort()
+        .map((name) => `spec.limits.${name}`)
+        .join(', ')} of NodePool "${pool.name}": new nodes have taken what was left`,
+    ]
+  const patch = JSON.stringify({ spec: { limits: Object.fromEntries(raised) } })
+  return [`raise the limits: kubectl patch nodepool ${pool.name} --type merge --patch '${patch}'`]
+}
+
+interface RestAdvice {
+  readonly cause: WaitingCause
+  readonly remedies: readonly string[]
+}
+
+/** Returns what helps where types pass all stages of the funnel and something else excludes them; in the order of `restMiss`. */
+function restAdvice({ pool, level, one }: Attempt, set: RequirementSet, types: Bits): RestAdvice {
+  const found = typesOf(pool, types)
+  for (const [driver, ids] of Object.entries(one.volumes?.byDriver ?? {})) {
+    const most = Math.max(
+      ...found.map(({ volumeAttachmentLimits: limits }) => entryOf(limits, driver) ?? Number.POSITIVE_INFINITY),
+    )
+    if (ids.length > most)
+      return {
+        cause: 'volume',
+        remedies: [`let the pods have at most ${most} volumes of ${driver}: now ${volumesOf(one)}`],
+      }
+  }
+  const ports = level.pod.hostPorts
+  const free = pool.withoutPorts(ports)
+  if (ports.length > 0 && !membersOf(types).some((type) => hasBit(free, type)))
+    return {
+      cause: 'other',
+      remedies: [
+        `let the pods use another hostPort than ${ports.map(({ hostPort }) => hostPort).join(', ')}: a DaemonSet has it on every node of NodePool "${pool.name}"`,
+      ],
+    }
+  const [short] = minValues(found, set.map).unsatisfied
+  if (short !== undefined)
+    return {
+      cause: 'requirements',
+      remedies: [
+        `lower minValues of ${short[0]} in spec.template.spec.requirements of NodePool "${pool.name}" to ${short[1]}, or allow more values`,
+      ],
+    }
+  return { cause: 'capacity', remedies: ['wait until a capacity reservation is free, or let the NodePool go without'] }
 }

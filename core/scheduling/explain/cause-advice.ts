@@ -1,6 +1,6 @@
 import { describe, requirement } from '../../requirements/requirement.ts'
 import type { IgnoredReason, UnschedulableCause, VolumeProblem } from '../unschedulable.ts'
-import type { WaitingCause } from './waiting-class.ts'
+import type { WaitingCause } from './waiting-classes.ts'
 
 export interface CauseAdvice {
   readonly cause: WaitingCause

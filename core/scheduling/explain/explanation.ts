@@ -5,11 +5,10 @@ import { unschedulableText } from '../unschedulable-text.ts'
 import { PodAdvice, type PoolAdvice } from './advice.ts'
 import { causeAdvice } from './cause-advice.ts'
 import type { FinishedPass } from './finished-pass.ts'
-import { PodFunnels, type PoolFunnel } from './funnel.ts'
-import { funnelText, missText } from './funnel-text.ts'
+import { funnelText, missText, PodFunnels, type PoolFunnel } from './funnel.ts'
 import { NearestMisses } from './nearest-miss.ts'
 import type { MissingOffering } from './unsold.ts'
-import type { WaitingCause } from './waiting-class.ts'
+import type { WaitingCause } from './waiting-classes.ts'
 
 /** Why pods without a place have none, in the words of `WaitingClass`. */
 export interface Explanation {

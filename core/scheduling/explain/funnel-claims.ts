@@ -6,8 +6,7 @@ import { addBit, allBits, type Bits, hasBit, noBits } from '../offerings/bits.ts
 import type { RequirementSet } from '../offerings/requirement-sets.ts'
 import type { ClaimPlace } from '../solver/places.ts'
 import type { FinishedPass } from './finished-pass.ts'
-import { nearestByRoom } from './funnel-room.ts'
-import { type Funnel, funnelOf, shortKey, shortly, TypeQuestions } from './funnel-types.ts'
+import { type Funnel, funnelOf, nearestByRoom, shortKey, shortly, TypeQuestions } from './funnel-types.ts'
 
 /** Cheaper types with the reason that excludes all of them. */
 export interface CheaperTypes {

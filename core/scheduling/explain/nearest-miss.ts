@@ -1,16 +1,29 @@
-import type { InstanceType } from '../../instance-type.ts'
+import { type InstanceType, minValues } from '../../instance-type.ts'
+import type { ContainerPort } from '../../objects.ts'
 import { intersects, operatorOf, type Requirement } from '../../requirements/requirement.ts'
 import { subtractQuantity, zero } from '../../values/quantity.ts'
 import { entryOf } from '../../values/records.ts'
-import { type Bits, membersOf, noBits } from '../offerings/bits.ts'
+import { type Bits, hasBit, membersOf, noBits } from '../offerings/bits.ts'
 import type { PoolIndex } from '../offerings/pool-index.ts'
 import type { RequirementSet } from '../offerings/requirement-sets.ts'
+import type { PodVolumes } from '../snapshot.ts'
 import type { Level } from '../solver/pod-shapes.ts'
 import type { Waiting } from '../solver/waiting-pods.ts'
 import type { FinishedPass } from './finished-pass.ts'
-import { restMiss } from './funnel-rest.ts'
-import { amountText, lackText, type NearestType, nearestByRoom } from './funnel-room.ts'
-import { countOf, type Stages, shortKey, shortly, some, TypeQuestions, typesOf, valuesOf } from './funnel-types.ts'
+import {
+  amountText,
+  countOf,
+  lackText,
+  type NearestType,
+  nearestByRoom,
+  type Stages,
+  shortKey,
+  shortly,
+  some,
+  TypeQuestions,
+  typesOf,
+  valuesOf,
+} from './funnel-types.ts'
 import { type Unsold, unsoldOf, unsoldText } from './unsold.ts'
 
 /** One attempt to get the pod's node from a pool: one of the alternatives of its volumes, if it has any. */
@@ -221,4 +234,52 @@ function limitMiss(pool: PoolIndex, types: Bits): string {
   return shares.length > 0
     ? `limits: ${shares.join('; ')}`
     : `limits: new nodes of this pass have taken what was left of ${Object.keys(nodePool.limits).sort().join(', ')}`
+}
+
+interface RestQuestion {
+  readonly pool: PoolIndex
+  readonly set: RequirementSet
+  /** Types left by requirements, resources, offerings and limits. */
+  readonly types: Bits
+  readonly ports: readonly ContainerPort[]
+  readonly volumes: PodVolumes | undefined
+}
+
+/** Returns what excludes types that pass all stages of the funnel. */
+function restMiss(question: RestQuestion): string {
+  return (
+    volumeLimitMiss(question) ??
+    portMiss(question) ??
+    minValuesMiss(question) ??
+    `${typesText(question.types)} would do, but not at once with the reservations that are left`
+  )
+}
+
+function volumeLimitMiss({ pool, types, volumes }: RestQuestion): string | undefined {
+  for (const [driver, ids] of Object.entries(volumes?.byDriver ?? {})) {
+    const limits = typesOf(pool, types).map(({ volumeAttachmentLimits }) => entryOf(volumeAttachmentLimits, driver))
+    const most = Math.max(...limits.map((limit) => limit ?? Number.POSITIVE_INFINITY))
+    if (ids.length > most) return `it has ${ids.length} volumes of ${driver}, and no type attaches more than ${most}`
+  }
+  return undefined
+}
+
+function portMiss({ pool, types, ports }: RestQuestion): string | undefined {
+  if (ports.length === 0) return undefined
+  const free = pool.withoutPorts(ports)
+  if (membersOf(types).some((type) => hasBit(free, type))) return undefined
+  return `daemons hold host port ${ports.map(({ hostPort }) => hostPort).join(' or ')} on every type that would do`
+}
+
+function minValuesMiss({ pool, set, types }: RestQuestion): string | undefined {
+  const { unsatisfied } = minValues(typesOf(pool, types), set.map)
+  const [short] = unsatisfied
+  if (short === undefined) return undefined
+  const [key, count] = short
+  return `${typesText(types)} would do, with ${count} different values of ${shortKey(key)} where minValues asks for ${set.map.get(key)?.minValues}`
+}
+
+function typesText(types: Bits): string {
+  const count = membersOf(types).length
+  return count === 1 ? '1 type' : `${count} types`
 }

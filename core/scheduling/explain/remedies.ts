@@ -4,7 +4,7 @@ import type { RequirementSet } from '../offerings/requirement-sets.ts'
 import type { TopologyRefusal } from '../unschedulable.ts'
 import { countOf, shortKey, some, typesOf, valuesOf } from './funnel-types.ts'
 import { type Attempt, type Blamed, volumesOf } from './nearest-miss.ts'
-import type { WaitingCause } from './waiting-class.ts'
+import type { WaitingCause } from './waiting-classes.ts'
 
 /** Returns what pods wait for whose node one requirement excludes. */
 export function causeOf({ by }: Blamed): WaitingCause {

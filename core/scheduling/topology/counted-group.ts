@@ -1,8 +1,7 @@
 import { labels } from '../../requirements/labels.ts'
 import type { ByLabels } from './by-selector.ts'
-import type { CountedNode } from './counted-node.ts'
 import type { Gone } from './gone.ts'
-import type { LabelFacts } from './label-facts.ts'
+import type { CountedNode, LabelFacts } from './label-facts.ts'
 import type { RunningClass } from './running-pods.ts'
 import { TopologyGroup } from './topology-group.ts'
 

@@ -1,8 +1,8 @@
 import type { Pod } from '../../objects.ts'
 import { isTerminating } from '../../pods/pod-rules.ts'
 import { entryOf } from '../../values/records.ts'
-import type { CountedNode } from './counted-node.ts'
 import type { Domains } from './domains.ts'
+import type { CountedNode } from './label-facts.ts'
 import type { RunningPods } from './running-pods.ts'
 
 /** A node whose pods are removed in simulation. */

@@ -1,15 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type FastifyInstance, type FastifyServerOptions, fastify } from 'fastify'
+import { type FastifyInstance, type FastifyRequest, type FastifyServerOptions, fastify } from 'fastify'
+import { list, strictRecord, text } from '../../../api/shapes/shape.ts'
 import { AccessState } from './access/access-state.ts'
-import { registerDirectory } from './access/directory.ts'
+import { objectId } from './access/principals.ts'
+import { type HeldRole, type RoleName, roles } from './access/roles.ts'
 import { registerAdmin, registerAdminScenario } from './admin/admin.ts'
-import { registerAdminAccess } from './admin/admin-access.ts'
-import { registerAdminSettings } from './admin/admin-settings.ts'
+import { isWrong, registerAdminSettings } from './admin/admin-settings.ts'
 import { Faults } from './admin/faults.ts'
 import { parseScenario } from './admin/scenario.ts'
 import { ScenarioPlayer } from './admin/scenario-player.ts'
+import { anyRole } from './admin/settings-shape.ts'
 import { AgentPools } from './agent-pools/agent-pools.ts'
 import { AksOperations } from './agent-pools/aks-operations.ts'
 import { CapacityPools } from './catalogue/capacity-pools.ts'
@@ -138,4 +140,67 @@ export function makeDeps(config: SimulatorConfig, { newId = randomUUID, nodes }:
     journal: [],
     violations: [],
   }
+}
+
+/** Microsoft Graph, as far as the Azure CLI looks there for whom a role is assigned to: the configured identity, and those that were made, by client or object id. */
+function registerDirectory(app: FastifyInstance, { config, tokens, access }: ArmDeps): void {
+  app.addHook('onRequest', async (request) => {
+    if (request.url.startsWith('/v1.0/')) tokens.check(request.headers.authorization, `https://${request.host}`)
+  })
+  app.get('/v1.0/servicePrincipals', ({ query }: FastifyRequest<{ Querystring: Record<string, string> }>) => {
+    const asked = / eq '([^']*)'/.exec(query['$filter'] ?? '')?.[1]
+    return { value: principals().filter(({ appId }) => appId === asked) }
+  })
+  app.post('/v1.0/directoryObjects/getByIds', ({ body }: FastifyRequest<{ Body: { readonly ids?: string[] } }>) => ({
+    value: principals().filter(({ id }) => body.ids?.includes(id)),
+  }))
+
+  const principals = () =>
+    [{ name: 'configured', clientId: config.clientId, principalId: objectId }, ...access.identities.all].map(
+      ({ name, clientId, principalId }) => ({
+        '@odata.type': '#microsoft.graph.servicePrincipal',
+        id: principalId,
+        appId: clientId,
+        displayName: name,
+        servicePrincipalNames: [clientId],
+      }),
+    )
+}
+
+interface PersonBody {
+  readonly name: string
+  readonly roles: readonly (RoleName | HeldRole)[]
+}
+
+const personShape = strictRecord({ name: text, roles: list(anyRole) }, ['name', 'roles'])
+
+/** People who use ARM with a login of their own, what was assigned to whom, and which actions everybody took. */
+function registerAdminAccess(app: FastifyInstance, { config, access, tokens, calls, newId }: ArmDeps): void {
+  app.get('/admin/calls/actions', () => calls.actions)
+  app.get('/admin/access', () => ({
+    identities: access.identities.all,
+    federatedCredentials: access.federatedCredentials.all,
+    roleDefinitions: access.roleDefinitions.all,
+    roleAssignments: access.roleAssignments.all,
+  }))
+  app.delete('/admin/access', (_request, reply) => {
+    for (const table of [access.identities, access.federatedCredentials, access.roleAssignments])
+      for (const { id } of table.all) table.delete(id)
+    for (const { name } of access.roleDefinitions.all) access.roleDefinitions.delete(name)
+    return reply.code(204).send()
+  })
+  // Makes somebody, or gives them other roles; the answer holds a new token for ARM.
+  app.post<{ Body: PersonBody }>('/admin/people', (request, reply) => {
+    if (isWrong(request.body, personShape, reply)) return reply
+    const { name } = request.body
+    const scope = `/subscriptions/${config.subscriptionId}`
+    const held = request.body.roles.map(
+      (role): HeldRole => (typeof role === 'string' ? { name: role, scope, ...roles[role] } : role),
+    )
+    const { objectId } = access.people.get(name) ?? { objectId: newId() }
+    access.people.put(name, { name, objectId, roles: held })
+    const accessToken = tokens.issue('https://management.azure.com', { objectId, client: name })
+    const expiresOn = Math.floor(Date.now() / 1000) + tokens.lifetimeSeconds
+    return reply.send({ objectId, accessToken, expiresOn })
+  })
 }

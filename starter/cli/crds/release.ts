@@ -1,4 +1,4 @@
-import { inParallel } from '../../../activities/in-parallel.ts'
+import { inParallel } from '../../../activities/concurrency.ts'
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import { isConflict, isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'

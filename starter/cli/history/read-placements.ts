@@ -1,5 +1,5 @@
 import { decodePod } from '../../../activities/kubernetes/cache/decode-pod.ts'
-import { workloadOf } from '../../../core/pods/workload-of.ts'
+import { workloadOf } from '../../../core/pods/pod-rules.ts'
 import { bindingsIn } from '../../picture/events.ts'
 import { listed } from '../../picture/from-cluster.ts'
 import type { Missing } from '../../picture/missing.ts'

@@ -1,4 +1,4 @@
-import type { WaitingClass } from '../../../core/scheduling/explain/waiting-class.ts'
+import type { WaitingClass } from '../../../core/scheduling/explain/waiting-classes.ts'
 import { cut } from '../../document/text.ts'
 import { ago, counted, few, monthly } from '../../document/words.ts'
 import type { ClusterView } from '../../view/cluster-view.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
-import { ownedNames } from '../../../api/rights/owned-names.ts'
+import { ownedNames } from '../../../api/rights/rights.ts'
 import { releaseOf } from '../crds/release.ts'
 import { isConvertedByJoiner } from '../crds/wanted-spec.ts'
 import type { Uninstallation } from './context.ts'

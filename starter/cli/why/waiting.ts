@@ -2,7 +2,7 @@ import { claimWait } from '../../../core/node-claim/claim-wait.ts'
 import type { Pod } from '../../../core/objects.ts'
 import { pauseText } from '../../../core/pauses/pauses.ts'
 import { isProvisionable, isTerminating, neverRuns } from '../../../core/pods/pod-rules.ts'
-import type { WaitingClass } from '../../../core/scheduling/explain/waiting-class.ts'
+import type { WaitingClass } from '../../../core/scheduling/explain/waiting-classes.ts'
 import type { WaitingFacts } from '../../picture/pod-picture.ts'
 
 /** Why a pod waits, for the report. */

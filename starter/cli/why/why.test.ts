@@ -11,7 +11,7 @@ import {
   samplePod,
   samplePool,
 } from '../../../core/sample-objects.ts'
-import type { WaitingClass } from '../../../core/scheduling/explain/waiting-class.ts'
+import type { WaitingClass } from '../../../core/scheduling/explain/waiting-classes.ts'
 import { plainText } from '../../document/text.ts'
 import type { CountedBudget } from '../../picture/from-cluster.ts'
 import { type NodePicture } from '../../picture/node-picture.ts'

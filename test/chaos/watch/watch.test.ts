@@ -5,7 +5,7 @@ import { type ResourceName, resourcePath } from '../../../activities/kubernetes/
 import { podFingerprint } from '../../../activities/scheduler-thread/pod-fingerprint.ts'
 import { formatWaitingClass } from '../../../api/waiting-pods.ts'
 import { formatPause, type LoopName } from '../../../core/pauses/pauses.ts'
-import type { WaitingClass } from '../../../core/scheduling/explain/waiting-class.ts'
+import type { WaitingClass } from '../../../core/scheduling/explain/waiting-classes.ts'
 import { waitingKey } from '../../../core/scheduling/explain/waiting-classes.ts'
 import { nodeClass } from '../../applied-objects.ts'
 import { claimJson, condition, nodeJson, podJson } from '../../fakes/objects.ts'

@@ -18,7 +18,7 @@ import {
 } from '../../../activities/azure/machines/machines-api.ts'
 import { newestImages } from '../../../activities/azure/node-class/image-versions.ts'
 import { imageDefinitions } from '../../../activities/azure/node-class/images.ts'
-import { readGroup } from '../../../activities/azure/reservations/read-group.ts'
+import { readGroup } from '../../../activities/azure/reservations/capacity-reservations.ts'
 import { collect, vmBody } from '../../../deploy/local/azure/sdk-clients.ts'
 import { azureIds, clusterName, subnetId } from '../../../deploy/local/cluster.ts'
 import { ArmSession } from '../../arm/arm-session.ts'

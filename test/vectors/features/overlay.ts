@@ -2,10 +2,12 @@ import { decodeNodeOverlay, decodeNodePool } from '../../../activities/kubernete
 import type { InstanceTypeJson } from '../../../api/shapes/scenario.ts'
 import { applyConditions, conditionOwner } from '../../../core/conditions.ts'
 import { allocatable, allocatableGroups, type InstanceType } from '../../../core/instance-type.ts'
-import { overlaidTypes } from '../../../core/node-overlay/apply-overlays.ts'
-import { overlayAnnotations } from '../../../core/node-overlay/claim-annotations.ts'
-import { evaluateOverlays, type OverlayOutcome } from '../../../core/node-overlay/evaluate-overlays.ts'
-import { overlayCondition } from '../../../core/node-overlay/overlay-conditions.ts'
+import { overlaidTypes, overlayAnnotations } from '../../../core/node-overlay/apply-overlays.ts'
+import {
+  evaluateOverlays,
+  type OverlayOutcome,
+  overlayCondition,
+} from '../../../core/node-overlay/evaluate-overlays.ts'
 import type { NodeOverlay } from '../../../core/objects.ts'
 import { formatResources } from '../../../core/resources.ts'
 import { instanceTypes } from '../../../starter/cli/simulate/instance-types.ts'

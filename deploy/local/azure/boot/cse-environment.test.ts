@@ -1,9 +1,8 @@
 import { expect, it } from 'vitest'
 import { goldenSuite } from '../../../../test/vectors/golden-suite.ts'
 import { cseEnvironment } from './cse-environment.ts'
-import { kubeletConfigFile } from './kubelet-file.ts'
 import { parseNodeConfig } from './node-config.ts'
-import { sysctlLines } from './provision.ts'
+import { kubeletConfigFile, sysctlLines } from './provision.ts'
 
 interface Case {
   readonly name: string

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Pod } from '../../../../core/objects.ts'
-import { workloadOf } from '../../../../core/pods/workload-of.ts'
+import { workloadOf } from '../../../../core/pods/pod-rules.ts'
 import { subjectOf } from '../check.ts'
 import type { Json } from '../cluster-objects.ts'
 import { InputError } from '../input-error.ts'
