@@ -15,8 +15,11 @@ export interface Measure {
 }
 
 const maxParameters = 3
-const maxLines = 250
+const maxLines = 400
+const maxFunctionLines = 60
 const maxFiles = 20
+/** A file with fewer lines and one importer is a door to one room: its content is better read where it is used. */
+const minLines = 60
 
 /** Measures a tree. Tests count for cycles and the ratio alone. */
 export function measure(sources: readonly Source[]): readonly Measure[] {
@@ -33,7 +36,10 @@ export function measure(sources: readonly Source[]): readonly Measure[] {
     row(`functions with more than ${maxParameters} parameters`, 19, longParameterLists(product)),
     row('state and clocks that a module keeps', 0, rememberedState(product)),
     row(`folders of more than ${maxFiles} source files`, 0, crowdedFolders(sources)),
-    row(`files of more than ${maxLines} lines`, 10, longFiles(product)),
+    row(`files of more than ${maxLines} lines`, 0, longFiles(product)),
+    row(`functions of more than ${maxFunctionLines} lines`, 18, longFunctions(product)),
+    row(`files of less than ${minLines} lines that one file imports`, 104, doors(product)),
+    row('imports from one command of the command line to another', 43, commandImports(product)),
     testRatio(sources),
   ]
 }
@@ -79,6 +85,40 @@ function longFiles(product: readonly Source[]): readonly string[] {
     .filter(({ lines }) => lines > maxLines)
     .toSorted((a, b) => b.lines - a.lines)
     .map(({ path, lines }) => `${path} has ${lines}`)
+}
+
+function longFunctions(product: readonly Source[]): readonly string[] {
+  return product
+    .flatMap(({ path, functions }) => functions.map((one) => ({ path, ...one })))
+    .filter(({ lines }) => lines > maxFunctionLines)
+    .toSorted((a, b) => b.lines - a.lines)
+    .map(({ path, line, name, lines }) => `${path}:${line} ${name} has ${lines}`)
+}
+
+/** Tests are no importers: what they alone import besides may as well be imported from where it is used. */
+function doors(product: readonly Source[]): readonly string[] {
+  const arrows = product.flatMap(({ path, imports }) => imports.map((imported) => ({ path, imported })))
+  const importers = Map.groupBy(arrows, ({ imported }) => imported)
+  return product
+    .filter(({ lines }) => lines < minLines)
+    .toSorted((a, b) => a.lines - b.lines)
+    .flatMap(({ path, lines }) => {
+      const [importer, ...others] = importers.get(path) ?? []
+      return importer === undefined || others.length > 0 ? [] : [`${path} has ${lines}, for ${importer.path}`]
+    })
+}
+
+/** A command is a folder of `starter/cli` with a `command.ts`. What commands share lies in the folders beside. */
+function commandImports(product: readonly Source[]): readonly string[] {
+  const folderOf = (path: string) => /^starter\/cli\/[^/]+\//.exec(path)?.[0]
+  const commands = new Set(product.flatMap(({ path }) => (path.endsWith('/command.ts') ? (folderOf(path) ?? []) : [])))
+  return product.flatMap(({ path, imports }) => {
+    const from = folderOf(path)
+    if (from === undefined || !commands.has(from)) return []
+    return imports
+      .filter((imported) => imported !== path && folderOf(imported) !== from && commands.has(folderOf(imported) ?? ''))
+      .map((imported) => `${path} imports ${imported}`)
+  })
 }
 
 /** Lines of all tests and of what only tests use, for each line of the product. Packaging and the local servers are neither. */

@@ -23,6 +23,7 @@ interface SourceFunction {
   /** The name that it is declared or assigned under; `(callback)` if it has none. */
   readonly name: string
   readonly line: number
+  readonly lines: number
   /** How many parameters it declares, without `this`. */
   readonly parameters: number
 }
@@ -76,6 +77,7 @@ export function readSource(path: string, text: string): Source {
     functions.push({
       name: own ?? '(callback)',
       line: lineAt(text, node.start),
+      lines: lineAt(text, node.end) - lineAt(text, node.start) + 1,
       parameters: node.params.filter((parameter) => !isThis(parameter)).length,
     })
   }
@@ -98,7 +100,10 @@ export function readSource(path: string, text: string): Source {
   return { path, lines: lineCount(text), test: path.endsWith('.test.ts'), imports: [...imports], functions, state }
 }
 
-type AnyFunction = Pick<FunctionNode, 'params' | 'start'> & { readonly body: unknown; readonly id?: FunctionNode['id'] }
+type AnyFunction = Pick<FunctionNode, 'params' | 'start' | 'end'> & {
+  readonly body: unknown
+  readonly id?: FunctionNode['id']
+}
 
 const isThis = (parameter: ParamPattern) => parameter.type === 'Identifier' && parameter.name === 'this'
 

@@ -69,12 +69,39 @@ describe('measure', () => {
       /^core\/deep has 21$/,
       Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`core/deep/f${at}.ts`, '\n'])),
     ],
+    [/files of more/, /^core\/long\.ts has 401$/, { 'core/big.test.ts': lines(3000), 'core/long.ts': lines(401) }],
     [
-      /files of/,
-      /^core\/long0\.ts has 251$/,
+      /functions of/,
+      /^core\/x\.ts:61 f1 has 61$/,
       {
+        'core/x.ts': Array.from({ length: 20 }, (_, at) => `function f${at}() {\n${lines(at === 0 ? 58 : 59)}}\n`).join(
+          '',
+        ),
         'core/big.test.ts': lines(3000),
-        ...Object.fromEntries(Array.from({ length: 11 }, (_, at) => [`core/long${at}.ts`, lines(251)])),
+      },
+    ],
+    [
+      /one file imports/,
+      /^core\/doors\/0\/d0\.ts has 1, for core\/x\.ts$/,
+      {
+        ...Object.fromEntries(
+          Array.from({ length: 150 }, (_, at) => [`core/doors/${at % 9}/d${at}.ts`, 'export const a = 1\n']),
+        ),
+        'core/x.ts': Array.from({ length: 150 }, (_, at) => `import './doors/${at % 9}/d${at}.ts'\n`).join(''),
+        'core/big.test.ts': lines(3000),
+      },
+    ],
+    [
+      /one command of/,
+      /^starter\/cli\/a\/f0\.ts imports starter\/cli\/b\/command\.ts$/,
+      {
+        'starter/cli/a/command.ts': "import '../shared/x.ts'\n",
+        'starter/cli/b/command.ts': '\n',
+        'starter/cli/shared/x.ts': "import '../b/command.ts'\n",
+        ...Object.fromEntries(
+          Array.from({ length: 44 }, (_, at) => [`starter/cli/a/f${at}.ts`, "import '../b/command.ts'\n"]),
+        ),
+        'core/big.test.ts': lines(3000),
       },
     ],
     [/lines of tests/, /^9 lines of tests, 19 of the product$/, { 'core/x.ts': lines(10) }],
@@ -154,7 +181,7 @@ describe('readSource', () => {
     ['function f(this: Window, a) {}', 'f', 1],
     ['[].map((a, b, c) => a)', '(callback)', 3],
   ])('counts the parameters of %s', (text, name, parameters) => {
-    expect(readSource('core/x.ts', text).functions).toEqual([{ name, line: 1, parameters }])
+    expect(readSource('core/x.ts', text).functions).toEqual([{ name, line: 1, lines: 1, parameters }])
   })
 
   it('passes over signatures without a body', () => {
