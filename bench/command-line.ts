@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildProgram } from '../deploy/build-program.ts'
-import { circumstances, table } from './report.ts'
-import { percentile } from './statistics.ts'
+import { circumstances, percentile, table } from './report.ts'
 
 /** Starts between two looks at the clock, whose ticks may be hundredths of a second. */
 const startsEach = 4
