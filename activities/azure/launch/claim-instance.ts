@@ -21,9 +21,11 @@ export type FoundInstance =
   | { readonly kind: 'own'; readonly state?: string; readonly isBeingDeleted: boolean }
   | { readonly kind: 'foreign'; readonly why: string }
 
+export type InstanceKind = 'VM' | 'AKS machine'
+
 /** What a NodeClaim runs on at Azure: a VM that Joiner made, or a machine of AKS with its VM. All methods throw what ARM answers otherwise. */
 export interface ClaimInstance {
-  readonly kind: 'VM' | 'AKS machine'
+  readonly kind: InstanceKind
   /** As messages name it, such as `VM aks-a`. */
   readonly called: string
   /** ARM id. */

@@ -1,12 +1,14 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import type { NodeClass } from '../../../api/objects.ts'
 import { conditionOf } from '../../../core/conditions.ts'
-import { limits } from '../../../core/node-claim/limits.ts'
+import { claimValueErrors } from '../../../core/node-claim/values.ts'
+import { kubeletErrors } from '../../../core/node-class/kubelet-conversion.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
+import { errorText } from '../../../core/values/field-error.ts'
 import { whenAborted } from '../../abortable-wait.ts'
 import { activityScope } from '../../activity-context.ts'
 import { waitingFailure } from '../../failure.ts'
-import { cachedClaim, liveClaim } from '../../kubernetes/client/object-writes.ts'
+import { cachedClaim, liveClaim, setClaimConditions } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import { readNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
@@ -17,26 +19,20 @@ import { takeLaunchTurn } from '../capacity/learn.ts'
 import { isGoneWithin, reportFailure, setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { AzureActivities, LaunchOutcome } from '../contract.ts'
 import type { LaunchLeave } from '../launch-limits.ts'
-import { type LaunchMachineDeps, launchMachine, takeOverMachine } from '../machines/launch-machine.ts'
-import { refuseAksMachine } from '../machines/never-made.ts'
+import { makerOf } from '../machines/instance-of.ts'
+import type { LaunchDeps } from '../machines/launch-machine.ts'
 import { withWorkingImages } from '../node-class/image-standing.ts'
 import { resolveImageFamily } from '../node-class/images.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 import { tagProblem } from '../node-class/tag-errors.ts'
 import { chooseNow, turnFor } from '../refusals/choose-in-turn.ts'
 import { stateOfClass, turnComes } from '../refusals/launch-turn.ts'
-import { createBootstrapToken, replaceBootstrapToken, revokeBootstrapToken } from './bootstrap-token.ts'
+import { revokeBootstrapToken } from './bootstrap-token.ts'
 import { getVm, nodePoolOf } from './claim-vm.ts'
-import type { InvalidClaimDeps } from './invalid-claim.ts'
-import { refuseInvalid } from './invalid-claim.ts'
-import { putVm } from './put-vm.ts'
+import type { InstanceMaker } from './put-vm.ts'
 import { recordedLaunch } from './record-launch.ts'
 import { adoptLost, isAdopting, isOthers, takeOver } from './take-over.ts'
 
-export interface LaunchDeps extends InvalidClaimDeps, LaunchMachineDeps {}
-
-/** Lifetime of a bootstrap token by the API server's clock, which judges it: a Node may join until then. An unused one goes when the claim ends. */
-const tokenMs = limits.registrationMs + 5 * 60_000
 /** Well below the time limit of one attempt. */
 const longestWaitMs = 60_000
 
@@ -83,7 +79,8 @@ async function launchOnce(
   { claim: ref, attempt, lookOnly = false }: LaunchInput,
   signal: AbortSignal,
 ): Promise<LaunchOutcome> {
-  const prefetched = prefetch(deps, ref, attempt)
+  const maker = makerOf(deps)
+  const prefetched = prefetch(deps, { ref, attempt }, maker)
   const claim = await prefetched.claim
   if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) {
     await prefetched.token
@@ -96,15 +93,14 @@ async function launchOnce(
     await Promise.allSettled([prefetched.token])
     return known
   }
-  const isMachine = deps.config.makesMachines !== undefined
-  if (!isMachine) refuseAksMachine(claim)
+  maker.check(claim)
   // Without sizes and prices no choice is possible, and a VM could not be described: a restart is not a lack of capacity.
   await deps.catalogue.whenLoaded(signal)
   const vm = await prefetched.vm
   const existing = async () =>
     adoptLost(deps, claim) ??
     (vm && (await takeOver(deps, { claim, vm, attempt }, signal))) ??
-    (isMachine ? takeOverMachine(deps, { claim, attempt }, signal) : undefined)
+    maker.takeOver({ claim, attempt }, signal)
   // A claim whose time is over does not wait for what is another's to go.
   const taken = await existing().catch((error: unknown) => {
     if (lookOnly && isOthers(error)) return undefined
@@ -118,7 +114,7 @@ async function launchOnce(
   const invalid = await refuseInvalid(deps, claim)
   if (invalid !== undefined) return invalid
   await Promise.all([deps.unavailable.synced(signal), deps.reservations.know(claim)])
-  return choose(deps, { claim, nodeClass, attempt, token: prefetched.token }, signal)
+  return choose(deps, { claim, nodeClass, attempt, token: prefetched.token, maker }, signal)
 }
 
 interface Prefetched {
@@ -133,19 +129,20 @@ interface Prefetched {
  * Prefetches in parallel what a launch reads, since a pod waits for it. An attempt that follows a refusal knows that there is no VM, and
  * has its token. It finds in the cache the claim whose condition was written just now. Prefetches that turn out not to be needed may fail.
  */
-function prefetch(deps: LaunchDeps, ref: ClaimRef, attempt: number): Prefetched {
-  const isMachine = deps.config.makesMachines !== undefined
+function prefetch(
+  deps: LaunchDeps,
+  { ref, attempt }: { readonly ref: ClaimRef; readonly attempt: number },
+  maker: InstanceMaker,
+): Prefetched {
   const left = deps.refusedAttempts.take(ref.uid, attempt)
   const isFirst = attempt === 1 && activityScope().isFirst
   const written = left === undefined ? undefined : cachedClaim(deps, ref)
   const prefetched: Prefetched = {
     claim: written === undefined ? claimToLaunch(deps, ref, isFirst) : Promise.resolve(written),
     // A VM may have been made before nodes were machines.
-    vm: left === undefined && !(isMachine && isFirst) ? getVm(deps, ref.name) : Promise.resolve(undefined),
+    vm: left === undefined && (maker.kind === 'VM' || !isFirst) ? getVm(deps, ref.name) : Promise.resolve(undefined),
     token:
-      left !== undefined || isMachine || isAdopting(cachedClaim(deps, ref))
-        ? Promise.resolve(left?.token)
-        : createBootstrapToken(deps.client, ref.uid, deps.serverTime.ofServer() + tokenMs),
+      left !== undefined || isAdopting(cachedClaim(deps, ref)) ? Promise.resolve(left?.token) : maker.token(ref.uid),
   }
   for (const promise of Object.values(prefetched) as readonly Promise<unknown>[]) promise.catch(() => {})
   return prefetched
@@ -197,16 +194,34 @@ async function unreadiness(
   throw new Error(message)
 }
 
+/**
+ * Rejects a claim whose values a node cannot have, in its condition Launched. A claim that was made by hand has passed no other check, and
+ * its spec never changes, so another attempt would have the same result. Undefined when nothing is wrong with it.
+ */
+async function refuseInvalid(
+  deps: LaunchDeps,
+  claim: NodeClaim,
+): Promise<(LaunchOutcome & { readonly kind: 'invalid' }) | undefined> {
+  const errors = [...kubeletErrors(claim.metadata.annotations), ...claimValueErrors(claim).map(errorText)]
+  if (errors.length === 0) return undefined
+  const message = `${errors.join('; ').slice(0, 900)}; create another NodeClaim with the corrected value`
+  await setClaimConditions(deps, claim.metadata, () => ({
+    conditions: [{ type: 'Launched', status: 'False', reason: 'InvalidNodeClaim', message }],
+  }))
+  return { kind: 'invalid', message }
+}
+
 interface ChooseInput {
   readonly claim: NodeClaim
   readonly nodeClass: NodeClass
   readonly attempt: number
   readonly token: Prefetched['token']
+  readonly maker: InstanceMaker
 }
 
 async function choose(
   deps: LaunchDeps,
-  { claim, nodeClass: seen, attempt, token }: ChooseInput,
+  { claim, nodeClass: seen, attempt, token, maker }: ChooseInput,
   signal: AbortSignal,
 ): Promise<LaunchOutcome> {
   // An image may have been given up a moment ago.
@@ -229,12 +244,7 @@ async function choose(
   // Nothing was awaited since the choice, so no other launch can have chosen the same vCPUs, or the same place in a reservation.
   deps.reservations.choose(claim.metadata.name, chosen.reservation?.id)
   deps.quota.reserve(claim.metadata.uid, { ...size, capacityType: chosen.capacityType })
-  const put = { claim, chosen, size, image, attempt, nodeClass, inClass }
-  if (deps.config.makesMachines !== undefined) return launchMachine(deps, put, signal)
-  const made = await token
-  if (made !== undefined) return putVm(deps, { ...put, bootstrapToken: made })
-  const replaced = await replaceBootstrapToken(deps.client, claim.metadata.uid, deps.serverTime.ofServer() + tokenMs)
-  return putVm(deps, { ...put, bootstrapToken: replaced.token, replacedBy: replaced.secretUid })
+  return maker.make({ claim, chosen, size, image, attempt, nodeClass, inClass }, token, signal)
 }
 
 /** Resolves when a launch that waits for its turn may go earlier than was said; never for one that waits for something else. */

@@ -1,5 +1,7 @@
 import { RestError } from '@azure/core-rest-pipeline'
 import type { NodeClass } from '../../../api/objects.ts'
+import { isAksMachine } from '../../../core/node-claim/aks-machine.ts'
+import { limits } from '../../../core/node-claim/limits.ts'
 import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
@@ -7,7 +9,7 @@ import type { OwnClock } from '../../kubernetes/client/server-time.ts'
 import { launchPrice } from '../../node-overlays/pool-types.ts'
 import type { Tracing } from '../../telemetry/tracing.ts'
 import { type Attempted, armErrorCode, armErrorText, metricsErrorCode } from '../arm/azure-error.ts'
-import { failureFacts } from '../arm/azure-failure.ts'
+import { failureFacts, LaunchBlocked } from '../arm/azure-failure.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { learnFromRefusal, learnFromSuccess } from '../capacity/learn.ts'
 import type { LearnDeps } from '../capacity/lesson.ts'
@@ -21,7 +23,8 @@ import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 import type { Chosen } from '../node-config/node-labels.ts'
 import { type ClassLaunch, keepTurn, type LaunchTurnDeps } from '../refusals/launch-turn.ts'
 import type { CapacityReservations } from '../reservations/capacity-reservations.ts'
-import { revokeIfCurrent } from './bootstrap-token.ts'
+import { createBootstrapToken, replaceBootstrapToken, revokeIfCurrent } from './bootstrap-token.ts'
+import type { InstanceKind } from './claim-instance.ts'
 import { type ClaimVmDeps, claimIdentity, deleteVm, findClaimVm } from './claim-vm.ts'
 import type { BackendPools, NetworkFacts } from './network-facts.ts'
 import type { RecordLaunchDeps } from './record-launch.ts'
@@ -39,7 +42,8 @@ export interface PutVmDeps extends RecordLaunchDeps, LearnDeps, LaunchTurnDeps, 
   readonly serverTime: OwnClock
 }
 
-export interface PutInput {
+/** What is made for a claim. */
+export interface MakeInput {
   readonly claim: NodeClaim
   readonly chosen: Chosen
   readonly size: VmSize
@@ -47,47 +51,111 @@ export interface PutInput {
   readonly attempt: number
   readonly nodeClass: NodeClass
   readonly inClass: ClassLaunch
+}
+
+export interface PutInput extends MakeInput {
   /** `id.secret`. */
   readonly bootstrapToken: string
   /** UID of the token's Secret, where it replaced one that an earlier try had made: the PUT of that try may still be on its way. */
   readonly replacedBy?: string
 }
 
+/** How nodes are made, which the settings decide once: as VMs of Joiner's, or as machines of AKS (`makerOf`). */
+export interface InstanceMaker {
+  readonly kind: InstanceKind
+  /** Throws for a claim for which nothing is made. */
+  check(claim: NodeClaim): void
+  /** Creates the bootstrap token of a claim by its UID; undefined where one exists or none is needed. */
+  token(uid: string): Promise<string | undefined>
+  /** Decides on what an earlier try has made besides a VM of the claim's name; undefined: nothing, or it made room. */
+  takeOver(
+    attempt: { readonly claim: NodeClaim; readonly attempt: number },
+    signal: AbortSignal,
+  ): Promise<LaunchOutcome | undefined>
+  /** Makes what was chosen and records it in the claim. A refusal about capacity is an outcome. `token`: what `token` resolved to, or left before. */
+  make(input: MakeInput, token: Promise<string | undefined>, signal: AbortSignal): Promise<LaunchOutcome>
+}
+
+/** Lifetime of a bootstrap token by the API server's clock, which judges it: a Node may join until then. An unused one goes when the claim ends. */
+const tokenMs = limits.registrationMs + 5 * 60_000
+
+/** Makes VMs. */
+export function vmMaker(deps: PutVmDeps): InstanceMaker {
+  const tokenEndMs = () => deps.serverTime.ofServer() + tokenMs
+  return {
+    kind: 'VM',
+    check: (claim) => {
+      if (!isAksMachine(claim)) return
+      throw new LaunchBlocked(
+        'InstanceNotOwned',
+        `NodeClaim ${claim.metadata.name} stands for an AKS machine, which Joiner does not make again; delete the NodeClaim, and its pods get another node`,
+      )
+    },
+    token: (uid) => createBootstrapToken(deps.client, uid, tokenEndMs()),
+    takeOver: async () => undefined,
+    make: async (input, token) => {
+      const made = await token
+      if (made !== undefined) return putVm(deps, { ...input, bootstrapToken: made })
+      const replaced = await replaceBootstrapToken(deps.client, input.claim.metadata.uid, tokenEndMs())
+      return putVm(deps, { ...input, bootstrapToken: replaced.token, replacedBy: replaced.secretUid })
+    },
+  }
+}
+
 /** Makes the chosen VM and records it in the claim. A refusal about capacity is an outcome, and marks the offerings that it covers. */
 export async function putVm(deps: PutVmDeps, input: PutInput): Promise<LaunchOutcome> {
-  const { claim, chosen, image, attempt } = input
-  const create = {
-    ...attemptedBy(chosen),
-    imageId: image.id,
-    nodePool: claim.metadata.labels[labels.nodePool] ?? '',
-  }
   await Promise.all([deps.network.network(), deps.network.pools()])
+  return makeInstance(deps, input, {
+    kind: 'VM',
+    called: `VM ${vmName(input.claim.metadata.name)}`,
+    send: () => putWithPools(deps, input),
+    failed: async (error) => {
+      if (isThereAlready(error)) await deleteVmOfReplacedToken(deps, input)
+    },
+    accepted: () => ({ imageId: input.image.id, acceptedMs: deps.now() }),
+  })
+}
+
+/** The request that makes one kind of instance. */
+interface Making {
+  readonly kind: InstanceKind
+  /** As messages name it, such as `VM aks-a`. */
+  readonly called: string
+  /** Sends it. */
+  send(): Promise<void>
+  /** Cleans up after a request that failed, before its error is judged. */
+  failed?(error: unknown): Promise<void>
+  /** Returns what the claim records of an instance that Azure has accepted. */
+  accepted(): Accepted | Promise<Accepted>
+}
+
+type Accepted = Pick<Parameters<typeof recordLaunch>[2], 'imageId' | 'acceptedMs' | 'machineVm'>
+
+/** Makes an instance and records it in the claim. A refusal about capacity is an outcome, and marks the offerings that it covers. */
+export async function makeInstance(
+  deps: PutVmDeps,
+  input: MakeInput & Partial<PutInput>,
+  { kind, called, ...making }: Making,
+): Promise<LaunchOutcome> {
+  const { claim, chosen, image, attempt } = input
+  const attempted = attemptedBy(chosen)
+  const create = { ...attempted, imageId: image.id, nodePool: claim.metadata.labels[labels.nodePool] ?? '' }
   keepTurn(deps, input.inClass)
   deps.vmCreates.started(create)
   try {
-    await deps.tracing.span('PUT virtualMachine', { attributes: spanAttributes(chosen) }, () =>
-      putWithPools(deps, input),
-    )
+    const name = kind === 'VM' ? 'PUT virtualMachine' : 'PUT machine'
+    await deps.tracing.span(name, { attributes: spanAttributes(chosen) }, () => making.send())
   } catch (error) {
     deps.vmCreates.failed(create, 'sync', metricsErrorCode(error))
-    if (isThereAlready(error)) await deleteVmOfReplacedToken(deps, input)
-    return refused(deps, { ...input, called: `VM ${vmName(claim.metadata.name)}` }, error)
+    await making.failed?.(error)
+    return refused(deps, { ...input, called }, error)
   }
-  const acceptedMs = deps.now()
-  const { typeName, zone, capacityType } = chosen
-  deps.log.info({ nodeClaim: claim.metadata.name, instanceType: typeName, zone, capacityType, attempt }, 'accepted VM')
+  deps.log.info({ nodeClaim: claim.metadata.name, ...attempted, attempt }, `accepted ${kind}`)
+  const accepted = await making.accepted()
+  const launched = { nodeClass: input.nodeClass.metadata.name, instanceType: chosen.typeName, image: image.id }
   const [outcome] = await Promise.all([
-    recordLaunch(deps, claim, {
-      chosen,
-      imageId: image.id,
-      acceptedMs,
-      price: launchPrice(deps.catalogue, chosen, input.size),
-    }),
-    learnFromSuccess(
-      deps,
-      { nodeClass: input.nodeClass.metadata.name, instanceType: typeName, image: image.id },
-      'accepted',
-    ),
+    recordLaunch(deps, claim, { chosen, price: launchPrice(deps.catalogue, chosen, input.size), ...accepted }),
+    learnFromSuccess(deps, launched, 'accepted'),
   ])
   return outcome
 }
@@ -107,7 +175,7 @@ async function deleteVmOfReplacedToken(deps: PutVmDeps, { claim: { metadata }, r
   await deleteVm(deps, metadata.name)
 }
 
-export function spanAttributes({ typeName, zone, capacityType }: Chosen) {
+function spanAttributes({ typeName, zone, capacityType }: Chosen) {
   return {
     'karpenter.instance_type': typeName,
     'karpenter.zone': zone,
@@ -115,7 +183,7 @@ export function spanAttributes({ typeName, zone, capacityType }: Chosen) {
   }
 }
 
-export function attemptedBy({ typeName, zone, capacityType }: Chosen): Attempted {
+function attemptedBy({ typeName, zone, capacityType }: Chosen): Attempted {
   return { instanceType: typeName, zone, capacityType }
 }
 
@@ -146,7 +214,7 @@ async function submit(deps: PutVmDeps, input: PutInput, pools: BackendPools): Pr
 /** Returns what the PUT of a VM or a machine says about the node. */
 export function requestInput(
   config: AzureConfig,
-  { claim, chosen, image, size, attempt, nodeClass }: Omit<PutInput, 'bootstrapToken' | 'replacedBy' | 'inClass'>,
+  { claim, chosen, image, size, attempt, nodeClass }: Omit<MakeInput, 'inClass'>,
 ): NodeRequestInput {
   return {
     config,
@@ -166,19 +234,10 @@ function namesPool(error: unknown, { ids }: BackendPools): boolean {
   return ids.some((id) => text.includes(id.toLowerCase()))
 }
 
-/** A PUT that was refused, of a VM or a machine. */
-type RefusedPut = Pick<
-  PutInput,
-  'claim' | 'chosen' | 'attempt' | 'image' | 'nodeClass' | 'inClass' | 'bootstrapToken'
-> & {
-  /** As messages name it, such as `VM aks-a`. */
-  readonly called: string
-}
-
 /** A refusal that another choice avoids is an outcome, and what it names is marked; any other error is a failure. */
-export async function refused(
-  deps: Pick<PutVmDeps, keyof LearnDeps | 'quota' | 'refusedAttempts'>,
-  input: RefusedPut,
+async function refused(
+  deps: PutVmDeps,
+  input: MakeInput & Partial<PutInput> & Pick<Making, 'called'>,
   error: unknown,
 ): Promise<LaunchOutcome> {
   const { claim, chosen, attempt } = input
@@ -196,6 +255,6 @@ export async function refused(
   await setLaunchedUnknown(deps, ref, { reason, message })
   deps.log.info({ nodeClaim: ref.name, ...attempted, reason }, 'offering was refused')
   if (lesson.kind === 'exhausted') return { kind: 'exhausted', message }
-  deps.refusedAttempts.leave(ref.uid, attempt, input.bootstrapToken)
+  deps.refusedAttempts.leave(ref.uid, attempt, input.bootstrapToken ?? '')
   return { kind: 'capacity', reason, message, ...attempted }
 }

@@ -39,7 +39,7 @@ interface LaunchRecord {
 /** USD an hour of a VM. */
 type LaunchPrice = Pick<VmSpan, 'pricePerHour' | 'isEstimate'>
 
-interface LaunchedVm {
+export interface LaunchedVm {
   readonly config: AzureConfig
   readonly nodeClass: NodeClass | undefined
   readonly claim: Pick<NodeClaim, 'metadata' | 'spec'>

@@ -2,6 +2,7 @@ import type { VirtualMachine } from '@azure/arm-compute'
 import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
+import { defined } from '../../../core/values/defined.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import { deleteClaim } from '../../kubernetes/lifecycle/claim-deletion.ts'
 import { readNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
@@ -14,12 +15,14 @@ import { zoneLabelOf } from '../catalogue/zones.ts'
 import type { LaunchOutcome } from '../contract.ts'
 import { isFreeOfPods } from '../garbage/machines-in-use.ts'
 import { imageIdOf } from '../node-class/images.ts'
+import type { Chosen } from '../node-config/node-labels.ts'
 import { reservationOfVm } from '../reservations/reservation.ts'
+import type { InstanceKind } from './claim-instance.ts'
 import type { ClaimVmDeps } from './claim-vm.ts'
 import { capacityTypeOfVm, claimIdentity, deleteVm, getVm, vmGone } from './claim-vm.ts'
 import { judgeFailedVm } from './failed-vm.ts'
 import { type VmOwner, vmOwner } from './ownership.ts'
-import { recordLaunch } from './record-launch.ts'
+import { type LaunchedVm, recordLaunch } from './record-launch.ts'
 import { mergedTags, tagKeys, tagOf } from './tags.ts'
 import { attemptOf, providerId, vmName } from './virtual-machine.ts'
 
@@ -127,34 +130,49 @@ function whyForeign({ cache }: TakeOverDeps, owner: VmOwner): string | undefined
   return other && `belongs to NodeClaim ${other.metadata.name} by its tag ${tagKeys.claimUid}`
 }
 
-async function adopt(deps: TakeOverDeps, claim: NodeClaim, vm: VirtualMachine): Promise<LaunchOutcome> {
-  const typeName = vm.hardwareProfile?.vmSize ?? ''
+function adopt(deps: TakeOverDeps, claim: NodeClaim, vm: VirtualMachine): Promise<LaunchOutcome> {
+  const reservation = reservationOfVm(vm)
+  return adoptInstance(deps, claim, {
+    kind: 'VM',
+    offering: {
+      typeName: vm.hardwareProfile?.vmSize ?? '',
+      zone: zoneLabelOf(vm),
+      capacityType: capacityTypeOfVm(vm),
+      ultraSsd: vm.additionalCapabilities?.ultraSSDEnabled ?? false,
+      ...defined({ reservation }),
+    },
+    imageId: imageIdOf(vm.storageProfile?.imageReference),
+    ...defined({ createdMs: vm.timeCreated?.getTime() }),
+  })
+}
+
+/** What Azure says of an instance that an earlier try made. */
+interface MadeEarlier extends Pick<LaunchedVm, 'imageId' | 'machineVm'> {
+  readonly kind: InstanceKind
+  readonly offering: Omit<Chosen, 'instanceType'>
+  readonly createdMs?: number
+}
+
+/** Records a VM or an AKS machine that an earlier try made in its claim, as if this one had made it. */
+export async function adoptInstance(
+  deps: TakeOverDeps,
+  claim: NodeClaim,
+  { kind, offering, imageId, createdMs, machineVm }: MadeEarlier,
+): Promise<LaunchOutcome> {
+  const { typeName } = offering
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
   const kubelet = kubeletConversion(claim.metadata.annotations)
   const types =
     nodeClass === undefined ? [] : typesForClaim(deps, claim, deps.catalogue.instanceTypesFor(nodeClass, kubelet))
-  deps.log.info({ nodeClaim: claim.metadata.name, vm: vm.name, instanceType: typeName }, 'adopted existing VM')
-  const reservation = reservationOfVm(vm)
-  const chosen = {
-    typeName,
-    instanceType: types.find(({ name }) => name === typeName),
-    zone: zoneLabelOf(vm),
-    capacityType: capacityTypeOfVm(vm),
-    ultraSsd: vm.additionalCapabilities?.ultraSSDEnabled ?? false,
-    ...(reservation === undefined ? {} : { reservation }),
-  }
-  const imageId = imageIdOf(vm.storageProfile?.imageReference)
+  deps.log.info({ nodeClaim: claim.metadata.name, instanceType: typeName }, `adopted existing ${kind}`)
+  const chosen = { ...offering, instanceType: types.find(({ name }) => name === typeName) }
+  const price = launchPrice(deps.catalogue, chosen, deps.catalogue.size(typeName))
   const [outcome] = await Promise.all([
-    recordLaunch(deps, claim, {
-      chosen,
-      imageId,
-      acceptedMs: vm.timeCreated?.getTime() ?? deps.now(),
-      price: launchPrice(deps.catalogue, chosen, deps.catalogue.size(typeName)),
-    }),
+    recordLaunch(deps, claim, { chosen, imageId, acceptedMs: createdMs ?? deps.now(), price, machineVm }),
     learnFromAdoption(
       deps,
       { nodeClass: claim.spec.nodeClassRef.name, instanceType: typeName, image: imageId },
-      vm.timeCreated?.getTime(),
+      createdMs,
     ),
   ])
   return outcome

@@ -7,7 +7,7 @@ import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import { deleteInstance } from '../launch/instance.ts'
 import { launch } from '../launch/launch.ts'
 import { judgeFailedMachine } from './failed-machine.ts'
-import { takeOverMachine } from './launch-machine.ts'
+import { machineMaker } from './launch-machine.ts'
 
 useFakeTime()
 
@@ -161,7 +161,7 @@ describe('a launch of an AKS machine', () => {
     cluster.put('nodeclaims', claimJson('1st-b', { status: { providerID: undefined, conditions: [] } }))
     const claim = deps.cache.nodeClaims.get('1st-b')
     if (claim === undefined) throw new Error('no claim')
-    expect(await ended(takeOverMachine(deps, { claim, attempt: 1 }, signal))).toMatchObject({
+    expect(await ended(machineMaker(deps).takeOver({ claim, attempt: 1 }, signal))).toMatchObject({
       kind: 'invalid',
       message: expect.stringContaining("can be no machine's name"),
     })
@@ -173,7 +173,7 @@ describe('a launch of an AKS machine', () => {
     const claim = deps.cache.nodeClaims.get('a')
     if (claim === undefined) throw new Error('no claim')
     cluster.put('nodeclaims', goingClaim('a', { status: { providerID: undefined, conditions: [] } }))
-    expect(await ended(takeOverMachine(deps, { claim, attempt: 1 }, signal))).toEqual({ kind: 'claimGone' })
+    expect(await ended(machineMaker(deps).takeOver({ claim, attempt: 1 }, signal))).toEqual({ kind: 'claimGone' })
     expect(stored()?.metadata.annotations?.['karpenter.azure.com/aks-machine-resource-id']).toBeUndefined()
     expect(azure.writes).toEqual([])
   })

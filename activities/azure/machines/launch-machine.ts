@@ -1,23 +1,17 @@
 import { conditionOf } from '../../../core/conditions.ts'
 import { type AksMachineId, machineNameOf, parseAksMachineId } from '../../../core/node-claim/aks-machine.ts'
-import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
-import { annotations, labels } from '../../../core/requirements/labels.ts'
+import { annotations } from '../../../core/requirements/labels.ts'
 import { pauseFor } from '../../activity-context.ts'
 import { setClaimConditions, updateClaim } from '../../kubernetes/client/object-writes.ts'
-import { launchPrice, typesForClaim } from '../../node-overlays/pool-types.ts'
-import { metricsErrorCode } from '../arm/azure-error.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
 import type { AzureConfig } from '../azure-config.ts'
-import { learnFromAdoption, learnFromSuccess } from '../capacity/learn.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { LaunchOutcome } from '../contract.ts'
-import { attemptedBy, type PutInput, type PutVmDeps, refused, requestInput, spanAttributes } from '../launch/put-vm.ts'
-import { recordLaunch } from '../launch/record-launch.ts'
+import { type InstanceMaker, type MakeInput, makeInstance, type PutVmDeps, requestInput } from '../launch/put-vm.ts'
 import { tagKeys, tagOf } from '../launch/tags.ts'
-import type { TakeOverDeps } from '../launch/take-over.ts'
+import { adoptInstance, type TakeOverDeps } from '../launch/take-over.ts'
 import { providerIdOf } from '../launch/virtual-machine.ts'
-import { keepTurn } from '../refusals/launch-turn.ts'
 import { notManaged } from './adopt-machines.ts'
 import { judgeFailedMachine, offeringOf } from './failed-machine.ts'
 import type { MachineBatches } from './machine-batches.ts'
@@ -26,7 +20,7 @@ import { machineInstance } from './machine-instance.ts'
 import { whyForeignTags } from './machine-ownership.ts'
 import { type AksMachine, getMachine, machineIdText, putMachine } from './machines-api.ts'
 
-export interface LaunchMachineDeps extends PutVmDeps, TakeOverDeps {
+export interface LaunchDeps extends PutVmDeps, TakeOverDeps {
   readonly machineBatches: MachineBatches
 }
 
@@ -41,13 +35,24 @@ function machineFor({ makesMachines, ...config }: AzureConfig, claimName: string
   return { subscriptionId, resourceGroup, cluster, pool: makesMachines.pool, name }
 }
 
+/** Makes machines of AKS, which need no bootstrap token. */
+export function machineMaker(deps: LaunchDeps): InstanceMaker {
+  return {
+    kind: 'AKS machine',
+    check: () => {},
+    token: async () => undefined,
+    takeOver: (attempt, signal) => takeOverMachine(deps, attempt, signal),
+    make: (input, _, signal) => launchMachine(deps, input, signal),
+  }
+}
+
 /**
  * Decides on the machine of a claim's name before one is made: an earlier success of this launch, its failure, or remains that make room first. The claim
  * names the machine from then on, so that its deletion finds whatever was made. Undefined: there is none.
  * Errors: `LaunchBlocked` for a machine that is not proven to be the claim's, which is neither adopted nor deleted; ARM's.
  */
-export async function takeOverMachine(
-  deps: LaunchMachineDeps,
+async function takeOverMachine(
+  deps: LaunchDeps,
   { claim, attempt }: { readonly claim: NodeClaim; readonly attempt: number },
   signal: AbortSignal,
 ): Promise<LaunchOutcome | undefined> {
@@ -65,18 +70,25 @@ export async function takeOverMachine(
       `AKS machine ${id.pool}/${id.name} exists already and ${foreign}; nothing is launched over it. Delete the NodeClaim and give it another name, or delete the machine`,
     )
   const state = machine.properties?.provisioningState
-  if (state !== 'Failed' && state !== 'Deleting') return adopt(deps, own, await withVm(deps, id, signal))
+  if (state !== 'Failed' && state !== 'Deleting') {
+    const made = await withVm(deps, id, signal)
+    return adoptInstance(deps, own, {
+      kind: 'AKS machine',
+      offering: offeringOf(made, deps.config),
+      ...madeOf(made),
+    })
+  }
   return makeRoom(deps, { claim: own, machine, attempt }, signal)
 }
 
 /** Node auto-provisioning works on the same NodeClaims and the same pool. */
-function refuseUnmanaged({ cache }: LaunchMachineDeps, { spec }: NodeClaim): void {
+function refuseUnmanaged({ cache }: LaunchDeps, { spec }: NodeClaim): void {
   const nodeClass = cache.nodeClasses.get(spec.nodeClassRef.name)
   const managed = nodeClass && conditionOf(nodeClass.status.conditions, notManaged)
   if (managed?.status === 'False') throw new LaunchBlocked('InstanceNotOwned', managed.message ?? notManaged)
 }
 
-async function refuseName(deps: LaunchMachineDeps, { metadata }: NodeClaim): Promise<LaunchOutcome> {
+async function refuseName(deps: LaunchDeps, { metadata }: NodeClaim): Promise<LaunchOutcome> {
   const message = `NodeClaim ${metadata.name}: metadata.name can be no machine's name in AKS; begin the name of the NodePool with a small letter, and use small letters, digits and dashes in it`
   await setClaimConditions(deps, metadata, () => ({
     conditions: [{ type: 'Launched', status: 'False', reason: 'InvalidNodeClaim', message }],
@@ -85,7 +97,7 @@ async function refuseName(deps: LaunchMachineDeps, { metadata }: NodeClaim): Pro
 }
 
 /** Writes into the claim which machine is its own, and that Joiner manages it. Errors: the claim names another machine. */
-function nameMachine(deps: LaunchMachineDeps, claim: NodeClaim, id: AksMachineId): Promise<NodeClaim | undefined> {
+function nameMachine(deps: LaunchDeps, claim: NodeClaim, id: AksMachineId): Promise<NodeClaim | undefined> {
   return updateClaim(deps, claim.metadata, ({ metadata }) => {
     // Whoever ends it may have read it already.
     if (metadata.deletionTimestamp !== undefined) return undefined
@@ -113,7 +125,7 @@ interface Remains {
 
 /** Has a machine deleted that failed, and waits until it is gone. One that failed in this very attempt was judged by nobody yet. */
 async function makeRoom(
-  deps: LaunchMachineDeps,
+  deps: LaunchDeps,
   { claim, machine, attempt }: Remains,
   signal: AbortSignal,
 ): Promise<LaunchOutcome | undefined> {
@@ -129,7 +141,7 @@ async function makeRoom(
 }
 
 /** Waits until AKS has named a machine's VM. Errors: the machine is gone, which the next try finds. */
-async function withVm(deps: LaunchMachineDeps, id: AksMachineId, signal: AbortSignal): Promise<AksMachine> {
+async function withVm(deps: LaunchDeps, id: AksMachineId, signal: AbortSignal): Promise<AksMachine> {
   for (;;) {
     const machine = await getMachine(deps, id)
     const { resourceId = '', provisioningState } = machine?.properties ?? {}
@@ -142,83 +154,36 @@ async function withVm(deps: LaunchMachineDeps, id: AksMachineId, signal: AbortSi
   }
 }
 
-async function adopt(deps: LaunchMachineDeps, claim: NodeClaim, machine: AksMachine): Promise<LaunchOutcome> {
-  const offering = offeringOf(machine, deps.config)
-  const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
-  const kubelet = kubeletConversion(claim.metadata.annotations)
-  const types =
-    nodeClass === undefined ? [] : typesForClaim(deps, claim, deps.catalogue.instanceTypesFor(nodeClass, kubelet))
-  const { typeName } = offering
-  const chosen = { ...offering, instanceType: types.find(({ name }) => name === typeName) }
-  deps.log.info({ nodeClaim: claim.metadata.name, machine: machine.name }, 'adopted existing AKS machine')
-  const { nodeImageVersion = '', status } = machine.properties ?? {}
-  const launched = { nodeClass: claim.spec.nodeClassRef.name, instanceType: typeName, image: nodeImageVersion }
-  const [outcome] = await Promise.all([
-    record(deps, { claim, machine, chosen, size: deps.catalogue.size(typeName) }),
-    learnFromAdoption(deps, launched, Date.parse(status?.creationTimestamp ?? '')),
-  ])
-  return outcome
+/** Returns what a claim records of a machine that has a VM. */
+function madeOf({ properties }: AksMachine) {
+  const createdMs = Date.parse(properties?.status?.creationTimestamp ?? '')
+  return {
+    imageId: properties?.nodeImageVersion ?? '',
+    machineVm: providerIdOf(properties?.resourceId ?? ''),
+    ...(Number.isNaN(createdMs) ? {} : { createdMs }),
+  }
 }
-
-type Recorded = Pick<PutInput, 'claim' | 'chosen'> & {
-  readonly machine: AksMachine
-  readonly size: PutInput['size'] | undefined
-}
-
-function record(deps: LaunchMachineDeps, { claim, machine, chosen, size }: Recorded): Promise<LaunchOutcome> {
-  const { resourceId = '', nodeImageVersion = '', status } = machine.properties ?? {}
-  const createdMs = Date.parse(status?.creationTimestamp ?? '')
-  return recordLaunch(deps, claim, {
-    chosen,
-    imageId: nodeImageVersion,
-    acceptedMs: Number.isNaN(createdMs) ? deps.now() : createdMs,
-    price: launchPrice(deps.catalogue, chosen, size),
-    machineVm: providerIdOf(resourceId),
-  })
-}
-
-/** What a machine is made of; it needs no bootstrap token. */
-export type LaunchMachineInput = Omit<PutInput, 'bootstrapToken' | 'replacedBy'>
 
 /**
- * Has AKS make the chosen machine and records it in the claim as soon as its VM has a name. A refusal about capacity is an outcome, and marks the
- * offerings that it covers; a failure after that shows while the Node is awaited.
+ * Has AKS make the chosen machine and records it in the claim as soon as its VM has a name. A failure after that shows while the Node is awaited.
  */
-export async function launchMachine(
-  deps: LaunchMachineDeps,
-  input: LaunchMachineInput,
-  signal: AbortSignal,
-): Promise<LaunchOutcome> {
-  const { claim, chosen, image, attempt } = input
-  const id = machineFor(deps.config, claim.metadata.name)
-  if (id === undefined) return refuseName(deps, claim)
-  const nodePool = claim.metadata.labels[labels.nodePool] ?? ''
-  const create = { ...attemptedBy(chosen), imageId: image.id, nodePool }
-  keepTurn(deps, input.inClass)
-  deps.vmCreates.started(create)
-  try {
-    const body = machineBody(requestInput(deps.config, input))
-    await deps.tracing.span('PUT machine', { attributes: spanAttributes(chosen) }, () =>
-      put(deps, { id, body }, signal),
-    )
-  } catch (error) {
-    deps.vmCreates.failed(create, 'sync', metricsErrorCode(error))
-    const called = `AKS machine ${id.pool}/${id.name}`
-    return refused(deps, { ...input, bootstrapToken: '', called }, error)
-  }
-  const { typeName: instanceType, zone, capacityType } = chosen
-  deps.log.info({ nodeClaim: claim.metadata.name, instanceType, zone, capacityType, attempt }, 'accepted AKS machine')
-  const machine = await withVm(deps, id, signal)
-  const [outcome] = await Promise.all([
-    record(deps, { claim, machine, chosen, size: input.size }),
-    learnFromSuccess(deps, { nodeClass: input.nodeClass.metadata.name, instanceType, image: image.id }, 'accepted'),
-  ])
-  return outcome
+async function launchMachine(deps: LaunchDeps, input: MakeInput, signal: AbortSignal): Promise<LaunchOutcome> {
+  const id = machineFor(deps.config, input.claim.metadata.name)
+  if (id === undefined) return refuseName(deps, input.claim)
+  return makeInstance(deps, input, {
+    kind: 'AKS machine',
+    called: `AKS machine ${id.pool}/${id.name}`,
+    send: () => put(deps, { id, body: machineBody(requestInput(deps.config, input)) }, signal),
+    accepted: async () => {
+      const { createdMs = deps.now(), ...made } = madeOf(await withVm(deps, id, signal))
+      return { ...made, acceptedMs: createdMs }
+    },
+  })
 }
 
 /** Sends the PUT alone, which then never changes an existing machine, or with others. */
 async function put(
-  deps: LaunchMachineDeps,
+  deps: LaunchDeps,
   { id, body }: { readonly id: AksMachineId; readonly body: MachineBody },
   signal: AbortSignal,
 ): Promise<void> {

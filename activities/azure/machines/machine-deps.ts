@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { LateList } from '../answers/late-list.ts'
 import { VmList } from '../arm/vm-list.ts'
 import type { AwaitMachineDeps } from './await-machine.ts'
-import type { LaunchMachineDeps } from './launch-machine.ts'
+import type { LaunchDeps } from './launch-machine.ts'
 import { MachineBatches } from './machine-batches.ts'
 import { type AksMachine, listMachines, type MachinesApiDeps } from './machines-api.ts'
 
@@ -13,7 +13,7 @@ const pace = { fastestMs: 1000, slowestMs: 5000, pagesPerSecond: 1 }
 export function machineDeps(
   deps: MachinesApiDeps & { readonly log: Logger },
   standing: LateList,
-): Pick<LaunchMachineDeps, 'machineBatches'> & Pick<AwaitMachineDeps, 'machines'> {
+): Pick<LaunchDeps, 'machineBatches'> & Pick<AwaitMachineDeps, 'machines'> {
   const machineBatches = new MachineBatches(deps)
   const pool = deps.config.makesMachines?.pool
   if (pool === undefined) return { machineBatches }
