@@ -74,7 +74,7 @@ describe('measure', () => {
       /functions of/,
       /^core\/x\.ts:61 f1 has 61$/,
       {
-        'core/x.ts': Array.from({ length: 20 }, (_, at) => `function f${at}() {\n${lines(at === 0 ? 58 : 59)}}\n`).join(
+        'core/x.ts': Array.from({ length: 40 }, (_, at) => `function f${at}() {\n${lines(at === 0 ? 58 : 59)}}\n`).join(
           '',
         ),
         'core/big.test.ts': lines(3000),
