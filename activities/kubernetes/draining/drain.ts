@@ -265,7 +265,7 @@ const atOnceMs = 1000
  * Drains the Nodes of a claim that were tainted long enough ago and have no pods left, as after most disruption commands: that needs no step of its own.
  * Returns whether it did so; otherwise, and where the API server is slow or busy, `drain` goes on from the cluster's state.
  */
-async function drainEmpty(deps: DrainDeps, ref: ClaimRef): Promise<boolean> {
+export async function drainEmpty(deps: DrainDeps, ref: ClaimRef): Promise<boolean> {
   const claim = cachedClaim(deps, ref)
   const nodes = claim === undefined ? [] : claimNodes(deps, claim)
   if (claim === undefined || nodes.length === 0 || deps.client.isBusy) return false
