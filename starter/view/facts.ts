@@ -7,9 +7,9 @@ import { conditionOf } from '../../core/conditions.ts'
 import type { Node, NodeClaim, ObjectMeta, Pod } from '../../core/objects.ts'
 import { protectionOf } from '../../core/pods/do-not-disrupt.ts'
 import { isDaemonPod, isMirrorPod, isTerminating } from '../../core/pods/pod-rules.ts'
-import { annotations, taintKeys } from '../../core/requirements/labels.ts'
 import type { Resources } from '../../core/resources.ts'
 import { shortened } from '../../core/values/shortened.ts'
+import { type NodeStanding, standingOf } from '../picture/headline.ts'
 import type { Amounts, PodBox } from './cluster-view.ts'
 
 /** A pod that has not ended. */
@@ -25,17 +25,13 @@ export interface PodFact {
 }
 
 /** A Node without the lists that a view does not show. */
-export type NodeFact = Pick<Node, 'unschedulable' | 'taints'> & {
+export interface NodeFact extends Pick<Node, 'unschedulable' | 'taints'>, NodeStanding {
   readonly metadata: Pick<
     ObjectMeta,
     'name' | 'uid' | 'labels' | 'annotations' | 'ownerReferences' | 'creationTimestamp' | 'deletionTimestamp'
   >
-  readonly isDisrupted: boolean
-  readonly isProtected: boolean
   readonly providerId?: string
   readonly allocatable: Amounts & { readonly pods: number }
-  /** Why it is not ready; absent: it is. */
-  readonly notReady?: string
 }
 
 export type ClaimFact = Pick<NodeClaim, 'metadata'> & {
@@ -100,8 +96,9 @@ function waitOf(json: Json, { metadata }: Pod): NonNullable<PodFact['wait']> {
 export function nodeFact(json: Json): NodeFact {
   const node = decodedOr(json, decodeNode)
   const { name, uid, labels, ownerReferences, creationTimestamp, deletionTimestamp } = node.metadata
-  const ready = conditionOf(node.conditions, 'Ready')
+  const { notReady, ...standing } = standingOf(node)
   return {
+    ...standing,
     metadata: {
       name,
       uid,
@@ -113,13 +110,9 @@ export function nodeFact(json: Json): NodeFact {
     },
     unschedulable: node.unschedulable,
     taints: node.taints,
-    isDisrupted: node.taints.some(({ key }) => key === taintKeys.disrupted),
-    isProtected: node.metadata.annotations[annotations.doNotDisrupt] === 'true',
     allocatable: allocatableOf(node.allocatable),
     ...(node.providerId === undefined ? {} : { providerId: node.providerId.toLowerCase() }),
-    ...(ready?.status === 'True'
-      ? {}
-      : { notReady: shortened(ready?.reason || ready?.message || 'no condition Ready', longestText) }),
+    ...(notReady === undefined ? {} : { notReady: shortened(notReady, longestText) }),
   }
 }
 

@@ -1,9 +1,8 @@
-import { conditionOf, whyUnowned } from '../../core/conditions.ts'
 import type { PriceOf } from '../../core/cost/report.ts'
-import { holdOf, holdText } from '../../core/node-claim/hold.ts'
-import { phaseOf } from '../../core/node-claim/phase.ts'
-import { annotations, labels } from '../../core/requirements/labels.ts'
+import { holdOf } from '../../core/node-claim/hold.ts'
+import { labels } from '../../core/requirements/labels.ts'
 import { shortened } from '../../core/values/shortened.ts'
+import { headlineOf } from '../picture/headline.ts'
 import type { NodeView, PodBox } from './cluster-view.ts'
 import { type ClaimFact, type NodeFact, type PodFact, timeOf } from './facts.ts'
 
@@ -34,10 +33,12 @@ const scaleSetPriority = 'kubernetes.azure.com/scalesetpriority'
 /** Returns the view of a node at `now`. */
 export function nodeView({ key, node, claim, pods }: NodeParts, { now, priceOf }: ViewContext): TimedNodeView {
   const hold = claim === undefined ? undefined : holdOf(claim, now)
+  const { phase, notes } = headlineOf({ node, claim }, now)
+  const [note] = notes
   const boxes = boxesOf(pods, now)
   const view: NodeView = {
     key,
-    phase: claim === undefined ? 'Unmanaged' : phaseOf(claim).phase,
+    phase,
     createdMs: timeOf((claim ?? node)?.metadata ?? { creationTimestamp: '' }),
     isReady: node !== undefined && node.notReady === undefined,
     isCordoned: node?.unschedulable === true,
@@ -48,7 +49,7 @@ export function nodeView({ key, node, claim, pods }: NodeParts, { now, priceOf }
     ...texts({
       node: node?.metadata.name,
       nodeClaim: claim?.metadata.name,
-      note: noteOf(node, claim, hold && holdText(hold)),
+      note: note && shortened(note, longestNote),
     }),
   }
   return { view, untilMs: Math.min(boxes.untilMs, hold?.untilMs ?? Number.POSITIVE_INFINITY) }
@@ -89,41 +90,6 @@ function boxesOf(facts: Iterable<PodFact>, now: number) {
   }
   pods.sort(([a], [b]) => (a < b ? -1 : 1))
   return { pods, requested: { cpu, memory }, untilMs }
-}
-
-/** Returns the first thing worth saying of a node, cut. */
-function noteOf(
-  node: NodeFact | undefined,
-  claim: ClaimFact | undefined,
-  hold: string | undefined,
-): string | undefined {
-  const ofClaim = claim === undefined ? [] : claimNotes(claim)
-  const ofNode = node === undefined ? [] : nodeNotes(node)
-  const note = [...ofClaim, ...(hold === undefined ? [] : [hold]), ...ofNode].find(Boolean)
-  return note === undefined ? undefined : shortened(note, longestNote)
-}
-
-function claimNotes(claim: ClaimFact): readonly (string | undefined)[] {
-  const interrupted = claim.metadata.annotations[annotations.interrupted]
-  const unowned = whyUnowned(claim.status.conditions)
-  return [interrupted && `interrupted: ${interrupted}`, leaving(claim), unowned, phaseOf(claim).because]
-}
-
-function nodeNotes({ metadata, notReady, isDisrupted, isProtected }: NodeFact): readonly (string | undefined)[] {
-  return [
-    metadata.deletionTimestamp && 'being deleted',
-    notReady && `not ready: ${notReady}`,
-    isDisrupted ? 'tainted for disruption' : undefined,
-    isProtected ? 'do-not-disrupt' : undefined,
-  ]
-}
-
-/** Returns why a claim leaves, and what its drain waits for. */
-function leaving({ metadata, status }: ClaimFact): string | undefined {
-  const reason = conditionOf(status.conditions, 'DisruptionReason')?.reason
-  if (metadata.deletionTimestamp === undefined) return reason === undefined ? undefined : `${reason}: about to leave`
-  const { because } = phaseOf({ metadata, status })
-  return [reason ?? 'deleted', ...(because === undefined ? [] : [because])].join(': ')
 }
 
 function texts<K extends string>(given: Readonly<Record<K, string | undefined>>): { readonly [key in K]?: string } {

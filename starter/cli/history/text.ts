@@ -57,7 +57,7 @@ export function nodeParts({ life, ...cost }: LifeRow, commands: readonly Command
     ...(last === undefined ? ['no VM'] : [`${offeringText(last)}, ${priceText(last)}`]),
     `${hoursText(cost.nodeHours)} node-hours, $${usdText(cost.usd, cost.unpricedHours)}`,
     `came: ${birthText(life.came)}`,
-    `went: ${life.went === undefined ? 'it is still there' : deathText(life.went)}`,
+    `went: ${life.went === undefined ? `it is still there; joiner why node ${life.node ?? life.nodeClaim}` : deathText(life.went)}`,
     ...(life.attempts > 1 ? [`${life.attempts} launch attempts`] : []),
     ...(refused.length === 0 ? [] : [`refused: ${refused.join('; ')}`]),
     ...(labels.length === 0 ? [] : [`labels: ${labels.join(', ')}`]),

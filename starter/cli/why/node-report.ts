@@ -11,6 +11,7 @@ import { disruptionCommandId } from '../../../core/task-queues.ts'
 import { defined } from '../../../core/values/defined.ts'
 import { timeText } from '../../../core/values/time.ts'
 import type { EventFacts } from '../../picture/events.ts'
+import { headlineOf, headlineText, standingOf } from '../../picture/headline.ts'
 import { missingLines } from '../../picture/missing.ts'
 import type { NodePicture } from '../../picture/node-picture.ts'
 import { type ShownMove, shownMove } from '../shared/shown-move.ts'
@@ -35,6 +36,8 @@ export interface Evaluated {
 
 /** Why a node is as it is. Prices in USD an hour. */
 export interface NodeReport {
+  /** Its phase, and what matters most, as lists of nodes say it. */
+  readonly headline: string
   readonly node?: string
   readonly nodeClaim?: string
   readonly nodePool?: string
@@ -87,6 +90,7 @@ export function nodeReport(facts: NodePicture): NodeReport {
       command: commandOf(facts),
       warning: warningOf(facts),
     }),
+    headline: headlineText(headlineOf({ node: node && standingOf(node), claim }, facts.now)),
     pods: active.length,
     movingPods: active.filter(isReschedulable).length,
     state: stateOf(facts),

@@ -33,7 +33,7 @@ export function causeParts({ command, evaluation, warning, pauses, state, drain 
 }
 
 function heading(report: NodeReport): Part {
-  const { node, nodeClaim, nodePool, instanceType, zone, capacityType, price, pods, movingPods } = report
+  const { node, nodeClaim, nodePool, instanceType, zone, capacityType, price, pods, movingPods, headline } = report
   const name = node === undefined ? `NodeClaim ${nodeClaim} without a Node yet` : `Node ${node}`
   const claim = node === undefined || nodeClaim === undefined ? '' : ` (NodeClaim ${nodeClaim})`
   const facts = [
@@ -42,7 +42,7 @@ function heading(report: NodeReport): Part {
     ...(price === undefined ? [] : [`${monthly(price)} USD a month`]),
     `${counted(pods, 'pod')}, of which ${movingPods} would have to move`,
   ]
-  return { title: `${name}${claim}`, items: [facts.join(', ')] }
+  return { title: `${name}${claim}`, items: [headline, facts.join(', ')] }
 }
 
 function commandText({ id, workflow, reason, since }: CommandFacts): string {

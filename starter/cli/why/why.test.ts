@@ -92,6 +92,7 @@ describe('why node', () => {
     ]
     expect(text({ events }).split('\n')).toEqual([
       'Node n1 (NodeClaim n1-claim)',
+      '  Ready since 2026-01-01T00:00:00Z',
       '  NodePool default, Standard_D4s_v5, zone-1, on-demand, 146.00 USD a month, 1 pod, of which 1 would have to move',
       'state:',
       '  ready',

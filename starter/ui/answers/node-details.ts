@@ -61,12 +61,13 @@ function conditionsOf(facts: NodePicture | undefined): NodeDetails['conditions']
 
 /** The lines that the command prints, but for its titles. */
 function reportLines(report: ReturnType<typeof nodeReport>): readonly string[] {
-  const { state, command, drain, pauses, warning, evaluation, again } = report
+  const { headline, state, command, drain, pauses, warning, evaluation, again } = report
   const disrupted =
     command === undefined
       ? []
       : [`being disrupted by ${command.id}${command.reason === undefined ? '' : ` (${command.reason})`}`]
   return [
+    headline,
     ...state,
     ...disrupted,
     ...(drain ?? []),
