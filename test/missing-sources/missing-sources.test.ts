@@ -1,6 +1,10 @@
 // Every command that reads, with each of its sources missing: no answer looks complete that is not.
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
+import { schemaFile } from '../json-schemas/answers.ts'
+import { type Schema, strict } from '../json-schemas/schema-of-type.ts'
 import { commandFlags } from '../pages/flags.ts'
 import type { Ran } from '../readers/command-line.ts'
 import { afterAll, beforeAll, describe, expect, test } from '../scenarios/scenario.ts'
@@ -87,6 +91,12 @@ describe('without one of its sources', () => {
         code: 0,
         stderr: expect.not.stringContaining('not read') as string,
       })
+      if (!command.hasNoJson) {
+        const { stdout } = await small.run([...words, '-o', 'json'], { kind: 'none' })
+        const schema = JSON.parse(readFileSync(join(page, '../json', schemaFile(command.command)), 'utf8')) as Schema
+        const { success, error } = z.fromJSONSchema(strict(schema) as never).safeParse(JSON.parse(stdout))
+        expect(success, `${stdout}\n${error?.message}`).toBe(true)
+      }
       const listed = [...command.needs, ...command.adorns]
       // Leases tell Joiner's namespace from others, where a ConfigMap is not there.
       const asked = [...healthy.asked].filter((source) => source !== 'leases' || listed.includes(source))

@@ -87,7 +87,7 @@ export function costCsv(cost: ReadCost, by: CostKey): CsvTable {
 }
 
 /** Returns everything for programs. Hours of which nothing is known have null. */
-export function costJson(cost: ReadCost, by: CostKey): object {
+export function costJson(cost: ReadCost, by: CostKey) {
   const { window, hours, total, shares, savings, forecastMonth, knownSinceMs, notes } = cost
   return {
     from: timeText(window.fromMs),

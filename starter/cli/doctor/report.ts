@@ -21,7 +21,7 @@ export function summaryText(results: readonly CheckResult[]): string {
 }
 
 /** The findings for programs. */
-export function asJson(results: readonly CheckResult[]): object {
+export function asJson(results: readonly CheckResult[]) {
   const checks = results.map(({ name, status, summary, details = [], remedies = [], ms }) => ({
     name,
     status,

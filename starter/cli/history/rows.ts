@@ -92,7 +92,7 @@ function counted(words: readonly string[]): Readonly<Record<string, number>> {
 }
 
 /** What the answer covers, for programs. */
-export function coverageJson({ sinceMs, untilMs, retentionMs, unreadable, withoutVm = 0 }: History): object {
+export function coverageJson({ sinceMs, untilMs, retentionMs, unreadable, withoutVm = 0 }: History) {
   return {
     since: iso(sinceMs),
     until: iso(untilMs),
@@ -104,7 +104,7 @@ export function coverageJson({ sinceMs, untilMs, retentionMs, unreadable, withou
 }
 
 /** A lifecycle for programs. Money is in USD. */
-export function lifeJson({ life, nodeHours, usd, unpricedHours }: LifeRow): object {
+export function lifeJson({ life, nodeHours, usd, unpricedHours }: LifeRow) {
   const { createdMs, registeredMs, readyMs, drainingMs, endedMs, vms, ...facts } = life
   return {
     ...facts,
@@ -117,24 +117,27 @@ export function lifeJson({ life, nodeHours, usd, unpricedHours }: LifeRow): obje
   }
 }
 
-function vmJson({ fromMs, toMs, ...vm }: VmSpan): object {
+function vmJson({ fromMs, toMs, ...vm }: VmSpan) {
   return { ...vm, from: iso(fromMs), ...times({ to: toMs }) }
 }
 
-export function commandJson({ startedMs, endedMs, ...command }: CommandFacts): object {
+export function commandJson({ startedMs, endedMs, ...command }: CommandFacts) {
   return { ...command, started: iso(startedMs), ...times({ ended: endedMs }) }
 }
 
 /** A lifecycle with its timeline, for programs. */
-export function timelineJson(row: LifeRow, commands: readonly CommandFacts[]): object {
+export function timelineJson(row: LifeRow, commands: readonly CommandFacts[]) {
   return {
     ...lifeJson(row),
     timeline: timelineOf(row.life, commands).map(({ atMs, what }) => ({ at: iso(atMs), what })),
   }
 }
 
-function times(all: Readonly<Record<string, number | undefined>>): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(all).flatMap(([key, ms]) => (ms === undefined ? [] : [[key, iso(ms)]])))
+function times<K extends string>(all: Readonly<Record<K, number | undefined>>): { readonly [key in K]?: string } {
+  const known = Object.entries<number | undefined>(all).flatMap(([key, ms]) =>
+    ms === undefined ? [] : [[key, iso(ms)]],
+  )
+  return Object.fromEntries(known) as { readonly [key in K]?: string }
 }
 
 export function iso(ms: number): string {

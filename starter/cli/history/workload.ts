@@ -107,7 +107,7 @@ export function workloadCsv(nodes: readonly WorkloadNode[]): CsvTable {
 }
 
 /** One node of a workload for programs. */
-export function workloadJson({ node, life, placements }: WorkloadNode): object {
+export function workloadJson({ node, life, placements }: WorkloadNode) {
   return {
     node,
     ...(life === undefined

@@ -7,7 +7,7 @@ import { formatResources } from '../../../core/resources.ts'
 import type { ListedType } from './listed-type.ts'
 
 /** The types as `joiner simulate --catalog` takes them, with what is allocatable and the OS disk beside it. */
-export function catalogJson(listed: readonly ListedType[]): object {
+export function catalogJson(listed: readonly ListedType[]) {
   return {
     instanceTypes: listed.map(({ type, offerings, price, osDisk }) => ({
       name: type.name,

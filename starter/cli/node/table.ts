@@ -98,7 +98,7 @@ function conditionText({ type, status, reason, message, lastTransitionTime }: Co
 }
 
 /** For programs: with times instead of milliseconds. */
-export function rowJson({ sinceMs, againMs, ...row }: NodeRow): Readonly<Record<string, unknown>> {
+export function rowJson({ sinceMs, againMs, ...row }: NodeRow) {
   return {
     ...row,
     ...(sinceMs === undefined ? {} : { since: timeText(sinceMs) }),
@@ -106,7 +106,7 @@ export function rowJson({ sinceMs, againMs, ...row }: NodeRow): Readonly<Record<
   }
 }
 
-export function detailsJson(details: NodeDetails): unknown {
+export function detailsJson(details: NodeDetails) {
   const { row, claim, lifecycle, report, events } = details
   return {
     ...rowJson(row),
@@ -124,7 +124,7 @@ export function detailsJson(details: NodeDetails): unknown {
   }
 }
 
-function drainJson(lifecycle: LifecycleFacts | undefined): object {
+function drainJson(lifecycle: LifecycleFacts | undefined) {
   const drain = answerOf(lifecycle)?.drain
   if (drain === undefined) return {}
   const on = drain.on.map(({ what, sinceMs }) => ({ what, since: timeText(sinceMs) }))

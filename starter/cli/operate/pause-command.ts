@@ -135,7 +135,8 @@ async function ask(
     const results = await Promise.all(
       asked.map(async ({ loop, asking }) => ({ loop, ...(await tryAsk(() => askLoop(access, loop, asking))) })),
     )
-    if (isForPrograms(options.output)) process.stdout.write(await structured(options.output, results.map(asJson)))
+    const json = results.map(asJson)
+    if (isForPrograms(options.output)) process.stdout.write(await structured(options.output, json))
     else
       for (const result of results) {
         if (result.kind === 'done') say(result.answer.message)
@@ -157,7 +158,7 @@ async function tryAsk(work: () => Promise<Asked>): Promise<Result> {
   }
 }
 
-function asJson(result: Result & { readonly loop: LoopName }): unknown {
+function asJson(result: Result & { readonly loop: LoopName }) {
   const { loop, kind } = result
   if (result.kind !== 'done') return { loop, kind, message: result.message }
   const { message, before, inForce } = result.answer

@@ -1,7 +1,7 @@
 import { type Pause, scopeOf } from '../../../core/pauses/pauses.ts'
 
 /** A pause as commands print it: with times instead of milliseconds. */
-export function pauseJson(pause: Pause): unknown {
+export function pauseJson(pause: Pause) {
   const { reason, by, sinceMs, untilMs } = pause
   return {
     scope: scopeOf(pause),

@@ -28,7 +28,7 @@ export function planDocument(plan: DisruptionPlan, all = false): Document {
 }
 
 /** A plan for scripts, which can be applied: the causes with their texts. */
-export function planJson({ blockers, ...plan }: DisruptionPlan): object {
+export function planJson({ blockers, ...plan }: DisruptionPlan) {
   const shown = blockers.map(({ moves, ...blocker }) => ({ ...blocker, moves: moves.map(shownMove) }))
   return { ...plan, blockers: shown }
 }

@@ -23,8 +23,8 @@ export async function carryOut(access: TemporalAccess, answer: RequestAnswer, op
   if (isRead) print(...answerLines(answer, options.nothing))
   const started = answer.kind === 'done' ? answer.started : []
   const ended = options.wait ? await follow(access, started, tell) : []
-  if (isForPrograms(output))
-    process.stdout.write(await structured(output, { ...answer, ...(options.wait ? { ended } : {}) }))
+  const json = { ...answer, ...(options.wait ? { ended } : {}) }
+  if (isForPrograms(output)) process.stdout.write(await structured(output, json))
   else if (!options.wait && started.length > 0) tell('they go on by themselves; joiner status shows them')
   return exitCode(answer, ended)
 }

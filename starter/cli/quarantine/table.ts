@@ -11,6 +11,6 @@ export function quarantineTable(entries: readonly QuarantineEntry[]): Table {
 }
 
 /** Returns an entry for programs. */
-export function quarantineJson({ id, cause, sinceMs, untilMs }: QuarantineEntry): unknown {
+export function quarantineJson({ id, cause, sinceMs, untilMs }: QuarantineEntry) {
   return { object: id, since: timeText(sinceMs), until: timeText(untilMs), cause }
 }

@@ -4,7 +4,7 @@ import type { Measured } from './prometheus.ts'
 import type { Reported } from './report-document.ts'
 
 /** Returns the report for programs: times in RFC 3339, durations in seconds, money in USD. */
-export function reportJson({ cluster, facts, askedMs, measured }: Reported): object {
+export function reportJson({ cluster, facts, askedMs, measured }: Reported) {
   const { sinceMs, untilMs, retentionMs, latencies, refusals, undone, interruptions, plannedWaits, ...counts } = facts
   return {
     cluster,
@@ -40,11 +40,11 @@ function latencyJson({ steps, ...row }: LaunchLatency) {
   }
 }
 
-function inSeconds({ count, ...values }: Spread): object {
-  return { count, ...Object.fromEntries(Object.entries(values).map(([name, ms]) => [name, ms / 1000])) }
+function inSeconds({ count, min, p50, p90, p99, max }: Spread): Spread {
+  return { count, min: min / 1000, p50: p50 / 1000, p90: p90 / 1000, p99: p99 / 1000, max: max / 1000 }
 }
 
-function measuredJson(measured: Measured): object | null {
+function measuredJson(measured: Measured) {
   if (measured.kind === 'unasked') return null
   if (measured.kind === 'failed') return { error: measured.why }
   return measured.waits.map(({ metric, what, pods, averageMs, p50Ms, p90Ms, p99Ms }) => ({

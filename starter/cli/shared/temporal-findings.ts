@@ -65,7 +65,7 @@ export function findingGroups(findings: readonly Finding[], repairer: Repairer):
 }
 
 /** The findings for programs. */
-export function findingsJson(findings: readonly Finding[], repairer: Repairer): readonly object[] {
+export function findingsJson(findings: readonly Finding[], repairer: Repairer) {
   return findings.map((finding) => {
     const { object, fault, detail, remedy } = finding
     return { object, fault, ...(detail && { detail }), remedy, isBeingRepaired: isBeingRepaired(finding, repairer) }

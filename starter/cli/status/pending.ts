@@ -30,7 +30,7 @@ export function pendingPart({ waiting }: ClusterReport): Part {
 }
 
 /** For programs. */
-export function pendingJson(waiting: StoredWaiting): unknown {
+export function pendingJson(waiting: StoredWaiting) {
   const { atMs, counts } = waiting
   return { ...totals(waiting), counts, at: atMs === undefined ? null : new Date(atMs).toISOString() }
 }

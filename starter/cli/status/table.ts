@@ -143,7 +143,7 @@ function nodes({ nodeClaims, prices }: ClusterReport): Part {
 }
 
 /** The status for programs. */
-export function statusJson(report: StatusReport, known: ClusterReport): object {
+export function statusJson(report: StatusReport, known: ClusterReport) {
   const { cluster, commands, queues = [], findings = [] } = report
   const { nodeClaims, prices, repairer = unknownRepairer } = known
   const lastPass = known.evaluations?.lastPass
@@ -174,7 +174,7 @@ export function statusJson(report: StatusReport, known: ClusterReport): object {
   }
 }
 
-function loopJson(each: LoopReport, known: ClusterReport): object {
+function loopJson(each: LoopReport, known: ClusterReport) {
   const { sinceMs, pauses: _, ...loop } = each
   return {
     ...loop,
@@ -184,7 +184,7 @@ function loopJson(each: LoopReport, known: ClusterReport): object {
   }
 }
 
-function leaseJson({ lease, unread, holder, heldMs }: LeaseReport): object {
+function leaseJson({ lease, unread, holder, heldMs }: LeaseReport) {
   // Null: it was read; nobody; not known.
   return {
     name: lease,

@@ -48,7 +48,7 @@ export async function validateFiles({ files, output }: ValidateInput): Promise<n
   return results.some(({ errors }) => errors.length > 0) ? 1 : 0
 }
 
-function asJson({ file, errors, warnings }: FileResult): object {
+function asJson({ file, errors, warnings }: FileResult) {
   const reported = ({ path, message, line }: FileError) => ({
     path,
     message: line === undefined ? message : `line ${line()}: ${message}`,
