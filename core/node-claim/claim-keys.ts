@@ -1,4 +1,4 @@
-import { labels } from '../requirements/labels.ts'
+import { aksLabels, azureLabels, labels } from '../requirements/labels.ts'
 
 /** A label domain whose keys no NodePool and no NodeClaim may name, except for the allowed ones. */
 interface RestrictedDomain {
@@ -6,52 +6,11 @@ interface RestrictedDomain {
   readonly allowed: readonly string[]
 }
 
-const azure = 'karpenter.azure.com'
-const azureKeys = [
-  'aksnodeclass',
-  'sku-name',
-  'sku-family',
-  'sku-series',
-  'sku-version',
-  'sku-cpu',
-  'sku-memory',
-  'sku-networking-accelerated',
-  'sku-storage-premium-capable',
-  'sku-storage-ultra-ssd',
-  'sku-storage-ephemeralos-maxsize',
-  'sku-gpu-name',
-  'sku-gpu-manufacturer',
-  'sku-gpu-count',
-  'placement-scope',
-  'capacity-reservation-id',
-]
-
-const aks = 'kubernetes.azure.com'
-const aksKeys = [
-  'mode',
-  'scalesetpriority',
-  'priority',
-  'fips_enabled',
-  'os-sku',
-  'cluster',
-  'sku-cpu',
-  'sku-memory',
-  'ebpf-dataplane',
-  'ebpf-host-routing',
-  'network-policy',
-  'hostedvm',
-]
-
-const within = (domain: string, names: readonly string[]) => names.map((name) => `${domain}/${name}`)
-
-/**
- * The rules of the CRDs about label keys by domain (reference/karpenter-core.md 1.1, reference/azure-provider.md 1.7). `capacity-reservation-id` is
- * Joiner's: upstream's Azure provider has no reservations.
- */
+/** The rules of the CRDs about label keys by domain (reference/karpenter-core.md 1.1, reference/azure-provider.md 1.7). */
 export const restrictedDomains: readonly RestrictedDomain[] = [
   { domain: 'karpenter.sh', allowed: [labels.capacityType, labels.nodePool] },
-  { domain: azure, allowed: within(azure, azureKeys) },
-  { domain: aks, allowed: within(aks, aksKeys) },
+  { domain: 'karpenter.azure.com', allowed: azureLabels },
+  { domain: 'kubernetes.azure.com', allowed: aksLabels },
 ]
 
 /** Keys without a domain that AKS sets by itself. */

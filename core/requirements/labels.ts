@@ -30,7 +30,10 @@ export const coreWellKnownLabels: ReadonlySet<string> = new Set([
   labels.windowsBuild,
 ])
 
-const azureWellKnown = [
+const within = (domain: string, names: readonly string[]) => names.map((name) => `${domain}/${name}`)
+
+/** Keys of Karpenter's provider for Azure that NodePools and NodeClaims may name. `capacity-reservation-id` is Joiner's: upstream has no reservations. */
+export const azureLabels: readonly string[] = within('karpenter.azure.com', [
   'aksnodeclass',
   'sku-name',
   'sku-family',
@@ -45,12 +48,11 @@ const azureWellKnown = [
   'sku-gpu-name',
   'sku-gpu-manufacturer',
   'sku-gpu-count',
-  'sku-hyperv-generation',
   'placement-scope',
   'capacity-reservation-id',
-].map((name) => `karpenter.azure.com/${name}`)
+])
 
-const aksWellKnown = [
+const aksWellKnown = within('kubernetes.azure.com', [
   'mode',
   'scalesetpriority',
   'priority',
@@ -59,12 +61,19 @@ const aksWellKnown = [
   'cluster',
   'sku-cpu',
   'sku-memory',
-].map((name) => `kubernetes.azure.com/${name}`)
+])
 
-/** Every key that a NodePool may leave undefined on Azure (reference/azure-provider.md 2.1). */
+/** Keys of AKS that NodePools and NodeClaims may name. */
+export const aksLabels: readonly string[] = [
+  ...aksWellKnown,
+  ...within('kubernetes.azure.com', ['ebpf-dataplane', 'ebpf-host-routing', 'network-policy', 'hostedvm']),
+]
+
+/** Every key that a NodePool may leave undefined on Azure (reference/azure-provider.md 2.1). The CRDs refuse `sku-hyperv-generation` all the same. */
 export const wellKnownLabels: ReadonlySet<string> = new Set([
   ...coreWellKnownLabels,
-  ...azureWellKnown,
+  ...azureLabels,
+  'karpenter.azure.com/sku-hyperv-generation',
   ...aksWellKnown,
 ])
 
