@@ -26,7 +26,7 @@ import { observeCatalogue } from '../activities/azure/catalogue/catalogue-metric
 import { DurableDocument } from '../activities/azure/catalogue/durable-document.ts'
 import { NetworkFacts } from '../activities/azure/launch/network-facts.ts'
 import { vmCreateMetrics } from '../activities/azure/launch/vm-create-metrics.ts'
-import { machineDeps } from '../activities/azure/machines/machine-deps.ts'
+import { machineDeps } from '../activities/azure/machines/launch-machine.ts'
 import { CapacityReservations } from '../activities/azure/reservations/capacity-reservations.ts'
 import { keptGroups } from '../activities/azure/reservations/stored-groups.ts'
 import { BufferRoom } from '../activities/capacity-buffers/buffer-room.ts'

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import { z } from 'zod'
-import { realDurations } from '../../deploy/alerts/alert.ts'
-import { alertGroups } from '../../deploy/alerts/alerts.ts'
+import { alertGroups, realDurations } from '../../deploy/alerts/alerts.ts'
 import { boards } from '../../deploy/boards/boards.ts'
 
 /** An expression of a panel or an alert, and whose it is. */

@@ -16,7 +16,7 @@ import { instanceTypes } from '../../activities/azure/catalogue/instance-types.t
 import type { VmSize } from '../../activities/azure/catalogue/sku.ts'
 import { NetworkFacts } from '../../activities/azure/launch/network-facts.ts'
 import { vmCreateMetrics } from '../../activities/azure/launch/vm-create-metrics.ts'
-import { machineDeps } from '../../activities/azure/machines/machine-deps.ts'
+import { machineDeps } from '../../activities/azure/machines/launch-machine.ts'
 import type { MaintenanceDeps } from '../../activities/azure/maintenance/maintenance.ts'
 import { nodeClassSettings } from '../../activities/azure/node-class/node-class-settings.ts'
 import { CapacityReservations } from '../../activities/azure/reservations/capacity-reservations.ts'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { nodeSettings } from '../../../api/settings/node-settings.ts'
-import { readNodeEgress } from './node-egress.ts'
+import { readNodeEgress } from './azure-config.ts'
 
 const pem = (body: string) => `-----BEGIN CERTIFICATE-----\n${body}\n-----END CERTIFICATE-----\n`
 const settings = z.object(nodeSettings)

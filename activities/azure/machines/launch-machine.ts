@@ -1,10 +1,13 @@
+import type { Logger } from 'pino'
 import { conditionOf } from '../../../core/conditions.ts'
 import { type AksMachineId, machineNameOf, parseAksMachineId } from '../../../core/node-claim/aks-machine.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { pauseFor } from '../../activity-context.ts'
 import { setClaimConditions, updateClaim } from '../../kubernetes/client/object-writes.ts'
+import type { LateList } from '../answers/late-list.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
+import { VmList } from '../arm/vm-list.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { LaunchOutcome } from '../contract.ts'
@@ -13,12 +16,20 @@ import { tagKeys, tagOf } from '../launch/tags.ts'
 import { adoptInstance, type TakeOverDeps } from '../launch/take-over.ts'
 import { providerIdOf } from '../launch/virtual-machine.ts'
 import { notManaged } from './adopt-machines.ts'
+import type { AwaitMachineDeps } from './await-machine.ts'
 import { judgeFailedMachine, offeringOf } from './failed-machine.ts'
-import type { MachineBatches } from './machine-batches.ts'
+import { MachineBatches } from './machine-batches.ts'
 import { armMachine, type MachineBody, machineBody } from './machine-body.ts'
 import { machineInstance } from './machine-instance.ts'
 import { whyForeignTags } from './machine-ownership.ts'
-import { type AksMachine, getMachine, machineIdText, putMachine } from './machines-api.ts'
+import {
+  type AksMachine,
+  getMachine,
+  listMachines,
+  type MachinesApiDeps,
+  machineIdText,
+  putMachine,
+} from './machines-api.ts'
 
 export interface LaunchDeps extends PutVmDeps, TakeOverDeps {
   readonly machineBatches: MachineBatches
@@ -189,4 +200,21 @@ async function put(
 ): Promise<void> {
   if (deps.config.makesMachines?.inBatches === true) await deps.machineBatches.put(id, body, signal)
   else await putMachine(deps, id, { body: armMachine(body), headers: { 'if-none-match': '*' } })
+}
+
+/** AKS names no limit for lists of machines; a list is one page of any pool's size. */
+const pace = { fastestMs: 1000, slowestMs: 5000, pagesPerSecond: 1 }
+
+/** Returns what launches of AKS machines share in a process. */
+export function machineDeps(
+  deps: MachinesApiDeps & { readonly log: Logger },
+  standing: LateList,
+): Pick<LaunchDeps, 'machineBatches'> & Pick<AwaitMachineDeps, 'machines'> {
+  const machineBatches = new MachineBatches(deps)
+  const pool = deps.config.makesMachines?.pool
+  if (pool === undefined) return { machineBatches }
+  async function* list() {
+    yield await listMachines(deps, { pool: pool ?? '' })
+  }
+  return { machineBatches, machines: new VmList<AksMachine>(list, standing, pace) }
 }
