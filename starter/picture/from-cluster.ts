@@ -13,6 +13,7 @@ import { isNotFound } from '../../activities/kubernetes/client/api-error.ts'
 import { type ResourceName, resourcePath } from '../../activities/kubernetes/client/resources.ts'
 import type { NodeClaim, NodePool, PodDisruptionBudget } from '../../core/objects.ts'
 import type { VolumeAttachment } from '../../core/pods/related-objects.ts'
+import { defined } from '../../core/values/defined.ts'
 import { printableStart } from '../../core/values/printable.ts'
 import type { Part } from './picture.ts'
 
@@ -21,17 +22,18 @@ const objectMs = 15_000
 const longestReason = 200
 
 /** Which objects of a kind. */
-interface Chosen {
+export interface Chosen {
   /** Unset: of all namespaces. */
   readonly namespace?: string
   readonly fieldSelector?: string
+  readonly labelSelector?: string
 }
 
 /** Returns the part that is a list. Objects that are not as their kind is are left out, and the picture says so. */
 export function listed<T>(
   resource: ResourceName,
   decode: (json: Json) => T,
-  { namespace, ...selector }: Chosen = {},
+  { namespace, fieldSelector, labelSelector }: Chosen = {},
 ): Part<readonly T[]> {
   const path = resourcePath(resource, undefined, namespace)
   return {
@@ -40,7 +42,8 @@ export function listed<T>(
     read: async ({ client, leaveOut }) => {
       const found: T[] = []
       const odd: string[] = []
-      for await (const { items } of client.listPages(path, selector))
+      const selectors = { ...defined({ fieldSelector }), ...(labelSelector && { query: { labelSelector } }) }
+      for await (const { items } of client.listPages(path, selectors))
         for (const json of items) {
           try {
             found.push(decode(json))

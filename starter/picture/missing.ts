@@ -27,9 +27,11 @@ export class SourceError extends ReportedError {
 export class LackingError extends CommandError {
   /** Whether rights are among what it takes, which asking again does not bring. */
   readonly isForbidden: boolean
+  readonly lost: readonly Missing[]
 
   constructor(lost: readonly Missing[]) {
     super(...missingLines(lost))
+    this.lost = lost
     this.isForbidden = lost.some(({ isForbidden }) => isForbidden)
   }
 }

@@ -1,6 +1,7 @@
 import { Client } from '@temporalio/client'
 import proto from '@temporalio/proto'
 import { findClusterUid } from '../../../activities/azure/access/found-facts.ts'
+import { decodeMeta } from '../../../activities/kubernetes/cache/decode-meta.ts'
 import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
 import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import {
@@ -10,13 +11,16 @@ import {
   readMarkedCrd,
   writeMarker,
 } from '../../../activities/kubernetes/client/installation.ts'
-import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { describeInstallation, installationText, ownershipOf } from '../../../core/installation.ts'
 import { taskQueue } from '../../../core/task-queues.ts'
 import { freeName, nameOwner } from '../../bridge/cluster-loops.ts'
 import { say } from '../../document/print.ts'
+import { listed } from '../../picture/from-cluster.ts'
+import { missingLines } from '../../picture/missing.ts'
+import { readPicture } from '../../picture/picture.ts'
 import { withCluster } from '../access/cluster.ts'
 import { reason } from '../doctor/check.ts'
+import { clusterScene } from '../doctor/context.ts'
 import { type TemporalAccess, withTemporal } from '../operate/temporal-access.ts'
 import { type TemporalOptions } from '../operate/temporal-options.ts'
 import { CommandError } from '../shared/command-error.ts'
@@ -56,9 +60,7 @@ async function crds(client: KubernetesClient, { release, namespace, yes }: CrdOp
   say(`CustomResourceDefinition ${markedCrd}`)
   say(`  now:   ${marker === undefined ? 'nobody' : describeInstallation(marker)}`)
   say(`  then:  ${describeInstallation(installationText(own))}`)
-  const pods = marker === undefined ? [] : await podsOf(client, marker)
-  if (pods.length > 0)
-    say(`  still running: ${pods.join(', ')}; these end by themselves at their next resync, 5 minutes at most`)
+  if (marker !== undefined) await sayRunning(client, marker)
   if (!(await isWanted('Give the CRDs to that installation?', yes))) return 1
   if (!(await writeMarker(client, crd, own)))
     throw new CommandError(`CustomResourceDefinition ${markedCrd} changed meanwhile; run the command again`)
@@ -68,19 +70,25 @@ async function crds(client: KubernetesClient, { release, namespace, yes }: CrdOp
 
 const components = ['joiner', 'joiner-azure', 'joiner-planner', 'joiner-conversion']
 
-/** Names of the pods of the installation that a marker names, as far as this can be read. */
-async function podsOf(client: KubernetesClient, marker: string): Promise<readonly string[]> {
+/** Says which processes of the installation that a marker names still run, or that this is not known. */
+async function sayRunning(client: KubernetesClient, marker: string): Promise<void> {
+  const { namespace, release = '' } = installationIn(marker)
+  if (namespace === undefined) return
+  // The name of the application is a value of the chart; components are not.
+  const labelSelector = `app.kubernetes.io/instance=${release},app.kubernetes.io/component in (${components.join(',')})`
+  const pods = listed('pods', (json) => decodeMeta(json).name, { namespace, labelSelector })
+  const found = await readPicture(clusterScene(client), { pods })
+  for (const line of missingLines(found.missing)) say(`  whether it still runs is not known: ${line}`)
+  if (found.pods !== undefined && found.pods.length > 0)
+    say(`  still running: ${found.pods.join(', ')}; these end by themselves at their next resync, 5 minutes at most`)
+}
+
+function installationIn(marker: string): { readonly namespace?: string; readonly release?: string } {
   try {
-    const { namespace = '', release = '' } = JSON.parse(marker) as {
-      readonly namespace?: string
-      readonly release?: string
-    }
-    // The name of the application is a value of the chart; components are not.
-    const labelSelector = `app.kubernetes.io/instance=${release},app.kubernetes.io/component in (${components.join(',')})`
-    const { items } = await client.list(resourcePath('pods', undefined, namespace), { labelSelector })
-    return items.map(({ metadata }) => (metadata as { readonly name: string }).name)
+    return JSON.parse(marker) as ReturnType<typeof installationIn>
   } catch {
-    return []
+    // Somebody wrote something else there; it names no pods.
+    return {}
   }
 }
 

@@ -18,7 +18,7 @@ import {
   ownClaims,
   type SeenObject,
 } from './node-objects.ts'
-import { deploymentsOf, isJoinerRunning, startAgain } from './processes.ts'
+import { deploymentsOf, isJoinerRunning, ofRelease, startAgain } from './processes.ts'
 
 /** How many writes are under way at a time. */
 const width = 8
@@ -106,8 +106,8 @@ export function freeStep({ kubernetes, options }: Uninstallation): Step {
   const held = async () => {
     const claims = await ownClaims(kubernetes)
     const [nodes, nodeClasses] = await Promise.all([
-      listObjects(kubernetes, resourcePath('nodes')),
-      listObjects(kubernetes, resourcePath('aksnodeclasses')),
+      listObjects(kubernetes, 'nodes'),
+      listObjects(kubernetes, 'aksnodeclasses'),
     ])
     const free = freeNode(claims)
     const pick = (resource: FreedResource, objects: readonly SeenObject[], change: Freeing) =>
@@ -182,13 +182,13 @@ export function leftoversStep({ kubernetes, options }: Uninstallation): Step {
 async function leftovers(kubernetes: KubernetesClient, namespace: string): Promise<readonly string[]> {
   const named = async (resource: 'configmaps' | 'leases') => {
     const names = ownedNames(resource)
-    const objects = await listObjects(kubernetes, resourcePath(resource, undefined, namespace))
+    const objects = await listObjects(kubernetes, resource, { namespace })
     const own = objects.filter(({ metadata }) => names.has(metadata.name) && !isOfHelm(metadata.annotations))
     return own.map(({ metadata }) => resourcePath(resource, metadata.name, namespace))
   }
   const tokens = async () => {
-    const path = resourcePath('secrets', undefined, 'kube-system')
-    const secrets = await listObjects(kubernetes, path, 'joiner.sh/nodeclaim-uid')
+    const chosen = { namespace: 'kube-system', labelSelector: 'joiner.sh/nodeclaim-uid' }
+    const secrets = await listObjects(kubernetes, 'secrets', chosen)
     return secrets.map(({ metadata }) => resourcePath('secrets', metadata.name, 'kube-system'))
   }
   return (await Promise.all([named('configmaps'), named('leases'), tokens()])).flat()
@@ -218,9 +218,9 @@ export function stopStep(uninstallation: Uninstallation): Step {
     },
     run: async () => {
       const deployments = await scaled()
-      const path = `/apis/apps/v1/namespaces/${encodeURIComponent(options.namespace)}/deployments`
       await inParallel(deployments, width, async ({ metadata }) => {
-        await kubernetes.mergePatch(`${path}/${encodeURIComponent(metadata.name)}`, { spec: { replicas: 0 } })
+        const path = resourcePath('deployments', metadata.name, options.namespace)
+        await kubernetes.mergePatch(path, { spec: { replicas: 0 } })
       })
       await untilStopped(uninstallation)
     },
@@ -229,11 +229,9 @@ export function stopStep(uninstallation: Uninstallation): Step {
 
 async function untilStopped(uninstallation: Uninstallation): Promise<void> {
   const { kubernetes, options } = uninstallation
-  const selector = `app.kubernetes.io/name=joiner,app.kubernetes.io/instance=${options.release}`
-  const pods = resourcePath('pods', undefined, options.namespace)
   await waitFor(uninstallation, {
     missing: async () => {
-      const left = await listObjects(kubernetes, pods, selector)
+      const left = await listObjects(kubernetes, 'pods', ofRelease(options))
       return left.length === 0 ? undefined : `${counted(left.length, 'pod')} of Joiner (${namesOf(left)})`
     },
     remedy: `look at: kubectl get pods --namespace ${options.namespace}`,

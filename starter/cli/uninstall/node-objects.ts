@@ -1,9 +1,11 @@
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
-import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
-import { type ResourceName, resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import type { ResourceName } from '../../../activities/kubernetes/client/resources.ts'
 import { isAksMachine } from '../../../core/node-claim/aks-machine.ts'
 import { nodeClassFinalizer, terminationFinalizer } from '../../../core/requirements/labels.ts'
+import { type Chosen, ifServed, listed } from '../../picture/from-cluster.ts'
+import { readWhole } from '../../picture/picture.ts'
+import { clusterScene } from '../doctor/context.ts'
 
 interface Owner {
   readonly kind: string
@@ -35,24 +37,19 @@ export interface SeenObject {
   }
 }
 
-/** Returns the objects of a path; none where the API server does not know the resource. Errors: the API server's. */
+/** Returns objects; none where the API server does not know the resource. Errors: `LackingError`. */
 export async function listObjects(
   client: KubernetesClient,
-  path: string,
-  labelSelector?: string,
+  resource: ResourceName,
+  chosen: Chosen = {},
 ): Promise<readonly SeenObject[]> {
-  try {
-    const { items } = await client.list(path, labelSelector === undefined ? {} : { labelSelector })
-    return items as unknown as readonly SeenObject[]
-  } catch (error) {
-    if (isNotFound(error)) return []
-    throw error
-  }
+  const objects = ifServed(listed(resource, (json) => json as unknown as SeenObject, chosen))
+  return (await readWhole(clusterScene(client), { objects })).objects
 }
 
 /** Returns Joiner's NodeClaims: those of AKSNodeClasses, without the machines that AKS makes. */
 export async function ownClaims(client: KubernetesClient): Promise<readonly SeenObject[]> {
-  return (await listObjects(client, resourcePath('nodeclaims'))).filter(isOwnClaim)
+  return (await listObjects(client, 'nodeclaims')).filter(isOwnClaim)
 }
 
 function isOwnClaim({ metadata, spec, status }: SeenObject): boolean {

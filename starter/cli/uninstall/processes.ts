@@ -1,12 +1,13 @@
-import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
-import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import type { Json } from '../../../activities/kubernetes/client/answers.ts'
+import { type Chosen, object } from '../../picture/from-cluster.ts'
+import { leaderLeases } from '../../picture/joiners-client.ts'
+import { readWhole } from '../../picture/picture.ts'
+import { clusterScene } from '../doctor/context.ts'
 import type { Uninstallation } from './context.ts'
 import { listObjects, type SeenObject } from './node-objects.ts'
 
 type Context = Pick<Uninstallation, 'kubernetes' | 'options'>
 
-/** Leases that a process renews as long as it works; the others are held by attempts. */
-const leaderLeases = ['joiner-bridge', 'joiner-planner', 'joiner-maintenance'] as const
 /** A leader renews its Lease several times in its duration; a Lease that does not change for longer is nobody's. */
 const silenceMs = 12_000
 const lookEveryMs = 500
@@ -37,25 +38,25 @@ export async function isJoinerRunning(context: Context): Promise<Leader | false>
   return false
 }
 
-/** Returns the leader Leases that name a holder. */
-async function leases({ kubernetes, options }: Context): Promise<readonly SeenObject[]> {
-  const found = await Promise.all(
-    leaderLeases.map(async (name) => {
-      try {
-        return [(await kubernetes.get(resourcePath('leases', name, options.namespace))) as unknown as SeenObject]
-      } catch (error) {
-        if (isNotFound(error)) return []
-        throw error
-      }
-    }),
-  )
-  return found.flat().filter(({ spec }) => (spec?.holderIdentity ?? '') !== '')
+/** Returns the leader Leases that name a holder. Errors: `LackingError`. */
+async function leases({ kubernetes, options: { namespace } }: Context): Promise<readonly SeenObject[]> {
+  const seen = (json: Json) => json as unknown as SeenObject
+  const parts = Object.fromEntries(leaderLeases.map((name) => [name, object('leases', seen, { name, namespace })]))
+  const { missing: _, damaged: __, ...found } = await readWhole(clusterScene(kubernetes), parts)
+  return Object.values(found)
+    .flat()
+    .filter(({ spec }) => (spec?.holderIdentity ?? '') !== '')
 }
 
-/** Returns the Deployments of the release. */
+/** What the chart made for a release. */
+export const ofRelease = ({ namespace, release }: Context['options']): Chosen => ({
+  namespace,
+  labelSelector: `app.kubernetes.io/name=joiner,app.kubernetes.io/instance=${release}`,
+})
+
+/** Returns the Deployments of the release. Errors: `LackingError`. */
 export function deploymentsOf({ kubernetes, options }: Context): Promise<readonly SeenObject[]> {
-  const path = `/apis/apps/v1/namespaces/${encodeURIComponent(options.namespace)}/deployments`
-  return listObjects(kubernetes, path, `app.kubernetes.io/name=joiner,app.kubernetes.io/instance=${options.release}`)
+  return listObjects(kubernetes, 'deployments', ofRelease(options))
 }
 
 /** Returns what to run so that Joiner's processes run again. */

@@ -1,15 +1,18 @@
 import { Client } from '@temporalio/client'
 import { findClusterUid } from '../../../activities/azure/access/found-facts.ts'
-import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
+import { decodeMeta } from '../../../activities/kubernetes/cache/decode-meta.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { readConfigMap } from '../../../activities/kubernetes/client/config-map.ts'
 import { markedCrd, markerOf, readMarkedCrd } from '../../../activities/kubernetes/client/installation.ts'
-import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { describeInstallation, ownershipOf } from '../../../core/installation.ts'
 import { nameOwner } from '../../bridge/cluster-loops.ts'
 import { say } from '../../document/print.ts'
+import { object } from '../../picture/from-cluster.ts'
+import { LackingError } from '../../picture/missing.ts'
+import { readWhole } from '../../picture/picture.ts'
 import { withCluster } from '../access/cluster.ts'
 import { reason } from '../doctor/check.ts'
+import { clusterScene } from '../doctor/context.ts'
 import { type TemporalAccess, withTemporal } from '../operate/temporal-access.ts'
 import { CommandError } from '../shared/command-error.ts'
 import { confirmed } from '../shared/confirm.ts'
@@ -108,13 +111,18 @@ async function todoOf(steps: readonly Step[]): Promise<readonly string[]> {
   return texts
 }
 
+const asAdministrator = 'run the command as an administrator of the cluster'
+
 /** An error of the API server must not be explained as one of Temporal's. */
 async function kubernetesErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
+    // What an operator of Joiner may do does not suffice.
+    if (error instanceof LackingError)
+      throw new LackingError(error.lost.map((one) => (one.isForbidden ? { ...one, remedy: asAdministrator } : one)))
     if (error instanceof Error && error.name === 'ApiError')
-      throw new CommandError(`the API server: ${reason(error)}; run the command as an administrator of the cluster`)
+      throw new CommandError(`the API server: ${reason(error)}; ${asAdministrator}`)
     throw error
   }
 }
@@ -134,14 +142,9 @@ async function requireOwnCrds(client: KubernetesClient, { release, namespace }: 
     )
 }
 
-async function namespaceUid(client: KubernetesClient, namespace: string): Promise<string | undefined> {
-  try {
-    const { metadata } = await client.get(resourcePath('namespaces', namespace))
-    return (metadata as { readonly uid: string }).uid
-  } catch (error) {
-    if (isNotFound(error)) return undefined
-    throw error
-  }
+async function namespaceUid(client: KubernetesClient, name: string): Promise<string | undefined> {
+  const found = object('namespaces', (json) => decodeMeta(json).uid, { name })
+  return (await readWhole(clusterScene(client), { found })).found[0]
 }
 
 /** Returns the cluster's name from the settings of the chart; undefined where there are none. */

@@ -87,7 +87,11 @@ test.each([
 ])(
   'where %s, Joiner starts again by its chart: kubectl scale would make the next upgrade fail',
   async (_, items, words) => {
-    const kubernetes = { list: async () => ({ items }) } as unknown as KubernetesClient
+    const kubernetes = {
+      async *listPages() {
+        yield { items }
+      },
+    } as unknown as KubernetesClient
     const options = { namespace: 'system', release: 'nodes' } as Uninstallation['options']
     const remedy = await startAgain({ kubernetes, options })
     expect(remedy).toContain(words)
