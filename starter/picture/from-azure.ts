@@ -5,7 +5,7 @@ import { usagesOf } from '../../activities/azure/capacity/quota-accounting.ts'
 import { parseSku } from '../../activities/azure/catalogue/sku.ts'
 import { versions } from '../cli/aks/arm-session.ts'
 import type { ManagedCluster } from '../cli/aks/cluster.ts'
-import type { ArmReader } from '../cli/doctor/arm-reader.ts'
+import type { ArmReader } from './arm-reader.ts'
 import { SourceError, whyOf } from './missing.ts'
 import type { Moment, Part } from './picture.ts'
 

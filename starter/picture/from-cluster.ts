@@ -10,16 +10,20 @@ import {
 import { isOfAnotherProvider } from '../../activities/kubernetes/cache/other-providers.ts'
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import { isNotFound } from '../../activities/kubernetes/client/api-error.ts'
+import type { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
 import { type ResourceName, resourcePath } from '../../activities/kubernetes/client/resources.ts'
 import type { NodeClaim, NodePool, PodDisruptionBudget } from '../../core/objects.ts'
 import type { VolumeAttachment } from '../../core/pods/related-objects.ts'
 import { defined } from '../../core/values/defined.ts'
 import { printableStart } from '../../core/values/printable.ts'
-import type { Part } from './picture.ts'
+import type { Part, Scene } from './picture.ts'
 
 const listMs = 60_000
 const objectMs = 15_000
 const longestReason = 200
+
+/** Where objects of the cluster are read, and nothing that Joiner keeps. */
+export const clusterScene = (client: KubernetesClient): Scene => ({ client, namespace: '', now: 0 })
 
 /** Which objects of a kind. */
 export interface Chosen {

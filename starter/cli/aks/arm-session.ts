@@ -1,4 +1,4 @@
-import { ArmReader } from '../doctor/arm-reader.ts'
+import { ArmReader } from '../../picture/arm-reader.ts'
 
 /** API versions of what these commands read and write at Azure. */
 export const versions = {

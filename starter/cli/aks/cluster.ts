@@ -1,5 +1,5 @@
 import { ReportedError } from '../../document/reported-error.ts'
-import { ArmRefusal } from '../doctor/arm-reader.ts'
+import { ArmRefusal } from '../../picture/arm-reader.ts'
 import { type ArmSession, versions } from './arm-session.ts'
 
 /** An AKS cluster as ARM shows it, as far as it is read. */

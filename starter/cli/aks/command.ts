@@ -53,7 +53,7 @@ function clusterOptions(command: Command): Command {
 /** What Azure refuses is no bug of Joiner: its words are printed. */
 async function reported(run: () => Promise<number>): Promise<number> {
   const [{ ArmRefusal }, { reason }] = await Promise.all([
-    import('../doctor/arm-reader.ts'),
+    import('../../picture/arm-reader.ts'),
     import('../doctor/check.ts'),
   ])
   try {

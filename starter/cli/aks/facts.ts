@@ -1,6 +1,6 @@
 import { parse } from 'yaml'
 import { isAksManaged, parseSubnet } from '../../../activities/azure/launch/subnet.ts'
-import { ArmRefusal } from '../doctor/arm-reader.ts'
+import { ArmRefusal } from '../../picture/arm-reader.ts'
 import { type ArmSession, versions } from './arm-session.ts'
 import type { ManagedCluster } from './cluster.ts'
 import { groupOf } from './cluster.ts'

@@ -1,4 +1,4 @@
-import { ArmRefusal } from '../doctor/arm-reader.ts'
+import { ArmRefusal } from '../../picture/arm-reader.ts'
 import { type ArmSession, versions } from './arm-session.ts'
 
 /** A ServiceAccount whose tokens an identity trusts. */

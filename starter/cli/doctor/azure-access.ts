@@ -1,7 +1,7 @@
 import { type TokenResult, tokenLimitMs } from '../../../activities/azure/arm/access-token.ts'
 import { apiVersionOf, parseApiVersions } from '../../../activities/azure/arm/api-versions.ts'
 import { parseSubnet } from '../../../activities/azure/launch/subnet.ts'
-import { ArmRefusal } from './arm-reader.ts'
+import { ArmRefusal } from '../../picture/arm-reader.ts'
 import { type Check, fail, ok, reason } from './check.ts'
 import { type DoctorContext, groupId, roleAssignment } from './context.ts'
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { decodeNodeClass } from '../../../activities/kubernetes/cache/decode.ts'
 import { doctorConfig } from '../../../test/fakes/azure-config.ts'
 import { nodeClassJson } from '../../../test/fakes/objects.ts'
-import { ArmRefusal } from './arm-reader.ts'
+import { ArmRefusal } from '../../picture/arm-reader.ts'
 import { actionsCheck } from './azure-roles.ts'
 import type { DoctorContext, Pools } from './context.ts'
 

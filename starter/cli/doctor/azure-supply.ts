@@ -4,10 +4,10 @@ import { fetchPrices } from '../../../activities/azure/catalogue/retail-prices.t
 import type { VmSize } from '../../../activities/azure/catalogue/sku.ts'
 import { imageDefinitions, resolveImageFamily } from '../../../activities/azure/node-class/images.ts'
 import { nodeClassSettings } from '../../../activities/azure/node-class/node-class-settings.ts'
+import { ArmRefusal } from '../../picture/arm-reader.ts'
 import { vmSizes, vmUsages } from '../../picture/from-azure.ts'
 import { readWhole } from '../../picture/picture.ts'
 import { type Buyable, readBuyable } from '../shared/buyable.ts'
-import { ArmRefusal } from './arm-reader.ts'
 import { type Check, type Finding, fail, ok, reason, warn, worst } from './check.ts'
 import { azureScene, type DoctorContext, roleAssignment } from './context.ts'
 

@@ -4,11 +4,11 @@ import type { KubernetesClient } from '../../../activities/kubernetes/client/cli
 import type { Config } from '../../../api/config.ts'
 import type { NodeClass } from '../../../api/objects.ts'
 import type { NodePool } from '../../../core/objects.ts'
+import type { ArmReader } from '../../picture/arm-reader.ts'
 import type { AzureScene } from '../../picture/from-azure.ts'
-import { aksPools, nodeClasses } from '../../picture/from-cluster.ts'
-import { readWhole, type Scene } from '../../picture/picture.ts'
+import { aksPools, clusterScene, nodeClasses } from '../../picture/from-cluster.ts'
+import { readWhole } from '../../picture/picture.ts'
 import type { TemporalSettings } from '../../temporal/settings.ts'
-import type { ArmReader } from './arm-reader.ts'
 
 /** What checks look at, and with whose eyes. */
 export interface DoctorContext {
@@ -36,9 +36,6 @@ export interface Pools {
 export function readPools(kubernetes: KubernetesClient): Promise<Pools> {
   return readWhole(clusterScene(kubernetes), { nodePools: aksPools, nodeClasses })
 }
-
-/** Where objects of the cluster are read, and nothing that Joiner keeps. */
-export const clusterScene = (client: KubernetesClient): Scene => ({ client, namespace: '', now: 0 })
 
 /** The region of Joiner's nodes at Azure. */
 export const azureScene = ({ config, arm }: Pick<DoctorContext, 'config' | 'arm'>): AzureScene => ({

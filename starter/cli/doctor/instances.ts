@@ -8,10 +8,10 @@ import { doubtOf, type KnownClaim } from '../../../core/garbage.ts'
 import { isAksMachine } from '../../../core/node-claim/aks-machine.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
-import { nodeClaims } from '../../picture/from-cluster.ts'
+import { clusterScene, nodeClaims } from '../../picture/from-cluster.ts'
 import { readWhole } from '../../picture/picture.ts'
 import { type Check, type Finding, fail, ok, warn } from './check.ts'
-import { clusterScene, type DoctorContext, groupId } from './context.ts'
+import { type DoctorContext, groupId } from './context.ts'
 
 /** Claims that are named one by one. */
 const mostNamed = 5

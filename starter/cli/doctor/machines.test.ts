@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { doctorConfig } from '../../../test/fakes/azure-config.ts'
-import { ArmRefusal } from './arm-reader.ts'
+import { ArmRefusal } from '../../picture/arm-reader.ts'
 import type { DoctorContext } from './context.ts'
 import { machinesCheck } from './machines.ts'
 

@@ -6,11 +6,11 @@ import { managesMachines } from '../../../api/config.ts'
 import { isAdopted, isAksMachine } from '../../../core/node-claim/aks-machine.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { printableStart } from '../../../core/values/printable.ts'
-import { nodeClaims } from '../../picture/from-cluster.ts'
+import { ArmRefusal } from '../../picture/arm-reader.ts'
+import { clusterScene, nodeClaims } from '../../picture/from-cluster.ts'
 import { readWhole } from '../../picture/picture.ts'
-import { ArmRefusal } from './arm-reader.ts'
 import { type Check, type Finding, fail, ok, reason, warn } from './check.ts'
-import { clusterScene, type DoctorContext } from './context.ts'
+import { type DoctorContext } from './context.ts'
 
 /** Claims that are named one by one. */
 const mostNamed = 5

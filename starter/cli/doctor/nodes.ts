@@ -4,11 +4,11 @@ import { joinsOf } from '../../../core/node-claim/node-owner.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { counted, few } from '../../document/words.ts'
-import { nodeClaims, nodes } from '../../picture/from-cluster.ts'
+import { clusterScene, nodeClaims, nodes } from '../../picture/from-cluster.ts'
 import { ofProcesses, refusedCancellations, withheld } from '../../picture/kept.ts'
 import { type Gaps, needed, readPicture, readWhole, type Scene } from '../../picture/picture.ts'
 import { type Check, type Finding, ok, warn, worst } from './check.ts'
-import { clusterScene, type DoctorContext } from './context.ts'
+import { type DoctorContext } from './context.ts'
 
 /** Objects that are named one by one, and machines without a NodeClaim. */
 const mostNamed = 5

@@ -2,7 +2,7 @@ import { type SubnetAddresses, subnetSpace } from '../../../activities/azure/lau
 import { maxPodsOf } from '../../../activities/azure/node-class/node-class-settings.ts'
 import type { NodePool } from '../../../core/objects.ts'
 import { quantityValue, subtractQuantity, zero } from '../../../core/values/quantity.ts'
-import { ArmRefusal } from './arm-reader.ts'
+import { ArmRefusal } from '../../picture/arm-reader.ts'
 import { subnetArguments } from './azure-access.ts'
 import { type Check, type Finding, fail, ok, reason, warn, worst } from './check.ts'
 import { type DoctorContext, roleAssignment } from './context.ts'

@@ -2,14 +2,14 @@ import type { Connection } from '@temporalio/client'
 import { managesMachines } from '../../../api/config.ts'
 import { currentBuild, ownDeployment } from '../../bridge/current-version.ts'
 import { counted } from '../../document/words.ts'
-import { ownClaims } from '../../picture/from-cluster.ts'
+import { clusterScene, ownClaims } from '../../picture/from-cluster.ts'
 import { readWhole } from '../../picture/picture.ts'
 import { mostNodes, recommendedHours, volumeProblem } from '../../temporal/bundled.ts'
 import { checkNamespace, connectClient, connectMs } from '../../temporal/connect.ts'
 import { readAttributes } from '../../temporal/namespace-attributes.ts'
 import { explainTemporal, messageOf } from '../../temporal/problem.ts'
 import { type Check, type Finding, fail, ok, warn, worst } from './check.ts'
-import { clusterScene, type DoctorContext } from './context.ts'
+import { type DoctorContext } from './context.ts'
 
 const hourMs = 3_600_000
 /** A lifecycle that ended during a night can be looked at in the morning. */

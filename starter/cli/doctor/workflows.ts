@@ -2,14 +2,14 @@ import type { Client, Connection } from '@temporalio/client'
 import { managesMachines } from '../../../api/config.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { counted } from '../../document/words.ts'
-import { ownClaims } from '../../picture/from-cluster.ts'
+import { clusterScene, ownClaims } from '../../picture/from-cluster.ts'
 import { readWhole } from '../../picture/picture.ts'
 import { connectClient, temporalClient } from '../../temporal/connect.ts'
 import type { Fault } from '../../temporal/findings/finding.ts'
 import { lookOnce } from '../../temporal/findings/look.ts'
 import { findingGroups, type Repairer, readRepairer } from '../shared/temporal-findings.ts'
 import { type Check, type Finding, fail, ok, reason, warn, worst } from './check.ts'
-import { clusterScene, type DoctorContext } from './context.ts'
+import { type DoctorContext } from './context.ts'
 
 /** What costs nothing by itself: an order of somebody's, or something that is done later or seen less well. */
 const harmless: ReadonlySet<Fault> = new Set(['schedule paused', 'schedule late', 'not allowed', 'server too old'])

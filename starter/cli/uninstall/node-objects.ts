@@ -3,9 +3,8 @@ import type { KubernetesClient } from '../../../activities/kubernetes/client/cli
 import type { ResourceName } from '../../../activities/kubernetes/client/resources.ts'
 import { isAksMachine } from '../../../core/node-claim/aks-machine.ts'
 import { nodeClassFinalizer, terminationFinalizer } from '../../../core/requirements/labels.ts'
-import { type Chosen, ifServed, listed } from '../../picture/from-cluster.ts'
+import { type Chosen, clusterScene, ifServed, listed } from '../../picture/from-cluster.ts'
 import { readWhole } from '../../picture/picture.ts'
-import { clusterScene } from '../doctor/context.ts'
 
 interface Owner {
   readonly kind: string

@@ -1,8 +1,7 @@
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
-import { type Chosen, object } from '../../picture/from-cluster.ts'
+import { type Chosen, clusterScene, object } from '../../picture/from-cluster.ts'
 import { leaderLeases } from '../../picture/joiners-client.ts'
 import { readWhole } from '../../picture/picture.ts'
-import { clusterScene } from '../doctor/context.ts'
 import type { Uninstallation } from './context.ts'
 import { listObjects, type SeenObject } from './node-objects.ts'
 

@@ -7,7 +7,7 @@ import {
   type Pipeline,
 } from '@azure/core-rest-pipeline'
 import type { TokenCredential } from '@azure/identity'
-import { answerPolicy } from '../../../activities/azure/answers/answer-policy.ts'
+import { answerPolicy } from '../../activities/azure/answers/answer-policy.ts'
 
 /** ARM's refusal, by its code. */
 export class ArmRefusal extends Error {
