@@ -7,8 +7,7 @@ import { sampleType } from '../../core/sample-objects.ts'
 import { refreshDrift } from '../azure/node-class/drift.ts'
 import { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import type { Json } from '../kubernetes/client/answers.ts'
-import type { ClaimConditionsDeps } from './claim-conditions.ts'
-import { keepClaimConditions } from './claim-conditions.ts'
+import { type ClaimConditionsDeps, keepClaimConditions } from './claim-conditions.ts'
 
 const hour = 3_600_000
 const start = Date.UTC(2026, 0, 1)

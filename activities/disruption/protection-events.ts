@@ -4,8 +4,7 @@ import { isActive } from '../../core/pods/pod-rules.ts'
 import { annotations, labels } from '../../core/requirements/labels.ts'
 import { timeText } from '../../core/values/time.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
-import type { EventRecorder } from '../kubernetes/event-recorder.ts'
-import { type EventInput, subject } from '../kubernetes/event-recorder.ts'
+import { type EventInput, type EventRecorder, subject } from '../kubernetes/event-recorder.ts'
 import { nodeAsClaimed } from '../kubernetes/lifecycle/claim-nodes.ts'
 
 export interface ProtectionEventsDeps {

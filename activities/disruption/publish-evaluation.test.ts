@@ -3,8 +3,7 @@ import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
 import { sampleClaim, sampleNode, samplePool } from '../../core/sample-objects.ts'
 import { DisruptionMetrics } from './metrics.ts'
-import type { TellEvaluationDeps } from './pass.ts'
-import { publishEvaluation } from './pass.ts'
+import { publishEvaluation, type TellEvaluationDeps } from './pass.ts'
 
 it('each pass is measured, each judged move counted, and a budget that blocks its pool is named once, with the remedy', async () => {
   const logged: unknown[] = []

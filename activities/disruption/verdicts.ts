@@ -16,8 +16,7 @@ import {
 import { type VerdictView, verdictsOf } from '../../core/disruption/verdicts/verdicts.ts'
 import { stateNodes } from '../../core/scheduling/state-nodes.ts'
 import { type KeptSource, readConfigMap, writeConfigMap } from '../kubernetes/client/config-map.ts'
-import type { CatalogueOfPools } from '../node-overlays/pool-types.ts'
-import { instanceTypes } from '../node-overlays/pool-types.ts'
+import { type CatalogueOfPools, instanceTypes } from '../node-overlays/pool-types.ts'
 
 interface StoreDeps extends KeptSource {
   readonly log: Logger

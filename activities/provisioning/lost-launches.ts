@@ -2,8 +2,7 @@ import { conditionOf, isTrue, outOfCapacity } from '../../core/conditions.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 import { isActive } from '../../core/pods/pod-rules.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
-import type { EventRecorder } from '../kubernetes/event-recorder.ts'
-import { subject } from '../kubernetes/event-recorder.ts'
+import { type EventRecorder, subject } from '../kubernetes/event-recorder.ts'
 import type { Nominations } from './nominations.ts'
 
 export interface LostLaunchesDeps {

@@ -6,8 +6,7 @@ import { isDaemonPod, isTerminal, isTerminating } from '../../core/pods/pod-rule
 import { labels } from '../../core/requirements/labels.ts'
 import { timeText } from '../../core/values/time.ts'
 import { forEachOf } from '../concurrency.ts'
-import type { ObjectWritesDeps } from '../kubernetes/client/object-writes.ts'
-import { setClaimConditions } from '../kubernetes/client/object-writes.ts'
+import { type ObjectWritesDeps, setClaimConditions } from '../kubernetes/client/object-writes.ts'
 import { nodeClaimOf } from '../kubernetes/lifecycle/claim-nodes.ts'
 
 export interface PodEventsDeps extends ObjectWritesDeps {

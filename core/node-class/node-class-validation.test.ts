@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { pathText } from '../values/field-error.ts'
-import type { JudgedNodeClassSpec } from './node-class-validation.ts'
-import { nodeClassErrors } from './node-class-validation.ts'
+import { type JudgedNodeClassSpec, nodeClassErrors } from './node-class-validation.ts'
 
 const subnet = (name: string) =>
   `/subscriptions/12345678-1234-1234-1234-123456789012/resourceGroups/MC_a(b)_ö/providers/Microsoft.Network/virtualNetworks/aks-vnet-1/subnets/${name}`

@@ -1,5 +1,4 @@
-import type { ConditionChange } from '../conditions.ts'
-import { conditionOf } from '../conditions.ts'
+import { type ConditionChange, conditionOf } from '../conditions.ts'
 import type { Condition, NodeClaim, NodePool } from '../objects.ts'
 
 /** Whether the nodes of a pool join successfully. It is information only; nothing waits for it. */

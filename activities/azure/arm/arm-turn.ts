@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { claimTopic } from '../../kubernetes/cache/change-feed.ts'
-import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
-import { cachedClaim } from '../../kubernetes/client/object-writes.ts'
+import { cachedClaim, type ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef } from '../../kubernetes/contract.ts'
 import type { ArmBudget } from './arm-budget.ts'
 import type { ArmBucket } from './arm-limits.ts'

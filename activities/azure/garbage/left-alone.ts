@@ -1,7 +1,6 @@
 import type { Logger } from 'pino'
 import { conditionOf } from '../../../core/conditions.ts'
-import type { StatusWritesDeps } from '../../kubernetes/client/status-writes.ts'
-import { setConditions } from '../../kubernetes/client/status-writes.ts'
+import { type StatusWritesDeps, setConditions } from '../../kubernetes/client/status-writes.ts'
 import { type EventSubject, subject } from '../../kubernetes/event-recorder.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { UnprovenDisk } from './found-resources.ts'

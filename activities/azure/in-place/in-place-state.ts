@@ -1,6 +1,5 @@
 import type { NodeClass } from '../../../api/objects.ts'
-import type { InPlaceState } from '../../../core/node-class/in-place-update-hash.ts'
-import { inPlaceUpdateHash } from '../../../core/node-class/in-place-update-hash.ts'
+import { type InPlaceState, inPlaceUpdateHash } from '../../../core/node-class/in-place-update-hash.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import type { AzureConfig } from '../azure-config.ts'

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ClaimVmDeps } from './claim-vm.ts'
-import { getVm } from './claim-vm.ts'
+import { type ClaimVmDeps, getVm } from './claim-vm.ts'
 
 test.each([
   [60, ['aks-'.concat('c'.repeat(60))]],

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest'
 import { poolDrift } from '../../../core/drift/pool-drift.ts'
-import type { InstanceType, Offering } from '../../../core/instance-type.ts'
-import { capacityTypeOf, zoneOf } from '../../../core/instance-type.ts'
+import { capacityTypeOf, type InstanceType, type Offering, zoneOf } from '../../../core/instance-type.ts'
 import { claimLabels, claimRequirements, templateRequirements } from '../../../core/node-pool/node-claim-template.ts'
 import type { RequirementSpec } from '../../../core/objects.ts'
 import { wellKnownLabels } from '../../../core/requirements/labels.ts'

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { goldenConfig, goldenNodeClass } from '../../../test/vectors/golden-cases.ts'
 import { ApiError } from '../../kubernetes/client/api-error.ts'
-import type { LocalDnsDeps } from './local-dns.ts'
-import { findLocalDns, localDnsDecision } from './local-dns.ts'
+import { findLocalDns, type LocalDnsDeps, localDnsDecision } from './local-dns.ts'
 
 const config = goldenConfig('westus2', {
   nodeResourceGroup: 'rg',

@@ -1,7 +1,6 @@
 // Whose turn it is to launch while Azure refuses what an AKSNodeClass asks for (docs/adr/0037-refusals-of-a-class.md).
 import type { NodeClass } from '../../../api/objects.ts'
-import type { Offering } from '../../../core/instance-type.ts'
-import { capacityTypeOf } from '../../../core/instance-type.ts'
+import { capacityTypeOf, type Offering } from '../../../core/instance-type.ts'
 import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
 import { NotItsTurn } from '../arm/azure-failure.ts'
 import type { AzureConfig } from '../azure-config.ts'

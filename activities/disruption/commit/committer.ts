@@ -2,8 +2,7 @@ import { pauseOf } from '../../abortable-wait.ts'
 import { type Fence, FenceLostError } from '../../provisioning/fence.ts'
 import type { CommitOutcome, DisruptionProposal } from '../contract.ts'
 import { Validations } from '../validations.ts'
-import type { CommitDeps } from './commit.ts'
-import { commitDisruptions } from './commit.ts'
+import { type CommitDeps, commitDisruptions } from './commit.ts'
 
 /** Most proposals of one round. */
 const mostAtOnce = 10

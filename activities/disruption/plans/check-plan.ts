@@ -9,11 +9,9 @@ import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { readPauses } from '../../kubernetes/pauses/pauses.ts'
 import type { PlanCheck } from '../contract.ts'
 import { proposalsOf } from '../proposals.ts'
-import type { EvaluationDeps } from '../world.ts'
-import { validateTogether, viewOf } from '../world.ts'
+import { type EvaluationDeps, validateTogether, viewOf } from '../world.ts'
 import { PlanStore } from './plan-store.ts'
-import type { RequestEventsDeps } from './request-events.ts'
-import { publishPlanApplied } from './request-events.ts'
+import { publishPlanApplied, type RequestEventsDeps } from './request-events.ts'
 
 export interface CheckPlanDeps extends RequestEventsDeps, EvaluationDeps {
   readonly client: KubernetesClient

@@ -9,8 +9,7 @@ import { activityScope } from '../../activity-context.ts'
 import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { readPauses } from '../../kubernetes/pauses/pauses.ts'
 import type { PlanSummary } from '../contract.ts'
-import type { EvaluationDeps } from '../world.ts'
-import { evaluateCluster, viewOf } from '../world.ts'
+import { type EvaluationDeps, evaluateCluster, viewOf } from '../world.ts'
 import { PlanStore } from './plan-store.ts'
 
 export interface PlanDisruptionDeps extends EvaluationDeps {

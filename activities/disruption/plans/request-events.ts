@@ -1,8 +1,7 @@
 import type { ConsolidateRequest } from '../../../core/disruption/plan/plan-requests.ts'
 import type { EventReason } from '../../../core/events.ts'
 import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
-import type { EventRecorder } from '../../kubernetes/event-recorder.ts'
-import { subject } from '../../kubernetes/event-recorder.ts'
+import { type EventRecorder, subject } from '../../kubernetes/event-recorder.ts'
 import type { DisruptionProposal } from '../contract.ts'
 
 export interface RequestEventsDeps {

@@ -19,14 +19,11 @@ import type { CandidateRef, ClaimRef, CommandWork, DeletionOutcome } from '../co
 import { bindingMs } from '../draining/late-binding.ts'
 import { boundTermination } from '../draining/termination-stamp.ts'
 import { subject } from '../event-recorder.ts'
-import type { DisruptionCountDeps } from '../lifecycle/claim-deletion.ts'
-import { deleteClaim } from '../lifecycle/claim-deletion.ts'
+import { type DisruptionCountDeps, deleteClaim } from '../lifecycle/claim-deletion.ts'
 import { claimNode, claimNodes, readNode } from '../lifecycle/claim-nodes.ts'
 import { livePodsOn } from '../lifecycle/live-pods.ts'
-import type { PauseDeps } from '../pauses/pauses.ts'
-import { readPauses } from '../pauses/pauses.ts'
-import type { CommandObjectsDeps } from './command-objects.ts'
-import { releaseCandidate, releaseReplacement, stampOf } from './command-objects.ts'
+import { type PauseDeps, readPauses } from '../pauses/pauses.ts'
+import { type CommandObjectsDeps, releaseCandidate, releaseReplacement, stampOf } from './command-objects.ts'
 
 export interface CandidatesDeps extends CommandObjectsDeps, PauseDeps, DisruptionCountDeps {
   readonly lifecycleMetrics: LifecycleMetrics

@@ -1,8 +1,7 @@
 import { isTrue } from '../../../core/conditions.ts'
 import { untilDeadline } from '../../abortable-wait.ts'
 import { claimTopic } from '../cache/change-feed.ts'
-import type { ObjectWritesDeps } from '../client/object-writes.ts'
-import { cachedClaim, liveClaim } from '../client/object-writes.ts'
+import { cachedClaim, liveClaim, type ObjectWritesDeps } from '../client/object-writes.ts'
 import type { ClaimRef, CommandWork, ReplacementOutcome } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
 

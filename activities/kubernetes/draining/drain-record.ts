@@ -1,11 +1,10 @@
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
-import type { EventRecorder } from '../event-recorder.ts'
+import { type EventRecorder, subject } from '../event-recorder.ts'
 // The one place that records, by events and metrics, that a pod has been drained, a node has been drained and a termination has ended.
 
 import { conditionOf } from '../../../core/conditions.ts'
 import type { Node, NodeClaim, Pod } from '../../../core/objects.ts'
 import { terminationFinalizer } from '../../../core/requirements/labels.ts'
-import { subject } from '../event-recorder.ts'
 
 export interface DrainRecordDeps {
   readonly events: EventRecorder

@@ -11,8 +11,7 @@ import {
 } from '../../../core/node-claim/drain-waits.ts'
 import { isReady } from '../../../core/node-claim/registration.ts'
 import type { Node } from '../../../core/objects.ts'
-import type { ObjectWritesDeps } from '../client/object-writes.ts'
-import { setClaimConditions } from '../client/object-writes.ts'
+import { type ObjectWritesDeps, setClaimConditions } from '../client/object-writes.ts'
 import type { ClaimRef, DrainOutcome } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
 

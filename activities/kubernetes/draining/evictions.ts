@@ -7,8 +7,7 @@ import type { ClusterCache } from '../cache/cluster-cache.ts'
 import { ApiError, isConflict, isNotFound, isTooManyRequests } from '../client/api-error.ts'
 import type { KubernetesClient } from '../client/client.ts'
 import { resourcePath } from '../client/resources.ts'
-import type { DrainRecordDeps } from './drain-record.ts'
-import { evictionAnswered, podDeleted, podEvicted } from './drain-record.ts'
+import { type DrainRecordDeps, evictionAnswered, podDeleted, podEvicted } from './drain-record.ts'
 
 export interface EvictionsDeps extends DrainRecordDeps {
   readonly client: KubernetesClient

@@ -16,10 +16,8 @@ import type { ClaimRef } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
 import { liveNodes } from '../lifecycle/claim-nodes.ts'
 import { livePodsOn } from '../lifecycle/live-pods.ts'
-import type { DrainRecordDeps } from './drain-record.ts'
-import { claimTerminated, leavingReason, nodeTerminated, podLost } from './drain-record.ts'
-import type { NodeDeletionDeps } from './node-deletion.ts'
-import { deleteNode } from './node-deletion.ts'
+import { claimTerminated, type DrainRecordDeps, leavingReason, nodeTerminated, podLost } from './drain-record.ts'
+import { deleteNode, type NodeDeletionDeps } from './node-deletion.ts'
 
 export interface FinalizeDeps extends DrainRecordDeps, NodeDeletionDeps {
   readonly log: Logger

@@ -21,12 +21,9 @@ import { liveClaim, updateClaim } from '../client/object-writes.ts'
 import { writeOptimistically } from '../client/optimistic-write.ts'
 import { resourcePath } from '../client/resources.ts'
 import type { Asked, CancellationOutcome, ClaimRef } from '../contract.ts'
-import type { PauseDeps } from '../pauses/pauses.ts'
-import { readPauses } from '../pauses/pauses.ts'
-import type { DisruptionCountDeps } from './claim-deletion.ts'
-import { countDisruption, deleteClaim } from './claim-deletion.ts'
-import type { NodeRequestsDeps } from './node-requests.ts'
-import { reportAsked } from './node-requests.ts'
+import { type PauseDeps, readPauses } from '../pauses/pauses.ts'
+import { countDisruption, type DisruptionCountDeps, deleteClaim } from './claim-deletion.ts'
+import { type NodeRequestsDeps, reportAsked } from './node-requests.ts'
 
 export interface CancellationDeps extends NodeRequestsDeps, PauseDeps, DisruptionCountDeps {
   readonly log: Logger

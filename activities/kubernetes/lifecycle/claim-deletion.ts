@@ -2,12 +2,10 @@ import type { NodeClaim } from '../../../core/objects.ts'
 import { isReschedulable } from '../../../core/pods/pod-rules.ts'
 import type { DisruptionMetrics } from '../../disruption/metrics.ts'
 import { isConflict, isNotFound } from '../client/api-error.ts'
-import type { ObjectWritesDeps } from '../client/object-writes.ts'
-import { cachedClaim, liveClaim } from '../client/object-writes.ts'
+import { cachedClaim, liveClaim, type ObjectWritesDeps } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
 import type { ClaimRef } from '../contract.ts'
-import type { ClaimNodesDeps } from './claim-nodes.ts'
-import { claimNode } from './claim-nodes.ts'
+import { type ClaimNodesDeps, claimNode } from './claim-nodes.ts'
 
 export interface DisruptionCountDeps extends ClaimNodesDeps {
   readonly disruptionMetrics: DisruptionMetrics

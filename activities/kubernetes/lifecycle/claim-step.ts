@@ -1,7 +1,6 @@
 import { awayAnnotation } from '../../../core/node-claim/time-away.ts'
 import { type Step, withHeartbeats } from '../../activity-context.ts'
-import type { ObjectWritesDeps } from '../client/object-writes.ts'
-import { updateClaim } from '../client/object-writes.ts'
+import { type ObjectWritesDeps, updateClaim } from '../client/object-writes.ts'
 import type { Ended, StepInput } from '../contract.ts'
 
 /**

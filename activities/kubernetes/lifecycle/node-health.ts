@@ -1,18 +1,17 @@
 import type { Logger } from 'pino'
 import { expiryDue, type Moment, type Steady } from '../../../core/node-claim/lifecycle.ts'
-import type { NodeRules } from '../../../core/node-claim/node-health.ts'
 import {
   areTooManySick,
   type Interruption,
   interruptionOf,
+  type NodeRules,
   type Repair,
   repairRetryMs,
 } from '../../../core/node-claim/node-health.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { activityScope, pauseFor } from '../../activity-context.ts'
-import type { ObjectWritesDeps } from '../client/object-writes.ts'
-import { updateClaim } from '../client/object-writes.ts'
+import { type ObjectWritesDeps, updateClaim } from '../client/object-writes.ts'
 import type { OwnClock } from '../client/server-time.ts'
 import type { ClaimRef } from '../contract.ts'
 import { boundTermination, earlierStamp } from '../draining/termination-stamp.ts'

@@ -3,8 +3,7 @@ import type { EventReason } from '../../../core/events.ts'
 import { holdAnnotations, holdOf, holdText, isHeldOtherwise, noHoldAnnotations } from '../../../core/node-claim/hold.ts'
 import { askedText, type WantedHold } from '../../../core/node-claim/node-requests.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
-import type { ObjectWritesDeps } from '../client/object-writes.ts'
-import { liveClaim, updateClaim } from '../client/object-writes.ts'
+import { liveClaim, type ObjectWritesDeps, updateClaim } from '../client/object-writes.ts'
 import type { Asked, ClaimRef, HoldOutcome } from '../contract.ts'
 
 export interface NodeRequestsDeps extends ObjectWritesDeps {

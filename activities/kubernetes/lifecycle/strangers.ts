@@ -1,7 +1,6 @@
 import type { Logger } from 'pino'
 import type { Node } from '../../../core/objects.ts'
-import type { EventRecorder } from '../event-recorder.ts'
-import { subject } from '../event-recorder.ts'
+import { type EventRecorder, subject } from '../event-recorder.ts'
 import { type ClaimNodesDeps, nodeClaimOf } from './claim-nodes.ts'
 
 interface StrangersDeps extends Pick<ClaimNodesDeps, 'cache'> {

@@ -3,8 +3,7 @@ import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { perCache } from '../cache/per-cache.ts'
 import { lockedPatch } from '../client/optimistic-write.ts'
-import type { StatusWritesDeps } from '../client/status-writes.ts'
-import { setConditions, updateObject } from '../client/status-writes.ts'
+import { type StatusWritesDeps, setConditions, updateObject } from '../client/status-writes.ts'
 
 export interface NodePoolHealthDeps extends StatusWritesDeps {}
 

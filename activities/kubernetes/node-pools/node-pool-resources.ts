@@ -1,6 +1,5 @@
 import { countPatch, resourcesByPool } from '../../../core/node-pool/resources.ts'
-import type { StatusWritesDeps } from '../client/status-writes.ts'
-import { updateStatus } from '../client/status-writes.ts'
+import { type StatusWritesDeps, updateStatus } from '../client/status-writes.ts'
 
 export interface NodePoolResourcesDeps extends StatusWritesDeps {}
 

@@ -1,6 +1,5 @@
 import { capacityTypeOf, type InstanceType, typeMatches, zoneOf } from '../../instance-type.ts'
-import type { Requirements } from '../../requirements/requirements.ts'
-import { isCompatible } from '../../requirements/requirements.ts'
+import { isCompatible, type Requirements } from '../../requirements/requirements.ts'
 import type { PoolIndex } from '../offerings/pool-index.ts'
 import type { RequirementSet } from '../offerings/requirement-sets.ts'
 import { some } from './funnel-types.ts'
