@@ -8,6 +8,7 @@ import { guard } from './guard/guard.ts'
 import { lifecycle } from './nodes/lifecycle.ts'
 import { sizes } from './nodes/sizes.ts'
 import { temporalActions } from './nodes/temporal-actions.ts'
+import { temporalSize } from './nodes/temporal-size.ts'
 import { scaleUp } from './scale-up/scale-up.ts'
 import { start } from './scale-up/start.ts'
 import { parity } from './scheduling/parity.ts'
@@ -69,6 +70,11 @@ program
   .option('--idle-minutes <count>', 'how long the cluster at rest is watched', count, 60)
   .option('--lives <count>', 'how many nodes live', count, 20)
   .action((options: { readonly idleMinutes: number; readonly lives: number }) => temporalActions(options))
+program
+  .command('temporal-size')
+  .description('memory of the bundled Temporal with so many nodes, and what their histories take in its database')
+  .option('--nodes <count>', 'how many', count, 200)
+  .action(async ({ nodes }: { readonly nodes: number }) => temporalSize(nodes))
 program
   .command('lifecycle')
   .description('NodeClaims become initialized nodes and go again: times by phase, CPU by process, memory, events')

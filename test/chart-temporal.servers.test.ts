@@ -304,4 +304,18 @@ test("the values for Temporal's own chart keep it on system nodes, off those of 
     },
   })
   expect(text).not.toMatch(/password: /)
+  const { server } = values as unknown as {
+    readonly server: {
+      readonly replicaCount: number
+      readonly config: {
+        readonly persistence: {
+          readonly datastores: Readonly<Record<string, { readonly sql: { readonly maxConns: number } }>>
+        }
+      }
+    }
+  }
+  const pools = Object.values(server.config.persistence.datastores).map((store) => store.sql.maxConns)
+  const services = ['frontend', 'history', 'matching', 'worker'].length
+  // The smallest Azure Database for PostgreSQL, B1ms.
+  expect(pools.reduce((sum, size) => sum + size) * services * server.replicaCount).toBeLessThanOrEqual(35)
 })

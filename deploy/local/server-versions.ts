@@ -53,6 +53,12 @@ const temporalCli = (version: string, family: string): Server => ({
   },
 })
 
+const temporalServerRelease = (platform: string): Release => {
+  const base = 'https://github.com/temporalio/temporal/releases/download/v1.31.2'
+  const archive = `temporal_1.31.2_${platform.replace('/', '_')}.tar.gz`
+  return { url: `${base}/${archive}`, checksumUrl: `${base}/checksums.txt` }
+}
+
 const prometheusVersion = '3.16.0'
 
 /** Without service discovery, which would bring in the SDKs of all clouds; its Go module counts 3.16.0 as 0.316.0. */
@@ -128,11 +134,14 @@ export const servers = {
     family: 'temporal-server',
     package: 'go.temporal.io/server/cmd/server',
     versionArgs: ['--version'],
-    release: (platform: string) => {
-      const archive = `temporal_1.31.2_${platform.replace('/', '_')}.tar.gz`
-      const base = 'https://github.com/temporalio/temporal/releases/download/v1.31.2'
-      return { url: `${base}/${archive}`, checksumUrl: `${base}/checksums.txt`, member: 'temporal-server' }
-    },
+    release: (platform: string) => ({ ...temporalServerRelease(platform), member: 'temporal-server' }),
+  },
+  /** Makes the tables of the whole server in a SQL database. */
+  'temporal-sql-tool': {
+    version: '1.31.2',
+    family: 'temporal-server',
+    package: 'go.temporal.io/server/cmd/tools/sql',
+    release: (platform: string) => ({ ...temporalServerRelease(platform), member: 'temporal-sql-tool' }),
   },
   /** The operator of KEDA, which scales Deployments by events. It cannot print its version, and is published as an image alone. */
   'keda-operator': {
@@ -181,6 +190,7 @@ export const nodeServers = [
 const unusual: readonly ServerName[] = [
   'temporal-oldest',
   'temporal-server',
+  'temporal-sql-tool',
   'keda-operator',
   'prometheus',
   'promtool',

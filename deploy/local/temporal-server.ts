@@ -10,20 +10,24 @@ export interface TemporalServerOptions {
   readonly folder: string
   /** The frontend's port on the loopback interface. */
   readonly port: number
+  /** What its stores are, as Temporal's `persistence.datastores`. Default: databases of SQLite, with one shard. */
+  readonly stores?: { readonly main: object; readonly visibility: object; readonly shards: number }
   /** Files: the server's certificate, the authority that signed it, and the authority of the clients that the frontend lets in. */
-  readonly tls: {
+  readonly tls?: {
     readonly certFile: string
     readonly keyFile: string
     readonly caFile: string
     readonly clientCaFile: string
   }
+  /** Port of its metrics on the loopback interface. Default: it has none. */
+  readonly metricsPort?: number
   /** Where the keys of tokens are served (JWKS). With it, callers need a token with a role: https://docs.temporal.io/self-hosted-guide/security */
   readonly jwksUri?: string
 }
 
 /**
- * The whole Temporal server, all services in one process, which speaks TLS by itself, demands client certificates, and knows tokens where asked to. The
- * services speak mutual TLS among themselves as well. It has connections made again after 10 s, so that certificates are judged again soon.
+ * The whole Temporal server, all services in one process. With `tls` it speaks TLS by itself, demands client certificates, and knows tokens where asked to;
+ * the services speak mutual TLS among themselves as well. It has connections made again after 10 s, so that certificates are judged again soon.
  */
 export async function temporalServerSpec(options: TemporalServerOptions): Promise<ProcessSpec> {
   const { folder, binary } = options
@@ -31,9 +35,12 @@ export async function temporalServerSpec(options: TemporalServerOptions): Promis
   const dynamic = join(folder, 'dynamic.yaml')
   const settings = {
     'frontend.keepAliveMaxConnectionAge': '10s',
-    'history.transferProcessorMaxPollRPS': 1000,
-    'history.timerProcessorMaxPollRPS': 1000,
-    'history.visibilityProcessorMaxPollRPS': 1000,
+    // For one shard.
+    ...(options.stores === undefined && {
+      'history.transferProcessorMaxPollRPS': 1000,
+      'history.timerProcessorMaxPollRPS': 1000,
+      'history.visibilityProcessorMaxPollRPS': 1000,
+    }),
   }
   await writeFile(
     dynamic,
@@ -49,7 +56,10 @@ export async function temporalServerSpec(options: TemporalServerOptions): Promis
   }
 }
 
-async function configuration({ folder, port, tls, jwksUri }: TemporalServerOptions, dynamic: string): Promise<object> {
+async function configuration(
+  { folder, port, tls, stores, metricsPort, jwksUri }: TemporalServerOptions,
+  dynamic: string,
+): Promise<object> {
   const names = ['frontend', 'internal-frontend', 'history', 'matching', 'worker']
   const ports = await freePorts(names.length * 2)
   const services = names.map((name, index) => [
@@ -62,35 +72,26 @@ async function configuration({ folder, port, tls, jwksUri }: TemporalServerOptio
       },
     },
   ])
-  const { certFile, keyFile, caFile, clientCaFile } = tls
-  const server = { certFile, keyFile, requireClientAuth: true }
-  const client = { serverName: 'localhost', rootCaFiles: [caFile] }
+  const { shards, ...datastores } = stores ?? {
+    main: database(folder, 'main'),
+    visibility: database(folder, 'visibility'),
+    shards: 1,
+  }
   return {
     log: { stdout: true, level: 'warn' },
     persistence: {
       defaultStore: 'main',
       visibilityStore: 'visibility',
-      numHistoryShards: 1,
-      datastores: { main: database(folder, 'main'), visibility: database(folder, 'visibility') },
+      numHistoryShards: shards,
+      datastores,
     },
     global: {
       membership: { maxJoinDuration: '30s', broadcastAddress: '127.0.0.1' },
-      tls: {
-        frontend: { server: { ...server, clientCaFiles: [clientCaFile] }, client },
-        internode: { server: { ...server, clientCaFiles: [caFile] }, client },
-        // Files that change are read again.
-        refreshInterval: '2s',
-      },
-      ...(jwksUri === undefined
+      ...(metricsPort === undefined
         ? {}
-        : {
-            authorization: {
-              jwtKeyProvider: { keySourceURIs: [jwksUri], refreshInterval: '1m' },
-              permissionsClaimName: 'permissions',
-              authorizer: 'default',
-              claimMapper: 'default',
-            },
-          }),
+        : { metrics: { prometheus: { listenAddress: `127.0.0.1:${metricsPort}`, timerType: 'histogram' } } }),
+      ...(tls === undefined ? {} : { tls: encryption(tls) }),
+      ...(jwksUri === undefined ? {} : { authorization: authorization(jwksUri) }),
     },
     services: Object.fromEntries(services),
     clusterMetadata: {
@@ -106,6 +107,26 @@ async function configuration({ folder, port, tls, jwksUri }: TemporalServerOptio
     archival: { history: { state: 'disabled' }, visibility: { state: 'disabled' } },
     namespaceDefaults: { archival: { history: { state: 'disabled' }, visibility: { state: 'disabled' } } },
     dynamicConfigClient: { filepath: dynamic, pollInterval: '10s' },
+  }
+}
+
+function authorization(jwksUri: string): object {
+  return {
+    jwtKeyProvider: { keySourceURIs: [jwksUri], refreshInterval: '1m' },
+    permissionsClaimName: 'permissions',
+    authorizer: 'default',
+    claimMapper: 'default',
+  }
+}
+
+function encryption({ certFile, keyFile, caFile, clientCaFile }: NonNullable<TemporalServerOptions['tls']>): object {
+  const server = { certFile, keyFile, requireClientAuth: true }
+  const client = { serverName: 'localhost', rootCaFiles: [caFile] }
+  return {
+    frontend: { server: { ...server, clientCaFiles: [clientCaFile] }, client },
+    internode: { server: { ...server, clientCaFiles: [caFile] }, client },
+    // Files that change are read again.
+    refreshInterval: '2s',
   }
 }
 

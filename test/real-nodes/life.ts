@@ -1,5 +1,6 @@
 // What the Joiner of a release does in its cluster, and what it leaves.
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -18,7 +19,7 @@ interface Azure {
 }
 
 /** Pods that fit nowhere get a node, also after Temporal's pod was replaced, and the nodes go when they are empty. Errors: what did not happen. */
-export async function proveLife({ operator }: Stage, say: (line: string) => void): Promise<void> {
+export async function proveLife({ cluster, operator }: Stage, say: (line: string) => void): Promise<void> {
   const examples = ['general-purpose.yaml', 'inflate.yaml'].flatMap((name) => ['-f', join(root, 'examples', name)])
   await operator.kubectl(['apply', ...examples])
   const scale = (replicas: number) => operator.kubectl(['scale', 'deployment', 'inflate', `--replicas=${replicas}`])
@@ -40,6 +41,8 @@ export async function proveLife({ operator }: Stage, say: (line: string) => void
   say("Temporal's pod was replaced")
   await untilKept(operator)
   say('what ends is kept for a week')
+  await pageOfTemporal(cluster)
+  say("Temporal's page answers behind kubectl port-forward")
   await scale(12)
   await running(12)
   say('pods that were pending after that run too')
@@ -87,6 +90,23 @@ async function untilKept(operator: Operator): Promise<void> {
     const text = await operator.kubectl(['exec', '--namespace', namespace, 'joiner-temporal-0', '--', ...describe])
     return text.includes('604800s')
   })
+}
+
+/** Reads Temporal's page as docs/temporal.md says. Errors: it does not answer so. */
+async function pageOfTemporal({ adminKubeconfig, binaries }: Stage['cluster']): Promise<void> {
+  const env = { ...process.env, KUBECONFIG: adminKubeconfig }
+  const args = ['port-forward', '--namespace', namespace, 'joiner-temporal-0', ':8233']
+  const child = spawn(binaries.kubectl, args, { env, stdio: ['ignore', 'pipe', 'ignore'] })
+  try {
+    const [line] = (await once(child.stdout, 'data', { signal: AbortSignal.timeout(30_000) })) as [Buffer]
+    const port = /127\.0\.0\.1:(\d+)/.exec(String(line))?.[1]
+    const answer = await fetch(`http://127.0.0.1:${port}/`, { signal: AbortSignal.timeout(30_000) })
+    const text = await answer.text()
+    if (!answer.ok || !text.includes('<html'))
+      throw new Error(`Temporal's page: ${answer.status} ${text.slice(0, 200)}`)
+  } finally {
+    child.kill()
+  }
 }
 
 function temporalPod(operator: Operator): Promise<Pod> {

@@ -46,6 +46,7 @@ export const steps: readonly Step[] = [
   // Those that wait for many minutes show in a whole run, which writes what README.md says.
   { name: 'upstream-e2e', words: ['test/upstream-e2e/command.ts', '--short'] },
   { name: 'temporal-tls', words: ['test/temporal-tls/command.ts'], servers: ['temporal-server'] },
+  { name: 'temporal-sql', words: ['test/temporal-sql/command.ts'], servers: ['temporal-server', 'temporal-sql-tool'] },
 ]
 
 /** What a complete run leaves out, and why. */
