@@ -2,6 +2,7 @@ import { signal } from '@preact/signals'
 import { dollars, percent } from '../../../document/words.ts'
 import type { CostLine, CostReport } from '../../contract.ts'
 import { CostPlot } from '../parts/cost-plot.tsx'
+import { DataTable } from '../parts/data-table.tsx'
 import { DaysChoice } from '../parts/days.tsx'
 import { Figure } from '../parts/figure.tsx'
 import { Loaded } from '../parts/loaded.tsx'
@@ -80,45 +81,30 @@ function Lines({ title, first, none, lines, whole }: LinesProps) {
       {lines.length === 0 ? (
         <p class="empty">Nothing is known of this time.</p>
       ) : (
-        <div class="table-frame">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{first}</th>
-                <th scope="col" class="number">
-                  Cost
-                </th>
-                <th scope="col" class="number">
-                  Share
-                </th>
-                {hasHours && (
-                  <th scope="col" class="number">
-                    Node hours
-                  </th>
-                )}
-              </tr>
-            </thead>
-            <tbody>
-              {lines.map(({ key, usd: amount, nodeHours }) => (
-                <tr key={key}>
-                  <th scope="row" class="free">
-                    {key === '' ? none : key}
-                  </th>
-                  <td class="number">{dollars(amount)}</td>
-                  <td class="number share">
-                    <span class="meter-track" aria-hidden="true">
-                      <span class="meter-fill" style={{ width: `${whole > 0 ? (amount / whole) * 100 : 0}%` }} />
-                    </span>
-                    <span class="share-value">{percent(amount, whole)}</span>
-                  </td>
-                  {hasHours && (
-                    <td class="number">{nodeHours === undefined ? '–' : Math.round(nodeHours * 10) / 10}</td>
-                  )}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <DataTable
+          columns={{
+            [first]: 'text',
+            Cost: 'number',
+            Share: 'number',
+            ...(hasHours && { 'Node hours': 'number' as const }),
+          }}
+        >
+          {lines.map(({ key, usd: amount, nodeHours }) => (
+            <tr key={key}>
+              <th scope="row" class="free">
+                {key === '' ? none : key}
+              </th>
+              <td class="number">{dollars(amount)}</td>
+              <td class="number share">
+                <span class="meter-track" aria-hidden="true">
+                  <span class="meter-fill" style={{ width: `${whole > 0 ? (amount / whole) * 100 : 0}%` }} />
+                </span>
+                <span class="share-value">{percent(amount, whole)}</span>
+              </td>
+              {hasHours && <td class="number">{nodeHours === undefined ? '–' : Math.round(nodeHours * 10) / 10}</td>}
+            </tr>
+          ))}
+        </DataTable>
       )}
     </section>
   )

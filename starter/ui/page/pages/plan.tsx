@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 import { counted, dollars } from '../../../document/words.ts'
 import type { PlanPreview } from '../../contract.ts'
+import { DataTable } from '../parts/data-table.tsx'
 import { Figure } from '../parts/figure.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { postJson } from '../state/api.ts'
@@ -109,42 +110,33 @@ const sum = <T,>(list: readonly T[], of: (each: T) => number) => list.reduce((to
 
 function Commands({ commands }: Pick<PlanPreview, 'commands'>) {
   return (
-    <div class="table-frame">
-      <table>
-        <caption class="unseen">Commands of the plan</caption>
-        <thead>
-          <tr>
-            <th scope="col">Reason</th>
-            <th scope="col">Method</th>
-            <th scope="col">Removes</th>
-            <th scope="col">Creates</th>
-            <th scope="col" class="number">
-              Pods
-            </th>
-            <th scope="col" class="number">
-              Saves a month
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {commands.map(({ method, reason, removes, creates, pods, savings }, index) => (
-            <tr key={`${removes[0] ?? ''}${index}`}>
-              <th scope="row">{reason}</th>
-              <td>{method}</td>
-              <td class="free">
-                {removes.map((key) => (
-                  <a key={key} class="listed" href={nodeLink(key)}>
-                    {key}
-                  </a>
-                ))}
-              </td>
-              <td class="free">{creates.length === 0 ? 'nothing' : creates.join(', ')}</td>
-              <td class="number">{pods}</td>
-              <td class="number">{dollars(savings)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <DataTable
+      caption="Commands of the plan"
+      columns={{
+        Reason: 'text',
+        Method: 'text',
+        Removes: 'text',
+        Creates: 'text',
+        Pods: 'number',
+        'Saves a month': 'number',
+      }}
+    >
+      {commands.map(({ method, reason, removes, creates, pods, savings }, index) => (
+        <tr key={`${removes[0] ?? ''}${index}`}>
+          <th scope="row">{reason}</th>
+          <td>{method}</td>
+          <td class="free">
+            {removes.map((key) => (
+              <a key={key} class="listed" href={nodeLink(key)}>
+                {key}
+              </a>
+            ))}
+          </td>
+          <td class="free">{creates.length === 0 ? 'nothing' : creates.join(', ')}</td>
+          <td class="number">{pods}</td>
+          <td class="number">{dollars(savings)}</td>
+        </tr>
+      ))}
+    </DataTable>
   )
 }

@@ -1,5 +1,6 @@
 import type { Calendar } from '../../contract.ts'
 import { momentTime, shortDayName } from '../state/format.ts'
+import { DataTable } from './data-table.tsx'
 
 type Pool = Calendar['pools'][number]
 type Span = Pool['spans'][number]
@@ -80,32 +81,19 @@ function midnights(fromMs: number, toMs: number): readonly number[] {
 
 function SpanTable({ pool }: { readonly pool: Pool }) {
   return (
-    <div class="table-frame">
-      <table>
-        <caption class="unseen">Allowed disruptions of {pool.nodePool}</caption>
-        <thead>
-          <tr>
-            <th scope="col">From</th>
-            <th scope="col">To</th>
-            <th scope="col">Reasons</th>
-            <th scope="col" class="number">
-              Nodes
-            </th>
-            <th scope="col">Limited by</th>
-          </tr>
-        </thead>
-        <tbody>
-          {pool.spans.map(({ fromMs, toMs, reasons, allowed, limitedBy }) => (
-            <tr key={`${fromMs}${reasonText(reasons)}`}>
-              <td>{momentTime(fromMs)}</td>
-              <td>{momentTime(toMs)}</td>
-              <td>{reasonText(reasons)}</td>
-              <td class="number">{allowed}</td>
-              <td class="free">{limitedBy}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <DataTable
+      caption={`Allowed disruptions of ${pool.nodePool}`}
+      columns={{ From: 'text', To: 'text', Reasons: 'text', Nodes: 'number', 'Limited by': 'text' }}
+    >
+      {pool.spans.map(({ fromMs, toMs, reasons, allowed, limitedBy }) => (
+        <tr key={`${fromMs}${reasonText(reasons)}`}>
+          <td>{momentTime(fromMs)}</td>
+          <td>{momentTime(toMs)}</td>
+          <td>{reasonText(reasons)}</td>
+          <td class="number">{allowed}</td>
+          <td class="free">{limitedBy}</td>
+        </tr>
+      ))}
+    </DataTable>
   )
 }

@@ -3,6 +3,7 @@ import { ago, dollars, percent } from '../../../../document/words.ts'
 import type { NodeView } from '../../../contract.ts'
 import { now } from '../../state/clock.ts'
 import { nodeLink } from '../../state/route.ts'
+import { DataTable } from '../data-table.tsx'
 import { PhaseBadge } from './phase.tsx'
 
 interface Props {
@@ -13,41 +14,26 @@ interface Props {
 /** The same nodes for who reads better than they look. */
 export function NodeTable({ nodes, caption }: Props) {
   return (
-    <div class="table-frame">
-      <table>
-        <caption class="unseen">{caption}</caption>
-        <thead>
-          <tr>
-            <th scope="col">Node</th>
-            <th scope="col">Phase</th>
-            <th scope="col">Size</th>
-            <th scope="col">Zone</th>
-            <th scope="col">Capacity</th>
-            <th scope="col" class="number">
-              CPU
-            </th>
-            <th scope="col" class="number">
-              Memory
-            </th>
-            <th scope="col" class="number">
-              Pods
-            </th>
-            <th scope="col" class="number">
-              Price
-            </th>
-            <th scope="col" class="number">
-              Age
-            </th>
-            <th scope="col">Note</th>
-          </tr>
-        </thead>
-        <tbody>
-          {nodes.map((node) => (
-            <NodeRow key={node.peek().key} node={node} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <DataTable
+      caption={caption}
+      columns={{
+        Node: 'text',
+        Phase: 'text',
+        Size: 'text',
+        Zone: 'text',
+        Capacity: 'text',
+        CPU: 'number',
+        Memory: 'number',
+        Pods: 'number',
+        Price: 'number',
+        Age: 'number',
+        Note: 'text',
+      }}
+    >
+      {nodes.map((node) => (
+        <NodeRow key={node.peek().key} node={node} />
+      ))}
+    </DataTable>
   )
 }
 
