@@ -9,6 +9,7 @@ import { runningCommands } from '../../core/workflow-queries.ts'
 import { commandStatusQuery, type LoopStatus, loopStatusQuery } from '../../workflows/messages.ts'
 import { loopId } from '../cli/operate/ask-loop.ts'
 import type { TemporalAccess } from '../cli/operate/temporal-access.ts'
+import { whereToRun } from '../cli/operate/temporal-options.ts'
 import { MissingKeyError } from '../temporal/encryption.ts'
 import { unreadable } from '../temporal/findings/finding.ts'
 import { lookOnce, type ReadClaims } from '../temporal/findings/look.ts'
@@ -62,12 +63,11 @@ export interface TemporalScene extends Moment {
   readonly access: TemporalAccess
 }
 
-/** Returns that nothing of Temporal could be read, since no connection came about. `message`: the reason, and remedies on indented lines. */
+/** Returns that nothing of Temporal could be read, since no connection came about. `message`: why and what to do, in lines. */
 export function temporalMissing(message: string): Missing {
-  const [why = '', ...more] = message.split('\n')
-  // What follows them says where commands look for Temporal.
-  const remedies = more.filter((line) => line.startsWith('  ')).map((line) => line.trim())
-  return { what: 'Temporal', why, remedy: remedies.join('; ') || 'joiner doctor looks at Temporal' }
+  const [why = '', ...remedies] = message.replace(whereToRun, '').trim().split('\n')
+  const remedy = remedies.map((line) => line.trim()).join('; ')
+  return { what: 'Temporal', why, remedy: remedy || 'joiner doctor looks at Temporal' }
 }
 
 /** Returns a part that Temporal tells, in a few seconds. */

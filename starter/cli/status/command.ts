@@ -59,8 +59,9 @@ async function status(options: Options): Promise<number> {
       }
     : { missing: [temporalMissing(opened.message)] }
   if (isOpen) await opened.close()
-  const missing = [...report.missing, ...known.missing]
-  note(...missingLines(missing).map((text) => `not read: ${text}`))
+  // What keeps from Temporal has lines to copy.
+  const unread = isOpen ? missingLines(report.missing) : [opened.message]
+  note(...[...unread, ...missingLines(known.missing)].flatMap((text) => `not read: ${text}`.split('\n')))
   const list = isOpen ? uiList(opened.access, options.temporalUi) : undefined
   const json = { ...statusJson(report, known), temporal: list ?? null }
   await print(options.output, {

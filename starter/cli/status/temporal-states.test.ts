@@ -62,6 +62,12 @@ describe('joiner status', () => {
     expect(stderr).toMatch(/^not read: pod joiner-temporal-0 has waited for its volume for 6 min: .*conflict/m)
     expect(stderr).toMatch(/^ {2}delete the volume, no node is lost: kubectl delete pvc data-joiner-temporal-0/m)
     expect(stderr).toMatch(/^Temporal at 127\.0\.0\.1:1 cannot be reached/m)
+    const { unread } = JSON.parse((await joiner('status', '-o', 'json')).stdout) as {
+      readonly unread: readonly string[]
+    }
+    expect(unread).toContainEqual(
+      expect.stringMatching(/^Temporal: pod joiner-temporal-0 .*kubectl delete pvc .*cannot be reached/),
+    )
     const { stderr: other } = await (await installedWorld('away')).joiner('status')
     expect(other).not.toContain('volume')
   })
