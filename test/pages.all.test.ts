@@ -3,10 +3,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { lifecycleKey } from '../core/task-queues.ts'
-import { azureIds, clusterName, subnetId } from '../deploy/local/cluster.ts'
+import { clusterName } from '../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
+import { AksOwner } from './arm/aks-owner.ts'
 import { ArmSession } from './arm/arm-session.ts'
-import { karpenterValues, smallestValues } from './chart.ts'
+import { karpenterValues } from './chart.ts'
 import { HookPods } from './chart-lifecycle/hook-pods.ts'
 import { KarpenterRemains, type RawObject } from './karpenter-remains.ts'
 import { scenarios } from './pages/blocks.ts'
@@ -17,10 +18,10 @@ const names = (objects: readonly Seen[]) => objects.map(({ metadata }) => metada
 
 /** Runs a block that scales Joiner's Deployments to 0, and ends the process that stands for them when it has. */
 async function whileStopping(world: World, work: Promise<string>): Promise<string> {
-  const path = '/apis/apps/v1/namespaces/joiner/deployments/joiner-planner'
+  const path = '/apis/apps/v1/namespaces/joiner/deployments'
   const stopped = world.until('the Deployments are scaled to 0', async () => {
-    const { spec } = await world.operator.api<{ spec: { replicas: number } }>('GET', path)
-    return spec.replicas === 0
+    const { items } = await world.operator.api<{ items: readonly { spec: { replicas: number } }[] }>('GET', path)
+    return items.every(({ spec }) => spec.replicas === 0)
   })
   const [output] = await Promise.all([work, stopped.then(() => world.cluster.supervisor.stop('joiner'))])
   return output
@@ -33,15 +34,24 @@ async function ciliumStarts(world: World): Promise<void> {
   for (const { metadata } of waiting) await world.operator.kubectl(['taint', 'node', metadata.name, `${taint}-`])
 }
 
+/** The player is logged in to Azure as an Owner, whose cluster is in that resource group. */
+async function logIn({ cluster, operator }: World, player: Player, resourceGroup: string): Promise<AksOwner> {
+  const owner = await AksOwner.arrive({
+    endpoint: cluster.azureEndpoint,
+    issuer: 'https://oidc.example/issuer/',
+    admin: (method, path, body) => operator.simulator(method, path, body),
+  })
+  await owner.clusters({ name: clusterName, resourceGroup })
+  await owner.logIn('Owner')
+  await player.logIn(owner.az.folder)
+  return owner
+}
+
 describe('a new cluster', () => {
   let world: World
   let player: Player
   let hooks: HookPods
-  const values = {
-    ...smallestValues,
-    cluster: { name: clusterName, endpoint: 'https://127.0.0.1:6443' },
-    azure: { ...azureIds, sshPublicKey: smallestValues.azure.sshPublicKey, subnetId },
-  }
+  let owner: AksOwner
 
   beforeAll(async () => {
     // The CRDs are deleted in the end, so no other suite gets this cluster.
@@ -49,22 +59,29 @@ describe('a new cluster', () => {
     player = await Player.open(world)
     hooks = new HookPods(world.cluster, world.operator, 'joiner')
     hooks.start()
-    const { subscriptionId, location, nodeResourceGroup, sshPublicKey } = values.azure
-    const azure = { subscriptionId, location, nodeResourceGroup, sshPublicKey, subnetId }
-    await player.write('values.yaml', stringify({ ...values, azure }))
+    owner = await logIn(world, player, 'joiner-demo')
   })
 
   afterAll(async () => {
     await hooks?.stop()
+    await owner?.leave()
     await player?.close()
     await world?.stop({ tookRights: true })
   })
 
-  test('install-aks: from the chart to five pods on nodes', async () => {
+  test('install-aks: from the command line, by identity, roles and values, to five pods on nodes', async () => {
+    const names = { cluster: clusterName, registry: 'joinerdemo1' }
+    await player.next('install', 'npm run pack-cli')
+    expect(await player.run('command -v joiner')).toContain('/npm/bin/joiner')
+    const setUp = await player.next('install', 'joiner aks setup', names)
+    expect(setUp).toContain('made: federated credential for ServiceAccount joiner/joiner-azure')
+    expect((await owner.access()).roleAssignments).not.toEqual([])
+    expect(await player.run('cat values.yaml')).toContain('repository: joinerdemo1.azurecr.io/joiner')
     // Those of the local cluster name a URL where the chart's name a Service.
     await world.operator.kubectl(['apply', '--server-side', '-f', 'deploy/crds'])
     expect(await player.next('install', 'helm install joiner')).toContain('STATUS: deployed')
-    world.startJoiner()
+    // As in values.yaml: whose values name it may not read the Service.
+    world.startJoiner('joiner', { DNS_SERVICE_IP: '10.0.0.10' })
     await player.next('install', 'kubectl apply -f examples/cilium.yaml')
     await world.until('5 pods run', async () => {
       await ciliumStarts(world)
@@ -80,7 +97,8 @@ describe('a new cluster', () => {
     const said = await world.operator.kubectl(['apply', '-f', 'examples'])
     expect(said).not.toContain('Warning')
     for (const name of ['general-purpose', 'cilium', 'gpu', 'spot', 'arm64']) await world.untilReady(name)
-    await world.operator.kubectl(['delete', 'nodepools', 'cilium', 'gpu', 'spot', 'arm64'])
+    // The pages pause a NodePool gpu.
+    await world.operator.kubectl(['delete', 'nodepools', 'cilium', 'spot', 'arm64'])
     await world.untilNothingLeft()
   })
 
@@ -185,6 +203,9 @@ describe('a new cluster', () => {
     await player.next('from-nap', 'kubectl get nodepools -o name')
     await player.next('from-nap', 'kubectl delete nodeclaims --all')
     expect(await world.list('nodeclaims')).toEqual([])
+    await owner.clusters({ name: clusterName, resourceGroup: 'my-group' })
+    const setUp = await player.next('from-nap', 'joiner aks setup', { cluster: clusterName })
+    expect(setUp).toContain('all is set up')
     await player.next('from-nap', 'sed -E')
     expect(player.left('from-nap')).toEqual([])
     await world.until('the pods run again', async () => (await world.running('old')) === 2)
@@ -217,6 +238,7 @@ describe('a cluster with Karpenter', () => {
   let player: Player
   let hooks: HookPods
   let arm: ArmSession
+  let owner: AksOwner
   let before: { readonly claims: readonly Seen[]; readonly vms: readonly string[] }
 
   const vms = async () => (await world.azure()).virtualMachines.map(({ name }) => name).sort()
@@ -226,6 +248,7 @@ describe('a cluster with Karpenter', () => {
     player = await Player.open(world)
     hooks = new HookPods(world.cluster, world.operator, 'joiner')
     hooks.start()
+    owner = await logIn(world, player, 'my-group')
     arm = await ArmSession.open(world.cluster)
     // One node of Joiner is the example for those of Karpenter.
     await world.startWithPool(nodePool({ consolidateAfter: 'Never' }), nodeClass(), deployment({ apart: true }))
@@ -267,6 +290,7 @@ describe('a cluster with Karpenter', () => {
 
   afterAll(async () => {
     await hooks?.stop()
+    await owner?.leave()
     await arm?.close()
     await player?.close()
     await world?.stop({ tookRights: true })
@@ -277,6 +301,9 @@ describe('a cluster with Karpenter', () => {
   test('from-karpenter: every node stays, and Joiner has a lifecycle for each', async () => {
     expect(before.vms).toHaveLength(3)
     await player.next('from-karpenter', 'kubectl get nodepools,aksnodeclasses')
+    expect(await player.next('from-karpenter', 'joiner aks setup', { cluster: clusterName })).toContain(
+      'made: federated credential for ServiceAccount joiner/karpenter-sa',
+    )
     await player.next('from-karpenter', 'kubectl scale deployment karpenter')
     await player.next('from-karpenter', 'kubectl apply --server-side')
     expect(await player.next('from-karpenter', 'helm install joiner')).toContain('STATUS: deployed')

@@ -20,6 +20,7 @@ export class Player {
   readonly #world: World
   readonly #folder: string
   readonly #left: Map<Scenario, Block[]>
+  #env: Readonly<Record<string, string>> = {}
 
   private constructor(world: World, folder: string) {
     this.#world = world
@@ -33,7 +34,9 @@ export class Player {
   static async open(world: World): Promise<Player> {
     const folder = await mkdtemp(join(tmpdir(), 'joiner-pages-'))
     await mkdir(join(folder, 'bin'))
-    for (const name of ['deploy', 'examples', 'starter']) await symlink(join(root, name), join(folder, name))
+    await mkdir(join(root, 'build'), { recursive: true })
+    for (const name of ['build', 'deploy', 'examples', 'node_modules', 'package.json', 'starter'])
+      await symlink(join(root, name), join(folder, name))
     const player = new Player(world, folder)
     const { kubectl, helm, temporal } = world.cluster.binaries
     await player.#command('kubectl', `exec ${kubectl} "$@"`)
@@ -43,6 +46,17 @@ export class Player {
     await player.#command('helm', `if [ "$1" = install ]; then exec ${helm} "$@" ${adopt}; fi\nexec ${helm} "$@"`)
     await player.#command('joiner', `exec ${process.execPath} ${join(root, 'starter/joiner.ts')} "$@"`)
     return player
+  }
+
+  /** Has somebody who is logged in to Azure at the shell: `az` is the stand-in of that folder. */
+  async logIn(folderOfAz: string): Promise<void> {
+    await this.#command('az', `exec ${join(folderOfAz, 'az')} "$@"`)
+    // Without the workload identity of Joiner's own pods, which would come before the login.
+    this.#env = {
+      JOINER_ARM_ENDPOINT: this.#world.cluster.azureEndpoint,
+      AZURE_TENANT_ID: '',
+      AZURE_FEDERATED_TOKEN_FILE: '',
+    }
   }
 
   /** Writes a file where the blocks run. */
@@ -90,7 +104,10 @@ export class Player {
       KUBECONFIG: cluster.adminKubeconfig,
       TEMPORAL_ADDRESS: cluster.temporalEnv['TEMPORAL_ADDRESS'] ?? '',
       HOME: this.#folder,
-      PATH: `${join(this.#folder, 'bin')}:${process.env['PATH'] ?? ''}`,
+      // What a page installs by npm comes before the sources of Joiner's command line.
+      npm_config_prefix: join(this.#folder, 'npm'),
+      PATH: [join(this.#folder, 'npm', 'bin'), join(this.#folder, 'bin'), process.env['PATH']].join(':'),
+      ...this.#env,
     }
     const child = spawn('bash', ['-euo', 'pipefail', '-c', `exec 2>&1\n${script}`], {
       cwd: this.#folder,

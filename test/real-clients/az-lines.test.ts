@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { azLines, azLinesOf } from './az-lines.ts'
 import { judged, refusedLines } from './refused-lines.ts'
@@ -41,6 +42,18 @@ test.each([
   ['az aks update --name a', { code: 0, output: '' }, false, 'done: take it out of test/real-clients/refused-lines.ts'],
 ])('%s ends with %o: %s, %s', (text, ran, isOk, outcome) => {
   expect(judged(text, ran)).toEqual({ isOk, outcome })
+})
+
+test('the commands of the installation that are refused are those of its table', () => {
+  const page = readFileSync(new URL('../../docs/install-aks.md', import.meta.url), 'utf8')
+  const [, table = ''] = page.split('## Not run by us')
+  const rows = [...table.matchAll(/^\| `(az [^`]*)`/gm)].map(([, command = '']) => command)
+  const isRefused = (line: string) => refusedLines.some((one) => line.startsWith(one.line))
+  const isTold = (line: string) => rows.some((command) => line.startsWith(`${command} `))
+  const commands = azLinesOf('docs/install-aks.md', page)
+  const refused = commands.filter(isRefused)
+  expect(refused.length).toBe(rows.length)
+  expect(commands.filter(isTold)).toEqual(refused)
 })
 
 test('each command that is refused is on a page', () => {
