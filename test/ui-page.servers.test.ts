@@ -163,6 +163,16 @@ describe('the other pages', () => {
       )
     }))
 
+  it('say why a node leaves, and offer no hold, which would not keep it', () =>
+    onPage(
+      `#/nodes/${first.key}`,
+      async ({ page }) => {
+        expect(await main(page)).toContain('Why it leaves')
+        expect(await page.getByRole('button', { name: 'Hold' }).count()).toBe(0)
+      },
+      { cluster: viewOf([{ ...first, phase: 'Draining' }, ...nodes.slice(1)]) },
+    ))
+
   it('say that nothing is known of a node, and lead back', () =>
     onPage('#/nodes/nobody', async ({ page }) => {
       await page.getByRole('alert').getByText('nothing is known of it').waitFor()
@@ -193,6 +203,10 @@ describe('the other pages', () => {
     onPage('#/plan', async ({ page, fake }) => {
       await page.getByRole('button', { name: 'Ask for a plan' }).click()
       expect(await page.getByRole('row', { name: 'Underutilized' }).innerText()).toContain('$589.84')
+      // The text is for who wants each pod.
+      expect(await main(page)).not.toContain('allows no eviction')
+      await page.getByText('Which pods move where').click()
+      expect(await main(page)).toContain('allows no eviction')
       await page.getByRole('button', { name: 'Apply …' }).click()
       await page.getByRole('button', { name: 'Cancel' }).click()
       expect(fake.asked).toEqual([])

@@ -21,6 +21,7 @@ export async function startBrowser(progress: (line: string) => void = console.lo
     executablePath: executable,
     env: { ...process.env, ...env },
     args: ['--disable-gpu', '--force-color-profile=srgb', '--hide-scrollbars'],
+    timeout: browserStartMs,
   })
 }
 

@@ -11,7 +11,7 @@ import { bytes, cores } from '../state/format.ts'
 const filter = signal('')
 /** Undefined: nobody chose, so the number of nodes decides. */
 const chosen = signal<Layout | undefined>(undefined)
-const manyNodes = 120
+const manyNodes = 24
 
 const layouts: readonly (readonly [Layout, string])[] = [
   ['cards', 'Boxes'],

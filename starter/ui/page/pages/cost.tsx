@@ -33,10 +33,10 @@ function Report({ report }: { readonly report: CostReport }) {
   return (
     <>
       <dl class="totals">
-        <Figure name={days.value === 1 ? 'In 1 day' : `In ${days.value} days`} value={dollars(total)} />
-        <Figure name="Saved by disruption" value={dollars(saved)} more="of what nodes would have cost" />
+        <Figure name={days.value === 1 ? 'Last 24 hours' : `Last ${days.value} days`} value={dollars(total)} />
+        <Figure name="Saved by disruption" value={dollars(saved)} />
         <Figure
-          name="Requested by no pod"
+          name="Idle: requested by no pod"
           value={idle === undefined ? 'not known' : dollars(idle)}
           {...(idle === undefined ? {} : { more: `${percent(idle, total)} of the sum` })}
         />

@@ -60,16 +60,18 @@ function Details({ nodeKey, details, view, reload }: DetailsProps) {
         </div>
         <div class="tools">
           <TemporalLink workflowId={details.workflowId} />
-          {view?.nodeClaim !== undefined && <HoldButton nodeKey={nodeKey} isHeld={details.isHeld} reload={reload} />}
+          {view?.nodeClaim !== undefined && (details.isHeld || !isLeaving(view)) && (
+            <HoldButton nodeKey={nodeKey} isHeld={details.isHeld} reload={reload} />
+          )}
         </div>
       </header>
       <div class="columns">
         <section class="card" aria-labelledby="life-title">
-          <h2 id="life-title">Life</h2>
+          <h2 id="life-title">Lifecycle</h2>
           <Timeline steps={details.timeline} />
         </section>
         <div class="stack">
-          <Why details={details} />
+          <Why details={details} title={isLeaving(view) ? 'Why it leaves' : 'Why it exists and stays'} />
           <Money details={details} />
           {view !== undefined && <Load view={view} />}
         </div>
@@ -84,10 +86,19 @@ const placeOf = ({ instanceType, zone, capacityType, nodePool }: NodeView) =>
     .filter((part) => part !== undefined)
     .join(' · ')
 
-function Why({ details: { why, remedies } }: { readonly details: NodeDetails }) {
+/** Nothing keeps a node that is being removed, or is gone. */
+const isLeaving = (view: NodeView | undefined) =>
+  view === undefined || view.phase === 'Draining' || view.phase === 'Terminating'
+
+interface WhyProps {
+  readonly details: NodeDetails
+  readonly title: string
+}
+
+function Why({ details: { why, remedies }, title }: WhyProps) {
   return (
     <section class="card" aria-labelledby="why-title">
-      <h2 id="why-title">Why it exists and stays</h2>
+      <h2 id="why-title">{title}</h2>
       {why.length === 0 && <p class="empty">Nothing is known.</p>}
       {why.map((line) => (
         <p key={line}>{line}</p>

@@ -87,7 +87,6 @@ function Preview({ plan }: { readonly plan: PlanPreview }) {
         <Figure name="After" value={`${dollars(after)} a month`} />
         <Figure name="Saved" value={`${dollars(before - after)} a month`} />
       </dl>
-      {text.length > 0 && <pre class="card plan-text">{text.join('\n')}</pre>}
       {commands.length === 0 ? (
         <p class="empty">There is nothing to save.</p>
       ) : (
@@ -101,6 +100,12 @@ function Preview({ plan }: { readonly plan: PlanPreview }) {
             </p>
           )}
         </>
+      )}
+      {text.length > 0 && (
+        <details class="card" open={commands.length === 0}>
+          <summary>Which pods move where, and why other nodes stay</summary>
+          <pre class="plan-text">{text.join('\n')}</pre>
+        </details>
       )}
     </>
   )
