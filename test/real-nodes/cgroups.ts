@@ -39,13 +39,21 @@ async function makeCgroup(group: string, share: number): Promise<void> {
     if (existsSync(join(folder, 'cpu.shares'))) await writeFile(join(folder, 'cpu.shares'), String(share))
     if (existsSync(join(folder, 'cpu.weight')))
       await writeFile(join(folder, 'cpu.weight'), String(Math.round(share / 10.24)))
-    if (isUnified && (group === cgroup || group === groups.vms))
+    if (isUnified && group === cgroup)
       await writeFile(join(folder, 'cgroup.subtree_control'), '+cpu +cpuset +memory +pids +io')
   }
 }
 
 /** Files by which a process joins the servers. */
 export const serverCgroups: readonly string[] = [join(moved, groups.servers, 'cgroup.procs')]
+
+/** Errors: this machine's cgroups cannot be those of VMs: of version 2, the root that a VM sees may hold no process if it is to have groups below. */
+export function requireVmCgroups(): void {
+  if (isUnified)
+    throw new Error(
+      `${mount} has cgroups of version 2, and VMs with real kubelets are made for version 1: leave out --joined`,
+    )
+}
 
 /** The cgroups of a VM, in all trees. */
 export interface VmCgroups {

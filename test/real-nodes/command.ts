@@ -7,6 +7,7 @@ import { circumstances, table } from '../../bench/report.ts'
 import { buildImage } from '../../deploy/local/image/build-image.ts'
 import { megabytes } from '../../deploy/local/image/contents.ts'
 import { nodeName } from './addresses.ts'
+import { requireVmCgroups } from './cgroups.ts'
 import { type Findings, proveJoined } from './joined/proof.ts'
 import { proveLife, proveUninstall } from './life.ts'
 import { requireAddresses, requireMachine, traces } from './machine.ts'
@@ -49,6 +50,7 @@ async function main({ profile, image, joined = false }: Options): Promise<void> 
   const startedAtMs = Date.now()
   const say = (text: string) => console.log(`${((Date.now() - startedAtMs) / 1000).toFixed(1).padStart(7)} s  ${text}`)
   await requireMachine()
+  if (joined) requireVmCgroups()
   await sweep()
   await requireAddresses()
   const before = await traces()

@@ -76,7 +76,7 @@ export class Fleet {
     return this.#running
   }
 
-  /** Boots a VM that the simulator has not made. */
+  /** Boots a VM under a name, which the simulator need not know. Errors: why it cannot be booted here. */
   async boot(name: string, made: MadeVm): Promise<VirtualMachine> {
     this.#number += 1
     const vm = await VirtualMachine.boot({ ...this.#input, name, made, number: this.#number })

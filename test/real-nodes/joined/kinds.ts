@@ -1,6 +1,7 @@
 // Nodes of other kinds than the plain one: spot, with startup taints, with all settings of the kubelet, of another architecture.
 import type { Operator } from '../../../deploy/local/operator.ts'
 import { until } from '../until.ts'
+import { otherFlags } from './flags.ts'
 import type { Fleet, Node } from './fleet.ts'
 import { isTrue, type Looks } from './looks.ts'
 import type { Pool } from './objects.ts'
@@ -42,21 +43,30 @@ export const otherPools: readonly Pool[] = [
 ]
 
 /** What the kubelet says of itself agrees with each field of its AKSNodeClass. Returns its Node. Errors: the fields that do not. */
-export async function proveSettings({ operator, looks }: Parts): Promise<string> {
-  const node = await looks.untilClaimIs('Initialized', 'settings')
+export async function proveSettings(parts: Parts): Promise<string> {
+  const node = await parts.looks.untilClaimIs('Initialized', 'settings')
+  const configuration = await proveFlags(parts, node)
+  const wrong = Object.entries({ ...kubeletSettings, maxPods })
+    .filter(([field, value]) => JSON.stringify(configuration[field]) !== JSON.stringify(value))
+    .map(([field, value]) => `${field} is ${JSON.stringify(configuration[field])}, not ${JSON.stringify(value)}`)
+  if (wrong.length > 0) throw new Error(`${node}: ${wrong.join('; ')}`)
+  await parts.looks.untilReady(1, node)
+  return node
+}
+
+/** What the kubelet says of itself agrees with each flag of its VM's PUT. Returns its configuration. Errors: the flags that do not. */
+export async function proveFlags(
+  { operator, fleet }: Pick<Parts, 'operator' | 'fleet'>,
+  node: string,
+): Promise<Readonly<Record<string, unknown>>> {
   const { kubeletconfig } = await operator.api<{ readonly kubeletconfig: Readonly<Record<string, unknown>> }>(
     'GET',
     `/api/v1/nodes/${node}/proxy/configz`,
   )
-  const wrong = Object.entries({ ...kubeletSettings, maxPods }).filter(
-    ([field, value]) => JSON.stringify(kubeletconfig[field]) !== JSON.stringify(value),
-  )
-  if (wrong.length > 0)
-    throw new Error(
-      `${node}: ${wrong.map(([field, value]) => `${field} is ${JSON.stringify(kubeletconfig[field])}, not ${JSON.stringify(value)}`).join('; ')}`,
-    )
-  await looks.untilReady(1, node)
-  return node
+  const flags = fleet.machines.get(node)?.provisioned.environment['KUBELET_FLAGS'] ?? ''
+  const wrong = otherFlags(flags, kubeletconfig)
+  if (wrong.length > 0) throw new Error(`${node}: ${wrong.join('; ')}`)
+  return kubeletconfig
 }
 
 /** A node with a startup taint is initialized, and runs pods, once somebody has taken the taint away. Returns its Node. */

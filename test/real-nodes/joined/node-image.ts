@@ -1,5 +1,4 @@
 // What a node image of AKS has, and does with what its controller hands to the provisioning scripts (docs/reference/bootstrap.md 4.3, 5).
-import { existsSync } from 'node:fs'
 import { stringify } from 'yaml'
 import { kubeconfig } from '../../../deploy/local/kubernetes.ts'
 
@@ -40,7 +39,7 @@ const credentialProvider = {
 const ofMachine = {
   apiVersion: 'kubelet.config.k8s.io/v1beta1',
   kind: 'KubeletConfiguration',
-  ...(existsSync('/sys/fs/cgroup/cgroup.controllers') ? {} : { failCgroupV1: false }),
+  failCgroupV1: false,
 } as const
 
 /** The files by their paths, of the image and of its scripts, that the kubelet reads. `serving`: the certificate that the node has signed for itself. */

@@ -8,6 +8,7 @@ import {
   kubeletSettings,
   maxPods,
   otherPools,
+  proveFlags,
   proveOtherArchitecture,
   proveSettings,
   proveSpot,
@@ -43,6 +44,8 @@ export async function proveJoined(
   say(`${plain}: its pods are ready, one of which asks the API server by its Service`)
   const logs = await operator.kubectl(['logs', 'deployment/probe'])
   if (!logs.includes('CoreDNS')) throw new Error(`kubectl logs deployment/probe: ${logs.slice(0, 300)}`)
+  await proveFlags(parts, plain)
+  say(`${plain}: its kubelet says of each flag of the PUT what it was given`)
   const found = await compared(operator, fleet, plain)
   const settings = await proveSettings(parts)
   say(`${settings}: its kubelet has all settings of its AKSNodeClass`)
