@@ -18,7 +18,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 
 await new Command('npm run real-nodes --')
   .description(
-    "Installs the chart on a real kubelet: Joiner's image by buildah, containerd, kube-proxy and CoreDNS on a node in namespaces of its own, beside the servers and the Azure simulator of the local cluster. For each profile: helm install with the bundled Temporal, helm test, a NodePool, a pending pod, its node up and down again by the Joiner in the cluster, Temporal's pod replaced, joiner uninstall and helm uninstall, and a look at what is left. Prints seconds, restarts and memory by pod; ends with 1 when something is not as it should be, and leaves nothing running. Needs root on Linux, 6 GB of disk and 4 GB of memory; what else is missing is named with the command that installs it. The first run builds servers from source for some ten minutes.",
+    "Installs the chart on a real kubelet: Joiner's image by buildah, containerd, kube-proxy and CoreDNS on a node in namespaces of its own, beside the servers and the Azure simulator of the local cluster. For each profile: helm install with the bundled Temporal, helm test, helm upgrade and rollback, a NodePool, a pending pod, its node up and down again by the Joiner in the cluster, Temporal's pod replaced, joiner uninstall and helm uninstall, and a look at what is left. Prints seconds, restarts and memory by pod; ends with 1 when something is not as it should be, and leaves nothing running. Needs root on Linux, 6 GB of disk and 4 GB of memory; what else is missing is named with the command that installs it. The first run builds servers from source for some ten minutes.",
   )
   .addOption(
     new Option('--profile <profile...>', 'some profiles of the chart')
@@ -121,6 +121,10 @@ async function prove(
   say('all pods are ready')
   await release.helm(['test', 'joiner'])
   say('helm test has passed')
+  await release.upgrade()
+  say('helm upgrade has replaced all pods of Joiner')
+  await release.rollback()
+  say('helm rollback has replaced them again')
   if (stage.fleet === undefined) await proveLife(stage, say)
   else report(await proveJoined(stage, stage.fleet, say))
   const figures = await release.figures(nodeName)

@@ -62,6 +62,30 @@ export class Release {
     await this.helm(['install', 'joiner', chart, '--create-namespace', '--values', values, ...profiles[profile]])
   }
 
+  /** Upgrades it with another value, as docs/upgrade.md does. Errors: not all pods of Joiner are replaced and ready. */
+  upgrade(): Promise<void> {
+    const command = ['upgrade', 'joiner', chart, '--reset-then-reuse-values', '--set', 'settings.logLevel=debug']
+    return this.#replaced(command)
+  }
+
+  /** Takes the upgrade back. Errors: not all pods of Joiner are replaced and ready. */
+  rollback(): Promise<void> {
+    return this.#replaced(['rollback', 'joiner'])
+  }
+
+  async #replaced(command: readonly string[]): Promise<void> {
+    const names = async () => (await this.#pods()).items.map(({ metadata }) => metadata.name)
+    // Temporal's pod has nothing of what changes.
+    const before = (await names()).filter((name) => name !== 'joiner-temporal-0')
+    await this.helm(command)
+    await until(`helm ${command[0]}: other pods`, 180_000, async () => {
+      const stay = (await names()).filter((name) => before.includes(name))
+      if (stay.length > 0) throw new Error(`${stay.join(', ')} are still there\n${await this.warnings()}`)
+      return true
+    })
+    await this.ready()
+  }
+
   /** Runs helm in the namespace of the release. Returns what it prints. Errors: what it says. */
   async helm(args: readonly string[]): Promise<string> {
     const { adminKubeconfig, stateDir, binaries } = this.#cluster
