@@ -1,4 +1,4 @@
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { defaultStateDir, startCluster } from '../../deploy/local/cluster.ts'
 import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
@@ -20,11 +20,22 @@ const stateDir = join(dirname(defaultStateDir()), 'real-nodes')
 /** Where the logs of its servers are. */
 export const logs = join(stateDir, 'logs')
 
-/** Removes what an earlier run has left, whose command was ended before it could. */
+/** The process that has the machine's only place for real nodes. */
+const owner = join(stateDir, 'pid')
+
+/** Removes what an earlier run has left, whose command was ended before it could. Errors: it was not ended, and goes on. */
 export async function sweep(): Promise<void> {
+  const other = await readFile(owner, 'utf8').catch(() => '')
+  const command = other === '' ? '' : await readFile(`/proc/${other}/cmdline`, 'utf8').catch(() => '')
+  if (command.includes('real-nodes'))
+    throw new Error(
+      `npm run real-nodes runs already, as process ${other}: wait for its end, or end it with kill ${other}`,
+    )
   await removeCgroups()
   await removeCables()
   await rm(stateDir, { recursive: true, force: true })
+  await mkdir(stateDir, { recursive: true })
+  await writeFile(owner, String(process.pid))
 }
 
 interface Input {
