@@ -47,7 +47,7 @@ function asOnGitHub(md) {
   const open = md.renderer.rules.link_open
   md.renderer.rules.link_open = (tokens, index, options, env, self) => {
     const href = tokens[index].attrGet('href') ?? ''
-    if (/^(\.\.\/)+(?!.*\.md)/.test(href) || isOutside(href, env.relativePath ?? '')) {
+    if (!isOfSite(href) || isOutside(href, env.relativePath ?? '')) {
       tokens[index].tag = 'span'
       const close = tokens.findIndex((token, at) => at > index && token.type === 'link_close')
       tokens[close].tag = 'span'
@@ -55,6 +55,11 @@ function asOnGitHub(md) {
     }
     return open(tokens, index, options, env, self)
   }
+}
+
+/** A heading, an address elsewhere, or a page: not a folder or a source file. */
+function isOfSite(href) {
+  return /^(#|[a-z]+:)|\.md(#|$)/.test(href)
 }
 
 function isOutside(href, page) {
@@ -69,6 +74,8 @@ export default {
   outDir: '../build/site',
   cacheDir: '../build/site-cache',
   cleanUrls: true,
+  // What a port-forward serves on the reader's machine.
+  ignoreDeadLinks: 'localhostLinks',
   rewrites: Object.fromEntries(
     [
       '',
