@@ -132,12 +132,12 @@ function planText({ plan, adoptedAt, why = '', remedy = '', differs }: WithheldM
     plan === 'adopt'
       ? 'gets a NodeClaim again'
       : 'gets a NodeClaim again to be drained and to end, since its Node is being deleted,'
-  const when = adoptedAt === undefined ? 'once joiner adopt is run' : `at ${timeText(adoptedAt)}, or by joiner adopt`
+  const when = adoptedAt === undefined ? 'once joiner admin adopt is run' : `at ${timeText(adoptedAt)}, or by joiner admin adopt`
   return `; ${gets} ${when}${differs === undefined ? '' : `; ${differs}`}`
 }
 
 /** What ends a machine. */
 export function withheldRemedy(node: string, kind: WithheldMachine['kind'] = 'VM'): string {
   const drain = `kubectl drain ${node} --ignore-daemonsets --delete-emptydir-data`
-  return kind === 'VM' ? `joiner adopt --delete ${node}, or ${drain}` : drain
+  return kind === 'VM' ? `joiner admin adopt --delete ${node}, or ${drain}` : drain
 }

@@ -87,7 +87,7 @@ export function adoptionPlan(
   const differing = verdicts.filter(({ differs }) => differs !== undefined).length
   const doubt =
     differing * 2 > vms.length
-      ? `of ${differing} of ${vms.length} VMs without a NodeClaim the tags contradict Node or NodePool, so none is adopted by itself: Joiner may have another cluster's settings, or the cluster another time's objects. Look at them: joiner adopt --dry-run; if they are right: joiner adopt`
+      ? `of ${differing} of ${vms.length} VMs without a NodeClaim the tags contradict Node or NodePool, so none is adopted by itself: Joiner may have another cluster's settings, or the cluster another time's objects. Look at them: joiner admin adopt --dry-run; if they are right: joiner admin adopt`
       : undefined
   const isDue = ({ name, sinceMs }: LostVm) =>
     asked === undefined

@@ -108,7 +108,7 @@ function crd(definition: Definition): Json {
   }
 }
 
-/** Texts of the CRDs by path below `deploy/`: for kubectl, and for `joiner crds`, which the image has. */
+/** Texts of the CRDs by path below `deploy/`: for kubectl, and for `joiner admin crds`, which the image has. */
 export function crdFiles(): ReadonlyMap<string, string> {
   return new Map(
     definitions.map((definition): [string, string] => {

@@ -30,7 +30,7 @@ export async function packCli(folder: string): Promise<string> {
   })
   await writeFile(join(package_, 'README.md'), readme)
   await cp(join(root, 'LICENSE'), join(package_, 'LICENSE'))
-  // What joiner crds applies.
+  // What joiner admin crds applies.
   await cp(join(root, 'deploy', 'crds'), join(package_, 'deploy', 'crds'), { recursive: true })
   // What joiner ui serves; .sources is for the next build.
   const isOfPage = (path: string) => !basename(path).startsWith('.')

@@ -84,6 +84,13 @@ describe('the command line', () => {
     expect(loaded.reduce((kb, { bytes }) => kb + bytes / 1000, 0)).toBeLessThan(mostKb)
   })
 
+  it('ends an old spelling with 64 and the line to type', async () => {
+    await expect(called('joiner', 'quota', '-n', 'nodes')).rejects.toMatchObject({
+      code: 64,
+      stderr: 'joiner: this is an old spelling; write: joiner blocked quota --joiner-namespace nodes\n',
+    })
+  })
+
   it.each(['bash', 'zsh', 'fish'])('prints a completion script for %s that asks it', async (shell) => {
     const script = await called('joiner', 'completion', shell)
     expect(script).toContain(`${shell} completion for joiner`)
@@ -93,7 +100,9 @@ describe('the command line', () => {
   it('completes commands, options and their values, also for kubectl', async () => {
     const lines = async (name: string, ...words: readonly string[]) =>
       (await called(name, ...words)).split('\n').map((line) => line.split('\t')[0])
-    expect(await lines('joiner', 'complete', '--', 'qu')).toEqual(expect.arrayContaining(['quota', 'quarantine']))
+    expect(await lines('joiner', 'complete', '--', 'blocked', '')).toEqual(
+      expect.arrayContaining(['quota', 'capacity', 'objects']),
+    )
     expect(await lines('joiner', 'complete', '--', 'status', '--output', '')).toEqual(
       expect.arrayContaining(['table', 'wide', 'json', 'yaml']),
     )
@@ -114,17 +123,9 @@ describe('the command line', () => {
       spellings.set(option.long ?? '', (spellings.get(option.long ?? '') ?? new Set()).add(said))
     }
     // What a duration, a reason or a format is written like does not depend on the command.
-    for (const long of [
-      '--output',
-      '--reason',
-      '--disruption-reason',
-      '--until',
-      '--catalog',
-      '--kubeconfig',
-      '--namespace',
-    ])
+    for (const long of ['--output', '--reason', '--disruption-reason', '--until', '--catalog', '--kubeconfig'])
       expect([...(spellings.get(long) ?? [])], long).toHaveLength(1)
-    for (const gone of ['--why', '--for', '--catalogue', '--joiner-namespace'])
+    for (const gone of ['--why', '--for', '--catalogue', '--cluster', '--out', '--save'])
       expect(spellings.has(gone), gone).toBe(false)
   })
 })

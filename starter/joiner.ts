@@ -14,6 +14,7 @@ const [
   { guardOutput },
   { commandFirst },
   commands,
+  { newSpelling },
 ] = await Promise.all([
   import('commander'),
   import('./cli/shared/boundary.ts'),
@@ -21,6 +22,7 @@ const [
   import('./document/terminal.ts'),
   import('./cli/arguments.ts'),
   import('./cli/commands.ts'),
+  import('./cli/moved.ts'),
 ])
 
 // As a plugin of kubectl it goes by that name; kubectl completes such a plugin by running another of this one.
@@ -30,6 +32,12 @@ const programName = called.startsWith('kubectl') ? 'kubectl joiner' : 'joiner'
 const typed = commandFirst(process.argv.slice(2))
 const [command = ''] = typed.words
 const isCompleting = command.startsWith('complet')
+const written = newSpelling(typed)
+if (written !== undefined) {
+  console.error(`${programName}: this is an old spelling; write: ${written}`)
+  // As sysexits.h counts wrong usage: scripts tell it from an answer.
+  process.exit(64)
+}
 // What a server does at its end is for its log, with traces.
 if (command !== 'worker') guardProcess(command)
 // The local cluster prints colours, and logs as they are.
@@ -48,33 +56,31 @@ const program = new Command(isCompleting ? 'joiner' : programName)
 // What is completed is what is loaded.
 const { words } = command === 'complete' ? commandFirst(typed.options.slice(1)) : typed
 await commands.registerCommands(program, words)
+program.commandsGroup('Processes and development:')
 await commands.addCommands(
   program,
-  {
-    heading: 'Processes and development',
-    known: [
-      {
-        name: 'worker',
-        does: 'Run the roles named in JOINER_ROLES (core, azure, planner, bridge, conversion; default: all); settings come from the environment',
-        load: async () => registerWorker,
-      },
-      // The image ships without the local cluster, whose libraries are for development.
-      ...(existsSync(join(import.meta.dirname, '..', 'deploy', 'local', 'commands.ts'))
-        ? [
-            {
-              name: 'local',
-              does: 'Run a cluster on this machine: Kubernetes, Temporal and a simulated Azure',
-              load: async () => (await import('../deploy/local/commands.ts')).registerLocal,
-            },
-            {
-              name: 'demo',
-              does: 'Start a cluster, install Joiner and watch it scale; Ctrl-C stops everything',
-              load: async () => (await import('../deploy/local/commands.ts')).registerDemo,
-            },
-          ]
-        : []),
-    ],
-  },
+  [
+    {
+      name: 'worker',
+      does: 'Run the roles named in JOINER_ROLES (core, azure, planner, bridge, conversion; default: all); settings come from the environment',
+      load: async () => registerWorker,
+    },
+    // The image ships without the local cluster, whose libraries are for development.
+    ...(existsSync(join(import.meta.dirname, '..', 'deploy', 'local', 'commands.ts'))
+      ? [
+          {
+            name: 'local',
+            does: 'Run a cluster on this machine: Kubernetes, Temporal and a simulated Azure',
+            load: async () => (await import('../deploy/local/commands.ts')).registerLocal,
+          },
+          {
+            name: 'demo',
+            does: 'Start a cluster, install Joiner and watch it scale; Ctrl-C stops everything',
+            load: async () => (await import('../deploy/local/commands.ts')).registerDemo,
+          },
+        ]
+      : []),
+  ],
   words,
 )
 program.commandsGroup('Other:')

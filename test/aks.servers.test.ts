@@ -1,4 +1,4 @@
-// `joiner aks` against the simulator: an identity is set up, values are written, and the chart renders with them. That Joiner then runs with them is shown
+// `joiner admin aks` against the simulator: an identity is set up, values are written, and the chart renders with them. That Joiner then runs with them is shown
 // by the suite of readers.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -70,7 +70,7 @@ describe('an identity', () => {
 
   test('without the right to assign roles is made as far as possible, and it is said whom to ask for what', async () => {
     await owner.logIn('Contributor')
-    const { code, stdout, stderr } = await owner.aks('setup', ...here, '--apply')
+    const { code, stdout, stderr } = await owner.aks('setup', ...here, '--yes')
     expect(code).toBe(1)
     expect(stdout).toContain(`made: managed identity joiner-${clusterName} in resource group clusters`)
     expect(stdout).toContain('made: federated credential for ServiceAccount joiner/joiner-azure')
@@ -88,7 +88,7 @@ describe('an identity', () => {
     await simulator.admin('POST', '/faults', { ...notYet, status: 404, count: 1 })
     await simulator.admin('DELETE', '/calls')
     const [before] = (await owner.access()).identities
-    const { code, stdout, stderr } = await owner.aks('setup', ...here, '--apply')
+    const { code, stdout, stderr } = await owner.aks('setup', ...here, '--yes')
     expect([code, stderr]).toEqual([0, ''])
     expect(stdout).toContain(`there: managed identity joiner-${clusterName}`)
     expect((await puts()).toSorted()).toEqual(['PUT roleAssignments', 'PUT roleDefinitions'])
@@ -102,7 +102,7 @@ describe('an identity', () => {
 
   test('that is whole is left as it is', async () => {
     await simulator.admin('DELETE', '/calls')
-    const { code, stdout } = await owner.aks('setup', ...here, '--apply')
+    const { code, stdout } = await owner.aks('setup', ...here, '--yes')
     expect([code, await puts()]).toEqual([0, []])
     expect(stdout.match(/^# there: /gm)).toHaveLength(8)
     expect((await owner.aks('setup', ...here)).stdout).toContain('# nothing is missing')
@@ -163,33 +163,33 @@ describe('it is said what is wrong', () => {
 
   test('with two clusters of one name', async () => {
     await owner.clusters(owner.cluster(), { ...owner.cluster(), resourceGroup: 'others' })
-    const { code, stderr } = await owner.aks('setup', '--cluster', clusterName)
+    const { code, stderr } = await owner.aks('setup', '--cluster-name', clusterName)
     expect([code, stderr]).toEqual([
       1,
       `AKS cluster "${clusterName}": subscription ${azureIds.subscriptionId} has 2 of this name; add --resource-group clusters or --resource-group others\n`,
     ])
-    expect((await owner.aks('values', '--cluster', clusterName, '--resource-group', 'others')).stdout).toContain(
+    expect((await owner.aks('values', '--cluster-name', clusterName, '--resource-group', 'others')).stdout).toContain(
       'clusterResourceGroup: others',
     )
     await owner.clusters(owner.cluster())
-    expect((await owner.aks('values', '--cluster', clusterName)).stdout).toContain('clusterResourceGroup: clusters')
+    expect((await owner.aks('values', '--cluster-name', clusterName)).stdout).toContain('clusterResourceGroup: clusters')
   })
 
   test('with a cluster, a group or a subscription that is not there', async () => {
     const look = `look at: az aks list --subscription ${azureIds.subscriptionId} --output table\n`
     const missing = async (...args: readonly string[]) => (await owner.aks('values', ...args)).stderr
-    expect(await missing('--cluster', 'nobodys', '--resource-group', 'clusters')).toBe(
+    expect(await missing('--cluster-name', 'nobodys', '--resource-group', 'clusters')).toBe(
       `AKS cluster "nobodys": not found in resource group "clusters" of subscription ${azureIds.subscriptionId} (ResourceNotFound); ${look}`,
     )
-    expect(await missing('--cluster', clusterName, '--resource-group', 'gone')).toContain('(ResourceGroupNotFound)')
-    expect(await missing('--cluster', 'nobodys')).toContain(`not found in subscription`)
+    expect(await missing('--cluster-name', clusterName, '--resource-group', 'gone')).toContain('(ResourceGroupNotFound)')
+    expect(await missing('--cluster-name', 'nobodys')).toContain(`not found in subscription`)
     expect(await missing(...here, '--subscription', azureIds.tenantId)).toContain('SubscriptionNotFound')
   })
 
   test('with a cluster without OIDC issuer and workload identity: the rest is made', async () => {
     const off = { ...owner.cluster().properties, oidcIssuerProfile: { enabled: false }, securityProfile: {} }
     await owner.clusters({ ...owner.cluster(), name: 'plain', properties: off })
-    const { code, stdout, stderr } = await owner.aks('setup', '--cluster', 'plain', '--apply')
+    const { code, stdout, stderr } = await owner.aks('setup', '--cluster-name', 'plain', '--yes')
     expect(code).toBe(1)
     expect(stdout).toContain('made: managed identity joiner-plain')
     expect(stderr).toContain('1 of 8 steps are left')
@@ -197,15 +197,15 @@ describe('it is said what is wrong', () => {
       `its OIDC issuer and workload identity must be turned on: az aks update --name plain --resource-group clusters --subscription ${azureIds.subscriptionId} --enable-oidc-issuer --enable-workload-identity`,
     )
     await owner.clusters({ ...owner.cluster(), name: 'plain' })
-    expect((await owner.aks('setup', '--cluster', 'plain', '--apply')).stdout).toMatch(
-      /# made: federated credential .*\n# all is set up; next: joiner aks values --cluster plain/,
+    expect((await owner.aks('setup', '--cluster-name', 'plain', '--yes')).stdout).toMatch(
+      /# made: federated credential .*\n# all is set up; next: joiner admin aks values --cluster-name plain/,
     )
   })
 
   test('with node auto-provisioning', async () => {
     const nodeProvisioningProfile = { mode: 'Auto', defaultNodePools: 'Auto' }
     await owner.clusters({ ...owner.cluster(), properties: { ...owner.cluster().properties, nodeProvisioningProfile } })
-    const { code, stderr } = await owner.aks('setup', ...here, '--apply')
+    const { code, stderr } = await owner.aks('setup', ...here, '--yes')
     expect(code).toBe(1)
     expect(stderr).toContain('properties.nodeProvisioningProfile.mode "Auto"')
     expect(stderr).toContain(`az aks update --name ${clusterName} --resource-group clusters`)

@@ -196,7 +196,7 @@ test('an upgrade brings the CRDs with it, and keeps their conversion and their o
   await helm('upgrade', 'joiner', chartFolder, ...values, ...address)
   expect(pods.ran).toMatchObject([
     {
-      args: ['crds', 'apply', '--release', 'joiner', '--namespace', releaseNamespace],
+      args: ['admin', 'crds', 'apply', '--release', 'joiner', '--joiner-namespace', releaseNamespace],
       account: 'joiner-crds',
       succeeded: true,
     },
@@ -257,11 +257,11 @@ test('a rollback takes back what the upgrade brought, and nothing of the CRDs', 
 })
 
 test('CRDs of another installation are not touched', async () => {
-  const at = ['crds', 'apply', '--release', 'other', '--namespace', releaseNamespace]
+  const at = ['admin', 'crds', 'apply', '--release', 'other', '--joiner-namespace', releaseNamespace]
   const env = { ...process.env, KUBECONFIG: cluster.adminKubeconfig }
   const applied = run(process.execPath, [commandLine, ...at], { env })
   await expect(applied).rejects.toThrow('names release "joiner" in namespace "joiner-system"')
-  const released = await run(process.execPath, [commandLine, 'crds', 'release', ...at.slice(2)], { env })
+  const released = await run(process.execPath, [commandLine, 'admin', 'crds', 'release', ...at.slice(3)], { env })
   expect(released.stdout).toContain('nothing was done')
   expect((await crd(nodePools)).spec.conversion.strategy).toBe('Webhook')
 })

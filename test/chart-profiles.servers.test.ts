@@ -97,7 +97,7 @@ describe('hooks', () => {
               containers: [
                 {
                   image: 'registry.example/joiner:9.8.7',
-                  args: ['crds', task, '--release', 'joiner', '--namespace', 'joiner-system'],
+                  args: ['admin', 'crds', task, '--release', 'joiner', '--joiner-namespace', 'joiner-system'],
                 },
               ],
             },

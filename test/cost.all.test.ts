@@ -73,7 +73,7 @@ interface CostJson {
   readonly unknownUsd: number
 }
 const cost = async (by: string) =>
-  JSON.parse(await world.joiner('cost', '--by', by, '--since', '1h', '-o', 'json')) as CostJson
+  JSON.parse(await world.joiner('cost', '--group-by', by, '--since', '1h', '-o', 'json')) as CostJson
 
 /** Up to when the ledger of today and yesterday is stored, in epoch ms. */
 async function storedUntil(): Promise<number> {

@@ -25,7 +25,7 @@ afterAll(async () => {
 
 /** Taking over is an administrator's work. What the command prints, whether it did its work or not. */
 const takeover = (...args: readonly string[]): Promise<string> =>
-  world.joinerWith({ KUBECONFIG: world.cluster.adminKubeconfig }, 'takeover', ...args).catch((error: unknown) => {
+  world.joinerWith({ KUBECONFIG: world.cluster.adminKubeconfig }, 'admin', 'takeover', ...args).catch((error: unknown) => {
     const { stdout, stderr } = error as { readonly stdout: string; readonly stderr: string }
     return `${stdout}${stderr}`
   })
@@ -66,7 +66,7 @@ describe('the name of a cluster in Temporal', () => {
     await startFor(clusterName, another)
     world.startJoiner('joiner')
     const text = await untilSaid('joiner', `CLUSTER_NAME \\"${clusterName}\\" is in use`)
-    for (const part of [another, await uidOf('kube-system'), 'joiner takeover --temporal', 'default'])
+    for (const part of [another, await uidOf('kube-system'), 'joiner admin takeover --temporal', 'default'])
       expect(text).toContain(part)
     expect(await readiness('joiner')).toContain(`waiting for workers: CLUSTER_NAME "${clusterName}" is in use`)
     await world.apply(nodePool(), nodeClass(), deployment({ replicas: 1 }))
@@ -84,14 +84,14 @@ describe('the name of a cluster in Temporal', () => {
     )
     for (const poll of polls) poll.catch(() => undefined)
     await Promise.any(polls)
-    expect(await takeover('--temporal', '--yes', '--cluster', 'polled')).toMatch(
+    expect(await takeover('--temporal', '--yes', '--cluster-name', 'polled')).toMatch(
       /"elsewhere".* polled for "polled" in the last 90 s.*stop it first/,
     )
-    expect(await takeover('--temporal', '--cluster', clusterName)).toContain('--yes: nobody can be asked here')
+    expect(await takeover('--temporal', '--cluster-name', clusterName)).toContain('--yes: nobody can be asked here')
   })
 
   test('it is taken over when no worker polls for it; then the cluster works', async () => {
-    const said = await takeover('--temporal', '--yes', '--cluster', clusterName)
+    const said = await takeover('--temporal', '--yes', '--cluster-name', clusterName)
     for (const part of [another, `terminated provisioning/${clusterName}`, `terminated disruption/${clusterName}`])
       expect(said).toContain(part)
     expect(await world.lifecycles()).toEqual([])
@@ -101,7 +101,7 @@ describe('the name of a cluster in Temporal', () => {
     expect(await starts()).toBe(0)
     world.startJoiner('joiner', { JOINER_RESYNC_INTERVAL: '2s' })
     await world.untilRunning(1)
-    expect(await takeover('--temporal', '--yes', '--cluster', clusterName)).toContain("is this cluster's already")
+    expect(await takeover('--temporal', '--yes', '--cluster-name', clusterName)).toContain("is this cluster's already")
   })
 })
 
@@ -162,7 +162,7 @@ describe('two installations in one cluster', () => {
     for (const { name } of others) {
       const text = await untilSaid(name, '; trying again')
       expect(text).toContain('names release \\"joiner\\" in namespace \\"joiner\\"')
-      expect(text).toContain(`joiner takeover --release ${name}`)
+      expect(text).toContain(`joiner admin takeover --release ${name}`)
       expect(await readiness(name)).toMatch(/waiting for the CRDs: .*annotation joiner.sh\/installation/)
     }
     // An installation that takes the CRDs for its own puts this back.
@@ -184,7 +184,7 @@ describe('two installations in one cluster', () => {
   })
 
   test('takeover shows both and asks; then the first ends in order', async () => {
-    const args = ['--release', 'second', '--namespace', 'second'] as const
+    const args = ['--release', 'second', '--joiner-namespace', 'second'] as const
     const unasked = await takeover(...args)
     expect(unasked).toContain('now:   release "joiner" in namespace "joiner"')
     expect(unasked).toContain('--yes: nobody can be asked here')

@@ -254,14 +254,14 @@ describe('when most NodeClaims look lost, nothing is deleted and the reason is s
     await world.until('Azure refuses', async () => (await refusals(world)) > before)
     // It asks again now, in place of a minute later.
     const first = await refusals(world)
-    await world.joiner('node', 'retry', name, '--cluster', clusterName)
+    await world.joiner('node', 'retry', name, '--cluster-name', clusterName)
     await world.until('Azure was asked again', async () => (await refusals(world)) > first)
     expect((await claimOf(name))?.metadata.finalizers).toEqual(['karpenter.sh/termination'])
     expect(await asked()).toEqual([])
     expect(await vmNames()).toContain(`aks-${name}`)
     await world.operator.simulator('DELETE', '/faults')
     // It shortens a wait of a minute; a lifecycle that has just ended by itself has nothing to retry.
-    await world.joiner('node', 'retry', name, '--cluster', clusterName).catch(() => {})
+    await world.joiner('node', 'retry', name, '--cluster-name', clusterName).catch(() => {})
     await world.until('claim and VM are gone', async () => {
       return (await claimOf(name)) === undefined && !(await vmNames()).includes(`aks-${name}`)
     })

@@ -161,11 +161,11 @@ describe('a new cluster', () => {
     }
     const plan = async () => {
       await world.joiner('resume', '--all')
-      const made = JSON.parse(await world.joiner('plan', '--now', '--output', 'json')) as { readonly id: string }
+      const made = JSON.parse(await world.joiner('plan', '--ignore-consolidate-after', '--output', 'json')) as { readonly id: string }
       return { ...known, plan: made.id }
     }
     const next = (beginning: string) => player.next('operate', beginning, known)
-    expect(await next('joiner capacity list')).toContain('no exclusions match')
+    expect(await next('joiner blocked capacity list')).toContain('no exclusions match')
     expect(await next('temporal workflow list')).toContain('"phase":"Ready"')
     expect(await next('joiner pause --reason')).toContain('release day')
     await next('temporal workflow update execute --workflow-id disruption/CLUSTER --name pause')
@@ -175,14 +175,14 @@ describe('a new cluster', () => {
     await world.untilRunning(12)
     await world.scale('inflate', 0)
     await world.until('they are gone', async () => (await world.running()) === 0)
-    await player.next('operate', 'joiner plan --now', await plan())
+    await player.next('operate', 'joiner plan --ignore-consolidate-after', await plan())
     expect(await next('joiner node ')).toContain(name)
     await player.next('operate', 'temporal workflow update execute --workflow-id disruption', await plan())
     await next('temporal workflow update execute --workflow-id nodeclaim')
     expect(await next('kubectl annotate nodeclaim')).toContain('annotated')
     await next('temporal operator namespace create')
-    expect(await next('joiner takeover --temporal')).toContain("is this cluster's already")
-    expect(await next('joiner takeover --release')).toContain('are those of')
+    expect(await next('joiner admin takeover --temporal')).toContain("is this cluster's already")
+    expect(await next('joiner admin takeover --release')).toContain('are those of')
     expect(player.left('operate')).toEqual([])
     await world.joiner('resume', '--all')
     await world.operator.kubectl(['annotate', 'pods', '-l', 'app=old', 'karpenter.sh/do-not-disrupt-'])
@@ -212,8 +212,8 @@ describe('a new cluster', () => {
   })
 
   test('uninstall: nothing is left of Joiner, and the cluster answers', async () => {
-    expect(await player.next('uninstall', 'joiner uninstall --dry-run')).toContain('scale to 0')
-    const shown = await whileStopping(world, player.next('uninstall', 'joiner uninstall --nodes remove'))
+    expect(await player.next('uninstall', 'joiner admin uninstall --dry-run')).toContain('scale to 0')
+    const shown = await whileStopping(world, player.next('uninstall', 'joiner admin uninstall --nodes remove'))
     expect(shown).toContain('helm uninstall joiner --namespace joiner')
     expect(await world.left()).toMatchObject({ nodeClaims: 0, nodes: 0, vms: 0, nics: 0, disks: 0, lifecycles: 0 })
     await player.next('uninstall', 'kubectl delete crd')
@@ -327,9 +327,9 @@ describe('a cluster with Karpenter', () => {
 
   test('rollback: nodes stay with all that Karpenter needs, and nothing of Joiner runs', async () => {
     expect
-      .soft(await player.next('rollback', 'joiner uninstall --nodes karpenter --dry-run'))
+      .soft(await player.next('rollback', 'joiner admin uninstall --nodes karpenter --dry-run'))
       .toContain('nodes stay for Karpenter')
-    await whileStopping(world, player.next('rollback', 'joiner uninstall --nodes karpenter --yes'))
+    await whileStopping(world, player.next('rollback', 'joiner admin uninstall --nodes karpenter --yes'))
     const shown = await player.next('rollback', 'kubectl scale deployment karpenter')
     for (const name of left) expect(shown).toContain(name)
     expect(player.left('rollback')).toEqual([])

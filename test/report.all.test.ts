@@ -1,4 +1,4 @@
-// What joiner report says of a handful of nodes, against what the cluster showed and the simulated Azure billed.
+// What joiner history report says of a handful of nodes, against what the cluster showed and the simulated Azure billed.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { spreadOf } from '../core/history/report/spread.ts'
 import type { BilledVm } from '../deploy/local/azure/virtual-machines/bill.ts'
@@ -79,7 +79,7 @@ const untilTwo = (...gone: readonly string[]) =>
     return names.length === 2 && isSettled && !gone.some((name) => names.includes(name)) && names
   })
 
-const shown = async () => JSON.parse(await world.joiner('report', '--since', '1h', '-o', 'json')) as Report
+const shown = async () => JSON.parse(await world.joiner('history', 'report', '--since', '1h', '-o', 'json')) as Report
 
 test('the report is what happened', async () => {
   await world.operator.simulator('POST', '/settings', { evictions: { noticeMs: 20_000 } })

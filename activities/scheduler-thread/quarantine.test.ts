@@ -181,7 +181,7 @@ describe.each([
     expect(events).toHaveLength(1)
     expect(events[0]).toMatch(/^Quarantined c: Quarantined until 2026-01-01T02:00:00.000Z: scheduler ended by /)
     expect(events[0]).toContain(cause)
-    expect(events[0]).toContain('joiner quarantine clear Pod/default/c')
+    expect(events[0]).toContain('joiner blocked objects clear Pod/default/c')
     expect(await gauge()).toEqual([1])
   }, 30_000)
 })

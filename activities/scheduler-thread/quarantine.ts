@@ -184,7 +184,7 @@ export class Quarantine {
     if (object.kind === 'Pod' && isVirtual(object)) return
     const own = quarantineId(object.kind, keyOf(object.metadata))
     const whose = own === id ? '' : `, as ${id} with the same spec`
-    const message = `Quarantined until ${timeOf(untilMs)}${whose}: ${cause}; change the spec, or clear it with joiner quarantine clear ${id}`
+    const message = `Quarantined until ${timeOf(untilMs)}${whose}: ${cause}; change the spec, or clear it with joiner blocked objects clear ${id}`
     this.#deps.events.record({ about: subject(object), reason: 'Quarantined', message })
   }
 

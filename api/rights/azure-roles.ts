@@ -6,7 +6,7 @@ interface RoleAction {
 
 /** A custom role of Joiner's identity at Azure. */
 export interface AzureRole {
-  /** Title without a subscription. Azure wants the names of custom roles to be unique in a tenant: `joiner aks setup` adds the subscription. */
+  /** Title without a subscription. Azure wants the names of custom roles to be unique in a tenant: `joiner admin aks setup` adds the subscription. */
   readonly title: string
   readonly description: string
   readonly actions: readonly RoleAction[]

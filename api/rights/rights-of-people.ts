@@ -31,7 +31,7 @@ export const planMaps = planPlaces.map(planMapName)
 /** Each grantee reads whose installation this is. */
 export const namespaceUid = own('namespaces', 'get', 'its UID identifies this installation')
 
-/** Jobs of the chart that run `joiner crds apply` and `joiner crds release`. */
+/** Jobs of the chart that run `joiner admin crds apply` and `joiner admin crds release`. */
 export const crds: readonly Rule[] = [
   definitions('customresourcedefinitions', 'create', 'those that are missing; no name can be given here'),
   definitions('customresourcedefinitions', 'get patch', {

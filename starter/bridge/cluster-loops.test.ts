@@ -103,7 +103,7 @@ test('a name is freed of the loops of others, and of none of its own', async () 
 test('the problem is reported with both UIDs and the remedy, and only where there is one', async () => {
   const { input } = temporal({ [provisioning]: { uid: 'other' } })
   const problem = nameProblem(await nameOwner(input), input, 'default')
-  for (const part of ['"c"', '"default"', 'UID other', 'UID own', 'joiner takeover --temporal --cluster c'])
+  for (const part of ['"c"', '"default"', 'UID other', 'UID own', 'joiner admin takeover --temporal --cluster-name c'])
     expect(problem).toContain(part)
   expect(nameProblem({ kind: 'unused' }, input, 'default')).toBeUndefined()
   expect(nameProblem({ kind: 'ours' }, input, 'default')).toBeUndefined()

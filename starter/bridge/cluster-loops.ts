@@ -67,7 +67,7 @@ export async function freeName(input: LoopsInput): Promise<readonly string[]> {
     if (owner.kind !== 'foreign') continue
     await input.client.workflow
       .getHandle(owner.workflowId, owner.runId)
-      .terminate(`the cluster with the UID ${input.clusterUid} took over its name (joiner takeover --temporal)`)
+      .terminate(`the cluster with the UID ${input.clusterUid} took over its name (joiner admin takeover --temporal)`)
     ended.push(owner.workflowId)
   }
   return ended
@@ -83,7 +83,7 @@ export function nameProblem(
   const { cluster, clusterUid } = input
   const other =
     owner.uid === undefined ? 'a cluster that did not leave its UID' : `the cluster with the UID ${owner.uid}`
-  return `CLUSTER_NAME "${cluster}" is in use in Temporal's namespace "${namespace}" by ${other} (workflow ${owner.workflowId}), and this cluster has the UID ${clusterUid}; set another cluster.name or temporal.namespace in the chart's values, or run when the other cluster is gone: joiner takeover --temporal --cluster ${cluster}`
+  return `CLUSTER_NAME "${cluster}" is in use in Temporal's namespace "${namespace}" by ${other} (workflow ${owner.workflowId}), and this cluster has the UID ${clusterUid}; set another cluster.name or temporal.namespace in the chart's values, or run when the other cluster is gone: joiner admin takeover --temporal --cluster-name ${cluster}`
 }
 
 async function ownerOfLoop(

@@ -2,6 +2,7 @@
 const anywhere = [
   '-n',
   '--namespace',
+  '--joiner-namespace',
   '-o',
   '--output',
   '--kubeconfig',
@@ -10,7 +11,7 @@ const anywhere = [
   '--as-group',
   '--temporal-address',
   '--temporal-namespace',
-  '--cluster',
+  '--cluster-name',
 ]
 
 /** What was typed, with the words of the command in front. */

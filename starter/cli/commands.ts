@@ -4,26 +4,33 @@ import type { Command } from 'commander'
 export interface Known {
   readonly name: string
   readonly does: string
+  /** What else it goes by. */
+  readonly aliases?: readonly string[]
   /** Returns what adds arguments, options, subcommands and the action. */
-  readonly load: () => Promise<(command: Command) => void>
+  readonly load?: () => Promise<(command: Command) => void>
+  /** Subcommands that are loaded when they are asked for. */
+  readonly parts?: readonly Known[]
 }
 
-/** Adds commands under a heading. `words`: what was typed, of which the first names the one that is loaded; undefined loads all of them. */
-export async function addCommands(
-  program: Command,
-  { heading, known }: { readonly heading: string; readonly known: readonly Known[] },
-  words?: readonly string[],
-): Promise<void> {
-  program.commandsGroup(`${heading}:`)
-  for (const { name, does, load } of known) {
-    const command = program.command(name).description(does)
-    if (words === undefined || words[0] === name) (await load())(command)
+/** Adds commands. `words`: what was typed, of which the first names the one that is loaded; undefined loads all of them. */
+export async function addCommands(program: Command, known: readonly Known[], words?: readonly string[]): Promise<void> {
+  for (const { name, aliases = [], does, load, parts = [] } of known) {
+    const command = program
+      .command(name)
+      .aliases([...aliases])
+      .description(does)
+    if (words !== undefined && ![name, ...aliases].includes(words[0] ?? '')) continue
+    ;(await load?.())?.(command)
+    await addCommands(command, parts, words?.slice(1))
   }
 }
 
 /** Adds the commands that look into a cluster, operate it or need none, by what a person wants of them (see {@link addCommands}). */
 export async function registerCommands(program: Command, words?: readonly string[]): Promise<void> {
-  for (const [heading, known] of Object.entries(groups)) await addCommands(program, { heading, known }, words)
+  for (const [heading, known] of Object.entries(groups)) {
+    program.commandsGroup(`${heading}:`)
+    await addCommands(program, known, words)
+  }
 }
 
 const groups: Readonly<Record<string, readonly Known[]>> = {
@@ -67,6 +74,7 @@ const groups: Readonly<Record<string, readonly Known[]>> = {
     },
     {
       name: 'node',
+      aliases: ['nodes'],
       does: 'Show the lifecycle of nodes; retry a step, hold, release or force-finish a node',
       load: async () => (await import('./node/command.ts')).registerNode,
     },
@@ -74,6 +82,13 @@ const groups: Readonly<Record<string, readonly Known[]>> = {
       name: 'history',
       does: 'Show which nodes there were, why they came and went, and what they cost, also for nodes that are gone',
       load: async () => (await import('./history/command.ts')).registerHistory,
+      parts: [
+        {
+          name: 'report',
+          does: 'Report on a time: nodes, launch latency, capacity failures, disruption, interruptions, waits',
+          load: async () => (await import('./report/command.ts')).registerReport,
+        },
+      ],
     },
     {
       name: 'why',
@@ -91,24 +106,25 @@ const groups: Readonly<Record<string, readonly Known[]>> = {
       load: async () => (await import('./budgets/command.ts')).registerBudgets,
     },
     {
-      name: 'quota',
-      does: 'Show vCPU quotas of the subscription in the region, and the NodePools they block',
-      load: async () => (await import('./quota/command.ts')).registerQuota,
-    },
-    {
-      name: 'capacity',
-      does: 'List offerings excluded after Azure refused them, and clear them',
-      load: async () => (await import('./capacity/command.ts')).registerCapacity,
-    },
-    {
-      name: 'quarantine',
-      does: 'List objects excluded from planning because they crashed the scheduler, and clear them',
-      load: async () => (await import('./quarantine/command.ts')).registerQuarantine,
-    },
-    {
-      name: 'report',
-      does: 'Report on a time: nodes, launch latency, capacity failures, disruption, interruptions, waits',
-      load: async () => (await import('./report/command.ts')).registerReport,
+      name: 'blocked',
+      does: 'Show what keeps nodes from being made: quotas, offerings that Azure refused, and objects that crash planning',
+      parts: [
+        {
+          name: 'quota',
+          does: 'Show vCPU quotas of the subscription in the region, and the NodePools they block',
+          load: async () => (await import('./quota/command.ts')).registerQuota,
+        },
+        {
+          name: 'capacity',
+          does: 'List offerings excluded after Azure refused them, and clear them',
+          load: async () => (await import('./capacity/command.ts')).registerCapacity,
+        },
+        {
+          name: 'objects',
+          does: 'List objects excluded from planning because they crashed the scheduler, and clear them',
+          load: async () => (await import('./quarantine/command.ts')).registerQuarantine,
+        },
+      ],
     },
     {
       name: 'advise',
@@ -145,34 +161,40 @@ const groups: Readonly<Record<string, readonly Known[]>> = {
   ],
   'Install and mend': [
     {
-      name: 'aks',
-      does: "Set up Joiner's identity at Azure, and write the chart's values",
-      load: async () => (await import('./aks/command.ts')).registerAks,
-    },
-    {
       name: 'doctor',
       does: 'Check what Joiner needs from Azure, Kubernetes and Temporal, and print the commands that fix each problem',
       load: async () => (await import('./doctor/command.ts')).registerDoctor,
     },
     {
-      name: 'adopt',
-      does: 'Give VMs that lost their NodeClaims and run pods a NodeClaim again, or end them with a drain',
-      load: async () => (await import('./adopt/command.ts')).registerAdopt,
-    },
-    {
-      name: 'takeover',
-      does: 'Transfer the CRDs to this installation, or a name in Temporal to this cluster, after the previous owner is gone',
-      load: async () => (await import('./takeover/command.ts')).registerTakeover,
-    },
-    {
-      name: 'crds',
-      does: 'Bring the CRDs to this version, or release them before an uninstall',
-      load: async () => (await import('./crds/command.ts')).registerCrds,
-    },
-    {
-      name: 'uninstall',
-      does: 'Take Joiner out of the cluster: stop it, end its workflows, keep or remove its nodes',
-      load: async () => (await import('./uninstall/command.ts')).registerUninstall,
+      name: 'admin',
+      does: 'Set up identity and values, adopt VMs, take over, apply CRDs, and uninstall',
+      parts: [
+        {
+          name: 'aks',
+          does: "Set up Joiner's identity at Azure, and write the chart's values",
+          load: async () => (await import('./aks/command.ts')).registerAks,
+        },
+        {
+          name: 'adopt',
+          does: 'Give VMs that lost their NodeClaims and run pods a NodeClaim again, or end them with a drain',
+          load: async () => (await import('./adopt/command.ts')).registerAdopt,
+        },
+        {
+          name: 'takeover',
+          does: 'Transfer the CRDs to this installation, or a name in Temporal to this cluster, after the previous owner is gone',
+          load: async () => (await import('./takeover/command.ts')).registerTakeover,
+        },
+        {
+          name: 'crds',
+          does: 'Bring the CRDs to this version, or release them before an uninstall',
+          load: async () => (await import('./crds/command.ts')).registerCrds,
+        },
+        {
+          name: 'uninstall',
+          does: 'Take Joiner out of the cluster: stop it, end its workflows, keep or remove its nodes',
+          load: async () => (await import('./uninstall/command.ts')).registerUninstall,
+        },
+      ],
     },
   ],
 }

@@ -67,7 +67,7 @@ function remedyOf(what: string | undefined, error: unknown): string {
       : what === undefined
         ? 'the role joiner-operator has that right'
         : `the role joiner-operator has that right (kubectl auth can-i list ${what.toLowerCase()} --all-namespaces)`
-  if (isNotFound(error)) return 'install the CRDs where Joiner runs (joiner crds apply)'
+  if (isNotFound(error)) return 'install the CRDs where Joiner runs (joiner admin crds apply)'
   if (error instanceof ApiError && error.code === 401) return 'log in again: kubectl get nodes does so, or says how'
   return 'check that the API server answers (kubectl get --raw /readyz), --kubeconfig and --context'
 }

@@ -55,7 +55,7 @@ describe('a picture', () => {
         remedy: expect.stringContaining('kubectl auth can-i list nodeclaims'),
         isForbidden: true,
       },
-      { what: 'nodepools', why: 'no such path', remedy: expect.stringContaining('joiner crds apply') },
+      { what: 'nodepools', why: 'no such path', remedy: expect.stringContaining('joiner admin crds apply') },
     ])
   })
 

@@ -21,7 +21,7 @@ test.each<[string, unknown, boolean, string]>([
     'the kind',
     new ApiError(404, 'NotFound', 'no'),
     false,
-    'pods: the cluster does not know the kind; install the CRDs where Joiner runs (joiner crds apply)',
+    'pods: the cluster does not know the kind; install the CRDs where Joiner runs (joiner admin crds apply)',
   ],
   [
     'the API server',

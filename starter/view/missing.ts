@@ -16,7 +16,7 @@ export function missingText(
     return `${resource}: you may not ${verb} them${shown}; ask for a role that lists and watches them (kubectl auth can-i watch ${resource} --all-namespaces)`
   }
   if (isNotFound(error))
-    return `${resource}: the cluster does not know the kind; install the CRDs where Joiner runs (joiner crds apply)`
+    return `${resource}: the cluster does not know the kind; install the CRDs where Joiner runs (joiner admin crds apply)`
   const reason = printableStart(error instanceof Error ? error.message || error.name : String(error), longestReason)
   const shown = isListed ? 'shown as of then' : 'not shown yet'
   return `${resource}: the API server is not reached since ${timeText(sinceMs)} (${reason}); ${shown}, trying again`

@@ -1,4 +1,4 @@
-// Somebody who sets Joiner up for an AKS cluster of the simulated Azure: with the Azure CLI and `joiner aks`.
+// Somebody who sets Joiner up for an AKS cluster of the simulated Azure: with the Azure CLI and `joiner admin aks`.
 import type { ManagedClusterSettings } from '../../deploy/local/azure/access/cluster-settings.ts'
 import { azureIds, clusterName } from '../../deploy/local/cluster.ts'
 import { type Ran, runHere } from '../readers/command-line.ts'
@@ -24,7 +24,7 @@ export const network = `${subscription}/resourceGroups/networks/providers/Micros
 export const encryptionSet = `${subscription}/resourceGroups/keys/providers/Microsoft.Compute/diskEncryptionSets/disks`
 
 /** The options that name the cluster. */
-export const here = ['--cluster', clusterName, '--resource-group', 'clusters'] as const
+export const here = ['--cluster-name', clusterName, '--resource-group', 'clusters'] as const
 
 export class AksOwner {
   readonly azure: Azure
@@ -80,9 +80,9 @@ export class AksOwner {
     await this.az.logIn(await this.azure.admin('POST', '/people', { name: `${roles.join()}@example.com`, roles }))
   }
 
-  /** Runs `joiner aks` with the login of the CLI. */
+  /** Runs `joiner admin aks` with the login of the CLI. */
   aks(...args: readonly string[]): Promise<Ran> {
     const env = { PATH: `${this.az.folder}:/usr/bin:/bin`, JOINER_ARM_ENDPOINT: this.azure.endpoint }
-    return runHere(env, 'aks', ...args)
+    return runHere(env, 'admin', 'aks', ...args)
   }
 }

@@ -14,7 +14,7 @@ function shipped(file: string): RoleFile {
 
 const subscription = `/subscriptions/${azureIds.subscriptionId}`
 
-/** The custom roles as they are shipped, each where `joiner aks setup` assigns it. */
+/** The custom roles as they are shipped, each where `joiner admin aks setup` assigns it. */
 export const shippedRoles: readonly HeldRole[] = [
   held('joiner-role.json', `${subscription}/resourceGroups/${azureIds.nodeResourceGroup}`),
   held('joiner-subscription-role.json', subscription),

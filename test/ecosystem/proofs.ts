@@ -35,7 +35,7 @@ export const proofs = {
     readsModule: true,
   },
   'azure-cli': {
-    what: 'the commands of our pages and of joiner aks setup, run against the simulator',
+    what: 'the commands of our pages and of joiner admin aks setup, run against the simulator',
     by: 'azure-cli',
     inCluster: false,
   },

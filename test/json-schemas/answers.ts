@@ -10,7 +10,7 @@ export interface JsonAnswer {
 export const jsonAnswers: Readonly<Record<string, JsonAnswer>> = {
   advise: { file: 'advise/run.ts', text: 'json: advice' },
   budgets: { file: 'budgets/command.ts', text: 'json: budgetsJson' },
-  'capacity list': { file: 'capacity/command.ts', text: 'json: shown', also: ['capacity clear'] },
+  'blocked capacity list': { file: 'capacity/command.ts', text: 'json: shown', also: ['blocked capacity clear'] },
   cost: { file: 'cost/run.ts', text: 'json: costJson' },
   doctor: { file: 'doctor/command.ts', text: 'json: asJson' },
   'history node': {
@@ -31,9 +31,9 @@ export const jsonAnswers: Readonly<Record<string, JsonAnswer>> = {
   apply: { file: 'operate/request-answer.ts', text: 'json = {', also: ['consolidate'] },
   pause: { file: 'operate/pause-command.ts', text: 'json = results', also: ['resume'] },
   plan: { file: 'operate/plan-command.ts', text: 'json: planJson' },
-  'quarantine list': { file: 'quarantine/command.ts', text: 'json: entries', also: ['quarantine clear'] },
-  quota: { file: 'quota/command.ts', text: 'json: shown' },
-  report: { file: 'report/run.ts', text: 'json: reportJson' },
+  'blocked objects list': { file: 'quarantine/command.ts', text: 'json: entries', also: ['blocked objects clear'] },
+  'blocked quota': { file: 'quota/command.ts', text: 'json: shown' },
+  'history report': { file: 'report/run.ts', text: 'json: reportJson' },
   'instance-types': { file: 'instance-types/run.ts', text: 'json = isForPrograms' },
   'instance-types --excluded': { file: 'instance-types/run.ts', text: 'json: excluded' },
   simulate: { file: 'simulate/result.ts', text: 'ResultJson {' },

@@ -16,7 +16,7 @@ export interface Reading {
 
 /** Commands that ask Azure, and whether they have an answer without it. */
 export const readingAzure: readonly Pick<Reading, 'command' | 'words' | 'needs' | 'hasNoJson'>[] = [
-  { command: 'quota', words: () => ['quota'], needs: ['Azure'] },
+  { command: 'blocked quota', words: () => ['blocked', 'quota'], needs: ['Azure'] },
   { command: 'doctor', words: () => ['doctor'], needs: ['Azure'] },
   { command: 'advise', words: () => ['advise'], needs: [] },
   { command: 'instance-types', words: () => ['instance-types'], needs: ['Azure'] },
@@ -103,14 +103,24 @@ export const reading: readonly Reading[] = [
     needs: ['nodepools', 'nodes', 'nodeclaims', 'joiner-pauses'],
     adorns: [],
   },
-  { command: 'capacity list', words: () => ['capacity', 'list'], needs: ['joiner-unavailable-offerings'], adorns: [] },
-  { command: 'quarantine list', words: () => ['quarantine', 'list'], needs: ['joiner-quarantine'], adorns: [] },
-  { command: 'report', words: () => ['report'], needs: ['Temporal'], adorns: [] },
+  {
+    command: 'blocked capacity list',
+    words: () => ['blocked', 'capacity', 'list'],
+    needs: ['joiner-unavailable-offerings'],
+    adorns: [],
+  },
+  {
+    command: 'blocked objects list',
+    words: () => ['blocked', 'objects', 'list'],
+    needs: ['joiner-quarantine'],
+    adorns: [],
+  },
+  { command: 'history report', words: () => ['history', 'report'], needs: ['Temporal'], adorns: [] },
   { command: 'plan', words: () => ['plan'], needs: ['Temporal', 'joiner-plan-N'], adorns: [] },
   {
-    command: 'adopt',
+    command: 'admin adopt',
     of: 'what it would do',
-    words: () => ['adopt', '--dry-run'],
+    words: () => ['admin', 'adopt', '--dry-run'],
     needs: ['joiner-withheld-machines'],
     adorns: [],
     hasNoJson: true,
@@ -120,7 +130,7 @@ export const reading: readonly Reading[] = [
 /** Commands that read as well, and that other suites try with their sources missing; each with the reason. */
 export const readingApart: Readonly<Record<string, string>> = {
   ui: 'it serves the page until it is ended; what it cannot read is in `missing` of its stream (starter/view, starter/ui/server)',
-  quota:
+  'blocked quota':
     'its other sources: Azure is not simulated for commands in virtual time, and it asks that first (test/readers/doctor-azure.ts)',
   doctor:
     'its other sources: each check is an answer of its own, which fails where its source is missing (test/readers/doctor-azure.ts)',
@@ -137,18 +147,18 @@ export const writing: readonly string[] = [
   'node hold',
   'node release',
   'node force-finish',
-  'capacity clear',
-  'quarantine clear',
+  'blocked capacity clear',
+  'blocked objects clear',
   'pause',
   'resume',
   'apply',
   'consolidate',
-  'aks values',
-  'aks setup',
-  'takeover',
-  'crds apply',
-  'crds release',
-  'uninstall',
+  'admin aks values',
+  'admin aks setup',
+  'admin takeover',
+  'admin crds apply',
+  'admin crds release',
+  'admin uninstall',
 ]
 
 /** Commands that ask no cluster. */

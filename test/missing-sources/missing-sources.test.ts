@@ -2,10 +2,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Command } from 'commander'
 import { z } from 'zod'
 import { schemaFile } from '../json-schemas/answers.ts'
 import { type Schema, strict } from '../json-schemas/schema-of-type.ts'
-import { commandFlags } from '../pages/flags.ts'
+import { wholeProgram } from '../pages/flags.ts'
 import type { Ran } from '../readers/command-line.ts'
 import { afterAll, beforeAll, describe, expect, test } from '../scenarios/scenario.ts'
 import { ofThisMachine, type Reading, reading, readingApart, readingAzure, writing } from './commands.ts'
@@ -70,8 +71,11 @@ function sentenceOf({ stdout, stderr }: Ran, { fault, away }: Case): string | un
 }
 
 test('a command is of those that read, or of those that change something', async () => {
-  const names = [...(await commandFlags()).keys()]
-  const leaves = names.filter((name) => name !== '' && !names.some((other) => other.startsWith(`${name} `)))
+  const leavesOf = (command: Command, words: readonly string[]): readonly string[] =>
+    command.commands.length === 0
+      ? [words.join(' ')]
+      : command.commands.flatMap((each) => leavesOf(each, [...words, each.name()]))
+  const leaves = leavesOf(await wholeProgram(), [])
   const listed = [
     ...new Set(reading.map(({ command }) => command)),
     ...Object.keys(readingApart),

@@ -8,12 +8,17 @@ export type CommandFlags = ReadonlyMap<string, ReadonlySet<string>>
 
 /** Returns the commands of starter/joiner.ts; the program itself is the empty text. */
 export async function commandFlags(): Promise<CommandFlags> {
+  return new Map(flagsOf(await wholeProgram(), []))
+}
+
+/** Returns the program with all commands of starter/joiner.ts. */
+export async function wholeProgram(): Promise<Command> {
   const program = new Command('joiner').version('0')
   await registerCommands(program)
   registerLocal(program.command('local'))
   registerDemo(program.command('demo'))
   for (const name of ['worker', 'version', 'completion', 'complete']) program.command(name)
-  return new Map(flagsOf(program, []))
+  return program
 }
 
 function flagsOf(command: Command, words: readonly string[]): [string, ReadonlySet<string>][] {

@@ -47,17 +47,17 @@ const commands = (node: string, pod: string): readonly Words[] => [
   [['history', 'nodepool'], /general/],
   [['budgets'], /general/],
   [['cost'], /general +\d/],
-  [['report'], /\| `general` +\|/],
-  [['cost', '--by', 'namespace'], /\(idle\)/],
-  [['capacity', 'list'], /nothing is left out/],
-  [['capacity', 'clear', '--all'], /no exclusions match/],
-  [['quarantine', 'list'], /nothing is quarantined/],
-  [['quarantine', 'clear', '--all'], /nothing is quarantined/],
+  [['history', 'report'], /\| `general` +\|/],
+  [['cost', '--group-by', 'namespace'], /\(idle\)/],
+  [['blocked', 'capacity', 'list'], /nothing is left out/],
+  [['blocked', 'capacity', 'clear', '--all'], /no exclusions match/],
+  [['blocked', 'objects', 'list'], /nothing is quarantined/],
+  [['blocked', 'objects', 'clear', '--all'], /nothing is quarantined/],
   [['pause', '--provisioning', '--reason', 'x'], /paused/],
   [['resume', '--provisioning'], /resumed|paused/],
   [['plan'], /PLAN/],
   [['consolidate', '--no-wait'], /nothing to do now|BEGUN/],
-  [['quota'], /FAMILY/],
+  [['blocked', 'quota'], /FAMILY/],
   [['instance-types', '--limit', '3'], /Standard_/],
   [['doctor'], /\d+ checks: \d+ ok/],
 ]
@@ -126,8 +126,8 @@ export function accessCases(prepared: () => Prepared): void {
       ['history'],
       ['budgets'],
       ['cost'],
-      ['capacity', 'list'],
-      ['quarantine', 'list'],
+      ['blocked', 'capacity', 'list'],
+      ['blocked', 'objects', 'list'],
     ]) {
       const [json, yaml] = [
         await prepared().text(...words, '-o', 'json'),
@@ -156,7 +156,7 @@ export function accessCases(prepared: () => Prepared): void {
       return [code, stderr]
     }
     const { admin } = prepared()
-    expect(await said(admin, '-n', 'nowhere')).toEqual([
+    expect(await said(admin, '--joiner-namespace', 'nowhere')).toEqual([
       1,
       expect.stringContaining('there is no ConfigMap joiner-settings in the namespace "nowhere"'),
     ])

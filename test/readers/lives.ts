@@ -166,7 +166,7 @@ export function livesCases(prepared: () => Prepared): void {
     test('counts births and deaths by reason, launches, and what disruption removed', async () => {
       const { lives } = await past()
       const ofPool = lives.filter(({ came }) => came['kind'] === 'pods').length
-      const report = await prepared().json<{ readonly [part: string]: unknown }>('report', ...lastHour)
+      const report = await prepared().json<{ readonly [part: string]: unknown }>('history', 'report', ...lastHour)
       const created = ofPool + 3
       expect(report).toMatchObject({
         unreadable: 0,
@@ -190,17 +190,19 @@ export function livesCases(prepared: () => Prepared): void {
     })
 
     test('is printed as Markdown and written as a page', async () => {
-      const markdown = await prepared().text('report', ...lastHour)
+      const markdown = await prepared().text('history', 'report', ...lastHour)
       expect(markdown).toMatch(/^# Joiner report: `\S+`, 20/)
       expect(markdown).toMatch(/- Nodes: 0 at the start, \d created, \d ended, 1 at the end/)
       expect(markdown).toMatch(/\| disruption: empty +\| `general` +\| +\d \|/)
       const file = join(prepared().folder, 'report.html')
-      expect(await prepared().text('report', ...lastHour, '-o', 'html', '--out', file)).toBe('')
+      expect(await prepared().text('history', 'report', ...lastHour, '-o', 'html', '--output-file', file)).toBe('')
       expect(await readFile(file, 'utf8')).toMatch(/^<!doctype html>[^]*<td>disruption: empty<\/td>[^]*<\/html>\n$/)
     })
 
     test('is printed without Prometheus, and the exit code says so', async () => {
-      expect(await prepared().ask('report', ...lastHour, '--prometheus', 'http://127.0.0.1:1')).toMatchObject({
+      expect(
+        await prepared().ask('history', 'report', ...lastHour, '--prometheus', 'http://127.0.0.1:1'),
+      ).toMatchObject({
         code: 1,
         stdout: expect.stringContaining('## Interruptions') as string,
         stderr: expect.stringContaining('report: --prometheus: ') as string,
@@ -213,7 +215,7 @@ export function livesCases(prepared: () => Prepared): void {
       prepared().json<{
         readonly lines: readonly { readonly key: string; readonly usd: number }[]
         readonly total: { readonly usd: number }
-      }>('cost', '--by', by, ...lastHour)
+      }>('cost', '--group-by', by, ...lastHour)
     const byPool = await cost('nodepool')
     expect(byPool.lines.find(({ key }) => key === 'general')?.usd).toBeGreaterThan(0)
     expect(byPool.lines.reduce((sum, { usd }) => sum + usd, 0)).toBeCloseTo(byPool.total.usd)

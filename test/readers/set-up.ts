@@ -1,4 +1,4 @@
-// A cluster is set up with `joiner aks` and left with `joiner uninstall --nodes remove`; in between Joiner has exactly the shipped roles.
+// A cluster is set up with `joiner admin aks` and left with `joiner admin uninstall --nodes remove`; in between Joiner has exactly the shipped roles.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -52,7 +52,7 @@ export function setUpCases(prepared: () => Prepared): void {
   afterAll(() => owner?.leave())
 
   test('an identity, and settings that mean the cluster', async () => {
-    const setUp = await owner.aks('setup', ...here, '--apply')
+    const setUp = await owner.aks('setup', ...here, '--yes')
     expect([setUp.code, setUp.stderr]).toEqual([0, ''])
     const file = join(prepared().folder, 'values.yaml')
     const written = await owner.aks('values', ...here, '--image', 'registry.example/joiner', '--output-file', file)

@@ -29,7 +29,7 @@ export function topCases(prepared: () => Prepared): void {
 
   test('without a terminal it is plain text, filtered and sorted', async () => {
     const [first, second] = (await viewed()).nodes
-    const text = await prepared().text('top', '--sort', 'age')
+    const text = await prepared().text('top', '--sort-by', 'age')
     expect(text).not.toContain('\u001b')
     expect(text).toContain('2 nodes  2 pods  0 pending')
     for (const node of [first, second]) expect(text).toContain(node?.node)

@@ -1,4 +1,4 @@
-// `joiner uninstall`: Joiner leaves a cluster, and its nodes stay.
+// `joiner admin uninstall`: Joiner leaves a cluster, and its nodes stay.
 import { beforeAll, expect, test } from 'vitest'
 import { onQueueOf } from '../../core/workflow-queries.ts'
 import { clusterName } from '../../deploy/local/cluster.ts'
@@ -66,7 +66,7 @@ export function uninstallCases(prepared: () => Prepared): void {
     expect(await leaving.schedules()).toHaveLength(1)
     expect(await leaving.openWorkflows()).toContain(`disruption/${clusterName}`)
     const pauses = await world().operator.kubectl(['get', 'configmap', '-n', 'joiner', 'joiner-pauses', '-o', 'yaml'])
-    expect(pauses).toContain('joiner uninstall')
+    expect(pauses).toContain('joiner admin uninstall')
   })
 
   test('once it is stopped, the rest is done: nodes and pods run on, and nothing of Joiner is left', async () => {

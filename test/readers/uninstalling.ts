@@ -1,4 +1,4 @@
-// `joiner uninstall` as an administrator runs it, and what is left of Joiner.
+// `joiner admin uninstall` as an administrator runs it, and what is left of Joiner.
 import { onQueueOf } from '../../core/workflow-queries.ts'
 import { clusterName } from '../../deploy/local/cluster.ts'
 import type { World } from '../world.ts'
@@ -6,7 +6,7 @@ import { type Environment, type Ran, runHere } from './command-line.ts'
 import type { Prepared } from './prepared.ts'
 
 export class Uninstalling {
-  readonly words = ['uninstall', '--cluster', clusterName] as const
+  readonly words = ['admin', 'uninstall', '--cluster-name', clusterName] as const
   readonly #prepared: () => Prepared
 
   constructor(prepared: () => Prepared) {

@@ -12,7 +12,7 @@ test('a page gives the commands of its blocks, with what sed writes for them, an
     '```',
     '```sh',
     'sed s/a/b/ one > two',
-    'joiner aks setup # prints az commands',
+    'joiner admin aks setup # prints az commands',
     'export ID="$(az account show --query id)"',
     'az role definition create --role-definition @two',
     '```',

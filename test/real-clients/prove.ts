@@ -12,7 +12,7 @@ const agentPoolProfiles = [
   { name: 'user1', mode: 'User', count: 1, enableAutoScaling: true, minCount: 1, maxCount: 3 },
 ].map((pool) => ({ type: 'VirtualMachineScaleSets', vmSize: 'Standard_D4s_v5', ...pool }))
 
-/** Has the Azure CLI run what `joiner aks setup` prints, then each of its commands on our pages, against the simulator. */
+/** Has the Azure CLI run what `joiner admin aks setup` prints, then each of its commands on our pages, against the simulator. */
 export async function proveAzureCli(program: Program, { say, record }: Recorder): Promise<void> {
   const managedClusters = [resourceGroup, 'joiner-demo'].map((group) => ({
     name,
@@ -51,14 +51,14 @@ async function variablesOf(user: AzureUser): Promise<Readonly<Record<string, str
 }
 
 async function setUp(user: AzureUser, { say, record }: Recorder): Promise<void> {
-  const setup = ['aks', 'setup', '--cluster', name, '--resource-group', resourceGroup] as const
+  const setup = ['admin', 'aks', 'setup', '--dry-run', '--cluster-name', name, '--resource-group', resourceGroup] as const
   say(`joiner ${setup.join(' ')}`)
   const script = await user.joiner(...setup)
   const { code, output } = await user.run(script)
   const commands = script.split('\n').filter((line) => /^\w*(=\$\()?az /.test(line)).length
   const outcome = code === 0 ? `${commands} commands done` : errorIn(output)
-  record({ part: 'azure-cli', what: 'the output of joiner aks setup', outcome, isOk: code === 0 && commands > 0 })
+  record({ part: 'azure-cli', what: 'the output of joiner admin aks setup', outcome, isOk: code === 0 && commands > 0 })
   const after = await user.joiner(...setup)
   const isOk = after.includes('# nothing is missing')
-  record({ part: 'azure-cli', what: 'joiner aks setup afterwards', outcome: isOk ? 'nothing is missing' : after, isOk })
+  record({ part: 'azure-cli', what: 'joiner admin aks setup afterwards', outcome: isOk ? 'nothing is missing' : after, isOk })
 }

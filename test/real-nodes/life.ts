@@ -61,9 +61,9 @@ export async function proveUninstall(
   release: Release,
   say: (line: string) => void,
 ): Promise<void> {
-  const command = [join(root, 'starter', 'joiner.ts'), 'uninstall', '--nodes', 'remove', '--delete-history', '--yes']
+  const command = [join(root, 'starter', 'joiner.ts'), 'admin', 'uninstall', '--nodes', 'remove', '--delete-history', '--yes']
   await run(process.execPath, command, { env: { ...process.env, KUBECONFIG: cluster.adminKubeconfig } })
-  say('joiner uninstall has returned')
+  say('joiner admin uninstall has returned')
   await release.helm(['uninstall', 'joiner'])
   say('helm uninstall has returned')
   await until('nothing of Joiner is left', 60_000, async () => {

@@ -174,7 +174,7 @@ export class Release {
   }
 }
 
-/** As `joiner aks values` writes them; what is of the simulator instead of Azure comes last. */
+/** As `joiner admin aks values` writes them; what is of the simulator instead of Azure comes last. */
 function valuesFor(server: string, azure: string): object {
   return {
     image: { repository: 'localhost/joiner' },

@@ -117,7 +117,7 @@ export const ofSupply: readonly Situation[] = [
     says: [
       /unschedulable \(capacity\): NodePool "larger-refused": no offering .*Azure refused Standard_E4as_v5 on-demand.*\(SKUNotAvailable\), left out until 20/,
       /left after requirements 2, resources 1, offerings 0, limits 0; 1 type would do, and it cannot be bought as on-demand now: Standard_E4as_v5/,
-      /joiner capacity list, joiner capacity clear --all/,
+      /joiner blocked capacity list, joiner blocked capacity clear --all/,
     ],
     remedy: /let NodePool "larger-refused" allow more instance types/,
     apply: (world) => requirePool(world, 'larger-refused', need(typeKey, 'Standard_D4s_v5')),

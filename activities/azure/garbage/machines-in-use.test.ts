@@ -47,7 +47,7 @@ describe('a VM whose NodeClaim is lost', () => {
         reason: 'GarbageWithheld',
         about: 'Node/aks-a',
         message:
-          'No NodeClaim stands for VM aks-a: its Node aks-a is Ready and runs 1 pod; 0.82 USD a day; gets a NodeClaim again at 2026-01-01T00:10:00Z, or by joiner adopt. It is kept; to have it deleted: joiner adopt --delete aks-a, or kubectl drain aks-a --ignore-daemonsets --delete-emptydir-data',
+          'No NodeClaim stands for VM aks-a: its Node aks-a is Ready and runs 1 pod; 0.82 USD a day; gets a NodeClaim again at 2026-01-01T00:10:00Z, or by joiner admin adopt. It is kept; to have it deleted: joiner admin adopt --delete aks-a, or kubectl drain aks-a --ignore-daemonsets --delete-emptydir-data',
       },
       { reason: 'GarbageWithheld', about: 'Node/aks-b', message: expect.stringContaining('not known') as string },
     ])

@@ -101,7 +101,7 @@ function refuseTooDear({ metadata }: NodeClaim, { most, why }: PriceBound, left:
   const key = annotations.maxFallbackPriceFactor
   throw new LaunchBlocked(
     'FallbackTooDear',
-    `${typeName} (${capacityType}) for ${Math.min(...prices)} USD/h is not bought: ${why} NodeClaim ${metadata.name} may cost ${rounded(most.get(capacityType) ?? 0)} USD/h at most. Cheaper offerings are tried again when their marks end ("joiner capacity list"); annotation ${key} of the NodePool bounds what is bought after a lack of capacity`,
+    `${typeName} (${capacityType}) for ${Math.min(...prices)} USD/h is not bought: ${why} NodeClaim ${metadata.name} may cost ${rounded(most.get(capacityType) ?? 0)} USD/h at most. Cheaper offerings are tried again when their marks end ("joiner blocked capacity list"); annotation ${key} of the NodePool bounds what is bought after a lack of capacity`,
   )
 }
 
@@ -152,9 +152,9 @@ function whyExhausted(types: readonly InstanceType[], claim: Wanted, obstacles: 
     `all requested instance types were unavailable during launch: ${fitting.length} fit, in ${offered} offerings`,
     ...[...marks].map(
       ([reason, { offerings, untilMs }]) =>
-        `${offerings} are marked ${reason}, the first until ${new Date(untilMs).toISOString().slice(0, 19)}Z (see "joiner capacity list")`,
+        `${offerings} are marked ${reason}, the first until ${new Date(untilMs).toISOString().slice(0, 19)}Z (see "joiner blocked capacity list")`,
     ),
     ...[...shortages.values()].slice(0, shownAtMost).map(shortageText),
-    ...(shortages.size > shownAtMost ? [`${shortages.size - shownAtMost} more quotas (see "joiner quota")`] : []),
+    ...(shortages.size > shownAtMost ? [`${shortages.size - shownAtMost} more quotas (see "joiner blocked quota")`] : []),
   ].join('; ')
 }

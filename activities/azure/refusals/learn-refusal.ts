@@ -51,7 +51,7 @@ export async function learnFromClassRefusal(
 export function commonRefusalMessage({ nodeClass, sizes, cause = '', nextAtMs }: ClassMark): string {
   const some = `${sizes.slice(0, 3).join(', ')}${sizes.length > 3 ? ' and others' : ''}`
   const next = `${new Date(nextAtMs).toISOString().slice(0, 19)}Z`
-  return `Azure refuses what AKSNodeClass ${nodeClass} asks for whatever the size (${some}); correct what Azure names in the AKSNodeClass or in Joiner's settings. Azure said: ${cause.replace(/\.$/, '')}. One launch is tried at ${next}, or after a change, or now with "joiner capacity clear --node-class ${nodeClass}"`
+  return `Azure refuses what AKSNodeClass ${nodeClass} asks for whatever the size (${some}); correct what Azure names in the AKSNodeClass or in Joiner's settings. Azure said: ${cause.replace(/\.$/, '')}. One launch is tried at ${next}, or after a change, or now with "joiner blocked capacity clear --node-class ${nodeClass}"`
 }
 
 /** Publishes a cause that all sizes of a class share, as event and condition of the class. */

@@ -69,7 +69,7 @@ export async function claimInstallation(client: Client, own: Installation, log: 
 
 /**
  * Returns whether this installation may write to its CRDs, as a watch has seen the marked one. A marker that was removed, as an upgrade of
- * the CRDs may do, is claimed again, unless `joiner crds release` removed it: nobody converts the CRD then. Errors: the API server's.
+ * the CRDs may do, is claimed again, unless `joiner admin crds release` removed it: nobody converts the CRD then. Errors: the API server's.
  */
 export async function mayWriteCrds(client: Client, crd: Json, own: Installation): Promise<boolean> {
   const { kind } = ownershipOf(markerOf(crd), own)
@@ -101,10 +101,10 @@ export function installationProblem(found: Found, own: Installation): string | u
     case 'ours':
       return undefined
     case 'missing':
-      return `CustomResourceDefinition ${markedCrd} is not installed; as an administrator: joiner crds apply --release ${own.release} --namespace ${own.namespace}`
+      return `CustomResourceDefinition ${markedCrd} is not installed; as an administrator: joiner admin crds apply --release ${own.release} --joiner-namespace ${own.namespace}`
     case 'unclaimed':
       return `CustomResourceDefinition ${markedCrd}: annotation ${installationAnnotation} is missing; a process with the role "conversion" writes it, check that one runs`
     case 'foreign':
-      return `CustomResourceDefinition ${markedCrd}: annotation ${installationAnnotation} names ${describeInstallation(found.owner)}, and this is ${ours}; one installation works in a cluster. Uninstall one of both, or run when the other one is gone: joiner takeover --release ${own.release} --namespace ${own.namespace}`
+      return `CustomResourceDefinition ${markedCrd}: annotation ${installationAnnotation} names ${describeInstallation(found.owner)}, and this is ${ours}; one installation works in a cluster. Uninstall one of both, or run when the other one is gone: joiner admin takeover --release ${own.release} --joiner-namespace ${own.namespace}`
   }
 }

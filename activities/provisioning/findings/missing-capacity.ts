@@ -35,11 +35,11 @@ export function withMissingCapacity(deps: CapacityDeps, explanation: Explanation
     finding: `NodePool "${nodePool}": no offering that would do can be bought now${named === '' ? '' : `: ${named}`}`,
     remedies: isQuota
       ? [
-          'ask Azure for more quota: joiner quota shows what is used, https://aka.ms/ProdportalCRP takes the request',
+          'ask Azure for more quota: joiner blocked quota shows what is used, https://aka.ms/ProdportalCRP takes the request',
           widen,
         ]
       : [
-          'wait until Joiner tries what Azure refused again, or let it try at once: joiner capacity list, joiner capacity clear --all',
+          'wait until Joiner tries what Azure refused again, or let it try at once: joiner blocked capacity list, joiner blocked capacity clear --all',
           widen,
         ],
   }

@@ -51,7 +51,7 @@ function heldBack(deps: StandingDeps, pod: Pod): Found | undefined {
       state: 'held',
       cause: 'other',
       finding: 'the scheduler crashed on such pods, so they are left out of planning',
-      remedies: [`joiner quarantine list; joiner quarantine clear Pod/${podName(pod)}`],
+      remedies: [`joiner blocked objects list; joiner blocked objects clear Pod/${podName(pod)}`],
     }
   if (deps.refusedClaims.isWaiting(deps, pod, now)) {
     const { nodePool = '', message = '' } = deps.refusedClaims.refusalOf(pod) ?? {}

@@ -1,4 +1,4 @@
-// Sums up what Temporal keeps of a cluster's nodes, for `joiner report`.
+// Sums up what Temporal keeps of a cluster's nodes, for `joiner history report`.
 import type { History } from '../life.ts'
 import { type MethodCounts, methodCounts, type UndoneCount, undoneReasons } from './disruption.ts'
 import { type Interruption, type InterruptionCounts, interruptionCounts, interruptions } from './interruptions.ts'

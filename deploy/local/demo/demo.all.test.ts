@@ -47,8 +47,8 @@ test('the commands work as printed, and show what there is to see', async () => 
   // A lifecycle writes down what holds up its drain once it has lasted.
   const history = async () => expect(await typed(inWords('joiner history'))).toMatch(/going: deleted/)
   await vi.waitFor(history, { timeout: 60_000, interval: 500 })
-  expect(await typed(inWords('joiner capacity'))).toMatch(/Standard_D2as_v5 .* SKUNotAvailable/)
-  expect(await typed(inWords('joiner quota'))).toMatch(/standardDSv3Family/)
+  expect(await typed(inWords('joiner blocked capacity'))).toMatch(/Standard_D2as_v5 .* SKUNotAvailable/)
+  expect(await typed(inWords('joiner blocked quota'))).toMatch(/standardDSv3Family/)
   expect(await typed(inWords('joiner doctor'))).toMatch(/ 0 failed/)
   expect((await typed(inWords('kubectl get nodes'))).trim().split('\n')).toHaveLength(6)
 })

@@ -41,8 +41,8 @@ export function commandsToTry(file: string, { tooBig, draining }: LeftWorld): re
     [`joiner why pod ${tooBig}`, 'no size is large enough for it'],
     ['joiner history', 'every node so far'],
     [`joiner why node ${draining}`, 'a PodDisruptionBudget holds its drain'],
-    ['joiner capacity list', 'the size that Azure refused'],
-    ['joiner quota', ''],
+    ['joiner blocked capacity list', 'the size that Azure refused'],
+    ['joiner blocked quota', ''],
     ['joiner doctor', ''],
     ['kubectl get nodes', ''],
   ] as const

@@ -64,7 +64,7 @@ function chosenOf(found: WithheldMachines, names: readonly string[]): readonly W
   const unknown = names.filter((name) => !found.machines.some((machine) => named(machine).includes(name)))
   if (unknown.length > 0)
     throw new CommandError(
-      `${few(unknown, 5)}: not known as VMs that run pods without a NodeClaim${asOf(found)}; joiner adopt --dry-run lists them, and a lost NodeClaim is found within ten minutes`,
+      `${few(unknown, 5)}: not known as VMs that run pods without a NodeClaim${asOf(found)}; joiner admin adopt --dry-run lists them, and a lost NodeClaim is found within ten minutes`,
     )
   return names.length === 0
     ? found.machines
@@ -117,7 +117,7 @@ async function ask(
     return report.adopted ?? []
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
-    throw new CommandError(`another joiner adopt is under way (workflow ${workflowId}); wait for its end`)
+    throw new CommandError(`another joiner admin adopt is under way (workflow ${workflowId}); wait for its end`)
   }
 }
 
@@ -130,7 +130,7 @@ function areDone(outcomes: readonly AdoptionOutcome[], { names = [], end }: Aske
   const untold = names.filter((name) => !told.has(name))
   if (untold.length > 0)
     console.error(
-      `${few(untold, 5)}: not adopted now: it has its NodeClaim again, runs no pods any more, or was not looked at; joiner adopt --dry-run says which`,
+      `${few(untold, 5)}: not adopted now: it has its NodeClaim again, runs no pods any more, or was not looked at; joiner admin adopt --dry-run says which`,
     )
   return untold.length === 0 && outcomes.every(({ kind }) => kind !== 'left')
 }

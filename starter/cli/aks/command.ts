@@ -1,4 +1,5 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
+import { named } from '../shared/options.ts'
 import { parseImage } from './image-values.ts'
 import type { SetupOptions } from './setup.ts'
 import type { ValuesOptions } from './write-values.ts'
@@ -17,24 +18,30 @@ export function registerAks(command: Command): void {
       'after',
       `${login}
 Exit code: 0, 1 when Azure refuses something or a value is missing without which the chart installs nothing, 2 for wrong options.
-  joiner aks values --cluster prod --resource-group clusters --image myregistry.azurecr.io/joiner:0.2.0 --output-file joiner-values.yaml`,
+  joiner admin aks values --cluster-name prod --resource-group clusters --image myregistry.azurecr.io/joiner:0.2.0 --output-file joiner-values.yaml`,
     )
     .action(async (options: ValuesOptions) => {
       const { writeValues } = await import('./write-values.ts')
       process.exitCode = await reported(() => writeValues(options))
     })
   clusterOptions(command.command('setup'))
-    .description("Print, or with --apply run, what Joiner's identity at Azure lacks")
-    .option('-n, --namespace <name>', 'namespace that Joiner is installed in', 'joiner')
+    .description("Make what Joiner's identity at Azure lacks, or print the commands for it")
+    .addOption(
+      named(
+        new Option('--joiner-namespace <name>', "Joiner's namespace").env('JOINER_NAMESPACE').default('joiner'),
+        'namespace',
+      ),
+    )
     .option('--service-account <name>', 'ServiceAccount of joiner-azure', 'joiner-azure')
-    .option('--apply', 'make what is missing instead of printing commands')
+    .option('--dry-run', 'print the commands that make what is missing, and change nothing')
+    .option('--yes', 'do not ask')
     .addHelpText(
       'after',
       `${login}
 It needs a managed identity, a federated credential, two custom roles and their assignments (docs/azure-access.md). What is there stays; run it again
-after something failed. Exit code: 0, 1 when something is left after --apply or the cluster cannot be set up, 2 for wrong options.
-  joiner aks setup --cluster prod --resource-group clusters
-  joiner aks setup --cluster prod --resource-group clusters --apply`,
+after something failed. Exit code: 0, 1 when something is left or the cluster cannot be set up, 2 for wrong options.
+  joiner admin aks setup --cluster-name prod --resource-group clusters --dry-run
+  joiner admin aks setup --cluster-name prod --resource-group clusters --yes`,
     )
     .action(async (options: SetupOptions) => {
       const { setUp } = await import('./setup.ts')
@@ -44,7 +51,7 @@ after something failed. Exit code: 0, 1 when something is left after --apply or 
 
 function clusterOptions(command: Command): Command {
   return command
-    .requiredOption('--cluster <name>', 'name of the AKS cluster')
+    .addOption(named(new Option('--cluster-name <name>', 'name of the AKS cluster').makeOptionMandatory(), 'cluster'))
     .option('--resource-group <name>', 'resource group of the cluster')
     .option('--subscription <id>', 'subscription of the cluster')
     .option('--identity <name>', "Joiner's managed identity, in the cluster's resource group (default: joiner-CLUSTER)")

@@ -30,7 +30,8 @@ export function imageValues(image: ImageName | undefined): readonly ChartValue[]
         path: ['image', 'repository'],
         value: '',
         source: 'Azure does not know where the image of Joiner is',
-        remedy: 'build and push it (docs/install-aks.md), and name it: joiner aks values --image REGISTRY/joiner:TAG',
+        remedy:
+          'build and push it (docs/install-aks.md), and name it: joiner admin aks values --image REGISTRY/joiner:TAG',
         isNeeded: true,
       },
     ]

@@ -2,7 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { nodesRole, subscriptionRole } from '../../../api/rights/azure-roles.ts'
 import { say } from '../../document/print.ts'
 import { ReportedError } from '../../document/reported-error.ts'
+import { counted } from '../../document/words.ts'
 import { ArmRefusal } from '../../picture/arm-reader.ts'
+import { confirmed } from '../shared/confirm.ts'
 import type { ArmSession } from './arm-session.ts'
 import { findCluster, groupOf } from './cluster.ts'
 import { autoProvisioning, problemText, workloadIdentityOff } from './cluster-state.ts'
@@ -19,12 +21,13 @@ export interface SetupOptions {
   readonly identity?: string
   readonly namespace: string
   readonly serviceAccount: string
-  readonly apply?: true
+  readonly dryRun?: true
+  readonly yes?: true
 }
 
 const limitMs = 300_000
 
-/** Prints, or with `apply` makes, what Joiner's identity lacks at Azure. Returns the exit status. Errors: ReportedError. */
+/** Makes what Joiner's identity lacks at Azure once somebody said yes, or prints the commands for it. Returns the exit status. Errors: ReportedError. */
 export async function setUp(options: SetupOptions): Promise<number> {
   const signal = AbortSignal.timeout(limitMs)
   const { arm, subscriptionId } = await logIn(options.subscription, process.env, signal)
@@ -43,15 +46,25 @@ export async function setUp(options: SetupOptions): Promise<number> {
   const steps = setupSteps(input)
   const off = workloadIdentityOff(cluster, subscriptionId)
   if (off !== undefined)
-    say(
-      `# ${off.what}, which --apply does not do; it needs Azure CLI ${off.needs} or newer:`,
-      ...off.command.split('\n'),
-    )
+    say(`# ${off.what}, which this does not do; it needs Azure CLI ${off.needs} or newer:`, ...off.command.split('\n'))
   for (const { what } of steps.filter(({ isThere }) => isThere)) say(`# there: ${what}`)
   const missing = steps.filter(({ isThere }) => !isThere)
-  if (options.apply !== true) {
-    say(...preview(missing, place).flatMap((text) => text.split('\n')))
+  const commands = preview(missing, place).flatMap((text) => text.split('\n'))
+  if (options.dryRun === true) {
+    say(...commands)
     return 0
+  }
+  if (missing.length > 0) {
+    const asked = await confirmed(
+      [...commands, `Make ${counted(missing.length, 'step')} of these at Azure?`].join('\n'),
+      options.yes === true,
+    )
+    if (asked === 'unasked')
+      throw new ReportedError('--yes: nobody can be asked here; give it, or --dry-run to see the commands')
+    if (asked === 'no') {
+      console.error('nothing was done')
+      return 1
+    }
   }
   const left = await apply(arm, { steps: missing, principalId: facts.identity?.principalId, place }, signal)
   if (left > 0 || off !== undefined) {
@@ -63,7 +76,7 @@ export async function setUp(options: SetupOptions): Promise<number> {
 }
 
 function valuesCommand({ cluster, subscriptionId }: ClusterFacts, identity: string): string {
-  return `joiner aks values --cluster ${cluster.name} --resource-group ${groupOf(cluster.id)} --subscription ${subscriptionId} --identity ${identity} --image REGISTRY/joiner:TAG --output-file joiner-values.yaml`
+  return `joiner admin aks values --cluster-name ${cluster.name} --resource-group ${groupOf(cluster.id)} --subscription ${subscriptionId} --identity ${identity} --image REGISTRY/joiner:TAG --output-file joiner-values.yaml`
 }
 
 interface SetupRequest {

@@ -79,7 +79,7 @@ function accountValues({ facts, identityName }: ValuesInput): readonly ChartValu
 }
 
 function setupCommand({ cluster, subscriptionId }: ClusterFacts, identityName: string): string {
-  return `joiner aks setup --cluster ${cluster.name} --resource-group ${groupOf(cluster.id)} --subscription ${subscriptionId} --identity ${identityName} --apply`
+  return `joiner admin aks setup --cluster-name ${cluster.name} --resource-group ${groupOf(cluster.id)} --subscription ${subscriptionId} --identity ${identityName} --yes`
 }
 
 /** The ServiceAccount of the cluster that an identity trusts; undefined when it trusts none, or several. */

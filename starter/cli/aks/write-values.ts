@@ -42,7 +42,7 @@ function head({ cluster, subscriptionId }: ClusterFacts): readonly string[] {
   const zones = new Set((cluster.properties.agentPoolProfiles ?? []).flatMap((pool) => pool.availabilityZones ?? []))
   return [
     `Values of the chart for AKS cluster ${cluster.name} in resource group ${groupOf(cluster.id)} of subscription ${subscriptionId}.`,
-    'Written by joiner aks values; the comment at each value says what it was read from. Azure does not know Temporal: add temporal.address.',
+    'Written by joiner admin aks values; the comment at each value says what it was read from. Azure does not know Temporal: add temporal.address.',
     ...(zones.size === 0
       ? []
       : [

@@ -25,8 +25,8 @@ export function registerCapacity(command: Command): void {
       'after',
       `
 Options together mean what all of them name. Every replica offers again at once what was cleared; what Azure refuses again is left out again.
-  joiner capacity clear --family standardDSv5Family --capacity-type on-demand
-  joiner capacity clear --all`,
+  joiner blocked capacity clear --family standardDSv5Family --capacity-type on-demand
+  joiner blocked capacity clear --all`,
     )
     .action((options: Options & { readonly all?: true; readonly dryRun?: true }) => {
       const named = [options.instanceType, options.family, options.zone, options.capacityType, options.nodeClass]
@@ -92,7 +92,7 @@ async function clear(live: Marks, store: MarkStore, options: Options & { readonl
       ? `${counted(cleared.length, 'mark')} ${isDry ? 'would be ' : ''}cleared`
       : 'no exclusions match',
     options.instanceType !== undefined && families > 0
-      ? `${counted(families, 'mark')} on families stay; they leave out larger sizes as well (joiner capacity list)`
+      ? `${counted(families, 'mark')} on families stay; they leave out larger sizes as well (joiner blocked capacity list)`
       : undefined,
   ])
 }

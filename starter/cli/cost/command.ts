@@ -1,15 +1,20 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { temporalOptions, whereToRun } from '../operate/temporal-options.ts'
-import { outputOption } from '../shared/options.ts'
+import { named, outputOption } from '../shared/options.ts'
 import { sinceOption } from '../shared/since.ts'
 import type { CostKey, CostOptions } from './options.ts'
 
 /** Adds what `cost` takes, which shows what nodes cost and who shares it. */
 export function registerCost(command: Command): void {
   sinceOption(outputOption(temporalOptions(command), ['csv']), '24h')
-    .option('--by <key>', 'nodepool, namespace, workload, or label=KEY', costKey, {
-      kind: 'nodepool',
-    } satisfies CostKey)
+    .addOption(
+      named(
+        new Option('--group-by <key>', 'nodepool, namespace, workload, or label=KEY')
+          .argParser(costKey)
+          .default({ kind: 'nodepool' } satisfies CostKey, 'nodepool'),
+        'by',
+      ),
+    )
     .addHelpText(
       'after',
       `
@@ -17,8 +22,8 @@ NodePools and labels are counted from the lifecycles that Temporal keeps: a VM c
 and workloads have the share that they requested, by the hour, as the planners watched it; the rest of the price is idle, and time that nobody watched is unknown. Hours are
 counted whole. A disruption command saves until its replacement ends, for a day at most (docs/cost.md).
   joiner cost --since 7d
-  joiner cost --by namespace --since 30d -o csv > cost.csv
-  joiner cost --by label=team
+  joiner cost --group-by namespace --since 30d -o csv > cost.csv
+  joiner cost --group-by label=team
 ${whereToRun}
 Exit code: 0, 1 when Temporal does not answer, 2 for options that cannot be read.`,
     )

@@ -167,10 +167,10 @@ describe('joiner cost', () => {
     })
   })
 
-  test.each(['pod', 'label', 'label=', ''])('--by %j is refused with what it must be', (text) => {
+  test.each(['pod', 'label', 'label=', ''])('--group-by %j is refused with what it must be', (text) => {
     const command = new Command('cost').exitOverride().configureOutput({ writeErr: () => {} })
     registerCost(command)
-    expect(() => command.parse(['--by', text], { from: 'user' })).toThrow(
+    expect(() => command.parse(['--group-by', text], { from: 'user' })).toThrow(
       'It must be nodepool, namespace, workload or label=KEY',
     )
   })

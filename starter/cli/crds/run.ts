@@ -40,7 +40,7 @@ export function applyCrds({ from, ...options }: CrdOptions & { readonly from: st
     const ownership = ownershipOf(marked === undefined ? undefined : markerOf(marked), own)
     if (ownership.kind === 'foreign')
       throw new CommandError(
-        `CustomResourceDefinition ${markedCrd}: annotation ${installationAnnotation} names ${describeInstallation(ownership.owner)}; upgrade that one, or give the CRDs to this one: joiner takeover --release ${own.release} --namespace ${own.namespace}`,
+        `CustomResourceDefinition ${markedCrd}: annotation ${installationAnnotation} names ${describeInstallation(ownership.owner)}; upgrade that one, or give the CRDs to this one: joiner admin takeover --release ${own.release} --joiner-namespace ${own.namespace}`,
       )
     for (const manifest of await manifestsOf(from)) {
       const { name } = (manifest as unknown as Crd).metadata
@@ -81,7 +81,7 @@ async function withInstallation(
       const own = await ownInstallation(client, release, namespace).catch((error: unknown) => {
         if (!isNotFound(error)) throw error
         throw new CommandError(
-          `--namespace "${namespace}": there is no such namespace; name the one that Joiner is installed in`,
+          `--joiner-namespace "${namespace}": there is no such namespace; name the one that Joiner is installed in`,
         )
       })
       await work(client, own)

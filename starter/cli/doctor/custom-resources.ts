@@ -67,7 +67,7 @@ const kinds: readonly Kind[] = [
 ]
 
 const remedies = [
-  'as an administrator: joiner crds apply, or: kubectl apply --server-side --force-conflicts -f deploy/crds',
+  'as an administrator: joiner admin crds apply, or: kubectl apply --server-side --force-conflicts -f deploy/crds',
 ]
 
 /** Whether the CRDs are there, serve every version that is needed, and know every field that this Joiner knows. */

@@ -75,8 +75,8 @@ test('machines that run pods without a NodeClaim are named, with what they cost 
       '1 machine without a NodeClaim kept since pods run there, 2.30 USD a day (found at 2026-11-21T12:00:00.000Z)',
     details: ['VM aks-a: its Node aks-a is Ready and runs 2 pods; 2.30 USD a day'],
     remedies: [
-      'what becomes of them: joiner adopt --dry-run; to have that at once: joiner adopt',
-      'to have one deleted: joiner adopt --delete NODE, or kubectl drain NODE --ignore-daemonsets --delete-emptydir-data',
+      'what becomes of them: joiner admin adopt --dry-run; to have that at once: joiner admin adopt',
+      'to have one deleted: joiner admin adopt --delete NODE, or kubectl drain NODE --ignore-daemonsets --delete-emptydir-data',
     ],
   })
 })
@@ -96,11 +96,11 @@ test('VMs without NodeClaims are named with what becomes of them, and NodeClaims
   expect(lost).toMatchObject({
     summary: expect.stringContaining('; 2 NodeClaims made again, the last at 2026-11-21T11:03:00Z: a, b'),
     details: [
-      'VM aks-a: its Node aks-a is Ready and runs 2 pods; 2.30 USD a day; gets a NodeClaim again at 2026-11-21T12:10:00Z, or by joiner adopt; NodePool "x" differs',
-      'VM aks-a: its Node aks-a is Ready and runs 2 pods; 2.30 USD a day; gets a NodeClaim again to be drained and to end, since its Node is being deleted, once joiner adopt is run',
+      'VM aks-a: its Node aks-a is Ready and runs 2 pods; 2.30 USD a day; gets a NodeClaim again at 2026-11-21T12:10:00Z, or by joiner admin adopt; NodePool "x" differs',
+      'VM aks-a: its Node aks-a is Ready and runs 2 pods; 2.30 USD a day; gets a NodeClaim again to be drained and to end, since its Node is being deleted, once joiner admin adopt is run',
       'VM aks-a: its Node aks-a is Ready and runs 2 pods; 2.30 USD a day; gets no NodeClaim: Azure calls it Failed; az vm reapply --ids ID',
     ],
-    remedies: ['most of them contradict', expect.stringContaining('joiner adopt --delete NODE')],
+    remedies: ['most of them contradict', expect.stringContaining('joiner admin adopt --delete NODE')],
   })
 })
 

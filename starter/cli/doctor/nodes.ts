@@ -91,7 +91,7 @@ export function lostClaimsCheck(context: DoctorContext): Check {
       return warn(
         `${counted(count, 'machine')} without a NodeClaim kept since pods run there, ${costPerDay.toFixed(2)} USD a day (found at ${new Date(atMs ?? 0).toISOString()})${adopted}`,
         [
-          doubt ?? 'what becomes of them: joiner adopt --dry-run; to have that at once: joiner adopt',
+          doubt ?? 'what becomes of them: joiner admin adopt --dry-run; to have that at once: joiner admin adopt',
           `to have one deleted: ${withheldRemedy('NODE')}`,
         ],
         machines.slice(0, mostMachines).map(withheldText),

@@ -11,7 +11,7 @@ const exitCodes =
 
 /** Adds what `history` takes, which shows what nodes there were, why they came and went, and what they cost. */
 export function registerHistory(command: Command): void {
-  common(command.command('node', { isDefault: true }))
+  common(command.command('node', { isDefault: true }).alias('nodes'))
     .description('List the nodes of a time, or show the timeline of one node')
     .argument('[name]', 'name of a Node or NodeClaim, also of one that is gone')
     .addHelpText(
@@ -27,7 +27,7 @@ ${exitCodes}`,
       const { nodeHistory } = await import('./run.ts')
       process.exitCode = await nodeHistory(name, options)
     })
-  common(command.command('nodepool'))
+  common(command.command('nodepool').alias('nodepools'))
     .description('Sum up the nodes of each NodePool, or list those of one NodePool')
     .argument('[name]', 'name of a NodePool, also of one that is gone')
     .addHelpText(
@@ -42,7 +42,7 @@ ${exitCodes}`,
       const { poolHistory } = await import('./run.ts')
       process.exitCode = await poolHistory(name, options)
     })
-  common(command.command('workload'))
+  common(command.command('workload').alias('workloads'))
     .description('Show the nodes that pods of a workload are and were on, as far as that is known')
     .argument('<name>', 'NAMESPACE/NAME, or NAMESPACE/KIND/NAME')
     .addHelpText(

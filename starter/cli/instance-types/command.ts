@@ -10,7 +10,7 @@ With --catalog everything comes from files, and Azure is not asked: resource SKU
 az vm list-skus -o json), and prices as the retail price API answers. Without it the SKUs of the subscription
 ARM_SUBSCRIPTION_ID (or that of Joiner in the cluster of the kubeconfig) are read with the credential that the environment gives, or that of the Azure CLI, with
 quota, and prices unless --prices gives them. What has no quota counts as not available; refusals that a cluster's
-Joiner remembers do not (joiner capacity list).
+Joiner remembers do not (joiner blocked capacity list).
 Prices are in USD an hour. Without a price list they are modelled, and standard error says so; a size that a list does
 not name costs 999.
 

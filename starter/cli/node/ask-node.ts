@@ -101,6 +101,6 @@ function answerOf(
 function missing({ cluster, namespace, address }: TemporalAccess, name: string): string {
   return (
     `no lifecycle of a Node or NodeClaim "${name}" of cluster "${cluster}" runs in the namespace "${namespace}" of Temporal at ${address}. ` +
-    'Check the name (joiner node list; kubectl get nodeclaims), --cluster and --temporal-namespace; a running Joiner starts a missing lifecycle within 5 minutes'
+    'Check the name (joiner node list; kubectl get nodeclaims), --cluster-name and --temporal-namespace; a running Joiner starts a missing lifecycle within 5 minutes'
   )
 }

@@ -40,7 +40,7 @@ export function registerNode(command: Command): void {
 }
 
 function registerReading(command: Command): void {
-  reading(command.command('list', { isDefault: true }))
+  reading(command.command('list', { isDefault: true }).aliases(['ls', 'get']))
     .description('List NodeClaims with their phase, its start, what they wait for, the last failure, and their hold')
     .argument('[name]', 'name of a Node or NodeClaim, to show it as joiner node show')
     .option('--nodepool <name>', 'limit to nodes of this NodePool')
@@ -56,7 +56,7 @@ Exit code: 0, 1 when something could not be asked, 2 for options that cannot be 
       const { listNodes, showNode } = await import('./run.ts')
       process.exitCode = name === undefined ? await listNodes(options) : await showNode(name, options)
     })
-  reading(command.command('show'))
+  reading(command.command('show').alias('describe'))
     .description('Show one node: what it waits for, retried activities, its cause, remedies, conditions and events')
     .argument('<name>', nameHelp)
     .addHelpText(

@@ -6,8 +6,9 @@ import { unanswered } from '../../picture/missing.ts'
 import { type NodePicture, readNode } from '../../picture/node-picture.ts'
 import { noteGaps, pictureOf } from '../../picture/picture.ts'
 import { withCluster } from '../access/cluster.ts'
+import { askLoop } from '../operate/ask-loop.ts'
 import { clusterFacts } from '../operate/operator.ts'
-import { withTemporal } from '../operate/temporal-access.ts'
+import { type TemporalAccess, withTemporal } from '../operate/temporal-access.ts'
 import type { TemporalOptions } from '../operate/temporal-options.ts'
 import { CommandError } from '../shared/command-error.ts'
 import type { OutputFormat } from '../shared/options.ts'
@@ -84,6 +85,19 @@ async function readBoth(options: TemporalOptions, only?: string): Promise<NodeFa
   return { ...(claims && { claims }), ...(lifecycles && { lifecycles }) }
 }
 
+/** A pause of one node, as Temporal and older versions take it, holds it as well: it has the same end. */
+async function endPauses(access: TemporalAccess, { name, nodeName }: LifecycleFacts, by: string): Promise<void> {
+  for (const node of [name, ...(nodeName === undefined ? [] : [nodeName])]) {
+    try {
+      const asked = await askLoop(access, 'disruption', { what: 'resume', request: { by, scope: { node } } })
+      if (asked.kind === 'done' && asked.answer.before.length > 0) note(asked.answer.message)
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error
+      note(`whether a pause holds ${node} is not known: ${error.message}`)
+    }
+  }
+}
+
 /** Asks the lifecycle of one node for something and prints what came of it. Returns the exit code. */
 export async function askOne(
   name: string,
@@ -104,6 +118,7 @@ export async function askOne(
         document: () => [[answer.message]],
       })
     else note(answer.message)
+    if (asking.what === 'release') await endPauses(access, lifecycle, by)
     return answer.kind === 'done' ? 0 : 1
   })
 }

@@ -27,7 +27,7 @@ export function registerApply(command: Command): void {
 The plan is compared with the cluster as it is: nodes that are gone or must not be disrupted now, new pods on them, NodePools that were edited,
 prices, pauses, budgets, consolidateAfter, and whether a new simulation comes to the same decision with as many new nodes at no higher price. If anything differs
 it is printed and nothing is done. Pods that went away are no difference.
-The consolidateAfter of a plan with --now is not waited for.
+The consolidateAfter of a plan with --ignore-consolidate-after is not waited for.
 Each command is looked at once more when it begins; one that does not hold in that moment is rejected and the others go on.
 Ctrl-C ends the waiting, not the commands. Under a pause nothing is carried out.
   joiner apply 3f9a01c2

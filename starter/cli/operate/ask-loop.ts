@@ -151,6 +151,6 @@ export function noAnswer(cluster: string, limitMs: number): string {
 function notRunning({ cluster, namespace, address }: TemporalAccess, loop: LoopName): string {
   return (
     `the ${loop} loop of cluster "${cluster}" does not run in the namespace "${namespace}" of Temporal at ${address}. ` +
-    'Check --cluster and --temporal-namespace; a running Joiner starts its loops again within 5 minutes: kubectl get pods --namespace joiner'
+    'Check --cluster-name and --temporal-namespace; a running Joiner starts its loops again within 5 minutes: kubectl get pods --namespace joiner'
   )
 }

@@ -15,7 +15,7 @@ export function registerConsolidate(command: Command): void {
       'after',
       `
 One pass is made: nodes that are empty, drifted or underutilized, as consolidationPolicy and budgets allow. What it leaves is found by the passes
-that Joiner makes by itself, or by another joiner consolidate. To look before: joiner plan --now, then joiner apply.
+that Joiner makes by itself, or by another joiner consolidate. To look before: joiner plan --ignore-consolidate-after, then joiner apply.
 Under a pause of all disruption, or of what is named, nothing is done, and the pause is named.
 Ctrl-C ends the waiting, not the commands.
   joiner consolidate --nodepool general --budget 2
@@ -46,7 +46,7 @@ async function consolidate(options: Options): Promise<number> {
     })
     return carryOut(access, answer, {
       ...options,
-      nothing: 'nothing to do now; joiner plan --now says of each node why it stays',
+      nothing: 'nothing to do now; joiner plan --ignore-consolidate-after says of each node why it stays',
     })
   })
 }

@@ -29,7 +29,7 @@ export function registerPause(command: Command): void {
       'after',
       `
 Without a scope all disruption is paused; --provisioning pauses the creation of nodes instead. A pause of the same scope replaces the one before.
-The pause shows in joiner status, and as condition and events DisruptionPaused on NodePools (on the NodeClaim for --node).
+The pause shows in joiner status, and as condition and events DisruptionPaused on NodePools for one node: joiner node hold.
 Expiry (expireAfter) is not disruption: it goes on.
   joiner pause --reason "release day" --until 2h
   joiner pause --nodepool gpu --reason "training until Friday" --until 2026-12-04T18:00:00Z
@@ -64,12 +64,11 @@ function common(command: Command): Command {
   return askerOptions(
     command
       .option('--nodepool <name>', 'limit to disruption of nodes of this NodePool')
-      .option('--node <name>', 'limit to disruption of this node, by the name of its Node or NodeClaim')
       .addOption(
         new Option('--disruption-reason <reason>', 'limit to disruption for this reason').choices(pausableReasons),
       )
       .option('--provisioning', 'provisioning instead of disruption')
-      .option('--allow-missing', 'also for a NodePool or node that does not exist, yet or any more'),
+      .option('--allow-missing', 'also for a NodePool that does not exist, yet or any more'),
   )
 }
 

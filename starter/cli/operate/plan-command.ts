@@ -1,7 +1,8 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { DisruptionPlan } from '../../../core/disruption/plan/plan.ts'
 import { print } from '../../document/print.ts'
 import { CommandError } from '../shared/command-error.ts'
+import { named } from '../shared/options.ts'
 import { asked, askerOptions, limitOptions, type RequestOptions, reasonOption } from './request-options.ts'
 import { whereToRun } from './temporal-options.ts'
 
@@ -18,8 +19,8 @@ export function registerPlan(command: Command): void {
   askerOptions(
     reasonOption(
       limitOptions(command)
-        .option('--now', 'ignore consolidateAfter')
-        .option('--save <file>', 'write the plan to this file as well')
+        .addOption(named(new Option('--ignore-consolidate-after', 'plan as if consolidateAfter were over'), 'now'))
+        .addOption(named(new Option('--output-file <file>', 'write the plan to this file as well'), 'save'))
         .option('--all', 'print every moved pod and every remaining node'),
     ),
   )
@@ -28,10 +29,10 @@ export function registerPlan(command: Command): void {
       `
 Nothing is done. The plan is what one pass finds at this moment: after it was carried out, the next pass may find more. It is kept for 24 h, with
 the latest eight, in ConfigMaps joiner-plan-0 to -7; joiner apply carries it out, or says what has changed since.
-Nodes whose consolidateAfter is not over stay, unless --now is given. Nodes under a pause stay; under a pause of all disruption the plan shows what it holds back.
+Nodes whose consolidateAfter is not over stay, unless --ignore-consolidate-after is given. Nodes under a pause stay; under a pause of all disruption the plan shows what it holds back.
 Prices are those of Joiner's price list, by the month of 730 hours; what comes is counted at the least that it can cost.
   joiner plan --nodepool general --disruption-reason Underutilized --budget 5
-  joiner plan --now --save plan.json && joiner apply plan.json
+  joiner plan --ignore-consolidate-after --output-file plan.json && joiner apply plan.json
 ${whereToRun}
 Exit code: 0 when there is a plan, also one with nothing to do; 1 when there is none; 2 for options that cannot be read.`,
     )

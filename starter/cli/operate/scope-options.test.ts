@@ -6,7 +6,6 @@ const now = Date.parse('2026-11-21T12:00:00Z')
 test.each<[ScopeOptions, unknown]>([
   [{}, { loop: 'disruption' }],
   [{ nodepool: 'gpu' }, { loop: 'disruption', scope: { nodePool: 'gpu' } }],
-  [{ node: 'aks-1' }, { loop: 'disruption', scope: { node: 'aks-1' } }],
   [{ disruptionReason: 'Drifted' }, { loop: 'disruption', scope: { reason: 'Drifted' } }],
   [{ provisioning: true }, { loop: 'provisioning' }],
 ])('%j means %j', (options, value) => {
@@ -28,8 +27,8 @@ test('what cannot be a name is refused', () => {
 })
 
 test('two scopes are named as on the command line', () => {
-  expect(targetOf({ node: 'aks-1', disruptionReason: 'Drifted' })).toMatchObject({
-    message: expect.stringContaining('--node and --disruption-reason: one scope at a time') as string,
+  expect(targetOf({ nodepool: 'gpu', disruptionReason: 'Drifted' })).toMatchObject({
+    message: expect.stringContaining('--nodepool and --disruption-reason: one scope at a time') as string,
   })
 })
 

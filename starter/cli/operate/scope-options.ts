@@ -5,7 +5,6 @@ import { parseGoDuration } from '../../../core/values/duration.ts'
 /** What a pause or resume is about, as it stands on the command line. */
 export interface ScopeOptions {
   readonly nodepool?: string
-  readonly node?: string
   readonly disruptionReason?: string
   readonly provisioning?: true
 }
@@ -18,29 +17,23 @@ export interface PauseTarget {
 type Read<T> = { readonly kind: 'ok'; readonly value: T } | { readonly kind: 'error'; readonly message: string }
 
 /** The loop and the scope that are meant. Error: more than one of the options. */
-export function targetOf({ nodepool, node, disruptionReason, provisioning }: ScopeOptions): Read<PauseTarget> {
-  const given = { nodepool, node, 'disruption-reason': disruptionReason, provisioning }
+export function targetOf({ nodepool, disruptionReason, provisioning }: ScopeOptions): Read<PauseTarget> {
+  const given = { nodepool, 'disruption-reason': disruptionReason, provisioning }
   const named = Object.entries(given).filter(([, value]) => value !== undefined)
   if (named.length > 1)
     return {
       kind: 'error',
       message: `${named.map(([name]) => `--${name}`).join(' and ')}: one scope at a time; run the command once for each`,
     }
-  const name = nodepool ?? node
-  if (name !== undefined && !isScopeName(name))
-    return {
-      kind: 'error',
-      message: `--${nodepool === undefined ? 'node' : 'nodepool'} "${name}": not the name of an object in Kubernetes`,
-    }
+  if (nodepool !== undefined && !isScopeName(nodepool))
+    return { kind: 'error', message: `--nodepool "${nodepool}": not the name of an object in Kubernetes` }
   if (provisioning === true) return { kind: 'ok', value: { loop: 'provisioning' } }
   const scope =
     nodepool !== undefined
       ? { nodePool: nodepool }
-      : node !== undefined
-        ? { node }
-        : disruptionReason !== undefined
-          ? { reason: disruptionReason }
-          : undefined
+      : disruptionReason !== undefined
+        ? { reason: disruptionReason }
+        : undefined
   return { kind: 'ok', value: { loop: 'disruption', ...(scope === undefined ? {} : { scope }) } }
 }
 

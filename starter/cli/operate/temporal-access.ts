@@ -146,7 +146,7 @@ async function onlyCluster(connection: Connection, client: Client): Promise<stri
     )
   if (clusters.length > 1)
     throw new CommandError(
-      `several clusters use the namespace "${namespace}"; name one by --cluster: ${clusters.join(', ')}`,
+      `several clusters use the namespace "${namespace}"; name one by --cluster-name: ${clusters.join(', ')}`,
     )
   return cluster
 }

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { type ClusterOptions, clusterOptions } from '../shared/options.ts'
+import { type ClusterOptions, clusterOptions, named } from '../shared/options.ts'
 
 /** How a command finds Joiner in Temporal: by the cluster that it is installed in, or by the settings of the worker, which flags override. */
 export interface TemporalOptions extends ClusterOptions {
@@ -26,9 +26,12 @@ export function temporalOptions(command: Command): Command {
       ).helpGroup(temporalGroup),
     )
     .addOption(
-      new Option('--cluster <name>', 'name of the cluster; required only if several use this Temporal namespace')
-        .env('CLUSTER_NAME')
-        .helpGroup(temporalGroup),
+      named(
+        new Option('--cluster-name <name>', 'name of the cluster; required only if several use this Temporal namespace')
+          .env('CLUSTER_NAME')
+          .helpGroup(temporalGroup),
+        'cluster',
+      ),
     )
 }
 

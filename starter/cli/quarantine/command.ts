@@ -66,7 +66,7 @@ async function clear(
 ): Promise<number> {
   const cleared = entries.filter(({ id }) => object === undefined || id === object)
   if (object !== undefined && cleared.length === 0) {
-    console.error(`${object} is not quarantined; see joiner quarantine list`)
+    console.error(`${object} is not quarantined; see joiner blocked objects list`)
     return 1
   }
   // Entries that cannot be read go with it.

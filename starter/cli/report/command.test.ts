@@ -47,7 +47,7 @@ describe('--prometheus-match', () => {
 
 test('a file that cannot be written is named, and Temporal is not to blame', async () => {
   const { joiner } = await installedWorld()
-  expect(await joiner('report', '--out', '/nonexistent/x.md')).toEqual({
+  expect(await joiner('history', 'report', '--output-file', '/nonexistent/x.md')).toEqual({
     code: 1,
     stdout: '',
     stderr: expect.stringMatching(/^--out \/nonexistent\/x\.md: cannot be written: ENOENT/) as string,

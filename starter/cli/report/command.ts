@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { temporalOptions, whereToRun } from '../operate/temporal-options.ts'
+import { named } from '../shared/options.ts'
 import { sinceOption } from '../shared/since.ts'
 import type { ReportOptions } from './options.ts'
 
@@ -9,7 +10,7 @@ export function registerReport(command: Command): void {
     .addOption(
       new Option('-o, --output <format>', 'output format').choices(['markdown', 'html', 'json']).default('markdown'),
     )
-    .option('--out <file>', 'file to write instead of standard output')
+    .addOption(named(new Option('--output-file <file>', 'file to write instead of standard output'), 'out'))
     .option('--prometheus <url>', 'address of a Prometheus API, for the time that pods waited', prometheusUrl)
     .option(
       '--prometheus-match <label=value>',
@@ -22,9 +23,9 @@ export function registerReport(command: Command): void {
       `
 Nothing is changed. Markdown can be pasted into an issue, HTML is one file. Nodes come from Temporal, which keeps lifecycles that ended for the
 retention of its namespace (docs/report.md); the report says how far it goes.
-  joiner report
-  joiner report --since 30d -o html --out october.html
-  joiner report --since 12h --prometheus http://127.0.0.1:9090
+  joiner history report
+  joiner history report --since 30d -o html --output-file october.html
+  joiner history report --since 12h --prometheus http://127.0.0.1:9090
 ${whereToRun}
 Exit code: 0, 1 when Temporal or the named Prometheus does not answer, 2 for options that cannot be read.`,
     )

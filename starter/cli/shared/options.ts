@@ -45,8 +45,17 @@ export function connectionOptions(command: Command): Command {
 /** Adds those, and the namespace that Joiner runs in. */
 export function clusterOptions(command: Command): Command {
   return connectionOptions(command).addOption(
-    grouped('-n, --namespace <name>', "Joiner's namespace").env('JOINER_NAMESPACE').default('joiner'),
+    named(
+      grouped('--joiner-namespace <name>', "Joiner's namespace").env('JOINER_NAMESPACE').default('joiner'),
+      'namespace',
+    ),
   )
+}
+
+/** An option whose value has another name in the code than its flag. */
+export function named(option: Option, name: string): Option {
+  option.attributeName = () => name
+  return option
 }
 
 function grouped(flags: string, description: string): Option {

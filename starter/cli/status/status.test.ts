@@ -109,7 +109,7 @@ test('what is quarantined is named', () => {
   const entry = { id: 'Pod/default/web-1', hash: 'h', cause: 'time limit', sinceMs: now - 1000, untilMs: now + 1000 }
   const known = { quarantined: [entry] }
   expect(plainText(statusDocument(report, known, now))).toContain(
-    'QUARANTINED  Pod/default/web-1: left out of planning, see joiner quarantine list',
+    'QUARANTINED  Pod/default/web-1: left out of planning, see joiner blocked objects list',
   )
   expect(statusJson(report, known)).toMatchObject({ quarantined: [{ object: 'Pod/default/web-1' }] })
   expect(statusJson(report, {})).toMatchObject({ quarantined: null })
@@ -126,7 +126,7 @@ test('machines that run pods without a NodeClaim are named, with what they cost'
       'WITHHELD  2 machines without a NodeClaim kept since pods run there, 2.30 USD a day, as of 30s ago',
       '  VM aks-a: its Node aks-a\\u001b is Ready and runs 2 pods; 2.30 USD a day',
       '  AKS machine pool/b: its Node aks-b is Ready and its pods could not be counted; its price is not known',
-      '  to have one deleted: joiner adopt --delete NODE, or kubectl drain NODE --ignore-daemonsets --delete-emptydir-data',
+      '  to have one deleted: joiner admin adopt --delete NODE, or kubectl drain NODE --ignore-daemonsets --delete-emptydir-data',
     ].join('\n'),
   )
   expect(statusJson(report, { withheld })).toMatchObject({ withheldMachines: { count: 2, costPerDay: 2.304 } })

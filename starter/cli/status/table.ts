@@ -83,7 +83,7 @@ function quarantined({ quarantined: entries }: ClusterReport): Part {
   if (entries === undefined) return 'which objects are quarantined is not known'
   if (entries.length === 0) return undefined
   const names = entries.map(({ id }) => id)
-  return `QUARANTINED  ${few(names, 3)}: left out of planning, see joiner quarantine list`
+  return `QUARANTINED  ${few(names, 3)}: left out of planning, see joiner blocked objects list`
 }
 
 /** Each machine by name: its cost goes on until an operator decides about it. */

@@ -45,7 +45,7 @@ async function crds(client: KubernetesClient, { release, namespace, yes }: CrdOp
   const own = await ownInstallation(client, release, namespace).catch((error: unknown) => {
     if (!isNotFound(error)) throw error
     throw new CommandError(
-      `--namespace "${namespace}": there is no such namespace; name the one that Joiner is installed in`,
+      `--joiner-namespace "${namespace}": there is no such namespace; name the one that Joiner is installed in`,
     )
   })
   const crd = await readMarkedCrd(client)

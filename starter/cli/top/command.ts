@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { isForPrograms, note, print } from '../../document/print.ts'
-import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
+import { type ClusterOptions, clusterOptions, named, type OutputFormat, outputOption } from '../shared/options.ts'
 import { type Resource, resources, type SortKey, sortKeys } from './columns.ts'
 import { parseResources } from './rows.ts'
 
@@ -18,7 +18,7 @@ interface Options extends ClusterOptions {
 export function registerTop(command: Command): void {
   outputOption(clusterOptions(command))
     .option('--once', 'print one view as text and end; also without a terminal, and with -o')
-    .addOption(new Option('--sort <column>', 'column to sort by').choices(sortKeys).default('name'))
+    .addOption(named(new Option('--sort-by <column>', 'column to sort by').choices(sortKeys).default('name'), 'sort'))
     .option('--reverse', 'the other order')
     .option('--nodepool <name>', 'only nodes of this NodePool')
     .option('--filter <text>', 'only nodes with this text in their row', '')
@@ -33,7 +33,7 @@ export function registerTop(command: Command): void {
 It reads Nodes, NodeClaims, NodePools and pods with your own rights, from whatever provisioner, and Joiner's price list; it changes nothing. What you may not
 read is named, and the rest is shown. Utilization is what pods request of what nodes can allocate. NO_COLOR turns colours off.
 Keys: q ends it, s and S sort by another column, r reverses, p chooses a NodePool, / filters, arrows and PgUp, PgDn, Home, End scroll, Ctrl-Z suspends.
-  joiner top --sort cpu --nodepool general
+  joiner top --sort-by cpu --nodepool general
   joiner top --once -o json | jq .totals
 Exit code: 0, 1 when the cluster does not answer or nodes could not be read, 2 for options that cannot be read, 130 after Ctrl-C.`,
     )

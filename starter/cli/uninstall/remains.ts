@@ -32,7 +32,7 @@ export async function remains(uninstallation: Uninstallation): Promise<readonly 
       : []),
     ...(closed > 0
       ? [
-          `${counted(closed, 'closed workflow')} in Temporal's namespace "${temporal.namespace}", until its retention ends them: joiner uninstall --cluster ${temporal.cluster} --delete-history`,
+          `${counted(closed, 'closed workflow')} in Temporal's namespace "${temporal.namespace}", until its retention ends them: joiner admin uninstall --cluster-name ${temporal.cluster} --delete-history`,
         ]
       : []),
   ]

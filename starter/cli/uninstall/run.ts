@@ -137,7 +137,7 @@ async function requireOwnCrds(client: KubernetesClient, { release, namespace }: 
   const owner = crd === undefined ? undefined : ownershipOf(markerOf(crd), { release, namespace, uid: uid ?? '' })
   if (owner?.kind === 'foreign')
     throw new CommandError(
-      `CustomResourceDefinition ${markedCrd} belongs to ${describeInstallation(owner.owner)}, and --release "${release}" --namespace "${namespace}" is another one; name the installation that is to go`,
+      `CustomResourceDefinition ${markedCrd} belongs to ${describeInstallation(owner.owner)}, and --release "${release}" --joiner-namespace "${namespace}" is another one; name the installation that is to go`,
     )
 }
 

@@ -12,7 +12,7 @@ import { CommandError } from '../shared/command-error.ts'
 import { type Step, type Uninstallation, waitFor } from './context.ts'
 
 const { BatchOperationState } = proto.temporal.api.enums.v1
-const reason = 'joiner uninstall'
+const reason = 'joiner admin uninstall'
 
 const open = (cluster: string) => `ExecutionStatus = 'Running' AND ${onQueueOf(cluster)}`
 const closed = (cluster: string) => `ExecutionStatus != 'Running' AND ${onQueueOf(cluster)}`

@@ -6,6 +6,7 @@ import {
   type ConnectionOptions,
   clusterOptions,
   connectionOptions,
+  named,
   type OutputFormat,
   outputOption,
 } from '../shared/options.ts'
@@ -22,7 +23,7 @@ interface PodOptions extends Options {
 
 /** Adds what `why` takes, which says what keeps a node, and what a pod has to do with it. */
 export function registerWhy(command: Command): void {
-  common(clusterOptions(command.command('node')))
+  common(clusterOptions(command.command('node').alias('nodes')))
     .argument('<name>', 'name of the Node or NodeClaim')
     .description('Explain the last evaluation of a node: each move, its blockers, the savings forgone, and remedies')
     .addHelpText(
@@ -36,9 +37,9 @@ Exit code: 0, 1 when the cluster does not answer, 2 when there is no such node.`
     .action(async (name: string, options: Options & ClusterOptions) => {
       process.exitCode = await whyNode(name, options)
     })
-  common(connectionOptions(command.command('pod')))
+  common(connectionOptions(command.command('pod').aliases(['pods', 'po'])))
     .argument('<name>', 'NAMESPACE/NAME, or NAME with --namespace')
-    .option('-n, --namespace <name>', "the pod's namespace; that of Joiner is JOINER_NAMESPACE, else joiner")
+    .option('-n, --namespace <name>', "the pod's namespace")
     .description('Explain why a pod is pending, or how it keeps its node from disruption')
     .addHelpText(
       'after',
@@ -54,7 +55,12 @@ Exit code: 0, 1 when the cluster does not answer, 2 when there is no such pod.`,
 
 function common(command: Command): Command {
   return outputOption(
-    command.addOption(new Option('--cluster <name>', 'name of the cluster, for workflow ids').env('CLUSTER_NAME')),
+    command.addOption(
+      named(
+        new Option('--cluster-name <name>', 'name of the cluster, for workflow ids').env('CLUSTER_NAME'),
+        'cluster',
+      ),
+    ),
   )
 }
 

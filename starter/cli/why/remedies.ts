@@ -65,7 +65,7 @@ function resumeCommand(pause: Pause): string {
     case 'nodePool':
       return `joiner resume --nodepool ${scope.name}`
     case 'node':
-      return `joiner resume --node ${scope.name}`
+      return `joiner node release ${scope.name}`
     case 'reason':
       return `joiner resume --disruption-reason ${scope.reason}`
   }

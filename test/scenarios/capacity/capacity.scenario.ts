@@ -52,7 +52,7 @@ async function replica(): Promise<UnavailableOfferings> {
 
 const refusal = { ttlMs: 3_600_000, reason: 'AllocationFailure', zones: ['0', 'westus2-1', 'westus2-2'] }
 
-const cli = (...args: readonly string[]) => world.joiner(...args, '--namespace', namespace)
+const cli = (...args: readonly string[]) => world.joiner(...args, '--joiner-namespace', namespace)
 
 const within = (what: string, ms: number, look: () => boolean) => world.until(what, () => Promise.resolve(look()), ms)
 
@@ -63,20 +63,23 @@ test('a mark of one replica counts in the other at once, survives a restart, and
   await within('the other replica knows it', 1000, () => other.isMarked(d8))
   expect((await replica()).isMarked(d8)).toBe(true)
 
-  expect(await cli('capacity', 'list')).toMatch(
+  expect(await cli('blocked', 'capacity', 'list')).toMatch(
     /Standard_D4s_v5 .*on-demand +westus2-1 +AllocationFailure .*(1h|59m)[\s\S]*standardDSv5Family, 4 vCPUs and more/,
   )
   await other.mark(f4, 'zoneOfCapacityType', refusal)
   const versions = started.map(({ version }) => version)
-  expect(await cli('capacity', 'clear', '--instance-type', 'Standard_D4s_v5')).toMatch(/2 marks cleared/)
+  expect(await cli('blocked', 'capacity', 'clear', '--instance-type', 'Standard_D4s_v5')).toMatch(/2 marks cleared/)
   await within('every replica offers it again', 1000, () =>
     started.every((each) => !each.isMarked(d4) && !each.isMarked(d8)),
   )
   expect(started.every((each) => each.isMarked(f4))).toBe(true)
   expect(started.every((each, at) => each.version > (versions[at] ?? 0))).toBe(true)
-  expect(await cli('capacity', 'clear', '--all')).toMatch(/2 marks cleared/)
-  expect(await cli('capacity', 'list')).toBe('nothing is left out\n')
-  await expect(cli('capacity', 'clear')).rejects.toMatchObject({ code: 2, stderr: expect.stringMatching(/--all/) })
+  expect(await cli('blocked', 'capacity', 'clear', '--all')).toMatch(/2 marks cleared/)
+  expect(await cli('blocked', 'capacity', 'list')).toBe('nothing is left out\n')
+  await expect(cli('blocked', 'capacity', 'clear')).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/--all/),
+  })
 })
 
 test('marks that several replicas make at once are all kept', async () => {
@@ -93,7 +96,7 @@ test('marks that several replicas make at once are all kept', async () => {
   await within('all replicas know all', 1000, () =>
     replicas.every((each) => sizes.every((size) => each.isMarked(size))),
   )
-  await cli('capacity', 'clear', '--all')
+  await cli('blocked', 'capacity', 'clear', '--all')
 })
 
 test('a ConfigMap that somebody deletes clears all, and is made again', async () => {
@@ -103,7 +106,7 @@ test('a ConfigMap that somebody deletes clears all, and is made again', async ()
   await within('nothing is marked', 1000, () => !one.isMarked(d4))
   await one.mark(f4, 'zoneOfCapacityType', refusal)
   expect(Object.keys((await world.operator.api<Map>('GET', path)).data)).toHaveLength(2)
-  await cli('capacity', 'clear', '--all')
+  await cli('blocked', 'capacity', 'clear', '--all')
 })
 
 interface Map {
@@ -171,7 +174,7 @@ test('a policy that forbids VMs is reported with its name, marks nothing, and is
     reason: 'CreateInstanceFailed',
     message: event.message,
   })
-  expect(await cli('capacity', 'list')).toBe('nothing is left out\n')
+  expect(await cli('blocked', 'capacity', 'list')).toBe('nothing is left out\n')
 
   // The wait is a minute, but not for a claim that is deleted.
   await world.scale('inflate', 0)
@@ -199,8 +202,8 @@ test('the last vCPUs of the region are given out once, and Azure is not asked fo
   expect((await world.azure()).virtualMachines).toHaveLength(2)
 })
 
-realTest('joiner quota shows what is used and which NodePools it blocks', async () => {
-  const stdout = await world.joinerWith(world.installation.processSpec('quota').env ?? {}, 'quota', '--all')
+realTest('joiner blocked quota shows what is used and which NodePools it blocks', async () => {
+  const stdout = await world.joinerWith(world.installation.processSpec('quota').env ?? {}, 'blocked', 'quota', '--all')
   expect(stdout).toMatch(/^FAMILY +LIMIT +USED +IN FLIGHT +FREE +BLOCKS\n/)
   expect(stdout).toMatch(/\ncores +5 +\d+ +\+?\d+ +\d+ /)
   expect(stdout).toMatch(/\nstandardDSv5Family +\d+/)

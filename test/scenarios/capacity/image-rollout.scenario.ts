@@ -85,7 +85,7 @@ test('an image whose VMs fail costs two VMs and no node, the image before is kep
   expect(after.filter(({ metadata }) => before.has(metadata.name)).length).toBeGreaterThanOrEqual(nodes - 1)
   const hits = await world.operator.simulator<Record<string, number>>('GET', '/faults/hits')
   expect(hits['failAsync']).toBe(2)
-  const capacity = await world.joiner('capacity', 'list')
+  const capacity = await world.joiner('blocked', 'capacity', 'list')
   expect(capacity).toMatch(new RegExp(`image .*${broken}, AKSNodeClass ${name} .*RepeatedFailure`))
 })
 

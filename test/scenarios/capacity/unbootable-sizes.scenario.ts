@@ -54,7 +54,7 @@ interface Mark {
 }
 
 async function marks(): Promise<readonly Mark[]> {
-  return JSON.parse(await world.joiner('capacity', 'list', '--output', 'json')) as readonly Mark[]
+  return JSON.parse(await world.joiner('blocked', 'capacity', 'list', '--output', 'json')) as readonly Mark[]
 }
 
 const pods = (name: string, replicas: number) =>
@@ -103,7 +103,7 @@ test('the five cheapest sizes cannot boot the image: pods run on the sixth, and 
   await world.until('three pods run', async () => (await world.running('picky')) === 3, 120_000)
   expect(await refusals()).toBe(5)
   await world.operator.simulator('DELETE', '/faults')
-  await world.joiner('capacity', 'clear', '--all')
+  await world.joiner('blocked', 'capacity', 'clear', '--all')
 })
 
 test('while no VM of any size comes up no size is marked, and pods run soon after the repair', async () => {
@@ -137,7 +137,7 @@ test('a parameter that no size is asked for with: the class is marked, few VMs a
   await world.operator.simulator('DELETE', '/faults')
   // Three at the same time, one of another size, and a probe after 30 s.
   expect((await refusals()) - before).toBeLessThanOrEqual(12)
-  await world.joiner('capacity', 'clear', '--node-class', 'unknown')
+  await world.joiner('blocked', 'capacity', 'clear', '--node-class', 'unknown')
   await world.until('the pods run', async () => (await world.running('unknown')) === 3, 120_000)
   expect(await marks()).toEqual([])
 })

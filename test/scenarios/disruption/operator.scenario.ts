@@ -80,7 +80,7 @@ test('a plan says what would go, come and move, and nothing is done', async () =
     expect(moves.map(({ cause }) => cause.kind)).toContain('not-consolidatable')
     expect(Date.parse(waitsUntil ?? '')).toBeGreaterThan(Date.now())
   }
-  const { commands, cost } = await planned('--now')
+  const { commands, cost } = await planned('--ignore-consolidate-after')
   expect(commands).toMatchObject([
     { reason: 'Underutilized', decision: 'replace', replacements: [{ instanceTypes: ['Standard_D2s_v5'], pods: 2 }] },
   ])
@@ -89,10 +89,10 @@ test('a plan says what would go, come and move, and nothing is done', async () =
   expect(command?.candidates.flatMap(({ pods }) => pods.map(({ newNode }) => newNode))).toEqual([1, 1])
   expect(cost.nodes.before).toBeCloseTo(cost.cluster.before)
   expect(cost.nodes.after).toBeLessThan(cost.nodes.before / 3)
-  const one = await planned('--now', '--node', nodes[0] ?? '', '--node', 'nobody')
+  const one = await planned('--ignore-consolidate-after', '--node', nodes[0] ?? '', '--node', 'nobody')
   expect(one.commands.flatMap(({ candidates }) => candidates.map(({ node }) => node))).toEqual([nodes[0]])
   expect(one.warnings).toEqual(['there is no Node or NodeClaim "nobody"'])
-  const text = await world.joiner('plan', '--now', '--save', join(directory, 'plan.json'))
+  const text = await world.joiner('plan', '--ignore-consolidate-after', '--output-file', join(directory, 'plan.json'))
   expect(text).toMatch(
     /^PLAN {4}[0-7][0-9a-f]{7} \(.*:an-operator\): 2 nodes would go, 1 new node would come, .* USD a month saved/,
   )
@@ -105,7 +105,7 @@ test('a plan says what would go, come and move, and nothing is done', async () =
 
 test('a plan whose pods must not be disrupted any more is not applied: what changed is said, and nothing is done', async () => {
   const nodes = await nodeNames()
-  const { id } = await planned('--now')
+  const { id } = await planned('--ignore-consolidate-after')
   const [pod] = await world.list('pods')
   const name = pod?.metadata.name ?? ''
   await world.operator.kubectl(['annotate', 'pod', name, 'karpenter.sh/do-not-disrupt=true'])
@@ -123,7 +123,7 @@ test('a plan whose pods must not be disrupted any more is not applied: what chan
 test('under a pause nothing is consolidated or applied, and the pause is named', async () => {
   const loop = world.loop('disruption')
   await loop.executeUpdate(pauseUpdate, { args: [{ reason: 'release day', by: 'alice' }] })
-  const plan = await planned('--now')
+  const plan = await planned('--ignore-consolidate-after')
   expect(plan.commands).toHaveLength(1)
   expect(plan.pauses.join()).toMatch(/^all disruption is paused by alice .*release day$/)
   for (const asked of [['consolidate'], ['apply', plan.id]])

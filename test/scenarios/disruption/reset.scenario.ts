@@ -79,7 +79,9 @@ test('a reset repeats no request that removes nodes, holds them or pauses', asyn
 
   await world.scale('inflate', 0)
   await world.until('the pods are gone', async () => (await world.list('pods')).length === 0)
-  const { id } = JSON.parse(await world.joiner('plan', '--now', '--output', 'json')) as { readonly id: string }
+  const { id } = JSON.parse(await world.joiner('plan', '--ignore-consolidate-after', '--output', 'json')) as {
+    readonly id: string
+  }
   await world.scale('inflate', 3)
   await world.untilRunning(3)
   // All nodes are used, so nothing goes.

@@ -112,15 +112,15 @@ test('one whose NodePool is gone waits for it; an operator need not wait for ano
     await world.operator.kubectl(['delete', 'nodepool', 'gone', '--cascade=orphan'])
   })
   await isSaid('gets no NodeClaim: its NodePool "gone" does not exist; make the NodePool again')
-  const plan = await world.joiner('adopt', '--dry-run')
+  const plan = await world.joiner('admin', 'adopt', '--dry-run')
   expect(plan).toMatch(new RegExp(`^aks-${general} .* 1 +adopt$`, 'm'))
   expect(plan).toMatch(new RegExp(`^aks-${gone} .* stays: its NodePool "gone" does not exist`, 'm'))
-  const refused = (...args: readonly string[]) => expect(world.joiner('adopt', ...args)).rejects
+  const refused = (...args: readonly string[]) => expect(world.joiner('admin', 'adopt', ...args)).rejects
   await refused(general).toMatchObject({ code: 1, stderr: expect.stringContaining('--yes: nobody can be asked here') })
   await refused('nobody').toMatchObject({ code: 1, stderr: expect.stringContaining('nobody: not known as VMs') })
   await refused(gone, '--yes').toMatchObject({ code: 1 })
   await refused('--delete').toMatchObject({ code: 2 })
-  expect(await world.joiner('adopt', general, '--yes')).toContain(`NodeClaim ${general}: its VM is adopted`)
+  expect(await world.joiner('admin', 'adopt', general, '--yes')).toContain(`NodeClaim ${general}: its VM is adopted`)
   await isWhole(3)
   await world.apply(pool('gone'))
   await isWhole(4)
@@ -132,7 +132,9 @@ test('one that is to end is drained', async () => {
   const pods = await podUids()
   await lose([name], 'orphan')
   await isSaid(`VM aks-${name}: its Node aks-${name} is Ready and runs 1 pod`)
-  expect(await world.joiner('adopt', '--delete', `aks-${name}`, '--yes')).toContain('its VM is drained and ends')
+  expect(await world.joiner('admin', 'adopt', '--delete', `aks-${name}`, '--yes')).toContain(
+    'its VM is drained and ends',
+  )
   await world.until('it is gone', async () => !(await vmNames()).includes(`aks-${name}`))
   await isWhole(4)
   expect([await namesOf('nodeclaims'), await namesOf('nodes')].flat()).not.toContain(name)

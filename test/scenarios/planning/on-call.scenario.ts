@@ -47,7 +47,8 @@ describe('Azure refuses the size of a pod', () => {
 
   test('until it sells it again, and the marks are cleared by the printed command', async () => {
     const answer = await askedAboutPod('cleared')
-    const [, list = '', clear = ''] = /(joiner capacity list), (joiner capacity clear --all)$/m.exec(answer) ?? []
+    const [, list = '', clear = ''] =
+      /(joiner blocked capacity list), (joiner blocked capacity clear --all)$/m.exec(answer) ?? []
     await world.operator.simulator('DELETE', '/faults')
     expect(await world.joiner(...list.split(' ').slice(1))).toContain('SKUNotAvailable')
     await runPrinted(world, clear)

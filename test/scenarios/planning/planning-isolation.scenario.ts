@@ -140,7 +140,9 @@ describe('a pod that the scheduler fails for', () => {
     await runs('beside', 3)
     const names = await reported('both are named', 'Quarantined', 'scheduler ended by exception: this pod cannot', 2)
     expect([...names].every((name) => name?.startsWith('failing-'))).toBe(true)
-    expect(await world.joiner('quarantine', 'list')).toMatch(/^Pod\/default\/failing-\S+ .*this pod cannot be planned/m)
+    expect(await world.joiner('blocked', 'objects', 'list')).toMatch(
+      /^Pod\/default\/failing-\S+ .*this pod cannot be planned/m,
+    )
     expect(await world.joiner('status')).toMatch(/QUARANTINED {2}Pod\/default\/failing-/)
     expect(await world.running('failing')).toBe(0)
   })
@@ -152,18 +154,20 @@ describe('a pod that the scheduler fails for', () => {
     await world.apply(beside('later', 2))
     await runs('later', 2)
     expect(await world.running('failing')).toBe(0)
-    const entries = JSON.parse(await world.joiner('quarantine', 'list', '--output', 'json')) as readonly object[]
+    const entries = JSON.parse(
+      await world.joiner('blocked', 'objects', 'list', '--output', 'json'),
+    ) as readonly object[]
     expect(entries).toHaveLength(1)
   })
 
   test('runs when the quarantine is cleared', async () => {
-    const [{ object }] = JSON.parse(await world.joiner('quarantine', 'list', '--output', 'json')) as [
+    const [{ object }] = JSON.parse(await world.joiner('blocked', 'objects', 'list', '--output', 'json')) as [
       { object: string },
     ]
-    await expect(world.joiner('quarantine', 'clear', 'Pod/default/other')).rejects.toMatchObject({ code: 1 })
-    await expect(world.joiner('quarantine', 'clear')).rejects.toMatchObject({ code: 2 })
-    expect(await world.joiner('quarantine', 'clear', object)).toContain('1 object cleared')
+    await expect(world.joiner('blocked', 'objects', 'clear', 'Pod/default/other')).rejects.toMatchObject({ code: 1 })
+    await expect(world.joiner('blocked', 'objects', 'clear')).rejects.toMatchObject({ code: 2 })
+    expect(await world.joiner('blocked', 'objects', 'clear', object)).toContain('1 object cleared')
     await runs('failing', 2)
-    expect(await world.joiner('quarantine', 'list')).toContain('nothing is quarantined')
+    expect(await world.joiner('blocked', 'objects', 'list')).toContain('nothing is quarantined')
   })
 })
