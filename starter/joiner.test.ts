@@ -84,6 +84,22 @@ describe('the command line', () => {
     expect(loaded.reduce((kb, { bytes }) => kb + bytes / 1000, 0)).toBeLessThan(mostKb)
   })
 
+  it('has the options of a command first, those of most commands last and by name', async () => {
+    const text = await called('joiner', 'node', 'hold', '--help')
+    const at = ['Usage:', '--until', 'Examples:', 'Exit code:', '--kubeconfig'].map((word) => text.indexOf(word))
+    expect(at).toEqual(at.toSorted((one, other) => one - other))
+    expect(text).not.toContain('user to impersonate')
+    expect(await called('joiner', 'options')).toContain('user to impersonate')
+    expect(await called('joiner', 'help', 'why', 'pod')).toContain('Usage: joiner why pod')
+  })
+
+  it('answers a mistake with the help of the command that it was made in', async () => {
+    await expect(called('joiner', 'why', 'pod', '--namspace', 'a')).rejects.toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/Did you mean --namespace\?\)\n\(see joiner why pod --help\)/) as string,
+    })
+  })
+
   it('ends an old spelling with 64 and the line to type', async () => {
     await expect(called('joiner', 'quota', '-n', 'nodes')).rejects.toMatchObject({
       code: 64,

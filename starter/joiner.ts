@@ -8,7 +8,7 @@ import { shipCompiledCode, useCompiledCode } from './compiled-code.ts'
 const compiled = useCompiledCode()
 
 const [
-  { Command, Option },
+  { Command, Help, Option },
   { complain, guardProcess },
   { ReportedError },
   { guardOutput },
@@ -48,7 +48,6 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 // A shell completes the command that it is asked to complete.
 const program = new Command(isCompleting ? 'joiner' : programName)
   .description("A node autoscaler for AKS: Karpenter's API, Temporal's durability.")
-  .showHelpAfterError(`(see ${programName} --help)`)
   .version(version, '-V, --version', 'Print the version')
   // As the help of the commands says: 2 for options that cannot be read.
   .exitOverride(({ exitCode }) => process.exit(exitCode === 1 ? 2 : exitCode))
@@ -84,6 +83,17 @@ await commands.addCommands(
   words,
 )
 program.commandsGroup('Other:')
+await commands.addCommands(
+  program,
+  [
+    {
+      name: 'options',
+      does: 'List the options that most commands have',
+      load: async () => (await import('./cli/operate/temporal-options.ts')).registerOptions,
+    },
+  ],
+  words,
+)
 program
   .command('version')
   .description('Print the version')
@@ -94,11 +104,28 @@ if (isCompleting || ['', 'help'].includes(command)) {
   completion(program, { completionCommandName: 'completion' })
 }
 
+arrangeHelp(program, programName)
 try {
   await program.parseAsync([...typed.words, ...typed.options], { from: 'user' })
 } catch (error) {
   if (command === 'worker' && !(error instanceof ReportedError)) throw error
   process.exitCode = complain(command, error)
+}
+
+/** A command's own options come first, those of most commands last and by name; a mistake is answered with the help of the command that it was made in. */
+function arrangeHelp(command: Registered, path: string): void {
+  const isOfMost = ({ helpGroupHeading }: { helpGroupHeading?: string }) => helpGroupHeading !== undefined
+  const help = new Help()
+  command.showHelpAfterError(`(see ${path} --help)`)
+  const most = command.options.filter(isOfMost)
+  if (command.name() !== 'options' && most.length > 0)
+    command
+      .configureHelp({ visibleOptions: (one) => help.visibleOptions(one).filter((option) => !isOfMost(option)) })
+      .addHelpText(
+        'after',
+        `\nOptions that most commands have (see joiner options):\n  ${most.map(({ long }) => long).join(' ')}`,
+      )
+  for (const one of command.commands) arrangeHelp(one, `${path} ${one.name()}`)
 }
 
 function registerWorker(worker: Registered): void {

@@ -63,7 +63,7 @@ function remedyOf(what: string | undefined, error: unknown): string {
   if (error instanceof SourceError) return error.remedy
   if (isForbidden(error))
     return /configmap|joiner-/i.test(what ?? (error as Error).message)
-      ? "the role joiner-operator has that right in Joiner's namespace, which -n names"
+      ? "the role joiner-operator has that right in Joiner's namespace, which --joiner-namespace names"
       : what === undefined
         ? 'the role joiner-operator has that right'
         : `the role joiner-operator has that right (kubectl auth can-i list ${what.toLowerCase()} --all-namespaces)`

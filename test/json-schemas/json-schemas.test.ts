@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { API, type Project } from 'typescript/unstable/sync'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { commandFlags } from '../pages/flags.ts'
+import { leafCommands } from '../pages/flags.ts'
 import { jsonAnswers, schemaFile } from './answers.ts'
 import { schemaOf } from './schema-of-type.ts'
 
@@ -40,9 +40,7 @@ test.each(Object.entries(jsonAnswers))('joiner %s', async (name, { file, text, a
 })
 
 test('every command that prints JSON has one', async () => {
-  const flags = await commandFlags()
-  const isLeaf = (name: string) => name !== '' && ![...flags.keys()].some((other) => other.startsWith(`${name} `))
-  const printing = [...flags].filter(([name, own]) => isLeaf(name) && own.has('--output')).map(([name]) => name)
+  const printing = [...(await leafCommands())].filter(([, own]) => own.has('--output')).map(([name]) => name)
   const known = Object.entries(jsonAnswers).flatMap(([name, { also = [] }]) => [name, ...also])
   expect(
     printing.filter((name) => !known.includes(name) && !known.some((each) => each.startsWith(`${name} --`))),

@@ -171,6 +171,7 @@ export const ofThisMachine: readonly string[] = [
   'demo',
   'worker',
   'version',
+  'options',
   'completion',
   'complete',
 ]

@@ -2,11 +2,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Command } from 'commander'
 import { z } from 'zod'
 import { schemaFile } from '../json-schemas/answers.ts'
 import { type Schema, strict } from '../json-schemas/schema-of-type.ts'
-import { wholeProgram } from '../pages/flags.ts'
+import { leafCommands } from '../pages/flags.ts'
 import type { Ran } from '../readers/command-line.ts'
 import { afterAll, beforeAll, describe, expect, test } from '../scenarios/scenario.ts'
 import { ofThisMachine, type Reading, reading, readingApart, readingAzure, writing } from './commands.ts'
@@ -71,11 +70,7 @@ function sentenceOf({ stdout, stderr }: Ran, { fault, away }: Case): string | un
 }
 
 test('a command is of those that read, or of those that change something', async () => {
-  const leavesOf = (command: Command, words: readonly string[]): readonly string[] =>
-    command.commands.length === 0
-      ? [words.join(' ')]
-      : command.commands.flatMap((each) => leavesOf(each, [...words, each.name()]))
-  const leaves = leavesOf(await wholeProgram(), [])
+  const leaves = [...(await leafCommands()).keys()]
   const listed = [
     ...new Set(reading.map(({ command }) => command)),
     ...Object.keys(readingApart),
@@ -146,7 +141,7 @@ describe('without one of its sources', () => {
     },
   )
 
-  test('joiner uninstall needs the rights of an administrator, and says what it may not read', async () => {
+  test('joiner admin uninstall needs the rights of an administrator, and says what it may not read', async () => {
     const { code, stderr } = await small.run(['uninstall', '--dry-run'], { kind: 'no right', source: 'secrets' })
     expect(code).toBe(1)
     expect(stderr).toBe('secrets: no right to read it; run the command as an administrator of the cluster\n')

@@ -11,13 +11,22 @@ export async function commandFlags(): Promise<CommandFlags> {
   return new Map(flagsOf(await wholeProgram(), []))
 }
 
+/** Returns the commands that have no subcommands, each by its own name, with their flags. */
+export async function leafCommands(): Promise<CommandFlags> {
+  const leaves = (command: Command, words: readonly string[]): [string, ReadonlySet<string>][] =>
+    command.commands.length === 0
+      ? [[words.join(' '), new Set(command.options.map(({ long }) => long ?? ''))]]
+      : command.commands.flatMap((each) => leaves(each, [...words, each.name()]))
+  return new Map(leaves(await wholeProgram(), []))
+}
+
 /** Returns the program with all commands of starter/joiner.ts. */
-export async function wholeProgram(): Promise<Command> {
+async function wholeProgram(): Promise<Command> {
   const program = new Command('joiner').version('0')
   await registerCommands(program)
   registerLocal(program.command('local'))
   registerDemo(program.command('demo'))
-  for (const name of ['worker', 'version', 'completion', 'complete']) program.command(name)
+  for (const name of ['worker', 'version', 'options', 'completion', 'complete']) program.command(name)
   return program
 }
 

@@ -10,11 +10,13 @@ count as those of NodePools that it proposes in their place. It says who scales 
 nodes, and why pods wait. What you may not read is named and left out. Without a login at Azure, sizes are those that the cluster has.
 consolidateAfter is not waited for, and drift is left alone: it saves nothing.
 
+Examples:
   joiner advise
   joiner advise -o json > advice.json
   joiner advise -o html > advice.html
   joiner advise --budget 100%
   joiner advise --write-nodepools nodepools/
+
 Exit code: 0, 1 when the cluster cannot be read, 2 for wrong usage.`
 
 interface Options extends ConnectionOptions {

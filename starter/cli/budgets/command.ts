@@ -26,7 +26,10 @@ BUDGET is the least that the budgets in force allow at once, IN USE are nodes th
 what may still be begun. Percentages are of the pool's initialized nodes, rounded up. Schedules are in UTC. What is foretold holds for as many nodes as there are now.
 A budget whose schedule cannot be read blocks all disruption of its pool; it is named, with what to write instead.
 Expiry (expireAfter) asks no budget. In JSON, null stands for no limit or no end in sight, and limitedBy for indexes of spec.disruption.budgets.
+
+Examples:
   joiner budgets general --disruption-reason Drifted --days 14
+
 Exit code: 0, 1 when the cluster does not answer, 2 when a NodePool does not exist.`,
     )
     .action(async (names: readonly string[], options: Options) => {

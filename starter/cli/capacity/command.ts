@@ -25,6 +25,8 @@ export function registerCapacity(command: Command): void {
       'after',
       `
 Options together mean what all of them name. Every replica offers again at once what was cleared; what Azure refuses again is left out again.
+
+Examples:
   joiner blocked capacity clear --family standardDSv5Family --capacity-type on-demand
   joiner blocked capacity clear --all`,
     )

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { temporalOptions, whereToRun } from '../operate/temporal-options.ts'
+import { temporalOptions } from '../operate/temporal-options.ts'
 import { named, outputOption } from '../shared/options.ts'
 import { sinceOption } from '../shared/since.ts'
 import type { CostKey, CostOptions } from './options.ts'
@@ -21,10 +21,12 @@ export function registerCost(command: Command): void {
 NodePools and labels are counted from the lifecycles that Temporal keeps: a VM costs from when Azure accepted it until it accepted its deletion, at the price of its launch. Namespaces
 and workloads have the share that they requested, by the hour, as the planners watched it; the rest of the price is idle, and time that nobody watched is unknown. Hours are
 counted whole. A disruption command saves until its replacement ends, for a day at most (docs/cost.md).
+
+Examples:
   joiner cost --since 7d
   joiner cost --group-by namespace --since 30d -o csv > cost.csv
   joiner cost --group-by label=team
-${whereToRun}
+
 Exit code: 0, 1 when Temporal does not answer, 2 for options that cannot be read.`,
     )
     .action(async (options: CostOptions) => {

@@ -1,11 +1,10 @@
 import type { Command } from 'commander'
-import { temporalOptions, whereToRun } from '../operate/temporal-options.ts'
+import { temporalOptions } from '../operate/temporal-options.ts'
 import { outputOption } from '../shared/options.ts'
 import { sinceOption } from '../shared/since.ts'
 import type { HistoryOptions } from './options.ts'
 
-const ofHistory = `Temporal keeps lifecycles that ended for the retention of its namespace: 7 days are recommended, and the chart's own has them (docs/history.md).
-${whereToRun}`
+const ofHistory = `Temporal keeps lifecycles that ended for the retention of its namespace: 7 days are recommended, and the chart's own has them (docs/history.md).`
 const exitCodes =
   'Exit code: 0, 1 when Temporal does not answer, 2 for options that cannot be read or when nothing of that name is known.'
 
@@ -17,9 +16,11 @@ export function registerHistory(command: Command): void {
     .addHelpText(
       'after',
       `
+Examples:
   joiner history --since 12h
   joiner history node aks-general-7kq2x
   joiner history --since 7d -o csv > nodes.csv
+
 ${ofHistory}
 ${exitCodes}`,
     )
@@ -33,8 +34,10 @@ ${exitCodes}`,
     .addHelpText(
       'after',
       `
+Examples:
   joiner history nodepool --since 7d
   joiner history nodepool general -o json
+
 ${ofHistory}
 ${exitCodes}`,
     )
@@ -49,8 +52,11 @@ ${exitCodes}`,
       'after',
       `
 Temporal keeps nodes, not pods: shown are the nodes of pods that exist, and of those whose events the API server still has (an hour by default).
+
+Examples:
   joiner history workload shop/web
   joiner history workload shop/StatefulSet/db
+
 ${ofHistory}
 ${exitCodes}`,
     )

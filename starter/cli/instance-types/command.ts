@@ -23,7 +23,7 @@ Requirements are written as label selectors, joined by commas; the option may be
 
 --output json and yaml print what joiner simulate takes with --catalog.
 
-Exit status: 0 also when nothing is left, 1 for input that cannot be used and for what Azure refuses, 2 for wrong usage.
+Exit code: 0 also when nothing is left, 1 for input that cannot be used and for what Azure refuses, 2 for wrong usage.
 
 Examples:
   joiner instance-types --region eastus --requirements 'karpenter.azure.com/sku-family in (D)'

@@ -2,8 +2,8 @@ import type { Command } from 'commander'
 import { isScopeName } from '../../../core/pauses/pauses.ts'
 import { askerOptions, untilOption } from '../operate/request-options.ts'
 import { endOf } from '../operate/scope-options.ts'
-import { type TemporalOptions, temporalOptions, whereToRun } from '../operate/temporal-options.ts'
-import { confirmed } from '../shared/confirm.ts'
+import { type TemporalOptions, temporalOptions } from '../operate/temporal-options.ts'
+import { confirmed, reasonFor } from '../shared/confirm.ts'
 import { type OutputFormat, outputOption } from '../shared/options.ts'
 import type { NodeAsking } from './ask-node.ts'
 
@@ -19,7 +19,6 @@ interface AskOptions extends TemporalOptions {
 }
 
 interface HoldOptions extends AskOptions {
-  readonly reason: string
   readonly until?: string
   readonly expiry?: true
 }
@@ -49,7 +48,6 @@ function registerReading(command: Command): void {
       `
 Nothing is changed. What waits stands first, the longest wait on top; nodes that are ready and need nothing come last. Phases and waits come from
 Temporal, holds and conditions from the cluster (by the kubeconfig); when one of the two does not answer, the other's part is shown, with a note.
-${whereToRun}
 Exit code: 0, 1 when something could not be asked, 2 for options that cannot be read.`,
     )
     .action(async (name: string | undefined, options: ReadOptions) => {
@@ -62,8 +60,9 @@ Exit code: 0, 1 when something could not be asked, 2 for options that cannot be 
     .addHelpText(
       'after',
       `
+Examples:
   joiner node show aks-general-7kq2x
-${whereToRun}
+
 Exit code: 0, 1 when something could not be asked, 2 when there is no such node.`,
     )
     .action(async (name: string, options: ReadOptions) => {
@@ -80,14 +79,16 @@ function registerAsking(command: Command): void {
       'after',
       `
 For a step that failed and would be tried again in a minute only, once its cause is fixed. Nothing is lost: the step finds what it had done.
+
+Examples:
   joiner node retry general-7kq2x
-${whereToRun}
+
 ${exitCodes}`,
     )
     .action((name: string, options: AskOptions) => ask(name, options, { what: 'retryNow', request: texts(options) }))
   askerOptions(command.command('hold').argument('<name>', nameHelp))
     .description('Exclude a node from disruption for a time, or until it is released')
-    .requiredOption('--reason <text>', 'reason to show with the hold')
+    .option('--reason <text>', 'reason to show with the hold (default: asked for on a terminal)')
     .addOption(untilOption('end of the hold'))
     .option('--expiry', 'delay expiry (expireAfter) as well')
     .addHelpText(
@@ -96,14 +97,16 @@ ${exitCodes}`,
 No consolidation and no drift takes the node; a command that has not begun to delete it is taken back. A hold stops neither interruption, nor a
 deletion by hand or one that has begun, nor (without --expiry) expiry. It shows in joiner node list, joiner why node, and as DisruptionBlocked.
 It stands on the NodeClaim, so without Temporal the same is: kubectl annotate nodeclaim NAME joiner.sh/hold-until=2026-12-01T06:00:00Z
+
+Examples:
   joiner node hold aks-general-7kq2x --until 2h --reason "core dump is being read"
-${whereToRun}
+
 ${exitCodes}`,
     )
     .action(hold)
   askerOptions(command.command('release').argument('<name>', nameHelp))
     .description('End a hold')
-    .addHelpText('after', `\n${whereToRun}\n${exitCodes}`)
+    .addHelpText('after', `\n${exitCodes}`)
     .action((name: string, options: AskOptions) => ask(name, options, { what: 'release', request: texts(options) }))
   registerForce(command)
 }
@@ -123,8 +126,10 @@ function registerForce(command: Command): void {
 A last resort. The finalizers of NodeClaim and Node are removed at once: pods on the node are not evicted first, and volumes may still be attached.
 Refused while the NodeClaim is not being deleted (kubectl delete nodeclaim NAME --wait=false lets its pods move first), and while Azure has the VM or
 does not tell. With --leave-vm such a VM keeps running, and costing, until garbage collection deletes it; its id is printed.
+
+Examples:
   joiner node force-finish general-7kq2x --reason "Azure refuses the deletion, case 42" --leave-vm
-${whereToRun}
+
 ${exitCodes}`,
     )
     .action(forceFinish)
@@ -140,11 +145,12 @@ function texts({ reason, by }: AskOptions): { readonly reason?: string; readonly
 
 async function hold(name: string, options: HoldOptions): Promise<void> {
   const { until, expiry } = options
-  if (options.reason.trim() === '') return usage('--reason: say why, for whoever finds the hold')
+  if (options.reason?.trim() === '') return usage('--reason: say why, for whoever finds the hold')
   const end = endOf(until, Date.now())
   if (end.kind === 'error') return usage(end.message)
   const request = {
     ...texts(options),
+    reason: await reasonFor('the hold', options.reason),
     ...(end.value === undefined ? {} : { until: end.value }),
     ...(expiry === undefined ? {} : { expiry }),
   }

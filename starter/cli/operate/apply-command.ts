@@ -3,7 +3,6 @@ import { isPlanId } from '../../../core/disruption/plan/plan-requests.ts'
 import type { InputFile } from '../bounded/input.ts'
 import { CommandError } from '../shared/command-error.ts'
 import { askerOptions, type RequestOptions } from './request-options.ts'
-import { whereToRun } from './temporal-options.ts'
 
 interface Options extends RequestOptions {
   readonly partial?: true
@@ -30,9 +29,11 @@ it is printed and nothing is done. Pods that went away are no difference.
 The consolidateAfter of a plan with --ignore-consolidate-after is not waited for.
 Each command is looked at once more when it begins; one that does not hold in that moment is rejected and the others go on.
 Ctrl-C ends the waiting, not the commands. Under a pause nothing is carried out.
+
+Examples:
   joiner apply 3f9a01c2
   joiner apply plan.json --partial --no-wait
-${whereToRun}
+
 Exit code: 0 when all of the plan is done (or begun, with --no-wait), 1 when not, 2 for options that cannot be read.`,
     )
     .action(async (plan: string, options: Options) => {

@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
 import { asked, askerOptions, limitOptions, type RequestOptions } from './request-options.ts'
-import { whereToRun } from './temporal-options.ts'
 
 interface Options extends RequestOptions {
   readonly wait: boolean
@@ -18,8 +17,10 @@ One pass is made: nodes that are empty, drifted or underutilized, as consolidati
 that Joiner makes by itself, or by another joiner consolidate. To look before: joiner plan --ignore-consolidate-after, then joiner apply.
 Under a pause of all disruption, or of what is named, nothing is done, and the pause is named.
 Ctrl-C ends the waiting, not the commands.
+
+Examples:
   joiner consolidate --nodepool general --budget 2
-${whereToRun}
+
 Exit code: 0 when what was found is done (or begun, with --no-wait) or nothing was found, 1 when not, 2 for options that cannot be read.`,
     )
     .action(async (options: Options) => {

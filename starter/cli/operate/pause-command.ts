@@ -2,12 +2,13 @@ import { type Command, Option } from 'commander'
 import { type LoopName, pausableReasons } from '../../../core/pauses/pauses.ts'
 import { isForPrograms, note, say, structured } from '../../document/print.ts'
 import { CommandError } from '../shared/command-error.ts'
+import { reasonFor } from '../shared/confirm.ts'
 import type { OutputFormat } from '../shared/options.ts'
 import type { Asked, Asking } from './ask-loop.ts'
 import { pauseJson } from './pause-json.ts'
 import { askerOptions, untilOption } from './request-options.ts'
 import { endOf, type PauseTarget, type ScopeOptions, targetOf } from './scope-options.ts'
-import { type TemporalOptions, whereToRun } from './temporal-options.ts'
+import { type TemporalOptions } from './temporal-options.ts'
 
 interface Common extends ScopeOptions, TemporalOptions {
   readonly by?: string
@@ -16,14 +17,14 @@ interface Common extends ScopeOptions, TemporalOptions {
 }
 
 interface PauseOptions extends Common {
-  readonly reason: string
+  readonly reason?: string
   readonly until?: string
 }
 
 /** Adds what `pause` takes. */
 export function registerPause(command: Command): void {
   common(command)
-    .requiredOption('--reason <text>', 'shown wherever the pause shows')
+    .option('--reason <text>', 'shown wherever the pause shows (default: asked for on a terminal)')
     .addOption(untilOption('end of the pause'))
     .addHelpText(
       'after',
@@ -31,10 +32,12 @@ export function registerPause(command: Command): void {
 Without a scope all disruption is paused; --provisioning pauses the creation of nodes instead. A pause of the same scope replaces the one before.
 The pause shows in joiner status, and as condition and events DisruptionPaused on NodePools for one node: joiner node hold.
 Expiry (expireAfter) is not disruption: it goes on.
+
+Examples:
   joiner pause --reason "release day" --until 2h
   joiner pause --nodepool gpu --reason "training until Friday" --until 2026-12-04T18:00:00Z
   joiner pause --disruption-reason Drifted --reason "new image is looked at first"
-${whereToRun}
+
 Exit code: 0 when it is in force, 1 when not (or not yet), 2 for options that cannot be read.`,
     )
     .action(async (options: PauseOptions) => {
@@ -50,9 +53,11 @@ export function registerResume(command: Command): void {
       'after',
       `
 Without a scope the pause of all disruption is lifted; pauses of a NodePool, node or reason stay.
+
+Examples:
   joiner resume --nodepool gpu
   joiner resume --all
-${whereToRun}
+
 Exit code: 0 when nothing of that scope is paused any more (also when nothing was), 1 when not (or not yet), 2 for options that cannot be read.`,
     )
     .action(async (options: Common & { readonly all?: true }) => {
@@ -77,12 +82,12 @@ async function pause(options: PauseOptions): Promise<number> {
   if (target.kind === 'error') return usage(target.message)
   const end = endOf(options.until, Date.now())
   if (end.kind === 'error') return usage(end.message)
-  if (options.reason.trim() === '') return usage('--reason: say why, for whoever finds the pause')
+  if (options.reason?.trim() === '') return usage('--reason: say why, for whoever finds the pause')
   const { scope, loop } = target.value
   const by = await asker(options, target.value)
   if (by === undefined) return 2
   const request = {
-    reason: options.reason,
+    reason: await reasonFor('the pause', options.reason),
     by,
     ...(end.value === undefined ? {} : { until: end.value }),
     ...(scope === undefined ? {} : { scope }),

@@ -4,7 +4,6 @@ import { print } from '../../document/print.ts'
 import { CommandError } from '../shared/command-error.ts'
 import { named } from '../shared/options.ts'
 import { asked, askerOptions, limitOptions, type RequestOptions, reasonOption } from './request-options.ts'
-import { whereToRun } from './temporal-options.ts'
 
 interface Options extends RequestOptions {
   readonly save?: string
@@ -31,9 +30,11 @@ Nothing is done. The plan is what one pass finds at this moment: after it was ca
 the latest eight, in ConfigMaps joiner-plan-0 to -7; joiner apply carries it out, or says what has changed since.
 Nodes whose consolidateAfter is not over stay, unless --ignore-consolidate-after is given. Nodes under a pause stay; under a pause of all disruption the plan shows what it holds back.
 Prices are those of Joiner's price list, by the month of 730 hours; what comes is counted at the least that it can cost.
+
+Examples:
   joiner plan --nodepool general --disruption-reason Underutilized --budget 5
   joiner plan --ignore-consolidate-after --output-file plan.json && joiner apply plan.json
-${whereToRun}
+
 Exit code: 0 when there is a plan, also one with nothing to do; 1 when there is none; 2 for options that cannot be read.`,
     )
     .action(async (options: Options) => {

@@ -30,7 +30,7 @@ export function askerOptions(command: Command): Command {
 export function untilOption(what: string): Option {
   return new Option(
     '--until <duration or time>',
-    `${what}: a duration such as 2h, or a time such as 2026-12-01T06:00:00Z`,
+    `${what}: a duration such as 2h or 1w, or a time such as 18:00 or 2026-12-01T06:00:00Z`,
   )
 }
 

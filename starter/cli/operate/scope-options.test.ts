@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { endOf, type ScopeOptions, targetOf } from './scope-options.ts'
 
 const now = Date.parse('2026-11-21T12:00:00Z')
+/** An hour of the day in Greenwich as a clock on this machine shows it. */
+const local = (hour: number) => new Date(Date.UTC(2026, 10, 21, hour)).toTimeString().slice(0, 5)
 
 test.each<[ScopeOptions, unknown]>([
   [{}, { loop: 'disruption' }],
@@ -36,6 +38,10 @@ describe('the end of a pause or hold', () => {
   test.each<[string | undefined, string | undefined]>([
     [undefined, undefined],
     ['1h30m', '2026-11-21T13:30:00.000Z'],
+    ['1w', '2026-11-28T12:00:00.000Z'],
+    ['1d12h', '2026-11-23T00:00:00.000Z'],
+    [local(14), '2026-11-21T14:00:00.000Z'],
+    [local(11), '2026-11-22T11:00:00.000Z'],
     ['2026-11-21T13:30:00+01:00', '2026-11-21T12:30:00.000Z'],
     ['2026-11-23', new Date('2026-11-23T00:00').toISOString()],
   ])('%j', (until, value) => {

@@ -1,6 +1,6 @@
 import type { PauseRequest } from '../../../core/pauses/pause-requests.ts'
 import { isScopeName, type LoopName } from '../../../core/pauses/pauses.ts'
-import { parseGoDuration } from '../../../core/values/duration.ts'
+import { durationMs, timeMs } from '../shared/since.ts'
 
 /** What a pause or resume is about, as it stands on the command line. */
 export interface ScopeOptions {
@@ -41,17 +41,15 @@ export function targetOf({ nodepool, disruptionReason, provisioning }: ScopeOpti
 export function endOf(until: string | undefined, now: number): Read<string | undefined> {
   const error = (message: string) => ({ kind: 'error' as const, message })
   if (until === undefined) return { kind: 'ok', value: undefined }
-  const nanoseconds = parseGoDuration(until)
-  if (nanoseconds !== undefined)
-    return nanoseconds > 0n
-      ? { kind: 'ok', value: new Date(now + Number(nanoseconds / 1_000_000n)).toISOString() }
+  const lasts = durationMs(until)
+  if (lasts !== undefined)
+    return lasts > 0
+      ? { kind: 'ok', value: new Date(now + lasts).toISOString() }
       : error(`--until "${until}": has to last; write it as 90m, 2h or 1h30m`)
-  const isTime = /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/i.test(until)
-  // A day alone would be taken for midnight in Greenwich; what has no zone is this machine's time.
-  const untilMs = isTime ? Date.parse(until.includes(':') ? until : `${until}T00:00`) : Number.NaN
-  if (Number.isNaN(untilMs))
+  const untilMs = timeMs(until, now, 1)
+  if (untilMs === undefined)
     return error(
-      `--until "${until}": neither a duration nor a time; write it as 2h, as 2026-12-01T06:00:00Z, or as 2026-12-01T06:00 for this machine's zone`,
+      `--until "${until}": neither a duration nor a time; write it as 2h, as 2026-12-01T06:00:00Z, or as 18:00 for this machine's zone`,
     )
   if (untilMs <= now) return error(`--until "${until}": is ${new Date(untilMs).toISOString()}, which lies in the past`)
   return { kind: 'ok', value: new Date(untilMs).toISOString() }

@@ -35,6 +35,13 @@ export function temporalOptions(command: Command): Command {
     )
 }
 
+/** Adds what `options` does: it lists what most commands take. */
+export function registerOptions(command: Command): void {
+  temporalOptions(command)
+    .addHelpText('after', `\n${whereToRun}`)
+    .action(() => command.outputHelp())
+}
+
 /** Text for --help on where such a command can be run. */
 export const whereToRun = `It reads Joiner's settings from the cluster of the kubeconfig, and reaches Temporal directly, or through kubectl's port-forward
 where its address does not answer from here. TEMPORAL_ADDRESS and Temporal's other variables come before those settings: TEMPORAL_TLS_CLIENT_CERT_PATH,

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { temporalOptions, whereToRun } from '../operate/temporal-options.ts'
+import { temporalOptions } from '../operate/temporal-options.ts'
 import { named } from '../shared/options.ts'
 import { sinceOption } from '../shared/since.ts'
 import type { ReportOptions } from './options.ts'
@@ -23,10 +23,12 @@ export function registerReport(command: Command): void {
       `
 Nothing is changed. Markdown can be pasted into an issue, HTML is one file. Nodes come from Temporal, which keeps lifecycles that ended for the
 retention of its namespace (docs/report.md); the report says how far it goes.
+
+Examples:
   joiner history report
   joiner history report --since 30d -o html --output-file october.html
   joiner history report --since 12h --prometheus http://127.0.0.1:9090
-${whereToRun}
+
 Exit code: 0, 1 when Temporal or the named Prometheus does not answer, 2 for options that cannot be read.`,
     )
     .action(async (options: ReportOptions) => {

@@ -1,3 +1,20 @@
+/** What is recorded where nobody says why. */
+const noReason = 'no reason given'
+
+/** Returns why somebody does something: as given, as typed where a person can be asked, else that no reason was given. */
+export async function reasonFor(what: string, given: string | undefined): Promise<string> {
+  if (given !== undefined || !process.stdin.isTTY) return given ?? noReason
+  return (await answerTo(`Why ${what}? It shows wherever it is looked at: `)) || noReason
+}
+
+async function answerTo(question: string): Promise<string> {
+  const { createInterface } = await import('node:readline/promises')
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  const answer = await terminal.question(question)
+  terminal.close()
+  return answer.trim()
+}
+
 /**
  * Asks a person on the terminal for a yes. `flag` is what says yes where nobody can be asked; without it nobody is asked there and the answer is
  * `unasked`.
@@ -5,9 +22,5 @@
 export async function confirmed(question: string, flag: boolean): Promise<'yes' | 'no' | 'unasked'> {
   if (flag) return 'yes'
   if (!process.stdin.isTTY) return 'unasked'
-  const { createInterface } = await import('node:readline/promises')
-  const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  const answer = await terminal.question(`${question} [y/N] `)
-  terminal.close()
-  return ['y', 'yes'].includes(answer.trim().toLowerCase()) ? 'yes' : 'no'
+  return ['y', 'yes'].includes((await answerTo(`${question} [y/N] `)).toLowerCase()) ? 'yes' : 'no'
 }

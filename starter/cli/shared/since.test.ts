@@ -14,6 +14,7 @@ function parsed(...options: readonly string[]): string {
 
 test.each([
   ['7d', '2026-01-03T00:00:00.000Z'],
+  ['1w', '2026-01-03T00:00:00.000Z'],
   ['12h', '2026-01-09T12:00:00.000Z'],
   ['1d12h', '2026-01-08T12:00:00.000Z'],
   ['90m', '2026-01-09T22:30:00.000Z'],
@@ -31,7 +32,7 @@ test('without it the time is the default', () => {
   expect(parsed()).toBe('2026-01-09T00:00:00.000Z')
 })
 
-test.each(['', 'yesterday', '7', '7w', '0d', '-3h', '99999d', '2026-13-01', '2027-01-01', '\u001b[2J'])(
+test.each(['', 'yesterday', '7', '7y', '24:00', '0d', '-3h', '99999d', '2026-13-01', '2027-01-01', '\u001b[2J'])(
   '%j is refused with an example',
   (text) => {
     expect(() => parsed(`--since=${text}`)).toThrow(/12h|future/)

@@ -30,7 +30,7 @@ flags about placement.
 Manifests need --catalog: a scenario's "instanceTypes", or resource SKUs of one region (az vm list-skus -o json, or
 ARM's answer) with --prices, answers of the retail prices API, or with --fetch-prices REGION, which asks it.
 
-Exit status: 0 also when pods stay pending, 1 for input that cannot be used, 2 for wrong usage.
+Exit code: 0 also when pods stay pending, 1 for input that cannot be used, 2 for wrong usage.
 
 Examples:
   kubectl get pods,nodes,nodepools,nodeclaims,aksnodeclasses,daemonsets,pdb -A -o json | joiner simulate --catalog types.json

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { note, print } from '../../document/print.ts'
-import { type TemporalOptions, temporalOptions, whereToRun } from '../operate/temporal-options.ts'
+import { type TemporalOptions, temporalOptions } from '../operate/temporal-options.ts'
 import { type OutputFormat, outputOption } from '../shared/options.ts'
 import { temporalUiOption, uiList, uiListPart } from './ui-link.ts'
 
@@ -18,7 +18,6 @@ export function registerStatus(command: Command): void {
       `
 Nothing is changed. NodeClaims are counted as the cluster has them, also while Temporal is away; prices a month, and the pauses of a loop that does
 not answer, are read from the cluster's ConfigMaps.
-${whereToRun}
 Exit code: 0 when nothing is broken, 1 when something is or could not be read (prices alone are no reason), 2 for options that cannot be read.`,
     )
     .action(async (options: Options) => {

@@ -19,6 +19,8 @@ export function registerTakeover(command: Command): void {
       `
 One installation of Joiner works in a cluster, and one cluster has a name in a namespace of Temporal. Others refuse to start work and say who has it
 (docs/temporal.md). After a takeover they begin within 30 s; a process that has lost what it worked with ends by itself at its next resync.
+
+Examples:
   joiner admin takeover --release joiner --joiner-namespace nodes
   joiner admin takeover --temporal --cluster-name prod
 Without --temporal it needs the rights to get and patch the CRD nodepools.karpenter.sh. With it two workflows of the other cluster, its loops, are

@@ -33,8 +33,11 @@ export function registerTop(command: Command): void {
 It reads Nodes, NodeClaims, NodePools and pods with your own rights, from whatever provisioner, and Joiner's price list; it changes nothing. What you may not
 read is named, and the rest is shown. Utilization is what pods request of what nodes can allocate. NO_COLOR turns colours off.
 Keys: q ends it, s and S sort by another column, r reverses, p chooses a NodePool, / filters, arrows and PgUp, PgDn, Home, End scroll, Ctrl-Z suspends.
+
+Examples:
   joiner top --sort-by cpu --nodepool general
   joiner top --once -o json | jq .totals
+
 Exit code: 0, 1 when the cluster does not answer or nodes could not be read, 2 for options that cannot be read, 130 after Ctrl-C.`,
     )
     .action(async (options: Options) => {

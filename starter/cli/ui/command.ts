@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { temporalOptions, whereToRun } from '../operate/temporal-options.ts'
+import { temporalOptions } from '../operate/temporal-options.ts'
 import type { UiOptions } from './options.ts'
 
 /** Adds what `ui` takes. */
@@ -23,8 +23,10 @@ export function registerUi(command: Command): void {
 The page is served on 127.0.0.1 with the rights of your kubeconfig. The link works once, in one browser; whoever has it has your rights until Joiner's
 page is ended by Ctrl-C. Nothing is loaded from elsewhere. Actions ask for confirmation, and are recorded with your name, as those of the commands.
 What you may not read is named on the page. Without Temporal it shows the cluster, and neither decisions nor cost; actions are off.
+
+Examples:
   joiner ui --read-only
-${whereToRun}
+
 Exit code: 0 when it was ended, 1 when the cluster does not answer or the port is taken, 2 for options that cannot be read.`,
     )
     .action(async (options: UiOptions) => {

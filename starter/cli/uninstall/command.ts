@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { parseGoDuration } from '../../../core/values/duration.ts'
-import { temporalOptions, whereToRun } from '../operate/temporal-options.ts'
+import { temporalOptions } from '../operate/temporal-options.ts'
 import type { UninstallOptions } from './options.ts'
 
 /** Adds what `uninstall` takes, which takes Joiner out of a cluster, up to what Helm installed. */
@@ -28,9 +28,11 @@ export function registerUninstall(command: Command): void {
 Run it before helm uninstall, while Temporal runs, as an administrator of the cluster. It scales Joiner's Deployments to 0 and waits until no process
 of Joiner holds a leader Lease, since a running one would start its workflows again. Steps that are done already are left out: after an interruption,
 run it again.
+
+Examples:
   joiner admin uninstall --dry-run
   joiner admin uninstall --nodes remove --delete-history --yes
-${whereToRun}
+
 Exit code: 0 when nothing is left to do (or with --dry-run), 1 when something is, 2 for options that cannot be read.`,
     )
     .action(async (options: UninstallOptions) => {

@@ -31,7 +31,10 @@ export function registerWhy(command: Command): void {
       `
 emptiness, drift, multi-node and single-node are the ways in which a node can go. What is not saved is an upper bound: what the node costs. Joiner
 evaluates all nodes when something changes, and every 5 minutes; what it found is in the ConfigMaps joiner-evaluations-0 to -15 after 30 s at most.
+
+Examples:
   joiner why node aks-general-7kq2x
+
 Exit code: 0, 1 when the cluster does not answer, 2 when there is no such node.`,
     )
     .action(async (name: string, options: Options & ClusterOptions) => {
@@ -44,8 +47,10 @@ Exit code: 0, 1 when the cluster does not answer, 2 when there is no such node.`
     .addHelpText(
       'after',
       `
+Examples:
   joiner why pod shop/web-5d9c7
   joiner why pod -n shop web-5d9c7
+
 Exit code: 0, 1 when the cluster does not answer, 2 when there is no such pod.`,
     )
     .action(async (name: string, options: PodOptions) => {
