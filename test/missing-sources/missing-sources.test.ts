@@ -142,7 +142,10 @@ describe('without one of its sources', () => {
   )
 
   test('joiner admin uninstall needs the rights of an administrator, and says what it may not read', async () => {
-    const { code, stderr } = await small.run(['uninstall', '--dry-run'], { kind: 'no right', source: 'secrets' })
+    const { code, stderr } = await small.run(['admin', 'uninstall', '--dry-run'], {
+      kind: 'no right',
+      source: 'secrets',
+    })
     expect(code).toBe(1)
     expect(stderr).toBe('secrets: no right to read it; run the command as an administrator of the cluster\n')
   })
