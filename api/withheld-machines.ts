@@ -132,7 +132,8 @@ function planText({ plan, adoptedAt, why = '', remedy = '', differs }: WithheldM
     plan === 'adopt'
       ? 'gets a NodeClaim again'
       : 'gets a NodeClaim again to be drained and to end, since its Node is being deleted,'
-  const when = adoptedAt === undefined ? 'once joiner admin adopt is run' : `at ${timeText(adoptedAt)}, or by joiner admin adopt`
+  const when =
+    adoptedAt === undefined ? 'once joiner admin adopt is run' : `at ${timeText(adoptedAt)}, or by joiner admin adopt`
   return `; ${gets} ${when}${differs === undefined ? '' : `; ${differs}`}`
 }
 

@@ -172,7 +172,9 @@ describe('it is said what is wrong', () => {
       'clusterResourceGroup: others',
     )
     await owner.clusters(owner.cluster())
-    expect((await owner.aks('values', '--cluster-name', clusterName)).stdout).toContain('clusterResourceGroup: clusters')
+    expect((await owner.aks('values', '--cluster-name', clusterName)).stdout).toContain(
+      'clusterResourceGroup: clusters',
+    )
   })
 
   test('with a cluster, a group or a subscription that is not there', async () => {
@@ -181,7 +183,9 @@ describe('it is said what is wrong', () => {
     expect(await missing('--cluster-name', 'nobodys', '--resource-group', 'clusters')).toBe(
       `AKS cluster "nobodys": not found in resource group "clusters" of subscription ${azureIds.subscriptionId} (ResourceNotFound); ${look}`,
     )
-    expect(await missing('--cluster-name', clusterName, '--resource-group', 'gone')).toContain('(ResourceGroupNotFound)')
+    expect(await missing('--cluster-name', clusterName, '--resource-group', 'gone')).toContain(
+      '(ResourceGroupNotFound)',
+    )
     expect(await missing('--cluster-name', 'nobodys')).toContain(`not found in subscription`)
     expect(await missing(...here, '--subscription', azureIds.tenantId)).toContain('SubscriptionNotFound')
   })

@@ -25,10 +25,12 @@ afterAll(async () => {
 
 /** Taking over is an administrator's work. What the command prints, whether it did its work or not. */
 const takeover = (...args: readonly string[]): Promise<string> =>
-  world.joinerWith({ KUBECONFIG: world.cluster.adminKubeconfig }, 'admin', 'takeover', ...args).catch((error: unknown) => {
-    const { stdout, stderr } = error as { readonly stdout: string; readonly stderr: string }
-    return `${stdout}${stderr}`
-  })
+  world
+    .joinerWith({ KUBECONFIG: world.cluster.adminKubeconfig }, 'admin', 'takeover', ...args)
+    .catch((error: unknown) => {
+      const { stdout, stderr } = error as { readonly stdout: string; readonly stderr: string }
+      return `${stdout}${stderr}`
+    })
 const logOf = (name = 'joiner') => world.cluster.supervisor.tail(name, 10_000)
 /** How often processes of that name have begun to work, of all that wrote to its log. */
 const starts = async (name = 'joiner') => (await logOf(name)).split('"started workers"').length - 1

@@ -161,7 +161,9 @@ describe('a new cluster', () => {
     }
     const plan = async () => {
       await world.joiner('resume', '--all')
-      const made = JSON.parse(await world.joiner('plan', '--ignore-consolidate-after', '--output', 'json')) as { readonly id: string }
+      const made = JSON.parse(await world.joiner('plan', '--ignore-consolidate-after', '--output', 'json')) as {
+        readonly id: string
+      }
       return { ...known, plan: made.id }
     }
     const next = (beginning: string) => player.next('operate', beginning, known)

@@ -167,7 +167,8 @@ export const capacityBoard: Board = {
         {
           title: 'Refused offerings',
           unit: 'short',
-          description: 'What Azure refused and is left out for a time, by reason. joiner blocked capacity list shows each.',
+          description:
+            'What Azure refused and is left out for a time, by reason. joiner blocked capacity list shows each.',
           queries: [
             {
               expr: 'max by (capacity_type, reason) (joiner_unavailable_offerings)',

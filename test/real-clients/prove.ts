@@ -51,7 +51,16 @@ async function variablesOf(user: AzureUser): Promise<Readonly<Record<string, str
 }
 
 async function setUp(user: AzureUser, { say, record }: Recorder): Promise<void> {
-  const setup = ['admin', 'aks', 'setup', '--dry-run', '--cluster-name', name, '--resource-group', resourceGroup] as const
+  const setup = [
+    'admin',
+    'aks',
+    'setup',
+    '--dry-run',
+    '--cluster-name',
+    name,
+    '--resource-group',
+    resourceGroup,
+  ] as const
   say(`joiner ${setup.join(' ')}`)
   const script = await user.joiner(...setup)
   const { code, output } = await user.run(script)
@@ -60,5 +69,10 @@ async function setUp(user: AzureUser, { say, record }: Recorder): Promise<void> 
   record({ part: 'azure-cli', what: 'the output of joiner admin aks setup', outcome, isOk: code === 0 && commands > 0 })
   const after = await user.joiner(...setup)
   const isOk = after.includes('# nothing is missing')
-  record({ part: 'azure-cli', what: 'joiner admin aks setup afterwards', outcome: isOk ? 'nothing is missing' : after, isOk })
+  record({
+    part: 'azure-cli',
+    what: 'joiner admin aks setup afterwards',
+    outcome: isOk ? 'nothing is missing' : after,
+    isOk,
+  })
 }

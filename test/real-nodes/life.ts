@@ -61,7 +61,15 @@ export async function proveUninstall(
   release: Release,
   say: (line: string) => void,
 ): Promise<void> {
-  const command = [join(root, 'starter', 'joiner.ts'), 'admin', 'uninstall', '--nodes', 'remove', '--delete-history', '--yes']
+  const command = [
+    join(root, 'starter', 'joiner.ts'),
+    'admin',
+    'uninstall',
+    '--nodes',
+    'remove',
+    '--delete-history',
+    '--yes',
+  ]
   await run(process.execPath, command, { env: { ...process.env, KUBECONFIG: cluster.adminKubeconfig } })
   say('joiner admin uninstall has returned')
   await release.helm(['uninstall', 'joiner'])

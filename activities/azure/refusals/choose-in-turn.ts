@@ -155,6 +155,8 @@ function whyExhausted(types: readonly InstanceType[], claim: Wanted, obstacles: 
         `${offerings} are marked ${reason}, the first until ${new Date(untilMs).toISOString().slice(0, 19)}Z (see "joiner blocked capacity list")`,
     ),
     ...[...shortages.values()].slice(0, shownAtMost).map(shortageText),
-    ...(shortages.size > shownAtMost ? [`${shortages.size - shownAtMost} more quotas (see "joiner blocked quota")`] : []),
+    ...(shortages.size > shownAtMost
+      ? [`${shortages.size - shownAtMost} more quotas (see "joiner blocked quota")`]
+      : []),
   ].join('; ')
 }
