@@ -73,7 +73,7 @@ describe('a new cluster', () => {
     const names = { cluster: clusterName, registry: 'joinerdemo1' }
     await player.next('install', 'npm run pack-cli')
     expect(await player.run('command -v joiner')).toContain('/npm/bin/joiner')
-    const setUp = await player.next('install', 'joiner aks setup', names)
+    const setUp = await player.next('install', 'joiner admin aks setup', names)
     expect(setUp).toContain('made: federated credential for ServiceAccount joiner/joiner-azure')
     expect((await owner.access()).roleAssignments).not.toEqual([])
     expect(await player.run('cat values.yaml')).toContain('repository: joinerdemo1.azurecr.io/joiner')
@@ -206,7 +206,7 @@ describe('a new cluster', () => {
     await player.next('from-nap', 'kubectl delete nodeclaims --all')
     expect(await world.list('nodeclaims')).toEqual([])
     await owner.clusters({ name: clusterName, resourceGroup: 'my-group' })
-    const setUp = await player.next('from-nap', 'joiner aks setup', { cluster: clusterName })
+    const setUp = await player.next('from-nap', 'joiner admin aks setup', { cluster: clusterName })
     expect(setUp).toContain('all is set up')
     await player.next('from-nap', 'sed -E')
     expect(player.left('from-nap')).toEqual([])
@@ -303,7 +303,7 @@ describe('a cluster with Karpenter', () => {
   test('from-karpenter: every node stays, and Joiner has a lifecycle for each', async () => {
     expect(before.vms).toHaveLength(3)
     await player.next('from-karpenter', 'kubectl get nodepools,aksnodeclasses')
-    expect(await player.next('from-karpenter', 'joiner aks setup', { cluster: clusterName })).toContain(
+    expect(await player.next('from-karpenter', 'joiner admin aks setup', { cluster: clusterName })).toContain(
       'made: federated credential for ServiceAccount joiner/karpenter-sa',
     )
     await player.next('from-karpenter', 'kubectl scale deployment karpenter')
