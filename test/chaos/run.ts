@@ -53,13 +53,16 @@ const acts = { ...faults, ...operators } as Readonly<
   Record<Trouble['kind'], (scene: Scene, trouble: Trouble) => Promise<void>>
 >
 
+/** What comes after a plan's troubles: the rest of everything, and its deletion. */
+const longestRestMs = 48 * 3_600_000
+
 /** Lets a plan take its course in virtual time. What happens follows from the plan alone. */
 export async function runPlan(
   plan: ChaosPlan,
   { say = () => {}, isJudged = true }: ChaosOptions = {},
 ): Promise<ChaosRun> {
   const before = process.cpuUsage()
-  const { runs, host, ...run } = await passing(async () => {
+  const act = async () => {
     const fast = await FastWorld.start({ seed: plan.seed, isEvicted })
     const world = new World(serversOf(fast))
     const scene = new Scene(plan, { fast, world }, say)
@@ -95,7 +98,9 @@ export async function runPlan(
       runs: fast.temporal.runs,
       host: fast.workflowHost,
     }
-  }).catch((error: unknown) => failed(error))
+  }
+  const longestMs = plan.minutes * 60_000 + longestRestMs
+  const { runs, host, ...run } = await passing(act, longestMs).catch((error: unknown) => failed(error))
   // Core is a thread, which knows no virtual time.
   const objected = isJudged && host !== undefined ? await objections(host, runs) : []
   const { user, system } = process.cpuUsage(before)

@@ -33,14 +33,14 @@ export async function loadingInNoTime<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Most virtual time that one test may take. */
-const longestMs = 48 * 3_600_000
+/** Most virtual time that one test may take, unless it says otherwise. */
+const usuallyMs = 48 * 3_600_000
 
 /**
  * Does something while time passes in the world that there is. Each moment begins when all that followed from the one before has come to rest, so the same
- * work takes the same course. Errors: those of the work; a workflow task that failed; nothing is due any more.
+ * work takes the same course, for at most `longestMs` of virtual time. Errors: those of the work; a workflow task that failed; nothing is due any more.
  */
-export async function passing<T>(work: () => T | Promise<T>): Promise<T> {
+export async function passing<T>(work: () => T | Promise<T>, longestMs = usuallyMs): Promise<T> {
   let outcome: PromiseSettledResult<T> | undefined
   void Promise.allSettled([Promise.resolve().then(work)]).then(([settled]) => {
     outcome = settled
