@@ -62,10 +62,13 @@ describe('docs/rights.md', () => {
   })
 
   test('reports rights that are granted only where a setting needs them', async () => {
-    const withoutSettings = { ...smallestValues, azure: { ...smallestValues.azure, dnsServiceIp: '10.0.0.10' } }
+    const withBundled = { ...smallestValues, azure: { ...smallestValues.azure, dnsServiceIp: '10.0.0.10' } }
+    const withoutSettings = { ...withBundled, temporal: { address: 'temporal.example:7233' } }
     const always = rights.filter(({ when }) => when === undefined)
     const cells = always.map((right) => rightCells(right).join(' | '))
     expect((await rowsOf(withoutSettings)).toSorted()).toEqual(cells.toSorted())
+    const ofBundled = rights.filter(({ when }) => when === 'bundledTemporal')
+    expect((await rowsOf(withBundled)).length - always.length).toBe(ofBundled.length)
     for (const [condition, name, value] of [
       ['defaultSpread', 'SCHEDULER_CONFIG', JSON.stringify(everyRight.settings.schedulerConfig)],
       ['overlays', 'FEATURE_GATES', 'NodeRepair=true, NodeOverlay = True'],
