@@ -67,16 +67,14 @@ describe('docs/rights.md', () => {
     const always = rights.filter(({ when }) => when === undefined)
     const cells = always.map((right) => rightCells(right).join(' | '))
     expect((await rowsOf(withoutSettings)).toSorted()).toEqual(cells.toSorted())
-    const ofBundled = rights.filter(({ when }) => when === 'bundledTemporal')
-    expect((await rowsOf(withBundled)).length - always.length).toBe(ofBundled.length)
-    for (const [condition, name, value] of [
-      ['defaultSpread', 'SCHEDULER_CONFIG', JSON.stringify(everyRight.settings.schedulerConfig)],
-      ['overlays', 'FEATURE_GATES', 'NodeRepair=true, NodeOverlay = True'],
-      ['buffers', 'FEATURE_GATES', 'NodeRepair=true, CapacityBuffer = True'],
-    ] as const) {
-      const rows = await rowsOf({ ...withoutSettings, controller: { env: [{ name, value }] } })
-      expect(rows.length - always.length).toBe(rights.filter(({ when }) => when === condition).length)
-    }
+    const env = (name: string, value: string) => ({ ...withoutSettings, controller: { env: [{ name, value }] } })
+    for (const [condition, values] of [
+      ['bundledTemporal', withBundled],
+      ['defaultSpread', env('SCHEDULER_CONFIG', JSON.stringify(everyRight.settings.schedulerConfig))],
+      ['overlays', env('FEATURE_GATES', 'NodeRepair=true, NodeOverlay = True')],
+      ['buffers', env('FEATURE_GATES', 'NodeRepair=true, CapacityBuffer = True')],
+    ] as const)
+      expect((await rowsOf(values)).length - always.length).toBe(rights.filter(({ when }) => when === condition).length)
   })
 })
 
