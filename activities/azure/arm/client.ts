@@ -24,8 +24,8 @@ export interface AzureClientOptions {
 }
 
 /**
- * Creates the SDK clients. Their own retries are off: Joiner's durable retries and budgets decide, and hidden sleeps would break both
- * (reference/azure-sdk.md 6).
+ * Creates the SDK clients. Their own retries (of 429 and 5xx, three tries with sleeps between) are off: Joiner's durable retries and
+ * budgets decide, and hidden sleeps would break both.
  */
 export function createAzureClient(
   config: Pick<AzureConfig, 'subscriptionId' | 'armEndpoint' | 'tokenAudience' | 'sharedGallery' | 'apiVersions'>,
