@@ -1,6 +1,6 @@
 import { circumstances, table } from '../../bench/report.ts'
 import type { PhaseRow, Result } from './matrix.ts'
-import { describe, mayBeMissing, type Row, stages } from './rows.ts'
+import { describe, mayBeMissing, points, type Row, stages } from './rows.ts'
 import { nameOf } from './steps.ts'
 
 export interface Report {
@@ -28,7 +28,6 @@ export function asMarkdown(report: Report): string {
   const rest = Object.entries(left)
     .map(([kind, count]) => `${count} ${kind}`)
     .join(', ')
-  const sorted = [...results].sort((one, other) => order(one.row).localeCompare(order(other.row)))
   return [
     isMachines ? '# Crash matrix of AKS machines' : '# Crash matrix',
     '',
@@ -39,16 +38,9 @@ export function asMarkdown(report: Report): string {
     '',
     '## Joiner is killed',
     '',
-    table(
-      ['stage', 'write', 'killed', 'result', 's'],
-      sorted.map(({ row, ...result }) => [
-        row.stage,
-        `\`${nameOf(row.step)}\``,
-        row.point,
-        reported(result),
-        secondsOf(result),
-      ]),
-    ),
+    'Seconds until all was as without the kill, by when Joiner was killed; a word says what else became of it.',
+    '',
+    writesTable(results),
     '',
     '## A server is killed',
     '',
@@ -68,7 +60,23 @@ export function asMarkdown(report: Report): string {
   ].join('\n')
 }
 
-const order = ({ stage, step, point }: Row) => `${stages.indexOf(stage)} ${nameOf(step)} ${point}`
+/** Returns the table of what became of kills at writes: a line for each write, a column for each point. */
+export function writesTable(results: readonly Result<Row>[]): string {
+  const order = ({ stage, step }: Row) => `${stages.indexOf(stage)} ${nameOf(step)}`
+  const sorted = [...results].sort((one, other) => order(one.row).localeCompare(order(other.row)))
+  const lines = [...Map.groupBy(sorted, ({ row }) => order(row)).values()].map((own) => {
+    const [first] = own
+    const cells = points.map((point) => {
+      const found = own.find(({ row }) => row.point === point)
+      return found === undefined ? '' : outcomeOf(found)
+    })
+    return first === undefined ? [] : [first.row.stage, `\`${nameOf(first.row.step)}\``, ...cells]
+  })
+  return table(['stage', 'write', ...points], lines)
+}
+
+const outcomeOf = (result: Omit<Result<unknown>, 'row'>) =>
+  result.verdict === 'ok' ? secondsOf(result) : [reported(result), secondsOf(result)].join(' ').trim()
 
 function reported({ verdict, detail }: Omit<Result<unknown>, 'row'>): string {
   return detail === undefined ? verdict : `**${verdict}**: ${detail}`

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { writesTable } from './report.ts'
 import {
   describe,
   laneOf,
@@ -6,6 +7,7 @@ import {
   onlyInRecovery,
   points,
   type Recorded,
+  type Row,
   rowsOf,
   sample,
   withoutRow,
@@ -70,4 +72,14 @@ test('a sample has creates and deletes of all resources, and is always the same'
     expect(chosen.map((row) => row.step.kind)).toContain(kind)
   expect(chosen.map((row) => row.step.kind)).toContain('DELETE Microsoft.Compute/virtualMachines')
   expect(new Set(chosen.map(({ point }) => point)).size).toBe(3)
+})
+
+test('the report has a line for each write, with seconds, or with what else became of a kill', () => {
+  const of = (point: Row['point'], verdict: 'ok' | 'stuck', seconds?: number) => ({
+    row: { stage: 'launch' as const, step: step('POST nodeclaims'), point },
+    verdict,
+    ...(seconds !== undefined && { seconds }),
+  })
+  const lines = writesTable([of('after the answer', 'stuck'), of('before forwarding', 'ok', 2)]).split('\n')
+  expect(lines.slice(2)).toEqual(['| launch | `POST nodeclaims` | 2.0 | stuck |  |'])
 })

@@ -12,7 +12,8 @@ import { ofThisMachine, type Reading, reading, readingApart, readingAzure, writi
 import { pageOf, type Row } from './page.ts'
 import { type Fault, SmallCluster, type Source } from './small-cluster.ts'
 
-const page = join(fileURLToPath(new URL('../..', import.meta.url)), 'docs/reference/missing-sources.md')
+const page = fileURLToPath(new URL('answers.md', import.meta.url))
+const schemas = fileURLToPath(new URL('../../docs/reference/json', import.meta.url))
 
 let small: SmallCluster
 const rows: Row[] = []
@@ -92,7 +93,7 @@ describe('without one of its sources', () => {
       })
       if (!command.hasNoJson) {
         const { stdout } = await small.run([...words, '-o', 'json'], { kind: 'none' })
-        const schema = JSON.parse(readFileSync(join(page, '../json', schemaFile(command.command)), 'utf8')) as Schema
+        const schema = JSON.parse(readFileSync(join(schemas, schemaFile(command.command)), 'utf8')) as Schema
         const { success, error } = z.fromJSONSchema(strict(schema) as never).safeParse(JSON.parse(stdout))
         expect(success, `${stdout}\n${error?.message}`).toBe(true)
       }

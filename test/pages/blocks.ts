@@ -8,8 +8,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 export const scenarios = {
   install: ['docs/install-aks.md'],
   'from-cluster-autoscaler': ['docs/from-cluster-autoscaler.md'],
-  operate: ['docs/operations.md', 'docs/disruption.md', 'docs/nodes.md', 'docs/temporal.md'],
-  upgrade: ['docs/upgrade.md', 'docs/temporal.md'],
+  operate: ['docs/operations.md', 'docs/disruption.md', 'docs/nodes.md', 'docs/temporal.md', 'docs/takeover.md'],
+  upgrade: ['docs/upgrade.md', 'docs/temporal-access.md'],
   'from-nap': ['docs/from-nap.md'],
   uninstall: ['docs/uninstall.md'],
   'from-karpenter': ['docs/from-karpenter.md'],

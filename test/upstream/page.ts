@@ -16,14 +16,14 @@ const mapped = `## Tests that are answered by tests of ours
 
 The tests are those of kubernetes-sigs/karpenter 2266468 (v1.14.0-20) and Azure/karpenter-provider-azure 352646f (1.10.2). Every title was read once and judged: **covered** by a test of ours, **without** a test of ours though Joiner does it, **different**, or **out** (the feature is missing, or left out on purpose).
 
-That reading kept numbers, not titles. Therefore tests that were written since for a behaviour without one are taken off its number, and what is left is at least the titles below that have none: for areas with a mapping, covered and without are estimates. Areas with golden vectors count as covered. Titles in \`mapping/\` are of the version of each file that could be read, which for some files is older or newer than the snapshot.
+That reading kept numbers, not titles. Therefore tests that were written since for a behaviour without one are taken off its number, and what is left is at least the mapped titles that have none: for areas with a mapping, covered and without are estimates. Areas with golden vectors count as covered. Titles in \`mapping/\` are of the version of each file that could be read, which for some files is older or newer than the snapshot.
 `
 
 const recount = 'to be recounted'
 
 /** Returns docs/upstream-tests.md. */
 export function pageOf(areas: readonly Area[], mappings: Mappings, suites: string): string {
-  return [heading, suites, mapped, countsPart(areas, mappings), mappedPart(mappings), openPart(mappings)].join('\n')
+  return [heading, suites, mapped, countsPart(areas, mappings), mappedPart(mappings)].join('\n')
 }
 
 function countsPart(areas: readonly Area[], mappings: Mappings): string {
@@ -68,18 +68,7 @@ function mappedPart(mappings: Mappings): string {
   const columns = ['Mapping', 'Titles', 'Covered', 'New test', 'Without', 'Different', 'Out', 'To be recounted']
   return `## Titles that are mapped to tests of ours
 
+Files of \`test/upstream/mapping/\` with their counts. A title without a test of ours has the state \`out\` or \`untested\` there, with the reason.
+
 ${alignedTable(columns, rows)}`
 }
-
-function openPart(mappings: Mappings): string {
-  const open = [...mappings].flatMap(([name, tests]) =>
-    tests
-      .filter(({ state }) => state !== 'covered' && state !== 'new')
-      .map(({ suite, title, state, test }) => [`${name}, ${suite}`, title, stateText[state] ?? state, test]),
-  )
-  return `## Mapped titles without a test of ours
-
-${alignedTable(['Suite', 'Upstream test', 'State', 'Reason'], open)}`
-}
-
-const stateText: Readonly<Record<string, string>> = { untested: 'without', recount }

@@ -33,7 +33,7 @@ export async function liveUnlessDeleting(deps: ObjectWritesDeps, ref: ClaimRef):
 
 /**
  * Returns the claim of an irreversible step; undefined when it is gone. The step is refused for a claim that is not being deleted, whoever scheduled
- * it: Temporal decides when a step runs, the cluster whether (docs/temporal.md).
+ * it: Temporal decides when a step runs, the cluster whether (docs/temporal-access.md).
  * Errors: the claim is not being deleted.
  */
 export async function claimBeingDeleted(deps: ObjectWritesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {

@@ -129,7 +129,9 @@ export function cancellationsCheck(context: DoctorContext): Check {
       const text = needed(picture, { refusedCancellations }).refusedCancellations
       if (picture.damaged.length > 0 && text === '') return unreadable(picture.damaged)
       if (text === '') return ok('no cancellation of a lifecycle in Temporal was refused within the last hour')
-      return warn(text, ['find out who cancels workflows: docs/temporal.md says what cancel, terminate and reset do'])
+      return warn(text, [
+        'find out who cancels workflows: docs/temporal-access.md says what cancel, terminate and reset do',
+      ])
     },
   }
 }

@@ -18,7 +18,7 @@ export function registerTakeover(command: Command): void {
       'after',
       `
 One installation of Joiner works in a cluster, and one cluster has a name in a namespace of Temporal. Others refuse to start work and say who has it
-(docs/temporal.md). After a takeover they begin within 30 s; a process that has lost what it worked with ends by itself at its next resync.
+(docs/takeover.md). After a takeover they begin within 30 s; a process that has lost what it worked with ends by itself at its next resync.
 
 Examples:
   joiner admin takeover --release joiner --joiner-namespace nodes
