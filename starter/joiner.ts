@@ -14,7 +14,7 @@ const [
   { guardOutput },
   { commandFirst },
   commands,
-  { newSpelling },
+  { newSpelling, newWords },
 ] = await Promise.all([
   import('commander'),
   import('./cli/shared/boundary.ts'),
@@ -32,12 +32,6 @@ const programName = called.startsWith('kubectl') ? 'kubectl joiner' : 'joiner'
 const typed = commandFirst(process.argv.slice(2))
 const [command = ''] = typed.words
 const isCompleting = command.startsWith('complet')
-const written = newSpelling(typed)
-if (written !== undefined) {
-  console.error(`${programName}: this is an old spelling; write: ${written}`)
-  // As sysexits.h counts wrong usage: scripts tell it from an answer.
-  process.exit(64)
-}
 // What a server does at its end is for its log, with traces.
 if (command !== 'worker') guardProcess(command)
 // The local cluster prints colours, and logs as they are.
@@ -53,7 +47,7 @@ const program = new Command(isCompleting ? 'joiner' : programName)
   .exitOverride(({ exitCode }) => process.exit(exitCode === 1 ? 2 : exitCode))
 
 // What is completed is what is loaded.
-const { words } = command === 'complete' ? commandFirst(typed.options.slice(1)) : typed
+const words = command === 'complete' ? commandFirst(typed.options.slice(1)).words : newWords(typed.words)
 await commands.registerCommands(program, words)
 program.commandsGroup('Processes and development:')
 await commands.addCommands(
@@ -104,6 +98,12 @@ if (isCompleting || ['', 'help'].includes(command)) {
   completion(program, { completionCommandName: 'completion' })
 }
 
+const written = newSpelling(typed, program)
+if (written !== undefined) {
+  console.error(`${programName}: this is an old spelling; write: ${written}`)
+  // As sysexits.h counts wrong usage: scripts tell it from an answer.
+  process.exit(64)
+}
 arrangeHelp(program, programName)
 try {
   await program.parseAsync([...typed.words, ...typed.options], { from: 'user' })

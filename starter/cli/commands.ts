@@ -33,6 +33,12 @@ export async function registerCommands(program: Command, words?: readonly string
   }
 }
 
+/** Returns the command that words name, as far as it is registered. */
+export function commandOf(program: Command, [word, ...words]: readonly string[]): Command {
+  const found = program.commands.find((one) => one.name() === word || one.aliases().includes(word ?? ''))
+  return found === undefined ? program : commandOf(found, words)
+}
+
 const groups: Readonly<Record<string, readonly Known[]>> = {
   'Without a cluster': [
     {

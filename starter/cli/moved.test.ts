@@ -1,8 +1,14 @@
+import { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
-import { commandFirst } from './arguments.ts'
+import { commandFirst, type Typed } from './arguments.ts'
+import { registerCommands } from './commands.ts'
 import { newSpelling } from './moved.ts'
 
-const typed = (line: string) => newSpelling(commandFirst(line.split(' ')))
+const program = new Command('joiner')
+await registerCommands(program)
+
+const spelling = (typed: Typed) => newSpelling(typed, program)
+const typed = (line: string) => spelling(commandFirst(line.split(' ')))
 
 describe('what was typed', () => {
   test.each([
@@ -20,13 +26,16 @@ describe('what was typed', () => {
     ['why node a --cluster prod', 'joiner why node a --cluster-name prod'],
     ['pause --node aks-1 --until 2h', 'joiner node hold aks-1 --until 2h'],
     ['resume --node=aks-1', 'joiner node release aks-1'],
+    ['pause --reason --node --node aks-1', 'joiner node hold aks-1 --reason --node'],
+    ['plan --save --now', 'joiner plan --output-file --now'],
+    ['plan --now --save --now', 'joiner plan --ignore-consolidate-after --output-file --now'],
   ])('%s is written otherwise now', (line, now) => {
     expect(typed(line)).toBe(now)
   })
 
   test('is given back as a shell takes it', () => {
     const options = ['--node', 'a', '--reason', "it's late"]
-    expect(newSpelling({ words: ['pause'], options })).toBe("joiner node hold a --reason 'it'\\''s late'")
+    expect(spelling({ words: ['pause'], options })).toBe("joiner node hold a --reason 'it'\\''s late'")
   })
 
   test.each([
@@ -39,6 +48,10 @@ describe('what was typed', () => {
     'plan --node a',
     'complete -- quota --by',
     'local up',
+    'pause --reason --cluster',
+    'top --filter --sort',
+    'plan --output-file --now',
+    'status -- --cluster',
   ])('%s is as it was', (line) => {
     expect(typed(line)).toBeUndefined()
   })

@@ -1,4 +1,6 @@
+import type { Command } from 'commander'
 import type { Typed } from './arguments.ts'
+import { commandOf } from './commands.ts'
 
 /** Commands that go by another name now: the old words, and those in their place. */
 export const movedCommands: readonly (readonly [old: string, now: string])[] = [
@@ -39,26 +41,38 @@ export const movedOptions: readonly MovedOption[] = [
 /** Commands whose `--node NAME` became a command of its own. */
 const ofOneNode: Readonly<Record<string, string>> = { pause: 'node hold', resume: 'node release' }
 
-/** Returns what was typed as it is written now; undefined where no spelling in it is old. */
-export function newSpelling({ words, options }: Typed): string | undefined {
+/** Returns the words of a command as they are now. */
+export function newWords(words: readonly string[]): readonly string[] {
   const typed = words.join(' ')
   const [old = '', now = ''] = movedCommands.find(([name]) => `${typed} `.startsWith(`${name} `)) ?? []
-  const named = `${now}${typed.slice(old.length)}`
-  const end = options.indexOf('--')
-  const written = options.map((option, at) => {
-    const [flag = '', ...value] = option.split('=')
-    const moved = movedOptions.find((one) => one.old === flag && one.of.test(named))
-    return moved === undefined || (end !== -1 && at > end) ? option : [moved.now, ...value].join('=')
-  })
-  const at = written.findIndex((option) => /^--node(=|$)/.test(option))
-  const ofNode = at === -1 ? undefined : ofOneNode[named]
-  if (ofNode !== undefined) {
-    const [gone = '', next = ''] = written.splice(at, written[at]?.includes('=') ? 1 : 2)
-    return line([ofNode, gone.includes('=') ? gone.slice('--node='.length) : next, ...written])
+  return old === '' ? words : [...now.split(' '), ...words.slice(old.split(' ').length)]
+}
+
+/** Returns what was typed as it is written now; undefined where no spelling in it is old. `program`: has the command of today, whose options tell flags from values. */
+export function newSpelling({ words, options }: Typed, program: Command): string | undefined {
+  const now = newWords(words)
+  const named = now.join(' ')
+  const ofNode = ofOneNode[named]
+  const known = commandOf(program, now).options
+  const written: string[] = []
+  let node: string | undefined
+  for (let at = 0; at < options.length; at++) {
+    const [flag = '', ...value] = (options[at] ?? '').split('=')
+    if (flag === '--') {
+      written.push(...options.slice(at))
+      break
+    }
+    const { now: current = flag } = movedOptions.find((one) => one.old === flag && one.of.test(named)) ?? {}
+    const isNode = ofNode !== undefined && flag === '--node'
+    const isNextValue =
+      value.length === 0 && (isNode || known.some((one) => one.required && [one.long, one.short].includes(current)))
+    const next = isNextValue ? options.slice(at + 1, at + 2) : []
+    at += next.length
+    if (isNode) node = next[0] ?? value.join('=')
+    else written.push([current, ...value].join('='), ...next)
   }
-  return named === typed && written.every((option, index) => option === options[index])
-    ? undefined
-    : line([named, ...written])
+  if (ofNode !== undefined && node !== undefined) return line([ofNode, node, ...written])
+  return now === words && written.every((option, at) => option === options[at]) ? undefined : line([named, ...written])
 }
 
 function line([name = '', ...rest]: readonly string[]): string {
