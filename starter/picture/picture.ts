@@ -84,12 +84,12 @@ export async function readPicture<S extends Moment, P extends Parts<S & Notes>>(
 
 /** Reads parts of the cluster that the options name. Where its kubeconfig cannot be used, all of them are missing. */
 export async function pictureOf<P extends Parts<PartSource>>(
-  options: ConnectionOptions & Partial<Pick<ClusterOptions, 'namespace'>>,
+  options: ConnectionOptions & Partial<Pick<ClusterOptions, 'joinerNamespace'>>,
   parts: P,
   now: number,
 ): Promise<ClusterPicture<P>> {
   try {
-    const { namespace = '' } = options
+    const { joinerNamespace: namespace = '' } = options
     return await withCluster(options, (client) => readPicture({ client, namespace, now }, parts))
   } catch (error) {
     const missing = Object.values(parts).map(({ what }) => missingOf(what, error))

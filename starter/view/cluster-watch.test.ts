@@ -95,7 +95,7 @@ test('what may not be read is named, and the rest is there', async () => {
   expect(missing.toSorted()).toEqual([
     'nodeclaims: the cluster does not know the kind; install the CRDs where Joiner runs (joiner admin crds apply)',
     'pods: you may not list them; ask for a role that lists and watches them (kubectl auth can-i watch pods --all-namespaces)',
-    'prices: there is no ConfigMap joiner-prices in the namespace "joiner"; give Joiner\'s namespace by --namespace',
+    'prices: there is no ConfigMap joiner-prices in the namespace "joiner"; give Joiner\'s namespace by --joiner-namespace',
   ])
 })
 

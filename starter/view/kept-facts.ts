@@ -38,7 +38,7 @@ export function followKeptFacts({ client, namespace, model, note, now }: KeptOpt
   const lookAtPrices = () =>
     look('prices', prices, ({ list }) => {
       if (list === undefined)
-        return `there is no ConfigMap joiner-prices in the namespace "${namespace}"; give Joiner's namespace by --namespace`
+        return `there is no ConfigMap joiner-prices in the namespace "${namespace}"; give Joiner's namespace by --joiner-namespace`
       if (list.readAtMs !== readAtMs) model.setPrices(list.priceOf)
       readAtMs = list.readAtMs
       return undefined

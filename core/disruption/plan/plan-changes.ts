@@ -81,7 +81,7 @@ function restless({ command: { reason }, planned, one }: Planned, { nodePools }:
   const at = pool === undefined ? undefined : consolidatableAt(claim, pool)
   const until = at === undefined ? '' : ` until ${new Date(at).toISOString()}`
   return [
-    `pods came to node ${node} or went: its NodePool's consolidateAfter is not over${until} (a plan with --now does not wait)`,
+    `pods came to node ${node} or went: its NodePool's consolidateAfter is not over${until} (a plan with --ignore-consolidate-after does not wait)`,
   ]
 }
 

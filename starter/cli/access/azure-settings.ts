@@ -45,7 +45,7 @@ export async function clusterEnvironment(
   const client = KubernetesClient.of(connection)
   try {
     const { settings, notes } = await installedSettings(client, {
-      namespace: options.namespace,
+      namespace: options.joinerNamespace,
       deployments: ['joiner-azure', 'joiner'],
       wanted: fromCluster,
     })

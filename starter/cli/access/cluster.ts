@@ -42,11 +42,11 @@ export function kubeconfigSource(
  * (`joinersClient`). Errors: those of the work, and of a kubeconfig that cannot be read.
  */
 export async function withCluster<T>(
-  options: ConnectionOptions & Partial<Pick<ClusterOptions, 'namespace'>>,
+  options: ConnectionOptions & Partial<Pick<ClusterOptions, 'joinerNamespace'>>,
   work: (client: KubernetesClient) => Promise<T>,
 ): Promise<T> {
   const client = await KubernetesClient.load(kubeconfigSource(options))
-  const { namespace } = options
+  const { joinerNamespace: namespace } = options
   try {
     return await work(namespace === undefined ? client : joinersClient(client, namespace))
   } finally {

@@ -39,7 +39,7 @@ describe('what the caller keeps secret', () => {
     async (name) => {
       const env = { [name]: 'x' }
       // Nothing could be read from there: there is no such kubeconfig.
-      const reach = await reachTemporal({ namespace: 'joiner', kubeconfig: join(home, 'none') }, env)
+      const reach = await reachTemporal({ joinerNamespace: 'joiner', kubeconfig: join(home, 'none') }, env)
       expect(reach).toMatchObject({ env, isForeign: false })
     },
   )

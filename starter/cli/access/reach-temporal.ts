@@ -44,7 +44,7 @@ export async function reachTemporal(
   const client = KubernetesClient.of(connection)
   try {
     const { settings, notes, dispose } = await installedSettings(client, {
-      namespace: options.namespace,
+      namespace: options.joinerNamespace,
       deployments: ['joiner'],
       wanted: (name) => name.startsWith('TEMPORAL_') || name.startsWith('JOINER_TEMPORAL_') || name === 'CLUSTER_NAME',
     })

@@ -1,5 +1,4 @@
 import { type Command, Option } from 'commander'
-import { named } from '../shared/options.ts'
 import { parseImage } from './image-values.ts'
 import type { SetupOptions } from './setup.ts'
 import type { ValuesOptions } from './write-values.ts'
@@ -26,12 +25,7 @@ Exit code: 0, 1 when Azure refuses something or a value is missing without which
     })
   clusterOptions(command.command('setup'))
     .description("Make what Joiner's identity at Azure lacks, or print the commands for it")
-    .addOption(
-      named(
-        new Option('--joiner-namespace <name>', "Joiner's namespace").env('JOINER_NAMESPACE').default('joiner'),
-        'namespace',
-      ),
-    )
+    .addOption(new Option('--joiner-namespace <name>', "Joiner's namespace").env('JOINER_NAMESPACE').default('joiner'))
     .option('--service-account <name>', 'ServiceAccount of joiner-azure', 'joiner-azure')
     .option('--dry-run', 'print the commands that make what is missing, and change nothing')
     .option('--yes', 'do not ask')
@@ -51,7 +45,7 @@ after something failed. Exit code: 0, 1 when something is left or the cluster ca
 
 function clusterOptions(command: Command): Command {
   return command
-    .addOption(named(new Option('--cluster-name <name>', 'name of the AKS cluster').makeOptionMandatory(), 'cluster'))
+    .requiredOption('--cluster-name <name>', 'name of the AKS cluster')
     .option('--resource-group <name>', 'resource group of the cluster')
     .option('--subscription <id>', 'subscription of the cluster')
     .option('--identity <name>', "Joiner's managed identity, in the cluster's resource group (default: joiner-CLUSTER)")

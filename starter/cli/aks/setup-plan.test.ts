@@ -189,10 +189,10 @@ describe('the preview', () => {
       input({}).place,
     )
 
-  test('lists what --apply makes in its order, who may make it, and commands that know the identity before they use it', () => {
+  test('lists what --yes makes in its order, who may make it, and commands that know the identity before they use it', () => {
     const [head, ...rest] = lines({})
     expect(head).toMatch(
-      /^# missing: 6; nothing is made yet\. --apply makes these, in this order.*Azure CLI 2\.45 or newer$/,
+      /^# missing: 6; nothing is made yet\. --yes makes these, in this order.*Azure CLI 2\.45 or newer$/,
     )
     expect(rest.map((line) => /^(?:PRINCIPAL_ID=\$\()?az [a-z -]+?(?= --)|^# \w+(?: \w+)?/.exec(line)?.[0])).toEqual([
       '# managed identity',

@@ -66,14 +66,14 @@ export function usesPrincipal({ commands }: Step): boolean {
 const commandsNeed = '2.45'
 
 /**
- * Returns what is missing, in the order in which `--apply` makes it, as lines that a shell can run: comments say what each command makes and who may
+ * Returns what is missing, in the order in which `--yes` makes it, as lines that a shell can run: comments say what each command makes and who may
  * run it.
  */
 export function preview(missing: readonly Step[], place: IdentityPlace): readonly string[] {
   if (missing.length === 0) return ['# nothing is missing']
   const first = missing.findIndex(usesPrincipal)
   return [
-    `# missing: ${missing.length}; nothing is made yet. --apply makes these, in this order, and changes nothing else; or run this, with Azure CLI ${commandsNeed} or newer`,
+    `# missing: ${missing.length}; nothing is made yet. --yes makes these, in this order, and changes nothing else; or run this, with Azure CLI ${commandsNeed} or newer`,
     ...missing.flatMap((step, at) => [
       ...(at === first ? [principalCommand(place)] : []),
       `# ${step.what}; needs ${step.allowedTo}`,

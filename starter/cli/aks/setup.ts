@@ -15,11 +15,11 @@ import { neededAssignments, readAssignments, readRole } from './roles.ts'
 import { preview, principalCommand, type SetupInput, type Step, setupSteps, usesPrincipal } from './setup-plan.ts'
 
 export interface SetupOptions {
-  readonly cluster: string
+  readonly clusterName: string
   readonly resourceGroup?: string
   readonly subscription?: string
   readonly identity?: string
-  readonly namespace: string
+  readonly joinerNamespace: string
   readonly serviceAccount: string
   readonly dryRun?: true
   readonly yes?: true
@@ -31,7 +31,7 @@ const limitMs = 300_000
 export async function setUp(options: SetupOptions): Promise<number> {
   const signal = AbortSignal.timeout(limitMs)
   const { arm, subscriptionId } = await logIn(options.subscription, process.env, signal)
-  const { resourceGroup, cluster: name } = options
+  const { resourceGroup, clusterName: name } = options
   const cluster = await findCluster(arm, { subscriptionId, name, resourceGroup }, signal)
   const auto = autoProvisioning(cluster, subscriptionId)
   if (auto !== undefined) throw new ReportedError(problemText(auto))
@@ -103,7 +103,13 @@ async function readSetup(
       return definition === undefined ? [] : [[title, definition] as const]
     }),
   )
-  return { facts, place, roles, assignments, account: { namespace: options.namespace, name: options.serviceAccount } }
+  return {
+    facts,
+    place,
+    roles,
+    assignments,
+    account: { namespace: options.joinerNamespace, name: options.serviceAccount },
+  }
 }
 
 interface Applying {

@@ -8,7 +8,7 @@ import { chartValues } from './values.ts'
 import { valuesText } from './values-text.ts'
 
 export interface ValuesOptions {
-  readonly cluster: string
+  readonly clusterName: string
   readonly resourceGroup?: string
   readonly subscription?: string
   readonly identity?: string
@@ -22,7 +22,7 @@ const limitMs = 120_000
 export async function writeValues(options: ValuesOptions): Promise<number> {
   const signal = AbortSignal.timeout(limitMs)
   const { arm, cloud, subscriptionId } = await logIn(options.subscription, process.env, signal)
-  const { resourceGroup, cluster: name, outputFile } = options
+  const { resourceGroup, clusterName: name, outputFile } = options
   const cluster = await findCluster(arm, { subscriptionId, name, resourceGroup }, signal)
   const identityName = options.identity ?? `joiner-${cluster.name}`
   const wanted = { subscriptionId, cluster, identity: identityName, withApiServer: true }

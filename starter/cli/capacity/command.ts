@@ -61,7 +61,7 @@ async function run(options: Options, work: (marks: Marks, store: MarkStore) => P
     import('../../picture/kept.ts'),
     import('../../picture/picture.ts'),
   ])
-  const { namespace } = options
+  const { joinerNamespace: namespace } = options
   process.exitCode = await exitCodeOf(() =>
     withCluster(options, async (client) => {
       const picture = await readWhole({ client, namespace, now: Date.now() }, { marks: kept.marks })

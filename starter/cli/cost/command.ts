@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { temporalOptions } from '../operate/temporal-options.ts'
-import { named, outputOption } from '../shared/options.ts'
+import { outputOption } from '../shared/options.ts'
 import { sinceOption } from '../shared/since.ts'
 import type { CostKey, CostOptions } from './options.ts'
 
@@ -8,12 +8,9 @@ import type { CostKey, CostOptions } from './options.ts'
 export function registerCost(command: Command): void {
   sinceOption(outputOption(temporalOptions(command), ['csv']), '24h')
     .addOption(
-      named(
-        new Option('--group-by <key>', 'nodepool, namespace, workload, or label=KEY')
-          .argParser(costKey)
-          .default({ kind: 'nodepool' } satisfies CostKey, 'nodepool'),
-        'by',
-      ),
+      new Option('--group-by <key>', 'nodepool, namespace, workload, or label=KEY')
+        .argParser(costKey)
+        .default({ kind: 'nodepool' } satisfies CostKey, 'nodepool'),
     )
     .addHelpText(
       'after',

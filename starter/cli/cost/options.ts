@@ -7,7 +7,7 @@ export type CostKey =
   | { readonly kind: 'label'; readonly label: string }
 
 export interface CostOptions extends TemporalOptions {
-  readonly by: CostKey
+  readonly groupBy: CostKey
   /** Epoch ms. */
   readonly since: number
   readonly output: OutputFormat | 'csv'

@@ -8,12 +8,12 @@ import { costCsv, costDocument, costJson } from './text.ts'
 const readMs = 60_000
 
 /** Prints what nodes cost. Returns the exit code. */
-export function showCost({ by, since, output, ...where }: CostOptions): Promise<number> {
+export function showCost({ groupBy: by, since, output, ...where }: CostOptions): Promise<number> {
   return withTemporal(where, ({ client, connection, cluster }) =>
     withCluster(where, async (kubernetes) => {
       const now = Date.now()
       const cost = await connection.withDeadline(now + readMs, () =>
-        readCost({ client, kubernetes, namespace: where.namespace, cluster }, { sinceMs: since, nowMs: now }),
+        readCost({ client, kubernetes, namespace: where.joinerNamespace, cluster }, { sinceMs: since, nowMs: now }),
       )
       if (output === 'csv') note(...cost.notes)
       await print(output, {

@@ -76,7 +76,7 @@ async function withInstallation(
   work: (client: KubernetesClient, own: Installation) => Promise<void>,
 ): Promise<number> {
   try {
-    const { release, namespace } = options
+    const { release, joinerNamespace: namespace } = options
     await withCluster(options, async (client) => {
       const own = await ownInstallation(client, release, namespace).catch((error: unknown) => {
         if (!isNotFound(error)) throw error

@@ -60,7 +60,7 @@ export async function showNode(name: string, options: Shown): Promise<number> {
 
 /** What is known of a node; undefined: its NodeClaim is gone, or the cause cannot be read, which is reported. */
 async function explained(name: string, options: TemporalOptions, now: number): Promise<NodePicture | undefined> {
-  const { namespace, cluster } = options
+  const { joinerNamespace: namespace, clusterName: cluster } = options
   try {
     return await withCluster(options, (client) => readNode(name, { client, namespace, now, ...defined({ cluster }) }))
   } catch (error) {

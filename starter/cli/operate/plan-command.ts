@@ -1,12 +1,11 @@
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import type { DisruptionPlan } from '../../../core/disruption/plan/plan.ts'
 import { print } from '../../document/print.ts'
 import { CommandError } from '../shared/command-error.ts'
-import { named } from '../shared/options.ts'
 import { asked, askerOptions, limitOptions, type RequestOptions, reasonOption } from './request-options.ts'
 
 interface Options extends RequestOptions {
-  readonly save?: string
+  readonly outputFile?: string
   readonly all?: true
 }
 
@@ -18,8 +17,8 @@ export function registerPlan(command: Command): void {
   askerOptions(
     reasonOption(
       limitOptions(command)
-        .addOption(named(new Option('--ignore-consolidate-after', 'plan as if consolidateAfter were over'), 'now'))
-        .addOption(named(new Option('--output-file <file>', 'write the plan to this file as well'), 'save'))
+        .option('--ignore-consolidate-after', 'plan as if consolidateAfter were over')
+        .option('--output-file <file>', 'write the plan to this file as well')
         .option('--all', 'print every moved pod and every remaining node'),
     ),
   )
@@ -59,7 +58,7 @@ async function plan(options: Options): Promise<number> {
       limitMs: planMs,
     })
     const found = await readPlan(id, options)
-    if (options.save !== undefined) await save(found, options.save)
+    if (options.outputFile !== undefined) await save(found, options.outputFile)
     await show(found, options)
     return 0
   })
@@ -76,7 +75,7 @@ async function save(found: DisruptionPlan, file: string): Promise<void> {
   }
 }
 
-async function show(found: DisruptionPlan, { output, all, save: file }: Options): Promise<void> {
+async function show(found: DisruptionPlan, { output, all, outputFile: file }: Options): Promise<void> {
   const { planDocument, planJson } = await import('./plan-text.ts')
   const hint = found.commands.length > 0 ? `To do exactly that: joiner apply ${file ?? found.id}` : undefined
   await print(output, { json: planJson(found), document: () => [...planDocument(found, all === true), [hint]] })

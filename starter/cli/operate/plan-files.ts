@@ -48,7 +48,7 @@ export async function keepPlan(plan: DisruptionPlan, options: ClusterOptions): P
 
 async function withStore<T>(options: ClusterOptions, work: (store: PlanStore) => Promise<T>): Promise<T> {
   try {
-    return await withCluster(options, (client) => work(new PlanStore(client, options.namespace)))
+    return await withCluster(options, (client) => work(new PlanStore(client, options.joinerNamespace)))
   } catch (error) {
     throw new CommandError(
       `plans are kept in ConfigMaps of the cluster, which cannot be read or written: ${unanswered(error)}`,

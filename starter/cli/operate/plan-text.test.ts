@@ -113,7 +113,7 @@ test('a plan for people', () => {
     'Nodes that stay, what each costs, and why:',
     'NODE  NODEPOOL  USD/MONTH  WHY',
     `n3    general   146.00     ${causeText(pdb)}`,
-    `n4    general   73.00      waits until 2026-11-21T12:10:00Z (--now does not); ${causeTitle(stuck)}: default/db-0 (no zone fits) and 4 pods more`,
+    `n4    general   73.00      waits until 2026-11-21T12:10:00Z (unless --ignore-consolidate-after is given); ${causeTitle(stuck)}: default/db-0 (no zone fits) and 4 pods more`,
   ])
 })
 

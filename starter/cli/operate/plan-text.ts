@@ -164,7 +164,10 @@ function blockerRow(
   { node, nodeClaim, nodePool, price, moves, waitsUntil }: PlanBlocker,
   all: boolean,
 ): readonly string[] {
-  const wait = waitsUntil === undefined ? [] : [`waits until ${waitsUntil.slice(0, 19)}Z (--now does not)`]
+  const wait =
+    waitsUntil === undefined
+      ? []
+      : [`waits until ${waitsUntil.slice(0, 19)}Z (unless --ignore-consolidate-after is given)`]
   const reasons = [...wait, ...new Set(moves.map(moveText))]
   return [node ?? nodeClaim, nodePool, priceText(price), (all ? reasons : reasons.slice(0, mostReasons)).join('; ')]
 }

@@ -12,7 +12,7 @@ export interface RequestOptions extends TemporalOptions {
   readonly node?: readonly string[]
   readonly disruptionReason?: PlanOptions['reasons']
   readonly budget?: number
-  readonly now?: true
+  readonly ignoreConsolidateAfter?: true
   readonly by?: string
   readonly output: OutputFormat
 }
@@ -70,7 +70,13 @@ function count(text: string): number {
 }
 
 /** The options as a request holds them. */
-export function asked({ nodepool, node, disruptionReason, budget, now }: Partial<RequestOptions>): PlanOptions {
+export function asked({
+  nodepool,
+  node,
+  disruptionReason,
+  budget,
+  ignoreConsolidateAfter: now,
+}: Partial<RequestOptions>): PlanOptions {
   return {
     ...defined({ nodePools: nodepool, nodes: node, reasons: disruptionReason, budget }),
     ...(now === true ? { now } : {}),

@@ -80,7 +80,7 @@ export async function openTemporal(options: TemporalOptions): Promise<OpenedTemp
 
 /** The problem, behind the one with the volume of the chart's own Temporal where there is one. */
 async function withVolume(problem: OpenedTemporal & { kind: 'problem' }, options: TemporalOptions) {
-  const { namespace } = options
+  const { joinerNamespace: namespace } = options
   const volume = await withCluster(options, (client) => volumeProblem({ client, namespace, now: Date.now() }))
   if (volume === undefined) return problem
   const lines = [volume.what, ...volume.remedies.map((remedy) => `  ${remedy}`), problem.message]
@@ -104,7 +104,7 @@ async function openReached(reach: Reach, options: TemporalOptions): Promise<Open
   try {
     connection = await connectClient(settings)
     const client = temporalClient(connection, settings)
-    const cluster = options.cluster ?? reach.cluster ?? (await onlyCluster(connection, client))
+    const cluster = options.clusterName ?? reach.cluster ?? (await onlyCluster(connection, client))
     const connected = connection
     return {
       kind: 'open',

@@ -1,11 +1,11 @@
 import { type Command, Option } from 'commander'
-import { type ClusterOptions, clusterOptions, named } from '../shared/options.ts'
+import { type ClusterOptions, clusterOptions } from '../shared/options.ts'
 
 /** How a command finds Joiner in Temporal: by the cluster that it is installed in, or by the settings of the worker, which flags override. */
 export interface TemporalOptions extends ClusterOptions {
   readonly temporalAddress?: string
   readonly temporalNamespace?: string
-  readonly cluster?: string
+  readonly clusterName?: string
 }
 
 const temporalGroup = 'Temporal options:'
@@ -26,12 +26,9 @@ export function temporalOptions(command: Command): Command {
       ).helpGroup(temporalGroup),
     )
     .addOption(
-      named(
-        new Option('--cluster-name <name>', 'name of the cluster; required only if several use this Temporal namespace')
-          .env('CLUSTER_NAME')
-          .helpGroup(temporalGroup),
-        'cluster',
-      ),
+      new Option('--cluster-name <name>', 'name of the cluster; required only if several use this Temporal namespace')
+        .env('CLUSTER_NAME')
+        .helpGroup(temporalGroup),
     )
 }
 

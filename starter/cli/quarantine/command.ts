@@ -49,7 +49,7 @@ async function run(
       import('../../picture/kept.ts'),
       import('../../picture/picture.ts'),
     ])
-  const { namespace } = options
+  const { joinerNamespace: namespace } = options
   process.exitCode = await exitCodeOf(() =>
     withCluster(options, async (client) => {
       const picture = await readWhole({ client, namespace, now: Date.now() }, { quarantined })

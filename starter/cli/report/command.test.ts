@@ -14,8 +14,8 @@ function read(...words: readonly string[]): ReportOptions {
 }
 
 test('a report is of 7 days, in Markdown, on standard output, without Prometheus', () => {
-  const { since, output, out, prometheus, prometheusMatch } = read()
-  expect([output, out, prometheus, prometheusMatch]).toEqual(['markdown', undefined, undefined, {}])
+  const { since, output, outputFile, prometheus, prometheusMatch } = read()
+  expect([output, outputFile, prometheus, prometheusMatch]).toEqual(['markdown', undefined, undefined, {}])
   expect(Math.abs(Date.now() - 7 * 86_400_000 - since)).toBeLessThan(60_000)
 })
 
@@ -50,7 +50,7 @@ test('a file that cannot be written is named, and Temporal is not to blame', asy
   expect(await joiner('history', 'report', '--output-file', '/nonexistent/x.md')).toEqual({
     code: 1,
     stdout: '',
-    stderr: expect.stringMatching(/^--out \/nonexistent\/x\.md: cannot be written: ENOENT/) as string,
+    stderr: expect.stringMatching(/^--output-file \/nonexistent\/x\.md: cannot be written: ENOENT/) as string,
   })
 })
 

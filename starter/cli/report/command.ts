@@ -1,6 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { temporalOptions } from '../operate/temporal-options.ts'
-import { named } from '../shared/options.ts'
 import { sinceOption } from '../shared/since.ts'
 import type { ReportOptions } from './options.ts'
 
@@ -10,7 +9,7 @@ export function registerReport(command: Command): void {
     .addOption(
       new Option('-o, --output <format>', 'output format').choices(['markdown', 'html', 'json']).default('markdown'),
     )
-    .addOption(named(new Option('--output-file <file>', 'file to write instead of standard output'), 'out'))
+    .option('--output-file <file>', 'file to write instead of standard output')
     .option('--prometheus <url>', 'address of a Prometheus API, for the time that pods waited', prometheusUrl)
     .option(
       '--prometheus-match <label=value>',

@@ -6,7 +6,7 @@ export interface ReportOptions extends TemporalOptions {
   /** Epoch ms. */
   readonly since: number
   readonly output: ReportFormat
-  readonly out?: string
+  readonly outputFile?: string
   readonly prometheus?: URL
   readonly prometheusMatch: Readonly<Record<string, string>>
 }

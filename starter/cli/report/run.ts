@@ -15,7 +15,7 @@ const listMs = 60_000
 export async function report({
   since,
   output,
-  out,
+  outputFile,
   prometheus,
   prometheusMatch,
   ...where
@@ -31,8 +31,8 @@ export async function report({
         : // Prometheus has a retention of its own, so that of Temporal does not limit it.
           await measuredWaits({ url: prometheus, match: prometheusMatch }, { sinceMs: since, untilMs: nowMs })
     const text = await reportText({ cluster, facts: reportOf(history), askedMs: since, measured }, output)
-    if (out === undefined) process.stdout.write(text)
-    else await writeTo(out, text)
+    if (outputFile === undefined) process.stdout.write(text)
+    else await writeTo(outputFile, text)
     if (measured.kind !== 'failed') return 0
     console.error(`report: --prometheus: ${measured.why}; the time that all pods waited is missing`)
     return 1
@@ -44,7 +44,7 @@ async function writeTo(file: string, text: string): Promise<void> {
   try {
     await writeFile(file, text)
   } catch (error) {
-    throw new CommandError(`--out ${file}: cannot be written: ${(error as Error).message}`)
+    throw new CommandError(`--output-file ${file}: cannot be written: ${(error as Error).message}`)
   }
 }
 

@@ -12,8 +12,7 @@ export interface ConnectionOptions {
 }
 
 export interface ClusterOptions extends ConnectionOptions {
-  /** Joiner's namespace. */
-  readonly namespace: string
+  readonly joinerNamespace: string
 }
 
 const clusterGroup = 'Cluster options:'
@@ -45,17 +44,8 @@ export function connectionOptions(command: Command): Command {
 /** Adds those, and the namespace that Joiner runs in. */
 export function clusterOptions(command: Command): Command {
   return connectionOptions(command).addOption(
-    named(
-      grouped('--joiner-namespace <name>', "Joiner's namespace").env('JOINER_NAMESPACE').default('joiner'),
-      'namespace',
-    ),
+    grouped('--joiner-namespace <name>', "Joiner's namespace").env('JOINER_NAMESPACE').default('joiner'),
   )
-}
-
-/** An option whose value has another name in the code than its flag. */
-export function named(option: Option, name: string): Option {
-  option.attributeName = () => name
-  return option
 }
 
 function grouped(flags: string, description: string): Option {

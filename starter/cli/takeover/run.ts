@@ -41,7 +41,10 @@ export async function takeOverCrds(options: CrdOptions): Promise<number> {
   }
 }
 
-async function crds(client: KubernetesClient, { release, namespace, yes }: CrdOptions): Promise<number> {
+async function crds(
+  client: KubernetesClient,
+  { release, joinerNamespace: namespace, yes }: CrdOptions,
+): Promise<number> {
   const own = await ownInstallation(client, release, namespace).catch((error: unknown) => {
     if (!isNotFound(error)) throw error
     throw new CommandError(

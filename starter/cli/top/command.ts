@@ -1,12 +1,12 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { isForPrograms, note, print } from '../../document/print.ts'
-import { type ClusterOptions, clusterOptions, named, type OutputFormat, outputOption } from '../shared/options.ts'
+import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
 import { type Resource, resources, type SortKey, sortKeys } from './columns.ts'
 import { parseResources } from './rows.ts'
 
 interface Options extends ClusterOptions {
   readonly once?: true
-  readonly sort: SortKey
+  readonly sortBy: SortKey
   readonly reverse?: true
   readonly nodepool?: string
   readonly filter: string
@@ -18,7 +18,7 @@ interface Options extends ClusterOptions {
 export function registerTop(command: Command): void {
   outputOption(clusterOptions(command))
     .option('--once', 'print one view as text and end; also without a terminal, and with -o')
-    .addOption(named(new Option('--sort-by <column>', 'column to sort by').choices(sortKeys).default('name'), 'sort'))
+    .addOption(new Option('--sort-by <column>', 'column to sort by').choices(sortKeys).default('name'))
     .option('--reverse', 'the other order')
     .option('--nodepool <name>', 'only nodes of this NodePool')
     .option('--filter <text>', 'only nodes with this text in their row', '')
@@ -64,8 +64,8 @@ async function top(options: Options): Promise<number> {
   try {
     client = await KubernetesClient.load(kubeconfigSource(options))
     const watch = await ClusterWatch.start({
-      client: joinersClient(client, options.namespace),
-      namespace: options.namespace,
+      client: joinersClient(client, options.joinerNamespace),
+      namespace: options.joinerNamespace,
     })
     try {
       return isLive(options) ? await live(watch, client.server, options) : await once(watch, options)
@@ -114,6 +114,11 @@ async function live(watch: Watch, server: string, options: Options): Promise<num
   })
 }
 
-function selectionOf({ sort, reverse, nodepool, filter }: Omit<Options, 'output' | 'resources'>) {
-  return { sort, isReversed: reverse === true, filter, ...(nodepool === undefined ? {} : { nodePool: nodepool }) }
+function selectionOf({ sortBy, reverse, nodepool, filter }: Omit<Options, 'output' | 'resources'>) {
+  return {
+    sort: sortBy,
+    isReversed: reverse === true,
+    filter,
+    ...(nodepool === undefined ? {} : { nodePool: nodepool }),
+  }
 }

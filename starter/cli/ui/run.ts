@@ -72,12 +72,12 @@ async function serve(
       link,
       view: () => watch.view(),
       history: (days) => historyOf(link, days),
-      cost: (days) => costOf(link, { kubernetes: client, namespace: options.namespace }, days),
+      cost: (days) => costOf(link, { kubernetes: client, namespace: options.joinerNamespace }, days),
       by: asker(options),
       now: Date.now,
     },
     {
-      cluster: options.cluster ?? options.context ?? client.server,
+      cluster: options.clusterName ?? options.context ?? client.server,
       version: ownVersion(),
       isReadOnly: isShared || options.readOnly === true,
       canPlan: !isShared,
@@ -104,7 +104,10 @@ async function serve(
   return server
 }
 
-async function watchCluster(client: KubernetesClient, { namespace }: UiOptions): Promise<ClusterWatch> {
+async function watchCluster(
+  client: KubernetesClient,
+  { joinerNamespace: namespace }: UiOptions,
+): Promise<ClusterWatch> {
   try {
     return await ClusterWatch.start({ client, namespace })
   } catch (error) {

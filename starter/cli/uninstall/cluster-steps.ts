@@ -97,7 +97,7 @@ export function removeStep(uninstallation: Uninstallation): Step {
 async function requireRunning(uninstallation: Uninstallation): Promise<void> {
   if (!(await isJoinerRunning(uninstallation)))
     throw new CommandError(
-      `no process of Joiner runs in namespace "${uninstallation.options.namespace}", and only Joiner finishes launches and deletions; ${await startAgain(uninstallation)}. Then run the command again`,
+      `no process of Joiner runs in namespace "${uninstallation.options.joinerNamespace}", and only Joiner finishes launches and deletions; ${await startAgain(uninstallation)}. Then run the command again`,
     )
 }
 
@@ -164,7 +164,7 @@ export function freeStep({ kubernetes, options }: Uninstallation): Step {
 
 /** Deletes what Joiner's processes wrote for themselves: ConfigMaps, Leases and bootstrap tokens. What the chart made is Helm's. */
 export function leftoversStep({ kubernetes, options }: Uninstallation): Step {
-  const found = () => leftovers(kubernetes, options.namespace)
+  const found = () => leftovers(kubernetes, options.joinerNamespace)
   return {
     todo: async () => {
       const paths = await found()
@@ -219,7 +219,7 @@ export function stopStep(uninstallation: Uninstallation): Step {
     run: async () => {
       const deployments = await scaled()
       await inParallel(deployments, width, async ({ metadata }) => {
-        const path = resourcePath('deployments', metadata.name, options.namespace)
+        const path = resourcePath('deployments', metadata.name, options.joinerNamespace)
         await kubernetes.mergePatch(path, { spec: { replicas: 0 } })
       })
       await untilStopped(uninstallation)
@@ -234,14 +234,14 @@ async function untilStopped(uninstallation: Uninstallation): Promise<void> {
       const left = await listObjects(kubernetes, 'pods', ofRelease(options))
       return left.length === 0 ? undefined : `${counted(left.length, 'pod')} of Joiner (${namesOf(left)})`
     },
-    remedy: `look at: kubectl get pods --namespace ${options.namespace}`,
+    remedy: `look at: kubectl get pods --namespace ${options.joinerNamespace}`,
   })
   await waitFor(uninstallation, {
     missing: async () => {
       const leader = await isJoinerRunning(uninstallation)
       return leader === false
         ? undefined
-        : `Lease ${options.namespace}/${leader.lease}: process "${leader.identity}" renews it, outside of the Deployments of release "${options.release}"`
+        : `Lease ${options.joinerNamespace}/${leader.lease}: process "${leader.identity}" renews it, outside of the Deployments of release "${options.release}"`
     },
     remedy: 'stop that process, which would start its workflows again',
   })

@@ -6,7 +6,6 @@ type NodesMode = 'keep' | 'karpenter' | 'remove'
 /** Options of `uninstall`. */
 export interface UninstallOptions extends TemporalOptions {
   readonly release: string
-  readonly namespace: string
   readonly nodes: NodesMode
   readonly timeout: string
   readonly deleteHistory?: true

@@ -38,7 +38,10 @@ export async function isJoinerRunning(context: Context): Promise<Leader | false>
 }
 
 /** Returns the leader Leases that name a holder. Errors: `LackingError`. */
-async function leases({ kubernetes, options: { namespace } }: Context): Promise<readonly SeenObject[]> {
+async function leases({
+  kubernetes,
+  options: { joinerNamespace: namespace },
+}: Context): Promise<readonly SeenObject[]> {
   const seen = (json: Json) => json as unknown as SeenObject
   const parts = Object.fromEntries(leaderLeases.map((name) => [name, object('leases', seen, { name, namespace })]))
   const { missing: _, damaged: __, ...found } = await readWhole(clusterScene(kubernetes), parts)
@@ -48,7 +51,7 @@ async function leases({ kubernetes, options: { namespace } }: Context): Promise<
 }
 
 /** What the chart made for a release. */
-export const ofRelease = ({ namespace, release }: Context['options']): Chosen => ({
+export const ofRelease = ({ joinerNamespace: namespace, release }: Context['options']): Chosen => ({
   namespace,
   labelSelector: `app.kubernetes.io/name=joiner,app.kubernetes.io/instance=${release}`,
 })
@@ -60,7 +63,7 @@ export function deploymentsOf({ kubernetes, options }: Context): Promise<readonl
 
 /** Returns what to run so that Joiner's processes run again. */
 export async function startAgain(context: Context): Promise<string> {
-  const { namespace, release } = context.options
+  const { joinerNamespace: namespace, release } = context.options
   const found = await deploymentsOf(context)
   if (found.length === 0) return `install the chart again as release "${release}" in namespace "${namespace}"`
   // Not kubectl scale: with Helm 4 the next upgrade would fail, since kubectl then owns the number of replicas.

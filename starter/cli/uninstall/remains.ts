@@ -12,7 +12,7 @@ const mostVms = 10
 /** Returns what stays after an uninstallation, with the next command for each. */
 export async function remains(uninstallation: Uninstallation): Promise<readonly string[]> {
   const { kubernetes, temporal, options } = uninstallation
-  const { namespace, release } = options
+  const { joinerNamespace: namespace, release } = options
   const [deployments, claims, crds, closed, settings] = await Promise.all([
     deploymentsOf(uninstallation),
     ownClaims(kubernetes),

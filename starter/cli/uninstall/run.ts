@@ -27,8 +27,8 @@ export async function uninstall(options: UninstallOptions, timeoutMs: number): P
   try {
     return await withCluster(options, async (kubernetes) => {
       await requireOwnCrds(kubernetes, options)
-      const cluster = options.cluster ?? (await configuredCluster(kubernetes, options.namespace))
-      return withTemporal({ ...options, ...(cluster !== undefined && { cluster }) }, async (temporal) => {
+      const cluster = options.clusterName ?? (await configuredCluster(kubernetes, options.joinerNamespace))
+      return withTemporal({ ...options, ...(cluster !== undefined && { clusterName: cluster }) }, async (temporal) => {
         await requireOwnName(kubernetes, temporal)
         return run({ kubernetes, temporal, options, timeoutMs, say })
       })
@@ -59,7 +59,7 @@ async function run(uninstallation: Uninstallation): Promise<number> {
   const { options, temporal, say } = uninstallation
   const steps = stepsOf(uninstallation)
   const todo = await todoOf(steps)
-  const { release, namespace } = options
+  const { release, joinerNamespace: namespace } = options
   if (todo.length === 0) {
     say(`nothing is left to do for release "${release}" in namespace "${namespace}", cluster "${temporal.cluster}"`)
   } else {
@@ -131,7 +131,10 @@ async function sayRemains(uninstallation: Uninstallation): Promise<void> {
 }
 
 /** Errors: the CRDs belong to another installation. */
-async function requireOwnCrds(client: KubernetesClient, { release, namespace }: UninstallOptions): Promise<void> {
+async function requireOwnCrds(
+  client: KubernetesClient,
+  { release, joinerNamespace: namespace }: UninstallOptions,
+): Promise<void> {
   const crd = await readMarkedCrd(client)
   const uid = await namespaceUid(client, namespace)
   const owner = crd === undefined ? undefined : ownershipOf(markerOf(crd), { release, namespace, uid: uid ?? '' })
@@ -160,6 +163,6 @@ async function requireOwnName(kubernetes: KubernetesClient, temporal: TemporalAc
   const owner = await nameOwner({ client, cluster, clusterUid })
   if (owner.kind === 'foreign')
     throw new CommandError(
-      `workflow ${owner.workflowId} in Temporal's namespace "${namespace}" is of the cluster with the UID ${owner.uid ?? '(none was left)'}, and this one has the UID ${clusterUid}; check --cluster and KUBECONFIG`,
+      `workflow ${owner.workflowId} in Temporal's namespace "${namespace}" is of the cluster with the UID ${owner.uid ?? '(none was left)'}, and this one has the UID ${clusterUid}; check --cluster-name and KUBECONFIG`,
     )
 }

@@ -92,7 +92,7 @@ test.each([
         yield { items }
       },
     } as unknown as KubernetesClient
-    const options = { namespace: 'system', release: 'nodes' } as Uninstallation['options']
+    const options = { joinerNamespace: 'system', release: 'nodes' } as Uninstallation['options']
     const remedy = await startAgain({ kubernetes, options })
     expect(remedy).toContain(words)
     expect(remedy).not.toContain('kubectl')

@@ -1,18 +1,10 @@
 import { type Command, Option } from 'commander'
 import { type Answer, print } from '../../document/print.ts'
 import type { Place } from '../../picture/node-picture.ts'
-import {
-  type ClusterOptions,
-  type ConnectionOptions,
-  clusterOptions,
-  connectionOptions,
-  named,
-  type OutputFormat,
-  outputOption,
-} from '../shared/options.ts'
+import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
 
-interface Options extends ConnectionOptions {
-  readonly cluster?: string
+interface Options extends ClusterOptions {
+  readonly clusterName?: string
   readonly output: OutputFormat
 }
 
@@ -23,7 +15,7 @@ interface PodOptions extends Options {
 
 /** Adds what `why` takes, which says what keeps a node, and what a pod has to do with it. */
 export function registerWhy(command: Command): void {
-  common(clusterOptions(command.command('node').alias('nodes')))
+  common(command.command('node').alias('nodes'))
     .argument('<name>', 'name of the Node or NodeClaim')
     .description('Explain the last evaluation of a node: each move, its blockers, the savings forgone, and remedies')
     .addHelpText(
@@ -37,10 +29,10 @@ Examples:
 
 Exit code: 0, 1 when the cluster does not answer, 2 when there is no such node.`,
     )
-    .action(async (name: string, options: Options & ClusterOptions) => {
+    .action(async (name: string, options: Options) => {
       process.exitCode = await whyNode(name, options)
     })
-  common(connectionOptions(command.command('pod').aliases(['pods', 'po'])))
+  common(command.command('pod').aliases(['pods', 'po']))
     .argument('<name>', 'NAMESPACE/NAME, or NAME with --namespace')
     .option('-n, --namespace <name>', "the pod's namespace")
     .description('Explain why a pod is pending, or how it keeps its node from disruption')
@@ -60,16 +52,13 @@ Exit code: 0, 1 when the cluster does not answer, 2 when there is no such pod.`,
 
 function common(command: Command): Command {
   return outputOption(
-    command.addOption(
-      named(
-        new Option('--cluster-name <name>', 'name of the cluster, for workflow ids').env('CLUSTER_NAME'),
-        'cluster',
-      ),
+    clusterOptions(command).addOption(
+      new Option('--cluster-name <name>', 'name of the cluster, for workflow ids').env('CLUSTER_NAME'),
     ),
   )
 }
 
-async function whyNode(name: string, options: Options & ClusterOptions): Promise<number> {
+async function whyNode(name: string, options: Options): Promise<number> {
   const [{ readNode }, { nodeReport }, { nodeDocument }] = await Promise.all([
     import('../../picture/node-picture.ts'),
     import('./node-report.ts'),
@@ -97,9 +86,8 @@ async function whyPod(name: string, options: PodOptions): Promise<number> {
     import('./pod-report.ts'),
     import('./pod-text.ts'),
   ])
-  const joiners = { ...options, namespace: process.env['JOINER_NAMESPACE'] ?? 'joiner' }
   return answer(
-    joiners,
+    options,
     `there is no pod ${namespace}/${own}; kubectl get pods --namespace ${namespace}`,
     async (place) => {
       const picture = await readPod(namespace, own, place)
@@ -112,12 +100,12 @@ async function whyPod(name: string, options: PodOptions): Promise<number> {
 }
 
 async function answer(
-  options: Options & ClusterOptions,
+  options: Options,
   missing: string,
   ask: (place: Place) => Promise<Answer | undefined>,
 ): Promise<number> {
   const { exitCodeOf, withCluster } = await import('../access/cluster.ts')
-  const { namespace, cluster, output } = options
+  const { joinerNamespace: namespace, clusterName: cluster, output } = options
   return exitCodeOf(async () => {
     const found = await withCluster(options, (client) =>
       ask({ client, namespace, now: Date.now(), ...(cluster !== undefined && { cluster }) }),

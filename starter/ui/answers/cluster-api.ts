@@ -96,7 +96,7 @@ export class ClusterApi implements Api {
 
   async node(key: string): Promise<NodeDetails> {
     const { client, options, link, now } = this.#sources
-    const { namespace } = options
+    const { joinerNamespace: namespace } = options
     const cluster = link.access?.cluster
     const view = this.#sources.view().nodes.find((each) => each.key === key)
     const name = view?.nodeClaim ?? view?.node ?? key
@@ -121,7 +121,7 @@ export class ClusterApi implements Api {
 
   async calendar(): Promise<Calendar> {
     const { client, options, now } = this.#sources
-    const { namespace } = options
+    const { joinerNamespace: namespace } = options
     const at = now()
     const parts = { ...budgetParts, provisioning: provisioningPauses }
     const picture = await readWhole({ client, namespace, now: at }, parts)
