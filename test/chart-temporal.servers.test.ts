@@ -265,15 +265,19 @@ describe('temporal.bundled', () => {
     })
   })
 
+  const empty = { controller: { env: [{ name: 'TEMPORAL_ADDRESS', value: '' }] } }
   test.each([
+    [{}, 'TEMPORAL_ADDRESS in controller.env has no value', empty],
+    [{ address }, 'TEMPORAL_ADDRESS in controller.env has no value', empty],
     [{ apiKey: { secretName: 'cloud' } }, 'temporal.apiKey.secretName is set, and temporal.address is empty'],
     [
       { address, bundled: { enabled: true }, tls: { enabled: true } },
       'temporal.tls.enabled is set, and temporal.bundled.enabled is true',
     ],
     [{ bundled: { enabled: false } }, 'temporal.bundled.enabled is false, and temporal.address is empty'],
-  ])('is refused with what contradicts it: %j', async (given, words) => {
-    const { code, stderr } = await helm(['template', 'joiner', chartFolder], { ...smallestValues, temporal: given })
+  ])('is refused with what contradicts it: %j, %s', async (given: object, words: string, more: object = {}) => {
+    const values = { ...smallestValues, ...more, temporal: given }
+    const { code, stderr } = await helm(['template', 'joiner', chartFolder], values)
     expect(code).not.toBe(0)
     expect(stderr).toContain(words)
   })

@@ -154,10 +154,10 @@ token that Karpenter's values hold and nobody needs.
 {{- toYaml $kept }}
 {{- end }}
 
-{{- /* Names in controller.env, as a JSON list. */}}
+{{- /* Names in controller.env that have a value, as a JSON list. */}}
 {{- define "joiner.environmentNames" -}}
 {{- $names := list }}
-{{- range .Values.controller.env }}{{ $names = append $names .name }}{{ end }}
+{{- range .Values.controller.env }}{{ if or .value .valueFrom }}{{ $names = append $names .name }}{{ end }}{{ end }}
 {{- toJson $names }}
 {{- end }}
 
@@ -220,6 +220,9 @@ Then set it: --set image.repository=REGISTRY/joiner
 
 {{- /* Not empty where the chart runs a Temporal of its own: where it is told to, or nothing names another one. */}}
 {{- define "joiner.runsTemporal" -}}
+{{- range .Values.controller.env }}
+{{- if and (eq .name "TEMPORAL_ADDRESS") (not .value) (not .valueFrom) }}{{ fail "TEMPORAL_ADDRESS in controller.env has no value, and would come before temporal.address: leave it out, or set its value to host:port of a Temporal frontend" }}{{ end }}
+{{- end }}
 {{- $given := .Values.temporal.bundled.enabled }}
 {{- $isNamed := or .Values.temporal.address (has "TEMPORAL_ADDRESS" (include "joiner.environmentNames" . | fromJsonArray)) }}
 {{- if kindIs "invalid" $given }}{{ if not $isNamed }}true{{ end }}
