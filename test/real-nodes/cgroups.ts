@@ -82,6 +82,32 @@ export function inCgroups(
   return { command: 'sh', args: ['-c', join, 'sh', ...command] }
 }
 
+/** Memory of a pod by its cgroup, in bytes: what it has had at most since it began, of what it may have. Errors: the pod is gone. */
+export async function podMemory(uid: string): Promise<{ readonly peak: number; readonly limit: number }> {
+  const folder = podFolder(uid)
+  const [peak, limit] = isUnified
+    ? ['memory.peak', 'memory.max']
+    : ['memory.max_usage_in_bytes', 'memory.limit_in_bytes']
+  const read = async (file: string) => Number(await readFile(join(folder, file), 'utf8'))
+  return { peak: await read(peak), limit: await read(limit) }
+}
+
+/** The processes of a pod's container, and files by which another one has its memory counted with theirs. Errors: the container is gone. */
+export async function containerProcesses(
+  uid: string,
+  container: string,
+): Promise<{ readonly files: readonly string[]; readonly pids: readonly number[] }> {
+  const file = join(podFolder(uid), container, 'cgroup.procs')
+  return { files: [file], pids: (await readFile(file, 'utf8')).split('\n').filter(Boolean).map(Number) }
+}
+
+function podFolder(uid: string): string {
+  const tree = isUnified ? mount : join(mount, 'memory')
+  const [folder] = globSync(`${tree}/${groups.pods}/kubepods/**/pod${uid}`)
+  if (folder === undefined) throw new Error(`no cgroup is of the pod with UID ${uid}`)
+  return folder
+}
+
 /** Moves a process, and what it starts from then on, among the servers. */
 export async function moveToServers(pid: number): Promise<void> {
   for (const file of serverCgroups) await writeFile(file, String(pid))

@@ -8,8 +8,9 @@ import { buildImage } from '../../deploy/local/image/build-image.ts'
 import { megabytes } from '../../deploy/local/image/contents.ts'
 import { nodeName } from './addresses.ts'
 import { requireVmCgroups } from './cgroups.ts'
+import { proveFaults } from './faults.ts'
 import { type Findings, proveJoined } from './joined/proof.ts'
-import { proveLife, proveUninstall } from './life.ts'
+import { proveEmptied, proveLife, proveUninstall } from './life.ts'
 import { requireAddresses, requireMachine, traces } from './machine.ts'
 import { type PodFigures, type Profile, profiles, Release } from './release.ts'
 import { Builder, giveVolume, logs, type Stage, sweep } from './stage.ts'
@@ -18,7 +19,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 
 await new Command('npm run real-nodes --')
   .description(
-    "Installs the chart on a real kubelet: Joiner's image by buildah, containerd, kube-proxy and CoreDNS on a node in namespaces of its own, beside the servers and the Azure simulator of the local cluster. For each profile: helm install with the bundled Temporal, helm test, helm upgrade and rollback, a NodePool, a pending pod, its node up and down again by the Joiner in the cluster, Temporal's pod replaced, joiner admin uninstall and helm uninstall, and a look at what is left. Prints seconds, restarts and memory by pod; ends with 1 when something is not as it should be, and leaves nothing running. Needs root on Linux, 6 GB of disk and 4 GB of memory; what else is missing is named with the command that installs it. The first run builds servers from source for some ten minutes.",
+    "Installs the chart on a real kubelet: Joiner's image by buildah, containerd, kube-proxy and CoreDNS on a node in namespaces of its own, beside the servers and the Azure simulator of the local cluster. For each profile: helm install with the bundled Temporal, helm test, helm upgrade and rollback, a NodePool, a pending pod, its node up and down again by the Joiner in the cluster, and in between pods killed, memory used up, Temporal's pod replaced behind a black hole, and an API server that reaches no Services; joiner admin uninstall and helm uninstall, and a look at what is left. Prints seconds, restarts and memory by pod; ends with 1 when something is not as it should be, and leaves nothing running. Needs root on Linux, 6 GB of disk and 4 GB of memory; what else is missing is named with the command that installs it. The first run builds servers from source for some ten minutes.",
   )
   .addOption(
     new Option('--profile <profile...>', 'some profiles of the chart')
@@ -76,7 +77,7 @@ async function main({ profile, image, joined = false }: Options): Promise<void> 
   const after = await traces()
   const left = after.filter((line) => !before.includes(line))
   if (ended !== undefined)
-    console.log(`\n${circumstances()}\n\n${table(['profile', 'pod', 'restarts', 'memory'], ended)}`)
+    console.log(`\n${circumstances()}\n\n${table(['profile', 'pod', 'restarts', 'memory', 'at most', 'limit'], ended)}`)
   console.log(`\nleft on this machine: ${left.length === 0 ? 'nothing' : left.join(', ')}`)
   const isGood = left.length === 0 && ended?.every(([, , restarts]) => restarts === '0') === true
   // What was cut off may wait for something still.
@@ -128,6 +129,15 @@ async function prove(
   if (stage.fleet === undefined) await proveLife(stage, say)
   else report(await proveJoined(stage, stage.fleet, say))
   const figures = await release.figures(nodeName)
+  if (stage.fleet === undefined) {
+    await proveFaults(stage, release, say)
+    await proveEmptied(stage, say)
+  }
   await proveUninstall(stage, release, say)
-  return figures.map(({ name, restarts, memory }: PodFigures) => [profile, name, String(restarts), megabytes(memory)])
+  return figures.map(({ name, restarts, memory }: PodFigures) => [
+    profile,
+    name,
+    String(restarts),
+    ...[memory.now, memory.peak, memory.limit].map(megabytes),
+  ])
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Operator } from '../../deploy/local/operator.ts'
-import { namespace, type Release } from './release.ts'
+import { namespace, type Pod, type Release } from './release.ts'
 import type { Stage } from './stage.ts'
 import { until } from './until.ts'
 
@@ -18,41 +18,43 @@ interface Azure {
   readonly disks: readonly unknown[]
 }
 
-/** Pods that fit nowhere get a node, also after Temporal's pod was replaced, and the nodes go when they are empty. Errors: what did not happen. */
+/** Pods that fit nowhere get a node. Errors: what did not happen. */
 export async function proveLife({ cluster, operator }: Stage, say: (line: string) => void): Promise<void> {
   const examples = ['general-purpose.yaml', 'inflate.yaml'].flatMap((name) => ['-f', join(root, 'examples', name)])
   await operator.kubectl(['apply', ...examples])
-  const scale = (replicas: number) => operator.kubectl(['scale', 'deployment', 'inflate', `--replicas=${replicas}`])
-  const running = (replicas: number) =>
-    until(
-      `${replicas} pods run on nodes of Joiner`,
-      60_000,
-      async () => (await podsOnSimulatedNodes(operator)) === replicas,
-    )
-  await scale(3)
-  await running(3)
+  await inflate(operator, 3)
   say('pods that were pending run on a node of Joiner')
-  const { uid } = (await temporalPod(operator)).metadata
-  await operator.kubectl(['delete', 'pod', 'joiner-temporal-0', '--namespace', namespace])
-  await until('another pod of Temporal is ready', 60_000, async () => {
-    const { metadata, status } = await temporalPod(operator)
-    return metadata.uid !== uid && status.containerStatuses?.every(({ ready }) => ready) === true
-  })
-  say("Temporal's pod was replaced")
   await untilKept(operator)
   say('what ends is kept for a week')
   await pageOfTemporal(cluster)
   say("Temporal's page answers behind kubectl port-forward")
-  await scale(12)
-  await running(12)
-  say('pods that were pending after that run too')
-  await scale(0)
+}
+
+/** Nodes that are empty go. Errors: what stays. */
+export async function proveEmptied({ operator }: Stage, say: (line: string) => void): Promise<void> {
+  await inflate(operator, 0)
   await until('the nodes are gone', 240_000, async () => {
     const nodeClaims = await operator.kubectl(['get', 'nodeclaims', '--output', 'name'])
     return nodeClaims === '' && (await azureThings(operator)) === 0
   })
   await operator.kubectl(['delete', 'deployment', 'inflate'])
   say('the nodes are gone, with VM, NIC and disk')
+}
+
+/** Has so many pods that ask for a CPU each, and waits until they run. */
+export async function inflate(operator: Operator, replicas: number): Promise<void> {
+  await operator.kubectl(['scale', 'deployment', 'inflate', `--replicas=${replicas}`])
+  await untilInflated(operator, replicas)
+}
+
+/** Waits until so many of them run. Errors: they do not. */
+export async function untilInflated(operator: Operator, replicas: number): Promise<void> {
+  const path = '/api/v1/namespaces/default/pods?labelSelector=app%3Dinflate'
+  await until(`${replicas} pods run on nodes of Joiner`, 60_000, async () => {
+    const { items } = await operator.api<{ readonly items: readonly Pod[] }>('GET', path)
+    const running = items.filter(({ spec, status }) => spec.nodeName !== undefined && status.phase === 'Running')
+    return running.length === replicas
+  })
 }
 
 /** Takes Joiner away as docs/uninstall.md does. Errors: what is left of it. */
@@ -85,13 +87,7 @@ export async function proveUninstall(
   say('of Joiner nothing was left but its CRDs, which are deleted')
 }
 
-interface Pod {
-  readonly metadata: { readonly uid: string }
-  readonly spec: { readonly nodeName?: string }
-  readonly status: { readonly phase: string; readonly containerStatuses?: readonly { readonly ready: boolean }[] }
-}
-
-/** Waits until Joiner has raised the retention, which the pod that was replaced has kept on its volume. */
+/** Waits until Joiner has raised the retention. */
 async function untilKept(operator: Operator): Promise<void> {
   const describe = ['/temporal', 'operator', 'namespace', 'describe', '--namespace', 'default', '--output', 'json']
   await until('the retention is a week', 60_000, async () => {
@@ -115,16 +111,6 @@ async function pageOfTemporal({ adminKubeconfig, binaries }: Stage['cluster']): 
   } finally {
     child.kill()
   }
-}
-
-function temporalPod(operator: Operator): Promise<Pod> {
-  return operator.api('GET', `/api/v1/namespaces/${namespace}/pods/joiner-temporal-0`)
-}
-
-async function podsOnSimulatedNodes(operator: Operator): Promise<number> {
-  const path = '/api/v1/namespaces/default/pods?labelSelector=app%3Dinflate'
-  const { items } = await operator.api<{ readonly items: readonly Pod[] }>('GET', path)
-  return items.filter(({ spec, status }) => spec.nodeName !== undefined && status.phase === 'Running').length
 }
 
 async function azureThings(operator: Operator): Promise<number> {

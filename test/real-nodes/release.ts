@@ -8,6 +8,7 @@ import { azureIds, clusterName, subnetId } from '../../deploy/local/cluster.ts'
 import { sshPublicKey } from '../../deploy/local/installation.ts'
 import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
 import type { Operator } from '../../deploy/local/operator.ts'
+import { podMemory } from './cgroups.ts'
 import { imageNames } from './images.ts'
 import { until } from './until.ts'
 
@@ -24,18 +25,24 @@ export const namespace = 'joiner'
 export interface PodFigures {
   readonly name: string
   readonly restarts: number
-  /** Working set, in bytes. */
-  readonly memory: number
+  /** Bytes: its working set, and by its cgroup what it had at most, and may have. */
+  readonly memory: { readonly now: number; readonly peak: number; readonly limit: number }
 }
 
-interface PodList {
-  readonly items: readonly {
-    readonly metadata: { readonly name: string }
-    readonly status: {
-      readonly conditions?: readonly { readonly type: string; readonly status: string }[]
-      readonly containerStatuses?: readonly { readonly restartCount: number }[]
-    }
-  }[]
+export interface Pod {
+  readonly metadata: { readonly name: string; readonly uid: string; readonly labels: Readonly<Record<string, string>> }
+  readonly spec: { readonly nodeName?: string }
+  readonly status: {
+    readonly phase: string
+    readonly podIP?: string
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[]
+    readonly containerStatuses?: readonly {
+      readonly containerID?: string
+      readonly restartCount: number
+      readonly ready: boolean
+      readonly lastState?: { readonly terminated?: { readonly reason: string } }
+    }[]
+  }
 }
 
 interface Summary {
@@ -74,7 +81,7 @@ export class Release {
   }
 
   async #replaced(command: readonly string[]): Promise<void> {
-    const names = async () => (await this.#pods()).items.map(({ metadata }) => metadata.name)
+    const names = async () => (await this.pods()).map(({ metadata }) => metadata.name)
     // Temporal's pod has nothing of what changes.
     const before = (await names()).filter((name) => name !== 'joiner-temporal-0')
     await this.helm(command)
@@ -103,8 +110,8 @@ export class Release {
   /** Waits until all pods are ready. Errors: which are not, with the events that warn. */
   async ready(): Promise<void> {
     await until('all pods of the release are ready', 180_000, async () => {
-      const { items } = await this.#pods()
-      const isReady = ({ status }: PodList['items'][number]) =>
+      const items = await this.pods()
+      const isReady = ({ status }: Pod) =>
         status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True')
       const late = items.filter((pod) => !isReady(pod)).map(({ metadata }) => metadata.name)
       if (items.length > 0 && late.length === 0) return true
@@ -122,11 +129,13 @@ export class Release {
   async figures(node: string): Promise<readonly PodFigures[]> {
     const { pods } = await this.#operator.api<Summary>('GET', `/api/v1/nodes/${node}/proxy/stats/summary`)
     const memory = new Map(pods.map(({ podRef, memory: used }) => [podRef.name, used?.workingSetBytes ?? 0]))
-    return (await this.#pods()).items.map(({ metadata: { name }, status }) => ({
-      name,
-      restarts: (status.containerStatuses ?? []).reduce((sum, { restartCount }) => sum + restartCount, 0),
-      memory: memory.get(name) ?? 0,
-    }))
+    return Promise.all(
+      (await this.pods()).map(async ({ metadata: { name, uid }, status }) => ({
+        name,
+        restarts: (status.containerStatuses ?? []).reduce((sum, { restartCount }) => sum + restartCount, 0),
+        memory: { now: memory.get(name) ?? 0, ...(await podMemory(uid)) },
+      })),
+    )
   }
 
   /** What is left of the release, by kind and name, besides what Kubernetes itself has in each namespace. */
@@ -169,8 +178,10 @@ export class Release {
     return [...own.split('\n'), ...shared.split('\n')].filter((line) => line !== '' && !usual.includes(line))
   }
 
-  #pods(): Promise<PodList> {
-    return this.#operator.api<PodList>('GET', `/api/v1/namespaces/${namespace}/pods`)
+  /** Its pods, also those that end. */
+  async pods(): Promise<readonly Pod[]> {
+    const path = `/api/v1/namespaces/${namespace}/pods`
+    return (await this.#operator.api<{ readonly items: readonly Pod[] }>('GET', path)).items
   }
 }
 
