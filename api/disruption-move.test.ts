@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { sampleCauses } from '../core/disruption/verdicts/sample-causes.ts'
 import { boundedVerdict, formatVerdict, type Verdict } from '../core/disruption/verdicts/verdict.ts'
+import { sampleCauses } from '../test/samples/sample-causes.ts'
 import { parseEvaluations } from './disruption-move.ts'
 
 const read = (stored: string) => parseEvaluations({ 'a-claim': stored }).verdicts.get('a-claim')

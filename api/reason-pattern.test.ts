@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { samplePolicy } from '../core/sample-objects.ts'
+import { samplePolicy } from '../test/samples/sample-objects.ts'
 import { reasonPatternError, repairRules } from './reason-pattern.ts'
 
 const matches = (reasonPattern: string, reason: string) => {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { samplePod, sampleTime } from '../core/sample-objects.ts'
 import { type Standing, waitingCauses, waitingPods } from '../core/scheduling/explain/waiting-classes.ts'
+import { samplePod, sampleTime } from '../test/samples/sample-objects.ts'
 import { formatWaitingClass, formatWaitingSummary, parseWaiting, summaryKey } from './waiting-pods.ts'
 
 const standing = (pod: string, change: Partial<Standing> = {}): Standing => ({

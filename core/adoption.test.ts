@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { sampleNode, samplePool, sampleTime } from '../test/samples/sample-objects.ts'
 import { type AskedAdoption, adoptAfterMs, adoptedClaim, adoptionPlan, type LostVm } from './adoption.ts'
 import type { NodePool } from './objects.ts'
-import { sampleNode, samplePool, sampleTime } from './sample-objects.ts'
 
 const pool = samplePool('default')
 const owner = (uid: string, name = 'a') => [{ apiVersion: 'karpenter.sh/v1', kind: 'NodeClaim', name, uid }]

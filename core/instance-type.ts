@@ -132,11 +132,6 @@ export function compatibleOfferings(
   return type.offerings.filter((offering) => isCompatible(wanted, offering.requirements, wellKnown))
 }
 
-/** Returns types with a healthy offering that a request may use, in the order given. */
-export function compatibleTypes(types: readonly InstanceType[], wanted: Requirements): readonly InstanceType[] {
-  return types.filter((type) => compatibleOfferings(type, wanted).some((offering) => offering.available))
-}
-
 /** Returns the lowest price at which a type can be launched for a request; undefined when it cannot. */
 export function cheapestPrice(
   type: InstanceType,
@@ -149,20 +144,6 @@ export function cheapestPrice(
     if (isCompatible(wanted, offering.requirements, wellKnown)) best = offering.price
   }
   return best
-}
-
-/** Sorts types by their lowest launchable price, else in the order given; those that cannot be launched come last (reference/karpenter-1.15.md 1). */
-export function orderByPrice(
-  types: readonly InstanceType[],
-  wanted: Requirements,
-  wellKnown: ReadonlySet<string> = wellKnownLabels,
-): readonly InstanceType[] {
-  const priced = types.map((type) => ({
-    type,
-    price: cheapestPrice(type, wanted, wellKnown) ?? Number.POSITIVE_INFINITY,
-  }))
-  priced.sort((a, b) => (a.price === b.price ? 0 : a.price - b.price))
-  return priced.map(({ type }) => type)
 }
 
 const capacityTypes = ['reserved', 'spot', 'on-demand'].map(
@@ -212,16 +193,6 @@ export function minValues(types: readonly InstanceType[], wanted: Requirements):
     if (!open.some(isShort)) return { needed, unsatisfied: new Map() }
   }
   return { needed, unsatisfied: new Map(open.filter(isShort).map((set) => [set.key, seen.get(set.key)?.size ?? 0])) }
-}
-
-/** Returns the cheapest `max` types; undefined when cutting would break minValues. */
-export function truncate(
-  types: readonly InstanceType[],
-  wanted: Requirements,
-  max: number,
-): readonly InstanceType[] | undefined {
-  const cut = orderByPrice(types, wanted).slice(0, max)
-  return minValues(cut, wanted).unsatisfied.size > 0 ? undefined : cut
 }
 
 /** Whether a type's own labels can meet a request; custom keys that the type does not define are ignored. */

@@ -1,8 +1,8 @@
 import { describe, expect, it, test } from 'vitest'
+import { sampleNode, samplePod } from '../test/samples/sample-objects.ts'
 import { heldNodeText, holdersOf, keepsVm, namesVm, type PodCounts, useOf } from './machines-in-use.ts'
 import { isOwnNodeOfVm } from './node-claim/node-owner.ts'
 import type { ObjectMeta } from './objects.ts'
-import { sampleNode, samplePod } from './sample-objects.ts'
 
 const now = 10_000_000_000
 const ready = (name: string) => ({ name, isReady: true })

@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import { rootCertificates } from 'node:tls'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { SimulatorProcess } from '../deploy/local/azure/simulator-process.ts'
 import { azureIds, clusterName, subnetId } from '../deploy/local/cluster.ts'
 import { AksOwner, encryptionSet, here, network } from './arm/aks-owner.ts'
 import { shippedRoles } from './arm/joiner-roles.ts'
 import { configOf, deployment, ofShape, podEnvironment, renderChart } from './chart.ts'
+import { SimulatorProcess } from './simulator/simulator-process.ts'
 
 const subscription = `/subscriptions/${azureIds.subscriptionId}`
 const nodeGroup = `${subscription}/resourceGroups/${azureIds.nodeResourceGroup}`

@@ -11,7 +11,7 @@ import { cloudOf } from '../activities/azure/arm/clouds.ts'
 import { requestLog } from '../activities/azure/arm/request-log.ts'
 import { type Config, readConfig } from '../api/config.ts'
 import { objectId } from '../deploy/local/azure/access/principals.ts'
-import { ids, SimulatorProcess, subnetId } from '../deploy/local/azure/simulator-process.ts'
+import { ids, SimulatorProcess, subnetId } from './simulator/simulator-process.ts'
 
 const subject = 'system:serviceaccount:joiner:joiner'
 let simulator: SimulatorProcess

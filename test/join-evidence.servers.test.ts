@@ -2,8 +2,8 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { joinEvidence } from '../activities/azure/join/join-evidence.ts'
-import { group, joinersClient, vmBody } from '../deploy/local/azure/sdk-clients.ts'
-import { SimulatorProcess } from '../deploy/local/azure/simulator-process.ts'
+import { group, joinersClient, vmBody } from './simulator/sdk-clients.ts'
+import { SimulatorProcess } from './simulator/simulator-process.ts'
 import { goldenConfig } from './vectors/golden-cases.ts'
 
 let simulator: SimulatorProcess

@@ -1,8 +1,8 @@
 import { afterAll } from 'vitest'
 import type { AzureClient } from '../activities/azure/arm/client.ts'
-import { joinersClient } from '../deploy/local/azure/sdk-clients.ts'
 import type { SimulatorConfig } from '../deploy/local/azure/server/config.ts'
-import { SimulatorProcess } from '../deploy/local/azure/simulator-process.ts'
+import { joinersClient } from './simulator/sdk-clients.ts'
+import { SimulatorProcess } from './simulator/simulator-process.ts'
 
 /** A simulator for the suite of the file that awaits this, with the clients that Joiner uses; it is stopped after the suite. */
 export async function simulatedAzure(

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
-import { sampleClaim, sampleNode, samplePool } from '../../core/sample-objects.ts'
+import { sampleClaim, sampleNode, samplePool } from '../../test/samples/sample-objects.ts'
 import { observeBudgets } from './budget-metrics.ts'
 
 it('budgets are published by pool and reason, in lower case, with the nodes that use them up', async () => {

@@ -8,7 +8,7 @@ import {
   sampleNode,
   samplePod,
   samplePool,
-} from '../../core/sample-objects.ts'
+} from '../../test/samples/sample-objects.ts'
 import type { CachedObject } from '../kubernetes/cache/cached-kinds.ts'
 import type { ChangeListener } from '../kubernetes/cache/change-feed.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'

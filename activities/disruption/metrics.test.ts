@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
-import { sampleClaim } from '../../core/sample-objects.ts'
+import { sampleClaim } from '../../test/samples/sample-objects.ts'
 import { DisruptionMetrics } from './metrics.ts'
 
 /** Returns the registry's lines after a call, without help, types and buckets. */
@@ -51,12 +51,10 @@ it('a command counts once, and once for each pool that it takes nodes of', async
 
 it('what fails is counted by candidates and by replacements', async () => {
   const shown = await shownAfter((metrics) => {
-    metrics.timedOut('multi-node')
     metrics.validationFailed('emptiness', 3)
     metrics.queueFailed({ method: 'drift', decision: 'replace' }, 2)
   })
   expect(shown).toEqual([
-    'karpenter_voluntary_disruption_consolidation_timeouts_total{consolidation_type="multi"} 1',
     'karpenter_voluntary_disruption_failed_validations_total{consolidation_type="empty"} 3',
     `karpenter_voluntary_disruption_queue_failures_total{decision="replace",${ofDrift}} 2`,
   ])

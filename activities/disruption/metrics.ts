@@ -45,6 +45,7 @@ export class DisruptionMetrics {
   startAtZero(): void {
     for (const method of methodNames) {
       const { consolidation_type } = labelsOf(method)
+      // It stays at zero: no search of Joiner's has a time limit.
       this.#all.timeouts.inc({ consolidation_type }, 0)
       this.#all.failedValidations.inc({ consolidation_type }, 0)
       for (const decision of ['delete', 'replace'] as const) {
@@ -69,11 +70,6 @@ export class DisruptionMetrics {
     const of = { decision, ...labelsOf(method) }
     this.#all.decisions.inc(of)
     for (const nodepool of new Set(nodePools)) this.#all.decisionsByPool.inc({ nodepool, ...of })
-  }
-
-  /** Counts a method that ended at its time limit with what it had by then. */
-  timedOut(method: DisruptionMethod): void {
-    this.#all.timeouts.inc({ consolidation_type: methodFacts[method].consolidationType })
   }
 
   /** Counts the failed candidates of a proposal that did not hold after the validation delay. */

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import type { Candidate } from '../../core/disruption/candidates.ts'
 import type { DisruptionCommand } from '../../core/disruption/command.ts'
-import { sampleClaim, sampleNode, samplePool } from '../../core/sample-objects.ts'
 import { disruptionCommandId } from '../../core/task-queues.ts'
 import { plannedClaim } from '../../test/fakes/planning.ts'
+import { sampleClaim, sampleNode, samplePool } from '../../test/samples/sample-objects.ts'
 import { commandDigest, commandMethod, commandReason, isProposal, knownSavings, proposalsOf } from './proposals.ts'
 
 const nodePool = samplePool('web')

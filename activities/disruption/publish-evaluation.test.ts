@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
-import { sampleClaim, sampleNode, samplePool } from '../../core/sample-objects.ts'
+import { sampleClaim, sampleNode, samplePool } from '../../test/samples/sample-objects.ts'
 import { DisruptionMetrics } from './metrics.ts'
 import { publishEvaluation, type TellEvaluationDeps } from './pass.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { samplePool } from '../../core/sample-objects.ts'
+import { samplePool } from '../../test/samples/sample-objects.ts'
 import { claimBody } from './claim-body.ts'
 
 test('a NodeClaim gets the annotations of the template, but none that only its own life may give it', () => {

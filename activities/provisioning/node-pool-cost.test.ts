@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
-import { sampleClaim, sampleType } from '../../core/sample-objects.ts'
+import { sampleClaim, sampleType } from '../../test/samples/sample-objects.ts'
 import { observeNodePoolCost } from './node-pool-cost.ts'
 
 const claim = (nodePool: string, instanceType: string, capacityType: string) =>

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import type { InstanceType } from '../../core/instance-type.ts'
 import { labels } from '../../core/requirements/labels.ts'
-import { samplePool, sampleType } from '../../core/sample-objects.ts'
+import { samplePool, sampleType } from '../../test/samples/sample-objects.ts'
 import { observePoolOfferings } from './node-pool-offerings.ts'
 
 const refused = (type: InstanceType): InstanceType => ({

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest'
-import { sampleMeta, samplePod, samplePool } from '../../core/sample-objects.ts'
+import { sampleMeta, samplePod, samplePool } from '../../test/samples/sample-objects.ts'
 import { ApiError } from '../kubernetes/client/api-error.ts'
 import { refusalBefore, refusalOf } from './claim-refusal.ts'
 import { RefusedClaims } from './refused-claims.ts'

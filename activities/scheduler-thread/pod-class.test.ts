@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Pod } from '../../core/objects.ts'
-import { sampleMeta, samplePod } from '../../core/sample-objects.ts'
+import { sampleMeta, samplePod } from '../../test/samples/sample-objects.ts'
 import { podClass } from './pod-fingerprint.ts'
 
 const volumeClaim = (name: string, storageClassName: string, volumeName?: string) =>

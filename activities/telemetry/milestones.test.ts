@@ -2,7 +2,7 @@ import pino from 'pino'
 import { describe, expect, test } from 'vitest'
 import { labels } from '../../core/requirements/labels.ts'
 import { parseResources } from '../../core/resources.ts'
-import { sampleClaim } from '../../core/sample-objects.ts'
+import { sampleClaim } from '../../test/samples/sample-objects.ts'
 import { milestones } from './milestones.ts'
 
 const claim = sampleClaim('aks-general-1', {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sampleCondition, samplePod } from '../sample-objects.ts'
+import { sampleCondition, samplePod } from '../../test/samples/sample-objects.ts'
 import { type BufferPlaces, provisioningCondition } from './buffer-plan.ts'
 import type { CapacityBuffer } from './capacity-buffer.ts'
 

@@ -1,7 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { evaluate } from '../disruption/evaluate.ts'
-import { disruptionWorld } from '../disruption/world.ts'
-import type { Condition, Pod } from '../objects.ts'
 import {
   sampleClaim,
   sampleCondition,
@@ -11,7 +8,10 @@ import {
   samplePool,
   sampleTime,
   sampleType,
-} from '../sample-objects.ts'
+} from '../../test/samples/sample-objects.ts'
+import { evaluate } from '../disruption/evaluate.ts'
+import { disruptionWorld } from '../disruption/world.ts'
+import type { Condition, Pod } from '../objects.ts'
 import { indexOf } from '../scheduling/cluster-index/index-of.ts'
 import { schedule } from '../scheduling/schedule.ts'
 import { realPlan } from './buffer-pods.ts'

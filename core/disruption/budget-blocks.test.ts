@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest'
-import type { Budget, Condition, Pod } from '../objects.ts'
 import {
   ownedBy,
   sampleClaim,
@@ -10,7 +9,8 @@ import {
   samplePool,
   sampleTime,
   sampleType,
-} from '../sample-objects.ts'
+} from '../../test/samples/sample-objects.ts'
+import type { Budget, Condition, Pod } from '../objects.ts'
 import { indexOf } from '../scheduling/cluster-index/index-of.ts'
 import { poolCounts } from './candidates.ts'
 import { evaluate } from './evaluate.ts'

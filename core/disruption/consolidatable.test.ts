@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { sampleClaim, sampleCondition, samplePool, sampleTime } from '../../test/samples/sample-objects.ts'
 import type { NodePool } from '../objects.ts'
-import { sampleClaim, sampleCondition, samplePool, sampleTime } from '../sample-objects.ts'
 import { consolidatableAt } from './consolidatable.ts'
 
 const minute = 60_000

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { samplePod, sampleType } from '../sample-objects.ts'
+import { samplePod, sampleType } from '../../test/samples/sample-objects.ts'
 import { nodePrice, rescheduleCost } from './costs.ts'
 
 const own = 'karpenter.sh/disruption-cost'

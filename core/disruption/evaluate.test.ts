@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import type { Node, NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../objects.ts'
-import { Pauses } from '../pauses/pauses.ts'
 import {
   ownedBy,
   sampleClaim,
@@ -12,7 +10,9 @@ import {
   samplePool,
   sampleTime,
   sampleType,
-} from '../sample-objects.ts'
+} from '../../test/samples/sample-objects.ts'
+import type { Node, NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../objects.ts'
+import { Pauses } from '../pauses/pauses.ts'
 import { indexOf } from '../scheduling/cluster-index/index-of.ts'
 import { type EvaluationSettings, evaluate } from './evaluate.ts'
 import { joinerPolicy, karpenterPolicy } from './policy.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { sampleClaim, sampleCondition, sampleTime } from '../../test/samples/sample-objects.ts'
 import type { NodeClaim, NodeClass } from '../objects.ts'
-import { sampleClaim, sampleCondition, sampleTime } from '../sample-objects.ts'
 import { imageTrials } from './image-trial.ts'
 
 const nodeClass = (name: string, ...images: readonly string[]) =>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { sampleClaim, sampleMeta, sampleNode, samplePool } from '../../test/samples/sample-objects.ts'
 import type { Condition, NodeClass } from '../objects.ts'
-import { sampleClaim, sampleMeta, sampleNode, samplePool } from '../sample-objects.ts'
 import { type AzureDriftView, azureDrift } from './azure-drift.ts'
 
 const hash = 'karpenter.azure.com/aksnodeclass-hash'

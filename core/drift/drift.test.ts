@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { sampleClaim, sampleCondition } from '../../test/samples/sample-objects.ts'
 import type { Condition } from '../objects.ts'
-import { sampleClaim, sampleCondition } from '../sample-objects.ts'
 import { azureDriftChange, type Drift, firstDrift, poolDriftChange } from './drift.ts'
 
 const none: Drift = { kind: 'none' }

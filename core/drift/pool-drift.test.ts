@@ -1,9 +1,16 @@
 import { describe, expect, it } from 'vitest'
+import {
+  sampleClaim,
+  sampleCondition,
+  sampleMeta,
+  samplePool,
+  sampleTime,
+  sampleType,
+} from '../../test/samples/sample-objects.ts'
 import type { InstanceType } from '../instance-type.ts'
 import type { RequirementSpec } from '../objects.ts'
 import { annotations, coreWellKnownLabels } from '../requirements/labels.ts'
 import { requirements } from '../requirements/requirements.ts'
-import { sampleClaim, sampleCondition, sampleMeta, samplePool, sampleTime, sampleType } from '../sample-objects.ts'
 import { nodeClaimDrift, type PoolDriftView, poolDrift, typeCheckAgeMs } from './pool-drift.ts'
 
 const stamps = (hash: string | undefined, version: string | undefined) => ({

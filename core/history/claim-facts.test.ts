@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { sampleClaim, sampleNode, samplePolicy, sampleTime } from '../../test/samples/sample-objects.ts'
 import { noNodeRules } from '../node-claim/node-health.ts'
 import { annotations, labels } from '../requirements/labels.ts'
-import { sampleClaim, sampleNode, samplePolicy, sampleTime } from '../sample-objects.ts'
 import { deathOf, factsOfClaim, priceAnnotation, priceOfClaim, replacesAnnotation } from './claim-facts.ts'
 import { readLifeFacts } from './read-facts.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { sampleClaim } from '../sample-objects.ts'
+import { sampleClaim } from '../../test/samples/sample-objects.ts'
 import { isAdopted, isAksMachine, parseAksMachineId } from './aks-machine.ts'
 
 const id =

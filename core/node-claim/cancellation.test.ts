@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { sampleClaim, sampleNode, samplePool, sampleTime } from '../../test/samples/sample-objects.ts'
 import type { Budget, NodeClaim } from '../objects.ts'
 import { type Pause, Pauses } from '../pauses/pauses.ts'
-import { sampleClaim, sampleNode, samplePool, sampleTime } from '../sample-objects.ts'
 import {
   type Accepted,
   acceptedEntries,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { sampleClaim, sampleNode } from '../../test/samples/sample-objects.ts'
 import { parseResources } from '../resources.ts'
-import { sampleClaim, sampleNode } from '../sample-objects.ts'
 import { initializedConditions, shortfalls } from './consistency.ts'
 
 const claim = sampleClaim('a', {

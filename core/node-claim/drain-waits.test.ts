@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { sampleMeta, samplePod, sampleTime } from '../sample-objects.ts'
+import { sampleMeta, samplePod, sampleTime } from '../../test/samples/sample-objects.ts'
 import type { HoldCause } from './drain.ts'
 import {
   type DrainReported,

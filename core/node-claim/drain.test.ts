@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { ownedBy, sampleMeta, samplePod, sampleTime } from '../../test/samples/sample-objects.ts'
 import type { Pod } from '../objects.ts'
-import { ownedBy, sampleMeta, samplePod, sampleTime } from '../sample-objects.ts'
 import { blockingVolumeAttachments, drainPlan, staysOnDrainedNode } from './drain.ts'
 
 const now = sampleTime

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { sampleClaim, sampleTime } from '../sample-objects.ts'
+import { sampleClaim, sampleTime } from '../../test/samples/sample-objects.ts'
 import { holdAnnotations, holdOf, holdText, isHeldOtherwise, noHoldAnnotations } from './hold.ts'
 
 const minute = 60_000

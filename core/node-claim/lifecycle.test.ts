@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest'
+import {
+  sampleClaim,
+  sampleCondition,
+  sampleNode,
+  samplePolicy,
+  sampleTime,
+} from '../../test/samples/sample-objects.ts'
 import type { Node, NodeClaim } from '../objects.ts'
-import { sampleClaim, sampleCondition, sampleNode, samplePolicy, sampleTime } from '../sample-objects.ts'
 import {
   expiresAt,
   launchDeadline,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import { sampleClaim, sampleCondition, sampleNode, sampleTime } from '../../test/samples/sample-objects.ts'
 import { applyConditions, conditionOf } from '../conditions.ts'
 import type { NodeClaim } from '../objects.ts'
-import { sampleClaim, sampleCondition, sampleNode, sampleTime } from '../sample-objects.ts'
 import { claimWait } from './claim-wait.ts'
 import { type LifecycleStep, nextStep } from './lifecycle.ts'
 import { nodeGoneLimits, nodeGoneTurn } from './node-gone.ts'

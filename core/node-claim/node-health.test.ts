@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest'
+import {
+  sampleClaim,
+  sampleCondition,
+  sampleNode,
+  samplePolicy,
+  sampleTime,
+} from '../../test/samples/sample-objects.ts'
 import type { Condition } from '../objects.ts'
-import { sampleClaim, sampleCondition, sampleNode, samplePolicy, sampleTime } from '../sample-objects.ts'
 import { nextObservationAt, nextStep, wakeOf } from './lifecycle.ts'
 import { areTooManySick, interruptionOf, type NodeRules, needsLook, repairOf } from './node-health.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { sampleClaim, sampleCondition, sampleNode, sampleTime } from '../../test/samples/sample-objects.ts'
 import type { Node, NodeClaim } from '../objects.ts'
-import { sampleClaim, sampleCondition, sampleNode, sampleTime } from '../sample-objects.ts'
 import { hasLostNode, isNodeOf, isOwnNodeOfVm, type Join, joinOf, joinsOf } from './node-owner.ts'
 
 const claim = sampleClaim('aks-a', { metadata: { name: 'a', uid: 'uid-a' } })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { sampleClaim, sampleCondition, sampleTime } from '../../test/samples/sample-objects.ts'
 import type { Condition } from '../objects.ts'
-import { sampleClaim, sampleCondition, sampleTime } from '../sample-objects.ts'
 import { phaseOf } from './phase.ts'
 
 const minute = 60_000

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
+import { sampleClaim, sampleCondition, sampleMeta, sampleNode } from '../../test/samples/sample-objects.ts'
 import type { Node, NodeClaim, Taint } from '../objects.ts'
 import { parseResources } from '../resources.ts'
-import { sampleClaim, sampleCondition, sampleMeta, sampleNode } from '../sample-objects.ts'
 import { asClaimed, initializationState, registrationPatch } from './registration.ts'
 
 const unregistered: Taint = { key: 'karpenter.sh/unregistered', effect: 'NoExecute' }

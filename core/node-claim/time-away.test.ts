@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest'
-import { sampleClaim, sampleTime } from '../sample-objects.ts'
+import { sampleClaim, sampleTime } from '../../test/samples/sample-objects.ts'
 import { awayAnnotation, awayMs, type Beat, type Gap, gapsBefore, runsSince, totalMs } from './time-away.ts'
 
 const s = (seconds: number) => sampleTime + seconds * 1000

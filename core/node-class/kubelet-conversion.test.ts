@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { kubeletAnnotation, kubeletDrifted, kubeletErrors, parseKubelet } from './kubelet-conversion.ts'
+import { kubeletAnnotation, kubeletErrors, parseKubelet } from './kubelet-conversion.ts'
 
 const of = (kubelet: unknown) => ({
   [kubeletAnnotation]: typeof kubelet === 'string' ? kubelet : JSON.stringify(kubelet),
@@ -73,26 +73,5 @@ describe('parseKubelet', () => {
     const errors = kubeletErrors(of({ maxPods: 'x'.repeat(500), podsPerCore: false }))
     expect(errors).toHaveLength(2)
     expect(errors[0]?.length).toBeLessThan(300)
-  })
-})
-
-describe('kubeletDrifted', () => {
-  test('the same settings in another order and with other spaces are the same', () => {
-    const claim = of('{"maxPods":42,"kubeReserved":{"cpu":"1","memory":"1Gi"}}')
-    const pool = of('{ "kubeReserved": {"memory": "1Gi", "cpu": "1"}, "maxPods": 42 }')
-    expect(kubeletDrifted(claim, pool)).toBe(false)
-  })
-
-  test.each([
-    ['another value', of({ maxPods: 42 }), of({ maxPods: 43 })],
-    ['settings that came', {}, of({ maxPods: 43 })],
-    ['settings that went', of({ maxPods: 43 }), {}],
-    ['settings that cannot be read any more', of({ maxPods: 43 }), of('{')],
-  ])('%s: drifted', (_what, claim, pool) => {
-    expect(kubeletDrifted(claim, pool)).toBe(true)
-  })
-
-  test('none on both sides is no drift', () => {
-    expect(kubeletDrifted({}, { other: 'x' })).toBe(false)
   })
 })

@@ -123,33 +123,6 @@ export function kubeletConversion(annotations: Readonly<Record<string, string>>)
   return parsed.kind === 'kubelet' ? parsed.kubelet : undefined
 }
 
-/**
- * Whether nodes of a claim run with other settings than its present pool's. The pool's hash does not hold the annotation, so it is compared
- * separately: two texts of the same settings are equal.
- */
-export function kubeletDrifted(
-  claim: Readonly<Record<string, string>>,
-  pool: Readonly<Record<string, string>>,
-): boolean {
-  return canonical(claim) !== canonical(pool)
-}
-
-function canonical(annotations: Readonly<Record<string, string>>): string {
-  const parsed = parseKubelet(annotations)
-  if (parsed.kind === 'none') return 'none'
-  // Unreadable settings are compared as text.
-  return parsed.kind === 'error' ? `text ${annotations[kubeletAnnotation]}` : JSON.stringify(sorted(parsed.kubelet))
-}
-
-function sorted(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
-  return Object.fromEntries(
-    Object.entries(value)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, inner]) => [key, sorted(inner)]),
-  )
-}
-
 function relationErrors(kubelet: KubeletConversion): readonly string[] {
   const { imageGCHighThresholdPercent: high, imageGCLowThresholdPercent: low } = kubelet
   const { evictionSoft = {}, evictionSoftGracePeriod = {} } = kubelet

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { samplePool } from '../../test/samples/sample-objects.ts'
 import type { NodePool, RequirementSpec } from '../objects.ts'
 import { coreWellKnownLabels, wellKnownLabels } from '../requirements/labels.ts'
-import { samplePool } from '../sample-objects.ts'
 import { maxFallbackPriceFactor } from './fallback-price.ts'
 import { runtimeErrors, templateErrors } from './node-pool-validation.ts'
 

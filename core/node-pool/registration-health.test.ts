@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { sampleClaim, sampleCondition, sampleMeta, samplePool } from '../../test/samples/sample-objects.ts'
 import type { Condition } from '../objects.ts'
-import { sampleClaim, sampleCondition, sampleMeta, samplePool } from '../sample-objects.ts'
 import {
   healthAfter,
   healthReset,

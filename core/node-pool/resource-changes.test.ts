@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { sampleClaim, sampleNode } from '../../test/samples/sample-objects.ts'
 import type { Node, NodeClaim } from '../objects.ts'
 import { formatResources, parseResources } from '../resources.ts'
-import { sampleClaim, sampleNode } from '../sample-objects.ts'
 import { resourcesByPool } from './resources.ts'
 
 // Names say which tests of upstream's suite state, NodePool Resources, they answer to.

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { sampleClaim, sampleCondition, sampleNode, samplePool } from '../../test/samples/sample-objects.ts'
 import type { Node, NodeClaim } from '../objects.ts'
 import { formatResources, parseResources } from '../resources.ts'
-import { sampleClaim, sampleCondition, sampleNode, samplePool } from '../sample-objects.ts'
 import { countPatch, poolResources, resourcesByPool } from './resources.ts'
 
 const later = '2026-01-02T00:00:00Z'

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest'
+import {
+  sampleClaim,
+  sampleCondition,
+  sampleNode,
+  samplePolicy,
+  sampleTime,
+} from '../../test/samples/sample-objects.ts'
 import type { Condition } from '../objects.ts'
-import { sampleClaim, sampleCondition, sampleNode, samplePolicy, sampleTime } from '../sample-objects.ts'
 import { areTooManyUnhealthy, recentReboots, repairState } from './node-repair.ts'
 import { type RepairPolicy, type RepairRule, repairPolicyErrors } from './repair-policy.ts'
 

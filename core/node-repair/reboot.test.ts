@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { sampleClaim, sampleCondition, sampleTime } from '../../test/samples/sample-objects.ts'
 import type { NodeClaim } from '../objects.ts'
-import { sampleClaim, sampleCondition, sampleTime } from '../sample-objects.ts'
 import {
   drainTimes,
   isRestartAsked,

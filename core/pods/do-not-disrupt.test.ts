@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { samplePod, sampleTime } from '../sample-objects.ts'
+import { samplePod, sampleTime } from '../../test/samples/sample-objects.ts'
 import { type Protection, protectionOf } from './do-not-disrupt.ts'
 import { hasDoNotDisrupt } from './pod-rules.ts'
 

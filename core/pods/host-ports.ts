@@ -20,11 +20,6 @@ export function hostPorts(ports: readonly ContainerPort[]): readonly HostPort[] 
     }))
 }
 
-/** Returns upstream's text of a host port. */
-export function describeHostPort({ ip, port, protocol }: HostPort): string {
-  return `IP=${ip} Port=${port} Proto=${protocol}`
-}
-
 function clashes(a: HostPort, b: HostPort): boolean {
   if (a.protocol !== b.protocol || a.port !== b.port) return false
   return a.ip === b.ip || unspecified.has(a.ip) || unspecified.has(b.ip)

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { formatResources, maxResources } from '../resources.ts'
-import { type PodResourcesInput, podLimits, podRequests, podsRequests, specRequests } from './pod-requests.ts'
+import { type PodResourcesInput, podLimits, podRequests, specRequests } from './pod-requests.ts'
 
 type Container = NonNullable<NonNullable<PodResourcesInput['spec']>['containers']>[number]
 
@@ -131,12 +131,6 @@ describe("a pod's limits", () => {
     expect(limited({ limits: { cpu: '1' } })).toEqual({ cpu: '1050m' })
     expect(limited({})).toEqual({})
   })
-})
-
-test('many pods are their sum and their number', () => {
-  const pod = { spec: { containers: [asks('250m')] } }
-  expect(formatResources(podsRequests([pod, pod, pod]))).toEqual({ cpu: '750m', pods: '3' })
-  expect(formatResources(podsRequests([]))).toEqual({ pods: '0' })
 })
 
 test("no container requests more than its pod, and none reduces the pod's requests", () => {

@@ -1,5 +1,4 @@
 import { maxResources, mergeResources, parseResources, type Resources } from '../resources.ts'
-import { integerQuantity } from '../values/quantity.ts'
 import { entryOf } from '../values/records.ts'
 
 type Amounts = Readonly<Record<string, string | number>> | null | undefined
@@ -73,14 +72,6 @@ export function podRequests(pod: PodResourcesInput): Resources {
 /** Returns a pod's limits. A container without a limit for a resource adds nothing to it. */
 export function podLimits(pod: PodResourcesInput): Resources {
   return total(pod, 'limits', (container) => parseResources(container.resources?.limits))
-}
-
-/** Returns the sum over pods, with `pods` = their number. */
-export function podsRequests(
-  pods: readonly PodResourcesInput[],
-  of: (pod: PodResourcesInput) => Resources = podRequests,
-): Resources {
-  return { ...mergeResources(...pods.map(of)), pods: integerQuantity(pods.length) }
 }
 
 /**

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { ownedBy, samplePod, sampleTime } from '../../test/samples/sample-objects.ts'
 import type { Pod } from '../objects.ts'
-import { ownedBy, samplePod, sampleTime } from '../sample-objects.ts'
 import {
   isActive,
   isDaemonPod,

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { samplePod } from '../sample-objects.ts'
+import { samplePod } from '../../test/samples/sample-objects.ts'
 import { parseQuantity } from '../values/quantity.ts'
 import { SharedParts } from './shared-parts.ts'
 

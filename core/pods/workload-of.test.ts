@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ownedBy, samplePod } from '../sample-objects.ts'
+import { ownedBy, samplePod } from '../../test/samples/sample-objects.ts'
 import { workloadOf } from './pod-rules.ts'
 
 const owned = (kind: string, name: string, labels = {}) =>

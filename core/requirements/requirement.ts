@@ -75,11 +75,6 @@ export function operatorOf({ complement, values }: Requirement): RequirementOper
   return values.size > 0 ? 'In' : 'DoesNotExist'
 }
 
-/** Returns the number of members; of a complement, 2^63-1 minus its exclusions. */
-export function lengthOf({ complement, values }: Requirement): bigint {
-  return complement ? maxInt64 - BigInt(values.size) : BigInt(values.size)
-}
-
 /** Whether a value is a member. */
 export function allows(set: Requirement, value: string): boolean {
   return set.values.has(value) !== set.complement && withinBounds(value, set)

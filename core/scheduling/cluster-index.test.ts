@@ -1,7 +1,5 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Node, NodeClaim, Pod } from '../objects.ts'
-import type { DaemonSet } from '../pods/related-objects.ts'
 import {
   sampleClaim,
   sampleMeta,
@@ -10,7 +8,9 @@ import {
   samplePool,
   sampleTime,
   sampleType,
-} from '../sample-objects.ts'
+} from '../../test/samples/sample-objects.ts'
+import type { Node, NodeClaim, Pod } from '../objects.ts'
+import type { DaemonSet } from '../pods/related-objects.ts'
 import { schedulingSnapshot } from './cluster.ts'
 import { ClusterIndex } from './cluster-index.ts'
 import type { SchedulingSnapshot } from './snapshot.ts'

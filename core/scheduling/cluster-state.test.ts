@@ -1,8 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import type { Node, NodeClaim, Pod, Taint } from '../objects.ts'
-import { podName } from '../pods/pod-rules.ts'
-import type { DaemonSet } from '../pods/related-objects.ts'
-import { formatResources } from '../resources.ts'
 import {
   sampleClaim,
   sampleCondition,
@@ -12,7 +8,11 @@ import {
   samplePool,
   sampleTime,
   sampleType,
-} from '../sample-objects.ts'
+} from '../../test/samples/sample-objects.ts'
+import type { Node, NodeClaim, Pod, Taint } from '../objects.ts'
+import { podName } from '../pods/pod-rules.ts'
+import type { DaemonSet } from '../pods/related-objects.ts'
+import { formatResources } from '../resources.ts'
 import { ClusterIndex } from './cluster-index.ts'
 import { schedule } from './schedule.ts'
 

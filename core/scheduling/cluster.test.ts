@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import type { PodDisruptionBudget } from '../objects.ts'
-import { formatResources } from '../resources.ts'
 import {
   ownedBy,
   sampleClaim,
@@ -10,7 +8,9 @@ import {
   samplePool,
   sampleTime,
   sampleType,
-} from '../sample-objects.ts'
+} from '../../test/samples/sample-objects.ts'
+import type { PodDisruptionBudget } from '../objects.ts'
+import { formatResources } from '../resources.ts'
 import { type ClusterObjects, podsToPlace, schedulingSnapshot } from './cluster.ts'
 import { schedule } from './schedule.ts'
 

@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { disruptionWorld } from '../disruption/world.ts'
-import type { Pod, TopologySpreadConstraint } from '../objects.ts'
 import {
   ownedBy,
   sampleClaim,
@@ -10,7 +8,9 @@ import {
   samplePool,
   sampleTime,
   sampleType,
-} from '../sample-objects.ts'
+} from '../../test/samples/sample-objects.ts'
+import { disruptionWorld } from '../disruption/world.ts'
+import type { Pod, TopologySpreadConstraint } from '../objects.ts'
 import { indexOf } from './cluster-index/index-of.ts'
 import { Amounts } from './offerings/amounts.ts'
 import { isHeavy, podCost } from './pod-cost.ts'

@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import type { NodeClaim, Pod } from '../objects.ts'
-import { parseResources } from '../resources.ts'
 import {
   ownedBy,
   sampleClaim,
@@ -10,7 +8,9 @@ import {
   samplePod,
   sampleTime,
   sampleType,
-} from '../sample-objects.ts'
+} from '../../test/samples/sample-objects.ts'
+import type { NodeClaim, Pod } from '../objects.ts'
+import { parseResources } from '../resources.ts'
 import { hasPromisedRoom, type MadeNode, nodeVerdict } from './node-verdict.ts'
 import { Storage } from './volumes.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { sampleMeta, samplePod, samplePool, sampleTime, sampleType } from '../../test/samples/sample-objects.ts'
 import type { Pod } from '../objects.ts'
-import { sampleMeta, samplePod, samplePool, sampleTime, sampleType } from '../sample-objects.ts'
 import { schedulingSnapshot } from './cluster.ts'
 import { indexOf } from './cluster-index/index-of.ts'
 import { unschedulableText } from './unschedulable-text.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { sampleNode, samplePod, samplePool, sampleType } from '../../test/samples/sample-objects.ts'
 import type { Pod } from '../objects.ts'
 import { formatResources, parseResources } from '../resources.ts'
-import { sampleNode, samplePod, samplePool, sampleType } from '../sample-objects.ts'
 import { settled } from './settled.ts'
 import type { SchedulableNode, SchedulingSnapshot } from './snapshot.ts'
 import { schedulableNodes } from './state-nodes.ts'

@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import type { NodeClaim, Pod } from '../objects.ts'
-import { formatResources, parseResources } from '../resources.ts'
 import {
   ownedBy,
   sampleClaim,
@@ -10,7 +8,9 @@ import {
   samplePod,
   samplePool,
   sampleType,
-} from '../sample-objects.ts'
+} from '../../test/samples/sample-objects.ts'
+import type { NodeClaim, Pod } from '../objects.ts'
+import { formatResources, parseResources } from '../resources.ts'
 import { schedule } from './schedule.ts'
 import { type ClusterState, isBeingEmptied, isLeaving, schedulableNodes } from './state-nodes.ts'
 import { Storage } from './volumes.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { sampleNode, samplePod, samplePool, sampleType } from '../../test/samples/sample-objects.ts'
 import type { Pod, RequirementSpec } from '../objects.ts'
-import { sampleNode, samplePod, samplePool, sampleType } from '../sample-objects.ts'
 import { schedule } from './schedule.ts'
 import type { SchedulingPlan, SchedulingSnapshot } from './snapshot.ts'
 import { schedulableNodes } from './state-nodes.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { sampleMeta, samplePod } from '../../test/samples/sample-objects.ts'
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../pods/related-objects.ts'
-import { sampleMeta, samplePod } from '../sample-objects.ts'
 import type { VolumeProblem } from './unschedulable.ts'
 import { Storage } from './volumes.ts'
 

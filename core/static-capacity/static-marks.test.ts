@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { sampleClaim, sampleCondition, samplePool } from '../../test/samples/sample-objects.ts'
 import type { NodeClaim } from '../objects.ts'
-import { sampleClaim, sampleCondition, samplePool } from '../sample-objects.ts'
 import { countPool, missingClaims, surplusClaims } from './pool-count.ts'
 import { claimsOfCommands, markedClaims, stampedClaims } from './static-claim.ts'
 

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { durationMs, formatGoDuration, parseGoDuration } from './duration.ts'
+import { formatGoDuration } from '../../test/vectors/go-duration.ts'
+import { durationMs, parseGoDuration } from './duration.ts'
 
 const second = 1_000_000_000n
 

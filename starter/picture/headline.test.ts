@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sampleClaim, sampleCondition, sampleNode } from '../../core/sample-objects.ts'
+import { sampleClaim, sampleCondition, sampleNode } from '../../test/samples/sample-objects.ts'
 import { type HeadlineClaim, headlineOf, headlineText, standingOf } from './headline.ts'
 
 const now = Date.parse('2026-01-02T00:00:00Z')

@@ -16,6 +16,9 @@ import { initializationState, registrationPatch } from '../../core/node-claim/re
 import { claimValueErrors } from '../../core/node-claim/values.ts'
 import type { NodeClaim, NodePool } from '../../core/objects.ts'
 import { requirements } from '../../core/requirements/requirements.ts'
+import { poolOptions } from '../../core/scheduling/cluster.ts'
+import { schedule } from '../../core/scheduling/schedule.ts'
+import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import {
   sampleClaim,
   sampleCondition,
@@ -25,10 +28,7 @@ import {
   samplePool,
   sampleTime,
   sampleType,
-} from '../../core/sample-objects.ts'
-import { poolOptions } from '../../core/scheduling/cluster.ts'
-import { schedule } from '../../core/scheduling/schedule.ts'
-import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
+} from '../samples/sample-objects.ts'
 import { fieldsOf, type SchemaField, valuesOf, withValue } from './schema-fields.ts'
 
 // That a field is decoded is not enough: some function that decides must give another answer when the field changes. AKSNodeClass has a

@@ -1,6 +1,6 @@
 import { providerId } from '../../activities/azure/launch/virtual-machine.ts'
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
-import { sampleTime } from '../../core/sample-objects.ts'
+import { sampleTime } from '../samples/sample-objects.ts'
 import { azureConfig } from './azure-config.ts'
 
 /** Objects as they travel, valid ones with as little in them as possible; and what a test changes. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, vi } from 'vitest'
 import type { ServerTime } from '../../activities/kubernetes/client/server-time.ts'
-import { sampleTime } from '../../core/sample-objects.ts'
+import { sampleTime } from '../samples/sample-objects.ts'
 
 /** Each test of the file begins when the sample objects were created, and time passes by `pass` alone. */
 export function useFakeTime(): void {

@@ -25,13 +25,13 @@ import { formatWaitingClass, formatWaitingSummary, parseWaiting, summaryKey } fr
 import { formatWithheld, parseWithheld, withheldKey } from '../../api/withheld-machines.ts'
 import { ledgerEntries } from '../../core/cost/ledger-format.ts'
 import { addSlice, emptyHour } from '../../core/cost/slice.ts'
-import { sampleCauses } from '../../core/disruption/verdicts/sample-causes.ts'
 import { formatLastPass, formatVerdict, lastPassKey } from '../../core/disruption/verdicts/verdict.ts'
 import { formatRefusal, withRefusal } from '../../core/node-refusals.ts'
 import { formatPause, storedPauses } from '../../core/pauses/pauses.ts'
 import { withEntry } from '../../core/quarantine.ts'
 import * as kept from '../../starter/picture/kept.ts'
 import type { Part } from '../../starter/picture/picture.ts'
+import { sampleCauses } from '../samples/sample-causes.ts'
 import { hour, malformed, now, process } from './malformed.ts'
 
 interface Documents {

@@ -1,5 +1,5 @@
-import { cheapestPrice, type InstanceType, minValues, orderByPrice } from '../../core/instance-type.ts'
-import { claimLabels, claimRequirements } from '../../core/node-pool/node-claim-template.ts'
+import { cheapestPrice, type InstanceType, minValues } from '../../core/instance-type.ts'
+import { claimLabels } from '../../core/node-pool/node-claim-template.ts'
 import type { Pod } from '../../core/objects.ts'
 import { labels } from '../../core/requirements/labels.ts'
 import { inValues } from '../../core/requirements/requirement.ts'
@@ -7,6 +7,7 @@ import { merge, type Requirements, serializeAll } from '../../core/requirements/
 import type { OpenClaim } from '../../core/scheduling/open-claim.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import type { UnschedulableCause } from '../../core/scheduling/unschedulable.ts'
+import { claimRequirements, orderByPrice } from './claim-requirements.ts'
 import type { PoolTemplate } from './pool-template.ts'
 
 export interface FinishingSettings {

@@ -1,12 +1,12 @@
 import type { InstanceType } from '../../core/instance-type.ts'
 import { type TemplateInput, templateRequirements } from '../../core/node-pool/node-claim-template.ts'
-import type { NodePool, Taint } from '../../core/objects.ts'
+import type { NodePool, Pod, Taint } from '../../core/objects.ts'
 import type { DaemonSet } from '../../core/pods/related-objects.ts'
 import { labels } from '../../core/requirements/labels.ts'
 import { inValues } from '../../core/requirements/requirement.ts'
-import { merge, type Requirements } from '../../core/requirements/requirements.ts'
-import { maxResources, noResources, type Resources, subtractResources } from '../../core/resources.ts'
-import { type DaemonGroup, daemonGroups } from '../../core/scheduling/daemon-overhead.ts'
+import { isCompatible, merge, type Requirements, sharedKeysIntersect } from '../../core/requirements/requirements.ts'
+import { maxResources, mergeResources, noResources, type Resources, subtractResources } from '../../core/resources.ts'
+import { type DaemonGroup, requiredAlternatives, toleratesHard } from '../../core/scheduling/daemon-overhead.ts'
 import type { NodePoolOption } from '../../core/scheduling/snapshot.ts'
 import { filterTypes } from '../../core/scheduling/type-filter.ts'
 import type { PoolRefusal } from '../../core/scheduling/unschedulable.ts'
@@ -93,4 +93,37 @@ function usableTypes(
     wellKnown,
   })
   return filtered.kind === 'types' ? filtered.types : []
+}
+
+/** Returns the types by the daemons that fit them (reference/karpenter-core.md 3.7). */
+function daemonGroups(
+  types: readonly InstanceType[],
+  template: { readonly requirements: Requirements; readonly taints: readonly Taint[] },
+  { daemonSets, wellKnown }: { readonly daemonSets: readonly DaemonSet[]; readonly wellKnown: ReadonlySet<string> },
+): readonly DaemonGroup[] {
+  const daemons = daemonSets
+    .map(({ pod }) => pod)
+    .filter((pod) => pod.resourceClaims.length === 0 && toleratesHard(pod, template.taints))
+  const terms = new Map(daemons.map((pod) => [pod, [...requiredAlternatives(pod)]]))
+  const fits = (wanted: Requirements, type: InstanceType) =>
+    isCompatible(template.requirements, wanted, wellKnown) && sharedKeysIntersect(type.requirements, wanted)
+  const runs = (pod: Pod, type: InstanceType) => {
+    const left = terms.get(pod) ?? []
+    // As upstream, a term that one type does not meet is not tried on later ones; the order by name is ours.
+    while (left.length > 1 && !fits(left[0] as Requirements, type)) left.shift()
+    return left[0] !== undefined && fits(left[0], type)
+  }
+  const groups = new Map<string, { types: InstanceType[]; own: readonly Pod[] }>()
+  for (const type of [...types].sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    const fitting = daemons.map((pod) => runs(pod, type))
+    const key = fitting.join()
+    const group = groups.get(key) ?? { types: [], own: daemons.filter((_, index) => fitting[index]) }
+    groups.set(key, group)
+    group.types.push(type)
+  }
+  return [...groups.values()].map(({ types: same, own }) => ({
+    types: same,
+    overhead: own.length === 0 ? noResources : mergeResources(...own.map(({ requests }) => requests)),
+    hostPorts: own.flatMap(({ hostPorts }) => hostPorts),
+  }))
 }

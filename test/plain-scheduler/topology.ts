@@ -19,7 +19,8 @@ import {
   countsTainted,
   inverseRules,
   type RuleContext,
-  statedRules,
+  ruleOf,
+  statements,
   type TopologyRule,
 } from '../../core/scheduling/topology/topology-rules.ts'
 import { untolerated } from '../../core/taints.ts'
@@ -81,7 +82,11 @@ export class Topology implements ClaimTopology {
   }
 
   #stated(pod: Pod): readonly TopologyRule[] {
-    return statedRules(pod, this.#input, this.#wholes.get(pod) ?? pod)
+    // Spreads count the nodes of the pod with all its alternatives.
+    const whole = this.#wholes.get(pod) ?? pod
+    return statements(pod, this.#input).map((one) =>
+      ruleOf(one, one.kind === 'topology spread' ? whole : pod, this.#input),
+    )
   }
 
   /** Makes a new node's hostname known. */

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { ids, type SimulatorProcess } from '../../deploy/local/azure/simulator-process.ts'
 import {
   type Packaged,
   type Program,
@@ -12,6 +11,7 @@ import {
   resolvePackaged,
   versionOf,
 } from '../../deploy/local/debian/packages.ts'
+import { ids, type SimulatorProcess } from '../simulator/simulator-process.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 

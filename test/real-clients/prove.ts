@@ -1,6 +1,6 @@
-import { ids, SimulatorProcess } from '../../deploy/local/azure/simulator-process.ts'
 import type { Program } from '../../deploy/local/debian/packages.ts'
 import type { Recorder } from '../ecosystem/report.ts'
+import { ids, SimulatorProcess } from '../simulator/simulator-process.ts'
 import { azLines } from './az-lines.ts'
 import { AzureUser } from './azure-cli.ts'
 import { errorIn, judged } from './refused-lines.ts'

@@ -14,9 +14,9 @@ import type { InstanceType, Offering } from '../../core/instance-type.ts'
 import type { Node, NodePool, Pod, RequirementSpec, Taint, TopologySpreadConstraint } from '../../core/objects.ts'
 import { labels } from '../../core/requirements/labels.ts'
 import { inValues } from '../../core/requirements/requirement.ts'
-import { sampleNode, samplePod, samplePool, sampleType } from '../../core/sample-objects.ts'
 import type { SchedulingSnapshot } from '../../core/scheduling/snapshot.ts'
 import { schedulableNodes } from '../../core/scheduling/state-nodes.ts'
+import { sampleNode, samplePod, samplePool, sampleType } from '../samples/sample-objects.ts'
 import { teamKey, teams, zoneKey, zones } from './vocabulary.ts'
 
 /** Pools may define it; no type does. */

@@ -8,10 +8,10 @@ import { Authority, type Issued } from '../../deploy/local/authority.ts'
 import { freePorts } from '../../deploy/local/free-ports.ts'
 import { type Progress, resolveBinaries } from '../../deploy/local/server-binaries.ts'
 import type { Supervisor } from '../../deploy/local/supervisor.ts'
-import { temporalServerSpec } from '../../deploy/local/temporal-server.ts'
 import { connectClient } from '../../starter/temporal/connect.ts'
 import { readTemporalSettings, type TemporalSettings } from '../../starter/temporal/settings.ts'
 import { searchAttributes } from '../../workflows/search-attributes.ts'
+import { temporalServerSpec } from './server-spec.ts'
 
 const namespace = 'nodes'
 

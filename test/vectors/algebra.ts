@@ -1,19 +1,12 @@
 import type { Affinity, ContainerPort, RequirementSpec, Taint, Toleration } from '../../core/objects.ts'
-import { describeHostPort, hostPortConflict, hostPorts } from '../../core/pods/host-ports.ts'
-import {
-  type PodResourcesInput,
-  podLimits,
-  podRequests,
-  podsRequests,
-  specRequests,
-} from '../../core/pods/pod-requests.ts'
+import { hostPortConflict, hostPorts } from '../../core/pods/host-ports.ts'
+import { type PodResourcesInput, podLimits, podRequests, specRequests } from '../../core/pods/pod-requests.ts'
 import { coreWellKnownLabels } from '../../core/requirements/labels.ts'
 import {
   allows,
   describe,
   intersect,
   intersects,
-  lengthOf,
   operatorOf,
   type Requirement,
   requirement,
@@ -43,11 +36,11 @@ import {
   subtractResources,
 } from '../../core/resources.ts'
 import { intoleranceText, isEphemeralTaint, mergeTaints, untolerated } from '../../core/taints.ts'
-import { formatGoDuration } from '../../core/values/duration.ts'
 import {
   addQuantity,
   compareQuantity,
   formatQuantity,
+  integerQuantity,
   parseQuantity,
   printedQuantity,
   type Quantity,
@@ -57,6 +50,7 @@ import {
   subtractQuantity,
 } from '../../core/values/quantity.ts'
 
+import { formatGoDuration } from './go-duration.ts'
 import { evaluatePrice } from './instance-types.ts'
 import {
   evaluateBudgets,
@@ -95,8 +89,8 @@ export const evaluators: Readonly<Record<string, Evaluator>> = {
     specRequests: formatResources(specRequests(pod)),
   }),
   'pods-requests': ({ pods }: { pods: PodResourcesInput[] }) => ({
-    requests: formatResources(podsRequests(pods)),
-    limits: formatResources(podsRequests(pods, podLimits)),
+    requests: sumOf(pods, podRequests),
+    limits: sumOf(pods, podLimits),
   }),
   hostports: evaluateHostPorts,
   price: evaluatePrice,
@@ -108,11 +102,17 @@ export const evaluators: Readonly<Record<string, Evaluator>> = {
   'runtime-validation': evaluateRuntimeValidation,
 }
 
+/** The sum over pods, with `pods` = their number. */
+function sumOf(pods: readonly PodResourcesInput[], of: typeof podRequests) {
+  return formatResources({ ...mergeResources(...pods.map(of)), pods: integerQuantity(pods.length) })
+}
+
 function setForm(set: Requirement) {
   return {
     string: describe(set),
     operator: operatorOf(set),
-    length: String(lengthOf(set)),
+    // Go counts a complement as all of int64 but what it excludes.
+    length: String(set.complement ? 2n ** 63n - 1n - BigInt(set.values.size) : set.values.size),
     values: sortedValues(set),
     minValues: set.minValues ?? null,
     serialized: serialize(set),
@@ -215,5 +215,6 @@ function evaluateHostPorts({ existing, pod }: { existing: PodPorts[] | null; pod
   used.delete(nameOf(pod))
   const wanted = portsOf(pod)
   const error = hostPortConflict([...used.values()].flat(), wanted)
-  return { ports: hostPorts(wanted).map(describeHostPort), conflict: error !== undefined, error: error ?? null }
+  const ports = hostPorts(wanted).map(({ ip, port, protocol }) => `IP=${ip} Port=${port} Proto=${protocol}`)
+  return { ports, conflict: error !== undefined, error: error ?? null }
 }

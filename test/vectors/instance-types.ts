@@ -2,17 +2,16 @@
 import {
   allocatable,
   cheapestPrice,
-  compatibleTypes,
+  compatibleOfferings,
   type InstanceType,
   isLaunchable,
   minValues,
-  orderByPrice,
-  truncate,
   worstLaunchPrice,
 } from '../../core/instance-type.ts'
 import type { RequirementSpec } from '../../core/objects.ts'
 import { type Requirements, requirements } from '../../core/requirements/requirements.ts'
 import { formatResources, parseResources } from '../../core/resources.ts'
+import { orderByPrice } from '../plain-scheduler/claim-requirements.ts'
 
 interface OfferingInput {
   requirements: RequirementSpec[]
@@ -63,7 +62,9 @@ export function evaluatePrice(input: {
     order: groups(ordered, (type) => cheapestPrice(type, wanted)),
     cheapest: byType((type) => cheapestPrice(type, wanted) ?? null),
     worstLaunchPrice: byType((type) => worstLaunchPrice(type.offerings.filter(isLaunchable), wanted) ?? null),
-    compatible: compatibleTypes(types, wanted).map((type) => type.name),
+    compatible: types
+      .filter((type) => compatibleOfferings(type, wanted).some((offering) => offering.available))
+      .map((type) => type.name),
     allocatable: byType((type) => formatResources(allocatable(type))),
     minValues: {
       needed: met.needed,
@@ -75,8 +76,9 @@ export function evaluatePrice(input: {
 }
 
 function truncated(types: readonly InstanceType[], wanted: Requirements, max: number) {
-  const cut = truncate(types, wanted, max)
-  return { ok: cut !== undefined, names: (cut ?? types).map((type) => type.name).sort() }
+  const cut = orderByPrice(types, wanted).slice(0, max)
+  const ok = minValues(cut, wanted).unsatisfied.size === 0
+  return { ok, names: (ok ? cut : types).map((type) => type.name).sort() }
 }
 
 function groups(ordered: readonly InstanceType[], priceOf: (type: InstanceType) => number | undefined): string[][] {

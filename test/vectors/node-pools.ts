@@ -1,17 +1,14 @@
 // Evaluators of the vector kinds about NodePools: durations, claims made from templates, hashes, budgets, checks after admission.
 import { allowedDisruptions } from '../../core/disruption/budgets/budgets.ts'
-import {
-  claimLabels,
-  claimRequirements,
-  staticClaimRequirements,
-  templateRequirements,
-} from '../../core/node-pool/node-claim-template.ts'
+import { claimLabels, staticClaimRequirements, templateRequirements } from '../../core/node-pool/node-claim-template.ts'
 import { nodePoolHash, nodePoolHashVersion } from '../../core/node-pool/node-pool-hash.ts'
 import { templateErrors } from '../../core/node-pool/node-pool-validation.ts'
 import type { Budget, NodeClassRef, RequirementSpec, Taint } from '../../core/objects.ts'
 import { coreWellKnownLabels } from '../../core/requirements/labels.ts'
 import { serializeAll } from '../../core/requirements/requirements.ts'
-import { canonicalDuration, formatGoDuration, parseDurationSetting } from '../../core/values/duration.ts'
+import { parseDurationSetting, parseGoDuration } from '../../core/values/duration.ts'
+import { claimRequirements } from '../plain-scheduler/claim-requirements.ts'
+import { formatGoDuration } from './go-duration.ts'
 import { type InstanceTypeInput, instanceType } from './instance-types.ts'
 import { sortSpecs } from './specs.ts'
 
@@ -79,7 +76,7 @@ export function evaluateTemplate(input: { nodePool: NodePoolInput; instanceTypes
       ...(spec.taints ? { taints: spec.taints } : {}),
       ...(spec.startupTaints ? { startupTaints: spec.startupTaints } : {}),
       ...(spec.terminationGracePeriod
-        ? { terminationGracePeriod: canonicalDuration(spec.terminationGracePeriod) }
+        ? { terminationGracePeriod: formatGoDuration(parseGoDuration(spec.terminationGracePeriod) ?? 0n) }
         : {}),
     },
   }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
-import { sampleClaim, sampleNode } from '../../../core/sample-objects.ts'
+import { sampleClaim, sampleNode } from '../../../test/samples/sample-objects.ts'
 import { Store } from '../../kubernetes/cache/store.ts'
 import { providerId } from '../launch/virtual-machine.ts'
 import { orphanedNodes } from './orphaned-nodes.ts'

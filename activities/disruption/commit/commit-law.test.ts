@@ -1,11 +1,11 @@
 import * as fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
-import { sampleTime } from '../../../core/sample-objects.ts'
 import { bindLatePod, drawnCluster } from '../../../test/fakes/commit-law/cluster.ts'
 import { drawnProposals, shuffled } from '../../../test/fakes/commit-law/proposals.ts'
 import { type Fate, type Fault, Race } from '../../../test/fakes/commit-law/race.ts'
 import { CommitWatch } from '../../../test/fakes/commit-law/watch.ts'
 import { ended, useFakeTime } from '../../../test/fakes/time.ts'
+import { sampleTime } from '../../../test/samples/sample-objects.ts'
 import { Draw } from '../../../test/scheduler-equivalence/draw.ts'
 
 /** How many cases are drawn. `COMMIT_CASES=1000 JOINER_TEST_SEED=7` draws others, and more of them. */

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type Invalid, invalidText } from '../../../core/disruption/validate.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
-import { samplePod } from '../../../core/sample-objects.ts'
 import {
   begun,
   empty,
@@ -17,6 +16,7 @@ import {
 import { at } from '../../../test/fakes/objects.ts'
 import { plannedClaim } from '../../../test/fakes/planning.ts'
 import { useFakeTime } from '../../../test/fakes/time.ts'
+import { samplePod } from '../../../test/samples/sample-objects.ts'
 import { memoryOf } from '../memory.ts'
 
 useFakeTime()

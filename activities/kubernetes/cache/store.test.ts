@@ -1,7 +1,7 @@
 import { array, assert, boolean, constantFrom, infiniteStream, nat, property, record } from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { ObjectMeta } from '../../../core/objects.ts'
-import { sampleMeta } from '../../../core/sample-objects.ts'
+import { sampleMeta } from '../../../test/samples/sample-objects.ts'
 import { Store } from './store.ts'
 
 interface Thing {

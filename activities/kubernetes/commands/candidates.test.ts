@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import type { DisruptionMethod } from '../../../core/disruption/command.ts'
-import { samplePolicy } from '../../../core/sample-objects.ts'
 import { asAttempt } from '../../../test/fakes/attempt.ts'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import {
@@ -17,6 +16,7 @@ import {
 import { metricLines } from '../../../test/fakes/deps.ts'
 import { at, claimJson, condition, nodeJson, podJson } from '../../../test/fakes/objects.ts'
 import { ended, pass, tellAhead, useFakeTime } from '../../../test/fakes/time.ts'
+import { samplePolicy } from '../../../test/samples/sample-objects.ts'
 import type { Json } from '../client/answers.ts'
 import { ServerTime } from '../client/server-time.ts'
 import { deleteCandidates } from './candidates.ts'

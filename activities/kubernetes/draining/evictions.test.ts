@@ -1,7 +1,7 @@
 import pino from 'pino'
 import { describe, expect, test } from 'vitest'
 import type { DrainPlan } from '../../../core/node-claim/drain.ts'
-import { samplePod, sampleTime } from '../../../core/sample-objects.ts'
+import { samplePod, sampleTime } from '../../../test/samples/sample-objects.ts'
 import { ClusterCache } from '../cache/cluster-cache.ts'
 import { ApiError } from '../client/api-error.ts'
 import type { EventInput } from '../event-recorder.ts'

@@ -1,6 +1,6 @@
 import pino from 'pino'
 import { describe, expect, test } from 'vitest'
-import { sampleClaim } from '../../../core/sample-objects.ts'
+import { sampleClaim } from '../../../test/samples/sample-objects.ts'
 import { ClusterCache } from '../cache/cluster-cache.ts'
 import { ApiError } from '../client/api-error.ts'
 import { liveNodes } from './claim-nodes.ts'

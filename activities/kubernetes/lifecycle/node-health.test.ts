@@ -1,7 +1,7 @@
 import pino from 'pino'
 import { expect, test } from 'vitest'
 import type { NodeRules } from '../../../core/node-claim/node-health.ts'
-import { samplePolicy } from '../../../core/sample-objects.ts'
+import { samplePolicy } from '../../../test/samples/sample-objects.ts'
 import { ClusterCache } from '../cache/cluster-cache.ts'
 import { ApiError } from '../client/api-error.ts'
 import { ServerTime } from '../client/server-time.ts'

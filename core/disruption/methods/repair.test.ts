@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import type { NodeClaim, NodePool, Pod } from '../../objects.ts'
-import { requirements } from '../../requirements/requirements.ts'
 import {
   ownedBy,
   sampleClaim,
@@ -12,7 +10,9 @@ import {
   samplePool,
   sampleTime,
   sampleType,
-} from '../../sample-objects.ts'
+} from '../../../test/samples/sample-objects.ts'
+import type { NodeClaim, NodePool, Pod } from '../../objects.ts'
+import { requirements } from '../../requirements/requirements.ts'
 import { indexOf } from '../../scheduling/cluster-index/index-of.ts'
 import { evaluate } from '../evaluate.ts'
 import { validate } from '../validate.ts'

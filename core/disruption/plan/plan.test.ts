@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import type { NodeClaim, NodePool, Pod } from '../../objects.ts'
-import { Pauses, pauseText } from '../../pauses/pauses.ts'
 import {
   sampleClaim,
   sampleCondition,
@@ -10,7 +8,9 @@ import {
   samplePool,
   sampleTime,
   sampleType,
-} from '../../sample-objects.ts'
+} from '../../../test/samples/sample-objects.ts'
+import type { NodeClaim, NodePool, Pod } from '../../objects.ts'
+import { Pauses, pauseText } from '../../pauses/pauses.ts'
 import { indexOf } from '../../scheduling/cluster-index/index-of.ts'
 import { evaluate } from '../evaluate.ts'
 import { validateTogether } from '../validate.ts'

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
+import { sampleCauses } from '../../../test/samples/sample-causes.ts'
 import type { Cause } from './cause.ts'
 import { causeText, causeTitle } from './cause-text.ts'
-import { sampleCauses } from './sample-causes.ts'
 
 const texts: Readonly<Record<Cause['kind'], string>> = {
   'no-node': 'Nodeclaim does not have an associated node',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import { sampleClaim, sampleNode, samplePod, samplePool } from '../../../test/samples/sample-objects.ts'
 import { labels } from '../../requirements/labels.ts'
 import { inValues } from '../../requirements/requirement.ts'
-import { sampleClaim, sampleNode, samplePod, samplePool } from '../../sample-objects.ts'
 import type { PlannedNodeClaim } from '../../scheduling/snapshot.ts'
 import type { Candidate } from '../candidates.ts'
 import { commandText, savingsText } from './command-text.ts'

@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import type { InstanceType } from '../../instance-type.ts'
-import type { NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../../objects.ts'
 import {
   ownedBy,
   sampleClaim,
@@ -11,7 +9,9 @@ import {
   samplePool,
   sampleTime,
   sampleType,
-} from '../../sample-objects.ts'
+} from '../../../test/samples/sample-objects.ts'
+import type { InstanceType } from '../../instance-type.ts'
+import type { NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../../objects.ts'
 import { indexOf } from '../../scheduling/cluster-index/index-of.ts'
 import { type EvaluationSettings, evaluate } from '../evaluate.ts'
 import { neverFirst } from '../methods/context.ts'

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { samplePod, samplePool, sampleType } from '../../../test/samples/sample-objects.ts'
 import type { InstanceType } from '../../instance-type.ts'
 import type { Pod } from '../../objects.ts'
 import { requirements } from '../../requirements/requirements.ts'
-import { samplePod, samplePool, sampleType } from '../../sample-objects.ts'
 import { type ExplainedPlan, explainedPlan, schedule } from '../schedule.ts'
 import type { NodePoolOption, SchedulingOptions, SchedulingSnapshot } from '../snapshot.ts'
 

@@ -62,11 +62,6 @@ export function ruleOf(statement: Statement, pod: Pod, context: RuleContext): To
     : affinityRule(statement, pod, context)
 }
 
-/** Returns the rules that a pod states. `whole`: the pod with all its alternatives, whose nodes its spreads count. */
-export function statedRules(pod: Pod, context: RuleContext, whole: Pod): readonly TopologyRule[] {
-  return statements(pod, context).map((one) => ruleOf(one, one.kind === 'topology spread' ? whole : pod, context))
-}
-
 /** Returns the rules by which a pod keeps others away: its required anti-affinity. */
 export function inverseRules(pod: Pod, context: RuleContext): readonly TopologyRule[] {
   const terms = pod.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { simulatedAzure } from '../../../test/simulated-azure.ts'
+import { collect, group, joinersClient, vmBody } from '../../../test/simulator/sdk-clients.ts'
+import { ids, SimulatorProcess } from '../../../test/simulator/simulator-process.ts'
 import type { LiveSettings } from './admin/settings.ts'
-import { collect, group, joinersClient, vmBody } from './sdk-clients.ts'
-import { ids, SimulatorProcess } from './simulator-process.ts'
 
 const { simulator, azure } = await simulatedAzure()
 

@@ -4,8 +4,16 @@ import { ComputeManagementClient } from '@azure/arm-compute'
 import { afterEach, describe, expect, test } from 'vitest'
 import { armErrorCode, isNotFoundAnswer, retryAfterSeconds } from '../../../activities/azure/arm/azure-error.ts'
 import { simulatedAzure } from '../../../test/simulated-azure.ts'
-import { collect, credential, group, joinersClient, nicConfiguration, plainClient, vmBody } from './sdk-clients.ts'
-import { ids, SimulatorProcess } from './simulator-process.ts'
+import {
+  collect,
+  credential,
+  group,
+  joinersClient,
+  nicConfiguration,
+  plainClient,
+  vmBody,
+} from '../../../test/simulator/sdk-clients.ts'
+import { ids, SimulatorProcess } from '../../../test/simulator/simulator-process.ts'
 
 const { simulator, azure } = await simulatedAzure()
 

@@ -3,10 +3,10 @@ import type { ResourceSku } from '@azure/arm-compute'
 import type { RestError } from '@azure/core-rest-pipeline'
 import { afterEach, describe, expect, test } from 'vitest'
 import { simulatedAzure } from '../../../test/simulated-azure.ts'
+import { arm, collect, credential, group, nicConfiguration, vmBody } from '../../../test/simulator/sdk-clients.ts'
+import { ids, subnetId } from '../../../test/simulator/simulator-process.ts'
 import type { Fault } from './admin/faults.ts'
 import type { LiveSettings } from './admin/settings.ts'
-import { arm, collect, credential, group, nicConfiguration, vmBody } from './sdk-clients.ts'
-import { ids, subnetId } from './simulator-process.ts'
 
 const { simulator, azure } = await simulatedAzure()
 

@@ -1,8 +1,8 @@
 // Capacity reservation groups, as Joiner's SDK clients see them.
 import { afterEach, describe, expect, test } from 'vitest'
 import { simulatedAzure } from '../../../test/simulated-azure.ts'
-import { arm, collect, group, vmBody } from './sdk-clients.ts'
-import { ids } from './simulator-process.ts'
+import { arm, collect, group, vmBody } from '../../../test/simulator/sdk-clients.ts'
+import { ids } from '../../../test/simulator/simulator-process.ts'
 
 const { simulator, azure } = await simulatedAzure({ roles: ['Contributor'] })
 const { capacityReservationGroups: groups, capacityReservations: reservations, virtualMachines: vms } = azure.compute

@@ -1,8 +1,17 @@
 // `kill -9` of the simulator in the midst of operations, and a start on the same port: nothing that was answered is lost.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { AzureClient } from '../../../activities/azure/arm/client.ts'
-import { arm, collect, credential, group, joinersClient, nicConfiguration, plainClient, vmBody } from './sdk-clients.ts'
-import { SimulatorProcess } from './simulator-process.ts'
+import {
+  arm,
+  collect,
+  credential,
+  group,
+  joinersClient,
+  nicConfiguration,
+  plainClient,
+  vmBody,
+} from '../../../test/simulator/sdk-clients.ts'
+import { SimulatorProcess } from '../../../test/simulator/simulator-process.ts'
 import type { BilledVm } from './virtual-machines/bill.ts'
 
 let simulator: SimulatorProcess

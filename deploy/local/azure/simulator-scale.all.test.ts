@@ -1,7 +1,7 @@
 // 5,000 VMs at a time through HTTP: made, listed in pages, and deleted; a restart reads them all again.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { arm, credential, vmBody } from './sdk-clients.ts'
-import { SimulatorProcess } from './simulator-process.ts'
+import { arm, credential, vmBody } from '../../../test/simulator/sdk-clients.ts'
+import { SimulatorProcess } from '../../../test/simulator/simulator-process.ts'
 
 const count = 5000
 const connections = 32

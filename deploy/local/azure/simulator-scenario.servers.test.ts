@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { isNotFoundAnswer } from '../../../activities/azure/arm/azure-error.ts'
 import { simulatedAzure } from '../../../test/simulated-azure.ts'
-import { group, vmBody } from './sdk-clients.ts'
+import { group, vmBody } from '../../../test/simulator/sdk-clients.ts'
 
 const { simulator, azure } = await simulatedAzure()
 

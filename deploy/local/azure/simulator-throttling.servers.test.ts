@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { armErrorCode, retryAfterSeconds } from '../../../activities/azure/arm/azure-error.ts'
 import { simulatedAzure } from '../../../test/simulated-azure.ts'
-import { arm, collect, credential, group, plainClient, vmBody } from './sdk-clients.ts'
+import { arm, collect, credential, group, plainClient, vmBody } from '../../../test/simulator/sdk-clients.ts'
 
 import type { BucketCounts, ThrottlingSetting } from './throttling/throttling.ts'
 

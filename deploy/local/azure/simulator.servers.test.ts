@@ -2,8 +2,8 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { cloudInitDocument } from '../../../activities/azure/node-config/custom-data.ts'
 import { simulatedAzure } from '../../../test/simulated-azure.ts'
-import { arm, collect, credential, group, nicConfiguration, vmBody } from './sdk-clients.ts'
-import { ids, subnetId } from './simulator-process.ts'
+import { arm, collect, credential, group, nicConfiguration, vmBody } from '../../../test/simulator/sdk-clients.ts'
+import { ids, subnetId } from '../../../test/simulator/simulator-process.ts'
 
 const { simulator, azure } = await simulatedAzure({ pageSize: 2 })
 

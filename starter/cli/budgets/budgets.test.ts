@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Budget, NodeClaim } from '../../../core/objects.ts'
 import { type Pause, Pauses } from '../../../core/pauses/pauses.ts'
-import { sampleClaim, sampleCondition, sampleNode, samplePool } from '../../../core/sample-objects.ts'
+import { sampleClaim, sampleCondition, sampleNode, samplePool } from '../../../test/samples/sample-objects.ts'
 import { plainText } from '../../document/text.ts'
 import { budgetsJson } from './json.ts'
 import { type BudgetPicture, budgetReport, type Reason } from './report.ts'

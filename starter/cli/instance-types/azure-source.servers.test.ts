@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ids, SimulatorProcess } from '../../../deploy/local/azure/simulator-process.ts'
+import { ids, SimulatorProcess } from '../../../test/simulator/simulator-process.ts'
 import { readPrices } from '../shared/azure-files.ts'
 import { fetchedPrices } from '../simulate/fetched-prices.ts'
 import { readAzure } from './azure-source.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { sampleClaim, sampleTime } from '../../../core/sample-objects.ts'
 import { lifecycleId } from '../../../core/task-queues.ts'
+import { sampleClaim, sampleTime } from '../../../test/samples/sample-objects.ts'
 import { plainText } from '../../document/text.ts'
 import { type LifecycleFacts, nodeRows, remediesOf, rowNamed } from './report.ts'
 import { detailsDocument, detailsJson, listTable, rowJson } from './table.ts'

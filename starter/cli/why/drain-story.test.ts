@@ -8,7 +8,7 @@ import {
   sampleNode,
   samplePod,
   samplePool,
-} from '../../../core/sample-objects.ts'
+} from '../../../test/samples/sample-objects.ts'
 import { plainText } from '../../document/text.ts'
 import type { NodePicture } from '../../picture/node-picture.ts'
 import { nodeReport } from './node-report.ts'

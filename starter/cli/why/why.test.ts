@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { causeText } from '../../../core/disruption/verdicts/cause-text.ts'
 import type { Verdict } from '../../../core/disruption/verdicts/verdict.ts'
 import { Pauses } from '../../../core/pauses/pauses.ts'
+import type { WaitingClass } from '../../../core/scheduling/explain/waiting-classes.ts'
 import {
   ownedBy,
   sampleClaim,
@@ -10,8 +11,7 @@ import {
   sampleNode,
   samplePod,
   samplePool,
-} from '../../../core/sample-objects.ts'
-import type { WaitingClass } from '../../../core/scheduling/explain/waiting-classes.ts'
+} from '../../../test/samples/sample-objects.ts'
 import { plainText } from '../../document/text.ts'
 import type { CountedBudget } from '../../picture/from-cluster.ts'
 import { type NodePicture } from '../../picture/node-picture.ts'

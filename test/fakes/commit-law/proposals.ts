@@ -1,6 +1,6 @@
 import type { DisruptionProposal } from '../../../activities/disruption/contract.ts'
 import { type DisruptionMethod, methodFacts } from '../../../core/disruption/command.ts'
-import { sampleTime } from '../../../core/sample-objects.ts'
+import { sampleTime } from '../../samples/sample-objects.ts'
 import type { Draw } from '../../scheduler-equivalence/draw.ts'
 import type { DrawnNode } from './cluster.ts'
 

@@ -19,11 +19,11 @@ import {
 import { newestImages } from '../../../activities/azure/node-class/image-versions.ts'
 import { imageDefinitions } from '../../../activities/azure/node-class/images.ts'
 import { readGroup } from '../../../activities/azure/reservations/capacity-reservations.ts'
-import { collect, vmBody } from '../../../deploy/local/azure/sdk-clients.ts'
 import { azureIds, clusterName, subnetId } from '../../../deploy/local/cluster.ts'
 import { ArmSession } from '../../arm/arm-session.ts'
 import { makingMachines } from '../../arm/machines-mode.ts'
 import { azureConfig } from '../../fakes/azure-config.ts'
+import { collect, vmBody } from '../../simulator/sdk-clients.ts'
 import { settle } from '../virtual-clock.ts'
 import { FastAzure } from './fast-azure.ts'
 

@@ -1,7 +1,7 @@
 // What clients beside Joiner ask of the simulator: the Azure CLI, cloud-provider-azure, Karpenter for Azure.
 import { describe, expect, test, vi } from 'vitest'
-import { vmBody } from '../../../deploy/local/azure/sdk-clients.ts'
-import { ids, subnetId } from '../../../deploy/local/azure/simulator-process.ts'
+import { vmBody } from '../../simulator/sdk-clients.ts'
+import { ids, subnetId } from '../../simulator/simulator-process.ts'
 import { FastAzure } from './fast-azure.ts'
 
 const subscription = `/subscriptions/${ids.subscriptionId}`

@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import tls from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { Agent, request } from 'undici'
-import { freePorts } from '../free-ports.ts'
-import { underLoad } from '../machine-load.ts'
-import { createPki, type Pki } from '../pki.ts'
-import { Supervisor } from '../supervisor.ts'
-import type { Fault } from './admin/faults.ts'
-import type { Timing } from './admin/settings.ts'
-import type { ProcessConfig } from './server/config.ts'
+import type { Fault } from '../../deploy/local/azure/admin/faults.ts'
+import type { Timing } from '../../deploy/local/azure/admin/settings.ts'
+import type { ProcessConfig } from '../../deploy/local/azure/server/config.ts'
+import { freePorts } from '../../deploy/local/free-ports.ts'
+import { underLoad } from '../../deploy/local/machine-load.ts'
+import { createPki, type Pki } from '../../deploy/local/pki.ts'
+import { Supervisor } from '../../deploy/local/supervisor.ts'
 
 /** Ids of the simulated subscription. */
 export const ids = {
@@ -105,7 +105,7 @@ export class SimulatorProcess {
 
   /** Starts the process on its port, with the state that is on disk. */
   async run(): Promise<void> {
-    const main = fileURLToPath(new URL('./main.ts', import.meta.url))
+    const main = fileURLToPath(new URL('../../deploy/local/azure/main.ts', import.meta.url))
     this.#supervisor.start({ name: 'azure', command: process.execPath, args: [main, '--config', this.#configFile] })
     await this.until('the simulator listens', async () => (await this.state()) !== undefined)
   }

@@ -1,4 +1,4 @@
-import type { Cause } from './cause.ts'
+import type { Cause } from '../../core/disruption/verdicts/cause.ts'
 
 type Samples = { readonly [Kind in Cause['kind']]: Extract<Cause, { readonly kind: Kind }> }
 

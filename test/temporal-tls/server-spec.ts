@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
-import { freePorts } from './free-ports.ts'
-import type { ProcessSpec } from './supervisor.ts'
+import { freePorts } from '../../deploy/local/free-ports.ts'
+import type { ProcessSpec } from '../../deploy/local/supervisor.ts'
 
 export interface TemporalServerOptions {
   readonly binary: string

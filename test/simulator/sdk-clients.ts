@@ -1,7 +1,7 @@
 import { ComputeManagementClient, type VirtualMachine } from '@azure/arm-compute'
 import { NetworkManagementClient } from '@azure/arm-network'
 import { WorkloadIdentityCredential } from '@azure/identity'
-import { type AzureClient, createAzureClient } from '../../../activities/azure/arm/client.ts'
+import { type AzureClient, createAzureClient } from '../../activities/azure/arm/client.ts'
 import { ids, type SimulatorProcess, subnetId } from './simulator-process.ts'
 
 export const group = ids.nodeResourceGroup

@@ -1,12 +1,12 @@
-import type { EvaluationSettings } from './disruption/evaluate.ts'
-import { neverFirst } from './disruption/methods/context.ts'
-import { joinerPolicy } from './disruption/policy.ts'
-import type { InstanceType } from './instance-type.ts'
-import type { RepairRule } from './node-repair/repair-policy.ts'
-import type { Condition, Node, NodeClaim, NodePool, ObjectMeta, Pod, RequirementSpec } from './objects.ts'
-import { wellKnownLabels } from './requirements/labels.ts'
-import { requirements } from './requirements/requirements.ts'
-import { parseResources } from './resources.ts'
+import type { EvaluationSettings } from '../../core/disruption/evaluate.ts'
+import { neverFirst } from '../../core/disruption/methods/context.ts'
+import { joinerPolicy } from '../../core/disruption/policy.ts'
+import type { InstanceType } from '../../core/instance-type.ts'
+import type { RepairRule } from '../../core/node-repair/repair-policy.ts'
+import type { Condition, Node, NodeClaim, NodePool, ObjectMeta, Pod, RequirementSpec } from '../../core/objects.ts'
+import { wellKnownLabels } from '../../core/requirements/labels.ts'
+import { requirements } from '../../core/requirements/requirements.ts'
+import { parseResources } from '../../core/resources.ts'
 
 /** Sample objects for tests: minimal valid ones, with the changes that a test makes. */
 
