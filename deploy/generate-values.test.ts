@@ -61,8 +61,8 @@ test('what was measured has a row for each process, and empty cells for what was
       date: '2026-01-02',
       commit: '0123abc',
       rows: [
-        { process: 'profile single', nodes: 200, pods: 4000, growingMilliCpu: 1300, restMilliCpu: 20, peakMiB: 500 },
-        { process: 'joiner', nodes: 5, pods: 5, peakMiB: 1200, restMiB: 300 },
+        ['profile single', 200, 4000, 1300, 20, 500],
+        ['joiner', 5, 5, undefined, undefined, 1200, 300],
       ],
     },
   ])

@@ -18,17 +18,16 @@ interface Run {
   readonly rows: readonly Row[]
 }
 
-/** What one process took. Unset: it was not measured. */
-interface Row {
-  readonly process: keyof typeof roles
-  readonly nodes: number
-  readonly pods: number
-  /** Thousandths of a core while the nodes come, and once they are there. */
-  readonly growingMilliCpu?: number
-  readonly restMilliCpu?: number
-  readonly peakMiB?: number
-  readonly restMiB?: number
-}
+/** What one process took: CPU in thousandths of a core while the nodes come and once they are there, then memory in MiB likewise. Unset: not measured. */
+type Row = readonly [
+  process: keyof typeof roles,
+  nodes: number,
+  pods: number,
+  growingMilliCpu: number | undefined,
+  restMilliCpu?: number | undefined,
+  peakMiB?: number | undefined,
+  restMiB?: number | undefined,
+]
 
 /** The last run of each benchmark that measured it. `npm run bench -- sizes` prints the rows of all roles. */
 export const measured: readonly Run[] = [
@@ -37,122 +36,34 @@ export const measured: readonly Run[] = [
     date: '2026-11-28',
     commit: '5f902fa1',
     rows: [
-      {
-        process: 'profile single',
-        nodes: 5,
-        pods: 5,
-        growingMilliCpu: 240,
-        restMilliCpu: 37,
-        peakMiB: 316,
-        restMiB: 248,
-      },
-      {
-        process: 'profile single',
-        nodes: 100,
-        pods: 100,
-        growingMilliCpu: 465,
-        restMilliCpu: 76,
-        peakMiB: 386,
-        restMiB: 290,
-      },
-      {
-        process: 'profile single',
-        nodes: 200,
-        pods: 200,
-        growingMilliCpu: 431,
-        restMilliCpu: 78,
-        peakMiB: 417,
-        restMiB: 365,
-      },
-      { process: 'joiner', nodes: 5, pods: 5, growingMilliCpu: 75, restMilliCpu: 23, peakMiB: 240, restMiB: 193 },
-      { process: 'joiner-azure', nodes: 5, pods: 5, growingMilliCpu: 93, restMilliCpu: 20, peakMiB: 198, restMiB: 173 },
-      {
-        process: 'joiner-conversion',
-        nodes: 5,
-        pods: 5,
-        growingMilliCpu: 7,
-        restMilliCpu: 6,
-        peakMiB: 119,
-        restMiB: 119,
-      },
-      {
-        process: 'joiner-planner',
-        nodes: 5,
-        pods: 5,
-        growingMilliCpu: 157,
-        restMilliCpu: 23,
-        peakMiB: 231,
-        restMiB: 186,
-      },
-      { process: 'joiner', nodes: 100, pods: 100, growingMilliCpu: 189, restMilliCpu: 11, peakMiB: 253, restMiB: 238 },
-      {
-        process: 'joiner-azure',
-        nodes: 100,
-        pods: 100,
-        growingMilliCpu: 200,
-        restMilliCpu: 30,
-        peakMiB: 237,
-        restMiB: 196,
-      },
-      {
-        process: 'joiner-conversion',
-        nodes: 100,
-        pods: 100,
-        growingMilliCpu: 5,
-        restMilliCpu: 5,
-        peakMiB: 120,
-        restMiB: 120,
-      },
-      {
-        process: 'joiner-planner',
-        nodes: 100,
-        pods: 100,
-        growingMilliCpu: 209,
-        restMilliCpu: 12,
-        peakMiB: 257,
-        restMiB: 244,
-      },
-      { process: 'joiner', nodes: 200, pods: 200, growingMilliCpu: 172, restMilliCpu: 14, peakMiB: 284, restMiB: 264 },
-      {
-        process: 'joiner-azure',
-        nodes: 200,
-        pods: 200,
-        growingMilliCpu: 165,
-        restMilliCpu: 27,
-        peakMiB: 237,
-        restMiB: 236,
-      },
-      {
-        process: 'joiner-conversion',
-        nodes: 200,
-        pods: 200,
-        growingMilliCpu: 5,
-        restMilliCpu: 5,
-        peakMiB: 122,
-        restMiB: 122,
-      },
-      {
-        process: 'joiner-planner',
-        nodes: 200,
-        pods: 200,
-        growingMilliCpu: 190,
-        restMilliCpu: 19,
-        peakMiB: 277,
-        restMiB: 264,
-      },
+      ['profile single', 5, 5, 240, 37, 316, 248],
+      ['profile single', 100, 100, 465, 76, 386, 290],
+      ['profile single', 200, 200, 431, 78, 417, 365],
+      ['joiner', 5, 5, 75, 23, 240, 193],
+      ['joiner-azure', 5, 5, 93, 20, 198, 173],
+      ['joiner-conversion', 5, 5, 7, 6, 119, 119],
+      ['joiner-planner', 5, 5, 157, 23, 231, 186],
+      ['joiner', 100, 100, 189, 11, 253, 238],
+      ['joiner-azure', 100, 100, 200, 30, 237, 196],
+      ['joiner-conversion', 100, 100, 5, 5, 120, 120],
+      ['joiner-planner', 100, 100, 209, 12, 257, 244],
+      ['joiner', 200, 200, 172, 14, 284, 264],
+      ['joiner-azure', 200, 200, 165, 27, 237, 236],
+      ['joiner-conversion', 200, 200, 5, 5, 122, 122],
+      ['joiner-planner', 200, 200, 190, 19, 277, 264],
     ],
   },
   {
     bench: 'scale-up',
     date: '2026-11-28',
     commit: '5f902fa1',
-    rows: [{ process: 'profile single', nodes: 500, pods: 500, growingMilliCpu: 415, peakMiB: 770 }],
+    rows: [['profile single', 500, 500, 415, undefined, 770]],
   },
   {
     bench: 'planner',
     date: '2026-11-23',
     commit: 'a08653e',
-    rows: [{ process: 'joiner-planner', nodes: 5000, pods: 100_000, peakMiB: 765 }],
+    rows: [['joiner-planner', 5000, 100_000, undefined, undefined, 765]],
   },
 ]
 
@@ -170,14 +81,14 @@ const columns = [
 /** The table of runs. */
 export function usageTable(runs: readonly Run[]): string {
   const rows = runs.flatMap(({ bench, date, commit, rows: taken }) =>
-    taken.map((row) => [
-      roles[row.process],
-      row.nodes.toLocaleString('en'),
-      row.pods.toLocaleString('en'),
-      amount(row.growingMilliCpu, 'm'),
-      amount(row.restMilliCpu, 'm'),
-      amount(row.peakMiB, ' MiB'),
-      amount(row.restMiB, ' MiB'),
+    taken.map(([process, nodes, pods, growing, rest, peakMiB, restMiB]) => [
+      roles[process],
+      nodes.toLocaleString('en'),
+      pods.toLocaleString('en'),
+      amount(growing, 'm'),
+      amount(rest, 'm'),
+      amount(peakMiB, ' MiB'),
+      amount(restMiB, ' MiB'),
       `\`${bench}\`, ${date}, commit ${commit}`,
     ]),
   )
