@@ -42,32 +42,6 @@ export async function systemNode({ operator }: World): Promise<void> {
   await operator.api('POST', '/api/v1/nodes', { ...node, metadata: { ...metadata, labels }, spec: { taints } })
 }
 
-/** Kubernetes' own part of nodes that come and go: as many Nodes made by hand, which kwok keeps, until usable and until gone. */
-export async function nodesOnly(
-  world: World,
-  timeline: Timeline,
-  nodes: number,
-  limitMs: number,
-): Promise<{ readonly upMs: number; readonly downMs: number }> {
-  const names = Array.from({ length: nodes }, (_, index) => `baseline-${index}`)
-  const startMs = Date.now()
-  await inParallel(names, (name) => world.operator.api('POST', '/api/v1/nodes', fakeNode(name)))
-  const usableMs = await timeline.until(
-    'the nodes of the baseline are usable',
-    () => timeline.now('nodes', 'nodeUsable') === nodes,
-    limitMs,
-  )
-  const deleteMs = Date.now()
-  await inParallel(names, (name) => world.operator.api('DELETE', `/api/v1/nodes/${name}`))
-  const goneMs = await timeline.until(
-    'the nodes of the baseline are gone',
-    () => timeline.present('nodes') === 0,
-    limitMs,
-  )
-  timeline.reset()
-  return { upMs: usableMs - startMs, downMs: goneMs - deleteMs }
-}
-
 function fakeNode(name: string) {
   const amounts = { cpu: '2', memory: '8Gi', pods: '110' }
   return {

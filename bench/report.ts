@@ -25,12 +25,6 @@ export function seconds(ms: number | undefined): string {
   return `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`
 }
 
-/** CPU seconds by process, the hungriest first, without those of some and without who used next to nothing. */
-export function othersCpu(cpu: readonly (readonly [string, number])[], without: readonly string[]): string {
-  const others = cpu.filter(([name, used]) => !without.includes(name) && used >= 0.05)
-  return others.map(([name, used]) => `${name} ${used.toFixed(1)}`).join(', ')
-}
-
 /** The smallest value that so many percent of all do not exceed (nearest rank). Errors: none of no values. */
 export function percentile(values: readonly number[], percent: number): number {
   const sorted = [...values].sort((one, other) => one - other)

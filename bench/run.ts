@@ -1,20 +1,16 @@
 import { Command } from 'commander'
 import type { Cloud } from '../deploy/local/cluster.ts'
 import { cloudNames, count, counts } from './arguments.ts'
-import { commandLine } from './command-line.ts'
 import { disruption } from './disruption/disruption.ts'
 import { disruptionParityReport } from './disruption/disruption-parity.ts'
 import { guard } from './guard/guard.ts'
-import { lifecycle } from './nodes/lifecycle.ts'
 import { sizes } from './nodes/sizes.ts'
 import { temporalActions } from './nodes/temporal-actions.ts'
-import { temporalSize } from './nodes/temporal-size.ts'
 import { scaleUp } from './scale-up/scale-up.ts'
 import { start } from './scale-up/start.ts'
 import { parity } from './scheduling/parity.ts'
 import { planner } from './scheduling/planner.ts'
 import { scheduling } from './scheduling/scheduling.ts'
-import { scrape } from './scrape.ts'
 import { view } from './view.ts'
 import { scenarioNamed } from './workloads/workloads.ts'
 
@@ -71,16 +67,6 @@ program
   .option('--lives <count>', 'how many nodes live', count, 20)
   .action((options: { readonly idleMinutes: number; readonly lives: number }) => temporalActions(options))
 program
-  .command('temporal-size')
-  .description('memory of the bundled Temporal with so many nodes, and what their histories take in its database')
-  .option('--nodes <count>', 'how many', count, 200)
-  .action(async ({ nodes }: { readonly nodes: number }) => temporalSize(nodes))
-program
-  .command('lifecycle')
-  .description('NodeClaims become initialized nodes and go again: times by phase, CPU by process, memory, events')
-  .option('--nodes <count>', 'how many', count, 1000)
-  .action(async ({ nodes }: { readonly nodes: number }) => lifecycle(nodes))
-program
   .command('scheduling')
   .description('the scheduler and upstream’s (bench/peer, needs Go) on the same workloads in memory')
   .option('--skip-peer', 'only ours')
@@ -89,7 +75,6 @@ program
     scheduling({ skipPeer, only }),
   )
 program.command('planner').description('a warm pass of the planner on 5,000 nodes with 100,000 pods').action(planner)
-program.command('scrape').description('a scrape of the metrics of 5,000 nodes with 100,000 pods').action(scrape)
 program
   .command('parity')
   .description('scenarios to which upstream’s scheduler has one answer: how often ours is the same')
@@ -119,11 +104,6 @@ program
   .option('--nodes <count>', 'how many', count, 1000)
   .option('--pods-each <count>', 'pods on each', count, 20)
   .action(view)
-program
-  .command('command-line')
-  .description('processor time of a start of the command line, by command, beside Node itself')
-  .option('--rounds <count>', 'of four starts each', count, 5)
-  .action(commandLine)
 program
   .command('workload')
   .description('print a workload as a scenario, for another program or a profiler')
