@@ -1,7 +1,7 @@
-import type { Logger } from 'pino'
+import { type DestinationStream, type Logger, pino } from 'pino'
 import { type Config, type ConfigResult, readConfig, readConversionConfig } from '../api/config.ts'
+import { printableLines } from '../core/values/printable.ts'
 import type { TemporalSettings, TemporalSettingsResult } from '../starter/temporal/settings.ts'
-import { createLogger } from './telemetry/logger.ts'
 
 /** What a process loads for its roles: one that converts needs neither Temporal's nor Azure's library. */
 const modules = {
@@ -100,4 +100,18 @@ async function run<C extends { readonly LOG_LEVEL: string }>(
     log.fatal({ err: error }, 'stopping, a component failed')
     return 1
   }
+}
+
+/** The process's logger: one JSON object per line, with the field names that Karpenter's logs use. What a terminal would obey is escaped. */
+export function createLogger(level: string, destination: DestinationStream = pino.destination(1)): Logger {
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      hooks: { streamWrite: printableLines },
+    },
+    destination,
+  )
 }

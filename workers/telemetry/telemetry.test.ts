@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { scrubbedMessage } from '../../activities/azure/arm/azure-error.ts'
 import { translatingFailures } from '../../activities/failure.ts'
 import { fakeArm } from '../../test/fake-arm.ts'
-import { createLogger } from './logger.ts'
+import { createLogger } from '../run-worker.ts'
 
 const secret = Buffer.from('tls_bootstrapping_token: abcdef.0123456789abcdef').toString('base64')
 
