@@ -208,6 +208,11 @@ describe('a new cluster', () => {
     await owner.clusters({ name: clusterName, resourceGroup: 'my-group' })
     const setUp = await player.next('from-nap', 'joiner admin aks setup', { cluster: clusterName })
     expect(setUp).toContain('all is set up')
+    // NAP is off, and with it goes what stood for it.
+    await player.run('helm uninstall joiner --namespace joiner')
+    await world.cluster.supervisor.stop('joiner')
+    expect(await player.next('from-nap', 'kubectl apply --server-side')).toContain('STATUS: deployed')
+    world.startJoiner('joiner', { DNS_SERVICE_IP: '10.0.0.10' })
     await player.next('from-nap', 'sed -E')
     expect(player.left('from-nap')).toEqual([])
     await world.until('the pods run again', async () => (await world.running('old')) === 2)
