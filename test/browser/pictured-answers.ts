@@ -124,7 +124,7 @@ function detailsOf(view: NodeView, past: Past): NodeDetails {
     ],
     remedies: [
       `PodDisruptionBudget ${workload} (minAvailable 3): 3 of 3 pods are healthy, 3 have to be, so none may go; let more of its pods be ready, or let it allow one to be missing (kubectl edit pdb --namespace shop ${workload.replace('shop/', '')})`,
-      `as a last resort, without its pods' budgets: joiner node force-finish ${view.key}`,
+      `as a last resort, without eviction: joiner node force-finish ${view.key} --reason WHY`,
     ],
     conditions: [
       {

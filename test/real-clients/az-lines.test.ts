@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { azLines, azLinesOf } from './az-lines.ts'
+import { azLines, azLinesOf, typedLinesOf } from './az-lines.ts'
 import { judged, refusedLines } from './refused-lines.ts'
 
 test('a page gives the commands of its blocks, with what sed writes for them, and those of its text that have options', () => {
@@ -27,6 +27,21 @@ test('a page gives the commands of its blocks, with what sed writes for them, an
     'az role definition create --role-definition @two',
     'az aks list --output table',
   ])
+})
+
+test('what is typed of a page are whole blocks with commands of az, without Docker', () => {
+  const page = [
+    '```sh',
+    'helm list',
+    '```',
+    '```sh',
+    'R=r$RANDOM',
+    'az acr create \\',
+    '  --name "$R"',
+    'docker push "$R"',
+    '```',
+  ]
+  expect(typedLinesOf('page.md', page.join('\n'))).toEqual(['R=r$RANDOM', 'az acr create --name "$R"'])
 })
 
 const newer = {

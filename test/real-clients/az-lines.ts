@@ -29,6 +29,14 @@ export function azLinesOf(page: string, markdown: string): readonly string[] {
   return [...blocks, ...[...prose.matchAll(/`(az [^`]* --[^`]+)`/g)].flatMap(([, span]) => span ?? [])]
 }
 
+/** Returns the blocks of a page that have a command of the Azure CLI, line by line as somebody types them who has that and no Docker. */
+export function typedLinesOf(page: string, markdown: string): readonly string[] {
+  return blocksOf(page, markdown)
+    .filter(({ text }) => linesOf(text).length > 0)
+    .flatMap(({ text }) => text.replaceAll(/\s*\\\n\s*/g, ' ').split('\n'))
+    .filter((line) => line.trim() !== '' && !line.startsWith('docker '))
+}
+
 /**
  * Lines of a shell that begin with `az` or put what it prints into a variable, and with `sed` where one does; a line goes on after a backslash. `export`
  * would hide that a command failed.

@@ -81,12 +81,12 @@ export class AzureUser {
     return user
   }
 
-  /** Runs a script of the shell. A login is that of the simulator's configured identity, where a person would need a browser. */
-  async run(script: string, variables: Readonly<Record<string, string>> = {}): Promise<Ran> {
+  /** Runs a script of the shell, for as long as its commands may take. A login is that of the simulator's configured identity, where a person would need a browser. */
+  async run(script: string, variables: Readonly<Record<string, string>> = {}, commands = 1): Promise<Ran> {
     const login = `az login --service-principal --tenant ${ids.tenantId} --username ${ids.clientId} --password simulated-secret`
     const text = `exec 2>&1\n${script.replace(/^az login$/m, login)}`
     const env = { ...this.#env, ...variables }
-    const options = { cwd: this.#folder, env, timeout: 300_000, maxBuffer: 64 * 1024 * 1024 }
+    const options = { cwd: this.#folder, env, timeout: commands * 300_000, maxBuffer: 64 * 1024 * 1024 }
     return promisify(execFile)('bash', ['-euo', 'pipefail', '-c', text], options).then(
       ({ stdout }) => ({ code: 0, output: stdout }),
       ({ code, stdout = '' }: { code?: unknown; stdout?: string }) => ({ code: Number(code) || 1, output: stdout }),

@@ -1,7 +1,8 @@
+import { readFileSync } from 'node:fs'
 import type { Program } from '../../deploy/local/debian/packages.ts'
 import type { Recorder } from '../ecosystem/report.ts'
 import { ids, SimulatorProcess } from '../simulator/simulator-process.ts'
-import { azLines } from './az-lines.ts'
+import { azLines, typedLinesOf } from './az-lines.ts'
 import { AzureUser } from './azure-cli.ts'
 import { errorIn, judged } from './refused-lines.ts'
 
@@ -31,11 +32,27 @@ export async function proveAzureCli(program: Program, { say, record }: Recorder)
         const { outcome, isOk } = judged(line.text, await user.run(line.text, variables))
         record({ part: 'azure-cli', what: `${line.pages.join(', ')}: ${line.text.slice(0, 100)}`, outcome, isOk })
       }
+      await typed(user, 'docs/install-aks.md', { say, record })
     } finally {
       await user.leave()
     }
   } finally {
     await simulator.stop()
+  }
+}
+
+/** Has one shell run a page from top to bottom: each command reads what those before it put into variables and files. */
+async function typed(user: AzureUser, page: string, { say, record }: Recorder): Promise<void> {
+  const lines = typedLinesOf(page, readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8'))
+  say(`${page}, ${lines.length} lines in one shell`)
+  const [begin, end] = ['--- line', '--- ended']
+  const script = lines.map((line) => `echo '${begin}'\n${line}\necho "${end} $?"`).join('\n')
+  const { output } = await user.run(`set +e\n${script}`, {}, lines.length)
+  const parts = output.split(`${begin}\n`).slice(1)
+  for (const [at, line] of lines.entries()) {
+    const [said = '', code = '1'] = parts[at]?.split(end) ?? []
+    const { outcome, isOk } = judged(line, { code: Number(code), output: said })
+    record({ part: 'azure-cli', what: `${page} in one shell: ${line.slice(0, 100)}`, outcome, isOk })
   }
 }
 

@@ -16,6 +16,11 @@ const partial = 'the page names options of a command, not all of it'
 export const refusedLines: readonly RefusedLine[] = [
   { line: 'az aks create', words: /unrecognized arguments: --enable-workload-identity/, why: older },
   { line: 'az aks update --name', words: /unrecognized arguments: --node-provisioning-mode/, why: older },
+  {
+    line: 'az group delete',
+    words: /The simulator has no DELETE .*resourcegroups/i,
+    why: 'no deletion of a resource group is simulated',
+  },
   { line: 'az acr create', words: /The simulator has no PUT .*registries/, why: 'no registries are simulated' },
   {
     line: 'az aks update --resource-group joiner-demo --name my-cluster --attach-acr',
