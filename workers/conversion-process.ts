@@ -64,7 +64,7 @@ export async function runConversion({
     notReady: () => readiness.reasons,
     metrics: () => metricsText({ gauges: [], log }),
   })
-  log.info({ address: health.address, roles: ['conversion'] }, 'serving health and metrics')
+  log.info({ address: health.address, roles: ['conversion'] }, 'serving health and metrics at all addresses')
   const kubernetes = await loadClient(config.KUBECONFIG, log)
   const ownership = {
     kubernetes,

@@ -81,7 +81,7 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
     notReady: () => readiness.reasons,
     metrics: () => metricsText({ gauges, temporal, log }),
   })
-  log.info({ address: health.address, roles: config.JOINER_ROLES }, 'serving health and metrics')
+  log.info({ address: health.address, roles: config.JOINER_ROLES }, 'serving health and metrics at all addresses')
   const serverTime = serverTimeOf(log, register)
   const kubernetes = await loadClient(config.KUBECONFIG, log, { admission: admissionTo(register), serverTime })
   const ownership: OwnershipInput = {
