@@ -22,7 +22,7 @@ import { testRules } from './rule-tests.ts'
 
 await new Command('npm run ecosystem --')
   .description(
-    "Boards, alerts and examples with the real servers of others. rules: promtool checks and tests the chart's alerts. boards: Prometheus scrapes a Joiner that goes through a small life, and evaluates each expression of the chart's and of widespread boards and alerts. mutations: the conditions of alerts are brought about, and the alerts fire. keda: KEDA's operator scales the example, and Joiner makes and removes its nodes. image: buildah makes the image. real-nodes: a real kubelet runs it. azure-cli: the Azure CLI runs its commands on our pages, and those of joiner admin aks setup, against the simulator. What is missing is built on the first run, which takes some ten minutes. Lists at its end what is proved by whose software. Ends with 1 when something is not as it should be, or when a part is skipped that has no line in test/ecosystem/expected-skips.",
+    "Boards, alerts and examples with the real servers of others. rules: promtool checks and tests the chart's alerts. boards: Prometheus scrapes a Joiner that goes through a small life, and evaluates each expression of the chart's and of widespread boards and alerts. mutations: the conditions of alerts are brought about, and the alerts fire. keda: KEDA's operator scales the example, and Joiner makes and removes its nodes. image: buildah makes the image. real-nodes: a real kubelet runs it. joined-nodes: VMs have real kubelets too. azure-cli: the Azure CLI runs its commands on our pages, and those of joiner admin aks setup, against the simulator. What is missing is built on the first run, which takes some ten minutes. Lists at its end what is proved by whose software. Ends with 1 when something is not as it should be, or when a part is skipped that has no line in test/ecosystem/expected-skips.",
   )
   .addOption(new Option('--only <part...>', 'some parts of it').choices(parts).default(parts, 'all'))
   .action(main)
@@ -40,8 +40,7 @@ async function main({ only }: { readonly only: readonly Part[] }): Promise<void>
   if (binaries.promtool !== undefined) await testRules(binaries.promtool, recorder)
   const azureCli = able.includes('azure-cli') ? await resolveAzureCli(say) : undefined
   if (azureCli !== undefined) await toItsEnd('azure-cli', recorder, () => proveAzureCli(azureCli, recorder))
-  for (const part of able)
-    if (part === 'image' || part === 'real-nodes') await toItsEnd(part, recorder, () => proveByCommand(part, recorder))
+  for (const part of able) if (isByCommand(part)) await toItsEnd(part, recorder, () => proveByCommand(part, recorder))
   const buildah = able.includes('image') ? await Buildah.find(say) : undefined
   const inside = able.filter((part) => proofs[part].inCluster)
   if (inside.length > 0) await inCluster({ only: inside, binaries, recorder })
@@ -72,6 +71,15 @@ function report(only: readonly Part[], ended: Parameters<typeof proofRows>[1]): 
   for (const line of unexpected) console.log(`\nskipped, without a line in test/ecosystem/expected-skips: ${line}`)
   return failed.length === 0 && unexpected.length === 0
 }
+
+/** Parts that are a command of their own. */
+const commands = {
+  image: ['image'],
+  'real-nodes': ['real-nodes'],
+  'joined-nodes': ['real-nodes', '--', '--joined', '--profile', 'single'],
+} as const
+
+const isByCommand = (part: Part): part is keyof typeof commands => part in commands
 
 type Binaries = Readonly<Partial<Record<ServerName, string>>>
 
@@ -110,10 +118,11 @@ async function inCluster({ only, binaries, recorder }: Input): Promise<void> {
 }
 
 /** Has a command of its own prove a part; it prints what it does. */
-async function proveByCommand(part: 'image' | 'real-nodes', { record }: Recorder): Promise<void> {
-  const child = spawn('npm', ['run', part], { stdio: 'inherit' })
+async function proveByCommand(part: keyof typeof commands, { record }: Recorder): Promise<void> {
+  const command = ['run', ...commands[part]]
+  const child = spawn('npm', command, { stdio: 'inherit' })
   const [code] = (await once(child, 'exit')) as [number | null]
-  record({ part, what: `npm run ${part}`, outcome: `ended with ${code}`, isOk: code === 0 })
+  record({ part, what: `npm ${command.join(' ')}`, outcome: `ended with ${code}`, isOk: code === 0 })
 }
 
 /** Runs a part. One that breaks off has failed, and the others still run. */

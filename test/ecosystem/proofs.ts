@@ -45,6 +45,11 @@ export const proofs = {
     inCluster: false,
   },
   'real-nodes': { what: 'pods of the chart run, make nodes and go, in both profiles', by: 'kubelet', inCluster: false },
+  'joined-nodes': {
+    what: 'kubelets join with what Joiner wrote into the PUT of their VM',
+    by: 'kubelet',
+    inCluster: false,
+  },
 } as const satisfies Record<Part, Proof>
 
 export const parts = Object.keys(proofs) as readonly Part[]
@@ -62,7 +67,7 @@ export async function skipsOf(asked: readonly Part[], say: Progress): Promise<re
     const lacks = [readsModule === true ? await goLack() : undefined]
     for (const name of [by, ...(inCluster ? serverNames : [])])
       lacks.push(isOfDebian(name) ? await ofDebian[name](say) : await lackFor(name))
-    if (part === 'real-nodes') lacks.push(await machineLack())
+    if (part === 'real-nodes' || part === 'joined-nodes') lacks.push(await machineLack())
     const lack = lacks.find((one) => one !== undefined)
     if (lack !== undefined) skips.push({ part, ...lack })
   }

@@ -1,5 +1,5 @@
 /** The parts of the command. */
-export type Part = 'rules' | 'boards' | 'mutations' | 'keda' | 'azure-cli' | 'image' | 'real-nodes'
+export type Part = 'rules' | 'boards' | 'mutations' | 'keda' | 'azure-cli' | 'image' | 'real-nodes' | 'joined-nodes'
 
 /** A line of the report: what was checked, and how it ended. */
 export interface Checked {
