@@ -29,12 +29,15 @@ interface BareNodeInput extends NodeParts {
   readonly name: string
   /** Files by which a process joins its cgroups. */
   readonly cgroups: readonly string[]
-  /** Whether its processes see no cgroups but these. */
-  readonly hidesCgroups: boolean
+  /** Files by which its first process joins what all of them see as the root of cgroups. Absent: they see those of the machine. */
+  readonly cgroupRoot?: readonly string[]
   readonly cable: string
   readonly address: string
   readonly pods: string
 }
+
+/** Namespaces of each node. */
+const kinds = ['--net', '--mount', '--pid', '--uts'] as const
 
 /** What the kubelet would set for the whole machine, with what AKS has it set to. */
 const settingsOfKubelet: Readonly<Record<string, number>> = {
@@ -73,7 +76,7 @@ export class BareNode {
 
   /** Makes the namespaces, and the cable. From then on servers of this machine can listen on its end. `steps`: more of what the first process does before it rests. */
   async plugIn(steps: readonly string[] = []): Promise<void> {
-    const { supervisor, cgroups } = this.#input
+    const { supervisor, cgroups, cgroupRoot } = this.#input
     const lib = join(this.#folder, 'lib')
     const log = join(this.#folder, 'log')
     for (const folder of [lib, log, this.configFolder]) await mkdir(folder, { recursive: true })
@@ -89,12 +92,13 @@ export class BareNode {
       // It waits for whoever loses its parent.
       'while sleep 3600 & wait $!; do :; done',
     ]
-    const separate = [...this.#kinds, '--fork', '--kill-child', '--mount-proc', '--propagation', 'private']
-    const init = ['sh', '-c', all.join(' && '), lib, log]
-    supervisor.start({
-      name: this.name,
-      ...inCgroups(cgroups, ['unshare', ...separate, '--', ...init]),
-    })
+    const separate = [...kinds, '--fork', '--kill-child', '--mount-proc', '--propagation', 'private']
+    const first = inCgroups(cgroups, ['unshare', ...separate, '--', 'sh', '-c', all.join(' && '), lib, log])
+    const start =
+      cgroupRoot === undefined
+        ? first
+        : inCgroups(cgroupRoot, ['unshare', '--cgroup', '--', first.command, ...first.args])
+    supervisor.start({ name: this.name, ...start })
     this.#servers.push(this.name)
     const outer = supervisor.pids[this.name] ?? 0
     await until(`the namespaces of ${this.name}`, 30_000, async () => {
@@ -177,10 +181,7 @@ export class BareNode {
   }
 
   get #inside(): readonly string[] {
-    return ['--target', String(this.#pid), ...this.#kinds, '--']
-  }
-
-  get #kinds(): readonly string[] {
-    return ['--net', '--mount', '--pid', '--uts', ...(this.#input.hidesCgroups ? ['--cgroup'] : [])]
+    const cgroup = this.#input.cgroupRoot === undefined ? [] : ['--cgroup']
+    return ['--target', String(this.#pid), ...kinds, ...cgroup, '--']
   }
 }

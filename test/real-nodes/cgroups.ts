@@ -8,6 +8,7 @@ const mount = '/sys/fs/cgroup'
 /** Version 2 has one tree, version 1 one for each controller. */
 const isUnified = existsSync(join(mount, 'cgroup.controllers'))
 const trees = isUnified ? [mount] : globSync('*/cgroup.procs', { cwd: mount }).map((file) => join(mount, file, '..'))
+const memoryTree = isUnified ? mount : join(mount, 'memory')
 /** Any tree that each process is moved in. */
 const moved = isUnified ? mount : join(mount, 'cpu')
 
@@ -39,7 +40,7 @@ async function makeCgroup(group: string, share: number): Promise<void> {
     if (existsSync(join(folder, 'cpu.shares'))) await writeFile(join(folder, 'cpu.shares'), String(share))
     if (existsSync(join(folder, 'cpu.weight')))
       await writeFile(join(folder, 'cpu.weight'), String(Math.round(share / 10.24)))
-    if (isUnified && group === cgroup)
+    if (isUnified && (group === cgroup || group === groups.vms))
       await writeFile(join(folder, 'cgroup.subtree_control'), '+cpu +cpuset +memory +pids +io')
   }
 }
@@ -47,17 +48,14 @@ async function makeCgroup(group: string, share: number): Promise<void> {
 /** Files by which a process joins the servers. */
 export const serverCgroups: readonly string[] = [join(moved, groups.servers, 'cgroup.procs')]
 
-/** Errors: this machine's cgroups cannot be those of VMs: of version 2, the root that a VM sees may hold no process if it is to have groups below. */
-export function requireVmCgroups(): void {
-  if (isUnified)
-    throw new Error(
-      `${mount} has cgroups of version 2, and VMs with real kubelets are made for version 1: leave out --joined`,
-    )
-}
+/** What the cgroups of this machine are of, for reports: they decide how those of nodes are made. */
+export const cgroupVersion = isUnified ? 2 : 1
 
 /** The cgroups of a VM, in all trees. */
 export interface VmCgroups {
-  /** Files by which a process joins them. */
+  /** Files by which a process joins those that its children are to see as the root of all cgroups. */
+  readonly root: readonly string[]
+  /** Files by which a process joins those of the VM's own processes. Of version 2, a root that has groups with limits below may hold no process itself. */
   readonly files: readonly string[]
   /** Commands that have a process see them as the root of all cgroups. */
   readonly mounts: readonly string[]
@@ -66,9 +64,12 @@ export interface VmCgroups {
 /** Makes the cgroups of a VM. */
 export async function makeVmCgroups(name: string): Promise<VmCgroups> {
   const group = `${groups.vms}/${name}`
+  const own = isUnified ? `${group}/node` : group
   await makeCgroup(group, 1024)
+  if (isUnified) await mkdir(join(mount, own))
   return {
-    files: trees.map((tree) => join(tree, group, 'cgroup.procs')),
+    root: trees.map((tree) => join(tree, group, 'cgroup.procs')),
+    files: trees.map((tree) => join(tree, own, 'cgroup.procs')),
     mounts: trees.map((tree) => `mount --bind ${join(tree, group)} ${tree}`),
   }
 }
@@ -85,11 +86,17 @@ export function inCgroups(
 /** Memory of a pod by its cgroup, in bytes: what it has had at most since it began, of what it may have. Errors: the pod is gone. */
 export async function podMemory(uid: string): Promise<{ readonly peak: number; readonly limit: number }> {
   const folder = podFolder(uid)
-  const [peak, limit] = isUnified
-    ? ['memory.peak', 'memory.max']
-    : ['memory.max_usage_in_bytes', 'memory.limit_in_bytes']
-  const read = async (file: string) => Number(await readFile(join(folder, file), 'utf8'))
-  return { peak: await read(peak), limit: await read(limit) }
+  const limit = await readFile(join(folder, isUnified ? 'memory.max' : 'memory.limit_in_bytes'), 'utf8')
+  return { peak: await peakOf(folder), limit: Number(limit) }
+}
+
+/** What all that a node runs has had of memory at most, in bytes, files that the kernel keeps among it. */
+export function peakMemory(): Promise<number> {
+  return peakOf(join(memoryTree, cgroup))
+}
+
+async function peakOf(folder: string): Promise<number> {
+  return Number(await readFile(join(folder, isUnified ? 'memory.peak' : 'memory.max_usage_in_bytes'), 'utf8'))
 }
 
 /** The processes of a pod's container, and files by which another one has its memory counted with theirs. Errors: the container is gone. */
@@ -102,8 +109,7 @@ export async function containerProcesses(
 }
 
 function podFolder(uid: string): string {
-  const tree = isUnified ? mount : join(mount, 'memory')
-  const [folder] = globSync(`${tree}/${groups.pods}/kubepods/**/pod${uid}`)
+  const [folder] = globSync(`${memoryTree}/${groups.pods}/kubepods/**/pod${uid}`)
   if (folder === undefined) throw new Error(`no cgroup is of the pod with UID ${uid}`)
   return folder
 }

@@ -1,5 +1,6 @@
 // npm run real-nodes: the chart on a real kubelet.
 import { access } from 'node:fs/promises'
+import { loadavg } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command, Option } from 'commander'
@@ -7,19 +8,19 @@ import { circumstances, table } from '../../bench/report.ts'
 import { buildImage } from '../../deploy/local/image/build-image.ts'
 import { megabytes } from '../../deploy/local/image/contents.ts'
 import { nodeName } from './addresses.ts'
-import { requireVmCgroups } from './cgroups.ts'
+import { cgroupVersion } from './cgroups.ts'
 import { proveFaults } from './faults.ts'
 import { type Findings, proveJoined } from './joined/proof.ts'
 import { proveEmptied, proveLife, proveUninstall } from './life.ts'
-import { requireAddresses, requireMachine, traces } from './machine.ts'
+import { needs, requireAddresses, requireMachine, traces } from './machine.ts'
 import { type PodFigures, type Profile, profiles, Release } from './release.ts'
-import { Builder, giveVolume, logs, type Stage, sweep } from './stage.ts'
+import { Builder, giveVolume, logs, type Stage, sweep, took } from './stage.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 await new Command('npm run real-nodes --')
   .description(
-    "Installs the chart on a real kubelet: Joiner's image by buildah, containerd, kube-proxy and CoreDNS on a node in namespaces of its own, beside the servers and the Azure simulator of the local cluster. For each profile: helm install with the bundled Temporal, helm test, helm upgrade and rollback, a NodePool, a pending pod, its node up and down again by the Joiner in the cluster, and in between pods killed, memory used up, Temporal's pod replaced behind a black hole, and an API server that reaches no Services; joiner admin uninstall and helm uninstall, and a look at what is left. Prints seconds, restarts and memory by pod; ends with 1 when something is not as it should be, and leaves nothing running. Needs root on Linux, 6 GB of disk and 4 GB of memory; what else is missing is named with the command that installs it. The first run builds servers from source for some ten minutes.",
+    `Installs the chart on a real kubelet: Joiner's image by buildah, containerd, kube-proxy and CoreDNS on a node in namespaces of its own, beside the servers and the Azure simulator of the local cluster. For each profile: helm install with the bundled Temporal, helm test, helm upgrade and rollback, a NodePool, a pending pod, its node up and down again by the Joiner in the cluster, and in between pods killed, memory used up, Temporal's pod replaced behind a black hole, and an API server that reaches no Services; joiner admin uninstall and helm uninstall, and a look at what is left. Prints seconds, restarts and memory by pod; ends with 1 when something is not as it should be, and leaves nothing running. Needs root on Linux, ${needs.diskGb} GB of disk and ${needs.memoryGb} GB of memory; what else is missing is named with the command that installs it. The first run builds servers from source for some ten minutes.`,
   )
   .addOption(
     new Option('--profile <profile...>', 'some profiles of the chart')
@@ -51,10 +52,10 @@ async function main({ profile, image, joined = false }: Options): Promise<void> 
   const startedAtMs = Date.now()
   const say = (text: string) => console.log(`${((Date.now() - startedAtMs) / 1000).toFixed(1).padStart(7)} s  ${text}`)
   await requireMachine()
-  if (joined) requireVmCgroups()
-  await sweep()
+  await sweep(joined)
   await requireAddresses()
   const before = await traces()
+  const load = `load average ${loadavg()[0]?.toFixed(1)}`
   const archive = image === undefined ? join(root, 'build', 'image', 'joiner.tar') : resolve(image)
   if (image === undefined) await build(archive, say)
   else await access(archive)
@@ -72,12 +73,15 @@ async function main({ profile, image, joined = false }: Options): Promise<void> 
     say(`FAILED: ${error instanceof Error ? error.message : String(error)}`)
     return undefined
   })
+  const taken = await took().catch(() => 'nothing')
   say('everything is ended')
   await builder.end()
   const after = await traces()
   const left = after.filter((line) => !before.includes(line))
   if (ended !== undefined)
-    console.log(`\n${circumstances()}\n\n${table(['profile', 'pod', 'restarts', 'memory', 'at most', 'limit'], ended)}`)
+    console.log(
+      `\n${circumstances()}, ${load}, cgroups of version ${cgroupVersion}; took ${taken}\n\n${table(['profile', 'pod', 'restarts', 'memory', 'at most', 'limit'], ended)}`,
+    )
   console.log(`\nleft on this machine: ${left.length === 0 ? 'nothing' : left.join(', ')}`)
   const isGood = left.length === 0 && ended?.every(([, , restarts]) => restarts === '0') === true
   // What was cut off may wait for something still.

@@ -1,8 +1,10 @@
 // What a real node needs of this machine, and may leave on it.
 import { execFile } from 'node:child_process'
-import { access, readFile } from 'node:fs/promises'
+import { access, readdir, readFile, readlink, statfs } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
+import { cacheFolder } from '../../deploy/local/server-binaries.ts'
+import { nodeServers, type ServerName } from '../../deploy/local/server-versions.ts'
 import { addresses, cable } from './addresses.ts'
 import { cgroupFolders, processesInside } from './cgroups.ts'
 import { cniFolder } from './node-config.ts'
@@ -28,6 +30,23 @@ export async function requireMachine(): Promise<void> {
   if (lacks.length > 0) throw new Error(`${lacks.join(', ')}: not installed; apt-get install --yes ${lacks.join(' ')}`)
 }
 
+/** What a run needs. It prints what it took: 1.5 GB of each, and the first one builds servers and images. */
+export const needs = { diskGb: 6, memoryGb: 4 } as const
+
+/**
+ * Errors: the disk of a folder has not the room, which is named. `joined`: kubelets have the thresholds that Joiner gave to their VMs, and evict pods from a
+ * disk that is nearly full.
+ */
+export async function requireDisk(folder: string, joined: boolean): Promise<void> {
+  const { bavail, blocks, bsize } = await statfs(folder)
+  const free = (bavail * bsize) / 1e9
+  const least = Math.max(needs.diskGb, joined ? needs.diskGb + (blocks * bsize) / 1e10 : 0)
+  if (free < least)
+    throw new Error(
+      `the disk of ${folder} has ${free.toFixed(1)} GB left, and a run takes ${least.toFixed(1)}${joined ? ', of which a tenth of the disk stays free, or kubelets evict pods' : ''}: make room, or set XDG_STATE_HOME to a folder on another disk`,
+    )
+}
+
 /** Errors: who has the addresses that the node needs. */
 export async function requireAddresses(): Promise<void> {
   const { host, pods, services, vms } = addresses
@@ -48,7 +67,7 @@ async function isThere(file: string): Promise<boolean> {
   return (await Promise.all(are)).some(Boolean)
 }
 
-/** What there is on this machine of what a node makes: interfaces, routes, mounts, cgroups, processes. */
+/** What there is on this machine of what a node makes: interfaces and bridges, routes, mounts, cgroups, processes (shims too), and namespaces of processes. */
 export async function traces(): Promise<readonly string[]> {
   const [links, routes, mounts] = await Promise.all([
     run('ip', ['-oneline', 'link']),
@@ -56,13 +75,37 @@ export async function traces(): Promise<readonly string[]> {
     readFile('/proc/self/mountinfo', 'utf8'),
   ])
   const mounted = mounts.split('\n').map((line) => line.split(' ')[4] ?? '')
+  const pids = new Set([...(await processesInside()), ...(await processesOf(nodeServers))])
+  const ofProcesses = await Promise.all([...pids].map(tracesOf))
   return [
     ...links.stdout.split('\n').map((line) => `interface ${/^\d+: ([^:@]+)/.exec(line)?.[1] ?? ''}`),
     ...routes.stdout.split('\n').map((line) => `route ${line.trim()}`),
     ...mounted.map((path) => `mount ${path}`),
     ...cgroupFolders().map((path) => `cgroup ${path}`),
-    ...(await processesInside()).map((pid) => `process ${pid}`),
+    ...new Set(ofProcesses.flat()),
   ]
+}
+
+/** Processes, of any cgroup, that run a binary of the cache of servers. */
+async function processesOf(names: readonly ServerName[]): Promise<readonly number[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const files = await Promise.all(pids.map((pid) => readlink(`/proc/${pid}/exe`).catch(() => '')))
+  const folders = names.map((name) => join(cacheFolder('servers', name), '/'))
+  return pids.filter((_, index) => folders.some((folder) => files[index]?.startsWith(folder))).map(Number)
+}
+
+/** A process, and its namespaces; empty: it has ended meanwhile. */
+async function tracesOf(pid: number): Promise<readonly string[]> {
+  const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => undefined)
+  if (name === undefined) return []
+  const own = await namespacesOf('self')
+  const namespaces = (await namespacesOf(pid)).filter((one) => !own.includes(one))
+  return [`process ${pid} ${name.trim()}`, ...namespaces.map((one) => `namespace ${one}`)]
+}
+
+function namespacesOf(pid: number | 'self'): Promise<readonly string[]> {
+  const kinds = ['net', 'pid', 'mnt', 'uts', 'cgroup']
+  return Promise.all(kinds.map((kind) => readlink(`/proc/${pid}/ns/${kind}`))).catch(() => [])
 }
 
 /** Removes the cables of nodes whose processes are gone; the kernel has removed those whose namespaces are gone too. */

@@ -58,7 +58,11 @@ export function kubeletConfig(keys: string, resolvConf: string): object {
     makeIPTablesUtilChains: false,
     // The disk is the machine's, which may be nearly full.
     imageGCHighThresholdPercent: 100,
-    evictionHard: { 'memory.available': '100Mi', 'nodefs.available': '1%', 'imagefs.available': '1%' },
+    evictionHard: {
+      'memory.available': '100Mi',
+      'nodefs.available': '100Mi',
+      'imagefs.available': '100Mi',
+    },
     registerWithTaints: [{ key: 'CriticalAddonsOnly', value: 'true', effect: 'NoSchedule' }],
   }
 }

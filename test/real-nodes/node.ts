@@ -50,7 +50,6 @@ export class RealNode {
       ...parts,
       name: nodeName,
       cgroups: serverCgroups,
-      hidesCgroups: false,
       cable,
       address: addresses.node,
       pods: podsOf(0),

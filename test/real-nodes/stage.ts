@@ -1,19 +1,24 @@
+import { execFile } from 'node:child_process'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { defaultStateDir, startCluster } from '../../deploy/local/cluster.ts'
+import { megabytes } from '../../deploy/local/image/contents.ts'
 import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
 import { Operator } from '../../deploy/local/operator.ts'
 import { resolveBinaries } from '../../deploy/local/server-binaries.ts'
 import { nodeServers } from '../../deploy/local/server-versions.ts'
 import { Supervisor } from '../../deploy/local/supervisor.ts'
 import { nodeName } from './addresses.ts'
-import { makeCgroups, moveToServers, removeCgroups } from './cgroups.ts'
+import { makeCgroups, moveToServers, peakMemory, removeCgroups } from './cgroups.ts'
 import { systemObjects, volume, workloadIdentity } from './cluster-objects.ts'
 import { nodeImages } from './images.ts'
 import { Fleet } from './joined/fleet.ts'
-import { removeCables } from './machine.ts'
+import { removeCables, requireDisk } from './machine.ts'
 import { place, RealNode } from './node.ts'
 import { until } from './until.ts'
+
+const run = promisify(execFile)
 
 const stateDir = join(dirname(defaultStateDir()), 'real-nodes')
 
@@ -23,8 +28,8 @@ export const logs = join(stateDir, 'logs')
 /** The process that has the machine's only place for real nodes. */
 const owner = join(stateDir, 'pid')
 
-/** Removes what an earlier run has left, whose command was ended before it could. Errors: it was not ended, and goes on. */
-export async function sweep(): Promise<void> {
+/** Removes what an earlier run has left, whose command was ended before it could. Errors: it was not ended, and goes on; the disk has no room for another. */
+export async function sweep(joined: boolean): Promise<void> {
   const other = await readFile(owner, 'utf8').catch(() => '')
   const command = other === '' ? '' : await readFile(`/proc/${other}/cmdline`, 'utf8').catch(() => '')
   if (command.includes('real-nodes'))
@@ -35,7 +40,15 @@ export async function sweep(): Promise<void> {
   await removeCables()
   await rm(stateDir, { recursive: true, force: true })
   await mkdir(stateDir, { recursive: true })
+  await requireDisk(stateDir, joined)
   await writeFile(owner, String(process.pid))
+}
+
+/** What a stage has taken of this machine so far. */
+export async function took(): Promise<string> {
+  const { stdout } = await run('du', ['--summarize', '--block-size=1', stateDir])
+  const memory = await peakMemory()
+  return `${megabytes(Number.parseInt(stdout))} of disk, and of memory at most ${megabytes(memory)}, files that the kernel keeps among it`
 }
 
 interface Input {

@@ -55,7 +55,7 @@ export class VirtualMachine {
       ...input,
       name,
       cgroups: cgroups.files,
-      hidesCgroups: true,
+      cgroupRoot: cgroups.root,
       cable: vmCable(number),
       address: this.address,
       pods: podsOf(number),
