@@ -12,6 +12,11 @@ export interface AzureRole {
   readonly actions: readonly RoleAction[]
 }
 
+/** Returns the name of a role for a subscription: names of custom roles are unique in a tenant. */
+export function roleName({ title }: AzureRole, subscriptionId: string): string {
+  return `${title} (${subscriptionId})`
+}
+
 const mayAsk: RoleAction = {
   action: 'Microsoft.Authorization/permissions/read',
   why: '`joiner doctor` asks what the identity may do',

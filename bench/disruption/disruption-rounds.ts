@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks'
 import { evaluate } from '../../core/disruption/evaluate.ts'
 import { type DisruptionWorld } from '../../core/disruption/world.ts'
 import { decisionOf } from '../../starter/cli/simulate/disruption/disruption-scenario.ts'
-import { peakRSSMiB } from '../../starter/cli/simulate/rounds.ts'
+import { peakRSSMiB } from '../../starter/cli/simulate/result.ts'
 
 /**
  * Decides so often about a scenario, in this process, and prints a line of JSON for each time: `disruption-rounds.ts FILE ROUNDS MOST`.

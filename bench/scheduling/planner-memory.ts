@@ -7,7 +7,7 @@ import { type EvaluationThreadRequest, SolverThread } from '../../activities/sch
 import { workerThread } from '../../activities/scheduler-thread/supervised-thread.ts'
 import type { InstanceTypeJson } from '../../api/shapes/scenario.ts'
 import { neverFirst } from '../../core/disruption/methods/context.ts'
-import { instanceTypes } from '../../starter/cli/simulate/instance-types.ts'
+import { instanceTypes } from '../../starter/files/catalog.ts'
 import { collectAllThreads } from '../../workers/telemetry/idle-memory.ts'
 import { table } from '../report.ts'
 import { outputOf } from '../run-to-end.ts'

@@ -16,7 +16,7 @@ import { Quarantine } from '../../activities/scheduler-thread/quarantine.ts'
 import { SolverThread } from '../../activities/scheduler-thread/solver-thread.ts'
 import { noTracing } from '../../activities/telemetry/tracing.ts'
 import type { InstanceTypeJson } from '../../api/shapes/scenario.ts'
-import { instanceTypes } from '../../starter/cli/simulate/instance-types.ts'
+import { instanceTypes } from '../../starter/files/catalog.ts'
 import type { Scenario } from '../workloads/scenario.ts'
 import { entering } from './entering.ts'
 

@@ -25,6 +25,11 @@ export function unschedulableText(cause: UnschedulableCause): string {
   return text
 }
 
+/** Returns the same for readers: hostnames that were made up have no number, which means nothing to them. */
+export function unschedulableWords(cause: UnschedulableCause): string {
+  return unschedulableText(cause).replace(/hostname-placeholder-\d+/g, 'hostname-placeholder')
+}
+
 function textOf(cause: UnschedulableCause): string {
   switch (cause.kind) {
     case 'ignored':

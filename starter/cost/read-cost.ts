@@ -9,6 +9,7 @@ import { readHistory } from '../history/lives.ts'
 import { type KeptPrices, ledgerOf, prices } from '../picture/kept.ts'
 import { missingLines } from '../picture/missing.ts'
 import { readPicture } from '../picture/picture.ts'
+import type { CostReport } from '../ui/contract.ts'
 
 export interface CostSources {
   /** Temporal's. */
@@ -104,4 +105,22 @@ function priceSource(prices: Known['prices'], now: number): string {
 
 function hours(ms: number): string {
   return String(Math.round((ms / hourMs) * 10) / 10)
+}
+
+const otherKeys = '(other)'
+
+/** Returns the report as the page shows it. Hours of which nothing is known are left out. */
+export function costReport({ notes, hours, total, shares, savings, forecastMonth }: ReadCost): CostReport {
+  const other =
+    shares === undefined || shares.otherNamespaces === 0 ? [] : [{ key: otherKeys, usd: shares.otherNamespaces }]
+  return {
+    notes,
+    hours: hours.filter(({ knownMs }) => knownMs > 0).map(({ atMs, byNodePool }) => ({ atMs, byNodePool })),
+    byNodePool: total.lines.map(({ key, usd, nodeHours }) => ({ key, usd, nodeHours })),
+    byNamespace: [...(shares?.namespaces ?? []), ...other],
+    ...(shares === undefined ? {} : { idle: shares.idle }),
+    total: total.usd,
+    saved: savings.reduce((sum, { usd }) => sum + usd, 0),
+    ...(forecastMonth === undefined ? {} : { forecastMonth }),
+  }
 }

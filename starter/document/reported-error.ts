@@ -6,3 +6,9 @@ export class ReportedError extends Error {
     super(lines.map(printable).join('\n'))
   }
 }
+
+/** Why a command cannot go on, and what to do: printed as it stands. */
+export class CommandError extends ReportedError {}
+
+/** Bad input: the command ends with its messages. */
+export class InputError extends ReportedError {}

@@ -3,9 +3,10 @@ import type { ResourceSku, Usage } from '@azure/arm-compute'
 import { azureFailure, failureMessage } from '../../activities/azure/arm/azure-failure.ts'
 import { usagesOf } from '../../activities/azure/capacity/quota-accounting.ts'
 import { parseSku } from '../../activities/azure/catalogue/sku.ts'
-import { versions } from '../cli/aks/arm-session.ts'
-import type { ManagedCluster } from '../cli/aks/cluster.ts'
+import type { Config } from '../../api/config.ts'
 import type { ArmReader } from './arm-reader.ts'
+import { versions } from './arm-reader.ts'
+import type { ManagedCluster } from './managed-cluster.ts'
 import { SourceError, whyOf } from './missing.ts'
 import type { Moment, Part } from './picture.ts'
 
@@ -15,6 +16,14 @@ export interface AzureScene extends Moment {
   readonly subscriptionId: string
   readonly region: string
 }
+
+/** The region of Joiner's nodes, by its settings. */
+export const sceneOf = ({ config, arm }: Pick<AzureScene, 'arm'> & { readonly config: Config }): AzureScene => ({
+  arm,
+  subscriptionId: config.ARM_SUBSCRIPTION_ID,
+  region: config.LOCATION,
+  now: 0,
+})
 
 const limitMs = 60_000
 const remedy = 'az login renews a login; joiner doctor says which rights are missing at Azure'

@@ -1,8 +1,7 @@
 // What an answer is made of and could not be read. Nothing that is not known is shown as none: commands say what is missing, why, and what to do.
 import { ApiError, isForbidden, isNotFound } from '../../activities/kubernetes/client/api-error.ts'
 import { printableStart } from '../../core/values/printable.ts'
-import { CommandError } from '../cli/shared/command-error.ts'
-import { ReportedError } from '../document/reported-error.ts'
+import { CommandError, ReportedError } from '../document/reported-error.ts'
 
 /** A source that could not be read. */
 export interface Missing {
@@ -36,7 +35,7 @@ export class LackingError extends CommandError {
   }
 }
 
-const longestReason = 300
+const longestReason = 400
 
 /** Returns what is missing, with the remedy for that error. */
 export function missingOf(what: string, error: unknown): Missing {

@@ -1,12 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { PriceOf } from '../../core/cost/report.ts'
 import type { WaitingClass } from '../../core/scheduling/explain/waiting-classes.ts'
-import type { ClusterChange, ClusterView, NodeView } from './cluster-view.ts'
+import type { ClusterChange, ClusterView, NodeView, PoolView, Totals } from './cluster-view.ts'
 import type { ClaimFact, NodeFact, PodFact } from './facts.ts'
 import { nodeView, type TimedNodeView } from './node-view.ts'
 import { Pairs, put } from './pairs.ts'
-import { poolsOf, totalsOf } from './sums.ts'
-import { pendingClasses } from './waiting.ts'
 
 /** Facts of a cluster by the keys of their objects. */
 export interface ClusterFacts {
@@ -238,3 +236,102 @@ export class ClusterModel {
 const nodePrefix = 'node/'
 
 const nodeNameIn = (key: string) => (key.startsWith(nodePrefix) ? key.slice(nodePrefix.length) : key)
+
+interface Sum {
+  nodes: number
+  pricePerHour: number
+  unpriced: number
+  readonly allocatable: { cpu: number; memory: number }
+  readonly requested: { cpu: number; memory: number }
+}
+
+const emptySum = (): Sum => ({
+  nodes: 0,
+  pricePerHour: 0,
+  unpriced: 0,
+  allocatable: { cpu: 0, memory: 0 },
+  requested: { cpu: 0, memory: 0 },
+})
+
+/** Returns sums of each NodePool by name, and of Nodes without one where there are any. */
+function poolsOf(nodes: readonly NodeView[], nodePools: Iterable<string>): readonly PoolView[] {
+  const sums = new Map<string, Sum>()
+  for (const name of nodePools) sums.set(name, emptySum())
+  for (const { nodePool = '', pricePerHour, allocatable, requested } of nodes) {
+    const sum = sums.get(nodePool) ?? emptySum()
+    sums.set(nodePool, sum)
+    sum.nodes += 1
+    if (pricePerHour === undefined) sum.unpriced += 1
+    add(sum, { pricePerHour: pricePerHour ?? 0, allocatable, requested })
+  }
+  return [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, sum]) => ({ name, ...sum }))
+}
+
+/** Returns the sums of the whole cluster. */
+function totalsOf(pools: readonly PoolView[], nodes: readonly NodeView[], pending: number): Totals {
+  const sum = emptySum()
+  for (const pool of pools) {
+    sum.nodes += pool.nodes
+    sum.unpriced += pool.unpriced
+    add(sum, pool)
+  }
+  return { ...sum, pods: nodes.reduce((count, { pods }) => count + pods.length, 0), pending }
+}
+
+function add(sum: Sum, of: Pick<PoolView, 'pricePerHour' | 'allocatable' | 'requested'>): void {
+  sum.pricePerHour += of.pricePerHour
+  sum.allocatable.cpu += of.allocatable.cpu
+  sum.allocatable.memory += of.allocatable.memory
+  sum.requested.cpu += of.requested.cpu
+  sum.requested.memory += of.requested.memory
+}
+
+/** Most classes, and most names of a class. */
+const mostClasses = 50
+const mostNames = 5
+
+/**
+ * Returns why pods wait, the largest classes first: what the planner found, for pods that still wait; else what kube-scheduler said of them.
+ */
+export function pendingClasses(
+  waiting: ReadonlyMap<string, PodFact>,
+  found: readonly WaitingClass[] = [],
+): readonly WaitingClass[] {
+  const planned = found.filter(({ pods }) => pods.some((pod) => waiting.has(pod)))
+  if (planned.length > 0) return bySize(planned)
+  const groups = Map.groupBy(
+    [...waiting.values()].flatMap(({ key, wait }) => (wait === undefined ? [] : [{ key, ...wait }])),
+    ({ reason, message }) => `${reason}\n${message}`,
+  )
+  return bySize([...groups.values()].map((pods) => schedulerClass(pods)))
+}
+
+function schedulerClass(
+  pods: readonly {
+    readonly key: string
+    readonly sinceMs: number
+    readonly reason: string
+    readonly message: string
+  }[],
+): WaitingClass {
+  const { reason = '', message = '' } = pods[0] ?? {}
+  return {
+    state: reason === 'Unschedulable' ? 'unschedulable' : 'held',
+    pods: pods
+      .map(({ key }) => key)
+      .sort()
+      .slice(0, mostNames),
+    count: pods.length,
+    sinceMs: pods.reduce((first, { sinceMs }) => Math.min(first, sinceMs), Number.POSITIVE_INFINITY),
+    plannedOn: [],
+    finding: message || reason || 'kube-scheduler has not tried it yet',
+    funnel: [],
+    remedies: [],
+  }
+}
+
+function bySize(classes: readonly WaitingClass[]): readonly WaitingClass[] {
+  return classes
+    .toSorted((a, b) => b.count - a.count || ((a.pods[0] ?? '') < (b.pods[0] ?? '') ? -1 : 1))
+    .slice(0, mostClasses)
+}

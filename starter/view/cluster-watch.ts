@@ -2,14 +2,18 @@ import { type Logger, pino } from 'pino'
 import { ListWatch } from '../../activities/kubernetes/cache/list-watch.ts'
 import { keyOf } from '../../activities/kubernetes/cache/object-key.ts'
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
+import { isForbidden, isNotFound } from '../../activities/kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
 import { type ResourceName, resourcePath } from '../../activities/kubernetes/client/resources.ts'
 import type { ObjectMeta } from '../../core/objects.ts'
+import { printableStart } from '../../core/values/printable.ts'
+import { timeText } from '../../core/values/time.ts'
+import { prices, waiting } from '../picture/kept.ts'
+import { missingLines } from '../picture/missing.ts'
+import { type Part, readPicture } from '../picture/picture.ts'
 import { ClusterModel } from './cluster-model.ts'
 import type { ClusterChange, ClusterView } from './cluster-view.ts'
 import { claimFact, nodeFact, podFact } from './facts.ts'
-import { followKeptFacts } from './kept-facts.ts'
-import { missingText } from './missing.ts'
 
 export interface ClusterWatchOptions {
   /** Belongs to the caller, who closes it after the watch. */
@@ -239,5 +243,82 @@ export class ClusterWatch {
       const change = this.#model.takeChange(now)
       for (const listener of this.#listeners) listener(change)
     }, waitMs)
+  }
+}
+
+const longestReason = 200
+
+/** Returns why a kind is not shown, or not shown as it is now, with the remedy. `sinceMs`: when it failed first. */
+export function missingText(
+  resource: ResourceName,
+  error: unknown,
+  { sinceMs, isListed }: { readonly sinceMs: number; readonly isListed: boolean },
+): string {
+  if (isForbidden(error)) {
+    const [verb, shown] = isListed ? ['watch', `, so they are shown as of ${timeText(sinceMs)}`] : ['list', '']
+    return `${resource}: you may not ${verb} them${shown}; ask for a role that lists and watches them (kubectl auth can-i watch ${resource} --all-namespaces)`
+  }
+  if (isNotFound(error))
+    return `${resource}: the cluster does not know the kind; install the CRDs where Joiner runs (joiner admin crds apply)`
+  const reason = printableStart(error instanceof Error ? error.message || error.name : String(error), longestReason)
+  const shown = isListed ? 'shown as of then' : 'not shown yet'
+  return `${resource}: the API server is not reached since ${timeText(sinceMs)} (${reason}); ${shown}, trying again`
+}
+
+/** Where Joiner keeps its facts, and what becomes of them. */
+interface KeptOptions {
+  readonly client: KubernetesClient
+  /** Joiner's namespace. */
+  readonly namespace: string
+  readonly model: ClusterModel
+  /** Notes what is missing about a subject; undefined: nothing is. Called after each reading. */
+  readonly note: (subject: string, text: string | undefined) => void
+  readonly now: () => number
+}
+
+const pricesEveryMs = 60_000
+const waitingEveryMs = 5000
+
+/**
+ * Reads Joiner's ConfigMaps again and again: prices, and what its planner found about pending pods. Reading by name needs no right to list them.
+ * Returns the function that ends it, and the first readings.
+ */
+function followKeptFacts({ client, namespace, model, note, now }: KeptOptions) {
+  let readAtMs: number | undefined
+  let writtenAtMs: number | undefined
+
+  /** `enter` returns what is missing nevertheless. */
+  async function look<T>(subject: string, part: Part<T>, enter: (read: T) => string | undefined): Promise<void> {
+    const { read, missing, damaged } = await readPicture({ client, namespace, now: now() }, { read: part })
+    const odd = read === undefined ? undefined : enter(read)
+    const [lost] = missingLines(missing)
+    const [text] = [...damaged, ...(odd === undefined ? [] : [odd])]
+    note(subject, lost === undefined ? text && `${subject}: ${text}` : `${subject} not known: ${lost}`)
+  }
+
+  const lookAtPrices = () =>
+    look('prices', prices, ({ list }) => {
+      if (list === undefined)
+        return `there is no ConfigMap joiner-prices in the namespace "${namespace}"; give Joiner's namespace by --joiner-namespace`
+      if (list.readAtMs !== readAtMs) model.setPrices(list.priceOf)
+      readAtMs = list.readAtMs
+      return undefined
+    })
+  const lookAtWaiting = () =>
+    look('pending pods', waiting, ({ atMs, classes }) => {
+      if (atMs !== writtenAtMs) model.setWaiting([...classes.values()])
+      writtenAtMs = atMs
+      return undefined
+    })
+
+  const timers = [
+    setInterval(() => void lookAtPrices(), pricesEveryMs),
+    setInterval(() => void lookAtWaiting(), waitingEveryMs),
+  ]
+  return {
+    first: Promise.all([lookAtPrices(), lookAtWaiting()]),
+    stop: () => {
+      for (const timer of timers) clearInterval(timer)
+    },
   }
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { ApiError } from '../../activities/kubernetes/client/api-error.ts'
-import { missingText } from './missing.ts'
+import { missingText } from './cluster-watch.ts'
 
 const sinceMs = Date.UTC(2026, 0, 1)
 

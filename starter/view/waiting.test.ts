@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { WaitingClass } from '../../core/scheduling/explain/waiting-classes.ts'
+import { pendingClasses } from './cluster-model.ts'
 import type { PodFact } from './facts.ts'
-import { pendingClasses } from './waiting.ts'
 
 function waiting(...pods: readonly (readonly [name: string, reason: string, message: string, sinceMs?: number])[]) {
   return new Map(

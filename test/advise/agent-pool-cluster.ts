@@ -3,11 +3,11 @@ import { PriceList } from '../../activities/azure/catalogue/pricing.ts'
 import { decodeNodeClass, decodeNodeOverlay } from '../../activities/kubernetes/cache/decode.ts'
 import { isObject } from '../../core/values/json.ts'
 import { type Advice, adviceOn } from '../../starter/cli/advise/advice.ts'
-import { placeOf } from '../../starter/cli/advise/azure/place.ts'
-import { sizesOfNodes } from '../../starter/cli/advise/azure/sizes-of-nodes.ts'
+import { placeOf } from '../../starter/cli/advise/azure/arm.ts'
+import { sizesOfNodes } from '../../starter/cli/advise/azure/market.ts'
 import type { SeenCluster } from '../../starter/cli/advise/cluster/read.ts'
-import { sizeCatalog } from '../../starter/cli/simulate/catalog.ts'
-import { clusterObjects, type Json, withMetadata, withStatus } from '../../starter/cli/simulate/cluster-objects.ts'
+import { sizeCatalog } from '../../starter/files/catalog.ts'
+import { clusterObjects, type Json, withMetadata, withStatus } from '../../starter/files/cluster-objects.ts'
 
 const now = Date.parse('2026-03-01T12:00:00Z')
 const vmssId =

@@ -11,7 +11,7 @@ export const jsonAnswers: Readonly<Record<string, JsonAnswer>> = {
   advise: { file: 'advise/run.ts', text: 'json: advice' },
   budgets: { file: 'budgets/command.ts', text: 'json: budgetsJson' },
   'blocked capacity list': { file: 'capacity/command.ts', text: 'json: shown', also: ['blocked capacity clear'] },
-  cost: { file: 'cost/run.ts', text: 'json: costJson' },
+  cost: { file: 'cost/text.ts', text: 'json: costJson' },
   doctor: { file: 'doctor/command.ts', text: 'json: asJson' },
   'history node': {
     file: 'history/run.ts',

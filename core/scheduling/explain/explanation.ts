@@ -5,7 +5,7 @@ import { unschedulableText } from '../unschedulable-text.ts'
 import { PodAdvice, type PoolAdvice } from './advice.ts'
 import { causeAdvice } from './cause-advice.ts'
 import type { FinishedPass } from './finished-pass.ts'
-import { funnelText, missText, PodFunnels, type PoolFunnel } from './funnel.ts'
+import { funnelTexts, missText, PodFunnels, type PoolFunnel } from './funnel.ts'
 import { NearestMisses } from './nearest-miss.ts'
 import type { MissingOffering } from './unsold.ts'
 import type { WaitingCause } from './waiting-classes.ts'
@@ -59,7 +59,7 @@ export class PassExplanations {
       cause: nearest.cause,
       nodePool: nearest.nodePool,
       finding: findingOf(nearest, byName.get(nearest.nodePool), cause),
-      funnel: shown.map((one) => `NodePool ${one.nodePool}: ${funnelText(one.funnel)}; ${missText(one)}`),
+      funnel: shown.map((one) => funnelTexts(one).join('; ')),
       remedies: [
         ...nearest.remedies,
         ...others.flatMap(({ remedies, isAskedFor }) => (isAskedFor ? remedies.slice(0, 1) : [])),

@@ -101,3 +101,8 @@ export function funnelText({ types, requirements, resources, offerings, limits }
 export function missText({ nearestMiss }: Pick<PoolFunnel, 'nearestMiss'>): string {
   return nearestMiss.replaceAll('hostname-placeholder-0000', 'hostname-placeholder')
 }
+
+/** Returns what a NodePool could do: what was left after each question, and the nearest miss. */
+export function funnelTexts({ nodePool, funnel, nearestMiss }: PoolFunnel): readonly [string, string] {
+  return [`NodePool ${nodePool}: ${funnelText(funnel)}`, missText({ nearestMiss })]
+}

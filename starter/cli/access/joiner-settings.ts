@@ -4,7 +4,7 @@ import { dirname, join, resolve, sep } from 'node:path'
 import { ApiError, isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
-import { CommandError } from '../shared/command-error.ts'
+import { CommandError } from '../../document/reported-error.ts'
 
 /** The chart's names; both are settled (deploy/chart/templates). */
 const settingsName = 'joiner-settings'

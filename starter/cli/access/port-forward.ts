@@ -3,7 +3,7 @@ import type { KubernetesClient } from '../../../activities/kubernetes/client/cli
 import type { Connection } from '../../../activities/kubernetes/client/client-config.ts'
 import { asKubeconfig, type ChosenContext } from '../../../activities/kubernetes/client/kubeconfig.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
-import { CommandError } from '../shared/command-error.ts'
+import { CommandError } from '../../document/reported-error.ts'
 
 /** A port of a Service. */
 export interface ServicePort {

@@ -6,14 +6,14 @@ import { maintenanceScheduleId, taskQueue } from '../../../core/task-queues.ts'
 import type { maintenance } from '../../../workflows/index.ts'
 import type { Table } from '../../document/document.ts'
 import { note, say, show } from '../../document/print.ts'
+import { CommandError } from '../../document/reported-error.ts'
 import { counted, few, usd } from '../../document/words.ts'
 import { withheld } from '../../picture/kept.ts'
-import { unanswered } from '../../picture/missing.ts'
 import { needed, pictureOf } from '../../picture/picture.ts'
+import { exitCodeOf } from '../access/cluster.ts'
 import { type TemporalAccess, withTemporal } from '../operate/temporal-access.ts'
 import type { TemporalOptions } from '../operate/temporal-options.ts'
-import { CommandError } from '../shared/command-error.ts'
-import { confirmed } from '../shared/confirm.ts'
+import { isWanted } from '../shared/confirm.ts'
 
 export interface AdoptOptions extends TemporalOptions {
   readonly delete?: true
@@ -22,8 +22,8 @@ export interface AdoptOptions extends TemporalOptions {
 }
 
 /** Shows what becomes of VMs without NodeClaims, and has it done once that is confirmed. Returns the exit code. */
-export async function adopt(names: readonly string[], options: AdoptOptions): Promise<number> {
-  try {
+export function adopt(names: readonly string[], options: AdoptOptions): Promise<number> {
+  return exitCodeOf(async () => {
     const found = await stored(options)
     const chosen = chosenOf(found, names)
     if (chosen.length === 0) {
@@ -35,18 +35,10 @@ export async function adopt(names: readonly string[], options: AdoptOptions): Pr
     const left = able.length < chosen.length && names.length > 0
     if (options.dryRun === true || able.length === 0) return left ? 1 : 0
     const question = `${options.delete === true ? 'Drain and end' : 'Adopt'} ${counted(able.length, 'VM')}?`
-    const answer = await confirmed(question, options.yes === true)
-    if (answer === 'unasked') throw new CommandError('--yes: nobody can be asked here; give it to go on')
-    if (answer === 'no') {
-      console.error('nothing was done')
-      return 1
-    }
+    if (!(await isWanted(question, options.yes))) return 1
     const asked = { names: able.map(({ name }) => name), ...(options.delete === true ? { end: true as const } : {}) }
-    return await withTemporal(options, async (access) => (areDone(await ask(access, asked), asked) ? Number(left) : 1))
-  } catch (error) {
-    console.error(error instanceof CommandError ? error.message : `the API server: ${unanswered(error)}`)
-    return 1
-  }
+    return withTemporal(options, async (access) => (areDone(await ask(access, asked), asked) ? Number(left) : 1))
+  })
 }
 
 async function stored(options: AdoptOptions): Promise<WithheldMachines> {

@@ -1,5 +1,5 @@
 import type { Pod } from '../../../core/objects.ts'
-import { takingPart } from '../shared/taking-part.ts'
+import { takingPart } from '../../files/taking-part.ts'
 import type { ArmFacts } from './azure/arm.ts'
 import type { Market, PriceSource } from './azure/market.ts'
 import { type Bill, billOf } from './bill.ts'

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { adviceAbout, agentNode, pod } from '../../../test/advise/agent-pool-cluster.ts'
 import { htmlOf } from '../../document/html.ts'
 import { plainText } from '../../document/text.ts'
-import type { Json } from '../simulate/cluster-objects.ts'
+import type { Json } from '../../files/cluster-objects.ts'
 import { validateObject } from '../validate/validate-object.ts'
 import { adviceDocument } from './text.ts'
 

@@ -46,7 +46,7 @@ export function registerAdvise(command: Command): void {
 }
 
 async function runAdvise({ kubeconfig, context, as, asGroup, ...options }: Options): Promise<number> {
-  const [{ needInput }, { advise }] = await Promise.all([import('../bounded/input.ts'), import('./run.ts')])
+  const [{ needInput }, { advise }] = await Promise.all([import('../shared/input.ts'), import('./run.ts')])
   const { output, catalog: catalogFile, prices: priceFiles, budget: nodes, all = false } = options
   const catalog = catalogFile === undefined ? undefined : await needInput(catalogFile)
   const prices = await Promise.all(priceFiles.map(needInput))

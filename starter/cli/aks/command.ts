@@ -53,9 +53,9 @@ function clusterOptions(command: Command): Command {
 
 /** What Azure refuses is no bug of Joiner: its words are printed. */
 async function reported(run: () => Promise<number>): Promise<number> {
-  const [{ ArmRefusal }, { reason }] = await Promise.all([
+  const [{ ArmRefusal }, { whyOf }] = await Promise.all([
     import('../../picture/arm-reader.ts'),
-    import('../doctor/check.ts'),
+    import('../../picture/missing.ts'),
   ])
   try {
     return await run()
@@ -68,7 +68,7 @@ async function reported(run: () => Promise<number>): Promise<number> {
         : error instanceof ArmRefusal && error.status === 403
           ? '; ask for the role Reader there'
           : ''
-    console.error(`Azure: ${reason(error)}${remedy}${code === 'ENOTFOUND' ? '; check the network' : ''}`)
+    console.error(`Azure: ${whyOf(error)}${remedy}${code === 'ENOTFOUND' ? '; check the network' : ''}`)
     return 1
   }
 }

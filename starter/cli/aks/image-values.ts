@@ -1,6 +1,5 @@
-// Values of the chart that name Joiner's image.
+// Values of the chart, and those that name Joiner's image.
 import { InvalidArgumentError } from 'commander'
-import type { ChartValue } from './chart-value.ts'
 
 /** An image in a registry, in the parts that the chart has values for. */
 export interface ImageName {
@@ -36,4 +35,16 @@ export function imageValues(image: ImageName | undefined): readonly ChartValue[]
       },
     ]
   return Object.entries(image).map(([name, value]) => ({ path: ['image', name], value, source: '--image' }))
+}
+
+/** A value of the chart, and where it comes from. */
+export interface ChartValue {
+  readonly path: readonly string[]
+  readonly value: string | readonly string[]
+  /** The field of ARM that it is read from, or why it is not known. */
+  readonly source: string
+  /** What to do about a value that is not known. */
+  readonly remedy?: string
+  /** Whether the chart installs nothing without it. */
+  readonly isNeeded?: boolean
 }

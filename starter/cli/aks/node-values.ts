@@ -1,7 +1,8 @@
 // Values of the chart about nodes, from a cluster and its network.
-import type { ChartValue } from './chart-value.ts'
-import type { ManagedCluster } from './cluster.ts'
+
+import type { ManagedCluster } from '../../picture/managed-cluster.ts'
 import type { ClusterFacts } from './facts.ts'
+import type { ChartValue } from './image-values.ts'
 
 /** Returns the subnet of the nodes and the GUID of its network. */
 export function subnetValues({ network, cluster }: ClusterFacts): readonly ChartValue[] {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { AzureRole } from '../../../api/rights/azure-roles.ts'
-import { nodesRole, subscriptionRole } from '../../../api/rights/azure-roles.ts'
-import { type ArmSession, type ArmWrite, versions } from './arm-session.ts'
+import { nodesRole, roleName, subscriptionRole } from '../../../api/rights/azure-roles.ts'
+import { type ArmSession, type ArmWrite, versions } from '../../picture/arm-reader.ts'
 import type { ClusterFacts } from './facts.ts'
 
 /** A role definition as ARM shows it, as far as it is read. */
@@ -31,11 +31,6 @@ interface DefinitionJson {
     readonly permissions?: readonly { readonly actions?: readonly string[] }[]
     readonly assignableScopes?: readonly string[]
   }
-}
-
-/** Returns the name of a role for a subscription: names of custom roles are unique in a tenant. */
-export function roleName({ title }: AzureRole, subscriptionId: string): string {
-  return `${title} (${subscriptionId})`
 }
 
 /** Returns a GUID that follows from a text (RFC 9562, version 5 by its form), so that the same request again names the same resource. */

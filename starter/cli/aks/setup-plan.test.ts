@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { nodesRole, subscriptionRole } from '../../../api/rights/azure-roles.ts'
-import type { ManagedCluster } from './cluster.ts'
-import { autoProvisioning, workloadIdentityOff } from './cluster-state.ts'
+import type { ManagedCluster } from '../../picture/managed-cluster.ts'
+import { autoProvisioning, workloadIdentityOff } from '../../picture/managed-cluster.ts'
 import { guidOf, type RoleAssignment, type RoleDefinition } from './roles.ts'
 import { preview, type SetupInput, setupSteps } from './setup-plan.ts'
 

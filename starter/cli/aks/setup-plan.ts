@@ -1,8 +1,8 @@
 import type { AzureRole } from '../../../api/rights/azure-roles.ts'
-import { nodesRole, subscriptionRole } from '../../../api/rights/azure-roles.ts'
-import { type ArmWrite, versions } from './arm-session.ts'
+import { nodesRole, roleName, subscriptionRole } from '../../../api/rights/azure-roles.ts'
+import { type ArmWrite, versions } from '../../picture/arm-reader.ts'
 import type { ClusterFacts } from './facts.ts'
-import { type IdentityPlace, identityPath } from './joiner-identity.ts'
+import { type IdentityPlace, identityPath } from './facts.ts'
 import {
   assignmentWrite,
   guidOf,
@@ -10,7 +10,6 @@ import {
   neededAssignments,
   type RoleAssignment,
   type RoleDefinition,
-  roleName,
   roleWrite,
 } from './roles.ts'
 

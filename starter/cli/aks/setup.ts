@@ -3,14 +3,19 @@ import { nodesRole, subscriptionRole } from '../../../api/rights/azure-roles.ts'
 import { say } from '../../document/print.ts'
 import { ReportedError } from '../../document/reported-error.ts'
 import { counted } from '../../document/words.ts'
+import type { ArmSession } from '../../picture/arm-reader.ts'
 import { ArmRefusal } from '../../picture/arm-reader.ts'
-import { confirmed } from '../shared/confirm.ts'
-import type { ArmSession } from './arm-session.ts'
-import { findCluster, groupOf } from './cluster.ts'
-import { autoProvisioning, problemText, workloadIdentityOff } from './cluster-state.ts'
+import { logIn } from '../../picture/azure-login.ts'
+import {
+  autoProvisioning,
+  findCluster,
+  groupOf,
+  problemText,
+  workloadIdentityOff,
+} from '../../picture/managed-cluster.ts'
+import { isWanted } from '../shared/confirm.ts'
+import type { IdentityPlace } from './facts.ts'
 import { type ClusterFacts, readFacts } from './facts.ts'
-import type { IdentityPlace } from './joiner-identity.ts'
-import { logIn } from './login.ts'
 import { neededAssignments, readAssignments, readRole } from './roles.ts'
 import { preview, principalCommand, type SetupInput, type Step, setupSteps, usesPrincipal } from './setup-plan.ts'
 
@@ -55,16 +60,8 @@ export async function setUp(options: SetupOptions): Promise<number> {
     return 0
   }
   if (missing.length > 0) {
-    const asked = await confirmed(
-      [...commands, `Make ${counted(missing.length, 'step')} of these at Azure?`].join('\n'),
-      options.yes === true,
-    )
-    if (asked === 'unasked')
-      throw new ReportedError('--yes: nobody can be asked here; give it, or --dry-run to see the commands')
-    if (asked === 'no') {
-      console.error('nothing was done')
-      return 1
-    }
+    const question = [...commands, `Make ${counted(missing.length, 'step')} of these at Azure?`].join('\n')
+    if (!(await isWanted(question, options.yes, 'give it, or --dry-run to see the commands'))) return 1
   }
   const left = await apply(arm, { steps: missing, principalId: facts.identity?.principalId, place }, signal)
   if (left > 0 || off !== undefined) {

@@ -5,8 +5,7 @@ import { sampleClaim, sampleCondition, sampleNode, samplePool } from '../../../t
 import { plainText } from '../../document/text.ts'
 import { budgetsJson } from './json.ts'
 import { type BudgetPicture, budgetReport, type Reason } from './report.ts'
-import { budgetsDocument } from './text.ts'
-import { Times } from './times.ts'
+import { budgetsDocument, Times } from './text.ts'
 
 /** A Saturday. */
 const now = Date.parse('2026-11-21T19:20:30Z')

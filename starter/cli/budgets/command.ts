@@ -72,7 +72,7 @@ async function show(pools: readonly PoolBudgets[], { output, days: ahead }: Opti
   const [{ budgetsDocument }, { budgetsJson }, { Times }] = await Promise.all([
     import('./text.ts'),
     import('./json.ts'),
-    import('./times.ts'),
+    import('./text.ts'),
   ])
   const times = new Times(Intl.DateTimeFormat().resolvedOptions().timeZone)
   await print(output, {

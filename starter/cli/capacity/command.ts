@@ -5,8 +5,7 @@ import type { Part } from '../../document/document.ts'
 import { print } from '../../document/print.ts'
 import { counted } from '../../document/words.ts'
 import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
-import { chosenMarks, type MarkFilter } from './chosen-marks.ts'
-import { marksTable } from './table.ts'
+import { chosenMarks, type MarkFilter, marksTable } from './table.ts'
 
 interface Options extends MarkFilter, ClusterOptions {
   readonly output: OutputFormat

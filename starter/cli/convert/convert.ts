@@ -18,7 +18,7 @@ that cannot be read.`,
 
 async function convert(file: string): Promise<number> {
   const [{ inputName, readInput }, { convertFile }] = await Promise.all([
-    import('../bounded/input.ts'),
+    import('../shared/input.ts'),
     import('./convert-file.ts'),
   ])
   const input = await readInput(file)

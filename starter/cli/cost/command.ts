@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { temporalOptions } from '../operate/temporal-options.ts'
 import { outputOption } from '../shared/options.ts'
 import { sinceOption } from '../shared/since.ts'
-import type { CostKey, CostOptions } from './options.ts'
+import type { CostKey, CostOptions } from './text.ts'
 
 /** Adds what `cost` takes, which shows what nodes cost and who shares it. */
 export function registerCost(command: Command): void {
@@ -27,7 +27,7 @@ Examples:
 Exit code: 0, 1 when Temporal does not answer, 2 for options that cannot be read.`,
     )
     .action(async (options: CostOptions) => {
-      const { showCost } = await import('./run.ts')
+      const { showCost } = await import('./text.ts')
       process.exitCode = await showCost(options)
     })
 }

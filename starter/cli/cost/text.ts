@@ -1,11 +1,15 @@
-import { hourMs } from '../../../core/cost/bill.ts'
+import { type BilledSpan, billOf, hourMs } from '../../../core/cost/bill.ts'
+import type { ShareLine } from '../../../core/cost/report.ts'
 import { timeText } from '../../../core/values/time.ts'
-import type { ReadCost } from '../../cost/read-cost.ts'
+import { type ReadCost, readCost } from '../../cost/read-cost.ts'
 import type { CsvCell, CsvTable } from '../../document/csv.ts'
 import type { Document, Part } from '../../document/document.ts'
+import { note, print } from '../../document/print.ts'
 import { counted, percent, shareText, usd } from '../../document/words.ts'
-import type { CostKey } from './options.ts'
-import { type CostRow, rowsOf } from './rows.ts'
+import { withCluster } from '../access/cluster.ts'
+import { withTemporal } from '../operate/temporal-access.ts'
+import type { TemporalOptions } from '../operate/temporal-options.ts'
+import type { OutputFormat } from '../shared/options.ts'
 
 /** More lines would push the sums out of sight; CSV and JSON have all. */
 const mostLines = 40
@@ -123,4 +127,91 @@ export function costJson(cost: ReadCost, by: CostKey) {
     })),
     notes,
   }
+}
+
+interface CostRow {
+  readonly key: string
+  readonly usd: number
+  readonly nodeHours?: number
+  readonly unpricedHours?: number
+  readonly spotDiscount?: number
+}
+
+/** Returns the lines of a report, which add up to the total. Names in parentheses cannot be names of objects. */
+function rowsOf(cost: ReadCost, by: CostKey): readonly CostRow[] {
+  const { total, spans, shares } = cost
+  switch (by.kind) {
+    case 'nodepool':
+      return total.lines.map((line) => ({ ...line, key: line.key === '' ? '(no NodePool)' : line.key }))
+    case 'label':
+      return withRest(billOf(spans, labelOf(by.label), cost.onDemand).lines, total.usd)
+    case 'namespace':
+      return shares === undefined ? [] : withShares(shares.namespaces, shares.otherNamespaces, shares)
+    case 'workload':
+      return shares === undefined ? [] : withShares(shares.workloads, shares.otherWorkloads, shares)
+  }
+}
+
+/** Facts of the VM come first: a label of the NodeClaim cannot say anything else of them. */
+function labelOf(label: string): (span: BilledSpan) => string {
+  const facts: Readonly<Record<string, (span: BilledSpan) => string>> = {
+    'karpenter.sh/nodepool': ({ life }) => life.nodePool ?? '',
+    'karpenter.sh/capacity-type': ({ vm }) => vm.capacityType,
+    'node.kubernetes.io/instance-type': ({ vm }) => vm.instanceType,
+    'topology.kubernetes.io/zone': ({ vm }) => vm.zone,
+  }
+  const fact = Object.hasOwn(facts, label) ? facts[label] : undefined
+  return (span) => (fact?.(span) ?? (Object.hasOwn(span.life.labels, label) ? span.life.labels[label] : '')) || '(none)'
+}
+
+/** What only the ledger knows has no labels. */
+function withRest(lines: readonly CostRow[], total: number): readonly CostRow[] {
+  const rest = total - lines.reduce((sum, { usd }) => sum + usd, 0)
+  return rest > 1e-9 ? [...lines, { key: '(unknown)', usd: rest }] : lines
+}
+
+function withShares(
+  lines: readonly ShareLine[],
+  other: number,
+  { idle, unknown }: { readonly idle: number; readonly unknown: number },
+): readonly CostRow[] {
+  return [
+    ...lines,
+    ...(other === 0 ? [] : [{ key: '(other)', usd: other }]),
+    { key: '(idle)', usd: idle },
+    ...(Math.abs(unknown) < 1e-9 ? [] : [{ key: '(unknown)', usd: unknown }]),
+  ]
+}
+
+/** What costs are listed by. */
+export type CostKey =
+  | { readonly kind: 'nodepool' | 'namespace' | 'workload' }
+  | { readonly kind: 'label'; readonly label: string }
+
+export interface CostOptions extends TemporalOptions {
+  readonly groupBy: CostKey
+  /** Epoch ms. */
+  readonly since: number
+  readonly output: OutputFormat | 'csv'
+}
+
+const readMs = 60_000
+
+/** Prints what nodes cost. Returns the exit code. */
+export function showCost({ groupBy: by, since, output, ...where }: CostOptions): Promise<number> {
+  return withTemporal(where, ({ client, connection, cluster }) =>
+    withCluster(where, async (kubernetes) => {
+      const now = Date.now()
+      const cost = await connection.withDeadline(now + readMs, () =>
+        readCost({ client, kubernetes, namespace: where.joinerNamespace, cluster }, { sinceMs: since, nowMs: now }),
+      )
+      if (output === 'csv') note(...cost.notes)
+      await print(output, {
+        json: costJson(cost, by),
+        document: () => costDocument(cost, by, cluster),
+        csv: () => costCsv(cost, by),
+      })
+      return 0
+    }),
+  )
 }

@@ -3,14 +3,8 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parse } from 'yaml'
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
-import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
-import {
-  markedCrd,
-  markerOf,
-  ownInstallation,
-  readMarkedCrd,
-} from '../../../activities/kubernetes/client/installation.ts'
+import { markedCrd, markerOf, readMarkedCrd } from '../../../activities/kubernetes/client/installation.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import {
   describeInstallation,
@@ -19,12 +13,23 @@ import {
   ownershipOf,
 } from '../../../core/installation.ts'
 import { say } from '../../document/print.ts'
-import { withCluster } from '../access/cluster.ts'
-import { reason } from '../doctor/check.ts'
-import { CommandError } from '../shared/command-error.ts'
+import { CommandError } from '../../document/reported-error.ts'
+import { whyOf } from '../../picture/missing.ts'
+import { exitCodeOf, withCluster } from '../access/cluster.ts'
+import {
+  type Crd,
+  convertedNames,
+  holdsOld,
+  installationOf,
+  isConvertedByJoiner,
+  oldVersion,
+  patched,
+  readCrd,
+  releaseOf,
+  storeAsNew,
+  wantedSpec,
+} from '../shared/crd-release.ts'
 import type { ClusterOptions } from '../shared/options.ts'
-import { type Crd, convertedNames, holdsOld, patched, readCrd, releaseOf, storeAsNew } from './release.ts'
-import { isConvertedByJoiner, oldVersion, wantedSpec } from './wanted-spec.ts'
 
 const establishedMs = 30_000
 
@@ -71,31 +76,21 @@ export function releaseCrds(options: CrdOptions): Promise<number> {
   })
 }
 
-async function withInstallation(
+function withInstallation(
   options: CrdOptions,
   work: (client: KubernetesClient, own: Installation) => Promise<void>,
 ): Promise<number> {
-  try {
-    const { release, joinerNamespace: namespace } = options
-    await withCluster(options, async (client) => {
-      const own = await ownInstallation(client, release, namespace).catch((error: unknown) => {
-        if (!isNotFound(error)) throw error
-        throw new CommandError(
-          `--joiner-namespace "${namespace}": there is no such namespace; name the one that Joiner is installed in`,
-        )
-      })
-      await work(client, own)
-    })
-    return 0
-  } catch (error) {
-    console.error(error instanceof CommandError ? error.message : `the API server: ${reason(error)}`)
-    return 1
-  }
+  return exitCodeOf(() =>
+    withCluster(options, async (client) => {
+      await work(client, await installationOf(client, options))
+      return 0
+    }),
+  )
 }
 
 async function manifestsOf(folder: string): Promise<readonly Json[]> {
   const names = await readdir(folder).catch((error: unknown) => {
-    throw new CommandError(`--from "${folder}": cannot be read: ${reason(error)}; name a folder of CRD manifests`)
+    throw new CommandError(`--from "${folder}": cannot be read: ${whyOf(error)}; name a folder of CRD manifests`)
   })
   const files = names.filter((name) => name.endsWith('.yaml')).toSorted()
   if (files.length === 0)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isConvertedByJoiner, releasedSpec, wantedSpec } from './wanted-spec.ts'
+import { isConvertedByJoiner, releasedSpec, wantedSpec } from '../shared/crd-release.ts'
 
 const conversion = (clientConfig: object) => ({ strategy: 'Webhook', webhook: { clientConfig } })
 const versions = (served: boolean, more: object = {}) => [

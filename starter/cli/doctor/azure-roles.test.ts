@@ -3,8 +3,9 @@ import { decodeNodeClass } from '../../../activities/kubernetes/cache/decode.ts'
 import { doctorConfig } from '../../../test/fakes/azure-config.ts'
 import { nodeClassJson } from '../../../test/fakes/objects.ts'
 import { ArmRefusal } from '../../picture/arm-reader.ts'
+import type { Pools } from '../shared/buyable.ts'
 import { actionsCheck } from './azure-roles.ts'
-import type { DoctorContext, Pools } from './context.ts'
+import type { DoctorContext } from './context.ts'
 
 const subscription = '00000000-0000-4000-8000-000000000001'
 const group = (name: string) =>

@@ -1,10 +1,10 @@
 import { clusterPath } from '../../../activities/azure/machines/machines-api.ts'
 import { distinctGroups, mostGroupsRead, namedGroups } from '../../../activities/azure/reservations/group-id.ts'
 import { managesMachines } from '../../../api/config.ts'
-import { type AzureRole, machinesRole, reservationsRole } from '../../../api/rights/azure-roles.ts'
+import { type AzureRole, machinesRole, reservationsRole, roleName } from '../../../api/rights/azure-roles.ts'
 import { ArmRefusal } from '../../picture/arm-reader.ts'
-import { roleName } from '../aks/roles.ts'
-import { type Check, type Finding, fail, ok, reason, warn } from './check.ts'
+import { whyOf } from '../../picture/missing.ts'
+import { type Check, type Finding, fail, ok, warn } from './check.ts'
 import { type DoctorContext, groupId, roleAssignment } from './context.ts'
 
 interface Need {
@@ -162,7 +162,7 @@ async function lackingOfGroup(context: DoctorContext, need: Need, signal: AbortS
     return await lacking(context, need, signal)
   } catch (error) {
     const isGone = error instanceof ArmRefusal && error.status === 404
-    return { ...need, actions: [], ...(isGone ? {} : { unasked: reason(error) }) }
+    return { ...need, actions: [], ...(isGone ? {} : { unasked: whyOf(error) }) }
   }
 }
 

@@ -5,11 +5,12 @@ import type { VmSize } from '../../../activities/azure/catalogue/sku.ts'
 import { imageDefinitions, resolveImageFamily } from '../../../activities/azure/node-class/images.ts'
 import { nodeClassSettings } from '../../../activities/azure/node-class/node-class-settings.ts'
 import { ArmRefusal } from '../../picture/arm-reader.ts'
-import { vmSizes, vmUsages } from '../../picture/from-azure.ts'
+import { sceneOf, vmSizes, vmUsages } from '../../picture/from-azure.ts'
+import { whyOf } from '../../picture/missing.ts'
 import { readWhole } from '../../picture/picture.ts'
 import { type Buyable, readBuyable } from '../shared/buyable.ts'
-import { type Check, type Finding, fail, ok, reason, warn, worst } from './check.ts'
-import { azureScene, type DoctorContext, roleAssignment } from './context.ts'
+import { type Check, type Finding, fail, ok, warn, worst } from './check.ts'
+import { type DoctorContext, roleAssignment } from './context.ts'
 
 /** Whether quota is left in the families that the NodePools may use. */
 export function quotaCheck(context: DoctorContext): Check {
@@ -21,7 +22,7 @@ export function quotaCheck(context: DoctorContext): Check {
     run: async () => {
       const [{ nodePools }, { usages, sizes }] = await Promise.all([
         context.pools(),
-        readWhole(azureScene(context), { usages: vmUsages, sizes: vmSizes }),
+        readWhole(sceneOf(context), { usages: vmUsages, sizes: vmSizes }),
       ])
       const buyable = await readBuyable(context, sizes)
       if (nodePools.length === 0)
@@ -127,7 +128,7 @@ export function imagesCheck(context: DoctorContext): Check {
               : ok(`${name} ${newest}`)
           } catch (error) {
             if (!(error instanceof ArmRefusal)) throw error
-            const reported = `${name}: ${reason(error)}`
+            const reported = `${name}: ${whyOf(error)}`
             if (error.status === 404)
               return warn(reported, [
                 `choose another spec.imageFamily, or wait until AKS publishes it in ${config.LOCATION}`,
@@ -172,7 +173,7 @@ export function pricesCheck({ config, cloud }: DoctorContext): Check {
               `check LOCATION "${config.LOCATION}": az account list-locations --query "[].name" -o tsv`,
             ])
       } catch (error) {
-        return warn(`${endpoint}: ${reason(error)}; prices are estimated meanwhile`, [
+        return warn(`${endpoint}: ${whyOf(error)}; prices are estimated meanwhile`, [
           `allow traffic to ${endpoint}, or set JOINER_PRICES_ENDPOINT to a mirror`,
         ])
       }

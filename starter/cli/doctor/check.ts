@@ -1,3 +1,4 @@
+import { whyOf } from '../../picture/missing.ts'
 /** What a check found. */
 export type Status = 'ok' | 'warn' | 'fail'
 
@@ -65,7 +66,7 @@ async function runCheck({ name, run, remedy, limitMs = defaultLimitMs }: Check):
   const late = new Promise<Finding>((resolve) => {
     timer = setTimeout(() => resolve(fail(`did not end within ${limitMs / 1000} s`, [remedy])), limitMs)
   })
-  const finding = await Promise.race([run(stop.signal).catch((error: unknown) => fail(reason(error), [remedy])), late])
+  const finding = await Promise.race([run(stop.signal).catch((error: unknown) => fail(whyOf(error), [remedy])), late])
   clearTimeout(timer)
   stop.abort()
   return { name, ...finding, ms: Math.round(performance.now() - begun) }
@@ -84,18 +85,4 @@ export function worst(findings: readonly Finding[]): Finding {
       .concat(findings.flatMap((f) => f.details ?? [])),
     remedies: [...new Set([...ordered, ...rest].flatMap(({ remedies = [] }) => remedies))],
   }
-}
-
-/** What an error says, on one line and not endless. */
-export function reason(error: unknown): string {
-  const text = error instanceof Error ? messageOf(error) : String(error)
-  return text.replaceAll(/\s+/g, ' ').trim().slice(0, 400)
-}
-
-/** Connections that fail on every address of a name carry no message of their own. */
-function messageOf(error: Error): string {
-  if (error.message !== '') return error.message
-  const { code } = error as { code?: unknown }
-  if (error instanceof AggregateError) return error.errors.map((each) => reason(each)).join('; ')
-  return typeof code === 'string' ? code : error.name
 }

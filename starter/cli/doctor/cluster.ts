@@ -1,7 +1,8 @@
 import { ApiError, isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
 import { isClockWrong, offText } from '../../../core/server-time.ts'
+import { whyOf } from '../../picture/missing.ts'
 import { type LeaseReport, readLeases } from '../shared/leases.ts'
-import { type Check, type Finding, fail, ok, reason, warn, worst } from './check.ts'
+import { type Check, type Finding, fail, ok, warn, worst } from './check.ts'
 import type { DoctorContext } from './context.ts'
 
 /** The oldest minor version of Kubernetes that the chart allows. */
@@ -99,7 +100,7 @@ async function compared(what: string, now: () => number, dateOf: () => Promise<s
   try {
     date = await dateOf()
   } catch (error) {
-    return warn(`${what}: its clock cannot be read (${reason(error)})`, [])
+    return warn(`${what}: its clock cannot be read (${whyOf(error)})`, [])
   }
   const after = now()
   if (date === undefined || Number.isNaN(Date.parse(date))) return warn(`${what} does not say what time it is`, [])
@@ -135,10 +136,10 @@ export function conversionCheck({ kubernetes, config }: DoctorContext): Check {
           // NodeClaims are served as v1beta1 on request only.
           if (sample.kind === 'NodeClaim' && isNotFound(error)) continue
           if (error instanceof ApiError && error.code === 403)
-            return warn(`it was not tried, since this identity may not create ${sample.kind}s: ${reason(error)}`, [
+            return warn(`it was not tried, since this identity may not create ${sample.kind}s: ${whyOf(error)}`, [
               'run joiner doctor with the rights of an administrator',
             ])
-          return fail(`a ${sample.kind} of v1beta1 cannot be stored as v1: ${reason(error)}`, remedies)
+          return fail(`a ${sample.kind} of v1beta1 cannot be stored as v1: ${whyOf(error)}`, remedies)
         }
       return ok(`a ${stored.join(' and a ')} of v1beta1 would be stored as v1`)
     },

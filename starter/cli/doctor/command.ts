@@ -3,14 +3,13 @@ import { isatty } from 'node:tty'
 import { parseEnv } from 'node:util'
 import type { Command } from 'commander'
 import pc from 'picocolors'
-import type { Style } from '../../document/document.ts'
+import type { Line, Style } from '../../document/document.ts'
 import { isForPrograms, print } from '../../document/print.ts'
 import { writeStyled } from '../../document/terminal.ts'
 import { anywhere, plainText } from '../../document/text.ts'
+import { whyOf } from '../../picture/missing.ts'
 import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
-import type { CheckResult } from './check.ts'
-import { reason } from './check.ts'
-import { asJson, findingLines, summaryText } from './report.ts'
+import type { CheckResult, Status } from './check.ts'
 
 interface Options extends ClusterOptions {
   readonly output: OutputFormat
@@ -40,7 +39,7 @@ async function doctor(options: Options): Promise<number> {
   try {
     env = envFile === undefined ? process.env : { ...process.env, ...parseEnv(readFileSync(envFile, 'utf8')) }
   } catch (error) {
-    console.error(`--env-file ${envFile}: cannot be read: ${reason(error)}`)
+    console.error(`--env-file ${envFile}: cannot be read: ${whyOf(error)}`)
     return 2
   }
   // Loaded late, as is what looks: the clients of Azure and Temporal would be most of the time of --help.
@@ -57,7 +56,7 @@ async function doctor(options: Options): Promise<number> {
     given = await azureSettings(options, env)
   } catch (error) {
     // Such as a kubeconfig that is not there.
-    console.error(reason(error))
+    console.error(whyOf(error))
     return 1
   }
   const reach = given.kind === 'settings' ? await reachTemporal(options, env) : undefined
@@ -99,9 +98,41 @@ async function doctor(options: Options): Promise<number> {
       })),
     )
   } catch (error) {
-    console.error(reason(error))
+    console.error(whyOf(error))
     return 1
   }
   await print(output, { json: asJson(results), document: () => [[summaryText(results)]] })
   return results.some(({ status }) => status === 'fail') ? 1 : 0
+}
+
+const marks: Readonly<Record<Status, string>> = { ok: '✓', warn: '!', fail: '✗' }
+
+/** One finding for people: what was found, what lies behind it, and what to run. */
+function findingLines({ name, status, summary, details = [], remedies = [] }: CheckResult): readonly Line[] {
+  const style = ({ ok: 'green', warn: 'yellow', fail: 'red' } as const)[status]
+  return [
+    [{ text: `${marks[status]} ${status.padEnd(4)}`, style }, ' ', { text: name, style: 'bold' }, `: ${summary}`],
+    ...details.map((detail) => `       ${detail}`),
+    ...remedies.map((remedy): Line => ['       ', { text: '->', style: 'cyan' }, ` ${remedy}`]),
+  ]
+}
+
+/** How it went, in one line. */
+export function summaryText(results: readonly CheckResult[]): string {
+  const count = (status: Status) => results.filter((result) => result.status === status).length
+  const total = `${results.length} checks: ${count('ok')} ok, ${count('warn')} to look at, ${count('fail')} failed`
+  return count('fail') === 0 ? total : `${total}. Mend what failed by the lines after ->, and run joiner doctor again.`
+}
+
+/** The findings for programs. */
+export function asJson(results: readonly CheckResult[]) {
+  const checks = results.map(({ name, status, summary, details = [], remedies = [], ms }) => ({
+    name,
+    status,
+    summary,
+    details,
+    remedies,
+    ms,
+  }))
+  return { healthy: results.every(({ status }) => status !== 'fail'), checks }
 }

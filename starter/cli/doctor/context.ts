@@ -2,13 +2,9 @@ import type { AzureIdentity } from '../../../activities/azure/access/azure-ident
 import type { Cloud } from '../../../activities/azure/arm/clouds.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import type { Config } from '../../../api/config.ts'
-import type { NodeClass } from '../../../api/objects.ts'
-import type { NodePool } from '../../../core/objects.ts'
 import type { ArmReader } from '../../picture/arm-reader.ts'
-import type { AzureScene } from '../../picture/from-azure.ts'
-import { aksPools, clusterScene, nodeClasses } from '../../picture/from-cluster.ts'
-import { readWhole } from '../../picture/picture.ts'
 import type { TemporalSettings } from '../../temporal/settings.ts'
+import type { Pools } from '../shared/buyable.ts'
 
 /** What checks look at, and with whose eyes. */
 export interface DoctorContext {
@@ -26,24 +22,6 @@ export interface DoctorContext {
   readonly pools: () => Promise<Pools>
   readonly now: () => number
 }
-
-export interface Pools {
-  readonly nodePools: readonly NodePool[]
-  readonly nodeClasses: readonly NodeClass[]
-}
-
-/** The pools of AKS, and their node classes. Errors: `CommandError`. */
-export function readPools(kubernetes: KubernetesClient): Promise<Pools> {
-  return readWhole(clusterScene(kubernetes), { nodePools: aksPools, nodeClasses })
-}
-
-/** The region of Joiner's nodes at Azure. */
-export const azureScene = ({ config, arm }: Pick<DoctorContext, 'config' | 'arm'>): AzureScene => ({
-  arm,
-  subscriptionId: config.ARM_SUBSCRIPTION_ID,
-  region: config.LOCATION,
-  now: 0,
-})
 
 /** The id of the node resource group. */
 export function groupId({ ARM_SUBSCRIPTION_ID: subscription, AZURE_NODE_RESOURCE_GROUP: group }: Config): string {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { runHere } from '../../../test/readers/command-line.ts'
 import { isAllowed } from './azure-roles.ts'
 import { fail, ok, runChecks, warn, worst } from './check.ts'
-import { asJson, summaryText } from './report.ts'
+import { asJson, summaryText } from './command.ts'
 
 test('a kubeconfig that is not there is no bug of Joiner', async () => {
   expect(await runHere({}, 'doctor', '--kubeconfig', '/nonexistent')).toMatchObject({

@@ -8,8 +8,9 @@ import type { NodeClaim } from '../../../core/objects.ts'
 import { printableStart } from '../../../core/values/printable.ts'
 import { ArmRefusal } from '../../picture/arm-reader.ts'
 import { clusterScene, nodeClaims } from '../../picture/from-cluster.ts'
+import { whyOf } from '../../picture/missing.ts'
 import { readWhole } from '../../picture/picture.ts'
-import { type Check, type Finding, fail, ok, reason, warn } from './check.ts'
+import { type Check, type Finding, fail, ok, warn } from './check.ts'
 import { type DoctorContext } from './context.ts'
 
 /** Claims that are named one by one. */
@@ -48,7 +49,7 @@ export function machinesCheck(context: DoctorContext): Check {
         pools = await arm.list<PoolJson>(`${clusterPath(scope)}/agentPools?${version}`, signal)
       } catch (error) {
         if (!(error instanceof ArmRefusal)) throw error
-        return fail(`the cluster cannot be read: ${reason(error)}`, [
+        return fail(`the cluster cannot be read: ${whyOf(error)}`, [
           `check ARM_RESOURCE_GROUP and CLUSTER_NAME, and assign the role of deploy/azure/joiner-machines-role.json to Joiner's identity on ${clusterPath(scope)}`,
         ])
       }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { unservedFinding } from './old-claims.ts'
+import { unservedFinding } from './custom-resources.ts'
 
 const now = Date.parse('2026-11-23T12:00:00Z')
 const crd = (...storedVersions: readonly string[]) => ({ status: { storedVersions } })

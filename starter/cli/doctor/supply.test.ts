@@ -5,10 +5,10 @@ import { decodeNodeClass, decodeNodePool } from '../../../activities/kubernetes/
 import { type Config, readConfig } from '../../../api/config.ts'
 import { sizes, skuJson } from '../../../deploy/local/azure/catalogue/catalogue.ts'
 import { ArmRefusal } from '../../picture/arm-reader.ts'
+import { subnetCheck } from './azure-access.ts'
 import { quotaCheck } from './azure-supply.ts'
 import type { Check } from './check.ts'
 import type { DoctorContext } from './context.ts'
-import { subnetCheck } from './subnet.ts'
 
 const subnetId = '/subscriptions/sub/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes'
 

@@ -8,8 +8,8 @@ import {
   temporalStates,
   waitingTemporal,
 } from '../../../test/temporal-states/installed-world.ts'
+import { whyOf } from '../../picture/missing.ts'
 import type { TemporalSettings } from '../../temporal/settings.ts'
-import { reason } from './check.ts'
 import { temporalCheck } from './temporal.ts'
 import { workflowsCheck } from './workflows.ts'
 
@@ -41,7 +41,7 @@ async function examined(
   const context = { config, temporal, kubernetes: cluster.client, now: () => Date.now(), ...more } as never
   const found = await Promise.all(
     [temporalCheck(context), workflowsCheck(context)].map((check) =>
-      check.run(AbortSignal.timeout(15_000)).catch((error: unknown) => ({ status: 'threw', summary: reason(error) })),
+      check.run(AbortSignal.timeout(15_000)).catch((error: unknown) => ({ status: 'threw', summary: whyOf(error) })),
     ),
   )
   return found.map((finding) => ({ ...finding, text: JSON.stringify(finding) }))

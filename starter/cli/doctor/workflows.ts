@@ -3,12 +3,13 @@ import { managesMachines } from '../../../api/config.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { counted } from '../../document/words.ts'
 import { clusterScene, ownClaims } from '../../picture/from-cluster.ts'
+import { whyOf } from '../../picture/missing.ts'
 import { readWhole } from '../../picture/picture.ts'
 import { connectClient, temporalClient } from '../../temporal/connect.ts'
 import type { Fault } from '../../temporal/findings/finding.ts'
 import { lookOnce } from '../../temporal/findings/look.ts'
 import { findingGroups, type Repairer, readRepairer } from '../shared/temporal-findings.ts'
-import { type Check, type Finding, fail, ok, reason, warn, worst } from './check.ts'
+import { type Check, type Finding, fail, ok, warn, worst } from './check.ts'
 import { type DoctorContext } from './context.ts'
 
 /** What costs nothing by itself: an order of somebody's, or something that is done later or seen less well. */
@@ -52,7 +53,7 @@ async function workflowsFinding(
   readAll: () => Promise<readonly NodeClaim[]>,
   repairerOf: () => Promise<Repairer>,
 ): Promise<Finding> {
-  const claims = await readAll().catch((error: unknown) => reason(error))
+  const claims = await readAll().catch((error: unknown) => whyOf(error))
   const isRead = typeof claims !== 'string'
   const findings = await lookOnce(asked, isRead ? claims : undefined, () => readAll().catch(() => undefined))
   const repairer: Repairer = findings.length > 0 ? await repairerOf() : { kind: 'there' }

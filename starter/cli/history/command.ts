@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { temporalOptions } from '../operate/temporal-options.ts'
 import { outputOption } from '../shared/options.ts'
 import { sinceOption } from '../shared/since.ts'
-import type { HistoryOptions } from './options.ts'
+import type { HistoryOptions } from './run.ts'
 
 const ofHistory = `Temporal keeps lifecycles that ended for the retention of its namespace: 7 days are recommended, and the chart's own has them (docs/history.md).`
 const exitCodes =

@@ -2,8 +2,23 @@ import { describe, expect, test } from 'vitest'
 import type { CommandFacts, History, Life } from '../../../core/history/life.ts'
 import { csvText } from '../../document/csv.ts'
 import { plainText } from '../../document/text.ts'
-import { commandJson, coverageJson, lifeJson, lifeRows, ofNode, ofPool, poolRows, timelineJson } from './rows.ts'
-import { coverageNotes, livesCsv, livesTable, nodeParts, poolsCsv, poolsTable, timelineCsv } from './text.ts'
+import {
+  commandJson,
+  coverageJson,
+  coverageNotes,
+  lifeJson,
+  lifeRows,
+  livesCsv,
+  livesTable,
+  nodeParts,
+  ofNode,
+  ofPool,
+  poolRows,
+  poolsCsv,
+  poolsTable,
+  timelineCsv,
+  timelineJson,
+} from './text.ts'
 
 const hour = 3_600_000
 const now = Date.UTC(2026, 0, 10, 12)

@@ -1,14 +1,38 @@
 import type { History } from '../../../core/history/life.ts'
 import { type Answer, note, print } from '../../document/print.ts'
+import { CommandError } from '../../document/reported-error.ts'
 import { readHistory } from '../../history/lives.ts'
 import { missingLines, unanswered } from '../../picture/missing.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
-import { CommandError } from '../shared/command-error.ts'
-import type { HistoryOptions } from './options.ts'
-import { type Placements, readPlacements } from './read-placements.ts'
-import { commandJson, coverageJson, lifeJson, lifeRows, ofNode, ofPool, poolRows, timelineJson } from './rows.ts'
-import { coverageNotes, livesCsv, livesTable, nodeParts, poolsCsv, poolsTable, timelineCsv } from './text.ts'
-import { workloadCsv, workloadJson, workloadNamed, workloadNodes, workloadNote, workloadTable } from './workload.ts'
+import type { TemporalOptions } from '../operate/temporal-options.ts'
+import type { OutputFormat } from '../shared/options.ts'
+import {
+  commandJson,
+  coverageJson,
+  coverageNotes,
+  lifeJson,
+  lifeRows,
+  livesCsv,
+  livesTable,
+  nodeParts,
+  ofNode,
+  ofPool,
+  poolRows,
+  poolsCsv,
+  poolsTable,
+  timelineCsv,
+  timelineJson,
+} from './text.ts'
+import {
+  type Placements,
+  readPlacements,
+  workloadCsv,
+  workloadJson,
+  workloadNamed,
+  workloadNodes,
+  workloadNote,
+  workloadTable,
+} from './workload.ts'
 
 const listMs = 60_000
 
@@ -108,4 +132,10 @@ async function answered(
     await print(output, found)
     return 0
   })
+}
+
+export interface HistoryOptions extends TemporalOptions {
+  /** Epoch ms. */
+  readonly since: number
+  readonly output: OutputFormat | 'csv'
 }

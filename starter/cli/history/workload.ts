@@ -1,9 +1,16 @@
+import { decodePod } from '../../../activities/kubernetes/cache/decode-pod.ts'
 import type { History, Life } from '../../../core/history/life.ts'
 import { deathText } from '../../../core/history/texts.ts'
+import { workloadOf } from '../../../core/pods/pod-rules.ts'
 import { timeText } from '../../../core/values/time.ts'
 import type { CsvTable } from '../../document/csv.ts'
 import type { Table } from '../../document/document.ts'
-import { iso } from './rows.ts'
+import { bindingsIn } from '../../picture/events.ts'
+import { listed } from '../../picture/from-cluster.ts'
+import type { Missing } from '../../picture/missing.ts'
+import { needed, pictureOf } from '../../picture/picture.ts'
+import type { ConnectionOptions } from '../shared/options.ts'
+import { iso } from './text.ts'
 
 /** `namespace/Kind/name`, or `namespace/name` of whatever kind. */
 export interface WorkloadName {
@@ -130,3 +137,30 @@ export function workloadJson({ node, life, placements }: WorkloadNode) {
 /** What nobody knows about a workload's past. */
 export const workloadNote =
   'note: Temporal keeps nodes, not pods. Shown are the nodes of pods that exist, and of those whose event Scheduled the API server still has (an hour by default); earlier placements are not known'
+
+export interface Placements {
+  readonly placements: readonly Placement[]
+  /** The events of the scheduler, where they could not be read: pods that are gone are missing. */
+  readonly missing: readonly Missing[]
+}
+
+/** Where pods of a workload run, and where the scheduler's events say that others ran. Errors: `CommandError` where pods cannot be read. */
+export async function readPlacements(options: ConnectionOptions, workload: WorkloadName): Promise<Placements> {
+  const { namespace } = workload
+  const pods = listed('pods', decodePod, { namespace })
+  const picture = await pictureOf(options, { pods, bindings: bindingsIn(namespace) }, Date.now())
+  const { pods: existing } = needed(picture, { pods })
+  const scheduled = new Map(
+    (picture.bindings ?? []).filter(({ pod }) => isNamedAfter(pod, workload)).map((each) => [each.pod, each]),
+  )
+  const present = existing
+    .filter((pod) => pod.nodeName !== undefined && isWorkload(workloadOf(pod), workload))
+    .map(({ metadata: { name }, nodeName: node = '' }): Placement => {
+      const atMs = scheduled.get(name)?.atMs
+      return { pod: name, node, exists: true, ...(atMs !== undefined && { atMs }) }
+    })
+  const known = new Set(existing.map(({ metadata }) => metadata.name))
+  const gone = [...scheduled.values()].filter(({ pod }) => !known.has(pod))
+  const placements = [...present, ...gone.map((binding) => ({ ...binding, exists: false }))]
+  return { placements, missing: picture.missing }
+}

@@ -7,9 +7,9 @@ import { shortagesOf, type Usages, usagesOf } from '../../../activities/azure/ca
 import { modelledPrices, type Prices } from '../../../activities/azure/catalogue/pricing.ts'
 import { fetchPrices } from '../../../activities/azure/catalogue/retail-prices.ts'
 import { readAzureAccess } from '../../../api/config.ts'
-import type { InputFile } from '../bounded/input.ts'
-import { readPrices } from '../shared/azure-files.ts'
-import { InputError } from '../simulate/input-error.ts'
+import { InputError } from '../../document/reported-error.ts'
+import { readPrices } from '../../files/azure-files.ts'
+import type { InputFile } from '../shared/input.ts'
 import type { RegionSale } from './sources.ts'
 
 /** Asks Azure, as the environment says. Errors: InputError with what the environment lacks, or with what Azure refuses. */

@@ -55,7 +55,7 @@ interface Options extends InstanceTypesSettings, ClusterOptions {
 }
 
 async function instanceTypes(options: Options): Promise<number> {
-  const [{ needInput }, { runInstanceTypes }] = await Promise.all([import('../bounded/input.ts'), import('./run.ts')])
+  const [{ needInput }, { runInstanceTypes }] = await Promise.all([import('../shared/input.ts'), import('./run.ts')])
   const {
     catalog: catalogueFile,
     prices: priceFiles,

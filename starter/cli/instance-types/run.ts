@@ -8,13 +8,13 @@ import { wellKnownLabels } from '../../../core/requirements/labels.ts'
 import { sortedValues } from '../../../core/requirements/requirement.ts'
 import { type Requirements, requirements } from '../../../core/requirements/requirements.ts'
 import { isForPrograms, note, print } from '../../document/print.ts'
+import { InputError } from '../../document/reported-error.ts'
 import { counted, few } from '../../document/words.ts'
-import type { InputFile } from '../bounded/input.ts'
-import { plainNodeClass } from '../shared/azure-files.ts'
-import { InputError } from '../simulate/input-error.ts'
-import type { ExcludedSize, ListedType } from './listed-type.ts'
+import { plainNodeClass } from '../../files/azure-files.ts'
+import type { InputFile } from '../shared/input.ts'
 import { parseSelector } from './selector.ts'
 import type { RegionSale } from './sources.ts'
+import type { ExcludedSize, ListedType } from './table.ts'
 import { byReason, typesTable } from './table.ts'
 
 /** Options of the command line that name no file. */
@@ -49,7 +49,7 @@ export async function runInstanceTypes(input: InstanceTypesInput): Promise<numbe
 }
 
 async function readNodeClass(file: InputFile) {
-  return (await import('./manifest-files.ts')).readNodeClass(file)
+  return (await import('./sources.ts')).readNodeClass(file)
 }
 
 async function readSale({ catalogue, prices, settings: { region } }: InstanceTypesInput): Promise<RegionSale> {
@@ -97,8 +97,8 @@ function sizesOf({ region, skus, prices, hasRoom, cluster }: RegionSale, nodeCla
 async function overlaid(all: AllSizes, files: readonly InputFile[]) {
   if (files.length === 0) return { all, remarks: [] }
   const [{ readNodeOverlays }, { overlaidPools }] = await Promise.all([
-    import('./manifest-files.ts'),
-    import('../shared/overlaid-pools.ts'),
+    import('./sources.ts'),
+    import('../../files/taking-part.ts'),
   ])
   const pool = { name: '', labels: {}, types: all.types }
   const { instanceTypes, remarks } = overlaidPools(await readNodeOverlays(files), [pool], wellKnownLabels)
@@ -117,7 +117,7 @@ async function answer(all: AllSizes, wanted: Requirements, settings: InstanceTyp
   note(...remarks(all, wanted, listed))
   const shown = listed.slice(0, limit)
   if (shown.length < listed.length) note(`${counted(listed.length - shown.length, 'more type')} not shown`)
-  const json = isForPrograms(format) ? (await import('./catalog-json.ts')).catalogJson(shown) : undefined
+  const json = isForPrograms(format) ? (await import('./table.ts')).catalogJson(shown) : undefined
   await print(format, {
     json,
     document: () => [output === 'name' ? shown.map(({ type }) => type.name) : [typesTable(shown, output === 'wide')]],

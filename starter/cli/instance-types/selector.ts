@@ -1,6 +1,6 @@
 import type { RequirementOperator, RequirementSpec } from '../../../core/objects.ts'
 import { labelValueErrors, qualifiedNameErrors } from '../../../core/requirements/label-syntax.ts'
-import { InputError } from '../simulate/input-error.ts'
+import { InputError } from '../../document/reported-error.ts'
 
 const words: Readonly<Record<string, RequirementOperator>> = {
   in: 'In',

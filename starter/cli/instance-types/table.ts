@@ -1,9 +1,14 @@
-import { wholeGib } from '../../../activities/azure/catalogue/os-disk.ts'
+import { type LocalDisk, wholeGib } from '../../../activities/azure/catalogue/os-disk.ts'
 import { isUnknownPrice } from '../../../activities/azure/catalogue/pricing.ts'
-import { allocatable, capacityTypeOf, type Offering, zoneOf } from '../../../core/instance-type.ts'
+import type { VmSize } from '../../../activities/azure/catalogue/sku.ts'
+import { allocatable, capacityTypeOf, type InstanceType, type Offering, zoneOf } from '../../../core/instance-type.ts'
+import type { RequirementSpec } from '../../../core/objects.ts'
+import { wellKnownLabels } from '../../../core/requirements/labels.ts'
+import { operatorOf, type Requirement, sortedValues } from '../../../core/requirements/requirement.ts'
+import type { Requirements } from '../../../core/requirements/requirements.ts'
+import { formatResources } from '../../../core/resources.ts'
 import { type Quantity, quantityMilliValue } from '../../../core/values/quantity.ts'
 import type { Table } from '../../document/document.ts'
-import type { ExcludedSize, ListedType } from './listed-type.ts'
 
 type Column = readonly [title: string, cell: (listed: ListedType) => string]
 
@@ -75,3 +80,49 @@ function priceText(offerings: readonly Offering[], capacityType: string): string
 }
 
 const yesNo = (is: boolean) => (is ? 'yes' : 'no')
+
+/** An instance type with the offerings that the requirements leave, and its lowest price; without one it cannot be had. */
+export interface ListedType {
+  readonly type: InstanceType
+  readonly size: VmSize
+  /** Where a node of the class would have its OS disk. */
+  readonly osDisk: { readonly placement: LocalDisk['placement'] | 'Managed'; readonly sizeGib: number }
+  readonly offerings: InstanceType['offerings']
+  readonly price: number | undefined
+}
+
+/** A size that no node can have. */
+export interface ExcludedSize {
+  readonly name: string
+  readonly reason: string
+}
+
+/** The types as `joiner simulate --catalog` takes them, with what is allocatable and the OS disk beside it. */
+export function catalogJson(listed: readonly ListedType[]) {
+  return {
+    instanceTypes: listed.map(({ type, offerings, price, osDisk }) => ({
+      name: type.name,
+      ...(price === undefined ? {} : { price }),
+      requirements: specs(type.requirements),
+      offerings: offerings.map((offering) => ({
+        requirements: specs(offering.requirements),
+        price: offering.price,
+        available: offering.available,
+      })),
+      capacity: formatResources(type.capacity),
+      allocatable: formatResources(allocatable(type)),
+      osDisk,
+      overhead: Object.fromEntries(
+        Object.entries(type.overhead).map(([part, resources]) => [part, formatResources(resources)]),
+      ),
+    })),
+    wellKnownLabels: [...wellKnownLabels],
+  }
+}
+
+const specs = (sets: Requirements) => [...sets.values()].map(spec)
+
+function spec(set: Requirement): RequirementSpec {
+  const operator = operatorOf(set)
+  return operator === 'In' ? { key: set.key, operator, values: sortedValues(set) } : { key: set.key, operator }
+}

@@ -1,11 +1,10 @@
 import type { Command } from 'commander'
 import { isScopeName } from '../../../core/pauses/pauses.ts'
-import { askerOptions, untilOption } from '../operate/request-options.ts'
-import { endOf } from '../operate/scope-options.ts'
+import { askerOptions, endOf, untilOption } from '../operate/request-options.ts'
 import { type TemporalOptions, temporalOptions } from '../operate/temporal-options.ts'
 import { confirmed, reasonFor } from '../shared/confirm.ts'
 import { type OutputFormat, outputOption } from '../shared/options.ts'
-import type { NodeAsking } from './ask-node.ts'
+import type { NodeAsking } from './run.ts'
 
 interface ReadOptions extends TemporalOptions {
   readonly nodepool?: string

@@ -2,8 +2,16 @@ import { describe, expect, test } from 'vitest'
 import { lifecycleId } from '../../../core/task-queues.ts'
 import { sampleClaim, sampleTime } from '../../../test/samples/sample-objects.ts'
 import { plainText } from '../../document/text.ts'
-import { type LifecycleFacts, nodeRows, remediesOf, rowNamed } from './report.ts'
-import { detailsDocument, detailsJson, listTable, rowJson } from './table.ts'
+import {
+  detailsDocument,
+  detailsJson,
+  type LifecycleFacts,
+  listTable,
+  nodeRows,
+  remediesOf,
+  rowJson,
+  rowNamed,
+} from './report.ts'
 
 const now = sampleTime + 3_600_000
 const ready = sampleClaim('n1', {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { isPlanId } from '../../../core/disruption/plan/plan-requests.ts'
-import type { InputFile } from '../bounded/input.ts'
-import { CommandError } from '../shared/command-error.ts'
+import { CommandError } from '../../document/reported-error.ts'
+import type { InputFile } from '../shared/input.ts'
 import { askerOptions, type RequestOptions } from './request-options.ts'
 
 interface Options extends RequestOptions {
@@ -63,7 +63,7 @@ async function apply(named: string, options: Options): Promise<number> {
 }
 
 async function readPlanFile(file: string): Promise<InputFile> {
-  const { inputName, readInput } = await import('../bounded/input.ts')
+  const { inputName, readInput } = await import('../shared/input.ts')
   const input = await readInput(file)
   if ('bytes' in input) return input
   throw new CommandError(

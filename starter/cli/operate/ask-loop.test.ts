@@ -1,6 +1,6 @@
 import { WorkflowUpdateRPCTimeoutOrCancelledError } from '@temporalio/client'
 import { expect, test } from 'vitest'
-import { askNode, type NodeAsking } from '../node/ask-node.ts'
+import { askNode, type NodeAsking } from '../node/run.ts'
 import { type Asking, askLoop } from './ask-loop.ts'
 import type { TemporalAccess } from './temporal-access.ts'
 

@@ -8,7 +8,7 @@ import type { PauseRequest, ResumeRequest } from '../../../core/pauses/pause-req
 import type { LoopName } from '../../../core/pauses/pauses.ts'
 import { singletonIds, taskQueue } from '../../../core/task-queues.ts'
 import { type PauseAnswer, pauseUpdate, resumeUpdate } from '../../../workflows/messages.ts'
-import { CommandError } from '../shared/command-error.ts'
+import { CommandError } from '../../document/reported-error.ts'
 import type { TemporalAccess } from './temporal-access.ts'
 
 /** A loop answers within a second; longer means that nobody works for it. */

@@ -5,7 +5,7 @@ import { type ResourceName, resourcePath } from '../../../activities/kubernetes/
 import { similarName } from '../../../api/rules/similar-name.ts'
 import { isInPod, withCluster } from '../access/cluster.ts'
 import type { ConnectionOptions } from '../shared/options.ts'
-import type { PauseTarget } from './scope-options.ts'
+import type { PauseTarget } from './request-options.ts'
 
 const limitMs = 5000
 

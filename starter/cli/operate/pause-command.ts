@@ -1,13 +1,12 @@
 import { type Command, Option } from 'commander'
 import { type LoopName, pausableReasons } from '../../../core/pauses/pauses.ts'
 import { isForPrograms, note, say, structured } from '../../document/print.ts'
-import { CommandError } from '../shared/command-error.ts'
+import { CommandError } from '../../document/reported-error.ts'
 import { reasonFor } from '../shared/confirm.ts'
+import { pauseJson } from '../shared/kept-json.ts'
 import type { OutputFormat } from '../shared/options.ts'
 import type { Asked, Asking } from './ask-loop.ts'
-import { pauseJson } from './pause-json.ts'
-import { askerOptions, untilOption } from './request-options.ts'
-import { endOf, type PauseTarget, type ScopeOptions, targetOf } from './scope-options.ts'
+import { askerOptions, endOf, type PauseTarget, type ScopeOptions, targetOf, untilOption } from './request-options.ts'
 import { type TemporalOptions } from './temporal-options.ts'
 
 interface Common extends ScopeOptions, TemporalOptions {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { DisruptionPlan } from '../../../core/disruption/plan/plan.ts'
 import { print } from '../../document/print.ts'
-import { CommandError } from '../shared/command-error.ts'
+import { CommandError } from '../../document/reported-error.ts'
 import { asked, askerOptions, limitOptions, type RequestOptions, reasonOption } from './request-options.ts'
 
 interface Options extends RequestOptions {

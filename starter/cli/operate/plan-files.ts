@@ -3,11 +3,10 @@ import { PlanStore } from '../../../activities/disruption/plans/plan-store.ts'
 import { parseDisruptionPlan } from '../../../api/disruption-plan.ts'
 import type { DisruptionPlan } from '../../../core/disruption/plan/plan.ts'
 import { printableStart } from '../../../core/values/printable.ts'
+import { CommandError } from '../../document/reported-error.ts'
 import { unanswered } from '../../picture/missing.ts'
 import { withCluster } from '../access/cluster.ts'
-import { type InputFile, inputName } from '../bounded/input.ts'
-import { type FileText, takeText } from '../bounded/text.ts'
-import { CommandError } from '../shared/command-error.ts'
+import { type FileText, type InputFile, inputName, takeText } from '../shared/input.ts'
 import type { ClusterOptions } from '../shared/options.ts'
 
 const longestMessage = 500

@@ -1,9 +1,10 @@
-import type { RequestAnswer, StartedCommand } from '../../../workflows/messages.ts'
+import { disruptionCommandId } from '../../../core/task-queues.ts'
+import type { CommandResult } from '../../../workflows/disruption-command.ts'
+import { commandStatusQuery, type RequestAnswer, type StartedCommand } from '../../../workflows/messages.ts'
 import { isForPrograms, note, say, structured } from '../../document/print.ts'
 import { counted, few, monthly } from '../../document/words.ts'
 import type { OutputFormat } from '../shared/options.ts'
-import type { Ended } from './follow.ts'
-import { follow } from './follow.ts'
+
 import type { TemporalAccess } from './temporal-access.ts'
 
 interface Options {
@@ -54,4 +55,65 @@ function startedText({ id, reason, nodes, replacements, savings }: StartedComman
 export function exitCode(answer: RequestAnswer, ended: readonly Ended[]): number {
   if (answer.kind !== 'done' || answer.rejected.length > 0 || answer.changes.length > 0) return 1
   return ended.every(({ outcome }) => outcome === 'done') ? 0 : 1
+}
+
+const lookEveryMs = 1000
+const requestMs = 5000
+
+/** How a command ended. `failed`: its workflow did, or was stopped by somebody. */
+interface Ended {
+  readonly id: string
+  readonly outcome: CommandResult['outcome'] | 'failed'
+  readonly message: string
+}
+
+/**
+ * Looks at commands until all have ended. `say` hears of each step. Ctrl-C ends the looking, not the commands. Errors: Temporal does not
+ * answer any more.
+ */
+async function follow(
+  access: TemporalAccess,
+  started: readonly StartedCommand[],
+  say: (line: string) => void,
+): Promise<readonly Ended[]> {
+  const stop = () => {
+    say('interrupted: the commands go on by themselves; joiner status shows them')
+    process.exit(130)
+  }
+  process.once('SIGINT', stop)
+  try {
+    return await Promise.all(started.map(({ id }) => followOne(access, id, (line) => say(`${id}: ${line}`))))
+  } finally {
+    process.off('SIGINT', stop)
+  }
+}
+
+async function followOne(
+  { client, connection, cluster }: TemporalAccess,
+  id: string,
+  say: (line: string) => void,
+): Promise<Ended> {
+  const handle = client.workflow.getHandle(disruptionCommandId(cluster, id))
+  const limited = <T>(work: () => Promise<T>) => connection.withDeadline(Date.now() + requestMs, work)
+  let last = ''
+  for (;;) {
+    const { status } = await limited(() => handle.describe())
+    if (status.name === 'COMPLETED') {
+      const { outcome, why } = (await limited(() => handle.result())) as CommandResult
+      say(`${outcome}: ${why}`)
+      return { id, outcome, message: why }
+    }
+    if (status.name !== 'RUNNING') {
+      const message = `its workflow is ${status.name.toLowerCase()}; what it has done is taken back by the next evaluation`
+      say(message)
+      return { id, outcome: 'failed', message }
+    }
+    const doing = await limited(() => handle.query(commandStatusQuery)).then(
+      (answer) => answer.doing,
+      () => last,
+    )
+    if (doing !== last) say(doing)
+    last = doing
+    await new Promise((resolve) => setTimeout(resolve, lookEveryMs))
+  }
 }

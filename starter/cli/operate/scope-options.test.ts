@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { endOf, type ScopeOptions, targetOf } from './scope-options.ts'
+import { endOf, type ScopeOptions, targetOf } from './request-options.ts'
 
 const now = Date.parse('2026-11-21T12:00:00Z')
 /** An hour of the day in Greenwich as a clock on this machine shows it. */

@@ -1,10 +1,12 @@
 import type { Command } from 'commander'
 import type { QuarantineStore } from '../../../activities/scheduler-thread/quarantine-store.ts'
 import type { QuarantineEntry } from '../../../core/quarantine.ts'
+import { timeText } from '../../../core/values/time.ts'
+import type { Table } from '../../document/document.ts'
 import { print } from '../../document/print.ts'
 import { counted } from '../../document/words.ts'
+import { quarantineJson } from '../shared/kept-json.ts'
 import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
-import { quarantineJson, quarantineTable } from './table.ts'
 
 interface Options extends ClusterOptions {
   readonly output: OutputFormat
@@ -81,6 +83,13 @@ async function show(entries: readonly QuarantineEntry[], { output }: Options, do
     document: () => [[entries.length === 0 ? 'nothing is quarantined' : quarantineTable(entries), done]],
   })
   return 0
+}
+
+function quarantineTable(entries: readonly QuarantineEntry[]): Table {
+  return {
+    header: ['OBJECT', 'SINCE', 'UNTIL', 'CAUSE'],
+    rows: entries.map(({ id, sinceMs, untilMs, cause }) => [id, timeText(sinceMs), timeText(untilMs), cause]),
+  }
 }
 
 function usage(message: string): void {

@@ -27,10 +27,10 @@ More can be asked for at https://aka.ms/ProdportalCRP. Exit code: 0, 1 when Azur
 }
 
 async function quota(options: Options): Promise<number> {
-  const [{ readQuota }, { quotaTable }, { reason }, { azureSettings }] = await Promise.all([
-    import('./read.ts'),
+  const [{ readQuota }, { quotaTable }, { whyOf }, { azureSettings }] = await Promise.all([
     import('./report.ts'),
-    import('../doctor/check.ts'),
+    import('./report.ts'),
+    import('../../picture/missing.ts'),
     import('../access/azure-settings.ts'),
   ])
   try {
@@ -46,7 +46,7 @@ async function quota(options: Options): Promise<number> {
     await print(options.output, { json: shown, document: () => [[quotaTable(rows, options.all === true), launched]] })
     return 0
   } catch (error) {
-    note(error instanceof ReportedError ? error.message : `${reason(error)}; "joiner doctor" says what is missing`)
+    note(error instanceof ReportedError ? error.message : `${whyOf(error)}; "joiner doctor" says what is missing`)
     return 1
   }
 }

@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { installedWorld } from '../../../test/temporal-states/installed-world.ts'
 import { registerReport } from './command.ts'
-import type { ReportOptions } from './options.ts'
+import type { ReportOptions } from './run.ts'
 
 /** Reads options as the command line does. Errors: Commander's, with the message for the user. */
 function read(...words: readonly string[]): ReportOptions {

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { temporalOptions } from '../operate/temporal-options.ts'
 import { sinceOption } from '../shared/since.ts'
-import type { ReportOptions } from './options.ts'
+import type { ReportOptions } from './run.ts'
 
 /** Adds what `report` takes. */
 export function registerReport(command: Command): void {

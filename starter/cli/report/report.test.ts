@@ -11,8 +11,7 @@ import { amountOf, type Cell, type Document, isLine, type Table, wordsOf } from 
 import { htmlOf } from '../../document/html.ts'
 import { markdownOf } from '../../document/markdown.ts'
 import { type Measured, measuredWaits, selectorOf } from './prometheus.ts'
-import { reportDocument } from './report-document.ts'
-import { reportText } from './run.ts'
+import { reportDocument, reportText } from './run.ts'
 
 const hour = 3_600_000
 const since = Date.UTC(2026, 10, 17)

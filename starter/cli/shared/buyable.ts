@@ -1,14 +1,34 @@
 import { azureConfig } from '../../../activities/azure/access/azure-config.ts'
+import type { Cloud } from '../../../activities/azure/arm/clouds.ts'
 import { instanceTypes } from '../../../activities/azure/catalogue/instance-types.ts'
 import { modelledPrices } from '../../../activities/azure/catalogue/pricing.ts'
 import type { VmSize } from '../../../activities/azure/catalogue/sku.ts'
 import { type NodeClassSettings, nodeClassSettings } from '../../../activities/azure/node-class/node-class-settings.ts'
+import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import type { Config } from '../../../api/config.ts'
+import type { NodeClass } from '../../../api/objects.ts'
 import { capacityTypeOf, compatibleOfferings, typeMatches } from '../../../core/instance-type.ts'
 import { templateRequirements } from '../../../core/node-pool/node-claim-template.ts'
 import type { NodePool } from '../../../core/objects.ts'
-import type { DoctorContext } from '../doctor/context.ts'
+import { aksPools, clusterScene, nodeClasses } from '../../picture/from-cluster.ts'
+import { readWhole } from '../../picture/picture.ts'
 
-type Reader = Pick<DoctorContext, 'config' | 'cloud' | 'pools'>
+/** The cluster's NodePools of AKS, and their node classes. */
+export interface Pools {
+  readonly nodePools: readonly NodePool[]
+  readonly nodeClasses: readonly NodeClass[]
+}
+
+/** Reads them. Errors: `CommandError`. */
+export function readPools(kubernetes: KubernetesClient): Promise<Pools> {
+  return readWhole(clusterScene(kubernetes), { nodePools: aksPools, nodeClasses })
+}
+
+interface Reader {
+  readonly config: Config
+  readonly cloud: Cloud
+  readonly pools: () => Promise<Pools>
+}
 
 /** What a NodePool may buy on demand and as spot. */
 export interface Buyable {
@@ -19,11 +39,11 @@ export interface Buyable {
 
 /** What each NodePool may buy, by the region's sizes and its own requirements, whatever quota says. */
 export async function readBuyable(context: Reader, sizes: ReadonlyMap<string, VmSize>): Promise<readonly Buyable[]> {
-  const [{ nodePools }, settings] = await Promise.all([
+  const [{ nodePools, nodeClasses }, settings] = await Promise.all([
     context.pools(),
     azureConfig(context.config, context.cloud, { clusterUid: '', clusterDnsServiceIp: '' }),
   ])
-  const classes = await nodeClassesByName(context, settings)
+  const classes = new Map(nodeClasses.map((each) => [each.metadata.name, nodeClassSettings(each, settings)]))
   return nodePools.map((pool) => {
     const nodeClass = classes.get(pool.template.spec.nodeClassRef.name)
     return buyableBy(pool, sizes, { nodeClass, settings })
@@ -31,11 +51,6 @@ export async function readBuyable(context: Reader, sizes: ReadonlyMap<string, Vm
 }
 
 type Settings = Awaited<ReturnType<typeof azureConfig>>
-
-async function nodeClassesByName(context: Reader, settings: Settings): Promise<ReadonlyMap<string, NodeClassSettings>> {
-  const { nodeClasses } = await context.pools()
-  return new Map(nodeClasses.map((each) => [each.metadata.name, nodeClassSettings(each, settings)]))
-}
 
 function buyableBy(
   pool: NodePool,

@@ -1,3 +1,5 @@
+import { CommandError } from '../../document/reported-error.ts'
+
 /** What is recorded where nobody says why. */
 const noReason = 'no reason given'
 
@@ -23,4 +25,12 @@ export async function confirmed(question: string, flag: boolean): Promise<'yes' 
   if (flag) return 'yes'
   if (!process.stdin.isTTY) return 'unasked'
   return ['y', 'yes'].includes((await answerTo(`${question} [y/N] `)).toLowerCase()) ? 'yes' : 'no'
+}
+
+/** Asks for a yes, and says that nothing was done without one. Errors: `CommandError` with the remedy where nobody can be asked. */
+export async function isWanted(question: string, yes: true | undefined, remedy = 'give it to go on'): Promise<boolean> {
+  const answer = await confirmed(question, yes === true)
+  if (answer === 'unasked') throw new CommandError(`--yes: nobody can be asked here; ${remedy}`)
+  if (answer === 'no') console.error('nothing was done')
+  return answer === 'yes'
 }

@@ -81,18 +81,15 @@ interface Options extends SimulateSettings {
 }
 
 async function runSimulate(inputs: readonly string[], options: Options): Promise<number> {
-  const [{ needInput }, { simulate }, { readInputs }] = await Promise.all([
-    import('../bounded/input.ts'),
+  const [{ needInput }, { simulate }, { fetchedPrices, readInputs }] = await Promise.all([
+    import('../shared/input.ts'),
     import('./simulate.ts'),
     import('./inputs.ts'),
   ])
   const { catalog: catalogFile, prices: priceFiles, fetchPrices, schedulerConfig: configFile, ...settings } = options
   const files = await readInputs(inputs)
   const catalog = catalogFile === undefined ? undefined : await needInput(catalogFile)
-  const prices = await Promise.all([
-    ...priceFiles.map(needInput),
-    ...(fetchPrices ? [(await import('./fetched-prices.ts')).fetchedPrices(fetchPrices)] : []),
-  ])
+  const prices = await Promise.all([...priceFiles.map(needInput), ...(fetchPrices ? [fetchedPrices(fetchPrices)] : [])])
   const schedulerConfig = configFile === undefined ? undefined : await needInput(configFile)
   return simulate({ files, prices, settings, ...(catalog && { catalog }), ...(schedulerConfig && { schedulerConfig }) })
 }

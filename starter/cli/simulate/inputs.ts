@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ReportedError } from '../../document/reported-error.ts'
-import { type InputFile, inputName, needInput } from '../bounded/input.ts'
+import { type InputFile, inputName, needInput } from '../shared/input.ts'
 
 const suffixes = ['.json', '.yaml', '.yml']
 
@@ -31,5 +31,22 @@ function isDirectory(path: string): boolean {
   } catch {
     // Reading it says what is wrong.
     return false
+  }
+}
+
+/**
+ * Returns a region's prices as a file of them, read from the retail price API or from `JOINER_PRICES_ENDPOINT`. Errors: the API cannot be reached, or answers
+ * something else.
+ */
+export async function fetchedPrices(region: string, env: NodeJS.ProcessEnv = process.env): Promise<InputFile> {
+  const { fetchPriceItems } = await import('../../../activities/azure/catalogue/retail-prices.ts')
+  const endpoint = env['JOINER_PRICES_ENDPOINT'] ?? 'https://prices.azure.com'
+  console.error(`reading the prices of ${region} from ${endpoint} ...`)
+  try {
+    const items = await fetchPriceItems(endpoint, region)
+    const bytes = new TextEncoder().encode(JSON.stringify({ Items: items }))
+    return { file: `prices of ${region}`, bytes }
+  } catch (error) {
+    throw new ReportedError(`--fetch-prices ${region}: ${(error as Error).message}; use --prices FILE`)
   }
 }

@@ -1,16 +1,15 @@
 import { isKnownKind } from '../../../api/shapes/objects.ts'
 import { isObject } from '../../../core/values/json.ts'
-import { type InputFile, inputName } from '../bounded/input.ts'
-import { type Catalog, readCatalog } from './catalog.ts'
-import { checkScenario } from './check.ts'
+import { InputError } from '../../document/reported-error.ts'
+import { type Catalog, readCatalog } from '../../files/catalog.ts'
+import type { PolicyName } from '../../files/ready-decision.ts'
+import { checkScenario, manifestsOf, readDocuments, type SourceDocument } from '../../files/source.ts'
+import { type InputFile, inputName } from '../shared/input.ts'
 import { completed, workloadRemarks } from './complete/complete.ts'
-import type { PolicyName } from './disruption/disruption.ts'
 import type { DisruptionResultJson } from './disruption/disruption-result.ts'
 import { decide } from './disruption/disruption-scenario.ts'
-import { InputError } from './input-error.ts'
 import { checkedManifests, decideManifests, readManifests, unknownRemarks } from './manifests.ts'
 import { type Overrides, readScenario, type Scenario } from './scenario.ts'
-import { manifestsOf, readDocuments, type SourceDocument } from './source.ts'
 
 export interface LoadSettings {
   readonly catalog?: InputFile

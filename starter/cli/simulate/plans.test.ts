@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { plainText } from '../../document/text.ts'
-import type { InputFile } from '../bounded/input.ts'
+import type { InputFile } from '../shared/input.ts'
 import { load } from './load.ts'
-import { solveRounds } from './rounds.ts'
-import { planDocument } from './table.ts'
+import { planDocument, solveRounds } from './result.ts'
 
 const bytes = (file: string, text: string): InputFile => ({ file, bytes: new TextEncoder().encode(text) })
 const type = (name: string, cpu: number, zone = 'z-1') => ({

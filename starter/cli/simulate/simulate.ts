@@ -1,15 +1,12 @@
 import { note, print, write } from '../../document/print.ts'
-import type { InputFile } from '../bounded/input.ts'
+import { InputError } from '../../document/reported-error.ts'
+import type { PolicyName } from '../../files/ready-decision.ts'
+import type { InputFile } from '../shared/input.ts'
 import type { OutputFormat } from '../shared/options.ts'
-import type { PolicyName } from './disruption/disruption.ts'
 import { type DisruptionResultJson, decisionDocument } from './disruption/disruption-result.ts'
-import { explain, explanationPart } from './explain.ts'
-import { InputError } from './input-error.ts'
 import { type Loaded, load } from './load.ts'
-import { resultText } from './result.ts'
-import { type Solved, solveRounds } from './rounds.ts'
-import { readSettings, type SchedulerFlags } from './settings.ts'
-import { planDocument } from './table.ts'
+import { explain, explanationPart, planDocument, resultText, type Solved, solveRounds } from './result.ts'
+import { readSettings, type SchedulerFlags } from './scenario.ts'
 
 /** Options of the command line that name no file. */
 export interface SimulateSettings extends SchedulerFlags {

@@ -1,3 +1,4 @@
+import type { StoredWaiting } from '../../../api/waiting-pods.ts'
 import { withheldRemedy, withheldText } from '../../../api/withheld-machines.ts'
 import { phases } from '../../../core/node-claim/phase.ts'
 import { pauseText } from '../../../core/pauses/pauses.ts'
@@ -5,11 +6,10 @@ import type { Document, Part, Table } from '../../document/document.ts'
 import { ago, counted, few, monthly, shortened, usd } from '../../document/words.ts'
 import type { LoopReport } from '../../picture/from-temporal.ts'
 import { missingLines } from '../../picture/missing.ts'
-import { pauseJson } from '../operate/pause-json.ts'
-import { quarantineJson } from '../quarantine/table.ts'
+import { pauseJson, quarantineJson } from '../shared/kept-json.ts'
 import type { LeaseReport } from '../shared/leases.ts'
 import { findingsJson } from '../shared/temporal-findings.ts'
-import { pendingJson, pendingPart } from './pending.ts'
+
 import {
   type ClusterReport,
   loopsOf,
@@ -192,4 +192,41 @@ function leaseJson({ lease, unread, holder, heldMs }: LeaseReport) {
     holder: holder ?? null,
     heldSeconds: heldMs === undefined ? null : Math.round(heldMs / 1000),
   }
+}
+
+const mostNamed = 3
+
+/** Pending pods by what they wait for, with an example of each that nothing is planned for. */
+function pendingPart({ waiting }: ClusterReport): Part {
+  if (waiting === undefined) return 'which pods wait for a node is not known'
+  const { planned, unschedulable, held } = totals(waiting)
+  const all = planned + unschedulable + held
+  if (all === 0) return 'no pod waits for a node'
+  const causes = (state: string) =>
+    waiting.counts
+      .filter((each) => each.state === state)
+      .map(({ cause, count }) => `${cause ?? 'other'} ${count}`)
+      .join(', ')
+  const parts = [
+    ...(planned > 0 ? [`${planned} planned, waiting for their nodes`] : []),
+    ...(unschedulable > 0 ? [`${unschedulable} unschedulable (${causes('unschedulable')})`] : []),
+    ...(held > 0 ? [`${held} held back (${causes('held')})`] : []),
+  ]
+  const examples = [...waiting.classes.values()]
+    .filter(({ state }) => state !== 'planned')
+    .slice(0, mostNamed)
+    .map(({ pods: [pod = ''], finding }) => `${pod}: ${finding}  (joiner why pod ${pod})`)
+  const title = `PENDING  ${counted(all, 'pod')}: ${parts.join('; ')}`
+  return examples.length === 0 ? title : { title, items: examples }
+}
+
+/** For programs. */
+function pendingJson(waiting: StoredWaiting) {
+  const { atMs, counts } = waiting
+  return { ...totals(waiting), counts, at: atMs === undefined ? null : new Date(atMs).toISOString() }
+}
+
+function totals({ counts }: StoredWaiting) {
+  const of = (state: string) => counts.filter((each) => each.state === state).reduce((sum, { count }) => sum + count, 0)
+  return { planned: of('planned'), unschedulable: of('unschedulable'), held: of('held') }
 }

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { plainText } from '../../document/text.ts'
-import { temporalUiOption, uiList, uiListPart } from './ui-link.ts'
+import { temporalUiOption, uiList, uiListPart } from './command.ts'
 
 const access = { namespace: 'joiner.a1b2', cluster: "o'neil" }
 const query =

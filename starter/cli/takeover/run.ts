@@ -2,28 +2,21 @@ import { Client } from '@temporalio/client'
 import proto from '@temporalio/proto'
 import { findClusterUid } from '../../../activities/azure/access/found-facts.ts'
 import { decodeMeta } from '../../../activities/kubernetes/cache/decode-meta.ts'
-import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
 import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
-import {
-  markedCrd,
-  markerOf,
-  ownInstallation,
-  readMarkedCrd,
-  writeMarker,
-} from '../../../activities/kubernetes/client/installation.ts'
+import { markedCrd, markerOf, readMarkedCrd, writeMarker } from '../../../activities/kubernetes/client/installation.ts'
 import { describeInstallation, installationText, ownershipOf } from '../../../core/installation.ts'
 import { taskQueue } from '../../../core/task-queues.ts'
 import { freeName, nameOwner } from '../../bridge/cluster-loops.ts'
 import { say } from '../../document/print.ts'
+import { CommandError } from '../../document/reported-error.ts'
 import { clusterScene, listed } from '../../picture/from-cluster.ts'
-import { missingLines } from '../../picture/missing.ts'
+import { missingLines, whyOf } from '../../picture/missing.ts'
 import { readPicture } from '../../picture/picture.ts'
-import { withCluster } from '../access/cluster.ts'
-import { reason } from '../doctor/check.ts'
+import { exitCodeOf, withCluster } from '../access/cluster.ts'
 import { type TemporalAccess, withTemporal } from '../operate/temporal-access.ts'
 import { type TemporalOptions } from '../operate/temporal-options.ts'
-import { CommandError } from '../shared/command-error.ts'
-import { confirmed } from '../shared/confirm.ts'
+import { isWanted } from '../shared/confirm.ts'
+import { installationOf } from '../shared/crd-release.ts'
 import type { ClusterOptions } from '../shared/options.ts'
 
 interface CrdOptions extends ClusterOptions {
@@ -32,25 +25,12 @@ interface CrdOptions extends ClusterOptions {
 }
 
 /** Writes the marker of an installation into the CRDs. Returns the exit code. */
-export async function takeOverCrds(options: CrdOptions): Promise<number> {
-  try {
-    return await withCluster(options, (client) => crds(client, options))
-  } catch (error) {
-    console.error(error instanceof CommandError ? error.message : `the API server: ${reason(error)}`)
-    return 1
-  }
+export function takeOverCrds(options: CrdOptions): Promise<number> {
+  return exitCodeOf(() => withCluster(options, (client) => crds(client, options)))
 }
 
-async function crds(
-  client: KubernetesClient,
-  { release, joinerNamespace: namespace, yes }: CrdOptions,
-): Promise<number> {
-  const own = await ownInstallation(client, release, namespace).catch((error: unknown) => {
-    if (!isNotFound(error)) throw error
-    throw new CommandError(
-      `--joiner-namespace "${namespace}": there is no such namespace; name the one that Joiner is installed in`,
-    )
-  })
+async function crds(client: KubernetesClient, options: CrdOptions): Promise<number> {
+  const own = await installationOf(client, options)
   const crd = await readMarkedCrd(client)
   if (crd === undefined)
     throw new CommandError(`CustomResourceDefinition ${markedCrd} is not installed; nothing to take over`)
@@ -63,7 +43,7 @@ async function crds(
   say(`  now:   ${marker === undefined ? 'nobody' : describeInstallation(marker)}`)
   say(`  then:  ${describeInstallation(installationText(own))}`)
   if (marker !== undefined) await sayRunning(client, marker)
-  if (!(await isWanted('Give the CRDs to that installation?', yes))) return 1
+  if (!(await isWanted('Give the CRDs to that installation?', options.yes))) return 1
   if (!(await writeMarker(client, crd, own)))
     throw new CommandError(`CustomResourceDefinition ${markedCrd} changed meanwhile; run the command again`)
   say('done; its processes begin within 30 s')
@@ -131,7 +111,7 @@ async function clusterUid(options: ClusterOptions): Promise<string> {
     return await withCluster(options, findClusterUid)
   } catch (error) {
     throw new CommandError(
-      `the UID of the Namespace kube-system cannot be read: ${reason(error)}; check --kubeconfig and --context`,
+      `the UID of the Namespace kube-system cannot be read: ${whyOf(error)}; check --kubeconfig and --context`,
     )
   }
 }
@@ -149,11 +129,4 @@ async function pollersOf({ connection, namespace, cluster }: TemporalAccess): Pr
     ({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1000 > Date.now() - pollerMs,
   )
   return [...new Set(recent.map(({ identity }) => JSON.stringify(identity)))]
-}
-
-async function isWanted(question: string, yes: true | undefined): Promise<boolean> {
-  const answer = await confirmed(question, yes === true)
-  if (answer === 'unasked') throw new CommandError('--yes: nobody can be asked here; give it to go on')
-  if (answer === 'no') console.error('nothing was done')
-  return answer === 'yes'
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { cut } from '../../document/text.ts'
-import { bar, bytesText, coresText, shareOf, shareStyle } from './bars.ts'
+import { bar, bytesText, coresText, shareOf, shareStyle } from './columns.ts'
 
 test.each<[number, number, string]>([
   [0, 5, '░░░░░   0%'],

@@ -1,8 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { isForPrograms, note, print } from '../../document/print.ts'
 import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
-import { type Resource, resources, type SortKey, sortKeys } from './columns.ts'
-import { parseResources } from './rows.ts'
+import { parseResources, type Resource, resources, type SortKey, sortKeys } from './columns.ts'
 
 interface Options extends ClusterOptions {
   readonly once?: true

@@ -4,12 +4,11 @@ import { plainText } from '../../document/text.ts'
 import { buildView } from '../../view/cluster-model.ts'
 import type { ClusterView, NodeView } from '../../view/cluster-view.ts'
 import { claim, facts, node, now, pod, waitingPod } from '../../view/sample-cluster.ts'
-import { type SortKey, sortKeys } from './columns.ts'
+import { parseResources, type SortKey, selected, sortKeys } from './columns.ts'
 import { frameOf, type Place } from './frame.ts'
 import type { TopState } from './keys.ts'
 import { onceDocument } from './once.ts'
 import { noPaint, paintFor } from './paint.ts'
-import { parseResources, selected } from './rows.ts'
 import { changesBetween } from './screen.ts'
 
 const state: TopState = { sort: 'name', isReversed: false, filter: '', isTyping: false, offset: 0 }

@@ -1,5 +1,5 @@
+import type { Selection } from './columns.ts'
 import { type SortKey, sortKeys } from './columns.ts'
-import type { Selection } from './rows.ts'
 
 /** What a user has chosen. */
 export interface TopState extends Selection {

@@ -1,9 +1,8 @@
 import type { Document } from '../../document/document.ts'
 import type { ClusterView } from '../../view/cluster-view.ts'
-import { columnsFor, type Resource } from './columns.ts'
+import { columnsFor, type Resource, type Selection, selected } from './columns.ts'
+import { emptyText, pendingLines, totalsLine, usageLines } from './frame.ts'
 import { noPaint } from './paint.ts'
-import { type Selection, selected } from './rows.ts'
-import { emptyText, pendingLines, totalsLine, usageLines } from './summary.ts'
 
 const mostPending = 20
 

@@ -5,8 +5,8 @@ import { writeOptimistically } from '../../../activities/kubernetes/client/optim
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { ownedNames } from '../../../api/rights/rights.ts'
 import { runningCommands } from '../../../core/workflow-queries.ts'
+import { CommandError } from '../../document/reported-error.ts'
 import { counted, few } from '../../document/words.ts'
-import { CommandError } from '../shared/command-error.ts'
 import { type Step, type Uninstallation, waitFor } from './context.ts'
 import {
   type FreedResource,

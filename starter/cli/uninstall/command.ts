@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { parseGoDuration } from '../../../core/values/duration.ts'
 import { temporalOptions } from '../operate/temporal-options.ts'
-import type { UninstallOptions } from './options.ts'
+import type { UninstallOptions } from './context.ts'
 
 /** Adds what `uninstall` takes, which takes Joiner out of a cluster, up to what Helm installed. */
 export function registerUninstall(command: Command): void {

@@ -1,7 +1,7 @@
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { CommandError } from '../../document/reported-error.ts'
 import type { TemporalAccess } from '../operate/temporal-access.ts'
-import { CommandError } from '../shared/command-error.ts'
-import type { UninstallOptions } from './options.ts'
+import type { TemporalOptions } from '../operate/temporal-options.ts'
 
 /** What the steps of an uninstallation work with. */
 export interface Uninstallation {
@@ -51,4 +51,17 @@ export async function waitFor(
     }
     await new Promise((resolve) => setTimeout(resolve, lookEveryMs))
   }
+}
+
+/** What becomes of the nodes that Joiner made. */
+type NodesMode = 'keep' | 'karpenter' | 'remove'
+
+/** Options of `uninstall`. */
+export interface UninstallOptions extends TemporalOptions {
+  readonly release: string
+  readonly nodes: NodesMode
+  readonly timeout: string
+  readonly deleteHistory?: true
+  readonly dryRun?: true
+  readonly yes?: true
 }

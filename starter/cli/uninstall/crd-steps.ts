@@ -3,8 +3,16 @@ import { isTooManyRequests } from '../../../activities/kubernetes/client/api-err
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { counted } from '../../document/words.ts'
-import { converted, convertedNames, holdsOld, patched, readCrd, releaseOf, storeAsNew } from '../crds/release.ts'
-import { oldVersion } from '../crds/wanted-spec.ts'
+import {
+  converted,
+  convertedNames,
+  holdsOld,
+  oldVersion,
+  patched,
+  readCrd,
+  releaseOf,
+  storeAsNew,
+} from '../shared/crd-release.ts'
 import type { Step, Uninstallation } from './context.ts'
 
 /** The CRDs of the chart. */

@@ -7,36 +7,35 @@ import { markedCrd, markerOf, readMarkedCrd } from '../../../activities/kubernet
 import { describeInstallation, ownershipOf } from '../../../core/installation.ts'
 import { nameOwner } from '../../bridge/cluster-loops.ts'
 import { say } from '../../document/print.ts'
+import { CommandError } from '../../document/reported-error.ts'
+import { counted } from '../../document/words.ts'
 import { clusterScene, object } from '../../picture/from-cluster.ts'
-import { LackingError } from '../../picture/missing.ts'
+import { LackingError, whyOf } from '../../picture/missing.ts'
 import { readWhole } from '../../picture/picture.ts'
-import { withCluster } from '../access/cluster.ts'
-import { reason } from '../doctor/check.ts'
+import { exitCodeOf, withCluster } from '../access/cluster.ts'
 import { type TemporalAccess, withTemporal } from '../operate/temporal-access.ts'
-import { CommandError } from '../shared/command-error.ts'
-import { confirmed } from '../shared/confirm.ts'
+import { isWanted } from '../shared/confirm.ts'
+import { readCrd } from '../shared/crd-release.ts'
 import { freeStep, leftoversStep, removeStep, settleStep, stopStep } from './cluster-steps.ts'
-import type { Step, Uninstallation } from './context.ts'
-import { detachStep, migrateStep } from './crd-steps.ts'
-import type { UninstallOptions } from './options.ts'
-import { remains } from './remains.ts'
-import { historyStep, pauseStep, workflowsStep } from './temporal-steps.ts'
+import type { Step, Uninstallation, UninstallOptions } from './context.ts'
+import { chartCrds, detachStep, migrateStep } from './crd-steps.ts'
+import { ownClaims, type SeenObject } from './node-objects.ts'
+import { deploymentsOf } from './processes.ts'
+
+import { closedWorkflows, historyStep, pauseStep, workflowsStep } from './temporal-steps.ts'
 
 /** Takes Joiner out of the cluster, up to what Helm installed. `timeoutMs`: limit of each wait. Returns the exit code. */
-export async function uninstall(options: UninstallOptions, timeoutMs: number): Promise<number> {
-  try {
-    return await withCluster(options, async (kubernetes) => {
+export function uninstall(options: UninstallOptions, timeoutMs: number): Promise<number> {
+  return exitCodeOf(() =>
+    withCluster(options, async (kubernetes) => {
       await requireOwnCrds(kubernetes, options)
       const cluster = options.clusterName ?? (await configuredCluster(kubernetes, options.joinerNamespace))
       return withTemporal({ ...options, ...(cluster !== undefined && { clusterName: cluster }) }, async (temporal) => {
         await requireOwnName(kubernetes, temporal)
         return run({ kubernetes, temporal, options, timeoutMs, say })
       })
-    })
-  } catch (error) {
-    console.error(error instanceof CommandError ? error.message : `the API server: ${reason(error)}`)
-    return 1
-  }
+    }),
+  )
 }
 
 function stepsOf(uninstallation: Uninstallation): readonly Step[] {
@@ -72,12 +71,7 @@ async function run(uninstallation: Uninstallation): Promise<number> {
     await sayRemains(uninstallation)
     return 0
   }
-  const answer = await confirmed('Go on?', options.yes === true)
-  if (answer === 'unasked') throw new CommandError('--yes: nobody can be asked here; give it to go on')
-  if (answer === 'no') {
-    console.error('nothing was done')
-    return 1
-  }
+  if (!(await isWanted('Go on?', options.yes))) return 1
   process.once('SIGINT', interrupted)
   for (const step of steps) {
     const text = await kubernetesErrors(step.todo)
@@ -121,7 +115,7 @@ async function kubernetesErrors<T>(work: () => Promise<T>): Promise<T> {
     if (error instanceof LackingError)
       throw new LackingError(error.lost.map((one) => (one.isForbidden ? { ...one, remedy: asAdministrator } : one)))
     if (error instanceof Error && error.name === 'ApiError')
-      throw new CommandError(`the API server: ${reason(error)}; ${asAdministrator}`)
+      throw new CommandError(`the API server: ${whyOf(error)}; ${asAdministrator}`)
     throw error
   }
 }
@@ -165,4 +159,55 @@ async function requireOwnName(kubernetes: KubernetesClient, temporal: TemporalAc
     throw new CommandError(
       `workflow ${owner.workflowId} in Temporal's namespace "${namespace}" is of the cluster with the UID ${owner.uid ?? '(none was left)'}, and this one has the UID ${clusterUid}; check --cluster-name and KUBECONFIG`,
     )
+}
+
+const mostVms = 10
+
+/** Returns what stays after an uninstallation, with the next command for each. */
+async function remains(uninstallation: Uninstallation): Promise<readonly string[]> {
+  const { kubernetes, temporal, options } = uninstallation
+  const { joinerNamespace: namespace, release } = options
+  const [deployments, claims, crds, closed, settings] = await Promise.all([
+    deploymentsOf(uninstallation),
+    ownClaims(kubernetes),
+    Promise.all(chartCrds.map(async (name) => ((await readCrd(kubernetes, name)) === undefined ? [] : [name]))),
+    closedWorkflows(temporal),
+    readConfigMap(kubernetes, { name: 'joiner-settings', namespace }),
+  ])
+  const installed = crds.flat()
+  const isReleased = deployments.length > 0 || settings !== undefined
+  const lines = [
+    ...(isReleased ? [`what Helm installed: helm uninstall ${release} --namespace ${namespace}`] : []),
+    ...(options.nodes === 'remove' ? [] : nodeLines(claims, options.nodes === 'karpenter')),
+    ...(installed.length > 0 && options.nodes !== 'karpenter'
+      ? [
+          `${counted(installed.length, 'CRD')}; with them go all NodePools, AKSNodeClasses and NodeClaims: kubectl delete crd ${installed.join(' ')}`,
+        ]
+      : []),
+    ...(closed > 0
+      ? [
+          `${counted(closed, 'closed workflow')} in Temporal's namespace "${temporal.namespace}", until its retention ends them: joiner admin uninstall --cluster-name ${temporal.cluster} --delete-history`,
+        ]
+      : []),
+  ]
+  return lines.length === 0 ? [] : ['what stays:', ...lines.map((line) => `  ${line}`)]
+}
+
+function nodeLines(claims: readonly SeenObject[], isForKarpenter: boolean): readonly string[] {
+  if (claims.length === 0) return []
+  if (isForKarpenter)
+    return [`${counted(claims.length, 'NodeClaim')} with their nodes; start Karpenter (docs/rollback.md)`]
+  const ids = claims.flatMap(({ status }) =>
+    status?.providerID === undefined ? [] : [status.providerID.replace(/^azure:\/\//, '')],
+  )
+  const shown = ids.slice(0, mostVms)
+  const more =
+    ids.length > shown.length
+      ? [`  and ${ids.length - shown.length} more: kubectl get nodeclaims -o custom-columns=VM:.status.providerID`]
+      : []
+  return [
+    `${counted(claims.length, 'node')} that nobody scales any more; after kubectl drain, delete each VM:`,
+    ...shown.map((id) => `  az vm delete --yes --ids ${id}`),
+    ...more,
+  ]
 }

@@ -3,12 +3,12 @@ import proto from '@temporalio/proto'
 import type { LoopName } from '../../../core/pauses/pauses.ts'
 import { maintenanceScheduleId } from '../../../core/task-queues.ts'
 import { onQueueOf } from '../../../core/workflow-queries.ts'
+import { CommandError } from '../../document/reported-error.ts'
 import { counted } from '../../document/words.ts'
 import { describedSchedule } from '../../temporal/findings/schedule.ts'
 import { askLoop, loopId } from '../operate/ask-loop.ts'
 import { clusterFacts } from '../operate/operator.ts'
 import type { TemporalAccess } from '../operate/temporal-access.ts'
-import { CommandError } from '../shared/command-error.ts'
 import { type Step, type Uninstallation, waitFor } from './context.ts'
 
 const { BatchOperationState } = proto.temporal.api.enums.v1

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { InputFile, UnreadableFile } from '../bounded/input.ts'
+import type { InputFile, UnreadableFile } from '../shared/input.ts'
 import { type OutputFormat, outputOption } from '../shared/options.ts'
 
 /** Adds what `validate` takes. */
@@ -18,7 +18,7 @@ Exit code: 0 when all are valid, 1 when something in them is not, 2 for files or
 
 async function validate(names: readonly string[], output: OutputFormat): Promise<number> {
   const [{ readInput }, { validateFiles }] = await Promise.all([
-    import('../bounded/input.ts'),
+    import('../shared/input.ts'),
     import('./validate-files.ts'),
   ])
   const files: (InputFile | UnreadableFile)[] = []

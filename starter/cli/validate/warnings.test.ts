@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { modelledPrices } from '../../../activities/azure/catalogue/pricing.ts'
 import { goldenSizes } from '../../../test/vectors/golden-cases.ts'
-import { sizeCatalog } from '../simulate/catalog.ts'
+import { sizeCatalog } from '../../files/catalog.ts'
 import { validateObject } from './validate-object.ts'
 
 const azure = { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' }

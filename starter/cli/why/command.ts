@@ -61,8 +61,8 @@ function common(command: Command): Command {
 async function whyNode(name: string, options: Options): Promise<number> {
   const [{ readNode }, { nodeReport }, { nodeDocument }] = await Promise.all([
     import('../../picture/node-picture.ts'),
-    import('./node-report.ts'),
-    import('./node-text.ts'),
+    import('../../answers/node-report.ts'),
+    import('../../answers/node-report.ts'),
   ])
   return answer(options, `there is no Node and no NodeClaim "${name}"; kubectl get nodes,nodeclaims`, async (place) => {
     const picture = await readNode(name, place)
@@ -83,8 +83,8 @@ async function whyPod(name: string, options: PodOptions): Promise<number> {
   }
   const [{ readPod }, { podReport }, { podDocument }] = await Promise.all([
     import('../../picture/pod-picture.ts'),
-    import('./pod-report.ts'),
-    import('./pod-text.ts'),
+    import('../../answers/pod-report.ts'),
+    import('../../answers/pod-report.ts'),
   ])
   return answer(
     options,

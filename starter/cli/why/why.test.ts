@@ -12,14 +12,12 @@ import {
   samplePod,
   samplePool,
 } from '../../../test/samples/sample-objects.ts'
+import { nodeDocument, nodeReport } from '../../answers/node-report.ts'
+import { podDocument, podReport } from '../../answers/pod-report.ts'
 import { plainText } from '../../document/text.ts'
 import type { CountedBudget } from '../../picture/from-cluster.ts'
 import { type NodePicture } from '../../picture/node-picture.ts'
 import { classOf, type PodPicture, plannedClaim, type WaitingFacts } from '../../picture/pod-picture.ts'
-import { nodeReport } from './node-report.ts'
-import { nodeDocument } from './node-text.ts'
-import { podReport } from './pod-report.ts'
-import { podDocument } from './pod-text.ts'
 
 const now = Date.parse('2026-01-02T00:00:00Z')
 

@@ -1,7 +1,7 @@
 import { WorkflowNotFoundError } from '@temporalio/client'
 import { expect, test } from 'vitest'
 import { type Finding, merged } from './finding.ts'
-import { lookAtLoops } from './loops.ts'
+import { lookAtLoops } from './look.ts'
 
 /** A Temporal whose loop runs with so many attempts of its workflow task; undefined: it does not run; an error is what it says. */
 const look = (attempts: Readonly<Record<string, number | Error | undefined>>) => {

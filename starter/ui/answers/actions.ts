@@ -1,6 +1,6 @@
 import type { PauseRequest } from '../../../core/pauses/pause-requests.ts'
 import { applyUpdate } from '../../../workflows/messages.ts'
-import { askNode, findLifecycle, type NodeAsking } from '../../cli/node/ask-node.ts'
+import { askNode, findLifecycle, type NodeAsking } from '../../cli/node/run.ts'
 import { applyMs } from '../../cli/operate/apply-command.ts'
 import { type Asking, askLoop, requestDisruption } from '../../cli/operate/ask-loop.ts'
 import { answerLines } from '../../cli/operate/request-answer.ts'

@@ -1,12 +1,16 @@
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import type { DisruptionPlan, PlannedReplacement } from '../../../core/disruption/plan/plan.ts'
 import type { History, Life } from '../../../core/history/life.ts'
 import { planUpdate } from '../../../workflows/messages.ts'
 import { budgetParts } from '../../cli/budgets/report.ts'
 import { requestDisruption } from '../../cli/operate/ask-loop.ts'
 import { planMs } from '../../cli/operate/plan-command.ts'
 import { readPlan } from '../../cli/operate/plan-files.ts'
+import { planDocument } from '../../cli/operate/plan-text.ts'
 import type { TemporalOptions } from '../../cli/operate/temporal-options.ts'
-import { CommandError } from '../../cli/shared/command-error.ts'
+import { CommandError } from '../../document/reported-error.ts'
+import { linesOf } from '../../document/text.ts'
+import { hoursOfMonth } from '../../document/words.ts'
 import { provisioningPauses } from '../../picture/kept.ts'
 import { readNode } from '../../picture/node-picture.ts'
 import { readWhole } from '../../picture/picture.ts'
@@ -27,9 +31,8 @@ import type { TemporalLink } from '../server/temporal-link.ts'
 import { act } from './actions.ts'
 import { calendarOf } from './calendar.ts'
 import { decisionsOf } from './decisions.ts'
-import { Kept } from './kept.ts'
+
 import { nodeDetails } from './node-details.ts'
-import { planPreview } from './plan-preview.ts'
 
 /** What the page is allowed, and how it is named. */
 export interface UiSettings {
@@ -166,4 +169,61 @@ export class ClusterApi implements Api {
 function whyMissing(error: unknown): string {
   if (error instanceof CommandError) return `details are missing: ${error.message}`
   throw error
+}
+
+/** Answers that are kept for a moment: so many clients with the same page cost one look. */
+class Kept<Key, Value> {
+  readonly #read: (key: Key) => Promise<Value>
+  readonly #forMs: number
+  readonly #now: () => number
+  readonly #answers = new Map<Key, { readonly atMs: number; readonly answer: Promise<Value> }>()
+
+  constructor(
+    read: (key: Key) => Promise<Value>,
+    { forMs, now }: { readonly forMs: number; readonly now: () => number },
+  ) {
+    this.#read = read
+    this.#forMs = forMs
+    this.#now = now
+  }
+
+  /** Errors: those of the reading, which are told to those who asked, and to nobody later. */
+  get(key: Key): Promise<Value> {
+    const atMs = this.#now()
+    const kept = this.#answers.get(key)
+    if (kept !== undefined && atMs - kept.atMs < this.#forMs) return kept.answer
+    const answer = this.#read(key)
+    this.#answers.set(key, { atMs, answer })
+    answer.catch(() => {
+      if (this.#answers.get(key)?.answer === answer) this.#answers.delete(key)
+    })
+    return answer
+  }
+}
+
+/** A plan as the page shows it. */
+export function planPreview(plan: DisruptionPlan): PlanPreview {
+  const { id, commands, cost } = plan
+  return {
+    id,
+    text: [...linesOf(planDocument(plan))],
+    commands: commands.map(({ method, reason, candidates, replacements, savings }) => ({
+      method,
+      reason,
+      removes: candidates.map(({ node }) => node),
+      creates: replacements.map(replacementText),
+      pods: candidates.reduce((sum, { pods }) => sum + pods.length, 0),
+      savings: savings * hoursOfMonth,
+    })),
+    before: cost.cluster.before * hoursOfMonth,
+    after: cost.cluster.after * hoursOfMonth,
+  }
+}
+
+/** `Standard_D4s_v5 or 3 others, spot, westus2-1`. */
+function replacementText({ instanceTypes, otherTypes, capacityTypes, zones }: PlannedReplacement): string {
+  const [cheapest = 'any size', ...rest] = instanceTypes
+  const others = rest.length + otherTypes
+  const size = others === 0 ? cheapest : `${cheapest} or ${others} ${others === 1 ? 'other' : 'others'}`
+  return [size, capacityTypes.join(' or '), zones.join(' or ')].filter((part) => part !== '').join(', ')
 }

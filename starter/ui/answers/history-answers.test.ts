@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { CommandFacts, History, Life } from '../../../core/history/life.ts'
 import { decisionsOf } from './decisions.ts'
-import { costOf, timelineOf } from './timeline.ts'
+import { costOf, timelineOf } from './node-details.ts'
 
 const hourMs = 3_600_000
 const start = Date.UTC(2026, 10, 24, 8)

@@ -1,9 +1,8 @@
 import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
 import { printableStart } from '../../../core/values/printable.ts'
-import { reason } from '../../cli/doctor/check.ts'
 import { isDebugging } from '../../cli/shared/boundary.ts'
 import { ReportedError } from '../../document/reported-error.ts'
-import { LackingError } from '../../picture/missing.ts'
+import { LackingError, whyOf } from '../../picture/missing.ts'
 
 /** Why a request is not answered with what it asks for. */
 export class RouteError extends Error {
@@ -38,7 +37,7 @@ function told(error: unknown): { readonly status: number; readonly message: stri
     }
   const { statusCode } = error as { readonly statusCode?: unknown }
   // What the HTTP library finds wrong with a request.
-  if (typeof statusCode === 'number' && statusCode < 500) return { status: statusCode, message: reason(error) }
+  if (typeof statusCode === 'number' && statusCode < 500) return { status: statusCode, message: whyOf(error) }
   if (isDebugging()) console.error(error)
-  return { status: 500, message: `it could not be read: ${reason(error)}` }
+  return { status: 500, message: `it could not be read: ${whyOf(error)}` }
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { OpenedTemporal, TemporalAccess } from '../../cli/operate/temporal-access.ts'
-import { CommandError } from '../../cli/shared/command-error.ts'
+import { CommandError } from '../../document/reported-error.ts'
 import { TemporalLink } from './temporal-link.ts'
 
 const closed: string[] = []

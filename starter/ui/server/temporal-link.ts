@@ -1,5 +1,5 @@
 import type { OpenedTemporal, TemporalAccess } from '../../cli/operate/temporal-access.ts'
-import { CommandError } from '../../cli/shared/command-error.ts'
+import { CommandError } from '../../document/reported-error.ts'
 import { grpcCode } from '../../temporal/grpc-code.ts'
 
 type Open = Extract<OpenedTemporal, { readonly kind: 'open' }>

@@ -1,6 +1,6 @@
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
-import { podReport } from '../../../starter/cli/why/pod-report.ts'
-import type { WaitingReport } from '../../../starter/cli/why/waiting.ts'
+import type { WaitingReport } from '../../../starter/answers/pod-report.ts'
+import { podReport } from '../../../starter/answers/pod-report.ts'
 import { readPod } from '../../../starter/picture/pod-picture.ts'
 import { metaOf } from '../../fast/kubernetes/api/objects.ts'
 import type { Scene, StagedPool } from '../scene.ts'

@@ -10,7 +10,7 @@ import {
 } from '../../../core/node-overlay/evaluate-overlays.ts'
 import type { NodeOverlay } from '../../../core/objects.ts'
 import { formatResources } from '../../../core/resources.ts'
-import { instanceTypes } from '../../../starter/cli/simulate/instance-types.ts'
+import { instanceTypes } from '../../../starter/files/catalog.ts'
 import { featureLabels, type ObjectInput, withDefaults } from './objects.ts'
 
 interface OverlayInput {

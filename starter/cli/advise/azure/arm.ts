@@ -1,12 +1,13 @@
 import { shortagesOf, type Usages } from '../../../../activities/azure/capacity/quota-accounting.ts'
 import type { VmSize } from '../../../../activities/azure/catalogue/sku.ts'
+import type { Node } from '../../../../core/objects.ts'
+import { labels } from '../../../../core/requirements/labels.ts'
+import { defined } from '../../../../core/values/defined.ts'
+import { logIn } from '../../../picture/azure-login.ts'
 import { aksClusters, vmSizes, vmUsages } from '../../../picture/from-azure.ts'
-import { missingLines } from '../../../picture/missing.ts'
+import type { ManagedCluster } from '../../../picture/managed-cluster.ts'
+import { missingLines, whyOf } from '../../../picture/missing.ts'
 import { readPicture } from '../../../picture/picture.ts'
-import type { ManagedCluster } from '../../aks/cluster.ts'
-import { logIn } from '../../aks/login.ts'
-import { reason } from '../../doctor/check.ts'
-import type { AzurePlace } from './place.ts'
 
 /** What ARM says; what it does not say is unset, and why is in `unread`. */
 export interface ArmFacts {
@@ -32,7 +33,7 @@ export async function readArm(place: AzurePlace, env: NodeJS.ProcessEnv, now: nu
   try {
     login = await logIn(subscriptionId, env, AbortSignal.timeout(loginMs))
   } catch (error) {
-    return { unread: [`Azure was not asked: ${reason(error)} (${remedy})`] }
+    return { unread: [`Azure was not asked: ${whyOf(error)} (${remedy})`] }
   }
   const scene = { arm: login.arm, subscriptionId, region, now }
   const { missing, sizes, usages, clusters } = await readPicture(scene, {
@@ -60,4 +61,30 @@ function quotas(usages: Usages): Pick<ArmFacts, 'hasQuota' | 'hasSpotQuota'> {
   const room = (capacityType: string) => (family: string, vCpus: number) =>
     shortagesOf(usages, new Map(), { family, vCpus, capacityType }).length === 0
   return { hasQuota: room('on-demand'), hasSpotQuota: room('spot') }
+}
+
+/** Where a cluster is at Azure, as its nodes say. */
+export interface AzurePlace {
+  readonly subscriptionId?: string
+  readonly nodeResourceGroup?: string
+  readonly region?: string
+}
+
+const vmId = /^azure:\/\/\/subscriptions\/([^/]+)\/resourceGroups\/([^/]+)\//i
+
+/** Returns what most nodes say. */
+export function placeOf(nodes: readonly Node[]): AzurePlace {
+  const ids = nodes.map(({ providerId = '' }) => vmId.exec(providerId))
+  const subscriptionId = mostFrequent(ids.map((id) => id?.[1]))
+  const nodeResourceGroup = mostFrequent(ids.map((id) => id?.[2]))
+  const region = mostFrequent(nodes.map(({ metadata }) => metadata.labels[labels.region]))
+  return {
+    ...defined({ subscriptionId, nodeResourceGroup, region }),
+  }
+}
+
+function mostFrequent(values: readonly (string | undefined)[]): string | undefined {
+  const counts = new Map<string, number>()
+  for (const value of values) if (value) counts.set(value, (counts.get(value) ?? 0) + 1)
+  return [...counts].toSorted(([, a], [, b]) => b - a)[0]?.[0]
 }

@@ -1,11 +1,9 @@
 import type { Node, Taint } from '../../../../core/objects.ts'
 import { labels } from '../../../../core/requirements/labels.ts'
-import type { AgentPoolProfile } from '../../aks/cluster.ts'
+import type { AgentPoolProfile } from '../../../picture/managed-cluster.ts'
 import { capacityTypeOf } from '../azure/market.ts'
-import { boundsIn, type GroupBounds } from './autoscaler-status.ts'
+
 import type { OwnedNode } from './node-owner.ts'
-import { osDiskOf } from './os-disk.ts'
-import { ownLabels, ownTaints, parsedTaint } from './own-labels.ts'
 
 /** A node pool of AKS. */
 export interface AgentPool {
@@ -144,4 +142,75 @@ function common(nodes: readonly Node[]): Readonly<Record<string, string>> {
   return Object.fromEntries(
     own.filter(([key, value]) => others.every(({ metadata }) => metadata.labels[key] === value)),
   )
+}
+
+/** Sizes of OS disks in GiB that are in use. */
+const sizes = [30, 32, 48, 60, 64, 100, 128, 150, 200, 256, 300, 400, 512, 768, 1024, 2048]
+const nanoOfGib = 2n ** 30n * 1_000_000_000n
+
+/** Returns the size of a node's OS disk in GiB, by its file system, which is a little smaller; undefined when it is not known. */
+function osDiskOf(node: Node | undefined): number | undefined {
+  const storage = node?.capacity['ephemeral-storage']
+  if (storage === undefined) return undefined
+  const gib = Number(storage.nano / (nanoOfGib / 1000n)) / 1000
+  return gib <= 0 ? undefined : sizes.find((size) => size >= gib)
+}
+
+/** Bounds of a node group. */
+interface GroupBounds {
+  readonly min: number
+  readonly max: number
+}
+
+const groupName = /\bname:\s*"?aks-([a-z0-9]{1,12})-\d+-vmss"?/gi
+const longestStatus = 1_000_000
+
+/** Reads the bounds of agent pools, by name, from what Cluster Autoscaler reports: YAML, and before 1.30 a text of its own. */
+export function boundsIn(status: string): ReadonlyMap<string, GroupBounds> {
+  const text = status.slice(0, longestStatus)
+  const names = [...text.matchAll(groupName)]
+  const found = new Map<string, GroupBounds>()
+  for (const [at, match] of names.entries()) {
+    const part = text.slice(match.index, names[at + 1]?.index)
+    const min = /\bminSize[:=]\s*(\d{1,6})\b/.exec(part)?.[1]
+    const max = /\bmaxSize[:=]\s*(\d{1,6})\b/.exec(part)?.[1]
+    if (min !== undefined && max !== undefined) found.set(match[1] ?? '', { min: Number(min), max: Number(max) })
+  }
+  return found
+}
+
+/** Domains whose labels and taints Kubernetes, AKS, Karpenter and Cluster Autoscaler set by themselves. */
+const systemDomain = /(^|\.)(kubernetes\.io|k8s\.io|azure\.com|karpenter\.sh|cilium\.io)$/
+const systemLabels: ReadonlySet<string> = new Set(['agentpool', 'storageprofile', 'storagetier', 'accelerator'])
+const autoscalerTaint = /^(ToBeDeletedBy|DeletionCandidateOf)ClusterAutoscaler$/
+/** What AKS puts on spot nodes, and their pods tolerate. */
+const spotKey = 'kubernetes.azure.com/scalesetpriority'
+
+/** Returns the labels that somebody gave a pool, without those that its nodes have by themselves. */
+export function ownLabels(all: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(all).filter(([key]) => !systemLabels.has(key) && !systemDomain.test(domainOf(key))),
+  )
+}
+
+/** Returns the taints that all nodes of a pool have, and keep. */
+export function ownTaints(nodes: readonly Node[]): readonly Taint[] {
+  const [first, ...others] = nodes
+  return (first?.taints ?? [])
+    .filter(({ key }) => key === spotKey || (!systemDomain.test(domainOf(key)) && !autoscalerTaint.test(key)))
+    .filter((taint) => others.every(({ taints }) => taints.some((other) => isSame(taint, other))))
+    .map(({ key, value, effect }) => ({ key, effect, ...(value ? { value } : {}) }))
+}
+
+/** Reads a taint as ARM has it, `key=value:Effect`; undefined for anything else. */
+export function parsedTaint(text: string): Taint | undefined {
+  const { key = '', value, effect } = /^(?<key>[^=:]+)(=(?<value>[^:]*))?:(?<effect>\w+)$/.exec(text)?.groups ?? {}
+  if (effect !== 'NoSchedule' && effect !== 'PreferNoSchedule' && effect !== 'NoExecute') return undefined
+  return { key, effect, ...(value ? { value } : {}) }
+}
+
+const isSame = (a: Taint, b: Taint) => a.key === b.key && a.effect === b.effect && (a.value ?? '') === (b.value ?? '')
+
+function domainOf(key: string): string {
+  return key.includes('/') ? key.slice(0, key.indexOf('/')) : ''
 }

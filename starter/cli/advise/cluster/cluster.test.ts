@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { boundsIn } from './autoscaler-status.ts'
-import { ownLabels, ownTaints, parsedTaint } from './own-labels.ts'
+import { boundsIn, ownLabels, ownTaints, parsedTaint } from './agent-pools.ts'
 import { scalersOf } from './scalers.ts'
 
 test.each([

@@ -15,12 +15,11 @@ import type { Json } from '../../../../activities/kubernetes/client/answers.ts'
 import type { KubernetesClient } from '../../../../activities/kubernetes/client/client.ts'
 import type { Pod } from '../../../../core/objects.ts'
 import { SharedParts } from '../../../../core/pods/shared-parts.ts'
+import { CommandError } from '../../../document/reported-error.ts'
+import type { WholeCluster } from '../../../files/taking-part.ts'
 import { ifServed, listed, nodeClaims, nodeClasses, nodePools, nodes, object } from '../../../picture/from-cluster.ts'
 import { missingLines } from '../../../picture/missing.ts'
 import { readPicture } from '../../../picture/picture.ts'
-import { CommandError } from '../../shared/command-error.ts'
-import type { WholeCluster } from '../../shared/taking-part.ts'
-import { autoscalerAnnotations } from './autoscaler-annotations.ts'
 
 /** A Deployment, as far as it tells whether an autoscaler runs. */
 export interface SeenDeployment {
@@ -139,3 +138,11 @@ function deploymentOf(json: Json): SeenDeployment {
     ready: status?.readyReplicas ?? 0,
   }
 }
+
+/** Annotations by which Cluster Autoscaler is told what to leave alone. */
+export const autoscalerAnnotations = {
+  /** On a pod: `"false"` keeps its node. */
+  safeToEvict: 'cluster-autoscaler.kubernetes.io/safe-to-evict',
+  /** On a Node: `"true"` keeps it. */
+  scaleDownDisabled: 'cluster-autoscaler.kubernetes.io/scale-down-disabled',
+} as const

@@ -1,5 +1,5 @@
 import { counted } from '../../../document/words.ts'
-import type { ManagedCluster } from '../../aks/cluster.ts'
+import type { ManagedCluster } from '../../../picture/managed-cluster.ts'
 import type { OwnedNode } from './node-owner.ts'
 import type { SeenCluster, SeenDeployment } from './read.ts'
 

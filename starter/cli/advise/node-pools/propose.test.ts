@@ -6,8 +6,7 @@ import { parseAllDocuments } from 'yaml'
 import type { VmSize } from '../../../../activities/azure/catalogue/sku.ts'
 import { validateObject } from '../../validate/validate-object.ts'
 import { agentPoolsOf } from '../cluster/agent-pools.ts'
-import { type Proposal, proposalsFor } from './propose.ts'
-import { writeProposals } from './write.ts'
+import { type Proposal, proposalsFor, writeProposals } from './propose.ts'
 
 type Profile = NonNullable<Parameters<typeof agentPoolsOf>[1]['profiles']>[number]
 

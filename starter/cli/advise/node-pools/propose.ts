@@ -1,6 +1,12 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { VmSize } from '../../../../activities/azure/catalogue/sku.ts'
 import type { RequirementSpec } from '../../../../core/objects.ts'
 import { labels } from '../../../../core/requirements/labels.ts'
+import { CommandError } from '../../../document/reported-error.ts'
+import { counted } from '../../../document/words.ts'
+import { commentOf, yamlText } from '../../../document/yaml-text.ts'
+import { inputName } from '../../shared/input.ts'
 import type { AgentPool } from '../cluster/agent-pools.ts'
 
 /** A NodePool with its AKSNodeClass in place of an agent pool, as manifests. */
@@ -117,4 +123,30 @@ function notesOn({ name, sizes, min = 0, isFromArm }: AgentPool, isLimited: bool
     ...(isLimited ? [] : ['it has no limits, since the most nodes of the agent pool are not known']),
     ...(min > 0 ? [`the agent pool keeps at least ${min}; a NodePool has no minimum`] : []),
   ]
+}
+
+/** Writes proposals into one file, where the path ends in .yaml or .yml, else one file each into a folder. Returns what was written. Errors: CommandError; nothing is replaced. */
+export function writeProposals(path: string, proposals: readonly Proposal[]): string {
+  const isFile = /\.ya?ml$/.test(path)
+  try {
+    if (isFile) writeNew(path, proposals.map(manifestsOf).join('---\n'))
+    else {
+      mkdirSync(path, { recursive: true })
+      for (const proposal of proposals) writeNew(join(path, `${proposal.name}.yaml`), manifestsOf(proposal))
+    }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    const remedy = code === 'EEXIST' ? 'it is there already; remove it, or name another' : message
+    throw new CommandError(`--write-nodepools ${inputName(path)}: ${remedy}`)
+  }
+  return `wrote ${counted(proposals.length, 'NodePool')} to ${inputName(path)}`
+}
+
+function writeNew(path: string, text: string): void {
+  writeFileSync(path, text, { flag: 'wx' })
+}
+
+/** The manifests of a proposal, with notes as comments. */
+function manifestsOf({ nodePool, nodeClass, notes }: Proposal): string {
+  return `${yamlText(nodePool, commentOf(...notes))}---\n${yamlText(nodeClass)}`
 }

@@ -2,11 +2,11 @@ import { decodeNodeClass, decodeNodePool } from '../../../../activities/kubernet
 import { isTrue } from '../../../../core/conditions.ts'
 import type { Condition, Node, NodeClaim, NodePool, Pod } from '../../../../core/objects.ts'
 import { annotations, labels } from '../../../../core/requirements/labels.ts'
-import type { WholeCluster } from '../../shared/taking-part.ts'
-import { type Json, withMetadata } from '../../simulate/cluster-objects.ts'
+import { type Json, withMetadata } from '../../../files/cluster-objects.ts'
+import type { WholeCluster } from '../../../files/taking-part.ts'
 import { marketLabels } from '../azure/market.ts'
-import { autoscalerAnnotations } from '../cluster/autoscaler-annotations.ts'
 import type { OwnedNode } from '../cluster/node-owner.ts'
+import { autoscalerAnnotations } from '../cluster/read.ts'
 import type { Proposal } from '../node-pools/propose.ts'
 
 interface Input {

@@ -3,7 +3,7 @@ import type { DisruptionView } from '../../../../core/disruption/candidates.ts'
 import type { Node, Pod } from '../../../../core/objects.ts'
 import { hasDoNotDisrupt, isActive } from '../../../../core/pods/pod-rules.ts'
 import { annotations } from '../../../../core/requirements/labels.ts'
-import { autoscalerAnnotations } from '../cluster/autoscaler-annotations.ts'
+import { autoscalerAnnotations } from '../cluster/read.ts'
 import type { ReadyCluster } from './pass.ts'
 
 /** Something that keeps nodes, and what these cost. */

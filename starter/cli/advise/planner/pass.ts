@@ -1,13 +1,19 @@
 import type { DisruptionView } from '../../../../core/disruption/candidates.ts'
-import { evaluate } from '../../../../core/disruption/evaluate.ts'
+import { type Evaluation, evaluate } from '../../../../core/disruption/evaluate.ts'
 import { neverFirst } from '../../../../core/disruption/methods/context.ts'
-import { type DisruptionPlan, methodsFor, type PlannedDisruption } from '../../../../core/disruption/plan/plan.ts'
+import {
+  type DisruptionPlan,
+  methodsFor,
+  type PlannedDisruption,
+  type PlanOptions,
+} from '../../../../core/disruption/plan/plan.ts'
+import { planBlockers } from '../../../../core/disruption/plan/plan-blockers.ts'
 import { planOf } from '../../../../core/disruption/plan/plan-of.ts'
 import { joinerPolicy } from '../../../../core/disruption/policy.ts'
+import { causeTitle } from '../../../../core/disruption/verdicts/cause-text.ts'
 import type { Node } from '../../../../core/objects.ts'
-import type { TakingPart } from '../../shared/taking-part.ts'
-import { type ReadyDecision, readyDecision } from '../../simulate/disruption/disruption.ts'
-import { type StayingNodes, stayingNodes } from './staying.ts'
+import { type ReadyDecision, readyDecision } from '../../../files/ready-decision.ts'
+import type { TakingPart } from '../../../files/taking-part.ts'
 
 /** What one pass of consolidation would do. */
 export interface Pass extends Pick<DisruptionPlan, 'commands' | 'budgets'> {
@@ -90,4 +96,42 @@ function priced(command: PlannedDisruption, prices: ReadonlyMap<string, number |
   const candidates = command.candidates.map((one) => ({ ...one, price: prices.get(one.node) ?? 0 }))
   const sum = (all: readonly { readonly price: number }[]) => all.reduce((total, { price }) => total + price, 0)
   return { ...command, candidates, savings: sum(candidates) - sum(command.replacements) }
+}
+
+/** Nodes that a pass leaves alone for causes of one kind. */
+export interface StayingNodes {
+  readonly cause: string
+  /** Of the first of them. */
+  readonly example: string
+  readonly firstNode: string
+  readonly nodes: number
+  /** USD an hour. */
+  readonly perHour: number
+}
+
+/** Returns why nodes stay, by the first obstacle of each, the most expensive first. */
+function stayingNodes(
+  evaluation: Evaluation,
+  view: DisruptionView,
+  { options, priceOf }: { readonly options: PlanOptions; readonly priceOf: (node: Node) => number | undefined },
+): readonly StayingNodes[] {
+  const nodes = new Map(
+    view.nodes.flatMap(({ node }) => (node === undefined ? [] : [[node.metadata.name, node] as const])),
+  )
+  const found = new Map<string, StayingNodes>()
+  for (const { node: name = '', moves } of planBlockers(evaluation, view, options)) {
+    const [move] = moves
+    const node = nodes.get(name)
+    if (move === undefined || node === undefined) continue
+    const { kind } = move.cause
+    const before = found.get(kind) ?? {
+      cause: kind,
+      example: causeTitle(move.cause),
+      firstNode: name,
+      nodes: 0,
+      perHour: 0,
+    }
+    found.set(kind, { ...before, nodes: before.nodes + 1, perHour: before.perHour + (priceOf(node) ?? 0) })
+  }
+  return [...found.values()].toSorted((a, b) => b.perHour - a.perHour || b.nodes - a.nodes)
 }

@@ -1,9 +1,8 @@
 import type { Pod } from '../../../../core/objects.ts'
 import { isProvisionable, podName } from '../../../../core/pods/pod-rules.ts'
+import { funnelTexts } from '../../../../core/scheduling/explain/funnel.ts'
 import { explainedPlan } from '../../../../core/scheduling/schedule.ts'
-import { unschedulableText } from '../../../../core/scheduling/unschedulable-text.ts'
-import { funnelTexts } from '../../simulate/explain.ts'
-import { shown } from '../../simulate/result.ts'
+import { unschedulableWords } from '../../../../core/scheduling/unschedulable-text.ts'
 import type { ReadyCluster } from './pass.ts'
 
 const mostClasses = 20
@@ -30,7 +29,7 @@ export function waitingPods({ decision }: ReadyCluster, clock: () => number): re
   const shouldStop = () => clock() - startedAt > limitMs
   const { plan, podFunnels } = explainedPlan(snapshot, { ...decision.settings.scheduling, shouldStop })
   const failed = plan.unschedulable.filter(({ pod }) => isProvisionable(pod))
-  const byText = Map.groupBy(failed, ({ cause }) => shown(unschedulableText(cause)))
+  const byText = Map.groupBy(failed, ({ cause }) => unschedulableWords(cause))
   const unschedulable = [...byText].map(([finding, all]): WaitingPods => {
     const [first] = all
     return {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import type { Json } from '../cluster-objects.ts'
+import type { Json } from '../../../files/cluster-objects.ts'
+import { manifestsOf } from '../../../files/source.ts'
 import { checkedManifests } from '../manifests.ts'
-import { manifestsOf } from '../source.ts'
 import { completed } from './complete.ts'
 
 const now = '2026-03-01T12:00:00Z'

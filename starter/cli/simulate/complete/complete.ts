@@ -1,11 +1,10 @@
+import { InputError } from '../../../document/reported-error.ts'
 import { few } from '../../../document/words.ts'
-import { subjectOf } from '../check.ts'
-import { type Json, withMetadata, withStatus } from '../cluster-objects.ts'
-import { InputError } from '../input-error.ts'
+import { type Json, withMetadata, withStatus } from '../../../files/cluster-objects.ts'
+import { subjectOf } from '../../../files/source.ts'
 import type { ClusterManifests } from '../manifests.ts'
 import { createdSpec, type PodClasses, type PodSpec, type PriorityClass, type RuntimeClass } from './created-pod.ts'
-import { claimOf, keyOf, type Named } from './named.ts'
-import { mostObjects, podsOfWorkloads } from './workload-pods.ts'
+import { claimOf, keyOf, mostObjects, type Named, podsOfWorkloads } from './workload-pods.ts'
 
 const mostNames = 6
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { entryOf } from '../../../../core/values/records.ts'
-import { InputError } from '../input-error.ts'
+import { InputError } from '../../../document/reported-error.ts'
 
 // What the API server adds to a pod when it is created, as far as it matters for placement. Added to a pod that has it, it changes nothing.
 

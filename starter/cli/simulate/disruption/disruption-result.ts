@@ -1,15 +1,20 @@
+import { conditionOf, isTrue } from '../../../../core/conditions.ts'
 import type { Blocked } from '../../../../core/disruption/candidates.ts'
 import { type DisruptionCommand, type DisruptionMethod, reasonOf } from '../../../../core/disruption/command.ts'
+import { isConsolidatable } from '../../../../core/disruption/consolidatable.ts'
 import type { Evaluation } from '../../../../core/disruption/evaluate.ts'
 import { causeText } from '../../../../core/disruption/verdicts/cause-text.ts'
+import { nodeClaimDrift } from '../../../../core/drift/pool-drift.ts'
+import type { InstanceType } from '../../../../core/instance-type.ts'
 import { staticClaimRequirements } from '../../../../core/node-pool/node-claim-template.ts'
-import type { RequirementSpec } from '../../../../core/objects.ts'
+import type { Condition, NodeClaim, NodePool, RequirementSpec } from '../../../../core/objects.ts'
+import { labels } from '../../../../core/requirements/labels.ts'
 import { serializeAll } from '../../../../core/requirements/requirements.ts'
 import type { PlannedNodeClaim } from '../../../../core/scheduling/snapshot.ts'
+import { emptyRecord } from '../../../../core/values/records.ts'
 import type { Document, Part } from '../../../document/document.ts'
 import { counted, few, monthly } from '../../../document/words.ts'
-import { isPriced } from '../words.ts'
-import type { ConditionsJson } from './claim-conditions.ts'
+import { isPriced } from '../result.ts'
 
 /** What came of it, as a simulation prints it. */
 export interface DisruptionResultJson {
@@ -94,4 +99,67 @@ export function decisionDocument({ commands, blocked }: DisruptionResultJson): D
   })
   const rows = blocked.map((one) => ['node' in one ? one.node : `NodePool ${one.nodePool}`, one.event, one.reason])
   return [done.length === 0 ? ['nothing is done'] : done, [{ rows }]]
+}
+
+export interface ConditionsJson {
+  /** The reason; null: it has not drifted. */
+  readonly drifted: string | null
+  readonly consolidatable: boolean
+}
+
+/** What conditions follow from. */
+interface ConditionInput {
+  readonly instanceTypes: readonly InstanceType[]
+  /** Epoch ms. */
+  readonly now: number
+  readonly reservationIdLabel: string
+  readonly wellKnownLabels: ReadonlySet<string>
+}
+
+/** The conditions Drifted and Consolidatable that follow from the objects, and the claims with them; the provider reports no drift. */
+export function withFoundConditions(
+  { nodeClaims, nodePools }: { readonly nodeClaims: readonly NodeClaim[]; readonly nodePools: readonly NodePool[] },
+  input: ConditionInput,
+): { readonly nodeClaims: readonly NodeClaim[]; readonly conditions: Record<string, ConditionsJson> } {
+  const conditions = emptyRecord<ConditionsJson>()
+  const claims = nodeClaims.map((claim) => {
+    const nodePool = nodePools.find(({ metadata }) => metadata.name === claim.metadata.labels[labels.nodePool])
+    const found = foundConditions(claim, nodePool, input)
+    conditions[claim.metadata.name] = found
+    return withConditions(claim, found, new Date(input.now).toISOString())
+  })
+  return { nodeClaims: claims, conditions }
+}
+
+/** Claims that are being deleted, and those whose pool is gone, are left as they are. */
+function foundConditions(claim: NodeClaim, nodePool: NodePool | undefined, input: ConditionInput): ConditionsJson {
+  const { conditions } = claim.status
+  const drifted = conditionOf(conditions, 'Drifted')
+  if (claim.metadata.deletionTimestamp !== undefined || nodePool === undefined)
+    return {
+      drifted: drifted?.status === 'True' ? (drifted.reason ?? '') : null,
+      consolidatable: isTrue(conditions, 'Consolidatable'),
+    }
+  const drift = nodeClaimDrift({ ...input, claim, nodePool, provider: { kind: 'none' } })
+  return {
+    drifted: drift.kind === 'drifted' ? drift.reason : null,
+    consolidatable: isConsolidatable(claim, nodePool, input.now),
+  }
+}
+
+function withConditions(claim: NodeClaim, { drifted, consolidatable }: ConditionsJson, now: string): NodeClaim {
+  const { conditions, ...status } = claim.status
+  const kept = conditions.filter(({ type }) => type !== 'Drifted' && type !== 'Consolidatable')
+  const set = [
+    ...(drifted === null ? [] : [{ type: 'Drifted', reason: drifted }]),
+    ...(consolidatable ? [{ type: 'Consolidatable', reason: 'Consolidatable' }] : []),
+  ].map(
+    ({ type, reason }): Condition => ({
+      type,
+      reason,
+      status: 'True',
+      lastTransitionTime: conditionOf(conditions, type)?.lastTransitionTime ?? now,
+    }),
+  )
+  return { ...claim, status: { ...status, conditions: [...kept, ...set] } }
 }

@@ -5,11 +5,15 @@ import { karpenterPolicy } from '../../../../core/disruption/policy.ts'
 import type { InstanceType } from '../../../../core/instance-type.ts'
 import type { NodeClassRef } from '../../../../core/objects.ts'
 import { annotations, coreWellKnownLabels } from '../../../../core/requirements/labels.ts'
-import { clusterObjects, withMetadata, withoutNulls } from '../cluster-objects.ts'
-import { instanceTypes } from '../instance-types.ts'
-import { type ConditionsJson, withFoundConditions } from './claim-conditions.ts'
-import { type PolicyName, policies, type ReadyDecision, readyDecision } from './disruption.ts'
-import { type DisruptionResultJson, disruptionResult } from './disruption-result.ts'
+import { instanceTypes } from '../../../files/catalog.ts'
+import { clusterObjects, withMetadata, withoutNulls } from '../../../files/cluster-objects.ts'
+import { type PolicyName, policies, type ReadyDecision, readyDecision } from '../../../files/ready-decision.ts'
+import {
+  type ConditionsJson,
+  type DisruptionResultJson,
+  disruptionResult,
+  withFoundConditions,
+} from './disruption-result.ts'
 
 const reservationIdLabel = 'karpenter.test.sh/reservation-id'
 const supportedClasses: ReadonlySet<string> = new Set([

@@ -1,0 +1,116 @@
+import { conditionOf, isTrue } from '../../core/conditions.ts'
+import { evictionBlockedBy } from '../../core/disruption/budgets/pod-disruption-budgets.ts'
+import { drainPlan, type HeldBy } from '../../core/node-claim/drain.ts'
+import { terminationDeadline } from '../../core/node-claim/lifecycle.ts'
+import { phaseOf } from '../../core/node-claim/phase.ts'
+import type { NodeClaim } from '../../core/objects.ts'
+import { podName } from '../../core/pods/pod-rules.ts'
+import { timeText } from '../../core/values/time.ts'
+import { counted, few } from '../document/words.ts'
+import type { NodePicture } from '../picture/node-picture.ts'
+import { budgetRemedy, protectionRemedy } from './remedies.ts'
+
+/** How far the drain of a node has come, and what helps. */
+export interface DrainStory {
+  /** In the order in which it happens, a line each. */
+  readonly lines: readonly string[]
+  readonly remedies: readonly string[]
+}
+
+const mostNamed = 5
+
+/** Returns the story of a node whose NodeClaim is being deleted; undefined for others. */
+export function drainStory(facts: NodePicture): DrainStory | undefined {
+  const { claim, drain, now } = facts
+  if (claim?.metadata.deletionTimestamp === undefined || drain === undefined) return undefined
+  const { conditions } = claim.status
+  const phase = phaseOf(claim)
+  const deadline = deadlineOf(claim)
+  const held = drainPlan({
+    pods: facts.pods,
+    now,
+    ...(deadline === undefined ? {} : { terminationDeadline: deadline }),
+  }).heldBy
+  const reason = conditionOf(conditions, 'DisruptionReason')?.reason
+  const lines = [
+    `${phase.phase.toLowerCase()} since ${timeText(phase.sinceMs)}${reason === undefined ? '' : ` (${reason})`}`,
+    ...(drain.evicted.length === 0
+      ? []
+      : [`evicted ${counted(drain.evicted.length, 'pod')}: ${few(drain.evicted, mostNamed)}`]),
+    ...podLines(held),
+    ...volumeLines(facts),
+    ...said(claim),
+    ...(deadline === undefined ? [] : [`pods that are left are deleted in time for ${timeText(deadline)}`]),
+    ...(phase.phase === 'Terminating' ? ['waits until Azure has deleted the VM'] : []),
+  ]
+  return { lines, remedies: remediesOf(facts, claim, held) }
+}
+
+function deadlineOf(claim: NodeClaim): number | undefined {
+  const deadline = terminationDeadline(claim)
+  return deadline === undefined || Number.isNaN(deadline) ? undefined : deadline
+}
+
+const words: Readonly<Record<HeldBy['cause'], string>> = {
+  forced: 'deleted by force',
+  terminating: 'terminating',
+  doNotDisrupt: 'kept by karpenter.sh/do-not-disrupt',
+  eviction: 'to be evicted',
+  laterTier: 'to be evicted after the others',
+}
+
+function podLines(held: readonly HeldBy[]): readonly string[] {
+  const groups = Map.groupBy(held, ({ cause }) => cause)
+  return [...groups].map(
+    ([cause, pods]) =>
+      `${counted(pods.length, 'pod')} ${words[cause]}: ${few(
+        pods.map(({ pod }) => podName(pod)),
+        mostNamed,
+      )}`,
+  )
+}
+
+function volumeLines({ drain }: NodePicture): readonly string[] {
+  const { attachments = [] } = drain ?? {}
+  const names = attachments.map(
+    ({ metadata, persistentVolumeName = '' }) => `${persistentVolumeName} (${metadata.name})`,
+  )
+  return names.length === 0 ? [] : [`${counted(names.length, 'volume')} attached: ${few(names, mostNamed)}`]
+}
+
+/** What the drain itself has reported, with its times. */
+function said({ status: { conditions } }: NodeClaim): readonly string[] {
+  return ['Drained', 'VolumesDetached'].flatMap((type) => {
+    const condition = conditionOf(conditions, type)
+    if (condition === undefined || condition.status === 'True' || !condition.message) return []
+    return condition.message === condition.reason ? [] : [`${type}: ${condition.message}`]
+  })
+}
+
+function remediesOf(facts: NodePicture, { metadata, status }: NodeClaim, held: readonly HeldBy[]): readonly string[] {
+  const { budgets, now, drain } = facts
+  const first = held.flatMap(({ pod, cause }): readonly string[] => {
+    if (cause === 'doNotDisrupt') return [protectionRemedy(podName(pod), facts)]
+    if (cause !== 'eviction') return []
+    const { podDisruptionBudgets: names = [] } = evictionBlockedBy(pod, budgets, now) ?? {}
+    if (names.length > 1) return [`let only one PodDisruptionBudget select ${podName(pod)}: ${names.join(', ')}`]
+    return names.map((name) =>
+      budgetRemedy(
+        name,
+        budgets.find(({ metadata: own }) => `${own.namespace}/${own.name}` === name),
+      ),
+    )
+  })
+  const isDrained = isTrue(status.conditions, 'Drained')
+  const attached = held.length === 0 || isDrained ? (drain?.attachments ?? []) : []
+  const volumes = attached.map(
+    ({ metadata: own }) =>
+      `kubectl describe volumeattachment ${own.name} says why it is not detached; once nothing uses the disk: kubectl delete volumeattachment ${own.name}`,
+  )
+  const remedies = [...new Set([...first, ...volumes])]
+  if (remedies.length === 0) return []
+  return [
+    ...remedies.slice(0, mostNamed),
+    `as a last resort, without eviction: joiner node force-finish ${metadata.name} --reason WHY`,
+  ]
+}

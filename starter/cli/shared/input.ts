@@ -1,0 +1,113 @@
+import { open } from 'node:fs/promises'
+import { ReportedError } from '../../document/reported-error.ts'
+
+/** A file as it lies on the disk, or standard input. Nothing of it was looked at yet. */
+export interface InputFile {
+  /** As the user named it; `-`: standard input. */
+  readonly file: string
+  readonly bytes: Uint8Array<ArrayBuffer>
+}
+
+/** A file that could not be read: why, and what to do. */
+export interface UnreadableFile {
+  readonly file: string
+  readonly message: string
+}
+
+/** Just below the longest text that there can be. */
+const mostBytes = 500 * 1024 * 1024
+
+let standardInput: Promise<Uint8Array<ArrayBuffer>> | undefined
+
+/** Reads a file, or standard input for `-`, which is the same however often it is asked for. No two share their bytes. */
+export async function readInput(file: string): Promise<InputFile | UnreadableFile> {
+  try {
+    if (file !== '-') return { file, bytes: await readFile(file) }
+    standardInput ??= collect(process.stdin)
+    return { file, bytes: (await standardInput).slice() }
+  } catch (error) {
+    return { file, message: `cannot be read: ${reasonOf(error)}` }
+  }
+}
+
+/** Reads a file that a command cannot do without. Errors: ReportedError. */
+export async function needInput(file: string): Promise<InputFile> {
+  const input = await readInput(file)
+  if ('bytes' in input) return input
+  throw new ReportedError(`${inputName(file)}: ${input.message}`)
+}
+
+/** How messages name a file. */
+export function inputName(file: string): string {
+  return file === '-' ? 'standard input' : file
+}
+
+class TooLarge extends Error {}
+
+async function readFile(file: string): Promise<Uint8Array<ArrayBuffer>> {
+  const handle = await open(file)
+  try {
+    const stats = await handle.stat()
+    if (stats.isFile() && stats.size > mostBytes) throw new TooLarge()
+    // The size of pipes and devices says nothing.
+    if (!stats.isFile() || stats.size === 0) return await collect(handle.createReadStream({ autoClose: false }))
+    return owned(await handle.readFile())
+  } finally {
+    await handle.close()
+  }
+}
+
+async function collect(stream: AsyncIterable<Buffer>): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of stream) {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size > mostBytes) throw new TooLarge()
+  }
+  return owned(Buffer.concat(chunks))
+}
+
+/** Bytes whose memory can be given back: those of small buffers lie together with others'. */
+function owned(buffer: Buffer): Uint8Array<ArrayBuffer> {
+  const { buffer: memory, byteLength } = buffer
+  return memory instanceof ArrayBuffer && memory.byteLength === byteLength
+    ? new Uint8Array(memory)
+    : new Uint8Array(buffer)
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file (ENOENT); check the path',
+  ENOTDIR: 'there is no such file (ENOTDIR); check the path',
+  EISDIR: 'it is a directory (EISDIR); name the files in it',
+  EACCES: 'permission denied (EACCES); make it readable',
+  EPERM: 'permission denied (EPERM); make it readable',
+  ELOOP: 'its links go in a circle (ELOOP); check the path',
+  ENAMETOOLONG: 'its name is too long (ENAMETOOLONG); check the path',
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof TooLarge)
+    return `it is larger than the ${mostBytes / 1024 / 1024} MiB that are read; give it in parts, such as one for each namespace`
+  const { code, message } = error as NodeJS.ErrnoException
+  return reasons[code ?? ''] ?? message
+}
+
+export type FileText =
+  | { readonly kind: 'text'; readonly text: string }
+  /** Why it is none, and what to do. */
+  | { readonly kind: 'refused'; readonly message: string }
+
+/** The text of a file, without a byte order mark. Its bytes are gone afterwards: they may be most of the memory. */
+export function takeText({ bytes }: InputFile): FileText {
+  const [first, second] = bytes
+  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff))
+    return { kind: 'refused', message: 'is UTF-16 text; save it as UTF-8' }
+  try {
+    return { kind: 'text', text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }
+  } catch {
+    return { kind: 'refused', message: 'is not UTF-8 text; give a file with YAML or JSON' }
+  } finally {
+    bytes.buffer.transfer(0)
+  }
+}
